@@ -1,0 +1,1 @@
+"""The command-line programs, one file each."""

@@ -1,0 +1,1 @@
+"""XeTile and XeGPU for Intel Xe GPUs, in Python on MLIR."""

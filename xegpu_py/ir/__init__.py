@@ -1,0 +1,1 @@
+"""The dialect definition layer over IRDL: definitions, syntax, context, diagnostics."""

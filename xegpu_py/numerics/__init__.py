@@ -1,0 +1,1 @@
+"""Number formats and golden arithmetic on bit patterns, in numpy."""
