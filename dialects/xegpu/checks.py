@@ -1,0 +1,122 @@
+"""Rules that several XeGPU ops share, and the constraints on their operands."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlir import ir
+from xegpu_py.dialects.xegpu.types import CacheHint, Mode, TensorDesc
+
+from xegpu_py.ir.builtin import vector_of, vector_text
+from xegpu_py.ir.constraints import TypeConstraint
+from xegpu_py.ir.kinds import Emitter
+
+
+class Address(TypeConstraint):
+    """A 64-bit address."""
+
+    summary = "64-bit integer address"
+    _pattern = r"[su]?i64"
+
+    @classmethod
+    def irdl(cls, emitter: Emitter) -> str:
+        return emitter.any_of([emitter.constraint(f"irdl.is {t}") for t in ("i64", "ui64", "si64")])
+
+
+class Byte(TypeConstraint):
+    """An 8-bit integer."""
+
+    summary = "8-bit integer"
+    _pattern = r"[su]?i8"
+
+    @classmethod
+    def irdl(cls, emitter: Emitter) -> str:
+        return emitter.any_of([emitter.constraint(f"irdl.is {t}") for t in ("i8", "ui8", "si8")])
+
+
+def _shape_list(shapes: Sequence[tuple[int, ...]], element: str) -> str:
+    return " or ".join(vector_text(s, element) for s in shapes)
+
+
+def check_mode(op: Any, desc: TensorDesc) -> None:
+    """In VC mode no sg_map may be present (RFC, mode)."""
+    if op.mode == Mode.VC and desc.attr.map:
+        op.fail(
+            "in VC mode works on a descriptor without sg_map, but this one has " + str(desc.attr.map),
+            "the op works on the whole block then; drop the sg_map, or drop 'mode = vc'",
+        )
+
+
+def check_vc(op: Any) -> None:
+    """The op is available in VC mode only."""
+    if op.mode != Mode.VC:
+        op.fail("is available in VC mode only", "say so with 'mode = vc'")
+
+
+def check_scattered(op: Any, desc: TensorDesc, expected: bool) -> None:
+    """The descriptor is scattered, or is not, as `expected`."""
+    if desc.attr.scattered != expected:
+        wanted = "a scattered" if expected else "an n-dimensional block's"
+        other = "create_tdesc" if expected else "create_nd_tdesc"
+        op.fail(
+            f"needs {wanted} tensor descriptor, but got {desc}",
+            f"xegpu.{other} makes such descriptors",
+        )
+
+
+def check_hints(op: Any, allowed: Sequence[CacheHint], what: str) -> None:
+    """The cache hints fit reads, or writes (RFC, load_nd)."""
+    for name in ("l1_hint", "l2_hint", "l3_hint"):
+        hint = getattr(op, name)
+        if hint is not None and hint not in allowed:
+            names = ", ".join(h.value for h in allowed)
+            op.fail(
+                f"{name} = {hint.value} is not a hint for a {what}",
+                f"hints for a {what} are {names}",
+            )
+
+
+def check_scope(op: Any, desc: TensorDesc) -> None:
+    """A memory_scope on the op is that of its descriptor."""
+    if op.memory_scope is not None and op.memory_scope != desc.attr.memory_scope:
+        op.fail(f"memory_scope = {op.memory_scope.value} differs from the descriptor's, {desc.attr.memory_scope.value}")
+
+
+def check_mask(op: Any, lanes: int) -> None:
+    """The mask has one bit for each lane (RFC, load_gather)."""
+    shape, _ = vector_of(str(op.mask.type))
+    if shape != (lanes,):
+        op.fail(
+            f"needs a mask of type vector<{lanes}xi1>, but got {op.mask.type}",
+            "the mask has one bit for each lane, not for each element of its chunk",
+        )
+
+
+def check_value(op: Any, name: str, shapes: Sequence[tuple[int, ...]], element: str, why: str) -> None:
+    """The value has one of the shapes, and the element type; `why` says where they come from."""
+    found = str(getattr(op, name).type)
+    if vector_of(found) not in [(s, element) for s in shapes]:
+        op.fail(f"'{name}' must be {_shape_list(shapes, element)}, but is {found}", why)
+
+
+def check_same_desc(op: Any) -> None:
+    """An updated descriptor keeps its type."""
+    if op.tdesc.type != op.result.type:
+        op.fail(f"must keep the descriptor's type {TensorDesc.of(op.tdesc)}, but gives {TensorDesc.of(op.result)}")
+
+
+def is_slm(memory_space: ir.Attribute | None) -> bool:
+    """Whether a memref in this memory space lies in shared local memory."""
+    return memory_space is not None and str(memory_space) in (
+        "3 : i64",
+        "3 : i32",
+        "3",
+        "#gpu.address_space<workgroup>",
+    )
+
+
+def strides_of(memref: ir.MemRefType) -> list[int] | None:
+    """The memref's strides, `DYNAMIC` where unknown; None for a layout without strides."""
+    try:
+        return list(memref.get_strides_and_offset()[0])
+    except ValueError:
+        return None

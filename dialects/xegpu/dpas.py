@@ -1,0 +1,141 @@
+"""Matrix multiplication."""
+
+import math
+
+from xegpu_py.dialects.xegpu.shapes import packed, vnni_factor
+from xegpu_py.dialects.xegpu.types import Mode, XeGPU, by
+
+from xegpu_py.ir.builtin import bit_width, is_integer, vector_of, vector_text
+from xegpu_py.ir.constraints import Vector
+from xegpu_py.ir.definition import Attribute, Operand, Result, default
+from xegpu_py.ir.operation import Operation
+
+MAX_REPEAT_COUNT = 8
+"""Most rows of A in one dpas: the largest repeat count of the vISA instruction (DPAS.md, RC)."""
+
+SUBGROUP_SIZES = (8, 16, 32)
+"""Work items that a subgroup may have."""
+
+
+class DpasOp(Operation, dialect=XeGPU, name="dpas"):
+    """Multiplies matrices and adds an accumulator: `result = acc + lhs x rhs` (RFC, dpas).
+
+    In VC mode the operands are whole matrices. `lhs` is MxK, or Mx(K/v)xv, and `rhs` is KxN for 32-bit elements and
+    (K/v)xNxv for narrower ones, where v elements fill 32 bits. In SIMT mode they are a work item's fragments.
+
+    The accumulator is printed first, as the RFC has it. It is also read after `rhs`, if the text has no meaning
+    otherwise.
+    """
+
+    acc: Operand[Vector] | None = None
+    lhs: Operand[Vector]
+    rhs: Operand[Vector]
+    result: Result[Vector]
+    mode: Attribute[Mode] = default(Mode.SIMT)
+
+    effects = frozenset()
+    assembly_format = (
+        "($acc^ `,`)? $lhs `,` $rhs attr-dict `:` (type($acc)^ `,`)? type($lhs) `,` type($rhs) `->` type($result)"
+    )
+    also_reads = (
+        "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)",
+        "$lhs `,` $rhs `,` $acc attr-dict `:` type($lhs) `,` type($rhs) `,` type($acc) `->` type($result)",
+    )
+
+    def verify_op(self) -> None:
+        acc = None if self.acc is None else str(self.acc.type)
+        problem = dpas_problem(acc, str(self.lhs.type), str(self.rhs.type), str(self.result.type), self.mode)
+        if problem:
+            self.fail(*problem)
+
+
+_INT_ACCUMULATORS = ("i32", "si32", "ui32")
+_ACCUMULATORS = {
+    "bf16": ("f32", "bf16"),
+    "f16": ("f32", "f16"),
+    "tf32": ("f32",),
+    "f8E5M2": ("f32",),
+    "f8E4M3FN": ("f32",),
+    "f64": ("f64",),
+}
+_FP8 = ("f8E5M2", "f8E4M3FN")
+_INT_BITS = (1, 2, 4, 8)
+
+
+def dpas_problem(acc: str | None, lhs: str, rhs: str, result: str, mode: Mode) -> tuple[str, ...] | None:
+    """Why these types cannot meet in a dpas: a message and notes, or None if they can (DPAS.md, legal combinations)."""
+    (a_shape, a), (b_shape, b) = vector_of(lhs), vector_of(rhs)
+    (d_shape, d) = vector_of(result)
+    accumulators = _accumulators(a, b)
+    if not accumulators:
+        return (
+            f"cannot multiply {a} by {b}",
+            "dpas multiplies integers of up to 8 bits, bf16, f16, tf32, f64, and f8E5M2 and f8E4M3FN mixed",
+        )
+    for name, element in (("result", d), ("accumulator", vector_of(acc)[1] if acc else d)):
+        if element not in accumulators:
+            return (f"{name} of {a} x {b} must have elements {' or '.join(accumulators)}, but has {element}",)
+    if acc and vector_of(acc)[0] != d_shape:
+        return (f"accumulator {acc} and result {result} differ in shape",)
+    if len(d_shape) != 2:
+        return (f"result must be 2D, but is {result}",)
+    if mode == Mode.SIMT:
+        return _fragments_problem(a_shape, b_shape, d_shape)
+    return _matrices_problem((a_shape, a), (b_shape, b), d_shape)
+
+
+def _accumulators(a: str, b: str) -> tuple[str, ...]:
+    if is_integer(a) and is_integer(b):
+        return _INT_ACCUMULATORS if {bit_width(a), bit_width(b)} <= set(_INT_BITS) else ()
+    if a != b and not (a in _FP8 and b in _FP8):
+        return ()
+    return _ACCUMULATORS.get(a, ())
+
+
+def _matrices_problem(
+    lhs: tuple[tuple[int, ...], str], rhs: tuple[tuple[int, ...], str], d_shape: tuple[int, ...]
+) -> tuple[str, ...] | None:
+    for name, (shape, element), ranks in (("lhs", lhs, (2, 3)), ("rhs", rhs, (2, 3))):
+        factor = max(vnni_factor(bit_width(element)), 1)
+        if len(shape) not in ranks:
+            return (f"{name} must be 2D, or 3D in VNNI layout, but is {vector_text(shape, element)}",)
+        if len(shape) == 3 and (shape[2] != factor or factor == 1):
+            wanted = f"is {factor}" if factor > 1 else f"is for elements below 32 bits, not for {element}"
+            return (f"the VNNI dimension of {name} {wanted}, but {vector_text(shape, element)} has {shape[2]}",)
+    (a_shape, _), (b_shape, b) = lhs, rhs
+    if len(b_shape) == 2 and bit_width(b) < 32:
+        factor = vnni_factor(bit_width(b))
+        wanted_shape = packed(b_shape, 0, factor)
+        return (
+            f"rhs must be in VNNI layout, {vector_text(wanted_shape, b)}, but is {vector_text(b_shape, b)}",
+            "load it with vnni_axis = 0",
+        )
+    m, k_a = a_shape[0], math.prod(a_shape[1:])
+    n, k_b = b_shape[1], math.prod(b_shape) // b_shape[1]
+    if k_a != k_b:
+        return (f"lhs has {k_a} columns, but rhs has {k_b} rows",)
+    if (m, n) != d_shape:
+        return (f"{m}x{k_a} times {k_b}x{n} is {m}x{n}, but the result is {by(d_shape)}",)
+    if m > MAX_REPEAT_COUNT:
+        return (f"lhs has {m} rows, but the repeat count is at most {MAX_REPEAT_COUNT}",)
+    return None
+
+
+def _fragments_problem(
+    a_shape: tuple[int, ...], b_shape: tuple[int, ...], d_shape: tuple[int, ...]
+) -> tuple[str, ...] | None:
+    if len(a_shape) not in (2, 3) or len(b_shape) not in (2, 3):
+        return ("operands must be 2D, or 3D in VNNI layout",)
+    m = d_shape[0]
+    if m > MAX_REPEAT_COUNT:
+        return (f"result has {m} rows, but the repeat count is at most {MAX_REPEAT_COUNT}",)
+    for lanes in SUBGROUP_SIZES:
+        # The result's columns are spread over all lanes, so each lane holds M rows of N / lanes columns.
+        n = d_shape[1] * lanes
+        k, rest = divmod(math.prod(b_shape) * lanes, n)
+        if not rest and m * k == math.prod(a_shape) * lanes:
+            return None
+    return (
+        f"fragments {by(a_shape)} and {by(b_shape)} do not multiply to {by(d_shape)} in a subgroup of 8, 16 or 32",
+        "a lane holds M*K, K*N and M*N elements divided by the number of lanes",
+    )

@@ -1,0 +1,251 @@
+"""Ops with an address for each lane. They work in VC mode only."""
+
+from typing import Any
+
+from mlir import ir
+from mlir.dialects.arith import AtomicRMWKind
+from xegpu_py.dialects.xegpu.checks import (
+    Address,
+    check_hints,
+    check_mask,
+    check_same_desc,
+    check_scattered,
+    check_scope,
+    check_value,
+    check_vc,
+    is_slm,
+)
+from xegpu_py.dialects.xegpu.shapes import scattered_value_shape
+from xegpu_py.dialects.xegpu.types import (
+    CHUNK_SIZES,
+    READ_HINTS,
+    WRITE_HINTS,
+    CacheHint,
+    MemoryScope,
+    Mode,
+    TensorDesc,
+    XeGPU,
+    by,
+)
+
+from xegpu_py.ir.builtin import is_float, signedness, vector_of, vector_text
+from xegpu_py.ir.constraints import MaskVector, MemRef, OffsetVector, Vector
+from xegpu_py.ir.definition import Attribute, Operand, Result, default
+from xegpu_py.ir.operation import Operation, Parts
+
+
+class CreateTdescOp(Operation, dialect=XeGPU, name="create_tdesc"):
+    """Creates a scattered descriptor from a base address and one offset in elements for each lane (RFC, create_tdesc).
+
+    With `chunk_size_per_lane` each lane accesses that many consecutive elements, and the descriptor is 2D. VC mode
+    only.
+    """
+
+    source: Operand[Address | MemRef]
+    offsets: Operand[OffsetVector]
+    tdesc: Result[TensorDesc]
+    mode: Attribute[Mode] = default(Mode.SIMT)
+    chunk_size_per_lane: Attribute[int] = default(1)
+
+    effects = frozenset()
+    assembly_format = "$source `,` $offsets attr-dict `:` type($source) `,` type($offsets) `->` type($tdesc)"
+
+    def verify_op(self) -> None:
+        desc = TensorDesc.of(self.tdesc)
+        check_vc(self)
+        check_scattered(self, desc, True)
+        if self.chunk_size_per_lane not in CHUNK_SIZES:
+            self.fail(f"chunk_size_per_lane must be 1, 2, 3, 4 or 8, but is {self.chunk_size_per_lane}")
+        if self.chunk_size_per_lane != desc.chunk:
+            self.fail(
+                f"chunk_size_per_lane = {self.chunk_size_per_lane} does not fit a descriptor of {by(desc.shape)}",
+                "the descriptor has one dimension of lanes, and one of the chunk if it is larger than 1",
+            )
+        check_lane_offsets(self, desc)
+        if isinstance(self.source.type, ir.MemRefType):
+            memref = ir.MemRefType(self.source.type)
+            if str(memref.element_type) != desc.element:
+                self.fail(
+                    f"the descriptor's element type {desc.element} differs from the memref's, {memref.element_type}"
+                )
+            if is_slm(memref.memory_space) != (desc.attr.memory_scope == MemoryScope.SLM):
+                self.fail(f"memory_scope = {desc.attr.memory_scope.value} does not fit {memref}")
+
+
+class LoadGatherOp(Operation, dialect=XeGPU, name="load_gather", also_named=("load",)):
+    """Loads elements from the address of each lane (RFC, load_gather). VC mode only.
+
+    Lanes whose mask bit is clear access no memory. With a chunk the result is 2D, and the chunk is its outer
+    dimension; `transpose = [1, 0]` says so, and may be left out.
+    """
+
+    tdesc: Operand[TensorDesc]
+    mask: Operand[MaskVector]
+    value: Result[Vector]
+    mode: Attribute[Mode] = default(Mode.SIMT)
+    transpose: Attribute[tuple[int, ...]] | None = None
+    l1_hint: Attribute[CacheHint] | None = None
+    l2_hint: Attribute[CacheHint] | None = None
+    l3_hint: Attribute[CacheHint] | None = None
+
+    effects = frozenset(["read"])
+    assembly_format = "$tdesc `,` $mask attr-dict `:` type($tdesc) `,` type($mask) `->` type($value)"
+
+    def verify_op(self) -> None:
+        desc = TensorDesc.of(self.tdesc)
+        check_vc(self)
+        check_scattered(self, desc, True)
+        check_hints(self, READ_HINTS, "read")
+        check_mask(self, desc.lanes)
+        if self.transpose is not None and (desc.chunk == 1 or self.transpose != (1, 0)):
+            self.fail(f"transpose must be [1, 0] on a descriptor with a chunk, but is {list(self.transpose)}")
+        check_value(
+            self,
+            "value",
+            [scattered_value_shape(desc)],
+            desc.element,
+            "the chunk is the outer dimension",
+        )
+
+    @classmethod
+    def infer(cls, parts: Parts) -> dict[str, str]:
+        desc = TensorDesc.decode(parts.type_of("tdesc"))
+        return {"value": vector_text(scattered_value_shape(desc), desc.element)}
+
+
+class StoreScatterOp(Operation, dialect=XeGPU, name="store_scatter", also_named=("store",)):
+    """Stores elements to the address of each lane whose mask bit is set (RFC, store_scatter). VC mode only."""
+
+    value: Operand[Vector]
+    tdesc: Operand[TensorDesc]
+    mask: Operand[MaskVector]
+    mode: Attribute[Mode] = default(Mode.SIMT)
+    memory_scope: Attribute[MemoryScope] | None = None
+    l1_hint: Attribute[CacheHint] | None = None
+    l2_hint: Attribute[CacheHint] | None = None
+    l3_hint: Attribute[CacheHint] | None = None
+
+    effects = frozenset(["write"])
+    assembly_format = "$value `,` $tdesc `,` $mask attr-dict `:` type($value) `,` type($tdesc) `,` type($mask)"
+
+    def verify_op(self) -> None:
+        desc = TensorDesc.of(self.tdesc)
+        check_vc(self)
+        check_scattered(self, desc, True)
+        check_hints(self, WRITE_HINTS, "write")
+        check_scope(self, desc)
+        check_mask(self, desc.lanes)
+        check_value(
+            self,
+            "value",
+            [scattered_value_shape(desc)],
+            desc.element,
+            "the chunk is the outer dimension",
+        )
+
+
+class PrefetchOp(Operation, dialect=XeGPU, name="prefetch"):
+    """Brings the elements at the address of each lane into the cache (RFC, prefetch). VC mode only."""
+
+    tdesc: Operand[TensorDesc]
+    mode: Attribute[Mode] = default(Mode.SIMT)
+    l1_hint: Attribute[CacheHint] | None = None
+    l2_hint: Attribute[CacheHint] | None = None
+    l3_hint: Attribute[CacheHint] | None = None
+
+    effects = frozenset(["read", "write"])
+    assembly_format = "$tdesc attr-dict `:` type($tdesc)"
+
+    def verify_op(self) -> None:
+        check_vc(self)
+        check_scattered(self, TensorDesc.of(self.tdesc), True)
+        check_hints(self, READ_HINTS, "read")
+
+
+class UpdateOffsetOp(Operation, dialect=XeGPU, name="update_offset", also_named=("update_offsets",)):
+    """Moves each lane's address by an offset in elements (RFC, update_offset). VC mode only."""
+
+    tdesc: Operand[TensorDesc]
+    offsets: Operand[OffsetVector]
+    result: Result[TensorDesc]
+    mode: Attribute[Mode] = default(Mode.SIMT)
+
+    effects = frozenset()
+    assembly_format = "$tdesc `,` $offsets attr-dict `:` type($tdesc) `,` type($offsets) `->` type($result)"
+
+    def verify_op(self) -> None:
+        desc = TensorDesc.of(self.tdesc)
+        check_vc(self)
+        check_scattered(self, desc, True)
+        check_lane_offsets(self, desc)
+        check_same_desc(self)
+
+    @classmethod
+    def infer(cls, parts: Parts) -> dict[str, str]:
+        return {"result": parts.type_of("tdesc")}
+
+
+class AtomicRmwOp(Operation, dialect=XeGPU, name="atomic_rmw"):
+    """Reads, modifies and writes the element of each lane atomically; gives what was read (RFC, atomic_rmw).
+
+    The kinds are those of arith's `AtomicRMWKind`. VC mode only. Read as well are the kind in quotes or without a
+    comma, and the operand order `%tdesc, %mask, %value`.
+    """
+
+    kind: Attribute[AtomicRMWKind]
+    value: Operand[Vector]
+    tdesc: Operand[TensorDesc]
+    mask: Operand[MaskVector]
+    result: Result[Vector]
+    mode: Attribute[Mode] = default(Mode.SIMT)
+
+    effects = frozenset(["read", "write"])
+    assembly_format = (
+        "$kind `,` $value `,` $tdesc `,` $mask attr-dict `:` "
+        "type($value) `,` type($tdesc) `,` type($mask) `->` type($result)"
+    )
+    also_reads = (
+        "$kind (`,`)? $value `,` $tdesc `,` $mask attr-dict `:` "
+        "type($value) `,` type($tdesc) `,` type($mask) (`->` type($result))?",
+        "$kind (`,`)? $tdesc `,` $mask `,` $value attr-dict `:` "
+        "type($tdesc) `,` type($mask) `,` type($value) (`->` type($result))?",
+    )
+
+    def verify_op(self) -> None:
+        desc = TensorDesc.of(self.tdesc)
+        check_vc(self)
+        check_scattered(self, desc, True)
+        check_mask(self, desc.lanes)
+        check_value(
+            self,
+            "value",
+            [scattered_value_shape(desc)],
+            desc.element,
+            "one value for each element accessed",
+        )
+        if self.result.type != self.value.type:
+            self.fail(f"gives what it read, {self.value.type}, not {self.result.type}")
+        self._verify_kind(desc.element)
+
+    def _verify_kind(self, element: str) -> None:
+        kind: str = self.kind.name
+        if kind == "assign":
+            return
+        wants_float = kind.endswith("f")
+        if wants_float != is_float(element):
+            wanted = "floating-point" if wants_float else "integer"
+            self.fail(f"'{kind}' needs {wanted} elements, but got {element}")
+        against = {"maxs": "u", "mins": "u", "maxu": "s", "minu": "s"}.get(kind)
+        if against and signedness(element) == against:
+            self.fail(f"'{kind}' does not fit the sign of {element}")
+
+    @classmethod
+    def infer(cls, parts: Parts) -> dict[str, str]:
+        return {"result": parts.type_of("value")}
+
+
+def check_lane_offsets(op: Any, desc: TensorDesc) -> None:
+    """There is one offset for each lane (RFC, create_tdesc)."""
+    shape, _ = vector_of(str(op.offsets.type))
+    if shape != (desc.lanes,):
+        op.fail(f"needs one offset for each of {desc.lanes} lanes, but got {op.offsets.type}")

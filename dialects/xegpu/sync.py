@@ -1,0 +1,78 @@
+"""Named barriers, fences, and hints to the compiler."""
+
+from typing import ClassVar
+
+from xegpu_py.dialects.xegpu.checks import Byte
+from xegpu_py.dialects.xegpu.types import FenceScope, Hint, MemoryKind, NBarrier, XeGPU
+
+from xegpu_py.ir.constraints import Index
+from xegpu_py.ir.definition import Attribute, Operand, Result, default
+from xegpu_py.ir.operation import Operation
+
+
+class AllocNbarrierOp(Operation, dialect=XeGPU, name="alloc_nbarrier"):
+    """Sets the number of named barriers of the work group (RFC, alloc_nbarrier): a constant or a value."""
+
+    count: Operand[Byte | Index] | None = None
+    nbarrier_num: Attribute[int] | None = None
+
+    effects = frozenset(["sync"])
+    assembly_format = "($count^)? ($nbarrier_num^)? attr-dict (`:` type($count)^)?"
+
+    def verify_op(self) -> None:
+        if (self.count is None) == (self.nbarrier_num is None):
+            self.fail("needs the number of barriers, as a constant or as a value")
+        if self.nbarrier_num is not None and not 1 <= self.nbarrier_num <= 255:
+            self.fail(f"the number of barriers must be 1 to 255, but is {self.nbarrier_num}")
+
+
+class InitNbarrierOp(Operation, dialect=XeGPU, name="init_nbarrier"):
+    """Gives this thread the named barrier of an id, at which a number of threads meet (RFC, init_nbarrier)."""
+
+    nbarrier_id: Operand[Byte]
+    participant_thread_num: Operand[Byte]
+    result: Result[NBarrier]
+
+    effects = frozenset()
+    assembly_format = (
+        "$nbarrier_id `,` $participant_thread_num attr-dict `:` "
+        "type($nbarrier_id) `,` type($participant_thread_num) `->` type($result)"
+    )
+
+
+class NbarrierArriveOp(Operation, dialect=XeGPU, name="nbarrier_arrive"):
+    """Tells the other threads of a named barrier that this one has arrived (RFC, nbarrier_arrive)."""
+
+    nbarrier: Operand[NBarrier]
+
+    effects = frozenset(["sync"])
+    assembly_format = "$nbarrier attr-dict (`:` type($nbarrier)^)?"
+
+
+class NbarrierWaitOp(Operation, dialect=XeGPU, name="nbarrier_wait"):
+    """Waits until all threads of a named barrier have arrived (RFC, nbarrier_wait)."""
+
+    nbarrier: Operand[NBarrier]
+
+    effects = frozenset(["sync"])
+    assembly_format = "$nbarrier attr-dict (`:` type($nbarrier)^)?"
+
+
+class FenceOp(Operation, dialect=XeGPU, name="fence"):
+    """Orders the memory accesses before it and those after it (RFC, fence)."""
+
+    scope: Attribute[FenceScope]
+    memory_kind: Attribute[MemoryKind]
+
+    effects = frozenset(["sync"])
+    assembly_format = "attr-dict"
+
+
+class CompileHintOp(Operation, dialect=XeGPU, name="compile_hint"):
+    """Tells a lower-level compiler not to move instructions across this place (RFC, compile_hint)."""
+
+    hint: Attribute[Hint] = default(Hint.SCHEDULE_BARRIER)
+
+    effects = frozenset(["sync"])
+    flags: ClassVar = dict.fromkeys(("schedule_barrier", "scheduling_barrier"), ("hint", Hint.SCHEDULE_BARRIER))
+    assembly_format = "attr-dict"

@@ -1,0 +1,362 @@
+"""The dialect itself, its enums, attributes and types."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, ClassVar
+
+from mlir.dialects.arith import AtomicRMWKind
+
+from xegpu_py.ir.builtin import bit_width, is_float, is_integer
+from xegpu_py.ir.cursor import Cursor
+from xegpu_py.ir.definition import Attr, Dialect, Type
+from xegpu_py.ir.kinds import Scope, TypeText, enum_attr, register_int_enum
+
+LANES = (1, 2, 4, 8, 16, 32)
+"""Work items (SIMD lanes) that a scattered descriptor may have (RFC, create_tdesc)."""
+
+CHUNK_SIZES = (1, 2, 3, 4, 8)
+"""Elements that one lane of a scattered descriptor may access (RFC, chunk_size_per_lane)."""
+
+
+class XeGPU(Dialect, name="xegpu"):
+    """Operations that match the instructions of Intel Xe GPUs: DPAS, 2D block messages, gather and scatter, barriers.
+
+    It works with memref and vector types and complements arith, math, vector and memref. The matrix sizes are those
+    of the hardware, and most ops lower to one instruction. An op works either in SIMT mode (the default), where each
+    work item holds the fragment of a block that the descriptor's `sg_map` assigns to it, or in vector compute mode
+    (`mode = vc`), where the subgroup works on the whole block.
+    """
+
+    spellings = ("XeGPU", "XeGpu")
+    attribute_spellings: ClassVar = {"l1": "l1_hint", "l2": "l2_hint", "l3": "l3_hint"}
+    type_names: ClassVar = {
+        "Vector": "vector",
+        **{f"uint{n}": f"ui{n}" for n in (8, 16, 32, 64)},
+        **{f"int{n}": f"i{n}" for n in (8, 16, 32, 64)},
+        **{f"fp{n}": f"f{n}" for n in (16, 32, 64)},
+        "Uint8_t": "ui8",
+        "float": "f32",
+    }
+
+
+DIALECT = XeGPU
+
+
+@enum_attr(XeGPU, "mode")
+class Mode(str, Enum):
+    """How an op works: per work item, or on the whole vector with all work items of the subgroup (RFC, mode)."""
+
+    SIMT = "simt"
+    VC = "vc"
+
+
+@enum_attr(XeGPU, "cache_hint")
+class CacheHint(str, Enum):
+    """What a cache level shall do with an access (RFC, L1_hint). Reads and writes each know four of them."""
+
+    CACHED = "cached"
+    UNCACHED = "uncached"
+    STREAMING = "streaming"
+    READ_INVALIDATE = "read_invalidate"
+    WRITE_THROUGH = "write_through"
+    WRITE_BACK = "write_back"
+
+
+READ_HINTS = (CacheHint.CACHED, CacheHint.UNCACHED, CacheHint.STREAMING, CacheHint.READ_INVALIDATE)
+WRITE_HINTS = (
+    CacheHint.UNCACHED,
+    CacheHint.WRITE_THROUGH,
+    CacheHint.WRITE_BACK,
+    CacheHint.STREAMING,
+)
+
+
+@enum_attr(XeGPU, "memory_scope")
+class MemoryScope(str, Enum):
+    """Where a descriptor's tensor lies: in global or in shared local memory (RFC, memory_scope)."""
+
+    GLOBAL = "global"
+    SLM = "slm"
+
+
+@enum_attr(XeGPU, "fence_scope")
+class FenceScope(str, Enum):
+    """For whom a fence orders accesses: for the work group, or for the whole GPU (RFC, fence)."""
+
+    WORKGROUP = "workgroup"
+    GPU = "gpu"
+
+
+@enum_attr(XeGPU, "memory_kind")
+class MemoryKind(str, Enum):
+    """Which memory a fence orders: global, or shared local memory (RFC, fence)."""
+
+    GLOBAL = "global"
+    SHARED = "shared"
+
+
+@enum_attr(XeGPU, "hint")
+class Hint(str, Enum):
+    """What a lower-level compiler is told: here, not to move instructions across this place (RFC, compile_hint)."""
+
+    SCHEDULE_BARRIER = "schedule_barrier"
+
+
+register_int_enum(AtomicRMWKind)
+
+
+@dataclass(frozen=True)
+class SgMap(Attr, dialect=XeGPU, name="sg_map"):
+    """Which work item of a subgroup holds which elements of a 2D block (RFC, sg_map).
+
+    The work items form a grid of `wi_layout` rows and columns, and each owns a `wi_data` fragment of contiguous
+    elements. A block larger than `wi_layout` x `wi_data` is dealt out round robin.
+    """
+
+    wi_layout: tuple[int, ...]
+    wi_data: tuple[int, ...]
+
+    def problem(self) -> str | None:
+        """What breaks a rule that concerns the map alone."""
+        for name, values in (("wi_layout", self.wi_layout), ("wi_data", self.wi_data)):
+            if len(values) != 2 or min(values) < 1:
+                return f"{name} must be two positive numbers, but is {list(values)}"
+        return None
+
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns that all work items own together in one round."""
+        return self.wi_layout[0] * self.wi_data[0], self.wi_layout[1] * self.wi_data[1]
+
+
+@dataclass(frozen=True)
+class TdescAttr(Attr, dialect=XeGPU, name="tdesc_attr"):
+    """What a tensor descriptor has beside its shape and element type (RFC, tdesc_attr)."""
+
+    memory_scope: MemoryScope = MemoryScope.GLOBAL
+    array_length: int = 1
+    boundary_check: bool = True
+    scattered: bool = False
+    map: SgMap | None = None
+
+    @classmethod
+    def read_body(cls, cursor: Cursor, scope: Scope) -> "TdescAttr":
+        cursor.expect("<")
+        if cursor.at('#xegpu.memory_scope<"'):
+            return cls._read_raw(cursor, scope)
+        found, _ = _read_entries(cursor, scope)
+        cursor.expect(">")
+        return found
+
+    def entries(self, print_defaults: bool = False) -> list[str]:
+        """The settings as they are printed, those that have their default value left out."""
+        shown = [
+            (self.memory_scope != MemoryScope.GLOBAL, f"memory_scope = {self.memory_scope.value}"),
+            (self.array_length != 1, f"array_length = {self.array_length}"),
+            (not self.boundary_check, f"boundary_check = {str(self.boundary_check).lower()}"),
+        ]
+        out = [text for differs, text in shown if differs or print_defaults]
+        if self.scattered:
+            out.append("#xegpu.scattered")
+        if self.map:
+            out.append(f"map = {self.map.write_body()}")
+        return out
+
+    def write_body(self, print_defaults: bool = False) -> str:
+        return f"<{', '.join(self.entries(print_defaults))}>"
+
+    def write(self, print_defaults: bool = False) -> str:
+        if self == SCATTERED and not print_defaults:
+            return "#xegpu.scattered"
+        return super().write(print_defaults)
+
+
+SCATTERED = TdescAttr(scattered=True)
+XeGPU.shorthands = {"scattered": SCATTERED}
+
+_SETTINGS = {
+    "memory_scope": "memory_scope",
+    "array_length": "array_length",
+    "boundary_check": "boundary_check",
+    "scattered": "scattered",
+    "map": "map",
+    "sg": "map",
+    "sg_map": "map",
+}
+
+
+def _read_entries(cursor: Cursor, scope: Scope) -> tuple[TdescAttr, int | None]:
+    """Read descriptor settings up to a closing bracket: `key = value`, and bare attributes that say what they are.
+
+    The second result is the chunk size, if one is given.
+    """
+    found: dict[str, Any] = {}
+    chunk: int | None = None
+
+    def put(name: str, value: Any, offset: int) -> None:
+        if name in found:
+            raise cursor.fault(f"'{name}' is given twice", offset)
+        found[name] = value
+
+    kinds = TdescAttr.parameters()
+    while not cursor.at(">"):
+        start = cursor.skip()
+        if cursor.at("#"):
+            _put_attribute(scope.resolve(scope.read_attribute(cursor)), put, cursor, start)
+        else:
+            key = cursor.word() or ""
+            if key == "chunk_size_per_lane":
+                cursor.expect("=")
+                chunk = cursor.integer()
+            elif key in _SETTINGS:
+                cursor.expect("=")
+                name = _SETTINGS[key]
+                put(name, kinds[name].read(cursor, scope), start)
+            else:
+                raise cursor.fault(f"expected a setting of a tensor descriptor ({', '.join(_SETTINGS)})", start)
+        if not cursor.accept(","):
+            break
+    return TdescAttr(**found), chunk
+
+
+def _put_attribute(raw: str, put: Any, cursor: Cursor, offset: int) -> None:
+    if raw.lower() == "#scattered":
+        put("scattered", True, offset)
+    elif raw.startswith(SgMap.mnemonic() + "<"):
+        put("map", SgMap.decode(raw), offset)
+    elif raw.startswith(TdescAttr.mnemonic()):
+        attr = TdescAttr.decode(raw)
+        for name in TdescAttr.parameters():
+            if getattr(attr, name) != getattr(TdescAttr(), name):
+                put(name, getattr(attr, name), offset)
+    else:
+        raise cursor.fault(f"expected a sg_map or tdesc_attr, found '{raw}'", offset)
+
+
+@dataclass(frozen=True)
+class TensorDesc(Type, dialect=XeGPU, name="tensor_desc", also_named=("tile",)):
+    """A descriptor of a block of a tensor in memory: where it lies, and for blocks the tensor's bounds.
+
+    A descriptor is either of an n-dimensional block, or scattered: one address for each lane, and, if it has a second
+    dimension, that many consecutive elements at each.
+    """
+
+    shape: tuple[int, ...]
+    element: TypeText
+    attr: TdescAttr = TdescAttr()
+
+    _DIMENSION: ClassVar = re.compile(r"(\d+|\?)\s*x\s*")
+
+    @classmethod
+    def read_body(cls, cursor: Cursor, scope: Scope) -> "TensorDesc":
+        cursor.expect("<")
+        start = cursor.skip()
+        if cursor.at("array"):
+            found = cls._read_raw(cursor, scope)
+        else:
+            shape = []
+            while m := cursor.match(cls._DIMENSION):
+                if m[1] == "?":
+                    raise cursor.fault("the shape of a tensor descriptor must be static", m.start())
+                shape.append(int(m[1]))
+            element = TypeText(scope.resolve(scope.read_type(cursor)))
+            attr, chunk = _read_entries(cursor, scope) if cursor.accept(",") else (TdescAttr(), None)
+            cursor.expect(">")
+            found = cls(tuple(shape), element, attr)
+            if chunk is not None and chunk != found.chunk:
+                raise cursor.fault(f"chunk_size_per_lane = {chunk} does not fit the shape {by(shape)}", start)
+        problem = found.problem()
+        if problem:
+            raise cursor.fault(problem, start)
+        return found
+
+    def write_body(self, print_defaults: bool = False) -> str:
+        settings = self.attr.entries(print_defaults)
+        if not settings:
+            suffix = ""
+        elif self.attr == TdescAttr(map=self.attr.map) and not print_defaults:
+            suffix = f", {self.attr.map}"
+        else:
+            suffix = f", {self.attr.write(print_defaults)}"
+        return f"<{by((*self.shape, self.element))}{suffix}>"
+
+    @property
+    def lanes(self) -> int:
+        """Lanes of a scattered descriptor."""
+        return self.shape[0]
+
+    @property
+    def chunk(self) -> int:
+        """Consecutive elements at each lane of a scattered descriptor."""
+        return self.shape[1] if len(self.shape) > 1 else 1
+
+    @property
+    def bits(self) -> int:
+        """Width of an element in bits."""
+        return bit_width(self.element)
+
+    def problem(self) -> str | None:
+        """What breaks a rule that concerns the descriptor alone (RFC, sg_map, create_nd_tdesc and create_tdesc)."""
+        attr = self.attr
+        if not self.shape or min(self.shape) < 1:
+            return f"a tensor descriptor needs positive dimensions, but has {by(self.shape) or 'none'}"
+        if not (is_integer(self.element) or is_float(self.element)):
+            return f"a tensor descriptor's elements are integers or floating-point numbers, not '{self.element}'"
+        if attr.array_length < 1:
+            return f"array_length must be positive, but is {attr.array_length}"
+        if attr.scattered:
+            return self._scattered_problem()
+        if attr.array_length > 1 and len(self.shape) != 2:
+            return "array_length is for 2D descriptors only"
+        if len(self.shape) == 1 and attr.boundary_check:
+            return "a 1D tensor descriptor needs boundary_check = false"
+        return self._map_problem(attr.map) if attr.map else None
+
+    def _scattered_problem(self) -> str | None:
+        if self.attr.map:
+            return "a scattered tensor descriptor has no sg_map: scattered access is in VC mode only"
+        if self.attr.array_length > 1:
+            return "a scattered tensor descriptor has no array_length"
+        if len(self.shape) > 2:
+            return f"a scattered tensor descriptor has one or two dimensions (lanes, chunk), not {len(self.shape)}"
+        if self.lanes not in LANES:
+            return f"a scattered tensor descriptor has 1, 2, 4, 8, 16 or 32 lanes, not {self.lanes}"
+        if self.chunk not in CHUNK_SIZES:
+            return f"the chunk of a lane is 1, 2, 3, 4 or 8 elements, not {self.chunk}"
+        if self.bits not in (8, 16, 32, 64):
+            return f"scattered access is to elements of 8, 16, 32 or 64 bits, not to '{self.element}'"
+        return None
+
+    def _map_problem(self, sg_map: SgMap) -> str | None:
+        problem = sg_map.problem()
+        if problem:
+            return problem
+        if len(self.shape) > 2:
+            return f"sg_map describes one- and two-dimensional blocks, not {by(self.shape)}"
+        if len(self.shape) == 1 and (sg_map.wi_layout[0], sg_map.wi_data[0]) != (1, 1):
+            return "the outer dimension of wi_layout and wi_data must be 1 for a 1D tensor descriptor"
+        rows_and_columns = zip((1, *self.shape)[-2:], sg_map.wi_layout, sg_map.wi_data, ("rows", "columns"))
+        for size, layout, data, what in rows_and_columns:
+            if size < layout * data:
+                return f"{size} {what} are fewer than wi_layout x wi_data = {layout} x {data}"
+            if size % (layout * data):
+                return f"{size} {what} are not divisible by wi_layout x wi_data = {layout} x {data}"
+        return None
+
+    def fragment(self) -> tuple[int, ...]:
+        """The shape of one work item's part of the block in SIMT mode; the whole block where there is no sg_map."""
+        if not self.attr.map:
+            return self.shape
+        layout = self.attr.map.wi_layout[-len(self.shape) :]
+        return tuple(size // n for size, n in zip(self.shape, layout))
+
+
+@dataclass(frozen=True)
+class NBarrier(Type, dialect=XeGPU, name="nbarrier"):
+    """A named barrier of the work group, with its id and the number of threads that meet there (RFC, init_nbarrier)."""
+
+
+def by(parts: Sequence[object]) -> str:
+    """Dimensions as in `8x16`."""
+    return "x".join(map(str, parts))

@@ -1,0 +1,594 @@
+"""Custom syntax of operations, from declarative formats in the language of MLIR's ODS.
+
+Understood are: literals in back quotes (an empty one joins its neighbours without a space), `$field` for operands,
+index lists, attributes and regions, `type($field)`, `flat($field)` for an index list without brackets, `attr-dict`,
+and optional groups `( ... )?` whose anchor is marked `^`. A group of literals alone may be left out when read and is
+left out when printed.
+
+Reading turns an op's text into `Parts`; `encode` turns parts into MLIR's generic form; `decode` and `Format.write`
+go the other way.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from xegpu_py.ir.cursor import Cursor, SyntaxFault, split_list
+from xegpu_py.ir.definition import DYNAMIC
+from xegpu_py.ir.kinds import Scope
+from xegpu_py.ir.operation import SEGMENTS, STATIC, Parts
+
+if TYPE_CHECKING:
+    from xegpu_py.ir.operation import Operation, Spec, ValueField
+
+_ELEMENTS = re.compile(r"\s*(?:`([^`]*)`|(type|flat)\(\$(\w+)\)|(attr-dict)|\$(\w+)|(\()|(\)\?)|(\^))")
+_KEY = re.compile(r'"([^"\n]*)"|([A-Za-z_][\w$.]*)')
+_ARROWS = ("->", "into", "to")
+_PACK = re.compile(r":(\d+)")
+_TIGHT_BEFORE = frozenset([",", ")", "]", ">"])
+_TIGHT_AFTER = frozenset(["(", "[", "<"])
+
+ReadOperand = Callable[[str], str]
+"""Takes the name of an SSA value as read, gives what stands for it in `Parts`."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the reading of one op needs: where it is, what surrounds it, and what becomes of SSA names."""
+
+    cursor: Cursor
+    scope: Scope
+    operand: ReadOperand
+
+
+class Element:
+    """One element of a format."""
+
+    def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
+        """Read the element's text into `parts`."""
+        raise NotImplementedError
+
+    def starts(self, cursor: Cursor) -> bool:
+        """Whether the next token can begin this element."""
+        raise NotImplementedError
+
+    def write(self, op: type[Operation], parts: Parts, print_defaults: bool) -> str:
+        """The element's text."""
+        raise NotImplementedError
+
+    def present(self, parts: Parts) -> bool:
+        """Whether there is something to print."""
+        return True
+
+
+@dataclass(frozen=True)
+class Literal(Element):
+    """A token that always stands there. The arrow is also read as `into` and `to`."""
+
+    text: str
+
+    def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
+        if not self.text:
+            return
+        if not self.starts(r.cursor):
+            raise r.cursor.expected(f"'{self.text}'")
+        for spelling in self._spellings():
+            if r.cursor.accept(spelling):
+                return
+
+    def _spellings(self) -> tuple[str, ...]:
+        return _ARROWS if self.text == "->" else (self.text,)
+
+    def starts(self, cursor: Cursor) -> bool:
+        return any(cursor.at(s) for s in self._spellings())
+
+    def write(self, op: type[Operation], parts: Parts, print_defaults: bool) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class OperandElement(Element):
+    """The SSA names of an operand."""
+
+    field: ValueField
+
+    def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
+        found = parts.operands.setdefault(self.field.name, [])
+        many = self.field.arity == "variadic"
+        while True:
+            if not r.cursor.at("%"):
+                if self.field.arity == "single" or found:
+                    raise r.cursor.expected(f"operand '{self.field.name}'")
+                return
+            found.extend(read_operands(r))
+            if len(found) > 1 and not many:
+                raise r.cursor.fault(f"operand '{self.field.name}' is a single value")
+            if not many or not r.cursor.accept(","):
+                return
+
+    def starts(self, cursor: Cursor) -> bool:
+        return cursor.at("%")
+
+    def write(self, op: type[Operation], parts: Parts, print_defaults: bool) -> str:
+        return ", ".join(parts.operands[self.field.name])
+
+    def present(self, parts: Parts) -> bool:
+        return bool(parts.operands[self.field.name])
+
+
+@dataclass(frozen=True)
+class IndexListElement(Element):
+    """A list `[%x, 4]` of index operands and constants."""
+
+    name: str
+
+    def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
+        cursor = r.cursor
+        cursor.expect("[")
+        dynamic: list[str] = []
+        static: list[int] = []
+        while not cursor.at("]"):
+            value = cursor.integer()
+            if value is not None:
+                static.append(value)
+            elif cursor.at("%"):
+                names = read_operands(r)
+                dynamic += names
+                static += [DYNAMIC] * len(names)
+            else:
+                raise cursor.expected(f"an SSA value or an integer in '{self.name}'")
+            if not cursor.accept(","):
+                break
+        cursor.expect("]")
+        parts.operands[self.name] = dynamic
+        parts.attributes[STATIC + self.name] = tuple(static)
+
+    def starts(self, cursor: Cursor) -> bool:
+        return cursor.at("[")
+
+    def write(self, op: type[Operation], parts: Parts, print_defaults: bool) -> str:
+        dynamic = iter(parts.operands[self.name])
+        static = parts.attributes.get(STATIC + self.name, ())
+        return f"[{', '.join(next(dynamic) if v == DYNAMIC else str(v) for v in static)}]"
+
+    def present(self, parts: Parts) -> bool:
+        return bool(parts.attributes.get(STATIC + self.name))
+
+
+@dataclass(frozen=True)
+class FlatListElement(OperandElement):
+    """The values of an index list without brackets, none of them constant."""
+
+    def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
+        super().read(r, op, parts)
+        name = self.field.name
+        parts.attributes[STATIC + name] = (DYNAMIC,) * len(parts.operands[name])
+
+
+@dataclass(frozen=True)
+class AttributeElement(Element):
+    """The value of an attribute outside the dictionary."""
+
+    name: str
+
+    def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
+        parts.attributes[self.name] = op.spec.attributes[self.name].kind.read(r.cursor, r.scope)
+
+    def starts(self, cursor: Cursor) -> bool:
+        return not cursor.at("%") and cursor.peek_token()[1:2] not in "{}:,"
+
+    def write(self, op: type[Operation], parts: Parts, print_defaults: bool) -> str:
+        return op.spec.attributes[self.name].kind.write(parts.attributes[self.name])
+
+    def present(self, parts: Parts) -> bool:
+        return self.name in parts.attributes
+
+
+@dataclass(frozen=True)
+class RegionElement(Element):
+    """A region. Its text is kept as the range of the source, or of the printed text, that it covers."""
+
+    name: str
+    variadic: bool
+
+    def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
+        found = parts.regions.setdefault(self.name, [])
+        while True:
+            if not r.cursor.at("{"):
+                raise r.cursor.expected(f"region '{self.name}'")
+            start = r.cursor.pos
+            r.cursor.balanced()
+            found.append((start, r.cursor.pos))
+            if not self.variadic or not r.cursor.accept(","):
+                return
+
+    def starts(self, cursor: Cursor) -> bool:
+        return cursor.at("{")
+
+    def write(self, op: type[Operation], parts: Parts, print_defaults: bool) -> str:
+        return ", ".join(region_marker(n) for n, _ in parts.regions.get(self.name, ()))
+
+    def present(self, parts: Parts) -> bool:
+        return bool(parts.regions.get(self.name))
+
+
+@dataclass(frozen=True)
+class TypeElement(Element):
+    """The types of an operand or result."""
+
+    field: ValueField
+
+    def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
+        name = self.field.name
+        expected = len(parts.operands[name]) if name in parts.operands else None
+        parts.type_offsets[name] = r.cursor.skip()
+        types = parts.types[name] = []
+        if expected == 0 and self.field.arity != "single":
+            return
+        while True:
+            types.append(r.scope.read_type(r.cursor))
+            if self.field.arity != "variadic" or len(types) == expected or not r.cursor.accept(","):
+                return
+
+    def starts(self, cursor: Cursor) -> bool:
+        return cursor.peek_token()[1:2].isalpha() or cursor.at("!")
+
+    def write(self, op: type[Operation], parts: Parts, print_defaults: bool) -> str:
+        return ", ".join(parts.types[self.field.name])
+
+    def present(self, parts: Parts) -> bool:
+        return bool(parts.types.get(self.field.name))
+
+
+@dataclass(frozen=True)
+class AttrDict(Element):
+    """The attribute dictionary: every attribute that stands nowhere else in the format."""
+
+    elsewhere: frozenset[str]
+
+    def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
+        cursor = r.cursor
+        if not cursor.accept("{"):
+            return
+        while not cursor.at("}"):
+            start = cursor.skip()
+            m = cursor.match(_KEY)
+            if not m:
+                raise cursor.expected("an attribute name or '}'")
+            self._read_entry(m[1] if m[1] is not None else m[2], start, r, op, parts)
+            if not cursor.accept(","):
+                break
+        cursor.expect("}")
+
+    def _read_entry(self, key: str, start: int, r: Reading, op: type[Operation], parts: Parts) -> None:
+        cursor = r.cursor
+        if key in op.flags and not cursor.at("="):
+            name, value = op.flags[key]
+            parts.attributes[name] = value
+            return
+        name = op.dialect_class.attribute_spellings.get(key.lower(), key.lower())
+        attribute = op.spec.attributes.get(name)
+        if attribute is None or name in self.elsewhere:
+            if "." not in key and key != SEGMENTS["operand"]:
+                raise cursor.fault(*unknown_attribute(key, op, self.elsewhere), start)
+            parts.extra.append((key, r.scope.read_attribute(cursor) if cursor.accept("=") else None))
+            return
+        if name in parts.attributes:
+            raise cursor.fault(f"attribute '{key}' is given twice", start)
+        cursor.expect("=")
+        parts.attributes[name] = attribute.kind.read(cursor, r.scope)
+
+    def starts(self, cursor: Cursor) -> bool:
+        return cursor.at("{")
+
+    def write(self, op: type[Operation], parts: Parts, print_defaults: bool) -> str:
+        entries = []
+        for name, attribute in op.spec.attributes.items():
+            if name in self.elsewhere:
+                continue
+            value = parts.attributes.get(name)
+            if value is None and print_defaults:
+                value = attribute.default
+            if value is not None:
+                entries.append(f"{name} = {attribute.kind.write(value)}")
+        entries += [name if text is None else f"{name} = {text}" for name, text in parts.extra]
+        return f"{{{', '.join(entries)}}}" if entries else ""
+
+
+@dataclass(frozen=True)
+class Group(Element):
+    """Elements that stand there together or not at all."""
+
+    elements: tuple[Element, ...]
+    anchor: Element | None
+
+    def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
+        if self.elements[0].starts(r.cursor):
+            for element in self.elements:
+                element.read(r, op, parts)
+
+    def starts(self, cursor: Cursor) -> bool:
+        return self.elements[0].starts(cursor)
+
+    def present(self, parts: Parts) -> bool:
+        return self.anchor is not None and self.anchor.present(parts)
+
+
+class Format:
+    """One assembly format of an operation, ready to read and write."""
+
+    def __init__(self, text: str, op: type[Operation]) -> None:
+        self.op = op
+        self.mentioned: set[str] = set()
+        stream = _tokens(text, op.OPERATION_NAME)
+        self.elements = self._compile(list(stream), op.spec)
+        elsewhere = frozenset(e.name for e in _walk(self.elements) if isinstance(e, AttributeElement)) | {
+            STATIC + n for n in op.spec.index_lists
+        }
+        self.elements = tuple(AttrDict(elsewhere) if isinstance(e, AttrDict) else e for e in self.elements)
+
+    def _compile(self, tokens: list[re.Match[str]], spec: Spec) -> tuple[Element, ...]:
+        fields = {f.name: f for f in (*spec.operands, *spec.results)}
+        regions = {f.name: f for f in spec.regions}
+        stack: list[tuple[list[Element], list[Element]]] = [([], [])]
+        for token in tokens:
+            elements, anchors = stack[-1]
+            literal, directive, named, attr_dict, variable, opening, closing, _ = token.groups()
+            if literal is not None:
+                elements.append(Literal(literal))
+            elif directive:
+                make = TypeElement if directive == "type" else FlatListElement
+                elements.append(make(fields[named]))
+            elif attr_dict:
+                elements.append(AttrDict(frozenset()))
+            elif variable in spec.index_lists:
+                elements.append(IndexListElement(variable))
+            elif variable in fields:
+                elements.append(OperandElement(fields[variable]))
+            elif variable in regions:
+                elements.append(RegionElement(variable, regions[variable].arity == "variadic"))
+            elif variable:
+                elements.append(AttributeElement(spec.attributes[variable].name))
+            elif opening:
+                stack.append(([], []))
+            elif closing:
+                stack.pop()
+                stack[-1][0].append(Group(tuple(elements), anchors[0] if anchors else None))
+            else:
+                anchors.append(elements[-1])
+        return tuple(stack[0][0])
+
+    def read(self, r: Reading) -> Parts:
+        """Read an op's text after its name.
+
+        Raises:
+            SyntaxFault: where the text does not fit.
+        """
+        parts = Parts()
+        for element in self.elements:
+            element.read(r, self.op, parts)
+        for name, attribute in self.op.spec.attributes.items():
+            if parts.attributes.get(name) == attribute.default:
+                parts.attributes.pop(name, None)
+        return parts
+
+    def write(self, parts: Parts, print_defaults: bool = False) -> str:
+        """The text of an op after its name, with a leading space where one belongs."""
+        out: list[str] = []
+        _write(self.elements, self.op, parts, print_defaults, out)
+        text, glue = "", False
+        for piece in out:
+            if not piece:
+                glue = True
+                continue
+            tight = glue or piece in _TIGHT_BEFORE or text[-1:] in _TIGHT_AFTER
+            text += piece if tight and text else " " + piece
+            glue = False
+        return text
+
+
+def _write(
+    elements: Sequence[Element],
+    op: type[Operation],
+    parts: Parts,
+    print_defaults: bool,
+    out: list[str],
+) -> None:
+    for element in elements:
+        if isinstance(element, Group):
+            if element.present(parts):
+                _write(element.elements, op, parts, print_defaults, out)
+        else:
+            text = element.write(op, parts, print_defaults)
+            if text or element == Literal(""):
+                out.append(text)
+
+
+def _walk(elements: Sequence[Element]) -> Iterator[Element]:
+    for element in elements:
+        yield element
+        if isinstance(element, Group):
+            yield from _walk(element.elements)
+
+
+def _tokens(text: str, op_name: str) -> Iterator[re.Match[str]]:
+    pos = 0
+    while text[pos:].strip():
+        m = _ELEMENTS.match(text, pos)
+        if not m:
+            raise ValueError(f"assembly format of {op_name}: cannot read '{text[pos:]}'")
+        pos = m.end()
+        yield m
+
+
+def unknown_attribute(key: str, op: type[Operation], hidden: frozenset[str] = frozenset()) -> tuple[str]:
+    """The message for an attribute that the op does not have."""
+    known = [n for n in op.spec.attributes if n not in hidden]
+    near = difflib.get_close_matches(key, known, 1)
+    hint = f"; did you mean '{near[0]}'?" if near else f"; it has {', '.join(known)}" if known else ""
+    return (f"'{op.OPERATION_NAME}' has no attribute '{key}'{hint}",)
+
+
+def read_operands(r: Reading) -> list[str]:
+    """Read `%a`, `%a#1`, or a pack such as `%a:2`, which means `%a#0, %a#1`."""
+    name = r.cursor.ssa()
+    if name is None:
+        raise r.cursor.expected("an SSA value")
+    pack = _PACK.match(r.cursor.text, r.cursor.pos)
+    marked = r.operand(name)
+    if not pack:
+        return [marked]
+    if int(pack[1]) > 64:
+        raise r.cursor.fault("a pack of more than 64 values", r.cursor.pos)
+    r.cursor.pos = pack.end()
+    return [f"{marked}#{i}" for i in range(int(pack[1]))]
+
+
+_FORMATS: dict[type[Operation], tuple[Format, ...]] = {}
+
+
+def formats_of(op: type[Operation]) -> tuple[Format, ...]:
+    """The formats of an op, the printed one first."""
+    found = _FORMATS.get(op)
+    if found is None:
+        found = _FORMATS[op] = tuple(Format(text, op) for text in (op.assembly_format, *op.also_reads))
+    return found
+
+
+def read_op(op: type[Operation], cursor: Cursor, scope: Scope, operand: Callable[[], ReadOperand]) -> Parts:
+    """Read an op's text after its name by the first of its formats that fits.
+
+    Args:
+        operand: makes, for each format tried, the function that takes the SSA names.
+
+    Raises:
+        SyntaxFault: the fault of the format that read farthest.
+    """
+    start = cursor.pos
+    worst: SyntaxFault | None = None
+    for fmt in formats_of(op):
+        cursor.pos = start
+        try:
+            parts = fmt.read(Reading(cursor, scope, operand()))
+            if _lacks_types(op, parts):
+                for name, text in op.infer(parts).items():
+                    parts.types.setdefault(name, [text])
+            _complete(op, parts, scope, start)
+            return parts
+        except SyntaxFault as fault:
+            if worst is None or fault.offset > worst.offset:
+                worst = fault
+    assert worst
+    raise worst
+
+
+def _lacks_types(op: type[Operation], parts: Parts) -> bool:
+    return any(g.name not in parts.types and g.fixed is None for g in (*op.spec.operands, *op.spec.results))
+
+
+def _complete(op: type[Operation], parts: Parts, scope: Scope, start: int) -> None:
+    """Fill in the types that the text need not give, and check what can be told from the text."""
+    for group in (*op.spec.operands, *op.spec.results):
+        is_operand = group in op.spec.operands
+        names = parts.operands.setdefault(group.name, []) if is_operand else None
+        types = parts.types.get(group.name)
+        if types is None:
+            count = len(names) if names is not None else int(group.arity == "single")
+            if count and group.fixed is None:
+                raise SyntaxFault(start, f"the type of '{group.name}' is missing")
+            parts.types[group.name] = [group.fixed or ""] * count
+            continue
+        where = parts.type_offsets.get(group.name, start)
+        if names is not None and len(names) != len(types):
+            raise SyntaxFault(where, f"{len(names)} values but {len(types)} types for '{group.name}'")
+        for text in types:
+            if not group.accepts(scope.resolve(text)):
+                role = "operand" if is_operand else "result"
+                raise SyntaxFault(where, f"{role} '{group.name}' must be {group.summary}, but got '{text}'")
+    refusal = op.reads_as(parts)
+    if refusal:
+        raise SyntaxFault(start, refusal)
+    for attribute in op.spec.attributes.values():
+        if attribute.required and attribute.name not in parts.attributes:
+            raise SyntaxFault(start, f"attribute '{attribute.name}' is missing")
+
+
+def encode(op: type[Operation], parts: Parts) -> tuple[str, str]:
+    """The generic form of an op, as the text before its regions and the text after them."""
+    spec = op.spec
+    operands = [v for g in spec.operands for v in parts.operands[g.name]]
+    entries = [
+        f"{name} = {attribute.kind.encode(parts.attributes[name])}"
+        for name, attribute in spec.attributes.items()
+        if name in parts.attributes
+    ]
+    for which, groups in (("operand", spec.operands), ("result", spec.results)):
+        if spec.needs_segments(groups):
+            sizes = ", ".join(str(len(parts.types[g.name])) for g in groups)
+            entries.append(f"{SEGMENTS[which]} = array<i32: {sizes}>")
+    entries += [n if text is None else f"{n} = {text}" for n, text in parts.extra]
+    attributes = f" {{{', '.join(entries)}}}" if entries else ""
+    operand_types = ", ".join(t for g in spec.operands for t in parts.types[g.name])
+    result_types = ", ".join(t for g in spec.results for t in parts.types[g.name])
+    return (
+        f'"{op.OPERATION_NAME}"({", ".join(operands)})',
+        f"{attributes} : ({operand_types}) -> ({result_types})",
+    )
+
+
+def decode(op: type[Operation], rest: str, write: Callable[[str], str]) -> tuple[Parts, str]:
+    """The parts of an op from its generic form after operands and regions, `{...} : (...) -> ...`; what follows.
+
+    Operands are named by markers (`operand_marker`) in their order.
+
+    Args:
+        write: puts the dialect types and attributes in a text into dialect syntax.
+
+    Raises:
+        ValueError: if the text is not of the op's shape.
+    """
+    spec = op.spec
+    cursor = Cursor(rest)
+    parts = Parts()
+    segments: dict[str, list[int]] = {}
+    if cursor.at("{"):
+        for entry in split_list(cursor.balanced()[1:-1]):
+            name, _, value = entry.partition(" = ")
+            attribute = spec.attributes.get(name)
+            if name in SEGMENTS.values():
+                segments[name] = [int(n) for n in re.findall(r"\d+", value.partition(":")[2])]
+            elif attribute:
+                decoded = attribute.kind.decode(value)
+                if decoded != attribute.default:
+                    parts.attributes[name] = decoded
+            else:
+                parts.extra.append((name, write(value) if value else None))
+    cursor.expect(":")
+    operand_types = split_list(cursor.balanced()[1:-1])
+    cursor.expect("->")
+    results = split_list(cursor.balanced()[1:-1]) if cursor.at("(") else [cursor.type_text()]
+    for which, groups, types in (
+        ("operand", spec.operands, operand_types),
+        ("result", spec.results, results),
+    ):
+        start = 0
+        for group, size in zip(groups, spec.sizes(groups, len(types), segments.get(SEGMENTS[which]))):
+            parts.types[group.name] = [write(t) for t in types[start : start + size]]
+            if which == "operand":
+                parts.operands[group.name] = [operand_marker(i) for i in range(start, start + size)]
+            start += size
+    return parts, rest[cursor.pos :]
+
+
+def operand_marker(index: int) -> str:
+    """What stands for the operand of this index in a template."""
+    return f"\x00{index}\x00"
+
+
+def region_marker(index: int) -> str:
+    """What stands for the region of this index in a template."""
+    return f"\x01{index}\x01"

@@ -1,0 +1,63 @@
+"""Facts about builtin types, from their text."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_VECTOR = re.compile(r"vector<((?:\s*\d+\s*x)*)\s*(.*)>", re.DOTALL)
+_INTEGER = re.compile(r"([su]?)i(\d+)")
+_FLOAT = re.compile(r"b?f(\d+)(?:E\w+)?")
+_NAMED_FLOATS = {"tf32": 32}
+
+
+@lru_cache(maxsize=4096)
+def vector_of(text: str) -> tuple[tuple[int, ...], str]:
+    """The shape and element type of a vector type.
+
+    Raises:
+        ValueError: if the text is not a vector of fixed size.
+    """
+    m = _VECTOR.fullmatch(text)
+    if not m or "[" in text:
+        raise ValueError(f"expected a vector of fixed size, found {text}")
+    return tuple(int(n) for n in re.findall(r"\d+", m[1])), m[2].strip()
+
+
+def vector_text(shape: tuple[int, ...], element: str) -> str:
+    """The text of a vector type."""
+    return f"vector<{'x'.join(map(str, (*shape, element)))}>"
+
+
+def is_integer(element: str) -> bool:
+    """Whether this is an integer type."""
+    return _INTEGER.fullmatch(element) is not None
+
+
+def is_float(element: str) -> bool:
+    """Whether this is a floating-point type."""
+    return element in _NAMED_FLOATS or _FLOAT.fullmatch(element) is not None
+
+
+def signedness(element: str) -> str:
+    """`s`, `u`, or nothing for a signless integer."""
+    m = _INTEGER.fullmatch(element)
+    return m[1] if m else ""
+
+
+@lru_cache(maxsize=256)
+def bit_width(element: str) -> int:
+    """The bits that an element takes in a register or in memory; tf32 takes 32.
+
+    Raises:
+        ValueError: if the type is neither integer nor floating point.
+    """
+    if element in _NAMED_FLOATS:
+        return _NAMED_FLOATS[element]
+    m = _INTEGER.fullmatch(element)
+    if m:
+        return int(m[2])
+    m = _FLOAT.fullmatch(element)
+    if m:
+        return int(m[1])
+    raise ValueError(f"expected an integer or floating-point type, found {element}")

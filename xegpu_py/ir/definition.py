@@ -1,0 +1,309 @@
+"""Dialects as classes: a `Dialect`, `Type`s and `Attr`s with named parameters, and `Operation`s with named fields.
+
+The look is that of upstream's later `mlir.dialects.ext`:
+
+    class Toy(Dialect, name="toy"):
+        '''What the dialect is for.'''
+
+    @dataclass(frozen=True)
+    class Box(Type, dialect=Toy, name="box"):
+        '''A box of some size.'''
+        size: int
+
+    class PutOp(Operation, dialect=Toy, name="put"):
+        '''Puts values into a box.'''
+        box: Operand[Box]
+        values: Sequence[Operand[Any]]
+        gently: Attribute[bool] = default(False)
+        full: Result[Box]
+        assembly_format = "$box `,` $values attr-dict `:` type($box) `,` type($values) `->` type($full)"
+
+From such a class come its IRDL definition (`xegpu_py.ir.irdl`), its Python view and builder
+(`xegpu_py.ir.operation`), reading and printing (`xegpu_py.ir.assembly`), verification and the reference page.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_type_hints
+
+from mlir import ir
+from mlir._mlir_libs import _mlir as _cext
+
+from xegpu_py.ir.constraints import TypeConstraint
+from xegpu_py.ir.cursor import Cursor, split_list
+from xegpu_py.ir.kinds import EnumKind, Kind, Scope, kind_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from xegpu_py.ir.operation import Operation
+
+# Where the bindings look for the Python side of a dialect. Without a module to find there they search again at
+# each access to an operation or type, which makes every access some thirty times slower.
+_cext.globals.append_dialect_search_prefix("xegpu_py.dialects")
+
+T = TypeVar("T")
+
+
+class Dialect:
+    """A dialect. Subclasses give its `name` and, as docstring, what it is for.
+
+    Attributes:
+        name: the namespace.
+        spellings: further spellings of the namespace that are read.
+        attribute_spellings: further spellings of op attributes that are read, in lower case, and what they mean.
+        shorthands: names of attributes that stand for one value of another.
+        type_names: names of builtin types that are read in op syntax, and the types they mean.
+    """
+
+    name: ClassVar[str]
+    spellings: ClassVar[tuple[str, ...]] = ()
+    attribute_spellings: ClassVar[Mapping[str, str]] = {}
+    type_names: ClassVar[Mapping[str, str]] = {}
+    shorthands: ClassVar[Mapping[str, Attr]] = {}
+    operations: ClassVar[dict[str, type[Operation]]]
+    types: ClassVar[dict[str, type[Type]]]
+    attributes: ClassVar[dict[str, type[Attr]]]
+    enums: ClassVar[dict[str, EnumKind]]
+    view: ClassVar[type]
+
+    def __init_subclass__(cls, *, name: str, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.name = name
+        cls.operations, cls.types, cls.attributes, cls.enums = {}, {}, {}, {}
+        cls.view = type(f"_{cls.__name__}", (ir.Dialect,), {"DIALECT_NAMESPACE": name})
+        _cext.register_dialect(cls.view)
+
+    @classmethod
+    def function(cls, name: str) -> Any:
+        """The building function of the op `name`: for use as a dialect module's `__getattr__`.
+
+        Raises:
+            AttributeError: if there is no such op.
+        """
+        op = cls.operations.get(name)
+        if op is None:
+            raise AttributeError(f"dialect '{cls.name}' has no operation '{name}'")
+        return op.build
+
+
+class _Parametrized:
+    """What types and attributes have in common. Their parameters are the dataclass fields."""
+
+    dialect: ClassVar[type[Dialect]]
+    name: ClassVar[str]
+    also_named: ClassVar[tuple[str, ...]] = ()
+    _sigil: ClassVar[str]
+    _kinds: ClassVar[dict[str, Kind]]
+
+    def __init_subclass__(
+        cls,
+        *,
+        dialect: type[Dialect] | None = None,
+        name: str = "",
+        also_named: tuple[str, ...] = (),
+        **kwargs: Any,
+    ) -> None:
+        super().__init_subclass__(**kwargs)
+        if dialect is None:
+            return
+        cls.dialect, cls.name, cls.also_named = dialect, name, also_named
+        hints = get_type_hints(cls)
+        own = inspect.get_annotations(cls)
+        cls._kinds = {k: kind_of(hints[k]) for k in own if "ClassVar" not in str(own[k])}
+        for spelled in (name, *also_named):
+            cls._table()[spelled] = cls
+
+    @classmethod
+    def _table(cls) -> dict[str, Any]:
+        raise NotImplementedError
+
+    @classmethod
+    def parameters(cls) -> dict[str, Kind]:
+        """The parameters' names and kinds, in order."""
+        return cls._kinds
+
+    @classmethod
+    def mnemonic(cls) -> str:
+        """The name with its namespace and sigil, such as `!xegpu.nbarrier`."""
+        return f"{cls._sigil}{cls.dialect.name}.{cls.name}"
+
+    @classmethod
+    def read_body(cls, cursor: Cursor, scope: Scope) -> Self:
+        """Read what follows the name, by default `<a = value, b = value>` or MLIR's own `<value, value>`."""
+        if not cls._kinds:
+            if cursor.accept("<"):
+                cursor.expect(">")
+            return cls()
+        cursor.expect("<")
+        if not any(cursor.at(k) for k in cls._kinds):
+            return cls._read_raw(cursor, scope)
+        found: dict[str, Any] = {}
+        while True:
+            start = cursor.skip()
+            key = cursor.word()
+            if key not in cls._kinds or key in found:
+                names = ", ".join(k for k in cls._kinds if k not in found)
+                raise cursor.fault(f"expected {names or 'no further parameter'} in {cls.mnemonic()}", start)
+            cursor.expect("=")
+            found[key] = cls._kinds[key].read(cursor, scope)
+            if not cursor.accept(","):
+                break
+        missing = [k for k in cls._kinds if k not in found]
+        if missing:
+            raise cursor.fault(f"{cls.mnemonic()} needs {', '.join(missing)}")
+        cursor.expect(">")
+        return cls(**found)
+
+    @classmethod
+    def _read_raw(cls, cursor: Cursor, scope: Scope) -> Self:
+        found = []
+        for i, kind in enumerate(cls._kinds.values()):
+            if i:
+                cursor.expect(",")
+            found.append(kind.read(cursor, scope))
+        cursor.expect(">")
+        return cls(*found)
+
+    def write_body(self, print_defaults: bool = False) -> str:
+        """What to print after the name, by default `<a = value, b = value>`."""
+        if not self._kinds:
+            return ""
+        return "<" + ", ".join(f"{k} = {kind.write(getattr(self, k))}" for k, kind in self._kinds.items()) + ">"
+
+    def write(self, print_defaults: bool = False) -> str:
+        """The whole in dialect syntax."""
+        return self.mnemonic() + self.write_body(print_defaults)
+
+    def __str__(self) -> str:
+        return self.write()
+
+    def encode(self) -> str:
+        """The whole in MLIR's own spelling, as IRDL definitions have it."""
+        if not self._kinds:
+            return self.mnemonic()
+        values = (kind.encode(getattr(self, k)) for k, kind in self._kinds.items())
+        return f"{self.mnemonic()}<{', '.join(values)}>"
+
+    @classmethod
+    @lru_cache(maxsize=4096)
+    def decode(cls, raw: str) -> Self:
+        """The value of a type or attribute in MLIR's own spelling.
+
+        Raises:
+            ValueError: if it is another type or attribute.
+        """
+        head = cls.mnemonic()
+        if not (raw == head or raw.startswith(head + "<")):
+            raise ValueError(f"expected {head}, found {raw}")
+        if not cls._kinds:
+            return cls()
+        parts = split_list(raw[len(head) + 1 : -1])
+        if len(parts) != len(cls._kinds):
+            raise ValueError(f"expected {len(cls._kinds)} parameters in {raw}")
+        return cls(*(kind.decode(part) for kind, part in zip(cls._kinds.values(), parts)))
+
+
+class Type(_Parametrized, TypeConstraint):
+    """A type. Subclasses are frozen dataclasses of its parameters, and stand for themselves as constraint."""
+
+    _sigil = "!"
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "dialect" in kwargs:
+            cls.summary = cls.mnemonic()
+            cls.fixed = None if cls._kinds else cls.mnemonic()
+
+    @classmethod
+    def _table(cls) -> dict[str, Any]:
+        return cls.dialect.types
+
+    @classmethod
+    def accepts(cls, text: str) -> bool:
+        return text == cls.mnemonic() or text.startswith(cls.mnemonic() + "<")
+
+    @classmethod
+    def irdl(cls, emitter: Any) -> str:
+        return str(emitter.constraint(f"irdl.base @{cls.dialect.name}::@{cls.name}"))
+
+    def to_ir(self) -> ir.Type:
+        """The type in the current MLIR context."""
+        return ir.Type.parse(self.encode())
+
+    @classmethod
+    def of(cls, value: ir.Type | ir.Value) -> Self:
+        """The parameters of an MLIR type, or of a value's type.
+
+        Raises:
+            ValueError: if it is another type.
+        """
+        return cls.decode(str(value if isinstance(value, ir.Type) else value.type))
+
+
+class Attr(_Parametrized):
+    """An attribute. Subclasses are frozen dataclasses of its parameters."""
+
+    _sigil = "#"
+
+    @classmethod
+    def _table(cls) -> dict[str, Any]:
+        return cls.dialect.attributes
+
+    def to_ir(self) -> ir.Attribute:
+        """The attribute in the current MLIR context."""
+        return ir.Attribute.parse(self.encode())
+
+
+class Operand(Generic[T]):
+    """Annotates an operand whose type fulfils the constraint `T`. On an op it is the `ir.Value`."""
+
+    if TYPE_CHECKING:
+
+        def __get__(self, op: Any, owner: Any = None) -> Any: ...
+
+
+class Result(Generic[T]):
+    """Annotates a result whose type fulfils the constraint `T`. On an op it is the `ir.OpResult`."""
+
+    if TYPE_CHECKING:
+
+        def __get__(self, op: Any, owner: Any = None) -> Any: ...
+
+
+class Attribute(Generic[T]):
+    """Annotates an attribute whose value is of the kind that `T` names. On an op it is the Python value."""
+
+    if TYPE_CHECKING:
+
+        def __get__(self, op: Any, owner: Any = None) -> T: ...
+
+
+class Region:
+    """Annotates a region."""
+
+
+class IndexList:
+    """Annotates a list of index operands and constants mixed, such as `[%x, 4]`.
+
+    In generic form it is a variadic operand of the field's name and an attribute `static_` and the name, that holds
+    `DYNAMIC` where an operand stands.
+    """
+
+
+DYNAMIC = -(2**63)
+"""What stands in the static part of an `IndexList` in the place of an operand; MLIR's own sentinel."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Default:
+    value: Any
+
+
+def default(value: Any) -> Any:
+    """Marks an attribute field as one that may be left out, and what it means then."""
+    return _Default(value)

@@ -1,0 +1,85 @@
+"""Diagnostics in MLIR's form: `file:line:col: severity: message`, the source line, and a caret."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from xegpu_py.ir.source import Source
+
+Severity = Literal["error", "warning", "remark", "note"]
+
+_SHOWN_COLUMNS = 200
+
+
+@dataclass(frozen=True)
+class Position:
+    """A place in a file; line and column count from 1, and a line of 0 means that it is not known."""
+
+    file: str
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One message with its position and the notes attached to it."""
+
+    severity: Severity
+    message: str
+    position: Position
+    notes: tuple[Diagnostic, ...] = ()
+
+    def flat(self) -> Iterable[Diagnostic]:
+        """This diagnostic, then its notes."""
+        yield self
+        for note in self.notes:
+            yield from note.flat()
+
+    def render(self, sources: Sequence[Source] = ()) -> str:
+        """The text to show, with source lines and carets where `sources` hold the position's line."""
+        out = []
+        for d in self.flat():
+            out.append(f"{d.position}: {d.severity}: {d.message}")
+            line = _find_line(d.position, sources)
+            if line is not None:
+                out.extend(_excerpt(line, d.position.column))
+        return "\n".join(out)
+
+
+def _find_line(position: Position, sources: Sequence[Source]) -> str | None:
+    for source in sources:
+        if position.line and source.name == position.file:
+            line = source.line(position.line)
+            if line is not None:
+                return line
+    return None
+
+
+def _excerpt(line: str, column: int) -> tuple[str, str]:
+    start = max(0, column - _SHOWN_COLUMNS // 2) if len(line) > _SHOWN_COLUMNS else 0
+    shown = line[start : start + _SHOWN_COLUMNS]
+    before = "".join(c if c == "\t" else " " for c in shown[: column - 1 - start])
+    return shown, before + "^"
+
+
+class DiagnosticError(Exception):
+    """Bad input: one or more diagnostics. Its text is what a command-line tool prints.
+
+    Attributes:
+        diagnostics: the diagnostics, errors first as they arose.
+        sources: the source texts that their positions speak of.
+    """
+
+    def __init__(self, diagnostics: Sequence[Diagnostic], sources: Sequence[Source] = ()) -> None:
+        self.diagnostics = list(diagnostics)
+        self.sources = list(sources)
+        super().__init__(diagnostics, sources)
+
+    def __str__(self) -> str:
+        return "\n".join(d.render(self.sources) for d in self.diagnostics)

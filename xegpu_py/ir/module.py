@@ -1,0 +1,202 @@
+"""Modules: reading, printing and verifying them in dialect syntax."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from mlir import ir
+
+from xegpu_py.ir.context import Context, current
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
+from xegpu_py.ir.printer import Printer
+from xegpu_py.ir.reader import Reader, Rewritten
+from xegpu_py.ir.source import Source, decode_utf8
+from xegpu_py.ir.verifier import position_of, verify
+
+_BUFFER = "-"
+"""The file name that MLIR gives to text that it parses from memory."""
+
+
+class Module:
+    """A module in a context with our dialects.
+
+    Attributes:
+        context: the MLIR context.
+        ir: the module as the MLIR bindings see it.
+        sources: the texts that its locations speak of, for diagnostics.
+    """
+
+    def __init__(self, module: ir.Module, sources: tuple[Source, ...] = ()) -> None:
+        self.ir = module
+        self.sources = sources
+
+    @property
+    def context(self) -> Context:
+        """The MLIR context."""
+        return self.ir.context  # type: ignore[no-any-return]
+
+    @property
+    def operation(self) -> ir.Operation:
+        """The `builtin.module` op."""
+        return self.ir.operation
+
+    @property
+    def body(self) -> ir.Block:
+        """The module's one block."""
+        return self.ir.body
+
+    def verify(self) -> None:
+        """Check the module by MLIR's rules and by those of our dialects.
+
+        Raises:
+            DiagnosticError: with a diagnostic for each broken rule.
+        """
+        try:
+            self.operation.verify()
+        except ir.MLIRError as e:
+            raise DiagnosticError(from_mlir(e, self.context), self.sources) from None
+        found = verify(self.operation)
+        if found:
+            raise DiagnosticError(found, self.sources)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self, **options: Any) -> str:
+        """The module as text; see `print_op` for the options."""
+        return print_op(self.operation, **options)
+
+
+def print_op(
+    op: ir.Operation,
+    *,
+    generic: bool = False,
+    debuginfo: bool = False,
+    print_defaults: bool = False,
+    verified: bool = False,
+) -> str:
+    """An op as text in dialect syntax.
+
+    Args:
+        generic: print generic form, with types and attributes as IRDL has them: what stock `mlir-opt` reads.
+        debuginfo: print locations.
+        print_defaults: print attributes of our ops that have their default value too.
+        verified: the op is known to be valid, and MLIR need not check that before it prints.
+    """
+    text = op.get_asm(enable_debug_info=debuginfo, print_generic_op_form=generic, assume_verified=verified)
+    if generic:
+        return str(text)
+    return Printer(op.context.own, print_defaults).rewrite(text)
+
+
+def parse(text_or_path: str | Path, *, name: str = "<string>", verify: bool = True) -> Module:
+    """Read a module, and verify it.
+
+    Args:
+        text_or_path: the module's text, or the path of a file that holds it. A string is taken for a path if it is one
+            line, does not read as MLIR text (it holds none of `{ } % @ = " #`), or names a file that exists.
+        name: what diagnostics call the text if it is not a file.
+        verify: whether to check the rules of our dialects too.
+
+    Raises:
+        DiagnosticError: if the text does not read, or breaks a rule.
+        OSError: if the file cannot be read.
+    """
+    return parse_source(_source(text_or_path, name), verify=verify)
+
+
+def _source(text_or_path: str | Path, name: str) -> Source:
+    if isinstance(text_or_path, str) and not _is_path(text_or_path):
+        return decode_utf8(text_or_path.encode("utf-8", "surrogateescape"), name)
+    path = Path(text_or_path)
+    return decode_utf8(path.read_bytes(), str(path))
+
+
+def _is_path(text: str) -> bool:
+    if "\n" in text or not text.strip():
+        return False
+    return not re.search(r'[{}%@="#]', text) or Path(text).is_file()
+
+
+def parse_source(source: Source, *, context: Context | None = None, verify: bool = True) -> Module:
+    """Read a module from a source, and verify it.
+
+    Raises:
+        DiagnosticError: if the text does not read, or breaks a rule.
+    """
+    context = context or current()
+    source.check_nesting()
+    rewritten = Reader(source, context.own).rewrite()
+    try:
+        with context:
+            module = ir.Module.parse(rewritten.text)
+    except ir.MLIRError as e:
+        raise DiagnosticError(from_mlir(e, context, rewritten), [source]) from None
+    _relocate(module.operation, rewritten)
+    found = Module(module, (source,))
+    if verify:
+        found.verify()
+    return found
+
+
+def _relocate(root: ir.Operation, rewritten: Rewritten) -> None:
+    """Let locations speak of the user's file instead of the rewritten text."""
+    context, source = root.context, rewritten.source
+    shifted = rewritten.shifted_lines()
+    file = ir.Location.file
+
+    def moved(line: int, column: int) -> ir.Location:
+        if line in shifted:
+            where = source.position(rewritten.source_offset(line, column))
+            return file(where.file, where.line, where.column, context)
+        return file(source.name, line + source.first_line - 1, column, context)
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        location = op.location
+        if location.is_a_file() and location.start_line and _file_of(location) == _BUFFER:
+            op.location = moved(location.start_line, location.start_col)
+        for region in op.regions:
+            for block in region:
+                for argument in block.arguments:
+                    location = argument.location
+                    if location.is_a_file() and _file_of(location) == _BUFFER:
+                        argument.set_location(moved(location.start_line, location.start_col))
+        return ir.WalkResult.ADVANCE
+
+    root.walk(visit)
+    root.location = file(source.name, source.first_line, 1, context)
+
+
+def _file_of(location: ir.Location) -> str:
+    name = location.filename
+    return name.value if isinstance(name, ir.StringAttr) else str(name)
+
+
+def from_mlir(error: ir.MLIRError, context: Context, rewritten: Rewritten | None = None) -> list[Diagnostic]:
+    """The diagnostics of an MLIR error, at positions in the user's text and in dialect syntax."""
+    printer = Printer(context.own)
+    return [_from_mlir(d, printer, rewritten) for d in error.error_diagnostics]
+
+
+def _from_mlir(info: Any, printer: Printer, rewritten: Rewritten | None) -> Diagnostic:
+    where = position_of(info.location)
+    if rewritten and where.file == _BUFFER:
+        source = rewritten.source
+        offset = rewritten.source_offset(where.line, where.column) if where.line else 0
+        where = source.position(offset)
+    notes = tuple(_from_mlir(n, printer, rewritten) for n in info.notes)
+    return Diagnostic(
+        "error" if not info.message else _severity(info),
+        printer.rewrite(info.message),
+        where,
+        notes,
+    )
+
+
+def _severity(info: Any) -> Any:
+    return str(info.severity).rpartition(".")[2].lower()
+
+
+__all__ = ["Module", "Position", "from_mlir", "parse", "parse_source", "print_op"]

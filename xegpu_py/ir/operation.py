@@ -1,0 +1,455 @@
+"""Operation classes: their fields, the view with named accessors, and the builder."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import UnionType
+from typing import Any, ClassVar, Literal, NoReturn, Union, get_args, get_origin
+
+from mlir import ir
+from mlir._mlir_libs import _mlir as _cext
+
+from xegpu_py.ir import definition as d
+from xegpu_py.ir.constraints import Index, TypeConstraint, alternatives
+from xegpu_py.ir.kinds import Kind, kind_of
+
+Arity = Literal["single", "optional", "variadic"]
+
+SEGMENTS = {"operand": "operandSegmentSizes", "result": "resultSegmentSizes"}
+STATIC = "static_"
+
+_ABSENT = object()
+
+
+@dataclass(frozen=True)
+class ValueField:
+    """An operand or result group."""
+
+    name: str
+    arity: Arity
+    constraints: tuple[type[TypeConstraint], ...]
+
+    @property
+    def summary(self) -> str:
+        """What its types are called."""
+        return " or ".join(c.summary for c in self.constraints)
+
+    @property
+    def fixed(self) -> str | None:
+        """The type that it always has, if so."""
+        return self.constraints[0].fixed if len(self.constraints) == 1 else None
+
+    def accepts(self, text: str) -> bool:
+        """Whether a type in MLIR's own spelling fulfils the constraints."""
+        return any(c.accepts(text) for c in self.constraints)
+
+
+@dataclass(frozen=True)
+class AttributeField:
+    """An attribute. A default of None means that there is none and it may be absent."""
+
+    name: str
+    kind: Kind
+    required: bool
+    default: Any = None
+
+
+@dataclass(frozen=True)
+class RegionField:
+    """A region group."""
+
+    name: str
+    arity: Arity
+
+
+@dataclass
+class Spec:
+    """What an operation class declares, sorted by what the fields are."""
+
+    operands: list[ValueField] = field(default_factory=list)
+    results: list[ValueField] = field(default_factory=list)
+    attributes: dict[str, AttributeField] = field(default_factory=dict)
+    regions: list[RegionField] = field(default_factory=list)
+    index_lists: list[str] = field(default_factory=list)
+    order: list[str] = field(default_factory=list)
+
+    def needs_segments(self, groups: Sequence[ValueField]) -> bool:
+        """Whether the sizes of the groups cannot be told from their sum."""
+        return sum(g.arity != "single" for g in groups) > 1
+
+    def sizes(self, groups: Sequence[ValueField], total: int, segments: Sequence[int] | None) -> list[int]:
+        """The size of each group.
+
+        Raises:
+            ValueError: if `total` values cannot be divided so.
+        """
+        if self.needs_segments(groups):
+            if segments is None or len(segments) != len(groups) or sum(segments) != total:
+                raise ValueError("segment sizes do not fit the number of values")
+            return list(segments)
+        rest = total - sum(g.arity == "single" for g in groups)
+        if rest < 0 or (rest and all(g.arity == "single" for g in groups)):
+            raise ValueError(f"expected {len(groups)} values, found {total}")
+        return [1 if g.arity == "single" else rest for g in groups]
+
+
+class VerifyError(Exception):
+    """An op that breaks a rule of its dialect.
+
+    Attributes:
+        message: what is wrong.
+        notes: the rule, and the fix where there is one.
+    """
+
+    def __init__(self, message: str, *notes: str) -> None:
+        self.message = message
+        self.notes = notes
+        super().__init__(message)
+
+
+class Operation(ir.OpView):  # type: ignore[misc]
+    """Base of operation classes; see `xegpu_py.ir.definition` for how one is written.
+
+    Attributes:
+        assembly_format: the syntax, in the language of MLIR's ODS (see `xegpu_py.ir.assembly`). This form is printed.
+        also_reads: further forms that are read, tried in this order after `assembly_format`.
+        flags: words that may stand alone in the attribute dictionary, and the (attribute, value) that they mean.
+        effects: what the op does beside making its results, of "read", "write", "sync"; None if that is not known.
+    """
+
+    dialect_class: ClassVar[type[d.Dialect]]
+    spec: ClassVar[Spec]
+    assembly_format: ClassVar[str]
+    also_reads: ClassVar[tuple[str, ...]] = ()
+    flags: ClassVar[Mapping[str, tuple[str, Any]]] = {}
+    effects: ClassVar[frozenset[str] | None] = None
+
+    def __init_subclass__(
+        cls,
+        *,
+        dialect: type[d.Dialect] | None = None,
+        name: str = "",
+        also_named: Iterable[str] = (),
+        **kwargs: Any,
+    ) -> None:
+        super().__init_subclass__(**kwargs)
+        if dialect is None:
+            return
+        cls.dialect_class = dialect
+        cls.OPERATION_NAME = f"{dialect.name}.{name}"
+        cls.spec = _collect(cls)
+        cls._ODS_REGIONS = _region_counts(cls.spec.regions)
+        cls._ODS_OPERAND_SEGMENTS = _segments(cls.spec, cls.spec.operands)
+        cls._ODS_RESULT_SEGMENTS = _segments(cls.spec, cls.spec.results)
+        for attr, accessor in _accessors(cls.spec).items():
+            setattr(cls, attr, property(accessor))
+        setattr(cls, "__init__", _make_init(cls))  # noqa: B010
+        _cext.register_operation(dialect.view, replace=True)(cls)
+        for spelled in (name, *also_named):
+            dialect.operations[spelled] = cls
+
+    def verify_op(self) -> None:
+        """Check the rules that the IRDL definition cannot hold. It may depend on types and attributes only.
+
+        Raises:
+            VerifyError: if one is broken.
+        """
+
+    @classmethod
+    def infer(cls, parts: Parts) -> dict[str, str]:
+        """Types in MLIR's own spelling of operands and results that neither the user nor the class gives."""
+        return {}
+
+    @classmethod
+    def reads_as(cls, parts: Parts) -> str | None:
+        """Why a reading of the text by one of several forms is not what was meant; None if it may be."""
+        return None
+
+    def fail(self, message: str, *notes: str) -> NoReturn:
+        """Raise a `VerifyError`."""
+        raise VerifyError(message, *notes)
+
+    @classmethod
+    def build(cls, *args: Any, **kwargs: Any) -> Any:
+        """Build the op; its result, or results, or the op itself if it has none."""
+        op = cls(*args, **kwargs)
+        results = list(op.operation.results)
+        return results[0] if len(results) == 1 else tuple(results) if results else op
+
+
+@dataclass
+class Parts:
+    """The pieces of an op as text, between two of its forms: what each named field holds.
+
+    Attributes:
+        operands: SSA names by operand field.
+        types: types in MLIR's own spelling by operand or result field.
+        attributes: Python values by attribute field, `None` and defaults left out.
+        extra: discardable attributes as (name, text in MLIR's own spelling); None as text for a unit attribute.
+        regions: texts by region field.
+        type_offsets: where in the source a field's types stand.
+    """
+
+    operands: dict[str, list[str]] = field(default_factory=dict)
+    types: dict[str, list[str]] = field(default_factory=dict)
+    attributes: dict[str, Any] = field(default_factory=dict)
+    extra: list[tuple[str, str | None]] = field(default_factory=list)
+    regions: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    type_offsets: dict[str, int] = field(default_factory=dict)
+
+    def type_of(self, name: str) -> str:
+        """The one type of a field that holds a single value."""
+        return self.types[name][0]
+
+
+def _unwrap(annotation: Any) -> tuple[Any, Arity]:
+    origin = get_origin(annotation)
+    if origin in (UnionType, Union):
+        inner = [a for a in get_args(annotation) if a is not type(None)]
+        return inner[0], "optional"
+    if origin is Sequence:
+        return get_args(annotation)[0], "variadic"
+    return annotation, "single"
+
+
+def _collect(cls: type) -> Spec:
+    spec = Spec()
+    for name, annotation in inspect.get_annotations(cls, eval_str=True).items():
+        if ClassVar in (annotation, get_origin(annotation)):
+            continue
+        inner, arity = _unwrap(annotation)
+        marker = cls.__dict__.get(name, _ABSENT)
+        origin = get_origin(inner)
+        if inner is d.IndexList:
+            spec.operands.append(ValueField(name, "variadic", (Index,)))
+            spec.index_lists.append(name)
+            static = STATIC + name
+            spec.attributes[static] = AttributeField(static, kind_of(tuple[int, ...]), False, ())
+        elif inner is d.Region:
+            spec.regions.append(RegionField(name, arity))
+        elif origin in (d.Operand, d.Result):
+            groups = spec.operands if origin is d.Operand else spec.results
+            groups.append(ValueField(name, arity, alternatives(get_args(inner)[0])))
+        elif origin is d.Attribute:
+            value = marker.value if isinstance(marker, d._Default) else None
+            required = arity == "single" and not isinstance(marker, d._Default)
+            spec.attributes[name] = AttributeField(name, kind_of(get_args(inner)[0]), required, value)
+        else:
+            raise TypeError(f"field '{name}' of {cls.__name__} is neither operand, result, attribute nor region")
+        spec.order.append(name)
+    return spec
+
+
+def _region_counts(regions: Sequence[RegionField]) -> tuple[int, bool]:
+    least = sum(r.arity == "single" for r in regions)
+    return least, least == len(regions)
+
+
+def _segments(spec: Spec, groups: Sequence[ValueField]) -> list[int] | None:
+    if not spec.needs_segments(groups):
+        return None
+    return [{"single": 1, "optional": 0, "variadic": -1}[g.arity] for g in groups]
+
+
+def _accessors(spec: Spec) -> dict[str, Callable[[Any], Any]]:
+    made: dict[str, Callable[[Any], Any]] = {}
+    for i, operand in enumerate(spec.operands):
+        made[operand.name] = _value_accessor(spec, "operand", spec.operands, i)
+    for i, result in enumerate(spec.results):
+        made[result.name] = _value_accessor(spec, "result", spec.results, i)
+    for name in spec.index_lists:
+        made[name] = _index_list_accessor(made[name], STATIC + name)
+    for attribute in spec.attributes.values():
+        made[attribute.name] = _attribute_accessor(attribute)
+    for i, region in enumerate(spec.regions):
+        made[region.name] = _region_accessor(spec.regions, i, region.arity)
+    return made
+
+
+def _value_accessor(spec: Spec, which: str, groups: Sequence[ValueField], index: int) -> Callable[[Any], Any]:
+    segments_name = SEGMENTS[which] if spec.needs_segments(groups) else None
+    arity = groups[index].arity
+
+    def get(self: Any) -> Any:
+        values = self.operation.operands if which == "operand" else self.operation.results
+        segments = list(self.operation.attributes[segments_name]) if segments_name else None
+        sizes = spec.sizes(groups, len(values), segments)
+        start = sum(sizes[:index])
+        group = [values[start + k] for k in range(sizes[index])]
+        if arity == "variadic":
+            return group
+        return group[0] if group else None
+
+    return get
+
+
+def _index_list_accessor(operands: Callable[[Any], Any], static: str) -> Callable[[Any], Any]:
+    def get(self: Any) -> list[Any]:
+        dynamic: Iterator[Any] = iter(operands(self))
+        return [next(dynamic) if v == d.DYNAMIC else v for v in getattr(self, static)]
+
+    return get
+
+
+def _attribute_accessor(attribute: AttributeField) -> Callable[[Any], Any]:
+    def get(self: Any) -> Any:
+        attributes = self.operation.attributes
+        if attribute.name not in attributes:
+            return attribute.default
+        return attribute.kind.decode(str(attributes[attribute.name]))
+
+    return get
+
+
+def _region_accessor(regions: Sequence[RegionField], index: int, arity: Arity) -> Callable[[Any], Any]:
+    after = len(regions) - index - 1
+
+    def get(self: Any) -> Any:
+        found = list(self.operation.regions)
+        group = found[index : len(found) - after]
+        if arity == "variadic":
+            return group
+        return group[0] if group else None
+
+    return get
+
+
+def _make_init(cls: type[Operation]) -> Callable[..., None]:
+    spec = cls.spec
+    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)]
+    keyword, positional = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    result_names = {r.name for r in spec.results}
+    required = [n for n in spec.order if _is_required(spec, n) and n not in result_names]
+    for name in required:
+        parameters.append(inspect.Parameter(name, positional))
+    for name in spec.order:
+        if name not in required and not any(r.name == name for r in spec.regions):
+            parameters.append(
+                inspect.Parameter(
+                    name,
+                    keyword if name in result_names or name in spec.attributes else positional,
+                    default=None,
+                )
+            )
+    parameters.sort(key=lambda p: (p.kind, p.default is None))
+    if any(r.arity == "variadic" for r in spec.regions):
+        parameters.append(inspect.Parameter("num_regions", keyword, default=0))
+    parameters += [inspect.Parameter(n, keyword, default=None) for n in ("loc", "ip")]
+    signature = inspect.Signature(parameters)
+
+    def __init__(*args: Any, **kwargs: Any) -> None:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        given = bound.arguments
+        operands, attributes = _operands_and_attributes(cls, given)
+        results = _result_types(cls, given, operands, attributes)
+        ir.OpView.__init__(
+            given["self"],
+            cls.OPERATION_NAME,
+            cls._ODS_REGIONS,
+            cls._ODS_OPERAND_SEGMENTS,
+            cls._ODS_RESULT_SEGMENTS,
+            attributes={
+                name: ir.Attribute.parse(spec.attributes[name].kind.encode(value)) for name, value in attributes.items()
+            },
+            results=_grouped(cls._ODS_RESULT_SEGMENTS, spec.results, results),
+            operands=_grouped(cls._ODS_OPERAND_SEGMENTS, spec.operands, operands),
+            regions=(len(spec.regions) + given["num_regions"] - 1) if "num_regions" in given else None,
+            loc=given["loc"],
+            ip=given["ip"],
+        )
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    __init__.__doc__ = f"Build `{cls.OPERATION_NAME}`."
+    return __init__
+
+
+def _is_required(spec: Spec, name: str) -> bool:
+    if name in spec.index_lists:
+        return name == spec.index_lists[0]
+    for group in (*spec.operands, *spec.results):
+        if group.name == name:
+            return group.arity != "optional"
+    return name in spec.attributes and spec.attributes[name].required
+
+
+def _grouped(segments: list[int] | None, groups: Sequence[ValueField], values: Mapping[str, list[Any]]) -> list[Any]:
+    if segments is None:
+        return [v for g in groups for v in values[g.name]]
+    return [values[g.name] if g.arity == "variadic" else next(iter(values[g.name]), None) for g in groups]
+
+
+def _value(argument: Any, name: str) -> ir.Value:
+    if isinstance(argument, ir.Value):
+        return argument
+    if isinstance(argument, (ir.OpView, ir.Operation)):
+        return argument.result
+    raise TypeError(f"'{name}' expects an SSA value, got {argument!r}")
+
+
+def _operands_and_attributes(
+    cls: type[Operation], given: Mapping[str, Any]
+) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+    spec = cls.spec
+    operands: dict[str, list[Any]] = {}
+    attributes: dict[str, Any] = {}
+    for group in spec.operands:
+        argument = given[group.name]
+        if group.name in spec.index_lists:
+            entries = [] if argument is None else list(argument)
+            static = tuple(e if isinstance(e, int) else d.DYNAMIC for e in entries)
+            operands[group.name] = [_value(e, group.name) for e in entries if not isinstance(e, int)]
+            if static:
+                attributes[STATIC + group.name] = static
+        elif group.arity == "variadic":
+            operands[group.name] = [_value(a, group.name) for a in argument or ()]
+        else:
+            operands[group.name] = [] if argument is None else [_value(argument, group.name)]
+            if argument is None and group.arity == "single":
+                raise TypeError(f"'{group.name}' expects an SSA value, got None")
+    for attribute in spec.attributes.values():
+        if attribute.name in spec.order and given[attribute.name] is not None:
+            try:
+                value = attribute.kind.coerce(given[attribute.name])
+            except (TypeError, ValueError) as e:
+                raise type(e)(f"'{attribute.name}' of {cls.OPERATION_NAME}: {e}") from None
+            if value != attribute.default:
+                attributes[attribute.name] = value
+    return operands, attributes
+
+
+def _result_types(
+    cls: type[Operation],
+    given: Mapping[str, Any],
+    operands: Mapping[str, list[ir.Value]],
+    attributes: Mapping[str, Any],
+) -> dict[str, list[ir.Type]]:
+    types: dict[str, list[ir.Type]] = {}
+    inferred: dict[str, str] | None = None
+    for group in cls.spec.results:
+        argument = given[group.name]
+        if argument is None and group.arity == "optional":
+            types[group.name] = []
+            continue
+        if argument is None and group.fixed is None:
+            if inferred is None:
+                known = {k: [str(v.type) for v in vs] for k, vs in operands.items()}
+                inferred = cls.infer(Parts(types=known, attributes=dict(attributes)))
+            if group.name not in inferred:
+                raise TypeError(f"{cls.OPERATION_NAME} needs the type of its result as '{group.name}='")
+        spelled = argument if argument is not None else group.fixed or (inferred or {})[group.name]
+        listed = spelled if isinstance(spelled, (list, tuple)) else [spelled]
+        types[group.name] = [_type(t, group.name) for t in listed]
+    return types
+
+
+def _type(argument: Any, name: str) -> ir.Type:
+    if isinstance(argument, ir.Type):
+        return argument
+    if isinstance(argument, d.Type):
+        return argument.to_ir()
+    if isinstance(argument, str):
+        return ir.Type.parse(argument)
+    raise TypeError(f"'{name}' expects a type, got {argument!r}")

@@ -1,0 +1,160 @@
+"""From MLIR's own spelling to dialect syntax: rewrites the text that MLIR prints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xegpu_py.ir.assembly import decode, formats_of
+from xegpu_py.ir.cursor import Cursor, SyntaxFault
+from xegpu_py.ir.definition import Dialect
+from xegpu_py.ir.operation import Operation
+
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_MARK = re.compile("\x00(\\d+)\x00")
+_REGION = re.compile("\x01\\d+\x01")
+
+
+@dataclass
+class _OpenOp:
+    """An op whose regions are being printed."""
+
+    op: type[Operation]
+    indent: str
+    head: str
+    operands: list[str]
+    out_index: int
+    region_starts: list[int]
+    region_ends: list[int]
+
+
+@dataclass
+class Printer:
+    """Puts our ops, types and attributes in a printed module into dialect syntax.
+
+    Attributes:
+        print_defaults: whether attributes that have their default value are printed too.
+    """
+
+    dialects: Sequence[type[Dialect]]
+    print_defaults: bool = False
+    _ops: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    _known: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        names = "|".join(re.escape(d.name) for d in self.dialects)
+        self._by_name = {d.name: d for d in self.dialects}
+        self._op_line = re.compile(rf'([ \t]*(?:%[^=]*= )?)"((?:{names})\.\w+)"\(([^()]*)\)( \(\{{)?(.*)', re.DOTALL)
+        self._foreign = re.compile(rf"{_STRING}|[!#](?:{names})\.\w+")
+        self._marks = tuple(f'"{d.name}.' for d in self.dialects)
+        self._sigils = tuple(s + d.name + "." for d in self.dialects for s in "!#")
+
+    def rewrite(self, text: str) -> str:
+        """The text in dialect syntax."""
+        out: list[str] = []
+        stack: list[_OpenOp] = []
+        for line in text.split("\n"):
+            if stack and self._closes(stack[-1], line, out):
+                if not line.startswith(stack[-1].indent + "}, {"):
+                    stack.pop()
+                continue
+            if any(m in line for m in self._marks):
+                m = self._op_line.fullmatch(line)
+                op = self._find(m[2]) if m else None
+                if m and op:
+                    operands = m[3].split(", ") if m[3] else []
+                    if m[4]:
+                        indent = m[1][: len(m[1]) - len(m[1].lstrip())]
+                        stack.append(_OpenOp(op, indent, m[1], operands, len(out), [len(out) + 1], []))
+                        out.append("")
+                    else:
+                        out.append(f"{m[1]}{self._op(op, operands, m[5])}")
+                    continue
+            out.append(self._line(line))
+        return "\n".join(out)
+
+    def _find(self, name: str) -> type[Operation] | None:
+        dialect, _, mnemonic = name.partition(".")
+        return self._by_name[dialect].operations.get(mnemonic)
+
+    def _line(self, line: str) -> str:
+        return self.write(line) if any(s in line for s in self._sigils) else line
+
+    def write(self, text: str) -> str:
+        """Types and attributes of ours within a text of MLIR's own, in dialect syntax."""
+        out, done = [], 0
+        pos = 0
+        while m := self._foreign.search(text, pos):
+            pos = m.end()
+            if m[0][0] == '"':
+                continue
+            cursor = Cursor(text, pos)
+            if text.startswith("<", pos):
+                cursor.balanced()
+            out += [text[done : m.start()], self._parametrized(text[m.start() : cursor.pos])]
+            pos = done = cursor.pos
+        return "".join([*out, text[done:]]) if out else text
+
+    def _parametrized(self, raw: str) -> str:
+        known = self._known.get(raw)
+        if known is None:
+            known = self._known[raw] = self._write_parametrized(raw)
+        return known
+
+    def _write_parametrized(self, raw: str) -> str:
+        dialect_name, _, rest = raw[1:].partition(".")
+        dialect = self._by_name[dialect_name]
+        name = rest.partition("<")[0]
+        if raw[0] == "#" and name in dialect.enums:
+            kind = dialect.enums[name]
+            return f"{kind.mnemonic}<{kind.write(kind.decode(raw))}>"
+        cls = (dialect.types if raw[0] == "!" else dialect.attributes).get(name)
+        return raw if cls is None else str(cls.decode(raw).write(self.print_defaults))
+
+    def _op(self, op: type[Operation], operands: Sequence[str], rest: str) -> str:
+        key = (op.OPERATION_NAME, rest)
+        template = self._ops.get(key)
+        if template is None:
+            text, location = self._body(op, rest)
+            template = _MARK.split(op.OPERATION_NAME + text + location)
+            if not location:
+                self._ops[key] = template
+        return "".join(operands[int(p)] if i % 2 else p for i, p in enumerate(template))
+
+    def _body(self, op: type[Operation], rest: str, regions: int = 0) -> tuple[str, str]:
+        try:
+            parts, location = decode(op, rest.strip(), self.write)
+        except (ValueError, SyntaxFault) as e:
+            raise ValueError(f"cannot print {op.OPERATION_NAME}{rest}: {e}") from e
+        remaining = list(range(regions))
+        for i, group in enumerate(op.spec.regions):
+            after = len(op.spec.regions) - i - 1
+            count = len(remaining) - after if group.arity != "single" else 1
+            parts.regions[group.name] = [(n, n) for n in remaining[:count]]
+            remaining = remaining[count:]
+        return formats_of(op)[0].write(parts, self.print_defaults), location
+
+    def _closes(self, open_op: _OpenOp, line: str, out: list[str]) -> bool:
+        """Whether `line` ends a region of the op; if so the op's lines in `out` are put into dialect syntax."""
+        if line.startswith(open_op.indent + "}, {"):
+            open_op.region_ends.append(len(out))
+            open_op.region_starts.append(len(out) + 1)
+            out.append("")
+            return True
+        if not line.startswith(open_op.indent + "})"):
+            return False
+        open_op.region_ends.append(len(out))
+        rest = line[len(open_op.indent) + 2 :]
+        count = len(open_op.region_starts)
+        text, location = self._body(open_op.op, rest, count)
+        text = _MARK.sub(lambda m: open_op.operands[int(m[1])], text)
+        pieces = _REGION.split(text + location)
+        out[open_op.out_index] = f"{open_op.head}{open_op.op.OPERATION_NAME}{pieces[0]}{{"
+        for i, piece in enumerate(pieces[1:]):
+            closing = f"{open_op.indent}}}{piece}" + ("{" if i + 1 < count else "")
+            if i + 1 < count:
+                out[open_op.region_ends[i]] = closing
+            else:
+                out.append(closing)
+        return True

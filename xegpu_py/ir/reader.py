@@ -1,0 +1,329 @@
+"""From dialect syntax to MLIR's own: rewrites our ops, types and attributes in a source text to generic form.
+
+Each line stays the line that it was, and `Rewritten` maps positions back, so that what MLIR reports of the rewritten
+text is shown at the user's line and column.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from xegpu_py.ir.assembly import encode, read_op
+from xegpu_py.ir.cursor import Cursor, SyntaxFault
+from xegpu_py.ir.definition import Dialect
+from xegpu_py.ir.operation import Operation
+from xegpu_py.ir.source import Source
+
+_NAME = re.compile(r"%(?:\d+|[A-Za-z_$.-][\w$.-]*)(?:#\d+)?")
+_WORD = re.compile(r"[%@^!#]?[\w$.-]+|\S")
+_MEMO_LINE = 500
+"""Longest rest of a line that is looked up as already read: bounds the work on files of one huge line."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A range of the source that was replaced, and the range of the rewritten text that replaces it."""
+
+    source_start: int
+    source_end: int
+    start: int
+    end: int
+
+
+@dataclass
+class Rewritten:
+    """A source in MLIR's own spelling."""
+
+    source: Source
+    text: str
+    edits: list[Edit]
+
+    def __post_init__(self) -> None:
+        self._starts = [e.start for e in self.edits]
+        self._lines = Source(self.text, self.source.name)
+
+    def source_offset(self, line: int, column: int) -> int:
+        """The source offset of a place in the rewritten text."""
+        offset = self._lines.offset(line, column)
+        i = bisect_right(self._starts, offset) - 1
+        if i < 0:
+            return offset
+        edit = self.edits[i]
+        if offset >= edit.end:
+            return offset - edit.end + edit.source_end
+        # Inside a replacement the same word in what was replaced is the best answer.
+        word = _WORD.match(self.text, offset)
+        if word and offset > edit.start:
+            found = re.search(rf"(?<![\w$.-]){re.escape(word[0])}(?![\w$-])", self._replaced(edit))
+            if found:
+                return edit.source_start + found.start()
+        return edit.source_start
+
+    def shifted_lines(self) -> frozenset[int]:
+        """The lines, from 1, on which columns are not those of the source, or not all of them."""
+        lines = self._lines
+        return frozenset(
+            bisect_right(lines.line_starts, at)
+            for e in self.edits
+            for at in ((e.end,) if self.text[e.end : e.end + 1] not in ("", "\n") else ())
+        )
+
+    def _replaced(self, edit: Edit) -> str:
+        return self.source.text[edit.source_start : edit.source_end]
+
+
+@dataclass
+class _Template:
+    """An op's generic form, with marks for SSA names, and what of the line it was read from."""
+
+    pieces: list[str]
+    uses: list[int]
+
+    def fill(self, names: Sequence[str]) -> str:
+        out = list(self.pieces)
+        for i, use in enumerate(self.uses):
+            out[2 * i + 1] = names[use]
+        return "".join(out)
+
+
+@dataclass
+class Reader:
+    """Reads one source. It is a `Scope`: it knows the aliases defined so far and the dialects."""
+
+    source: Source
+    dialects: Sequence[type[Dialect]]
+    aliases: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._by_name = {s: d for d in self.dialects for s in (d.name, *d.spellings)}
+        names = "|".join(map(re.escape, self._by_name))
+        self._scan = re.compile(
+            r'(?P<skip>//[^\n]*|"(?:[^"\\\n]|\\.)*")'
+            r"|(?P<alias>[!#][A-Za-z_][\w$]*)\s*=(?!=)"
+            rf"|(?P<sigil>[!#])(?P<owner>{names})\.(?P<param>\w+)"
+            rf"|(?<![\w.$%@^#!-])(?P<dialect>{names})\.(?P<op>\w+)\b(?!\s*=)"
+        )
+        self._memo: dict[tuple[type[Operation], str], _Template] = {}
+        self._types: dict[str, str] = {}
+        self._out: list[str] = []
+        self._length = 0
+        self._edits: list[Edit] = []
+
+    def rewrite(self) -> Rewritten:
+        """The whole source in MLIR's own spelling.
+
+        Raises:
+            DiagnosticError: where the source breaks our syntax.
+        """
+        try:
+            self._range(0, len(self.source.text))
+        except SyntaxFault as fault:
+            raise self.source.error(fault.offset, fault.message) from None
+        return Rewritten(self.source, "".join(self._out), self._edits)
+
+    def _emit(self, text: str) -> None:
+        self._out.append(text)
+        self._length += len(text)
+
+    def _replace(self, start: int, end: int, text: str) -> None:
+        text += "\n" * (self.source.text.count("\n", start, end) - text.count("\n"))
+        self._edits.append(Edit(start, end, self._length, self._length + len(text)))
+        self._emit(text)
+
+    def _range(self, start: int, end: int) -> None:
+        text, done = self.source.text, start
+        pos = start
+        while m := self._scan.search(text, pos, end):
+            pos = m.end()
+            if m["skip"]:
+                continue
+            if m["alias"]:
+                self._define(m["alias"], m.end())
+            elif m["sigil"]:
+                cursor = Cursor(text, m.start())
+                raw = self._parametrized(cursor)
+                self._emit(text[done : m.start()])
+                self._replace(m.start(), cursor.pos, raw)
+                pos = done = cursor.pos
+            elif op := self._find_op(m):
+                self._emit(text[done : m.start()])
+                pos = done = self._op(op, m.start(), m.end())
+        self._emit(text[done:end])
+
+    def _find_op(self, m: re.Match[str]) -> type[Operation] | None:
+        dialect = self._by_name[m["dialect"]]
+        found = dialect.operations.get(m["op"])
+        if found is None and not self._is_attribute_key(m):
+            near = difflib.get_close_matches(m["op"], dialect.operations, 1)
+            hint = f"; did you mean '{dialect.name}.{near[0]}'?" if near else ""
+            raise SyntaxFault(m.start(), f"unknown operation '{m[0]}'{hint}")
+        return found
+
+    def _is_attribute_key(self, m: re.Match[str]) -> bool:
+        text = self.source.text
+        before = text[max(0, m.start() - 4096) : m.start()].rstrip()[-1:]
+        after = Cursor(text, m.end())
+        return before in "{,[(" and (after.at(",") or after.at("}"))
+
+    def _define(self, name: str, pos: int) -> None:
+        cursor = Cursor(self.source.text, pos)
+        try:
+            self.aliases[name] = self.read_type(cursor) if name[0] == "!" else self.read_attribute(cursor)
+        except SyntaxFault:
+            # What is wrong with it is said where it is scanned, or by MLIR.
+            self.aliases.pop(name, None)
+
+    def _op(self, op: type[Operation], start: int, pos: int) -> int:
+        """Replace the op whose name ends at `pos`; the offset after it."""
+        text = self.source.text
+        line_end = text.find("\n", pos, pos + _MEMO_LINE)
+        rest = text[pos:line_end] if line_end >= 0 else ""
+        if rest and '"' not in rest:
+            if "//" in rest:
+                rest = rest[: rest.index("//")]
+            key = (op, _NAME.sub("%", rest))
+            known = self._memo.get(key)
+            if known:
+                self._replace(start, pos + len(rest), known.fill(_NAME.findall(rest)))
+                return pos + len(rest)
+        else:
+            key = None
+        uses: list[str] = []
+        cursor = Cursor(text, pos)
+        parts = read_op(op, cursor, self, lambda: _marker(uses))
+        before, after = encode(op, parts)
+        template = _template(before + after) if not parts.regions else None
+        if template:
+            self._replace(start, cursor.pos, template.fill(uses))
+            if key and cursor.pos <= pos + len(rest) and not text[cursor.pos : pos + len(rest)].strip():
+                self._memo[key] = template
+            return cursor.pos
+        regions = [r for f in op.spec.regions for r in parts.regions.get(f.name, ())]
+        at, prefix = start, _template(before).fill(uses) + " ("
+        for region_start, region_end in regions:
+            self._replace(at, region_start, prefix)
+            self._range(region_start, region_end)
+            at, prefix = region_end, ", "
+        self._replace(at, cursor.pos, ")" + after)
+        return cursor.pos
+
+    def resolve(self, text: str) -> str:
+        """The type or attribute that the alias `text` names; any other text as it is."""
+        for _ in range(len(self.aliases) + 1):
+            if text not in self.aliases:
+                break
+            text = self.aliases[text]
+        return text
+
+    def read_type(self, cursor: Cursor) -> str:
+        """One type in MLIR's own spelling. A type of ours may stand without its dialect's name."""
+        start = cursor.skip()
+        if cursor.at("!"):
+            if self._owner(cursor):
+                return self._parametrized(cursor)
+            return cursor.type_text()
+        word = cursor.word() or ""
+        cursor.pos = start
+        for dialect in self.dialects:
+            if word in dialect.types:
+                return self._parametrized(cursor, dialect)
+        return self._builtin(cursor.type_text())
+
+    def _builtin(self, text: str) -> str:
+        known = self._types.get(text)
+        if known is None:
+            known = text
+            for dialect in self.dialects:
+                for name, meant in dialect.type_names.items():
+                    known = re.sub(rf"(?:(?<![\w!#%$.])|(?<=\dx)|(?<=\d\sx\s)){name}\b", meant, known)
+            known = self._types[text] = self._nested(known)
+        return known
+
+    def _nested(self, text: str) -> str:
+        """A text of MLIR's own in which types and attributes of ours may stand."""
+        if not any(name in text for name in self._by_name):
+            return text
+        inner = Reader(Source(text, ""), self.dialects, self.aliases)
+        inner._range(0, len(text))
+        return "".join(inner._out)
+
+    def read_attribute(self, cursor: Cursor) -> str:
+        """One attribute in MLIR's own spelling."""
+        cursor.skip()
+        if cursor.at("#"):
+            if self._owner(cursor):
+                return self._parametrized(cursor)
+            return self._nested(cursor.symbol_text())
+        text = cursor.until(",}>])") if cursor.pos < len(cursor.text) else ""
+        if not text:
+            raise cursor.expected("an attribute")
+        return self._nested(text)
+
+    def _owner(self, cursor: Cursor) -> re.Match[str] | None:
+        m = self._scan.match(cursor.text, cursor.skip())
+        return m if m and m["sigil"] else None
+
+    def _parametrized(self, cursor: Cursor, bare: type[Dialect] | None = None) -> str:
+        """A type or attribute of ours at the cursor, in MLIR's own spelling."""
+        start = cursor.pos
+        if bare:
+            name, dialect, sigil = cursor.word() or "", bare, "!"
+        else:
+            m = self._owner(cursor)
+            assert m
+            cursor.pos = m.end()
+            name, dialect, sigil = m["param"], self._by_name[m["owner"]], m["sigil"]
+        body_start = cursor.pos
+        body = _bracketed(cursor)
+        known = self._types.get(sigil + name + body)
+        if known is None:
+            cursor.pos = body_start
+            known = self._types[sigil + name + body] = self._read_parametrized(cursor, start, dialect, sigil, name)
+        return known
+
+    def _read_parametrized(self, cursor: Cursor, start: int, dialect: type[Dialect], sigil: str, name: str) -> str:
+        enum = dialect.enums.get(name) if sigil == "#" else None
+        if enum:
+            cursor.expect("<")
+            case = enum.read(cursor, self)
+            cursor.expect(">")
+            return enum.encode(case)
+        if sigil == "#" and name in dialect.shorthands:
+            return dialect.shorthands[name].encode()
+        table = dialect.types if sigil == "!" else dialect.attributes
+        cls = table.get(name)
+        if cls is None:
+            what, known = ("type", [*table]) if sigil == "!" else ("attribute", [*table, *dialect.enums])
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"; did you mean '{sigil}{dialect.name}.{near[0]}'?" if near else ""
+            raise SyntaxFault(start, f"unknown {what} '{sigil}{dialect.name}.{name}'{hint}")
+        return str(cls.read_body(cursor, self).encode())
+
+
+def _bracketed(cursor: Cursor) -> str:
+    """The `<...>` at the cursor, consumed; empty where there is none, or none that ends."""
+    if not cursor.text.startswith("<", cursor.pos):
+        return ""
+    try:
+        return cursor.balanced()
+    except SyntaxFault:
+        return ""
+
+
+def _marker(uses: list[str]) -> Callable[[str], str]:
+    uses.clear()
+
+    def mark(name: str) -> str:
+        uses.append(name)
+        return f"\x00{len(uses) - 1}\x00"
+
+    return mark
+
+
+def _template(text: str) -> _Template:
+    pieces = text.split("\x00")
+    return _Template(pieces, [int(p) for p in pieces[1::2]])

@@ -1,0 +1,115 @@
+"""Source text: positions, lines, and the limits under which MLIR's parser is safe."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
+
+MAX_NESTING = 256
+"""Deepest bracket nesting that is read. MLIR's parser and passes recurse, and overflow the stack at a few thousand."""
+
+_OPAQUE = re.compile(r'//[^\n]*|"(?:[^"\\\n]|\\.)*"')
+_SEPARATOR = re.compile(r"^[ \t]*// -----[^\n]*(?:\n|\Z)", re.MULTILINE)
+_DEPTH_STEP = np.zeros(256, np.int8)
+_DEPTH_STEP[[ord(c) for c in "([{<"]] = 1
+_DEPTH_STEP[[ord(c) for c in ")]}>"]] = -1
+
+
+@dataclass(frozen=True)
+class Source:
+    """A piece of a text file: its text, the file's name, and the file's line on which the piece starts."""
+
+    text: str
+    name: str
+    first_line: int = 1
+
+    @cached_property
+    def line_starts(self) -> list[int]:
+        """Offset of the first character of each line."""
+        return [0, *(m.end() for m in re.finditer("\n", self.text))]
+
+    def position(self, offset: int) -> Position:
+        """The file position of the character at `offset`."""
+        line = bisect_right(self.line_starts, offset) - 1
+        return Position(self.name, line + self.first_line, offset - self.line_starts[line] + 1)
+
+    def offset(self, line: int, column: int) -> int:
+        """The offset of column `column` (from 1) of line `line` of this piece (from 1)."""
+        if not 1 <= line <= len(self.line_starts):
+            return len(self.text)
+        return min(self.line_starts[line - 1] + max(column, 1) - 1, len(self.text))
+
+    def line(self, number: int) -> str | None:
+        """The text of the file's line `number`, None where the piece does not hold it."""
+        index = number - self.first_line
+        if not 0 <= index < len(self.line_starts):
+            return None
+        start = self.line_starts[index]
+        end = self.text.find("\n", start)
+        return self.text[start : end if end >= 0 else len(self.text)]
+
+    def error(self, offset: int, message: str, *notes: str) -> DiagnosticError:
+        """A located error, to be raised by the caller."""
+        where = self.position(offset)
+        attached = tuple(Diagnostic("note", note, where) for note in notes)
+        return DiagnosticError([Diagnostic("error", message, where, attached)], [self])
+
+    def split(self) -> Iterator[Source]:
+        """The pieces between `// -----` lines, as mlir-opt's --split-input-file makes them."""
+        start = 0
+        for m in _SEPARATOR.finditer(self.text):
+            yield self._piece(start, m.start())
+            start = m.end()
+        yield self._piece(start, len(self.text))
+
+    def _piece(self, start: int, end: int) -> Source:
+        return Source(self.text[start:end], self.name, self.first_line + self.text.count("\n", 0, start))
+
+    def check_nesting(self) -> None:
+        """Refuse text nested deeper than `MAX_NESTING`.
+
+        Raises:
+            DiagnosticError: at the first bracket that is too deep.
+        """
+        if _depths(self.text).max(initial=0) <= MAX_NESTING:
+            return
+        bare = _OPAQUE.sub(lambda m: " " * len(m[0]), self.text)
+        depths = _depths(bare)
+        if depths.max(initial=0) > MAX_NESTING:
+            offset = int(np.argmax(depths > MAX_NESTING))
+            raise self.error(offset, f"brackets are nested deeper than {MAX_NESTING}")
+
+
+def _depths(text: str) -> np.ndarray:
+    # One byte a character, so that an index into the result is an offset into the text.
+    codes = np.frombuffer(text.encode("latin-1", "replace"), np.uint8)
+    steps = _DEPTH_STEP[codes]
+    steps[1:][(codes[1:] == ord(">")) & (codes[:-1] == ord("-"))] = 0
+    depths = np.cumsum(steps)
+    # Closing brackets that close nothing must not hide depth that follows them.
+    return depths - np.minimum.accumulate(np.minimum(depths, 0))
+
+
+def decode_utf8(data: bytes, name: str) -> Source:
+    """The source held by the bytes of a file.
+
+    Raises:
+        DiagnosticError: at the first byte that is not UTF-8, or at a NUL.
+    """
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as e:
+        before = Source(data[: e.start].decode("utf-8"), name)
+        raise before.error(len(before.text), f"byte 0x{data[e.start]:02x} is not valid UTF-8") from None
+    source = Source(text, name)
+    nul = text.find("\0")
+    if nul >= 0:
+        raise source.error(nul, "unexpected NUL character")
+    return source

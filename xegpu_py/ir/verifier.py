@@ -1,0 +1,99 @@
+"""Semantic verification: what MLIR and IRDL cannot check of our ops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlir import ir
+
+from xegpu_py.ir.assembly import unknown_attribute
+from xegpu_py.ir.definition import DYNAMIC
+from xegpu_py.ir.diagnostics import Diagnostic, Position
+from xegpu_py.ir.operation import SEGMENTS, STATIC, Operation, VerifyError
+
+
+def position_of(location: ir.Location) -> Position:
+    """Where in a file an MLIR location points: through names, call sites and fusions to the first file position."""
+    pending = [location]
+    while pending:
+        loc = pending.pop()
+        if loc.is_a_file():
+            return Position(
+                loc.filename.value if hasattr(loc.filename, "value") else str(loc.filename),
+                loc.start_line,
+                loc.start_col,
+            )
+        if loc.is_a_name():
+            pending.append(loc.child_loc)
+        elif loc.is_a_callsite():
+            pending.append(loc.callee)
+        elif loc.is_a_fused():
+            pending.extend(reversed(loc.locations))
+    return Position("<unknown>")
+
+
+def verify(root: ir.Operation) -> list[Diagnostic]:
+    """The rules of our dialects that ops in `root` break, in order; an empty list if none."""
+    found: list[Diagnostic] = []
+    # The rules depend on types and attributes only, so that equal ops are checked once.
+    seen: dict[Any, tuple[str, tuple[str, ...]] | None] = {}
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        view = op.opview
+        if isinstance(view, Operation):
+            key = (
+                op.name,
+                tuple([v.type for v in op.operands]),
+                tuple([v.type for v in op.results]),
+                tuple([(name, op.attributes[name]) for name in op.attributes]),
+            )
+            if key not in seen:
+                seen[key] = _broken_rule(view)
+            broken = seen[key]
+            if broken:
+                found.append(_diagnostic(op, *broken))
+        return ir.WalkResult.ADVANCE
+
+    root.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
+
+
+def _broken_rule(view: Operation) -> tuple[str, tuple[str, ...]] | None:
+    attributes = view.operation.attributes
+    spec = view.spec
+    for name in attributes:
+        attribute = spec.attributes.get(name)
+        if attribute is None:
+            if "." not in name and name not in SEGMENTS.values():
+                return unknown_attribute(name, type(view))[0], ()
+            continue
+        try:
+            attribute.kind.decode(str(attributes[name]))
+        except ValueError as e:
+            return f"attribute '{name}': {e}", ()
+    for name in spec.index_lists:
+        marked = sum(v == DYNAMIC for v in getattr(view, STATIC + name))
+        operands = _group_size(view, name)
+        if marked != operands:
+            return (
+                f"'{STATIC}{name}' marks {marked} dynamic entries, but there are {operands} operands",
+                (),
+            )
+    try:
+        view.verify_op()
+    except VerifyError as e:
+        return e.message, e.notes
+    return None
+
+
+def _group_size(view: Operation, name: str) -> int:
+    groups = view.spec.operands
+    segments = view.operation.attributes[SEGMENTS["operand"]] if view.spec.needs_segments(groups) else None
+    sizes = view.spec.sizes(groups, len(view.operation.operands), segments and list(segments))
+    return sizes[[g.name for g in groups].index(name)]
+
+
+def _diagnostic(op: ir.Operation, message: str, notes: tuple[str, ...]) -> Diagnostic:
+    where = position_of(op.location)
+    attached = tuple(Diagnostic("note", note, where) for note in notes)
+    return Diagnostic("error", f"'{op.name}' op {message}", where, attached)
