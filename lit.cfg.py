@@ -1,0 +1,21 @@
+"""lit configuration: `lit test` runs every test below test/ that has RUN lines."""
+
+import os
+import sys
+
+import lit.formats
+
+config.name = "xegpu-py"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".visaasm", ".test"]
+config.test_source_root = os.path.join(os.path.dirname(__file__), "test")
+config.test_exec_root = os.path.join(os.path.dirname(__file__), "build", "lit")
+config.excludes = ["Inputs", "unit"]
+
+tools = os.path.dirname(sys.executable)
+config.environment["PATH"] = os.pathsep.join([tools, config.environment["PATH"]])
+config.substitutions += [
+    ("%python", sys.executable),
+    ("%examples", os.path.join(os.path.dirname(__file__), "examples")),
+    ("FileCheck", "filecheck"),
+]

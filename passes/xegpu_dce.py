@@ -1,0 +1,48 @@
+"""`xegpu-dce`: dead-code elimination that knows the effects of our ops."""
+
+from dataclasses import dataclass
+
+from mlir import ir
+
+from xegpu_py.ir.operation import Operation
+from xegpu_py.ir.passes import Pass, register_pass
+
+
+@register_pass("xegpu-dce")
+@dataclass
+class XeGPUDce(Pass):
+    """Remove ops of our dialects whose results are not used.
+
+    Upstream's dead-code elimination leaves them alone, since an IRDL definition says nothing of effects. Ops without
+    effects go, and loads too; `keep-loads` keeps those, as a load may be there for the cache's sake.
+
+        %0 = xegpu.create_nd_tdesc %m[%i, %j] {mode = vc} : memref<64x64xf16> -> !xegpu.tensor_desc<8x16xf16>
+        %1 = xegpu.load_nd %0 {mode = vc} : !xegpu.tensor_desc<8x16xf16> -> vector<8x16xf16>
+        xegpu.compile_hint
+
+    becomes
+
+        xegpu.compile_hint
+    """
+
+    keep_loads: bool = False
+
+    def run(self, op: ir.Operation) -> None:
+        removable = frozenset[str]() if self.keep_loads else frozenset(["read"])
+        candidates: list[ir.Operation] = []
+
+        def collect(inner: ir.Operation) -> ir.WalkResult:
+            view = inner.opview
+            if isinstance(view, Operation) and view.effects is not None and view.effects <= removable:
+                candidates.append(inner)
+            return ir.WalkResult.ADVANCE
+
+        op.walk(collect)
+        # Users come after what they use, so that one pass from the end finds chains of dead ops too.
+        for inner in reversed(candidates):
+            if not any(_is_used(result) for result in inner.results):
+                inner.erase()
+
+
+def _is_used(value: ir.Value) -> bool:
+    return next(iter(value.uses), None) is not None

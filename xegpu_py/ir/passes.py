@@ -1,0 +1,344 @@
+"""Passes, the pipelines that they form with upstream's, and the running of a pipeline."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NoReturn, TypeVar, get_type_hints
+
+from mlir import ir
+from mlir.passmanager import PassManager
+
+from xegpu_py.ir.cursor import Cursor, SyntaxFault
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
+from xegpu_py.ir.module import Module, from_mlir
+from xegpu_py.ir.source import Source
+from xegpu_py.ir.verifier import position_of, verify
+
+ROOT = "builtin.module"
+
+_NAME = re.compile(r"[A-Za-z_][\w.-]*")
+_FOR_UPSTREAM_XEGPU = re.compile(r"xegpu|to-xevm-pipeline")
+_IMPLICIT_NESTS = ("{}", "func.func({})", "gpu.module({})", "gpu.module(gpu.func({}))")
+
+
+class Pass:
+    """A pass of ours. Subclasses are dataclasses whose fields are the options, registered with `register_pass`.
+
+    The docstring is what `--help` shows: its first line says what the pass does, and it shows IR before and after.
+    """
+
+    name: ClassVar[str]
+
+    def run(self, op: ir.Operation) -> None:
+        """Transform `op` and what is in it.
+
+        Raises:
+            DiagnosticError: if it cannot be done; see `fail`.
+        """
+        raise NotImplementedError
+
+    def fail(self, op: ir.Operation | ir.OpView, message: str, *notes: str) -> NoReturn:
+        """Raise a diagnostic at `op`."""
+        where = position_of(op.location)
+        attached = tuple(Diagnostic("note", n, where) for n in notes)
+        raise DiagnosticError([Diagnostic("error", f"'{op.operation.name}' op {message}", where, attached)])
+
+    @classmethod
+    def summary(cls) -> str:
+        """The first line of the docstring."""
+        return (cls.__doc__ or "").strip().partition("\n")[0]
+
+    @classmethod
+    def options(cls) -> dict[str, dataclasses.Field[Any]]:
+        """The options by the name that a pipeline gives them."""
+        return {f.name.replace("_", "-"): f for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
+
+
+_REGISTRY: dict[str, type[Pass]] = {}
+P = TypeVar("P", bound=type[Pass])
+
+
+def register_pass(name: str) -> Callable[[P], P]:
+    """Register a pass class under the name that pipelines and command lines give it."""
+
+    def register(cls: P) -> P:
+        cls.name = name
+        _REGISTRY[name] = cls
+        return cls
+
+    return register
+
+
+def registered() -> dict[str, type[Pass]]:
+    """Our passes by name."""
+    return dict(sorted(_REGISTRY.items()))
+
+
+@dataclass(frozen=True)
+class Step:
+    """A pass in a pipeline: its name and the text of its options."""
+
+    name: str
+    options: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}{{{self.options}}}" if self.options else self.name
+
+
+@dataclass(frozen=True)
+class Nest:
+    """Passes that run on each op of a name directly within the op at hand; `any` stands for every op."""
+
+    anchor: str
+    items: tuple[Step | Nest, ...]
+
+    def __str__(self) -> str:
+        return f"{self.anchor}({','.join(map(str, self.items))})"
+
+
+def parse_pipeline(text: str) -> Nest:
+    """Read a textual pipeline such as `builtin.module(cse,gpu.module(xegpu-dce))`.
+
+    Raises:
+        DiagnosticError: where the text does not read, or names no pass.
+    """
+    source = Source(text, "<pass-pipeline>")
+    try:
+        cursor = Cursor(text)
+        found = _read_item(cursor)
+        if not isinstance(found, Nest) or found.anchor not in (ROOT, "any"):
+            raise cursor.fault(f"a pipeline starts with '{ROOT}(...)'", 0)
+        if not cursor.at_end():
+            raise cursor.expected("the end of the pipeline")
+    except SyntaxFault as fault:
+        raise source.error(fault.offset, fault.message) from None
+    return found
+
+
+def _read_item(cursor: Cursor) -> Step | Nest:
+    start = cursor.skip()
+    m = cursor.match(_NAME)
+    if not m:
+        raise cursor.expected("a pass")
+    if cursor.accept("("):
+        items: list[Step | Nest] = []
+        while not cursor.at(")"):
+            items.append(_read_item(cursor))
+            if not cursor.accept(","):
+                break
+        cursor.expect(")")
+        return Nest(m[0], tuple(items))
+    step = Step(m[0], cursor.balanced()[1:-1].strip() if cursor.at("{") else "")
+    problem = step_problem(step)
+    if problem:
+        raise SyntaxFault(start, problem)
+    return step
+
+
+def flag_step(name: str, options: str = "") -> Step | Nest:
+    """The pipeline element of a command-line flag, nested where upstream's pass runs only on functions or kernels.
+
+    Raises:
+        ValueError: if there is no such pass, or it has no such option.
+    """
+    step = Step(name, options)
+    problem = step_problem(step)
+    if problem:
+        raise ValueError(problem)
+    if name not in _REGISTRY:
+        for nest in _IMPLICIT_NESTS:
+            if _accepted(f"{ROOT}({nest.format(step)})"):
+                return _read_item(Cursor(nest.format(step)))
+    return step
+
+
+def _accepted(pipeline: str) -> bool:
+    try:
+        with ir.Context(load_on_create_dialects=[]):
+            PassManager.parse(pipeline)
+    except ValueError:
+        return False
+    return True
+
+
+def step_problem(step: Step) -> str | None:
+    """Why this is no step of a pipeline, or None."""
+    own = _REGISTRY.get(step.name)
+    if own:
+        try:
+            make_pass(own, step.options)
+        except ValueError as e:
+            return str(e)
+        return None
+    if _FOR_UPSTREAM_XEGPU.search(step.name):
+        return (
+            f"'{step.name}' works on upstream's C++ xegpu dialect, not on this one{_near(step.name)}"
+            if _is_upstream(step.name)
+            else f"unknown pass '{step.name}'{_near(step.name)}"
+        )
+    if not _is_upstream(step.name):
+        return f"unknown pass '{step.name}'{_near(step.name)}"
+    return None
+
+
+def _near(name: str) -> str:
+    near = difflib.get_close_matches(name, _REGISTRY, 1)
+    return f"; did you mean '{near[0]}'?" if near else ""
+
+
+def _is_upstream(name: str) -> bool:
+    try:
+        with ir.Context(load_on_create_dialects=[]):
+            PassManager.parse(f"any({name})")
+    except ValueError as e:
+        return "does not refer to a registered pass" not in str(e)
+    return True
+
+
+def make_pass(cls: type[Pass], options: str) -> Pass:
+    """An instance of a pass from option text such as `depth=2 keep-loads`.
+
+    Raises:
+        ValueError: if the pass has no such option, or the value does not fit.
+    """
+    known = cls.options()
+    hints = get_type_hints(cls)
+    given: dict[str, Any] = {}
+    for word in options.split():
+        name, has_value, value = word.partition("=")
+        if name not in known:
+            what = f"its options are {', '.join(known)}" if known else "it has none"
+            raise ValueError(f"pass '{cls.name}' has no option '{name}'; {what}")
+        given[known[name].name] = _option(cls, name, hints[known[name].name], value if has_value else "true")
+    return cls(**given)
+
+
+def _option(cls: type[Pass], name: str, wanted: type, value: str) -> Any:
+    if wanted is bool:
+        if value not in ("true", "false", "1", "0"):
+            raise ValueError(f"option '{name}' of pass '{cls.name}' is true or false, not '{value}'")
+        return value in ("true", "1")
+    try:
+        return wanted(value)
+    except ValueError:
+        raise ValueError(f"option '{name}' of pass '{cls.name}' cannot be '{value}'") from None
+
+
+@dataclass
+class Listener:
+    """Watches a pipeline run. Each method does nothing by default."""
+
+    def before(self, step: Step, op: ir.Operation) -> None:
+        """A step is about to run on `op`."""
+
+    def after(self, step: Step, op: ir.Operation, seconds: float) -> None:
+        """A step has run on `op`, and what it made was verified."""
+
+    def failed(self, step: Step, op: ir.Operation) -> None:
+        """A step has failed on `op`."""
+
+
+@dataclass
+class Runner:
+    """Runs pipelines on a module.
+
+    Attributes:
+        verify_each: whether the IR is verified after each step.
+        listeners: who watches.
+        warnings: diagnostics below an error that steps gave.
+    """
+
+    verify_each: bool = True
+    listeners: Sequence[Listener] = ()
+    warnings: list[Diagnostic] = field(default_factory=list)
+
+    def run(self, pipeline: Nest, module: Module) -> None:
+        """Run a pipeline.
+
+        Raises:
+            DiagnosticError: if a step fails, or leaves invalid IR.
+        """
+        handler = module.context.attach_diagnostic_handler(self._note)
+        try:
+            with module.context, ir.Location.unknown():
+                self._run_items(pipeline.items, module.operation, module)
+        except DiagnosticError as e:
+            e.sources = list(module.sources)
+            raise
+        finally:
+            handler.detach()
+
+    def _note(self, d: Any) -> bool:
+        if d.severity != ir.DiagnosticSeverity.ERROR:
+            severity: Any = str(d.severity).rpartition(".")[2].lower()
+            self.warnings.append(Diagnostic(severity, d.message, position_of(d.location)))
+            return True
+        return False
+
+    def _run_items(self, items: Sequence[Step | Nest], op: ir.Operation, module: Module) -> None:
+        for item in items:
+            if isinstance(item, Step):
+                self._run_step(item, op, module)
+                continue
+            for child in _children(op, item.anchor):
+                self._run_items(item.items, child, module)
+
+    def _run_step(self, step: Step, op: ir.Operation, module: Module) -> None:
+        for listener in self.listeners:
+            listener.before(step, op)
+        start = time.perf_counter()
+        try:
+            own = _REGISTRY.get(step.name)
+            if own:
+                make_pass(own, step.options).run(op)
+            else:
+                _run_upstream(step, op, module)
+            if self.verify_each:
+                _verify(op, step, module)
+        except DiagnosticError:
+            for listener in self.listeners:
+                listener.failed(step, op)
+            raise
+        for listener in self.listeners:
+            listener.after(step, op, time.perf_counter() - start)
+
+
+def _children(op: ir.Operation, anchor: str) -> Iterator[ir.Operation]:
+    for region in op.regions:
+        for block in region:
+            for child in list(block.operations):
+                if anchor in ("any", child.operation.name):
+                    yield child.operation
+
+
+def _run_upstream(step: Step, op: ir.Operation, module: Module) -> None:
+    try:
+        manager = PassManager(op.name)
+        manager.add(str(step))
+    except ValueError as e:
+        reason = " ".join(str(e).split()).replace("MLIR Textual PassPipeline Parser:1:1: error: ", "")
+        raise DiagnosticError([Diagnostic("error", f"pass '{step}': {reason}", position_of(op.location))]) from None
+    manager.enable_verifier(False)
+    try:
+        manager.run(op)
+    except ir.MLIRError as e:
+        found = from_mlir(e, module.context)
+        where = position_of(op.location)
+        raise DiagnosticError(found or [Diagnostic("error", f"pass '{step}' failed", where)]) from None
+
+
+def _verify(op: ir.Operation, step: Step, module: Module) -> None:
+    try:
+        op.verify()
+        found = verify(op)
+    except ir.MLIRError as e:
+        found = from_mlir(e, module.context)
+    if found:
+        blame = Diagnostic("note", f"this is invalid after pass '{step}'", found[0].position)
+        first = dataclasses.replace(found[0], notes=(*found[0].notes, blame))
+        raise DiagnosticError([first, *found[1:]])
