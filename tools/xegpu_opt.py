@@ -24,7 +24,6 @@ from xegpu_py.ir.passes import (
     ROOT,
     Listener,
     Nest,
-    Pass,
     Runner,
     Step,
     flag_step,
