@@ -4,12 +4,9 @@ import argparse
 import os
 import re
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
-from pathlib import Path
 from typing import NoReturn
 
 from mlir import ir
@@ -40,6 +37,16 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.exit(1, f"{self.prog}: error: {message}\n")
+
+
+class _Version(argparse.Action):
+    """Prints the version. Looking it up takes longer than all other imports of this file."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from importlib.metadata import version
+
+        print(f"{parser.prog} {version('xegpu-py')}")
+        parser.exit()
 
 
 def _arguments() -> _Parser:
@@ -73,7 +80,7 @@ def _arguments() -> _Parser:
     _switch(parser, "--dump-pass-pipeline", "print the pipeline that runs")
     add("--dump-irdl", metavar="DIALECT", choices=DIALECTS, help="print a dialect's IRDL definition and exit")
     _switch(parser, "--show-dialects", "print the dialects known and exit")
-    add("--version", action="version", version=f"xegpu-opt {version('xegpu-py')}")
+    add("--version", action=_Version, nargs=0, help="print the version and exit")
     return parser
 
 
@@ -257,7 +264,11 @@ def _names(text: str) -> frozenset[str]:
 
 def _read(path: str, parser: argparse.ArgumentParser) -> Source:
     try:
-        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        if path == "-":
+            data = sys.stdin.buffer.read()
+        else:
+            with open(path, "rb") as f:
+                data = f.read()
     except OSError as e:
         parser.error(f"cannot open input file '{path}': {e.strerror}")
     return decode_utf8(data, "<stdin>" if path == "-" else path)
@@ -268,14 +279,20 @@ def _write(path: str, text: str, parser: argparse.ArgumentParser) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
         return
-    target = Path(path)
+    from tempfile import NamedTemporaryFile
+
     try:
-        if target.exists() and not target.is_file():
-            target.write_text(text, encoding="utf-8")
+        if os.path.exists(path) and not os.path.isfile(path):
+            with open(path, "w", encoding="utf-8") as device:
+                device.write(text)
             return
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=target.parent, delete=False) as f:
+        with NamedTemporaryFile("w", encoding="utf-8", dir=os.path.dirname(path) or ".", delete=False) as f:
             f.write(text)
-        os.replace(f.name, target)
+        # A temporary file is for its owner only; the output is as readable as any new file.
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(f.name, 0o666 & ~umask)
+        os.replace(f.name, path)
     except OSError as e:
         parser.error(f"cannot write output file '{path}': {e.strerror}")
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from xegpu_py.ir.cursor import Cursor, SyntaxFault, split_list
@@ -36,13 +36,13 @@ ReadOperand = Callable[[str], str]
 """Takes the name of an SSA value as read, gives what stands for it in `Parts`."""
 
 
-@dataclass(frozen=True)
 class Reading:
     """What the reading of one op needs: where it is, what surrounds it, and what becomes of SSA names."""
 
-    cursor: Cursor
-    scope: Scope
-    operand: ReadOperand
+    def __init__(self, cursor: Cursor, scope: Scope, operand: ReadOperand) -> None:
+        self.cursor = cursor
+        self.scope = scope
+        self.operand = operand
 
 
 class Element:
@@ -65,11 +65,11 @@ class Element:
         return True
 
 
-@dataclass(frozen=True)
 class Literal(Element):
     """A token that always stands there. The arrow is also read as `into` and `to`."""
 
-    text: str
+    def __init__(self, text: str) -> None:
+        self.text = text
 
     def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
         if not self.text:
@@ -90,11 +90,11 @@ class Literal(Element):
         return self.text
 
 
-@dataclass(frozen=True)
 class OperandElement(Element):
     """The SSA names of an operand."""
 
-    field: ValueField
+    def __init__(self, field: ValueField) -> None:
+        self.field = field
 
     def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
         found = parts.operands.setdefault(self.field.name, [])
@@ -120,11 +120,11 @@ class OperandElement(Element):
         return bool(parts.operands[self.field.name])
 
 
-@dataclass(frozen=True)
 class IndexListElement(Element):
     """A list `[%x, 4]` of index operands and constants."""
 
-    name: str
+    def __init__(self, name: str) -> None:
+        self.name = name
 
     def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
         cursor = r.cursor
@@ -159,7 +159,6 @@ class IndexListElement(Element):
         return bool(parts.attributes.get(STATIC + self.name))
 
 
-@dataclass(frozen=True)
 class FlatListElement(OperandElement):
     """The values of an index list without brackets, none of them constant."""
 
@@ -169,11 +168,11 @@ class FlatListElement(OperandElement):
         parts.attributes[STATIC + name] = (DYNAMIC,) * len(parts.operands[name])
 
 
-@dataclass(frozen=True)
 class AttributeElement(Element):
     """The value of an attribute outside the dictionary."""
 
-    name: str
+    def __init__(self, name: str) -> None:
+        self.name = name
 
     def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
         parts.attributes[self.name] = op.spec.attributes[self.name].kind.read(r.cursor, r.scope)
@@ -188,12 +187,12 @@ class AttributeElement(Element):
         return self.name in parts.attributes
 
 
-@dataclass(frozen=True)
 class RegionElement(Element):
     """A region. Its text is kept as the range of the source, or of the printed text, that it covers."""
 
-    name: str
-    variadic: bool
+    def __init__(self, name: str, variadic: bool) -> None:
+        self.name = name
+        self.variadic = variadic
 
     def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
         found = parts.regions.setdefault(self.name, [])
@@ -216,11 +215,11 @@ class RegionElement(Element):
         return bool(parts.regions.get(self.name))
 
 
-@dataclass(frozen=True)
 class TypeElement(Element):
     """The types of an operand or result."""
 
-    field: ValueField
+    def __init__(self, field: ValueField) -> None:
+        self.field = field
 
     def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
         name = self.field.name
@@ -244,11 +243,11 @@ class TypeElement(Element):
         return bool(parts.types.get(self.field.name))
 
 
-@dataclass(frozen=True)
 class AttrDict(Element):
     """The attribute dictionary: every attribute that stands nowhere else in the format."""
 
-    elsewhere: frozenset[str]
+    def __init__(self, elsewhere: frozenset[str]) -> None:
+        self.elsewhere = elsewhere
 
     def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
         cursor = r.cursor
@@ -299,12 +298,12 @@ class AttrDict(Element):
         return f"{{{', '.join(entries)}}}" if entries else ""
 
 
-@dataclass(frozen=True)
 class Group(Element):
     """Elements that stand there together or not at all."""
 
-    elements: tuple[Element, ...]
-    anchor: Element | None
+    def __init__(self, elements: tuple[Element, ...], anchor: Element | None) -> None:
+        self.elements = elements
+        self.anchor = anchor
 
     def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
         if self.elements[0].starts(r.cursor):
@@ -404,7 +403,7 @@ def _write(
                 _write(element.elements, op, parts, print_defaults, out)
         else:
             text = element.write(op, parts, print_defaults)
-            if text or element == Literal(""):
+            if text or isinstance(element, Literal):
                 out.append(text)
 
 
@@ -526,9 +525,9 @@ def encode(op: type[Operation], parts: Parts) -> tuple[str, str]:
         for name, attribute in spec.attributes.items()
         if name in parts.attributes
     ]
-    for which, groups in (("operand", spec.operands), ("result", spec.results)):
-        if spec.needs_segments(groups):
-            sizes = ", ".join(str(len(parts.types[g.name])) for g in groups)
+    for which in SEGMENTS:
+        if spec.needs_segments(which):
+            sizes = ", ".join(str(len(parts.types[g.name])) for g in spec.groups(which))
             entries.append(f"{SEGMENTS[which]} = array<i32: {sizes}>")
     entries += [n if text is None else f"{n} = {text}" for n, text in parts.extra]
     attributes = f" {{{', '.join(entries)}}}" if entries else ""
@@ -567,21 +566,26 @@ def decode(op: type[Operation], rest: str, write: Callable[[str], str]) -> tuple
                     parts.attributes[name] = decoded
             else:
                 parts.extra.append((name, write(value) if value else None))
-    cursor.expect(":")
-    operand_types = split_list(cursor.balanced()[1:-1])
-    cursor.expect("->")
-    results = split_list(cursor.balanced()[1:-1]) if cursor.at("(") else [cursor.type_text()]
-    for which, groups, types in (
-        ("operand", spec.operands, operand_types),
-        ("result", spec.results, results),
-    ):
+    operand_types, results, tail = _signature(rest[cursor.pos :])
+    for which, types in (("operand", operand_types), ("result", results)):
         start = 0
-        for group, size in zip(groups, spec.sizes(groups, len(types), segments.get(SEGMENTS[which]))):
+        for group, size in zip(spec.groups(which), spec.sizes(which, len(types), segments.get(SEGMENTS[which]))):
             parts.types[group.name] = [write(t) for t in types[start : start + size]]
             if which == "operand":
                 parts.operands[group.name] = [operand_marker(i) for i in range(start, start + size)]
             start += size
-    return parts, rest[cursor.pos :]
+    return parts, tail
+
+
+@lru_cache(maxsize=1024)
+def _signature(text: str) -> tuple[list[str], list[str], str]:
+    """Operand types, result types and the rest of a text that starts with ` : (...) -> ...`."""
+    cursor = Cursor(text)
+    cursor.expect(":")
+    operands = split_list(cursor.balanced()[1:-1])
+    cursor.expect("->")
+    results = split_list(cursor.balanced()[1:-1]) if cursor.at("(") else [cursor.type_text()]
+    return operands, results, text[cursor.pos :]
 
 
 def operand_marker(index: int) -> str:

@@ -39,7 +39,10 @@ class Cursor:
 
     def skip(self) -> int:
         """Skip white space and comments; the new offset."""
-        m = _SPACE.match(self.text, self.pos)
+        text, pos = self.text, self.pos
+        if pos < len(text) and text[pos] > " " and text[pos] != "/":
+            return pos
+        m = _SPACE.match(text, pos)
         assert m
         self.pos = m.end()
         return self.pos

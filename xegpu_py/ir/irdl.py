@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlir import ir
-from mlir.dialects import irdl
+from mlir._mlir_libs._mlirDialectsIRDL import load_dialects
 
 from xegpu_py.ir.definition import Dialect
 from xegpu_py.ir.kinds import EnumKind
@@ -49,7 +49,7 @@ def dump(dialect: type[Dialect]) -> str:
 
 def load(dialects: Sequence[type[Dialect]]) -> None:
     """Define the dialects in the current context."""
-    irdl.load_dialects(ir.Module.parse("".join(dump(d) for d in dialects)))
+    load_dialects(ir.Module.parse("".join(dump(d) for d in dialects)))
 
 
 def _definition(what: str, name: str, body: list[str]) -> list[str]:

@@ -198,7 +198,12 @@ class IntArrayKind(Kind):
         if not m:
             raise self._refuse(raw)
         items = (m[1] or m[2] or "").strip()
-        return tuple(IntKind().decode(item) for item in items.split(",")) if items else ()
+        if not items:
+            return ()
+        try:
+            return tuple(map(int, items.split(",")))
+        except ValueError:
+            return tuple(IntKind().decode(item) for item in items.split(","))
 
     def encode(self, value: tuple[int, ...]) -> str:
         return f"array<i64: {', '.join(map(str, value))}>" if value else "array<i64>"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mlir import ir
 
@@ -14,6 +14,9 @@ from xegpu_py.ir.printer import Printer
 from xegpu_py.ir.reader import Reader, Rewritten
 from xegpu_py.ir.source import Source, decode_utf8
 from xegpu_py.ir.verifier import position_of, verify
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _BUFFER = "-"
 """The file name that MLIR gives to text that it parses from memory."""
@@ -110,14 +113,14 @@ def parse(text_or_path: str | Path, *, name: str = "<string>", verify: bool = Tr
 def _source(text_or_path: str | Path, name: str) -> Source:
     if isinstance(text_or_path, str) and not _is_path(text_or_path):
         return decode_utf8(text_or_path.encode("utf-8", "surrogateescape"), name)
-    path = Path(text_or_path)
-    return decode_utf8(path.read_bytes(), str(path))
+    with open(text_or_path, "rb") as f:
+        return decode_utf8(f.read(), str(text_or_path))
 
 
 def _is_path(text: str) -> bool:
     if "\n" in text or not text.strip():
         return False
-    return not re.search(r'[{}%@="#]', text) or Path(text).is_file()
+    return not re.search(r'[{}%@="#]', text) or os.path.isfile(text)
 
 
 def parse_source(source: Source, *, context: Context | None = None, verify: bool = True) -> Module:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import UnionType
 from typing import Any, ClassVar, Literal, NoReturn, Union, get_args, get_origin
 
@@ -75,24 +76,36 @@ class Spec:
     index_lists: list[str] = field(default_factory=list)
     order: list[str] = field(default_factory=list)
 
-    def needs_segments(self, groups: Sequence[ValueField]) -> bool:
-        """Whether the sizes of the groups cannot be told from their sum."""
-        return sum(g.arity != "single" for g in groups) > 1
+    def __post_init__(self) -> None:
+        self._segmented: dict[str, bool] = {}
 
-    def sizes(self, groups: Sequence[ValueField], total: int, segments: Sequence[int] | None) -> list[int]:
-        """The size of each group.
+    def groups(self, which: str) -> list[ValueField]:
+        """The groups of "operand" or of "result"."""
+        return self.operands if which == "operand" else self.results
+
+    def needs_segments(self, which: str) -> bool:
+        """Whether the sizes of the operand or result groups cannot be told from their sum."""
+        found = self._segmented.get(which)
+        if found is None:
+            found = self._segmented[which] = sum(g.arity != "single" for g in self.groups(which)) > 1
+        return found
+
+    def sizes(self, which: str, total: int, segments: Sequence[int] | None) -> list[int]:
+        """The size of each operand or result group.
 
         Raises:
             ValueError: if `total` values cannot be divided so.
         """
-        if self.needs_segments(groups):
+        groups = self.groups(which)
+        if self.needs_segments(which):
             if segments is None or len(segments) != len(groups) or sum(segments) != total:
                 raise ValueError("segment sizes do not fit the number of values")
             return list(segments)
-        rest = total - sum(g.arity == "single" for g in groups)
-        if rest < 0 or (rest and all(g.arity == "single" for g in groups)):
+        singles = [g.arity == "single" for g in groups]
+        rest = total - sum(singles)
+        if rest < 0 or (rest and all(singles)):
             raise ValueError(f"expected {len(groups)} values, found {total}")
-        return [1 if g.arity == "single" else rest for g in groups]
+        return [1 if single else rest for single in singles]
 
 
 class VerifyError(Exception):
@@ -141,8 +154,8 @@ class Operation(ir.OpView):  # type: ignore[misc]
         cls.OPERATION_NAME = f"{dialect.name}.{name}"
         cls.spec = _collect(cls)
         cls._ODS_REGIONS = _region_counts(cls.spec.regions)
-        cls._ODS_OPERAND_SEGMENTS = _segments(cls.spec, cls.spec.operands)
-        cls._ODS_RESULT_SEGMENTS = _segments(cls.spec, cls.spec.results)
+        cls._ODS_OPERAND_SEGMENTS = _segments(cls.spec, "operand")
+        cls._ODS_RESULT_SEGMENTS = _segments(cls.spec, "result")
         for attr, accessor in _accessors(cls.spec).items():
             setattr(cls, attr, property(accessor))
         setattr(cls, "__init__", _make_init(cls))  # noqa: B010
@@ -247,18 +260,18 @@ def _region_counts(regions: Sequence[RegionField]) -> tuple[int, bool]:
     return least, least == len(regions)
 
 
-def _segments(spec: Spec, groups: Sequence[ValueField]) -> list[int] | None:
-    if not spec.needs_segments(groups):
+def _segments(spec: Spec, which: str) -> list[int] | None:
+    if not spec.needs_segments(which):
         return None
-    return [{"single": 1, "optional": 0, "variadic": -1}[g.arity] for g in groups]
+    return [{"single": 1, "optional": 0, "variadic": -1}[g.arity] for g in spec.groups(which)]
 
 
 def _accessors(spec: Spec) -> dict[str, Callable[[Any], Any]]:
     made: dict[str, Callable[[Any], Any]] = {}
     for i, operand in enumerate(spec.operands):
-        made[operand.name] = _value_accessor(spec, "operand", spec.operands, i)
+        made[operand.name] = _value_accessor(spec, "operand", i)
     for i, result in enumerate(spec.results):
-        made[result.name] = _value_accessor(spec, "result", spec.results, i)
+        made[result.name] = _value_accessor(spec, "result", i)
     for name in spec.index_lists:
         made[name] = _index_list_accessor(made[name], STATIC + name)
     for attribute in spec.attributes.values():
@@ -268,14 +281,24 @@ def _accessors(spec: Spec) -> dict[str, Callable[[Any], Any]]:
     return made
 
 
-def _value_accessor(spec: Spec, which: str, groups: Sequence[ValueField], index: int) -> Callable[[Any], Any]:
-    segments_name = SEGMENTS[which] if spec.needs_segments(groups) else None
+def group_sizes(op: ir.OpView, which: str) -> list[int]:
+    """The sizes of an op's operand or result groups."""
+    spec, operation = op.spec, op.operation
+    values = operation.operands if which == "operand" else operation.results
+    segments = list(operation.attributes[SEGMENTS[which]]) if spec.needs_segments(which) else None
+    return spec.sizes(which, len(values), segments)  # type: ignore[no-any-return]
+
+
+def _value_accessor(spec: Spec, which: str, index: int) -> Callable[[Any], Any]:
+    groups = spec.groups(which)
     arity = groups[index].arity
+    fixed = all(g.arity == "single" for g in groups[: index + 1])
 
     def get(self: Any) -> Any:
         values = self.operation.operands if which == "operand" else self.operation.results
-        segments = list(self.operation.attributes[segments_name]) if segments_name else None
-        sizes = spec.sizes(groups, len(values), segments)
+        if fixed:
+            return values[index]
+        sizes = group_sizes(self, which)
         start = sum(sizes[:index])
         group = [values[start + k] for k in range(sizes[index])]
         if arity == "variadic":
@@ -294,11 +317,13 @@ def _index_list_accessor(operands: Callable[[Any], Any], static: str) -> Callabl
 
 
 def _attribute_accessor(attribute: AttributeField) -> Callable[[Any], Any]:
+    decode = lru_cache(maxsize=256)(attribute.kind.decode)
+
     def get(self: Any) -> Any:
         attributes = self.operation.attributes
         if attribute.name not in attributes:
             return attribute.default
-        return attribute.kind.decode(str(attributes[attribute.name]))
+        return decode(str(attributes[attribute.name]))
 
     return get
 

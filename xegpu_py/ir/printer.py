@@ -79,10 +79,13 @@ class Printer:
         return self._by_name[dialect].operations.get(mnemonic)
 
     def _line(self, line: str) -> str:
-        return self.write(line) if any(s in line for s in self._sigils) else line
+        return self.write(line)
 
     def write(self, text: str) -> str:
         """Types and attributes of ours within a text of MLIR's own, in dialect syntax."""
+        known = self._known.get(text)
+        if known is not None or not any(s in text for s in self._sigils):
+            return known or text
         out, done = [], 0
         pos = 0
         while m := self._foreign.search(text, pos):

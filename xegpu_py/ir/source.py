@@ -92,7 +92,7 @@ def _depths(text: str) -> np.ndarray:
     codes = np.frombuffer(text.encode("latin-1", "replace"), np.uint8)
     steps = _DEPTH_STEP[codes]
     steps[1:][(codes[1:] == ord(">")) & (codes[:-1] == ord("-"))] = 0
-    depths = np.cumsum(steps)
+    depths = np.cumsum(steps, dtype=np.int32)
     # Closing brackets that close nothing must not hide depth that follows them.
     return depths - np.minimum.accumulate(np.minimum(depths, 0))
 

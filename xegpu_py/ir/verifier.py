@@ -9,7 +9,7 @@ from mlir import ir
 from xegpu_py.ir.assembly import unknown_attribute
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.diagnostics import Diagnostic, Position
-from xegpu_py.ir.operation import SEGMENTS, STATIC, Operation, VerifyError
+from xegpu_py.ir.operation import SEGMENTS, STATIC, Operation, VerifyError, group_sizes
 
 
 def position_of(location: ir.Location) -> Position:
@@ -71,26 +71,17 @@ def _broken_rule(view: Operation) -> tuple[str, tuple[str, ...]] | None:
             attribute.kind.decode(str(attributes[name]))
         except ValueError as e:
             return f"attribute '{name}': {e}", ()
-    for name in spec.index_lists:
-        marked = sum(v == DYNAMIC for v in getattr(view, STATIC + name))
-        operands = _group_size(view, name)
-        if marked != operands:
-            return (
-                f"'{STATIC}{name}' marks {marked} dynamic entries, but there are {operands} operands",
-                (),
-            )
+    if spec.index_lists:
+        for group, size in zip(spec.operands, group_sizes(view, "operand")):
+            if group.name in spec.index_lists:
+                marked = getattr(view, STATIC + group.name).count(DYNAMIC)
+                if marked != size:
+                    return f"'{STATIC}{group.name}' marks {marked} dynamic entries, but there are {size} operands", ()
     try:
         view.verify_op()
     except VerifyError as e:
         return e.message, e.notes
     return None
-
-
-def _group_size(view: Operation, name: str) -> int:
-    groups = view.spec.operands
-    segments = view.operation.attributes[SEGMENTS["operand"]] if view.spec.needs_segments(groups) else None
-    sizes = view.spec.sizes(groups, len(view.operation.operands), segments and list(segments))
-    return sizes[[g.name for g in groups].index(name)]
 
 
 def _diagnostic(op: ir.Operation, message: str, notes: tuple[str, ...]) -> Diagnostic:
