@@ -107,6 +107,7 @@ class Reader:
             rf"|(?P<sigil>[!#])(?P<owner>{names})\.(?P<param>\w+)"
             rf"|(?<![\w.$%@^#!-])(?P<dialect>{names})\.(?P<op>\w+)\b(?!\s*=)"
         )
+        self._named = re.compile(rf"[!#]?(?P<owner>{names})\.(?P<param>\w+)")
         self._memo: dict[tuple[type[Operation], str], _Template] = {}
         self._types: dict[str, str] = {}
         self._out: list[str] = []
@@ -142,7 +143,13 @@ class Reader:
             if m["skip"]:
                 continue
             if m["alias"]:
-                self._define(m["alias"], m.end())
+                cursor = Cursor(text, m.end())
+                start = cursor.skip()
+                raw = self._define(m["alias"], cursor)
+                if raw:
+                    self._emit(text[done:start])
+                    self._replace(start, cursor.pos, raw)
+                    pos = done = cursor.pos
             elif m["sigil"]:
                 cursor = Cursor(text, m.start())
                 raw = self._parametrized(cursor)
@@ -169,13 +176,23 @@ class Reader:
         after = Cursor(text, m.end())
         return before in "{,[(" and (after.at(",") or after.at("}"))
 
-    def _define(self, name: str, pos: int) -> None:
-        cursor = Cursor(self.source.text, pos)
+    def _define(self, name: str, cursor: Cursor) -> str | None:
+        """Remember what an alias means. If that is a type or attribute of ours, it is read, and given as MLIR spells it.
+
+        The alias's sigil says which it is, so that `#m = xegpu.sg_map<...>` and `#a = !xegpu.tdesc_attr<...>` are read.
+        """
+        m = self._named.match(cursor.text, cursor.skip())
+        if m:
+            cursor.pos = m.end()
+            raw = self._body(cursor, m.start(), name[0], self._by_name[m["owner"]], m["param"])
+            self.aliases[name] = raw
+            return raw
         try:
             self.aliases[name] = self.read_type(cursor) if name[0] == "!" else self.read_attribute(cursor)
         except SyntaxFault:
             # What is wrong with it is said where it is scanned, or by MLIR.
             self.aliases.pop(name, None)
+        return None
 
     def _op(self, op: type[Operation], start: int, pos: int) -> int:
         """Replace the op whose name ends at `pos`; the offset after it."""
@@ -277,6 +294,10 @@ class Reader:
             assert m
             cursor.pos = m.end()
             name, dialect, sigil = m["param"], self._by_name[m["owner"]], m["sigil"]
+        return self._body(cursor, start, sigil, dialect, name)
+
+    def _body(self, cursor: Cursor, start: int, sigil: str, dialect: type[Dialect], name: str) -> str:
+        """What follows the name of a type or attribute of ours that starts at `start`; the whole in MLIR's own spelling."""
         body_start = cursor.pos
         body = _bracketed(cursor)
         known = self._types.get(sigil + name + body)
