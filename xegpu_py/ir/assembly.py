@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from xegpu_py.ir.cursor import Cursor, SyntaxFault, split_list
 from xegpu_py.ir.definition import DYNAMIC
-from xegpu_py.ir.kinds import Scope
+from xegpu_py.ir.kinds import Kind, Scope
 from xegpu_py.ir.operation import SEGMENTS, STATIC, Parts
 
 if TYPE_CHECKING:
@@ -171,14 +171,15 @@ class FlatListElement(OperandElement):
 class AttributeElement(Element):
     """The value of an attribute outside the dictionary."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, kind: Kind) -> None:
         self.name = name
+        self.kind = kind
 
     def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
         parts.attributes[self.name] = op.spec.attributes[self.name].kind.read(r.cursor, r.scope)
 
     def starts(self, cursor: Cursor) -> bool:
-        return not cursor.at("%") and cursor.peek_token()[1:2] not in "{}:,"
+        return self.kind.starts(cursor)
 
     def write(self, op: type[Operation], parts: Parts, print_defaults: bool) -> str:
         return op.spec.attributes[self.name].kind.write(parts.attributes[self.name])
@@ -229,7 +230,8 @@ class TypeElement(Element):
         if expected == 0 and self.field.arity != "single":
             return
         while True:
-            types.append(r.scope.read_type(r.cursor))
+            # What an alias means must be known to infer further types from it.
+            types.append(r.scope.resolve(r.scope.read_type(r.cursor)))
             if self.field.arity != "variadic" or len(types) == expected or not r.cursor.accept(","):
                 return
 
@@ -351,7 +353,7 @@ class Format:
             elif variable in regions:
                 elements.append(RegionElement(variable, regions[variable].arity == "variadic"))
             elif variable:
-                elements.append(AttributeElement(spec.attributes[variable].name))
+                elements.append(AttributeElement(variable, spec.attributes[variable].kind))
             elif opening:
                 stack.append(([], []))
             elif closing:
@@ -465,32 +467,41 @@ def read_op(op: type[Operation], cursor: Cursor, scope: Scope, operand: Callable
         operand: makes, for each format tried, the function that takes the SSA names.
 
     Raises:
-        SyntaxFault: the fault of the format that read farthest.
+        SyntaxFault: if a format fits but its pieces do not fit each other, that; else the fault of the format that
+            read farthest.
     """
     start = cursor.pos
     worst: SyntaxFault | None = None
+    meant: SyntaxFault | None = None
     for fmt in formats_of(op):
         cursor.pos = start
         try:
             parts = fmt.read(Reading(cursor, scope, operand()))
-            if _lacks_types(op, parts):
-                for name, text in op.infer(parts).items():
-                    parts.types.setdefault(name, [text])
-            _complete(op, parts, scope, start)
-            return parts
         except SyntaxFault as fault:
             if worst is None or fault.offset > worst.offset:
                 worst = fault
-    assert worst
-    raise worst
+            continue
+        try:
+            _complete(op, parts, start)
+            return parts
+        except SyntaxFault as fault:
+            meant = meant or fault
+    raise meant or worst or cursor.expected(op.OPERATION_NAME)
 
 
 def _lacks_types(op: type[Operation], parts: Parts) -> bool:
     return any(g.name not in parts.types and g.fixed is None for g in (*op.spec.operands, *op.spec.results))
 
 
-def _complete(op: type[Operation], parts: Parts, scope: Scope, start: int) -> None:
+def _complete(op: type[Operation], parts: Parts, start: int) -> None:
     """Fill in the types that the text need not give, and check what can be told from the text."""
+    if _lacks_types(op, parts):
+        try:
+            inferred = op.infer(parts)
+        except ValueError as e:
+            raise SyntaxFault(start, str(e)) from None
+        for name, text in inferred.items():
+            parts.types.setdefault(name, [text])
     for group in (*op.spec.operands, *op.spec.results):
         is_operand = group in op.spec.operands
         names = parts.operands.setdefault(group.name, []) if is_operand else None
@@ -503,9 +514,9 @@ def _complete(op: type[Operation], parts: Parts, scope: Scope, start: int) -> No
             continue
         where = parts.type_offsets.get(group.name, start)
         if names is not None and len(names) != len(types):
-            raise SyntaxFault(where, f"{len(names)} values but {len(types)} types for '{group.name}'")
+            raise SyntaxFault(where, f"'{group.name}' has {len(names)} values, but {len(types)} types")
         for text in types:
-            if not group.accepts(scope.resolve(text)):
+            if not group.accepts(text):
                 role = "operand" if is_operand else "result"
                 raise SyntaxFault(where, f"{role} '{group.name}' must be {group.summary}, but got '{text}'")
     refusal = op.reads_as(parts)

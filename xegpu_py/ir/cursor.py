@@ -12,7 +12,7 @@ _STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"|\u201c([^"\u201d\n]*)\u201d')
 _SSA = re.compile(r"%(?:\d+|[A-Za-z_$.-][\w$.-]*)(?:#\d+)?")
 _SYMBOL = re.compile(r"[!#]?[A-Za-z_][\w$]*(?:\.[\w$]+)*")
 _NESTED = re.compile(r'->|"(?:[^"\\\n]|\\.)*"|//[^\n]*|[()\[\]{}<>,]')
-_TOKEN = re.compile(r"%[\w$.#-]*|[!#@^]?[\w$.]+|->|::|\S|$")
+_TOKEN = re.compile(r'"[^"\n]*"|' r"%[\w$.#-]*|[!#@^]?[\w$.]+|->|::|\S|$")
 _CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
 
 
@@ -104,7 +104,7 @@ class Cursor:
     def integer(self) -> int | None:
         """A decimal or hexadecimal integer."""
         m = self.match(_INTEGER)
-        return int(m[0], 0) if m and not m[0].lstrip("-").startswith("0x") else (int(m[0], 16) if m else None)
+        return int(m[0], 16 if "x" in m[0] else 10) if m else None
 
     def string(self) -> str | None:
         """The contents of a string literal."""

@@ -51,7 +51,19 @@ class Kind:
 
     def read(self, cursor: Cursor, scope: Scope) -> Any:
         """Read a value in dialect syntax or in MLIR's own spelling."""
-        return self.decode(scope.read_attribute(cursor))
+        start = cursor.skip()
+        return self._decode_at(scope.read_attribute(cursor), cursor, start)
+
+    def _decode_at(self, raw: str, cursor: Cursor, offset: int) -> Any:
+        """The value of a text that stands at `offset`."""
+        try:
+            return self.decode(raw)
+        except ValueError as e:
+            raise cursor.fault(str(e), offset) from None
+
+    def starts(self, cursor: Cursor) -> bool:
+        """Whether the next token can begin a value."""
+        return not any(cursor.at(token) for token in ("%", "{", "}", ":", ","))
 
     def decode(self, raw: str) -> Any:
         """The Python value of an attribute in MLIR's own spelling.
@@ -83,7 +95,7 @@ class Kind:
         return emitter.constraint("irdl.any")
 
     def _refuse(self, raw: object) -> ValueError:
-        return ValueError(f"expected {self.summary}, found {raw}")
+        return ValueError(f"expected {self.summary}, found '{raw}'")
 
 
 class IntKind(Kind):
@@ -99,6 +111,9 @@ class IntKind(Kind):
         if cursor.accept(":"):
             cursor.type_text()
         return value
+
+    def starts(self, cursor: Cursor) -> bool:
+        return cursor.peek_token().strip("'-")[:1].isdigit()
 
     def decode(self, raw: str) -> int:
         m = self._RAW.match(raw.strip())
@@ -185,13 +200,15 @@ class IntArrayKind(Kind):
     _RAW = re.compile(r"(?:array<i64(?::(.*))?>|\[(.*)\])\Z", re.DOTALL)
 
     def read(self, cursor: Cursor, scope: Scope) -> tuple[int, ...]:
+        start = cursor.skip()
         if cursor.at("["):
             raw = cursor.balanced()
         elif cursor.at("array"):
             raw = cursor.type_text()
         else:
             raise cursor.expected(f"{self.summary} in brackets")
-        return self.decode(raw)
+        found: tuple[int, ...] = self._decode_at(raw, cursor, start)
+        return found
 
     def decode(self, raw: str) -> tuple[int, ...]:
         m = self._RAW.match(raw.strip())
@@ -251,17 +268,13 @@ class EnumKind(Kind):
     def read(self, cursor: Cursor, scope: Scope) -> Enum:
         start = cursor.skip()
         if cursor.at("#"):
-            return self._case(scope.resolve(scope.read_attribute(cursor)), cursor, start)
-        word = cursor.string() or cursor.word()
-        if word is None:
+            text = scope.resolve(scope.read_attribute(cursor))
+        else:
+            text = cursor.string() or cursor.word() or ""
+        if not text:
             raise cursor.expected(self.summary)
-        return self._case(word, cursor, start)
-
-    def _case(self, text: str, cursor: Cursor, offset: int) -> Enum:
-        try:
-            return self.decode(text)
-        except ValueError:
-            raise cursor.fault(f"expected {self.summary}, found '{text}'", offset) from None
+        case: Enum = self._decode_at(text, cursor, start)
+        return case
 
     def decode(self, raw: str) -> Enum:
         m = self._RAW.match(raw.strip())
@@ -294,6 +307,9 @@ class IntEnumKind(IntKind):
     def __init__(self, cases: type[Enum]) -> None:
         self.cases = cases
         self.summary = f"one of {', '.join(c.name for c in cases)}"
+
+    def starts(self, cursor: Cursor) -> bool:
+        return Kind.starts(self, cursor)
 
     def read(self, cursor: Cursor, scope: Scope) -> Any:
         start = cursor.skip()
@@ -346,11 +362,8 @@ class AttrKind(Kind):
         start = cursor.skip()
         if cursor.at("<"):
             return self.cls.read_body(cursor, scope)
-        raw = scope.resolve(scope.read_attribute(cursor))
-        try:
-            return self.decode(raw)
-        except ValueError:
-            raise cursor.fault(f"expected {self.summary}, found '{raw}'", start) from None
+        found: Attr | None = self._decode_at(scope.resolve(scope.read_attribute(cursor)), cursor, start)
+        return found
 
     def decode(self, raw: str) -> Attr | None:
         if self.optional and raw == "unit":

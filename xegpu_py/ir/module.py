@@ -136,12 +136,14 @@ def parse_source(source: Source, *, context: Context | None = None, verify: bool
         with context:
             module = ir.Module.parse(rewritten.text)
     except ir.MLIRError as e:
-        raise DiagnosticError(from_mlir(e, context, rewritten), [source]) from None
+        # MLIR 22 refuses some texts without a word.
+        found = from_mlir(e, context, rewritten) or [Diagnostic("error", "cannot be parsed", source.position(0))]
+        raise DiagnosticError(found, [source]) from None
     _relocate(module.operation, rewritten)
-    found = Module(module, (source,))
+    made = Module(module, (source,))
     if verify:
-        found.verify()
-    return found
+        made.verify()
+    return made
 
 
 def _relocate(root: ir.Operation, rewritten: Rewritten) -> None:

@@ -105,7 +105,7 @@ class Reader:
             r'(?P<skip>//[^\n]*|"(?:[^"\\\n]|\\.)*")'
             r"|(?P<alias>[!#][A-Za-z_][\w$]*)\s*=(?!=)"
             rf"|(?P<sigil>[!#])(?P<owner>{names})\.(?P<param>\w+)"
-            rf"|(?<![\w.$%@^#!-])(?P<dialect>{names})\.(?P<op>\w+)\b(?!\s*=)"
+            rf"|(?<![\w.$%@^#!-])(?P<dialect>{names})\.(?P<op>\w+)"
         )
         self._named = re.compile(rf"[!#]?(?P<owner>{names})\.(?P<param>\w+)")
         self._memo: dict[tuple[type[Operation], str], _Template] = {}
@@ -164,20 +164,24 @@ class Reader:
     def _find_op(self, m: re.Match[str]) -> type[Operation] | None:
         dialect = self._by_name[m["dialect"]]
         found = dialect.operations.get(m["op"])
-        if found is None and not self._is_attribute_key(m):
+        if self._is_attribute_key(m, found is not None):
+            return None
+        if found is None:
             near = difflib.get_close_matches(m["op"], dialect.operations, 1)
             hint = f"; did you mean '{dialect.name}.{near[0]}'?" if near else ""
             raise SyntaxFault(m.start(), f"unknown operation '{m[0]}'{hint}")
         return found
 
-    def _is_attribute_key(self, m: re.Match[str]) -> bool:
+    def _is_attribute_key(self, m: re.Match[str], is_op: bool) -> bool:
+        """Whether this is the name of a discardable attribute. One that stands alone in braces may be an op too."""
         text = self.source.text
-        before = text[max(0, m.start() - 4096) : m.start()].rstrip()[-1:]
+        before = text[max(0, m.start() - _MEMO_LINE) : m.start()].rstrip()[-1:]
         after = Cursor(text, m.end())
-        return before in "{,[(" and (after.at(",") or after.at("}"))
+        ends = ("=", ",") if is_op else ("=", ",", "}")
+        return before in ("{", ",") and any(after.at(token) for token in ends)
 
     def _define(self, name: str, cursor: Cursor) -> str | None:
-        """Remember what an alias means. If that is a type or attribute of ours, it is read, and given as MLIR spells it.
+        """Remember what an alias means; a type or attribute of ours is also read, and given in MLIR's own spelling.
 
         The alias's sigil says which it is, so that `#m = xegpu.sg_map<...>` and `#a = !xegpu.tdesc_attr<...>` are read.
         """
@@ -297,7 +301,7 @@ class Reader:
         return self._body(cursor, start, sigil, dialect, name)
 
     def _body(self, cursor: Cursor, start: int, sigil: str, dialect: type[Dialect], name: str) -> str:
-        """What follows the name of a type or attribute of ours that starts at `start`; the whole in MLIR's own spelling."""
+        """Read what follows the name of a type or attribute of ours; the whole in MLIR's own spelling."""
         body_start = cursor.pos
         body = _bracketed(cursor)
         known = self._types.get(sigil + name + body)

@@ -1,0 +1,148 @@
+// RUN: xegpu-opt --split-input-file --verify-diagnostics %s
+
+func.func @f(%a: vector<8x8x2xf16>, %b: vector<8x16x2xbf16>) {
+  // expected-error @below {{'xegpu.dpas' op cannot multiply f16 by bf16}}
+  // expected-note @below {{dpas multiplies integers of up to 8 bits, bf16, f16, tf32, f64, and f8E5M2 and f8E4M3FN mixed}}
+  xegpu.dpas %a, %b {mode = vc} : vector<8x8x2xf16>, vector<8x16x2xbf16> -> vector<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<8x8xf32>, %b: vector<8x16xf32>) {
+  // expected-error @below {{'xegpu.dpas' op cannot multiply f32 by f32}}
+  // expected-note @below {{dpas multiplies integers of up to 8 bits, bf16, f16, tf32, f64, and f8E5M2 and f8E4M3FN mixed}}
+  xegpu.dpas %a, %b {mode = vc} : vector<8x8xf32>, vector<8x16xf32> -> vector<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<8x8x2xf16>, %b: vector<8x16x2xf16>) {
+  // expected-error @below {{'xegpu.dpas' op result of f16 x f16 must have elements f32 or f16, but has bf16}}
+  xegpu.dpas %a, %b {mode = vc} : vector<8x8x2xf16>, vector<8x16x2xf16> -> vector<8x16xbf16>
+  return
+}
+
+// -----
+
+func.func @f(%c: vector<8x16xi32>, %a: vector<8x8x2xf16>, %b: vector<8x16x2xf16>) {
+  // expected-error @below {{'xegpu.dpas' op accumulator of f16 x f16 must have elements f32 or f16, but has i32}}
+  xegpu.dpas %c, %a, %b {mode = vc} : vector<8x16xi32>, vector<8x8x2xf16>, vector<8x16x2xf16> -> vector<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%c: vector<4x16xf32>, %a: vector<8x8x2xf16>, %b: vector<8x16x2xf16>) {
+  // expected-error @below {{'xegpu.dpas' op accumulator vector<4x16xf32> and result vector<8x16xf32> differ in shape}}
+  xegpu.dpas %c, %a, %b {mode = vc} : vector<4x16xf32>, vector<8x8x2xf16>, vector<8x16x2xf16> -> vector<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<8x8x2xf16>, %b: vector<8x16x2xf16>) {
+  // expected-error @below {{'xegpu.dpas' op result must be 2D, but is vector<128xf32>}}
+  xegpu.dpas %a, %b {mode = vc} : vector<8x8x2xf16>, vector<8x16x2xf16> -> vector<128xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<16xf16>, %b: vector<8x16x2xf16>) {
+  // expected-error @below {{'xegpu.dpas' op lhs must be 2D, or 3D in VNNI layout, but is vector<16xf16>}}
+  xegpu.dpas %a, %b {mode = vc} : vector<16xf16>, vector<8x16x2xf16> -> vector<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<8x4x4xf16>, %b: vector<8x16x2xf16>) {
+  // expected-error @below {{'xegpu.dpas' op the VNNI dimension of lhs is 2, but vector<8x4x4xf16> has 4}}
+  xegpu.dpas %a, %b {mode = vc} : vector<8x4x4xf16>, vector<8x16x2xf16> -> vector<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<8x4x2xtf32>, %b: vector<8x16xtf32>) {
+  // expected-error @below {{'xegpu.dpas' op the VNNI dimension of lhs is for elements below 32 bits, not for tf32, but vector<8x4x2xtf32> has 2}}
+  xegpu.dpas %a, %b {mode = vc} : vector<8x4x2xtf32>, vector<8x16xtf32> -> vector<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<8x16xf16>, %b: vector<16x16xf16>) {
+  // expected-error @below {{'xegpu.dpas' op rhs must be in VNNI layout, vector<8x16x2xf16>, but is vector<16x16xf16>}}
+  // expected-note @below {{load it with vnni_axis = 0}}
+  xegpu.dpas %a, %b {mode = vc} : vector<8x16xf16>, vector<16x16xf16> -> vector<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<8x8x2xf16>, %b: vector<4x16x2xf16>) {
+  // expected-error @below {{'xegpu.dpas' op lhs has 16 columns, but rhs has 8 rows}}
+  xegpu.dpas %a, %b {mode = vc} : vector<8x8x2xf16>, vector<4x16x2xf16> -> vector<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<8x8x2xf16>, %b: vector<8x16x2xf16>) {
+  // expected-error @below {{'xegpu.dpas' op 8x16 times 16x16 is 8x16, but the result is 8x32}}
+  xegpu.dpas %a, %b {mode = vc} : vector<8x8x2xf16>, vector<8x16x2xf16> -> vector<8x32xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<16x8x2xf16>, %b: vector<8x16x2xf16>) {
+  // expected-error @below {{'xegpu.dpas' op lhs has 16 rows, but the repeat count is at most 8}}
+  xegpu.dpas %a, %b {mode = vc} : vector<16x8x2xf16>, vector<8x16x2xf16> -> vector<16x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<8x32xi16>, %b: vector<8x16x4xi8>) {
+  // expected-error @below {{'xegpu.dpas' op cannot multiply i16 by i8}}
+  // expected-note @below {{dpas multiplies integers of up to 8 bits, bf16, f16, tf32, f64, and f8E5M2 and f8E4M3FN mixed}}
+  xegpu.dpas %a, %b {mode = vc} : vector<8x32xi16>, vector<8x16x4xi8> -> vector<8x16xi32>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<8x8x4xi8>, %b: vector<8x16x4xi8>) {
+  // expected-error @below {{'xegpu.dpas' op result of i8 x i8 must have elements i32 or si32 or ui32, but has f32}}
+  xegpu.dpas %a, %b {mode = vc} : vector<8x8x4xi8>, vector<8x16x4xi8> -> vector<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<4x2xf16>, %b: vector<8x2xf16>) {
+  // expected-error @below {{'xegpu.dpas' op result has 16 rows, but the repeat count is at most 8}}
+  xegpu.dpas %a, %b : vector<4x2xf16>, vector<8x2xf16> -> vector<16x1xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<4x2xf16>, %b: vector<7x2xf16>) {
+  // expected-error @below {{'xegpu.dpas' op fragments 4x2 and 7x2 do not multiply to 8x1 in a subgroup of 8, 16 or 32}}
+  // expected-note @below {{a lane holds M*K, K*N and M*N elements divided by the number of lanes}}
+  xegpu.dpas %a, %b : vector<4x2xf16>, vector<7x2xf16> -> vector<8x1xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<8xf16>, %b: vector<8x2xf16>) {
+  // expected-error @below {{'xegpu.dpas' op operands must be 2D, or 3D in VNNI layout}}
+  xegpu.dpas %a, %b : vector<8xf16>, vector<8x2xf16> -> vector<8x1xf32>
+  return
+}

@@ -1,0 +1,95 @@
+// RUN: xegpu-opt --split-input-file --verify-diagnostics %s
+
+func.func @f() {
+  // expected-error @below {{'xegpu.alloc_nbarrier' op needs the number of barriers, as a constant or as a value}}
+  xegpu.alloc_nbarrier
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'xegpu.alloc_nbarrier' op the number of barriers must be 1 to 255, but is 0}}
+  xegpu.alloc_nbarrier 0
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'xegpu.alloc_nbarrier' op the number of barriers must be 1 to 255, but is 256}}
+  xegpu.alloc_nbarrier 256
+  return
+}
+
+// -----
+
+func.func @f(%n: i32) {
+  // expected-error @below {{operand 'count' must be 8-bit integer or index, but got 'i32'}}
+  xegpu.alloc_nbarrier %n : i32
+  return
+}
+
+// -----
+
+func.func @f(%n: i32) {
+  // expected-error @below {{operand 'nbarrier_id' must be 8-bit integer, but got 'i32'}}
+  xegpu.init_nbarrier %n, %n : i32, i32 -> !xegpu.nbarrier
+  return
+}
+
+// -----
+
+func.func @f(%n: i8) {
+  // expected-error @below {{result 'result' must be !xegpu.nbarrier, but got 'i8'}}
+  xegpu.init_nbarrier %n, %n : i8, i8 -> i8
+  return
+}
+
+// -----
+
+func.func @f(%n: i8) {
+  // expected-error @below {{operand 'nbarrier' must be !xegpu.nbarrier, but got 'i8'}}
+  xegpu.nbarrier_wait %n : i8
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{attribute 'memory_kind' is missing}}
+  xegpu.fence {scope = gpu}
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{attribute 'scope' is missing}}
+  xegpu.fence {memory_kind = global}
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{expected one of workgroup, gpu, found 'subgroup'}}
+  xegpu.fence {scope = subgroup, memory_kind = global}
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{expected one of global, shared, found 'slm'}}
+  xegpu.fence {scope = gpu, memory_kind = slm}
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{expected schedule_barrier, found 'unroll'}}
+  xegpu.compile_hint {hint = unroll}
+  return
+}

@@ -1,0 +1,200 @@
+"""Bad input gives a located diagnostic: never another exception, a hang or a crash."""
+
+import faulthandler
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from xegpu_py.ir.context import Context
+from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.ir.module import parse_source
+from xegpu_py.ir.source import MAX_NESTING, Source, decode_utf8
+
+faulthandler.enable()
+
+ROOT = Path(__file__).parents[2]
+GEMM = (ROOT / "examples/gemm.mlir").read_text()
+FILES = [*ROOT.glob("examples/*.mlir"), *(ROOT / "test/dialects").rglob("*.mlir")]
+TOKEN = re.compile(r'\s+|%[\w$.#-]+|[!#@]?[\w.$]+|->|"[^"\n]*"|.', re.DOTALL)
+
+
+def corpus() -> list[str]:
+    pieces = [piece for f in FILES for piece in f.read_text().split("// -----\n")]
+    pieces = [re.sub(r"^\s*// (RUN|CHECK).*\n", "", p, flags=re.MULTILINE) for p in pieces if "expected-error" not in p]
+    generic = [parse(p).text(generic=True) for p in pieces[:4]]
+    return [p for p in (*pieces, *generic) if p.strip()]
+
+
+def parse(text: str):
+    context = Context()
+    context.allow_unregistered_dialects = True
+    return parse_source(Source(text, "m.mlir"), context=context)
+
+
+CORPUS = corpus()
+GARBAGE = [
+    *'{}<>()[]",:=?x%#!\\',
+    *["99999999999999999999", "-1", "0", "01", "0x", "//", "é", "\u2028", "->", "::", "none", "unit", "4x", "loc("],
+    *["array<i64: 1>", "array<i32: 1, 1, 1, 1>", "dense<0>", "affine_map<(d0) -> (d0)>", "operandSegmentSizes"],
+    *["i99999999", "vector<[4]xf32>", "memref<*xf32>", "!xegpu.", "#xegpu.", "xegpu.", "\x01", "#xegpu.mode<vc>"],
+    *["!xegpu.tensor_desc<8x16xf16>", "#xegpu.scattered", "^bb0", "@f", "unrealized", "vector<0xf32>", "tensor<?xf32>"],
+]
+WORDS = sorted({t for piece in CORPUS for t in TOKEN.findall(piece) if t.strip()} | set(GARBAGE))
+
+
+@st.composite
+def mutants(draw: st.DrawFn) -> str:
+    tokens = TOKEN.findall(draw(st.sampled_from(CORPUS)))
+    for _ in range(draw(st.integers(1, 5))):
+        if not tokens:
+            break
+        at = draw(st.integers(0, len(tokens) - 1))
+        kind = draw(st.sampled_from(["delete", "repeat", "swap", "replace", "insert", "cut"]))
+        if kind == "delete":
+            del tokens[at]
+        elif kind == "repeat":
+            tokens.insert(at, tokens[at])
+        elif kind == "swap":
+            other = draw(st.integers(0, len(tokens) - 1))
+            tokens[at], tokens[other] = tokens[other], tokens[at]
+        elif kind == "replace":
+            tokens[at] = draw(st.sampled_from(WORDS))
+        elif kind == "insert":
+            tokens.insert(at, draw(st.sampled_from(WORDS)))
+        else:
+            tokens = tokens[:at]
+    return "".join(tokens)
+
+
+def check(text: str) -> bool:
+    """Read a text; whether it is valid. What is valid must print, and read and print again the same."""
+    start = time.monotonic()
+    try:
+        printed = parse(text).text()
+    except DiagnosticError as e:
+        assert e.diagnostics
+        assert all(d.position.file == "m.mlir" and d.position.line for d in e.diagnostics), e.diagnostics
+        assert "error: " in str(e)
+        return False
+    else:
+        assert parse(printed).text() == printed
+        return True
+    finally:
+        assert time.monotonic() - start < 10
+
+
+def test_corpus_is_valid() -> None:
+    assert len(CORPUS) > 5
+    for text in CORPUS:
+        assert check(text), text
+
+
+@settings(max_examples=2500, deadline=None, suppress_health_check=list(HealthCheck))
+@given(mutants())
+def test_mutants(text: str) -> None:
+    check(text)
+
+
+def test_truncated_at_every_byte() -> None:
+    start = GEMM.index("gpu.module")
+    end = GEMM.rindex("}")
+    for n in range(start + 1, end):
+        assert not check(GEMM[:n]), n
+
+
+@pytest.mark.parametrize(
+    ("before", "opening", "closing"),
+    [
+        ("func.func @f(%c: i1) {", "scf.if %c {\n", "}"),
+        ("func.func private @f() attributes {x = ", "[", "]"),
+        ("func.func private @f(", "tuple<", ">"),
+        ("func.func private @f(", "(", ")"),
+        ("", "module {", "}"),
+        ("module {} loc(", "callsite(", ")"),
+        ("func.func @f(%t: !xegpu.tensor_desc<8x16xf16", ", #xegpu.tdesc_attr<map = <", ">>"),
+    ],
+)
+@pytest.mark.parametrize("depth", [MAX_NESTING + 1, 100_000])
+@pytest.mark.parametrize("close", [True, False])
+def test_deep_nesting(before: str, opening: str, closing: str, depth: int, close: bool) -> None:
+    text = before + opening * depth + closing * depth * close
+    with pytest.raises(DiagnosticError, match=f"m.mlir:.*error: brackets are nested deeper than {MAX_NESTING}"):
+        parse(text)
+
+
+def test_nesting_within_the_limit_is_read() -> None:
+    depth = MAX_NESTING - 2
+    assert check("func.func @f(%c: i1) {" + "scf.if %c {\n" * depth + "}" * depth + " return }")
+
+
+def test_brackets_in_comments_and_strings_do_not_nest() -> None:
+    many = "([{<" * MAX_NESTING
+    assert check(f'// {many}\nfunc.func private @f() attributes {{x = "{many}"}} // {many}\n')
+
+
+def test_arrows_do_not_hide_nesting() -> None:
+    with pytest.raises(DiagnosticError, match="nested deeper"):
+        parse("func.func private @f() -> ()\n" * 1000 + "module {" * (MAX_NESTING + 1))
+
+
+OP = "xegpu.load_nd %t {mode = vc} : !xegpu.tensor_desc<8x16xf16> -> vector<8x16xf16> "
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "func.func @f(%t: !xegpu.tensor_desc<8x16xf16>) {" + OP * 14_000 + "return }",
+        "func.func @f(%t: !xegpu.tensor_desc<8x16xf16>) {"
+        + OP[:-1].replace("vc}", f'vc, a.b = "{"x" * 10**6}"}}')
+        + " return }",
+        f"func.func private @f() // {'x' * 10**6}",
+    ],
+    ids=["ops", "attribute", "comment"],
+)
+def test_one_megabyte_lines(text: str) -> None:
+    start = time.monotonic()
+    assert check(text)
+    assert time.monotonic() - start < 20
+
+
+def test_long_lines_are_shown_in_part() -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        parse("func.func @f() {" + " " * 10**6 + "xegpu.nothing }")
+    assert len(str(caught.value)) < 1000
+    assert "xegpu.nothing" in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "// only a comment", "module {\r\n}\r\n"])
+def test_odd_but_valid(text: str) -> None:
+    source = decode_utf8(text.encode(), "m.mlir")
+    parse_source(source)
+
+
+@pytest.mark.parametrize(
+    ("data", "position", "message"),
+    [
+        (b"module {\n  \xff\n}", "2:3", "byte 0xff is not valid UTF-8"),
+        ("// é\n".encode() + b"\xc3(", "2:1", "byte 0xc3 is not valid UTF-8"),
+        (b"module {\n\0}", "2:1", "unexpected NUL character"),
+        (b"ML\xefR\x01", "1:3", "byte 0xef is not valid UTF-8"),
+    ],
+)
+def test_bytes_that_are_no_text(data: bytes, position: str, message: str) -> None:
+    with pytest.raises(DiagnosticError, match=f"m.mlir:{position}: error: {message}"):
+        decode_utf8(data, "m.mlir")
+
+
+@pytest.mark.parametrize("path", [".", "missing.mlir", "no/such/folder/x.mlir"])
+def test_files_that_cannot_be_read(path: str, tmp_path: Path) -> None:
+    tool = Path(sys.executable).with_name("xegpu-opt")
+    done = subprocess.run([tool, path], capture_output=True, text=True, cwd=tmp_path, timeout=60)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith(f"xegpu-opt: error: cannot open input file '{path}'")
+    assert done.stderr.count("\n") == 1
