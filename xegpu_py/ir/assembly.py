@@ -189,31 +189,26 @@ class AttributeElement(Element):
 
 
 class RegionElement(Element):
-    """A region. Its text is kept as the range of the source, or of the printed text, that it covers."""
+    """A region. What is kept of it is the range of the source that it covers, or its place among the printed ones."""
 
-    def __init__(self, name: str, variadic: bool) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self.variadic = variadic
 
     def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
-        found = parts.regions.setdefault(self.name, [])
-        while True:
-            if not r.cursor.at("{"):
-                raise r.cursor.expected(f"region '{self.name}'")
-            start = r.cursor.pos
-            r.cursor.balanced()
-            found.append((start, r.cursor.pos))
-            if not self.variadic or not r.cursor.accept(","):
-                return
+        start = r.cursor.skip()
+        if not r.cursor.at("{"):
+            raise r.cursor.expected(f"region '{self.name}'")
+        r.cursor.balanced()
+        parts.regions[self.name] = (start, r.cursor.pos)
 
     def starts(self, cursor: Cursor) -> bool:
         return cursor.at("{")
 
     def write(self, op: type[Operation], parts: Parts, print_defaults: bool) -> str:
-        return ", ".join(region_marker(n) for n, _ in parts.regions.get(self.name, ()))
+        return region_marker(parts.regions[self.name][0])
 
     def present(self, parts: Parts) -> bool:
-        return bool(parts.regions.get(self.name))
+        return self.name in parts.regions
 
 
 class TypeElement(Element):
@@ -227,7 +222,7 @@ class TypeElement(Element):
         expected = len(parts.operands[name]) if name in parts.operands else None
         parts.type_offsets[name] = r.cursor.skip()
         types = parts.types[name] = []
-        if expected == 0 and self.field.arity != "single":
+        if self.field.arity != "single" and (expected == 0 or not self.starts(r.cursor)):
             return
         while True:
             # What an alias means must be known to infer further types from it.
@@ -236,7 +231,7 @@ class TypeElement(Element):
                 return
 
     def starts(self, cursor: Cursor) -> bool:
-        return cursor.peek_token()[1:2].isalpha() or cursor.at("!")
+        return cursor.peek_token()[1:2].isalpha() or cursor.at("!") or cursor.at("(")
 
     def write(self, op: type[Operation], parts: Parts, print_defaults: bool) -> str:
         return ", ".join(parts.types[self.field.name])
@@ -334,7 +329,7 @@ class Format:
 
     def _compile(self, tokens: list[re.Match[str]], spec: Spec) -> tuple[Element, ...]:
         fields = {f.name: f for f in (*spec.operands, *spec.results)}
-        regions = {f.name: f for f in spec.regions}
+        regions = {f.name for f in spec.regions}
         stack: list[tuple[list[Element], list[Element]]] = [([], [])]
         for token in tokens:
             elements, anchors = stack[-1]
@@ -351,7 +346,7 @@ class Format:
             elif variable in fields:
                 elements.append(OperandElement(fields[variable]))
             elif variable in regions:
-                elements.append(RegionElement(variable, regions[variable].arity == "variadic"))
+                elements.append(RegionElement(variable))
             elif variable:
                 elements.append(AttributeElement(variable, spec.attributes[variable].kind))
             elif opening:

@@ -38,14 +38,13 @@ class Cursor:
         self.pos = pos
 
     def skip(self) -> int:
-        """Skip white space and comments; the new offset."""
+        """The offset of the next token: after white space and comments. The cursor stays where it is."""
         text, pos = self.text, self.pos
         if pos < len(text) and text[pos] > " " and text[pos] != "/":
             return pos
         m = _SPACE.match(text, pos)
         assert m
-        self.pos = m.end()
-        return self.pos
+        return m.end()
 
     def fault(self, message: str, offset: int | None = None) -> SyntaxFault:
         """A fault at `offset`, by default at the next token."""
@@ -83,7 +82,7 @@ class Cursor:
     def accept(self, literal: str) -> bool:
         """Consume `literal` if it is the next token."""
         if self.at(literal):
-            self.pos += len(literal)
+            self.pos = self.skip() + len(literal)
             return True
         return False
 

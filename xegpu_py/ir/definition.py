@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import sys
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_type_hints
@@ -42,9 +43,10 @@ if TYPE_CHECKING:
 
     from xegpu_py.ir.operation import Operation
 
-# Where the bindings look for the Python side of a dialect. Without a module to find there they search again at
-# each access to an operation or type, which makes every access some thirty times slower.
-_cext.globals.append_dialect_search_prefix("xegpu_py.dialects")
+# The bindings look for the Python side of a dialect in a module below this name. Where they find none they take no
+# notice of registered operation classes, and search again at each access to an operation or type.
+_MODULES = "xegpu_py.ir.defined"
+_cext.globals.append_dialect_search_prefix(_MODULES)
 
 T = TypeVar("T")
 
@@ -77,6 +79,7 @@ class Dialect:
         cls.operations, cls.types, cls.attributes, cls.enums = {}, {}, {}, {}
         cls.view = type(f"_{cls.__name__}", (ir.Dialect,), {"DIALECT_NAMESPACE": name})
         _cext.register_dialect(cls.view)
+        sys.modules[f"{_MODULES}.{name}"] = sys.modules[cls.__module__]
 
     @classmethod
     def function(cls, name: str) -> Any:
@@ -114,6 +117,8 @@ class _Parametrized:
         cls.dialect, cls.name, cls.also_named = dialect, name, also_named
         hints = get_type_hints(cls)
         own = inspect.get_annotations(cls)
+        for reserved in {"name", "dialect"} & own.keys():
+            raise TypeError(f"a parameter of {cls.__name__} cannot be called '{reserved}'")
         cls._kinds = {k: kind_of(hints[k]) for k in own if "ClassVar" not in str(own[k])}
         for spelled in (name, *also_named):
             cls._table()[spelled] = cls
@@ -136,7 +141,8 @@ class _Parametrized:
     def read_body(cls, cursor: Cursor, scope: Scope) -> Self:
         """Read what follows the name, by default `<a = value, b = value>` or MLIR's own `<value, value>`."""
         if not cls._kinds:
-            if cursor.accept("<"):
+            if cursor.text.startswith("<", cursor.pos):
+                cursor.expect("<")
                 cursor.expect(">")
             return cls()
         cursor.expect("<")
@@ -284,7 +290,7 @@ class Attribute(Generic[T]):
 
 
 class Region:
-    """Annotates a region."""
+    """Annotates a region. A `Region | None` may have no blocks, and is not printed then."""
 
 
 class IndexList:

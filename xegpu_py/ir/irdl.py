@@ -74,13 +74,13 @@ def _operation(op: type[Operation]) -> list[str]:
     results = [_value(body, f) for f in spec.results]
     # An attribute that IRDL knows must be there, so optional ones are left to our own verifier.
     required = [f'"{a.name}" = {a.kind.irdl(body)}' for a in spec.attributes.values() if a.required]
-    regions = [f"{r.name}: {body.constraint('irdl.region')}" for r in spec.regions if r.arity == "single"]
+    regions = [f"{r.name}: {body.constraint('irdl.region')}" for r in spec.regions]
     for keyword, listed in (("operands", operands), ("results", results)):
         if listed:
             body.lines.append(f"irdl.{keyword}({', '.join(listed)})")
     if required:
         body.lines.append(f"irdl.attributes {{{', '.join(required)}}}")
-    if regions and len(regions) == len(spec.regions):
+    if regions:
         body.lines.append(f"irdl.regions({', '.join(regions)})")
     return body.lines
 

@@ -220,7 +220,7 @@ class IntArrayKind(Kind):
         try:
             return tuple(map(int, items.split(",")))
         except ValueError:
-            return tuple(IntKind().decode(item) for item in items.split(","))
+            return tuple(IntKind().decode(item.strip()) for item in items.split(","))
 
     def encode(self, value: tuple[int, ...]) -> str:
         return f"array<i64: {', '.join(map(str, value))}>" if value else "array<i64>"

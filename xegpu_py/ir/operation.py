@@ -59,10 +59,10 @@ class AttributeField:
 
 @dataclass(frozen=True)
 class RegionField:
-    """A region group."""
+    """A region. An optional one may have no blocks."""
 
     name: str
-    arity: Arity
+    optional: bool
 
 
 @dataclass
@@ -153,7 +153,7 @@ class Operation(ir.OpView):  # type: ignore[misc]
         cls.dialect_class = dialect
         cls.OPERATION_NAME = f"{dialect.name}.{name}"
         cls.spec = _collect(cls)
-        cls._ODS_REGIONS = _region_counts(cls.spec.regions)
+        cls._ODS_REGIONS = (len(cls.spec.regions), True)
         cls._ODS_OPERAND_SEGMENTS = _segments(cls.spec, "operand")
         cls._ODS_RESULT_SEGMENTS = _segments(cls.spec, "result")
         for attr, accessor in _accessors(cls.spec).items():
@@ -201,7 +201,7 @@ class Parts:
         types: types in MLIR's own spelling by operand or result field.
         attributes: Python values by attribute field, `None` and defaults left out.
         extra: discardable attributes as (name, text in MLIR's own spelling); None as text for a unit attribute.
-        regions: texts by region field.
+        regions: where a region field's text is.
         type_offsets: where in the source a field's types stand.
     """
 
@@ -209,7 +209,7 @@ class Parts:
     types: dict[str, list[str]] = field(default_factory=dict)
     attributes: dict[str, Any] = field(default_factory=dict)
     extra: list[tuple[str, str | None]] = field(default_factory=list)
-    regions: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    regions: dict[str, tuple[int, int]] = field(default_factory=dict)
     type_offsets: dict[str, int] = field(default_factory=dict)
 
     def type_of(self, name: str) -> str:
@@ -232,6 +232,8 @@ def _collect(cls: type) -> Spec:
     for name, annotation in inspect.get_annotations(cls, eval_str=True).items():
         if ClassVar in (annotation, get_origin(annotation)):
             continue
+        if hasattr(ir.OpView, name) and name != "result":
+            raise TypeError(f"a field of {cls.__name__} cannot be called '{name}': every op has that already")
         inner, arity = _unwrap(annotation)
         marker = cls.__dict__.get(name, _ABSENT)
         origin = get_origin(inner)
@@ -241,7 +243,9 @@ def _collect(cls: type) -> Spec:
             static = STATIC + name
             spec.attributes[static] = AttributeField(static, kind_of(tuple[int, ...]), False, ())
         elif inner is d.Region:
-            spec.regions.append(RegionField(name, arity))
+            if arity == "variadic":
+                raise TypeError(f"region '{name}' of {cls.__name__}: IRDL ops have a fixed number of regions")
+            spec.regions.append(RegionField(name, arity == "optional"))
         elif origin in (d.Operand, d.Result):
             groups = spec.operands if origin is d.Operand else spec.results
             groups.append(ValueField(name, arity, alternatives(get_args(inner)[0])))
@@ -253,11 +257,6 @@ def _collect(cls: type) -> Spec:
             raise TypeError(f"field '{name}' of {cls.__name__} is neither operand, result, attribute nor region")
         spec.order.append(name)
     return spec
-
-
-def _region_counts(regions: Sequence[RegionField]) -> tuple[int, bool]:
-    least = sum(r.arity == "single" for r in regions)
-    return least, least == len(regions)
 
 
 def _segments(spec: Spec, which: str) -> list[int] | None:
@@ -277,7 +276,7 @@ def _accessors(spec: Spec) -> dict[str, Callable[[Any], Any]]:
     for attribute in spec.attributes.values():
         made[attribute.name] = _attribute_accessor(attribute)
     for i, region in enumerate(spec.regions):
-        made[region.name] = _region_accessor(spec.regions, i, region.arity)
+        made[region.name] = _region_accessor(i)
     return made
 
 
@@ -328,17 +327,8 @@ def _attribute_accessor(attribute: AttributeField) -> Callable[[Any], Any]:
     return get
 
 
-def _region_accessor(regions: Sequence[RegionField], index: int, arity: Arity) -> Callable[[Any], Any]:
-    after = len(regions) - index - 1
-
-    def get(self: Any) -> Any:
-        found = list(self.operation.regions)
-        group = found[index : len(found) - after]
-        if arity == "variadic":
-            return group
-        return group[0] if group else None
-
-    return get
+def _region_accessor(index: int) -> Callable[[Any], Any]:
+    return lambda self: self.operation.regions[index]
 
 
 def _make_init(cls: type[Operation]) -> Callable[..., None]:
@@ -359,8 +349,6 @@ def _make_init(cls: type[Operation]) -> Callable[..., None]:
                 )
             )
     parameters.sort(key=lambda p: (p.kind, p.default is None))
-    if any(r.arity == "variadic" for r in spec.regions):
-        parameters.append(inspect.Parameter("num_regions", keyword, default=0))
     parameters += [inspect.Parameter(n, keyword, default=None) for n in ("loc", "ip")]
     signature = inspect.Signature(parameters)
 
@@ -381,7 +369,6 @@ def _make_init(cls: type[Operation]) -> Callable[..., None]:
             },
             results=_grouped(cls._ODS_RESULT_SEGMENTS, spec.results, results),
             operands=_grouped(cls._ODS_OPERAND_SEGMENTS, spec.operands, operands),
-            regions=(len(spec.regions) + given["num_regions"] - 1) if "num_regions" in given else None,
             loc=given["loc"],
             ip=given["ip"],
         )

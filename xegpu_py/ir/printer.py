@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 
 from xegpu_py.ir.assembly import decode, formats_of
@@ -13,7 +13,7 @@ from xegpu_py.ir.operation import Operation
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _MARK = re.compile("\x00(\\d+)\x00")
-_REGION = re.compile("\x01\\d+\x01")
+_REGION = re.compile("\x01(\\d+)\x01")
 
 
 @dataclass
@@ -125,17 +125,14 @@ class Printer:
                 self._ops[key] = template
         return "".join(operands[int(p)] if i % 2 else p for i, p in enumerate(template))
 
-    def _body(self, op: type[Operation], rest: str, regions: int = 0) -> tuple[str, str]:
+    def _body(self, op: type[Operation], rest: str, empty: Container[int] = ()) -> tuple[str, str]:
         try:
             parts, location = decode(op, rest.strip(), self.write)
         except (ValueError, SyntaxFault) as e:
             raise ValueError(f"cannot print {op.OPERATION_NAME}{rest}: {e}") from e
-        remaining = list(range(regions))
         for i, group in enumerate(op.spec.regions):
-            after = len(op.spec.regions) - i - 1
-            count = len(remaining) - after if group.arity != "single" else 1
-            parts.regions[group.name] = [(n, n) for n in remaining[:count]]
-            remaining = remaining[count:]
+            if not (group.optional and i in empty):
+                parts.regions[group.name] = (i, i)
         return formats_of(op)[0].write(parts, self.print_defaults), location
 
     def _closes(self, open_op: _OpenOp, line: str, out: list[str]) -> bool:
@@ -149,15 +146,19 @@ class Printer:
             return False
         open_op.region_ends.append(len(out))
         rest = line[len(open_op.indent) + 2 :]
-        count = len(open_op.region_starts)
-        text, location = self._body(open_op.op, rest, count)
-        text = _MARK.sub(lambda m: open_op.operands[int(m[1])], text)
-        pieces = _REGION.split(text + location)
-        out[open_op.out_index] = f"{open_op.head}{open_op.op.OPERATION_NAME}{pieces[0]}{{"
-        for i, piece in enumerate(pieces[1:]):
-            closing = f"{open_op.indent}}}{piece}" + ("{" if i + 1 < count else "")
-            if i + 1 < count:
-                out[open_op.region_ends[i]] = closing
-            else:
-                out.append(closing)
+        out[open_op.out_index :] = self._with_regions(open_op, out, rest)
         return True
+
+    def _with_regions(self, open_op: _OpenOp, out: Sequence[str], rest: str) -> list[str]:
+        """The lines of an op with regions, whose lines stand in `out` from the op's first one on."""
+        bodies = [out[a:b] for a, b in zip(open_op.region_starts, open_op.region_ends)]
+        text, location = self._body(open_op.op, rest, [i for i, body in enumerate(bodies) if not body])
+        text = _MARK.sub(lambda m: open_op.operands[int(m[1])], text)
+        lines = [f"{open_op.head}{open_op.op.OPERATION_NAME}"]
+        for i, piece in enumerate(_REGION.split(text + location)):
+            if i % 2:
+                lines[-1] += "{"
+                lines += [*bodies[int(piece)], open_op.indent + "}"]
+            else:
+                lines[-1] += piece
+        return lines

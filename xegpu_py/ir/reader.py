@@ -217,19 +217,22 @@ class Reader:
         cursor = Cursor(text, pos)
         parts = read_op(op, cursor, self, lambda: _marker(uses))
         before, after = encode(op, parts)
-        template = _template(before + after) if not parts.regions else None
+        template = _template(before + after) if not op.spec.regions else None
         if template:
             self._replace(start, cursor.pos, template.fill(uses))
             if key and cursor.pos <= pos + len(rest) and not text[cursor.pos : pos + len(rest)].strip():
                 self._memo[key] = template
             return cursor.pos
-        regions = [r for f in op.spec.regions for r in parts.regions.get(f.name, ())]
         at, prefix = start, _template(before).fill(uses) + " ("
-        for region_start, region_end in regions:
+        for name in (r.name for r in op.spec.regions):
+            if name not in parts.regions:
+                prefix += "{}, "
+                continue
+            region_start, region_end = parts.regions[name]
             self._replace(at, region_start, prefix)
             self._range(region_start, region_end)
             at, prefix = region_end, ", "
-        self._replace(at, cursor.pos, ")" + after)
+        self._replace(at, cursor.pos, prefix.removesuffix(", ") + ")" + after)
         return cursor.pos
 
     def resolve(self, text: str) -> str:
@@ -279,7 +282,7 @@ class Reader:
             if self._owner(cursor):
                 return self._parametrized(cursor)
             return self._nested(cursor.symbol_text())
-        text = cursor.until(",}>])") if cursor.pos < len(cursor.text) else ""
+        text = cursor.until(",}>])") if not cursor.at_end() else ""
         if not text:
             raise cursor.expected("an attribute")
         return self._nested(text)
@@ -290,7 +293,7 @@ class Reader:
 
     def _parametrized(self, cursor: Cursor, bare: type[Dialect] | None = None) -> str:
         """A type or attribute of ours at the cursor, in MLIR's own spelling."""
-        start = cursor.pos
+        start = cursor.skip()
         if bare:
             name, dialect, sigil = cursor.word() or "", bare, "!"
         else:
