@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from enum import Enum
 from types import UnionType
-from typing import TYPE_CHECKING, Any, NewType, Protocol, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar, NewType, Protocol, TypeVar, Union, get_args, get_origin
 
 from xegpu_py.ir.cursor import Cursor
 
@@ -169,20 +169,29 @@ class StringKind(Kind):
     """A string."""
 
     summary = "a string"
+    _ESCAPE = re.compile(rb'\\([0-9a-fA-F]{2}|[nt"\\])')
+    _NAMED: ClassVar = {b"n": b"\n", b"t": b"\t", b'"': b'"', b"\\": b"\\"}
 
     def read(self, cursor: Cursor, scope: Scope) -> str:
         value = cursor.string()
         if value is None:
             raise cursor.expected(self.summary)
-        return value
+        return self._unescape(value)
+
+    def _unescape(self, text: str) -> str:
+        def meant(m: re.Match[bytes]) -> bytes:
+            return self._NAMED.get(m[1]) or bytes([int(m[1], 16)])
+
+        return self._ESCAPE.sub(meant, text.encode()).decode("utf-8", "replace")
 
     def decode(self, raw: str) -> str:
         if not (len(raw) > 1 and raw[0] == raw[-1] == '"'):
             raise self._refuse(raw)
-        return raw[1:-1]
+        return self._unescape(raw[1:-1])
 
     def encode(self, value: str) -> str:
-        return f'"{value}"'
+        plain = (chr(b) if 32 <= b < 127 and chr(b) not in '"\\' else f"\\{b:02X}" for b in value.encode())
+        return f'"{"".join(plain)}"'
 
     def coerce(self, value: Any) -> str:
         if not isinstance(value, str):

@@ -235,12 +235,14 @@ def test_lines_and_columns_in_regions(context: Context) -> None:
     assert places == [(2, 13), (3, 5)]
 
 
-def first(module: Module) -> Any:
-    return module.body.operations[0].regions[0].blocks[0].operations[0]
+ALIVE: list[Module] = []
 
 
 def op_of(context: Context, text: str) -> Any:
-    return first(read(context, f"{HEAD}{text}\nreturn\n}}"))
+    module = read(context, f"{HEAD}{text}\nreturn\n}}")
+    # The bindings do not keep a module alive for the sake of an op in it.
+    ALIVE.append(module)
+    return module.body.operations[0].regions[0].blocks[0].operations[0]
 
 
 def test_accessors(context: Context) -> None:
