@@ -6,6 +6,7 @@ from mlir import ir
 
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.ir.verifier import walk
 
 
 @register_pass("xegpu-dce")
@@ -28,19 +29,12 @@ class XeGPUDce(Pass):
     keep_loads: bool = False
 
     def run(self, op: ir.Operation) -> None:
-        removable = frozenset[str]() if self.keep_loads else frozenset(["read"])
-        candidates: list[ir.Operation] = []
-
-        def collect(inner: ir.Operation) -> ir.WalkResult:
-            view = inner.opview
-            if isinstance(view, Operation) and view.effects is not None and view.effects <= removable:
-                candidates.append(inner)
-            return ir.WalkResult.ADVANCE
-
-        op.walk(collect)
+        harmless = frozenset[str]() if self.keep_loads else frozenset(["read"])
         # Users come after what they use, so that one pass from the end finds chains of dead ops too.
-        for inner in reversed(candidates):
-            if not any(_is_used(result) for result in inner.results):
+        for inner in reversed(walk(op)):
+            view = inner.opview
+            removable = isinstance(view, Operation) and view.effects is not None and view.effects <= harmless
+            if removable and not any(_is_used(result) for result in inner.results):
                 inner.erase()
 
 

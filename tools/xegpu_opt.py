@@ -11,7 +11,6 @@ from typing import NoReturn
 
 from mlir import ir
 
-from xegpu_py import passes
 from xegpu_py.ir.context import DIALECTS, UPSTREAM, Context, dialects
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.ir.expected import mismatches
@@ -299,7 +298,6 @@ def _write(path: str, text: str, parser: argparse.ArgumentParser) -> None:
 
 def run(argv: Sequence[str]) -> int:
     """Run the tool with these arguments; its exit status."""
-    passes.load()
     parser = _arguments()
     args, flags = parser.parse_known_args(_normalize(argv, parser))
     if args.dump_irdl:

@@ -3,12 +3,25 @@
 import xegpu_py
 
 module = xegpu_py.parse("kernel.mlir")
-module.run("builtin.module(canonicalize,xegpu-dce)")
+xegpu_py.run_pipeline(module, "builtin.module(canonicalize,xegpu-dce)")
 print(module)
 """
 
+from xegpu_py import passes
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.ir.module import Module, parse
+from xegpu_py.ir.passes import Pass, register_pass, run_pipeline
 
-__all__ = ["Context", "Diagnostic", "DiagnosticError", "Module", "parse"]
+passes.load()
+
+__all__ = [
+    "Context",
+    "Diagnostic",
+    "DiagnosticError",
+    "Module",
+    "Pass",
+    "parse",
+    "register_pass",
+    "run_pipeline",
+]

@@ -175,6 +175,10 @@ class _Parametrized:
         cursor.expect(">")
         return cls(*found)
 
+    def problem(self) -> str | None:
+        """What breaks a rule that concerns this alone; None if nothing does."""
+        return None
+
     def write_body(self, print_defaults: bool = False) -> str:
         """What to print after the name, by default `<a = value, b = value>`."""
         if not self._kinds:

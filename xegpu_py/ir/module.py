@@ -13,7 +13,7 @@ from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
 from xegpu_py.ir.printer import Printer
 from xegpu_py.ir.reader import Reader, Rewritten
 from xegpu_py.ir.source import Source, decode_utf8
-from xegpu_py.ir.verifier import position_of, verify
+from xegpu_py.ir.verifier import position_of, verify, walk
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -158,7 +158,7 @@ def _relocate(root: ir.Operation, rewritten: Rewritten) -> None:
             return file(where.file, where.line, where.column, context)
         return file(source.name, line + source.first_line - 1, column, context)
 
-    def visit(op: ir.Operation) -> ir.WalkResult:
+    for op in walk(root):
         location = op.location
         if location.is_a_file() and location.start_line and _file_of(location) == _BUFFER:
             op.location = moved(location.start_line, location.start_col)
@@ -168,9 +168,6 @@ def _relocate(root: ir.Operation, rewritten: Rewritten) -> None:
                     location = argument.location
                     if location.is_a_file() and _file_of(location) == _BUFFER:
                         argument.set_location(moved(location.start_line, location.start_col))
-        return ir.WalkResult.ADVANCE
-
-    root.walk(visit)
     root.location = file(source.name, source.first_line, 1, context)
 
 

@@ -229,6 +229,15 @@ def _option(cls: type[Pass], name: str, wanted: type, value: str) -> Any:
         raise ValueError(f"option '{name}' of pass '{cls.name}' cannot be '{value}'") from None
 
 
+def run_pipeline(module: Module, pipeline: str, *, verify_each: bool = True) -> None:
+    """Run a textual pipeline such as `builtin.module(cse,xegpu-dce)` on a module, in place.
+
+    Raises:
+        DiagnosticError: if the pipeline does not read, a pass fails, or leaves invalid IR.
+    """
+    Runner(verify_each).run(parse_pipeline(pipeline), module)
+
+
 @dataclass
 class Listener:
     """Watches a pipeline run. Each method does nothing by default."""

@@ -32,30 +32,49 @@ def position_of(location: ir.Location) -> Position:
     return Position("<unknown>")
 
 
+def walk(root: ir.Operation) -> list[ir.Operation]:
+    """All ops in `root`, outer before inner, itself first.
+
+    A list, since what a callback of MLIR's own walk raises would be lost in a RuntimeError.
+    """
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    root.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
+
+
 def verify(root: ir.Operation) -> list[Diagnostic]:
     """The rules of our dialects that ops in `root` break, in order; an empty list if none."""
     found: list[Diagnostic] = []
     # The rules depend on types and attributes only, so that equal ops are checked once.
     seen: dict[Any, tuple[str, tuple[str, ...]] | None] = {}
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
+    for op in walk(root):
         view = op.opview
-        if isinstance(view, Operation):
-            key = (
-                op.name,
-                tuple([v.type for v in op.operands]),
-                tuple([v.type for v in op.results]),
-                tuple([(name, op.attributes[name]) for name in op.attributes]),
-            )
-            if key not in seen:
-                seen[key] = _broken_rule(view)
-            broken = seen[key]
-            if broken:
-                found.append(_diagnostic(op, *broken))
-        return ir.WalkResult.ADVANCE
-
-    root.walk(visit, ir.WalkOrder.PRE_ORDER)
+        if not isinstance(view, Operation):
+            continue
+        types = tuple([v.type for v in (*op.operands, *op.results)])
+        key = (op.name, types, tuple([(name, op.attributes[name]) for name in op.attributes]))
+        if key not in seen:
+            seen[key] = _broken_type(view, types) or _broken_rule(view)
+        broken = seen[key]
+        if broken:
+            found.append(_diagnostic(op, *broken))
     return found
+
+
+def _broken_type(view: Operation, types: tuple[ir.Type, ...]) -> tuple[str, tuple[str, ...]] | None:
+    owned = {cls.mnemonic(): cls for cls in view.dialect_class.types.values()}
+    for ir_type in dict.fromkeys(types):
+        text = str(ir_type)
+        cls = owned.get(text.partition("<")[0])
+        problem = cls and cls.decode(text).problem()
+        if problem:
+            return problem, ()
+    return None
 
 
 def _broken_rule(view: Operation) -> tuple[str, tuple[str, ...]] | None:
