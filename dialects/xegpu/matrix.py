@@ -8,7 +8,7 @@ from xegpu_py.dialects.xegpu.types import Mode, XeGPU, by
 from xegpu_py.ir.builtin import bit_width, is_integer, vector_of, vector_text
 from xegpu_py.ir.constraints import Vector
 from xegpu_py.ir.definition import Attribute, Operand, Result, default
-from xegpu_py.ir.operation import Operation
+from xegpu_py.ir.operation import Operation, Parts
 
 MAX_REPEAT_COUNT = 8
 """Most rows of A in one dpas: the largest repeat count of the vISA instruction (DPAS.md, RC)."""
@@ -47,6 +47,11 @@ class DpasOp(Operation, dialect=XeGPU, name="dpas"):
         problem = dpas_problem(acc, str(self.lhs.type), str(self.rhs.type), str(self.result.type), self.mode)
         if problem:
             self.fail(*problem)
+
+    @classmethod
+    def infer(cls, parts: Parts) -> dict[str, str]:
+        acc = parts.types.get("acc")
+        return {"result": acc[0]} if acc else {}
 
 
 _INT_ACCUMULATORS = ("i32", "si32", "ui32")
