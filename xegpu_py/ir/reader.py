@@ -177,7 +177,7 @@ class Reader:
         return before in "{,[(" and (after.at(",") or after.at("}"))
 
     def _define(self, name: str, cursor: Cursor) -> str | None:
-        """Remember what an alias means. If that is a type or attribute of ours, it is read, and given as MLIR spells it.
+        """Remember what an alias means. A type or attribute of ours is read at once, and given in MLIR's own spelling.
 
         The alias's sigil says which it is, so that `#m = xegpu.sg_map<...>` and `#a = !xegpu.tdesc_attr<...>` are read.
         """
@@ -297,7 +297,7 @@ class Reader:
         return self._body(cursor, start, sigil, dialect, name)
 
     def _body(self, cursor: Cursor, start: int, sigil: str, dialect: type[Dialect], name: str) -> str:
-        """What follows the name of a type or attribute of ours that starts at `start`; the whole in MLIR's own spelling."""
+        """The type or attribute of ours from `start`, whose name ends at the cursor, in MLIR's own spelling."""
         body_start = cursor.pos
         body = _bracketed(cursor)
         known = self._types.get(sigil + name + body)
