@@ -3,14 +3,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 TYPECHECK := build/typecheck
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/xegpu-opt examples/gemm.mlir --canonicalize --cse
 
+# Both suites run even if the first fails, so that one run shows everything.
 test: $(VENV)/.installed
-	$(BIN)/lit -q --show-unsupported --order=smart test
-	$(BIN)/pytest
+	$(BIN)/lit -s --order=smart --show-unsupported test; lit=$$?; $(BIN)/pytest && exit $$lit
 
 # mypy does not follow setuptools' package-dir mapping, so it gets the package as it is installed.
 lint: $(VENV)/.installed
@@ -20,14 +20,22 @@ lint: $(VENV)/.installed
 	ln -s $(CURDIR)/xegpu_py/* $(CURDIR)/dialects $(CURDIR)/passes $(CURDIR)/tools $(TYPECHECK)/xegpu_py
 	cd $(TYPECHECK) && $(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml --strict -p xegpu_py
 
-bench: $(VENV)/.installed
-	$(BIN)/pip install -q -e '.[bench]'
+bench: $(VENV)/.bench
 	for b in benchmarks/*.py; do echo "== $$b"; $(BIN)/python $$b || exit 1; done
 
+docs: $(VENV)/.installed
+	$(BIN)/python -m xegpu_py.ir.docs docs/dialects
+
+# Compiled ahead, since with PYTHONDONTWRITEBYTECODE set every start of a tool would compile all it imports.
 $(VENV)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install -q --disable-pip-version-check -e '.[test,dev]'
+	$(BIN)/python -m compileall -q xegpu_py dialects passes tools
+	touch $@
+
+$(VENV)/.bench: $(VENV)/.installed
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[bench]'
 	touch $@
 
 clean:
-	rm -rf $(VENV) build .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache

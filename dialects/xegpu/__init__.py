@@ -10,7 +10,7 @@ from xegpu_py.dialects.xegpu.block import (
     StoreNdOp,
     UpdateNdOffsetOp,
 )
-from xegpu_py.dialects.xegpu.dpas import DpasOp
+from xegpu_py.dialects.xegpu.matrix import DpasOp
 from xegpu_py.dialects.xegpu.scattered import (
     AtomicRmwOp,
     CreateTdescOp,

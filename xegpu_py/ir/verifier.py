@@ -71,7 +71,7 @@ def _broken_type(view: Operation, types: tuple[ir.Type, ...]) -> tuple[str, tupl
     for ir_type in dict.fromkeys(types):
         text = str(ir_type)
         cls = owned.get(text.partition("<")[0])
-        problem = cls and cls.decode(text).problem()
+        problem = cls.decode(text).problem() if cls else None
         if problem:
             return problem, ()
     return None

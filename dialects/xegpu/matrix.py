@@ -58,6 +58,11 @@ class DpasOp(Operation, dialect=XeGPU, name="dpas"):
         wrong = dpas_problem(first, second, third, result, mode)
         return "the accumulator comes last" if wrong and not dpas_problem(third, first, second, result, mode) else None
 
+    @classmethod
+    def infer(cls, parts: Parts) -> dict[str, str]:
+        acc = parts.types.get("acc")
+        return {"result": acc[0]} if acc else {}
+
 
 _INT_ACCUMULATORS = ("i32", "si32", "ui32")
 _ACCUMULATORS = {

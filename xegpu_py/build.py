@@ -1,0 +1,74 @@
+"""Building IR in Python: what stands around a kernel, as `with` blocks that also say where ops are built.
+
+with build.module() as module, build.gpu_module("kernels"):
+    with build.kernel("copy", "memref<64x64xf16>") as (matrix,):
+        block = xegpu.create_nd_tdesc(matrix, [0, 0], tdesc=xegpu.TensorDesc((8, 16), "f16"), mode="vc")
+        xegpu.prefetch_nd(block, mode="vc")
+print(module)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import linecache
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import mlir.dialects
+from mlir import ir
+from mlir._mlir_libs import _mlir as _cext
+from mlir.dialects import gpu
+
+import xegpu_py
+from xegpu_py.ir.context import Context
+from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.ir.module import Module
+from xegpu_py.ir.source import Source
+
+# An op's location is the code that called the builder, not the builder's own.
+for _path in (*mlir.dialects.__path__, *xegpu_py.__path__, contextlib.__file__):
+    _cext.globals.register_traceback_file_exclusion(_path)
+
+
+@contextmanager
+def module(context: Context | None = None) -> Iterator[Module]:
+    """A new module. Its context, its body and locations in the calling Python code are current in the block.
+
+    Args:
+        context: where to build it, by default a new context.
+
+    Raises:
+        DiagnosticError: at the end of the block, if a rule is broken. Positions are those of Python code.
+    """
+    with context or Context(), ir.Location.unknown(), ir.loc_tracebacks():
+        made = Module(ir.Module.create())
+        with ir.InsertionPoint(made.body):
+            yield made
+        try:
+            made.verify()
+        except DiagnosticError as e:
+            files = dict.fromkeys(d.position.file for d in e.diagnostics)
+            e.sources = [Source("".join(linecache.getlines(file)), file) for file in files]
+            raise
+
+
+@contextmanager
+def gpu_module(name: str) -> Iterator[ir.Operation]:
+    """A `gpu.module`."""
+    op = gpu.GPUModuleOp(name)
+    with ir.InsertionPoint(op.bodyRegion.blocks.append()):
+        yield op.operation
+
+
+@contextmanager
+def kernel(name: str, *types: ir.Type | str) -> Iterator[tuple[ir.Value, ...]]:
+    """A kernel, that is a `gpu.func`, with its arguments; the return is added at the end of the block.
+
+    Args:
+        types: the arguments' types, MLIR's or as text.
+    """
+    inputs = [ir.Type.parse(t) if isinstance(t, str) else t for t in types]
+    func = gpu.GPUFuncOp(ir.FunctionType.get(inputs, []), name, kernel=True)
+    with ir.InsertionPoint(func.add_entry_block()):
+        yield tuple(func.entry_block.arguments)
+        gpu.return_([])
