@@ -23,6 +23,7 @@ import xegpu_py
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import Module
+from xegpu_py.ir.reader import parse_type
 from xegpu_py.ir.source import Source
 
 # An op's location is the code that called the builder, not the builder's own.
@@ -67,7 +68,7 @@ def kernel(name: str, *types: ir.Type | str) -> Iterator[tuple[ir.Value, ...]]:
     Args:
         types: the arguments' types, MLIR's or as text.
     """
-    inputs = [ir.Type.parse(t) if isinstance(t, str) else t for t in types]
+    inputs = [parse_type(t) if isinstance(t, str) else t for t in types]
     func = gpu.GPUFuncOp(ir.FunctionType.get(inputs, []), name, kernel=True)
     with ir.InsertionPoint(func.add_entry_block()):
         yield tuple(func.entry_block.arguments)

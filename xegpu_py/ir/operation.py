@@ -463,5 +463,8 @@ def _type(argument: Any, name: str) -> ir.Type:
     if isinstance(argument, d.Type):
         return argument.to_ir()
     if isinstance(argument, str):
-        return ir.Type.parse(argument)
+        # The reader reads operations, and so imports this module.
+        from xegpu_py.ir.reader import parse_type
+
+        return parse_type(argument)
     raise TypeError(f"'{name}' expects a type, got {argument!r}")

@@ -12,6 +12,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from mlir import ir
+
 from xegpu_py.ir.assembly import encode, read_op
 from xegpu_py.ir.cursor import Cursor, SyntaxFault
 from xegpu_py.ir.definition import Dialect
@@ -355,3 +357,21 @@ def _marker(uses: list[str]) -> Callable[[str], str]:
 def _template(text: str) -> _Template:
     pieces = text.split("\x00")
     return _Template(pieces, [int(p) for p in pieces[1::2]])
+
+
+def parse_type(text: str) -> ir.Type:
+    """The type of this text, in dialect syntax or in MLIR's own spelling, in the current context.
+
+    Raises:
+        ValueError: if it is not a type.
+    """
+    cursor = Cursor(text)
+    try:
+        raw = Reader(Source(text, ""), getattr(ir.Context.current, "own", ())).read_type(cursor)
+        if not cursor.at_end():
+            raise cursor.expected("the end of the type")
+        return ir.Type.parse(raw)
+    except SyntaxFault as fault:
+        raise ValueError(f"type '{text}': {fault.message}") from None
+    except ir.MLIRError as e:
+        raise ValueError(f"type '{text}': {e.error_diagnostics[0].message}") from None
