@@ -19,3 +19,8 @@ config.substitutions += [
     ("%examples", os.path.join(os.path.dirname(__file__), "examples")),
     ("FileCheck", "filecheck"),
 ]
+
+stock = next((p for d in sys.path if os.path.exists(p := os.path.join(d, "mlir", "bin", "mlir-opt"))), None)
+if stock:
+    config.available_features.add("mlir-opt")
+    config.substitutions.append(("%mlir-opt", stock))
