@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mlir import ir
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _BUFFER = "-"
 """The file name that MLIR gives to text that it parses from memory."""
+
+Op = TypeVar("Op", bound=ir.OpView)
 
 
 class Module:
@@ -49,6 +51,19 @@ class Module:
     def body(self) -> ir.Block:
         """The module's one block."""
         return self.ir.body
+
+    def ops(self, kind: type[Op] = ir.OpView) -> list[Op]:
+        """The ops of a class in the module, in order; by default all."""
+        found: list[Op] = []
+
+        def visit(op: ir.Operation) -> ir.WalkResult:
+            view = op.opview
+            if isinstance(view, kind):
+                found.append(view)
+            return ir.WalkResult.ADVANCE
+
+        self.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+        return found
 
     def verify(self) -> None:
         """Check the module by MLIR's rules and by those of our dialects.

@@ -1,0 +1,85 @@
+"""Runs the code blocks of a Markdown page, so that what the page shows stays true.
+
+- A block whose fence names a file (```mlir kernel.mlir) is that file.
+- A `console` block holds commands after `$`, each followed by its output.
+- A `python` block is run; a `text` block right after it is its output.
+- `sh` blocks are not run.
+
+In an output a line `...` stands for any lines.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+_BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A code block: its language, the file that it is, and its text."""
+
+    language: str
+    file: str | None
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """A command of a page, with the output that the page shows and the one that there is."""
+
+    command: str
+    shown: str
+    actual: str
+
+    def agrees(self) -> bool:
+        """Whether what is shown is true."""
+        pattern = re.escape(self.shown).replace(r"\.\.\.\n", r"(?:.*\n)*")
+        return re.fullmatch(pattern, self.actual) is not None
+
+
+def blocks(page: str) -> list[Block]:
+    """The code blocks of a page."""
+    return [Block(m[1], m[2], m[3], m.start(), m.end()) for m in _BLOCK.finditer(page)]
+
+
+def runs(page: str, folder: Path) -> Iterator[Run]:
+    """Run a page's code in a folder, in which the repository's folders stand too."""
+    for entry in ("examples", "docs", "benchmarks", "Makefile"):
+        if not (folder / entry).exists():
+            (folder / entry).symlink_to(ROOT / entry)
+    found = blocks(page)
+    for i, block in enumerate(found):
+        if block.file:
+            path = folder / block.file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.text)
+        elif block.language == "console":
+            for m in _COMMAND.finditer(block.text):
+                yield Run(m[1], m[2], _run(["bash", "-c", m[1]], folder))
+        elif block.language == "python":
+            following = found[i + 1] if i + 1 < len(found) else None
+            is_output = following and following.language == "text" and not page[block.end : following.start].strip()
+            yield Run(block.text, following.text if is_output else "", _run([sys.executable, "-c", block.text], folder))
+
+
+def _run(command: list[str], folder: Path) -> str:
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    ran = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, "PATH": path},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    return ran.stdout
