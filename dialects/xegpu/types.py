@@ -113,6 +113,8 @@ class SgMap(Attr, dialect=XeGPU, name="sg_map"):
 
     The work items form a grid of `wi_layout` rows and columns, and each owns a `wi_data` fragment of contiguous
     elements. A block larger than `wi_layout` x `wi_data` is dealt out round robin.
+
+        #xegpu.sg_map<wi_layout = [2, 8], wi_data = [1, 2]>
     """
 
     wi_layout: tuple[int, ...]
@@ -132,7 +134,15 @@ class SgMap(Attr, dialect=XeGPU, name="sg_map"):
 
 @dataclass(frozen=True)
 class TdescAttr(Attr, dialect=XeGPU, name="tdesc_attr"):
-    """What a tensor descriptor has beside its shape and element type (RFC, tdesc_attr)."""
+    """What a tensor descriptor has beside its shape and element type (RFC, tdesc_attr).
+
+    All of it may be left out. It is also read without this attribute around it, in the descriptor itself.
+
+        #xegpu.tdesc_attr<memory_scope = slm, array_length = 2, boundary_check = false>
+        #xegpu.tdesc_attr<memory_scope = slm, #xegpu.scattered>
+        #xegpu.tdesc_attr<boundary_check = false, map = <wi_layout = [1, 16], wi_data = [1, 1]>>
+        #xegpu.scattered
+    """
 
     memory_scope: MemoryScope = MemoryScope.GLOBAL
     array_length: int = 1
@@ -240,6 +250,11 @@ class TensorDesc(Type, dialect=XeGPU, name="tensor_desc", also_named=("tile",)):
 
     A descriptor is either of an n-dimensional block, or scattered: one address for each lane, and, if it has a second
     dimension, that many consecutive elements at each.
+
+        !xegpu.tensor_desc<8x16xf32>
+        !xegpu.tensor_desc<8x16xf16, #xegpu.sg_map<wi_layout = [2, 8], wi_data = [1, 2]>>
+        !xegpu.tensor_desc<8x16xbf16, #xegpu.tdesc_attr<memory_scope = slm, array_length = 2>>
+        !xegpu.tensor_desc<16x8xf32, #xegpu.scattered>
     """
 
     shape: tuple[int, ...]

@@ -1,0 +1,48 @@
+"""The reference pages are up to date, and what they show is what is printed."""
+
+import re
+
+import pytest
+from markdown import ROOT
+
+import xegpu_py
+from xegpu_py.ir.context import DIALECTS, dialects
+from xegpu_py.ir.docs import main, page
+
+PAGES = {name: page(dialect) for name, dialect in zip(DIALECTS, dialects())}
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_committed_page_is_up_to_date(name):
+    assert (ROOT / "docs" / "dialects" / f"{name}.md").read_text() == PAGES[name], "run `make docs`"
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_examples_of_types_and_attributes_are_printed_as_shown(name):
+    examples = re.findall(rf"^[!#]{name}\..*$", PAGES[name], re.MULTILINE)
+    assert examples
+    for example in examples:
+        value = f"attributes {{test.x = {example}}}"
+        printed = str(xegpu_py.parse(f"module {value} {{}}"))
+        assert example in printed
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_links_within_the_page(name):
+    headings = re.findall(r"^#+ (.*)$", PAGES[name], re.MULTILINE)
+    anchors = {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings}
+    linked = set(re.findall(r"\(#(.*?)\)", PAGES[name]))
+    assert linked and linked <= anchors
+
+
+def test_every_op_has_a_section():
+    for name, dialect in zip(DIALECTS, dialects()):
+        for op in dialect.operations.values():
+            assert f"### `{op.OPERATION_NAME}`" in PAGES[name]
+
+
+def test_command(tmp_path, capsys):
+    assert main([str(tmp_path / "made")]) == 0
+    assert (tmp_path / "made" / "xegpu.md").read_text() == PAGES["xegpu"]
+    assert main([]) == 1
+    assert "usage" in capsys.readouterr().err
