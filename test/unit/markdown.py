@@ -1,20 +1,21 @@
 """Runs the code blocks of a Markdown page, so that what the page shows stays true.
 
-- A block whose fence names a file (```mlir kernel.mlir) is that file.
+- A block whose fence names a file (```mlir kernel.mlir) is that file; with a `+` after the name it is added to it.
 - A `console` block holds commands after `$`, each followed by its output.
 - A `python` block is run; a `text` block right after it is its output.
 - `sh` blocks are not run.
 
-In an output a line `...` stands for any lines.
+In an output a line `...` stands for any lines, and `...` within a line for any text.
 """
 
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 ROOT = Path(__file__).parents[2]
 _BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -42,7 +43,10 @@ class Run:
 
     def agrees(self) -> bool:
         """Whether what is shown is true."""
-        pattern = re.escape(self.shown).replace(r"\.\.\.\n", r"(?:.*\n)*")
+        pattern = "".join(
+            r"(?:.*\n)*" if line == "..." else re.escape(line).replace(r"\.\.\.", ".*") + r"\n"
+            for line in self.shown.splitlines()
+        )
         return re.fullmatch(pattern, self.actual) is not None
 
 
@@ -51,32 +55,31 @@ def blocks(page: str) -> list[Block]:
     return [Block(m[1], m[2], m[3], m.start(), m.end()) for m in _BLOCK.finditer(page)]
 
 
-def runs(page: str, folder: Path) -> Iterator[Run]:
-    """Run a page's code in a folder, in which the repository's folders stand too."""
-    for entry in ("examples", "docs", "benchmarks", "Makefile"):
-        if not (folder / entry).exists():
-            (folder / entry).symlink_to(ROOT / entry)
+def runs(page: str, folder: Path, environment: Mapping[str, str] = MappingProxyType({})) -> Iterator[Run]:
+    """Run a page's code in a folder, one block after the other."""
     found = blocks(page)
     for i, block in enumerate(found):
         if block.file:
-            path = folder / block.file
+            path = folder / block.file.removesuffix("+")
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(block.text)
+            with path.open("a" if block.file.endswith("+") else "w") as f:
+                f.write(block.text)
         elif block.language == "console":
             for m in _COMMAND.finditer(block.text):
-                yield Run(m[1], m[2], _run(["bash", "-c", m[1]], folder))
+                yield Run(m[1], m[2], _run(["bash", "-c", m[1]], folder, environment))
         elif block.language == "python":
-            following = found[i + 1] if i + 1 < len(found) else None
-            is_output = following and following.language == "text" and not page[block.end : following.start].strip()
-            yield Run(block.text, following.text if is_output else "", _run([sys.executable, "-c", block.text], folder))
+            after = found[i + 1] if i + 1 < len(found) else None
+            is_output = after and after.language == "text" and not page[block.end : after.start].strip()
+            command = [sys.executable, "-c", block.text]
+            yield Run(block.text, after.text if is_output else "", _run(command, folder, environment))
 
 
-def _run(command: list[str], folder: Path) -> str:
+def _run(command: list[str], folder: Path, environment: Mapping[str, str]) -> str:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     ran = subprocess.run(
         command,
         cwd=folder,
-        env={**os.environ, "PATH": path},
+        env={**os.environ, "PATH": path, **environment},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

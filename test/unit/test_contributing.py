@@ -1,0 +1,33 @@
+"""What CONTRIBUTING.md teaches works, in a copy of the repository."""
+
+import re
+import shutil
+
+from markdown import ROOT, runs
+
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+
+
+def test_worked_examples(tmp_path):
+    copy, package = tmp_path / "copy", tmp_path / "path" / "xegpu_py"
+    copied = ("xegpu_py", "dialects", "passes", "tools")
+    for folder in copied:
+        shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    # The layout of an installation, in front of what is installed.
+    package.mkdir(parents=True)
+    for entry in [*(copy / "xegpu_py").iterdir(), *(copy / folder for folder in copied[1:])]:
+        (package / entry.name).symlink_to(entry)
+    # lit hands down few variables of its environment.
+    configuration = (ROOT / "lit.cfg.py").read_text()
+    path = f'\nconfig.environment["PYTHONPATH"] = {str(package.parent)!r}\n'
+    (copy / "lit.cfg.py").write_text(configuration + path)
+
+    found = list(runs(CONTRIBUTING, copy, {"PYTHONPATH": str(package.parent)}))
+    assert len(found) >= 4
+    for run in found:
+        assert run.agrees(), f"{run.command}\nshown:\n{run.shown}\nactual:\n{run.actual}"
+
+
+def test_links_lead_somewhere():
+    for target in re.findall(r"\]\(([^)#]+)", CONTRIBUTING):
+        assert (ROOT / target).exists(), target
