@@ -1,0 +1,69 @@
+"""Numbers as exact rationals, from nothing but the definition of binary floating-point formats."""
+
+from fractions import Fraction
+from math import inf, nan
+
+FORMATS = {
+    # name: exponent bits, mantissa bits, has infinities
+    "f": (8, 23, True),
+    "hf": (5, 10, True),
+    "bf": (8, 7, True),
+    "bf8": (5, 2, True),
+    "hf8": (4, 3, False),
+    "tf32": (8, 10, True),
+    "df": (11, 52, True),
+}
+
+
+def value(bits: int, name: str) -> Fraction | float:
+    """What a bit pattern means; -0.0 for negative zero."""
+    exponent_bits, mantissa_bits, infinities = FORMATS[name]
+    sign = -1 if bits >> (exponent_bits + mantissa_bits) else 1
+    exponent = bits >> mantissa_bits & ((1 << exponent_bits) - 1)
+    mantissa = bits & ((1 << mantissa_bits) - 1)
+    bias = (1 << (exponent_bits - 1)) - 1
+    if infinities and exponent == (1 << exponent_bits) - 1:
+        return nan if mantissa else sign * inf
+    if not infinities and exponent == (1 << exponent_bits) - 1 and mantissa == (1 << mantissa_bits) - 1:
+        return nan
+    if exponent == 0 and mantissa == 0:
+        return -0.0 if sign < 0 else Fraction(0)
+    if exponent == 0:
+        return sign * Fraction(mantissa) * Fraction(2) ** (1 - bias - mantissa_bits)
+    return sign * Fraction(mantissa + (1 << mantissa_bits)) * Fraction(2) ** (exponent - bias - mantissa_bits)
+
+
+def nearest(number: Fraction, name: str) -> int:
+    """The bit pattern nearest to a number, ties to even; a number of exactly zero is positive."""
+    exponent_bits, mantissa_bits, _ = FORMATS[name]
+    bias = (1 << (exponent_bits - 1)) - 1
+    sign = int(number < 0) << (exponent_bits + mantissa_bits)
+    number = abs(number)
+    if number == 0:
+        return sign
+    exponent = max(_floor_log2(number), 1 - bias)
+    quantum = Fraction(2) ** (exponent - mantissa_bits)
+    whole, rest = divmod(number, quantum)
+    steps = int(whole)
+    if rest * 2 > quantum or (rest * 2 == quantum and steps % 2):
+        steps += 1
+    # Steps of the quantum count up through the exponents, as patterns do.
+    pattern = steps + ((exponent + bias - 1) << mantissa_bits)
+    return sign | min(pattern, ((1 << exponent_bits) - 1) << mantissa_bits)
+
+
+def truncated(number: Fraction, name: str) -> int:
+    """The pattern of a non-negative number rounded toward zero; infinity from twice the greatest power of two on."""
+    exponent_bits, mantissa_bits, _ = FORMATS[name]
+    bias = (1 << (exponent_bits - 1)) - 1
+    if number == 0:
+        return 0
+    exponent = max(_floor_log2(number), 1 - bias)
+    if exponent > bias:
+        return ((1 << exponent_bits) - 1) << mantissa_bits
+    return int(number / Fraction(2) ** (exponent - mantissa_bits)) + ((exponent + bias - 1) << mantissa_bits)
+
+
+def _floor_log2(number: Fraction) -> int:
+    guess = number.numerator.bit_length() - number.denominator.bit_length()
+    return guess if Fraction(2) ** guess <= number else guess - 1

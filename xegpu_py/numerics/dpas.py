@@ -1,0 +1,249 @@
+"""DPAS: the systolic matrix multiply-add on the bytes of registers (DPAS.md).
+
+D = C + A x B with A of RC rows and K columns in src2, B of K rows and `exec_size` columns in src1. K is the systolic
+depth times the operations per channel.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from xegpu_py.numerics.formats import DF, PRECISIONS, TYPES, Array, F, Format, canonical
+from xegpu_py.numerics.rounding import ExactSum, fma_f32, round_float
+
+Model = Literal["fma", "stage", "exact"]
+MODELS: tuple[Model, ...] = ("fma", "stage", "exact")
+
+SYSTOLIC_DEPTHS = (1, 2, 4, 8)
+EXEC_SIZES = (8, 16)
+
+_FLOAT_TYPES = {
+    "bf": ("f", "bf"),
+    "hf": ("f", "hf"),
+    "tf32": ("f",),
+    "bf8": ("f",),
+    "hf8": ("f",),
+    "df": ("df",),
+}
+_MIXED = ("bf8", "hf8")
+
+
+def ops_per_channel(W: str, A: str) -> int:
+    """Elements of K that one systolic stage takes, OPS_PER_CHAN (DPAS.md).
+
+    Args:
+        W: precision of src1.
+        A: precision of src2.
+    """
+    w, a = PRECISIONS[W], PRECISIONS[A]
+    if w.is_float:
+        return max(32 // w.bits, 1)
+    return 4 if 8 in (w.bits, a.bits) else 8
+
+
+def operand_bytes(W: str, A: str, SD: int, RC: int, exec_size: int) -> tuple[int, int]:
+    """Bytes of src1 and of src2 that an instruction reads."""
+    w, a = PRECISIONS[W], PRECISIONS[A]
+    ops = ops_per_channel(W, A)
+    channel = max(w.bits, 32)
+    rows = -(-SD * ops * w.bits // channel)
+    return rows * exec_size * channel // 8, -(-RC * SD * ops * a.bits // 8)
+
+
+def dpas(
+    acc: npt.ArrayLike | None,
+    src1: npt.ArrayLike,
+    src2: npt.ArrayLike,
+    *,
+    W: str,
+    A: str,
+    SD: int,
+    RC: int,
+    exec_size: int,
+    dst_type: str,
+    src0_type: str,
+    model: Model = "fma",
+) -> Array:
+    """Multiply and add matrices that lie in registers (DPAS.md, semantics).
+
+    Operands are bytes as the registers hold them, after any leading dimensions, which are broadcast: one instruction of
+    many threads is one call. Bytes behind those that the instruction reads are ignored.
+
+    - Integers: 32-bit wrap-around.
+    - Floats: products are exact, accumulation is in f32 (f64 for df) by the model: `fma` adds each product in
+      increasing k with one rounding to nearest even; `stage` sums the products of one depth and the accumulator exactly
+      and rounds once a depth; `exact` rounds the whole sum once. Accumulators of bf and hf are widened exactly, and
+      results are rounded once at the end. NaN results are canonical.
+    - tf32: the lowest 13 bits of each 32-bit container are ignored.
+
+    Args:
+        acc: src0, `RC` rows of `exec_size` values of `src0_type`, one row after the other; None for zero.
+        src1: B. Each column lies in its 32-bit channel (64-bit for df): one GRF after the other, elements packed from
+            the lowest bit on.
+        src2: A in row-major order, elements packed from the lowest bit on.
+        W: precision of src1: u1, s1, u2, s2, u4, s4, u8, s8, bf, hf, tf32, bf8, hf8 or df.
+        A: precision of src2.
+        SD: systolic depth, 1, 2, 4 or 8.
+        RC: repeat count, 1 to 8.
+        exec_size: 8 or 16 columns.
+        dst_type: d or ud for integers; f, or the type of W where it is bf or hf; df.
+        src0_type: likewise.
+        model: how sums are rounded.
+
+    Returns:
+        The destination's bytes, `RC` rows of `exec_size` values of `dst_type`.
+
+    Raises:
+        ValueError: if an argument is not legal, or an operand too short.
+        TypeError: if an operand is not of bytes.
+    """
+    _check(W, A, SD, RC, exec_size, dst_type, src0_type, model)
+    size1, size2 = operand_bytes(W, A, SD, RC, exec_size)
+    src0 = TYPES[src0_type]
+    b = _read_src1(_bytes(src1, size1, "src1"), W, A, SD, exec_size)
+    a = _read_src2(_bytes(src2, size2, "src2"), W, A, SD, RC)
+    if acc is None:
+        c = np.zeros((RC, exec_size), src0.dtype)
+    else:
+        c = _bytes(acc, RC * exec_size * src0.bytes, "acc").view(src0.dtype)
+        c = c.reshape(*c.shape[:-1], RC, exec_size)
+    result = _multiply_floats(a, b, c, SD, TYPES[dst_type], model) if src0.is_float else _multiply_integers(a, b, c)
+    result = np.ascontiguousarray(result.astype(TYPES[dst_type].dtype, copy=False))
+    return result.reshape(*result.shape[:-2], -1).view(np.uint8)
+
+
+def _check(W: str, A: str, SD: int, RC: int, exec_size: int, dst_type: str, src0_type: str, model: str) -> None:
+    for name, precision in (("W", W), ("A", A)):
+        if precision not in PRECISIONS:
+            raise ValueError(f"'{name}' must be one of {', '.join(PRECISIONS)}, not {precision!r}")
+    for name, given, legal in (
+        ("SD", SD, SYSTOLIC_DEPTHS),
+        ("RC", RC, range(1, 9)),
+        ("exec_size", exec_size, EXEC_SIZES),
+        ("model", model, MODELS),
+    ):
+        if given not in legal:
+            raise ValueError(f"'{name}' must be one of {', '.join(map(str, legal))}, not {given!r}")
+    w, a = PRECISIONS[W], PRECISIONS[A]
+    if w.is_float != a.is_float or (w.is_float and W != A and not (W in _MIXED and A in _MIXED)):
+        raise ValueError(f"precisions W = {W} and A = {A} cannot meet")
+    legal_types = _FLOAT_TYPES[W] if w.is_float else ("d", "ud")
+    for name, given in (("dst_type", dst_type), ("src0_type", src0_type)):
+        if given not in legal_types:
+            raise ValueError(f"'{name}' must be {' or '.join(legal_types)} with precision {W}, not {given!r}")
+
+
+def _bytes(operand: npt.ArrayLike, size: int, name: str) -> Array:
+    array = np.asarray(operand)
+    if array.dtype != np.uint8:
+        raise TypeError(f"'{name}' must be an array of uint8, not of {array.dtype}")
+    if array.ndim == 0 or array.shape[-1] < size:
+        found = array.shape[-1] if array.ndim else 0
+        raise ValueError(f"'{name}' must have {size} bytes, but has {found}")
+    return np.ascontiguousarray(array[..., :size])
+
+
+def _elements(packed: Array, fmt: Format) -> Array:
+    """The elements in bytes, from the lowest bit on, along the last axis."""
+    if fmt.bits >= 8:
+        return packed.view(fmt.dtype)
+    shifts = np.arange(0, 8, fmt.bits, dtype=np.uint8)
+    fields = (packed[..., None] >> shifts) & np.uint8((1 << fmt.bits) - 1)
+    if fmt.kind == "s":
+        sign = np.uint8(1 << (fmt.bits - 1))
+        fields = ((fields ^ sign) - sign).view(np.int8)
+    return fields.reshape(*packed.shape[:-1], -1)
+
+
+def _read_src1(packed: Array, W: str, A: str, SD: int, exec_size: int) -> Array:
+    """B as [..., K, N]. A depth whose elements fill only a part of the channel shares it with the next ones."""
+    fmt = PRECISIONS[W]
+    channel = max(fmt.bits, 32)
+    channels = packed.reshape(*packed.shape[:-1], -1, exec_size, channel // 8)
+    elements = _elements(channels, fmt)
+    k_last = np.moveaxis(elements, -2, -3)
+    columns = k_last.reshape(*k_last.shape[:-2], -1)[..., : SD * ops_per_channel(W, A)]
+    return _numbers(np.swapaxes(columns, -1, -2), fmt)
+
+
+def _read_src2(packed: Array, W: str, A: str, SD: int, RC: int) -> Array:
+    """A as [..., M, K]."""
+    k = SD * ops_per_channel(W, A)
+    elements = _elements(packed, PRECISIONS[A])[..., : RC * k]
+    return _numbers(elements.reshape(*elements.shape[:-1], RC, k), PRECISIONS[A])
+
+
+def _numbers(elements: Array, fmt: Format) -> Array:
+    """Elements in the type in which they are multiplied: f64 for df, else f32, which holds all others."""
+    if fmt.name == "tf32":
+        return (elements.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
+    with np.errstate(invalid="ignore"):
+        return np.ascontiguousarray(elements).astype(np.float64 if fmt is DF else np.float32)
+
+
+def _multiply_integers(a: Array, b: Array, c: Array) -> Array:
+    # The sum of at most 64 products of two bytes is below 2^24, so that f32 matrix multiplication is exact.
+    products = np.matmul(a, b).astype(np.int64)
+    return (products + c.astype(np.int64)).astype(np.uint64).astype(np.uint32)
+
+
+def _multiply_floats(a: Array, b: Array, c: Array, SD: int, dst: Format, model: Model) -> Array:
+    wide = DF if a.dtype == np.float64 else F
+    shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2], c.shape[:-2]) + c.shape[-2:]
+    with np.errstate(invalid="ignore"):
+        total = np.broadcast_to(c.astype(wide.dtype), shape)
+    depth = a.shape[-1] // SD
+    if model == "fma":
+        total = _fused(a, b, total) if wide is F else _stages(a, b, total, 1)
+    else:
+        total = _stages(a, b, total, depth if model == "stage" else a.shape[-1])
+    if dst is not wide:
+        return round_float(total, dst)
+    return canonical(np.array(total), wide)
+
+
+def _fused(a: Array, b: Array, total: Array) -> Array:
+    """Add each product in increasing k with one rounding to f32."""
+    in_f32 = _products_fit_f32(a, b)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for k in range(a.shape[-1]):
+            x, y = a[..., :, k, None], b[..., None, k, :]
+            if in_f32:
+                total = x * y + total
+            else:
+                total = fma_f32(np.multiply(x, y, dtype=np.float64), total)
+    return total
+
+
+def _products_fit_f32(a: Array, b: Array) -> bool:
+    """Whether all products are exact in f32: factors have at most 11 bits each, so only the exponents matter."""
+    (a_least, a_most), (b_least, b_most) = _exponents(a), _exponents(b)
+    return a_most + b_most <= 127 and a_least + b_least >= -124
+
+
+def _exponents(values: Array) -> tuple[int, int]:
+    """Bounds of the exponents of the finite numbers but zero, as frexp counts them."""
+    magnitude = np.abs(values)
+    usable = magnitude[np.isfinite(magnitude) & (magnitude > 0)]
+    if not usable.size:
+        return 0, 0
+    return int(np.frexp(usable.min())[1]), int(np.frexp(usable.max())[1])
+
+
+def _stages(a: Array, b: Array, total: Array, terms: int) -> Array:
+    """Add `terms` products at a time to the sum exactly, and round once each time."""
+    wide = DF if total.dtype == np.float64 else F
+    # Least and greatest bit: products of the least subnormals, and 2^7 products of the greatest numbers.
+    lowest, highest = (-2150, 2056) if wide is DF else (-300, 264)
+    for start in range(0, a.shape[-1], terms):
+        exact = ExactSum(total.shape, lowest, highest)
+        # Signalling NaNs are as welcome as quiet ones.
+        with np.errstate(invalid="ignore"):
+            exact.add(total.astype(np.float64))
+            for k in range(start, start + terms):
+                exact.add_product(a[..., :, k, None].astype(np.float64), b[..., None, k, :].astype(np.float64))
+        total = exact.rounded(wide)
+    return total

@@ -1,0 +1,50 @@
+"""SRND: stochastic rounding, F to HF and HF to BF8 (SRND.md)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from xegpu_py.numerics.formats import BF8, HF, Array, F, as_format, bits_of
+from xegpu_py.numerics.rounding import truncate_bits
+
+_CASES = {
+    # Destination: source, destination, random bits, exponent and mantissa bits of source and destination.
+    "hf": (F, HF, 13, (8, 23), (5, 10)),
+    "bf8": (HF, BF8, 8, (5, 10), (5, 2)),
+}
+
+
+def srnd(src0: npt.ArrayLike, src1: npt.ArrayLike, dst_type: Literal["hf", "bf8"]) -> Array:
+    """Round stochastically: add random bits to the mantissa from its lowest bit on, and truncate (SRND.md).
+
+    Subnormal sources and results are kept. Overflow gives infinity, infinity stays, NaN gives the canonical NaN.
+
+    Args:
+        src0: the numbers, of any shape: float32 for "hf", float16 for "bf8", or their unsigned bit patterns.
+        src1: random numbers of the same type or as unsigned integers of the same width, broadcast against `src0`; the
+            lowest 13 bits of each are used for "hf", the lowest 8 for "bf8".
+        dst_type: "hf" or "bf8".
+
+    Returns:
+        float16, or float8_e5m2, of the shape that `src0` and `src1` have together.
+
+    Raises:
+        TypeError: if `src0` or `src1` has another type.
+        ValueError: if `dst_type` is neither.
+    """
+    if dst_type not in _CASES:
+        raise ValueError(f"'dst_type' must be 'hf' or 'bf8', not {dst_type!r}")
+    source, target, count, source_bits, target_bits = _CASES[dst_type]
+    values = as_format(src0, source, "src0")
+    random = bits_of(as_format(src1, source, "src1")).astype(np.uint64) & np.uint64((1 << count) - 1)
+    bits = bits_of(values).astype(np.uint64)
+    sign = bits >> np.uint64(source.bits - 1)
+    magnitude = bits & np.uint64((1 << (source.bits - 1)) - 1)
+    infinity = np.uint64(((1 << source_bits[0]) - 1) << source_bits[1])
+    # The sum of a finite number and the random bits is at most infinity, and infinity takes none.
+    rounded = truncate_bits(magnitude + np.where(magnitude >= infinity, np.uint64(0), random), source_bits, target_bits)
+    result = np.where(magnitude > infinity, np.uint64(target.nan), rounded | sign << np.uint64(target.bits - 1))
+    return np.asarray(result.astype(f"u{target.bytes}")).view(target.dtype)
