@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xegpu_py.numerics.formats import DF, PRECISIONS, TYPES, Array, F, Format, canonical
+from xegpu_py.numerics.pack import unpack_a, unpack_b
 from xegpu_py.numerics.rounding import ExactSum, fma_f32, round_float
 
 Model = Literal["fma", "stage", "exact"]
@@ -146,34 +147,14 @@ def _bytes(operand: npt.ArrayLike, size: int, name: str) -> Array:
     return np.ascontiguousarray(array[..., :size])
 
 
-def _elements(packed: Array, fmt: Format) -> Array:
-    """The elements in bytes, from the lowest bit on, along the last axis."""
-    if fmt.bits >= 8:
-        return packed.view(fmt.dtype)
-    shifts = np.arange(0, 8, fmt.bits, dtype=np.uint8)
-    fields = (packed[..., None] >> shifts) & np.uint8((1 << fmt.bits) - 1)
-    if fmt.kind == "s":
-        sign = np.uint8(1 << (fmt.bits - 1))
-        fields = ((fields ^ sign) - sign).view(np.int8)
-    return fields.reshape(*packed.shape[:-1], -1)
-
-
 def _read_src1(packed: Array, W: str, A: str, SD: int, exec_size: int) -> Array:
     """B as [..., K, N]. A depth whose elements fill only a part of the channel shares it with the next ones."""
-    fmt = PRECISIONS[W]
-    channel = max(fmt.bits, 32)
-    channels = packed.reshape(*packed.shape[:-1], -1, exec_size, channel // 8)
-    elements = _elements(channels, fmt)
-    k_last = np.moveaxis(elements, -2, -3)
-    columns = k_last.reshape(*k_last.shape[:-2], -1)[..., : SD * ops_per_channel(W, A)]
-    return _numbers(np.swapaxes(columns, -1, -2), fmt)
+    return _numbers(unpack_b(packed, SD * ops_per_channel(W, A), exec_size, W), PRECISIONS[W])
 
 
 def _read_src2(packed: Array, W: str, A: str, SD: int, RC: int) -> Array:
     """A as [..., M, K]."""
-    k = SD * ops_per_channel(W, A)
-    elements = _elements(packed, PRECISIONS[A])[..., : RC * k]
-    return _numbers(elements.reshape(*elements.shape[:-1], RC, k), PRECISIONS[A])
+    return _numbers(unpack_a(packed, RC, SD * ops_per_channel(W, A), A), PRECISIONS[A])
 
 
 def _numbers(elements: Array, fmt: Format) -> Array:

@@ -95,8 +95,8 @@ def bits_of(values: Array) -> Array:
 def canonical(values: Array, fmt: Format) -> Array:
     """The array with every NaN made the canonical one. It is changed in place, and returned."""
     if fmt.is_float:
-        # A comparison of the bytes' patterns would know infinities from NaNs only by format; numpy knows them all.
-        bits_of(values)[np.isnan(values)] = fmt.nan
+        with np.errstate(invalid="ignore"):
+            bits_of(values)[np.isnan(values)] = fmt.nan
     return values
 
 

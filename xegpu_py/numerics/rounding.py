@@ -6,40 +6,41 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from xegpu_py.numerics.formats import Array, Format, bits_of, canonical
+from xegpu_py.numerics.formats import Array, Format, canonical
 
 _LIMB = 32
 _MASK = np.int64(0xFFFFFFFF)
 
 
-def truncate_bits(magnitude: Array, source: tuple[int, int], target: tuple[int, int]) -> Array:
-    """Bit patterns of non-negative numbers in a narrower format, rounded toward zero; infinity from 2^(emax+1) on.
+def narrow_bits(magnitude: Array, source: tuple[int, int], target: tuple[int, int], nearest: bool) -> Array:
+    """Bit patterns of non-negative numbers in a format that has no more exponent bits, and fewer mantissa bits.
 
     Args:
-        magnitude: patterns without sign, as unsigned integers wide enough for `source`. No NaNs.
+        magnitude: patterns without sign, as unsigned integers. Infinity or more means infinity.
         source: exponent and mantissa bits of the patterns.
-        target: exponent and mantissa bits of the result.
+        target: exponent and mantissa bits of the result, which has infinities.
+        nearest: round to nearest even; otherwise toward zero. Either way infinity from twice the greatest power of two
+            on.
     """
     (source_exponent, source_mantissa), (exponent, mantissa) = source, target
     wide = magnitude.astype(np.uint64)
     rebias = (1 << (source_exponent - 1)) - (1 << (exponent - 1))
     drop = source_mantissa - mantissa
-    biased = (wide >> source_mantissa).astype(np.int64) - rebias
-    normal = (biased.astype(np.uint64) << np.uint64(mantissa)) | ((wide >> drop) & np.uint64((1 << mantissa) - 1))
-    # Below the normal numbers the hidden bit becomes explicit, and moves right by one place for each power of two.
-    explicit = (wide & np.uint64((1 << source_mantissa) - 1)) | np.uint64(1 << source_mantissa)
-    shift = np.clip(drop + 1 - biased, 0, 63).astype(np.uint64)
-    subnormal = explicit >> shift
+    field = (wide >> np.uint64(source_mantissa)).astype(np.int64)
+    biased = np.maximum(field, 1) - rebias
+    # The hidden bit made explicit, and moved right by one more place for each power of two below the normal numbers.
+    hidden = np.where(field > 0, np.uint64(1 << source_mantissa), np.uint64(0))
+    explicit = (wide & np.uint64((1 << source_mantissa) - 1)) | hidden
+    shift = np.clip(drop + np.maximum(1 - biased, 0), 0, 63).astype(np.uint64)
+    kept = explicit >> shift
+    if nearest:
+        rest = explicit & ((np.uint64(1) << shift) - np.uint64(1))
+        half = np.uint64(1) << (shift - np.uint64(1))
+        kept = kept + ((rest > half) | ((rest == half) & (kept & np.uint64(1) == 1)))
+    # Counted on from the first pattern of its exponent, an explicit hidden bit is a step to the next exponent.
+    steps = (np.maximum(biased, 1) - 1).astype(np.uint64) << np.uint64(mantissa)
     infinity = np.uint64(((1 << exponent) - 1) << mantissa)
-    finite = np.where(biased > 0, normal, subnormal)
-    zero_source = wide >> source_mantissa == 0
-    finite = np.where(zero_source, _subnormal_source(wide, drop, rebias), finite)
-    return np.where(biased >= (1 << exponent) - 1, infinity, finite)
-
-
-def _subnormal_source(wide: Array, drop: int, rebias: int) -> Array:
-    # With equal exponent ranges subnormals stay subnormals; from a wider range they are below the least of the target.
-    return wide >> drop if rebias == 0 else np.zeros_like(wide)
+    return np.where(biased >= (1 << exponent) - 1, infinity, np.minimum(kept + steps, infinity))
 
 
 class ExactSum:
@@ -220,4 +221,4 @@ def round_float(values: Array, fmt: Format) -> Array:
         return canonical(np.array(values).astype(fmt.dtype), fmt)
 
 
-__all__ = ["ExactSum", "bits_of", "fma_f32", "round_float", "round_to_odd", "truncate_bits"]
+__all__ = ["ExactSum", "fma_f32", "narrow_bits", "round_float", "round_to_odd"]

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xegpu_py.numerics.formats import BF8, HF, Array, F, as_format, bits_of
-from xegpu_py.numerics.rounding import truncate_bits
+from xegpu_py.numerics.rounding import narrow_bits
 
 _CASES = {
     # Destination: source, destination, random bits, exponent and mantissa bits of source and destination.
@@ -44,7 +44,8 @@ def srnd(src0: npt.ArrayLike, src1: npt.ArrayLike, dst_type: Literal["hf", "bf8"
     sign = bits >> np.uint64(source.bits - 1)
     magnitude = bits & np.uint64((1 << (source.bits - 1)) - 1)
     infinity = np.uint64(((1 << source_bits[0]) - 1) << source_bits[1])
-    # The sum of a finite number and the random bits is at most infinity, and infinity takes none.
-    rounded = truncate_bits(magnitude + np.where(magnitude >= infinity, np.uint64(0), random), source_bits, target_bits)
+    # A finite number and the random bits may pass the pattern of infinity, which means infinity.
+    moved = magnitude + np.where(magnitude >= infinity, np.uint64(0), random)
+    rounded = narrow_bits(moved, source_bits, target_bits, nearest=False)
     result = np.where(magnitude > infinity, np.uint64(target.nan), rounded | sign << np.uint64(target.bits - 1))
     return np.asarray(result.astype(f"u{target.bytes}")).view(target.dtype)
