@@ -275,7 +275,7 @@ class TensorDesc(Type, dialect=XeGPU, name="tensor_desc", also_named=("tile",)):
                 if m[1] == "?":
                     raise cursor.fault("the shape of a tensor descriptor must be static", m.start())
                 shape.append(int(m[1]))
-            element = TypeText(scope.resolve(scope.read_type(cursor)))
+            element = scope.resolve(scope.read_type(cursor))
             attr, chunk = _read_entries(cursor, scope) if cursor.accept(",") else (TdescAttr(), None)
             cursor.expect(">")
             found = cls(tuple(shape), element, attr)

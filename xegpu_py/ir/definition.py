@@ -115,7 +115,7 @@ class _Parametrized:
         if dialect is None:
             return
         cls.dialect, cls.name, cls.also_named = dialect, name, also_named
-        hints = get_type_hints(cls)
+        hints = get_type_hints(cls, include_extras=True)
         own = inspect.get_annotations(cls)
         for reserved in {"name", "dialect"} & own.keys():
             raise TypeError(f"a parameter of {cls.__name__} cannot be called '{reserved}'")

@@ -10,14 +10,14 @@ import re
 from collections.abc import Callable
 from enum import Enum
 from types import UnionType
-from typing import TYPE_CHECKING, Any, ClassVar, NewType, Protocol, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, TypeVar, Union, get_args, get_origin
 
 from xegpu_py.ir.cursor import Cursor
 
 if TYPE_CHECKING:
     from xegpu_py.ir.definition import Attr, Dialect
 
-TypeText = NewType("TypeText", str)
+TypeText = Annotated[str, "an MLIR type"]
 """An MLIR type as text, such as `bf16`."""
 
 
@@ -253,13 +253,13 @@ class TypeKind(Kind):
     summary = "a type"
 
     def read(self, cursor: Cursor, scope: Scope) -> TypeText:
-        return TypeText(scope.read_type(cursor))
+        return scope.read_type(cursor)
 
     def decode(self, raw: str) -> TypeText:
-        return TypeText(raw)
+        return raw
 
     def coerce(self, value: Any) -> TypeText:
-        return TypeText(str(value))
+        return str(value)
 
 
 class EnumKind(Kind):
