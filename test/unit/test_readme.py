@@ -1,16 +1,18 @@
-"""What README.md shows is what happens."""
+"""What README.md and other pages show is what happens."""
 
 import re
 import subprocess
 
+import pytest
 from markdown import ROOT, blocks, runs
 
 README = (ROOT / "README.md").read_text()
 
 
-def test_outputs_are_true(tmp_path):
-    found = list(runs(README, tmp_path))
-    assert len(found) >= 6
+@pytest.mark.parametrize(("page", "least"), [("README.md", 6), ("docs/numerics.md", 1)])
+def test_outputs_are_true(tmp_path, page, least):
+    found = list(runs((ROOT / page).read_text(), tmp_path))
+    assert len(found) >= least
     for run in found:
         assert run.agrees(), f"{run.command}\nshown:\n{run.shown}\nactual:\n{run.actual}"
 
@@ -22,6 +24,7 @@ def test_make_targets_exist():
         subprocess.run(["make", "-n", target], cwd=ROOT, check=True, capture_output=True)
 
 
-def test_links_lead_somewhere():
-    for target in re.findall(r"\]\(([^)#]+)\)", README):
-        assert "://" in target or (ROOT / target).exists(), target
+@pytest.mark.parametrize("page", list(ROOT.glob("*.md")) + sorted(ROOT.glob("docs/**/*.md")), ids=str)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+        assert "://" in target or (page.parent / target).exists(), target
