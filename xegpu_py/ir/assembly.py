@@ -554,7 +554,7 @@ def decode(op: type[Operation], rest: str, write: Callable[[str], str]) -> tuple
         write: puts the dialect types and attributes in a text into dialect syntax.
 
     Raises:
-        ValueError: if the text is not of the op's shape.
+        ValueError: if the text is not that of a valid op.
     """
     spec = op.spec
     cursor = Cursor(rest)
@@ -580,6 +580,12 @@ def decode(op: type[Operation], rest: str, write: Callable[[str], str]) -> tuple
             if which == "operand":
                 parts.operands[group.name] = [operand_marker(i) for i in range(start, start + size)]
             start += size
+    for attribute in spec.attributes.values():
+        if attribute.required and attribute.name not in parts.attributes:
+            raise ValueError(f"{op.OPERATION_NAME} lacks '{attribute.name}'")
+    for name in spec.index_lists:
+        if parts.attributes.get(STATIC + name, ()).count(DYNAMIC) != len(parts.operands[name]):
+            raise ValueError(f"{op.OPERATION_NAME} has other operands than '{STATIC}{name}' marks")
     return parts, tail
 
 

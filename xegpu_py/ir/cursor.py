@@ -13,6 +13,7 @@ _SSA = re.compile(r"%(?:\d+|[A-Za-z_$.-][\w$.-]*)(?:#\d+)?")
 _SYMBOL = re.compile(r"[!#]?[A-Za-z_][\w$]*(?:\.[\w$]+)*")
 _NESTED = re.compile(r'->|"(?:[^"\\\n]|\\.)*"|//[^\n]*|[()\[\]{}<>,]')
 _TOKEN = re.compile(r'"[^"\n]*"|' r"%[\w$.#-]*|[!#@^]?[\w$.]+|->|::|\S|$")
+_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|[ \t\r\n]+')
 _CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
 
 
@@ -145,7 +146,7 @@ class Cursor:
                 self.balanced()
             else:
                 self.type_text()
-            return self.text[start : self.pos]
+            return _plain(self.text[start : self.pos])
         if self.at("#"):
             raise self.expected("a type")
         return self.symbol_text("a type")
@@ -157,7 +158,7 @@ class Cursor:
             raise self.expected(what)
         if self.text.startswith("<", self.pos):
             self.balanced()
-        return self.text[start : self.pos]
+        return _plain(self.text[start : self.pos])
 
     def until(self, stops: str) -> str:
         """The text up to the first of the characters `stops` outside brackets and strings."""
@@ -171,13 +172,20 @@ class Cursor:
             pos, token = m.end(), m[0]
             if not opened and token in stops:
                 self.pos = m.start()
-                return self.text[start : self.pos].rstrip()
+                return _plain(self.text[start : self.pos]).rstrip()
             if token in _CLOSING:
                 opened += 1
             elif token in ")]}>":
                 opened -= 1
                 if opened < 0:
                     raise self.fault(f"unexpected '{token}'", m.start())
+
+
+def _plain(text: str) -> str:
+    """The text on one line and without comments, as one would hide what is written after it."""
+    if "\n" not in text and "//" not in text:
+        return text
+    return _COMMENT.sub(lambda m: m[1] or " ", text)
 
 
 def split_list(text: str) -> list[str]:

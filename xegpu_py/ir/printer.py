@@ -119,17 +119,21 @@ class Printer:
         key = (op.OPERATION_NAME, rest)
         template = self._ops.get(key)
         if template is None:
-            text, location = self._body(op, rest)
+            body = self._body(op, rest)
+            if body is None:
+                return f'"{op.OPERATION_NAME}"({", ".join(operands)}){self.write(rest)}'
+            text, location = body
             template = _MARK.split(op.OPERATION_NAME + text + location)
             if not location:
                 self._ops[key] = template
         return "".join(operands[int(p)] if i % 2 else p for i, p in enumerate(template))
 
-    def _body(self, op: type[Operation], rest: str, empty: Container[int] = ()) -> tuple[str, str]:
+    def _body(self, op: type[Operation], rest: str, empty: Container[int] = ()) -> tuple[str, str] | None:
+        """The text after an op's name, and its location; None for an op that is not valid, and so has no such text."""
         try:
             parts, location = decode(op, rest.strip(), self.write)
-        except (ValueError, SyntaxFault) as e:
-            raise ValueError(f"cannot print {op.OPERATION_NAME}{rest}: {e}") from e
+        except (ValueError, SyntaxFault):
+            return None
         for i, group in enumerate(op.spec.regions):
             if not (group.optional and i in empty):
                 parts.regions[group.name] = (i, i)
@@ -152,7 +156,10 @@ class Printer:
     def _with_regions(self, open_op: _OpenOp, out: Sequence[str], rest: str) -> list[str]:
         """The lines of an op with regions, whose lines stand in `out` from the op's first one on."""
         bodies = [out[a:b] for a, b in zip(open_op.region_starts, open_op.region_ends)]
-        text, location = self._body(open_op.op, rest, [i for i, body in enumerate(bodies) if not body])
+        body = self._body(open_op.op, rest, [i for i, lines in enumerate(bodies) if not lines])
+        if body is None:
+            return self._generic_with_regions(open_op, bodies, rest)
+        text, location = body
         text = _MARK.sub(lambda m: open_op.operands[int(m[1])], text)
         lines = [f"{open_op.head}{open_op.op.OPERATION_NAME}"]
         for i, piece in enumerate(_REGION.split(text + location)):
@@ -162,3 +169,9 @@ class Printer:
             else:
                 lines[-1] += piece
         return lines
+
+    def _generic_with_regions(self, open_op: _OpenOp, bodies: Sequence[Sequence[str]], rest: str) -> list[str]:
+        lines = [f'{open_op.head}"{open_op.op.OPERATION_NAME}"({", ".join(open_op.operands)}) ({{']
+        for i, body in enumerate(bodies):
+            lines += [*([f"{open_op.indent}}}, {{"] if i else []), *body]
+        return [*lines, f"{open_op.indent}}}){self.write(rest)}"]

@@ -146,11 +146,11 @@ class Reader:
                 continue
             if m["alias"]:
                 cursor = Cursor(text, m.end())
-                start = cursor.skip()
+                meaning = cursor.skip()
                 raw = self._define(m["alias"], cursor)
                 if raw:
-                    self._emit(text[done:start])
-                    self._replace(start, cursor.pos, raw)
+                    self._emit(text[done:meaning])
+                    self._replace(meaning, cursor.pos, raw)
                     pos = done = cursor.pos
             elif m["sigil"]:
                 cursor = Cursor(text, m.start())
@@ -257,37 +257,40 @@ class Reader:
         for dialect in self.dialects:
             if word in dialect.types:
                 return self._parametrized(cursor, dialect)
-        return self._builtin(cursor.type_text())
+        return self._builtin(cursor.type_text(), start)
 
-    def _builtin(self, text: str) -> str:
+    def _builtin(self, text: str, offset: int) -> str:
         known = self._types.get(text)
         if known is None:
             known = text
             for dialect in self.dialects:
                 for name, meant in dialect.type_names.items():
                     known = re.sub(rf"(?:(?<![\w!#%$.])|(?<=\dx)|(?<=\d\sx\s)){name}\b", meant, known)
-            known = self._types[text] = self._nested(known)
+            known = self._types[text] = self._nested(known, offset)
         return known
 
-    def _nested(self, text: str) -> str:
-        """A text of MLIR's own in which types and attributes of ours may stand."""
+    def _nested(self, text: str, offset: int) -> str:
+        """A text of MLIR's own, read at `offset`, in which types and attributes of ours may stand."""
         if not any(name in text for name in self._by_name):
             return text
         inner = Reader(Source(text, ""), self.dialects, self.aliases)
-        inner._range(0, len(text))
+        try:
+            inner._range(0, len(text))
+        except SyntaxFault as fault:
+            raise SyntaxFault(offset + fault.offset, fault.message) from None
         return "".join(inner._out)
 
     def read_attribute(self, cursor: Cursor) -> str:
         """One attribute in MLIR's own spelling."""
-        cursor.skip()
+        start = cursor.skip()
         if cursor.at("#"):
             if self._owner(cursor):
                 return self._parametrized(cursor)
-            return self._nested(cursor.symbol_text())
+            return self._nested(cursor.symbol_text(), start)
         text = cursor.until(",}>])") if not cursor.at_end() else ""
         if not text:
             raise cursor.expected("an attribute")
-        return self._nested(text)
+        return self._nested(text, start)
 
     def _owner(self, cursor: Cursor) -> re.Match[str] | None:
         m = self._scan.match(cursor.text, cursor.skip())

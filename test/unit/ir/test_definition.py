@@ -30,6 +30,7 @@ from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.kinds import TypeText, enum_attr
 from xegpu_py.ir.module import Module, parse_source
 from xegpu_py.ir.operation import Operation, Parts
+from xegpu_py.ir.printer import Printer
 from xegpu_py.ir.source import Source
 
 
@@ -398,6 +399,36 @@ def test_builder_refuses(context: Context, build: Any, error: type[Exception], m
 def test_diagnostics(context: Context, text: str, message: str) -> None:
     with pytest.raises(DiagnosticError, match=message):
         read(context, f"{HEAD}{text}\nreturn\n}}")
+
+
+def test_comments_in_values_do_not_hide_what_follows(context: Context) -> None:
+    text = "toy.attributes 1 {a.b = [1, // one\n 2] // two\n, c.d = 3 // three\n} // four\nreturn\n}"
+    assert "toy.attributes 1 {a.b = [1, 2], c.d = 3 : i64}" in read(context, HEAD + text).text()
+    text = "%0 = toy.same %m : memref<8x // rows\n 8xf32> // matrix\nreturn\n}"
+    assert "toy.same %arg2 : memref<8x8xf32>" in read(context, HEAD + text).text()
+
+
+def test_faults_in_nested_texts_are_located(context: Context) -> None:
+    with pytest.raises(DiagnosticError, match=r"2:34: error: unknown type '!toy.bux'"):
+        read(context, f"{HEAD}toy.attributes 1 {{a.b = [1, i32, !toy.bux<size = 1>]}}\nreturn\n}}")
+    with pytest.raises(DiagnosticError, match=r"2:26: error: unknown type '!toy.bux'"):
+        read(context, f"{HEAD}%0 = toy.same %b : tuple<i32, !toy.bux<size = 1>>\nreturn\n}}".replace("i32, !", "!"))
+
+
+def test_invalid_ops_print_in_generic_form(context: Context) -> None:
+    printer = Printer([Toy])
+    for line in (
+        '%0 = "toy.slice"(%1, %2) {operandSegmentSizes = array<i32: 1, 1, 1>} : (f32, index) -> vector<4xf32>',
+        '"toy.attributes"() {color = 3 : i64, number = 1 : i64} : () -> ()',
+        '"toy.attributes"() : () -> ()',
+        '"toy.slice"(%1, %2) {operandSegmentSizes = array<i32: 1, 1, 0>, static_offsets = array<i64: 1>} '
+        ": (f32, index) -> f32",
+        '%0 = "toy.region"(%a, %b) ({\n  "toy.attributes"() : () -> ()\n}) : (i32, i32) -> i32',
+        '"toy.cases"() ({\n}, {\n  "toy.attributes"() : () -> ()\n}, {\n}) {first = 1 : i64} : (i32) -> ()',
+    ):
+        assert printer.rewrite(line) == line
+    text = '"toy.small"() {size = 1 : i64} : () -> i32'
+    assert Printer([Toy]).rewrite(text) == text
 
 
 def test_definitions_that_cannot_be() -> None:
