@@ -217,14 +217,39 @@ def _exponents(values: Array) -> tuple[int, int]:
 def _stages(a: Array, b: Array, total: Array, terms: int) -> Array:
     """Add `terms` products at a time to the sum exactly, and round once each time."""
     wide = DF if total.dtype == np.float64 else F
-    # Least and greatest bit: products of the least subnormals, and 2^7 products of the greatest numbers.
-    lowest, highest = (-2150, 2056) if wide is DF else (-300, 264)
+    add = _sum_f64 if wide is DF else _sum_f32
     for start in range(0, a.shape[-1], terms):
-        exact = ExactSum(total.shape, lowest, highest)
         # Signalling NaNs are as welcome as quiet ones.
         with np.errstate(invalid="ignore"):
-            exact.add(total.astype(np.float64))
-            for k in range(start, start + terms):
-                exact.add_product(a[..., :, k, None].astype(np.float64), b[..., None, k, :].astype(np.float64))
-        total = exact.rounded(wide)
+            total = add(total, [(a[..., :, k, None], b[..., None, k, :]) for k in range(start, start + terms)])
     return total
+
+
+def _sum_f64(total: Array, products: list[tuple[Array, Array]]) -> Array:
+    # Least and greatest bit: products of the least subnormals, and 2^7 products of the greatest numbers.
+    exact = ExactSum(total.shape, -2150, 2056)
+    exact.add(total)
+    for x, y in products:
+        exact.add_product(x, y)
+    return exact.rounded(DF)
+
+
+def _sum_f32(total: Array, products: list[tuple[Array, Array]]) -> Array:
+    """Sum in f64, where most sums are exact, and those that are not once more in wide integers."""
+    terms = [total.astype(np.float64)]
+    terms += [np.broadcast_to(np.multiply(x, y, dtype=np.float64), total.shape) for x, y in products]
+    found = terms[0]
+    inexact = np.zeros(total.shape, bool)
+    for term in terms[1:]:
+        before, found = found, found + term
+        back = found - before
+        # Infinities and NaNs leave a NaN here, which is not zero either.
+        inexact |= (before - (found - back)) + (term - back) != 0
+    with np.errstate(over="ignore"):
+        result = found.astype(np.float32)
+    if inexact.any():
+        exact = ExactSum((int(inexact.sum()),), -300, 264)
+        for term in terms:
+            exact.add(term[inexact])
+        result[inexact] = exact.rounded(F)
+    return result
