@@ -1,0 +1,1 @@
+"""vISA: the virtual instruction set of Intel GPUs."""

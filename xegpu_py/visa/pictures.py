@@ -1,0 +1,550 @@
+"""Pictures, in SVG, of how the matrices of one DPAS lie in GRFs.
+
+What is drawn is found by packing (`numerics.pack`), not stated here once more, so that a picture cannot disagree with
+the arithmetic. `python -m xegpu_py.visa.pictures docs/visa` writes those of `docs/dpas-layout.md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from xml.sax.saxutils import escape, quoteattr
+
+import numpy as np
+
+from xegpu_py.numerics.dpas import dpas, ops_per_channel
+from xegpu_py.numerics.formats import PRECISIONS, TYPES, Array, Format
+from xegpu_py.numerics.pack import pack_a, pack_b, pack_c
+
+PICTURES = {
+    "dpas-16bit": ("bf", "bf"),
+    "dpas-8bit": ("s8", "s8"),
+    "dpas-4bit": ("s4", "s4"),
+    "dpas-2bit": ("s2", "s2"),
+    "dpas-s4-s8": ("s4", "s8"),
+}
+"""The pictures of the documentation: precisions of src1 and src2."""
+
+_DWORD = 32
+
+_DEPTHS = ("#f6b8ac", "#fbd7a4", "#f4ec9f", "#c6e5a6", "#a4ddcc", "#a9cef2", "#c6bcf0", "#efbbde")
+_PLAIN = "#eceff3"
+_UNUSED = "#ffffff"
+_INK = "#1f2328"
+_FAINT = "#57606a"
+_GRID = "#8c959f"
+
+# Coordinates: logical matrices on the left, from _LEFT on; GRFs on the right.
+_WIDTH = 1096
+_LEFT = 70
+_LABELS = 326
+_GRFS = 378
+_GRF_WIDTH = 640
+_NOTES = _GRFS + _GRF_WIDTH + 8
+_DEPTH_WIDTH = 26
+_COLUMN = 13
+_ELEMENT = 13
+_GAP = 16
+_FONT = 9.0
+
+_Index = tuple[int, int] | None
+"""Row and column of an element, or nothing."""
+
+
+@dataclass(frozen=True)
+class _Operand:
+    """A matrix and the registers that hold it.
+
+    Attributes:
+        ops: elements of K to a depth.
+        k_axis: which index is k; None for C.
+        held: [GRFs, dwords, elements of a dword], the row-major number of the element there, -1 for none.
+    """
+
+    name: str
+    rows: int
+    columns: int
+    fmt: Format
+    ops: int
+    k_axis: int | None
+    held: Array
+
+    @property
+    def grfs(self) -> int:
+        return int(self.held.shape[0])
+
+    @property
+    def dwords(self) -> int:
+        return int(self.held.shape[1])
+
+    @property
+    def per_dword(self) -> int:
+        return int(self.held.shape[2])
+
+    @cached_property
+    def example(self) -> tuple[int, int]:
+        """The GRF and the dword that is outlined: the second of each, since the first says least, if it is full."""
+        full = np.argwhere((self.held >= 0).all(axis=-1)).tolist() or [[0, 0]]
+        grf, dword = min(full, key=lambda at: (abs(at[0] - 1), abs(at[1] - 1)))
+        return grf, dword
+
+    def elements(self, grf: int, dword: int) -> list[_Index]:
+        """What a dword holds, from the lowest bit on."""
+        return [None if e < 0 else divmod(int(e), self.columns) for e in self.held[grf, dword]]
+
+    def used(self, grf: int, dword: int | None = None) -> list[tuple[int, int]]:
+        """All elements that a dword or a GRF holds."""
+        dwords = range(self.dwords) if dword is None else [dword]
+        return [e for i in dwords for e in self.elements(grf, i) if e]
+
+    def fill(self, element: _Index) -> str:
+        """The colour of an element."""
+        if element is None:
+            return _UNUSED
+        return _PLAIN if self.k_axis is None else _DEPTHS[element[self.k_axis] // self.ops]
+
+
+def _held(pack: Callable[[Array], Array], fmt: Format, rows: int, columns: int, grf_bytes: int) -> Array:
+    """Where the elements are, as `_Operand.held`.
+
+    The elements are numbered from 1 on, and the binary digits of the numbers packed one after the other, each as an
+    element of zeros or of ones only. Read back across the digits, every bit of the registers names its element.
+    """
+    numbers = np.arange(1, rows * columns + 1).reshape(rows, columns)
+    place = np.arange(int(numbers.max()).bit_length())
+    digits = -(numbers >> place[:, None, None] & 1)
+    values = digits.astype(f"i{fmt.dtype.itemsize}").view(fmt.dtype)
+    if fmt.kind == "u":
+        values &= (1 << fmt.bits) - 1
+    bits = np.unpackbits(pack(values), axis=-1, bitorder="little").astype(np.int64)
+    found = (bits << place[:, None]).sum(axis=0) - 1
+    whole = np.pad(found, (0, -found.size % (8 * grf_bytes)), constant_values=-1)
+    return whole.reshape(-1, 8 * grf_bytes // _DWORD, _DWORD // fmt.bits, fmt.bits)[..., 0]
+
+
+class _Canvas:
+    """SVG text in the making."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+
+    def _add(self, tag: str, content: str | None, attributes: dict[str, object]) -> None:
+        given = "".join(f" {name.replace('_', '-')}={quoteattr(_text(value))}" for name, value in attributes.items())
+        self._parts.append(f"<{tag}{given}/>" if content is None else f"<{tag}{given}>{escape(content)}</{tag}>")
+
+    def rect(self, x: float, y: float, width: float, height: float, fill: str, **attributes: object) -> None:
+        self._add("rect", None, {"x": x, "y": y, "width": width, "height": height, "fill": fill, **attributes})
+
+    def path(self, d: str, **attributes: object) -> None:
+        self._add("path", None, {"d": d, "fill": "none", "stroke": _GRID, **attributes})
+
+    def text(self, x: float, y: float, content: str, **attributes: object) -> None:
+        self._add("text", content, {"x": x, "y": y, **attributes})
+
+    def open(self, **attributes: object) -> None:
+        given = "".join(f" {name.replace('_', '-')}={quoteattr(_text(value))}" for name, value in attributes.items())
+        self._parts.append(f"<g{given}>")
+
+    def close(self) -> None:
+        self._parts.append("</g>")
+
+    def bracket(self, x: float, y: float, length: float, *, vertical: bool = False) -> None:
+        """A bracket that opens to the matrix below it, or to the right of it."""
+        ends = f"m0 4v-4h{_text(length)}v4" if not vertical else f"m4 0h-4v{_text(length)}h4"
+        self.path(f"M{_text(x)} {_text(y)}{ends}", stroke=_FAINT)
+
+    def __str__(self) -> str:
+        return "\n".join(self._parts)
+
+
+def dpas_picture(W: str, A: str, *, SD: int = 8, RC: int = 8, exec_size: int = 16) -> str:
+    """Draw the operands of one DPAS: each matrix on the left, the GRFs that hold it on the right.
+
+    Groups of text carry what they stand in: `data-operand`, `data-grf`, `data-dword`, the last the lane for B and C.
+
+    Args:
+        W: precision of src1 (B).
+        A: precision of src2 (A).
+        SD: systolic depth.
+        RC: repeat count.
+        exec_size: columns; 16 with GRFs of 64 bytes, 8 with GRFs of 32.
+
+    Returns:
+        The text of an SVG file.
+
+    Raises:
+        ValueError: if there is no such DPAS, its A does not fill bytes, or it is of df, whose channels are no dwords.
+    """
+    if "df" in (W, A):
+        raise ValueError("df has channels of 64 bits, and pictures are of dwords")
+    dtype = "f" if W in PRECISIONS and PRECISIONS[W].is_float else "d"
+    # dpas knows best what is legal.
+    registers = np.zeros(1024, np.uint8)
+    dpas(None, registers, registers, W=W, A=A, SD=SD, RC=RC, exec_size=exec_size, dst_type=dtype, src0_type=dtype)
+    ops = ops_per_channel(W, A)
+    K, grf = SD * ops, exec_size * _DWORD // 8
+
+    def operand(
+        name: str, rows: int, columns: int, fmt: Format, pack: Callable[[Array, str], Array], k_axis: int | None
+    ) -> _Operand:
+        held = _held(lambda matrix: pack(matrix, fmt.name), fmt, rows, columns, grf)
+        return _Operand(name, rows, columns, fmt, ops, k_axis, held)
+
+    a = operand("A", RC, K, PRECISIONS[A], pack_a, 1)
+    b = operand("B", K, exec_size, PRECISIONS[W], pack_b, 0)
+    c = operand("C", RC, exec_size, TYPES[dtype], pack_c, None)
+
+    title = f"Register layout of dpas.{W}.{A}.{SD}.{RC} ({exec_size})"
+    canvas = _Canvas()
+    y = _draw_header(canvas, title, ops, SD, RC, exec_size)
+    y = _draw_a(canvas, y, a, SD)
+    y = _draw_b(canvas, y, b, SD)
+    y = _draw_c(canvas, y, c)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_text(y)}" width="{_WIDTH}" '
+        f'height="{_text(y)}" role="img" aria-labelledby="title desc" '
+        f'font-family="Helvetica, Arial, \'DejaVu Sans\', sans-serif" font-size="10" fill="{_INK}">\n'
+        f'<title id="title">{escape(title)}</title>\n<desc id="desc">{escape(_description(a, b, c))}</desc>\n'
+        # Its own background, so that the ink is legible on a dark page too.
+        f'<rect width="{_WIDTH}" height="{_text(y)}" rx="8" fill="#ffffff"/>\n{canvas}\n</svg>\n'
+    )
+
+
+def _description(a: _Operand, b: _Operand, c: _Operand) -> str:
+    def example(operand: _Operand, column: str) -> str:
+        grf, dword = operand.example
+        names = ", ".join(_name(operand, e) for e in operand.used(grf, dword))
+        return f"{column} {dword} of GRF r{grf} holds {names}"
+
+    return (
+        f"D = C + A x B. Each matrix is on the left, and the GRFs of {4 * a.dwords} bytes that hold it on the right; A "
+        f"and B are coloured by systolic depth, {a.ops} consecutive k each. "
+        f"A, {a.rows} x {a.columns} of {a.fmt.name}, fills {_count(a)} row by row: {example(a, 'dword')}, from the "
+        f"lowest bit on. B, {b.rows} x {b.columns} of {b.fmt.name}, fills {_count(b)}, column n in lane n: "
+        f"{example(b, 'lane')}, from the lowest bit on. "
+        f"C and D, {c.rows} x {c.columns} of {c.fmt.name}, fill {_count(c)} each row by row: {example(c, 'lane')}."
+    )
+
+
+def _draw_header(canvas: _Canvas, title: str, ops: int, SD: int, RC: int, exec_size: int) -> float:
+    canvas.text(14, 26, f"{title}:  D = C + A × B", font_size=16, font_weight="bold")
+    facts = [
+        f"OPS_PER_CHAN = {ops} elements of K to a lane and depth",
+        f"systolic depth SD = {SD}",
+        f"K = SD × OPS_PER_CHAN = {SD * ops}",
+        f"repeat count RC = M = {RC}",
+        f"N = {exec_size} lanes",
+        f"GRF = {exec_size * _DWORD // 8} bytes",
+    ]
+    canvas.text(14, 46, "  ·  ".join(facts), font_size=11)
+    canvas.text(14, 68, "Systolic depth:", font_size=11)
+    for depth in range(SD):
+        canvas.rect(104 + 24 * depth, 57, 22, 15, _DEPTHS[depth], stroke=_GRID)
+        canvas.text(115 + 24 * depth, 68, str(depth), text_anchor="middle")
+    canvas.text(
+        116 + 24 * SD,
+        68,
+        "In a GRF, left to right is from the lowest bit up. "
+        "Outlined: one dword and its elements; for A and B it is magnified below.",
+        font_size=11,
+    )
+    return 84
+
+
+def _draw_a(canvas: _Canvas, top: float, a: _Operand, SD: int) -> float:
+    _draw_band(canvas, top, f"A (src2): {a.rows} × {a.columns} of {a.fmt.name}", f"{_count(a)}, row-major")
+    cell, row = _DEPTH_WIDTH / a.ops, 12
+    matrix = top + 78
+    bottom = matrix + a.rows * row
+
+    canvas.text(_LEFT, top + 34, f"SD = {SD}, K = {a.columns}", fill=_FAINT)
+    canvas.bracket(_LEFT, top + 38, SD * _DEPTH_WIDTH)
+    canvas.text(_LEFT, top + 53, f"OPS_PER_CHAN = {a.ops}", fill=_FAINT)
+    canvas.bracket(_LEFT, top + 58, _DEPTH_WIDTH)
+    canvas.text(_LEFT - 6, matrix - 6, "k", text_anchor="end", fill=_FAINT)
+    canvas.text(_LEFT - 6, bottom + 12, "depth", text_anchor="end", fill=_FAINT, font_size=_FONT)
+    for depth in range(SD):
+        left = _LEFT + depth * _DEPTH_WIDTH
+        canvas.text(left + 1, matrix - 6, str(depth * a.ops), font_size=_FONT)
+        canvas.rect(left, matrix, _DEPTH_WIDTH, a.rows * row, _DEPTHS[depth])
+        canvas.text(left + _DEPTH_WIDTH / 2, bottom + 12, str(depth), text_anchor="middle", font_size=_FONT)
+    _draw_matrix_rows(canvas, a, matrix, row)
+    _draw_grid(canvas, a, matrix, (cell, row), (a.ops, 1))
+
+    height, width = 28.0, _GRF_WIDTH / a.dwords
+    columns = _columns(a.dwords, width)
+    rows = top + 38
+    _draw_registers(canvas, a, rows, height, columns, width, "dword")
+    canvas.open(font_size=_FONT, text_anchor="middle")
+    for grf in range(a.grfs):
+        y = rows + grf * height
+        for dword, x in columns.items():
+            used = a.used(grf, dword)
+            if used:
+                canvas.open(data_operand="A", data_grf=grf, data_dword=dword)
+                canvas.text(x + width / 2, y + 11.5, f"m {_span([m for m, _ in used])}")
+                canvas.text(x + width / 2, y + 23, f"k {_span([k for _, k in used])}")
+                canvas.close()
+        canvas.text(_NOTES, y + height / 2 + 3, _plural("row", [m for m, _ in a.used(grf)]), text_anchor="start")
+    canvas.close()
+    end = _magnify(canvas, rows + a.grfs * height + 12, a, "dword")
+    return max(end, bottom + 16) + 18
+
+
+def _draw_b(canvas: _Canvas, top: float, b: _Operand, SD: int) -> float:
+    registers = f"{_count(b)}; lane n holds column n, {b.per_dword} k to a dword (VNNI). Numbers are k."
+    _draw_band(canvas, top, f"B (src1): {b.rows} × {b.columns} of {b.fmt.name}", registers)
+    depths = [[k // b.ops for k, _ in b.used(grf)] for grf in range(b.grfs)]
+    most = max(len(set(d)) for d in depths)
+    # A GRF is as high as the rows of the matrix that it holds, so that both sides line up.
+    group = {1: 28, 2: 18}.get(most, 14)
+    matrix, row = top + 38, group / b.ops
+
+    canvas.bracket(_LEFT - 44, matrix, SD * group, vertical=True)
+    _draw_vertical(canvas, _LEFT - 52, matrix + SD * group / 2, f"K = {b.rows}")
+    canvas.text(_LEFT - 40, matrix - 6, "k", fill=_FAINT)
+    for depth in range(SD):
+        y = matrix + depth * group
+        k = _span([depth * b.ops, (depth + 1) * b.ops - 1])
+        canvas.rect(_LEFT, y, b.columns * _COLUMN, group, _DEPTHS[depth])
+        canvas.text(_LEFT - 6, y + group / 2 + 3, k, text_anchor="end", font_size=_FONT)
+        canvas.text(_LEFT + b.columns * _COLUMN + 5, y + group / 2 + 3, f"depth {depth}", font_size=_FONT)
+    _draw_matrix_columns(canvas, b, matrix)
+    _draw_grid(canvas, b, matrix, (_COLUMN, row), (1, b.ops))
+
+    height = group * most
+    width = min(max(_GRF_WIDTH / b.dwords, _ELEMENT * b.per_dword), (_GRF_WIDTH - _GAP) / 2)
+    each = width / b.per_dword
+    columns = _columns(b.dwords, width)
+    _draw_registers(canvas, b, matrix, height, columns, width, "lane", separate=True)
+    canvas.open(font_size=_FONT, text_anchor="middle")
+    for grf in range(b.grfs):
+        y = matrix + grf * height + height / 2 + 3
+        for lane, x in columns.items():
+            canvas.open(
+                data_operand="B",
+                data_grf=grf,
+                data_dword=lane,
+                **({"font_size": 0.7 * each} if each < _ELEMENT else {}),
+            )
+            for i, e in enumerate(b.elements(grf, lane)):
+                if e:
+                    canvas.text(x + (i + 0.5) * each, y, str(e[0]))
+            canvas.close()
+        canvas.text(_NOTES, y, _plural("depth", depths[grf]), text_anchor="start")
+    canvas.close()
+    end = _magnify(canvas, matrix + b.grfs * height + 12, b, "lane")
+    return max(end, matrix + SD * group) + 18
+
+
+def _draw_c(canvas: _Canvas, top: float, c: _Operand) -> float:
+    registers = f"{_count(c)} each, row-major; lane n holds column n. Numbers are m,n."
+    _draw_band(canvas, top, f"C (src0), D (dst): {c.rows} × {c.columns} of {c.fmt.name}", registers)
+    matrix, height, width = top + 38, 24, _GRF_WIDTH / c.dwords
+    canvas.rect(_LEFT, matrix, c.columns * _COLUMN, c.rows * height, _PLAIN)
+    _draw_matrix_columns(canvas, c, matrix)
+    _draw_matrix_rows(canvas, c, matrix, height)
+    _draw_grid(canvas, c, matrix, (_COLUMN, height), (1, 1))
+
+    columns = _columns(c.dwords, width)
+    _draw_registers(canvas, c, matrix, height, columns, width, "lane")
+    canvas.open(font_size=_FONT, text_anchor="middle")
+    for grf in range(c.grfs):
+        y = matrix + grf * height + height / 2 + 3
+        for lane, x in columns.items():
+            canvas.open(data_operand="C", data_grf=grf, data_dword=lane)
+            for m, n in c.used(grf, lane):
+                canvas.text(x + width / 2, y, f"{m},{n}")
+            canvas.close()
+        canvas.text(_NOTES, y, _plural("row", [m for m, _ in c.used(grf)]), text_anchor="start")
+    canvas.close()
+    return matrix + max(c.rows, c.grfs) * height + 18
+
+
+def _draw_band(canvas: _Canvas, top: float, matrix: str, registers: str) -> None:
+    canvas.path(f"M14 {_text(top)}H{_WIDTH - 14}", stroke="#d0d7de")
+    canvas.text(14, top + 17, matrix, font_size=12, font_weight="bold")
+    canvas.text(_LABELS, top + 17, registers, font_size=12, font_weight="bold")
+
+
+def _draw_vertical(canvas: _Canvas, x: float, y: float, content: str) -> None:
+    canvas.text(x, y, content, transform=f"rotate(-90 {_text(x)} {_text(y)})", text_anchor="middle", fill=_FAINT)
+
+
+def _draw_matrix_rows(canvas: _Canvas, operand: _Operand, y: float, height: float) -> None:
+    """Numbers of rows that are repeats."""
+    canvas.bracket(_LEFT - 32, y, operand.rows * height, vertical=True)
+    _draw_vertical(canvas, _LEFT - 40, y + operand.rows * height / 2, f"M = RC = {operand.rows}")
+    for m in range(operand.rows):
+        canvas.text(_LEFT - 6, y + (m + 0.5) * height + 3.5, str(m), text_anchor="end", font_size=_FONT)
+
+
+def _draw_matrix_columns(canvas: _Canvas, operand: _Operand, y: float) -> None:
+    """Numbers of columns that are lanes."""
+    canvas.text(_LEFT - 6, y - 6, "n", text_anchor="end", fill=_FAINT)
+    for n in range(operand.columns):
+        canvas.text(_LEFT + (n + 0.5) * _COLUMN, y - 6, str(n), text_anchor="middle", font_size=_FONT)
+
+
+def _draw_grid(canvas: _Canvas, operand: _Operand, y: float, cell: tuple[float, float], depth: tuple[int, int]) -> None:
+    """Lines between the elements of a matrix, stronger ones between depths, and an outline around the example."""
+    width, height = cell
+    right, bottom = _LEFT + operand.columns * width, y + operand.rows * height
+
+    def lines(columns: int, rows: int) -> str:
+        down = (f"M{_text(_LEFT + i * width)} {_text(y)}V{_text(bottom)}" for i in range(0, operand.columns, columns))
+        across = (f"M{_LEFT} {_text(y + i * height)}H{_text(right)}" for i in range(0, operand.rows, rows))
+        return "".join([*down, *across])
+
+    canvas.path(lines(1, 1), stroke="#ffffff", stroke_width=0.5)
+    canvas.path(f"{lines(*depth)}M{_text(right)} {_text(y)}V{_text(bottom)}H{_LEFT}", stroke_width=0.6)
+    used = operand.used(*operand.example)
+    rows, columns = [e[0] for e in used], [e[1] for e in used]
+    x, top = _LEFT + min(columns) * width, y + min(rows) * height
+    right, bottom = _LEFT + (max(columns) + 1) * width, y + (max(rows) + 1) * height
+    canvas.rect(x, top, right - x, bottom - top, "none", stroke=_INK, stroke_width=2)
+
+
+def _columns(dwords: int, width: float) -> dict[int, float]:
+    """Which dwords are drawn, and where: all, or the first ones and the last one."""
+    if dwords * width <= _GRF_WIDTH:
+        return {dword: _GRFS + dword * width for dword in range(dwords)}
+    first = int((_GRF_WIDTH - _GAP) / width) - 1
+    return {**{i: _GRFS + i * width for i in range(first)}, dwords - 1: _GRFS + _GRF_WIDTH - width}
+
+
+def _draw_registers(
+    canvas: _Canvas,
+    operand: _Operand,
+    top: float,
+    height: float,
+    columns: dict[int, float],
+    width: float,
+    column: str,
+    *,
+    separate: bool = False,
+) -> None:
+    """The dwords of all GRFs in the colours of their elements, without text in them, but with numbers around them.
+
+    Args:
+        separate: with lines between the elements of a dword.
+    """
+    canvas.text(_GRFS - 8, top - 6, column, text_anchor="end", fill=_FAINT)
+    for dword, x in columns.items():
+        canvas.text(x + width / 2, top - 6, str(dword), text_anchor="middle")
+    *_, before, last = columns.values()
+    gap = (before + width + last) / 2 if len(columns) < operand.dwords else None
+    frames, separators = [], []
+    for grf in range(operand.grfs):
+        y = top + grf * height
+        label = {"text_anchor": "end"}
+        canvas.text(_GRFS - 8, y + height / 2 - 1, f"GRF r{grf}", font_weight="bold", **label)
+        canvas.text(
+            _GRFS - 8, y + height / 2 + 9, f"byte {4 * operand.dwords * grf}", font_size=8, fill=_FAINT, **label
+        )
+        if gap is not None:
+            canvas.text(gap, y + height / 2 + 3, "…", text_anchor="middle")
+        for dword, x in columns.items():
+            separators += _draw_elements(canvas, x, y, width, height, operand, operand.elements(grf, dword))
+            frames.append(_box(x, y, width, height))
+    if gap is not None:
+        canvas.text(gap, top - 6, "…", text_anchor="middle")
+    if separate:
+        canvas.path("".join(separators), stroke="#ffffff", stroke_width=0.8)
+    canvas.path("".join(frames), stroke=_FAINT)
+    grf, dword = operand.example
+    if dword in columns:
+        canvas.rect(columns[dword], top + grf * height, width, height, "none", stroke=_INK, stroke_width=2)
+
+
+def _draw_elements(
+    canvas: _Canvas, x: float, y: float, width: float, height: float, operand: _Operand, elements: list[_Index]
+) -> list[str]:
+    """The body of a dword; returns the path of the lines between its elements."""
+    each = width / len(elements)
+    start = 0
+    for fill, run in groupby(elements, operand.fill):
+        count = len(list(run))
+        canvas.rect(x + start * each, y, count * each, height, fill)
+        start += count
+    return [f"M{_text(x + i * each)} {_text(y)}v{_text(height)}" for i in range(1, len(elements))]
+
+
+def _box(x: float, y: float, width: float, height: float) -> str:
+    return f"M{_text(x)} {_text(y)}h{_text(width)}v{_text(height)}h{_text(-width)}z"
+
+
+def _magnify(canvas: _Canvas, y: float, operand: _Operand, column: str) -> float:
+    """One dword with the full names of its elements, and their bits."""
+    grf, dword = operand.example
+    elements = operand.elements(grf, dword)
+    each, bits = _GRF_WIDTH / len(elements), _DWORD // len(elements)
+    # Names that do not fit stand upright.
+    narrow = each < 4 * _FONT
+    height = 44 if narrow else 22
+    label = {"text_anchor": "end", "font_size": _FONT}
+    canvas.text(_GRFS - 8, y + height / 2 - 2, f"GRF r{grf}", font_weight="bold", **label)
+    canvas.text(_GRFS - 8, y + height / 2 + 8, f"{column} {dword}", **label)
+    canvas.text(_GRFS - 8, y + height + 11, "bits", fill=_FAINT, **label)
+    separators = _draw_elements(canvas, _GRFS, y, _GRF_WIDTH, height, operand, elements)
+    canvas.path("".join(separators) or "M0 0", stroke="#ffffff")
+    canvas.rect(_GRFS, y, _GRF_WIDTH, height, "none", stroke=_INK, stroke_width=2)
+    canvas.open(font_size=_FONT, text_anchor="middle", data_magnified=operand.name, data_grf=grf, data_dword=dword)
+    for i, e in enumerate(elements):
+        if e:
+            at = _GRFS + (i + 0.5) * each, y + height / 2
+            turn = {"transform": f"rotate(-90 {_text(at[0])} {_text(at[1])})"} if narrow else {}
+            canvas.text(at[0], at[1] + 3.5, _name(operand, e), **turn)
+    canvas.close()
+    canvas.open(font_size=_FONT, text_anchor="middle", fill=_FAINT)
+    for i in range(len(elements)):
+        canvas.text(_GRFS + (i + 0.5) * each, y + height + 11, _span([i * bits, (i + 1) * bits - 1]))
+    canvas.close()
+    return y + height + 12
+
+
+def _name(operand: _Operand, element: tuple[int, int]) -> str:
+    return f"{operand.name}[{element[0]},{element[1]}]"
+
+
+def _count(operand: _Operand) -> str:
+    used = int((operand.held >= 0).sum()) * operand.fmt.bits // 8
+    return f"{operand.grfs} GRF{'s' if operand.grfs > 1 else ''} ({used} bytes)"
+
+
+def _plural(word: str, numbers: list[int]) -> str:
+    return f"{word}{'s' if len(set(numbers)) > 1 else ''} {_span(numbers)}"
+
+
+def _span(numbers: list[int]) -> str:
+    """The first and the last number."""
+    low, high = min(numbers), max(numbers)
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def _text(value: object) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+
+
+def pictures() -> dict[str, str]:
+    """The pictures of the documentation, by the names of their files."""
+    return {f"{name}.svg": dpas_picture(W, A) for name, (W, A) in PICTURES.items()}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the pictures of the documentation into a folder."""
+    parser = argparse.ArgumentParser(prog="python -m xegpu_py.visa.pictures", description=main.__doc__)
+    parser.add_argument("folder", type=Path, help="where to write them, such as docs/visa")
+    folder: Path = parser.parse_args(arguments).folder
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, svg in pictures().items():
+        (folder / name).write_text(svg, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
