@@ -233,7 +233,7 @@ def _description(a: _Operand, b: _Operand, c: _Operand) -> str:
 def _draw_header(canvas: _Canvas, title: str, ops: int, SD: int, RC: int, exec_size: int) -> float:
     canvas.text(14, 26, f"{title}:  D = C + A × B", font_size=16, font_weight="bold")
     facts = [
-        f"OPS_PER_CHAN = {ops} elements of K to a lane and depth",
+        f"OPS_PER_CHAN = {ops} k to a lane and depth",
         f"systolic depth SD = {SD}",
         f"K = SD × OPS_PER_CHAN = {SD * ops}",
         f"repeat count RC = M = {RC}",
@@ -296,7 +296,8 @@ def _draw_a(canvas: _Canvas, top: float, a: _Operand, SD: int) -> float:
 
 
 def _draw_b(canvas: _Canvas, top: float, b: _Operand, SD: int) -> float:
-    registers = f"{_count(b)}; lane n holds column n, {b.per_dword} k to a dword (VNNI). Numbers are k."
+    vnni = " (VNNI)" if b.per_dword > 1 else ""
+    registers = f"{_count(b)}; lane n holds column n, {b.per_dword} k to a dword{vnni}. Numbers are k."
     _draw_band(canvas, top, f"B (src1): {b.rows} × {b.columns} of {b.fmt.name}", registers)
     depths = [[k // b.ops for k, _ in b.used(grf)] for grf in range(b.grfs)]
     most = max(len(set(d)) for d in depths)
@@ -378,7 +379,8 @@ def _draw_vertical(canvas: _Canvas, x: float, y: float, content: str) -> None:
 def _draw_matrix_rows(canvas: _Canvas, operand: _Operand, y: float, height: float) -> None:
     """Numbers of rows that are repeats."""
     canvas.bracket(_LEFT - 32, y, operand.rows * height, vertical=True)
-    _draw_vertical(canvas, _LEFT - 40, y + operand.rows * height / 2, f"M = RC = {operand.rows}")
+    label = "M = RC" if operand.rows * height > 60 else "M"
+    _draw_vertical(canvas, _LEFT - 40, y + operand.rows * height / 2, f"{label} = {operand.rows}")
     for m in range(operand.rows):
         canvas.text(_LEFT - 6, y + (m + 0.5) * height + 3.5, str(m), text_anchor="end", font_size=_FONT)
 
