@@ -128,13 +128,28 @@ def _check(W: str, A: str, SD: int, RC: int, exec_size: int, dst_type: str, src0
     ):
         if given not in legal:
             raise ValueError(f"'{name}' must be one of {', '.join(map(str, legal))}, not {given!r}")
+    problem = types_problem(W, A, dst_type, src0_type)
+    if problem:
+        raise ValueError(problem)
+
+
+def types_problem(W: str, A: str, dst_type: str, src0_type: str) -> str | None:
+    """Why these precisions and types cannot meet; None if they can (DPAS.md, all legal combinations).
+
+    Args:
+        W: precision of src1.
+        A: precision of src2.
+        dst_type: type of the destination.
+        src0_type: type of the accumulator.
+    """
     w, a = PRECISIONS[W], PRECISIONS[A]
     if w.is_float != a.is_float or (w.is_float and W != A and not (W in _MIXED and A in _MIXED)):
-        raise ValueError(f"precisions W = {W} and A = {A} cannot meet")
+        return f"precisions W = {W} and A = {A} cannot meet"
     legal_types = _FLOAT_TYPES[W] if w.is_float else ("d", "ud")
     for name, given in (("dst_type", dst_type), ("src0_type", src0_type)):
         if given not in legal_types:
-            raise ValueError(f"'{name}' must be {' or '.join(legal_types)} with precision {W}, not {given!r}")
+            return f"'{name}' must be {' or '.join(legal_types)} with precision {W}, not {given!r}"
+    return None
 
 
 def _bytes(operand: npt.ArrayLike, size: int, name: str) -> Array:

@@ -1,0 +1,127 @@
+"""What we print is what Intel's finalizer accepts, and what we say a GPU has not it has not."""
+
+import random
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from xegpu_py.target import TARGETS, Target
+from xegpu_py.visa import assembly
+from xegpu_py.visa.finalizer import FinalizerError, available, finalize
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.program import Instruction, Program
+from xegpu_py.visa.verify import instruction_problem, verify
+
+from .programs import STRAIGHT, program_of, random_instruction, random_program
+
+needs_finalizer = pytest.mark.skipif(not available(), reason="the finalizer is not installed")
+GPUS = [t for t in TARGETS.values() if t.platform]
+FORMS_EACH = 8
+
+
+def has(target: Target, name: str) -> bool:
+    return name not in target.absent and not (target.block2d is None and name.endswith("block2d"))
+
+
+def fault(program: Program, target: Target) -> str | None:
+    assert target.platform
+    try:
+        finalize(assembly.write([program]), target.platform)
+    except FinalizerError as e:
+        return str(e)
+    return None
+
+
+@needs_finalizer
+@pytest.mark.parametrize("target", GPUS, ids=lambda t: t.name)
+def test_every_form_is_accepted(target: Target) -> None:
+    rng = random.Random(target.name)
+    cases = [random_instruction(name, rng, target) for name in STRAIGHT if has(target, name) for _ in range(FORMS_EACH)]
+    with ThreadPoolExecutor(4) as pool:
+        faults = pool.map(lambda inst: fault(program_of([inst], target), target), cases)
+    refused = [f"{assembly.write_statement(i)}: {f}" for i, f in zip(cases, faults) if f]
+    assert not refused
+
+
+@needs_finalizer
+@pytest.mark.parametrize(
+    ("target", "name"), [(t, n) for t in GPUS for n in sorted(t.absent)], ids=lambda v: getattr(v, "name", v)
+)
+def test_what_is_absent_is_refused(target: Target, name: str) -> None:
+    inst = random_instruction(name, random.Random(0), replace(target, absent=frozenset(), platform=None))
+    assert instruction_problem(inst, target) == (f"is not there on target {target.name}",)
+    refusal = fault(program_of([inst], target), target)
+    assert refusal and "does not accept it" in refusal
+
+
+@needs_finalizer
+@pytest.mark.parametrize("target", GPUS, ids=lambda t: t.name)
+@settings(max_examples=110, deadline=None)
+@given(data=st.data())
+def test_random_programs_are_accepted(target: Target, data: st.DataObject) -> None:
+    names = [n for n in STRAIGHT if has(target, n)]
+    chosen = data.draw(st.lists(st.sampled_from(names), min_size=5, max_size=200))
+    program = random_program(chosen, random.Random(data.draw(st.integers(0, 1 << 32))), target)
+    assert verify(program, target) == []
+    assert fault(program, target) is None
+
+
+@needs_finalizer
+def test_control_flow_is_accepted() -> None:
+    text = """\
+.version 3.8
+.kernel "loop"
+.decl I v_type=G type=d num_elts=16 align=GRF
+.decl P v_type=P num_elts=16
+.decl Q v_type=P num_elts=1
+.kernel_attr Target="cm"
+.kernel_attr SimdSize=16
+    mov (M1, 16) I(0,0)<1> 0x0:d
+L0:
+    add (M1, 16) I(0,0)<1> I(0,0)<1;1,0> 0x1:d
+    cmp.lt (M1, 16) P I(0,0)<1;1,0> 0x10:d
+    (!P) goto (M1, 16) L1
+    cmp.lt (M1_NM, 1) Q I(0,0)<0;1,0> 0x5:d
+    (Q) jmp (M1, 1) L0
+L1:
+    (P.any) jmp (M1, 1) L2
+    (!P.all) add (M1, 16) I(0,0)<1> I(0,0)<1;1,0> 0x1:d
+L2:
+    ret (M1, 1)
+"""
+    from xegpu_py.ir.source import Source
+
+    [program] = assembly.read(Source(text, "loop"))
+    for target in GPUS:
+        assert verify(program, target) == []
+        assert fault(program, target) is None
+
+
+@needs_finalizer
+def test_counts_are_read() -> None:
+    rng = random.Random(0)
+    program = program_of([random_instruction("add", rng, TARGETS["pvc"])])
+    [native] = finalize(assembly.write([program]), "PVC")
+    assert native.instructions >= 2
+    assert "add" in native.text
+
+
+@needs_finalizer
+def test_a_refusal_says_why() -> None:
+    bad = program_of([Instruction("barrier")])
+    text = assembly.write([bad]).replace("barrier", "barier")
+    with pytest.raises(FinalizerError, match="syntax error"):
+        finalize(text, "PVC")
+
+
+def test_without_the_finalizer_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(FinalizerError, match="Debian has it in the package libigc-tools"):
+        finalize("", "PVC")
+
+
+def test_every_instruction_is_tried() -> None:
+    assert set(INSTRUCTIONS) - set(STRAIGHT) == {"label", "jmp", "goto", "ret"}

@@ -1,0 +1,132 @@
+"""Hardware descriptions: what the GPUs that vISA is made for have, and how large it is.
+
+Facts are those of Intel's finalizer (which platform takes which instruction) and of the public documentation of Xe-HPC
+and Xe-HPG (sizes and alignments of 2D block messages). docs/visa.md has the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+_INTEGERS = tuple(f"{sign}{bits}" for bits in (2, 4, 8) for sign in "us")
+
+
+@dataclass(frozen=True, eq=False)
+class Block2DLimits:
+    """What a 2D block message can carry.
+
+    Attributes:
+        row_bytes: most bytes of a row of all its blocks together.
+        load_height: most rows that a load has.
+        store_height: most rows that a store has.
+        counts: numbers of blocks by element width in bits, for plain and VNNI loads.
+        transposed: greatest (width, height) of a transposing load by element width in bits, in elements.
+        vnni: widths of elements in bits that the VNNI transform packs.
+        base_alignment: alignment of the surface's address in bytes.
+        width_granule: what the surface's width in bytes is a multiple of.
+        pitch_granule: what its pitch in bytes is a multiple of.
+        least_bytes: least width and pitch of a surface in bytes.
+        most_extent: greatest width, height and pitch (in bytes, rows, bytes).
+    """
+
+    row_bytes: int = 64
+    load_height: int = 32
+    store_height: int = 8
+    counts: Mapping[int, tuple[int, ...]] = field(
+        default_factory=lambda: {8: (1, 2, 4), 16: (1, 2, 4), 32: (1, 2), 64: (1,)}
+    )
+    transposed: Mapping[int, tuple[int, int]] = field(default_factory=lambda: {32: (8, 16), 64: (4, 8)})
+    vnni: tuple[int, ...] = (8, 16)
+    base_alignment: int = 64
+    width_granule: int = 4
+    pitch_granule: int = 16
+    least_bytes: int = 64
+    most_extent: int = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """One kind of GPU.
+
+    Attributes:
+        name: what it is called in options.
+        platform: what Intel's finalizer calls it; None if it knows no such GPU.
+        title: what it is.
+        grf_bytes: bytes of a register of the general register file.
+        grf_counts: registers that a thread may have, the usual number first.
+        dpas_exec_size: SIMD lanes of dpas.
+        dpas_depths: systolic depths.
+        dpas_precisions: precisions of src1 and src2.
+        dpas_half_accumulators: whether accumulators and destinations of dpas may be bf and hf.
+        absent: instructions that it has not.
+        double_math: whether it divides and takes roots of f64.
+        message_grfs: most registers that one gather or scatter message carries.
+        block2d: limits of 2D block messages; None if it has none.
+        slm_bytes: most shared local memory of a workgroup.
+        named_barriers: named barriers of a workgroup; 0 if it has none.
+        threads: most hardware threads of a workgroup.
+    """
+
+    name: str
+    platform: str | None
+    title: str
+    grf_bytes: int = 64
+    grf_counts: tuple[int, ...] = (128, 256)
+    dpas_exec_size: int = 16
+    dpas_depths: tuple[int, ...] = (8,)
+    dpas_precisions: tuple[str, ...] = (*_INTEGERS, "bf", "hf", "tf32")
+    dpas_half_accumulators: bool = True
+    absent: frozenset[str] = frozenset()
+    double_math: bool = True
+    message_grfs: int = 8
+    block2d: Block2DLimits | None = field(default_factory=Block2DLimits)
+    slm_bytes: int = 128 << 10
+    named_barriers: int = 32
+    threads: int = 64
+
+
+TARGETS = {
+    t.name: t
+    for t in (
+        Target("pvc", "PVC", "Xe-HPC (Ponte Vecchio), first stepping", absent=frozenset(["srnd"])),
+        Target("pvcxt", "PVCXT", "Xe-HPC (Ponte Vecchio XT)"),
+        Target(
+            "dg2",
+            "DG2",
+            "Xe-HPG (Alchemist)",
+            grf_bytes=32,
+            dpas_exec_size=8,
+            dpas_precisions=(*_INTEGERS, "bf", "hf"),
+            absent=frozenset(["srnd", "fcvt", "nbarrier.signal", "nbarrier.wait"]),
+            dpas_half_accumulators=False,
+            double_math=False,
+            block2d=None,
+            slm_bytes=64 << 10,
+            named_barriers=0,
+        ),
+        Target(
+            "any",
+            None,
+            "no particular GPU: all that the specification defines, for the interpreter alone",
+            dpas_depths=(1, 2, 4, 8),
+            dpas_precisions=("u1", "s1", *_INTEGERS, "bf", "hf", "tf32", "bf8", "hf8", "df"),
+        ),
+    )
+}
+"""The targets by name."""
+
+DEFAULT = "pvcxt"
+"""The target where none is named."""
+
+
+def target(name: str = DEFAULT) -> Target:
+    """The target of a name.
+
+    Raises:
+        ValueError: if there is none; the message lists them.
+    """
+    found = TARGETS.get(name)
+    if found is None:
+        raise ValueError(f"unknown target '{name}'; there are {', '.join(TARGETS)}")
+    return found

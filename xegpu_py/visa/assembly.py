@@ -1,0 +1,320 @@
+"""vISA assembly text: the reader and the writer."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from xegpu_py.ir.cursor import Cursor, SyntaxFault
+from xegpu_py.ir.diagnostics import Position
+from xegpu_py.ir.source import Source
+from xegpu_py.numerics.formats import TYPES
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.operands import BUILTINS, Guard, Predicate, Variable
+from xegpu_py.visa.program import IMPLICIT_KINDS, Input, Instruction, Program
+from xegpu_py.visa.spec import Spec
+from xegpu_py.visa.text import Notation, read_guard, read_instruction, write_instruction
+
+VERSION = "3.8"
+
+_NAME = re.compile(r"%?[A-Za-z_$][\w$]*")
+_OFFSET = re.compile(r"\.(\d+)")
+_LABEL_LINE = re.compile(r"([A-Za-z_$][\w$]*)\s*:\s*\Z")
+_MNEMONIC = re.compile(r"[a-z]\w*")
+_COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:[^"\\\n]|\\.)*")', re.DOTALL)
+_DIRECTIVE = re.compile(r"\.([A-Za-z]\w*)")
+_KEY = re.compile(r"([a-z_]+)\s*=")
+_VALUE = re.compile(r"[\w$]+")
+_ATTRIBUTE = re.compile(r"([A-Za-z_]\w*)\s*(=?)")
+
+ALIGNMENTS = {
+    "byte": 1,
+    "word": 2,
+    "dword": 4,
+    "qword": 8,
+    "oword": 16,
+    "GRF": 0,
+    "GRFx2": 0,
+}
+"""Alignments and their bytes; 0 for those that depend on the size of a GRF."""
+
+_ALIGN_SPELLINGS = {"2GRF": "GRFx2", "1": "byte", "2": "word", "4": "dword", "8": "qword", "16": "oword"}
+
+
+def align_bytes(align: str, grf_bytes: int) -> int:
+    """The bytes of an alignment."""
+    return ALIGNMENTS[align] or grf_bytes * (2 if align == "GRFx2" else 1)
+
+
+@dataclass
+class _AssemblyNotation(Notation):
+    """Variables by their declared names."""
+
+    known: dict[str, Any] = field(default_factory=dict)
+    null = "%null"
+
+    def name(self, cursor: Cursor) -> Any | None:
+        start = cursor.skip()
+        m = cursor.match(_NAME)
+        if m is None:
+            return None
+        found = self.known.get(m[0]) or BUILTINS.get(m[0])
+        if found is None:
+            near = difflib.get_close_matches(m[0], self.known, 1)
+            hint = f"; did you mean '{near[0]}'?" if near else ""
+            raise SyntaxFault(start, f"'{m[0]}' is not declared{hint}")
+        return found
+
+    def spell(self, var: Any) -> str:
+        return str(var.name)
+
+    def offset(self, cursor: Cursor) -> int:
+        m = _OFFSET.match(cursor.text, cursor.pos)
+        if m is None:
+            return 0
+        cursor.pos = m.end()
+        return int(m[1])
+
+    def spell_raw(self, name: str, offset: int) -> str:
+        return f"{name}.{offset}"
+
+
+@dataclass
+class _KernelText:
+    """What is read of one kernel so far."""
+
+    name: str
+    where: Position
+    variables: list[Variable] = field(default_factory=list)
+    predicates: list[Predicate] = field(default_factory=list)
+    inputs: list[Input] = field(default_factory=list)
+    attributes: dict[str, int | str] = field(default_factory=dict)
+    instructions: list[Instruction] = field(default_factory=list)
+    notation: _AssemblyNotation = field(default_factory=_AssemblyNotation)
+    where_of: dict[str, Position] = field(default_factory=dict)
+
+    def program(self) -> Program:
+        return Program(
+            self.name,
+            tuple(self.variables),
+            tuple(self.predicates),
+            tuple(self.inputs),
+            self.attributes,
+            tuple(self.instructions),
+            self.where,
+        )
+
+
+def read(source: Source) -> list[Program]:
+    """The kernels of an assembly text.
+
+    Raises:
+        DiagnosticError: where the text does not read.
+    """
+    # Comments become spaces, so that offsets stay.
+    text = _COMMENT.sub(lambda m: m[0] if m[1] else re.sub(r"[^\n]", " ", m[0]), source.text)
+    kernels: list[_KernelText] = []
+    start = 0
+    for line in text.split("\n"):
+        try:
+            if line.strip():
+                _read_line(line, source.position(start + len(line) - len(line.lstrip())), kernels)
+        except SyntaxFault as fault:
+            raise source.error(start + min(fault.offset, len(line)), fault.message) from None
+        start += len(line) + 1
+    if not kernels:
+        raise source.error(0, "there is no .kernel")
+    return [k.program() for k in kernels]
+
+
+def _read_line(line: str, where: Position, kernels: list[_KernelText]) -> None:
+    cursor = Cursor(line)
+    directive = cursor.match(_DIRECTIVE)
+    if directive and directive[1] == "version":
+        cursor.pos = len(line)
+        return
+    if directive and directive[1] == "kernel":
+        name = cursor.string() or cursor.word()
+        if not name:
+            raise cursor.expected("the kernel's name")
+        kernels.append(_KernelText(name, where))
+    elif not kernels:
+        raise cursor.fault("expected .version or .kernel", len(line) - len(line.lstrip()))
+    elif directive:
+        _read_directive(directive[1], directive.start(), cursor, where, kernels[-1])
+    else:
+        kernels[-1].instructions.append(_read_statement(cursor, where, kernels[-1].notation))
+    if not cursor.at_end():
+        raise cursor.fault(f"unexpected {cursor.peek_token()} after the statement")
+
+
+def _read_directive(name: str, start: int, cursor: Cursor, where: Position, kernel: _KernelText) -> None:
+    if name == "decl":
+        _read_decl(cursor, kernel)
+    elif name in ("input", "parameter"):
+        kernel.inputs.append(_read_input(cursor, where, kernel, ""))
+    elif name.startswith("implicit_"):
+        kind = name.removeprefix("implicit_")
+        if kind not in IMPLICIT_KINDS:
+            raise cursor.fault(f"unknown implicit input '{kind}'; there are {', '.join(IMPLICIT_KINDS)}", start)
+        kernel.inputs.append(_read_input(cursor, where, kernel, kind))
+    elif name == "kernel_attr":
+        m = cursor.match(_ATTRIBUTE)
+        if m is None:
+            raise cursor.expected("the attribute's name")
+        text = cursor.string() if m[2] else ""
+        number = cursor.integer() if m[2] and text is None else None
+        if m[2] and text is None and number is None:
+            raise cursor.expected("a string or an integer")
+        kernel.attributes[m[1]] = text if text is not None else number or 0
+    else:
+        known = "version, kernel, decl, input, parameter, kernel_attr, " + ", ".join(
+            f"implicit_{k}" for k in IMPLICIT_KINDS
+        )
+        raise cursor.fault(f"unknown directive '.{name}'; there are {known}", start)
+
+
+def _read_decl(cursor: Cursor, kernel: _KernelText) -> None:
+    start = cursor.skip()
+    m = cursor.match(_NAME)
+    if m is None:
+        raise cursor.expected("the variable's name")
+    name = m[0]
+    if name in kernel.notation.known or name in BUILTINS:
+        raise SyntaxFault(start, f"'{name}' is declared already")
+    found: dict[str, Any] = {}
+    offsets: dict[str, int] = {}
+    while m := cursor.match(_KEY):
+        key = m[1]
+        offsets[key] = cursor.skip()
+        if key == "alias":
+            found[key] = _read_alias(cursor, kernel)
+        elif key in ("v_type", "type", "num_elts", "align") and key not in found:
+            value = cursor.match(_VALUE)
+            if value is None:
+                raise cursor.expected(f"a value of '{key}'")
+            found[key] = value[0]
+        else:
+            raise cursor.fault(f"unknown or repeated '{key}' in .decl", m.start())
+    count = found.get("num_elts", "")
+    if not count.isdigit() or not int(count):
+        raise SyntaxFault(offsets.get("num_elts", start), "'num_elts' must be a positive number")
+    declared: Variable | Predicate
+    if found.get("v_type") == "P":
+        declared = Predicate(name, int(count))
+        if declared.count not in (1, 2, 4, 8, 16, 32):
+            raise SyntaxFault(offsets["num_elts"], f"a predicate has 1, 2, 4, 8, 16 or 32 bits, not {count}")
+        kernel.predicates.append(declared)
+    elif found.get("v_type") == "G":
+        if found.get("type") not in TYPES:
+            raise SyntaxFault(offsets.get("type", start), f"'type' must be one of {', '.join(TYPES)}")
+        align = _ALIGN_SPELLINGS.get(found.get("align", ""), found.get("align", "byte"))
+        if align not in ALIGNMENTS:
+            raise SyntaxFault(offsets["align"], f"'align' must be one of {', '.join(ALIGNMENTS)}")
+        declared = Variable(name, found["type"], int(count), align, found.get("alias"))
+        kernel.variables.append(declared)
+    else:
+        raise SyntaxFault(offsets.get("v_type", start), "'v_type' must be G, a general variable, or P, a predicate")
+    kernel.notation.known[name] = declared
+
+
+def _read_alias(cursor: Cursor, kernel: _KernelText) -> tuple[Variable, int]:
+    cursor.expect("<")
+    start = cursor.skip()
+    base = kernel.notation.name(cursor)
+    if not isinstance(base, Variable):
+        raise SyntaxFault(start, "an alias is of a general variable")
+    cursor.expect(",")
+    offset = cursor.integer()
+    if offset is None:
+        raise cursor.expected("a byte offset")
+    cursor.expect(">")
+    return base, offset
+
+
+def _read_input(cursor: Cursor, where: Position, kernel: _KernelText, kind: str) -> Input:
+    start = cursor.skip()
+    var = kernel.notation.name(cursor)
+    if not isinstance(var, Variable):
+        raise SyntaxFault(start, "an input is a general variable")
+    found: dict[str, int] = {}
+    while m := cursor.match(_KEY):
+        value = cursor.integer()
+        if m[1] not in ("offset", "size") or value is None:
+            raise cursor.fault("expected 'offset=' and 'size=' with numbers", m.start())
+        found[m[1]] = value
+    return Input(var, found.get("offset", 0), found.get("size", var.bytes), kind, where)
+
+
+def _read_statement(cursor: Cursor, where: Position, notation: Notation) -> Instruction:
+    start = cursor.skip()
+    label = _LABEL_LINE.match(cursor.text, start)
+    if label:
+        cursor.pos = len(cursor.text)
+        return Instruction("label", {"label": label[1]}, where=where)
+    guard: Guard | None = None
+    if cursor.accept("("):
+        guard = read_guard(cursor, notation)
+        cursor.expect(")")
+    spec = find_instruction(cursor)
+    if guard and not spec.guard:
+        raise SyntaxFault(start, f"'{spec.name}' cannot be predicated")
+    inst = read_instruction(spec, cursor, notation)
+    return replace(inst, guard=guard, where=where)
+
+
+def find_instruction(cursor: Cursor) -> Spec:
+    """The instruction whose name comes next; what follows the name is left.
+
+    Raises:
+        SyntaxFault: if there is none.
+    """
+    start = cursor.skip()
+    m = cursor.match(_MNEMONIC)
+    if m is None:
+        raise cursor.expected("an instruction")
+    longer = re.compile(rf"{m[0]}\.[a-z]+").match(cursor.text, start)
+    if longer and longer[0] in INSTRUCTIONS:
+        cursor.pos = longer.end()
+        return INSTRUCTIONS[longer[0]]
+    if m[0] not in INSTRUCTIONS or m[0] == "label":
+        near = difflib.get_close_matches(m[0], INSTRUCTIONS, 1)
+        hint = f"; did you mean '{near[0]}'?" if near else ""
+        raise SyntaxFault(start, f"unknown instruction '{m[0]}'{hint}")
+    return INSTRUCTIONS[m[0]]
+
+
+def write_statement(inst: Instruction) -> str:
+    """One instruction in assembly, without indentation."""
+    notation = _AssemblyNotation()
+    spec = INSTRUCTIONS[inst.name]
+    if inst.name == "label":
+        return write_instruction(spec, inst, notation)
+    guard = ""
+    if inst.guard:
+        control = f".{inst.guard.control}" if inst.guard.control else ""
+        guard = f"({'!' if inst.guard.inverted else ''}{inst.guard.var.name}{control}) "
+    return guard + spec.name + write_instruction(spec, inst, notation)
+
+
+def write(programs: Sequence[Program]) -> str:
+    """Assembly text of kernels, as Intel's finalizer reads it."""
+    out = [f".version {VERSION}"]
+    for program in programs:
+        out.append(f'.kernel "{program.name}"')
+        for var in program.variables:
+            alias = f" alias=<{var.alias[0].name},{var.alias[1]}>" if var.alias else ""
+            out.append(f".decl {var.name} v_type=G type={var.type} num_elts={var.count} align={var.align}{alias}")
+        out += [f".decl {p.name} v_type=P num_elts={p.count}" for p in program.predicates]
+        for i in program.inputs:
+            directive = f"implicit_{i.kind}" if i.kind else "input"
+            out.append(f".{directive} {i.var.name} offset={i.offset} size={i.size}")
+        for name, value in program.attributes.items():
+            text = f'"{value}"' if isinstance(value, str) else str(value)
+            out.append(f".kernel_attr {name}={text}")
+        for inst in program.instructions:
+            out.append(write_statement(inst) if inst.name == "label" else f"    {write_statement(inst)}")
+    return "\n".join(out) + "\n"

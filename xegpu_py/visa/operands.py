@@ -1,0 +1,190 @@
+"""What instructions work on: variables, predicates, and the ways to name a part of them.
+
+The records hold the variable as an object; where only text is at hand, as in MLIR, they hold its name in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from xegpu_py.numerics.formats import TYPES, Format
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A general variable: a typed region of registers, mutable, declared once (`.decl v_type=G`).
+
+    Attributes:
+        name: its name.
+        type: vISA's name of its element type.
+        count: number of elements.
+        align: "byte", "word", "dword", "qword", "oword", "GRF" or "GRFx2".
+        alias: the variable whose registers it shares and the byte offset of it there, or None.
+    """
+
+    name: str
+    type: str
+    count: int
+    align: str = "byte"
+    alias: tuple[Variable, int] | None = None
+
+    @property
+    def format(self) -> Format:
+        """The element type."""
+        return TYPES[self.type]
+
+    @property
+    def bytes(self) -> int:
+        """Its size in bytes."""
+        return self.count * self.format.bytes
+
+    @property
+    def root(self) -> tuple[Variable, int]:
+        """The variable that is no alias in which it lies, and its byte offset there."""
+        if self.alias is None:
+            return self, 0
+        base, offset = self.alias[0].root
+        return base, offset + self.alias[1]
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A predicate variable: one bit for each SIMD lane (`.decl v_type=P`).
+
+    Attributes:
+        name: its name.
+        count: number of bits: 1, 2, 4, 8, 16 or 32.
+    """
+
+    name: str
+    count: int
+
+
+BUILTINS = {
+    v.name: v
+    for v in (
+        Variable("%r0", "ud", 8, "GRF"),
+        Variable("%group_id_x", "ud", 1, "dword"),
+        Variable("%group_id_y", "ud", 1, "dword"),
+        Variable("%group_id_z", "ud", 1, "dword"),
+    )
+}
+"""Variables that each thread has from the start. `%r0` is the thread's payload header."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """A source `V(row,col)<vstride;width,hstride>`: element i is at `(i // width) * vstride + (i % width) * hstride`.
+
+    Attributes:
+        var: the variable.
+        row: first register, counted in GRFs from the variable's start.
+        col: first element, counted in elements from that register's start.
+        vstride, width, hstride: the region in elements.
+        modifier: "", "-", "abs", "-abs" or "~".
+    """
+
+    var: Any
+    row: int = 0
+    col: int = 0
+    vstride: int = 1
+    width: int = 1
+    hstride: int = 0
+    modifier: str = ""
+
+    def elements(self, exec_size: int) -> list[int]:
+        """Where each lane's element lies, counted in elements from that of lane 0."""
+        w = max(self.width, 1)
+        return [(i // w) * self.vstride + (i % w) * self.hstride for i in range(exec_size)]
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether all lanes read one element."""
+        return self.vstride == 0 and (self.width == 1 or self.hstride == 0)
+
+
+@dataclass(frozen=True)
+class Destination:
+    """A destination `V(row,col)<stride>`: element i is at `i * stride`."""
+
+    var: Any
+    row: int = 0
+    col: int = 0
+    stride: int = 1
+
+    def elements(self, exec_size: int) -> list[int]:
+        """Where each lane's element lies, counted in elements from that of lane 0."""
+        return [i * self.stride for i in range(exec_size)]
+
+
+@dataclass(frozen=True)
+class Raw:
+    """A whole variable from a byte offset on: `V.64`. A `var` of None is the null operand `%null.0`."""
+
+    var: Any
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Vector:
+    """Consecutive elements from `V(row,col)` on, such as src2 of dpas."""
+
+    var: Any
+    row: int = 0
+    col: int = 0
+
+
+@dataclass(frozen=True)
+class Immediate:
+    """A constant: its bit pattern, and vISA's name of its type."""
+
+    bits: int
+    type: str
+
+
+@dataclass(frozen=True)
+class Address:
+    """Addresses of a message: those in a variable from a byte offset on, each plus a constant number of bytes."""
+
+    var: Any
+    offset: int = 0
+    plus: int = 0
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A predicate as source or destination."""
+
+    var: Any
+
+
+@dataclass(frozen=True)
+class Guard:
+    """What predicates an instruction.
+
+    Attributes:
+        var: the predicate.
+        inverted: whether lanes whose bit is 0 run.
+        control: "" for each lane by its own bit, "any" or "all" for all lanes by all bits.
+    """
+
+    var: Any
+    inverted: bool = False
+    control: str = ""
+
+
+Operand = Region | Destination | Raw | Vector | Immediate | Address | Flag
+"""Any operand but the guard."""
+
+
+def first_byte(access: Region | Destination | Vector, grf_bytes: int) -> int:
+    """Byte offset of an access's first element from its variable's start."""
+    size: int = access.var.format.bytes
+    return access.row * grf_bytes + access.col * size
+
+
+def variables(operands: Iterable[object]) -> list[Variable]:
+    """The general variables that operands name, in order."""
+    return [o.var for o in operands if isinstance(getattr(o, "var", None), Variable)]  # type: ignore[attr-defined]

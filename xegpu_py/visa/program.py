@@ -1,0 +1,126 @@
+"""`Program`: a kernel decoded into plain immutable records, which engines, allocator and writers read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+from xegpu_py.ir.diagnostics import Position
+from xegpu_py.visa.operands import Guard, Predicate, Variable
+
+NOWHERE = Position("<unknown>")
+
+
+@dataclass(frozen=True)
+class Input:
+    """A variable that has its value from the start: an argument of the kernel, or something of the launch.
+
+    Attributes:
+        var: the variable.
+        offset: where it lies in the thread's payload in bytes, from the start of r0.
+        size: its size in bytes.
+        kind: "" for an argument; "LOCAL_SIZE", "GROUP_COUNT" (three dwords each) or "LOCAL_ID" (one dword: the
+            hardware thread's number within its workgroup).
+        where: where it is declared.
+    """
+
+    var: Variable
+    offset: int
+    size: int
+    kind: str = ""
+    where: Position = field(default=NOWHERE, compare=False)
+
+
+IMPLICIT_KINDS = ("LOCAL_SIZE", "GROUP_COUNT", "LOCAL_ID")
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One instruction.
+
+    Attributes:
+        name: its name in vISA, such as "add" or "lsc_load".
+        values: operands and attributes by the names of its declaration.
+        exec_size: number of SIMD lanes.
+        mask: execution mask: "M1" to "M8" give the first lane in steps of four; with "_NM" all lanes run, whether
+            enabled or not.
+        guard: the predicate, or None.
+        saturate: whether the result is clamped to the destination's range.
+        where: where it stands.
+    """
+
+    name: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    exec_size: int = 1
+    mask: str = "M1"
+    guard: Guard | None = None
+    saturate: bool = False
+    where: Position = field(default=NOWHERE, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+    def __hash__(self) -> int:
+        return hash((self.name, tuple(self.values.items()), self.exec_size, self.mask, self.guard, self.saturate))
+
+    @property
+    def first_lane(self) -> int:
+        """Number of the thread's SIMD lane that is the instruction's first."""
+        return 4 * (int(self.mask[1]) - 1)
+
+    @property
+    def no_mask(self) -> bool:
+        """Whether disabled lanes run too."""
+        return self.mask.endswith("_NM")
+
+
+@dataclass(frozen=True)
+class Program:
+    """One kernel.
+
+    Attributes:
+        name: the kernel's name.
+        variables: general variables, an alias after what it is an alias of.
+        predicates: predicate variables.
+        inputs: variables with values from the start.
+        attributes: kernel attributes, such as `SimdSize`, `SLMSize` (KiB), `NBarrierCnt`.
+        instructions: what runs, labels included.
+        where: where the kernel stands.
+    """
+
+    name: str
+    variables: tuple[Variable, ...] = ()
+    predicates: tuple[Predicate, ...] = ()
+    inputs: tuple[Input, ...] = ()
+    attributes: Mapping[str, int | str] = field(default_factory=dict)
+    instructions: tuple[Instruction, ...] = ()
+    where: Position = field(default=NOWHERE, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attributes", MappingProxyType(dict(self.attributes)))
+
+    @cached_property
+    def labels(self) -> Mapping[str, int]:
+        """Index of the instruction of each label."""
+        return {i["label"]: at for at, i in enumerate(self.instructions) if i.name == "label"}
+
+    @property
+    def simd_size(self) -> int:
+        """Work items of a hardware thread."""
+        return int(self.attributes.get("SimdSize", 16))
+
+    @property
+    def slm_bytes(self) -> int:
+        """Shared local memory of a workgroup in bytes; the attribute is in KiB."""
+        return int(self.attributes.get("SLMSize", 0)) << 10
+
+    @property
+    def arguments(self) -> tuple[Input, ...]:
+        """The inputs that the caller gives, in order."""
+        return tuple(i for i in self.inputs if not i.kind)

@@ -1,0 +1,217 @@
+"""What an instruction declares: its operands, its attributes, its text, and its rules.
+
+From one `Spec` come the reading and writing of its assembly, its op in the `visa` dialect, its verification, its entry
+in the documentation, and the check that each engine knows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from xegpu_py.numerics.formats import TYPES
+from xegpu_py.target import Target
+from xegpu_py.visa.program import Instruction
+
+OperandKind = Literal["dst", "src", "raw", "vector", "scalar", "address", "flag"]
+Use = Literal["read", "write"]
+Problem = tuple[str, ...] | None
+"""Why an instruction is not legal: a message and notes."""
+
+INTEGERS = tuple(n for n, f in TYPES.items() if not f.is_float)
+FLOATS = tuple(n for n, f in TYPES.items() if f.is_float)
+WIDE_INTEGERS = ("ud", "d", "uq", "q")
+
+EXEC_SIZES = (1, 2, 4, 8, 16, 32)
+LANES = 32
+"""SIMD lanes that a thread's execution mask has."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One operand.
+
+    Attributes:
+        name: its name.
+        kind: how it names registers: "dst" and "src" are regions, "raw" is a variable from a byte on, "vector"
+            consecutive elements, "scalar" one element or an immediate, "address" addresses of a message, "flag" a
+            predicate.
+        use: whether the instruction reads or writes it.
+        types: legal element types; empty for any.
+        immediate: whether a constant may stand there.
+        modifiers: source modifiers that it may have.
+        null: whether it may be null.
+        flags: whether a predicate may stand there in the place of a region.
+        bytes: for "raw" and "vector", how many bytes are accessed.
+    """
+
+    name: str
+    kind: OperandKind
+    use: Use = "read"
+    types: tuple[str, ...] = ()
+    immediate: bool = False
+    modifiers: tuple[str, ...] = ()
+    null: bool = False
+    flags: bool = False
+    bytes: Callable[[Instruction, Target], int] | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An attribute that is one of some words.
+
+    Attributes:
+        words: the words.
+        also: further spellings that are read.
+    """
+
+    words: tuple[str, ...]
+    also: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Number:
+    """An attribute that is a number of a range."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Caches:
+    """Cache options of a message: the pairs for L1 and L3 that it may have, or none (`.ca.ca`)."""
+
+    pairs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What each lane of a message moves: `d32`, `d32x4`, `d64x16t`, `d8c32`."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """What a 2D block message moves: `d16.2x16x16nt`."""
+
+
+@dataclass(frozen=True)
+class Name:
+    """A label."""
+
+
+Attribute = Choice | Number | Caches | Shape | Block | Name
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One instruction.
+
+    Attributes:
+        name: its name in vISA.
+        doc: what it does, in one sentence that names its operands.
+        form: its text after the guard: literals, `{operand}`, `{attribute}`, and `{sat}` and `{exec}`.
+        slots: its operands.
+        attributes: its attributes by name.
+        category: what it is counted as: "dpas", "alu", "math", "load", "store", "atomic", "sync" or "control".
+        guard: whether it may be predicated.
+        exec_sizes: legal execution sizes; empty if it has none.
+        no_mask_only: when it must have NoMask.
+        check: its own rules.
+        source: where its rules are from.
+    """
+
+    name: str
+    doc: str
+    form: str
+    slots: tuple[Slot, ...] = ()
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+    category: str = "alu"
+    guard: bool = False
+    exec_sizes: tuple[int, ...] = EXEC_SIZES
+    no_mask_only: Callable[[Instruction], bool] = lambda inst: False
+    check: Callable[[Instruction, Target], Problem] = lambda inst, target: None
+    source: str = "vISA"
+
+    @property
+    def saturates(self) -> bool:
+        """Whether it may have `.sat`."""
+        return "{sat}" in self.form
+
+    @property
+    def op_name(self) -> str:
+        """Its name in the dialect."""
+        return self.name.replace(".", "_")
+
+    def slot(self, name: str) -> Slot:
+        """The operand of a name."""
+        return next(s for s in self.slots if s.name == name)
+
+
+@dataclass(frozen=True)
+class DataShape:
+    """A message's data for each lane.
+
+    Attributes:
+        size: "d8", "d16", "d32", "d64", or "d8c32" and "d16c32": 8 and 16 bits in the lowest part of 32.
+        vector: number of elements.
+        transpose: whether one lane's elements lie side by side in the register (exec size 1).
+    """
+
+    size: str
+    vector: int = 1
+    transpose: bool = False
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of an element in memory."""
+        return int(self.size[1:].partition("c")[0]) // 8
+
+    @property
+    def register_bytes(self) -> int:
+        """Bytes of an element in the register."""
+        return int(self.size.partition("c")[2] or self.size[1:]) // 8
+
+    def __str__(self) -> str:
+        vector = f"x{self.vector}" if self.vector > 1 or self.transpose else ""
+        return f"{self.size}{vector}{'t' if self.transpose else ''}"
+
+
+@dataclass(frozen=True)
+class BlockShape:
+    """A 2D block message's data.
+
+    Attributes:
+        size: element width in bits: 8, 16, 32 or 64.
+        count: number of blocks, side by side in memory.
+        width: columns of a block.
+        height: rows of a block.
+        transpose: whether each block is transposed.
+        vnni: whether rows are packed, so that elements of one column fill 32 bits.
+    """
+
+    size: int
+    count: int
+    width: int
+    height: int
+    transpose: bool = False
+    vnni: bool = False
+
+    def __str__(self) -> str:
+        count = f"{self.count}x" if self.count > 1 else ""
+        return f"d{self.size}.{count}{self.width}x{self.height}{'nt'[self.transpose]}{'nt'[self.vnni]}"
+
+    def register_shape(self) -> tuple[int, int, int]:
+        """A block in registers as (rows, columns, elements packed together); each row is padded to a power of two.
+
+        With VNNI `size` times the last is 32 bits.
+        """
+        rows, columns = (self.width, self.height) if self.transpose else (self.height, self.width)
+        pack = max(32 // self.size, 1) if self.vnni else 1
+        return -(-rows // pack), 1 << (columns - 1).bit_length(), pack
+
+    def block_bytes(self, grf_bytes: int) -> int:
+        """Bytes of one block in registers: whole GRFs."""
+        rows, columns, pack = self.register_shape()
+        size = rows * columns * pack * self.size // 8
+        return -(-size // grf_bytes) * grf_bytes

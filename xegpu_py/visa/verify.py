@@ -1,0 +1,292 @@
+"""The rules of a program: those of each instruction's declaration, of regions and registers, and of the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from xegpu_py.ir.diagnostics import Diagnostic, Position
+from xegpu_py.numerics.formats import TYPES
+from xegpu_py.target import Target
+from xegpu_py.visa.assembly import align_bytes
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.operands import (
+    BUILTINS,
+    Address,
+    Destination,
+    Flag,
+    Immediate,
+    Operand,
+    Predicate,
+    Raw,
+    Region,
+    Variable,
+    Vector,
+    first_byte,
+)
+from xegpu_py.visa.program import Instruction, Program
+from xegpu_py.visa.spec import LANES, Problem, Slot
+
+_VERTICAL = (0, 1, 2, 4, 8, 16, 32)
+_WIDTHS = (1, 2, 4, 8, 16)
+_HORIZONTAL = (0, 1, 2, 4)
+_STRIDES = (1, 2, 4)
+_REGISTER_SPAN = 2
+"""Registers that a region may reach over."""
+
+
+@dataclass(frozen=True)
+class Issue:
+    """A broken rule: where, what, and notes. `instruction` is None if it is of the whole kernel."""
+
+    where: Position
+    message: str
+    notes: tuple[str, ...] = ()
+    instruction: Instruction | None = None
+
+    def diagnostic(self) -> Diagnostic:
+        """The issue as an error."""
+        name = f"'{self.instruction.name}' " if self.instruction else ""
+        notes = tuple(Diagnostic("note", n, self.where) for n in self.notes)
+        return Diagnostic("error", f"{name}{self.message}", self.where, notes)
+
+
+def verify(program: Program, target: Target) -> list[Issue]:
+    """The rules that a program breaks on a target, in order; an empty list if none."""
+    issues = list(_declarations(program, target))
+    for inst in program.instructions:
+        problem = instruction_problem(inst, target)
+        if problem is None and inst.name in ("jmp", "goto") and inst["label"] not in program.labels:
+            problem = (f"jumps to label '{inst['label']}', which is not there",)
+        if problem is None and inst.name.startswith("nbarrier"):
+            problem = _named_barrier(inst, program)
+        if problem:
+            issues.append(Issue(inst.where, problem[0], problem[1:], inst))
+    labels: set[str] = set()
+    for inst in program.instructions:
+        if inst.name == "label":
+            if inst["label"] in labels:
+                issues.append(Issue(inst.where, f"'{inst['label']}' is defined twice", (), inst))
+            labels.add(inst["label"])
+    if not issues and (not program.instructions or program.instructions[-1].name not in ("ret", "jmp")):
+        where = program.instructions[-1].where if program.instructions else program.where
+        issues.append(Issue(where, f"kernel '{program.name}' runs over its end", ("end it with 'ret (M1, 1)'",)))
+    return issues
+
+
+def _named_barrier(inst: Instruction, program: Program) -> Problem:
+    declared = int(program.attributes.get("NBarrierCnt", 0))
+    number = inst["id"]
+    if not declared:
+        return ("needs the kernel attribute NBarrierCnt, the number of named barriers",)
+    if isinstance(number, Immediate) and number.bits >= declared:
+        return (f"names barrier {number.bits}, but the kernel has {declared}", "their number is NBarrierCnt")
+    return None
+
+
+def _declarations(program: Program, target: Target) -> Iterator[Issue]:
+    seen: set[str] = set()
+    for var in program.variables:
+        if var.name in seen:
+            yield Issue(program.where, f"variable '{var.name}' is declared twice")
+        seen.add(var.name)
+        problem = variable_problem(var, target)
+        if problem:
+            yield Issue(program.where, problem[0], problem[1:])
+    taken: list[tuple[int, int, str]] = []
+    for item in program.inputs:
+        what = f"input '{item.var.name}'"
+        if item.size != item.var.bytes:
+            yield Issue(item.where, f"{what} has {item.size} bytes, but its variable has {item.var.bytes}")
+        if item.offset % item.var.format.bytes:
+            yield Issue(item.where, f"{what} is at {item.offset}, no multiple of its element's size")
+        if item.offset < 32:
+            yield Issue(item.where, f"{what} is at {item.offset}, in the thread's header", ("it has 32 bytes",))
+        wanted = {"LOCAL_SIZE": 12, "GROUP_COUNT": 12, "LOCAL_ID": 4}.get(item.kind, item.size)
+        if item.size != wanted:
+            yield Issue(item.where, f"{what} of kind {item.kind} must have {wanted} bytes")
+        for start, end, other in taken:
+            if item.offset < end and start < item.offset + item.size:
+                yield Issue(item.where, f"{what} overlaps input '{other}'")
+        taken.append((item.offset, item.offset + item.size, item.var.name))
+    if program.simd_size not in (8, 16, 32):
+        yield Issue(program.where, f"kernel attribute SimdSize must be 8, 16 or 32, not {program.simd_size}")
+    if program.slm_bytes > target.slm_bytes:
+        limit = target.slm_bytes >> 10
+        yield Issue(program.where, f"SLMSize is {program.slm_bytes >> 10} KiB, but {target.name} has {limit} KiB")
+    barriers = int(program.attributes.get("NBarrierCnt", 0))
+    if barriers > target.named_barriers:
+        yield Issue(program.where, f"NBarrierCnt is {barriers}, but {target.name} has {target.named_barriers}")
+
+
+def variable_problem(var: Variable, target: Target) -> Problem:
+    """Why a declaration is not legal; None if it is."""
+    if var.count < 1:
+        return (f"variable '{var.name}' has no elements",)
+    limit = target.grf_counts[-1] * target.grf_bytes
+    if var.bytes > limit:
+        return (f"variable '{var.name}' has {var.bytes} bytes, but a thread has {limit}",)
+    if var.alias is None:
+        return None
+    base, offset = var.alias
+    if offset < 0 or offset + var.bytes > base.bytes:
+        return (
+            f"alias '{var.name}' reaches from byte {offset} to {offset + var.bytes}, but '{base.name}' has "
+            f"{base.bytes} bytes",
+        )
+    if var.root[1] % var.format.bytes:
+        return (f"alias '{var.name}' of type {var.type} is at byte {var.root[1]}, no multiple of its element's size",)
+    base_align = align_bytes(var.root[0].align, target.grf_bytes)
+    needed = align_bytes(var.align, target.grf_bytes)
+    if needed > base_align or var.root[1] % needed:
+        return (
+            f"alias '{var.name}' is aligned to {var.align}, but lies at byte {var.root[1]} of '{var.root[0].name}', "
+            f"which is aligned to {var.root[0].align}",
+        )
+    return None
+
+
+@lru_cache(maxsize=65536)
+def instruction_problem(inst: Instruction, target: Target) -> Problem:
+    """Why an instruction is not legal on a target; None if it is. What depends on the kernel is not asked."""
+    spec = INSTRUCTIONS[inst.name]
+    if inst.name in target.absent:
+        return (f"is not there on target {target.name}",)
+    if spec.exec_sizes and inst.exec_size not in spec.exec_sizes:
+        return (f"has execution size {', '.join(map(str, spec.exec_sizes))}, not {inst.exec_size}",)
+    if inst.first_lane + inst.exec_size > LANES:
+        return (f"of execution size {inst.exec_size} and mask {inst.mask} reaches over lane {LANES - 1}",)
+    if inst.exec_size > 4 and inst.first_lane % inst.exec_size:
+        masks = ", ".join(f"M{1 + i // 4}" for i in range(0, LANES, inst.exec_size))
+        return (f"of execution size {inst.exec_size} has the mask {masks}, not {inst.mask}",)
+    for slot in spec.slots:
+        problem = _type_problem(slot, inst)
+        if problem:
+            return problem
+    problem = spec.check(inst, target)
+    if problem:
+        return problem
+    for slot in spec.slots:
+        problem = _reach_problem(slot, inst, target)
+        if problem:
+            return problem
+    guard = inst.guard
+    if guard is not None:
+        if not isinstance(guard.var, Predicate):
+            return (f"is predicated by '{guard.var.name}', which is no predicate",)
+        if not guard.control and inst.name != "jmp":
+            problem = _bits_problem(guard.var, inst)
+            if problem:
+                return problem
+    if inst.name == "sel" and guard is None:
+        return ("needs a predicate",)
+    if spec.no_mask_only(inst) and not inst.no_mask:
+        return ("must use NoMask", f"write ({inst.mask}_NM, {inst.exec_size}); {spec.source}")
+    return None
+
+
+def _type_problem(slot: Slot, inst: Instruction) -> Problem:
+    value: Operand = inst[slot.name]
+    if isinstance(value, Immediate):
+        if slot.types and value.type not in slot.types:
+            return (f"operand '{slot.name}' must be of type {_words(slot.types)}, not {value.type}",)
+        if value.type == "bf":
+            return (f"operand '{slot.name}' cannot be a constant of bf", "use one of f")
+        return None
+    if isinstance(value, Flag):
+        return _flag_problem(slot, value, inst)
+    if value.var is None:
+        return None
+    if not isinstance(value.var, Variable):
+        return (f"operand '{slot.name}' is the predicate '{value.var.name}', but must be a general variable",)
+    if value.var in BUILTINS.values() and slot.use == "write":
+        return (f"writes {value.var.name}, which can only be read",)
+    if slot.types and value.var.type not in slot.types:
+        return (f"operand '{slot.name}' must be of type {_words(slot.types)}, not {value.var.type}",)
+    return None
+
+
+def _reach_problem(slot: Slot, inst: Instruction, target: Target) -> Problem:
+    value: Operand = inst[slot.name]
+    if isinstance(value, (Immediate, Flag)) or value.var is None:
+        return None
+    if isinstance(value, (Region, Destination)):
+        return _region_problem(slot, value, 1 if slot.kind == "scalar" else inst.exec_size, target)
+    return _extent_problem(slot, value, inst, target)
+
+
+def _flag_problem(slot: Slot, value: Flag, inst: Instruction) -> Problem:
+    if not isinstance(value.var, Predicate):
+        return (f"operand '{slot.name}' is '{value.var.name}', which is no predicate",)
+    return None if inst.name == "mov" else _bits_problem(value.var, inst)
+
+
+def _bits_problem(predicate: Predicate, inst: Instruction) -> Problem:
+    """A predicate has a bit for each of the instruction's lanes, which are those of the thread."""
+    lanes = inst.first_lane + inst.exec_size
+    if predicate.count < lanes:
+        return (f"reaches lane {lanes - 1}, but the predicate '{predicate.name}' has {predicate.count} bits",)
+    return None
+
+
+def _region_problem(slot: Slot, value: Region | Destination, lanes: int, target: Target) -> Problem:
+    if isinstance(value, Region):
+        if value.modifier and value.modifier not in slot.modifiers:
+            return (f"operand '{slot.name}' cannot have the modifier ({value.modifier})",)
+        if value.modifier in ("~",) and TYPES[value.var.type].is_float:
+            return (f"operand '{slot.name}' of type {value.var.type} cannot have the modifier (~)",)
+        for what, given, legal in (
+            ("vertical stride", value.vstride, _VERTICAL),
+            ("width", value.width, _WIDTHS),
+            ("horizontal stride", value.hstride, _HORIZONTAL),
+        ):
+            if given not in legal:
+                return (f"operand '{slot.name}' has {what} {given}; it can be {_words(tuple(map(str, legal)))}",)
+    elif value.stride not in _STRIDES:
+        return (f"operand '{slot.name}' has stride {value.stride}; it can be 1, 2 or 4",)
+    elif value.stride != 1 and value.var.type == "df":
+        return (f"operand '{slot.name}' of f64 must be packed", "Intel's finalizer fails on others")
+    size = value.var.format.bytes
+    elements = value.elements(lanes)
+    start = first_byte(value, target.grf_bytes)
+    end = start + (max(elements) + 1) * size
+    if value.col * size >= target.grf_bytes:
+        return (
+            f"operand '{slot.name}' begins at element {value.col} of a register, which has {target.grf_bytes // size}",
+        )
+    return _bounds_problem(slot, value.var, start, end)
+
+
+def _bounds_problem(slot: Slot, var: Variable, start: int, end: int) -> Problem:
+    if end > var.bytes:
+        return (f"operand '{slot.name}' reaches to byte {end} of '{var.name}', which has {var.bytes}",)
+    return None
+
+
+def _extent_problem(slot: Slot, value: Raw | Vector | Address, inst: Instruction, target: Target) -> Problem:
+    assert slot.bytes
+    size = slot.bytes(inst, target)
+    if isinstance(value, Vector):
+        start = first_byte(value, target.grf_bytes)
+    else:
+        start = value.offset
+        if slot.kind == "raw" and inst.name != "dpas" and start % target.grf_bytes:
+            return (f"operand '{slot.name}' must begin at a register, but is at byte {start}",)
+        element = 8 if slot.kind == "address" and inst["address_size"] == "a64" else 4
+        if start % element:
+            return (f"operand '{slot.name}' is at byte {start}, no multiple of {element}",)
+    whole = slot.kind == "raw" or (slot.kind == "address" and size > 8)
+    if whole and align_bytes(value.var.root[0].align, target.grf_bytes) < target.grf_bytes:
+        return (
+            f"operand '{slot.name}' must begin at a register, but '{value.var.name}' is aligned to "
+            f"{value.var.root[0].align}",
+            "declare it with align=GRF",
+        )
+    if whole and (value.var.root[1] + start) % target.grf_bytes:
+        return (f"operand '{slot.name}' must begin at a register, but '{value.var.name}' is an alias at another byte",)
+    return _bounds_problem(slot, value.var, start, start + size)
+
+
+def _words(names: tuple[str, ...]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
