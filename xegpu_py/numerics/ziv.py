@@ -32,7 +32,7 @@ def decide(name: str, x: float, fmt: Format) -> int:
         name: "exp" and "log", which are base 2, "sin", "cos" or "rsqrt".
         x: a finite number other than zero at which the function is finite.
     """
-    enclosure = _ENCLOSURES[name]
+    enclosure = ENCLOSURES[name]
     precision = _FIRST
     while True:
         low, high, exponent = enclosure(x, precision)
@@ -123,13 +123,14 @@ def _rsqrt(x: float, precision: int) -> Enclosure:
     return root, root if exact else root + 1, -bits - exponent // 2
 
 
-_ENCLOSURES: dict[str, Callable[[float, int], Enclosure]] = {
+ENCLOSURES: dict[str, Callable[[float, int], Enclosure]] = {
     "exp": _exp,
     "log": _log,
     "sin": _sin,
     "cos": _cos,
     "rsqrt": _rsqrt,
 }
+"""Enclosures of each function of a number, to about so many bits of the value or after its binary point."""
 
 
 def _exp_series(x: int, bits: int) -> int:

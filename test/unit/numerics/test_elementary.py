@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 from xegpu_py import numerics
+from xegpu_py.numerics import ziv
+from xegpu_py.numerics.formats import TYPES
 
 from .exact import FORMATS, nearest, value
 
@@ -138,8 +140,11 @@ TRANSCENDENTAL: dict[str, tuple[Callable, Callable[[float], float], Callable[[fl
 }
 
 
-def check_transcendental(name: str, fmt: str, bits: np.ndarray, *, all_exact: bool = False) -> None:
-    function, double, exact = TRANSCENDENTAL[name]
+def check_transcendental(
+    name: str, fmt: str, bits: np.ndarray, *, all_exact: bool = False, function: Callable | None = None
+) -> None:
+    public, double, exact = TRANSCENDENTAL[name]
+    function = function or public
     x = wide(bits, fmt)
     usable = np.isfinite(x) & (x > 0 if name == "log" else x != 0)
     bits, x = bits[usable], x[usable]
@@ -224,6 +229,50 @@ def test_near_quarter_turns(name: str) -> None:
     bits = near_quarters()
     assert np.abs(np.sin(wide(bits, "f"))).min() < 1e-7
     check_transcendental(name, "f", bits, all_exact=True)
+
+
+def sample(name: str, fmt: str, count: int) -> np.ndarray:
+    """Finite numbers that are not zero, for which the function is defined and neither overflows nor underflows."""
+    rng = np.random.default_rng(9)
+    if name == "exp":
+        least, top = {"hf": (-27, 17), "bf": (-136, 129), "f": (-152, 129)}[fmt]
+        x = np.concatenate([rng.uniform(least, top, count), np.exp2(rng.uniform(-30, 0, count)), np.arange(least, top)])
+        bits = x.astype(DTYPES[fmt]).view(WORDS[fmt])
+    else:
+        bits = rng.choice(patterns(fmt, 30_000, seed=9), 2 * count)
+        near_one = (1 + np.arange(-40, 40) * 2.0 ** -FORMATS[fmt][1]).astype(DTYPES[fmt]).view(WORDS[fmt])
+        bits = np.concatenate([bits, near_one])
+    x = wide(bits, fmt)
+    return bits[np.isfinite(x) & ((x > 0) if name == "log" else (x != 0))]
+
+
+@pytest.mark.parametrize("fmt", ["hf", "bf", "f"])
+@pytest.mark.parametrize("name", TRANSCENDENTAL)
+def test_decisions(name: str, fmt: str) -> None:
+    """The few numbers that f64 does not decide take another way: here all do."""
+
+    def decided(bits: np.ndarray, fmt: str) -> np.ndarray:
+        found = [ziv.decide(name, x, TYPES[fmt]) for x in wide(bits, fmt).tolist()]
+        return np.array(found, WORDS[fmt]).view(DTYPES[fmt])
+
+    check_transcendental(name, fmt, sample(name, fmt, 200), all_exact=True, function=decided)
+
+
+@pytest.mark.parametrize("precision", [60, 128, 256])
+@pytest.mark.parametrize("name", TRANSCENDENTAL)
+def test_enclosures(name: str, precision: int) -> None:
+    bits = np.concatenate([sample(name, "f", 100), near_quarters()[::6] if name in ("sin", "cos") else []])
+    for x in wide(bits.astype(np.uint32), "f").tolist():
+        low, high, exponent = ziv.ENCLOSURES[name](x, precision)
+        number = TRANSCENDENTAL[name][2](x)
+        if low == high:
+            assert number == Fraction(low) * Fraction(2) ** exponent
+            continue
+        with localcontext() as context:
+            context.prec = 200
+            scaled = number / Decimal(2) ** exponent
+            assert low < scaled < high, (name, x.hex())
+            assert high - low < Decimal(2) ** -precision / Decimal(2) ** exponent * max(1, abs(number))
 
 
 def test_powers_that_round_to_subnormals() -> None:

@@ -108,37 +108,58 @@ def test_overflow(fmt: str) -> None:
             check(a, b, random_bits(rng, fmt, 1200, low, 0.999), fmt)
 
 
+# Factors whose product is next to a power of two: one less, one more, and the power itself.
+ALMOST = {
+    "hf": [(2**10 - 1, 2**10 + 1, 20), (2**9 + 2**5 + 1, 2**9 - 2**5 + 1, 18), (2, 2, 2)],
+    "bf": [(2**7 - 1, 2**7 + 1, 14), (145, 113, 14), (2, 2, 2)],
+    "f": [(2**23 - 1, 2**23 + 1, 46), (2**23 + 2**12 + 1, 2**23 - 2**12 + 1, 46), (2, 2, 2)],
+    "df": [(2**52 - 1, 2**52 + 1, 104), (2**51 + 2**26 + 1, 2**51 - 2**26 + 1, 102), (2, 2, 2)],
+}
+
+
 @pytest.mark.parametrize("fmt", NAMES)
 def test_middles(fmt: str) -> None:
-    """Sums in the middle between two numbers, or off it by far less than f64 can see, at all sizes of numbers."""
+    """Sums in the middle between two numbers, or off it by less than twice the bits can tell, at all sizes."""
     exponent, fraction, _ = FORMATS[fmt]
     bias = (1 << (exponent - 1)) - 1
+    least = 1 - bias
     rng = np.random.default_rng(5)
     found = []
-    for _ in range(4000):
-        lead = int(rng.integers(-bias - fraction - 2, bias + 1))
-        quantum = max(lead, 1 - bias) - fraction
-        steps = int(rng.integers(0, 1 << (fraction + 1))) if lead >= 1 - bias else int(rng.integers(0, 1 << fraction))
-        # The middle as an addend that has the steps, and a product that has half of one, or a bit more or less.
-        half = [int(rng.integers(1 - bias, bias + 1)), 0]
-        half[1] = quantum - 1 - half[0]
-        if not 1 - bias - fraction <= half[1] <= bias:
+    for i in range(6000):
+        # Each second one from the least to beyond the greatest numbers, the others subnormal, or next to the ends.
+        lead = int(rng.choice([rng.integers(least, bias + 1), rng.choice([least - 1, least, least + 1, bias])]))
+        quantum = max(lead, least) - fraction
+        first = 0 if lead < least else 1 << fraction
+        end = 1 << (fraction + (lead >= least))
+        steps = int(rng.choice([rng.integers(first, end), first, end - 1, first + 1, end - 2]))
+        # The addend has the steps, and the product half of one, more or less.
+        x, y, power = ALMOST[fmt][i % 3]
+        assert x * y - 2**power == (-1, 1, 0)[i % 3]
+        total = quantum - 1 - power
+        low, high = (
+            max(least - fraction, total - bias + x.bit_length()),
+            min(bias - fraction, total + bias + fraction - 1),
+        )
+        if low > high:
             continue
-        addend = nearest(Fraction(steps) * Fraction(2) ** quantum, fmt)
-        a, b = (nearest(Fraction(2) ** h, fmt) for h in half)
-        offset = int(rng.integers(-1, 2))
-        sign = int(rng.integers(0, 2)) << (exponent + fraction)
-        other = int(rng.integers(0, 2)) << (exponent + fraction)
-        found.append((max(a + offset, 0) | sign, b, addend | other))
-        # The middle as a product of an odd number of one bit more, and an addend that is the least number, or none.
+        shift = int(rng.integers(low, high + 1))
+        terms = [Fraction(x) * Fraction(2) ** shift, Fraction(y) * Fraction(2) ** (total - shift)]
+        addend = steps * Fraction(2) ** quantum
+        if max(terms) >= 2 ** (bias + 1):
+            continue
+        bits = [nearest(number, fmt) for number in (*terms, addend)]
+        assert all(value(b, fmt) == n for b, n in zip(bits, (*terms, addend), strict=True))
+        signs = [int(s) << (exponent + fraction) for s in rng.integers(0, 2, 3)]
+        found.append([b | s for b, s in zip(bits, signs, strict=True)])
+        # The product is the middle, and the addend is tiny.
         odd = 2 * steps + 1
         for divisor in (3, 5, 7, 9, 11, 13):
-            if odd % divisor == 0:
+            if odd % divisor == 0 and quantum - 1 >= least - fraction:
                 a = nearest(Fraction(odd // divisor) * Fraction(2) ** (quantum - 1), fmt)
-                found.append((a | sign, nearest(Fraction(divisor), fmt), int(rng.integers(0, 2)) | other))
+                found.append([a | signs[0], nearest(Fraction(divisor), fmt), int(rng.integers(0, 2)) | signs[2]])
                 break
     a, b, c = (np.array(terms, WORDS[fmt]) for terms in zip(*found, strict=True))
-    assert len(a) > 1500
+    assert len(a) > 3000
     check(a, b, c, fmt)
 
 
