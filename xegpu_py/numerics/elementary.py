@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xegpu_py.numerics.convert import convert
-from xegpu_py.numerics.fma import two_product
+from xegpu_py.numerics.fma import narrow_bf, narrow_hf, two_product, widen_hf
 from xegpu_py.numerics.formats import TYPES, Array, Format, as_format, bits_of, canonical
 from xegpu_py.numerics.ziv import decide
 
@@ -153,14 +153,22 @@ def div(a: npt.ArrayLike, b: npt.ArrayLike, fmt: str) -> Array:
     """
     form = _form(fmt, _FLOATS)
     dividends, divisors = np.broadcast_arrays(as_format(a, form, "a"), as_format(b, form, "b"))
+    x, y = dividends.reshape(-1), divisors.reshape(-1)
     with np.errstate(all="ignore"):
         if form.bits > 16:
-            quotients = np.divide(dividends.reshape(-1), divisors.reshape(-1))
-        else:
-            # f32 has more than twice the bits of either, so that rounding a quotient again does no harm.
-            single = np.divide(dividends.reshape(-1).astype(np.float32), divisors.reshape(-1).astype(np.float32))
-            quotients = single.astype(form.dtype)
-    return canonical(quotients, form).reshape(dividends.shape)
+            return canonical(x / y, form).reshape(dividends.shape)
+        result = np.empty(x.shape, form.dtype)
+        for start in range(0, x.size, _BLOCK):
+            block = slice(start, start + _BLOCK)
+            result[block] = _short_quotients(x[block], y[block], form)
+    return result.reshape(dividends.shape)
+
+
+def _short_quotients(x: Array, y: Array, form: Format) -> Array:
+    # f32 has more than twice the bits of hf and bf, so that rounding a quotient again does no harm.
+    if form.name == "hf":
+        return narrow_hf(widen_hf(x) / widen_hf(y))
+    return narrow_bf(x.astype(np.float32) / y.astype(np.float32))
 
 
 def _form(fmt: str, names: tuple[str, ...]) -> Format:

@@ -5,17 +5,19 @@ Source: IEEE 754-2019, 5.4.1: fusedMultiplyAdd rounds the exact a * b + c once.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 import numpy.typing as npt
 
 from xegpu_py.numerics.convert import convert
-from xegpu_py.numerics.formats import DF, TYPES, Array, as_format, canonical
+from xegpu_py.numerics.formats import BF, DF, HF, TYPES, Array, F, as_format, bits_of, canonical
 from xegpu_py.numerics.rounding import ExactSum, fma_f32, round_to_odd
 
 # Blocks whose temporaries stay in the caches.
 _BLOCK = 1 << 13
+_EXACT_BLOCK = 1 << 10
 _SPLITTER = 2.0**27 + 1
-_NAMES = ("hf", "bf", "f", "df")
 
 
 def fma(a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike, fmt: str) -> Array:
@@ -37,18 +39,32 @@ def fma(a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike, fmt: str) -> Array
         ValueError: if `fmt` is none of these, or the shapes do not broadcast.
         TypeError: if an operand has another type.
     """
-    if fmt not in _NAMES:
-        raise ValueError(f"'fmt' must be one of {', '.join(_NAMES)}, not {fmt!r}")
+    if fmt not in _STEPS:
+        raise ValueError(f"'fmt' must be one of {', '.join(_STEPS)}, not {fmt!r}")
     form = TYPES[fmt]
     operands = np.broadcast_arrays(as_format(a, form, "a"), as_format(b, form, "b"), as_format(c, form, "c"))
     x, y, z = (operand.reshape(-1) for operand in operands)
     result = np.empty(x.shape, form.dtype)
-    step = {"hf": _hf, "bf": _bf, "f": _f, "df": _df}[fmt]
+    step, exact = _STEPS[fmt]
+    # The doubtful ones of all blocks are done together: there are few, and a call for each block would cost more.
+    doubtful = []
     with np.errstate(all="ignore"):
         for start in range(0, x.size, _BLOCK):
             block = slice(start, start + _BLOCK)
-            result[block] = canonical(step(x[block], y[block], z[block]), form)
+            result[block], at = step(x[block], y[block], z[block])
+            if at.size:
+                doubtful.append(at + start)
+        for some in _blocks(doubtful):
+            result[some] = exact(x[some], y[some], z[some])
     return result.reshape(operands[0].shape)
+
+
+def _blocks(indices: list[Array]) -> Iterator[Array]:
+    """The same indices, in blocks."""
+    if indices:
+        together = np.concatenate(indices)
+        for start in range(0, together.size, _EXACT_BLOCK):
+            yield together[start : start + _EXACT_BLOCK]
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
@@ -76,48 +92,91 @@ def _odd_sum(a: Array, b: Array) -> Array:
     return round_to_odd(total, np.where(np.isfinite(total), error, 0.0))
 
 
-def _f(x: Array, y: Array, z: Array) -> Array:
-    product = x.astype(np.float64)
-    product *= y
-    total = product + z
+# numpy's own conversions and tests of f16 take each number by itself.
+_HF_WIDE = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
+
+
+def widen_hf(values: Array) -> Array:
+    """f16 numbers as f32."""
+    return _HF_WIDE.take(bits_of(values))
+
+
+def narrow_hf(values: Array) -> Array:
+    """f32 numbers rounded to nearest even in f16, with canonical NaNs."""
+    bits = values.view(np.uint32)
+    magnitude = bits & np.uint32(0x7FFFFFFF)
+    # From exponent -14 on, a pattern is that of f32 without 13 bits and with another bias.
+    normal = (magnitude - np.uint32((112 << 23) - 0xFFF) + ((magnitude >> np.uint32(13)) & np.uint32(1))) >> np.uint32(
+        13
+    )
+    # The last bit of numbers from 1/2 to 1 is 2**-24, as that of subnormal numbers: adding 1/2 rounds to it.
+    subnormal = (np.abs(values) + np.float32(0.5)).view(np.uint32) - np.uint32(126 << 23)
+    pattern = np.where(magnitude < 113 << 23, subnormal, np.minimum(normal, np.uint32(0x7C00)))
+    pattern |= (bits >> np.uint32(16)) & np.uint32(0x8000)
+    result = pattern.astype(np.uint16)
+    result[np.isnan(values)] = HF.nan
+    return result.view(np.float16)
+
+
+def narrow_bf(values: Array) -> Array:
+    """f32 numbers rounded to nearest even in bf16, with canonical NaNs."""
+    bits = values.view(np.uint32)
+    rounded = (bits + ((bits >> np.uint32(16)) & np.uint32(1)) + np.uint32(0x7FFF)) >> np.uint32(16)
+    result = rounded.astype(np.uint16)
+    result[np.isnan(values)] = BF.nan
+    return result.view(BF.dtype)
+
+
+def _fast_f(x: Array, y: Array, z: Array) -> tuple[Array, Array]:
+    """Results, and the indices of those that may be wrong; so are the other functions of this kind."""
+    total = x.astype(np.float64)
+    total *= y
+    total += z
     result = total.astype(np.float32)
     # Rounding twice goes wrong only where the first result is in the middle between two numbers.
     doubtful = total.view(np.int64) & 0x1FFFFFFF == 0x10000000
     # The middles between subnormal numbers have other patterns.
     doubtful |= (np.abs(result) <= np.float32(2.0**-126)) & (total != 0)
-    at = np.flatnonzero(doubtful)
-    if at.size:
-        result[at] = fma_f32(product[at], z[at])
-    return result
+    return canonical(result, F), np.flatnonzero(doubtful)
 
 
-def _hf(x: Array, y: Array, z: Array) -> Array:
-    # 22 significant bits, from 2**-48 on: exact.
-    product = x.astype(np.float32) * y.astype(np.float32)
-    total = product + z.astype(np.float32)
-    result = total.astype(np.float16)
+def _exact_f(x: Array, y: Array, z: Array) -> Array:
+    return canonical(fma_f32(x.astype(np.float64) * y, z), F)
+
+
+def _fast_hf(x: Array, y: Array, z: Array) -> tuple[Array, Array]:
+    # A product has 22 significant bits, from 2**-48 on: it is exact.
+    total = widen_hf(x)
+    total *= widen_hf(y)
+    total += widen_hf(z)
     doubtful = total.view(np.int32) & 0x1FFF == 0x1000
     doubtful |= (np.abs(total) < np.float32(2.0**-14)) & (total != 0)
-    at = np.flatnonzero(doubtful)
-    if at.size:
-        result[at] = convert(_odd_sum(product[at].astype(np.float64), z[at].astype(np.float64)), "df", "hf")
-    return result
+    return narrow_hf(total), np.flatnonzero(doubtful)
 
 
-def _bf(x: Array, y: Array, z: Array) -> Array:
-    product = x.astype(np.float32).astype(np.float64)
-    product *= y.astype(np.float32)
-    wide = z.astype(np.float32)
-    single = (product + wide).astype(np.float32)
-    result = single.astype(TYPES["bf"].dtype)
+def _fast_bf(x: Array, y: Array, z: Array) -> tuple[Array, Array]:
+    total = x.astype(np.float64)
+    total *= y.astype(np.float32)
+    total += z.astype(np.float32)
+    single = total.astype(np.float32)
     # f32 has bf's exponents, so that this holds for subnormal numbers too.
-    at = np.flatnonzero(single.view(np.int32) & 0xFFFF == 0x8000)
-    if at.size:
-        result[at] = convert(_odd_sum(product[at], wide[at].astype(np.float64)), "df", "bf")
-    return result
+    return narrow_bf(single), np.flatnonzero(single.view(np.int32) & 0xFFFF == 0x8000)
 
 
-def _df(x: Array, y: Array, z: Array) -> Array:
+def _exact_hf(x: Array, y: Array, z: Array) -> Array:
+    return convert(_wide_odd(x, y, z), "df", "hf")
+
+
+def _exact_bf(x: Array, y: Array, z: Array) -> Array:
+    return convert(_wide_odd(x, y, z), "df", "bf")
+
+
+def _wide_odd(x: Array, y: Array, z: Array) -> Array:
+    """Results in f64 rounded to odd, which has more than two bits beyond hf and bf."""
+    return _odd_sum(x.astype(np.float64) * y.astype(np.float64), z.astype(np.float64))
+
+
+def _fast_df(x: Array, y: Array, z: Array) -> tuple[Array, Array]:
     # S. Boldo and G. Melquiond, "Emulation of a FMA and correctly-rounded sums: proved algorithms using rounding to
     # odd", IEEE Transactions on Computers 57(4).
     product, low = two_product(x, y)
@@ -131,11 +190,21 @@ def _df(x: Array, y: Array, z: Array) -> Array:
     size = np.abs(product)
     usual = (np.abs(x) < 2.0**990) & (np.abs(y) < 2.0**990) & (np.abs(z) < 2.0**1000) & (size < 2.0**1000)
     usual &= (size > 2.0**-900) | (x == 0) | (y == 0)
-    at = np.flatnonzero(~(usual | infinite | ~np.isfinite(z)))
-    for start in range(0, at.size, 1 << 10):
-        some = at[start : start + (1 << 10)]
-        exact = ExactSum(some.shape, -2200, 2200)
-        exact.add_product(x[some], y[some])
-        exact.add(z[some])
-        result[some] = exact.rounded(DF)
-    return result
+    return canonical(result, DF), np.flatnonzero(~(usual | infinite | ~np.isfinite(z)))
+
+
+def _exact_df(x: Array, y: Array, z: Array) -> Array:
+    total = ExactSum(x.shape, -2200, 2200)
+    total.add_product(x, y)
+    total.add(z)
+    return total.rounded(DF)
+
+
+_Fast = Callable[[Array, Array, Array], tuple[Array, Array]]
+_Exact = Callable[[Array, Array, Array], Array]
+_STEPS: dict[str, tuple[_Fast, _Exact]] = {
+    "hf": (_fast_hf, _exact_hf),
+    "bf": (_fast_bf, _exact_bf),
+    "f": (_fast_f, _exact_f),
+    "df": (_fast_df, _exact_df),
+}
