@@ -2,17 +2,45 @@
 
 from xegpu_py.numerics.convert import convert
 from xegpu_py.numerics.dpas import dpas
+from xegpu_py.numerics.elementary import (
+    cos,
+    div,
+    exp,
+    inv,
+    log,
+    round_down,
+    round_even,
+    round_up,
+    round_zero,
+    rsqrt,
+    sin,
+    sqrt,
+)
 from xegpu_py.numerics.fcvt import fcvt
+from xegpu_py.numerics.fma import fma
 from xegpu_py.numerics.pack import pack_a, pack_b, pack_c, unpack_a, unpack_b, unpack_c
 from xegpu_py.numerics.srnd import srnd
 
 __all__ = [
     "convert",
+    "cos",
+    "div",
     "dpas",
+    "exp",
     "fcvt",
+    "fma",
+    "inv",
+    "log",
     "pack_a",
     "pack_b",
     "pack_c",
+    "round_down",
+    "round_even",
+    "round_up",
+    "round_zero",
+    "rsqrt",
+    "sin",
+    "sqrt",
     "srnd",
     "unpack_a",
     "unpack_b",

@@ -1,0 +1,251 @@
+"""Reciprocals, roots, base-2 exponentials and logarithms, sines, quotients and integral values, correctly rounded.
+
+Sources: vISA's INV.md, SQRT.md, RSQRT.md, EXP.md, LOG.md, SIN.md, COS.md, DIV.md and RNDD.md to RNDZ.md say which
+function it is, and not how it is rounded; IEEE 754-2019, 9.2 has the special values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from xegpu_py.numerics.convert import convert
+from xegpu_py.numerics.fma import narrow_bf, narrow_hf, two_product, widen_hf
+from xegpu_py.numerics.formats import TYPES, Array, Format, as_format, bits_of, canonical
+from xegpu_py.numerics.ziv import decide
+
+_FLOATS = ("hf", "bf", "f", "df")
+_NARROW = ("hf", "bf", "f")
+
+# What IEEE 754 has correctly rounded in f32 and f64. Their f64 results can be rounded once more to hf or bf: it would
+# take a quotient or a root much nearer to a middle between two of these than numbers of 11 bits have.
+_IEEE: dict[str, Callable[[Array], Array]] = {
+    "inv": lambda x: 1.0 / x,
+    "sqrt": np.sqrt,
+    "round_down": np.floor,
+    "round_up": np.ceil,
+    "round_even": np.rint,
+    "round_zero": np.trunc,
+}
+
+# f64 functions that are near the exact ones: within _BOUND, of which the libraries that numpy uses have errors below a
+# thirtieth, wherever the exact value is of a size that an f32 can have.
+_ESTIMATES: dict[str, Callable[[Array], Array]] = {
+    "rsqrt": lambda x: 1.0 / np.sqrt(x),
+    "exp": np.exp2,
+    "log": np.log2,
+    "sin": np.sin,
+    "cos": np.cos,
+}
+_BOUND = 2.0**-45
+
+_BLOCK = 1 << 13
+
+
+def inv(x: npt.ArrayLike, fmt: str) -> Array:
+    """Reciprocals `1 / x`, rounded to nearest even (INV.md).
+
+    Zeros give infinities of their sign.
+
+    Args:
+        x: numbers of any shape in the storage type of `fmt`, or its unsigned bit patterns.
+        fmt: vISA's name of their type: hf, bf, f or df.
+
+    Returns:
+        An array of the same shape in the storage type of `fmt`; NaNs are canonical.
+
+    Raises:
+        ValueError: if `fmt` is none of these.
+        TypeError: if `x` has another type.
+    """
+    return _unary("inv", x, fmt, _FLOATS)
+
+
+def sqrt(x: npt.ArrayLike, fmt: str) -> Array:
+    """Square roots, rounded to nearest even (SQRT.md).
+
+    Negative zero gives itself, negative numbers give NaN. Arguments, result and errors are those of `inv`.
+    """
+    return _unary("sqrt", x, fmt, _FLOATS)
+
+
+def rsqrt(x: npt.ArrayLike, fmt: str) -> Array:
+    """Reciprocal square roots `1 / sqrt(x)`, rounded once to nearest even (RSQRT.md).
+
+    Zeros give infinities of their sign, negative numbers give NaN. Arguments, result and errors are those of `inv`.
+    """
+    return _unary("rsqrt", x, fmt, _FLOATS)
+
+
+def exp(x: npt.ArrayLike, fmt: str) -> Array:
+    """Powers of two `2 ** x`, rounded to nearest even (EXP.md: base 2).
+
+    Subnormal results are kept, overflow gives infinity. Arguments, result and errors are those of `inv`, without df.
+    """
+    return _unary("exp", x, fmt, _NARROW)
+
+
+def log(x: npt.ArrayLike, fmt: str) -> Array:
+    """Base-2 logarithms, rounded to nearest even (LOG.md: base 2).
+
+    Zeros give negative infinity, negative numbers NaN, and one gives positive zero. Arguments, result and errors are
+    those of `inv`, without df.
+    """
+    return _unary("log", x, fmt, _NARROW)
+
+
+def sin(x: npt.ArrayLike, fmt: str) -> Array:
+    """Sines of angles in radians, however great, rounded to nearest even (SIN.md).
+
+    Zeros give themselves, infinities NaN. Arguments, result and errors are those of `inv`, without df.
+    """
+    return _unary("sin", x, fmt, _NARROW)
+
+
+def cos(x: npt.ArrayLike, fmt: str) -> Array:
+    """Cosines of angles in radians, however great, rounded to nearest even (COS.md).
+
+    Infinities give NaN. Arguments, result and errors are those of `inv`, without df.
+    """
+    return _unary("cos", x, fmt, _NARROW)
+
+
+def round_down(x: npt.ArrayLike, fmt: str) -> Array:
+    """The greatest integral numbers that are not above `x` (RNDD.md).
+
+    A zero result has the sign of `x`; infinities stay. Arguments, result and errors are those of `inv`.
+    """
+    return _unary("round_down", x, fmt, _FLOATS)
+
+
+def round_up(x: npt.ArrayLike, fmt: str) -> Array:
+    """The least integral numbers that are not below `x` (RNDU.md). Otherwise as `round_down`."""
+    return _unary("round_up", x, fmt, _FLOATS)
+
+
+def round_even(x: npt.ArrayLike, fmt: str) -> Array:
+    """The integral numbers nearest to `x`, even ones from the middle between two (RNDE.md). Else as `round_down`."""
+    return _unary("round_even", x, fmt, _FLOATS)
+
+
+def round_zero(x: npt.ArrayLike, fmt: str) -> Array:
+    """The integral numbers nearest to `x` that are not greater in magnitude (RNDZ.md). Otherwise as `round_down`."""
+    return _unary("round_zero", x, fmt, _FLOATS)
+
+
+def div(a: npt.ArrayLike, b: npt.ArrayLike, fmt: str) -> Array:
+    """Quotients `a / b`, rounded to nearest even, as DIVM has them (DIV.md).
+
+    Args:
+        a: dividends in the storage type of `fmt`, or its unsigned bit patterns.
+        b: divisors, likewise; the shapes are broadcast.
+        fmt: vISA's name of their type: hf, bf, f or df.
+
+    Returns:
+        An array of the broadcast shape, in the storage type of `fmt`; NaNs are canonical.
+
+    Raises:
+        ValueError: if `fmt` is none of these, or the shapes do not broadcast.
+        TypeError: if an operand has another type.
+    """
+    form = _form(fmt, _FLOATS)
+    dividends, divisors = np.broadcast_arrays(as_format(a, form, "a"), as_format(b, form, "b"))
+    x, y = dividends.reshape(-1), divisors.reshape(-1)
+    with np.errstate(all="ignore"):
+        if form.bits > 16:
+            return canonical(x / y, form).reshape(dividends.shape)
+        result = np.empty(x.shape, form.dtype)
+        for start in range(0, x.size, _BLOCK):
+            block = slice(start, start + _BLOCK)
+            result[block] = _short_quotients(x[block], y[block], form)
+    return result.reshape(dividends.shape)
+
+
+def _short_quotients(x: Array, y: Array, form: Format) -> Array:
+    # f32 has more than twice the bits of hf and bf, so that rounding a quotient again does no harm.
+    if form.name == "hf":
+        return narrow_hf(widen_hf(x) / widen_hf(y))
+    return narrow_bf(x.astype(np.float32) / y.astype(np.float32))
+
+
+def _form(fmt: str, names: tuple[str, ...]) -> Format:
+    if fmt not in names:
+        raise ValueError(f"'fmt' must be one of {', '.join(names)}, not {fmt!r}")
+    return TYPES[fmt]
+
+
+def _unary(name: str, x: npt.ArrayLike, fmt: str, names: tuple[str, ...]) -> Array:
+    form = _form(fmt, names)
+    values = as_format(x, form, "x")
+    flat = values.reshape(-1)
+    if form.bits == 16:
+        result = _table(name, fmt)[bits_of(flat)]
+    else:
+        with np.errstate(all="ignore"):
+            result = _computed(name, flat, form)
+    return result.reshape(values.shape)
+
+
+@cache
+def _table(name: str, fmt: str) -> Array:
+    """The function's values for all 65,536 patterns of a format of 16 bits."""
+    form = TYPES[fmt]
+    patterns = np.arange(1 << 16, dtype=np.uint16).view(form.dtype)
+    with np.errstate(all="ignore"):
+        return _computed(name, patterns, form)
+
+
+def _computed(name: str, x: Array, form: Format) -> Array:
+    if name in _IEEE:
+        values = x if form.bits > 16 else x.astype(np.float64)
+        return canonical(_narrowed(_IEEE[name](values), form), form)
+    step = _rsqrt_df if form.name == "df" else _near
+    result = np.empty(x.shape, form.dtype)
+    for start in range(0, x.size, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        result[block] = canonical(step(name, x[block], form), form)
+    return result
+
+
+def _narrowed(values: Array, form: Format) -> Array:
+    """Numbers rounded to the format, if they are not of it."""
+    if values.dtype == form.dtype:
+        return values
+    return values.astype(form.dtype) if form.name == "f" else convert(values, "df", form.name)
+
+
+def _near(name: str, x: Array, form: Format) -> Array:
+    """One of the estimated functions, rounded as its exact values are."""
+    estimate = _ESTIMATES[name](x.astype(np.float64))
+    result = _narrowed(estimate * (1 - _BOUND), form)
+    other = _narrowed(estimate * (1 + _BOUND), form)
+    return _decided(name, x, result, bits_of(result) != bits_of(other), form)
+
+
+def _rsqrt_df(name: str, x: Array, form: Format) -> Array:
+    """Reciprocal square roots in f64, from ones of twice its precision."""
+    special = ~((x > 0) & (x < np.inf))
+    fraction, exponent = np.frexp(np.where(special, 1.0, x))
+    odd = exponent & 1
+    scaled = np.ldexp(fraction, odd)
+    root = 1.0 / np.sqrt(scaled)
+    # One step of Newton's method. Its residue, of about 2**-52, is good to 2**-103.
+    square, square_error = two_product(root, root)
+    product, product_error = two_product(scaled, square)
+    step = root * (((1.0 - product) - product_error) - scaled * square_error) / 2
+    low, high = root + (step - 2.0**-95), root + (step + 2.0**-95)
+    result = np.where(special, 1.0 / np.sqrt(x), np.ldexp(low, -((exponent - odd) >> 1)))
+    return _decided(name, x, result, ~special & (low != high), form)
+
+
+def _decided(name: str, x: Array, result: Array, doubtful: Array, form: Format) -> Array:
+    """The results, with the doubtful ones decided."""
+    at = np.flatnonzero(doubtful)
+    if at.size:
+        numbers, where = np.unique(x[at].astype(np.float64), return_inverse=True)
+        patterns = [decide(name, number, form) for number in numbers.tolist()]
+        bits_of(result)[at] = np.array(patterns, bits_of(result).dtype)[where]
+    return result
