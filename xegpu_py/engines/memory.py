@@ -1,0 +1,98 @@
+"""What engines ask of memory, and the faults that running a kernel can end in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from xegpu_py.numerics.formats import Array
+
+
+@dataclass
+class AccessFault(Exception):
+    """An access that memory refuses.
+
+    Attributes:
+        index: which of the addresses of the request it is, as a flat index.
+        reason: what is wrong, as a clause: "reads 4 bytes at 0x10, ...".
+    """
+
+    index: int
+    reason: str
+
+
+class Memory(Protocol):
+    """Global memory: a flat array of bytes, of which only allocations can be accessed."""
+
+    data: Array
+    """All of it as uint8. Offsets that `locate` gives are into this."""
+
+    def locate(self, addresses: Array, size: int, verb: str) -> Array:
+        """Offsets into `data` of addresses, each of which has `size` bytes in one allocation.
+
+        Args:
+            addresses: uint64, any shape.
+            verb: what is done with them, such as "reads", for the message.
+
+        Raises:
+            AccessFault: for the first that has not.
+        """
+
+    def surface(self, bases: Array, extents: Array, verb: str) -> Array:
+        """Offsets into `data` of surfaces of 2D block messages.
+
+        Args:
+            bases: uint64[threads], their first bytes.
+            extents: int64[threads], bytes from the first to behind the last.
+            verb: what is done with them.
+
+        Raises:
+            AccessFault: for the first that does not lie in one allocation.
+        """
+
+
+@dataclass
+class LocalMemory:
+    """Shared local memory of several workgroups.
+
+    Attributes:
+        data: uint8[workgroups * bytes].
+        bytes: bytes that each has.
+    """
+
+    data: Array
+    bytes: int
+
+    def locate(self, groups: Array, addresses: Array, size: int, verb: str) -> Array:
+        """Offsets into `data` of addresses[threads, lanes] of the workgroups groups[threads].
+
+        Raises:
+            AccessFault: for the first address that has no `size` bytes.
+        """
+        wide = addresses.astype(np.int64)
+        bad = (wide < 0) | (wide + size > self.bytes)
+        if bad.any():
+            index = int(np.argmax(bad.ravel()))
+            raise AccessFault(
+                index,
+                f"{verb} {size} bytes at {int(wide.ravel()[index]):#x} of the shared local memory, which has {self.bytes}",
+            )
+        return wide + (groups * self.bytes)[:, None]
+
+
+@dataclass
+class RuntimeFault(Exception):
+    """Running a kernel failed.
+
+    Attributes:
+        message: what is wrong.
+        notes: where: kernel, workgroup, thread, lane, instruction.
+        position: the instruction's place in its source.
+    """
+
+    message: str
+    notes: Sequence[str]
+    position: object
