@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,6 +72,7 @@ class Batch:
         waiting: bool[threads], those that wait at a barrier.
         signalled: bool[threads], those that have signalled the barrier at which they are.
         written: bool[threads, bytes], registers ever written; None if that is not watched.
+        traffic: bytes that messages moved, by memory ("ugm", "slm") and category ("load", "store", "atomic").
     """
 
     regs: Array
@@ -86,6 +88,7 @@ class Batch:
     waiting: Array
     signalled: Array
     written: Array | None = None
+    traffic: Counter[tuple[str, str]] = field(default_factory=Counter)
     views: dict[str, Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

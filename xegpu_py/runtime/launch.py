@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -50,11 +51,13 @@ class Statistics:
     Attributes:
         threads: hardware threads that ran.
         executed: how often each instruction ran, by its index: threads, not lanes.
+        traffic: bytes that messages moved, by memory ("ugm", "slm") and category ("load", "store", "atomic").
         allocation: where the variables lay.
     """
 
     threads: int
     executed: Array
+    traffic: Counter[tuple[str, str]]
     allocation: Allocation
 
 
@@ -112,11 +115,13 @@ class Launcher:
         at_once = max(1, THREADS_AT_ONCE // max(group_size, 1))
         counter = _Counter(len(self.program.instructions), self.observer)
         self._interpreter.observer = counter
+        traffic: Counter[tuple[str, str]] = Counter()
         for start in range(0, len(groups), at_once):
             chosen = groups[start : start + at_once]
             batch = self._batch(chosen, group_size, size, arguments, memory)
             self._interpreter.run(batch, _namer(chosen, group_size))
-        return Statistics(len(groups) * group_size, counter.executed, self.allocation)
+            traffic += batch.traffic
+        return Statistics(len(groups) * group_size, counter.executed, traffic, self.allocation)
 
     def _batch(
         self, groups: Sequence[Dim], group_size: int, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory

@@ -60,6 +60,7 @@ def _locate(
     """
     thread, lane = lanes
     chosen = addresses[thread, lane]
+    batch.traffic[inst["sfid"], INSTRUCTIONS[inst.name].category] += len(chosen) * size
     try:
         if inst["sfid"] == "slm":
             groups = batch.groups[rows][thread]
@@ -174,7 +175,8 @@ class _Surfaces:
         base = batch.memory.surface(value["base"], (height - 1) * pitch + width, verb)
         x = value["x"].view(np.int32).astype(np.int64)[:, None] + self.element_x
         y = value["y"].view(np.int32).astype(np.int64)[:, None] + self.element_y
-        inside = (x >= 0) & ((x + 1) * size <= width[:, None]) & (y >= 0) & (y < height[:, None])
+        inside: Array = (x >= 0) & ((x + 1) * size <= width[:, None]) & (y >= 0) & (y < height[:, None])
+        batch.traffic["ugm", INSTRUCTIONS[self.inst.name].category] += int(inside.sum()) * size
         return np.where(inside, base[:, None] + y * pitch[:, None] + x * size, 0), inside
 
     def _check(self, base: Array, width: Array, height: Array, pitch: Array, thread: Array) -> None:
