@@ -131,8 +131,8 @@ def run(argv: Sequence[str]) -> int:
             if name not in names or not isinstance(dict(zip(names, arguments)).get(name), np.ndarray):
                 parser.error(f"'{name}' is no array among the kernel's inputs {', '.join(names)}")
         if args.trace:
-            launcher = kernel.launcher
-            launcher.observer = Tracer(kernel.program, launcher.target, launcher.allocation, *args.trace, print)
+            launcher, (group, thread) = kernel.launcher, args.trace
+            launcher.observer = Tracer(kernel.program, launcher.target, launcher.allocation, group, thread, print)
         done = kernel(*arguments, grid=args.grid, block=args.block)
     except (TypeError, ValueError) as e:
         parser.error(str(e))

@@ -32,7 +32,7 @@ zeros:TYPE:SHAPE, ones:TYPE:SHAPE and full:TYPE:SHAPE:VALUE, with a shape such a
 """What an argument may be, for help texts."""
 
 
-def parse_argument(text: str) -> Array | np.generic:
+def parse_argument(text: str) -> Any:
     """The array or number that a word stands for; see `FORMS`.
 
     Raises:
@@ -69,7 +69,7 @@ def _dtype(name: str, text: str) -> np.dtype[Any]:
     return found
 
 
-def _number(dtype: np.dtype[Any], word: str, text: str) -> np.generic:
+def _number(dtype: np.dtype[Any], word: str, text: str) -> Any:
     try:
         if np.issubdtype(dtype, np.integer):
             value = int(word, 0)

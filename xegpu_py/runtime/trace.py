@@ -41,7 +41,6 @@ class Tracer:
     thread: int
     emit: Callable[[str], None]
     _regs: Array = field(default_factory=lambda: np.zeros(0, np.uint8))
-    _flags: Array = field(default_factory=lambda: np.zeros(0, bool))
 
     def ran(self, index: int, batch: Batch, rows: Array) -> None:
         """See `engines.interpreter.Observer`."""
@@ -49,7 +48,7 @@ class Tracer:
             self.emit(f"{index:5d}: {write_statement(self.program.instructions[index])}")
             for line in self._changes(index, batch, row):
                 self.emit(f"         {line}")
-            self._regs, self._flags = batch.regs[row].copy(), batch.flags[row].copy()
+            self._regs = batch.regs[row].copy()
 
     def _watched(self, batch: Batch, rows: Array) -> Iterator[int]:
         words = batch.regs[rows, :32].view(np.uint32)
