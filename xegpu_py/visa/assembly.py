@@ -41,6 +41,21 @@ ALIGNMENTS = {
 }
 """Alignments and their bytes; 0 for those that depend on the size of a GRF."""
 
+_WORDS = """
+    arg call fret switchjmp cbit lzd fbl fbh bfe bfi bfrev rol ror movs addr_add pow frc lrp dp4a sqrtm divm
+    line wait yield sample avs media_ld oword_ld gather scatter raw_send fence_global fence_local
+    sampler_cache_flush asin acos atan plane dp2 dp3 dp4 dph mod addc subb avg sad2 sad2add madw add3 ifcall
+    fcall faddr vme_ime flat bss ss bti
+"""
+RESERVED = frozenset(
+    [
+        *(f"V{n}" for n in range(21)),
+        *(name.partition(".")[0] for name in INSTRUCTIONS if name != "label"),
+        *_WORDS.split(),
+    ]
+)
+"""Names that variables cannot have, as Intel's finalizer has them for its own variables and for instructions."""
+
 _ALIGN_SPELLINGS = {"2GRF": "GRFx2", "1": "byte", "2": "word", "4": "dword", "8": "qword", "16": "oword"}
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from xegpu_py.ir.diagnostics import Diagnostic, Position
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target
-from xegpu_py.visa.assembly import align_bytes
+from xegpu_py.visa.assembly import RESERVED, align_bytes
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import (
     BUILTINS,
@@ -91,6 +91,8 @@ def _declarations(program: Program, target: Target) -> Iterator[Issue]:
         if var.name in seen:
             yield Issue(program.where, f"variable '{var.name}' is declared twice")
         seen.add(var.name)
+        if var.name in RESERVED:
+            yield Issue(program.where, f"variable cannot be called '{var.name}'", ("vISA has something of that name",))
         problem = variable_problem(var, target)
         if problem:
             yield Issue(program.where, problem[0], problem[1:])
