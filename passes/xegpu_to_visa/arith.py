@@ -447,11 +447,11 @@ def select(low: Lowering, op: ir.Operation) -> None:
         return
     mask = low.mask(op.operands[0])
     if not name:
-        a, b = low.mask(op.operands[1]), low.mask(op.operands[2])
+        yes, no = low.mask(op.operands[1]), low.mask(op.operands[2])
         if mask.count != count:
             low.fail("of vectors of i1 needs a vector as condition")
-        taken = low.emit.flags("and", count, mask, a)
-        other = low.emit.flags("and", count, low.emit.flags("not", count, mask), b)
+        taken = low.emit.flags("and", count, mask, yes)
+        other = low.emit.flags("and", count, low.emit.flags("not", count, mask), no)
         low.set(op, low.emit.flags("or", count, taken, other))
         return
     a, b = (_number_for_choice(low, v, name) for v in list(op.operands)[1:])

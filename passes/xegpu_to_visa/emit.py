@@ -194,7 +194,9 @@ class Emitter:
         signs = [*modifiers, *[""] * (len(sources) - len(modifiers))]
         operands = [self._number(s) if m else s for s, m in zip(sources, signs)]
         for start, lanes in self.chunks(count, [result, *operands], most):
-            values = {f"src{i}": self.source(s, start, m) for i, (s, m) in enumerate(zip(operands, signs))}
+            values: dict[str, Any] = {
+                f"src{i}": self.source(s, start, m) for i, (s, m) in enumerate(zip(operands, signs))
+            }
             self.emit(name, lanes, dst=self.destination(result, start), saturate=saturate, **values)
         return result
 
@@ -251,7 +253,7 @@ class Emitter:
         """Truth values combined bit by bit: "and", "or", "xor" or "not"."""
         result = self.mask(count)
         for i, predicate in enumerate(result.predicates):
-            values = {f"src{k}": Flag(s.predicates[i]) for k, s in enumerate(sources)}
+            values: dict[str, Any] = {f"src{k}": Flag(s.predicates[i]) for k, s in enumerate(sources)}
             self.emit(name, predicate.count, dst=Flag(predicate), **values)
         return result
 

@@ -64,7 +64,7 @@ def _program(name: str, emit: Emitter, low: Lowering, merged: dict[Variable, Var
     used: dict[Any, None] = {}
     for inst in instructions:
         for value in (*inst.values.values(), inst.guard):
-            var = getattr(value, "var", None)
+            var: Any = getattr(value, "var", None)
             while var is not None:
                 used[var] = None
                 var = var.alias[0] if isinstance(var, Variable) and var.alias else None

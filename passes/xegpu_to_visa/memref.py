@@ -129,7 +129,7 @@ def subview(low: Lowering, op: ir.Operation) -> None:
 def _kept_dimensions(sizes: Sequence[Numbers], result: ir.MemRefType) -> list[int]:
     """Which dimensions a subview keeps; those that it drops have size 1."""
     dropped = len(sizes) - result.rank
-    kept = []
+    kept: list[int] = []
     for i, size in enumerate(sizes):
         if dropped and size == const(1, INDEX) and (len(kept) >= result.rank or result.shape[len(kept)] != 1):
             dropped -= 1

@@ -39,7 +39,7 @@ def _like(emit: Emitter, part: Reg | Const) -> Reg:
 
 def assign(emit: Emitter, to: Value, value: Value) -> None:
     """Give carried registers the contents of a value."""
-    pairs = [(t, v) for t, v in zip(parts_of(to), parts_of(value)) if t != v]
+    pairs: list[tuple[Value, Value]] = [(t, v) for t, v in zip(parts_of(to), parts_of(value)) if t != v]
     # Where one target is another's source, as when two values change places, all are read before any is written.
     targets = [t.var.root[0] for t, _ in pairs if isinstance(t, Reg)]
     clash = any(isinstance(v, Reg) and v.var.root[0] in targets for _, v in pairs) and len(pairs) > 1

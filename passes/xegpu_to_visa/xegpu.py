@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from mlir import ir
 from xegpu_py.dialects.xegpu import CacheHint, Mode, TensorDesc
@@ -117,9 +118,7 @@ def _less_one(low: Lowering, numbers: Numbers, size: int) -> Numbers:
     return low.add(low.multiply(numbers, const(size, INDEX)), const(-1, INDEX))
 
 
-def _surface(
-    low: Lowering, block: Block, desc: TensorDesc, row: int = 0, scale: int = 1
-) -> dict[str, Region | Immediate]:
+def _surface(low: Lowering, block: Block, desc: TensorDesc, row: int = 0, scale: int = 1) -> dict[str, Any]:
     """The operands that describe the surface and the block's place in it.
 
     Args:
