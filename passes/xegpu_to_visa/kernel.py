@@ -64,10 +64,10 @@ def _program(name: str, emit: Emitter, low: Lowering, merged: dict[Variable, Var
     used: dict[Any, None] = {}
     for inst in instructions:
         for value in (*inst.values.values(), inst.guard):
-            var: Any = getattr(value, "var", None)
-            while var is not None:
-                used[var] = None
-                var = var.alias[0] if isinstance(var, Variable) and var.alias else None
+            holder: Any = getattr(value, "var", None)
+            while holder is not None:
+                used[holder] = None
+                holder = holder.alias[0] if isinstance(holder, Variable) and holder.alias else None
     inputs = [i for i in emit.inputs if not i.kind or i.var in used]
     for item in inputs:
         used[item.var] = None

@@ -185,13 +185,12 @@ class Lowering:
         shape = tuple(number(f"size{i}", n, dynamic) for i, n in enumerate(memref.shape))
         strides, offset = memref.get_strides_and_offset()
         unknown = ir.ShapedType.get_dynamic_stride_or_offset()
-        if memref.affine_map.is_identity if hasattr(memref.affine_map, "is_identity") else False:
-            strides = list(strides)
+        contiguous = memref.layout == ir.AffineMapAttr.get(ir.AffineMap.get_identity(memref.rank, memref.context))
         found: list[Numbers] = []
         for i in reversed(range(len(strides))):
             if strides[i] != unknown:
                 found.insert(0, const(strides[i], INDEX))
-            elif memref.layout == ir.AffineMapAttr.get(ir.AffineMap.get_identity(memref.rank)):
+            elif contiguous:
                 # Contiguous: each stride is the extent of all that lies within.
                 found.insert(0, self.multiply(found[0], shape[i + 1]))
             else:
@@ -242,7 +241,7 @@ def parts_of(value: Value) -> list[Numbers | Mask | KnownMask]:
     if isinstance(value, (Reg, Const, Mask, KnownMask)):
         return [value]
     if isinstance(value, Block):
-        return [value.base, *value.shape, *value.strides, *value.offsets]
+        return [value.base, *value.surface, *value.strides, *value.offsets]
     if isinstance(value, Lanes):
         return [value.addresses]
     if isinstance(value, NamedBarrier):
@@ -257,7 +256,7 @@ def with_parts(value: Value, parts: Sequence[Any]) -> Value:
         return parts[0]  # type: ignore[no-any-return]
     if isinstance(value, Block):
         rank = len(value.offsets)
-        n, m = 1 + len(value.shape), 1 + len(value.shape) + len(value.strides)
+        n, m = 1 + len(value.surface), 1 + len(value.surface) + len(value.strides)
         return Block(parts[0], tuple(parts[1:n]), tuple(parts[n:m]), tuple(parts[m : m + rank]))
     if isinstance(value, Lanes):
         return Lanes(parts[0])

@@ -138,6 +138,32 @@ def _kept_dimensions(sizes: Sequence[Numbers], result: ir.MemRefType) -> list[in
     return kept
 
 
+@lowers("memref.collapse_shape", "memref.expand_shape")
+def reshape(low: Lowering, op: ir.Operation) -> None:
+    """Contiguous dimensions taken together, or one split."""
+    mem = memory(low, op.operands[0])
+    result = ir.MemRefType(op.results[0].type)
+    groups = [[ir.IntegerAttr(i).value for i in ir.ArrayAttr(g)] for g in ir.ArrayAttr(op.attributes["reassociation"])]
+    if op.name == "memref.collapse_shape":
+        shape: list[Numbers] = []
+        for group in groups:
+            extent: Numbers = const(1, INDEX)
+            for i in group:
+                extent = low.multiply(extent, mem.shape[i])
+            shape.append(extent)
+        strides = [mem.strides[group[-1]] for group in groups] if groups else []
+    else:
+        mixed = ir.DenseI64ArrayAttr(op.attributes["static_output_shape"])
+        dynamic, waiting = ir.ShapedType.get_dynamic_size(), iter(list(op.operands)[1:])
+        shape = [low.numbers(next(waiting)) if n == dynamic else const(n, INDEX) for n in mixed]
+        strides = [const(1, INDEX)] * len(shape)
+        for group, stride in zip(groups, mem.strides):
+            for i in reversed(group):
+                strides[i] = stride
+                stride = low.multiply(stride, shape[i])
+    low.set(op, Memory(mem.base, mem.offset, tuple(shape), tuple(strides), str(result.element_type), mem.slm))
+
+
 @lowers("memref.cast", "memref.memory_space_cast", "memref.assume_alignment")
 def cast(low: Lowering, op: ir.Operation) -> None:
     """The same memref."""

@@ -131,13 +131,14 @@ class Block:
 
     Attributes:
         base: address of the tensor's first element, uq.
-        shape: the tensor's extent in elements, outermost first, d.
-        strides: its strides in elements, d.
+        surface: of two and more dimensions in global memory: width, height and pitch of the innermost two, as 2D block
+            messages have them, in bytes, rows and bytes, less one; else nothing.
+        strides: the tensor's strides in elements, d.
         offsets: where the block begins, in elements, d.
     """
 
     base: Numbers
-    shape: tuple[Numbers, ...]
+    surface: tuple[Numbers, ...]
     strides: tuple[Numbers, ...]
     offsets: tuple[Numbers, ...]
 

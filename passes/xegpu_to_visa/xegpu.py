@@ -89,7 +89,14 @@ def create_nd_tdesc(low: Lowering, op: ir.Operation) -> None:
     if view.shape:
         shape = tuple(low.index_list(view.shape))
         strides = tuple(low.index_list(view.strides))
-    low.set(op, Block(base, shape, strides, offsets))
+    desc = TensorDesc.of(view.tdesc)
+    surface: tuple[Numbers, ...] = ()
+    if len(shape) > 1 and not _slm(desc):
+        size = bit_width(desc.element) // 8
+        height, width = shape[-2:]
+        rows = low.add(height, const(-1, INDEX))
+        surface = (_less_one(low, width, size), rows, _less_one(low, strides[-2], size))
+    low.set(op, Block(low.emit.in_registers(base), surface, strides, offsets))
 
 
 def _block(low: Lowering, value: ir.Value) -> Block:
@@ -103,7 +110,7 @@ def update_nd_offset(low: Lowering, op: ir.Operation) -> None:
     """The offsets moved on."""
     block = _block(low, op.opview.tdesc)
     moved = tuple(low.add(a, b) for a, b in zip(block.offsets, low.index_list(op.opview.offsets)))
-    low.set(op, Block(block.base, block.shape, block.strides, moved))
+    low.set(op, Block(block.base, block.surface, block.strides, moved))
 
 
 def _scalar(low: Lowering, numbers: Numbers) -> Region | Immediate:
@@ -125,26 +132,25 @@ def _surface(low: Lowering, block: Block, desc: TensorDesc, row: int = 0, scale:
         row: rows of the block that are skipped.
         scale: elements that the message takes for one.
     """
-    size = bit_width(desc.element) // 8
-    height, width = block.shape[-2:]
+    width, height, pitch = block.surface
     x: Numbers = block.offsets[-1]
     if scale > 1:
         x = low.emit.apply("asr", INDEX, 1, low.emit.in_registers(x), const(scale.bit_length() - 1, "uw"))
     return {
-        "base": _scalar(low, low.emit.in_registers(_base(low, block))),
-        "width": _scalar(low, _less_one(low, width, size)),
-        "height": _scalar(low, low.add(height, const(-1, INDEX))),
-        "pitch": _scalar(low, _less_one(low, block.strides[-2], size)),
+        "base": _scalar(low, low.emit.in_registers(_base(low, block, bit_width(desc.element) // 8))),
+        "width": _scalar(low, width),
+        "height": _scalar(low, height),
+        "pitch": _scalar(low, pitch),
         "x": _scalar(low, x),
         "y": _scalar(low, low.add(block.offsets[-2], const(row, INDEX))),
     }
 
 
-def _base(low: Lowering, block: Block) -> Numbers:
+def _base(low: Lowering, block: Block, size: int) -> Numbers:
     """The address of the 2D matrix in which a block of more dimensions lies."""
     base = block.base
     for offset, stride in list(zip(block.offsets, block.strides))[:-2]:
-        base = low.address(base, low.multiply(offset, stride), 1)
+        base = low.address(base, low.multiply(offset, stride), size)
     return base
 
 
@@ -540,14 +546,13 @@ def _padded_row(low: Lowering, lanes: int, size: int) -> int:
 
 @lowers("xegpu.load_gather")
 def load_gather(low: Lowering, op: ir.Operation) -> None:
-    """Gathers; what is narrower than 32 bits is packed afterwards."""
+    """Gathers; what is narrower than 32 bits is packed afterwards. The chunk is the outer dimension."""
     desc, addresses, lanes, chunk = _lanes(low, op)
     emit = low.emit
     name = register_type(desc.element)
     size = TYPES_BYTES[name]
     result = emit.whole(name, lanes * chunk)
     held_name = name if size >= 4 else "ud"
-    transposed = list(op.opview.transpose or ()) == [1, 0] or chunk == 1
     for first, shape in _chunk_messages(chunk, size):
         for lane, count, guard in _guards(low, op, lanes):
             row = _padded_row(low, count, max(size, 4))
@@ -567,10 +572,7 @@ def load_gather(low: Lowering, op: ir.Operation) -> None:
             )
             for e in range(shape.vector):
                 part = Reg(held.var, e * row, count)
-                if transposed:
-                    _narrow(low, part, Reg(result.var, (first + e) * lanes + lane, count), size)
-                else:
-                    _scatter_column(low, part, result, lane, chunk, first + e, size)
+                _narrow(low, part, Reg(result.var, (first + e) * lanes + lane, count), size)
     low.set(op, result)
 
 
@@ -583,15 +585,6 @@ def _narrow(low: Lowering, part: Reg, to: Reg, size: int) -> None:
     low.emit.apply("mov", name, to.count, part, into=low.emit.as_type(to, name))
 
 
-def _scatter_column(low: Lowering, part: Reg, result: Reg, lane: int, chunk: int, column: int, size: int) -> None:
-    """One element of each lane into a row-major matrix of lanes and elements."""
-    name = {1: "ub", 2: "uw", 4: "ud", 8: "uq"}[size]
-    to, source = low.emit.as_type(result, name), part if size < 4 else low.emit.as_type(part, name)
-    for i in range(part.count):
-        one = Reg(to.var, to.first + (lane + i) * chunk + column, 1)
-        low.emit.apply("mov", name, 1, Reg(source.var, source.first + i, 1), into=one)
-
-
 @lowers("xegpu.store_scatter")
 def store_scatter(low: Lowering, op: ir.Operation) -> None:
     """Scatters; what is narrower than 32 bits is widened before."""
@@ -600,7 +593,6 @@ def store_scatter(low: Lowering, op: ir.Operation) -> None:
     name = register_type(desc.element)
     size = TYPES_BYTES[name]
     value = low.reg(op.opview.value, name)
-    transposed = list(op.opview.transpose or ()) == [1, 0] or chunk == 1
     bits = {1: "ub", 2: "uw", 4: "ud", 8: "uq"}[size]
     source = emit.as_type(value, bits)
     for first, shape in _chunk_messages(chunk, size):
@@ -609,13 +601,8 @@ def store_scatter(low: Lowering, op: ir.Operation) -> None:
             held = emit.whole("uq" if size == 8 else "ud", row * shape.vector)
             for e in range(shape.vector):
                 to = Reg(held.var, e * row, count)
-                if transposed:
-                    part = Reg(source.var, source.first + (first + e) * lanes + lane, count)
-                    emit.apply("mov", held.type, count, part, into=to)
-                else:
-                    for i in range(count):
-                        one = Reg(source.var, source.first + (lane + i) * chunk + first + e, 1)
-                        emit.apply("mov", held.type, 1, one, into=Reg(to.var, to.first + i, 1))
+                part = Reg(source.var, source.first + (first + e) * lanes + lane, count)
+                emit.apply("mov", held.type, count, part, into=to)
             emit.emit(
                 "lsc_store",
                 count,
