@@ -105,7 +105,7 @@ def _declarations(program: Program, target: Target) -> Iterator[Issue]:
             yield Issue(item.where, f"{what} is at {item.offset}, no multiple of its element's size")
         if item.offset < 32:
             yield Issue(item.where, f"{what} is at {item.offset}, in the thread's header", ("it has 32 bytes",))
-        wanted = {"LOCAL_SIZE": 12, "GROUP_COUNT": 12, "LOCAL_ID": 4}.get(item.kind, item.size)
+        wanted = 12 if item.kind else item.size
         if item.size != wanted:
             yield Issue(item.where, f"{what} of kind {item.kind} must have {wanted} bytes")
         for start, end, other in taken:
