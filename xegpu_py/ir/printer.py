@@ -132,12 +132,12 @@ class Printer:
         """The text after an op's name, and its location; None for an op that is not valid, and so has no such text."""
         try:
             parts, location = decode(op, rest.strip(), self.write)
+            for i, group in enumerate(op.spec.regions):
+                if not (group.optional and i in empty):
+                    parts.regions[group.name] = (i, i)
+            return formats_of(op)[0].write(op, parts, self.print_defaults), location
         except (ValueError, SyntaxFault):
             return None
-        for i, group in enumerate(op.spec.regions):
-            if not (group.optional and i in empty):
-                parts.regions[group.name] = (i, i)
-        return formats_of(op)[0].write(parts, self.print_defaults), location
 
     def _closes(self, open_op: _OpenOp, line: str, out: list[str]) -> bool:
         """Whether `line` ends a region of the op; if so the op's lines in `out` are put into dialect syntax."""
