@@ -10,7 +10,7 @@ from mlir import ir
 from xegpu_py.ir import irdl
 from xegpu_py.ir.definition import Dialect
 
-DIALECTS = ("xegpu",)
+DIALECTS = ("xegpu", "visa")
 """Our dialects: modules of `xegpu_py.dialects`, each with a `DIALECT`."""
 
 UPSTREAM = (

@@ -13,7 +13,7 @@ from xegpu_py.ir.diagnostics import Position
 from xegpu_py.ir.source import Source
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.operands import BUILTINS, Guard, Predicate, Variable
+from xegpu_py.visa.operands import BUILTINS, PREDICATE_SIZES, Guard, Predicate, Variable
 from xegpu_py.visa.program import IMPLICIT_KINDS, Input, Instruction, Program
 from xegpu_py.visa.spec import Spec
 from xegpu_py.visa.text import Notation, read_guard, read_instruction, write_instruction
@@ -42,6 +42,11 @@ ALIGNMENTS = {
 """Alignments and their bytes; 0 for those that depend on the size of a GRF."""
 
 _ALIGN_SPELLINGS = {"2GRF": "GRFx2", "1": "byte", "2": "word", "4": "dword", "8": "qword", "16": "oword"}
+
+
+def is_name(text: str) -> bool:
+    """Whether a variable can be called so."""
+    return _NAME.fullmatch(text) is not None
 
 
 def align_bytes(align: str, grf_bytes: int) -> int:
@@ -81,6 +86,9 @@ class _AssemblyNotation(Notation):
     def spell_raw(self, name: str, offset: int) -> str:
         return f"{name}.{offset}"
 
+    def spell_null(self) -> str:
+        return self.spell_raw(self.null, 0)
+
 
 @dataclass
 class _KernelText:
@@ -94,7 +102,7 @@ class _KernelText:
     attributes: dict[str, int | str] = field(default_factory=dict)
     instructions: list[Instruction] = field(default_factory=list)
     notation: _AssemblyNotation = field(default_factory=_AssemblyNotation)
-    where_of: dict[str, Position] = field(default_factory=dict)
+    declared: dict[str, Position] = field(default_factory=dict)
 
     def program(self) -> Program:
         return Program(
@@ -105,6 +113,7 @@ class _KernelText:
             self.attributes,
             tuple(self.instructions),
             self.where,
+            self.declared,
         )
 
 
@@ -153,7 +162,7 @@ def _read_line(line: str, where: Position, kernels: list[_KernelText]) -> None:
 
 def _read_directive(name: str, start: int, cursor: Cursor, where: Position, kernel: _KernelText) -> None:
     if name == "decl":
-        _read_decl(cursor, kernel)
+        _read_decl(cursor, where, kernel)
     elif name in ("input", "parameter"):
         kernel.inputs.append(_read_input(cursor, where, kernel, ""))
     elif name.startswith("implicit_"):
@@ -177,7 +186,7 @@ def _read_directive(name: str, start: int, cursor: Cursor, where: Position, kern
         raise cursor.fault(f"unknown directive '.{name}'; there are {known}", start)
 
 
-def _read_decl(cursor: Cursor, kernel: _KernelText) -> None:
+def _read_decl(cursor: Cursor, where: Position, kernel: _KernelText) -> None:
     start = cursor.skip()
     m = cursor.match(_NAME)
     if m is None:
@@ -205,7 +214,7 @@ def _read_decl(cursor: Cursor, kernel: _KernelText) -> None:
     declared: Variable | Predicate
     if found.get("v_type") == "P":
         declared = Predicate(name, int(count))
-        if declared.count not in (1, 2, 4, 8, 16, 32):
+        if declared.count not in PREDICATE_SIZES:
             raise SyntaxFault(offsets["num_elts"], f"a predicate has 1, 2, 4, 8, 16 or 32 bits, not {count}")
         kernel.predicates.append(declared)
     elif found.get("v_type") == "G":
@@ -219,6 +228,7 @@ def _read_decl(cursor: Cursor, kernel: _KernelText) -> None:
     else:
         raise SyntaxFault(offsets.get("v_type", start), "'v_type' must be G, a general variable, or P, a predicate")
     kernel.notation.known[name] = declared
+    kernel.declared[name] = where
 
 
 def _read_alias(cursor: Cursor, kernel: _KernelText) -> tuple[Variable, int]:
@@ -292,7 +302,7 @@ def write_statement(inst: Instruction) -> str:
     notation = _AssemblyNotation()
     spec = INSTRUCTIONS[inst.name]
     if inst.name == "label":
-        return write_instruction(spec, inst, notation)
+        return f"{inst['label']}:"
     guard = ""
     if inst.guard:
         control = f".{inst.guard.control}" if inst.guard.control else ""

@@ -62,6 +62,9 @@ class Predicate:
     count: int
 
 
+PREDICATE_SIZES = (1, 2, 4, 8, 16, 32)
+"""Numbers of bits that predicates have."""
+
 BUILTINS = {
     v.name: v
     for v in (

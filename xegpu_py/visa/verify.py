@@ -87,13 +87,14 @@ def _named_barrier(inst: Instruction, program: Program) -> Problem:
 
 def _declarations(program: Program, target: Target) -> Iterator[Issue]:
     seen: set[str] = set()
-    for var in program.variables:
+    for var in (*program.variables, *program.predicates):
+        where = program.declared.get(var.name, program.where)
         if var.name in seen:
-            yield Issue(program.where, f"variable '{var.name}' is declared twice")
+            yield Issue(where, f"variable '{var.name}' is declared twice")
         seen.add(var.name)
-        problem = variable_problem(var, target)
+        problem = variable_problem(var, target) if isinstance(var, Variable) else None
         if problem:
-            yield Issue(program.where, problem[0], problem[1:])
+            yield Issue(where, problem[0], problem[1:])
     taken: list[tuple[int, int, str]] = []
     for item in program.inputs:
         what = f"input '{item.var.name}'"
