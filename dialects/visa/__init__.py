@@ -11,7 +11,7 @@ from xegpu_py.dialects.visa.ops import (
     Var,
     Visa,
 )
-from xegpu_py.dialects.visa.programs import kernels, module_of, name_of, program_of, target_of
+from xegpu_py.dialects.visa.programs import kernels, module_of, name_of, program_of, set_target, target_of
 
 DIALECT = Visa
 
@@ -30,6 +30,7 @@ __all__ = [
     "module_of",
     "name_of",
     "program_of",
+    "set_target",
     "target_of",
 ]
 

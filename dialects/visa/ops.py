@@ -80,7 +80,9 @@ class Pred(Type, dialect=Visa, name="pred"):
 
 def _check_name(op: Operation, name: str) -> None:
     if not is_name(name):
-        op.fail(f"'{name}' is no name for a variable", "names are letters, digits, '_' and '$', and begin with no digit")
+        op.fail(
+            f"'{name}' is no name for a variable", "names are letters, digits, '_' and '$', and begin with no digit"
+        )
     if name in BUILTINS:
         op.fail(f"'{name}' is declared already", "it is a built-in variable")
 
@@ -227,9 +229,9 @@ def _define(spec: Spec) -> type[InstructionOp]:
     if spec.guard:
         fields[GUARD] = Operand[Pred] | None
     for slot in spec.slots:
-        fields[slot.name + ACCESS] = Attribute[Annotated[Any, access_kind(slot)]]  # type: ignore[misc]
+        fields[slot.name + ACCESS] = Attribute[Annotated[Any, access_kind(slot)]]
     for name, attribute in spec.attributes.items():
-        fields[name] = Attribute[Annotated[Any, attribute_kind(name, attribute)]]  # type: ignore[misc]
+        fields[name] = Attribute[Annotated[Any, attribute_kind(name, attribute)]]
         if isinstance(attribute, Caches):
             values[name] = default("")
     if spec.exec_sizes:
@@ -264,7 +266,9 @@ def _operand(slot: Slot) -> Any:
 def _describe(spec: Spec) -> str:
     """The docstring of an instruction's op."""
     lines = [f"- `{slot.name}`, {'written' if slot.use == 'write' else 'read'}: {_slot(slot)}" for slot in spec.slots]
-    rules = f"Rules: {spec.source}" + (f"; execution size {', '.join(map(str, spec.exec_sizes))}" * bool(spec.exec_sizes))
+    rules = f"Rules: {spec.source}" + (
+        f"; execution size {', '.join(map(str, spec.exec_sizes))}" * bool(spec.exec_sizes)
+    )
     return "\n\n".join(["".join(spec.doc), *(["\n".join(lines)] if lines else []), f"{rules}."])
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from mlir import ir
-
 from xegpu_py.dialects.visa.ops import (
     OPS,
     BuiltinOp,
@@ -77,6 +76,14 @@ def target_of(func: ir.Operation) -> Target:
     return target()
 
 
+def set_target(module: ir.Operation, name: str) -> None:
+    """Let every kernel in a module have this target, whatever it had before."""
+    for op in walk(module):
+        if TARGET in op.attributes:
+            del op.attributes[TARGET]
+    module.attributes[TARGET] = ir.StringAttr.get(name, module.context)
+
+
 def program_of(func: ir.Operation) -> Program:
     """The program that a kernel's ops are. It need not be legal on any target.
 
@@ -105,7 +112,9 @@ class _Decoder:
     def program(self) -> Program:
         name = name_of(self.func)
         if not _QUOTED.fullmatch(name):
-            self._fault(self.func, "has a name that assembly cannot write", "it holds no quotes, backslashes and newlines")
+            self._fault(
+                self.func, "has a name that assembly cannot write", "it holds no quotes, backslashes and newlines"
+            )
         attributes = self._attributes()
         for op in self._body():
             view = op.opview
@@ -191,6 +200,8 @@ class _Decoder:
 
     def _declare(self, result: ir.Value, variable: Variable | Predicate, where: Position) -> None:
         self.variables[result] = variable
+        if variable.name in self.declared:
+            self._fault(result.owner, f"declares '{variable.name}' again")
         self.declared[variable.name] = where
 
 
@@ -233,6 +244,7 @@ def module_of(programs: Sequence[Program], target_name: str | None = None, *, co
     for program in programs:
         lines += _kernel(program)
     context = context or current()
+    context.load(["visa"])
     with context:
         return Module(ir.Module.parse("\n".join([*lines, "} loc(unknown)"])))
 
@@ -249,7 +261,8 @@ def _kernel(program: Program) -> Iterator[str]:
     attributes = f" attributes {{{ATTRIBUTES} = {{{', '.join(values)}}}}}" if program.attributes else ""
     yield f"gpu.func @{_string(program.name)}() kernel{attributes} {{"
     names: dict[Any, str] = {}
-    for var in (*program.variables, *program.predicates, *_builtins(program)):
+    declared: list[Variable | Predicate] = [*program.variables, *program.predicates, *_builtins(program)]
+    for var in declared:
         op, parts = _declaration(var, names)
         names[var] = f"%{len(names)}"
         where = program.declared.get(var.name, program.where)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from xegpu_py.ir.assembly import AttrDict, ReadOperand, Reading, Syntax
+from xegpu_py.ir.assembly import AttrDict, Reading, ReadOperand, Syntax
 from xegpu_py.ir.cursor import Cursor, SyntaxFault
 from xegpu_py.ir.kinds import Kind, NumberKind, StringKind, WordKind
 from xegpu_py.ir.operation import Operation, Parts

@@ -32,8 +32,8 @@ _VERTICAL = (0, 1, 2, 4, 8, 16, 32)
 _WIDTHS = (1, 2, 4, 8, 16)
 _HORIZONTAL = (0, 1, 2, 4)
 _STRIDES = (1, 2, 4)
-_REGISTER_SPAN = 2
-"""Registers that a region may reach over."""
+_NUMBERS = ("SimdSize", "SLMSize", "NBarrierCnt")
+"""Kernel attributes that are numbers."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,9 @@ class Issue:
 
 def verify(program: Program, target: Target) -> list[Issue]:
     """The rules that a program breaks on a target, in order; an empty list if none."""
+    issues = list(_attributes(program))
+    if issues:
+        return issues
     issues = list(_declarations(program, target))
     for inst in program.instructions:
         problem = instruction_problem(inst, target)
@@ -75,6 +78,13 @@ def verify(program: Program, target: Target) -> list[Issue]:
     return issues
 
 
+def _attributes(program: Program) -> Iterator[Issue]:
+    for name in _NUMBERS:
+        value = program.attributes.get(name, 0)
+        if not isinstance(value, int) or value < 0:
+            yield Issue(program.where, f"kernel attribute {name} must be a number, not {value!r}")
+
+
 def _named_barrier(inst: Instruction, program: Program) -> Problem:
     declared = int(program.attributes.get("NBarrierCnt", 0))
     number = inst["id"]
@@ -87,7 +97,8 @@ def _named_barrier(inst: Instruction, program: Program) -> Problem:
 
 def _declarations(program: Program, target: Target) -> Iterator[Issue]:
     seen: set[str] = set()
-    for var in (*program.variables, *program.predicates):
+    declared: list[Variable | Predicate] = [*program.variables, *program.predicates]
+    for var in declared:
         where = program.declared.get(var.name, program.where)
         if var.name in seen:
             yield Issue(where, f"variable '{var.name}' is declared twice")

@@ -104,9 +104,11 @@ L2:
 def test_counts_are_read() -> None:
     rng = random.Random(0)
     program = program_of([random_instruction("add", rng, TARGETS["pvc"])])
-    [native] = finalize(assembly.write([program]), "PVC")
+    native = finalize(assembly.write([program]), "PVC")
     assert native.instructions >= 2
     assert "add" in native.text
+    assert 1 <= native.registers <= native.total_registers == 128
+    assert native.spill_bytes == 0
 
 
 @needs_finalizer
