@@ -58,7 +58,7 @@ class _Translator:
         issues = [issue for program in programs for issue in verify(program, gpu)]
         if issues:
             raise DiagnosticError([issue.diagnostic() for issue in issues])
-        return visa.module_of([programs[i] for i in chosen], self.args.target, context=Context()).text() + "\n"
+        return visa.module_of([programs[i] for i in chosen], self.args.target, context=Context()).text()
 
     def mlir_to_visaasm(self, source: Source) -> str:
         module = self._module(source)

@@ -21,7 +21,7 @@ from xegpu_py.dialects.visa.syntax import (
 from xegpu_py.ir.definition import Attribute, Dialect, Operand, Result, Type, default
 from xegpu_py.ir.diagnostics import Diagnostic
 from xegpu_py.ir.kinds import NumberKind, WordKind
-from xegpu_py.ir.operation import Operation, Parts, VerifyError
+from xegpu_py.ir.operation import Operation, Parts
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.assembly import ALIGNMENTS, is_name
 from xegpu_py.visa.instructions import INSTRUCTIONS
@@ -197,6 +197,9 @@ class InstructionOp(Operation):
 
         Args:
             variable: gives what an SSA value stands for.
+
+        Raises:
+            ValueError: if attributes and operands do not fit each other.
         """
 
         def operand(name: str) -> Any:
@@ -204,12 +207,6 @@ class InstructionOp(Operation):
             return None if value is None else variable(value)
 
         return instruction_of(self.declaration, lambda name: getattr(self, name), operand)
-
-    def verify_op(self) -> None:
-        try:
-            self.instruction()
-        except ValueError as e:
-            raise VerifyError(str(e)) from None
 
 
 _EFFECTS = {
@@ -269,7 +266,7 @@ def _describe(spec: Spec) -> str:
     rules = f"Rules: {spec.source}" + (
         f"; execution size {', '.join(map(str, spec.exec_sizes))}" * bool(spec.exec_sizes)
     )
-    return "\n\n".join(["".join(spec.doc), *(["\n".join(lines)] if lines else []), f"{rules}."])
+    return "\n\n".join([spec.doc, *(["\n".join(lines)] if lines else []), f"{rules}."])
 
 
 _FORMS = {

@@ -122,6 +122,8 @@ class _Decoder:
                 self._op(view)
             except KeyError:
                 self._fault(op, "names a value that no op of this dialect declares in the kernel")
+            except ValueError as e:
+                self._fault(op, str(e))
         if self.faults:
             raise DiagnosticError(self.faults)
         builtins = BUILTINS.values()

@@ -179,7 +179,7 @@ def _parametrized(cls: type[Type] | type[Attr]) -> list[str]:
 def _default(kind: Kind, value: Any) -> str:
     if value is dataclasses.MISSING:
         return ""
-    return "none" if value is None else f"`{kind.write(value)}`"
+    return "none" if value in (None, "") else f"`{kind.write(value)}`"
 
 
 def _enum(enum: EnumKind) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from mlir import ir
 from mlir._mlir_libs._mlirDialectsIRDL import load_dialects
@@ -33,6 +34,7 @@ class _Body:
         return self.constraint(f"irdl.any_of({', '.join(names)})")
 
 
+@cache
 def dump(dialect: type[Dialect]) -> str:
     """The dialect's definition as IRDL text, which stock `mlir-opt --irdl-file` loads too."""
     out = [f"irdl.dialect @{dialect.name} {{"]

@@ -112,12 +112,15 @@ def need_name(cursor: Cursor, notation: Notation, what: str = "a variable") -> A
     return found
 
 
+def _number(text: str) -> int:
+    return int(text, 16 if text.startswith("0x") else 10)
+
+
 def _integer(cursor: Cursor) -> int | None:
     m = cursor.match(_INTEGER)
     if m is None:
         return None
-    value = int(m[2], 16 if m[2].startswith("0x") else 10)
-    return -value if m[1] else value
+    return -_number(m[2]) if m[1] else _number(m[2])
 
 
 def _need_integer(cursor: Cursor) -> int:
@@ -172,7 +175,7 @@ def float_immediate(number: float, type_name: str = "f") -> Immediate:
 
 def _pair(cursor: Cursor) -> tuple[int, int] | None:
     m = cursor.match(_PAIR)
-    return None if m is None else (int(m[1], 0), int(m[2], 0))
+    return None if m is None else (_number(m[1]), _number(m[2]))
 
 
 def read_operand(slot: Slot, cursor: Cursor, notation: Notation) -> Operand:

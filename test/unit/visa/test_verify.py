@@ -61,7 +61,10 @@ INSTRUCTIONS = [
     ("mulh (M1, 16) D(0,0)<1> W(0,0)<1;1,0> D(0,0)<1;1,0>", "operand 'src0' must be of type ud or d, not uw"),
     ("mulh (M1, 16) D(0,0)<1> D(0,0)<1;1,0> 0x0:w", "operand 'src1' must be of type ud or d, not w"),
     ("mov (M1, 16) BF(0,0)<1> 0x0:bf", "operand 'src0' cannot be a constant of bf"),
-    ("add (M1, 16) P(0,0)<1> F(0,0)<1;1,0> 0x0:f", "operand 'dst' is the predicate 'P', but must be a general variable"),
+    (
+        "add (M1, 16) P(0,0)<1> F(0,0)<1;1,0> 0x0:f",
+        "operand 'dst' is the predicate 'P', but must be a general variable",
+    ),
     ("and (M1, 16) F D(0,0)<1;1,0> 0x0:d", "operand 'dst' is 'F', which is no predicate"),
     ("mov (M1, 1) %r0(0,0)<1> 0x0:ud", "writes %r0, which can only be read"),
     ("add (M1, 16) F(0,0)<1> F(0,0)<1;1,0> D(0,0)<1;1,0>", "sources of f, d mix integers and floats"),
@@ -79,7 +82,10 @@ INSTRUCTIONS = [
     ("cmp.lt (M1, 16) P BF(0,0)<1;1,0> H(0,0)<1;1,0>", "bf meets bf and f alone"),
     ("and (M1, 16) P P D(0,0)<1;1,0>", "predicates meet predicates alone"),
     ("(P) and (M1, 16) P P P", "on predicates cannot be predicated"),
-    ("and (M1, 16) H(0,0)<1> D(0,0)<1;1,0> D(0,0)<1;1,0>", "operand 'dst' must be of type ub, b, uw, w, ud, d, uq or q, not hf"),
+    (
+        "and (M1, 16) H(0,0)<1> D(0,0)<1;1,0> D(0,0)<1;1,0>",
+        "operand 'dst' must be of type ub, b, uw, w, ud, d, uq or q, not hf",
+    ),
     ("srnd (M1_NM, 16) H(0,0)<1> H(0,0)<1;1,0> F(0,0)<1;1,0>", "to hf has sources of f, not of hf"),
     ("fcvt (M1, 16) H(0,0)<1> F(0,0)<1;1,0>", "cannot convert f to hf; it converts hf to ub, ub to hf, f to ud"),
     ("div.sat (M1, 8) DF(0,0)<1> DF(1,0)<1;1,0> DF(1,0)<1;1,0>", "of f64 cannot saturate"),
@@ -104,7 +110,10 @@ INSTRUCTIONS = [
     ("dpas.bf.bf.8.1 (M1, 16) F.32 F.0 D.0 D(0,0)", "dst must begin at a register, but is 32 bytes behind one"),
     ("dpas.bf.bf.8.1 (M1, 16) F.0 F.0 D.0 D(0,1)", "src2 must begin at a multiple of 32 bytes, but is at 4"),
     ("dpas.bf.bf.8.8 (M1, 16) F.0 F.0 D.64 D(0,0)", "operand 'src1' reaches to byte 576 of 'D', which has 512"),
-    ("dpas.bf.bf.8.8 (M1, 16) F.0 F.0 L.0 D(0,0)", "operand 'src1' must begin at a register, but 'L' is aligned to dword"),
+    (
+        "dpas.bf.bf.8.8 (M1, 16) F.0 F.0 L.0 D(0,0)",
+        "operand 'src1' must begin at a register, but 'L' is aligned to dword",
+    ),
     # Messages.
     ("lsc_atomic_iinc.ugm (M1, 16) U.0:d32x2 flat[Q.0]:a64 %null.0 %null.0", "moves one element a lane"),
     ("lsc_load.ugm (M1, 16) U.0:d8c32x2 flat[Q.0]:a64", "of d8c32 moves one element a lane"),
@@ -119,7 +128,10 @@ INSTRUCTIONS = [
     ("lsc_load.ugm (M1, 1) U.0:d32x5t flat[Q.0]:a64", "moves 1, 2, 3, 4, 8, 16, 32 or 64 elements, not 5"),
     ("lsc_load.ugm (M1, 16) U.32:d32 flat[Q.0]:a64", "operand 'dst' must begin at a register, but is at byte 32"),
     ("lsc_load.ugm (M1, 16) U.0:d32 flat[Q.4]:a64", "operand 'address' is at byte 4, no multiple of 8"),
-    ("lsc_load.ugm (M1, 16) L.0:d32 flat[Q.0]:a64", "operand 'dst' must begin at a register, but 'L' is aligned to dword"),
+    (
+        "lsc_load.ugm (M1, 16) L.0:d32 flat[Q.0]:a64",
+        "operand 'dst' must begin at a register, but 'L' is aligned to dword",
+    ),
     ("lsc_load.ugm (M1, 16) O.0:d32 flat[Q.0]:a64", "operand 'dst' must begin at a register, but 'O' is an alias"),
     ("lsc_load.ugm (M1, 32) U.0:d32 flat[S.0]:a64", "operand 'address' must begin at a register"),
     ("lsc_load.ugm (M1, 16) D.0:d32 flat[Q.448]:a64", "operand 'address' reaches to byte 576 of 'Q', which has 512"),
@@ -132,18 +144,27 @@ INSTRUCTIONS = [
     ("lsc_atomic_iadd.ugm (M1, 16) U.0:d8c32 flat[Q.0]:a64 U.0 %null.0", "is of d16c32, d32 and d64, not of d8c32"),
     ("lsc_atomic_fmin.ugm (M1, 8) U.0:d64 flat[Q.0]:a64 U.0 %null.0", "of floats is of d16c32 and d32"),
     # 2D blocks.
-    (f"lsc_store_block2d.ugm (M1, 1) {BLOCK} F.0:d16.2x16x8nn", "can neither transpose, pack, nor store several blocks"),
+    (
+        f"lsc_store_block2d.ugm (M1, 1) {BLOCK} F.0:d16.2x16x8nn",
+        "can neither transpose, pack, nor store several blocks",
+    ),
     (f"lsc_load_block2d.ugm (M1, 1) U.0:d32.8x8tt {BLOCK}", "cannot both transpose and pack"),
     (f"lsc_load_block2d.ugm (M1, 1) U.0:d32.8x8nt {BLOCK}", "cannot pack elements of 32 bits"),
     (f"lsc_load_block2d.ugm (M1, 1) U.0:d16.16x33nn {BLOCK}", "has 1 to 32 rows, not 33"),
     (f"lsc_store_block2d.ugm (M1, 1) {BLOCK} U.0:d16.16x9nn", "has 1 to 8 rows, not 9"),
     (f"lsc_load_block2d.ugm (M1, 1) U.0:d16.8x8tn {BLOCK}", "cannot transpose elements of 16 bits"),
     (f"lsc_load_block2d.ugm (M1, 1) U.0:d32.16x8tn {BLOCK}", "transposes one block of at most 8x16 elements"),
-    (f"lsc_load_block2d.ugm (M1, 1) U.0:d64.4x4tn {BLOCK}", "transposes 64 bits in blocks of 1x8, 2x8 and 4x8, not 4x4"),
+    (
+        f"lsc_load_block2d.ugm (M1, 1) U.0:d64.4x4tn {BLOCK}",
+        "transposes 64 bits in blocks of 1x8, 2x8 and 4x8, not 4x4",
+    ),
     (f"lsc_load_block2d.ugm (M1, 1) U.0:d32.4x8x8nn {BLOCK}", "moves 1, 2 blocks of 32 bits, not 4"),
     (f"lsc_load_block2d.ugm (M1, 1) U.0:d16.64x8nn {BLOCK}", "has rows of 4 to 64 bytes over all its blocks, not 128"),
     (f"lsc_load_block2d.ugm (M1, 1) U.0:d8.5x8nn {BLOCK}", "has rows of a multiple of 4 bytes, not 5"),
-    (f"lsc_load_block2d.ugm (M1, 1) F.0:d16.16x32nn {BLOCK}", "operand 'dst' reaches to byte 1024 of 'F', which has 512"),
+    (
+        f"lsc_load_block2d.ugm (M1, 1) F.0:d16.16x32nn {BLOCK}",
+        "operand 'dst' reaches to byte 1024 of 'F', which has 512",
+    ),
     # Control.
     ("jmp (M1, 1) L9", "jumps to label 'L9', which is not there"),
     ("(P) goto (M1, 16) L9", "jumps to label 'L9', which is not there"),
