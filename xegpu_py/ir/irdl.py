@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
 from mlir import ir
 from mlir._mlir_libs._mlirDialectsIRDL import load_dialects
@@ -34,7 +33,6 @@ class _Body:
         return self.constraint(f"irdl.any_of({', '.join(names)})")
 
 
-@cache
 def dump(dialect: type[Dialect]) -> str:
     """The dialect's definition as IRDL text, which stock `mlir-opt --irdl-file` loads too."""
     out = [f"irdl.dialect @{dialect.name} {{"]
@@ -49,9 +47,15 @@ def dump(dialect: type[Dialect]) -> str:
     return "\n".join([*out, "}", ""])
 
 
+_DUMPED: dict[type[Dialect], str] = {}
+
+
 def load(dialects: Sequence[type[Dialect]]) -> None:
     """Define the dialects in the current context."""
-    load_dialects(ir.Module.parse("".join(dump(d) for d in dialects)))
+    for dialect in dialects:
+        if dialect not in _DUMPED:
+            _DUMPED[dialect] = dump(dialect)
+    load_dialects(ir.Module.parse("".join(_DUMPED[d] for d in dialects)))
 
 
 def _definition(what: str, name: str, body: list[str]) -> list[str]:
