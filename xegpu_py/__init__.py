@@ -7,11 +7,16 @@ xegpu_py.run_pipeline(module, "builtin.module(canonicalize,xegpu-dce)")
 print(module)
 """
 
+from typing import TYPE_CHECKING, Any
+
 from xegpu_py import passes
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.ir.module import Module, parse
 from xegpu_py.ir.passes import Pass, register_pass, run_pipeline
+
+if TYPE_CHECKING:
+    from xegpu_py.kernel import Kernel
 
 passes.load()
 
@@ -19,9 +24,19 @@ __all__ = [
     "Context",
     "Diagnostic",
     "DiagnosticError",
+    "Kernel",
     "Module",
     "Pass",
     "parse",
     "register_pass",
     "run_pipeline",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Tools that only read and print IR start without the engines.
+    if name == "Kernel":
+        from xegpu_py.kernel import Kernel
+
+        return Kernel
+    raise AttributeError(f"module 'xegpu_py' has no attribute '{name}'")

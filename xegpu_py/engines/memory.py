@@ -76,11 +76,12 @@ class LocalMemory:
         bad = (wide < 0) | (wide + size > self.bytes)
         if bad.any():
             index = int(np.argmax(bad.ravel()))
+            at = int(wide.ravel()[index])
             raise AccessFault(
-                index,
-                f"{verb} {size} bytes at {int(wide.ravel()[index]):#x} of the shared local memory, which has {self.bytes}",
+                index, f"{verb} {size} bytes at {at:#x} of the shared local memory, which has {self.bytes} bytes"
             )
-        return wide + (groups * self.bytes)[:, None]
+        offsets: Array = wide + (groups * self.bytes)[:, None]
+        return offsets
 
 
 @dataclass

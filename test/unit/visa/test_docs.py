@@ -1,0 +1,40 @@
+"""docs/visa.md is true."""
+
+from pathlib import Path
+
+import pytest
+from markdown import ROOT, runs
+
+from xegpu_py.target import TARGETS, Target
+
+PAGE = (ROOT / "docs" / "visa.md").read_text()
+
+
+def test_what_the_page_shows(tmp_path: Path) -> None:
+    found = list(runs(PAGE, tmp_path))
+    assert len(found) >= 4
+    for run in found:
+        assert run.agrees(), f"{run.command}\n{run.actual}"
+
+
+def row(title: str) -> dict[str, str]:
+    cells = next(line for line in PAGE.split("\n") if line.startswith(f"| {title} |"))
+    return dict(zip(("pvc", "pvcxt", "dg2", "any"), (c.strip() for c in cells.split("|")[2:6])))
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=lambda t: t.name)
+def test_the_table_of_targets(target: Target) -> None:
+    def yes(truth: bool) -> str:
+        return "yes" if truth else "no"
+
+    name = target.name
+    depths = ", ".join(map(str, target.dpas_depths))
+    assert row("GRF")[name] == f"{target.grf_bytes} bytes, {' or '.join(map(str, target.grf_counts))}"
+    assert row("dpas")[name] == f"SIMD{target.dpas_exec_size}, depth {depths}"
+    assert row("srnd")[name] == yes("srnd" not in target.absent)
+    assert row("fcvt, named barriers")[name] == yes("fcvt" not in target.absent) == yes(target.named_barriers > 0)
+    assert row("2D block messages")[name] == yes(target.block2d is not None)
+    assert row("f64 div, inv, sqrt")[name] == yes(target.double_math)
+    assert row("bf and hf accumulators")[name] == yes(target.dpas_half_accumulators)
+    assert row("shared local memory")[name] == f"{target.slm_bytes >> 10} KiB"
+    assert ("tf32" in target.dpas_precisions) == ("tf32" in row("precisions")[name] or name == "any")

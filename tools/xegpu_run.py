@@ -1,0 +1,168 @@
+"""`xegpu-run`: run a kernel on arrays, without a GPU."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.ir.source import Source, decode_utf8
+from xegpu_py.kernel import CHECKS, Kernel, choose
+from xegpu_py.numerics.dpas import MODELS
+from xegpu_py.runtime.arguments import FORMS, parse_argument
+from xegpu_py.runtime.trace import Tracer, statistics_table
+from xegpu_py.target import DEFAULT, TARGETS
+from xegpu_py.visa import assembly
+
+
+class _Parser(argparse.ArgumentParser):
+    """Exits with status 1, as MLIR's tools do."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(1, f"{self.prog}: error: {message}\n")
+
+
+def _dim(text: str) -> tuple[int, ...]:
+    try:
+        values = tuple(int(word) for word in text.split(","))
+    except ValueError:
+        values = ()
+    if not 1 <= len(values) <= 3 or min(values) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not one to three positive numbers, such as 4,4,1")
+    return values
+
+
+def _thread(text: str) -> tuple[tuple[int, int, int], int]:
+    group, _, thread = text.partition(":")
+    try:
+        x, y, z = (*map(int, group.split(",")), 0, 0)[:3]
+        return (x, y, z), int(thread or 0)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is no thread, such as 0,0,0:0 (workgroup:subgroup)") from None
+
+
+def _output(text: str) -> tuple[str, str]:
+    name, equals, path = text.partition("=")
+    if not (name and equals and path):
+        raise argparse.ArgumentTypeError(f"'{text}' is not of the form NAME=FILE.npy")
+    return name, path
+
+
+def _arguments() -> _Parser:
+    parser = _Parser(
+        prog="xegpu-run",
+        description="Run a vISA kernel on arrays, and write what it computes.",
+        epilog=f"An ARG is {FORMS}.\nArguments are in the order of the kernel's inputs.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("file", metavar="FILE", help="the kernel: vISA assembly; '-' for standard input")
+    add("args", metavar="ARG", nargs="*", help="the kernel's arguments, see below")
+    add("--kernel", metavar="NAME", help="which kernel of the file; not needed where there is one")
+    add("--grid", metavar="X,Y,Z", type=_dim, default=(1,), help="workgroups (default 1)")
+    add("--block", metavar="X,Y,Z", type=_dim, default=(1,), help="work items of a workgroup (default 1)")
+    add("--target", choices=TARGETS, default=DEFAULT, help=f"the GPU (default {DEFAULT})")
+    add("--model", choices=MODELS, default="fma", help="how dpas rounds (default fma)")
+    add("--registers", type=int, metavar="N", help="registers of a thread: 128 (default) or 256")
+    add("--strict-grf", action="store_true", help="refuse a kernel whose variables do not fit the registers")
+    add(
+        "--check",
+        metavar="WHAT",
+        action="append",
+        default=[],
+        choices=CHECKS,
+        help="look for: uninit (reads of registers never written)",
+    )
+    add(
+        "-o",
+        dest="outputs",
+        metavar="NAME=FILE.npy",
+        type=_output,
+        action="append",
+        default=[],
+        help="write the array of input NAME after the run; may be given several times",
+    )
+    add("--print", dest="shown", metavar="NAME", action="append", default=[], help="print the array of input NAME")
+    add("--stats", action="store_true", help="print what ran, what was moved, and the register pressure")
+    add(
+        "--trace",
+        metavar="X,Y,Z:T",
+        type=_thread,
+        nargs="?",
+        const=((0, 0, 0), 0),
+        help="print each instruction of a thread with the registers that it changes (default 0,0,0:0)",
+    )
+    return parser
+
+
+def _read(path: str) -> Source:
+    data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    return decode_utf8(data, "<stdin>" if path == "-" else path)
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run the tool with these arguments; its exit status."""
+    parser = _arguments()
+    args = parser.parse_intermixed_args(argv)
+    try:
+        source = _read(args.file)
+        arguments: list[Any] = [parse_argument(a) for a in args.args]
+    except OSError as e:
+        parser.error(f"cannot open '{e.filename}': {e.strerror}")
+    except ValueError as e:
+        parser.error(str(e))
+    try:
+        kernel = Kernel(
+            choose(assembly.read(source), args.kernel),
+            target=args.target,
+            model=args.model,
+            check=args.check,
+            registers=args.registers,
+            strict_grf=args.strict_grf,
+            source=source,
+        )
+        names = [i.var.name for i in kernel.program.arguments]
+        for name in [*args.shown, *(name for name, _ in args.outputs)]:
+            if name not in names or not isinstance(dict(zip(names, arguments)).get(name), np.ndarray):
+                parser.error(f"'{name}' is no array among the kernel's inputs {', '.join(names)}")
+        if args.trace:
+            launcher, (group, thread) = kernel.launcher, args.trace
+            launcher.observer = Tracer(kernel.program, launcher.target, launcher.allocation, group, thread, print)
+        done = kernel(*arguments, grid=args.grid, block=args.block)
+    except (TypeError, ValueError) as e:
+        parser.error(str(e))
+    given = dict(zip(names, arguments))
+    for name in args.shown:
+        print(f"{name} =\n{given[name]}")
+    if args.stats:
+        print(statistics_table(kernel.program, done))
+    try:
+        for name, path in args.outputs:
+            np.save(path, given[name])
+    except OSError as e:
+        parser.error(f"cannot write output file '{e.filename}': {e.strerror}")
+    return 0
+
+
+def main() -> None:
+    """Entry point of the command `xegpu-run`."""
+    try:
+        status = run(sys.argv[1:])
+    except DiagnosticError as e:
+        print(e, file=sys.stderr)
+        status = 1
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 1
+    except KeyboardInterrupt:
+        status = 130
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,265 @@
+"""How arithmetic instructions run: sources are read and widened, the golden function works, the result is narrowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from xegpu_py.engines.access import Layout, Mask, Read, Write, flag_reader, masker, reader, writer
+from xegpu_py.engines.batch import Batch, Rows
+from xegpu_py.engines.golden import GOLDEN
+from xegpu_py.engines.golden.alu import AluOp
+from xegpu_py.numerics import convert
+from xegpu_py.numerics.formats import TYPES, Array, Format, bits_of, canonical
+from xegpu_py.visa.operands import Flag, Immediate, Region
+from xegpu_py.visa.program import Instruction
+
+Step = Callable[[Batch, Rows, "Array | None"], None]
+"""Runs an instruction for some threads; the last argument is their enabled lanes, None for all."""
+
+_RANK = {"hf": 0, "bf": 1, "f": 1, "df": 2}
+
+
+def execution_format(types: list[str]) -> str:
+    """The type in which floats are computed: the widest of the operands', where bf counts as f; "" for integers."""
+    floats = [t for t in types if TYPES[t].is_float]
+    if not floats:
+        return ""
+    return ("hf", "f", "df")[max(_RANK[t] for t in floats)]
+
+
+def _type(operand: Region | Immediate) -> str:
+    return operand.type if isinstance(operand, Immediate) else str(operand.var.type)
+
+
+def _modifier(operand: Region | Immediate) -> str:
+    return "" if isinstance(operand, Immediate) else operand.modifier
+
+
+def _integer_dtype(types: list[str], modified: bool, saturate: bool) -> type:
+    """An array type that holds the sources, and the result exactly or in its lowest 64 bits.
+
+    Where neither of numpy's will do, Python's own integers are used.
+    """
+    formats = [TYPES[t] for t in types]
+    unsigned = all(f.kind == "u" for f in formats) and not modified
+    if any(f.bits == 64 for f in formats):
+        if saturate or (not unsigned and "uq" in types):
+            return object
+        return np.uint64 if unsigned else np.int64
+    if unsigned:
+        return np.uint64
+    # Products of an unsigned and a signed number of 32 bits, and a third added, can leave 64 bits.
+    return object if saturate and "ud" in types and len(types) > 2 else np.int64
+
+
+def apply_modifier(values: Array, modifier: str) -> Array:
+    """The source modifier's effect."""
+    if modifier == "-":
+        return -values
+    if modifier == "abs":
+        return np.abs(values)
+    if modifier == "-abs":
+        return -np.abs(values)
+    return ~values if modifier == "~" else values
+
+
+def narrow_integers(values: Array, target: Format, saturate: bool) -> Array:
+    """Integers in a register type: the nearest that it has, or their lowest bits."""
+    if saturate:
+        info = np.iinfo(target.dtype)
+        if values.dtype == np.uint64:
+            values = np.minimum(values, np.uint64(info.max))
+        else:
+            values = np.clip(values, int(info.min), int(info.max))
+    elif values.dtype == object:
+        values = values & ((1 << target.bits) - 1)
+        return values.astype(np.uint64).astype(target.dtype)
+    return values.astype(target.dtype)
+
+
+def _sources(inst: Instruction) -> list[Region | Immediate]:
+    return [v for n, v in inst.values.items() if n.startswith("src")]
+
+
+def arithmetic_step(inst: Instruction, layout: Layout) -> Step:
+    """Runs an instruction whose golden function takes and gives numbers."""
+    operands = _sources(inst)
+    types = [_type(o) for o in operands]
+    dst = inst["dst"]
+    function, mask = GOLDEN[inst.name], masker(inst, layout)
+    reads = [reader(o, inst.exec_size, layout) for o in operands]
+    modifiers = [_modifier(o) for o in operands]
+    to_flag = isinstance(dst, Flag)
+    fmt = execution_format(types if inst.name == "cmp" else [*types, dst.var.type])
+    wide = any(TYPES[t].bits == 64 for t in (*types, *([] if to_flag else [dst.var.type])))
+    op = AluOp(fmt, 64 if wide else 32, inst.values.get("condition", ""))
+    prepare = _float_preparations(types, modifiers, fmt) if fmt else _integer_preparations(inst, types, modifiers)
+
+    def compute(batch: Batch, rows: Rows) -> Array:
+        result: Array = function(op, *(p(r(batch, rows)) for p, r in zip(prepare, reads)))
+        return result
+
+    if inst.name == "cmp":
+        return _comparison(inst, compute, mask, layout)
+    target = dst.var.format
+    write, saturate = writer(dst, inst.exec_size, layout), inst.saturate
+    if fmt:
+        plain = target.name == fmt and not saturate
+
+        def finish(values: Array) -> Array:
+            values = canonical(values, TYPES[fmt])
+            return values if plain else convert(values, fmt, target.name, saturate=saturate)
+
+    else:
+
+        def finish(values: Array) -> Array:
+            return narrow_integers(values, target, saturate)
+
+    def step(batch: Batch, rows: Rows, active: Array | None) -> None:
+        write(batch, rows, finish(compute(batch, rows)), mask(batch, rows, active))
+
+    return step
+
+
+def _float_preparations(types: list[str], modifiers: list[str], fmt: str) -> list[Callable[[Array], Array]]:
+    def prepare(name: str, modifier: str) -> Callable[[Array], Array]:
+        dtype = TYPES[fmt].dtype
+        if name == fmt:
+            return (lambda values: apply_modifier(values, modifier)) if modifier else (lambda values: values)
+        return lambda values: apply_modifier(values.astype(dtype), modifier)
+
+    return [prepare(t, m) for t, m in zip(types, modifiers)]
+
+
+def _integer_preparations(inst: Instruction, types: list[str], modifiers: list[str]) -> list[Callable[[Array], Array]]:
+    dtype = _integer_dtype(types, any(modifiers), inst.saturate)
+
+    def prepare(modifier: str) -> Callable[[Array], Array]:
+        if modifier:
+            return lambda values: apply_modifier(values.astype(dtype), modifier)
+        return lambda values: values.astype(dtype)
+
+    return [prepare(m) for m in modifiers]
+
+
+def _comparison(inst: Instruction, compute: Callable[[Batch, Rows], Array], mask: Mask, layout: Layout) -> Step:
+    dst = inst["dst"]
+    if isinstance(dst, Flag):
+        write_flag = flag_writer(inst, layout)
+
+        def step(batch: Batch, rows: Rows, active: Array | None) -> None:
+            write_flag(batch, rows, compute(batch, rows), mask(batch, rows, active))
+
+        return step
+    write, target = writer(dst, inst.exec_size, layout), dst.var.format
+    patterns = np.array([0, (1 << target.bits) - 1], f"u{target.bytes}").view(target.dtype)
+
+    def step_all_bits(batch: Batch, rows: Rows, active: Array | None) -> None:
+        write(batch, rows, patterns[compute(batch, rows).astype(np.intp)], mask(batch, rows, active))
+
+    return step_all_bits
+
+
+def flag_writer(inst: Instruction, layout: Layout) -> Write:
+    """Writes bits bool[threads, lanes] to the predicate that is the destination."""
+    index = layout.predicates[inst["dst"].var]
+    first, count = inst.first_lane, inst.exec_size
+
+    def write(batch: Batch, rows: Rows, values: Array, mask: Array | None) -> None:
+        if mask is not None:
+            values = np.where(mask, values, batch.flags[rows, index, first : first + count])
+        batch.flags[rows, index, first : first + count] = values
+
+    return write
+
+
+def conversion(source: Region | Immediate, target: Format, saturate: bool) -> Callable[[Array], Array]:
+    """What makes a source's elements, modified, into numbers of another type, as mov does."""
+    name, modifier = _type(source), _modifier(source)
+    fmt = TYPES[name]
+    if not modifier:
+        if name == target.name and not saturate:
+            return lambda values: values
+        return lambda values: convert(values, name, target.name, saturate=saturate)
+    if fmt.is_float:
+        return lambda values: convert(_modify_bits(values, fmt, modifier), name, target.name, saturate=saturate)
+    if target.is_float:
+        # A negated integer can need one bit more than its type has.
+        dtype = object if fmt.bits == 64 else np.int64
+        return lambda values: _to_float(apply_modifier(values.astype(dtype), modifier), target, saturate)
+    dtype = object if fmt.bits == 64 and saturate else np.int64
+    return lambda values: narrow_integers(apply_modifier(values.astype(dtype), modifier), target, saturate)
+
+
+def _modify_bits(values: Array, fmt: Format, modifier: str) -> Array:
+    """Sign changes of floats leave a NaN's other bits as they are."""
+    bits = bits_of(np.array(values))
+    sign = bits.dtype.type(1 << (fmt.bits - 1))
+    if "abs" in modifier:
+        bits &= ~sign
+    if modifier.startswith("-"):
+        bits ^= sign
+    return bits.view(fmt.dtype)
+
+
+def _to_float(values: Array, target: Format, saturate: bool) -> Array:
+    if values.dtype == object:
+        # From 64 bits and a sign: the magnitude is rounded, and then signed.
+        magnitude = convert(np.abs(values).astype(np.uint64), "uq", target.name)
+        signed = np.where(values < 0, -magnitude, magnitude).astype(target.dtype)
+        return convert(signed, target.name, target.name, saturate=saturate)
+    return convert(values, "q", target.name, saturate=saturate)
+
+
+def mov_step(inst: Instruction, layout: Layout) -> Step:
+    """Runs `mov`."""
+    source, dst = inst["src0"], inst["dst"]
+    target = dst.var.format
+    write, mask = writer(dst, inst.exec_size, layout), masker(inst, layout)
+    if isinstance(source, Flag):
+        index, count = layout.predicates[source.var], source.var.count
+        weights = np.uint64(1) << np.arange(count, dtype=np.uint64)
+
+        def step_flag(batch: Batch, rows: Rows, active: Array | None) -> None:
+            bits = batch.flags[rows, index, :count].astype(np.uint64) @ weights
+            write(batch, rows, bits[:, None].astype(target.dtype), mask(batch, rows, active))
+
+        return step_flag
+    read = reader(source, inst.exec_size, layout)
+    change = conversion(source, target, inst.saturate)
+
+    def step(batch: Batch, rows: Rows, active: Array | None) -> None:
+        write(batch, rows, change(read(batch, rows)), mask(batch, rows, active))
+
+    return step
+
+
+def sel_step(inst: Instruction, layout: Layout) -> Step:
+    """Runs `sel`. The predicate chooses, and does not keep lanes from being written."""
+    target = inst["dst"].var.format
+    write, mask, chosen = writer(inst["dst"], inst.exec_size, layout), masker(inst, layout), flag_reader(inst, layout)
+    reads: list[tuple[Callable[[Array], Array], Read]] = [
+        (conversion(inst[n], target, inst.saturate), reader(inst[n], inst.exec_size, layout)) for n in ("src0", "src1")
+    ]
+
+    def step(batch: Batch, rows: Rows, active: Array | None) -> None:
+        (change0, read0), (change1, read1) = reads
+        values = np.where(chosen(batch, rows), change0(read0(batch, rows)), change1(read1(batch, rows)))
+        write(batch, rows, values, mask(batch, rows, active))
+
+    return step
+
+
+def flag_logic_step(inst: Instruction, layout: Layout) -> Step:
+    """Runs `and`, `or`, `xor` and `not` of predicates."""
+    sources = [layout.predicates[v.var] for n, v in inst.values.items() if n.startswith("src")]
+    function, mask, write = GOLDEN[inst.name], masker(inst, layout), flag_writer(inst, layout)
+    op, first, count = AluOp("", 32), inst.first_lane, inst.exec_size
+
+    def step(batch: Batch, rows: Rows, active: Array | None) -> None:
+        bits = (batch.flags[rows, index, first : first + count] for index in sources)
+        write(batch, rows, function(op, *bits), mask(batch, rows, active))
+
+    return step

@@ -1,0 +1,142 @@
+"""The state of hardware threads that run together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from xegpu_py.engines.memory import LocalMemory, Memory
+from xegpu_py.numerics.formats import TYPES, Array
+from xegpu_py.visa.spec import LANES
+
+Rows = Any
+"""Which threads of a batch: a slice of all, or an array of their indices."""
+
+ENDED = 1 << 30
+"""The program counter of a lane that has ended."""
+
+
+@dataclass
+class Barriers:
+    """The barriers of workgroups: number 0 is that of the whole workgroup, the named ones follow.
+
+    A signal counts towards the barrier's current phase. A phase is complete when all have signalled, and each thread
+    can then pass one wait.
+
+    Attributes:
+        arrived: int64[workgroups, barriers], signals towards the current phase.
+        phases: int64[workgroups, barriers], phases that are complete.
+        passed: int64[threads, barriers], phases that each thread has waited for.
+    """
+
+    arrived: Array
+    phases: Array
+    passed: Array
+
+    def signal(self, groups: Array, barrier: Array, expected: Array) -> bool:
+        """Count a signal of each of some threads, in the workgroups `groups`; whether a phase became complete."""
+        complete = False
+        np.add.at(self.arrived, (groups, barrier), 1)
+        for group, number, wanted in {(int(g), int(b), int(e)) for g, b, e in zip(groups, barrier, expected)}:
+            while wanted and self.arrived[group, number] >= wanted:
+                self.arrived[group, number] -= wanted
+                self.phases[group, number] += 1
+                complete = True
+        return complete
+
+    def ready(self, rows: Array, groups: Array, barrier: Array) -> Array:
+        """Which of some threads can pass their wait; for these it counts as passed."""
+        free = np.asarray(self.phases[groups, barrier] > self.passed[rows, barrier])
+        self.passed[rows[free], barrier[free]] += 1
+        return free
+
+
+@dataclass
+class Batch:
+    """Hardware threads that run together, of whole workgroups.
+
+    Attributes:
+        regs: uint8[threads, bytes], the register files.
+        flags: bool[threads, predicates, 32].
+        groups: int64[threads], index of each thread's workgroup within the batch.
+        numbers: int64[threads], each thread's number within its workgroup.
+        group_size: threads of a workgroup.
+        memory: global memory.
+        slm: shared local memory of the batch's workgroups.
+        barriers: their barriers.
+        pc: int64[threads], index of each thread's next instruction.
+        lane_pc: int64[threads, 32], the same by lanes, where lanes can part; None where they cannot.
+        waiting: bool[threads], those that wait at a barrier.
+        signalled: bool[threads], those that have signalled the barrier at which they are.
+        written: bool[threads, bytes], registers ever written; None if that is not watched.
+        traffic: bytes that messages moved, by memory ("ugm", "slm") and category ("load", "store", "atomic").
+    """
+
+    regs: Array
+    flags: Array
+    groups: Array
+    numbers: Array
+    group_size: int
+    memory: Memory
+    slm: LocalMemory
+    barriers: Barriers
+    pc: Array
+    lane_pc: Array | None
+    waiting: Array
+    signalled: Array
+    written: Array | None = None
+    traffic: Counter[tuple[str, str]] = field(default_factory=Counter)
+    views: dict[str, Array] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.views = {name: self.regs.view(fmt.dtype) for name, fmt in TYPES.items()}
+
+    @property
+    def threads(self) -> int:
+        """Number of threads."""
+        return len(self.regs)
+
+
+def new_batch(
+    workgroups: int,
+    group_size: int,
+    register_bytes: int,
+    predicates: int,
+    named_barriers: int,
+    slm_bytes: int,
+    memory: Memory,
+    *,
+    lanes_part: bool,
+    watch: bool,
+) -> Batch:
+    """The state of workgroups before their first instruction; registers are zero.
+
+    Args:
+        register_bytes: bytes of a register file, a multiple of 8.
+        lanes_part: whether the program has a `goto`.
+        watch: whether reads of registers never written are looked for.
+    """
+    threads = workgroups * group_size
+    barriers = 1 + named_barriers
+    return Batch(
+        regs=np.zeros((threads, register_bytes), np.uint8),
+        flags=np.zeros((threads, max(predicates, 1), LANES), bool),
+        groups=np.repeat(np.arange(workgroups), group_size),
+        numbers=np.tile(np.arange(group_size), workgroups),
+        group_size=group_size,
+        memory=memory,
+        slm=LocalMemory(np.zeros(workgroups * slm_bytes, np.uint8), slm_bytes),
+        barriers=Barriers(
+            np.zeros((workgroups, barriers), np.int64),
+            np.zeros((workgroups, barriers), np.int64),
+            np.zeros((threads, barriers), np.int64),
+        ),
+        pc=np.zeros(threads, np.int64),
+        lane_pc=np.zeros((threads, LANES), np.int64) if lanes_part else None,
+        waiting=np.zeros(threads, bool),
+        signalled=np.zeros(threads, bool),
+        written=np.zeros((threads, register_bytes), bool) if watch else None,
+    )

@@ -1,0 +1,381 @@
+"""Messages to memory: gathers and scatters, 2D blocks, atomics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from xegpu_py.engines.access import Layout, Mask, Read, masker, raw_reader, raw_writer, reader
+from xegpu_py.engines.arithmetic import Step
+from xegpu_py.engines.batch import Batch, Rows
+from xegpu_py.engines.golden import golden
+from xegpu_py.engines.memory import AccessFault
+from xegpu_py.numerics.dpas import Model
+from xegpu_py.numerics.formats import TYPES, Array, Format, canonical
+from xegpu_py.visa.instructions import ATOMICS, INSTRUCTIONS
+from xegpu_py.visa.operands import Immediate
+from xegpu_py.visa.program import Instruction
+from xegpu_py.visa.spec import BlockShape, DataShape
+
+
+def _bytes(inst: Instruction, name: str, layout: Layout) -> int:
+    size = INSTRUCTIONS[inst.name].slot(name).bytes
+    assert size
+    return size(inst, layout.target)
+
+
+def _addresses(inst: Instruction, layout: Layout) -> Read:
+    """Reads each lane's address as uint64[threads, lanes]."""
+    operand = inst["address"]
+    read = raw_reader(operand, _bytes(inst, "address", layout), layout)
+    dtype = np.uint64 if inst["address_size"] == "a64" else np.uint32
+    plus = np.int64(operand.plus)
+
+    def addresses(batch: Batch, rows: Rows) -> Array:
+        raw = np.ascontiguousarray(read(batch, rows)).view(dtype)
+        return (raw.astype(np.int64) + plus).astype(np.uint64) if operand.plus else raw.astype(np.uint64)
+
+    return addresses
+
+
+def _lanes(batch: Batch, rows: Rows, mask: Array | None, count: int) -> tuple[Array, Array]:
+    """The (thread among the rows, lane) pairs that act."""
+    threads = batch.threads if isinstance(rows, slice) else len(rows)
+    if mask is None:
+        return np.divmod(np.arange(threads * count), count)
+    thread, lane = np.nonzero(np.broadcast_to(mask, (threads, count)))
+    return thread, lane
+
+
+def _locate(
+    inst: Instruction, batch: Batch, rows: Rows, addresses: Array, lanes: tuple[Array, Array], size: int, verb: str
+) -> tuple[Array, Array]:
+    """The memory that a message reaches, and offsets[lanes] into it.
+
+    Raises:
+        AccessFault: with the index, among all threads' lanes, of the lane at fault.
+    """
+    thread, lane = lanes
+    chosen = addresses[thread, lane]
+    batch.traffic[inst["sfid"], INSTRUCTIONS[inst.name].category] += len(chosen) * size
+    try:
+        if inst["sfid"] == "slm":
+            groups = batch.groups[rows][thread]
+            return batch.slm.data, batch.slm.locate(groups, chosen[:, None], size, verb)[:, 0]
+        return batch.memory.data, batch.memory.locate(chosen, size, verb)
+    except AccessFault as fault:
+        raise AccessFault(int(thread[fault.index]) * inst.exec_size + int(lane[fault.index]), fault.reason) from None
+
+
+class _Data:
+    """How a message's data lies in registers: for each lane and element the place of its first byte."""
+
+    def __init__(self, inst: Instruction, layout: Layout) -> None:
+        self.shape: DataShape = inst["data"]
+        shape, lanes = self.shape, inst.exec_size
+        # One element of all lanes after the other, each from a register on; transposed, one lane's side by side.
+        row = -(-lanes * shape.register_bytes // layout.target.grf_bytes) * layout.target.grf_bytes
+        if shape.transpose:
+            places = np.arange(shape.vector)[None, :] * shape.register_bytes
+        else:
+            places = np.arange(lanes)[:, None] * shape.register_bytes + np.arange(shape.vector)[None, :] * row
+        self.places = places
+        self.bytes = _bytes(inst, "dst" if "dst" in inst.values else "src0", layout)
+
+    def memory_columns(self) -> Array:
+        """Offsets from a lane's address of its bytes in memory, [elements * bytes]."""
+        return np.arange(self.shape.vector * self.shape.memory_bytes)
+
+    def register_columns(self) -> Array:
+        """Places in the operand of each lane's bytes that memory holds, [lanes, elements * bytes]."""
+        columns: Array = self.places[:, :, None] + np.arange(self.shape.memory_bytes)
+        return columns.reshape(len(self.places), -1)
+
+
+@golden("lsc_load")
+def lsc_load(inst: Instruction, layout: Layout, model: Model) -> Step:
+    """Load from each lane's address."""
+    mask = masker(inst, layout)
+    if inst["dst"].var is None:
+        return lambda batch, rows, active: None
+    read_addresses, data = _addresses(inst, layout), _Data(inst, layout)
+    columns, into, shape = data.memory_columns(), data.register_columns(), data.shape
+    read = raw_reader(inst["dst"], data.bytes, _unwatched(layout))
+    write = raw_writer(inst["dst"], layout)
+    widened = shape.register_bytes > shape.memory_bytes
+    upper = (data.places[:, :, None] + np.arange(shape.memory_bytes, shape.register_bytes)).reshape(len(into), -1)
+
+    def step(batch: Batch, rows: Rows, active: Array | None) -> None:
+        lanes = _lanes(batch, rows, mask(batch, rows, active), inst.exec_size)
+        memory, offsets = _locate(inst, batch, rows, read_addresses(batch, rows), lanes, len(columns), "reads")
+        found = memory[offsets[:, None] + columns]
+        result = np.array(read(batch, rows))
+        result[lanes[0][:, None], into[lanes[1]]] = found
+        if widened:
+            result[lanes[0][:, None], upper[lanes[1]]] = 0
+        write(batch, rows, result)
+
+    return step
+
+
+def _unwatched(layout: Layout) -> Layout:
+    """Lanes that do not act keep their register, whatever it holds."""
+    return Layout(layout.target, layout.allocation, layout.predicates)
+
+
+@golden("lsc_store")
+def lsc_store(inst: Instruction, layout: Layout, model: Model) -> Step:
+    """Store to each lane's address; of lanes that share one the last wins."""
+    mask, read_addresses, data = masker(inst, layout), _addresses(inst, layout), _Data(inst, layout)
+    columns, out_of = data.memory_columns(), data.register_columns()
+    read = raw_reader(inst["src0"], data.bytes, layout)
+
+    def step(batch: Batch, rows: Rows, active: Array | None) -> None:
+        lanes = _lanes(batch, rows, mask(batch, rows, active), inst.exec_size)
+        memory, offsets = _locate(inst, batch, rows, read_addresses(batch, rows), lanes, len(columns), "writes")
+        memory[offsets[:, None] + columns] = read(batch, rows)[lanes[0][:, None], out_of[lanes[1]]]
+
+    return step
+
+
+class _Surfaces:
+    """The surfaces of a 2D block message, one for each thread, and the places in memory of its elements."""
+
+    def __init__(self, inst: Instruction, layout: Layout, mask: Mask) -> None:
+        self.inst, self.mask = inst, mask
+        self.block: BlockShape = inst["block"]
+        self.limits = layout.target.block2d
+        self.reads = {n: _scalar(inst, n, layout) for n in ("base", "width", "height", "pitch", "x", "y")}
+        shape = self.block
+        count, rows, columns = np.meshgrid(
+            np.arange(shape.count), np.arange(shape.height), np.arange(shape.width), indexing="ij"
+        )
+        self.element_x = (count * shape.width + columns).ravel()
+        self.element_y = rows.ravel()
+
+    def threads(self, batch: Batch, rows: Rows, active: Array | None) -> Array:
+        """Which of the threads act."""
+        thread, _ = _lanes(batch, rows, self.mask(batch, rows, active), 1)
+        return thread
+
+    def places(self, batch: Batch, rows: Rows, thread: Array, verb: str) -> tuple[Array, Array]:
+        """Offsets of the elements in memory, int64[threads, elements], and which of them lie in the surface.
+
+        Raises:
+            AccessFault: if a surface is not legal, or not within one allocation.
+        """
+        value = {n: np.broadcast_to(r(batch, rows), (_count(batch, rows), 1))[thread, 0] for n, r in self.reads.items()}
+        width, height, pitch = (value[n].astype(np.int64) + 1 for n in ("width", "height", "pitch"))
+        self._check(value["base"], width, height, pitch, thread)
+        size = self.block.size // 8
+        # A row's last bytes need not be there: what counts is up to the end of the last row.
+        base = batch.memory.surface(value["base"], (height - 1) * pitch + width, verb)
+        x = value["x"].view(np.int32).astype(np.int64)[:, None] + self.element_x
+        y = value["y"].view(np.int32).astype(np.int64)[:, None] + self.element_y
+        inside: Array = (x >= 0) & ((x + 1) * size <= width[:, None]) & (y >= 0) & (y < height[:, None])
+        batch.traffic["ugm", INSTRUCTIONS[self.inst.name].category] += int(inside.sum()) * size
+        return np.where(inside, base[:, None] + y * pitch[:, None] + x * size, 0), inside
+
+    def _check(self, base: Array, width: Array, height: Array, pitch: Array, thread: Array) -> None:
+        limits = self.limits
+        assert limits
+        for bad, reason in (
+            (base % np.uint64(limits.base_alignment) != 0, f"base is no multiple of {limits.base_alignment}"),
+            (width < limits.least_bytes, f"width is below {limits.least_bytes} bytes"),
+            (width % limits.width_granule != 0, f"width is no multiple of {limits.width_granule} bytes"),
+            (pitch < width, "pitch is below the width"),
+            (pitch % limits.pitch_granule != 0, f"pitch is no multiple of {limits.pitch_granule} bytes"),
+            (np.maximum(np.maximum(width, pitch), height) > limits.most_extent, "extent is above 2^24"),
+        ):
+            if bad.any():
+                i = int(np.argmax(bad))
+                raise AccessFault(
+                    int(thread[i]),
+                    f"accesses a surface whose {reason}: base {int(base[i]):#x}, width {int(width[i])} bytes, height "
+                    f"{int(height[i])} rows, pitch {int(pitch[i])} bytes",
+                )
+
+
+def _count(batch: Batch, rows: Rows) -> int:
+    return batch.threads if isinstance(rows, slice) else len(rows)
+
+
+def _scalar(inst: Instruction, name: str, layout: Layout) -> Read:
+    operand = inst[name]
+    read = reader(operand, 1, layout)
+    bits = TYPES[operand.type].bytes if isinstance(operand, Immediate) else operand.var.format.bytes
+    return lambda batch, rows: np.ascontiguousarray(read(batch, rows)).view(f"u{bits}")
+
+
+def _block_order(block: BlockShape, grf_bytes: int) -> tuple[Array, int]:
+    """For each element of the message's registers the index of the memory's element it holds, or -1; and their bytes.
+
+    Elements of memory are counted block by block, row by row.
+    """
+    rows, columns, pack = block.register_shape()
+    each = block.block_bytes(grf_bytes) // (block.size // 8)
+    order = np.full((block.count, each), -1)
+    source = np.arange(block.height * block.width).reshape(block.height, block.width)
+    if block.transpose:
+        source = source.T
+    padded = np.full((rows * pack, columns), -1)
+    padded[: source.shape[0], : source.shape[1]] = source
+    packed = padded.reshape(rows, pack, columns).transpose(0, 2, 1).ravel()
+    for b in range(block.count):
+        order[b, : len(packed)] = np.where(packed >= 0, packed + b * block.height * block.width, -1)
+    return order.ravel(), order.size * block.size // 8
+
+
+@golden("lsc_load_block2d")
+def lsc_load_block2d(inst: Instruction, layout: Layout, model: Model) -> Step:
+    """Load blocks of a surface."""
+    if inst["dst"].var is None:
+        return lambda batch, rows, active: None
+    surfaces = _Surfaces(inst, layout, masker(inst, layout))
+    dtype = np.dtype(f"u{surfaces.block.size // 8}")
+    order, size = _block_order(surfaces.block, layout.target.grf_bytes)
+    write = raw_writer(inst["dst"], layout)
+
+    def step(batch: Batch, rows: Rows, active: Array | None) -> None:
+        thread = surfaces.threads(batch, rows, active)
+        places, inside = surfaces.places(batch, rows, thread, "reads")
+        elements = batch.memory.data.view(dtype)[places // dtype.itemsize]
+        # The element behind the last is zero: padding and what lies outside the surface.
+        values = np.zeros((len(thread), elements.shape[1] + 1), dtype)
+        values[:, :-1] = np.where(inside, elements, 0)
+        chosen = rows if len(thread) == _count(batch, rows) else np.arange(batch.threads)[rows][thread]
+        write(batch, chosen, np.take(values, order, axis=1).view(np.uint8).reshape(len(thread), size))
+
+    return step
+
+
+@golden("lsc_store_block2d")
+def lsc_store_block2d(inst: Instruction, layout: Layout, model: Model) -> Step:
+    """Store a block to a surface."""
+    surfaces = _Surfaces(inst, layout, masker(inst, layout))
+    dtype = np.dtype(f"u{surfaces.block.size // 8}")
+    order, size = _block_order(surfaces.block, layout.target.grf_bytes)
+    held = np.argsort(np.where(order < 0, len(order), order), kind="stable")[
+        : surfaces.block.width * surfaces.block.height
+    ]
+    read = raw_reader(inst["src0"], size, layout)
+
+    def step(batch: Batch, rows: Rows, active: Array | None) -> None:
+        thread = surfaces.threads(batch, rows, active)
+        places, inside = surfaces.places(batch, rows, thread, "writes")
+        values = np.ascontiguousarray(read(batch, rows)[thread]).view(dtype)[:, held]
+        batch.memory.data.view(dtype)[places[inside] // dtype.itemsize] = values[inside]
+
+    return step
+
+
+def _float_add(fmt: Format, sign: int) -> Callable[[Array, Array], Array]:
+    def add(old: Array, operand: Array) -> Array:
+        return canonical(old + sign * operand, fmt)
+
+    return add
+
+
+def _float_choose(fmt: Format, smaller: bool) -> Callable[[Array, Array], Array]:
+    def choose(old: Array, operand: Array) -> Array:
+        less = (
+            (old < operand) | ((old == operand) & np.signbit(old))
+            if smaller
+            else (old > operand) | ((old == operand) & ~np.signbit(old))
+        )
+        return canonical(np.where(less | np.isnan(operand), old, operand), fmt)
+
+    return choose
+
+
+def _exchange(old: Array, expected: Array, new: Array) -> Array:
+    """Where the old value is the expected one, the new."""
+    return np.where(old == expected, new, old)
+
+
+def _atomic_function(name: str, bits: int) -> tuple[np.dtype[Any], Callable[..., Array]]:
+    """The type in which an atomic operation works, and what it makes of the old value and its operands."""
+    unsigned, signed = np.dtype(f"u{bits // 8}"), np.dtype(f"i{bits // 8}")
+    fmt = TYPES[{16: "hf", 32: "f", 64: "df"}[bits]]
+    functions: dict[str, tuple[np.dtype[Any], Callable[..., Array]]] = {
+        "iinc": (unsigned, lambda old: old + unsigned.type(1)),
+        "idec": (unsigned, lambda old: old - unsigned.type(1)),
+        "load": (unsigned, lambda old: old),
+        "store": (unsigned, lambda old, a: a),
+        "iadd": (unsigned, lambda old, a: old + a),
+        "isub": (unsigned, lambda old, a: old - a),
+        "smin": (signed, np.minimum),
+        "smax": (signed, np.maximum),
+        "umin": (unsigned, np.minimum),
+        "umax": (unsigned, np.maximum),
+        "and": (unsigned, np.bitwise_and),
+        "or": (unsigned, np.bitwise_or),
+        "xor": (unsigned, np.bitwise_xor),
+        "icas": (unsigned, _exchange),
+        "fadd": (fmt.dtype, _float_add(fmt, 1)),
+        "fsub": (fmt.dtype, _float_add(fmt, -1)),
+        "fmin": (fmt.dtype, _float_choose(fmt, True)),
+        "fmax": (fmt.dtype, _float_choose(fmt, False)),
+        "fcas": (fmt.dtype, _exchange),
+    }
+    return functions[name]
+
+
+@golden(*(f"lsc_atomic_{name}" for name in ATOMICS))
+def lsc_atomic(inst: Instruction, layout: Layout, model: Model) -> Step:
+    """Change each lane's location, lane after lane and thread after thread."""
+    mask, read_addresses, data = masker(inst, layout), _addresses(inst, layout), _Data(inst, layout)
+    shape, places = data.shape, data.places[:, 0]
+    dtype, function = _atomic_function(inst.name.removeprefix("lsc_atomic_"), shape.memory_bytes * 8)
+    columns = places[:, None] + np.arange(shape.memory_bytes)
+    operands = [raw_reader(inst[n], data.bytes, layout) for n in ("src0", "src1") if inst[n].var is not None]
+    wants_old = inst["dst"].var is not None
+    into = raw_reader(inst["dst"], data.bytes, _unwatched(layout)) if wants_old else None
+    write = raw_writer(inst["dst"], layout) if wants_old else None
+    upper = places[:, None] + np.arange(shape.memory_bytes, shape.register_bytes)
+    width = np.arange(shape.memory_bytes)
+
+    def step(batch: Batch, rows: Rows, active: Array | None) -> None:
+        lanes = _lanes(batch, rows, mask(batch, rows, active), inst.exec_size)
+        memory, offsets = _locate(
+            inst, batch, rows, read_addresses(batch, rows), lanes, shape.memory_bytes, "atomically accesses"
+        )
+        thread, lane = lanes
+        values = [
+            np.ascontiguousarray(r(batch, rows)[thread[:, None], columns[lane]]).view(dtype)[:, 0] for r in operands
+        ]
+        old = np.zeros(len(offsets), dtype)
+        for turn in _turns(offsets):
+            at = offsets[turn][:, None] + width
+            current = memory[at].view(dtype)[:, 0]
+            old[turn] = current
+            new = np.asarray(function(current, *(v[turn] for v in values)), dtype)
+            memory[at] = np.ascontiguousarray(new)[:, None].view(np.uint8)
+        if into and write:
+            result = np.array(into(batch, rows))
+            result[thread[:, None], columns[lane]] = old[:, None].view(np.uint8)
+            result[thread[:, None], upper[lane]] = 0
+            write(batch, rows, result)
+
+    return step
+
+
+def _turns(offsets: Array) -> list[Array]:
+    """Indices in groups: within a group all offsets differ, and equal ones come in their order in later groups."""
+    order = np.argsort(offsets, kind="stable")
+    ordered = offsets[order]
+    start = np.r_[True, ordered[1:] != ordered[:-1]] if len(offsets) else np.zeros(0, bool)
+    first = np.maximum.accumulate(np.where(start, np.arange(len(offsets)), 0))
+    rank = np.arange(len(offsets)) - first
+    by_rank = np.argsort(rank, kind="stable")
+    bounds = np.searchsorted(rank[by_rank], np.arange(int(rank.max(initial=-1)) + 2))
+    return [order[by_rank[a:b]] for a, b in pairwise(bounds)]
+
+
+@golden("lsc_fence")
+def lsc_fence(inst: Instruction, layout: Layout, model: Model) -> Step:
+    """Nothing to do: each access is complete before the next instruction."""
+    return lambda batch, rows, active: None

@@ -1,0 +1,213 @@
+"""The interpreter: the golden model of how a program runs.
+
+All threads of a batch that stand at the same instruction run it at once. Threads, and lanes, that part are grouped by
+program counter, and those that are farthest behind run first, so that they meet the others again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from xegpu_py.engines import golden
+from xegpu_py.engines.access import Layout, UnwrittenFault
+from xegpu_py.engines.arithmetic import Step, arithmetic_step, flag_logic_step, mov_step, sel_step
+from xegpu_py.engines.batch import ENDED, Batch, Rows
+from xegpu_py.engines.golden import GOLDEN
+from xegpu_py.engines.golden.control import STAY, Next
+from xegpu_py.engines.memory import AccessFault, RuntimeFault
+from xegpu_py.numerics.dpas import Model
+from xegpu_py.numerics.formats import Array
+from xegpu_py.visa.assembly import write_statement
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.operands import Flag
+from xegpu_py.visa.program import Instruction, Program
+
+golden.load()
+
+_BARRIERS = ("barrier", "sbarrier.signal", "sbarrier.wait", "nbarrier.signal", "nbarrier.wait")
+_CONTROL = ("label", "jmp", "goto", "ret", *_BARRIERS)
+_OWN_STEPS = {"mov": mov_step, "sel": sel_step}
+
+
+class Observer(Protocol):
+    """Is told of each instruction that ran."""
+
+    def ran(self, index: int, batch: Batch, rows: Array) -> None:
+        """Instruction `index` ran for the threads `rows`."""
+
+
+@dataclass
+class Interpreter:
+    """A program made ready to run.
+
+    Attributes:
+        program: the program, which must be valid.
+        layout: where its variables lie.
+        model: how dpas rounds.
+        observer: who is told of what ran, or None.
+    """
+
+    program: Program
+    layout: Layout
+    model: Model = "fma"
+    observer: Observer | None = None
+
+    def __post_init__(self) -> None:
+        self._steps: list[Step | None] = []
+        self._next: list[Next | None] = []
+        for inst in self.program.instructions:
+            is_control = inst.name in _CONTROL
+            self._next.append(GOLDEN[inst.name](inst, self.program, self.layout) if is_control else None)
+            self._steps.append(None if is_control else self._step(inst))
+
+    def _step(self, inst: Instruction) -> Step:
+        if inst.name in _OWN_STEPS:
+            return _OWN_STEPS[inst.name](inst, self.layout)
+        if INSTRUCTIONS[inst.name].category in ("alu", "math") and inst.name not in ("srnd", "fcvt", "setp"):
+            flags = inst.name != "cmp" and isinstance(inst["dst"], Flag)
+            return flag_logic_step(inst, self.layout) if flags else arithmetic_step(inst, self.layout)
+        step: Step = GOLDEN[inst.name](inst, self.layout, self.model)
+        return step
+
+    def run(self, batch: Batch, name_thread: Callable[[int], str] = str) -> None:
+        """Run a batch's threads to their end.
+
+        Args:
+            name_thread: names a thread in messages, from its index in the batch.
+
+        Raises:
+            RuntimeFault: if an access is refused, or threads wait for what never comes.
+        """
+        with np.errstate(all="ignore"):
+            while True:
+                runnable = (batch.pc < ENDED) & ~batch.waiting
+                if not runnable.any():
+                    if (batch.pc < ENDED).any():
+                        raise self._deadlock(batch, name_thread)
+                    return
+                self._run_group(batch, runnable, name_thread)
+
+    def _run_group(self, batch: Batch, runnable: Array, name_thread: Callable[[int], str]) -> None:
+        """Run the threads that are farthest behind until they part, or meet others."""
+        at = int(batch.pc[runnable].min())
+        chosen = runnable & (batch.pc == at)
+        rows = np.nonzero(chosen)[0]
+        whole: Rows = slice(None) if len(rows) == batch.threads else rows
+        others = batch.pc[runnable & ~chosen]
+        stop = int(others.min()) if len(others) else ENDED
+        active = None
+        if batch.lane_pc is not None:
+            lanes = batch.lane_pc[rows]
+            active = lanes == at
+            stop = min(stop, int(lanes[~active].min(initial=ENDED)))
+            active = None if active.all() else active
+        steps, observer = self._steps, self.observer
+        while at != stop:
+            step = steps[at]
+            try:
+                if step is None:
+                    to = self._decide(batch, rows, at, active)
+                else:
+                    step(batch, whole, active)
+            except AccessFault as fault:
+                raise self._access_fault(fault, at, rows, name_thread) from None
+            except UnwrittenFault as fault:
+                raise self._unwritten_fault(fault, at, rows, name_thread) from None
+            if observer:
+                observer.ran(at, batch, rows)
+            if step is not None:
+                at += 1
+                continue
+            if isinstance(to, int):
+                if to < at:
+                    # Those that are now ahead of others wait until these have come as far.
+                    self._move(batch, rows, active, to)
+                    return
+                at = to
+                continue
+            self._part(batch, rows, active, to, at)
+            return
+        self._move(batch, rows, active, at)
+
+    def _decide(self, batch: Batch, rows: Array, at: int, active: Array | None) -> int | Array:
+        """Where threads go on: one place for all, or for each of them, or for each lane."""
+        function = self._next[at]
+        assert function
+        to = function(batch, rows, at, active)
+        first = int(to.flat[0])
+        return first if first not in (STAY, ENDED) and (to == first).all() else to
+
+    def _move(self, batch: Batch, rows: Array, active: Array | None, at: int) -> None:
+        if batch.lane_pc is None:
+            batch.pc[rows] = at
+        else:
+            self._part(batch, rows, active, np.full(len(rows), at), at)
+
+    def _part(self, batch: Batch, rows: Array, active: Array | None, to: Array, at: int) -> None:
+        """Set the program counters of threads, or of their enabled lanes."""
+        stays = to == STAY
+        if batch.lane_pc is None:
+            batch.waiting[rows] = stays
+            batch.pc[rows] = np.where(stays, at, to)
+            return
+        lanes = batch.lane_pc[rows]
+        wide = np.broadcast_to(
+            np.where(stays, at, to) if to.ndim == 2 else np.where(stays, at, to)[:, None], lanes.shape
+        )
+        lanes = wide if active is None else np.where(active, wide, lanes)
+        batch.lane_pc[rows] = lanes
+        batch.pc[rows] = lanes.min(axis=1)
+        batch.waiting[rows] = stays.any(axis=1) if to.ndim == 2 else stays
+
+    def _fault(self, message: str, at: int, notes: list[str]) -> RuntimeFault:
+        inst = self.program.instructions[at]
+        return RuntimeFault(
+            f"'{inst.name}' {message}",
+            [*notes, f"instruction {at} of kernel '{self.program.name}': {write_statement(inst)}"],
+            inst.where,
+        )
+
+    def _access_fault(
+        self, fault: AccessFault, at: int, rows: Array, name_thread: Callable[[int], str]
+    ) -> RuntimeFault:
+        inst = self.program.instructions[at]
+        lanes = inst.exec_size if "address" in inst.values else 1
+        thread, lane = divmod(fault.index, lanes)
+        where = f"in {name_thread(int(rows[thread]))}"
+        if lanes > 1:
+            where += f", lane {inst.first_lane + lane}"
+        return self._fault(fault.reason, at, [where])
+
+    def _unwritten_fault(
+        self, fault: UnwrittenFault, at: int, rows: Array, name_thread: Callable[[int], str]
+    ) -> RuntimeFault:
+        message = f"reads byte {fault.byte} of '{fault.var.name}', which was never written"
+        return self._fault(message, at, [f"in {name_thread(int(rows[fault.thread]))}"])
+
+    def _deadlock(self, batch: Batch, name_thread: Callable[[int], str]) -> RuntimeFault:
+        stuck = np.nonzero(batch.pc < ENDED)[0]
+        notes = []
+        for at in np.unique(batch.pc[stuck]):
+            threads = stuck[batch.pc[stuck] == at]
+            more = f" and {len(threads) - 1} more" if len(threads) > 1 else ""
+            text = write_statement(self.program.instructions[at])
+            notes.append(f"{name_thread(int(threads[0]))}{more} wait{'s' * (not more)} at instruction {at}: {text}")
+        ended = int((batch.pc >= ENDED).sum())
+        if ended:
+            notes.append(f"{ended} threads of these workgroups have ended")
+        at = int(batch.pc[stuck].min())
+        return RuntimeFault(
+            f"deadlock: {len(stuck)} threads of kernel '{self.program.name}' wait for signals that never come",
+            notes,
+            self.program.instructions[at].where,
+        )
+
+
+def missing_functions() -> list[str]:
+    """Instructions of the table for which the interpreter has nothing; an empty list if all is well."""
+    known: dict[str, Any] = {**GOLDEN, **_OWN_STEPS}
+    return [name for name in INSTRUCTIONS if name not in known]

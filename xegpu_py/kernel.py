@@ -1,0 +1,205 @@
+"""`Kernel`: a compiled kernel that runs on numpy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from xegpu_py.engines.memory import RuntimeFault
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
+from xegpu_py.ir.source import Source
+from xegpu_py.numerics.dpas import MODELS, Model
+from xegpu_py.runtime.launch import Dim, Grid, Launcher, Statistics
+from xegpu_py.runtime.memory import Buffer, DeviceMemory
+from xegpu_py.target import DEFAULT
+from xegpu_py.target import target as target_of
+from xegpu_py.visa import assembly
+from xegpu_py.visa.program import Input, Program
+from xegpu_py.visa.verify import verify
+
+CHECKS = ("uninit",)
+"""What can be looked for while a kernel runs: `uninit`, reads of registers never written."""
+
+
+class Kernel:
+    """A kernel, ready to be launched on numpy arrays.
+
+        kernel = Kernel.from_assembly(text)
+        kernel(a, b, c, grid=(4, 4), block=(8,))
+
+    Attributes:
+        program: the decoded kernel.
+        launcher: it with its registers allocated.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        *,
+        target: str = DEFAULT,
+        model: Model = "fma",
+        check: Sequence[str] = (),
+        registers: int | None = None,
+        strict_grf: bool = False,
+        source: Source | None = None,
+    ) -> None:
+        """Make a kernel of a program.
+
+        Args:
+            target: the GPU's name.
+            model: how dpas rounds: "fma", "stage" or "exact" (docs/numerics.md).
+            check: what to look for, of `CHECKS`.
+            registers: registers of a thread, 128 or 256; by default the target's usual number.
+            strict_grf: whether variables that do not fit the registers are an error.
+            source: the text from which the program was read, to be shown in errors.
+
+        Raises:
+            ValueError: if an argument is not legal.
+            DiagnosticError: if the program breaks a rule, or does not fit with `strict_grf`.
+        """
+        gpu = target_of(target)
+        if model not in MODELS:
+            raise ValueError(f"'model' must be one of {', '.join(MODELS)}, not {model!r}")
+        for name in check:
+            if name not in CHECKS:
+                raise ValueError(f"unknown check '{name}'; there are {', '.join(CHECKS)}")
+        if registers is not None and registers not in gpu.grf_counts:
+            raise ValueError(f"target {target} has {' or '.join(map(str, gpu.grf_counts))} registers, not {registers}")
+        self.program = program
+        self._sources = [source] if source else []
+        issues = verify(program, gpu)
+        if issues:
+            raise DiagnosticError([i.diagnostic() for i in issues], self._sources)
+        self.launcher = Launcher(program, gpu, model, "uninit" in check, registers)
+        if strict_grf and self.launcher.allocation.beyond:
+            message = f"kernel '{program.name}' does not fit: {self.launcher.allocation.report()}"
+            raise DiagnosticError([Diagnostic("error", message, program.where)], self._sources)
+
+    @classmethod
+    def from_assembly(cls, text: str, *, name: str | None = None, file: str = "<string>", **options: Any) -> Kernel:
+        """A kernel of a vISA assembly text.
+
+        Args:
+            name: which kernel of the text; it may be left out where there is one.
+            file: what to call the text in errors.
+            options: those of `Kernel`.
+
+        Raises:
+            ValueError: if there is no such kernel.
+            DiagnosticError: if the text does not read, or the kernel breaks a rule.
+        """
+        source = Source(text, file)
+        return cls(choose(assembly.read(source), name), source=source, **options)
+
+    @classmethod
+    def from_file(cls, path: str | Path, *, name: str | None = None, **options: Any) -> Kernel:
+        """A kernel of a file of vISA assembly; see `from_assembly`."""
+        return cls.from_assembly(Path(path).read_text(encoding="utf-8"), name=name, file=str(path), **options)
+
+    def __call__(self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] = 1) -> Statistics:
+        """Run the kernel over a grid, and write what it changes back into the arrays.
+
+        Args:
+            arguments: one for each input, in order: for a `uq` of one element a numpy array, whose address the kernel
+                gets; else a number, or as many as the input has elements.
+            grid: workgroups in x, or in x, y and z.
+            block: work items of a workgroup likewise (see `runtime.launch.Grid`).
+
+        Returns:
+            What ran, and how often.
+
+        Raises:
+            TypeError: if the number of arguments, or one's type, is wrong.
+            ValueError: if an argument does not fit its input.
+            DiagnosticError: if the kernel fails as it runs.
+        """
+        inputs = self.program.arguments
+        if len(arguments) != len(inputs):
+            names = ", ".join(i.var.name for i in inputs)
+            raise TypeError(
+                f"kernel '{self.program.name}' takes {len(inputs)} arguments ({names}), not {len(arguments)}"
+            )
+        memory = DeviceMemory()
+        buffers: list[tuple[Buffer, np.ndarray[Any, Any]]] = []
+        values = {}
+        for item, argument in zip(inputs, arguments):
+            if isinstance(argument, np.ndarray) and item.var.type == "uq" and item.var.count == 1 and argument.ndim:
+                buffer = memory.allocate(item.var.name, argument.nbytes)
+                buffers.append((buffer, argument))
+                memory.bytes_of(buffer)[:] = np.ascontiguousarray(argument).reshape(-1).view(np.uint8)
+                values[item.var.name] = np.uint64(buffer.address).tobytes()
+            else:
+                values[item.var.name] = _by_value(item, argument)
+        size = Grid(_dim(grid, "grid"), _dim(block, "block"))
+        self._check_block(size)
+        try:
+            done = self.launcher.run(size, values, memory)
+        except RuntimeFault as fault:
+            raise DiagnosticError([_diagnostic(fault)], self._sources) from None
+        for buffer, array in buffers:
+            _write_back(memory.bytes_of(buffer), array, buffer.name)
+        return done
+
+    def _check_block(self, size: Grid) -> None:
+        threads, limit = size.threads(self.program), self.launcher.target.threads
+        if threads > limit:
+            raise ValueError(
+                f"a workgroup of {threads} hardware threads; target {self.launcher.target.name} has {limit}"
+            )
+
+
+def choose(programs: Sequence[Program], name: str | None) -> Program:
+    """The kernel of a name, or the one that there is.
+
+    Raises:
+        ValueError: if there is none, or a name is needed.
+    """
+    names = ", ".join(p.name for p in programs)
+    if name is None:
+        if len(programs) != 1:
+            raise ValueError(f"there are several kernels, of which one must be named: {names}")
+        return programs[0]
+    for program in programs:
+        if program.name == name:
+            return program
+    raise ValueError(f"there is no kernel '{name}'; there are {names}")
+
+
+def _dim(given: int | Sequence[int], name: str) -> Dim:
+    values = (given,) if isinstance(given, int) else tuple(given)
+    if not 1 <= len(values) <= 3 or any(v < 1 for v in values):
+        raise ValueError(f"'{name}' must be one to three positive numbers, not {given!r}")
+    x, y, z = (*values, 1, 1)[:3]
+    return int(x), int(y), int(z)
+
+
+def _by_value(item: Input, argument: Any) -> bytes:
+    fmt = item.var.format
+    array = np.asarray(argument)
+    if array.size != item.var.count:
+        raise ValueError(f"argument '{item.var.name}' has {item.var.count} elements of {fmt.name}, not {array.size}")
+    if array.dtype == fmt.dtype:
+        return array.tobytes()
+    if not (np.issubdtype(array.dtype, np.integer) or (fmt.is_float and np.issubdtype(array.dtype, np.floating))):
+        raise TypeError(f"argument '{item.var.name}' is of type {fmt.name}, not {array.dtype}")
+    if not fmt.is_float:
+        info = np.iinfo(fmt.dtype)
+        if any(not info.min <= int(v) <= info.max for v in array.ravel()):
+            raise ValueError(f"argument '{item.var.name}' of type {fmt.name} cannot hold {argument!r}")
+    return array.astype(fmt.dtype).tobytes()
+
+
+def _write_back(data: np.ndarray[Any, Any], array: np.ndarray[Any, Any], name: str) -> None:
+    changed = data.view(array.dtype).reshape(array.shape)
+    if array.flags.writeable:
+        array[...] = changed
+    elif data.tobytes() != array.tobytes():
+        raise ValueError(f"the kernel writes to argument '{name}', which is a read-only array")
+
+
+def _diagnostic(fault: RuntimeFault) -> Diagnostic:
+    where = fault.position if isinstance(fault.position, Position) else Position("<unknown>")
+    return Diagnostic("error", fault.message, where, tuple(Diagnostic("note", n, where) for n in fault.notes))

@@ -1,0 +1,140 @@
+"""Kernel arguments written as words, as on a command line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from xegpu_py.numerics.formats import Array
+
+DTYPES: dict[str, Any] = {
+    **{f"i{bits}": np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)},
+    **{f"ui{bits}": np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)},
+    "f16": np.dtype(np.float16),
+    "bf16": np.dtype(ml_dtypes.bfloat16),
+    "f32": np.dtype(np.float32),
+    "f64": np.dtype(np.float64),
+    "f8E5M2": np.dtype(ml_dtypes.float8_e5m2),
+    "f8E4M3FN": np.dtype(ml_dtypes.float8_e4m3fn),
+}
+"""Element types by MLIR's names."""
+
+_SHAPE = re.compile(r"\d+(?:x\d+)*\Z")
+
+FORMS = """\
+a file (a.npy, or bf16:a.npy where the file's type does not say), a number (i32:5, f32:1.5), or one of
+randn:TYPE:SHAPE[:seed=N], rand:TYPE:SHAPE[:seed=N] (0 to 1; integers of the whole range), arange:TYPE:SHAPE,
+zeros:TYPE:SHAPE, ones:TYPE:SHAPE and full:TYPE:SHAPE:VALUE, with a shape such as 64x64"""
+"""What an argument may be, for help texts."""
+
+
+def parse_argument(text: str) -> Any:
+    """The array or number that a word stands for; see `FORMS`.
+
+    Raises:
+        ValueError: if it stands for nothing. The message quotes it.
+        OSError: if its file cannot be read.
+    """
+    head, _, rest = text.partition(":")
+    if text.endswith(".npy"):
+        return _load(text)
+    if head in _GENERATORS:
+        return _generate(head, rest, text)
+    if head in DTYPES:
+        return _number(DTYPES[head], rest, text)
+    known = ", ".join([*_GENERATORS, *DTYPES])
+    raise ValueError(f"argument '{text}' is neither a .npy file nor begins with one of {known}")
+
+
+def _load(text: str) -> Array:
+    name, colon, path = text.partition(":")
+    dtype = DTYPES.get(name) if colon else None
+    array: Array = np.load(Path(path if dtype is not None else text), allow_pickle=False)
+    # numpy's files hold ml_dtypes' types as bytes without a meaning.
+    if dtype is not None and array.dtype != dtype:
+        if array.dtype.itemsize != dtype.itemsize:
+            raise ValueError(f"argument '{text}': the file's elements are {array.dtype}, not {name}")
+        array = array.view(dtype)
+    return array
+
+
+def _dtype(name: str, text: str) -> np.dtype[Any]:
+    if name not in DTYPES:
+        raise ValueError(f"argument '{text}': unknown type '{name}'; there are {', '.join(DTYPES)}")
+    found: np.dtype[Any] = DTYPES[name]
+    return found
+
+
+def _number(dtype: np.dtype[Any], word: str, text: str) -> Any:
+    try:
+        if np.issubdtype(dtype, np.integer):
+            value = int(word, 0)
+            info = np.iinfo(dtype)
+            if not info.min <= value <= info.max:
+                raise ValueError
+            return np.array(value, dtype)[()]
+        return np.array(float(word), dtype)[()]
+    except ValueError:
+        raise ValueError(f"argument '{text}': '{word}' is no number of type {dtype}") from None
+
+
+def _generate(kind: str, rest: str, text: str) -> Array:
+    words = rest.split(":")
+    if len(words) < 2 or not _SHAPE.match(words[1]):
+        raise ValueError(f"argument '{text}': expected {kind}:TYPE:SHAPE, such as {kind}:f32:64x64")
+    dtype, shape = _dtype(words[0], text), tuple(map(int, words[1].split("x")))
+    return _GENERATORS[kind](dtype, shape, words[2:], text)
+
+
+def _seeded(extra: list[str], text: str) -> np.random.Generator:
+    if len(extra) > 1 or (extra and not re.match(r"seed=\d+\Z", extra[0])):
+        raise ValueError(f"argument '{text}': expected nothing or seed=N after the shape")
+    return np.random.default_rng(int(extra[0][5:]) if extra else 0)
+
+
+def _randn(dtype: np.dtype[Any], shape: tuple[int, ...], extra: list[str], text: str) -> Array:
+    found: Array = _seeded(extra, text).standard_normal(shape).astype(dtype)
+    return found
+
+
+def _rand(dtype: np.dtype[Any], shape: tuple[int, ...], extra: list[str], text: str) -> Array:
+    rng = _seeded(extra, text)
+    if np.issubdtype(dtype, np.integer):
+        info = np.iinfo(dtype)
+        return rng.integers(info.min, info.max, shape, dtype, endpoint=True)
+    found: Array = rng.random(shape).astype(dtype)
+    return found
+
+
+def _arange(dtype: np.dtype[Any], shape: tuple[int, ...], extra: list[str], text: str) -> Array:
+    _nothing(extra, text)
+    found: Array = np.arange(int(np.prod(shape))).reshape(shape).astype(dtype)
+    return found
+
+
+def _zeros(dtype: np.dtype[Any], shape: tuple[int, ...], extra: list[str], text: str) -> Array:
+    _nothing(extra, text)
+    return np.zeros(shape, dtype)
+
+
+def _ones(dtype: np.dtype[Any], shape: tuple[int, ...], extra: list[str], text: str) -> Array:
+    _nothing(extra, text)
+    return np.ones(shape, dtype)
+
+
+def _full(dtype: np.dtype[Any], shape: tuple[int, ...], extra: list[str], text: str) -> Array:
+    if len(extra) != 1:
+        raise ValueError(f"argument '{text}': expected full:TYPE:SHAPE:VALUE")
+    return np.full(shape, _number(dtype, extra[0], text), dtype)
+
+
+def _nothing(extra: list[str], text: str) -> None:
+    if extra:
+        raise ValueError(f"argument '{text}': unexpected '{':'.join(extra)}' after the shape")
+
+
+_GENERATORS = {"randn": _randn, "rand": _rand, "arange": _arange, "zeros": _zeros, "ones": _ones, "full": _full}

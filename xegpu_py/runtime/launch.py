@@ -1,0 +1,169 @@
+"""Launching a kernel over a grid of workgroups."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from xegpu_py.engines.access import BUILTIN_OFFSETS, Layout
+from xegpu_py.engines.batch import Batch, new_batch
+from xegpu_py.engines.interpreter import Interpreter, Observer
+from xegpu_py.numerics.dpas import Model
+from xegpu_py.numerics.formats import Array
+from xegpu_py.runtime.memory import DeviceMemory
+from xegpu_py.target import Target
+from xegpu_py.visa.allocate import HEADER_BYTES, Allocation, allocate
+from xegpu_py.visa.program import Program
+
+THREADS_AT_ONCE = 1024
+"""Hardware threads that run together: enough to make numpy's overhead small, few enough for caches."""
+
+Dim = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The extent of a launch.
+
+    Attributes:
+        grid: workgroups in x, y, z.
+        block: work items of a workgroup in x, y, z. A kernel of `Target="cm"` is written for one whole hardware thread,
+            and each of its work items is one; others have `SimdSize` work items in a thread.
+    """
+
+    grid: Dim
+    block: Dim
+
+    def threads(self, program: Program) -> int:
+        """Hardware threads of a workgroup."""
+        items = math.prod(self.block)
+        return items if program.attributes.get("Target") == "cm" else -(-items // program.simd_size)
+
+
+@dataclass
+class Statistics:
+    """What a launch did.
+
+    Attributes:
+        threads: hardware threads that ran.
+        executed: how often each instruction ran, by its index: threads, not lanes.
+        traffic: bytes that messages moved, by memory ("ugm", "slm") and category ("load", "store", "atomic").
+        allocation: where the variables lay.
+    """
+
+    threads: int
+    executed: Array
+    traffic: Counter[tuple[str, str]]
+    allocation: Allocation
+
+
+class _Counter:
+    def __init__(self, length: int, then: Observer | None) -> None:
+        self.executed = np.zeros(length, np.int64)
+        self._then = then
+
+    def ran(self, index: int, batch: Batch, rows: Array) -> None:
+        self.executed[index] += len(rows)
+        if self._then:
+            self._then.ran(index, batch, rows)
+
+
+@dataclass
+class Launcher:
+    """A valid program with its registers allocated, ready to be launched.
+
+    Attributes:
+        program: the program.
+        target: the GPU.
+        model: how dpas rounds.
+        watch: whether reads of registers never written are looked for.
+        registers: registers of a thread; None for the target's usual number.
+        observer: who is told of each instruction that ran.
+    """
+
+    program: Program
+    target: Target
+    model: Model = "fma"
+    watch: bool = False
+    registers: int | None = None
+    observer: Observer | None = None
+    allocation: Allocation = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.allocation = allocate(self.program, self.target, self.registers)
+        predicates = {p: i for i, p in enumerate(self.program.predicates)}
+        self._layout = Layout(self.target, self.allocation, predicates, self.watch)
+        self._interpreter = Interpreter(self.program, self._layout, self.model)
+
+    def run(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> Statistics:
+        """Run the kernel.
+
+        Args:
+            size: the grid.
+            arguments: the bytes of each argument, by the name of its variable.
+            memory: global memory, in which the kernel reads and writes.
+
+        Raises:
+            RuntimeFault: if it fails.
+        """
+        group_size = size.threads(self.program)
+        groups = [(x, y, z) for z in range(size.grid[2]) for y in range(size.grid[1]) for x in range(size.grid[0])]
+        at_once = max(1, THREADS_AT_ONCE // max(group_size, 1))
+        counter = _Counter(len(self.program.instructions), self.observer)
+        self._interpreter.observer = counter
+        traffic: Counter[tuple[str, str]] = Counter()
+        for start in range(0, len(groups), at_once):
+            chosen = groups[start : start + at_once]
+            batch = self._batch(chosen, group_size, size, arguments, memory)
+            self._interpreter.run(batch, _namer(chosen, group_size))
+            traffic += batch.traffic
+        return Statistics(len(groups) * group_size, counter.executed, traffic, self.allocation)
+
+    def _batch(
+        self, groups: Sequence[Dim], group_size: int, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory
+    ) -> Batch:
+        program = self.program
+        batch = new_batch(
+            len(groups),
+            group_size,
+            max(self.allocation.bytes, self.target.grf_bytes),
+            len(program.predicates),
+            int(program.attributes.get("NBarrierCnt", 0)),
+            program.slm_bytes,
+            memory,
+            lanes_part=any(i.name == "goto" for i in program.instructions),
+            watch=self.watch,
+        )
+        header = np.zeros((batch.threads, HEADER_BYTES), np.uint8)
+        words = header.view(np.uint32)
+        words[:, 2] = batch.numbers
+        for i, name in enumerate(("%group_id_x", "%group_id_y", "%group_id_z")):
+            words[:, BUILTIN_OFFSETS[name] // 4] = np.array([g[i] for g in groups])[batch.groups]
+        batch.regs[:, :HEADER_BYTES] = header
+        for item in program.inputs:
+            at = self.allocation.offset(item.var)
+            if item.kind == "LOCAL_ID":
+                batch.regs[:, at : at + 4] = batch.numbers.astype(np.uint32)[:, None].view(np.uint8)
+            else:
+                value = _implicit(item.kind, size) if item.kind else arguments[item.var.name]
+                batch.regs[:, at : at + item.size] = np.frombuffer(value, np.uint8)
+            if batch.written is not None:
+                batch.written[:, at : at + item.size] = True
+        return batch
+
+
+def _implicit(kind: str, size: Grid) -> bytes:
+    return np.array(size.block if kind == "LOCAL_SIZE" else size.grid, np.uint32).tobytes()
+
+
+def _namer(groups: Sequence[Dim], group_size: int) -> Callable[[int], str]:
+    def name(thread: int) -> str:
+        group, number = divmod(thread, group_size)
+        x, y, z = groups[group]
+        return f"workgroup ({x}, {y}, {z}), subgroup {number}"
+
+    return name

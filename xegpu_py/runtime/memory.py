@@ -1,0 +1,109 @@
+"""Device memory: allocations with bounds in one flat address space."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from xegpu_py.engines.memory import AccessFault
+from xegpu_py.numerics.formats import Array
+
+BASE = 0x100000
+"""Address of the first byte. Nothing lies below, so that null pointers are faults."""
+
+PAGE = 4096
+"""Alignment of allocations, and least distance between them."""
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """An allocation.
+
+    Attributes:
+        name: what it is called in messages.
+        address: its first byte.
+        bytes: its size.
+    """
+
+    name: str
+    address: int
+    bytes: int
+
+
+class DeviceMemory:
+    """Global memory.
+
+    Attributes:
+        data: all of it, uint8.
+        buffers: the allocations, by address.
+    """
+
+    def __init__(self) -> None:
+        self.data: Array = np.zeros(0, np.uint8)
+        self.buffers: list[Buffer] = []
+        self._starts: Array = np.zeros(0, np.int64)
+        self._ends: Array = np.zeros(0, np.int64)
+
+    def allocate(self, name: str, size: int) -> Buffer:
+        """A new allocation of `size` bytes, which are zero."""
+        offset = len(self.data)
+        # The gap behind it catches accesses that run over its end.
+        reserved = (size + PAGE - 1) // PAGE * PAGE + PAGE
+        self.data = np.concatenate([self.data, np.zeros(reserved, np.uint8)])
+        buffer = Buffer(name, BASE + offset, size)
+        self.buffers.append(buffer)
+        self._starts = np.array([b.address - BASE for b in self.buffers], np.int64)
+        self._ends = np.array([b.address - BASE + b.bytes for b in self.buffers], np.int64)
+        return buffer
+
+    def bytes_of(self, buffer: Buffer) -> Array:
+        """The bytes of an allocation, uint8; writing them writes the memory."""
+        start = buffer.address - BASE
+        found: Array = self.data[start : start + buffer.bytes]
+        return found
+
+    def locate(self, addresses: Array, size: int, verb: str) -> Array:
+        """See `engines.memory.Memory`."""
+        offsets: Array = (addresses - np.uint64(BASE)).view(np.int64)
+        bad = self._outside(offsets, size)
+        if bad.any():
+            index = int(np.argmax(bad.ravel()))
+            raise AccessFault(index, f"{verb} {size} bytes at {self._describe(int(addresses.ravel()[index]), size)}")
+        return offsets
+
+    def surface(self, bases: Array, extents: Array, verb: str) -> Array:
+        """See `engines.memory.Memory`."""
+        offsets: Array = (bases - np.uint64(BASE)).view(np.int64)
+        bad = self._outside(offsets, extents)
+        if bad.any():
+            index = int(np.argmax(bad))
+            where = self._describe(int(bases[index]), int(extents[index]))
+            raise AccessFault(index, f"{verb} a surface of {int(extents[index])} bytes at {where}")
+        return offsets
+
+    def _outside(self, offsets: Array, size: int | Array) -> Array:
+        if not self.buffers:
+            return np.ones(offsets.shape, bool)
+        if len(self.buffers) == 1:
+            start, end = self._starts[0], self._ends[0]
+            return np.asarray((offsets < start) | (offsets > end - size))
+        which = np.searchsorted(self._starts, offsets, "right") - 1
+        return np.asarray((which < 0) | (offsets > self._ends[which] - size))
+
+    def _describe(self, address: int, size: int) -> str:
+        """An address in terms of the allocation that is nearest."""
+        if not self.buffers:
+            return f"{address:#x}; there is no buffer"
+
+        def distance(b: Buffer) -> int:
+            return max(b.address - address, address + size - (b.address + b.bytes), 0)
+
+        nearest = min(self.buffers, key=distance)
+        behind, before = address + size - (nearest.address + nearest.bytes), nearest.address - address
+        what = f"'{nearest.name}', which has {nearest.bytes} bytes"
+        if distance(nearest) > 1 << 32:
+            return f"{address:#x}, which is in no buffer"
+        if before > 0:
+            return f"{address:#x}, {before} bytes before {what}"
+        return f"{address:#x}, reaching {behind} bytes over the end of {what}"
