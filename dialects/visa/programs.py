@@ -26,7 +26,7 @@ from xegpu_py.ir.operation import Operation, Parts
 from xegpu_py.ir.verifier import position_of, walk
 from xegpu_py.target import Target, target
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.operands import BUILTINS, Predicate, Variable
+from xegpu_py.visa.operands import BUILTINS, MAX_ALIASES, Predicate, Variable
 from xegpu_py.visa.program import Input, Instruction, Program
 from xegpu_py.visa.text import rename
 from xegpu_py.visa.verify import Issue
@@ -185,6 +185,9 @@ class _Decoder:
             )
         elif isinstance(view, DeclOp):
             alias = None if view.alias is None else (self._variable(view.alias), view.offset)
+            if alias and alias[0].aliases == MAX_ALIASES:
+                self._fault(view.operation, f"is an alias of an alias, {MAX_ALIASES} times over")
+                alias = None
             self._declare(view.result, Variable(view.var_name, view.element, view.count, view.align, alias), where)
         elif isinstance(view, DeclPredOp):
             self._declare(view.result, Predicate(view.var_name, view.count), where)

@@ -13,7 +13,7 @@ from xegpu_py.ir.diagnostics import Position
 from xegpu_py.ir.source import Source
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.operands import BUILTINS, PREDICATE_SIZES, Guard, Predicate, Variable
+from xegpu_py.visa.operands import BUILTINS, MAX_ALIASES, PREDICATE_SIZES, Guard, Predicate, Variable
 from xegpu_py.visa.program import IMPLICIT_KINDS, Input, Instruction, Program
 from xegpu_py.visa.spec import Spec
 from xegpu_py.visa.text import Notation, read_guard, read_instruction, write_instruction
@@ -123,6 +123,7 @@ def read(source: Source) -> list[Program]:
     Raises:
         DiagnosticError: where the text does not read.
     """
+    source.check_numbers()
     # Comments become spaces, so that offsets stay.
     text = _COMMENT.sub(lambda m: m[0] if m[1] else re.sub(r"[^\n]", " ", m[0]), source.text)
     kernels: list[_KernelText] = []
@@ -209,7 +210,7 @@ def _read_decl(cursor: Cursor, where: Position, kernel: _KernelText) -> None:
         else:
             raise cursor.fault(f"unknown or repeated '{key}' in .decl", m.start())
     count = found.get("num_elts", "")
-    if not count.isdigit() or not int(count):
+    if not count.isdecimal() or not int(count):
         raise SyntaxFault(offsets.get("num_elts", start), "'num_elts' must be a positive number")
     declared: Variable | Predicate
     if found.get("v_type") == "P":
@@ -237,6 +238,8 @@ def _read_alias(cursor: Cursor, kernel: _KernelText) -> tuple[Variable, int]:
     base = kernel.notation.name(cursor)
     if not isinstance(base, Variable):
         raise SyntaxFault(start, "an alias is of a general variable")
+    if base.aliases == MAX_ALIASES:
+        raise SyntaxFault(start, f"'{base.name}' is an alias of an alias, {MAX_ALIASES} times over")
     cursor.expect(",")
     offset = cursor.integer()
     if offset is None:

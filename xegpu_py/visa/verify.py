@@ -32,6 +32,16 @@ _VERTICAL = (0, 1, 2, 4, 8, 16, 32)
 _WIDTHS = (1, 2, 4, 8, 16)
 _HORIZONTAL = (0, 1, 2, 4)
 _STRIDES = (1, 2, 4)
+_TAKEN = frozenset(
+    [
+        *(name for name in INSTRUCTIONS if name.isalnum() and name != "label"),
+        *("lsc_load", "lsc_store", "lsc_fence", "flat", "bti", "ss", "wait", "call"),
+        *(f"V{n}" for n in range(21)),
+        *("T1", "T2", "S31"),
+    ]
+)
+"""Names that Intel's finalizer keeps: words of its syntax, and variables of its own."""
+_KEEPS = "Intel's finalizer keeps it for itself"
 _NUMBERS = ("SimdSize", "SLMSize", "NBarrierCnt")
 """Kernel attributes that are numbers."""
 
@@ -71,6 +81,8 @@ def verify(program: Program, target: Target) -> list[Issue]:
         if inst.name == "label":
             if inst["label"] in labels:
                 issues.append(Issue(inst.where, f"'{inst['label']}' is defined twice", (), inst))
+            if inst["label"] in _TAKEN:
+                issues.append(Issue(inst.where, f"'{inst['label']}' cannot have this name", (_KEEPS,), inst))
             labels.add(inst["label"])
     if not issues and (not program.instructions or program.instructions[-1].name not in ("ret", "jmp")):
         where = program.instructions[-1].where if program.instructions else program.where
@@ -103,6 +115,8 @@ def _declarations(program: Program, target: Target) -> Iterator[Issue]:
         if var.name in seen:
             yield Issue(where, f"variable '{var.name}' is declared twice")
         seen.add(var.name)
+        if var.name in _TAKEN:
+            yield Issue(where, f"variable '{var.name}' cannot have this name", (_KEEPS,))
         problem = variable_problem(var, target) if isinstance(var, Variable) else None
         if problem:
             yield Issue(where, problem[0], problem[1:])

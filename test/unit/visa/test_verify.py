@@ -208,6 +208,8 @@ def test_targets(gpu: str, line: str, message: str) -> None:
         (".decl X v_type=G type=d num_elts=1 alias=<S,8>", "alias 'X' reaches from byte 8 to 12, but 'S' has 8 bytes"),
         (".decl X v_type=G type=d num_elts=1 align=dword alias=<S,2>", "alias 'X' of type d is at byte 2, no multiple"),
         (".decl X v_type=G type=d num_elts=1 align=GRF alias=<S,0>", "alias 'X' is aligned to GRF, but lies at byte 0"),
+        (".decl V0 v_type=G type=d num_elts=1", "variable 'V0' cannot have this name"),
+        (".decl add v_type=P num_elts=1", "variable 'add' cannot have this name"),
         (".input S offset=64 size=4", "input 'S' has 4 bytes, but its variable has 8"),
         (".input S offset=68 size=8", "input 'S' is at 68, no multiple of its element's size"),
         (".input S offset=0 size=8", "input 'S' is at 0, in the thread's header"),
@@ -232,6 +234,7 @@ def test_declarations(line: str, message: str) -> None:
     ("body", "message"),
     [
         ("L1:\nL1:\nret (M1, 1)\n", "'L1' is defined twice"),
+        ("flat:\nret (M1, 1)\n", "'flat' cannot have this name"),
         ("", "kernel 'k' runs over its end"),
         ("barrier\n", "kernel 'k' runs over its end"),
     ],
