@@ -1,6 +1,7 @@
 """lit configuration: `lit test` runs every test below test/ that has RUN lines."""
 
 import os
+import shutil
 import sys
 
 import lit.formats
@@ -19,6 +20,9 @@ config.substitutions += [
     ("%examples", os.path.join(os.path.dirname(__file__), "examples")),
     ("FileCheck", "filecheck"),
 ]
+
+if shutil.which("GenX_IR"):
+    config.available_features.add("genx")
 
 stock = next((p for d in sys.path if os.path.exists(p := os.path.join(d, "mlir", "bin", "mlir-opt"))), None)
 if stock:

@@ -10,31 +10,37 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from xegpu_py.dialects import visa
 
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import parse_source
 from xegpu_py.ir.source import MAX_NESTING, Source, decode_utf8
+from xegpu_py.target import TARGETS
+from xegpu_py.visa import assembly
+from xegpu_py.visa.verify import verify
 
 faulthandler.enable()
 
 ROOT = Path(__file__).parents[2]
 GEMM = (ROOT / "examples/gemm.mlir").read_text()
-FILES = [*ROOT.glob("examples/*.mlir"), *(ROOT / "test/dialects").rglob("*.mlir")]
+FILES = [p for folder in ("examples", "test/dialects", "test/visa") for p in sorted((ROOT / folder).rglob("*.mlir"))]
 TOKEN = re.compile(r'\s+|%[\w$.#-]+|[!#@]?[\w.$]+|->|"[^"\n]*"|.', re.DOTALL)
 
 
 def corpus() -> list[str]:
     pieces = [piece for f in FILES for piece in f.read_text().split("// -----\n")]
     pieces = [re.sub(r"^\s*// (RUN|CHECK).*\n", "", p, flags=re.MULTILINE) for p in pieces if "expected-error" not in p]
-    generic = [parse(p).text(generic=True) for p in pieces[:4]]
+    generic = [parse(p).text(generic=True) for p in (*pieces[:4], *[p for p in pieces if "visa." in p][:4])]
     return [p for p in (*pieces, *generic) if p.strip()]
 
 
+CONTEXT = Context()
+CONTEXT.allow_unregistered_dialects = True
+
+
 def parse(text: str):
-    context = Context()
-    context.allow_unregistered_dialects = True
-    return parse_source(Source(text, "m.mlir"), context=context)
+    return parse_source(Source(text, "m.mlir"), context=CONTEXT)
 
 
 CORPUS = corpus()
@@ -43,14 +49,15 @@ GARBAGE = [
     *["99999999999999999999", "-1", "0", "01", "0x", "//", "é", "\u2028", "->", "::", "none", "unit", "4x", "loc("],
     *["array<i64: 1>", "array<i32: 1, 1, 1, 1>", "dense<0>", "affine_map<(d0) -> (d0)>", "operandSegmentSizes"],
     *["i99999999", "vector<[4]xf32>", "memref<*xf32>", "!xegpu.", "#xegpu.", "xegpu.", "\x01", "#xegpu.mode<vc>"],
+    *["visa.", "visa.mov", "!visa.var", "(M1, 16)", "<1;1,0>", "0x0:f", "null", "%[0]", '"%(0,0)<1>"', "visa.target"],
     *["!xegpu.tensor_desc<8x16xf16>", "#xegpu.scattered", "^bb0", "@f", "unrealized", "vector<0xf32>", "tensor<?xf32>"],
 ]
 WORDS = sorted({t for piece in CORPUS for t in TOKEN.findall(piece) if t.strip()} | set(GARBAGE))
 
 
 @st.composite
-def mutants(draw: st.DrawFn) -> str:
-    tokens = TOKEN.findall(draw(st.sampled_from(CORPUS)))
+def mutants(draw: st.DrawFn, corpus: list[str] = CORPUS, words: list[str] = WORDS) -> str:
+    tokens = TOKEN.findall(draw(st.sampled_from(corpus)))
     for _ in range(draw(st.integers(1, 5))):
         if not tokens:
             break
@@ -64,9 +71,9 @@ def mutants(draw: st.DrawFn) -> str:
             other = draw(st.integers(0, len(tokens) - 1))
             tokens[at], tokens[other] = tokens[other], tokens[at]
         elif kind == "replace":
-            tokens[at] = draw(st.sampled_from(WORDS))
+            tokens[at] = draw(st.sampled_from(words))
         elif kind == "insert":
-            tokens.insert(at, draw(st.sampled_from(WORDS)))
+            tokens.insert(at, draw(st.sampled_from(words)))
         else:
             tokens = tokens[:at]
     return "".join(tokens)
@@ -100,6 +107,50 @@ def test_corpus_is_valid() -> None:
 @given(mutants())
 def test_mutants(text: str) -> None:
     check(text)
+
+
+def check_assembly(text: str) -> bool:
+    """Read assembly; whether it is valid. What is valid is the same kernel in the visa dialect."""
+    try:
+        programs = assembly.read(Source(text, "k.visaasm"))
+    except DiagnosticError as e:
+        assert all(d.position.file == "k.visaasm" and d.position.line for d in e.diagnostics), e.diagnostics
+        return False
+    issues = [issue for program in programs for issue in verify(program, TARGETS["pvcxt"])]
+    assert all(issue.diagnostic().position.line for issue in issues), issues
+    written = assembly.write(programs)
+    assert assembly.write(assembly.read(Source(written, "k.visaasm"))) == written
+    if not issues:
+        module = parse(visa.module_of(programs).text())
+        assert [visa.program_of(func) for func in visa.kernels(module.operation)] == programs
+    return not issues
+
+
+ASSEMBLY = [
+    assembly.write([visa.program_of(func)])
+    for piece in CORPUS
+    if "visa." in piece and '"visa.' not in piece
+    for module in [parse(piece)]
+    for func in visa.kernels(module.operation)
+]
+ASSEMBLY_WORDS = sorted({t for piece in ASSEMBLY for t in TOKEN.findall(piece) if t.strip()} | set(GARBAGE))
+
+
+def test_assembly_corpus_is_valid() -> None:
+    assert len(ASSEMBLY) > 10
+    for text in ASSEMBLY:
+        assert check_assembly(text), text
+
+
+@settings(max_examples=2500, deadline=None, suppress_health_check=list(HealthCheck))
+@given(mutants(ASSEMBLY, ASSEMBLY_WORDS))
+def test_assembly_mutants(text: str) -> None:
+    check_assembly(text)
+
+
+def test_assembly_truncated_at_every_byte() -> None:
+    for n in range(len(ASSEMBLY[0])):
+        check_assembly(ASSEMBLY[0][:n])
 
 
 def test_truncated_at_every_byte() -> None:
@@ -169,6 +220,26 @@ def test_long_lines_are_shown_in_part() -> None:
         parse("func.func @f() {" + " " * 10**6 + "xegpu.nothing }")
     assert len(str(caught.value)) < 1000
     assert "xegpu.nothing" in str(caught.value)
+
+
+def test_long_chains_of_aliases() -> None:
+    lines = [f".decl X{i} v_type=G type=d num_elts=1 alias=<X{i - 1},0>" for i in range(1, 3000)]
+    text = '.kernel "k"\n.decl X0 v_type=G type=d num_elts=1\n' + "\n".join(lines)
+    with pytest.raises(DiagnosticError, match="k.visaasm:67:45: error: 'X64' is an alias of an alias, 64 times over"):
+        assembly.read(Source(text, "k.visaasm"))
+    lines = [f'%{i} = visa.decl "X{i}", d x 1, alias = %{i - 1}' for i in range(1, 3000)]
+    text = 'gpu.module @m {\ngpu.func @k() kernel {\n%0 = visa.decl "X0", d x 1\n' + "\n".join(lines)
+    with pytest.raises(DiagnosticError, match="m.mlir:68:7: error: 'visa.decl' op is an alias of an alias"):
+        parse(text + "\nvisa.ret (M1, 1)\ngpu.return }}")
+
+
+def test_numbers_of_many_digits() -> None:
+    digits = "1" * 5000
+    with pytest.raises(DiagnosticError, match="m.mlir:1:37: error: number has more than 1000 digits"):
+        parse(f"func.func @f() attributes {{test.x = {digits}}} {{ return }}")
+    with pytest.raises(DiagnosticError, match="k.visaasm:2:10: error: number has more than 1000 digits"):
+        assembly.read(Source(f'.kernel "k"\n    add ({digits})\n', "k.visaasm"))
+    assert check(f'func.func private @f() attributes {{test.x = "{digits}"}} // {digits}\n')
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "// only a comment", "module {\r\n}\r\n"])

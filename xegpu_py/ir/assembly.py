@@ -72,19 +72,18 @@ class Literal(Element):
         self.text = text
 
     def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
-        if not self.text:
-            return
-        if not self.starts(r.cursor):
+        if not self.accept(r.cursor):
             raise r.cursor.expected(f"'{self.text}'")
-        for spelling in self._spellings():
-            if r.cursor.accept(spelling):
-                return
+
+    def accept(self, cursor: Cursor) -> bool:
+        """Consume the token if it is the next."""
+        return not self.text or any(cursor.accept(s) for s in self._spellings())
 
     def _spellings(self) -> tuple[str, ...]:
         return _ARROWS if self.text == "->" else (self.text,)
 
     def starts(self, cursor: Cursor) -> bool:
-        return any(cursor.at(s) for s in self._spellings())
+        return not self.text or any(cursor.at(s) for s in self._spellings())
 
     def write(self, op: type[Operation], parts: Parts, print_defaults: bool) -> str:
         return self.text
@@ -303,23 +302,53 @@ class Group(Element):
         self.anchor = anchor
 
     def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
-        if self.elements[0].starts(r.cursor):
+        if self.starts(r.cursor):
             for element in self.elements:
                 element.read(r, op, parts)
 
     def starts(self, cursor: Cursor) -> bool:
-        return self.elements[0].starts(cursor)
+        # All leading literals, so that groups which begin with the same one can follow each other.
+        ahead = Cursor(cursor.text, cursor.pos)
+        for element in self.elements:
+            if not element.starts(ahead):
+                return False
+            if not isinstance(element, Literal):
+                break
+            element.accept(ahead)
+        return True
 
     def present(self, parts: Parts) -> bool:
         return self.anchor is not None and self.anchor.present(parts)
 
 
-class Format:
-    """One assembly format of an operation, ready to read and write."""
+class Syntax:
+    """How the text of an op after its name is read and written."""
+
+    def read(self, op: type[Operation], r: Reading) -> Parts:
+        """Read an op's text after its name.
+
+        Raises:
+            SyntaxFault: where the text does not fit.
+        """
+        raise NotImplementedError
+
+    def write(self, op: type[Operation], parts: Parts, print_defaults: bool = False) -> str:
+        """The text of an op after its name, with a leading space where one belongs.
+
+        Raises:
+            ValueError: if there is no such text for the parts; the op is printed in generic form then.
+        """
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        """What the reference page shows."""
+        raise NotImplementedError
+
+
+class Format(Syntax):
+    """A syntax in the language of MLIR's ODS, ready to read and write."""
 
     def __init__(self, text: str, op: type[Operation]) -> None:
-        self.op = op
-        self.mentioned: set[str] = set()
         stream = _tokens(text, op.OPERATION_NAME)
         self.elements = self._compile(list(stream), op.spec)
         elsewhere = frozenset(e.name for e in _walk(self.elements) if isinstance(e, AttributeElement)) | {
@@ -358,24 +387,15 @@ class Format:
                 anchors.append(elements[-1])
         return tuple(stack[0][0])
 
-    def read(self, r: Reading) -> Parts:
-        """Read an op's text after its name.
-
-        Raises:
-            SyntaxFault: where the text does not fit.
-        """
+    def read(self, op: type[Operation], r: Reading) -> Parts:
         parts = Parts()
         for element in self.elements:
-            element.read(r, self.op, parts)
-        for name, attribute in self.op.spec.attributes.items():
-            if parts.attributes.get(name) == attribute.default:
-                parts.attributes.pop(name, None)
+            element.read(r, op, parts)
         return parts
 
-    def write(self, parts: Parts, print_defaults: bool = False) -> str:
-        """The text of an op after its name, with a leading space where one belongs."""
+    def write(self, op: type[Operation], parts: Parts, print_defaults: bool = False) -> str:
         out: list[str] = []
-        _write(self.elements, self.op, parts, print_defaults, out)
+        _write(self.elements, op, parts, print_defaults, out)
         text, glue = "", False
         for piece in out:
             if not piece:
@@ -444,14 +464,15 @@ def read_operands(r: Reading) -> list[str]:
     return [f"{marked}#{i}" for i in range(int(pack[1]))]
 
 
-_FORMATS: dict[type[Operation], tuple[Format, ...]] = {}
+_FORMATS: dict[type[Operation], tuple[Syntax, ...]] = {}
 
 
-def formats_of(op: type[Operation]) -> tuple[Format, ...]:
-    """The formats of an op, the printed one first."""
+def formats_of(op: type[Operation]) -> tuple[Syntax, ...]:
+    """The syntaxes of an op, the printed one first."""
     found = _FORMATS.get(op)
     if found is None:
-        found = _FORMATS[op] = tuple(Format(text, op) for text in (op.assembly_format, *op.also_reads))
+        declared = (op.assembly_format, *op.also_reads)
+        found = _FORMATS[op] = tuple(f if isinstance(f, Syntax) else Format(f, op) for f in declared)
     return found
 
 
@@ -471,11 +492,14 @@ def read_op(op: type[Operation], cursor: Cursor, scope: Scope, operand: Callable
     for fmt in formats_of(op):
         cursor.pos = start
         try:
-            parts = fmt.read(Reading(cursor, scope, operand()))
+            parts = fmt.read(op, Reading(cursor, scope, operand()))
         except SyntaxFault as fault:
             if worst is None or fault.offset > worst.offset:
                 worst = fault
             continue
+        for name, attribute in op.spec.attributes.items():
+            if parts.attributes.get(name) == attribute.default:
+                parts.attributes.pop(name, None)
         try:
             _complete(op, parts, start)
             return parts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Sequence
 
 from mlir import ir
@@ -10,8 +11,11 @@ from mlir import ir
 from xegpu_py.ir import irdl
 from xegpu_py.ir.definition import Dialect
 
-DIALECTS = ("xegpu",)
+DIALECTS = ("xegpu", "visa")
 """Our dialects: modules of `xegpu_py.dialects`, each with a `DIALECT`."""
+
+ON_DEMAND = ("visa",)
+"""Those that a context loads when a text names them, or when it is told to: their import takes as long as all else."""
 
 UPSTREAM = (
     "builtin", "func", "arith", "math", "index", "vector", "memref", "scf", "cf", "gpu", "affine", "ub", "irdl",
@@ -29,7 +33,8 @@ class Context(ir.Context):  # type: ignore[misc]
     """An MLIR context with upstream's dialects and ours.
 
     Attributes:
-        own: our dialects, by default all of them.
+        own: our dialects that are loaded. If they are not given, they are all but those of `ON_DEMAND` that have not
+            been imported; these are loaded where they are met.
     """
 
     own: tuple[type[Dialect], ...]
@@ -38,9 +43,28 @@ class Context(ir.Context):  # type: ignore[misc]
         super().__init__(load_on_create_dialects=list(UPSTREAM))
         # Python passes hold the interpreter lock, so a thread pool would only add its start-up time.
         self.enable_multithreading(False)
-        self.own = tuple(own) if own is not None else dialects()
-        with self, ir.Location.unknown():
-            irdl.load(self.own)
+        self.own = ()
+        self._is_open = own is None
+        self._add(tuple(own) if own is not None else dialects([n for n in DIALECTS if _is_ready(n)]))
+
+    def load(self, names: Sequence[str]) -> None:
+        """Load dialects of ours."""
+        self._add(tuple(d for d in dialects(names) if d not in self.own))
+
+    def load_met(self, text: str) -> None:
+        """Load the dialects that a text names, as MLIR does with its own."""
+        if self._is_open:
+            self.load([n for n in ON_DEMAND if f"{n}." in text])
+
+    def _add(self, own: tuple[type[Dialect], ...]) -> None:
+        if own:
+            self.own += own
+            with self, ir.Location.unknown():
+                irdl.load(own)
+
+
+def _is_ready(name: str) -> bool:
+    return name not in ON_DEMAND or f"xegpu_py.dialects.{name}" in sys.modules
 
 
 def current() -> Context:

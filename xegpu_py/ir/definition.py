@@ -27,7 +27,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_type_hints
 
@@ -41,6 +41,7 @@ from xegpu_py.ir.kinds import EnumKind, Kind, Scope, kind_of
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from xegpu_py.ir.diagnostics import Diagnostic
     from xegpu_py.ir.operation import Operation
 
 # The bindings look for the Python side of a dialect in a module below this name. Where they find none they take no
@@ -80,6 +81,14 @@ class Dialect:
         cls.view = type(f"_{cls.__name__}", (ir.Dialect,), {"DIALECT_NAMESPACE": name})
         _cext.register_dialect(cls.view)
         sys.modules[f"{_MODULES}.{name}"] = sys.modules[cls.__module__]
+
+    @classmethod
+    def verify(cls, ops: Sequence[Operation]) -> Iterable[Diagnostic]:
+        """The rules that concern several ops, broken by `ops`: all of the dialect in what is verified, in order.
+
+        Each of them alone has been found to be valid.
+        """
+        return ()
 
     @classmethod
     def function(cls, name: str) -> Any:

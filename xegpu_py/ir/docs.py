@@ -11,6 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from xegpu_py.ir.assembly import Syntax
 from xegpu_py.ir.context import DIALECTS, dialects
 from xegpu_py.ir.definition import DYNAMIC, Attr, Dialect, Type
 from xegpu_py.ir.kinds import EnumKind, Kind
@@ -20,6 +21,8 @@ _EFFECTS = {
     "read": "reads memory",
     "write": "writes memory",
     "sync": "synchronizes, and must keep its place",
+    "variables": "writes variables",
+    "control": "says what runs next",
 }
 
 
@@ -36,10 +39,10 @@ def page(dialect: type[Dialect]) -> str:
     for op in operations:
         out += _operation(op)
     for title, classes in (("Types", dialect.types), ("Attributes", dialect.attributes)):
-        out.append(f"## {title}")
+        out += [f"## {title}"] if classes else []
         for cls in _distinct(classes.values()):
             out += _parametrized(cls)
-    out.append("## Enums")
+    out += ["## Enums"] if dialect.enums else []
     for enum in dialect.enums.values():
         out += _enum(enum)
     return "\n\n".join(out) + "\n"
@@ -91,12 +94,12 @@ def _spellings(dialect: type[Dialect]) -> list[str]:
 
 def _operation(op: type[Operation]) -> list[str]:
     spec, name, dialect = op.spec, op.OPERATION_NAME, op.dialect_class
-    out = [f"### {_heading(op)}", *_text(op), "Syntax:", _syntax(name, [op.assembly_format])]
+    out = [f"### {_heading(op)}", *_text(op), "Syntax:", _syntax(op, [op.assembly_format])]
     names = [f"{dialect.name}.{n}" for n, cls in dialect.operations.items() if cls is op]
     if len(names) > 1:
         out.append(f"Also named {_listed(n for n in names if n != name)}.")
     if op.also_reads:
-        out += ["Also read:", _syntax(name, op.also_reads)]
+        out += ["Also read:", _syntax(op, op.also_reads)]
     if op.flags:
         out.append(f"Words that may stand alone in the attribute dictionary: {_listed(op.flags)}.")
     out += ["Builder:", f"```python\n{_builder(op)}\n```", f"Effects: {_effects(op)}."]
@@ -129,8 +132,9 @@ def _code(summary: str) -> str:
     return re.sub(r"[!#][\w.]+", r"`\g<0>`", summary)
 
 
-def _syntax(name: str, formats: Iterable[str]) -> str:
-    return "```\n" + "\n".join(f"operation ::= `{name}` {text}" for text in formats) + "\n```"
+def _syntax(op: type[Operation], formats: Iterable[str | Syntax]) -> str:
+    lines = [f if isinstance(f, Syntax) else f"operation ::= `{op.OPERATION_NAME}` {f}" for f in formats]
+    return "```\n" + "\n".join(map(str, lines)) + "\n```"
 
 
 def _builder(op: type[Operation]) -> str:
@@ -175,7 +179,7 @@ def _parametrized(cls: type[Type] | type[Attr]) -> list[str]:
 def _default(kind: Kind, value: Any) -> str:
     if value is dataclasses.MISSING:
         return ""
-    return "none" if value is None else f"`{kind.write(value)}`"
+    return "none" if value in (None, "") else f"`{kind.write(value)}`"
 
 
 def _enum(enum: EnumKind) -> list[str]:

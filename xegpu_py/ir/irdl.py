@@ -47,9 +47,15 @@ def dump(dialect: type[Dialect]) -> str:
     return "\n".join([*out, "}", ""])
 
 
+_DUMPED: dict[type[Dialect], str] = {}
+
+
 def load(dialects: Sequence[type[Dialect]]) -> None:
     """Define the dialects in the current context."""
-    load_dialects(ir.Module.parse("".join(dump(d) for d in dialects)))
+    for dialect in dialects:
+        if dialect not in _DUMPED:
+            _DUMPED[dialect] = dump(dialect)
+    load_dialects(ir.Module.parse("".join(_DUMPED[d] for d in dialects)))
 
 
 def _definition(what: str, name: str, body: list[str]) -> list[str]:

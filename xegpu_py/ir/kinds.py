@@ -1,13 +1,13 @@
 """Kinds of attribute values: how each stands in Python, in MLIR's own spelling, and in dialect syntax.
 
 A kind is found from a Python annotation by `kind_of`: `int`, `bool`, `str`, `tuple[int, ...]`, an enum made with
-`enum_attr`, an `Attr` class, or that class `| None`.
+`enum_attr`, an `Attr` class, or that class `| None`, or `Annotated[..., kind]` for one that is made where it is used.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, TypeVar, Union, get_args, get_origin
@@ -200,6 +200,62 @@ class StringKind(Kind):
 
     def irdl(self, emitter: Emitter) -> str:
         return emitter.constraint('irdl.base "#builtin.string"')
+
+
+class WordKind(StringKind):
+    """A string that is one of some words, and stands without quotes in dialect syntax."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = tuple(words)
+        self.summary = f"one of {', '.join(words)}"
+
+    def read(self, cursor: Cursor, scope: Scope) -> str:
+        start = cursor.skip()
+        word = cursor.string() or cursor.word()
+        if word not in self.words:
+            cursor.pos = start
+            raise cursor.expected(self.summary)
+        return word
+
+    def decode(self, raw: str) -> str:
+        word = super().decode(raw)
+        if word not in self.words:
+            raise self._refuse(word)
+        return word
+
+    def write(self, value: str) -> str:
+        return value
+
+    def coerce(self, value: Any) -> str:
+        if value not in self.words:
+            raise ValueError(f"expected {self.summary}, got {value!r}")
+        return str(value)
+
+    def irdl(self, emitter: Emitter) -> str:
+        return emitter.any_of([emitter.constraint(f"irdl.is {self.encode(w)}") for w in self.words])
+
+
+class NumberKind(IntKind):
+    """A 64-bit integer that is one of some numbers."""
+
+    def __init__(self, numbers: Sequence[int]) -> None:
+        self.numbers = tuple(numbers)
+        self.summary = f"one of {', '.join(map(str, numbers))}"
+
+    def decode(self, raw: str) -> int:
+        number = super().decode(raw)
+        if number not in self.numbers:
+            raise self._refuse(raw)
+        return number
+
+    def coerce(self, value: Any) -> int:
+        number = super().coerce(value)
+        if number not in self.numbers:
+            raise ValueError(f"expected {self.summary}, got {value!r}")
+        return number
+
+    def irdl(self, emitter: Emitter) -> str:
+        return emitter.any_of([emitter.constraint(f"irdl.is {self.encode(n)}") for n in self.numbers])
 
 
 class IntArrayKind(Kind):
@@ -415,6 +471,9 @@ def kind_of(annotation: Any) -> Kind:
     Raises:
         TypeError: if there is none.
     """
+    for mark in getattr(annotation, "__metadata__", ()):
+        if isinstance(mark, Kind):
+            return mark
     if get_origin(annotation) in (UnionType, Union):
         cls = next(a for a in get_args(annotation) if a is not type(None))
         return AttrKind(cls, optional=True)

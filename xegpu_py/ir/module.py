@@ -146,6 +146,8 @@ def parse_source(source: Source, *, context: Context | None = None, verify: bool
     """
     context = context or current()
     source.check_nesting()
+    source.check_numbers()
+    context.load_met(source.text)
     rewritten = Reader(source, context.own).rewrite()
     try:
         with context:

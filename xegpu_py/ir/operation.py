@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import UnionType
-from typing import Any, ClassVar, Literal, NoReturn, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Union, get_args, get_origin
 
 from mlir import ir
 from mlir._mlir_libs import _mlir as _cext
@@ -15,6 +15,9 @@ from mlir._mlir_libs import _mlir as _cext
 from xegpu_py.ir import definition as d
 from xegpu_py.ir.constraints import Index, TypeConstraint, alternatives
 from xegpu_py.ir.kinds import Kind, kind_of
+
+if TYPE_CHECKING:
+    from xegpu_py.ir.assembly import Syntax
 
 Arity = Literal["single", "optional", "variadic"]
 
@@ -126,16 +129,18 @@ class Operation(ir.OpView):  # type: ignore[misc]
     """Base of operation classes; see `xegpu_py.ir.definition` for how one is written.
 
     Attributes:
-        assembly_format: the syntax, in the language of MLIR's ODS (see `xegpu_py.ir.assembly`). This form is printed.
+        assembly_format: the syntax, in the language of MLIR's ODS (see `xegpu_py.ir.assembly`), or a `Syntax` with a
+            reader and writer of its own. This form is printed.
         also_reads: further forms that are read, tried in this order after `assembly_format`.
         flags: words that may stand alone in the attribute dictionary, and the (attribute, value) that they mean.
-        effects: what the op does beside making its results, of "read", "write", "sync"; None if that is not known.
+        effects: what the op does beside making its results, of "read" and "write" (memory), "sync", "variables" and
+            "control"; None if that is not known.
     """
 
     dialect_class: ClassVar[type[d.Dialect]]
     spec: ClassVar[Spec]
-    assembly_format: ClassVar[str]
-    also_reads: ClassVar[tuple[str, ...]] = ()
+    assembly_format: ClassVar[str | Syntax]
+    also_reads: ClassVar[tuple[str | Syntax, ...]] = ()
     flags: ClassVar[Mapping[str, tuple[str, Any]]] = {}
     effects: ClassVar[frozenset[str] | None] = None
 
@@ -178,6 +183,11 @@ class Operation(ir.OpView):  # type: ignore[misc]
     @classmethod
     def reads_as(cls, parts: Parts) -> str | None:
         """Why a reading of the text by one of several forms is not what was meant; None if it may be."""
+        return None
+
+    @classmethod
+    def result_name(cls, parts: Parts) -> str | None:
+        """What to print for the SSA name of the op's result, without `%`; None for MLIR's number."""
         return None
 
     def fail(self, message: str, *notes: str) -> NoReturn:

@@ -12,6 +12,9 @@ from xegpu_py.ir.definition import Dialect
 from xegpu_py.ir.operation import Operation
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
+_SSA = re.compile(rf"{_STRING}|%[\w$.-]+")
+_HEAD = re.compile(r"([ \t]*)(%\d+) = ")
+_PLAIN = re.compile(r"[A-Za-z_][\w$]*")
 _MARK = re.compile("\x00(\\d+)\x00")
 _REGION = re.compile("\x01(\\d+)\x01")
 
@@ -27,6 +30,39 @@ class _OpenOp:
     out_index: int
     region_starts: list[int]
     region_ends: list[int]
+
+
+class _Names:
+    """The SSA names that ops choose for their results, while the region that they are in lasts."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._taken: set[str] = set()
+        self._chosen: dict[str, str] = {}
+        self._scopes: list[tuple[str, str]] = []
+
+    def enter(self, head: str, name: str | None) -> str:
+        """What stands before an op, such as `  %0 = `, with the name that the op's result shall have."""
+        m = _HEAD.fullmatch(head)
+        if name is None or m is None or not _PLAIN.fullmatch(name):
+            return head
+        if not self._taken:
+            self._taken = {m[0] for m in _SSA.finditer(self._text) if m[0][0] == "%"}
+        indent, number, name = m[1], m[2], f"%{name}"
+        if name in self._taken:
+            return head
+        self._taken.add(name)
+        self._chosen[number] = name
+        self._scopes.append((indent, number))
+        return f"{indent}{name} = "
+
+    def leave(self, line: str) -> str:
+        """A line with the chosen names in place of MLIR's."""
+        if not self._chosen:
+            return line
+        while self._scopes and not line.startswith(self._scopes[-1][0]) and line.lstrip()[:1] not in ("", "^"):
+            self._taken.discard(self._chosen.pop(self._scopes.pop()[1], ""))
+        return _SSA.sub(lambda m: self._chosen.get(m[0], m[0]), line)
 
 
 @dataclass
@@ -52,9 +88,11 @@ class Printer:
 
     def rewrite(self, text: str) -> str:
         """The text in dialect syntax."""
+        names = _Names(text)
         out: list[str] = []
         stack: list[_OpenOp] = []
         for line in text.split("\n"):
+            line = names.leave(line)
             if stack and self._closes(stack[-1], line, out):
                 if not line.startswith(stack[-1].indent + "}, {"):
                     stack.pop()
@@ -69,7 +107,8 @@ class Printer:
                         stack.append(_OpenOp(op, indent, m[1], operands, len(out), [len(out) + 1], []))
                         out.append("")
                     else:
-                        out.append(f"{m[1]}{self._op(op, operands, m[5])}")
+                        head = names.enter(m[1], self._result_name(op, m[5]))
+                        out.append(f"{head}{self._op(op, operands, m[5])}")
                     continue
             out.append(self._line(line))
         return "\n".join(out)
@@ -128,16 +167,24 @@ class Printer:
                 self._ops[key] = template
         return "".join(operands[int(p)] if i % 2 else p for i, p in enumerate(template))
 
+    def _result_name(self, op: type[Operation], rest: str) -> str | None:
+        if op.result_name.__func__ is Operation.result_name.__func__:  # type: ignore[attr-defined]
+            return None
+        try:
+            return op.result_name(decode(op, rest.strip(), self.write)[0])
+        except (ValueError, SyntaxFault):
+            return None
+
     def _body(self, op: type[Operation], rest: str, empty: Container[int] = ()) -> tuple[str, str] | None:
         """The text after an op's name, and its location; None for an op that is not valid, and so has no such text."""
         try:
             parts, location = decode(op, rest.strip(), self.write)
+            for i, group in enumerate(op.spec.regions):
+                if not (group.optional and i in empty):
+                    parts.regions[group.name] = (i, i)
+            return formats_of(op)[0].write(op, parts, self.print_defaults), location
         except (ValueError, SyntaxFault):
             return None
-        for i, group in enumerate(op.spec.regions):
-            if not (group.optional and i in empty):
-                parts.regions[group.name] = (i, i)
-        return formats_of(op)[0].write(parts, self.print_defaults), location
 
     def _closes(self, open_op: _OpenOp, line: str, out: list[str]) -> bool:
         """Whether `line` ends a region of the op; if so the op's lines in `out` are put into dialect syntax."""

@@ -15,6 +15,10 @@ from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
 MAX_NESTING = 256
 """Deepest bracket nesting that is read. MLIR's parser and passes recurse, and overflow the stack at a few thousand."""
 
+MAX_DIGITS = 1000
+"""Most digits of a number that is read. Python refuses to convert a few thousand."""
+
+_LONG_NUMBER = re.compile(rf"\d{{{MAX_DIGITS + 1}}}")
 _OPAQUE = re.compile(r'//[^\n]*|"(?:[^"\\\n]|\\.)*"')
 _SEPARATOR = re.compile(r"^[ \t]*// -----[^\n]*(?:\n|\Z)", re.MULTILINE)
 _DEPTH_STEP = np.zeros(256, np.int8)
@@ -85,6 +89,18 @@ class Source:
         if depths.max(initial=0) > MAX_NESTING:
             offset = int(np.argmax(depths > MAX_NESTING))
             raise self.error(offset, f"brackets are nested deeper than {MAX_NESTING}")
+
+    def check_numbers(self) -> None:
+        """Refuse numbers of more than `MAX_DIGITS` digits.
+
+        Raises:
+            DiagnosticError: at the first one.
+        """
+        if not _LONG_NUMBER.search(self.text):
+            return
+        found = _LONG_NUMBER.search(_OPAQUE.sub(lambda m: " " * len(m[0]), self.text))
+        if found:
+            raise self.error(found.start(), f"number has more than {MAX_DIGITS} digits")
 
 
 def _depths(text: str) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any
 from mlir import ir
 
 from xegpu_py.ir.assembly import unknown_attribute
-from xegpu_py.ir.definition import DYNAMIC
+from xegpu_py.ir.definition import DYNAMIC, Dialect
 from xegpu_py.ir.diagnostics import Diagnostic, Position
 from xegpu_py.ir.operation import SEGMENTS, STATIC, Operation, VerifyError, group_sizes
 
@@ -52,10 +52,12 @@ def verify(root: ir.Operation) -> list[Diagnostic]:
     found: list[Diagnostic] = []
     # The rules depend on types and attributes only, so that equal ops are checked once.
     seen: dict[Any, tuple[str, tuple[str, ...]] | None] = {}
+    own: dict[type[Dialect], list[Operation]] = {}
     for op in walk(root):
         view = op.opview
         if not isinstance(view, Operation):
             continue
+        own.setdefault(view.dialect_class, []).append(view)
         types = tuple([v.type for v in (*op.operands, *op.results)])
         key = (op.name, types, tuple([(name, op.attributes[name]) for name in op.attributes]))
         if key not in seen:
@@ -63,6 +65,8 @@ def verify(root: ir.Operation) -> list[Diagnostic]:
         broken = seen[key]
         if broken:
             found.append(_diagnostic(op, *broken))
+    if not found:
+        found = [diagnostic for dialect, ops in own.items() for diagnostic in dialect.verify(ops)]
     return found
 
 

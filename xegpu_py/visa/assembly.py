@@ -13,7 +13,7 @@ from xegpu_py.ir.diagnostics import Position
 from xegpu_py.ir.source import Source
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.operands import BUILTINS, Guard, Predicate, Variable
+from xegpu_py.visa.operands import BUILTINS, MAX_ALIASES, PREDICATE_SIZES, Guard, Predicate, Variable
 from xegpu_py.visa.program import IMPLICIT_KINDS, Input, Instruction, Program
 from xegpu_py.visa.spec import Spec
 from xegpu_py.visa.text import Notation, read_guard, read_instruction, write_instruction
@@ -41,22 +41,12 @@ ALIGNMENTS = {
 }
 """Alignments and their bytes; 0 for those that depend on the size of a GRF."""
 
-_WORDS = """
-    arg call fret switchjmp cbit lzd fbl fbh bfe bfi bfrev rol ror movs addr_add pow frc lrp dp4a sqrtm divm
-    line wait yield sample avs media_ld oword_ld gather scatter raw_send fence_global fence_local
-    sampler_cache_flush asin acos atan plane dp2 dp3 dp4 dph mod addc subb avg sad2 sad2add madw add3 ifcall
-    fcall faddr vme_ime flat bss ss bti
-"""
-RESERVED = frozenset(
-    [
-        *(f"V{n}" for n in range(21)),
-        *(name.partition(".")[0] for name in INSTRUCTIONS if name != "label"),
-        *_WORDS.split(),
-    ]
-)
-"""Names that variables cannot have, as Intel's finalizer has them for its own variables and for instructions."""
-
 _ALIGN_SPELLINGS = {"2GRF": "GRFx2", "1": "byte", "2": "word", "4": "dword", "8": "qword", "16": "oword"}
+
+
+def is_name(text: str) -> bool:
+    """Whether a variable can be called so."""
+    return _NAME.fullmatch(text) is not None
 
 
 def align_bytes(align: str, grf_bytes: int) -> int:
@@ -96,6 +86,9 @@ class _AssemblyNotation(Notation):
     def spell_raw(self, name: str, offset: int) -> str:
         return f"{name}.{offset}"
 
+    def spell_null(self) -> str:
+        return self.spell_raw(self.null, 0)
+
 
 @dataclass
 class _KernelText:
@@ -109,7 +102,7 @@ class _KernelText:
     attributes: dict[str, int | str] = field(default_factory=dict)
     instructions: list[Instruction] = field(default_factory=list)
     notation: _AssemblyNotation = field(default_factory=_AssemblyNotation)
-    where_of: dict[str, Position] = field(default_factory=dict)
+    declared: dict[str, Position] = field(default_factory=dict)
 
     def program(self) -> Program:
         return Program(
@@ -120,6 +113,7 @@ class _KernelText:
             self.attributes,
             tuple(self.instructions),
             self.where,
+            self.declared,
         )
 
 
@@ -129,6 +123,7 @@ def read(source: Source) -> list[Program]:
     Raises:
         DiagnosticError: where the text does not read.
     """
+    source.check_numbers()
     # Comments become spaces, so that offsets stay.
     text = _COMMENT.sub(lambda m: m[0] if m[1] else re.sub(r"[^\n]", " ", m[0]), source.text)
     kernels: list[_KernelText] = []
@@ -168,7 +163,7 @@ def _read_line(line: str, where: Position, kernels: list[_KernelText]) -> None:
 
 def _read_directive(name: str, start: int, cursor: Cursor, where: Position, kernel: _KernelText) -> None:
     if name == "decl":
-        _read_decl(cursor, kernel)
+        _read_decl(cursor, where, kernel)
     elif name in ("input", "parameter"):
         kernel.inputs.append(_read_input(cursor, where, kernel, ""))
     elif name.startswith("implicit_"):
@@ -192,7 +187,7 @@ def _read_directive(name: str, start: int, cursor: Cursor, where: Position, kern
         raise cursor.fault(f"unknown directive '.{name}'; there are {known}", start)
 
 
-def _read_decl(cursor: Cursor, kernel: _KernelText) -> None:
+def _read_decl(cursor: Cursor, where: Position, kernel: _KernelText) -> None:
     start = cursor.skip()
     m = cursor.match(_NAME)
     if m is None:
@@ -215,12 +210,12 @@ def _read_decl(cursor: Cursor, kernel: _KernelText) -> None:
         else:
             raise cursor.fault(f"unknown or repeated '{key}' in .decl", m.start())
     count = found.get("num_elts", "")
-    if not count.isdigit() or not int(count):
+    if not count.isdecimal() or not int(count):
         raise SyntaxFault(offsets.get("num_elts", start), "'num_elts' must be a positive number")
     declared: Variable | Predicate
     if found.get("v_type") == "P":
         declared = Predicate(name, int(count))
-        if declared.count not in (1, 2, 4, 8, 16, 32):
+        if declared.count not in PREDICATE_SIZES:
             raise SyntaxFault(offsets["num_elts"], f"a predicate has 1, 2, 4, 8, 16 or 32 bits, not {count}")
         kernel.predicates.append(declared)
     elif found.get("v_type") == "G":
@@ -234,6 +229,7 @@ def _read_decl(cursor: Cursor, kernel: _KernelText) -> None:
     else:
         raise SyntaxFault(offsets.get("v_type", start), "'v_type' must be G, a general variable, or P, a predicate")
     kernel.notation.known[name] = declared
+    kernel.declared[name] = where
 
 
 def _read_alias(cursor: Cursor, kernel: _KernelText) -> tuple[Variable, int]:
@@ -242,6 +238,8 @@ def _read_alias(cursor: Cursor, kernel: _KernelText) -> tuple[Variable, int]:
     base = kernel.notation.name(cursor)
     if not isinstance(base, Variable):
         raise SyntaxFault(start, "an alias is of a general variable")
+    if base.aliases == MAX_ALIASES:
+        raise SyntaxFault(start, f"'{base.name}' is an alias of an alias, {MAX_ALIASES} times over")
     cursor.expect(",")
     offset = cursor.integer()
     if offset is None:
@@ -307,7 +305,7 @@ def write_statement(inst: Instruction) -> str:
     notation = _AssemblyNotation()
     spec = INSTRUCTIONS[inst.name]
     if inst.name == "label":
-        return write_instruction(spec, inst, notation)
+        return f"{inst['label']}:"
     guard = ""
     if inst.guard:
         control = f".{inst.guard.control}" if inst.guard.control else ""

@@ -9,21 +9,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from xegpu_py.numerics.formats import TYPES
+
 PROGRAM = "GenX_IR"
 PACKAGE = "libigc-tools"
 SECONDS = 20.0
 
-_COUNTS = {
-    "instructions": re.compile(r"^//\.instCount (\d+)", re.MULTILINE),
-    "grf": re.compile(r"^//\.RA type\s+(.+)$", re.MULTILINE),
-    "spills": re.compile(r"^//\.spill size (\d+)", re.MULTILINE),
-    "registers": re.compile(r"^//\.GRF count (\d+)", re.MULTILINE),
-}
-_FRAME = re.compile(r"^[\s/\\!-]*(?:-{3,}|!{3})")
+_INSTRUCTIONS = re.compile(r"^//\.instCount (\d+)", re.MULTILINE)
+_TOTAL = re.compile(r"^//\.thread_config numGRF=(\d+)", re.MULTILINE)
+_SPILLED = re.compile(r"^//\.spill size (\d+)", re.MULTILINE)
+_GRF_BYTES = re.compile(r"^//\.declare BuiltInR0 .*\bsize=(\d+)", re.MULTILINE)
+_DECLARED = re.compile(
+    r"^//\.declare (?P<name>\S*) +\(\d+\) +rf=r size=(?P<bytes>\d+) type=(?P<type>\w+) .*"
+    r"\(r(?P<register>\d+)\.(?P<element>\d+)\)",
+    re.MULTILINE,
+)
+_CODE = re.compile(r"^(?!//)[^/\n]*", re.MULTILINE)
+_NAMED = re.compile(r"\br(\d+)(?:\.\d+|:(\d+)(?!\w))?")
+_ALWAYS = ("%", "BuiltIn", "Builtin", "implBufPtr", "localIdBufPtr")
+"""How the names of variables begin that it lists for every kernel, used or not."""
 
 
 class FinalizerError(Exception):
-    """The finalizer is not there, or does not accept the text. The message says which and why."""
+    """The finalizer does not accept the text, or is not there. The message says which and why."""
+
+
+class FinalizerMissing(FinalizerError):
+    """The finalizer is not installed."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +45,16 @@ class Native:
     Attributes:
         text: native ISA, as it prints it.
         instructions: number of native instructions.
-        registers: registers used.
-        spill_bytes: bytes spilled to memory.
+        registers: number of registers used: those in which its variables lie, and those that instructions name. It
+            prints no such number, so this one is counted in what it prints.
+        total_registers: registers that a thread has.
+        spill_bytes: bytes spilled to memory; 0 where it prints nothing about them.
     """
 
     text: str
     instructions: int
     registers: int
+    total_registers: int
     spill_bytes: int
 
 
@@ -48,11 +63,11 @@ def available() -> bool:
     return shutil.which(PROGRAM) is not None
 
 
-def finalize(assembly: str, platform: str, seconds: float = SECONDS) -> list[Native]:
-    """Native ISA of each kernel of an assembly text.
+def finalize(assembly: str, platform: str, seconds: float = SECONDS) -> Native:
+    """Native ISA of a kernel.
 
     Args:
-        assembly: vISA assembly.
+        assembly: vISA assembly with one kernel; of several it would write files over each other.
         platform: what the finalizer calls the GPU: `Target.platform`.
         seconds: after how long it is given up.
 
@@ -60,7 +75,7 @@ def finalize(assembly: str, platform: str, seconds: float = SECONDS) -> list[Nat
         FinalizerError: if it is not installed, does not accept the text, or does not end in time.
     """
     if not available():
-        raise FinalizerError(f"{PROGRAM} is not installed; Debian has it in the package {PACKAGE}")
+        raise FinalizerMissing(f"{PROGRAM} is not installed; Debian has it in the package {PACKAGE}")
     with TemporaryDirectory() as folder:
         path = Path(folder)
         (path / "kernel.visaasm").write_text(assembly, encoding="utf-8")
@@ -78,9 +93,9 @@ def finalize(assembly: str, platform: str, seconds: float = SECONDS) -> list[Nat
         native = sorted(path.glob("*.asm"))
         errors = "".join(p.read_text(errors="replace") for p in sorted(path.glob("*.errors.txt")))
         # Its exit status says nothing: that the native text is there and no errors are is the success.
-        if not native or errors:
+        if len(native) != 1 or errors:
             raise FinalizerError(_reason(errors + "\n" + done.stdout + done.stderr, done.returncode))
-        return [_native(p.read_text(errors="replace")) for p in native]
+        return _native(native[0].read_text(errors="replace"))
 
 
 def _reason(output: str, status: int) -> str:
@@ -92,12 +107,28 @@ def _reason(output: str, status: int) -> str:
         and not line.startswith((PROGRAM, "Found a total", "---", "Instruction / Operand"))
         and "!!!" not in line
     ]
+    if status < 0:
+        return f"{PROGRAM} crashed (signal {-status}), as it does where variables do not fit the registers"
     return f"{PROGRAM} does not accept it: " + ("; ".join(dict.fromkeys(kept)) or f"it ended with status {status}")
 
 
 def _native(text: str) -> Native:
-    def count(name: str) -> int:
-        m = _COUNTS[name].search(text)
-        return int(m[1]) if m and m[1].isdigit() else 0
+    def count(pattern: re.Pattern[str]) -> int:
+        m = pattern.search(text)
+        return int(m[1]) if m else 0
 
-    return Native(text, count("instructions"), count("registers"), count("spills"))
+    used = _registers(text, count(_GRF_BYTES) or 32)
+    return Native(text, count(_INSTRUCTIONS), len(used), count(_TOTAL), count(_SPILLED))
+
+
+def _registers(text: str, grf_bytes: int) -> set[int]:
+    used: set[int] = set()
+    for m in _DECLARED.finditer(text):
+        if not m["name"].startswith(_ALWAYS):
+            element = TYPES[m["type"]].bytes if m["type"] in TYPES else 1
+            start = int(m["register"]) * grf_bytes + int(m["element"]) * element
+            used.update(range(start // grf_bytes, -(-(start + int(m["bytes"])) // grf_bytes)))
+    for line in _CODE.findall(text):
+        for m in _NAMED.finditer(line):
+            used.update(range(int(m[1]), int(m[1]) + int(m[2] or 1)))
+    return used

@@ -631,7 +631,7 @@ _SPECS = (
     Spec(
         "label",
         "A place that jumps name.",
-        "{label}:",
+        "label {label}",
         (),
         {"label": Name()},
         category="control",

@@ -41,6 +41,14 @@ class Variable:
         return self.count * self.format.bytes
 
     @property
+    def aliases(self) -> int:
+        """In how many variables it lies."""
+        count, var = 0, self
+        while var.alias is not None:
+            count, var = count + 1, var.alias[0]
+        return count
+
+    @property
     def root(self) -> tuple[Variable, int]:
         """The variable that is no alias in which it lies, and its byte offset there."""
         if self.alias is None:
@@ -61,6 +69,12 @@ class Predicate:
     name: str
     count: int
 
+
+MAX_ALIASES = 64
+"""How many variables may lie in each other. What is computed of a variable recurses through them."""
+
+PREDICATE_SIZES = (1, 2, 4, 8, 16, 32)
+"""Numbers of bits that predicates have."""
 
 BUILTINS = {
     v.name: v

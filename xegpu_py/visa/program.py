@@ -92,6 +92,7 @@ class Program:
         attributes: kernel attributes, such as `SimdSize`, `SLMSize` (KiB), `NBarrierCnt`.
         instructions: what runs, labels included.
         where: where the kernel stands.
+        declared: where each variable and predicate is declared, by name, as far as that is known.
     """
 
     name: str
@@ -101,9 +102,11 @@ class Program:
     attributes: Mapping[str, int | str] = field(default_factory=dict)
     instructions: tuple[Instruction, ...] = ()
     where: Position = field(default=NOWHERE, compare=False)
+    declared: Mapping[str, Position] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", MappingProxyType(dict(self.attributes)))
+        object.__setattr__(self, "declared", MappingProxyType(dict(self.declared)))
 
     @cached_property
     def labels(self) -> Mapping[str, int]:

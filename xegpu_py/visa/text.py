@@ -2,7 +2,8 @@
 
 Two notations share it. In vISA assembly a variable stands by its name, and the guard before the instruction:
 `(!P1.any) add (M1, 16) X(0,0)<1> X(1,0)<1;1,0> 0x10:d`. In the `visa` dialect it stands by its SSA name, and the guard
-beside the execution size: `visa.add (M1, 16, !%P1 any) %X(0,0)<1> %X(1,0)<1;1,0> 0x10:d`.
+beside the execution size: `visa.add (M1, 16, !%P1 any) %X(0,0)<1> %X(1,0)<1;1,0> 0x10:d`. A byte offset is `X.64` in
+the one and `%X[64]` in the other, where a dot would be part of the name.
 """
 
 from __future__ import annotations
@@ -62,7 +63,11 @@ _CONTROL = re.compile(r"\.?(any|all)\b")
 
 
 class Notation:
-    """How variables are spelled."""
+    """How variables are spelled.
+
+    Attributes:
+        null: the null operand's name.
+    """
 
     null: str
 
@@ -82,12 +87,16 @@ class Notation:
         """A variable from a byte offset on."""
         raise NotImplementedError
 
+    def spell_null(self) -> str:
+        """The null operand."""
+        return self.null
+
     def guard(self, cursor: Cursor) -> Guard | None:
-        """The guard that may stand beside the execution size."""
+        """The guard that may stand beside the execution size, with the comma before it."""
         return None
 
-    def spell_guard(self, guard: Guard | None) -> str:
-        """The text of the guard beside the execution size."""
+    def spell_guard(self, guard: Guard) -> str:
+        """The text of the guard beside the execution size, with the comma before it."""
         return ""
 
 
@@ -103,12 +112,15 @@ def need_name(cursor: Cursor, notation: Notation, what: str = "a variable") -> A
     return found
 
 
+def _number(text: str) -> int:
+    return int(text, 16 if text.startswith("0x") else 10)
+
+
 def _integer(cursor: Cursor) -> int | None:
     m = cursor.match(_INTEGER)
     if m is None:
         return None
-    value = int(m[2], 16 if m[2].startswith("0x") else 10)
-    return -value if m[1] else value
+    return -_number(m[2]) if m[1] else _number(m[2])
 
 
 def _need_integer(cursor: Cursor) -> int:
@@ -163,7 +175,7 @@ def float_immediate(number: float, type_name: str = "f") -> Immediate:
 
 def _pair(cursor: Cursor) -> tuple[int, int] | None:
     m = cursor.match(_PAIR)
-    return None if m is None else (int(m[1], 0), int(m[2], 0))
+    return None if m is None else (_number(m[1]), _number(m[2]))
 
 
 def read_operand(slot: Slot, cursor: Cursor, notation: Notation) -> Operand:
@@ -271,7 +283,7 @@ def write_operand(slot: Slot, value: Any, notation: Notation) -> str:
     if isinstance(value, Immediate):
         return f"{value.bits:#x}" if slot.kind == "scalar" else write_immediate(value)
     if value.var is None:
-        return notation.spell_raw(notation.null, 0)
+        return notation.spell_null()
     name = notation.spell(value.var)
     if isinstance(value, Destination):
         return f"{name}({value.row},{value.col})<{value.stride}>"
@@ -396,9 +408,12 @@ def _read_exec(spec: Spec, cursor: Cursor, notation: Notation) -> dict[str, Any]
         sizes = ", ".join(map(str, spec.exec_sizes))
         raise cursor.fault(f"expected an execution size, {sizes}, such as in '(M1, {spec.exec_sizes[-1]})'", start)
     header: dict[str, Any] = {"exec_size": size, "mask": mask[0] if mask else "M1"}
-    if cursor.at(","):
-        header["guard"] = notation.guard(cursor)
+    guard_start = cursor.skip()
+    guard = notation.guard(cursor)
+    if guard and not spec.guard:
+        raise cursor.fault(f"'{spec.name}' cannot be predicated", guard_start)
     cursor.expect(")")
+    header["guard"] = guard
     return header
 
 
@@ -419,7 +434,8 @@ def write_instruction(spec: Spec, inst: Instruction, notation: Notation) -> str:
         elif piece == "sat":
             out += ".sat" if inst.saturate else ""
         elif piece == "exec":
-            out += f"({inst.mask}, {inst.exec_size}{notation.spell_guard(inst.guard)})"
+            guard = notation.spell_guard(inst.guard) if inst.guard else ""
+            out += f"({inst.mask}, {inst.exec_size}{guard})"
         elif piece in spec.attributes:
             out += write_attribute(spec.attributes[piece], inst[piece])
         else:

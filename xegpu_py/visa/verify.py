@@ -9,7 +9,7 @@ from functools import lru_cache
 from xegpu_py.ir.diagnostics import Diagnostic, Position
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target
-from xegpu_py.visa.assembly import RESERVED, align_bytes
+from xegpu_py.visa.assembly import align_bytes
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import (
     BUILTINS,
@@ -32,8 +32,23 @@ _VERTICAL = (0, 1, 2, 4, 8, 16, 32)
 _WIDTHS = (1, 2, 4, 8, 16)
 _HORIZONTAL = (0, 1, 2, 4)
 _STRIDES = (1, 2, 4)
-_REGISTER_SPAN = 2
-"""Registers that a region may reach over."""
+_WORDS = """
+    arg call fret switchjmp cbit lzd fbl fbh bfe bfi bfrev rol ror movs addr_add pow frc lrp dp4a sqrtm divm line wait
+    yield sample avs media_ld oword_ld gather scatter raw_send fence_global fence_local sampler_cache_flush asin acos
+    atan plane dp2 dp3 dp4 dph mod addc subb avg sad2 sad2add madw add3 ifcall fcall faddr vme_ime flat bss ss bti
+"""
+_TAKEN = frozenset(
+    [
+        *(name for name in INSTRUCTIONS if name.replace("_", "").isalnum() and name != "label"),
+        *_WORDS.split(),
+        *(f"V{n}" for n in range(21)),
+        *("T1", "T2", "S31"),
+    ]
+)
+"""Names that Intel's finalizer keeps: words of its syntax, and variables of its own."""
+_KEEPS = "Intel's finalizer keeps it for itself"
+_NUMBERS = ("SimdSize", "SLMSize", "NBarrierCnt")
+"""Kernel attributes that are numbers."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +69,9 @@ class Issue:
 
 def verify(program: Program, target: Target) -> list[Issue]:
     """The rules that a program breaks on a target, in order; an empty list if none."""
+    issues = list(_attributes(program))
+    if issues:
+        return issues
     issues = list(_declarations(program, target))
     for inst in program.instructions:
         problem = instruction_problem(inst, target)
@@ -68,11 +86,20 @@ def verify(program: Program, target: Target) -> list[Issue]:
         if inst.name == "label":
             if inst["label"] in labels:
                 issues.append(Issue(inst.where, f"'{inst['label']}' is defined twice", (), inst))
+            if inst["label"] in _TAKEN:
+                issues.append(Issue(inst.where, f"'{inst['label']}' cannot have this name", (_KEEPS,), inst))
             labels.add(inst["label"])
     if not issues and (not program.instructions or program.instructions[-1].name not in ("ret", "jmp")):
         where = program.instructions[-1].where if program.instructions else program.where
         issues.append(Issue(where, f"kernel '{program.name}' runs over its end", ("end it with 'ret (M1, 1)'",)))
     return issues
+
+
+def _attributes(program: Program) -> Iterator[Issue]:
+    for name in _NUMBERS:
+        value = program.attributes.get(name, 0)
+        if not isinstance(value, int) or value < 0:
+            yield Issue(program.where, f"kernel attribute {name} must be a number, not {value!r}")
 
 
 def _named_barrier(inst: Instruction, program: Program) -> Problem:
@@ -87,15 +114,17 @@ def _named_barrier(inst: Instruction, program: Program) -> Problem:
 
 def _declarations(program: Program, target: Target) -> Iterator[Issue]:
     seen: set[str] = set()
-    for var in program.variables:
+    declared: list[Variable | Predicate] = [*program.variables, *program.predicates]
+    for var in declared:
+        where = program.declared.get(var.name, program.where)
         if var.name in seen:
-            yield Issue(program.where, f"variable '{var.name}' is declared twice")
+            yield Issue(where, f"variable '{var.name}' is declared twice")
         seen.add(var.name)
-        if var.name in RESERVED:
-            yield Issue(program.where, f"variable cannot be called '{var.name}'", ("vISA has something of that name",))
-        problem = variable_problem(var, target)
+        if var.name in _TAKEN:
+            yield Issue(where, f"variable '{var.name}' cannot have this name", (_KEEPS,))
+        problem = variable_problem(var, target) if isinstance(var, Variable) else None
         if problem:
-            yield Issue(program.where, problem[0], problem[1:])
+            yield Issue(where, problem[0], problem[1:])
     taken: list[tuple[int, int, str]] = []
     for item in program.inputs:
         what = f"input '{item.var.name}'"

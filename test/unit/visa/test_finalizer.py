@@ -12,7 +12,9 @@ from xegpu_py.target import TARGETS, Target
 from xegpu_py.visa import assembly
 from xegpu_py.visa.finalizer import FinalizerError, available, finalize
 from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.operands import Address, Destination, Raw, Region, Variable
 from xegpu_py.visa.program import Instruction, Program
+from xegpu_py.visa.spec import DataShape
 from xegpu_py.visa.verify import instruction_problem, verify
 
 from .programs import STRAIGHT, program_of, random_instruction, random_program
@@ -104,9 +106,52 @@ L2:
 def test_counts_are_read() -> None:
     rng = random.Random(0)
     program = program_of([random_instruction("add", rng, TARGETS["pvc"])])
-    [native] = finalize(assembly.write([program]), "PVC")
+    native = finalize(assembly.write([program]), "PVC")
     assert native.instructions >= 2
     assert "add" in native.text
+    assert 1 <= native.registers <= native.total_registers == 128
+    assert native.spill_bytes == 0
+
+
+@needs_finalizer
+@pytest.mark.parametrize(
+    "name", ["V0", "V20", "T1", "S31", "add", "flat", "lsc_load", "V21", "T0", "S0", "label", "any"]
+)
+def test_names_that_the_finalizer_keeps(name: str) -> None:
+    program = Program(
+        "k", (Variable(name, "d", 1),), attributes={"SimdSize": 16, "Target": "cm"}, instructions=(Instruction("ret"),)
+    )
+    refused = fault(program, TARGETS["pvc"]) is not None
+    assert refused == bool(verify(program, TARGETS["pvc"]))
+
+
+@needs_finalizer
+def test_a_crash_is_told() -> None:
+    registers = [Variable(f"R{n}", "d", 32, "GRF") for n in range(70)]
+    address = Variable("A", "uq", 16, "GRF")
+    loads = [
+        Instruction(
+            "lsc_load",
+            {
+                "sfid": "ugm",
+                "caches": "",
+                "dst": Raw(v),
+                "data": DataShape("d32", 2),
+                "address": Address(address),
+                "address_size": "a64",
+            },
+            16,
+        )
+        for v in registers
+    ]
+    sums = [
+        Instruction("add", {"dst": Destination(v), "src0": Region(v), "src1": Region(w)}, 32)
+        for v, w in zip(registers, reversed(registers))
+    ]
+    program = Program("k", (*registers, address), instructions=(*loads, *sums, *sums, Instruction("ret")))
+    assert verify(program, TARGETS["pvc"]) == []
+    reason = fault(program, TARGETS["pvc"])
+    assert reason is None or "crashed (signal 11)" in reason
 
 
 @needs_finalizer

@@ -1,0 +1,37 @@
+"""The vISA dialect: an op for each instruction of `xegpu_py.visa.instructions`."""
+
+from xegpu_py.dialects.visa.ops import (
+    OPS,
+    BuiltinOp,
+    DeclOp,
+    DeclPredOp,
+    InputOp,
+    InstructionOp,
+    Pred,
+    Var,
+    Visa,
+)
+from xegpu_py.dialects.visa.programs import kernels, module_of, name_of, program_of, set_target, target_of
+
+DIALECT = Visa
+
+__all__ = [
+    "DIALECT",
+    "OPS",
+    "BuiltinOp",
+    "DeclOp",
+    "DeclPredOp",
+    "InputOp",
+    "InstructionOp",
+    "Pred",
+    "Var",
+    "Visa",
+    "kernels",
+    "module_of",
+    "name_of",
+    "program_of",
+    "set_target",
+    "target_of",
+]
+
+__getattr__ = Visa.function

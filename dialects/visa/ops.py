@@ -1,0 +1,291 @@
+"""The dialect, its types, the declarations, and an op for each instruction of the table."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from xegpu_py.dialects.visa.syntax import (
+    ACCESS,
+    CONTROLS,
+    GUARD,
+    MASKS,
+    InstructionSyntax,
+    access_kind,
+    attribute_kind,
+    instruction_of,
+)
+
+from xegpu_py.ir.definition import Attribute, Dialect, Operand, Result, Type, default
+from xegpu_py.ir.diagnostics import Diagnostic
+from xegpu_py.ir.kinds import NumberKind, WordKind
+from xegpu_py.ir.operation import Operation, Parts
+from xegpu_py.numerics.formats import TYPES
+from xegpu_py.visa.assembly import ALIGNMENTS, is_name
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.operands import BUILTINS, PREDICATE_SIZES
+from xegpu_py.visa.program import IMPLICIT_KINDS, Instruction
+from xegpu_py.visa.spec import Caches, Slot, Spec
+
+
+class Visa(Dialect, name="visa"):
+    """Kernels as lists of vISA instructions, one op each.
+
+    A kernel is a `gpu.func` with the attribute `kernel` and without arguments, whose body holds ops of this dialect and
+    `gpu.return` alone. Its instructions run in order; labels and jumps are ops among them. A variable is mutable state:
+    the SSA value that its declaration gives is a handle, by which instructions name it, and never a value at some time.
+
+        gpu.func @add_one() kernel attributes {visa.attributes = {SimdSize = 16 : i64}, visa.target = "pvcxt"} {
+          %X = visa.decl "X", f x 16, align = GRF
+          %P = visa.decl_pred "P", 16
+          visa.cmp.lt (M1, 16) %P %X(0,0)<1;1,0> 0x3f800000:f
+          visa.add (M1, 16, %P) %X(0,0)<1> %X(0,0)<1;1,0> 0x3f800000:f
+          visa.ret (M1, 1)
+          gpu.return
+        }
+
+    `visa.attributes` are the kernel's attributes, such as `SimdSize`, `SLMSize` (KiB) and `NBarrierCnt`. `visa.target`,
+    of the kernel or of what is around it, names the GPU by whose rules the kernel is verified.
+
+    An instruction's own syntax is that of vISA assembly with SSA names, the guard beside the execution size, and byte
+    offsets in brackets. In generic form each operand has a string attribute of its name and `_access` that says how
+    the variable is accessed; `%` stands for the variable, and a constant stands for itself.
+    """
+
+    @classmethod
+    def verify(cls, ops: Sequence[Operation]) -> Iterable[Diagnostic]:
+        # Programs are made of the ops that this file defines.
+        from xegpu_py.dialects.visa.programs import verify
+
+        return verify(ops)
+
+
+@dataclass(frozen=True)
+class Var(Type, dialect=Visa, name="var"):
+    """The handle of a general variable. Its element type and size are those of its declaration.
+
+    !visa.var
+    """
+
+
+@dataclass(frozen=True)
+class Pred(Type, dialect=Visa, name="pred"):
+    """The handle of a predicate variable: one bit for each SIMD lane.
+
+    !visa.pred
+    """
+
+
+def _check_name(op: Operation, name: str) -> None:
+    if not is_name(name):
+        op.fail(
+            f"'{name}' is no name for a variable", "names are letters, digits, '_' and '$', and begin with no digit"
+        )
+    if name in BUILTINS:
+        op.fail(f"'{name}' is declared already", "it is a built-in variable")
+
+
+def _ssa_name(name: str) -> str:
+    return name.removeprefix("%")
+
+
+class DeclOp(Operation, dialect=Visa, name="decl"):
+    """Declares a general variable: `count` elements of a type, side by side.
+
+    With an alias it lies in the registers of another variable, `offset` bytes from the other's start.
+
+        %X = visa.decl "X", f x 128, align = GRF
+        %Y = visa.decl "Y", uw x 16, alias = %X + 64
+    """
+
+    var_name: Attribute[str]
+    element: Attribute[Annotated[str, WordKind(tuple(TYPES))]]
+    count: Attribute[int]
+    align: Attribute[Annotated[str, WordKind(tuple(ALIGNMENTS))]] = default("byte")
+    alias: Operand[Var] | None = None
+    offset: Attribute[int] = default(0)
+    result: Result[Var]
+
+    effects = frozenset(["variables"])
+    assembly_format = (
+        "$var_name `,` $element `x` $count (`,` `align` `=` $align^)? "
+        "(`,` `alias` `=` $alias^ (`+` $offset^)?)? attr-dict"
+    )
+
+    def verify_op(self) -> None:
+        _check_name(self, self.var_name)
+        if self.offset and self.alias is None:
+            self.fail("has an offset, but no alias that it could be of")
+
+    @classmethod
+    def result_name(cls, parts: Parts) -> str | None:
+        return _ssa_name(parts.attributes["var_name"])
+
+
+class DeclPredOp(Operation, dialect=Visa, name="decl_pred"):
+    """Declares a predicate variable of `count` bits, one for each SIMD lane.
+
+    %P = visa.decl_pred "P", 16
+    """
+
+    var_name: Attribute[str]
+    count: Attribute[Annotated[int, NumberKind(PREDICATE_SIZES)]]
+    result: Result[Pred]
+
+    effects = frozenset(["variables"])
+    assembly_format = "$var_name `,` $count attr-dict"
+
+    def verify_op(self) -> None:
+        _check_name(self, self.var_name)
+
+    @classmethod
+    def result_name(cls, parts: Parts) -> str | None:
+        return _ssa_name(parts.attributes["var_name"])
+
+
+class BuiltinOp(Operation, dialect=Visa, name="builtin"):
+    """Names a variable that each thread has from the start, and that can only be read.
+
+    `r0` is the payload's header, and `group_id_x`, `group_id_y`, `group_id_z` are the workgroup's coordinates.
+
+        %group_id_x = visa.builtin group_id_x
+    """
+
+    which: Attribute[Annotated[str, WordKind([_ssa_name(n) for n in BUILTINS])]]
+    result: Result[Var]
+
+    effects = frozenset(["variables"])
+    assembly_format = "$which attr-dict"
+
+    @classmethod
+    def result_name(cls, parts: Parts) -> str | None:
+        return str(parts.attributes["which"])
+
+
+class InputOp(Operation, dialect=Visa, name="input"):
+    """Says that a variable has its value from the start: an argument of the kernel, or something of the launch.
+
+    `offset` is where it lies in the thread's payload in bytes, from the start of r0, and `size` its bytes. Without a
+    `kind` it is an argument, and arguments are passed in this order.
+
+        visa.input %A, offset = 64, size = 8
+        visa.input %groups, offset = 96, size = 12, kind = GROUP_COUNT
+    """
+
+    var: Operand[Var]
+    offset: Attribute[int]
+    size: Attribute[int]
+    kind: Attribute[Annotated[str, WordKind(IMPLICIT_KINDS)]] = default("")
+
+    effects = frozenset(["variables"])
+    assembly_format = "$var `,` `offset` `=` $offset `,` `size` `=` $size (`,` `kind` `=` $kind^)? attr-dict"
+
+
+class InstructionOp(Operation):
+    """Base of the ops that are instructions.
+
+    Attributes:
+        declaration: what the table of instructions says of it.
+    """
+
+    declaration: ClassVar[Spec]
+
+    def instruction(self, variable: Callable[[Any], Any] = lambda value: value) -> Instruction:
+        """The instruction, without its place.
+
+        Args:
+            variable: gives what an SSA value stands for.
+
+        Raises:
+            ValueError: if attributes and operands do not fit each other.
+        """
+
+        def operand(name: str) -> Any:
+            value = getattr(self, name)
+            return None if value is None else variable(value)
+
+        return instruction_of(self.declaration, lambda name: getattr(self, name), operand)
+
+
+_EFFECTS = {
+    "load": ("read", "variables"),
+    "store": ("write",),
+    "atomic": ("read", "write", "variables"),
+    "sync": ("sync",),
+    "control": ("control",),
+}
+
+
+def _define(spec: Spec) -> type[InstructionOp]:
+    fields: dict[str, Any] = {}
+    values: dict[str, Any] = {}
+    for slot in spec.slots:
+        fields[slot.name] = _operand(slot)
+    if spec.guard:
+        fields[GUARD] = Operand[Pred] | None
+    for slot in spec.slots:
+        fields[slot.name + ACCESS] = Attribute[Annotated[Any, access_kind(slot)]]
+    for name, attribute in spec.attributes.items():
+        fields[name] = Attribute[Annotated[Any, attribute_kind(name, attribute)]]
+        if isinstance(attribute, Caches):
+            values[name] = default("")
+    if spec.exec_sizes:
+        fields["exec_size"] = Attribute[Annotated[int, NumberKind(spec.exec_sizes)]]
+        fields["mask"] = Attribute[Annotated[str, WordKind(MASKS)]]
+    if spec.guard:
+        fields |= {"inverted": Attribute[bool], "control": Attribute[Annotated[str, WordKind(CONTROLS)]]}
+        values |= {"inverted": default(False), "control": default("")}
+    if spec.saturates:
+        fields["saturate"] = Attribute[bool]
+        values["saturate"] = default(False)
+    body = values | {
+        "__annotations__": fields,
+        "__doc__": _describe(spec),
+        "__module__": __name__,
+        "declaration": spec,
+        "effects": frozenset(_EFFECTS.get(spec.category, ("variables",))),
+        "assembly_format": InstructionSyntax(spec),
+    }
+    name = "".join(part.capitalize() for part in spec.op_name.split("_"))
+    header = {"dialect": Visa, "name": spec.op_name}
+    return types.new_class(f"{name}Op", (InstructionOp,), header, lambda namespace: namespace.update(body))
+
+
+def _operand(slot: Slot) -> Any:
+    if slot.kind == "flag":
+        return Operand[Pred]
+    found = Operand[Var | Pred] if slot.flags else Operand[Var]
+    return found | None if slot.immediate or slot.null else found
+
+
+def _describe(spec: Spec) -> str:
+    """The docstring of an instruction's op."""
+    lines = [f"- `{slot.name}`, {'written' if slot.use == 'write' else 'read'}: {_slot(slot)}" for slot in spec.slots]
+    rules = f"Rules: {spec.source}" + (
+        f"; execution size {', '.join(map(str, spec.exec_sizes))}" * bool(spec.exec_sizes)
+    )
+    return "\n\n".join([spec.doc, *(["\n".join(lines)] if lines else []), f"{rules}."])
+
+
+_FORMS = {
+    "dst": "a region",
+    "src": "a region",
+    "raw": "whole registers",
+    "vector": "consecutive elements",
+    "scalar": "one element",
+    "address": "addresses",
+    "flag": "a predicate",
+}
+
+
+def _slot(slot: Slot) -> str:
+    text = _FORMS[slot.kind] + (f" of {', '.join(slot.types)}" if slot.types else "")
+    also = ["a constant"] * slot.immediate + ["a predicate"] * slot.flags + ["`null`"] * slot.null
+    text += "".join(f", or {a}" for a in also)
+    return text + (f"; modifiers {', '.join(f'`({m})`' for m in slot.modifiers)}" if slot.modifiers else "")
+
+
+OPS = {name: _define(spec) for name, spec in INSTRUCTIONS.items()}
+"""The op class of each instruction by the instruction's name."""

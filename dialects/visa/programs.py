@@ -1,0 +1,301 @@
+"""Kernels of the dialect as decoded programs, both ways, and the rules that whole kernels have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from mlir import ir
+from xegpu_py.dialects.visa.ops import (
+    OPS,
+    BuiltinOp,
+    DeclOp,
+    DeclPredOp,
+    InputOp,
+    InstructionOp,
+)
+from xegpu_py.dialects.visa.syntax import PRED, VAR, parts_of
+
+from xegpu_py.ir.assembly import encode
+from xegpu_py.ir.context import Context, current
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
+from xegpu_py.ir.kinds import StringKind
+from xegpu_py.ir.module import Module
+from xegpu_py.ir.operation import Operation, Parts
+from xegpu_py.ir.verifier import position_of, walk
+from xegpu_py.target import Target, target
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.operands import BUILTINS, MAX_ALIASES, Predicate, Variable
+from xegpu_py.visa.program import Input, Instruction, Program
+from xegpu_py.visa.text import rename
+from xegpu_py.visa.verify import Issue
+from xegpu_py.visa.verify import verify as program_issues
+
+KERNEL = "gpu.func"
+IS_KERNEL = "gpu.kernel"
+RETURN = "gpu.return"
+ATTRIBUTES = "visa.attributes"
+TARGET = "visa.target"
+
+_ATTRIBUTE_NAME = re.compile(r"[A-Za-z_]\w*")
+_QUOTED = re.compile(r'[^"\\\n]*')
+"""What may stand between quotes in assembly."""
+
+
+def kernels(module: ir.Operation) -> list[ir.Operation]:
+    """The kernels in a module: its `gpu.func`s with the attribute `kernel`."""
+    return [op for op in walk(module) if _is_kernel(op)]
+
+
+def _is_kernel(op: ir.Operation) -> bool:
+    return op.name == KERNEL and IS_KERNEL in op.attributes
+
+
+def name_of(func: ir.Operation) -> str:
+    """A kernel's name."""
+    return str(func.attributes["sym_name"].value)
+
+
+def target_of(func: ir.Operation) -> Target:
+    """The target of a kernel: what `visa.target` of it, or of an op around it, names.
+
+    Raises:
+        DiagnosticError: if that is no target.
+    """
+    op: Any = func
+    while op is not None:
+        op = op.operation
+        if TARGET in op.attributes:
+            named = op.attributes[TARGET]
+            try:
+                return target(named.value if isinstance(named, ir.StringAttr) else str(named))
+            except ValueError as e:
+                raise DiagnosticError([_error(op, f"{TARGET}: {e}")]) from None
+        op = op.parent
+    return target()
+
+
+def set_target(module: ir.Operation, name: str) -> None:
+    """Let every kernel in a module have this target, whatever it had before."""
+    for op in walk(module):
+        if TARGET in op.attributes:
+            del op.attributes[TARGET]
+    module.attributes[TARGET] = ir.StringAttr.get(name, module.context)
+
+
+def program_of(func: ir.Operation) -> Program:
+    """The program that a kernel's ops are. It need not be legal on any target.
+
+    Raises:
+        DiagnosticError: where the kernel is no list of instructions.
+    """
+    return _Decoder(func.operation).program()
+
+
+def _error(op: ir.Operation, message: str, *notes: str) -> Diagnostic:
+    where = position_of(op.location)
+    return Diagnostic("error", f"'{op.name}' op {message}", where, tuple(Diagnostic("note", n, where) for n in notes))
+
+
+class _Decoder:
+    """Decodes one kernel."""
+
+    def __init__(self, func: ir.Operation) -> None:
+        self.func = func
+        self.faults: list[Diagnostic] = []
+        self.variables: dict[ir.Value, Variable | Predicate] = {}
+        self.inputs: list[Input] = []
+        self.instructions: list[Instruction] = []
+        self.declared: dict[str, Position] = {}
+
+    def program(self) -> Program:
+        name = name_of(self.func)
+        if not _QUOTED.fullmatch(name):
+            self._fault(
+                self.func, "has a name that assembly cannot write", "it holds no quotes, backslashes and newlines"
+            )
+        attributes = self._attributes()
+        for op in self._body():
+            view = op.opview
+            try:
+                self._op(view)
+            except KeyError:
+                self._fault(op, "names a value that no op of this dialect declares in the kernel")
+            except ValueError as e:
+                self._fault(op, str(e))
+        if self.faults:
+            raise DiagnosticError(self.faults)
+        builtins = BUILTINS.values()
+        declared = [v for v in self.variables.values() if v not in builtins]
+        return Program(
+            name,
+            tuple(v for v in declared if isinstance(v, Variable)),
+            tuple(v for v in declared if isinstance(v, Predicate)),
+            tuple(self.inputs),
+            attributes,
+            tuple(self.instructions),
+            position_of(self.func.location),
+            self.declared,
+        )
+
+    def _fault(self, op: ir.Operation, message: str, *notes: str) -> None:
+        self.faults.append(_error(op, message, *notes))
+
+    def _attributes(self) -> dict[str, int | str]:
+        found: dict[str, int | str] = {}
+        if ATTRIBUTES not in self.func.attributes:
+            return found
+        given = self.func.attributes[ATTRIBUTES]
+        if not isinstance(given, ir.DictAttr):
+            self._fault(self.func, f"{ATTRIBUTES} must be a dictionary")
+            return found
+        for entry in given:
+            name, value = entry.name, entry.attr
+            plain = value.value if isinstance(value, (ir.StringAttr, ir.IntegerAttr)) else None
+            if not _ATTRIBUTE_NAME.fullmatch(name):
+                self._fault(self.func, f"{ATTRIBUTES} has '{name}', which is no name")
+            elif isinstance(plain, bool) or plain is None or not _QUOTED.fullmatch(str(plain)):
+                self._fault(self.func, f"{ATTRIBUTES}: '{name}' must be an integer or a string that assembly can write")
+            else:
+                found[name] = plain
+        return found
+
+    def _body(self) -> Iterator[ir.Operation]:
+        blocks = [*self.func.regions[0]]
+        if len(blocks) != 1:
+            self._fault(self.func, f"is a list of instructions in one block, but has {len(blocks)} blocks")
+            return
+        if len(blocks[0].arguments):
+            self._fault(
+                self.func,
+                "has arguments, but holds instructions",
+                "a kernel's arguments are variables with a 'visa.input'",
+            )
+            return
+        for op in blocks[0].operations:
+            yield op.operation
+
+    def _op(self, view: ir.OpView) -> None:
+        where = position_of(view.operation.location)
+        if isinstance(view, InstructionOp):
+            inst = view.instruction(self.variables.__getitem__)
+            self.instructions.append(
+                Instruction(inst.name, inst.values, inst.exec_size, inst.mask, inst.guard, inst.saturate, where)
+            )
+        elif isinstance(view, DeclOp):
+            alias = None if view.alias is None else (self._variable(view.alias), view.offset)
+            if alias and alias[0].aliases == MAX_ALIASES:
+                self._fault(view.operation, f"is an alias of an alias, {MAX_ALIASES} times over")
+                alias = None
+            self._declare(view.result, Variable(view.var_name, view.element, view.count, view.align, alias), where)
+        elif isinstance(view, DeclPredOp):
+            self._declare(view.result, Predicate(view.var_name, view.count), where)
+        elif isinstance(view, BuiltinOp):
+            self.variables[view.result] = BUILTINS[f"%{view.which}"]
+        elif isinstance(view, InputOp):
+            self.inputs.append(Input(self._variable(view.var), view.offset, view.size, view.kind, where))
+        elif view.operation.name != RETURN:
+            self._fault(view.operation, "cannot stand in a kernel of visa ops", "those and 'gpu.return' alone can")
+
+    def _variable(self, value: ir.Value) -> Variable:
+        found = self.variables[value]
+        assert isinstance(found, Variable)
+        return found
+
+    def _declare(self, result: ir.Value, variable: Variable | Predicate, where: Position) -> None:
+        self.variables[result] = variable
+        if variable.name in self.declared:
+            self._fault(result.owner, f"declares '{variable.name}' again")
+        self.declared[variable.name] = where
+
+
+def verify(ops: Iterable[Operation]) -> list[Diagnostic]:
+    """The rules that ops of the dialect break together: those of the kernels in which they stand."""
+    found: list[Diagnostic] = []
+    parents: dict[Any, Operation] = {}
+    for op in ops:
+        parents.setdefault(op.operation.parent.operation, op)
+    for parent, first in parents.items():
+        if not _is_kernel(parent):
+            found.append(_error(first.operation, "must stand in the body of a gpu.func with the attribute 'kernel'"))
+            continue
+        try:
+            gpu, program = target_of(parent), program_of(parent)
+        except DiagnosticError as e:
+            found += e.diagnostics
+        else:
+            found += [_diagnostic(issue) for issue in program_issues(program, gpu)]
+    return found
+
+
+def _diagnostic(issue: Issue) -> Diagnostic:
+    inst = issue.instruction
+    subject = f"'{OPS[inst.name].OPERATION_NAME}' op " if inst else ""
+    notes = tuple(Diagnostic("note", note, issue.where) for note in issue.notes)
+    return Diagnostic("error", subject + issue.message, issue.where, notes)
+
+
+def module_of(programs: Sequence[Program], target_name: str | None = None, *, context: Context | None = None) -> Module:
+    """A module with programs as kernels. It is not verified.
+
+    Args:
+        programs: what to put there; their names differ.
+        target_name: what `visa.target` names; None for no such attribute.
+        context: where to make it, by default the current context or a new one.
+    """
+    attributes = f" attributes {{{TARGET} = {_string(target_name)}}}" if target_name else ""
+    lines = [f"gpu.module @kernels{attributes} {{"]
+    for program in programs:
+        lines += _kernel(program)
+    context = context or current()
+    context.load(["visa"])
+    with context:
+        return Module(ir.Module.parse("\n".join([*lines, "} loc(unknown)"])))
+
+
+_string = StringKind().encode
+
+
+def _location(where: Position) -> str:
+    return f" loc({_string(where.file)}:{where.line}:{where.column})" if where.line else " loc(unknown)"
+
+
+def _kernel(program: Program) -> Iterator[str]:
+    values = (f"{k} = {_string(v) if isinstance(v, str) else f'{v} : i64'}" for k, v in program.attributes.items())
+    attributes = f" attributes {{{ATTRIBUTES} = {{{', '.join(values)}}}}}" if program.attributes else ""
+    yield f"gpu.func @{_string(program.name)}() kernel{attributes} {{"
+    names: dict[Any, str] = {}
+    declared: list[Variable | Predicate] = [*program.variables, *program.predicates, *_builtins(program)]
+    for var in declared:
+        op, parts = _declaration(var, names)
+        names[var] = f"%{len(names)}"
+        where = program.declared.get(var.name, program.where)
+        yield f"{names[var]} = {''.join(encode(op, parts))}{_location(where)}"
+    for item in program.inputs:
+        fields = {"offset": item.offset, "size": item.size} | ({"kind": item.kind} if item.kind else {})
+        parts = Parts({"var": [names[item.var]]}, {"var": [VAR]}, fields)
+        yield "".join(encode(InputOp, parts)) + _location(item.where)
+    for inst in program.instructions:
+        parts = parts_of(INSTRUCTIONS[inst.name], rename(inst, names))
+        yield "".join(encode(OPS[inst.name], parts)) + _location(inst.where)
+    yield f"{RETURN}{_location(program.where)}\n}}{_location(program.where)}"
+
+
+def _builtins(program: Program) -> list[Variable]:
+    used = {getattr(value, "var", None) for inst in program.instructions for value in inst.values.values()}
+    return [v for v in BUILTINS.values() if v in used]
+
+
+def _declaration(var: Variable | Predicate, names: dict[Any, str]) -> tuple[type[Operation], Parts]:
+    if isinstance(var, Predicate):
+        return DeclPredOp, Parts({}, {"result": [PRED]}, {"var_name": var.name, "count": var.count})
+    if var in BUILTINS.values():
+        return BuiltinOp, Parts({}, {"result": [VAR]}, {"which": var.name.removeprefix("%")})
+    fields: dict[str, Any] = {"var_name": var.name, "element": var.type, "count": var.count}
+    if var.align != "byte":
+        fields["align"] = var.align
+    if var.alias and var.alias[1]:
+        fields["offset"] = var.alias[1]
+    base = [names[var.alias[0]]] if var.alias else []
+    return DeclOp, Parts({"alias": base}, {"alias": [VAR] * len(base), "result": [VAR]}, fields)

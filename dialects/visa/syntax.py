@@ -1,0 +1,234 @@
+"""The text of instructions: kinds of their attributes, and their syntax with SSA names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from xegpu_py.ir.assembly import AttrDict, Reading, ReadOperand, Syntax
+from xegpu_py.ir.cursor import Cursor, SyntaxFault
+from xegpu_py.ir.kinds import Kind, NumberKind, StringKind, WordKind
+from xegpu_py.ir.operation import Operation, Parts
+from xegpu_py.visa import spec as declared
+from xegpu_py.visa.operands import Flag, Guard, Operand
+from xegpu_py.visa.program import Instruction
+from xegpu_py.visa.spec import LANES, Slot, Spec
+from xegpu_py.visa.text import (
+    Notation,
+    pieces,
+    read_attribute,
+    read_guard,
+    read_instruction,
+    read_operand,
+    write_attribute,
+    write_instruction,
+    write_operand,
+)
+
+HANDLE = "%"
+"""What stands for the variable in the text of an access, and in its record."""
+
+ACCESS = "_access"
+"""The attribute that says how an operand is accessed is called as the operand and this."""
+
+GUARD = "guard"
+CONTROLS = ("any", "all")
+MASKS = tuple(f"M{1 + lane // 4}{suffix}" for lane in range(0, LANES, 4) for suffix in ("", "_NM"))
+
+VAR = "!visa.var"
+PRED = "!visa.pred"
+
+_OFFSET = re.compile(r"\[\s*(\d+)\s*\]")
+
+
+class _Brackets(Notation):
+    """Byte offsets in brackets: `%X[64]`."""
+
+    null = "null"
+
+    def spell(self, var: Any) -> str:
+        return str(var)
+
+    def offset(self, cursor: Cursor) -> int:
+        m = cursor.match(_OFFSET)
+        return int(m[1]) if m else 0
+
+    def spell_raw(self, name: str, offset: int) -> str:
+        return f"{name}[{offset}]"
+
+
+@dataclass
+class SsaNotation(_Brackets):
+    """Variables by SSA names, and the guard beside the execution size.
+
+    Attributes:
+        mark: gives what stands for an SSA name in what is read.
+    """
+
+    mark: ReadOperand = str
+
+    def name(self, cursor: Cursor) -> str | None:
+        found = cursor.ssa()
+        return None if found is None else self.mark(found)
+
+    def guard(self, cursor: Cursor) -> Guard | None:
+        return read_guard(cursor, self) if cursor.accept(",") else None
+
+    def spell_guard(self, guard: Guard) -> str:
+        return f", {'!' * guard.inverted}{guard.var}{' ' * bool(guard.control)}{guard.control}"
+
+
+class _HandleNotation(_Brackets):
+    """Every variable by `%`."""
+
+    def name(self, cursor: Cursor) -> str | None:
+        return HANDLE if cursor.accept(HANDLE) else None
+
+
+class _TextKind(StringKind):
+    """A string that holds a text of vISA's, and its value the record that this reads as."""
+
+    def __init__(self, summary: str, read: Callable[[Cursor], Any], write: Callable[[Any], str]) -> None:
+        self.summary = summary
+        self._read = read
+        self._write = write
+
+    def decode(self, raw: str) -> Any:
+        cursor = Cursor(super().decode(raw))
+        try:
+            value = self._read(cursor)
+        except SyntaxFault as fault:
+            raise ValueError(f"'{cursor.text}': {fault.message}") from None
+        if not cursor.at_end():
+            raise ValueError(f"'{cursor.text}': unexpected {cursor.peek_token()}")
+        return value
+
+    def encode(self, value: Any) -> str:
+        return super().encode(self._write(value))
+
+    def coerce(self, value: Any) -> Any:
+        return self.decode(super().encode(value)) if isinstance(value, str) else value
+
+
+def access_kind(slot: Slot) -> Kind:
+    """The kind of the attribute that says how an operand is accessed.
+
+    It is the operand's text with `%` in the place of the variable: `(-)%(1,0)<1;1,0>`, `%[64]`, `0x10:d`, `null`.
+    """
+    notation = _HandleNotation()
+    return _TextKind(
+        f"how '{slot.name}' is accessed",
+        lambda cursor: read_operand(slot, cursor, notation),
+        lambda value: write_operand(slot, value, notation),
+    )
+
+
+def attribute_kind(name: str, attribute: declared.Attribute) -> Kind:
+    """The kind of an attribute that an instruction declares."""
+    if isinstance(attribute, declared.Choice):
+        return WordKind(attribute.words)
+    if isinstance(attribute, declared.Caches):
+        return WordKind(attribute.pairs)
+    if isinstance(attribute, declared.Number):
+        return NumberKind(range(attribute.low, attribute.high + 1))
+    summary = {declared.Shape: "a data shape", declared.Block: "a block shape", declared.Name: "a label"}
+    return _TextKind(
+        summary[type(attribute)],
+        lambda cursor: read_attribute(name, attribute, cursor),
+        lambda value: write_attribute(attribute, value),
+    )
+
+
+def parts_of(spec: Spec, inst: Instruction) -> Parts:
+    """The parts of an instruction's op. The instruction's variables are what `Parts` holds for operands."""
+    parts = Parts()
+    for slot in spec.slots:
+        value: Operand = inst[slot.name]
+        var = getattr(value, "var", None)
+        parts.operands[slot.name] = [] if var is None else [var]
+        parts.types[slot.name] = [] if var is None else [PRED if isinstance(value, Flag) else VAR]
+        parts.attributes[slot.name + ACCESS] = value if var is None else replace(value, var=HANDLE)  # type: ignore[arg-type]
+    parts.attributes |= {name: inst[name] for name in spec.attributes if inst[name] != ""}
+    if spec.exec_sizes:
+        parts.attributes |= {"exec_size": inst.exec_size, "mask": inst.mask}
+    if spec.guard:
+        guard = inst.guard
+        parts.operands[GUARD] = [guard.var] if guard else []
+        parts.types[GUARD] = [PRED] if guard else []
+        if guard and guard.inverted:
+            parts.attributes["inverted"] = True
+        if guard and guard.control:
+            parts.attributes["control"] = guard.control
+    if inst.saturate:
+        parts.attributes["saturate"] = True
+    return parts
+
+
+def instruction_of(spec: Spec, attributes: Callable[[str], Any], operand: Callable[[str], Any]) -> Instruction:
+    """The instruction that an op's attributes and operands, asked for by their names, make.
+
+    Raises:
+        ValueError: if they do not fit each other.
+    """
+    values: dict[str, Any] = {}
+    for slot in spec.slots:
+        access, var = attributes(slot.name + ACCESS), operand(slot.name)
+        if (getattr(access, "var", None) is None) != (var is None):
+            what = "names a variable, but there is no operand" if var is None else "names none, but there is an operand"
+            raise ValueError(f"'{slot.name}{ACCESS}' {what} '{slot.name}'")
+        values[slot.name] = access if var is None else replace(access, var=var)
+    values |= {name: attributes(name) for name in spec.attributes}
+    header: dict[str, Any] = {}
+    if spec.exec_sizes:
+        header = {"exec_size": attributes("exec_size"), "mask": attributes("mask")}
+    if spec.guard:
+        var, inverted, control = operand(GUARD), attributes("inverted"), attributes("control")
+        if var is not None:
+            header["guard"] = Guard(var, inverted, control or "")
+        elif inverted or control:
+            raise ValueError(f"there is no operand '{GUARD}' that 'inverted' and 'control' could be about")
+    if spec.saturates:
+        header["saturate"] = attributes("saturate")
+    return Instruction(spec.name, values, **header)
+
+
+class InstructionSyntax(Syntax):
+    """An instruction's text, with SSA names."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+
+    def read(self, op: type[Operation], r: Reading) -> Parts:
+        parts = parts_of(self.spec, read_instruction(self.spec, r.cursor, SsaNotation(r.operand)))
+        if r.cursor.at("{"):
+            self._outside(op).read(r, op, parts)
+        return parts
+
+    def write(self, op: type[Operation], parts: Parts, print_defaults: bool = False) -> str:
+        def attribute(name: str) -> Any:
+            return parts.attributes.get(name, op.spec.attributes[name].default)
+
+        def operand(name: str) -> str | None:
+            return next(iter(parts.operands[name]), None)
+
+        inst = instruction_of(self.spec, attribute, operand)
+        dictionary = self._outside(op).write(op, parts, print_defaults)
+        return write_instruction(self.spec, inst, SsaNotation()) + (f" {dictionary}" if dictionary else "")
+
+    def _outside(self, op: type[Operation]) -> AttrDict:
+        """The dictionary of discardable attributes."""
+        return AttrDict(frozenset(op.spec.attributes))
+
+    def __str__(self) -> str:
+        name, *rest = f"visa.{self.spec.op_name}", *pieces(self.spec.name, self.spec.form)
+        return name + "".join(p if kind == "text" else _placeholder(self.spec, p) for kind, p in rest) + " attr-dict?"
+
+
+def _placeholder(spec: Spec, field: str) -> str:
+    if field == "sat":
+        return "(.sat)?"
+    if field == "exec":
+        return f"({{mask}}, {{exec_size}}{'(, !?{guard} (any|all)?)?' if spec.guard else ''})"
+    return f"(.{{{field}}})?" if isinstance(spec.attributes.get(field), declared.Caches) else f"{{{field}}}"

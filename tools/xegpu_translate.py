@@ -1,0 +1,137 @@
+"""`xegpu-translate`: the `visa` dialect to vISA assembly, to native ISA, and back. The manners are mlir-translate's."""
+
+import argparse
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from mlir import ir
+from xegpu_py.dialects import visa
+from xegpu_py.tools import driver
+
+from xegpu_py.ir.context import Context
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
+from xegpu_py.ir.module import Module, parse_source
+from xegpu_py.ir.source import Source
+from xegpu_py.ir.verifier import position_of
+from xegpu_py.target import DEFAULT, TARGETS, target
+from xegpu_py.visa import assembly
+from xegpu_py.visa.finalizer import FinalizerError, FinalizerMissing, finalize
+from xegpu_py.visa.verify import verify
+
+TRANSLATIONS = {
+    "mlir_to_visaasm": "kernels of the visa dialect to vISA assembly",
+    "visaasm_to_mlir": "vISA assembly to kernels of the visa dialect",
+    "mlir_to_gen": "kernels of the visa dialect to native ISA, by Intel's finalizer",
+}
+
+
+def _arguments() -> driver.Parser:
+    description = "Translate kernels between the visa dialect, vISA assembly and native ISA."
+    parser = driver.Parser("xegpu-translate", description)
+    which = parser.add_mutually_exclusive_group(required=True)
+    for name, text in TRANSLATIONS.items():
+        flag = f"--{name.replace('_', '-')}"
+        which.add_argument(flag, dest="translation", action="store_const", const=name, help=text)
+    described = f"the GPU by whose rules kernels are verified (default: the module's, else {DEFAULT})"
+    parser.add_argument("--target", choices=TARGETS, help=described)
+    parser.add_argument("--kernel", metavar="NAME", help="translate this kernel alone")
+    return parser
+
+
+@dataclass
+class _Translator:
+    """The translations, by the names of their flags."""
+
+    args: argparse.Namespace
+    parser: driver.Parser
+
+    def convert(self, source: Source, arose: list[Diagnostic]) -> str:
+        """The text that a source gives."""
+        text: str = getattr(self, self.args.translation)(source)
+        return text
+
+    def visaasm_to_mlir(self, source: Source) -> str:
+        programs = assembly.read(source)
+        chosen = self._chosen([p.name for p in programs], source)
+        gpu = target(self.args.target or DEFAULT)
+        issues = [issue for program in programs for issue in verify(program, gpu)]
+        if issues:
+            raise DiagnosticError([issue.diagnostic() for issue in issues])
+        return visa.module_of([programs[i] for i in chosen], self.args.target, context=Context()).text()
+
+    def mlir_to_visaasm(self, source: Source) -> str:
+        module = self._module(source)
+        return assembly.write([visa.program_of(func) for func in self._kernels(module, source)])
+
+    def mlir_to_gen(self, source: Source) -> str:
+        module = self._module(source)
+        return "\n".join([self._native(func) for func in self._kernels(module, source)])
+
+    def _native(self, func: ir.Operation) -> str:
+        gpu = visa.target_of(func)
+        if gpu.platform is None:
+            known = ", ".join(t.name for t in TARGETS.values() if t.platform)
+            raise _error(func, f"target {gpu.name} is none of the finalizer's, which are {known}")
+        program = visa.program_of(func)
+        try:
+            native = finalize(assembly.write([program]), gpu.platform)
+        except FinalizerMissing as e:
+            self.parser.error(str(e))
+        except FinalizerError as e:
+            raise _error(func, str(e)) from None
+        return (
+            f"// kernel: {program.name}\n"
+            f"// target: {gpu.name}\n"
+            f"// instructions: {native.instructions}\n"
+            f"// registers: {native.registers} of {native.total_registers}\n"
+            f"// spilled bytes: {native.spill_bytes}\n"
+            f"{native.text.strip()}\n"
+        )
+
+    def _module(self, source: Source) -> Module:
+        """The module in a source, verified for the target that was given."""
+        module = parse_source(source, context=Context(), verify=False)
+        if self.args.target:
+            visa.set_target(module.operation, self.args.target)
+        module.verify()
+        return module
+
+    def _kernels(self, module: Module, source: Source) -> list[ir.Operation]:
+        found = visa.kernels(module.operation)
+        return [found[i] for i in self._chosen([visa.name_of(func) for func in found], source)]
+
+    def _chosen(self, names: Sequence[str], source: Source) -> Iterable[int]:
+        """Which of the kernels are meant."""
+        repeated = [name for name, count in Counter(names).items() if count > 1]
+        wanted = self.args.kernel
+        if not names:
+            raise source.error(0, "there is no kernel", "a kernel is a gpu.func with the attribute 'kernel'")
+        if repeated:
+            raise source.error(0, f"there are several kernels '{repeated[0]}'")
+        if wanted is None:
+            return range(len(names))
+        if wanted not in names:
+            raise source.error(0, f"there is no kernel '{wanted}'; there are {', '.join(names)}")
+        return [names.index(wanted)]
+
+
+def _error(op: ir.Operation, message: str) -> DiagnosticError:
+    return DiagnosticError([Diagnostic("error", f"'{op.name}' op {message}", position_of(op.location))])
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run the tool with these arguments; its exit status."""
+    parser = _arguments()
+    args = parser.parse_args(parser.normalized(argv))
+    translator = _Translator(args, parser)
+    return driver.finish(parser, args, driver.process(parser, args, translator.convert))
+
+
+def main() -> None:
+    """Entry point of the command `xegpu-translate`."""
+    driver.main(run)
+
+
+if __name__ == "__main__":
+    main()
