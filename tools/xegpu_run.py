@@ -1,22 +1,30 @@
 """`xegpu-run`: run a kernel on arrays, without a GPU."""
 
 import argparse
-import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
+from xegpu_py.tools import driver
 
+from xegpu_py.compiled import compile as compile_kernel
+from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.ir.module import parse_source
 from xegpu_py.ir.source import Source, decode_utf8
 from xegpu_py.kernel import CHECKS, Kernel, choose
 from xegpu_py.numerics.dpas import MODELS
 from xegpu_py.runtime.arguments import FORMS, parse_argument
+from xegpu_py.runtime.launch import Statistics
 from xegpu_py.runtime.trace import Tracer, statistics_table
 from xegpu_py.target import DEFAULT, TARGETS
 from xegpu_py.visa import assembly
+
+_ASSEMBLY = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*\.(?:version|kernel)\b", re.DOTALL)
+"""How vISA assembly begins; all else is MLIR."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -55,13 +63,14 @@ def _output(text: str) -> tuple[str, str]:
 def _arguments() -> _Parser:
     parser = _Parser(
         prog="xegpu-run",
-        description="Run a vISA kernel on arrays, and write what it computes.",
-        epilog=f"An ARG is {FORMS}.\nArguments are in the order of the kernel's inputs.",
+        description="Run a kernel on arrays, and write what it computes.",
+        epilog=f"An ARG is {FORMS}.\nThey are in the order of the kernel's arguments. NAME is the name of an input of "
+        "vISA assembly,\nor the number of an argument of MLIR, from 0.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("file", metavar="FILE", help="the kernel: vISA assembly; '-' for standard input")
+    add("file", metavar="FILE", help="the kernel: MLIR, which is lowered, or vISA assembly; '-' for standard input")
     add("args", metavar="ARG", nargs="*", help="the kernel's arguments, see below")
     add("--kernel", metavar="NAME", help="which kernel of the file; not needed where there is one")
     add("--grid", metavar="X,Y,Z", type=_dim, default=(1,), help="workgroups (default 1)")
@@ -85,9 +94,9 @@ def _arguments() -> _Parser:
         type=_output,
         action="append",
         default=[],
-        help="write the array of input NAME after the run; may be given several times",
+        help="write an argument's array after the run; may be given several times",
     )
-    add("--print", dest="shown", metavar="NAME", action="append", default=[], help="print the array of input NAME")
+    add("--print", dest="shown", metavar="NAME", action="append", default=[], help="print an argument's array")
     add("--stats", action="store_true", help="print what ran, what was moved, and the register pressure")
     add(
         "--trace",
@@ -105,6 +114,22 @@ def _read(path: str) -> Source:
     return decode_utf8(data, "<stdin>" if path == "-" else path)
 
 
+def _kernel(source: Source, args: argparse.Namespace) -> tuple[Kernel, Callable[..., Statistics], list[str]]:
+    """The kernel, what launches it, and the names of its arguments."""
+    options = {
+        "target": args.target,
+        "model": args.model,
+        "check": args.check,
+        "registers": args.registers,
+        "strict_grf": args.strict_grf,
+    }
+    if _ASSEMBLY.match(source.text):
+        kernel = Kernel(choose(assembly.read(source), args.kernel), source=source, **options)
+        return kernel, kernel, [i.var.name for i in kernel.program.arguments]
+    compiled = compile_kernel(parse_source(source, context=Context()), args.kernel, **options)
+    return compiled.kernel, compiled, [str(i) for i in range(len(compiled.types))]
+
+
 def run(argv: Sequence[str]) -> int:
     """Run the tool with these arguments; its exit status."""
     parser = _arguments()
@@ -117,23 +142,17 @@ def run(argv: Sequence[str]) -> int:
     except ValueError as e:
         parser.error(str(e))
     try:
-        kernel = Kernel(
-            choose(assembly.read(source), args.kernel),
-            target=args.target,
-            model=args.model,
-            check=args.check,
-            registers=args.registers,
-            strict_grf=args.strict_grf,
-            source=source,
-        )
-        names = [i.var.name for i in kernel.program.arguments]
+        kernel, launch, names = _kernel(source, args)
         for name in [*args.shown, *(name for name, _ in args.outputs)]:
             if name not in names or not isinstance(dict(zip(names, arguments)).get(name), np.ndarray):
-                parser.error(f"'{name}' is no array among the kernel's inputs {', '.join(names)}")
+                parser.error(f"'{name}' is no array among the kernel's arguments {', '.join(names)}")
         if args.trace:
             launcher, (group, thread) = kernel.launcher, args.trace
             launcher.observer = Tracer(kernel.program, launcher.target, launcher.allocation, group, thread, print)
-        done = kernel(*arguments, grid=args.grid, block=args.block)
+        done = launch(*arguments, grid=args.grid, block=args.block)
+    except DiagnosticError as e:
+        e.sources = e.sources or [source]
+        raise
     except (TypeError, ValueError) as e:
         parser.error(str(e))
     given = dict(zip(names, arguments))
@@ -151,17 +170,7 @@ def run(argv: Sequence[str]) -> int:
 
 def main() -> None:
     """Entry point of the command `xegpu-run`."""
-    try:
-        status = run(sys.argv[1:])
-    except DiagnosticError as e:
-        print(e, file=sys.stderr)
-        status = 1
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 1
-    except KeyboardInterrupt:
-        status = 130
-    sys.exit(status)
+    driver.main(run)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ xegpu_py.run_pipeline(module, "builtin.module(canonicalize,xegpu-dce)")
 print(module)
 """
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from xegpu_py import passes
@@ -16,17 +17,20 @@ from xegpu_py.ir.module import Module, parse
 from xegpu_py.ir.passes import Pass, register_pass, run_pipeline
 
 if TYPE_CHECKING:
+    from xegpu_py.compiled import CompiledKernel, compile
     from xegpu_py.kernel import Kernel
 
 passes.load()
 
 __all__ = [
+    "CompiledKernel",
     "Context",
     "Diagnostic",
     "DiagnosticError",
     "Kernel",
     "Module",
     "Pass",
+    "compile",
     "parse",
     "register_pass",
     "run_pipeline",
@@ -35,8 +39,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # Tools that only read and print IR start without the engines.
-    if name == "Kernel":
-        from xegpu_py.kernel import Kernel
-
-        return Kernel
+    room = {"Kernel": "kernel", "CompiledKernel": "compiled", "compile": "compiled"}.get(name)
+    if room:
+        return getattr(importlib.import_module(f"xegpu_py.{room}"), name)
     raise AttributeError(f"module 'xegpu_py' has no attribute '{name}'")

@@ -11,13 +11,23 @@ from xegpu_py.dialects.visa.ops import (
     Var,
     Visa,
 )
-from xegpu_py.dialects.visa.programs import kernels, module_of, name_of, program_of, set_target, target_of
+from xegpu_py.dialects.visa.programs import (
+    TARGET,
+    kernels,
+    module_of,
+    name_of,
+    program_of,
+    replace_body,
+    set_target,
+    target_of,
+)
 
 DIALECT = Visa
 
 __all__ = [
     "DIALECT",
     "OPS",
+    "TARGET",
     "BuiltinOp",
     "DeclOp",
     "DeclPredOp",
@@ -30,6 +40,7 @@ __all__ = [
     "module_of",
     "name_of",
     "program_of",
+    "replace_body",
     "set_target",
     "target_of",
 ]

@@ -166,11 +166,13 @@ class _Decoder:
         if len(blocks) != 1:
             self._fault(self.func, f"is a list of instructions in one block, but has {len(blocks)} blocks")
             return
-        if len(blocks[0].arguments):
+        # Arguments are the signature that a kernel had before it was lowered; its inputs are variables.
+        used = [i for i, argument in enumerate(blocks[0].arguments) if next(iter(argument.uses), None) is not None]
+        if used:
             self._fault(
                 self.func,
-                "has arguments, but holds instructions",
-                "a kernel's arguments are variables with a 'visa.input'",
+                f"uses its argument {used[0]}, but holds instructions",
+                "what instructions read of arguments are variables with a 'visa.input'",
             )
             return
         for op in blocks[0].operations:
@@ -252,6 +254,21 @@ def module_of(programs: Sequence[Program], target_name: str | None = None, *, co
     context.load(["visa"])
     with context:
         return Module(ir.Module.parse("\n".join([*lines, "} loc(unknown)"])))
+
+
+def replace_body(func: ir.Operation, program: Program) -> None:
+    """Put a program in the place of a kernel's ops. Its signature stays, so that launches of it stay valid."""
+    made = module_of([program], context=func.context)
+    source = kernels(made.operation)[0]
+    block = func.regions[0].blocks[0]
+    for op in reversed(list(block.operations)):
+        op.operation.erase()
+    point = ir.InsertionPoint(block)
+    for op in list(source.regions[0].blocks[0].operations):
+        op.operation.detach_from_parent()
+        point.insert(op.operation)
+    if ATTRIBUTES in source.attributes:
+        func.attributes[ATTRIBUTES] = source.attributes[ATTRIBUTES]
 
 
 _string = StringKind().encode

@@ -1,1 +1,62 @@
-"""`xegpu-to-visa`: kernels of XeGPU and the dialects around it to vISA."""
+"""`xegpu-to-visa`: kernels of XeGPU and the dialects around it become vISA."""
+
+from dataclasses import dataclass
+
+from mlir import ir
+from xegpu_py.dialects import visa
+
+from xegpu_py.ir.passes import Pass, register_pass
+
+
+@register_pass("xegpu-to-visa")
+@dataclass
+class XeGPUToVisa(Pass):
+    """Lower kernels in vector compute mode to vISA.
+
+    Every `gpu.func` with the attribute `kernel` is lowered, for the GPU that `target` names, or else `visa.target` of
+    the kernel or of an op around it. Its signature stays; its arguments become inputs: a memref its address, and what
+    of its shape and strides is dynamic. Host functions stay as they are.
+
+        gpu.func @double(%m: memref<16xf32>) kernel {
+          %d = xegpu.create_nd_tdesc %m[0] {mode = vc} : memref<16xf32> -> !xegpu.tensor_desc<16xf32, ...>
+          %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<16xf32, ...> -> vector<16xf32>
+          %y = arith.addf %x, %x : vector<16xf32>
+          xegpu.store_nd %y, %d {mode = vc} : vector<16xf32>, !xegpu.tensor_desc<16xf32, ...>
+          gpu.return
+        }
+
+    becomes
+
+        gpu.func @double(%m: memref<16xf32>) kernel attributes {visa.attributes = {SimdSize = 16 : i64, ...}} {
+          %in0 = visa.decl "in0", uq x 1, align = qword
+          %v1 = visa.decl "v1", f x 16, align = GRF
+          %v2 = visa.decl "v2", f x 16, align = GRF
+          visa.input %in0, offset = 64, size = 8
+          visa.lsc_load.ugm (M1_NM, 1) %v1[0]:d32x16t flat[%in0[0]]:a64
+          visa.add (M1_NM, 16) %v2(0,0)<1> %v1(0,0)<1;1,0> %v1(0,0)<1;1,0>
+          visa.lsc_store.ugm (M1_NM, 1) flat[%in0[0]]:a64 %v2[0]:d32x16t
+          visa.ret (M1, 1)
+          gpu.return
+        }
+    """
+
+    target: str = ""
+
+    def run(self, op: ir.Operation) -> None:
+        # What lowers ops is loaded when it is needed, since tools start without it.
+        from xegpu_py.passes.xegpu_to_visa.kernel import is_lowered, lower_kernel
+
+        from xegpu_py.target import target
+
+        for func in visa.kernels(op):
+            if is_lowered(func):
+                continue
+            if self.target:
+                try:
+                    gpu = target(self.target)
+                except ValueError as e:
+                    self.fail(op, str(e))
+                func.attributes[visa.TARGET] = ir.StringAttr.get(self.target, func.context)
+            else:
+                gpu = visa.target_of(func)
+            visa.replace_body(func, lower_kernel(func, gpu))

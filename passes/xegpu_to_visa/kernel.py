@@ -13,7 +13,7 @@ from xegpu_py.passes.xegpu_to_visa.lower import Lowering
 from xegpu_py.passes.xegpu_to_visa.memref import shared
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
-from xegpu_py.ir.verifier import position_of, walk
+from xegpu_py.ir.verifier import position_of
 from xegpu_py.target import Target
 from xegpu_py.visa.operands import Variable
 from xegpu_py.visa.program import Program
@@ -90,6 +90,7 @@ def _program(name: str, emit: Emitter, low: Lowering, merged: dict[Variable, Var
     )
 
 
-def kernels(module: ir.Operation) -> list[ir.Operation]:
-    """The kernels of a module that are still to be lowered: `gpu.func` ops with the attribute `kernel`."""
-    return [op for op in walk(module) if op.name == "gpu.func" and "gpu.kernel" in op.attributes]
+def is_lowered(func: ir.Operation) -> bool:
+    """Whether a kernel holds vISA already."""
+    ops = func.regions[0].blocks[0].operations
+    return any(op.operation.name.startswith("visa.") for op in ops)

@@ -164,7 +164,7 @@ class Lowering:
     def argument(self, index: int, argument: ir.Value) -> Value:
         """What a kernel's argument is. A memref is its address, and what of its shape and strides is dynamic."""
         text = str(argument.type)
-        name = f"arg{index}"
+        name = f"in{index}"
         if isinstance(argument.type, ir.MemRefType):
             return self._memref_argument(name, ir.MemRefType(argument.type))
         shape, element = shape_and_element(text)

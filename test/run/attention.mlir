@@ -1,6 +1,9 @@
 // Flash attention forward for one head: softmax(Q K^T / 8) V for 64 queries and 1024 keys of 64 dimensions, in bf16 with
 // f32 accumulation. A subgroup has 8 queries, and goes through the keys 16 at a time.
 
+// RUN: xegpu-run %s randn:bf16:64x64:seed=1 randn:bf16:1024x64:seed=2 randn:bf16:1024x64:seed=3 zeros:f32:64x64 --grid 8 --registers 256 --strict-grf --stats | FileCheck %s
+// CHECK: dpas {{ *}}4096
+
 gpu.module @kernels {
   gpu.func @attention(%Q: memref<64x64xbf16>, %K: memref<1024x64xbf16>, %V: memref<1024x64xbf16>,
                       %O: memref<64x64xf32>) kernel {

@@ -1,6 +1,9 @@
 // Steps of the Collatz sequence of the numbers 1 to N, one to a workgroup: while, if and a choice among cases, all on
 // uniform values.
 
+// RUN: xegpu-run %s zeros:i32:9 --grid 9 --print 0 | FileCheck %s
+// CHECK: [ 0  1  7  2  5  8 16  3 19]
+
 gpu.module @kernels {
   func.func @half(%x: i32) -> i32 {
     %c1 = arith.constant 1 : i32

@@ -1,5 +1,8 @@
 // C = gelu(A x B + bias) in bf16, with ragged sizes: A is 100x104, B is 104x136.
 
+// RUN: xegpu-run %s ones:bf16:100x104 zeros:bf16:104x136 full:f32:144:1 zeros:bf16:100x136 --grid 13,9 --print 3 | FileCheck %s
+// CHECK: {{\[\[}}0.839844 0.839844
+
 gpu.module @kernels {
   gpu.func @gelu(%A: memref<100x104xbf16>, %B: memref<104x136xbf16>, %bias: memref<144xf32>,
                  %C: memref<100x136xbf16>) kernel {

@@ -1,6 +1,9 @@
 // A histogram of bytes with 256 bins, by atomic additions. Each subgroup has 16 bytes of the input at a time; the mask
 // keeps the last one within the input's length.
 
+// RUN: xegpu-run %s full:i8:1003:7 zeros:i32:256 --grid 5 --print 1 | FileCheck %s
+// CHECK: 0    0    0    0    0    0    0 1003    0
+
 gpu.module @kernels {
   gpu.func @histogram(%in: memref<?xi8>, %bins: memref<256xi32>) kernel {
     %c0 = arith.constant 0 : index

@@ -1,6 +1,9 @@
 // A producer and a consumer in each workgroup: the producer puts numbers into shared local memory, the consumer doubles
 // them. Two named barriers, one for "full" and one for "empty", keep them in step over four rounds.
 
+// RUN: xegpu-run %s ones:f32:4x64 zeros:f32:4x64 --block 2 --print 1 | FileCheck %s
+// CHECK-COUNT-16: 2. 2. 2.
+
 gpu.module @kernels {
   gpu.func @relay(%in: memref<4x64xf32>, %out: memref<4x64xf32>) kernel {
     %c0 = arith.constant 0 : index

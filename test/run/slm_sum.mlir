@@ -1,6 +1,9 @@
 // Sums of 1024 numbers, one to a workgroup of 4 subgroups: each sums a quarter of them, the sums meet in shared local
 // memory, and behind the barrier the first subgroup adds them up.
 
+// RUN: xegpu-run %s ones:f32:8192 zeros:f32:8 --grid 8 --block 4 --print 1 | FileCheck %s
+// CHECK: [1024. 1024. 1024. 1024. 1024. 1024. 1024. 1024.]
+
 gpu.module @kernels {
   gpu.func @sum(%in: memref<8192xf32>, %out: memref<8xf32>) kernel {
     %c0 = arith.constant 0 : index

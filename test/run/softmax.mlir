@@ -1,5 +1,8 @@
 // Softmax over the rows of a 32x1024 matrix: a subgroup to a row.
 
+// RUN: xegpu-run %s randn:f32:32x1024 zeros:f32:32x1024 --grid 32 --registers 256 --stats | FileCheck %s
+// CHECK: kernel 'softmax': 32 hardware threads
+
 gpu.module @kernels {
   gpu.func @softmax(%in: memref<32x1024xf32>, %out: memref<32x1024xf32>) kernel {
     %row = gpu.block_id x

@@ -1,5 +1,8 @@
 // The transpose of a 64x48 f32 matrix, by messages that transpose 16x8 blocks.
 
+// RUN: xegpu-run %s arange:f32:64x48 zeros:f32:48x64 --grid 4,6 --print 1 | FileCheck %s
+// CHECK: {{\[\[}}0.000e+00 4.800e+01 9.600e+01
+
 gpu.module @kernels {
   gpu.func @transpose(%in: memref<64x48xf32>, %out: memref<48x64xf32>) kernel {
     %c8 = arith.constant 8 : index

@@ -43,9 +43,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  // expected-error @+2 {{'gpu.func' op has arguments, but holds instructions}}
-  // expected-note @+1 {{a kernel's arguments are variables with a 'visa.input'}}
-  gpu.func @arguments(%m: memref<8xf32>) kernel {
+  // expected-error @+2 {{'gpu.func' op uses its argument 1, but holds instructions}}
+  // expected-note @+1 {{what instructions read of arguments are variables with a 'visa.input'}}
+  gpu.func @arguments(%m: memref<8xf32>, %v: !visa.var) kernel {
+    visa.mov (M1, 1) %v(0,0)<1> 0:d
     visa.ret (M1, 1)
     gpu.return
   }

@@ -42,6 +42,10 @@ class Pass:
         """
         raise NotImplementedError
 
+    def steps(self) -> str:
+        """For a pass that stands for several others, these as the inside of a pipeline; it is not run itself."""
+        return ""
+
     def fail(self, op: ir.Operation | ir.OpView, message: str, *notes: str) -> NoReturn:
         """Raise a diagnostic at `op`."""
         where = position_of(op.location)
@@ -298,13 +302,17 @@ class Runner:
                 self._run_items(item.items, child, module)
 
     def _run_step(self, step: Step, op: ir.Operation, module: Module) -> None:
+        own = _REGISTRY.get(step.name)
+        made = make_pass(own, step.options) if own else None
+        if made and made.steps():
+            self._run_items(parse_pipeline(f"{ROOT}({made.steps()})").items, op, module)
+            return
         for listener in self.listeners:
             listener.before(step, op)
         start = time.perf_counter()
         try:
-            own = _REGISTRY.get(step.name)
-            if own:
-                make_pass(own, step.options).run(op)
+            if made:
+                made.run(op)
             else:
                 _run_upstream(step, op, module)
             if self.verify_each:

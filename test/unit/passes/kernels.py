@@ -7,23 +7,19 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from xegpu_py.passes.xegpu_to_visa.kernel import kernels, lower_kernel
+from xegpu_py.dialects import visa
 
 import xegpu_py
 from xegpu_py.kernel import Kernel
 from xegpu_py.runtime.arguments import DTYPES
-from xegpu_py.target import target
 from xegpu_py.visa.program import Program
-from xegpu_py.visa.verify import verify
 
 
 def lower(text: str, gpu: str = "pvcxt") -> Program:
     """The first kernel of an MLIR text as a program, which must be valid."""
     module = xegpu_py.parse(text)
-    program = lower_kernel(kernels(module.operation)[0], target(gpu))
-    issues = verify(program, target(gpu))
-    assert not issues, "\n".join(i.diagnostic().render() for i in issues)
-    return program
+    xegpu_py.run_pipeline(module, f"builtin.module(xegpu-to-visa{{target={gpu}}})")
+    return visa.program_of(visa.kernels(module.operation)[0])
 
 
 def dtype_of(vector: str) -> Any:

@@ -1,0 +1,43 @@
+"""`visa-allocate`: where a kernel's variables lie, and how many registers that takes."""
+
+from dataclasses import dataclass
+
+from mlir import ir
+from xegpu_py.dialects import visa
+
+from xegpu_py.ir.passes import Pass, register_pass
+
+
+@register_pass("visa-allocate")
+@dataclass
+class VisaAllocate(Pass):
+    """Allocate the variables of vISA kernels to registers, and note the pressure on the kernel.
+
+    `grf` is the number of registers of a thread, by default the target's usual one. With `strict` a kernel whose
+    variables do not fit is an error.
+
+        gpu.func @gemm() kernel attributes {visa.attributes = {Target = "cm"}} {
+
+    becomes
+
+        gpu.func @gemm() kernel attributes {visa.attributes = {Target = "cm"}, visa.pressure = 22 : i64,
+                                            visa.registers = 128 : i64} {
+    """
+
+    grf: int = 0
+    strict: bool = False
+
+    def run(self, op: ir.Operation) -> None:
+        from xegpu_py.visa.allocate import allocate
+
+        for func in visa.kernels(op):
+            gpu = visa.target_of(func)
+            if self.grf and self.grf not in gpu.grf_counts:
+                counts = " or ".join(map(str, gpu.grf_counts))
+                self.fail(func, f"target {gpu.name} has {counts} registers, not {self.grf}")
+            found = allocate(visa.program_of(func), gpu, self.grf or None)
+            if self.strict and found.beyond:
+                self.fail(func, f"does not fit: {found.report()}")
+            i64 = ir.IntegerType.get_signless(64, func.context)
+            func.attributes["visa.pressure"] = ir.IntegerAttr.get(i64, found.pressure)
+            func.attributes["visa.registers"] = ir.IntegerAttr.get(i64, found.registers)

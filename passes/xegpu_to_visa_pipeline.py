@@ -1,0 +1,28 @@
+"""`xegpu-to-visa-pipeline`: all passes from XeGPU to vISA with registers allocated."""
+
+from dataclasses import dataclass
+
+from xegpu_py.ir.passes import Pass, register_pass
+
+
+@register_pass("xegpu-to-visa-pipeline")
+@dataclass
+class XeGPUToVisaPipeline(Pass):
+    """Lower kernels of XeGPU to vISA: canonicalize, cse, xegpu-dce, xegpu-to-visa, visa-allocate.
+
+        xegpu-opt gemm.mlir --xegpu-to-visa-pipeline='target=pvcxt grf=256'
+
+    is
+
+        xegpu-opt gemm.mlir --canonicalize --cse --xegpu-dce --xegpu-to-visa='target=pvcxt'
+          --visa-allocate='grf=256'
+    """
+
+    target: str = ""
+    grf: int = 0
+    strict: bool = False
+
+    def steps(self) -> str:
+        target = f"{{target={self.target}}}" if self.target else ""
+        allocate = f"{{grf={self.grf} strict={str(self.strict).lower()}}}"
+        return f"canonicalize,cse,xegpu-dce,xegpu-to-visa{target},visa-allocate{allocate}"

@@ -1,0 +1,185 @@
+"""`compile`: a kernel of an MLIR module, ready to be called on numpy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mlir import ir as mlir
+
+from xegpu_py.dialects import visa
+from xegpu_py.ir.module import Module, parse
+from xegpu_py.ir.passes import run_pipeline
+from xegpu_py.kernel import Kernel
+from xegpu_py.numerics.dpas import Model
+from xegpu_py.runtime.arguments import DTYPES
+from xegpu_py.runtime.launch import Statistics
+from xegpu_py.target import DEFAULT
+from xegpu_py.visa import assembly
+
+_ALSO = {"tf32": ("f32",), "index": ("i32", "i64"), **{f"i{n}": (f"i{n}", f"ui{n}") for n in (8, 16, 32, 64)}}
+"""MLIR's element types, and numpy's by MLIR's names, where they are not the same or not alone."""
+
+
+class CompiledKernel:
+    """A kernel lowered to vISA.
+
+        gemm = xegpu_py.compile("gemm.mlir", target="pvcxt")
+        gemm(a, b, c, grid=(8, 8), block=(4, 4))
+
+    Attributes:
+        name: the kernel's name.
+        types: MLIR's types of its arguments.
+        kernel: the vISA kernel that runs.
+        stats: what the last call did; None before the first.
+    """
+
+    def __init__(self, module: Module, func: mlir.Operation, before: str, **options: Any) -> None:
+        """Make one of a lowered kernel; see `compile`."""
+        self._module, self._before = module, before
+        self.name = visa.name_of(func)
+        signature = mlir.FunctionType(mlir.TypeAttr(func.attributes["function_type"]).value)
+        self.types: tuple[mlir.Type, ...] = tuple(signature.inputs)
+        self.kernel = Kernel(visa.program_of(func), **options)
+        self.stats: Statistics | None = None
+
+    @property
+    def asm(self) -> str:
+        """vISA assembly."""
+        return assembly.write([self.kernel.program])
+
+    def ir(self, level: str) -> str:
+        """The module's text as it was ("xegpu") or lowered ("visa").
+
+        Raises:
+            ValueError: if there is no such level.
+        """
+        levels = {"xegpu": self._before, "visa": str(self._module)}
+        if level not in levels:
+            raise ValueError(f"unknown level '{level}'; there are {', '.join(levels)}")
+        return levels[level]
+
+    def __call__(self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] = 1) -> Statistics:
+        """Run the kernel; arrays are changed in place.
+
+        Args:
+            arguments: one for each of the kernel's: for a memref an array of its element type, shape and strides, for
+                a vector an array of its elements, else a number.
+            grid: workgroups in x, or in x, y and z.
+            block: subgroups of a workgroup likewise.
+
+        Raises:
+            TypeError, ValueError: if an argument does not fit; the message names it, and what was expected.
+            DiagnosticError: if the kernel fails as it runs.
+        """
+        if len(arguments) != len(self.types):
+            expected = ", ".join(f"{i}: {t}" for i, t in enumerate(self.types))
+            raise TypeError(
+                f"kernel '{self.name}' takes {len(self.types)} arguments ({expected}), not {len(arguments)}"
+            )
+        values: dict[str, Any] = {}
+        for i, (kind, argument) in enumerate(zip(self.types, arguments)):
+            values |= self._inputs(i, kind, argument)
+        given = [values[item.var.name] for item in self.kernel.program.arguments]
+        self.stats = self.kernel(*given, grid=grid, block=block)
+        return self.stats
+
+    def _inputs(self, index: int, kind: mlir.Type, argument: Any) -> dict[str, Any]:
+        name = f"in{index}"
+        if not isinstance(kind, mlir.MemRefType):
+            return {name: argument}
+        memref = mlir.MemRefType(kind)
+        what = f"argument {index} of kernel '{self.name}', a {memref},"
+        if not isinstance(argument, np.ndarray):
+            raise TypeError(f"{what} must be a numpy array, not {type(argument).__name__}")
+        self._check_element(str(memref.element_type), argument, what)
+        dynamic = mlir.ShapedType.get_dynamic_size()
+        fits = len(argument.shape) == memref.rank and all(
+            want in (dynamic, have) for want, have in zip(memref.shape, argument.shape)
+        )
+        if not fits:
+            raise ValueError(f"{what} cannot be an array of shape {argument.shape}")
+        return {name: argument} | self._layout(name, memref, argument, what)
+
+    @staticmethod
+    def _check_element(element: str, argument: np.ndarray[Any, Any], what: str) -> None:
+        wanted = [DTYPES[n] for n in _ALSO.get(element, (element.removeprefix("s"),)) if n in DTYPES]
+        if argument.dtype not in wanted:
+            names = " or ".join(str(d) for d in wanted)
+            raise TypeError(f"{what} must be an array of {names}, not of {argument.dtype}")
+
+    @staticmethod
+    def _layout(name: str, memref: mlir.MemRefType, argument: np.ndarray[Any, Any], what: str) -> dict[str, int]:
+        strides, offset = memref.get_strides_and_offset()
+        unknown = mlir.ShapedType.get_dynamic_stride_or_offset()
+        contiguous = memref.layout == mlir.AffineMapAttr.get(mlir.AffineMap.get_identity(memref.rank, memref.context))
+        found = {f"{name}_size{d}": n for d, n in enumerate(argument.shape)}
+        if not argument.flags.c_contiguous:
+            raise ValueError(f"{what} must lie in memory in row-major order; numpy.ascontiguousarray makes it so")
+        if contiguous:
+            return found
+        own = [s // argument.itemsize for s in argument.strides]
+        if offset not in (0, unknown) or any(want not in (unknown, have) for want, have in zip(strides, own)):
+            raise ValueError(f"{what} cannot be an array of strides {tuple(own)} elements")
+        return found | {f"{name}_stride{d}": s for d, s in enumerate(own)} | {f"{name}_offset": 0}
+
+
+def compile(
+    module: Module | str | Path,
+    kernel: str | None = None,
+    *,
+    target: str = DEFAULT,
+    model: Model = "fma",
+    check: Sequence[str] = (),
+    registers: int | None = None,
+    strict_grf: bool = False,
+) -> CompiledKernel:
+    """Lower a kernel to vISA.
+
+    Args:
+        module: a module, its text, or the path of a file that holds it. It stays as it is.
+        kernel: the name of the `gpu.func`; it may be left out where there is one kernel.
+        target: the GPU.
+        model, check, registers, strict_grf: see `Kernel`.
+
+    Raises:
+        ValueError: if there is no such kernel or target.
+        DiagnosticError: if the module does not read, or the kernel cannot be lowered.
+    """
+    read = parse(module) if isinstance(module, (str, Path)) else module
+    before = str(read)
+    options = f"target={target}" + (f" grf={registers}" if registers else "")
+    lowered = Module(_copy(read), read.sources)
+    run_pipeline(lowered, f"builtin.module(xegpu-to-visa-pipeline{{{options}}})")
+    found = {visa.name_of(func): func for func in visa.kernels(lowered.operation)}
+    if kernel is None and len(found) != 1:
+        raise ValueError(f"one kernel must be named: there are {', '.join(found) or 'none'}")
+    if kernel is not None and kernel not in found:
+        raise ValueError(f"there is no kernel '{kernel}'; there are {', '.join(found) or 'none'}")
+    func = found[kernel] if kernel else next(iter(found.values()))
+    source = lowered.sources[0] if lowered.sources else None
+    return CompiledKernel(
+        lowered,
+        func,
+        before,
+        target=target,
+        model=model,
+        check=check,
+        registers=registers,
+        strict_grf=strict_grf,
+        source=source,
+    )
+
+
+def _copy(module: Module) -> mlir.Module:
+    """The module once more, so that lowering does not change the original. Locations are kept."""
+    with module.context, module.operation.location:
+        made = mlir.Module.create()
+        point = mlir.InsertionPoint(made.body)
+        for op in module.body.operations:
+            op.operation.clone(point)
+        for name in module.operation.attributes:
+            made.operation.attributes[name] = module.operation.attributes[name]
+    return made
