@@ -2,10 +2,13 @@
 
 import random
 import re
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from markdown import ROOT
 from mlir import ir
 from visa.programs import STRAIGHT, program_of, random_instruction, random_program
 from xegpu_py.dialects import visa
@@ -192,6 +195,18 @@ def test_a_context_loads_the_dialect_where_a_text_names_it():
     assert visa.DIALECT not in context.own
     context.load(["visa"])
     assert visa.DIALECT in context.own
+
+
+def test_start_up_without_visa_does_not_pay_for_it():
+    script = """if True:
+        import sys
+        from xegpu_py.tools import xegpu_opt
+        for arguments in (["--show-dialects"], ["examples/gemm.mlir", "--xegpu-dce"]):
+            assert xegpu_opt.run(arguments) == 0
+        assert not [name for name in sys.modules if name.startswith("xegpu_py.dialects.visa")]
+        assert xegpu_opt.run(["test/visa/dpas.mlir"]) == 0
+    """
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
 
 
 def test_the_first_fault_of_a_kernel_is_located():
