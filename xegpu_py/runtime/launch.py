@@ -41,7 +41,17 @@ class Grid:
     def threads(self, program: Program) -> int:
         """Hardware threads of a workgroup."""
         items = math.prod(self.block)
-        return items if program.attributes.get("Target") == "cm" else -(-items // program.simd_size)
+        return -(-items // self._items_of_a_thread(program))
+
+    def local_ids(self, program: Program, threads: Array) -> Array:
+        """Where in their workgroup the first work items of threads are: uint32[threads, 3], x fastest."""
+        item = threads * self._items_of_a_thread(program)
+        x, y, _ = self.block
+        return np.stack([item % x, item // x % y, item // (x * y)], axis=1).astype(np.uint32)
+
+    @staticmethod
+    def _items_of_a_thread(program: Program) -> int:
+        return 1 if program.attributes.get("Target") == "cm" else program.simd_size
 
 
 @dataclass
@@ -147,7 +157,7 @@ class Launcher:
         for item in program.inputs:
             at = self.allocation.offset(item.var)
             if item.kind == "LOCAL_ID":
-                batch.regs[:, at : at + 4] = batch.numbers.astype(np.uint32)[:, None].view(np.uint8)
+                batch.regs[:, at : at + item.size] = size.local_ids(program, batch.numbers).view(np.uint8)
             else:
                 value = _implicit(item.kind, size) if item.kind else arguments[item.var.name]
                 batch.regs[:, at : at + item.size] = np.frombuffer(value, np.uint8)

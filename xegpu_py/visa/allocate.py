@@ -108,35 +108,53 @@ class Allocation:
 
 def live_ranges(program: Program, target: Target) -> dict[Variable, tuple[int, int]]:
     """First and last instruction, by index, between which each variable that is no alias must keep its registers."""
-    ranges: dict[Variable, tuple[int, int]] = {}
-    carried: dict[Variable, list[int]] = {}
-    diverges = any(i.name == "goto" for i in program.instructions)
-    for item in program.inputs:
-        ranges[item.var.root[0]] = (0, 0)
+    found: dict[Variable, list[tuple[int, Access]]] = {}
     for at, inst in enumerate(program.instructions):
         for access in accesses(inst, target):
-            first, _ = ranges.get(access.var, (at, at))
-            ranges[access.var] = (first, at)
-            fresh = access.writes and access.whole and access.end - access.start == access.var.bytes
-            if not fresh or (diverges and not inst.no_mask):
-                carried.setdefault(access.var, []).append(at)
-    loops = [
-        (program.labels[i["label"]], at)
-        for at, i in enumerate(program.instructions)
-        if i.name in ("jmp", "goto") and program.labels[i["label"]] <= at
-    ]
+            found.setdefault(access.var, []).append((at, access))
+    ranges = {var: (uses[0][0], uses[-1][0]) for var, uses in found.items()}
+    for item in program.inputs:
+        root = item.var.root[0]
+        ranges[root] = (0, ranges.get(root, (0, 0))[1])
+    jumps = [(at, program.labels[i["label"]]) for at, i in enumerate(program.instructions) if i.name in ("jmp", "goto")]
+    loops = sorted((to, at) for at, to in jumps if to <= at)
+    spans = _skipped(len(program.instructions), [(at, to) for at, to in jumps if to > at])
+    parts = any(i.name == "goto" for i in program.instructions)
+    certain = [not parts or i.no_mask for i in program.instructions]
     changed = bool(loops)
     while changed:
         changed = False
-        for var, (first, last) in ranges.items():
-            new = _over_loops((first, last), loops, carried.get(var, []))
-            if new != (first, last):
+        for var, span in ranges.items():
+            new = _over_loops(span, loops, found.get(var, []), spans, certain)
+            if new != span:
                 ranges[var] = new
                 changed = True
     return ranges
 
 
-def _over_loops(span: tuple[int, int], loops: list[tuple[int, int]], carried: list[int]) -> tuple[int, int]:
+def _skipped(length: int, jumps: list[tuple[int, int]]) -> list[frozenset[int]]:
+    """For each instruction the forward jumps that may pass over it."""
+    begins: dict[int, list[int]] = {}
+    ends: dict[int, list[int]] = {}
+    for number, (at, to) in enumerate(jumps):
+        begins.setdefault(at + 1, []).append(number)
+        ends.setdefault(to, []).append(number)
+    current: frozenset[int] = frozenset()
+    found = []
+    for at in range(length):
+        if at in begins or at in ends:
+            current = (current | frozenset(begins.get(at, ()))) - frozenset(ends.get(at, ()))
+        found.append(current)
+    return found
+
+
+def _over_loops(
+    span: tuple[int, int],
+    loops: list[tuple[int, int]],
+    uses: list[tuple[int, Access]],
+    spans: list[frozenset[int]],
+    certain: list[bool],
+) -> tuple[int, int]:
     """A live range with the loops around it over which the value lives on."""
     first, last = span
     for start, end in loops:
@@ -145,10 +163,26 @@ def _over_loops(span: tuple[int, int], loops: list[tuple[int, int]], carried: li
         if first < start:
             # Alive where the loop begins, it is needed in every turn.
             last = max(last, end)
-        elif any(start <= at <= end for at in carried):
-            # Not written as a whole in each turn, it may hold what an earlier turn has left.
+        elif _reads_earlier_turn([u for u in uses if start <= u[0] <= end], spans, certain):
             first, last = min(first, start), max(last, end)
     return first, last
+
+
+def _reads_earlier_turn(uses: list[tuple[int, Access]], spans: list[frozenset[int]], certain: list[bool]) -> bool:
+    """Whether within one turn of a loop bytes are read that were not written for certain before, in that turn."""
+    written: list[tuple[int, int, frozenset[int]]] = []
+    for at, access in uses:
+        if access.writes:
+            if access.whole and certain[at]:
+                written.append((access.start, access.end, spans[at]))
+            continue
+        reached = access.start
+        for start, end, skipped in sorted(written, key=lambda w: w[:2]):
+            if start <= reached and skipped <= spans[at]:
+                reached = max(reached, end)
+        if reached < access.end:
+            return True
+    return False
 
 
 def allocate(program: Program, target: Target, registers: int | None = None) -> Allocation:

@@ -22,8 +22,8 @@ class Input:
         var: the variable.
         offset: where it lies in the thread's payload in bytes, from the start of r0.
         size: its size in bytes.
-        kind: "" for an argument; "LOCAL_SIZE", "GROUP_COUNT" (three dwords each) or "LOCAL_ID" (one dword: the
-            hardware thread's number within its workgroup).
+        kind: "" for an argument; else three dwords for x, y and z: "LOCAL_SIZE", the workgroup's work items;
+            "GROUP_COUNT", the grid's workgroups; "LOCAL_ID", where in its workgroup the thread's first work item is.
         where: where it is declared.
     """
 

@@ -32,10 +32,15 @@ _VERTICAL = (0, 1, 2, 4, 8, 16, 32)
 _WIDTHS = (1, 2, 4, 8, 16)
 _HORIZONTAL = (0, 1, 2, 4)
 _STRIDES = (1, 2, 4)
+_WORDS = """
+    arg call fret switchjmp cbit lzd fbl fbh bfe bfi bfrev rol ror movs addr_add pow frc lrp dp4a sqrtm divm line wait
+    yield sample avs media_ld oword_ld gather scatter raw_send fence_global fence_local sampler_cache_flush asin acos
+    atan plane dp2 dp3 dp4 dph mod addc subb avg sad2 sad2add madw add3 ifcall fcall faddr vme_ime flat bss ss bti
+"""
 _TAKEN = frozenset(
     [
-        *(name for name in INSTRUCTIONS if name.isalnum() and name != "label"),
-        *("lsc_load", "lsc_store", "lsc_fence", "flat", "bti", "ss", "wait", "call"),
+        *(name for name in INSTRUCTIONS if name.replace("_", "").isalnum() and name != "label"),
+        *_WORDS.split(),
         *(f"V{n}" for n in range(21)),
         *("T1", "T2", "S31"),
     ]
@@ -129,7 +134,7 @@ def _declarations(program: Program, target: Target) -> Iterator[Issue]:
             yield Issue(item.where, f"{what} is at {item.offset}, no multiple of its element's size")
         if item.offset < 32:
             yield Issue(item.where, f"{what} is at {item.offset}, in the thread's header", ("it has 32 bytes",))
-        wanted = {"LOCAL_SIZE": 12, "GROUP_COUNT": 12, "LOCAL_ID": 4}.get(item.kind, item.size)
+        wanted = 12 if item.kind else item.size
         if item.size != wanted:
             yield Issue(item.where, f"{what} of kind {item.kind} must have {wanted} bytes")
         for start, end, other in taken:

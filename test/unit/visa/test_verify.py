@@ -213,7 +213,7 @@ def test_targets(gpu: str, line: str, message: str) -> None:
         (".input S offset=64 size=4", "input 'S' has 4 bytes, but its variable has 8"),
         (".input S offset=68 size=8", "input 'S' is at 68, no multiple of its element's size"),
         (".input S offset=0 size=8", "input 'S' is at 0, in the thread's header"),
-        (".implicit_LOCAL_ID S offset=64 size=8", "input 'S' of kind LOCAL_ID must have 4 bytes"),
+        (".implicit_LOCAL_ID S offset=64 size=8", "input 'S' of kind LOCAL_ID must have 12 bytes"),
         (".input S offset=64 size=8\n.input S offset=64 size=8", "input 'S' overlaps input 'S'"),
         (".kernel_attr SimdSize=7", "kernel attribute SimdSize must be 8, 16 or 32, not 7"),
         ('.kernel_attr SimdSize="x"', "kernel attribute SimdSize must be a number, not 'x'"),

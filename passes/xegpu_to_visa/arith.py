@@ -1,0 +1,590 @@
+"""`arith` and `index`: constants, arithmetic, comparisons and casts, of scalars and vectors."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+
+import numpy as np
+from mlir import ir
+from xegpu_py.passes.xegpu_to_visa.emit import const
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
+from xegpu_py.passes.xegpu_to_visa.values import (
+    INDEX,
+    Const,
+    KnownMask,
+    Mask,
+    Numbers,
+    Reg,
+    register_type,
+    shape_and_element,
+    unsigned,
+)
+
+from xegpu_py.ir.builtin import bit_width, is_float
+from xegpu_py.numerics.formats import TYPES
+
+_SPLAT = re.compile(r"dense<([^\[\]]*)> : ")
+
+
+def result_of(op: ir.Operation) -> tuple[int, str, str]:
+    """Number of elements, MLIR's element type and vISA's type of an op's result."""
+    shape, element = shape_and_element(str(op.results[0].type))
+    return math.prod(shape), element, "" if element == "i1" else register_type(element)
+
+
+def as_unsigned(low: Lowering, numbers: Numbers) -> Numbers:
+    """Integers taken as unsigned."""
+    name = unsigned(numbers.type)
+    return Const(numbers.bits, name, numbers.count) if isinstance(numbers, Const) else low.emit.as_type(numbers, name)
+
+
+def as_type(low: Lowering, numbers: Numbers, name: str) -> Numbers:
+    """The same bits taken as another type of the same width."""
+    return Const(numbers.bits, name, numbers.count) if isinstance(numbers, Const) else low.emit.as_type(numbers, name)
+
+
+@lowers("arith.constant", "index.constant")
+def constant(low: Lowering, op: ir.Operation) -> None:
+    """Scalars and splats become immediates; other vectors are put into registers."""
+    count, element, name = result_of(op)
+    attribute = op.attributes["value"]
+    if isinstance(attribute, ir.DenseElementsAttr):
+        if element == "i1":
+            bits = [bool(b) for b in ir.DenseIntElementsAttr(attribute)]
+            low.set(op, _constant_mask(low, bits))
+            return
+        if not attribute.is_splat:
+            low.set(op, _dense(low, attribute, name, count))
+            return
+        attribute = attribute.get_splat_value()
+    if element == "i1":
+        low.set(op, KnownMask(str(attribute).split(" ")[0] in ("true", "1", "-1"), count))
+    elif is_float(element):
+        low.set(op, const(_float_value(attribute, element), name, count))
+    else:
+        low.set(op, const(ir.IntegerAttr(attribute).value, name, count))
+
+
+def _float_value(attribute: ir.Attribute, element: str) -> float:
+    return float(ir.FloatAttr(attribute).value)
+
+
+def _constant_mask(low: Lowering, bits: list[bool]) -> Mask | KnownMask:
+    if len(set(bits)) == 1:
+        return KnownMask(bits[0], len(bits))
+    made = low.emit.mask(len(bits))
+    for i, predicate in enumerate(made.predicates):
+        pattern = sum(b << k for k, b in enumerate(bits[16 * i : 16 * i + 16]))
+        from xegpu_py.visa.operands import Flag, Immediate
+
+        low.emit.emit("setp", predicate.count, dst=Flag(predicate), src0=Immediate(pattern, "ud"))
+    return made
+
+
+def _dense(low: Lowering, attribute: ir.DenseElementsAttr, name: str, count: int) -> Reg:
+    fmt = TYPES[name]
+    if fmt.is_float:
+        values = np.array([float(v) for v in ir.DenseFPElementsAttr(attribute)])
+    else:
+        values = np.array([int(v) for v in ir.DenseIntElementsAttr(attribute)], object)
+    return from_numbers(low, [const(v, name) for v in values])
+
+
+def from_numbers(low: Lowering, numbers: list[Numbers]) -> Reg:
+    """Registers that hold single numbers side by side."""
+    result = low.emit.reg(numbers[0].type, len(numbers))
+    for i, number in enumerate(numbers):
+        if i and number == numbers[i - 1]:
+            continue
+        run = 1
+        while i + run < len(numbers) and numbers[i + run] == number:
+            run += 1
+        low.emit.apply("mov", result.type, run, number, into=Reg(result.var, result.first + i, run))
+    return result
+
+
+def _sources(low: Lowering, op: ir.Operation) -> list[Numbers]:
+    return [low.numbers(v) for v in op.operands]
+
+
+def _binary(instruction: str, modifiers: tuple[str, ...] = ()) -> Callable[[Lowering, ir.Operation], None]:
+    def rule(low: Lowering, op: ir.Operation) -> None:
+        count, _, name = result_of(op)
+        if not name:
+            flags = {"and": "and", "or": "or", "xor": "xor", "add": "xor", "mul": "and"}.get(instruction)
+            if flags is None:
+                low.fail("cannot be lowered on i1")
+            low.set(op, low.emit.flags(flags, count, low.mask(op.operands[0]), low.mask(op.operands[1])))
+            return
+        if name == "ub" and is_float(result_of(op)[1]):
+            low.fail(f"there is no arithmetic on {result_of(op)[1]}", "convert to f16 or f32 by arith.extf")
+        a, b = _sources(low, op)
+        if isinstance(a, Const) and isinstance(b, Const) and not TYPES[name].is_float and instruction in _FOLDED:
+            low.set(op, const(_FOLDED[instruction](a.value, b.value), name, count))
+            return
+        if instruction == "mul" and name == "q":
+            low.set(op, _wide_product(low, a, b, count))
+            return
+        a, b, signs = _registers_first(low, a, b, modifiers, instruction)
+        # vISA has min and max of every float but bf.
+        wide = "f" if name == "bf" and instruction in ("min", "max") else name
+        if wide != name:
+            a, b = low.emit.in_registers(a, wide), low.emit.in_registers(b, wide)
+        found = low.emit.apply(instruction, wide, count, a, b, modifiers=signs)
+        low.set(op, found if wide == name else low.emit.in_registers(found, name))
+
+    return rule
+
+
+_FOLDED: dict[str, Callable[[int, int], int]] = {
+    "mul": lambda a, b: a * b,
+    "and": lambda a, b: a & b,
+    "or": lambda a, b: a | b,
+    "xor": lambda a, b: a ^ b,
+}
+
+
+def _registers_first(
+    low: Lowering, a: Numbers, b: Numbers, modifiers: tuple[str, ...], instruction: str
+) -> tuple[Numbers, Numbers, tuple[str, ...]]:
+    """vISA wants a constant last, and a float constant of bf is one of f."""
+    if isinstance(a, Const) and a.type == "bf":
+        a = _bf_as_f(a)
+    if isinstance(b, Const) and b.type == "bf":
+        b = _bf_as_f(b)
+    if isinstance(a, Const) and isinstance(b, Const):
+        a = low.emit.in_registers(a)
+    if isinstance(a, Const) and not modifiers and instruction in ("add", "mul", "and", "or", "xor", "min", "max"):
+        return b, a, ()
+    return a, b, modifiers
+
+
+def _bf_as_f(number: Const) -> Const:
+    return Const(number.bits << 16, "f", number.count)
+
+
+def _wide_product(low: Lowering, a: Numbers, b: Numbers, count: int) -> Reg:
+    """The lowest 64 bits of a product of 64-bit integers, from the products of their 32-bit halves."""
+    emit = low.emit
+    a_reg, b_reg = emit.spread(emit.in_registers(a), count), emit.spread(emit.in_registers(b), count)
+    halves = []
+    for reg in (a_reg, b_reg):
+        low_half = emit.apply("mov", "ud", count, emit.as_type(reg, "uq"))
+        high_half = emit.apply(
+            "mov", "ud", count, emit.apply("shr", "uq", count, emit.as_type(reg, "uq"), const(32, "ud"))
+        )
+        halves.append((low_half, high_half))
+    (al, ah), (bl, bh) = halves
+    total = emit.apply("mul", "uq", count, al, bl)
+    cross = emit.apply(
+        "add", "ud", count, emit.apply("mul", "ud", count, al, bh), emit.apply("mul", "ud", count, ah, bl)
+    )
+    high = emit.apply("shl", "uq", count, emit.apply("mov", "uq", count, cross), const(32, "ud"))
+    return emit.as_type(emit.apply("add", "uq", count, total, high), "q")
+
+
+for _name, _instruction in {
+    "arith.addi": "add", "index.add": "add", "arith.addf": "add",
+    "arith.muli": "mul", "index.mul": "mul", "arith.mulf": "mul",
+    "arith.andi": "and", "arith.ori": "or", "arith.xori": "xor",
+    "index.and": "and", "index.or": "or", "index.xor": "xor",
+    "arith.maxsi": "max", "arith.minsi": "min", "index.maxs": "max", "index.mins": "min",
+    "arith.maxnumf": "max", "arith.minnumf": "min",
+}.items():  # fmt: skip
+    lowers(_name)(_binary(_instruction))
+
+
+@lowers("arith.subi", "index.sub", "arith.subf")
+def sub(low: Lowering, op: ir.Operation) -> None:
+    """Addition of the negated second operand."""
+    count, _, name = result_of(op)
+    if not name:
+        low.set(op, low.emit.flags("xor", count, low.mask(op.operands[0]), low.mask(op.operands[1])))
+        return
+    a, b = _sources(low, op)
+    if isinstance(a, Const) and isinstance(b, Const) and not TYPES[name].is_float:
+        low.set(op, const(a.value - b.value, name, count))
+    elif isinstance(b, Const):
+        bits = b.bits ^ (1 << (b.format.bits - 1)) if b.format.is_float else -b.value
+        negated = Const(bits & ((1 << b.format.bits) - 1), b.type, b.count)
+        a, negated_number, _ = _registers_first(low, a, negated, (), "add")
+        low.set(op, low.emit.apply("add", name, count, a, negated_number))
+    else:
+        if isinstance(a, Const) and a.type == "bf":
+            a = _bf_as_f(a)
+        # The negated operand stands first, where a constant may not.
+        low.set(op, low.emit.apply("add", name, count, b, a, modifiers=("-",)))
+
+
+@lowers("arith.negf")
+def negf(low: Lowering, op: ir.Operation) -> None:
+    """The sign flipped."""
+    count, _, name = result_of(op)
+    if name == "bf":
+        bits = low.emit.as_type(low.reg(op.operands[0]), "uw")
+        low.set(op, low.emit.as_type(low.emit.apply("xor", "uw", count, bits, const(0x8000, "uw")), "bf"))
+        return
+    low.set(op, low.emit.apply("mov", name, count, low.numbers(op.operands[0]), modifiers=("-",)))
+
+
+@lowers("arith.divf")
+def divf(low: Lowering, op: ir.Operation) -> None:
+    """The quotient; of bf16 by way of f32."""
+    count, _, name = result_of(op)
+    a, b = _sources(low, op)
+    wide = "f" if name == "bf" else name
+    sources = [low.emit.in_registers(n, wide) if name == "bf" or isinstance(n, Const) else n for n in (a, b)]
+    found = low.emit.apply("div", wide, count, *sources, most=16)
+    low.set(op, found if wide == name else low.emit.in_registers(found, name))
+
+
+@lowers("arith.remf")
+def remf(low: Lowering, op: ir.Operation) -> None:
+    """Refused: its exact result takes as many steps as the quotient has bits."""
+    low.fail("has no vISA instruction", "compute a - b * floor(a / b) where that is exact enough")
+
+
+@lowers("arith.maxui", "arith.minui", "index.maxu", "index.minu")
+def min_max_unsigned(low: Lowering, op: ir.Operation) -> None:
+    """Minimum and maximum of unsigned integers."""
+    count, _, name = result_of(op)
+    a, b = (as_unsigned(low, n) for n in _sources(low, op))
+    if isinstance(a, Const):
+        a, b = b, a
+    if isinstance(a, Const):
+        a = low.emit.in_registers(a)
+    found = low.emit.apply("max" if "max" in op.name else "min", unsigned(name), count, a, b)
+    low.set(op, as_type(low, found, name))
+
+
+@lowers("arith.maximumf", "arith.minimumf")
+def minimum_maximum(low: Lowering, op: ir.Operation) -> None:
+    """Minimum and maximum that give NaN if either operand is one."""
+    count, _, name = result_of(op)
+    a, b = (low.reg(v) for v in op.operands)
+    wide = "f" if name == "bf" else name
+    a, b = low.emit.in_registers(a, wide), low.emit.in_registers(b, wide)
+    found = low.emit.apply("max" if "max" in op.name else "min", wide, count, a, b)
+    for operand in (b, a):
+        is_number = low.emit.compare("eq", count, operand, operand)
+        found = low.emit.choose(is_number, wide, count, found, operand)
+    # A sum with a NaN is the canonical one.
+    low.set(op, found if wide == name else low.emit.in_registers(found, name))
+
+
+@lowers("arith.shli", "arith.shrsi", "arith.shrui", "index.shl", "index.shrs", "index.shru")
+def shift(low: Lowering, op: ir.Operation) -> None:
+    """Shifts."""
+    count, _, name = result_of(op)
+    a, b = _sources(low, op)
+    kind = op.name.rpartition(".")[2]
+    instruction = {"shl": "shl", "shli": "shl", "shrs": "asr", "shrsi": "asr"}.get(kind, "shr")
+    if isinstance(a, Const):
+        a = low.emit.in_registers(a)
+    if instruction == "shr":
+        a = as_unsigned(low, a)
+    found = low.emit.apply(instruction, unsigned(name) if instruction == "shr" else name, count, a, as_unsigned(low, b))
+    low.set(op, as_type(low, found, name))
+
+
+_DIVISIONS = {
+    "arith.divsi": ("div", True), "arith.divui": ("div", False), "arith.remsi": ("rem", True),
+    "arith.remui": ("rem", False), "arith.floordivsi": ("floor", True), "arith.ceildivsi": ("ceil", True),
+    "arith.ceildivui": ("ceil", False), "index.divs": ("div", True), "index.divu": ("div", False),
+    "index.rems": ("rem", True), "index.remu": ("rem", False), "index.ceildivs": ("ceil", True),
+    "index.ceildivu": ("ceil", False), "index.floordivs": ("floor", True),
+}  # fmt: skip
+
+
+@lowers(*_DIVISIONS)
+def divide(low: Lowering, op: ir.Operation) -> None:
+    """Integer division: by shifts where the divisor is a known power of two, else by way of f64, which is exact."""
+    count, _, name = result_of(op)
+    kind, signed = _DIVISIONS[op.name]
+    a, b = _sources(low, op)
+    if TYPES[name].bits == 64:
+        low.fail("of 64 bits cannot be lowered", "divide 32-bit integers")
+    if isinstance(a, Const) and isinstance(b, Const) and b.value:
+        low.set(op, const(_divide_known(a, b, kind, signed), name, count))
+        return
+    if isinstance(b, Const) and b.value > 0 and b.value & (b.value - 1) == 0:
+        done = _divide_by_power(low, a, b.value, name, count, kind, signed)
+        if done is not None:
+            low.set(op, done)
+            return
+    low.set(op, _divide_in_f64(low, a, b, name, count, kind, signed))
+
+
+def _divide_known(a: Const, b: Const, kind: str, signed: bool) -> int:
+    mask = (1 << a.format.bits) - 1
+    x, y = (a.value, b.value) if signed else (a.bits & mask, b.bits & mask)
+    quotient = abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
+    return {"div": quotient, "rem": x - quotient * y, "floor": x // y, "ceil": -(-x // y)}[kind]
+
+
+def _divide_by_power(
+    low: Lowering, a: Numbers, divisor: int, name: str, count: int, kind: str, signed: bool
+) -> Numbers | None:
+    bits = const(divisor.bit_length() - 1, "uw")
+    a = low.emit.in_registers(a)
+    if not signed and kind in ("div", "rem"):
+        plain = as_unsigned(low, a)
+        if kind == "div":
+            return as_type(low, low.emit.apply("shr", unsigned(name), count, plain, bits), name)
+        return as_type(
+            low, low.emit.apply("and", unsigned(name), count, plain, const(divisor - 1, unsigned(name))), name
+        )
+    if kind == "floor":
+        return low.emit.apply("asr", name, count, a, bits)
+    if signed and kind in ("div", "rem", "ceil"):
+        # Toward zero: negative numbers get the divisor less one added before they are shifted.
+        if kind == "ceil":
+            biased: Numbers = low.emit.apply("add", name, count, a, const(divisor - 1, name))
+        else:
+            sign = low.emit.apply("asr", name, count, a, const(TYPES[name].bits - 1, "uw"))
+            bias = low.emit.apply("and", name, count, sign, const(divisor - 1, name))
+            biased = low.emit.apply("add", name, count, a, bias)
+        quotient = low.emit.apply("asr", name, count, biased, bits)
+        if kind != "rem":
+            return quotient
+        whole = low.emit.apply("shl", name, count, quotient, bits)
+        return low.emit.apply("add", name, count, whole, a, modifiers=("-",))
+    return None
+
+
+def _divide_in_f64(low: Lowering, a: Numbers, b: Numbers, name: str, count: int, kind: str, signed: bool) -> Numbers:
+    if not low.target.double_math:
+        low.fail(f"needs f64 division, which target {low.target.name} has not", "divide by a power of two")
+    emit = low.emit
+    given = name if signed else unsigned(name)
+    x, y = (as_type(low, emit.in_registers(n), given) for n in (a, b))
+    real_x, real_y = (emit.spread(emit.in_registers(n, "df"), count) for n in (x, y))
+    quotient = emit.apply("div", "df", count, real_x, real_y, most=8)
+    # A quotient of 32-bit integers that is not whole is farther from the next whole one than f64 rounds.
+    whole = emit.in_registers(quotient, given)
+    if kind == "div":
+        return as_type(low, whole, name)
+    product = emit.apply("mul", given, count, whole, y)
+    rest = emit.apply("add", given, count, product, x, modifiers=("-",))
+    if kind == "rem":
+        return as_type(low, rest, name)
+    inexact = emit.compare("ne", count, rest, const(0, given))
+    if signed:
+        opposite = emit.compare("lt", count, emit.apply("xor", given, count, rest, y), const(0, given))
+        inexact = emit.flags("and", count, inexact, opposite if kind == "floor" else emit.flags("not", count, opposite))
+    step = emit.choose(inexact, given, count, const(-1 if kind == "floor" else 1, given), const(0, given))
+    return as_type(low, emit.apply("add", given, count, whole, step), name)
+
+
+_INTEGER_CONDITIONS = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+_FLOAT_CONDITIONS = (
+    "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true",
+)  # fmt: skip
+
+
+@lowers("arith.cmpi", "index.cmp")
+def cmpi(low: Lowering, op: ir.Operation) -> None:
+    """Comparisons of integers."""
+    count = result_of(op)[0]
+    if op.name == "index.cmp":
+        predicate = str(op.attributes["pred"]).rstrip(">)").rpartition("(")[2].rpartition(" ")[2]
+    else:
+        predicate = _INTEGER_CONDITIONS[ir.IntegerAttr(op.attributes["predicate"]).value]
+    operand = low.value(op.operands[0])
+    if isinstance(operand, (Mask, KnownMask)):
+        same = low.emit.flags("xor", count, low.mask(op.operands[0]), low.mask(op.operands[1]))
+        if predicate not in ("eq", "ne"):
+            low.fail(f"cannot compare i1 by {predicate}")
+        low.set(op, same if predicate == "ne" else low.emit.flags("not", count, same))
+        return
+    a, b = _sources(low, op)
+    if predicate.startswith("u"):
+        a, b = as_unsigned(low, a), as_unsigned(low, b)
+    low.set(op, _compare(low, predicate.lstrip("su") if predicate not in ("eq", "ne") else predicate, count, a, b))
+
+
+def _compare(low: Lowering, condition: str, count: int, a: Numbers, b: Numbers) -> Mask:
+    a, b = (_bf_as_f(n) if isinstance(n, Const) and n.type == "bf" else n for n in (a, b))
+    return low.emit.compare(condition, count, low.emit.in_registers(a) if isinstance(a, Const) else a, b)
+
+
+@lowers("arith.cmpf")
+def cmpf(low: Lowering, op: ir.Operation) -> None:
+    """Comparisons of floats, ordered and unordered."""
+    count = result_of(op)[0]
+    predicate = _FLOAT_CONDITIONS[ir.IntegerAttr(op.attributes["predicate"]).value]
+    if predicate in ("false", "true"):
+        low.set(op, KnownMask(predicate == "true", count))
+        return
+    a, b = _sources(low, op)
+    emit = low.emit
+    # vISA's comparisons are false with a NaN, but `ne` is true.
+    negated = {"ult": "ge", "ule": "gt", "ugt": "le", "uge": "lt"}
+    if predicate in negated:
+        low.set(op, emit.flags("not", count, _compare(low, negated[predicate], count, a, b)))
+    elif predicate in ("oeq", "olt", "ole", "ogt", "oge"):
+        low.set(op, _compare(low, predicate[1:], count, a, b))
+    elif predicate == "une":
+        low.set(op, _compare(low, "ne", count, a, b))
+    elif predicate in ("one", "ueq"):
+        less, greater = (_compare(low, c, count, a, b) for c in ("lt", "gt"))
+        either = emit.flags("or", count, less, greater)
+        low.set(op, either if predicate == "one" else emit.flags("not", count, either))
+    else:
+        both = emit.flags("and", count, _compare(low, "eq", count, a, a), _compare(low, "eq", count, b, b))
+        low.set(op, both if predicate == "ord" else emit.flags("not", count, both))
+
+
+@lowers("arith.select")
+def select(low: Lowering, op: ir.Operation) -> None:
+    """A choice, of all or lane by lane."""
+    count, _, name = result_of(op)
+    condition = low.value(op.operands[0])
+    if isinstance(condition, KnownMask):
+        low.set(op, low.value(op.operands[1 if condition.value else 2]))
+        return
+    mask = low.mask(op.operands[0])
+    if not name:
+        yes, no = low.mask(op.operands[1]), low.mask(op.operands[2])
+        if mask.count != count:
+            low.fail("of vectors of i1 needs a vector as condition")
+        taken = low.emit.flags("and", count, mask, yes)
+        other = low.emit.flags("and", count, low.emit.flags("not", count, mask), no)
+        low.set(op, low.emit.flags("or", count, taken, other))
+        return
+    a, b = (_number_for_choice(low, v, name) for v in list(op.operands)[1:])
+    low.set(op, low.emit.choose(mask, name, count, a, b))
+
+
+def _number_for_choice(low: Lowering, value: ir.Value, name: str) -> Numbers:
+    found = low.numbers(value)
+    return _bf_as_f(found) if isinstance(found, Const) and found.type == "bf" else found
+
+
+def _convert(low: Lowering, op: ir.Operation, source: Numbers, saturate: bool = False) -> None:
+    count, _, name = result_of(op)
+    if isinstance(source, Const) and source.type == "bf":
+        source = _bf_as_f(source)
+    low.set(op, convert(low, source, name, count, saturate))
+
+
+def convert(low: Lowering, source: Numbers, name: str, count: int, saturate: bool = False) -> Reg:
+    """Numbers converted to another type, by way of f where bf takes part."""
+    if "bf" in (source.type, name) and "f" not in (source.type, name) and source.type != name:
+        source = low.emit.apply("mov", "f", count, source)
+    return low.emit.apply("mov", name, count, source, saturate=saturate)
+
+
+@lowers("arith.extsi", "arith.trunci", "arith.index_cast", "index.casts", "arith.sitofp")
+def convert_signed(low: Lowering, op: ir.Operation) -> None:
+    """Conversions from signed integers, and truncation."""
+    count, element, name = result_of(op)
+    source = low.value(op.operands[0])
+    if isinstance(source, (Mask, KnownMask)):
+        _from_mask(low, op, -1)
+        return
+    numbers = low.numbers(op.operands[0])
+    if element == "i1":
+        bit = low.emit.apply("and", numbers.type, count, low.emit.in_registers(numbers), const(1, numbers.type))
+        low.set(op, low.emit.compare("ne", count, bit, const(0, numbers.type)))
+        return
+    if isinstance(numbers, Const) and not TYPES[name].is_float:
+        low.set(op, const(numbers.value, name, count))
+        return
+    if numbers.type == name:
+        low.set(op, numbers)
+        return
+    _convert(low, op, numbers)
+
+
+@lowers("arith.extui", "arith.index_castui", "index.castu", "arith.uitofp")
+def convert_unsigned(low: Lowering, op: ir.Operation) -> None:
+    """Conversions from unsigned integers."""
+    count, _, name = result_of(op)
+    source = low.value(op.operands[0])
+    if isinstance(source, (Mask, KnownMask)):
+        _from_mask(low, op, 1)
+        return
+    numbers = as_unsigned(low, low.numbers(op.operands[0]))
+    if isinstance(numbers, Const) and not TYPES[name].is_float:
+        low.set(op, const(numbers.bits, name, count))
+        return
+    if numbers.format.bits == TYPES[name].bits and not TYPES[name].is_float:
+        low.set(op, as_type(low, numbers, name))
+        return
+    _convert(low, op, numbers)
+
+
+def _from_mask(low: Lowering, op: ir.Operation, one: int) -> None:
+    count, _, name = result_of(op)
+    known = low.value(op.operands[0])
+    if isinstance(known, KnownMask):
+        low.set(op, const(one if known.value else 0, name, count))
+        return
+    first = "f" if name == "bf" else name
+    found = low.emit.choose(low.mask(op.operands[0]), first, count, const(one, first), const(0, first))
+    low.set(op, found if first == name else low.emit.in_registers(found, name))
+
+
+@lowers("arith.extf")
+def extf(low: Lowering, op: ir.Operation) -> None:
+    """Widening of floats; of f8E5M2 by fcvt."""
+    count, _, name = result_of(op)
+    numbers = low.numbers(op.operands[0])
+    element = shape_and_element(str(op.operands[0].type))[1]
+    if bit_width(element) == 8:
+        if element != "f8E5M2":
+            low.fail(f"there is no conversion from {element}")
+        half = low.emit.apply("fcvt", "hf", count, low.reg(op.operands[0]), most=16)
+        low.set(op, half if name == "hf" else convert(low, half, name, count))
+        return
+    _convert(low, op, numbers)
+
+
+@lowers("arith.truncf")
+def truncf(low: Lowering, op: ir.Operation) -> None:
+    """Narrowing of floats, rounded to nearest even; to f8E5M2 and tf32 by fcvt."""
+    count, element, _ = result_of(op)
+    numbers = low.numbers(op.operands[0])
+    if element == "f8E5M2":
+        half = numbers if numbers.type == "hf" else convert(low, numbers, "hf", count)
+        low.set(op, low.emit.apply("fcvt", "ub", count, low.emit.in_registers(half), most=16))
+        return
+    if element == "tf32":
+        found = low.emit.apply("fcvt", "ud", count, low.emit.in_registers(numbers), most=16)
+        low.set(op, low.emit.as_type(found, "f"))
+        return
+    if bit_width(element) == 8:
+        low.fail(f"there is no conversion to {element}")
+    _convert(low, op, numbers)
+
+
+@lowers("arith.fptosi")
+def fptosi(low: Lowering, op: ir.Operation) -> None:
+    """Toward zero."""
+    _convert(low, op, low.numbers(op.operands[0]))
+
+
+@lowers("arith.fptoui")
+def fptoui(low: Lowering, op: ir.Operation) -> None:
+    """Toward zero, to unsigned integers."""
+    count, _, name = result_of(op)
+    source = low.numbers(op.operands[0])
+    found = convert(
+        low, _bf_as_f(source) if isinstance(source, Const) and source.type == "bf" else source, unsigned(name), count
+    )
+    low.set(op, as_type(low, found, name))
+
+
+@lowers("arith.bitcast")
+def bitcast(low: Lowering, op: ir.Operation) -> None:
+    """The same bits as another type."""
+    low.set(op, as_type(low, low.numbers(op.operands[0]), result_of(op)[2]))
+
+
+@lowers("index.sizeof")
+def sizeof(low: Lowering, op: ir.Operation) -> None:
+    """The bits of an index."""
+    low.set(op, const(TYPES[INDEX].bits, INDEX))

@@ -1,0 +1,319 @@
+"""Emission of vISA instructions: registers, constants, and operations on as many lanes as fit an instruction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from xegpu_py.passes.xegpu_to_visa.values import MASK_LANES, Const, KnownMask, Mask, Numbers, Reg
+
+from xegpu_py.ir.diagnostics import Position
+from xegpu_py.numerics.formats import TYPES
+from xegpu_py.target import Target
+from xegpu_py.visa.operands import (
+    Destination,
+    Flag,
+    Guard,
+    Immediate,
+    Predicate,
+    Raw,
+    Region,
+    Variable,
+    Vector,
+)
+from xegpu_py.visa.program import NOWHERE, Input, Instruction
+
+COPY = "copy"
+"""A pseudo instruction, `dst` gets all of `src0`. It goes where both can share registers, else it becomes moves."""
+
+
+_SMALL = {1: "byte", 2: "word", 4: "dword", 8: "qword"}
+
+
+@dataclass
+class Emitter:
+    """The program as far as it is built.
+
+    Attributes:
+        target: the GPU.
+        variables, predicates, inputs, instructions: what a `Program` has.
+        where: the place in the source of what is being lowered.
+    """
+
+    target: Target
+    variables: list[Variable] = field(default_factory=list)
+    predicates: list[Predicate] = field(default_factory=list)
+    inputs: list[Input] = field(default_factory=list)
+    instructions: list[Instruction] = field(default_factory=list)
+    where: Position = NOWHERE
+    _labels: int = 0
+    _aliases: dict[tuple[Variable, int, str], Variable] = field(default_factory=dict)
+
+    def variable(self, type_name: str, count: int, name: str = "") -> Variable:
+        """A new variable. One of a register's size or more begins at a register."""
+        size = count * TYPES[type_name].bytes
+        align = (
+            "GRF" if size > 8 else {1: "byte", 2: "word", 4: "dword", 8: "qword"}[1 << max(size - 1, 0).bit_length()]
+        )
+        var = Variable(name or f"v{len(self.variables)}", type_name, count, align)
+        self.variables.append(var)
+        return var
+
+    def reg(self, type_name: str, count: int) -> Reg:
+        """New registers for `count` numbers."""
+        return Reg(self.variable(type_name, count), 0, count)
+
+    def whole(self, type_name: str, count: int) -> Reg:
+        """New registers for `count` numbers, whole GRFs, as messages and dpas need them."""
+        size = TYPES[type_name].bytes
+        padded = -(-count * size // self.target.grf_bytes) * self.target.grf_bytes // size
+        var = Variable(f"v{len(self.variables)}", type_name, padded, "GRF")
+        self.variables.append(var)
+        return Reg(var, 0, count)
+
+    def predicate(self, count: int) -> Predicate:
+        """A new predicate of at least `count` bits."""
+        made = Predicate(f"p{len(self.predicates)}", 1 << (count - 1).bit_length())
+        self.predicates.append(made)
+        return made
+
+    def mask(self, count: int) -> Mask:
+        """New predicates for `count` truth values."""
+        starts = range(0, count, MASK_LANES)
+        return Mask(tuple(self.predicate(min(MASK_LANES, count - s)) for s in starts), count)
+
+    def label(self, name: str) -> str:
+        """A new label."""
+        self._labels += 1
+        return f"{name}{self._labels}"
+
+    def place(self, label: str) -> None:
+        """Put a label here."""
+        self.instructions.append(Instruction("label", {"label": label}, where=self.where))
+
+    def emit(
+        self,
+        name: str,
+        exec_size: int = 1,
+        *,
+        guard: Guard | None = None,
+        saturate: bool = False,
+        no_mask: bool = True,
+        **values: Any,
+    ) -> None:
+        """Add an instruction."""
+        mask = "M1_NM" if no_mask else "M1"
+        self.instructions.append(Instruction(name, values, exec_size, mask, guard, saturate, self.where))
+
+    def as_type(self, reg: Reg, type_name: str) -> Reg:
+        """The same registers seen as numbers of another type."""
+        if reg.type == type_name:
+            return reg
+        old, new = reg.format.bytes, TYPES[type_name].bytes
+        start = reg.first * old
+        root, inner = reg.var.root
+        key = (root, inner, type_name)
+        alias = self._aliases.get(key)
+        if alias is None or alias.count * new < reg.var.bytes // new * new:
+            align = root.align if inner % self.target.grf_bytes == 0 else "byte"
+            alias = Variable(
+                f"{root.name}_{type_name}{inner or ''}", type_name, reg.var.bytes // new, align, (root, inner)
+            )
+            self.variables.append(alias)
+            self._aliases[key] = alias
+        return Reg(alias, start // new, reg.count * old // new)
+
+    def place_of(self, reg: Reg, index: int) -> tuple[int, int]:
+        """Row and column of a number."""
+        per_register = self.target.grf_bytes // reg.format.bytes
+        return divmod(reg.first + index, per_register)
+
+    def source(self, numbers: Numbers, start: int, modifier: str = "") -> Region | Immediate:
+        """The operand for lanes from number `start` on; what is there once goes to all lanes."""
+        if isinstance(numbers, Const):
+            return Immediate(numbers.bits, numbers.type)
+        if numbers.count == 1:
+            return Region(numbers.var, *self.place_of(numbers, 0), 0, 1, 0, modifier)
+        return Region(numbers.var, *self.place_of(numbers, start), 1, 1, 0, modifier)
+
+    def destination(self, reg: Reg, start: int) -> Destination:
+        """The destination for lanes from number `start` on."""
+        return Destination(reg.var, *self.place_of(reg, start), 1)
+
+    def raw(self, reg: Reg, start: int = 0) -> Raw:
+        """The registers from number `start` on."""
+        return Raw(reg.var, (reg.first + start) * reg.format.bytes)
+
+    def vector(self, reg: Reg, start: int = 0) -> Vector:
+        """Consecutive numbers from number `start` on."""
+        return Vector(reg.var, *self.place_of(reg, start))
+
+    def chunks(self, count: int, operands: Sequence[Numbers], most: int = 32) -> Iterator[tuple[int, int]]:
+        """(first number, lanes) of the instructions that work on `count` numbers of all operands.
+
+        An operand of an instruction reaches over at most two registers, and has a power of two of lanes.
+        """
+        grf = self.target.grf_bytes
+        regs = [o for o in operands if isinstance(o, Reg) and o.count > 1]
+        start = 0
+        while start < count:
+            lanes = 1 << min(count - start, most).bit_length() - 1
+            while lanes > 1 and not all(self._fits(r, start, lanes, grf) for r in regs):
+                lanes //= 2
+            yield start, lanes
+            start += lanes
+
+    @staticmethod
+    def _fits(reg: Reg, start: int, lanes: int, grf: int) -> bool:
+        first = (reg.first + start) * reg.format.bytes
+        last = first + lanes * reg.format.bytes - 1
+        return last // grf - first // grf < 2
+
+    def apply(
+        self,
+        name: str,
+        type_name: str,
+        count: int,
+        *sources: Numbers,
+        modifiers: Sequence[str] = (),
+        into: Reg | None = None,
+        saturate: bool = False,
+        most: int = 32,
+    ) -> Reg:
+        """Work on `count` numbers by an instruction of one destination; the result.
+
+        Args:
+            type_name: type of the result.
+            sources: the operands; one of a single number goes to all lanes.
+            modifiers: source modifiers, one for each operand.
+            into: where to put the result, by default new registers.
+        """
+        result = into or self.reg(type_name, count)
+        signs = [*modifiers, *[""] * (len(sources) - len(modifiers))]
+        operands = [self._number(s) if m else s for s, m in zip(sources, signs)]
+        for start, lanes in self.chunks(count, [result, *operands], most):
+            values: dict[str, Any] = {
+                f"src{i}": self.source(s, start, m) for i, (s, m) in enumerate(zip(operands, signs))
+            }
+            self.emit(name, lanes, dst=self.destination(result, start), saturate=saturate, **values)
+        return result
+
+    def _number(self, numbers: Numbers) -> Reg:
+        """Registers, since constants have no modifiers."""
+        return self.in_registers(numbers) if isinstance(numbers, Const) else numbers
+
+    def in_registers(self, numbers: Numbers, type_name: str = "") -> Reg:
+        """Registers that hold numbers, in their own type or another."""
+        if isinstance(numbers, Reg) and type_name in ("", numbers.type):
+            return numbers
+        return self.apply("mov", type_name or numbers.type, numbers.count, numbers)
+
+    def spread(self, numbers: Numbers, count: int) -> Reg:
+        """Registers with one number `count` times."""
+        if isinstance(numbers, Reg) and numbers.count == count:
+            return numbers
+        return self.apply("mov", numbers.type, count, numbers)
+
+    def copy(self, to: Reg, numbers: Numbers) -> None:
+        """Give registers other contents. Where both can share registers nothing is emitted in the end."""
+        if isinstance(numbers, Reg) and _covers(to) and _covers(numbers) and _alike(to.var, numbers.var):
+            self.emit(COPY, dst=Raw(to.var), src0=Raw(numbers.var))
+        elif to != numbers:
+            self.apply("mov", to.type, to.count, numbers, into=to)
+
+    def compare(self, condition: str, count: int, a: Numbers, b: Numbers, into: Mask | None = None) -> Mask:
+        """Truth values of a comparison."""
+        result = into or self.mask(count)
+        # Both a comparison's operands must fit, and its lanes those of one predicate.
+        for start, lanes in self.chunks(count, [a, b], MASK_LANES):
+            for at, size in _within(start, lanes):
+                self.instructions.append(
+                    Instruction(
+                        "cmp",
+                        {
+                            "condition": condition,
+                            "dst": Flag(result.predicates[at // MASK_LANES]),
+                            "src0": self.source(a, at),
+                            "src1": self.source(b, at),
+                        },
+                        size,
+                        f"M{1 + at % MASK_LANES // 4}_NM",
+                        where=self.where,
+                    )
+                )
+        return result
+
+    def lane_mask(self, at: int) -> str:
+        """The execution mask of lanes that a predicate has from truth value `at` on."""
+        return f"M{1 + at % MASK_LANES // 4}_NM"
+
+    def flags(self, name: str, count: int, *sources: Mask) -> Mask:
+        """Truth values combined bit by bit: "and", "or", "xor" or "not"."""
+        result = self.mask(count)
+        for i, predicate in enumerate(result.predicates):
+            values: dict[str, Any] = {f"src{k}": Flag(s.predicates[i]) for k, s in enumerate(sources)}
+            self.emit(name, predicate.count, dst=Flag(predicate), **values)
+        return result
+
+    def set_flags(self, known: KnownMask, into: Mask | None = None) -> Mask:
+        """Predicates that hold known truth values."""
+        result = into or self.mask(known.count)
+        for predicate in result.predicates:
+            ones = (1 << predicate.count) - 1 if known.value else 0
+            self.emit("setp", predicate.count, dst=Flag(predicate), src0=Immediate(ones, "ud"))
+        return result
+
+    def choose(self, mask: Mask, type_name: str, count: int, a: Numbers, b: Numbers, into: Reg | None = None) -> Reg:
+        """Numbers of `a` where the mask is set, else of `b`; a mask of one truth value chooses for all."""
+        result = into or self.reg(type_name, count)
+        uniform = mask.count == 1 and count > 1
+        for start, lanes in self.chunks(count, [result, a, b], MASK_LANES if not uniform else 32):
+            for at, size in _within(start, lanes) if not uniform else ((start, lanes),):
+                predicate = mask.predicates[0 if uniform else at // MASK_LANES]
+                self.instructions.append(
+                    Instruction(
+                        "sel",
+                        {"dst": self.destination(result, at), "src0": self.source(a, at), "src1": self.source(b, at)},
+                        size,
+                        "M1_NM" if uniform else self.lane_mask(at),
+                        Guard(predicate, False, "any" if uniform else ""),
+                        where=self.where,
+                    )
+                )
+        return result
+
+
+def _within(start: int, lanes: int) -> Iterator[tuple[int, int]]:
+    """Pieces of lanes whose masks begin at a multiple of four, and of their size where they are wider than that."""
+    end = start + lanes
+    while start < end:
+        offset = start % MASK_LANES
+        size = 1 << min(end - start, MASK_LANES - offset).bit_length() - 1
+        while offset % max(size, 4) and size > 1:
+            size //= 2
+        yield start, size
+        start += size
+
+
+def _covers(reg: Reg) -> bool:
+    return reg.first == 0 and reg.var.alias is None
+
+
+def _alike(a: Variable, b: Variable) -> bool:
+    return (a.type, a.count) == (b.type, b.count)
+
+
+def immediate_bits(value: float | int, type_name: str) -> int:
+    """The bit pattern of a number in a type; integers wrap."""
+    fmt = TYPES[type_name]
+    if fmt.is_float:
+        with np.errstate(over="ignore"):
+            return int.from_bytes(np.array(value, np.float64).astype(fmt.dtype).tobytes(), "little")
+    return int(value) & ((1 << fmt.bits) - 1)
+
+
+def const(value: float | int, type_name: str, count: int = 1) -> Const:
+    """A number that is known."""
+    return Const(immediate_bits(value, type_name), type_name, count)

@@ -1,0 +1,84 @@
+"""`gpu`: where a thread stands in the grid, and barriers."""
+
+from __future__ import annotations
+
+from mlir import ir
+from xegpu_py.passes.xegpu_to_visa.emit import const
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
+from xegpu_py.passes.xegpu_to_visa.values import INDEX, Reg
+
+from xegpu_py.visa.operands import BUILTINS
+
+_THREAD_WORD = 2
+"""Dword of r0 that holds a thread's number within its workgroup."""
+
+
+def _dimension(op: ir.Operation) -> int:
+    text = str(op.attributes["dimension"])
+    return "xyz".index(text.rstrip(">")[-1])
+
+
+@lowers("gpu.block_id")
+def block_id(low: Lowering, op: ir.Operation) -> None:
+    """The workgroup's place in the grid."""
+    group = BUILTINS[f"%group_id_{'xyz'[_dimension(op)]}"]
+    low.set(op, low.emit.apply("mov", INDEX, 1, Reg(group, 0, 1)))
+
+
+@lowers("gpu.thread_id")
+def thread_id(low: Lowering, op: ir.Operation) -> None:
+    """In vector compute mode a work item is a hardware thread."""
+    low.set(op, low.implicit("LOCAL_ID", _dimension(op)))
+
+
+@lowers("gpu.block_dim")
+def block_dim(low: Lowering, op: ir.Operation) -> None:
+    """Threads of a workgroup."""
+    low.set(op, low.implicit("LOCAL_SIZE", _dimension(op)))
+
+
+@lowers("gpu.grid_dim")
+def grid_dim(low: Lowering, op: ir.Operation) -> None:
+    """Workgroups of the grid."""
+    low.set(op, low.implicit("GROUP_COUNT", _dimension(op)))
+
+
+@lowers("gpu.global_id")
+def global_id(low: Lowering, op: ir.Operation) -> None:
+    """The thread's place among all threads."""
+    d = _dimension(op)
+    group = low.emit.apply("mov", INDEX, 1, Reg(BUILTINS[f"%group_id_{'xyz'[d]}"], 0, 1))
+    low.set(op, low.add(low.multiply(group, low.implicit("LOCAL_SIZE", d)), low.implicit("LOCAL_ID", d)))
+
+
+@lowers("gpu.subgroup_id")
+def subgroup_id(low: Lowering, op: ir.Operation) -> None:
+    """The thread's number within its workgroup."""
+    low.set(op, low.emit.apply("mov", INDEX, 1, Reg(BUILTINS["%r0"], _THREAD_WORD, 1)))
+
+
+@lowers("gpu.num_subgroups")
+def num_subgroups(low: Lowering, op: ir.Operation) -> None:
+    """Threads of a workgroup."""
+    x, y, z = (low.implicit("LOCAL_SIZE", d) for d in range(3))
+    low.set(op, low.multiply(low.multiply(x, y), z))
+
+
+@lowers("gpu.lane_id")
+def lane_id(low: Lowering, op: ir.Operation) -> None:
+    """In vector compute mode a thread is one work item."""
+    low.set(op, const(0, INDEX))
+
+
+@lowers("gpu.subgroup_size")
+def subgroup_size(low: Lowering, op: ir.Operation) -> None:
+    """In vector compute mode a thread is one work item."""
+    low.set(op, const(1, INDEX))
+
+
+@lowers("gpu.barrier")
+def barrier(low: Lowering, op: ir.Operation) -> None:
+    """All that the workgroup has written before is seen after it."""
+    for memory in ("slm", "ugm"):
+        low.emit.emit("lsc_fence", no_mask=False, sfid=memory, flush="none", scope="group")
+    low.emit.emit("barrier", no_mask=False)

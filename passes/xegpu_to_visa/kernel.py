@@ -1,0 +1,95 @@
+"""One kernel to a `visa.Program`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from mlir import ir
+from xegpu_py.passes.xegpu_to_visa import arith, calls, gpu, math, memref, scf, vector, xegpu
+from xegpu_py.passes.xegpu_to_visa.coalesce import coalesce, expand
+from xegpu_py.passes.xegpu_to_visa.emit import Emitter
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering
+from xegpu_py.passes.xegpu_to_visa.memref import shared
+
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
+from xegpu_py.ir.verifier import position_of, walk
+from xegpu_py.target import Target
+from xegpu_py.visa.operands import Variable
+from xegpu_py.visa.program import Program
+from xegpu_py.visa.text import rename
+
+ROOMS = (arith, calls, gpu, math, memref, scf, vector, xegpu)
+"""The modules that register rules."""
+
+
+def lower_kernel(func: ir.Operation, target: Target) -> Program:
+    """Lower a `gpu.func` that is a kernel.
+
+    Raises:
+        DiagnosticError: at the op that cannot be lowered.
+    """
+    where = position_of(func.location)
+    body = func.regions[0].blocks
+    name = ir.StringAttr(func.attributes["sym_name"]).value
+    if len(body) != 1:
+        message = f"kernel '{name}' has unstructured control flow, which cannot be lowered"
+        raise DiagnosticError([Diagnostic("error", message, where)])
+    block = body[0]
+    emit = Emitter(target, where=where)
+    low = Lowering(target, emit)
+    count = len(ir.FunctionType(ir.TypeAttr(func.attributes["function_type"]).value).inputs)
+    for i, argument in enumerate(block.arguments):
+        try:
+            is_shared = i >= count
+            low.values[argument] = shared(low, ir.MemRefType(argument.type)) if is_shared else low.argument(i, argument)
+        except ValueError as e:
+            raise DiagnosticError([Diagnostic("error", str(e), where)]) from None
+    low.block(block)
+    emit.where = position_of(list(block.operations)[-1].location)
+    emit.emit("ret", no_mask=False)
+    fixed = frozenset(i.var for i in emit.inputs)
+    merged = coalesce(emit.instructions, target, fixed)
+    expand(emit, merged)
+    return _program(name, emit, low, merged, where)
+
+
+def _program(name: str, emit: Emitter, low: Lowering, merged: dict[Variable, Variable], where: Any) -> Program:
+    """The program with variables that share registers made one, and unused ones left out."""
+    renamed: dict[Any, Any] = dict(merged)
+    for var in emit.variables:
+        if var.alias and var.alias[0] in merged:
+            renamed[var] = replace(var, alias=(merged[var.alias[0]], var.alias[1]))
+    instructions = [rename(i, renamed) for i in emit.instructions] if renamed else emit.instructions
+    used: dict[Any, None] = {}
+    for inst in instructions:
+        for value in (*inst.values.values(), inst.guard):
+            holder: Any = getattr(value, "var", None)
+            while holder is not None:
+                used[holder] = None
+                holder = holder.alias[0] if isinstance(holder, Variable) and holder.alias else None
+    inputs = [i for i in emit.inputs if not i.kind or i.var in used]
+    for item in inputs:
+        used[item.var] = None
+    all_variables = dict.fromkeys(renamed.get(v, v) for v in emit.variables)
+    variables = [v for v in all_variables if v in used]
+    variables.sort(key=lambda v: v.alias is not None)
+    attributes: dict[str, int | str] = {"Target": "cm", "SimdSize": 16 if low.target.grf_bytes == 64 else 8}
+    if low.slm_bytes:
+        attributes["SLMSize"] = -(-low.slm_bytes // 1024)
+    if low.barriers:
+        attributes["NBarrierCnt"] = low.barriers
+    return Program(
+        name,
+        tuple(variables),
+        tuple(p for p in emit.predicates if p in used),
+        tuple(inputs),
+        attributes,
+        tuple(instructions),
+        where,
+    )
+
+
+def kernels(module: ir.Operation) -> list[ir.Operation]:
+    """The kernels of a module that are still to be lowered: `gpu.func` ops with the attribute `kernel`."""
+    return [op for op in walk(module) if op.name == "gpu.func" and "gpu.kernel" in op.attributes]

@@ -1,0 +1,237 @@
+"""`math`: functions that vISA has, and others made of them by written algorithms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from mlir import ir
+from xegpu_py.passes.xegpu_to_visa.arith import result_of
+from xegpu_py.passes.xegpu_to_visa.emit import const
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
+from xegpu_py.passes.xegpu_to_visa.values import Numbers, Reg
+
+_LOG2_E = 1.4426950408889634
+_LN_2 = 0.6931471805599453
+
+
+def _operand(low: Lowering, op: ir.Operation, index: int = 0) -> tuple[Reg, str]:
+    """An operand in the type in which it is computed: f for bf."""
+    name = result_of(op)[2]
+    if name == "df":
+        low.fail("of f64 has no vISA instruction")
+    wide = "f" if name == "bf" else name
+    return low.emit.in_registers(low.numbers(op.operands[index]), wide), wide
+
+
+def _finish(low: Lowering, op: ir.Operation, found: Reg) -> None:
+    count, _, name = result_of(op)
+    found = low.emit.spread(found, count)
+    low.set(op, found if found.type == name else low.emit.in_registers(found, name))
+
+
+_DIRECT = {
+    "math.exp2": "exp", "math.log2": "log", "math.sqrt": "sqrt", "math.rsqrt": "rsqrt", "math.sin": "sin",
+    "math.cos": "cos",
+}  # fmt: skip
+
+
+@lowers(*_DIRECT)
+def direct(low: Lowering, op: ir.Operation) -> None:
+    """Functions that are one instruction."""
+    source, name = _operand(low, op)
+    _finish(low, op, low.emit.apply(_DIRECT[op.name], name, source.count, source, most=16))
+
+
+_ROUNDINGS = {"math.floor": "rndd", "math.ceil": "rndu", "math.roundeven": "rnde", "math.trunc": "rndz"}
+
+
+@lowers(*_ROUNDINGS)
+def rounding(low: Lowering, op: ir.Operation) -> None:
+    """Roundings, which vISA has of f alone."""
+    count, _, name = result_of(op)
+    source = low.emit.in_registers(low.numbers(op.operands[0]), "f")
+    found = low.emit.apply(_ROUNDINGS[op.name], "f", source.count, source)
+    low.set(op, low.emit.in_registers(low.emit.spread(found, count), name))
+
+
+@lowers("math.round")
+def round_away(low: Lowering, op: ir.Operation) -> None:
+    """To the nearest integral value, halves away from zero: the magnitude rounded down, and one more from a half on."""
+    count, _, name = result_of(op)
+    emit = low.emit
+    source = emit.spread(emit.in_registers(low.numbers(op.operands[0]), "f"), count)
+    whole = emit.apply("rndz", "f", count, source)
+    rest = emit.apply("add", "f", count, whole, source, modifiers=("-",))
+    size = emit.apply("mov", "f", count, rest, modifiers=("abs",))
+    up = emit.compare("ge", count, size, const(0.5, "f"))
+    bits = emit.apply("and", "ud", count, emit.as_type(source, "ud"), const(0x80000000, "ud"))
+    one = emit.as_type(emit.apply("or", "ud", count, bits, const(0x3F800000, "ud")), "f")
+    found = emit.choose(up, "f", count, emit.apply("add", "f", count, whole, one), whole)
+    low.set(op, emit.in_registers(found, name))
+
+
+@lowers("math.absf")
+def absf(low: Lowering, op: ir.Operation) -> None:
+    """The sign cleared."""
+    count, _, name = result_of(op)
+    if name == "bf":
+        bits = low.emit.as_type(low.reg(op.operands[0]), "uw")
+        low.set(op, low.emit.as_type(low.emit.apply("and", "uw", count, bits, const(0x7FFF, "uw")), "bf"))
+        return
+    low.set(op, low.emit.apply("mov", name, count, low.numbers(op.operands[0]), modifiers=("abs",)))
+
+
+@lowers("math.absi")
+def absi(low: Lowering, op: ir.Operation) -> None:
+    """The magnitude."""
+    count, _, name = result_of(op)
+    low.set(op, low.emit.apply("mov", name, count, low.numbers(op.operands[0]), modifiers=("abs",)))
+
+
+def exp(low: Lowering, source: Reg) -> Reg:
+    """e to a power: 2 to the power times log2(e), whose rounding error is carried into the result."""
+    emit, count = low.emit, source.count
+    high, rest = _split(_LOG2_E)
+    scaled = emit.apply("mul", "f", count, source, const(high, "f"))
+    # What the product lost, and the constant's own error, are added to first order.
+    lost = emit.apply("mad", "f", count, source, emit.in_registers(const(high, "f")), scaled, modifiers=("", "", "-"))
+    lost = emit.apply("mad", "f", count, source, emit.in_registers(const(rest, "f")), lost)
+    power = emit.apply("exp", "f", count, scaled, most=16)
+    slope = emit.apply("mul", "f", count, power, const(_LN_2, "f"))
+    corrected = emit.apply("mad", "f", count, slope, lost, power)
+    # Infinities and overflow have no correction.
+    finite = emit.compare("lt", count, emit.apply("mov", "f", count, power, modifiers=("abs",)), const(math.inf, "f"))
+    bounded = emit.compare("lt", count, emit.apply("mov", "f", count, source, modifiers=("abs",)), const(math.inf, "f"))
+    return emit.choose(emit.flags("and", count, finite, bounded), "f", count, corrected, power)
+
+
+def _split(value: float) -> tuple[float, float]:
+    """A constant as an f32 and what is left."""
+    high = float(np.float32(value))
+    return high, value - high
+
+
+@lowers("math.exp")
+def exp_(low: Lowering, op: ir.Operation) -> None:
+    """e to a power, computed in f."""
+    source = low.emit.in_registers(low.numbers(op.operands[0]), "f")
+    _finish(low, op, exp(low, source))
+
+
+@lowers("math.log", "math.log10", "math.log1p")
+def log(low: Lowering, op: ir.Operation) -> None:
+    """Logarithms: the binary one times a constant; log1p of what is near zero by the rounding error of 1 + x."""
+    emit = low.emit
+    source = emit.in_registers(low.numbers(op.operands[0]), "f")
+    count = source.count
+    if op.name == "math.log1p":
+        _finish(low, op, _log1p(low, source))
+        return
+    factor = _LN_2 if op.name == "math.log" else math.log10(2)
+    _finish(low, op, emit.apply("mul", "f", count, emit.apply("log", "f", count, source, most=16), const(factor, "f")))
+
+
+def _log1p(low: Lowering, source: Reg) -> Reg:
+    """log(u) x / (u - 1) with u = 1 + x rounded; x itself where u is 1 or infinite."""
+    emit, count = low.emit, source.count
+    u = emit.apply("add", "f", count, source, const(1.0, "f"))
+    base = emit.apply("mul", "f", count, emit.apply("log", "f", count, u, most=16), const(_LN_2, "f"))
+    step = emit.apply("add", "f", count, u, const(-1.0, "f"))
+    ratio = emit.apply("div", "f", count, source, step, most=16)
+    found = emit.apply("mul", "f", count, base, ratio)
+    usual = emit.flags(
+        "and",
+        count,
+        emit.compare("ne", count, step, const(0.0, "f")),
+        emit.compare("ne", count, step, const(math.inf, "f")),
+    )
+    return emit.choose(usual, "f", count, found, source)
+
+
+@lowers("math.expm1")
+def expm1(low: Lowering, op: ir.Operation) -> None:
+    """(y - 1) x / log(y) with y = exp(x) rounded; x itself where y is 1."""
+    emit = low.emit
+    source = emit.in_registers(low.numbers(op.operands[0]), "f")
+    count = source.count
+    y = exp(low, source)
+    step = emit.apply("add", "f", count, y, const(-1.0, "f"))
+    log_y = emit.apply("mul", "f", count, emit.apply("log", "f", count, y, most=16), const(_LN_2, "f"))
+    found = emit.apply("div", "f", count, emit.apply("mul", "f", count, step, source), log_y, most=16)
+    size = emit.apply("mov", "f", count, source, modifiers=("abs",))
+    near = emit.compare("lt", count, size, const(1.0, "f"))
+    found = emit.choose(near, "f", count, found, step)
+    moved = emit.compare("ne", count, step, const(0.0, "f"))
+    _finish(low, op, emit.choose(moved, "f", count, found, source))
+
+
+@lowers("math.tanh")
+def tanh(low: Lowering, op: ir.Operation) -> None:
+    """sign(x) (1 - 2 / (exp(2 |x|) + 1)), and for |x| < 0.25 an odd polynomial."""
+    emit = low.emit
+    source = emit.in_registers(low.numbers(op.operands[0]), "f")
+    count = source.count
+    size = emit.apply("mov", "f", count, source, modifiers=("abs",))
+    power = exp(low, emit.apply("add", "f", count, size, size))
+    below = emit.apply("inv", "f", count, emit.apply("add", "f", count, power, const(1.0, "f")), most=16)
+    large = emit.apply(
+        "mad", "f", count, below, emit.in_registers(const(-2.0, "f")), emit.in_registers(const(1.0, "f"))
+    )
+    sign = emit.apply("and", "ud", count, emit.as_type(source, "ud"), const(0x80000000, "ud"))
+    large = emit.as_type(emit.apply("or", "ud", count, emit.as_type(large, "ud"), sign), "f")
+    square = emit.apply("mul", "f", count, source, source)
+    series = polynomial(low, square, [-17 / 315, 2 / 15, -1 / 3], leading=62 / 2835)
+    small = emit.apply("mad", "f", count, emit.apply("mul", "f", count, series, square), source, source)
+    near = emit.compare("lt", count, size, const(0.25, "f"))
+    _finish(low, op, emit.choose(near, "f", count, small, large))
+
+
+def polynomial(low: Lowering, x: Reg, coefficients: list[float], leading: float) -> Reg:
+    """Horner's rule, from the leading coefficient down."""
+    emit = low.emit
+    total: Numbers = const(leading, "f")
+    for c in coefficients:
+        total = emit.apply("mad", "f", x.count, emit.in_registers(total), x, emit.in_registers(const(c, "f")))
+    return emit.in_registers(total)
+
+
+_ERF_P = 0.3275911
+_ERF_LARGE = [-1.453152027, 1.421413741, -0.284496736, 0.254829592]
+
+
+@lowers("math.erf")
+def erf(low: Lowering, op: ir.Operation) -> None:
+    """Abramowitz and Stegun 7.1.26 from 0.5 on (error below 1.5e-7), Maclaurin's series below."""
+    emit = low.emit
+    source = emit.in_registers(low.numbers(op.operands[0]), "f")
+    count = source.count
+    size = emit.apply("mov", "f", count, source, modifiers=("abs",))
+    square = emit.apply("mul", "f", count, source, source)
+    p, one = (emit.in_registers(const(c, "f")) for c in (_ERF_P, 1.0))
+    scaled = emit.apply("mad", "f", count, size, p, one)
+    t = emit.apply("inv", "f", count, scaled, most=16)
+    series = emit.apply("mul", "f", count, polynomial(low, t, _ERF_LARGE, 1.061405429), t)
+    negative = emit.apply("mul", "f", count, square, const(-_LOG2_E, "f"))
+    tail = emit.apply("mul", "f", count, series, emit.apply("exp", "f", count, negative, most=16))
+    large = emit.apply("add", "f", count, tail, one, modifiers=("-",))
+    sign = emit.apply("and", "ud", count, emit.as_type(source, "ud"), const(0x80000000, "ud"))
+    large = emit.as_type(emit.apply("or", "ud", count, emit.as_type(large, "ud"), sign), "f")
+    c = 2 / math.sqrt(math.pi)
+    terms = [c * (-1) ** n / (math.factorial(n) * (2 * n + 1)) for n in range(7)]
+    low_series = polynomial(low, square, list(reversed(terms[:-1])), terms[-1])
+    small = emit.apply("mul", "f", count, low_series, source)
+    near = emit.compare("lt", count, size, const(0.5, "f"))
+    _finish(low, op, emit.choose(near, "f", count, small, large))
+
+
+@lowers("math.powf")
+def powf(low: Lowering, op: ir.Operation) -> None:
+    """2 to the power of y log2(x), for x that is not negative."""
+    emit = low.emit
+    x, y = (emit.in_registers(low.numbers(v), "f") for v in op.operands)
+    count = max(x.count, y.count)
+    power = emit.apply("mul", "f", count, y, emit.apply("log", "f", x.count, x, most=16))
+    found = emit.apply("exp", "f", count, power, most=16)
+    zero = emit.compare("eq", count, emit.spread(y, count), const(0.0, "f"))
+    _finish(low, op, emit.choose(zero, "f", count, const(1.0, "f"), found))

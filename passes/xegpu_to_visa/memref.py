@@ -1,0 +1,241 @@
+"""`memref`: addresses, and single elements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from mlir import ir
+from xegpu_py.passes.xegpu_to_visa.emit import const
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
+from xegpu_py.passes.xegpu_to_visa.values import INDEX, Memory, Numbers, Reg, register_type
+
+from xegpu_py.ir.builtin import bit_width
+from xegpu_py.visa.operands import Address
+from xegpu_py.visa.spec import DataShape
+
+_SHARED = ("3 : i64", "3 : i32", "3", "#gpu.address_space<workgroup>")
+
+
+def memory(low: Lowering, value: ir.Value) -> Memory:
+    """An SSA value that is a memref."""
+    found = low.value(value)
+    assert isinstance(found, Memory)
+    return found
+
+
+def element_bytes(element: str) -> int:
+    """Bytes of an element in memory."""
+    return 4 if element == "index" else max(bit_width(element) // 8, 1)
+
+
+def flat(low: Lowering, mem: Memory, indices: Sequence[Numbers]) -> Numbers:
+    """The offset of an element in elements from the buffer's first byte."""
+    total = mem.offset
+    for index, stride in zip(indices, mem.strides):
+        total = low.add(total, low.multiply(index, stride))
+    return total
+
+
+def address_of(low: Lowering, mem: Memory, offset: Numbers) -> Reg:
+    """The address of the element at an offset, for a message."""
+    emit = low.emit
+    size = element_bytes(mem.element)
+    if mem.slm:
+        place = low.multiply(offset, const(size, INDEX))
+        at = low.emit.apply("add", "ud", 1, emit.in_registers(mem.base), place)
+    else:
+        at = emit.in_registers(low.address(mem.base, offset, size))
+    return at
+
+
+def _shape_of(size: int) -> DataShape:
+    return DataShape({1: "d8c32", 2: "d16c32", 4: "d32", 8: "d64"}[size])
+
+
+@lowers("memref.load")
+def load(low: Lowering, op: ir.Operation) -> None:
+    """One element."""
+    mem = memory(low, op.operands[0])
+    at = address_of(low, mem, flat(low, mem, [low.numbers(v) for v in list(op.operands)[1:]]))
+    size, name = element_bytes(mem.element), register_type(mem.element)
+    held = low.emit.whole({8: "uq"}.get(size, "ud"), 1)
+    low.emit.emit(
+        "lsc_load",
+        dst=low.emit.raw(held),
+        address=Address(at.var, at.first * at.format.bytes),
+        sfid="slm" if mem.slm else "ugm",
+        caches="",
+        data=_shape_of(size),
+        address_size="a32" if mem.slm else "a64",
+    )
+    low.set(op, Reg(low.emit.as_type(held, name).var, 0, 1))
+
+
+@lowers("memref.store")
+def store(low: Lowering, op: ir.Operation) -> None:
+    """One element."""
+    value, target, *indices = op.operands
+    mem = memory(low, target)
+    at = address_of(low, mem, flat(low, mem, [low.numbers(v) for v in indices]))
+    size, name = element_bytes(mem.element), register_type(mem.element)
+    held = low.emit.whole({8: "uq"}.get(size, "ud"), 1)
+    into = Reg(low.emit.as_type(held, name).var, 0, 1)
+    low.emit.apply("mov", name, 1, low.numbers(value), into=into)
+    low.emit.emit(
+        "lsc_store",
+        address=Address(at.var, at.first * at.format.bytes),
+        src0=low.emit.raw(held),
+        sfid="slm" if mem.slm else "ugm",
+        caches="",
+        data=_shape_of(size),
+        address_size="a32" if mem.slm else "a64",
+    )
+
+
+def _mixed(op: ir.Operation, name: str, operands: Sequence[ir.Value]) -> list[int | ir.Value]:
+    dynamic = ir.ShapedType.get_dynamic_size()
+    waiting = iter(operands)
+    return [next(waiting) if n == dynamic else n for n in ir.DenseI64ArrayAttr(op.attributes[name])]
+
+
+@lowers("memref.subview", "memref.reinterpret_cast")
+def subview(low: Lowering, op: ir.Operation) -> None:
+    """A part of a memref: another offset, shape and strides."""
+    mem = memory(low, op.operands[0])
+    sizes_of = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
+    operands = list(op.operands)
+    groups = []
+    start = 0
+    for size in sizes_of:
+        groups.append(operands[start : start + size])
+        start += size
+    offsets, sizes, strides = (
+        low.index_list(_mixed(op, f"static_{n}", g)) for n, g in zip(("offsets", "sizes", "strides"), groups[1:])
+    )
+    result = ir.MemRefType(op.results[0].type)
+    if op.name == "memref.reinterpret_cast":
+        low.set(op, Memory(mem.base, offsets[0], tuple(sizes), tuple(strides), mem.element, mem.slm))
+        return
+    offset = flat(low, mem, offsets)
+    combined = [low.multiply(a, b) for a, b in zip(strides, mem.strides)]
+    kept = _kept_dimensions(sizes, result)
+    low.set(
+        op,
+        Memory(mem.base, offset, tuple(sizes[i] for i in kept), tuple(combined[i] for i in kept), mem.element, mem.slm),
+    )
+
+
+def _kept_dimensions(sizes: Sequence[Numbers], result: ir.MemRefType) -> list[int]:
+    """Which dimensions a subview keeps; those that it drops have size 1."""
+    dropped = len(sizes) - result.rank
+    kept: list[int] = []
+    for i, size in enumerate(sizes):
+        if dropped and size == const(1, INDEX) and (len(kept) >= result.rank or result.shape[len(kept)] != 1):
+            dropped -= 1
+            continue
+        kept.append(i)
+    return kept
+
+
+@lowers("memref.collapse_shape", "memref.expand_shape")
+def reshape(low: Lowering, op: ir.Operation) -> None:
+    """Contiguous dimensions taken together, or one split."""
+    mem = memory(low, op.operands[0])
+    result = ir.MemRefType(op.results[0].type)
+    groups = [[ir.IntegerAttr(i).value for i in ir.ArrayAttr(g)] for g in ir.ArrayAttr(op.attributes["reassociation"])]
+    if op.name == "memref.collapse_shape":
+        shape: list[Numbers] = []
+        for group in groups:
+            extent: Numbers = const(1, INDEX)
+            for i in group:
+                extent = low.multiply(extent, mem.shape[i])
+            shape.append(extent)
+        strides = [mem.strides[group[-1]] for group in groups] if groups else []
+    else:
+        mixed = ir.DenseI64ArrayAttr(op.attributes["static_output_shape"])
+        dynamic, waiting = ir.ShapedType.get_dynamic_size(), iter(list(op.operands)[1:])
+        shape = [low.numbers(next(waiting)) if n == dynamic else const(n, INDEX) for n in mixed]
+        strides = [const(1, INDEX)] * len(shape)
+        for group, stride in zip(groups, mem.strides):
+            for i in reversed(group):
+                strides[i] = stride
+                stride = low.multiply(stride, shape[i])
+    low.set(op, Memory(mem.base, mem.offset, tuple(shape), tuple(strides), str(result.element_type), mem.slm))
+
+
+@lowers("memref.cast", "memref.memory_space_cast", "memref.assume_alignment")
+def cast(low: Lowering, op: ir.Operation) -> None:
+    """The same memref."""
+    if len(op.results):
+        low.set(op, low.value(op.operands[0]))
+
+
+@lowers("memref.dim")
+def dim(low: Lowering, op: ir.Operation) -> None:
+    """An extent."""
+    index = low.numbers(op.operands[1])
+    from xegpu_py.passes.xegpu_to_visa.values import Const
+
+    if not isinstance(index, Const):
+        low.fail("needs a constant dimension")
+    low.set(op, memory(low, op.operands[0]).shape[index.value])
+
+
+@lowers("memref.extract_aligned_pointer_as_index")
+def pointer(low: Lowering, op: ir.Operation) -> None:
+    """The buffer's address; as an index it has 32 bits, so that only casts to i64 keep all of it."""
+    mem = memory(low, op.operands[0])
+    low.set(op, low.emit.as_type(low.emit.in_registers(mem.base), "q") if not mem.slm else mem.base)
+
+
+@lowers("memref.alloc", "memref.alloca")
+def allocate(low: Lowering, op: ir.Operation) -> None:
+    """Shared local memory."""
+    memref = ir.MemRefType(op.results[0].type)
+    if memref.memory_space is None or str(memref.memory_space) not in _SHARED:
+        low.fail("can allocate shared local memory alone", "give the memref memory space 3")
+    low.set(op, shared(low, memref))
+
+
+def shared(low: Lowering, memref: ir.MemRefType) -> Memory:
+    """A new piece of shared local memory."""
+    element = str(memref.element_type)
+    size = math.prod(memref.shape) * element_bytes(element)
+    start = -(-low.slm_bytes // 64) * 64
+    low.slm_bytes = start + size
+    strides, _ = memref.get_strides_and_offset()
+    return Memory(
+        const(start, "ud"),
+        const(0, INDEX),
+        tuple(const(n, INDEX) for n in memref.shape),
+        tuple(const(s, INDEX) for s in strides),
+        element,
+        True,
+    )
+
+
+@lowers("memref.dealloc")
+def dealloc(low: Lowering, op: ir.Operation) -> None:
+    """Nothing: shared local memory lasts as long as the workgroup."""
+
+
+@lowers("memref.view")
+def view(low: Lowering, op: ir.Operation) -> None:
+    """Bytes of a buffer as elements of another type."""
+    source, shift, *sizes = op.operands
+    mem = memory(low, source)
+    memref = ir.MemRefType(op.results[0].type)
+    dynamic = ir.ShapedType.get_dynamic_size()
+    waiting = iter(sizes)
+    shape = [low.numbers(next(waiting)) if n == dynamic else const(n, INDEX) for n in memref.shape]
+    strides: list[Numbers] = [const(1, INDEX)]
+    for n in reversed(shape[1:]):
+        strides.insert(0, low.multiply(strides[0], n))
+    start = low.numbers(shift)
+    base = (
+        low.emit.apply("add", "ud", 1, low.emit.in_registers(mem.base), start)
+        if mem.slm
+        else low.address(mem.base, start, 1)
+    )
+    low.set(op, Memory(base, const(0, INDEX), tuple(shape), tuple(strides), str(memref.element_type), mem.slm))

@@ -1,0 +1,208 @@
+"""`scf`: loops and branches become labels and jumps; what is carried lies in registers that are written again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlir import ir
+from xegpu_py.passes.xegpu_to_visa.emit import Emitter
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers, parts_of, with_parts
+from xegpu_py.passes.xegpu_to_visa.values import INDEX, Const, KnownMask, Mask, Reg, Value
+
+from xegpu_py.visa.operands import Flag, Guard
+
+_MOVED = ("xegpu.update_nd_offset", "xegpu.update_offset")
+
+
+def carry(emit: Emitter, value: Value, fixed: Sequence[bool] = ()) -> Value:
+    """New registers that begin with a value. Parts that are `fixed` stay where they are."""
+    parts: list[Reg | Mask | Const | KnownMask] = []
+    for i, part in enumerate(parts_of(value)):
+        if fixed and fixed[i]:
+            parts.append(part)
+        elif isinstance(part, (Mask, KnownMask)):
+            parts.append(emit.mask(part.count))
+            assign(emit, parts[-1], part)
+        else:
+            parts.append(_like(emit, part))
+            assign(emit, parts[-1], part)
+    return with_parts(value, parts)
+
+
+def _like(emit: Emitter, part: Reg | Const) -> Reg:
+    """Registers for the same numbers, as many as the variable has, so that they can be shared."""
+    if isinstance(part, Reg) and part.first == 0 and part.var.alias is None:
+        var = emit.variable(part.type, part.var.count)
+        return Reg(var, 0, part.count)
+    return emit.reg(part.type, part.count)
+
+
+def assign(emit: Emitter, to: Value, value: Value) -> None:
+    """Give carried registers the contents of a value."""
+    pairs: list[tuple[Value, Value]] = [(t, v) for t, v in zip(parts_of(to), parts_of(value)) if t != v]
+    # Where one target is another's source, as when two values change places, all are read before any is written.
+    targets = [t.var.root[0] for t, _ in pairs if isinstance(t, Reg)]
+    clash = any(isinstance(v, Reg) and v.var.root[0] in targets for _, v in pairs) and len(pairs) > 1
+    if clash:
+        pairs = [(t, carry(emit, v) if isinstance(v, Reg) else v) for t, v in pairs]
+    for t, v in pairs:
+        if isinstance(t, Mask):
+            if isinstance(v, KnownMask):
+                emit.set_flags(v, t)
+            elif isinstance(v, Mask):
+                for a, b in zip(t.predicates, v.predicates):
+                    emit.emit("and", a.count, dst=Flag(a), src0=Flag(b), src1=Flag(b))
+        elif isinstance(t, Reg) and isinstance(v, (Reg, Const)):
+            emit.copy(t, v)
+
+
+def assign_all(emit: Emitter, to: Sequence[Value], values: Sequence[Value]) -> None:
+    """Give several carried values the contents of others, all at once."""
+    targets = {p.var.root[0] for t in to for p in parts_of(t) if isinstance(p, Reg)}
+    held = []
+    for t, v in zip(to, values):
+        own = {p.var.root[0] for p in parts_of(t) if isinstance(p, Reg)}
+        others = targets - own
+        clash = any(isinstance(p, Reg) and p.var.root[0] in others for p in parts_of(v))
+        held.append(carry(emit, v) if clash else v)
+    for t, v in zip(to, held):
+        assign(emit, t, v)
+
+
+def _unchanged(argument: ir.Value, yielded: ir.Value, value: Value) -> list[bool]:
+    """Which parts of a carried value each turn leaves as they are."""
+    moved = False
+    while isinstance(yielded.owner, ir.OpView | ir.Operation) and yielded.owner.operation.name in _MOVED:
+        moved = True
+        yielded = yielded.owner.operation.operands[0]
+    parts = parts_of(value)
+    if yielded != argument:
+        return [False] * len(parts)
+    from xegpu_py.passes.xegpu_to_visa.values import Block
+
+    if not moved:
+        return [True] * len(parts)
+    if isinstance(value, Block):
+        return [True] * (len(parts) - len(value.offsets)) + [False] * len(value.offsets)
+    return [False] * len(parts)
+
+
+@lowers("scf.for")
+def for_(low: Lowering, op: ir.Operation) -> None:
+    """A counted loop."""
+    emit = low.emit
+    body = op.regions[0].blocks[0]
+    lower, upper, step = (low.numbers(v) for v in list(op.operands)[:3])
+    yields = list(list(body.operations)[-1].operation.operands)
+    arguments = list(body.arguments)[1:]
+    carried: list[Value] = []
+    for init, argument, yielded in zip(list(op.operands)[3:], arguments, yields):
+        value = low.value(init)
+        carried.append(carry(emit, value, _unchanged(argument, yielded, value)))
+        low.values[argument] = carried[-1]
+    type_name = lower.type
+    counter = Reg(emit.variable(type_name, 1), 0, 1)
+    emit.copy(counter, lower)
+    low.values[body.arguments[0]] = counter
+    begin, end = emit.label("For"), emit.label("Done")
+    runs = isinstance(lower, Const) and isinstance(upper, Const) and lower.value < upper.value
+    if not runs:
+        more = emit.compare("lt", 1, counter, upper)
+        emit.emit("jmp", guard=Guard(more.predicates[0], True), no_mask=False, label=end)
+    emit.place(begin)
+    low.block(body)
+    assign_all(emit, carried, [low.value(y) for y in yields])
+    emit.apply("add", type_name, 1, counter, step, into=counter)
+    more = emit.compare("lt", 1, counter, upper)
+    emit.emit("jmp", guard=Guard(more.predicates[0]), no_mask=False, label=begin)
+    emit.place(end)
+    low.set(op, *carried)
+
+
+@lowers("scf.if")
+def if_(low: Lowering, op: ir.Operation) -> None:
+    """A branch on a uniform condition."""
+    emit = low.emit
+    condition = low.value(op.operands[0])
+    regions = [r for r in op.regions if len(r.blocks)]
+    if isinstance(condition, KnownMask):
+        taken = 0 if condition.value else 1
+        if taken < len(regions):
+            block = regions[taken].blocks[0]
+            low.block(block)
+            low.set(op, *(low.value(v) for v in list(block.operations)[-1].operation.operands))
+        return
+    otherwise, end = emit.label("Else"), emit.label("EndIf")
+    predicate = low.mask(op.operands[0]).predicates[0]
+    emit.emit("jmp", guard=Guard(predicate, True), no_mask=False, label=otherwise)
+    first = regions[0].blocks[0]
+    low.block(first)
+    results: list[Value] = [carry(emit, low.value(v)) for v in list(first.operations)[-1].operation.operands]
+    if len(regions) > 1:
+        emit.emit("jmp", no_mask=False, label=end)
+        emit.place(otherwise)
+        second = regions[1].blocks[0]
+        low.block(second)
+        for to, v in zip(results, list(second.operations)[-1].operation.operands):
+            assign(emit, to, low.value(v))
+        emit.place(end)
+    else:
+        emit.place(otherwise)
+    low.set(op, *results)
+
+
+@lowers("scf.while")
+def while_(low: Lowering, op: ir.Operation) -> None:
+    """A loop on a uniform condition."""
+    emit = low.emit
+    before, after = (r.blocks[0] for r in op.regions)
+    carried = [carry(emit, low.value(v)) for v in op.operands]
+    for argument, value in zip(before.arguments, carried):
+        low.values[argument] = value
+    begin, end = emit.label("While"), emit.label("Done")
+    emit.place(begin)
+    low.block(before)
+    condition, *passed = list(list(before.operations)[-1].operation.operands)
+    results = [carry(emit, low.value(v)) for v in passed]
+    emit.emit("jmp", guard=Guard(low.mask(condition).predicates[0], True), no_mask=False, label=end)
+    for argument, value in zip(after.arguments, results):
+        low.values[argument] = value
+    low.block(after)
+    assign_all(emit, carried, [low.value(v) for v in list(after.operations)[-1].operation.operands])
+    emit.emit("jmp", no_mask=False, label=begin)
+    emit.place(end)
+    low.set(op, *results)
+
+
+@lowers("scf.index_switch")
+def index_switch(low: Lowering, op: ir.Operation) -> None:
+    """A choice among cases; the first region is the default."""
+    emit = low.emit
+    cases = ir.DenseI64ArrayAttr(op.attributes["cases"])
+    chosen = low.numbers(op.operands[0])
+    end = emit.label("EndSwitch")
+    results: list[Value] = []
+
+    def branch(region: ir.Region) -> None:
+        block = region.blocks[0]
+        low.block(block)
+        values = [low.value(v) for v in list(block.operations)[-1].operation.operands]
+        if not results:
+            results.extend(carry(emit, v) for v in values)
+            return
+        for to, v in zip(results, values):
+            assign(emit, to, v)
+
+    from xegpu_py.passes.xegpu_to_visa.emit import const
+
+    regions = list(op.regions)
+    for case, region in zip(cases, regions[1:]):
+        following = emit.label("Case")
+        same = emit.compare("eq", 1, low.emit.in_registers(chosen), const(case, INDEX))
+        emit.emit("jmp", guard=Guard(same.predicates[0], True), no_mask=False, label=following)
+        branch(region)
+        emit.emit("jmp", no_mask=False, label=end)
+        emit.place(following)
+    branch(regions[0])
+    emit.place(end)
+    low.set(op, *results)

@@ -1,0 +1,457 @@
+"""`vector`: shapes are a matter of reading registers; what changes the order of elements becomes moves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from mlir import ir
+from xegpu_py.passes.xegpu_to_visa.arith import as_type, from_numbers, result_of
+from xegpu_py.passes.xegpu_to_visa.emit import const
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
+from xegpu_py.passes.xegpu_to_visa.values import (
+    INDEX,
+    Const,
+    KnownMask,
+    Mask,
+    Numbers,
+    Reg,
+    shape_and_element,
+)
+
+from xegpu_py.visa.operands import Destination, Region
+
+Order = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+
+
+def _shape(value: ir.Value) -> tuple[int, ...]:
+    return shape_and_element(str(value.type))[0]
+
+
+def _static(op: ir.Operation, name: str) -> list[int]:
+    dynamic = ir.ShapedType.get_dynamic_size()
+    values = [int(v) for v in ir.DenseI64ArrayAttr(op.attributes[name])]
+    if dynamic in values:
+        raise ValueError("needs constant positions")
+    return values
+
+
+def _integers(op: ir.Operation, name: str) -> list[int]:
+    attribute = op.attributes[name]
+    if isinstance(attribute, ir.ArrayAttr):
+        return [ir.IntegerAttr(a).value for a in attribute]
+    return [int(v) for v in ir.DenseI64ArrayAttr(attribute)]
+
+
+def gather(low: Lowering, source: Reg, order: Order, into: Reg | None = None) -> Reg:
+    """Registers with the numbers at the positions `order` of a source, in as few moves as regions allow."""
+    flat = order.ravel()
+    count = len(flat)
+    if into is None and count and np.array_equal(flat, np.arange(flat[0], flat[0] + count)):
+        return Reg(source.var, source.first + int(flat[0]), count)
+    result = into or low.emit.reg(source.type, count)
+    at = 0
+    while at < count:
+        lanes, (vstride, width, hstride) = _region(low, source, result, flat, at)
+        low.emit.emit(
+            "mov",
+            lanes,
+            dst=Destination(result.var, *low.emit.place_of(result, at), 1),
+            src0=Region(source.var, *low.emit.place_of(source, int(flat[at])), vstride, width, hstride),
+        )
+        at += lanes
+    return result
+
+
+def _region(low: Lowering, source: Reg, result: Reg, flat: Order, at: int) -> tuple[int, tuple[int, int, int]]:
+    """The most lanes that one move can bring from `flat[at]` on, and the region that reads them."""
+    grf, size = low.target.grf_bytes, source.format.bytes
+    lanes = min(32, 1 << (len(flat) - at).bit_length() - 1)
+    while lanes > 1:
+        positions = flat[at : at + lanes]
+        region = _regular(positions - positions[0])
+        first = (source.first + int(positions.min())) * size
+        last = (source.first + int(positions.max()) + 1) * size - 1
+        to_first, to_last = (result.first + at) * size, (result.first + at + lanes) * size - 1
+        near = last // grf - first // grf < 2 and to_last // grf - to_first // grf < 2
+        if region and near and positions[0] == positions.min():
+            return lanes, region
+        lanes //= 2
+    return 1, (0, 1, 0)
+
+
+def _regular(steps: Order) -> tuple[int, int, int] | None:
+    """The region <vstride; width, hstride> whose elements are at these steps, if there is one."""
+    lanes = len(steps)
+    if not steps.any():
+        return 0, 1, 0
+    stride = int(steps[1])
+    if np.array_equal(steps, stride * np.arange(lanes)) and stride in (1, 2, 4, 8, 16, 32):
+        return stride, 1, 0
+    for width in (2, 4, 8, 16):
+        if width >= lanes:
+            break
+        hstride, vstride = int(steps[1]), int(steps[width])
+        expected = (np.arange(lanes) // width) * vstride + (np.arange(lanes) % width) * hstride
+        if hstride in (0, 1, 2, 4) and vstride in (0, 1, 2, 4, 8, 16, 32) and np.array_equal(steps, expected):
+            return vstride, width, hstride
+    return None
+
+
+def _positions(shape: Sequence[int]) -> Order:
+    return np.arange(math.prod(shape), dtype=np.int64).reshape(tuple(shape))
+
+
+def _reorder(low: Lowering, op: ir.Operation, order: Order) -> None:
+    """The result is the operand's elements at these positions."""
+    source = low.value(op.operands[0])
+    if isinstance(source, Const):
+        low.set(op, Const(source.bits, source.type, order.size))
+    elif isinstance(source, KnownMask):
+        low.set(op, KnownMask(source.value, order.size))
+    elif isinstance(source, Mask):
+        low.set(op, _reorder_mask(low, source, order))
+    else:
+        low.set(op, gather(low, low.reg(op.operands[0]), order))
+
+
+def _reorder_mask(low: Lowering, mask: Mask, order: Order) -> Mask:
+    """Truth values in another order: by way of numbers."""
+    if np.array_equal(order.ravel(), np.arange(mask.count)):
+        return mask
+    numbers = low.emit.choose(mask, "w", mask.count, const(1, "w"), const(0, "w"))
+    moved = gather(low, numbers, order)
+    return low.emit.compare("ne", moved.count, moved, const(0, "w"))
+
+
+@lowers("vector.shape_cast")
+def shape_cast(low: Lowering, op: ir.Operation) -> None:
+    """The same registers."""
+    low.set(op, low.value(op.operands[0]))
+
+
+@lowers("vector.bitcast")
+def bitcast(low: Lowering, op: ir.Operation) -> None:
+    """The same registers as another type."""
+    count, _, name = result_of(op)
+    found = as_type(low, low.reg(op.operands[0]), name)
+    low.set(op, Reg(found.var, found.first, count) if isinstance(found, Reg) else found)
+
+
+@lowers("vector.broadcast", "vector.splat")
+def broadcast(low: Lowering, op: ir.Operation) -> None:
+    """Elements repeated along new dimensions, and along those of size 1."""
+    shape = _shape(op.results[0])
+    count = math.prod(shape)
+    value = low.value(op.operands[0])
+    if isinstance(value, (Const, KnownMask)):
+        low.set(op, Const(value.bits, value.type, count) if isinstance(value, Const) else KnownMask(value.value, count))
+        return
+    source = _shape(op.operands[0])
+    if isinstance(value, Reg) and value.count == 1:
+        # One number stays one: every instruction can read it for all lanes.
+        low.set(op, low.emit.spread(value, count))
+        return
+    order = np.broadcast_to(_positions((*[1] * (len(shape) - len(source)), *source)), shape)
+    _reorder(low, op, order)
+
+
+@lowers("vector.extract")
+def extract(low: Lowering, op: ir.Operation) -> None:
+    """An element, or all elements of the inner dimensions."""
+    if len(op.operands) > 1:
+        low.fail("needs constant positions", "load the element from memory, or use a mask")
+    order = _positions(_shape(op.operands[0]))[tuple(_static(op, "static_position"))]
+    value = low.value(op.operands[0])
+    if isinstance(value, Mask) and order.size == 1:
+        numbers = low.emit.choose(value, "w", value.count, const(1, "w"), const(0, "w"))
+        low.set(op, low.emit.compare("ne", 1, Reg(numbers.var, numbers.first + int(order), 1), const(0, "w")))
+        return
+    _reorder(low, op, np.asarray(order))
+
+
+@lowers("vector.insert")
+def insert(low: Lowering, op: ir.Operation) -> None:
+    """A vector with an element, or all elements of the inner dimensions, replaced."""
+    if len(op.operands) > 2:
+        low.fail("needs constant positions")
+    order = np.asarray(_positions(_shape(op.results[0]))[tuple(_static(op, "static_position"))]).ravel()
+    _insert(low, op, order)
+
+
+def _insert(low: Lowering, op: ir.Operation, places: Order) -> None:
+    count, _, name = result_of(op)
+    if not name:
+        low.fail("of i1 cannot be lowered", "extend it to i8")
+    old = low.value(op.operands[1])
+    result = Reg(low.emit.variable(name, _count_of(old, count)), 0, count)
+    assert isinstance(old, (Reg, Const))
+    low.emit.copy(result, old if isinstance(old, Const) or old.count == count else low.emit.spread(old, count))
+    value = low.numbers(op.operands[0])
+    at = 0
+    while at < len(places):
+        run = 1
+        while at + run < len(places) and places[at + run] == places[at] + run:
+            run += 1
+        part = value if isinstance(value, Const) or value.count == 1 else Reg(value.var, value.first + at, run)
+        low.emit.apply("mov", name, run, part, into=Reg(result.var, int(places[at]), run))
+        at += run
+    low.set(op, result)
+
+
+def _count_of(value: object, count: int) -> int:
+    return value.var.count if isinstance(value, Reg) and value.first == 0 and value.var.alias is None else count
+
+
+@lowers("vector.extract_strided_slice")
+def extract_strided_slice(low: Lowering, op: ir.Operation) -> None:
+    """A part of a vector."""
+    _reorder(low, op, _positions(_shape(op.operands[0]))[_slices(op, _integers(op, "sizes"))])
+
+
+@lowers("vector.insert_strided_slice")
+def insert_strided_slice(low: Lowering, op: ir.Operation) -> None:
+    """A vector with a part replaced."""
+    source, target = _shape(op.operands[0]), _shape(op.results[0])
+    sizes = [*[1] * (len(target) - len(source)), *source]
+    _insert(low, op, _positions(target)[_slices(op, sizes)].ravel())
+
+
+def _slices(op: ir.Operation, sizes: Sequence[int]) -> tuple[slice, ...]:
+    offsets, strides = _integers(op, "offsets"), _integers(op, "strides")
+    steps = [*[1] * (len(offsets) - len(strides)), *strides]
+    return tuple(slice(o, o + (n - 1) * s + 1, s) for o, n, s in zip(offsets, sizes, steps))
+
+
+@lowers("vector.transpose")
+def transpose(low: Lowering, op: ir.Operation) -> None:
+    """Dimensions in another order."""
+    _reorder(low, op, _positions(_shape(op.operands[0])).transpose(_integers(op, "permutation")))
+
+
+@lowers("vector.shuffle")
+def shuffle(low: Lowering, op: ir.Operation) -> None:
+    """Rows of two vectors, chosen."""
+    a, b = op.operands
+    mask = _integers(op, "mask")
+    count, _, name = result_of(op)
+    rows = _shape(a)[0] if _shape(a) else 1
+    each = count // len(mask)
+    sources = [low.reg(a), low.reg(b)]
+    result = low.emit.reg(name, count)
+    for i, row in enumerate(mask):
+        source, index = (sources[0], row) if row < rows else (sources[1], row - rows)
+        if row < 0:
+            continue
+        part = Reg(source.var, source.first + index * each, each)
+        low.emit.apply("mov", name, each, part, into=Reg(result.var, i * each, each))
+    low.set(op, result)
+
+
+@lowers("vector.interleave")
+def interleave(low: Lowering, op: ir.Operation) -> None:
+    """Elements of two vectors in turns."""
+    count, _, name = result_of(op)
+    result = low.emit.reg(name, count)
+    for phase, operand in enumerate(op.operands):
+        source = low.reg(operand)
+        _spaced(low, source, result, phase)
+    low.set(op, result)
+
+
+def _spaced(low: Lowering, source: Reg, result: Reg, phase: int) -> None:
+    """A source's numbers at every second place of a result."""
+    grf, size = low.target.grf_bytes, source.format.bytes
+    at = 0
+    while at < source.count:
+        lanes = 1 << min(source.count - at, 16).bit_length() - 1
+        while lanes > 1:
+            first, last = (
+                (result.first + 2 * at + phase) * size,
+                (result.first + 2 * (at + lanes) + phase - 1) * size - 1,
+            )
+            if last // grf - first // grf < 2:
+                break
+            lanes //= 2
+        row, col = low.emit.place_of(result, 2 * at + phase)
+        low.emit.emit(
+            "mov", lanes, dst=Destination(result.var, row, col, 2 if lanes > 1 else 1), src0=low.emit.source(source, at)
+        )
+        at += lanes
+
+
+@lowers("vector.deinterleave")
+def deinterleave(low: Lowering, op: ir.Operation) -> None:
+    """Even and odd elements."""
+    source = low.reg(op.operands[0])
+    order = _positions((source.count,))
+    low.set(op, gather(low, source, order[0::2]), gather(low, source, order[1::2]))
+
+
+@lowers("vector.from_elements")
+def from_elements(low: Lowering, op: ir.Operation) -> None:
+    """Single values side by side."""
+    if not result_of(op)[2]:
+        low.fail("of i1 cannot be lowered", "extend them to i8")
+    low.set(op, from_numbers(low, [low.numbers(v) for v in op.operands]))
+
+
+@lowers("vector.to_elements")
+def to_elements(low: Lowering, op: ir.Operation) -> None:
+    """Each element."""
+    source = low.reg(op.operands[0])
+    low.set(op, *(Reg(source.var, source.first + i, 1) for i in range(source.count)))
+
+
+@lowers("vector.step")
+def step(low: Lowering, op: ir.Operation) -> None:
+    """0, 1, 2 and so on."""
+    low.set(op, steps(low, result_of(op)[0]))
+
+
+def steps(low: Lowering, count: int) -> Reg:
+    """Registers with 0, 1, 2 and so on: each instruction doubles what is there."""
+    result = low.emit.reg(INDEX, count)
+    low.emit.apply("mov", INDEX, 1, const(0, INDEX), into=Reg(result.var, 0, 1))
+    done = 1
+    while done < count:
+        size = min(done, count - done)
+        low.emit.apply(
+            "add", INDEX, size, Reg(result.var, 0, size), const(done, INDEX), into=Reg(result.var, done, size)
+        )
+        done += size
+    return result
+
+
+@lowers("vector.create_mask", "vector.constant_mask")
+def create_mask(low: Lowering, op: ir.Operation) -> None:
+    """Truth where every index is below a bound."""
+    shape = _shape(op.results[0])
+    count = math.prod(shape)
+    if op.name == "vector.constant_mask":
+        bounds: list[Numbers] = [const(n, INDEX) for n in _integers(op, "mask_dim_sizes")]
+    else:
+        bounds = [low.numbers(v) for v in op.operands]
+    found: Mask | None = None
+    order = _positions(shape)
+    for d, bound in enumerate(bounds):
+        if isinstance(bound, Const) and bound.value >= shape[d]:
+            continue
+        index = np.broadcast_to(
+            np.arange(shape[d]).reshape([-1 if i == d else 1 for i in range(len(shape))]), order.shape
+        )
+        held = gather(low, steps(low, shape[d]), np.asarray(index).ravel())
+        mask = low.emit.compare("lt", count, held, bound)
+        found = mask if found is None else low.emit.flags("and", count, found, mask)
+    low.set(op, found or KnownMask(True, count))
+
+
+@lowers("vector.fma", "math.fma")
+def fma(low: Lowering, op: ir.Operation) -> None:
+    """A product and a sum, rounded once."""
+    count, _, name = result_of(op)
+    low.set(op, multiply_add(low, name, count, *(low.numbers(v) for v in op.operands)))
+
+
+def multiply_add(low: Lowering, name: str, count: int, a: Numbers, b: Numbers, c: Numbers) -> Reg:
+    """`a * b + c`, rounded once; of bf16 in f32, and then to bf16."""
+    wide = "f" if name == "bf" else name
+    numbers = [low.emit.in_registers(n, wide) if n.type != wide or isinstance(n, Const) else n for n in (a, b, c)]
+    found = low.emit.apply("mad", wide, count, *numbers)
+    return found if wide == name else low.emit.in_registers(found, name)
+
+
+_KINDS = {
+    "add": "add",
+    "mul": "mul",
+    "minui": "min",
+    "minsi": "min",
+    "minnumf": "min",
+    "minimumf": "min",
+    "maxui": "max",
+    "maxsi": "max",
+    "maxnumf": "max",
+    "maximumf": "max",
+    "and": "and",
+    "or": "or",
+    "xor": "xor",
+}
+
+
+def _kind(op: ir.Operation) -> str:
+    return str(op.attributes["kind"]).rstrip(">").rpartition("<")[2]
+
+
+def _combine(low: Lowering, kind: str, name: str) -> Callable[[Reg, Reg], Reg]:
+    unsigned_kind = kind in ("minui", "maxui")
+
+    def combine(a: Reg, b: Reg) -> Reg:
+        if unsigned_kind:
+            from xegpu_py.passes.xegpu_to_visa.values import unsigned
+
+            u = unsigned(name)
+            found = low.emit.apply(_KINDS[kind], u, a.count, low.emit.as_type(a, u), low.emit.as_type(b, u))
+            return low.emit.as_type(found, name)
+        found = low.emit.apply(_KINDS[kind], name, a.count, a, b)
+        if kind in ("minimumf", "maximumf"):
+            for operand in (b, a):
+                number = low.emit.compare("eq", a.count, operand, operand)
+                found = low.emit.choose(number, name, a.count, found, operand)
+        return found
+
+    return combine
+
+
+def _reduce(low: Lowering, rows: Reg, count: int, each: int, combine: Callable[[Reg, Reg], Reg]) -> Reg:
+    """`count` groups of `each` numbers that lie side by side, combined group by group: halves with halves."""
+    while count > 1:
+        half = count // 2
+        joined = combine(Reg(rows.var, rows.first, half * each), Reg(rows.var, rows.first + half * each, half * each))
+        if count % 2:
+            last = Reg(rows.var, rows.first + 2 * half * each, each)
+            first = combine(Reg(joined.var, joined.first, each), last)
+            if half == 1:
+                joined = first
+            else:
+                low.emit.apply("mov", first.type, each, first, into=Reg(joined.var, joined.first, each))
+        rows, count = joined, half
+    return rows
+
+
+def _working(low: Lowering, source: Reg) -> Reg:
+    return low.emit.in_registers(source, "f") if source.type == "bf" else source
+
+
+@lowers("vector.reduction")
+def reduction(low: Lowering, op: ir.Operation) -> None:
+    """All elements to one, by halves: element i with element i + n/2, and so on."""
+    count = math.prod(_shape(op.operands[0]))
+    _, _, name = result_of(op)
+    value = low.value(op.operands[0])
+    if isinstance(value, (Mask, KnownMask)):
+        low.fail("of i1 cannot be lowered", "extend it to i8")
+    source = _working(low, low.reg(op.operands[0]))
+    combine = _combine(low, _kind(op), source.type)
+    found = _reduce(low, source, count, 1, combine)
+    if len(op.operands) > 1:
+        acc = low.emit.in_registers(low.numbers(op.operands[1]), source.type)
+        found = combine(acc, found)
+    low.set(op, found if source.type == name else low.emit.in_registers(found, name))
+
+
+@lowers("vector.multi_reduction")
+def multi_reduction(low: Lowering, op: ir.Operation) -> None:
+    """Some dimensions to one element each."""
+    shape = _shape(op.operands[0])
+    dims = _integers(op, "reduction_dims")
+    kept = [d for d in range(len(shape)) if d not in dims]
+    count, _, name = result_of(op)
+    groups = math.prod(shape[d] for d in dims)
+    order = _positions(shape).transpose([*dims, *kept])
+    source = _working(low, gather(low, low.reg(op.operands[0]), order))
+    combine = _combine(low, _kind(op), source.type)
+    found = _reduce(low, source, groups, count, combine)
+    acc = low.reg(op.operands[1]) if _shape(op.operands[1]) else low.emit.in_registers(low.numbers(op.operands[1]))
+    found = combine(low.emit.in_registers(acc, source.type), found)
+    low.set(op, found if source.type == name else low.emit.in_registers(found, name))
