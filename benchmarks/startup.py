@@ -12,6 +12,7 @@ def main() -> None:
         {
             "xegpu-opt --help": [BIN / "xegpu-opt", "--help"],
             "xegpu-opt examples/gemm.mlir": [BIN / "xegpu-opt", "examples/gemm.mlir"],
+            "xegpu-opt test/visa/dpas.mlir": [BIN / "xegpu-opt", "test/visa/dpas.mlir"],
             'python -c "import mlir.ir"': [sys.executable, "-c", "import mlir.ir"],
             'python -c "pass"': [sys.executable, "-c", "pass"],
         },

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
+from mlir import ir
 from xegpu_py.dialects.visa.syntax import (
     ACCESS,
     CONTROLS,
@@ -21,7 +22,7 @@ from xegpu_py.dialects.visa.syntax import (
 from xegpu_py.ir.definition import Attribute, Dialect, Operand, Result, Type, default
 from xegpu_py.ir.diagnostics import Diagnostic
 from xegpu_py.ir.kinds import NumberKind, WordKind
-from xegpu_py.ir.operation import Operation, Parts
+from xegpu_py.ir.operation import Operation, Parts, group_sizes
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.assembly import ALIGNMENTS, is_name
 from xegpu_py.visa.instructions import INSTRUCTIONS
@@ -192,21 +193,34 @@ class InstructionOp(Operation):
 
     declaration: ClassVar[Spec]
 
-    def instruction(self, variable: Callable[[Any], Any] = lambda value: value) -> Instruction:
+    def instruction(
+        self,
+        variable: Callable[[Any], Any] = lambda value: value,
+        known: dict[tuple[str, str, ir.Attribute], Any] | None = None,
+    ) -> Instruction:
         """The instruction, without its place.
 
         Args:
             variable: gives what an SSA value stands for.
+            known: attributes decoded before, to which it adds: most of a kernel's attributes are equal to others.
 
         Raises:
             ValueError: if attributes and operands do not fit each other.
         """
-
-        def operand(name: str) -> Any:
-            value = getattr(self, name)
-            return None if value is None else variable(value)
-
-        return instruction_of(self.declaration, lambda name: getattr(self, name), operand)
+        known = {} if known is None else known
+        fields, op = self.spec.attributes, self.operation
+        attributes = {name: field.default for name, field in fields.items()}
+        for name, attribute in op.attributes.items():
+            if name in fields:
+                key = (self.OPERATION_NAME, name, attribute)
+                if key not in known:
+                    known[key] = fields[name].kind.decode(str(attribute))
+                attributes[name] = known[key]
+        # No group of operands is variadic.
+        values = iter(op.operands)
+        groups = zip(self.spec.operands, group_sizes(self, "operand"))
+        operands = {group.name: variable(next(values)) if size else None for group, size in groups}
+        return instruction_of(self.declaration, attributes.__getitem__, operands.__getitem__)
 
 
 _EFFECTS = {

@@ -108,6 +108,7 @@ class _Decoder:
         self.inputs: list[Input] = []
         self.instructions: list[Instruction] = []
         self.declared: dict[str, Position] = {}
+        self.known: dict[tuple[str, str, ir.Attribute], Any] = {}
 
     def program(self) -> Program:
         name = name_of(self.func)
@@ -181,7 +182,7 @@ class _Decoder:
     def _op(self, view: ir.OpView) -> None:
         where = position_of(view.operation.location)
         if isinstance(view, InstructionOp):
-            inst = view.instruction(self.variables.__getitem__)
+            inst = view.instruction(self.variables.__getitem__, self.known)
             self.instructions.append(
                 Instruction(inst.name, inst.values, inst.exec_size, inst.mask, inst.guard, inst.saturate, where)
             )

@@ -45,10 +45,12 @@ gpu.module @kernels attributes {visa.target = "any"} {
   // Two kernels may have variables of one name.
   // CHECK-LABEL: gpu.func @other
   gpu.func @other() kernel {
+    // CHECK-NEXT: %sum = visa.decl "sum", d x 16
+    %0 = visa.decl "sum", d x 16
     // CHECK-NEXT: %acc = visa.decl "acc", d x 16
-    %0 = visa.decl "acc", d x 16
-    // CHECK-NEXT: visa.mov (M1, 16) %acc(0,0)<1> 0x0:d
-    visa.mov (M1, 16) %0(0,0)<1> 0:d
+    %1 = visa.decl "acc", d x 16
+    // CHECK-NEXT: visa.mov (M1, 16) %acc(0,0)<1> %sum(0,0)<1;1,0>
+    visa.mov (M1, 16) %1(0,0)<1> %0(0,0)<1;1,0>
     visa.ret (M1, 1)
     gpu.return
   }

@@ -161,3 +161,14 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @operand_of_another_dialect(%c: i32) kernel {
+    %X = visa.decl "X", f x 16
+    // expected-error @+1 {{'i32' does not satisfy the constraint}}
+    "visa.mov"(%X, %c) {dst_access = "%(0,0)<1>", src0_access = "%(0,0)<1;1,0>", exec_size = 16 : i64, mask = "M1", operandSegmentSizes = array<i32: 1, 1, 0>} : (!visa.var, i32) -> ()
+    gpu.return
+  }
+}

@@ -248,7 +248,9 @@ class Type(_Parametrized, TypeConstraint):
 
     @classmethod
     def irdl(cls, emitter: Any) -> str:
-        return str(emitter.constraint(f"irdl.base @{cls.dialect.name}::@{cls.name}"))
+        symbol = f"@{cls.dialect.name}::@{cls.name}"
+        # Unlike irdl.base this one can be a member of an irdl.any_of.
+        return str(emitter.constraint(f"irdl.base {symbol}" if cls._kinds else f"irdl.parametric {symbol}<>"))
 
     def to_ir(self) -> ir.Type:
         """The type in the current MLIR context."""
