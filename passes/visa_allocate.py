@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from mlir import ir
-from xegpu_py.dialects import visa
 
 from xegpu_py.ir.passes import Pass, register_pass
 
@@ -28,6 +27,9 @@ class VisaAllocate(Pass):
     strict: bool = False
 
     def run(self, op: ir.Operation) -> None:
+        # Loaded when it is needed, since tools start without it.
+        from xegpu_py.dialects import visa
+
         from xegpu_py.visa.allocate import allocate
 
         for func in visa.kernels(op):

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from mlir import ir
-from xegpu_py.dialects import visa
 
 from xegpu_py.ir.passes import Pass, register_pass
 
@@ -44,6 +43,7 @@ class XeGPUToVisa(Pass):
 
     def run(self, op: ir.Operation) -> None:
         # What lowers ops is loaded when it is needed, since tools start without it.
+        from xegpu_py.dialects import visa
         from xegpu_py.passes.xegpu_to_visa.kernel import is_lowered, lower_kernel
 
         from xegpu_py.target import target
