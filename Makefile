@@ -6,7 +6,7 @@ TYPECHECK := build/typecheck
 .PHONY: demo test lint bench docs clean
 
 demo: $(VENV)/.installed
-	$(BIN)/xegpu-opt examples/gemm.mlir --canonicalize --cse
+	$(BIN)/python examples/demo.py
 
 # Both suites run even if the first fails, so that one run shows everything.
 test: $(VENV)/.installed

@@ -1,7 +1,7 @@
-// C = A x B for bf16 x bf16 matrices with f32 accumulation, in vector compute mode. A is 512x512, B is 512x512, C is 512x512.
+// C = A x B for bf16 matrices with f32 accumulation, in vector compute mode; all are 512x512.
 //
 // Each subgroup computes a tile of 32 x 32 of C. A workgroup has 4 x 4 subgroups, one to a work item of the block.
-// Launch it on a grid of 4,4 workgroups of 4,4.
+// Launch it on a grid of 4,4 workgroups of 4,4. Compile it by `xegpu_py.compile`, or run it as examples/demo.py does.
 
 gpu.module @kernels {
   gpu.func @gemm(%A: memref<512x512xbf16>, %B: memref<512x512xbf16>, %C: memref<512x512xf32>) kernel {

@@ -25,6 +25,12 @@ def test_runs(path):
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
+def test_the_demonstration_is_right():
+    ran = subprocess.run([sys.executable, EXAMPLES / "demo.py"], capture_output=True, text=True)
+    assert "equal in every bit to the f32 model, one rounding a product: True" in ran.stdout
+    assert "== vISA assembly" in ran.stdout
+
+
 def test_built_gemm_equals_written_gemm(capsys):
     assert xegpu_opt.run([str(EXAMPLES / "gemm.mlir")]) == 0
     written = capsys.readouterr().out
