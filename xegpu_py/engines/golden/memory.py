@@ -28,15 +28,15 @@ def _bytes(inst: Instruction, name: str, layout: Layout) -> int:
 
 
 def _addresses(inst: Instruction, layout: Layout) -> Read:
-    """Reads each lane's address as uint64[threads, lanes]."""
+    """Reads each lane's address as uint64[threads, lanes]. The constant is added in the address's own width."""
     operand = inst["address"]
     read = raw_reader(operand, _bytes(inst, "address", layout), layout)
     dtype = np.uint64 if inst["address_size"] == "a64" else np.uint32
-    plus = np.int64(operand.plus)
+    plus = dtype(operand.plus % (1 << np.dtype(dtype).itemsize * 8))
 
     def addresses(batch: Batch, rows: Rows) -> Array:
         raw = np.ascontiguousarray(read(batch, rows)).view(dtype)
-        return (raw.astype(np.int64) + plus).astype(np.uint64) if operand.plus else raw.astype(np.uint64)
+        return (raw + plus).astype(np.uint64)
 
     return addresses
 
@@ -172,7 +172,10 @@ class _Surfaces:
         self._check(value["base"], width, height, pitch, thread)
         size = self.block.size // 8
         # A row's last bytes need not be there: what counts is up to the end of the last row.
-        base = batch.memory.surface(value["base"], (height - 1) * pitch + width, verb)
+        try:
+            base = batch.memory.surface(value["base"], (height - 1) * pitch + width, verb)
+        except AccessFault as fault:
+            raise AccessFault(int(thread[fault.index]), fault.reason) from None
         x = value["x"].view(np.int32).astype(np.int64)[:, None] + self.element_x
         y = value["y"].view(np.int32).astype(np.int64)[:, None] + self.element_y
         inside: Array = (x >= 0) & ((x + 1) * size <= width[:, None]) & (y >= 0) & (y < height[:, None])
@@ -344,6 +347,11 @@ def lsc_atomic(inst: Instruction, layout: Layout, model: Model) -> Step:
             inst, batch, rows, read_addresses(batch, rows), lanes, shape.memory_bytes, "atomically accesses"
         )
         thread, lane = lanes
+        misplaced = offsets % shape.memory_bytes != 0
+        if misplaced.any():
+            i = int(np.argmax(misplaced))
+            reason = f"atomically accesses {shape.memory_bytes} bytes at an address that is no multiple of that"
+            raise AccessFault(int(thread[i]) * inst.exec_size + int(lane[i]), reason)
         values = [
             np.ascontiguousarray(r(batch, rows)[thread[:, None], columns[lane]]).view(dtype)[:, 0] for r in operands
         ]
