@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from xegpu_py.engines.access import Layout, Mask, Read, masker, raw_reader, raw_writer, reader
+from xegpu_py.engines.access import Layout, Mask, Read, data_places, masker, raw_reader, raw_writer, reader
 from xegpu_py.engines.arithmetic import Step
 from xegpu_py.engines.batch import Batch, Rows
 from xegpu_py.engines.golden import golden
@@ -75,14 +75,7 @@ class _Data:
 
     def __init__(self, inst: Instruction, layout: Layout) -> None:
         self.shape: DataShape = inst["data"]
-        shape, lanes = self.shape, inst.exec_size
-        # One element of all lanes after the other, each from a register on; transposed, one lane's side by side.
-        row = -(-lanes * shape.register_bytes // layout.target.grf_bytes) * layout.target.grf_bytes
-        if shape.transpose:
-            places = np.arange(shape.vector)[None, :] * shape.register_bytes
-        else:
-            places = np.arange(lanes)[:, None] * shape.register_bytes + np.arange(shape.vector)[None, :] * row
-        self.places = places
+        self.places = data_places(self.shape, inst.exec_size, layout.target.grf_bytes)
         self.bytes = _bytes(inst, "dst" if "dst" in inst.values else "src0", layout)
 
     def memory_columns(self) -> Array:
@@ -103,7 +96,7 @@ def lsc_load(inst: Instruction, layout: Layout, model: Model) -> Step:
         return lambda batch, rows, active: None
     read_addresses, data = _addresses(inst, layout), _Data(inst, layout)
     columns, into, shape = data.memory_columns(), data.register_columns(), data.shape
-    read = raw_reader(inst["dst"], data.bytes, _unwatched(layout))
+    read = raw_reader(inst["dst"], data.bytes, layout)
     write = raw_writer(inst["dst"], layout)
     widened = shape.register_bytes > shape.memory_bytes
     upper = (data.places[:, :, None] + np.arange(shape.memory_bytes, shape.register_bytes)).reshape(len(into), -1)
@@ -119,11 +112,6 @@ def lsc_load(inst: Instruction, layout: Layout, model: Model) -> Step:
         write(batch, rows, result)
 
     return step
-
-
-def _unwatched(layout: Layout) -> Layout:
-    """Lanes that do not act keep their register, whatever it holds."""
-    return Layout(layout.target, layout.allocation, layout.predicates)
 
 
 @golden("lsc_store")
@@ -336,7 +324,7 @@ def lsc_atomic(inst: Instruction, layout: Layout, model: Model) -> Step:
     columns = places[:, None] + np.arange(shape.memory_bytes)
     operands = [raw_reader(inst[n], data.bytes, layout) for n in ("src0", "src1") if inst[n].var is not None]
     wants_old = inst["dst"].var is not None
-    into = raw_reader(inst["dst"], data.bytes, _unwatched(layout)) if wants_old else None
+    into = raw_reader(inst["dst"], data.bytes, layout) if wants_old else None
     write = raw_writer(inst["dst"], layout) if wants_old else None
     upper = places[:, None] + np.arange(shape.memory_bytes, shape.register_bytes)
     width = np.arange(shape.memory_bytes)
