@@ -26,6 +26,7 @@ from xegpu_py.visa.operands import (
     first_byte,
 )
 from xegpu_py.visa.program import Instruction
+from xegpu_py.visa.spec import DataShape
 
 Read = Callable[[Batch, Rows], Array]
 """Gives an operand's elements, [threads, lanes] or, where all lanes share one, [threads, 1]."""
@@ -36,20 +37,6 @@ Mask = Callable[[Batch, Rows, "Array | None"], "Array | None"]
 
 BUILTIN_OFFSETS = {"%r0": 0, "%group_id_x": 4, "%group_id_y": 24, "%group_id_z": 28}
 """Where builtin variables lie: in the header, as Intel's finalizer places them."""
-
-
-class UnwrittenFault(Exception):
-    """A register is read that was never written.
-
-    Attributes:
-        thread: index among the threads that read.
-        byte: its offset in the operand's variable.
-        var: the variable.
-    """
-
-    def __init__(self, thread: int, byte: int, var: Variable) -> None:
-        self.thread, self.byte, self.var = thread, byte, var
-        super().__init__(thread, byte, var)
 
 
 @dataclass(frozen=True)
@@ -100,14 +87,9 @@ def reader(operand: Region | Immediate, exec_size: int, layout: Layout) -> Read:
     var = operand.var
     size = var.format.bytes
     base = (layout.offset(var) + first_byte(operand, layout.target.grf_bytes)) // size
-    elements = operand.elements(exec_size)
-    columns = _columns([0] if operand.is_scalar else elements, base)
+    columns = _columns([0] if operand.is_scalar else operand.elements(exec_size), base)
     name = var.type
-
-    def read(batch: Batch, rows: Rows) -> Array:
-        return _take(batch.views[name], rows, columns)
-
-    return _watched(read, var, [(base + e) * size for e in elements], size, layout) if layout.watch else read
+    return lambda batch, rows: _take(batch.views[name], rows, columns)
 
 
 def raw_reader(operand: Raw | Vector | Address, size: int, layout: Layout) -> Read:
@@ -118,26 +100,11 @@ def raw_reader(operand: Raw | Vector | Address, size: int, layout: Layout) -> Re
         found: Array = batch.regs[rows, start : start + size]
         return found
 
-    return _watched(read, operand.var, [start], size, layout) if layout.watch else read
+    return read
 
 
 def _raw_start(operand: Raw | Vector | Address, layout: Layout) -> int:
     return first_byte(operand, layout.target.grf_bytes) if isinstance(operand, Vector) else operand.offset
-
-
-def _watched(read: Read, var: Variable, starts: list[int], size: int, layout: Layout) -> Read:
-    columns = np.unique(np.concatenate([np.arange(s, s + size) for s in starts]))
-    base = layout.offset(var)
-
-    def watching(batch: Batch, rows: Rows) -> Array:
-        assert batch.written is not None
-        missing = ~_take(batch.written, rows, columns)
-        if var.name not in BUILTINS and missing.any():
-            thread, column = np.argwhere(missing)[0]
-            raise UnwrittenFault(int(thread), int(columns[column]) - base, var)
-        return read(batch, rows)
-
-    return watching
 
 
 def writer(operand: Destination, exec_size: int, layout: Layout) -> Write:
@@ -145,17 +112,9 @@ def writer(operand: Destination, exec_size: int, layout: Layout) -> Write:
     var = operand.var
     size = var.format.bytes
     base = (layout.offset(var) + first_byte(operand, layout.target.grf_bytes)) // size
-    elements = operand.elements(exec_size)
-    columns = _columns(elements, base)
+    columns = _columns(operand.elements(exec_size), base)
     name = var.type
-    all_bytes = np.array([[(base + e) * size + b for b in range(size)] for e in elements])
-
-    def write(batch: Batch, rows: Rows, values: Array, mask: Array | None) -> None:
-        _put(batch.views[name], rows, columns, values, mask)
-        if batch.written is not None:
-            _mark(batch, rows, all_bytes, mask)
-
-    return write
+    return lambda batch, rows, values, mask: _put(batch.views[name], rows, columns, values, mask)
 
 
 def _put(view: Array, rows: Rows, columns: slice | Array, values: Array, mask: Array | None) -> None:
@@ -173,25 +132,26 @@ def _put(view: Array, rows: Rows, columns: slice | Array, values: Array, mask: A
     _put(view, rows, columns, current, None)
 
 
-def _mark(batch: Batch, rows: Rows, all_bytes: Array, mask: Array | None) -> None:
-    written = batch.written
-    assert written is not None
-    threads = np.arange(batch.threads)[rows]
-    lanes = np.ones((len(threads), len(all_bytes)), bool) if mask is None else mask
-    thread, lane = np.nonzero(np.broadcast_to(lanes, (len(threads), len(all_bytes))))
-    written[threads[thread][:, None], all_bytes[lane]] = True
-
-
 def raw_writer(operand: Raw, layout: Layout) -> Callable[[Batch, Rows, Array], None]:
     """Writes bytes uint8[threads, size] to an operand."""
     start = layout.offset(operand.var) + operand.offset
 
     def write(batch: Batch, rows: Rows, values: Array) -> None:
         batch.regs[rows, start : start + values.shape[1]] = values
-        if batch.written is not None:
-            batch.written[rows, start : start + values.shape[1]] = True
 
     return write
+
+
+def data_places(shape: DataShape, lanes: int, grf_bytes: int) -> Array:
+    """Where a message's data lies in its operand: bytes from the start of each lane's elements, [lanes, elements].
+
+    One element of all lanes comes after the other, each from a register on; transposed, one lane's lie side by side.
+    """
+    size = shape.register_bytes
+    row = -(-lanes * size // grf_bytes) * grf_bytes
+    if shape.transpose:
+        return np.arange(shape.vector)[None, :] * size
+    return np.arange(lanes)[:, None] * size + np.arange(shape.vector)[None, :] * row
 
 
 def masker(inst: Instruction, layout: Layout) -> Mask:

@@ -37,21 +37,42 @@ def _modifier(operand: Region | Immediate) -> str:
     return "" if isinstance(operand, Immediate) else operand.modifier
 
 
-def _integer_dtype(types: list[str], modified: bool, saturate: bool) -> type:
-    """An array type that holds the sources, and the result exactly or in its lowest 64 bits.
+_ORDERED = ("cmp", "min", "max", "asr")
+"""Instructions whose result depends on what integers are worth, not on their lowest bits alone."""
+
+
+def _span(name: str, modifier: str) -> tuple[int, int]:
+    """The least and the greatest number that an integer source can be."""
+    info = np.iinfo(TYPES[name].dtype)
+    ends = [int(info.min), int(info.max)]
+    if "abs" in modifier:
+        ends = [0, max(map(abs, ends))]
+    if modifier.startswith("-"):
+        ends = [-e for e in ends]
+    return min(ends), max(ends)
+
+
+def _integer_dtype(inst: Instruction, types: list[str], modifiers: list[str]) -> type:
+    """An array type that holds sources and result exactly or, where that is enough, in their lowest 64 bits.
 
     Where neither of numpy's will do, Python's own integers are used.
     """
-    formats = [TYPES[t] for t in types]
-    unsigned = all(f.kind == "u" for f in formats) and not modified
-    if any(f.bits == 64 for f in formats):
-        if saturate or (not unsigned and "uq" in types):
-            return object
+    if not (inst.saturate or inst.name in _ORDERED or any("abs" in m for m in modifiers)):
+        unsigned = all(TYPES[t].kind == "u" for t in types) and not any(modifiers)
         return np.uint64 if unsigned else np.int64
-    if unsigned:
-        return np.uint64
-    # Products of an unsigned and a signed number of 32 bits, and a third added, can leave 64 bits.
-    return object if saturate and "ud" in types and len(types) > 2 else np.int64
+    spans = [_span(t, m) for t, m in zip(types, modifiers)]
+    ends = [end for span in (*spans, *(_span(t, "") for t in types)) for end in span]
+    if inst.name == "add":
+        ends += [sum(low for low, _ in spans), sum(high for _, high in spans)]
+    elif inst.name in ("mul", "mad"):
+        products = [a * b for a in spans[0] for b in spans[1]]
+        low, high = spans[2] if len(spans) > 2 else (0, 0)
+        ends += [*products, min(products) + low, max(products) + high]
+    for dtype in (np.uint64, np.int64):
+        info = np.iinfo(dtype)
+        if int(info.min) <= min(ends) and max(ends) <= int(info.max):
+            return dtype
+    return object
 
 
 def apply_modifier(values: Array, modifier: str) -> Array:
@@ -93,7 +114,7 @@ def arithmetic_step(inst: Instruction, layout: Layout) -> Step:
     modifiers = [_modifier(o) for o in operands]
     to_flag = isinstance(dst, Flag)
     fmt = execution_format(types if inst.name == "cmp" else [*types, dst.var.type])
-    wide = any(TYPES[t].bits == 64 for t in (*types, *([] if to_flag else [dst.var.type])))
+    wide = any(TYPES[t].bits == 64 for t in (types[0], *([] if to_flag else [dst.var.type])))
     op = AluOp(fmt, 64 if wide else 32, inst.values.get("condition", ""))
     prepare = _float_preparations(types, modifiers, fmt) if fmt else _integer_preparations(inst, types, modifiers)
 
@@ -134,7 +155,7 @@ def _float_preparations(types: list[str], modifiers: list[str], fmt: str) -> lis
 
 
 def _integer_preparations(inst: Instruction, types: list[str], modifiers: list[str]) -> list[Callable[[Array], Array]]:
-    dtype = _integer_dtype(types, any(modifiers), inst.saturate)
+    dtype = _integer_dtype(inst, types, modifiers)
 
     def prepare(modifier: str) -> Callable[[Array], Array]:
         if modifier:
@@ -189,7 +210,7 @@ def conversion(source: Region | Immediate, target: Format, saturate: bool) -> Ca
         # A negated integer can need one bit more than its type has.
         dtype = object if fmt.bits == 64 else np.int64
         return lambda values: _to_float(apply_modifier(values.astype(dtype), modifier), target, saturate)
-    dtype = object if fmt.bits == 64 and saturate else np.int64
+    dtype = object if fmt.bits == 64 and (saturate or fmt.kind == "u") else np.int64
     return lambda values: narrow_integers(apply_modifier(values.astype(dtype), modifier), target, saturate)
 
 

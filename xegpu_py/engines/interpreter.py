@@ -13,24 +13,30 @@ from typing import Any, Protocol
 import numpy as np
 
 from xegpu_py.engines import golden
-from xegpu_py.engines.access import Layout, UnwrittenFault
+from xegpu_py.engines.access import Layout
 from xegpu_py.engines.arithmetic import Step, arithmetic_step, flag_logic_step, mov_step, sel_step
 from xegpu_py.engines.batch import ENDED, Batch, Rows
 from xegpu_py.engines.golden import GOLDEN
 from xegpu_py.engines.golden.control import STAY, Next
 from xegpu_py.engines.memory import AccessFault, RuntimeFault
+from xegpu_py.engines.watch import UnwrittenFault, watched_next, watched_step
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
 from xegpu_py.visa.assembly import write_statement
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Flag
 from xegpu_py.visa.program import Instruction, Program
+from xegpu_py.visa.spec import LANES
 
 golden.load()
 
 _BARRIERS = ("barrier", "sbarrier.signal", "sbarrier.wait", "nbarrier.signal", "nbarrier.wait")
 _CONTROL = ("label", "jmp", "goto", "ret", *_BARRIERS)
 _OWN_STEPS = {"mov": mov_step, "sel": sel_step}
+
+
+_PATIENCE = 256
+"""Turns that threads take before others, which are ahead, may take one; halved each time."""
 
 
 class Observer(Protocol):
@@ -60,9 +66,17 @@ class Interpreter:
         self._steps: list[Step | None] = []
         self._next: list[Next | None] = []
         for inst in self.program.instructions:
-            is_control = inst.name in _CONTROL
-            self._next.append(GOLDEN[inst.name](inst, self.program, self.layout) if is_control else None)
-            self._steps.append(None if is_control else self._step(inst))
+            decide = GOLDEN[inst.name](inst, self.program, self.layout) if inst.name in _CONTROL else None
+            step = None if decide else self._step(inst)
+            if self.layout.watch:
+                decide = decide and watched_next(decide, inst, self.layout)
+                step = step and watched_step(step, inst, self.layout)
+            self._next.append(decide)
+            self._steps.append(step)
+        gotos = [i for i in self.program.instructions if i.name == "goto"]
+        first = min((i.first_lane for i in gotos), default=0)
+        # Lanes that no goto has run wherever the thread is.
+        self._parting = slice(first, max((i.first_lane + i.exec_size for i in gotos), default=LANES))
 
     def _step(self, inst: Instruction) -> Step:
         if inst.name in _OWN_STEPS:
@@ -82,6 +96,7 @@ class Interpreter:
         Raises:
             RuntimeFault: if an access is refused, or threads wait for what never comes.
         """
+        turns, patience, favours = 0, _PATIENCE, 0
         with np.errstate(all="ignore"):
             while True:
                 runnable = (batch.pc < ENDED) & ~batch.waiting
@@ -89,22 +104,30 @@ class Interpreter:
                     if (batch.pc < ENDED).any():
                         raise self._deadlock(batch, name_thread)
                     return
-                self._run_group(batch, runnable, name_thread)
+                places = batch.pc[runnable]
+                at = int(places.min())
+                turns = turns + 1 if (places != at).any() else 0
+                if turns > patience:
+                    # Those farthest behind may poll for what only the others can do.
+                    each = np.unique(places)
+                    at = int(each[favours % len(each)])
+                    turns, patience, favours = 0, max(patience // 2, 1), favours + 1
+                self._run_group(batch, runnable, at, name_thread)
 
-    def _run_group(self, batch: Batch, runnable: Array, name_thread: Callable[[int], str]) -> None:
-        """Run the threads that are farthest behind until they part, or meet others."""
-        at = int(batch.pc[runnable].min())
+    def _run_group(self, batch: Batch, runnable: Array, at: int, name_thread: Callable[[int], str]) -> None:
+        """Run the threads that are at a place until they part, or meet others."""
         chosen = runnable & (batch.pc == at)
         rows = np.nonzero(chosen)[0]
         whole: Rows = slice(None) if len(rows) == batch.threads else rows
-        others = batch.pc[runnable & ~chosen]
-        stop = int(others.min()) if len(others) else ENDED
+        stop = int(batch.pc[runnable & (batch.pc > at)].min(initial=ENDED))
         active = None
         if batch.lane_pc is not None:
-            lanes = batch.lane_pc[rows]
-            active = lanes == at
-            stop = min(stop, int(lanes[~active].min(initial=ENDED)))
-            active = None if active.all() else active
+            lanes = batch.lane_pc[rows, self._parting]
+            here = lanes == at
+            stop = min(stop, int(lanes[~here].min(initial=ENDED)))
+            if not here.all():
+                active = np.ones((len(rows), LANES), bool)
+                active[:, self._parting] = here
         steps, observer = self._steps, self.observer
         while at != stop:
             step = steps[at]
@@ -123,7 +146,7 @@ class Interpreter:
                 at += 1
                 continue
             if isinstance(to, int):
-                if to < at:
+                if not at <= to <= stop:
                     # Those that are now ahead of others wait until these have come as far.
                     self._move(batch, rows, active, to)
                     return
@@ -138,8 +161,9 @@ class Interpreter:
         function = self._next[at]
         assert function
         to = function(batch, rows, at, active)
-        first = int(to.flat[0])
-        return first if first not in (STAY, ENDED) and (to == first).all() else to
+        decisive = to if to.ndim == 1 else to[:, self._parting]
+        first = int(decisive.flat[0])
+        return first if first not in (STAY, ENDED) and (decisive == first).all() else to
 
     def _move(self, batch: Batch, rows: Array, active: Array | None, at: int) -> None:
         if batch.lane_pc is None:
@@ -160,7 +184,7 @@ class Interpreter:
         )
         lanes = wide if active is None else np.where(active, wide, lanes)
         batch.lane_pc[rows] = lanes
-        batch.pc[rows] = lanes.min(axis=1)
+        batch.pc[rows] = lanes[:, self._parting].min(axis=1)
         batch.waiting[rows] = stays.any(axis=1) if to.ndim == 2 else stays
 
     def _fault(self, message: str, at: int, notes: list[str]) -> RuntimeFault:

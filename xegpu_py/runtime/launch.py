@@ -154,6 +154,8 @@ class Launcher:
         for i, name in enumerate(("%group_id_x", "%group_id_y", "%group_id_z")):
             words[:, BUILTIN_OFFSETS[name] // 4] = np.array([g[i] for g in groups])[batch.groups]
         batch.regs[:, :HEADER_BYTES] = header
+        if batch.written is not None:
+            batch.written[:, :HEADER_BYTES] = True
         for item in program.inputs:
             at = self.allocation.offset(item.var)
             if item.kind == "LOCAL_ID":

@@ -658,7 +658,7 @@ _SPECS = (
     ),
     Spec(
         "ret",
-        "Ends the thread.",
+        "Ends the enabled lanes; with its last lane the thread ends.",
         "ret {exec}",
         category="control",
         exec_sizes=(1,),

@@ -22,7 +22,7 @@ class AluOp:
 
     Attributes:
         format: execution type of floats, "hf", "f" or "df"; "" for integers.
-        bits: execution width of integers: 64 if any operand has it, else 32.
+        bits: execution width of shifts: 64 if the destination or the first source has it, else 32.
         condition: of `cmp`.
     """
 
@@ -172,7 +172,7 @@ def not_(op: AluOp, a: Array) -> Array:
 
 @golden("shl")
 def shl(op: AluOp, a: Array, count: Array) -> Array:
-    """Shifted left by the count's lowest 5 bits, or 6 of 64-bit operands."""
+    """Shifted left by the count's lowest bits: 6 in the execution width of 64, else 5."""
     shifted: Array = np.left_shift(a, (count & (op.bits - 1)).astype(a.dtype))
     return shifted
 
@@ -180,8 +180,7 @@ def shl(op: AluOp, a: Array, count: Array) -> Array:
 @golden("shr")
 def shr(op: AluOp, a: Array, count: Array) -> Array:
     """The bit pattern, as wide as the execution width, shifted right, zeros shifted in."""
-    ones = (1 << op.bits) - 1
-    pattern = (a & ones).astype(np.uint64) if a.dtype == object else a.astype(np.uint64) & np.uint64(ones)
+    pattern = a.astype(np.uint64) & np.uint64((1 << op.bits) - 1)
     shifted: Array = np.right_shift(pattern, (count & (op.bits - 1)).astype(np.uint64))
     return shifted
 

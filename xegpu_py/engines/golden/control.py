@@ -45,16 +45,14 @@ def jmp(inst: Instruction, program: Program, layout: Layout) -> Next:
 
 @golden("goto")
 def goto(inst: Instruction, program: Program, layout: Layout) -> Next:
-    """Enabled lanes that the predicate sets go to the label."""
+    """Those of its lanes that are enabled and that the predicate sets go to the label."""
     target = program.labels[inst["label"]]
     mask, first, count = masker(inst, layout), inst.first_lane, inst.exec_size
 
     def step(batch: Batch, rows: Array, at: int, active: Array | None) -> Array:
-        lanes = np.full((len(rows), LANES), at + 1 if inst.guard else target)
-        if inst.guard:
-            chosen = mask(batch, rows, active)
-            assert chosen is not None
-            lanes[:, first : first + count][np.broadcast_to(chosen, (len(rows), count))] = target
+        lanes = np.full((len(rows), LANES), at + 1)
+        chosen = mask(batch, rows, active)
+        lanes[:, first : first + count] = target if chosen is None else np.where(chosen, target, at + 1)
         return lanes
 
     return step
@@ -62,7 +60,7 @@ def goto(inst: Instruction, program: Program, layout: Layout) -> Next:
 
 @golden("ret")
 def ret(inst: Instruction, program: Program, layout: Layout) -> Next:
-    """End."""
+    """End the enabled lanes."""
     return lambda batch, rows, at, active: np.full(len(rows), ENDED)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from xegpu_py.engines.access import Layout, Mask, Read, masker, raw_reader, raw_writer, reader
+from xegpu_py.engines.access import Layout, Mask, Read, data_places, masker, raw_reader, raw_writer, reader
 from xegpu_py.engines.arithmetic import Step
 from xegpu_py.engines.batch import Batch, Rows
 from xegpu_py.engines.golden import golden
@@ -28,15 +28,15 @@ def _bytes(inst: Instruction, name: str, layout: Layout) -> int:
 
 
 def _addresses(inst: Instruction, layout: Layout) -> Read:
-    """Reads each lane's address as uint64[threads, lanes]."""
+    """Reads each lane's address as uint64[threads, lanes]. The constant is added in the address's own width."""
     operand = inst["address"]
     read = raw_reader(operand, _bytes(inst, "address", layout), layout)
     dtype = np.uint64 if inst["address_size"] == "a64" else np.uint32
-    plus = np.int64(operand.plus)
+    plus = dtype(operand.plus % (1 << np.dtype(dtype).itemsize * 8))
 
     def addresses(batch: Batch, rows: Rows) -> Array:
         raw = np.ascontiguousarray(read(batch, rows)).view(dtype)
-        return (raw.astype(np.int64) + plus).astype(np.uint64) if operand.plus else raw.astype(np.uint64)
+        return (raw + plus).astype(np.uint64)
 
     return addresses
 
@@ -75,14 +75,7 @@ class _Data:
 
     def __init__(self, inst: Instruction, layout: Layout) -> None:
         self.shape: DataShape = inst["data"]
-        shape, lanes = self.shape, inst.exec_size
-        # One element of all lanes after the other, each from a register on; transposed, one lane's side by side.
-        row = -(-lanes * shape.register_bytes // layout.target.grf_bytes) * layout.target.grf_bytes
-        if shape.transpose:
-            places = np.arange(shape.vector)[None, :] * shape.register_bytes
-        else:
-            places = np.arange(lanes)[:, None] * shape.register_bytes + np.arange(shape.vector)[None, :] * row
-        self.places = places
+        self.places = data_places(self.shape, inst.exec_size, layout.target.grf_bytes)
         self.bytes = _bytes(inst, "dst" if "dst" in inst.values else "src0", layout)
 
     def memory_columns(self) -> Array:
@@ -103,7 +96,7 @@ def lsc_load(inst: Instruction, layout: Layout, model: Model) -> Step:
         return lambda batch, rows, active: None
     read_addresses, data = _addresses(inst, layout), _Data(inst, layout)
     columns, into, shape = data.memory_columns(), data.register_columns(), data.shape
-    read = raw_reader(inst["dst"], data.bytes, _unwatched(layout))
+    read = raw_reader(inst["dst"], data.bytes, layout)
     write = raw_writer(inst["dst"], layout)
     widened = shape.register_bytes > shape.memory_bytes
     upper = (data.places[:, :, None] + np.arange(shape.memory_bytes, shape.register_bytes)).reshape(len(into), -1)
@@ -119,11 +112,6 @@ def lsc_load(inst: Instruction, layout: Layout, model: Model) -> Step:
         write(batch, rows, result)
 
     return step
-
-
-def _unwatched(layout: Layout) -> Layout:
-    """Lanes that do not act keep their register, whatever it holds."""
-    return Layout(layout.target, layout.allocation, layout.predicates)
 
 
 @golden("lsc_store")
@@ -172,7 +160,10 @@ class _Surfaces:
         self._check(value["base"], width, height, pitch, thread)
         size = self.block.size // 8
         # A row's last bytes need not be there: what counts is up to the end of the last row.
-        base = batch.memory.surface(value["base"], (height - 1) * pitch + width, verb)
+        try:
+            base = batch.memory.surface(value["base"], (height - 1) * pitch + width, verb)
+        except AccessFault as fault:
+            raise AccessFault(int(thread[fault.index]), fault.reason) from None
         x = value["x"].view(np.int32).astype(np.int64)[:, None] + self.element_x
         y = value["y"].view(np.int32).astype(np.int64)[:, None] + self.element_y
         inside: Array = (x >= 0) & ((x + 1) * size <= width[:, None]) & (y >= 0) & (y < height[:, None])
@@ -333,7 +324,7 @@ def lsc_atomic(inst: Instruction, layout: Layout, model: Model) -> Step:
     columns = places[:, None] + np.arange(shape.memory_bytes)
     operands = [raw_reader(inst[n], data.bytes, layout) for n in ("src0", "src1") if inst[n].var is not None]
     wants_old = inst["dst"].var is not None
-    into = raw_reader(inst["dst"], data.bytes, _unwatched(layout)) if wants_old else None
+    into = raw_reader(inst["dst"], data.bytes, layout) if wants_old else None
     write = raw_writer(inst["dst"], layout) if wants_old else None
     upper = places[:, None] + np.arange(shape.memory_bytes, shape.register_bytes)
     width = np.arange(shape.memory_bytes)
@@ -344,6 +335,11 @@ def lsc_atomic(inst: Instruction, layout: Layout, model: Model) -> Step:
             inst, batch, rows, read_addresses(batch, rows), lanes, shape.memory_bytes, "atomically accesses"
         )
         thread, lane = lanes
+        misplaced = offsets % shape.memory_bytes != 0
+        if misplaced.any():
+            i = int(np.argmax(misplaced))
+            reason = f"atomically accesses {shape.memory_bytes} bytes at an address that is no multiple of that"
+            raise AccessFault(int(thread[i]) * inst.exec_size + int(lane[i]), reason)
         values = [
             np.ascontiguousarray(r(batch, rows)[thread[:, None], columns[lane]]).view(dtype)[:, 0] for r in operands
         ]

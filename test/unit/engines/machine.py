@@ -1,0 +1,186 @@
+"""A machine with chosen contents, on which instructions run; and what it held before and after."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from visa.programs import BASES, PREDICATES, general, program_of
+
+from xegpu_py.engines.access import Layout
+from xegpu_py.engines.batch import ENDED, Batch, new_batch
+from xegpu_py.engines.interpreter import Interpreter
+from xegpu_py.runtime.memory import DeviceMemory
+from xegpu_py.target import Target
+from xegpu_py.visa.allocate import Allocation
+from xegpu_py.visa.operands import Destination, Guard, Region, Variable
+from xegpu_py.visa.program import Instruction, Program
+from xegpu_py.visa.spec import LANES
+from xegpu_py.visa.verify import instruction_problem
+
+SPECIAL = {
+    # Zeros, subnormal numbers, the least and greatest normal ones, one and its neighbours, infinities, NaNs, integers.
+    "hf": (0, 1, 0x3FF, 0x400, 0x3BFF, 0x3C00, 0x3C01, 0x3800, 0x7BFF, 0x7C00, 0x7C01, 0x7E00, 0x7FFF, 0x4900),
+    "bf": (0, 1, 0x7F, 0x80, 0x3F7F, 0x3F80, 0x3F81, 0x3F00, 0x7F7F, 0x7F80, 0x7F81, 0x7FC0, 0x4F00, 0x4120),
+    "f": (
+        0, 1, 0x7FFFFF, 0x800000, 0x3F7FFFFF, 0x3F800000, 0x3F800001, 0x3F000000, 0x7F7FFFFF, 0x7F800000, 0x7F800001,
+        0x7FC00000, 0x7FFFFFFF, 0x4F000000, 0x4F800000, 0x5F000000, 0x5F800000, 0x4EFFFFFF, 0x477FE000, 0x477FF000,
+        0x33000000, 0x33000001, 0x40200000, 0x42FE0000, 0x43000000,
+    ),
+    "df": (
+        0, 1, (1 << 52) - 1, 1 << 52, 0x3FEFFFFFFFFFFFFF, 0x3FF << 52, 0x3FF0000000000001, 0x3FE << 52,
+        0x7FEFFFFFFFFFFFFF, 0x7FF << 52, (0x7FF << 52) + 1, 0x7FF8 << 48, 0x41E << 52, 0x43E << 52, 0x43F << 52,
+        0x43DFFFFFFFFFFFFF, 0x47EFFFFFF0000000, 0x36A0000000000000, 0x4004 << 48,
+    ),
+}  # fmt: skip
+"""Patterns of floats at which rules change; each also with its sign."""
+
+
+def pattern(name: str, bits: int, rng: random.Random) -> int:
+    """A bit pattern of a type; those at which something special happens are frequent."""
+    kind = rng.random()
+    if name in SPECIAL:
+        if kind < 0.45:
+            return rng.choice(SPECIAL[name]) | rng.getrandbits(1) << (bits - 1)
+        if kind < 0.75:
+            # Numbers near one, which meet each other in sums.
+            mantissa, bias = {"hf": (10, 15), "bf": (7, 127), "f": (23, 127), "df": (52, 1023)}[name]
+            exponent = bias + rng.randint(-4, 6)
+            return rng.getrandbits(1) << (bits - 1) | exponent << mantissa | rng.getrandbits(mantissa)
+        return rng.getrandbits(bits)
+    top = 1 << (bits - 1)
+    if kind < 0.4:
+        return rng.choice((0, 1, 2, top - 1, top, top + 1, 2 * top - 1, 2 * top - 2, top >> 1))
+    if kind < 0.7:
+        return rng.randint(-40, 40) % (2 * top)
+    return rng.getrandbits(bits)
+
+
+@dataclass
+class State:
+    """What threads hold: their registers, predicates, and which of their lanes are enabled."""
+
+    regs: np.ndarray
+    flags: np.ndarray
+    active: np.ndarray
+
+
+@dataclass
+class Machine:
+    """The variables of `visa.programs`, each at registers of its own."""
+
+    target: Target
+
+    def __post_init__(self) -> None:
+        self.variables: tuple[Variable, ...] = (*general(self.target), *BASES)
+        at = self.target.grf_bytes
+        self.offsets = {}
+        for var in self.variables:
+            self.offsets[var] = at
+            at += -(-var.bytes // self.target.grf_bytes) * self.target.grf_bytes
+        self.bytes = at
+        self.predicates = {p: i for i, p in enumerate(PREDICATES)}
+
+    def layout(self, *, watch: bool = False) -> Layout:
+        allocation = Allocation(self.offsets, self.bytes, self.target.grf_bytes, 256, 0, 0, ())
+        return Layout(self.target, allocation, self.predicates, watch)
+
+    def state(self, threads: int, rng: random.Random) -> State:
+        regs = np.zeros((threads, self.bytes), np.uint8)
+        for thread in range(threads):
+            for var in self.variables:
+                size = var.format.bytes
+                patterns = (pattern(var.type, 8 * size, rng) for _ in range(var.count))
+                data = b"".join(p.to_bytes(size, "little") for p in patterns)
+                regs[thread, self.offsets[var] : self.offsets[var] + len(data)] = np.frombuffer(data, np.uint8)
+        flags = np.zeros((threads, len(PREDICATES), LANES), bool)
+        for i, predicate in enumerate(PREDICATES):
+            flags[:, i, : predicate.count] = _bits(threads, predicate.count, rng)
+        active = np.ones((threads, LANES), bool) if rng.random() < 0.3 else _bits(threads, LANES, rng)
+        return State(regs, flags, active)
+
+    def batch(self, before: State, memory: DeviceMemory, slm_bytes: int = 0, groups: int = 1) -> Batch:
+        threads = len(before.regs)
+        batch = new_batch(
+            groups, threads // groups, self.bytes, len(PREDICATES), 0, slm_bytes, memory, lanes_part=True, watch=False
+        )
+        batch.regs[:], batch.flags[:] = before.regs, before.flags
+        assert batch.lane_pc is not None
+        batch.lane_pc[~before.active] = ENDED
+        batch.pc[:] = batch.lane_pc.min(axis=1)
+        return batch
+
+    def program(self, instructions: Sequence[Instruction]) -> Program:
+        return program_of(instructions, self.target)
+
+    def run(self, inst: Instruction, before: State) -> State:
+        """What threads hold after an instruction that leaves memory alone."""
+        batch = self.batch(before, DeviceMemory())
+        Interpreter(self.program([inst]), self.layout()).run(batch)
+        return State(batch.regs, batch.flags, before.active)
+
+
+def _bits(threads: int, count: int, rng: random.Random) -> np.ndarray:
+    chance = rng.choice((0.1, 0.5, 0.5, 0.9))
+    return np.array([[rng.random() < chance for _ in range(count)] for _ in range(threads)])
+
+
+def enabled(inst: Instruction, state: State, thread: int, machine: Machine) -> list[bool]:
+    """Which lanes of an instruction act, `sel`'s predicate apart."""
+    first = inst.first_lane
+    found = [inst.no_mask or bool(state.active[thread, first + i]) for i in range(inst.exec_size)]
+    if inst.guard is None or inst.name == "sel":
+        return found
+    return [a and b for a, b in zip(found, guarded(inst, state, thread, machine))]
+
+
+def guarded(inst: Instruction, state: State, thread: int, machine: Machine) -> list[bool]:
+    """The bits of an instruction's predicate by lanes, inverted if they are to be."""
+    guard = inst.guard
+    assert guard
+    bits = [bool(b) for b in state.flags[thread, machine.predicates[guard.var]]]
+    if guard.control:
+        joined = (any if guard.control == "any" else all)(bits[: guard.var.count])
+        found = [joined] * inst.exec_size
+    else:
+        found = bits[inst.first_lane : inst.first_lane + inst.exec_size]
+    return [b != guard.inverted for b in found]
+
+
+def varied(inst: Instruction, rng: random.Random, target: Target) -> Instruction:
+    """An instruction as legal, with other regions, guards, masks and sizes."""
+    for _ in range(6):
+        changed = _varied_once(inst, rng)
+        if instruction_problem(changed, target) is None:
+            inst = changed
+    return inst
+
+
+def _varied_once(inst: Instruction, rng: random.Random) -> Instruction:
+    what = rng.randrange(5)
+    if what == 0:
+        size = rng.choice((1, 2, 4, 8, 16, 32))
+        masks = [f"M{1 + i // 4}" for i in range(0, LANES - size + 1, max(size, 4))]
+        return replace(inst, exec_size=size, mask=rng.choice(masks) + ("_NM" if inst.no_mask else ""))
+    if what == 1:
+        return replace(inst, mask=inst.mask[:2] + rng.choice(("", "_NM")))
+    if what == 2:
+        guard = Guard(rng.choice(PREDICATES), rng.random() < 0.5, rng.choice(("", "any", "all")))
+        return replace(inst, guard=guard) if inst.guard else inst
+    values = dict(inst.values)
+    name = rng.choice([n for n, v in values.items() if isinstance(v, (Region, Destination))] or [""])
+    operand = values.get(name)
+    if isinstance(operand, Region):
+        values[name] = replace(
+            operand,
+            row=rng.randrange(3),
+            col=rng.randrange(4),
+            vstride=rng.choice((0, 1, 2, 4, 8, 16)),
+            width=rng.choice((1, 2, 4, 8, 16)),
+            hstride=rng.choice((0, 1, 2, 4)),
+        )
+    elif isinstance(operand, Destination):
+        values[name] = replace(operand, row=rng.randrange(3), col=rng.randrange(4), stride=rng.choice((1, 2, 4)))
+    return replace(inst, values=values)

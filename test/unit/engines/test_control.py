@@ -1,0 +1,769 @@
+"""Jumps, diverging lanes and barriers against emulations that run one lane, or one thread, at a time."""
+
+from __future__ import annotations
+
+import random
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from xegpu_py.engines import interpreter
+from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.kernel import Kernel
+from xegpu_py.runtime import launch
+
+HEAD = """\
+.version 3.8
+.kernel "control"
+.decl Out v_type=G type=uq num_elts=1 align=qword
+.decl Id v_type=G type=ud num_elts=1 align=dword
+.decl Count v_type=G type=ud num_elts=3 align=dword
+.decl Thread v_type=G type=ud num_elts=1 align=dword
+.decl At v_type=G type=uq num_elts=32 align=GRF
+.decl Lane v_type=G type=ud num_elts=32 align=GRF
+.decl T v_type=G type=ud num_elts=32 align=GRF
+.decl S v_type=G type=ud num_elts=32 align=GRF
+.decl Local v_type=G type=ud num_elts=32 align=GRF
+.decl P v_type=P num_elts=32
+.decl Q v_type=P num_elts=32
+{declarations}
+.input Out offset=64 size=8
+.implicit_LOCAL_ID Id offset=72 size=4
+.implicit_GROUP_COUNT Count offset=76 size=12
+.kernel_attr Target="cm"
+.kernel_attr SimdSize=16
+.kernel_attr SLMSize=1
+.kernel_attr NBarrierCnt=4
+"""
+
+
+def kernel(body: str, declarations: str = "", **options: object) -> Kernel:
+    return Kernel.from_assembly(HEAD.format(declarations=declarations) + body, file="control.visaasm", **options)
+
+
+def thread_number(threads: int) -> str:
+    """Number of the thread in a launch in x."""
+    return f"    mad (M1_NM, 1) Thread(0,0)<1> %group_id_x(0,0)<0;1,0> {threads}:ud Id(0,0)<0;1,0>\n"
+
+
+LANES = "".join(f"    mov (M1_NM, 1) Lane({i // 16},{i % 16})<1> {i}:ud\n" for i in range(32))
+
+# Loops whose trips differ by thread.
+
+COLLATZ = """\
+    add (M1_NM, 1) T(0,0)<1> Thread(0,0)<0;1,0> 1:ud
+    mov (M1_NM, 1) S(0,0)<1> 0:ud
+Again:
+    cmp.eq (M1_NM, 1) P T(0,0)<0;1,0> 1:ud
+    (P) jmp (M1, 1) Done
+    add (M1_NM, 1) S(0,0)<1> S(0,0)<0;1,0> 1:ud
+    and (M1_NM, 1) S(0,1)<1> T(0,0)<0;1,0> 1:ud
+    cmp.ne (M1_NM, 1) P S(0,1)<0;1,0> 0:ud
+    (P) jmp (M1, 1) Odd
+    shr (M1_NM, 1) T(0,0)<1> T(0,0)<0;1,0> 1:ud
+    jmp (M1, 1) Again
+Odd:
+    mad (M1_NM, 1) T(0,0)<1> T(0,0)<0;1,0> 3:ud 1:ud
+    jmp (M1, 1) Again
+Done:
+    shl (M1_NM, 1) At(0,0)<1> Thread(0,0)<0;1,0> 2:ud
+    add (M1_NM, 1) At(0,0)<1> At(0,0)<0;1,0> Out(0,0)<0;1,0>
+    lsc_store.ugm (M1_NM, 1) flat[At]:a64 S.0:d32
+    ret (M1, 1)
+"""
+
+
+@pytest.mark.parametrize("with_goto", [False, True])
+def test_loops_of_threads(with_goto: bool) -> None:
+    def steps(n: int) -> int:
+        found = 0
+        while n != 1:
+            n = 3 * n + 1 if n % 2 else n // 2
+            found += 1
+        return found
+
+    body = thread_number(5) + COLLATZ
+    if with_goto:
+        body = body.replace("jmp (M1, 1) Odd", "goto (M1, 1) Odd").replace("jmp (M1, 1) Done", "goto (M1, 1) Done")
+    out = np.zeros(35, np.uint32)
+    done = kernel(body)(out, grid=7, block=5)
+    assert out.tolist() == [steps(n + 1) for n in range(35)]
+    assert done.executed[-1] == 35
+
+
+# Random structured programs, of which each lane runs alone in the emulation.
+
+VARIABLES = 4
+MASK32 = (1 << 32) - 1
+
+
+@dataclass
+class Assign:
+    to: int
+    operation: str
+    left: int
+    right: int
+    constant: int
+
+
+@dataclass
+class If:
+    left: int
+    condition: str
+    constant: int
+    then: list[object]
+    other: list[object]
+
+
+@dataclass
+class Loop:
+    """`trips` times, of a variable's lowest two bits; the test comes before the body, or after it."""
+
+    trips: int
+    before: bool
+    body: list[object]
+
+
+@dataclass
+class Leave:
+    """Breaks, continues or ends the lane, where a condition holds."""
+
+    how: str
+    left: int
+    condition: str
+    constant: int
+
+
+OPERATIONS = {
+    "add": lambda a, b: a + b,
+    "mul": lambda a, b: a * b,
+    "xor": lambda a, b: a ^ b,
+    "min": min,
+    "shr": lambda a, b: a >> (b & 31),
+}
+CONDITIONS = {
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,
+    "ge": lambda a, b: a >= b,
+}
+
+variable = st.integers(0, VARIABLES - 1)
+condition = st.sampled_from(sorted(CONDITIONS))
+constant = st.sampled_from([0, 1, 2, 3, 5, 0x10, 0x7FFFFFFF, 0xFFFFFFFF]) | st.integers(0, 40)
+assigns = st.builds(Assign, variable, st.sampled_from(sorted(OPERATIONS)), variable, variable, constant)
+leaves = st.builds(Leave, st.sampled_from(["break", "continue", "end", "ret"]), variable, condition, constant)
+
+
+def statements(depth: int) -> st.SearchStrategy[list[object]]:
+    options = [assigns, assigns, leaves]
+    if depth:
+        inner = statements(depth - 1)
+        options += [
+            st.builds(If, variable, condition, constant, inner, inner),
+            st.builds(Loop, variable, st.booleans(), inner),
+        ]
+    return st.lists(st.one_of(*options), min_size=1, max_size=4)
+
+
+class _Left(Exception):
+    def __init__(self, how: str) -> None:
+        self.how = how
+
+
+def emulate(program: list[object], lane: list[int]) -> None:
+    """Run a program for one lane."""
+    with suppress(_Left):
+        _emulate(program, lane)
+
+
+def _emulate(program: list[object], lane: list[int]) -> None:
+    for item in program:
+        if isinstance(item, Assign):
+            right = lane[item.right] ^ item.constant
+            lane[item.to] = OPERATIONS[item.operation](lane[item.left], right) & MASK32
+        elif isinstance(item, If):
+            _emulate(item.then if CONDITIONS[item.condition](lane[item.left], item.constant) else item.other, lane)
+        elif isinstance(item, Loop):
+            trips = lane[item.trips] & 3
+            while trips or not item.before:
+                try:
+                    _emulate(item.body, lane)
+                except _Left as left:
+                    if left.how == "break":
+                        break
+                    if left.how != "continue":
+                        raise
+                trips -= 1
+                if trips <= 0:
+                    break
+        elif isinstance(item, Leave) and CONDITIONS[item.condition](lane[item.left], item.constant):
+            raise _Left(item.how)
+
+
+class Compiler:
+    """A structured program in gotos."""
+
+    def __init__(self, size: str) -> None:
+        self.size, self.labels, self.counters = size, 0, 0
+        self.lines: list[str] = []
+
+    def label(self) -> str:
+        self.labels += 1
+        return f"L{self.labels}"
+
+    def emit(self, text: str) -> None:
+        self.lines.append(f"    {text}\n")
+
+    def place(self, label: str) -> None:
+        self.lines.append(f"{label}:\n")
+
+    def compare(self, condition: str, left: str, right: str) -> None:
+        self.emit(f"cmp.{condition} {self.size} P {self.read(left)} {right}")
+
+    @property
+    def row(self) -> int:
+        return 1 if self.size.startswith("(M5") else 0
+
+    def read(self, name: str) -> str:
+        return f"{name}({self.row},0)<8;8,1>"
+
+    def write(self, name: str) -> str:
+        return f"{name}({self.row},0)<1>"
+
+    def compile(self, program: list[object], loops: list[tuple[str, str]]) -> None:
+        for item in program:
+            if isinstance(item, Assign):
+                self.emit(f"xor {self.size} {self.write('T')} {self.read(f'V{item.right}')} {item.constant:#x}:ud")
+                left = self.read(f"V{item.left}")
+                self.emit(f"{item.operation} {self.size} {self.write(f'V{item.to}')} {left} {self.read('T')}")
+            elif isinstance(item, If):
+                other, end = self.label(), self.label()
+                self.compare(item.condition, f"V{item.left}", f"{item.constant:#x}:ud")
+                self.emit(f"(!P) goto {self.size} {other}")
+                self.compile(item.then, loops)
+                self.emit(f"goto {self.size} {end}")
+                self.place(other)
+                self.compile(item.other, loops)
+                self.place(end)
+            elif isinstance(item, Loop):
+                self.loop(item, loops)
+            else:
+                self.leave(item, loops)
+
+    def loop(self, item: Loop, loops: list[tuple[str, str]]) -> None:
+        again, on, end = self.label(), self.label(), self.label()
+        counter = f"C{self.counters}"
+        self.counters += 1
+        self.emit(f"and {self.size} {self.write(counter)} {self.read(f'V{item.trips}')} 3:ud")
+        if item.before:
+            self.compare("eq", counter, "0:ud")
+            self.emit(f"(P) goto {self.size} {end}")
+        self.place(again)
+        self.compile(item.body, [*loops, (on, end)])
+        self.place(on)
+        self.emit(f"add {self.size} {self.write(counter)} {self.read(counter)} -1:d")
+        self.emit(f"cmp.gt {self.size} P {self.read(counter)} 0:d")
+        self.emit(f"(P) goto {self.size} {again}")
+        self.place(end)
+
+    def leave(self, item: object, loops: list[tuple[str, str]]) -> None:
+        assert isinstance(item, Leave)
+        self.compare(item.condition, f"V{item.left}", f"{item.constant:#x}:ud")
+        if item.how in ("break", "continue") and loops:
+            self.emit(f"(P) goto {self.size} {loops[-1][item.how == 'break']}")
+        elif item.how == "ret":
+            on = self.label()
+            self.emit(f"(!P) goto {self.size} {on}")
+            self.store()
+            self.emit("ret (M1, 1)")
+            self.place(on)
+        else:
+            self.emit(f"(P) goto {self.size} End")
+
+    def store(self) -> None:
+        """All variables of the enabled lanes."""
+        half = self.size.replace(", 32)", ", 16)")
+        for number in range(VARIABLES):
+            for size, row in [(half, self.row)] + ([("(M5, 16)", 1)] if self.size.endswith(", 32)") else []):
+                where = f"At{2 * row}" if row else "At"
+                self.emit(f"lsc_store.ugm {size} flat[{where}+{128 * number}]:a64 V{number}.{64 * row}:d32")
+
+
+SIZES = {"(M1, 16)": range(16), "(M1, 32)": range(32), "(M5, 16)": range(16, 32), "(M1, 8)": range(8)}
+
+
+def lanes_of(program: list[object], size: str, threads: int, seed: int) -> tuple[str, str, np.ndarray]:
+    """A kernel that runs a program, its declarations, and the variables' first values [threads, variables, lanes]."""
+    compiler = Compiler(size)
+    for number in range(VARIABLES):
+        for half, row in (("(M1_NM, 16)", 0), ("(M5_NM, 16)", 1)):
+            where = f"At{2 * row}" if row else "At"
+            compiler.emit(f"lsc_load.ugm {half} V{number}.{64 * row}:d32 flat[{where}+{128 * number}]:a64")
+    compiler.compile(program, [])
+    compiler.place("End")
+    compiler.store()
+    compiler.emit("ret (M1, 1)")
+    addresses = LANES + (
+        "    mul (M1_NM, 1) Thread(0,0)<1> Thread(0,0)<0;1,0> 512:ud\n"
+        "    shl (M1_NM, 32) Lane(0,0)<1> Lane(0,0)<8;8,1> 2:ud\n"
+        "    add (M1_NM, 32) Lane(0,0)<1> Lane(0,0)<8;8,1> Thread(0,0)<0;1,0>\n"
+        "    add (M1_NM, 16) At(0,0)<1> Lane(0,0)<8;8,1> Out(0,0)<0;1,0>\n"
+        "    add (M1_NM, 16) At2(0,0)<1> Lane(1,0)<8;8,1> Out(0,0)<0;1,0>\n"
+    )
+    declarations = [".decl At2 v_type=G type=uq num_elts=16 align=GRF"]
+    names = [f"V{n}" for n in range(VARIABLES)] + [f"C{n}" for n in range(compiler.counters)]
+    declarations += [f".decl {n} v_type=G type={'ud' if n[0] == 'V' else 'd'} num_elts=32 align=GRF" for n in names]
+    rng = random.Random(seed)
+    values = [
+        [[rng.choice((0, 1, 2, 3, rng.getrandbits(32))) for _ in range(32)] for _ in range(VARIABLES)]
+        for _ in range(threads)
+    ]
+    return "".join([addresses, *compiler.lines]), "\n".join(declarations), np.array(values, np.uint32)
+
+
+@settings(max_examples=250, deadline=None)
+@given(statements(3), st.sampled_from(sorted(SIZES)), st.integers(0, 1000), st.sampled_from([0, 1, 256]))
+def test_structured_programs(program: list[object], size: str, seed: int, patience: int) -> None:
+    """Whichever of the threads that parted run first."""
+    body, declarations, values = lanes_of(program, size, 4, seed)
+    out = values.copy()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(interpreter, "_PATIENCE", patience)
+        kernel(thread_number(2) + body, declarations)(out, grid=2, block=2)
+    want = values.copy()
+    for thread in range(4):
+        for lane in SIZES[size]:
+            state = [int(x) for x in values[thread, :, lane]]
+            emulate(program, state)
+            want[thread, :, lane] = state
+    np.testing.assert_array_equal(out, want)
+
+
+def run(
+    body: str, words: int = 64, grid: int = 1, block: int = 1, declarations: str = "", **options: object
+) -> list[int]:
+    """What a kernel leaves in as many words."""
+    out = np.zeros(words, np.uint32)
+    kernel(body, declarations, **options)(out, grid=grid, block=block)
+    return [int(x) for x in out]
+
+
+STORE = """\
+    mov (M1_NM, 16) At(0,0)<1> Out(0,0)<0;1,0>
+    lsc_store.ugm (M1_NM, 1) flat[At]:a64 S.0:d32
+"""
+
+
+def test_where_all_lanes_leave_nothing_runs() -> None:
+    """Lanes that no goto has, here 16 to 31, do not stay behind and run what the others have left."""
+    body = (
+        LANES
+        + """\
+    mov (M1_NM, 1) S(0,0)<1> 0:ud
+    cmp.ge (M1, 16) P Lane(0,0)<8;8,1> 0:ud
+    (P) goto (M1, 16) Over
+    mov (M1_NM, 1) S(0,0)<1> 1:ud
+    barrier
+Over:
+"""
+        + STORE
+        + "    ret (M1, 1)\n"
+    )
+    assert run(body)[0] == 0
+
+
+def test_loop_that_lanes_leave_by_a_forward_goto_ends() -> None:
+    body = (
+        LANES
+        + """\
+    mov (M1_NM, 16) T(0,0)<1> 0:ud
+    mov (M1_NM, 1) S(0,0)<1> 0:ud
+Again:
+    cmp.ge (M1, 16) P T(0,0)<8;8,1> Lane(0,0)<8;8,1>
+    (P) goto (M1, 16) End
+    add (M1, 16) T(0,0)<1> T(0,0)<8;8,1> 1:ud
+    add (M1_NM, 1) S(0,0)<1> S(0,0)<0;1,0> 1:ud
+    goto (M1, 16) Again
+End:
+"""
+        + STORE
+        + "    ret (M1, 1)\n"
+    )
+    assert run(body)[0] == 15
+
+
+def test_gotos_of_some_lanes_leave_the_others() -> None:
+    """A goto of lanes 0 to 7 within one of lanes 0 to 15: 8 to 15 go on at the next instruction."""
+    body = (
+        LANES
+        + """\
+    mov (M1_NM, 16) T(0,0)<1> 0:ud
+    goto (M1, 8) Over
+    add (M1, 16) T(0,0)<1> T(0,0)<8;8,1> 1:ud
+Over:
+    add (M1, 16) T(0,0)<1> T(0,0)<8;8,1> 2:ud
+    cmp.lt (M1, 16) P Lane(0,0)<8;8,1> 4:ud
+    (P) goto (M1, 16) End
+    add (M1, 16) T(0,0)<1> T(0,0)<8;8,1> 4:ud
+End:
+    shl (M1_NM, 16) Lane(0,0)<1> Lane(0,0)<8;8,1> 2:ud
+    add (M1_NM, 16) At(0,0)<1> Lane(0,0)<8;8,1> Out(0,0)<0;1,0>
+    lsc_store.ugm (M1_NM, 16) flat[At]:a64 T.0:d32
+    ret (M1, 1)
+"""
+    )
+    assert run(body)[:16] == [2] * 4 + [6] * 4 + [7] * 8
+
+
+@pytest.mark.parametrize("control", ["any", "all"])
+@pytest.mark.parametrize("inverted", ["", "!"])
+@pytest.mark.parametrize("jump", ["jmp (M1, 1)", "goto (M1, 16)"])
+@pytest.mark.parametrize("bits", [0, 0xFFFF, 0x8000, 0x7FFF])
+def test_jumps_on_any_and_all(control: str, inverted: str, jump: str, bits: int) -> None:
+    body = f"""\
+    mov (M1_NM, 1) S(0,0)<1> 0:ud
+    setp (M1_NM, 16) R {bits:#x}:uw
+    ({inverted}R.{control}) {jump} Over
+    mov (M1_NM, 1) S(0,0)<1> 1:ud
+Over:
+{STORE}    ret (M1, 1)
+"""
+    joined = bits != 0 if control == "any" else bits == 0xFFFF
+    jumps = joined != bool(inverted)
+    assert run(body, declarations=".decl R v_type=P num_elts=16")[0] == (not jumps)
+
+
+def test_jmp_takes_the_first_bit_even_of_a_disabled_lane() -> None:
+    body = (
+        LANES
+        + f"""\
+    mov (M1_NM, 1) S(0,0)<1> 0:ud
+    cmp.lt (M1, 16) P Lane(0,0)<8;8,1> 8:ud
+    (P) goto (M1, 16) Lower
+    (P) jmp (M1, 1) End
+    mov (M1_NM, 1) S(0,0)<1> 1:ud
+    goto (M1, 16) End
+Lower:
+    add (M1_NM, 1) S(0,0)<1> S(0,0)<0;1,0> 2:ud
+End:
+{STORE}    ret (M1, 1)
+"""
+    )
+    assert run(body)[0] == 2
+
+
+# Threads of a workgroup.
+
+ADDRESS = """\
+    shl (M1_NM, 1) T(0,0)<1> Thread(0,0)<0;1,0> 2:ud
+    add (M1_NM, 1) At(0,0)<1> Out(0,0)<0;1,0> T(0,0)<0;1,0>
+"""
+
+
+def test_ring_through_local_memory() -> None:
+    """Each thread hands a number to the next one, as often as there are threads; many more of them than run at once."""
+    threads, groups = 8, 3 * launch.THREADS_AT_ONCE // 8 // 2
+    body = (
+        thread_number(threads)
+        + ADDRESS
+        + """\
+    shl (M1_NM, 1) Local(0,0)<1> Id(0,0)<0;1,0> 2:ud
+    add (M1_NM, 1) Local(1,0)<1> Local(0,0)<0;1,0> 4:ud
+    and (M1_NM, 1) Local(1,0)<1> Local(1,0)<0;1,0> 31:ud
+    mov (M1_NM, 1) S(0,0)<1> Thread(0,0)<0;1,0>
+    mov (M1_NM, 1) T(0,0)<1> 0:ud
+Again:
+    lsc_store.slm (M1_NM, 1) flat[Local]:a32 S.0:d32
+    lsc_fence.slm.none.group
+    barrier
+    lsc_load.slm (M1_NM, 1) S.0:d32 flat[Local.64]:a32
+    barrier
+    mad (M1_NM, 1) S(0,0)<1> S(0,0)<0;1,0> 3:ud Id(0,0)<0;1,0>
+    add (M1_NM, 1) T(0,0)<1> T(0,0)<0;1,0> 1:ud
+    cmp.lt (M1_NM, 1) P T(0,0)<0;1,0> 5:ud
+    (P) jmp (M1, 1) Again
+    lsc_store.ugm (M1_NM, 1) flat[At]:a64 S.0:d32
+    ret (M1, 1)
+"""
+    )
+    want = []
+    for group in range(groups):
+        held = [group * threads + t for t in range(threads)]
+        for _ in range(5):
+            held = [(held[(t + 1) % threads] * 3 + t) & MASK32 for t in range(threads)]
+        want += held
+    assert run(body, words=groups * threads, grid=groups, block=threads) == want
+
+
+def test_split_barriers_let_work_go_on_between() -> None:
+    """Threads that signal early need not wait for those that signal late; none passes before all have signalled."""
+    body = (
+        thread_number(4)
+        + ADDRESS
+        + """\
+    shl (M1_NM, 1) Local(0,0)<1> Id(0,0)<0;1,0> 2:ud
+    mov (M1_NM, 1) Local(1,0)<1> 0:ud
+    add (M1_NM, 1) S(0,0)<1> Thread(0,0)<0;1,0> 1:ud
+    mov (M1_NM, 1) T(0,0)<1> Id(0,0)<0;1,0>
+Delay:
+    add (M1_NM, 1) T(0,0)<1> T(0,0)<0;1,0> -1:d
+    cmp.lt (M1_NM, 1) P T(0,0)<0;1,0> 4:ud
+    (P) jmp (M1, 1) Delay
+    lsc_store.slm (M1_NM, 1) flat[Local]:a32 S.0:d32
+    sbarrier.signal
+    mul (M1_NM, 1) S(0,1)<1> S(0,0)<0;1,0> 1000:ud
+    sbarrier.wait
+    lsc_load.slm (M1_NM, 1) T.0:d32x4t flat[Local.64]:a32
+    add (M1_NM, 1) S(0,0)<1> T(0,0)<0;1,0> T(0,1)<0;1,0>
+    add (M1_NM, 1) S(0,0)<1> S(0,0)<0;1,0> T(0,2)<0;1,0>
+    add (M1_NM, 1) S(0,0)<1> S(0,0)<0;1,0> T(0,3)<0;1,0>
+    add (M1_NM, 1) S(0,0)<1> S(0,0)<0;1,0> S(0,1)<0;1,0>
+    lsc_store.ugm (M1_NM, 1) flat[At]:a64 S.0:d32
+    ret (M1, 1)
+"""
+    )
+    want = [sum(4 * g + t + 1 for t in range(4)) + 1000 * (4 * g + i + 1) for g in range(6) for i in range(4)]
+    assert run(body, words=24, grid=6, block=4) == want
+
+
+def test_named_barriers_of_pairs() -> None:
+    """Threads 2i produce for 2i + 1 at barrier i; pairs do not wait for each other."""
+    body = (
+        thread_number(8)
+        + ADDRESS
+        + """\
+    shr (M1_NM, 1) Pair(0,0)<1> Id(0,0)<0;1,0> 1:ud
+    mov (M1_NM, 1) Name(0,0)<1> Pair(0,0)<0;1,0>
+    shl (M1_NM, 1) Local(0,0)<1> Pair(0,0)<0;1,0> 2:ud
+    and (M1_NM, 1) T(0,0)<1> Id(0,0)<0;1,0> 1:ud
+    cmp.ne (M1_NM, 1) P T(0,0)<0;1,0> 0:ud
+    mov (M1_NM, 1) T(0,0)<1> 0:ud
+    mov (M1_NM, 1) S(0,0)<1> 0:ud
+Again:
+    (P) jmp (M1, 1) Consume
+    mad (M1_NM, 1) S(0,0)<1> Thread(0,0)<0;1,0> 10:ud T(0,0)<0;1,0>
+    lsc_store.slm (M1_NM, 1) flat[Local]:a32 S.0:d32
+    nbarrier.signal Name(0,0)<0;1,0> 2:ub
+    nbarrier.wait Name(0,0)<0;1,0>
+    nbarrier.signal Name(0,0)<0;1,0> 2:ub
+    nbarrier.wait Name(0,0)<0;1,0>
+    jmp (M1, 1) Next
+Consume:
+    nbarrier.signal Name(0,0)<0;1,0> 2:ub
+    nbarrier.wait Name(0,0)<0;1,0>
+    lsc_load.slm (M1_NM, 1) S.64:d32 flat[Local]:a32
+    add (M1_NM, 1) S(0,0)<1> S(0,0)<0;1,0> S(1,0)<0;1,0>
+    nbarrier.signal Name(0,0)<0;1,0> 2:ub
+    nbarrier.wait Name(0,0)<0;1,0>
+Next:
+    add (M1_NM, 1) T(0,0)<1> T(0,0)<0;1,0> 1:ud
+    and (M1_NM, 1) Trips(0,0)<1> Pair(0,0)<0;1,0> 3:ud
+    add (M1_NM, 1) Trips(0,0)<1> Trips(0,0)<0;1,0> 2:ud
+    cmp.lt (M1_NM, 1) Q T(0,0)<0;1,0> Trips(0,0)<0;1,0>
+    (Q) jmp (M1, 1) Again
+    lsc_store.ugm (M1_NM, 1) flat[At]:a64 S.0:d32
+    ret (M1, 1)
+"""
+    )
+    declarations = """\
+.decl Pair v_type=G type=ud num_elts=1 align=dword
+.decl Trips v_type=G type=ud num_elts=1 align=dword
+.decl Name v_type=G type=ub num_elts=1 align=dword"""
+    want = []
+    for thread in range(24):
+        producer, trips = thread // 2 * 2, thread % 8 // 2 + 2
+        numbers = [10 * producer + i for i in range(trips)]
+        want.append(sum(numbers) if thread % 2 else numbers[-1])
+    assert run(body, words=24, grid=3, block=8, declarations=declarations) == want
+
+
+def test_threads_that_poll_let_others_run() -> None:
+    """Thread 0 polls a flag that thread 1 sets; what is later in the program would else never come to run."""
+    body = (
+        thread_number(2)
+        + ADDRESS
+        + """\
+    mov (M1_NM, 16) Local(0,0)<1> 0:ud
+    mov (M1_NM, 1) S(0,0)<1> 0:ud
+    mov (M1_NM, 1) T(0,0)<1> 0:ud
+    cmp.eq (M1_NM, 1) P Id(0,0)<0;1,0> 1:ud
+    (P) jmp (M1, 1) Set
+Poll:
+    lsc_load.slm (M1_NM, 1) T.0:d32 flat[Local]:a32
+    cmp.eq (M1_NM, 1) Q T(0,0)<0;1,0> 0:ud
+    (Q) jmp (M1, 1) Poll
+    mov (M1_NM, 1) S(0,0)<1> T(0,0)<0;1,0>
+    jmp (M1, 1) End
+Set:
+    add (M1_NM, 1) S(0,0)<1> S(0,0)<0;1,0> 1:ud
+    cmp.lt (M1_NM, 1) Q S(0,0)<0;1,0> 20:ud
+    (Q) jmp (M1, 1) Set
+    lsc_store.slm (M1_NM, 1) flat[Local]:a32 S.0:d32
+End:
+    lsc_store.ugm (M1_NM, 1) flat[At]:a64 S.0:d32
+    ret (M1, 1)
+"""
+    )
+    assert run(body, words=6, grid=3, block=2) == [20] * 6
+
+
+def deadlock(body: str, grid: int = 1, block: int = 4) -> list[str]:
+    with pytest.raises(DiagnosticError) as caught:
+        kernel(body)(np.zeros(64, np.uint32), grid=grid, block=block)
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.position.file == "control.visaasm" and diagnostic.position.line > 20
+    return [diagnostic.message, *(n.message for n in diagnostic.notes)]
+
+
+def test_deadlock_says_who_waits_where() -> None:
+    body = """\
+    cmp.lt (M1_NM, 1) P Id(0,0)<0;1,0> 2:ud
+    (P) jmp (M1, 1) Wait
+    cmp.eq (M1_NM, 1) P Id(0,0)<0;1,0> 3:ud
+    (P) jmp (M1, 1) End
+    nbarrier.signal 2:ub 2:ub
+    nbarrier.wait 2:ub
+Wait:
+    barrier
+End:
+    ret (M1, 1)
+"""
+    assert deadlock(body) == [
+        "deadlock: 3 threads of kernel 'control' wait for signals that never come",
+        "workgroup (0, 0, 0), subgroup 2 waits at instruction 5: nbarrier.wait 0x2:ub",
+        "workgroup (0, 0, 0), subgroup 0 and 1 more wait at instruction 7: barrier",
+        "1 threads of these workgroups have ended",
+    ]
+
+
+def test_deadlock_of_one_workgroup_of_several() -> None:
+    body = """\
+    cmp.eq (M1_NM, 1) P %group_id_x(0,0)<0;1,0> 2:ud
+    (!P) jmp (M1, 1) End
+    cmp.eq (M1_NM, 1) P Id(0,0)<0;1,0> 0:ud
+    (P) jmp (M1, 1) End
+    sbarrier.signal
+    sbarrier.wait
+End:
+    ret (M1, 1)
+"""
+    message, where, ended = deadlock(body, grid=4, block=2)
+    assert message == "deadlock: 1 threads of kernel 'control' wait for signals that never come"
+    assert where == "workgroup (2, 0, 0), subgroup 1 waits at instruction 5: sbarrier.wait"
+    assert ended == "7 threads of these workgroups have ended"
+
+
+def test_named_barrier_that_is_not_there() -> None:
+    body = """\
+    mov (M1_NM, 1) Name(0,0)<1> Id(0,0)<0;1,0>
+    nbarrier.signal Name(0,0)<0;1,0> 1:ub
+    ret (M1, 1)
+"""
+    with pytest.raises(DiagnosticError, match="names barrier 4, but the kernel has 4") as caught:
+        kernel(body, ".decl Name v_type=G type=ub num_elts=1 align=dword")(np.zeros(1, np.uint32), block=8)
+    assert "subgroup 4" in str(caught.value)
+
+
+# Registers that were never written.
+
+
+def unwritten(body: str, declarations: str = "") -> list[str] | None:
+    try:
+        kernel(body, declarations, check=["uninit"])(np.zeros(64, np.uint32), grid=2, block=2)
+    except DiagnosticError as error:
+        (diagnostic,) = error.diagnostics
+        return [diagnostic.message, *(n.message for n in diagnostic.notes)]
+    return None
+
+
+def test_unwritten_register() -> None:
+    body = """\
+    mov (M1_NM, 8) S(0,0)<1> 1:ud
+    cmp.eq (M1_NM, 1) P Id(0,0)<0;1,0> 1:ud
+    (!P) jmp (M1, 1) End
+    add (M1_NM, 16) T(0,0)<1> S(0,0)<8;8,1> 1:ud
+End:
+    ret (M1, 1)
+"""
+    assert unwritten(body) == [
+        "'add' reads byte 32 of 'S', which was never written",
+        "in workgroup (0, 0, 0), subgroup 1",
+        "instruction 3 of kernel 'control': add (M1_NM, 16) T(0,0)<1> S(0,0)<8;8,1> 0x1:ud",
+    ]
+    assert unwritten(body.replace("mov (M1_NM, 8)", "mov (M1_NM, 16)")) is None
+
+
+@pytest.mark.parametrize(
+    ("body", "what"),
+    [
+        ("    mov (M1_NM, 1) S(0,0)<1> Id(0,0)<0;1,0>\n    mov (M1_NM, 1) S(0,0)<1> %r0(0,2)<0;1,0>\n", None),
+        ("    dpas.bf.bf.8.1 (M1, 16) F.0 %null.0 X.0 X(0,0)\n", "'dpas' reads byte 0 of 'X'"),
+        ("    lsc_load.ugm (M1_NM, 1) S.0:d32 flat[At]:a64\n", "'lsc_load' reads byte 0 of 'At'"),
+        ("    lsc_load_block2d.ugm (M1, 1) X.0:d32.8x8nn flat[Out,0x3f,0x3f,0x3f,T,T]\n", "reads byte 0 of 'T'"),
+        ("    nbarrier.wait Name(0,0)<0;1,0>\n", "'nbarrier.wait' reads byte 0 of 'Name'"),
+        (
+            "    mov (M1_NM, 8) At(0,0)<1> Out(0,0)<0;1,0>\n    lsc_store.ugm (M1_NM, 8) flat[At]:a64 S.0:d32\n",
+            "of 'S'",
+        ),
+        ("    mov (M1_NM, 4) Alias(0,0)<1> 0:uw\n    mov (M1_NM, 2) T(0,0)<1> S(0,0)<8;8,1>\n", None),
+        ("    mov (M1_NM, 4) Alias(0,0)<1> 0:uw\n    mov (M1_NM, 4) T(0,0)<1> S(0,0)<8;8,1>\n", "reads byte 8 of 'S'"),
+    ],
+)
+def test_unwritten_operands(body: str, what: str | None) -> None:
+    declarations = """\
+.decl X v_type=G type=d num_elts=256 align=GRF
+.decl F v_type=G type=f num_elts=256 align=GRF
+.decl Name v_type=G type=ub num_elts=1 align=dword
+.decl Alias v_type=G type=uw num_elts=8 align=word alias=<S,0>"""
+    found = unwritten(body + "    ret (M1, 1)\n", declarations)
+    if what is None:
+        assert found is None
+    else:
+        assert found and what in found[0]
+
+
+def test_unwritten_lanes_that_do_not_act_do_not_count() -> None:
+    """A branch writes and reads its own lanes alone; and a load writes those of its lanes alone."""
+    branch = (
+        LANES
+        + """\
+    cmp.lt (M1, 16) P Lane(0,0)<8;8,1> 8:ud
+    mov (M1_NM, 16) At(0,0)<1> Out(0,0)<0;1,0>
+    (P) goto (M1, 16) Lower
+    mov (M1, 16) S(0,0)<1> 1:ud
+    add (M1, 16) S(0,0)<1> S(0,0)<8;8,1> 1:ud
+    lsc_store.ugm (M1, 16) flat[At]:a64 S.0:d32
+    lsc_load.ugm (M1, 16) T.0:d32 flat[At]:a64
+    mov (M1, 16) S(0,0)<1> T(0,0)<8;8,1>
+Lower:
+{after}    ret (M1, 1)
+"""
+    )
+    assert unwritten(branch.replace("{after}", "")) is None
+    read = "    mov (M1, 16) Lane(0,0)<1> {}(0,0)<8;8,1>\n"
+    for name in ("S", "T"):
+        found = unwritten(branch.replace("{after}", read.format(name)))
+        assert found and found[0] == f"'mov' reads byte 0 of '{name}', which was never written"
+
+
+# Registers that do not suffice.
+
+
+def test_variables_that_do_not_fit() -> None:
+    big = "\n".join(f".decl Big{n} v_type=G type=f num_elts=1024 align=GRF" for n in range(3))
+    body = "".join(f"    mov (M1_NM, 16) Big{n}(0,0)<1> 0x0:f\n" for n in range(3))
+    body += "".join(f"    mov (M1_NM, 16) T(0,0)<1> Big{n}(0,0)<8;8,1>\n" for n in range(3)).replace("T(", "F(")
+    declarations = big + "\n.decl F v_type=G type=f num_elts=16 align=GRF"
+    with pytest.raises(DiagnosticError) as caught:
+        kernel(body + "    ret (M1, 1)\n", declarations, strict_grf=True)
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.message.startswith("kernel 'control' does not fit: register pressure 19")
+    assert diagnostic.message.endswith("of 128 GRFs; 2 variables do not fit: Big1, Big2")
+    kernel(body + "    ret (M1, 1)\n", declarations, strict_grf=True, registers=256)
+    done = kernel(body + "    ret (M1, 1)\n", declarations)(np.zeros(1, np.uint32))
+    assert [v.name for v in done.allocation.beyond] == ["Big1", "Big2"]

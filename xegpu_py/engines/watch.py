@@ -1,0 +1,119 @@
+"""Looking for reads of registers that were never written, lane by lane."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from xegpu_py.engines.access import Layout, data_places, masker
+from xegpu_py.engines.arithmetic import Step
+from xegpu_py.engines.batch import Batch, Rows
+from xegpu_py.engines.golden.control import Next
+from xegpu_py.numerics.formats import Array
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.operands import Address, Destination, Raw, Region, Variable, Vector, first_byte
+from xegpu_py.visa.program import Instruction
+from xegpu_py.visa.spec import DataShape, Slot
+
+
+class UnwrittenFault(Exception):
+    """A register is read that was never written.
+
+    Attributes:
+        thread: index among the threads that read.
+        byte: its offset in the operand's variable.
+        var: the variable.
+    """
+
+    def __init__(self, thread: int, byte: int, var: Variable) -> None:
+        self.thread, self.byte, self.var = thread, byte, var
+        super().__init__(thread, byte, var)
+
+
+@dataclass(frozen=True)
+class _Bytes:
+    """Places in the register file of an operand's bytes: [lanes, bytes], of one lane if the thread as a whole acts."""
+
+    var: Variable
+    places: Array
+
+
+def watched_step(step: Step, inst: Instruction, layout: Layout) -> Step:
+    """The step of an instruction, which looks at what it reads and notes what it writes.
+
+    Raises:
+        UnwrittenFault: as it runs, if a lane that acts reads what was never written.
+    """
+    reads, writes = _operands(inst, "read", layout), _operands(inst, "write", layout)
+    mask = masker(inst, layout)
+
+    def watching(batch: Batch, rows: Rows, active: Array | None) -> None:
+        acting = mask(batch, rows, active)
+        _look(batch, rows, acting, reads, layout)
+        step(batch, rows, active)
+        assert batch.written is not None
+        threads = np.arange(batch.threads)[rows]
+        for operand in writes:
+            count = len(operand.places)
+            lanes = np.ones((1, count), bool) if acting is None else _lanes(acting, count)
+            thread, lane = np.nonzero(np.broadcast_to(lanes, (len(threads), count)))
+            batch.written[threads[thread][:, None], operand.places[lane]] = True
+
+    return watching
+
+
+def watched_next(decide: Next, inst: Instruction, layout: Layout) -> Next:
+    """The same of an instruction that decides where threads go on."""
+    reads, mask = _operands(inst, "read", layout), masker(inst, layout)
+
+    def watching(batch: Batch, rows: Array, at: int, active: Array | None) -> Array:
+        _look(batch, rows, mask(batch, rows, active), reads, layout)
+        return decide(batch, rows, at, active)
+
+    return watching
+
+
+def _look(batch: Batch, rows: Rows, acting: Array | None, reads: list[_Bytes], layout: Layout) -> None:
+    for operand in reads:
+        assert batch.written is not None
+        missing = ~batch.written[rows][:, operand.places]
+        if acting is not None:
+            missing &= _lanes(acting, len(operand.places))[:, :, None]
+        if missing.any():
+            thread, lane, byte = (int(i) for i in np.argwhere(missing)[0])
+            place = int(operand.places[lane, byte])
+            raise UnwrittenFault(thread, place - layout.offset(operand.var), operand.var)
+
+
+def _operands(inst: Instruction, use: str, layout: Layout) -> list[_Bytes]:
+    slots = [s for s in INSTRUCTIONS[inst.name].slots if s.use == use]
+    return [b for b in (_bytes(s, inst, layout) for s in slots) if b]
+
+
+def _lanes(acting: Array, count: int) -> Array:
+    joined: Array = acting.any(axis=1)[:, None] if count == 1 else acting
+    return joined
+
+
+def _bytes(slot: Slot, inst: Instruction, layout: Layout) -> _Bytes | None:
+    operand = inst[slot.name]
+    var = getattr(operand, "var", None)
+    if not isinstance(var, Variable):
+        return None
+    base, size = layout.offset(var), var.format.bytes
+    if isinstance(operand, (Region, Destination)):
+        start = base + first_byte(operand, layout.target.grf_bytes)
+        elements = np.array(operand.elements(1 if slot.kind == "scalar" else inst.exec_size))
+        return _Bytes(var, start + elements[:, None] * size + np.arange(size))
+    assert isinstance(operand, (Raw, Vector, Address)) and slot.bytes
+    start = base + (first_byte(operand, layout.target.grf_bytes) if isinstance(operand, Vector) else operand.offset)
+    total = slot.bytes(inst, layout.target)
+    if isinstance(operand, Address):
+        return _Bytes(var, start + np.arange(total).reshape(inst.exec_size, -1))
+    if "data" in inst.values:
+        shape: DataShape = inst["data"]
+        moved = shape.register_bytes if slot.use == "write" else shape.memory_bytes
+        places = data_places(shape, inst.exec_size, layout.target.grf_bytes)[:, :, None] + np.arange(moved)
+        return _Bytes(var, start + places.reshape(len(places), -1))
+    return _Bytes(var, start + np.arange(total)[None, :])
