@@ -92,8 +92,7 @@ def _operands(inst: Instruction, use: str, layout: Layout) -> list[_Bytes]:
 
 
 def _lanes(acting: Array, count: int) -> Array:
-    joined: Array = acting.any(axis=1)[:, None] if count == 1 else acting
-    return joined
+    return np.any(acting, axis=1, keepdims=True) if count == 1 else acting
 
 
 def _bytes(slot: Slot, inst: Instruction, layout: Layout) -> _Bytes | None:

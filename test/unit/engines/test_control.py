@@ -20,7 +20,7 @@ HEAD = """\
 .version 3.8
 .kernel "control"
 .decl Out v_type=G type=uq num_elts=1 align=qword
-.decl Id v_type=G type=ud num_elts=1 align=dword
+.decl Id v_type=G type=ud num_elts=3 align=dword
 .decl Count v_type=G type=ud num_elts=3 align=dword
 .decl Thread v_type=G type=ud num_elts=1 align=dword
 .decl At v_type=G type=uq num_elts=32 align=GRF
@@ -32,8 +32,8 @@ HEAD = """\
 .decl Q v_type=P num_elts=32
 {declarations}
 .input Out offset=64 size=8
-.implicit_LOCAL_ID Id offset=72 size=4
-.implicit_GROUP_COUNT Count offset=76 size=12
+.implicit_LOCAL_ID Id offset=72 size=12
+.implicit_GROUP_COUNT Count offset=84 size=12
 .kernel_attr Target="cm"
 .kernel_attr SimdSize=16
 .kernel_attr SLMSize=1
@@ -238,12 +238,12 @@ class Compiler:
     def compile(self, program: list[object], loops: list[tuple[str, str]]) -> None:
         for item in program:
             if isinstance(item, Assign):
-                self.emit(f"xor {self.size} {self.write('T')} {self.read(f'V{item.right}')} {item.constant:#x}:ud")
-                left = self.read(f"V{item.left}")
-                self.emit(f"{item.operation} {self.size} {self.write(f'V{item.to}')} {left} {self.read('T')}")
+                self.emit(f"xor {self.size} {self.write('T')} {self.read(f'Var{item.right}')} {item.constant:#x}:ud")
+                left = self.read(f"Var{item.left}")
+                self.emit(f"{item.operation} {self.size} {self.write(f'Var{item.to}')} {left} {self.read('T')}")
             elif isinstance(item, If):
                 other, end = self.label(), self.label()
-                self.compare(item.condition, f"V{item.left}", f"{item.constant:#x}:ud")
+                self.compare(item.condition, f"Var{item.left}", f"{item.constant:#x}:ud")
                 self.emit(f"(!P) goto {self.size} {other}")
                 self.compile(item.then, loops)
                 self.emit(f"goto {self.size} {end}")
@@ -259,7 +259,7 @@ class Compiler:
         again, on, end = self.label(), self.label(), self.label()
         counter = f"C{self.counters}"
         self.counters += 1
-        self.emit(f"and {self.size} {self.write(counter)} {self.read(f'V{item.trips}')} 3:ud")
+        self.emit(f"and {self.size} {self.write(counter)} {self.read(f'Var{item.trips}')} 3:ud")
         if item.before:
             self.compare("eq", counter, "0:ud")
             self.emit(f"(P) goto {self.size} {end}")
@@ -273,7 +273,7 @@ class Compiler:
 
     def leave(self, item: object, loops: list[tuple[str, str]]) -> None:
         assert isinstance(item, Leave)
-        self.compare(item.condition, f"V{item.left}", f"{item.constant:#x}:ud")
+        self.compare(item.condition, f"Var{item.left}", f"{item.constant:#x}:ud")
         if item.how in ("break", "continue") and loops:
             self.emit(f"(P) goto {self.size} {loops[-1][item.how == 'break']}")
         elif item.how == "ret":
@@ -291,7 +291,7 @@ class Compiler:
         for number in range(VARIABLES):
             for size, row in [(half, self.row)] + ([("(M5, 16)", 1)] if self.size.endswith(", 32)") else []):
                 where = f"At{2 * row}" if row else "At"
-                self.emit(f"lsc_store.ugm {size} flat[{where}+{128 * number}]:a64 V{number}.{64 * row}:d32")
+                self.emit(f"lsc_store.ugm {size} flat[{where}+{128 * number}]:a64 Var{number}.{64 * row}:d32")
 
 
 SIZES = {"(M1, 16)": range(16), "(M1, 32)": range(32), "(M5, 16)": range(16, 32), "(M1, 8)": range(8)}
@@ -303,7 +303,7 @@ def lanes_of(program: list[object], size: str, threads: int, seed: int) -> tuple
     for number in range(VARIABLES):
         for half, row in (("(M1_NM, 16)", 0), ("(M5_NM, 16)", 1)):
             where = f"At{2 * row}" if row else "At"
-            compiler.emit(f"lsc_load.ugm {half} V{number}.{64 * row}:d32 flat[{where}+{128 * number}]:a64")
+            compiler.emit(f"lsc_load.ugm {half} Var{number}.{64 * row}:d32 flat[{where}+{128 * number}]:a64")
     compiler.compile(program, [])
     compiler.place("End")
     compiler.store()
@@ -316,7 +316,7 @@ def lanes_of(program: list[object], size: str, threads: int, seed: int) -> tuple
         "    add (M1_NM, 16) At2(0,0)<1> Lane(1,0)<8;8,1> Out(0,0)<0;1,0>\n"
     )
     declarations = [".decl At2 v_type=G type=uq num_elts=16 align=GRF"]
-    names = [f"V{n}" for n in range(VARIABLES)] + [f"C{n}" for n in range(compiler.counters)]
+    names = [f"Var{n}" for n in range(VARIABLES)] + [f"C{n}" for n in range(compiler.counters)]
     declarations += [f".decl {n} v_type=G type={'ud' if n[0] == 'V' else 'd'} num_elts=32 align=GRF" for n in names]
     rng = random.Random(seed)
     values = [

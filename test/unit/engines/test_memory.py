@@ -407,7 +407,7 @@ HEAD = """\
 .decl A v_type=G type=uq num_elts=1 align=qword
 .decl B v_type=G type=uq num_elts=1 align=qword
 .decl At v_type=G type=ud num_elts=1 align=dword
-.decl Id v_type=G type=ud num_elts=1 align=dword
+.decl Id v_type=G type=ud num_elts=3 align=dword
 .decl Addr v_type=G type=uq num_elts=16 align=GRF
 .decl Local v_type=G type=ud num_elts=16 align=GRF
 .decl Data v_type=G type=ud num_elts=64 align=GRF
@@ -417,7 +417,7 @@ HEAD = """\
 .input A offset=64 size=8
 .input B offset=72 size=8
 .input At offset=80 size=4
-.implicit_LOCAL_ID Id offset=84 size=4
+.implicit_LOCAL_ID Id offset=84 size=12
 .kernel_attr Target="cm"
 .kernel_attr SimdSize=16
 .kernel_attr SLMSize=1

@@ -36,7 +36,8 @@ def _addresses(inst: Instruction, layout: Layout) -> Read:
 
     def addresses(batch: Batch, rows: Rows) -> Array:
         raw = np.ascontiguousarray(read(batch, rows)).view(dtype)
-        return (raw + plus).astype(np.uint64)
+        found: Array = (raw + plus).astype(np.uint64)
+        return found
 
     return addresses
 
