@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import inspect
 import re
-import sys
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from pathlib import Path
@@ -191,17 +191,15 @@ def _enum(enum: EnumKind) -> list[str]:
     ]
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Write the page of each dialect into a folder."""
-    if len(arguments) != 1:
-        print("usage: python -m xegpu_py.ir.docs FOLDER", file=sys.stderr)
-        return 1
-    folder = Path(arguments[0])
+    parser = argparse.ArgumentParser(prog="python -m xegpu_py.ir.docs", description=main.__doc__)
+    parser.add_argument("folder", type=Path)
+    folder: Path = parser.parse_args(arguments).folder
     folder.mkdir(parents=True, exist_ok=True)
     for name, dialect in zip(DIALECTS, dialects()):
         (folder / f"{name}.md").write_text(page(dialect), encoding="utf-8")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main()
