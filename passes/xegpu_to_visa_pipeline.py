@@ -8,21 +8,25 @@ from xegpu_py.ir.passes import Pass, register_pass
 @register_pass("xegpu-to-visa-pipeline")
 @dataclass
 class XeGPUToVisaPipeline(Pass):
-    """Lower kernels of XeGPU to vISA: canonicalize, cse, xegpu-dce, xegpu-to-visa, visa-allocate.
+    """Lower kernels of XeGPU to vISA: canonicalize, cse, xegpu-dce, xegpu-to-visa, visa-optimize, visa-allocate.
 
         xegpu-opt gemm.mlir --xegpu-to-visa-pipeline='target=pvcxt grf=256'
 
     is
 
         xegpu-opt gemm.mlir --canonicalize --cse --xegpu-dce --xegpu-to-visa='target=pvcxt'
-          --visa-allocate='grf=256'
+          --visa-optimize='grf=256' --visa-allocate='grf=256'
+
+    `optimize=false` leaves visa-optimize out.
     """
 
     target: str = ""
     grf: int = 0
+    optimize: bool = True
     strict: bool = False
 
     def steps(self) -> str:
         target = f"{{target={self.target}}}" if self.target else ""
         allocate = f"{{grf={self.grf} strict={str(self.strict).lower()}}}"
-        return f"canonicalize,cse,xegpu-dce,xegpu-to-visa{target},visa-allocate{allocate}"
+        optimize = f"visa-optimize{{grf={self.grf}}}," if self.optimize else ""
+        return f"canonicalize,cse,xegpu-dce,xegpu-to-visa{target},{optimize}visa-allocate{allocate}"

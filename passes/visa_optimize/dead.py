@@ -94,32 +94,53 @@ def _remove_overwritten(program: Program, effects_of: EffectsOf, grf_bytes: int)
     kept: list[Instruction] = []
     for number in reversed(range(len(flow.blocks))):
         block = flow.blocks[number]
-        live: dict[Variable | Predicate, int] = {
-            var: (1 << (var.count if isinstance(var, Predicate) else var.bytes)) - 1 for var in liveness.leaves(number)
-        }
+        live = _Live(liveness, number)
         for inst in reversed(program.instructions[block.start : block.end]):
             if _step_back(inst, live, flow, effects_of):
                 kept.append(inst)
     return replace(program, instructions=tuple(reversed(kept)))
 
 
-def _step_back(inst: Instruction, live: dict[Variable | Predicate, int], flow: Flow, effects_of: EffectsOf) -> bool:
+class _Live:
+    """What lives at a place of a block: the bytes of variables and bits of predicates, as masks."""
+
+    def __init__(self, liveness: Liveness, block: int) -> None:
+        self._liveness, self._block = liveness, block
+        self._masks: dict[Variable | Predicate, int] = {}
+
+    def __getitem__(self, var: Variable | Predicate) -> int:
+        found = self._masks.get(var)
+        if found is None:
+            # Where the block ends a variable lives as a whole, or not at all.
+            found = _every(var) if self._liveness.leaves(self._block, var) else 0
+            self._masks[var] = found
+        return found
+
+    def __setitem__(self, var: Variable | Predicate, mask: int) -> None:
+        self._masks[var] = mask
+
+
+def _every(var: Variable | Predicate) -> int:
+    return (1 << (var.count if isinstance(var, Predicate) else var.bytes)) - 1
+
+
+def _step_back(inst: Instruction, live: _Live, flow: Flow, effects_of: EffectsOf) -> bool:
     """What lives before an instruction, from what lives after it; False if the instruction is dead."""
     known = effects_of(inst)
     if is_removable(inst):
-        needed = any(live.get(a.var, 0) & span_bits(a) for a in known.writes)
-        if not needed and not (known.sets and live.get(known.sets, 0)):
+        needed = any(live[a.var] & span_bits(a) for a in known.writes)
+        if not needed and not (known.sets and live[known.sets]):
             return False
     for access in known.writes:
-        if access.var in live and fills(inst, access, flow):
+        if fills(inst, access, flow):
             live[access.var] &= ~span_bits(access)
-    if known.sets and known.lanes and known.sets in live and flow.certain(inst):
+    if known.sets and known.lanes and flow.certain(inst):
         first, end = known.lanes
         live[known.sets] &= ~((1 << end) - (1 << first))
     for access in known.reads:
-        live[access.var] = live.get(access.var, 0) | span_bits(access)
+        live[access.var] |= span_bits(access)
     for predicate in known.tests:
-        live[predicate] = (1 << predicate.count) - 1
+        live[predicate] = _every(predicate)
     return True
 
 

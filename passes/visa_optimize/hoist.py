@@ -42,7 +42,8 @@ def _loops(flow: Flow) -> list[_Loop]:
     last: dict[int, int] = {}
     for number, followers in enumerate(flow.followers):
         for follower in followers:
-            if 0 < follower <= number and number in flow.spans:
+            # Lanes that part come back in no loop of the thread's own.
+            if 0 < follower <= number and number in flow.spans and flow.blocks[number].end > flow.blocks[number].start:
                 last[follower] = max(last.get(follower, 0), number)
     found = [_Loop(first, end) for first, end in last.items() if _is_closed(flow, first, end)]
     return sorted(found, key=lambda loop: (loop.last - loop.first, loop.first))
@@ -90,6 +91,8 @@ class _Hoist:
     def run(self, loops: Sequence[_Loop]) -> Program:
         for loop in loops:
             self._empty(loop)
+        if not any(self.before.values()):
+            return self.program
         instructions: list[Instruction] = []
         for number, block in enumerate(self.blocks):
             instructions += [*self.before.get(number, ()), *block]

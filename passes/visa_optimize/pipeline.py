@@ -41,19 +41,31 @@ def optimize(program: Program, target: Target, steps: Steps, registers: int | No
     effects_of = EffectsOf(target)
     count = registers or target.grf_counts[0]
     room = count - count // _KEPT_FREE
-    original = program
+    original, new = program, program
     if steps.dead:
-        program = remove_dead_code(program, effects_of, target.grf_bytes)
-    program = _simplified(program, target, effects_of, steps)
-    if steps.hoist:
-        program = _hoisted(program, target, effects_of, steps, room)
+        new = remove_dead_code(new, effects_of, target.grf_bytes)
+    new = _simplified(new, target, effects_of, steps)
+    pressure = _pressure(new, target)
+    if steps.hoist and pressure < room:
+        new = _hoisted(new, target, effects_of, steps, room - pressure)
     if steps.schedule:
-        program = _scheduled(program, target, effects_of, room)
-    if allocate(program, target, registers).pressure > max(room, allocate(original, target, registers).pressure):
-        # Values that are kept to be read again cost more here than computing them again.
-        cheap = replace(steps, common=False, copies=False, hoist=False, schedule=False)
-        return original if steps == cheap else optimize(original, target, cheap, registers)
-    return without_unused_declarations(program)
+        new = schedule_loads(new, effects_of, target.grf_bytes, room * target.grf_bytes)
+    if _pressure(new, target) > max(room, _pressure(original, target)):
+        # Values that wait for their use in registers cost more here than they save.
+        fewer = _fewer(steps)
+        return optimize(original, target, fewer, registers) if fewer else original
+    return without_unused_declarations(new)
+
+
+def _fewer(steps: Steps) -> Steps | None:
+    """Steps that take fewer registers; None if there are none."""
+    if steps.schedule or steps.hoist:
+        return replace(steps, schedule=False, hoist=False)
+    return replace(steps, common=False, copies=False) if steps.common or steps.copies else None
+
+
+def _pressure(program: Program, target: Target) -> int:
+    return allocate(program, target).pressure
 
 
 def _simplified(program: Program, target: Target, effects_of: EffectsOf, steps: Steps) -> Program:
@@ -64,15 +76,7 @@ def _simplified(program: Program, target: Target, effects_of: EffectsOf, steps: 
 
 
 def _hoisted(program: Program, target: Target, effects_of: EffectsOf, steps: Steps, room: int) -> Program:
-    free = room - allocate(program, target).pressure
-    if free <= 0:
-        return program
-    moved = hoist(program, effects_of, target.grf_bytes, free * target.grf_bytes)
+    """The program with loops that compute less; values that wait before them take at most `room` registers."""
+    moved = hoist(program, effects_of, target.grf_bytes, room * target.grf_bytes)
     # What now stands side by side before a loop may be the same.
-    return program if moved == program else _simplified(moved, target, effects_of, steps)
-
-
-def _scheduled(program: Program, target: Target, effects_of: EffectsOf, room: int) -> Program:
-    before = allocate(program, target).pressure
-    found = schedule_loads(program, effects_of, target.grf_bytes, room * target.grf_bytes)
-    return found if allocate(found, target).pressure <= max(room, before) else program
+    return program if moved is program else _simplified(moved, target, effects_of, steps)

@@ -41,8 +41,7 @@ def schedule_loads(program: Program, effects_of: EffectsOf, grf_bytes: int, room
         if not any(_is_load(i) for i in inside):
             instructions += inside
             continue
-        after: set[Root] = set(liveness.leaves(number))
-        instructions += _schedule_block(inside, after, effects_of, room)
+        instructions += _schedule_block(inside, _Live(liveness, number), effects_of, room)
     return replace(program, instructions=tuple(instructions))
 
 
@@ -51,7 +50,7 @@ def _is_load(inst: Instruction) -> bool:
 
 
 def _schedule_block(
-    instructions: Sequence[Instruction], after: set[Root], effects_of: EffectsOf, room: int
+    instructions: Sequence[Instruction], live: _Live, effects_of: EffectsOf, room: int
 ) -> list[Instruction]:
     """A block's instructions, in the pieces between its walls."""
     pieces: list[tuple[list[Instruction], Instruction | None]] = []
@@ -63,7 +62,6 @@ def _schedule_block(
         else:
             inside.append(inst)
     found: list[Instruction] = []
-    live = _Live(after)
     # What lives behind a piece is known from the end.
     for piece, wall in reversed([*pieces, (inside, None)]):
         if wall:
@@ -77,16 +75,22 @@ def _schedule_block(
 
 
 class _Live:
-    """Variables that live, as far as is known from behind, and their bytes."""
+    """Variables that live at a place of a block, as far as is known from behind, and their bytes."""
 
-    def __init__(self, roots: set[Root]) -> None:
-        self.roots = roots
-        self.bytes = sum(map(_size, roots))
+    def __init__(self, liveness: Liveness, block: int) -> None:
+        self._liveness, self._block = liveness, block
+        self._read: set[Root] = set()
+        self.bytes = liveness.bytes_after(block)
+
+    def __contains__(self, root: Root) -> bool:
+        return root in self._read or self._liveness.leaves(self._block, root)
 
     def add(self, roots: set[Root]) -> None:
-        for root in roots - self.roots:
-            self.roots.add(root)
-            self.bytes += _size(root)
+        """These live too."""
+        for root in roots:
+            if root not in self:
+                self._read.add(root)
+                self.bytes += _size(root)
 
 
 def _read(inst: Instruction, effects_of: EffectsOf) -> set[Root]:
@@ -203,7 +207,7 @@ def _profile(instructions: Sequence[Instruction], after: _Live, effects_of: Effe
     for root, begin in first.items():
         size = _size(root)
         change[begin] += size
-        if root in after.roots:
+        if root in after:
             through -= size
         else:
             change[last[root] + 1] -= size

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from xegpu_py.target import Target
 from xegpu_py.visa.allocate import Access, accesses
 from xegpu_py.visa.instructions import INSTRUCTIONS
@@ -250,14 +252,17 @@ class Liveness:
         filled = [self._bits(kills) for _, kills in found]
         self._in = [0] * len(flow.blocks)
         self._followers = flow.followers
-        waiting = dict.fromkeys([*reversed(flow.order), *range(len(flow.blocks))])
-        while waiting:
-            number = next(iter(waiting))
-            del waiting[number]
-            live = exposed[number] | (self._out(number) & ~filled[number])
-            if live != self._in[number]:
-                self._in[number] = live
-                waiting |= dict.fromkeys(flow.leaders[number])
+        # Backwards, so that few rounds are needed: one for each level of loops, and two more.
+        order = [*reversed(flow.order), *(set(range(len(flow.blocks))) - set(flow.order))]
+        changed = True
+        while changed:
+            changed = False
+            for number in order:
+                live = exposed[number] | (self._out(number) & ~filled[number])
+                if live != self._in[number]:
+                    self._in[number] = live
+                    changed = True
+        self._sizes = np.array([0 if isinstance(v, Predicate) else v.bytes for v in self._variables], np.int64)
 
     def _bits(self, variables: Iterable[Variable | Predicate]) -> int:
         numbers = (self._numbers.get(var) for var in variables)
@@ -298,14 +303,16 @@ class Liveness:
         number = self._numbers.get(var)
         return number is not None and bool(self._in[block] >> number & 1)
 
-    def leaves(self, block: int) -> list[Variable | Predicate]:
-        """What is still read where a block ends."""
-        found, live = [], self._out(block)
-        while live:
-            number = live.bit_length() - 1
-            found.append(self._variables[number])
-            live ^= 1 << number
-        return found
+    def leaves(self, block: int, var: Variable | Predicate) -> bool:
+        """Whether a variable that is no alias is still read where a block ends."""
+        number = self._numbers.get(var)
+        return number is not None and any(self._in[f] >> number & 1 for f in self._followers[block])
+
+    def bytes_after(self, block: int) -> int:
+        """Bytes of the general variables that are still read where a block ends."""
+        live = self._out(block).to_bytes(len(self._sizes) // 8 + 1, "little")
+        bits = np.unpackbits(np.frombuffer(live, np.uint8), bitorder="little")[: len(self._sizes)]
+        return int(bits @ self._sizes)
 
 
 def _all(var: Variable | Predicate) -> int:
