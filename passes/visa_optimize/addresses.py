@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from xegpu_py.passes.visa_optimize.facts import Facts, Root, Source
+from xegpu_py.passes.visa_optimize.facts import Facts, Source
 from xegpu_py.passes.visa_optimize.places import Places, bytes_of, start_of
 
 from xegpu_py.engines.evaluate import evaluate
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target
-from xegpu_py.visa.operands import Address, Flag, Immediate, Region
+from xegpu_py.visa.flow import Root
+from xegpu_py.visa.operands import Address, Flag, Immediate, Region, Variable
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.verify import instruction_problem
 
@@ -56,7 +57,7 @@ class Addresses:
         lanes = range(inst.exec_size)
         sums = [self._facts.sum_of(root, start + size * i, size) for i in lanes]
         first = sums[0]
-        if first is None:
+        if first is None or not isinstance(first.root, Variable):
             return inst
         for i, found in zip(lanes, sums):
             place = (found.root, found.at - size * i, found.plus) if found else None
@@ -64,7 +65,7 @@ class Addresses:
                 return inst
         plus = operand.plus + first.plus
         plus -= (1 << 8 * size) if plus >= 1 << (8 * size - 1) else 0
-        raw = self._places.raw(first.root, operand.var.type, first.at, first.at + size * inst.exec_size)  # type: ignore
+        raw = self._places.raw(first.root, operand.var.type, first.at, first.at + size * inst.exec_size)
         if raw is None or plus not in _OFFSETS:
             return inst
         changed = replace(inst, values={**inst.values, "address": Address(raw.var, raw.offset, plus)})

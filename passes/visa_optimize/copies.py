@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from xegpu_py.passes.visa_optimize.facts import Facts, Root, Source, tested_bits
+from xegpu_py.passes.visa_optimize.facts import Facts, Source, tested_bits
 from xegpu_py.passes.visa_optimize.places import Places, bytes_of, start_of
 
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target
+from xegpu_py.visa.flow import Root
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.operands import BUILTINS, Address, Flag, Guard, Raw, Region, Vector
+from xegpu_py.visa.operands import BUILTINS, Address, Flag, Guard, Raw, Region, Variable, Vector
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import Slot
 from xegpu_py.visa.verify import instruction_problem
@@ -79,7 +80,7 @@ class Copies:
 
     def _sources(self, root: Root, places: list[int], size: int) -> list[Source] | None:
         """What elements are copies of: all in one variable, or None."""
-        found = []
+        found: list[Source] = []
         for at in places:
             source = self._facts.copied(root, at, size)
             if source is None or (found and source.root != found[0].root):
@@ -94,11 +95,12 @@ class Copies:
         if sources is None:
             return None
         source = sources[0].root
+        assert isinstance(source, Variable)
         at = [s.at for s in sources]
-        found = self._places.region(source, value.var.type, at, value.modifier)  # type: ignore[arg-type]
+        found = self._places.region(source, value.var.type, at, value.modifier)
         if found is None and source in BUILTINS.values() and self._wraps(inst, slot, value):
             # A built-in variable has no aliases, but its bits will do where the sign does not matter.
-            found = self._places.region(source, source.type, at, value.modifier)  # type: ignore
+            found = self._places.region(source, source.type, at, value.modifier)
         if found is None or slot.kind == "scalar" or found.is_scalar:
             return found
         plain = (value.vstride, value.width, value.hstride)
@@ -130,12 +132,12 @@ class Copies:
             elif found.root != source or found.at - first != at - start:
                 return None
             at += width
-        if at != start + size or source is None or isinstance(value.var, str):
+        if at != start + size or not isinstance(source, Variable):
             return None
         type_name = value.var.type
         if isinstance(value, Vector):
-            return self._places.vector(source, type_name, first, first + size)  # type: ignore[arg-type]
-        raw = self._places.raw(source, type_name, first, first + size)  # type: ignore[arg-type]
+            return self._places.vector(source, type_name, first, first + size)
+        raw = self._places.raw(source, type_name, first, first + size)
         if raw is None:
             return None
         return Address(raw.var, raw.offset, value.plus) if isinstance(value, Address) else raw

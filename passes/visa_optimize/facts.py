@@ -10,12 +10,9 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from xegpu_py.visa.flow import EffectsOf, Flow, fills
-from xegpu_py.visa.operands import Guard, Predicate, Variable
+from xegpu_py.visa.flow import EffectsOf, Flow, Root, fills
+from xegpu_py.visa.operands import Guard
 from xegpu_py.visa.program import Instruction, Program
-
-Root = Variable | Predicate
-"""A variable that is no alias, whose places are its bytes; or a predicate, whose places are its bits."""
 
 F = TypeVar("F")
 
@@ -132,21 +129,22 @@ class Facts:
     def leave(self) -> None:
         """A block ends: what holds in all that it dominates is kept."""
         block = self._path[-1][0]
-        for table in (self._constants, self._copies, self._sums):
-            self._keep(table, block)
+        self._keep(self._constants, block)
+        self._keep(self._copies, block)
+        self._keep(self._sums, block)
         for key, found in self._expressions.items():
             settled = self.is_settled(found.root) and self._is_there(found)
             if settled and all(self._is_kept(*need) for need in found.needs):
                 self._lasting_expressions[key] = found
 
-    def _keep(self, table: _Table[int] | _Table[Source], block: int) -> None:
+    def _keep(self, table: _Table[F], block: int) -> None:
         for root, known in table.here.items():
             if not known or not self.is_settled(root):
                 continue
             lasting = table.lasting.setdefault(root, {})
             for at, (size, fact) in known.items():
                 if not isinstance(fact, Source) or self._is_kept(fact.root, fact.at, fact.at + size, fact.stamp):
-                    lasting[at] = (size, fact, block)  # type: ignore[assignment]
+                    lasting[at] = (size, fact, block)
 
     def _is_kept(self, root: Root, first: int, end: int, stamp: int) -> bool:
         return self.is_settled(root) and stamp == self.stamp(root, first, end)

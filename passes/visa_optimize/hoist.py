@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from xegpu_py.passes.visa_optimize.facts import Root
-
-from xegpu_py.visa.flow import EffectsOf, Flow, Liveness, fills, span_bits
+from xegpu_py.visa.flow import EffectsOf, Flow, Liveness, Root, fills, span_bits
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Variable
 from xegpu_py.visa.program import Instruction, Program
@@ -109,8 +107,7 @@ class _Hoist:
         changing: dict[Root, int] = {}
         for block in self._inside(loop):
             for inst in block:
-                known = self.effects_of(inst)
-                for root in (*(a.var for a in known.writes), *([known.sets] if known.sets else [])):
+                for root in self.effects_of(inst).written:
                     changing[root] = changing.get(root, 0) + 1
         out = self.before.setdefault(loop.first, [])
         for block in self._inside(loop):
@@ -125,7 +122,7 @@ class _Hoist:
 
     def _leave(self, inst: Instruction, changing: dict[Root, int]) -> None:
         known = self.effects_of(inst)
-        for root in (*(a.var for a in known.writes), *([known.sets] if known.sets else [])):
+        for root in known.written:
             changing[root] -= 1
         self.room -= sum(access.end - access.start for access in known.writes)
 
@@ -141,8 +138,7 @@ class _Hoist:
             return False
         if sum(a.end - a.start for a in known.writes) > self.room:
             return False
-        sources: list[Root] = [*(a.var for a in known.reads), *known.tests]
-        return all(self._is_fixed(root, loop, changing) for root in sources)
+        return all(self._is_fixed(root, loop, changing) for root in known.read)
 
     def _is_fixed(self, root: Root, loop: _Loop, changing: dict[Root, int]) -> bool:
         """Whether a variable has its value before a loop, and keeps it."""

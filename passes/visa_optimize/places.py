@@ -37,7 +37,7 @@ class Places:
     def __init__(self, program: Program, target: Target) -> None:
         """Those that a program declares."""
         self._grf = target.grf_bytes
-        self._names = {v.name for v in (*program.variables, *program.predicates)}
+        self._names = {v.name for v in program.variables} | {p.name for p in program.predicates}
         self._known: dict[tuple[Variable, str], list[Variable]] = {}
         for var in (*program.variables, *BUILTINS.values()):
             self._known.setdefault((var.root[0], var.type), []).append(var)

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 import numpy as np
-from xegpu_py.passes.visa_optimize.facts import Root
 
-from xegpu_py.visa.flow import EffectsOf, Flow, Liveness
+from xegpu_py.visa.flow import EffectsOf, Flow, Liveness, Root
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Predicate
 from xegpu_py.visa.program import Instruction, Program
@@ -94,8 +93,7 @@ class _Live:
 
 
 def _read(inst: Instruction, effects_of: EffectsOf) -> set[Root]:
-    known = effects_of(inst)
-    return {*(a.var for a in known.reads), *known.tests}
+    return set(effects_of(inst).read)
 
 
 @dataclass
@@ -120,9 +118,9 @@ class _Piece:
         message = -1
         for at, inst in enumerate(self.instructions):
             known = self.effects_of(inst)
-            reads = [(a.var, c) for a in known.reads for c in _chunks(a.start, a.end)]
+            reads: list[tuple[Root, int]] = [(a.var, c) for a in known.reads for c in _chunks(a.start, a.end)]
+            writes: list[tuple[Root, int]] = [(a.var, c) for a in known.writes for c in _chunks(a.start, a.end)]
             reads += [(p, 0) for p in known.tests]
-            writes = [(a.var, c) for a in known.writes for c in _chunks(a.start, a.end)]
             writes += [(known.sets, 0)] if known.sets else []
             for key in reads:
                 place = places.setdefault(key, _Places())
@@ -170,7 +168,7 @@ class _Piece:
         for at, waiting in enumerate(waits):
             if not waiting:
                 ready(at)
-        found = []
+        found: list[Instruction] = []
         while len(found) < count:
             while early and done[early[0][1]]:
                 heapq.heappop(early)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from xegpu_py.passes.visa_optimize.addresses import Addresses
-from xegpu_py.passes.visa_optimize.common import Common
+from xegpu_py.passes.visa_optimize.common import Common, Need
 from xegpu_py.passes.visa_optimize.constants import Constants
 from xegpu_py.passes.visa_optimize.copies import Copies, copied_elements, is_copy
-from xegpu_py.passes.visa_optimize.facts import Facts, Root
+from xegpu_py.passes.visa_optimize.facts import Facts
 from xegpu_py.passes.visa_optimize.places import Places
 
 from xegpu_py.target import Target
-from xegpu_py.visa.flow import EffectsOf, Flow
+from xegpu_py.visa.flow import EffectsOf, Flow, Root
 from xegpu_py.visa.operands import Destination, Flag
 from xegpu_py.visa.program import Instruction, Program
 
@@ -97,7 +97,9 @@ class _Walk:
         sums = self.addresses.sums(inst) if self.parts.addresses else []
         if copies and all((s.root, s.at) == (root, place) for place, s in copies):
             return False
-        key, needs, found = None, (), None
+        key: Hashable = None
+        needs: tuple[Need, ...] = ()
+        found = None
         if self.parts.common and not copies:
             key = self.common.constant_key(inst, constants, size) if constants else None
             if not constants and (known := self.common.key(inst)):

@@ -47,10 +47,10 @@ def evaluate(inst: Instruction, sources: Mapping[str, tuple[int, ...]], target: 
     """
     values: dict[str, Any] = dict(inst.values)
     for name, value in inst.values.items():
-        if isinstance(value, (Region, Destination)):
-            var = Variable(name, value.var.type, inst.exec_size, "GRF")
-            is_source = isinstance(value, Region)
-            values[name] = Region(var, 0, 0, 1, 1, 0, value.modifier) if is_source else Destination(var)
+        if isinstance(value, Region):
+            values[name] = Region(Variable(name, value.var.type, inst.exec_size, "GRF"), modifier=value.modifier)
+        elif isinstance(value, Destination):
+            values[name] = Destination(Variable(name, value.var.type, inst.exec_size, "GRF"))
         elif isinstance(value, Flag):
             values[name] = Flag(Predicate(name, value.var.count))
     # What differs by place alone is one case.

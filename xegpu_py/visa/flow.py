@@ -17,6 +17,10 @@ from xegpu_py.visa.program import Instruction, Program
 _ENDS = ("jmp", "goto", "ret")
 
 
+Root = Variable | Predicate
+"""What holds something: a variable that is no alias, whose places are its bytes; or a predicate, and its bits."""
+
+
 @dataclass(frozen=True)
 class Effects:
     """What an instruction does to a thread's state.
@@ -33,6 +37,16 @@ class Effects:
     tests: tuple[Predicate, ...]
     sets: Predicate | None
     lanes: tuple[int, int] | None
+
+    @property
+    def read(self) -> list[Root]:
+        """Everything that it reads."""
+        return [*(access.var for access in self.reads), *self.tests]
+
+    @property
+    def written(self) -> list[Root]:
+        """Everything that it writes."""
+        return [*(access.var for access in self.writes), *([self.sets] if self.sets else [])]
 
 
 def effects(inst: Instruction, target: Target) -> Effects:
@@ -264,17 +278,15 @@ class Liveness:
                     changed = True
         self._sizes = np.array([0 if isinstance(v, Predicate) else v.bytes for v in self._variables], np.int64)
 
-    def _bits(self, variables: Iterable[Variable | Predicate]) -> int:
+    def _bits(self, variables: Iterable[Root]) -> int:
         numbers = (self._numbers.get(var) for var in variables)
         return sum(1 << number for number in set(numbers) if number is not None)
 
     @staticmethod
-    def _block(
-        instructions: Sequence[Instruction], flow: Flow, effects_of: EffectsOf
-    ) -> tuple[set[Variable | Predicate], set[Variable | Predicate]]:
+    def _block(instructions: Sequence[Instruction], flow: Flow, effects_of: EffectsOf) -> tuple[set[Root], set[Root]]:
         """What a block reads before it writes it, and what it writes as a whole."""
-        written: dict[Variable | Predicate, int] = {}
-        exposed: set[Variable | Predicate] = set()
+        written: dict[Root, int] = {}
+        exposed: set[Root] = set()
         for inst in instructions:
             known = effects_of(inst)
             for access in known.reads:
@@ -298,12 +310,12 @@ class Liveness:
             live |= self._in[follower]
         return live
 
-    def enters(self, block: int, var: Variable | Predicate) -> bool:
+    def enters(self, block: int, var: Root) -> bool:
         """Whether a variable that is no alias is still read where a block begins."""
         number = self._numbers.get(var)
         return number is not None and bool(self._in[block] >> number & 1)
 
-    def leaves(self, block: int, var: Variable | Predicate) -> bool:
+    def leaves(self, block: int, var: Root) -> bool:
         """Whether a variable that is no alias is still read where a block ends."""
         number = self._numbers.get(var)
         return number is not None and any(self._in[f] >> number & 1 for f in self._followers[block])
@@ -315,5 +327,5 @@ class Liveness:
         return int(bits @ self._sizes)
 
 
-def _all(var: Variable | Predicate) -> int:
+def _all(var: Root) -> int:
     return (1 << (var.count if isinstance(var, Predicate) else var.bytes)) - 1

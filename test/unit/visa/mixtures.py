@@ -13,6 +13,7 @@ from typing import Any
 
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import TARGETS, Target
+from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import (
     Address,
     Destination,
@@ -250,7 +251,8 @@ class Mixture:
                 f"src{n}": self.source(var.type if rng.random() < 0.8 else None, exec_size, modify=rng.random() < 0.1)
                 for n in range(count)
             }
-            inst = Instruction(name, {"dst": dst, **sources}, exec_size, mask, guard, rng.random() < 0.05)
+            saturate = INSTRUCTIONS[name].saturates and rng.random() < 0.05
+            inst = Instruction(name, {"dst": dst, **sources}, exec_size, mask, guard, saturate)
             again = replace(inst, values={**inst.values, "dst": self.destination(var, exec_size)})
             # Some are computed once more, elsewhere.
             for each in (inst, again) if rng.random() < 0.3 else (inst,):
