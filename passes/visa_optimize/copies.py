@@ -55,7 +55,7 @@ class Copies:
         elif isinstance(value, Region):
             new = self._region(inst, slot, value)
         elif isinstance(value, (Raw, Vector, Address)) and slot.bytes:
-            new = self._run(inst, value, slot.bytes(inst, self._target))
+            new = self._run(slot, value, slot.bytes(inst, self._target))
         if new is None:
             return inst
         root = None if isinstance(new, Flag) else new.var.root[0]
@@ -118,7 +118,7 @@ class Copies:
             return False
         return same and not TYPES[dst.var.type].is_float and dst.var.format.bytes <= value.var.format.bytes
 
-    def _run(self, inst: Instruction, value: Raw | Vector | Address, size: int) -> Any:
+    def _run(self, slot: Slot, value: Raw | Vector | Address, size: int) -> Any:
         """Bytes that lie side by side, where they were copied from side by side."""
         root, start = start_of(value, self._target)
         at, source, first = start, None, 0
@@ -134,7 +134,8 @@ class Copies:
             at += width
         if at != start + size or not isinstance(source, Variable):
             return None
-        type_name = value.var.type
+        # A message moves numbers of any type.
+        type_name = value.var.type if slot.types or isinstance(value, Address) else source.type
         if isinstance(value, Vector):
             return self._places.vector(source, type_name, first, first + size)
         raw = self._places.raw(source, type_name, first, first + size)

@@ -148,6 +148,7 @@ class _Hoist:
         if not sites:
             return isinstance(root, Variable)
         if root in self.rewritten:
-            return False
+            # It keeps the value that it had, and had one.
+            return any(self.flow.dominates(n, loop.first - 1) for n in sites)
         # What was moved out of the loop stands before it.
         return all(loop.first <= n <= loop.last or self.flow.dominates(n, loop.first - 1) for n in sites)

@@ -69,6 +69,9 @@ def _pressure(program: Program, target: Target) -> int:
 
 
 def _simplified(program: Program, target: Target, effects_of: EffectsOf, steps: Steps) -> Program:
+    if steps.copies:
+        # Before copies are read in the place of what they were copied to.
+        program = forward_results(program, target, effects_of)
     program = rewrite_values(program, target, effects_of, steps)
     if steps.dead:
         program = remove_dead_code(program, effects_of, target.grf_bytes)

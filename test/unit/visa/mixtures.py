@@ -67,7 +67,8 @@ class Mixture:
             for t in _ALIASES[r.type]
         ]
         inner = [Variable("Inner", "d", 2 * grf // 4, "dword", (roots[0], grf + 32))]
-        self.roots, self.named = roots, [*roots, *roots, *aliases, *inner]
+        self.roots, self.written = roots, [*roots, *roots, *aliases, *inner]
+        self.named = list(self.written)
         self.variables: list[Variable] = [*roots, *aliases, *inner]
         self.predicates = [Predicate(f"P{n}", count) for n, count in enumerate((16, 16, 32, 1))]
         self.addresses = [Variable(n, "uq", 1, "qword") for n in ("In", "Out", "Scratch")]
@@ -131,18 +132,31 @@ class Mixture:
                 self.emit("fence_sw")
             elif kind < 0.35:
                 self.anything()
+            elif kind < 0.5:
+                self.fresh(self.rng.choice((1, 1, 16)))
             else:
                 self.usual()
 
+    def scope(self, count: int, depth: int) -> None:
+        """Statements whose new variables are named by none but them."""
+        named = list(self.named)
+        self.statements(count, depth)
+        self.named = named
+
     def branch(self, depth: int) -> None:
-        """Statements that are jumped over."""
-        over = self.label()
+        """Statements that are jumped over, and perhaps others in their place."""
+        other, end = self.label(), self.label()
         predicate = self.rng.choice(self.predicates[:3] if self.lanes_part else self.predicates)
         control = "" if self.lanes_part else self.rng.choice(("", "any", "all"))
-        guard = Guard(predicate, self.rng.random() < 0.5, control)
-        self.jump(over, guard)
-        self.statements(self.rng.randint(1, 4), depth)
-        self.emit("label", label=over)
+        self.jump(other, Guard(predicate, self.rng.random() < 0.5, control))
+        self.scope(self.rng.randint(1, 4), depth)
+        if self.rng.random() < 0.5:
+            self.jump(end)
+            self.emit("label", label=other)
+            self.scope(self.rng.randint(1, 4), depth)
+            self.emit("label", label=end)
+        else:
+            self.emit("label", label=other)
 
     def loop(self, depth: int) -> None:
         """Statements that run two or three times."""
@@ -155,7 +169,7 @@ class Mixture:
         self.emit("mov", size, mask, dst=Destination(counter), src0=Immediate(0, "d"))
         again = self.label()
         self.emit("label", label=again)
-        self.statements(self.rng.randint(1, 5), depth)
+        self.scope(self.rng.randint(2, 8), depth)
         here = Region(counter, 0, 0, 1, 1, 0) if size > 1 else Region(counter, 0, 0, 0, 1, 0)
         self.emit("add", size, mask, dst=Destination(counter), src0=here, src1=Immediate(1, "d"))
         most = Immediate(self.rng.randint(1, 3), "d")
@@ -165,12 +179,32 @@ class Mixture:
         else:
             self.emit("jmp", 1, "M1", Guard(done), label=again)
 
+    def fresh(self, exec_size: int) -> None:
+        """A new variable, which is written here and nowhere else."""
+        rng = self.rng
+        type_name = rng.choice(("d", "d", "ud", "f", "uq"))
+        var = Variable(f"New{len(self.variables)}", type_name, exec_size, "GRF")
+        if rng.random() < 0.2 and type_name in ("d", "ud", "f"):
+            shape = DataShape("d32", exec_size, True)
+            values = {"sfid": "ugm", "data": shape, "address_size": "a64", "caches": ""}
+            address = Address(self.addresses[2], 0, 4 * rng.randrange(64))
+            inst = Instruction("lsc_load", {"dst": Raw(var), "address": address, **values}, 1, "M1_NM")
+        else:
+            name = rng.choice(("mov", "mov", "add", "mul", "mad", "max", "add"))
+            count = {"mov": 1, "mad": 3}.get(name, 2)
+            sources = {f"src{n}": self.source(type_name, exec_size) for n in range(count)}
+            inst = Instruction(name, {"dst": Destination(var), **sources}, exec_size, "M1_NM")
+        if instruction_problem(inst, self.target) is None:
+            self.body.append(inst)
+            self.variables.append(var)
+            self.named += [var] * 3
+
     def label(self) -> str:
         """A new label."""
         self.labels += 1
         return f"L{self.labels}"
 
-    def jump(self, label: str, guard: Guard) -> None:
+    def jump(self, label: str, guard: Guard | None = None) -> None:
         """A forward jump."""
         if self.lanes_part:
             self.emit("goto", 16, "M1", guard, label=label)
@@ -191,7 +225,7 @@ class Mixture:
             constant = Immediate(offset, self.rng.choice(("ud", "d", "uw")))
             self.emit("add", dst=Destination(sum_), src0=base, src1=constant)
             address = Address(sum_)
-        raw = Raw(self.rng.choice(self.named), self.target.grf_bytes * self.rng.randrange(REGISTERS - 1))
+        raw = Raw(self.rng.choice(self.written), self.target.grf_bytes * self.rng.randrange(REGISTERS - 1))
         name = self.rng.choice(("lsc_load", "lsc_store"))
         guard = Guard(self.predicates[3]) if self.rng.random() < 0.2 else None
         mask = self.rng.choice(("M1", "M1_NM"))
@@ -210,7 +244,7 @@ class Mixture:
         if rng.random() < 0.15:
             guard = Guard(rng.choice(fitting), rng.random() < 0.5, rng.choice(("", "", "any", "all")))
         kind = rng.random()
-        var = rng.choice(self.named)
+        var = rng.choice(self.written)
         dst = self.destination(var, exec_size)
         if kind < 0.35:
             same = rng.random() < 0.8
