@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import bisect
-import heapq
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-
-import numpy as np
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 from xegpu_py.target import Target
 from xegpu_py.visa.instructions import INSTRUCTIONS
@@ -18,8 +17,7 @@ from xegpu_py.visa.spec import Slot
 JUMPS = ("jmp", "goto")
 
 
-@dataclass(frozen=True)
-class Access:
+class Access(NamedTuple):
     """An instruction's access to a variable.
 
     Attributes:
@@ -84,28 +82,15 @@ def live_ranges(program: Program, target: Target) -> dict[Variable, tuple[int, i
     parts = any(i.name == "goto" for i in program.instructions)
     found = [list(_changes(program.instructions, target, block, parts)) for block in flow.blocks]
     ranges = _ranges_of_accesses(found)
-    given = dict.fromkeys((item.var.root[0] for item in program.inputs), 0)
+    given = {item.var.root[0] for item in program.inputs}
     for var in given:
         ranges[var] = (0, ranges.get(var, (0, 0))[1])
-    cuts = _Cuts(found, given)
-    summaries = [_summary(changes, cuts) for changes in found]
-    bits = _Bits(_across_blocks(summaries, given), cuts)
-    in_order = sorted(range(len(flow.blocks)), key=lambda n: (flow.blocks[n].start, flow.blocks[n].stop))
-    reached, wanted = _solve(flow, in_order, summaries, bits, given)
-    seen = 0
-    for number in in_order:
-        live = reached[number][0] & wanted[number][0]
-        for var in bits.variables(live & ~seen):
-            first, last = ranges[var]
-            ranges[var] = (min(first, flow.blocks[number].start), last)
-        seen |= live
-    seen = 0
-    for number in reversed(in_order):
-        live = reached[number][1] & wanted[number][1]
-        for var in bits.variables(live & ~seen):
-            first, last = ranges[var]
-            ranges[var] = (first, max(last, flow.blocks[number].stop - 1))
-        seen |= live
+    cuts = _Cuts(found)
+    for var, summaries in _across_blocks([_summary(changes, cuts) for changes in found], given).items():
+        first, last = ranges[var]
+        for at in _Lives(flow, summaries).places(var in given):
+            first, last = min(first, at), max(last, at)
+        ranges[var] = (first, last)
     return ranges
 
 
@@ -119,10 +104,19 @@ class _Flow:
     Attributes:
         blocks: the instructions of each block; those without any stand for lanes that wait.
         follows: the blocks that may come after each.
+        precedes: the blocks that may come before each.
     """
 
     blocks: Sequence[range]
     follows: Sequence[Sequence[int]]
+
+    @cached_property
+    def precedes(self) -> Sequence[Sequence[int]]:
+        found: list[list[int]] = [[] for _ in self.blocks]
+        for number, following in enumerate(self.follows):
+            for to in following:
+                found[to].append(number)
+        return found
 
 
 def _flow(program: Program) -> _Flow:
@@ -194,21 +188,17 @@ def _ranges_of_accesses(found: Sequence[Sequence[_Change]]) -> dict[Variable, tu
 class _Cuts:
     """Variables' bytes cut into pieces of which each access has all or nothing. A set of pieces is bits of an int."""
 
-    def __init__(self, found: Sequence[Sequence[_Change]], given: Mapping[Variable, int]) -> None:
-        places: dict[Variable, set[int]] = {var: {0, var.bytes} for var in given}
+    def __init__(self, found: Sequence[Sequence[_Change]]) -> None:
+        places: dict[Variable, set[int]] = {}
         for changes in found:
             for _, access, _ in changes:
-                places.setdefault(access.var, {0, access.var.bytes}).update((access.start, access.end))
+                places.setdefault(access.var, set()).update((access.start, access.end))
         self._index = {var: {at: n for n, at in enumerate(sorted(cut))} for var, cut in places.items()}
 
     def pieces(self, access: Access) -> int:
         """Those of an access."""
         index = self._index[access.var]
         return (1 << index[access.end]) - (1 << index[access.start])
-
-    def count(self, var: Variable) -> int:
-        """How many pieces a variable has."""
-        return len(self._index[var]) - 1
 
 
 @dataclass
@@ -234,116 +224,68 @@ def _summary(changes: Sequence[_Change], cuts: _Cuts) -> dict[Variable, _Summary
     return found
 
 
-def _across_blocks(summaries: Sequence[Mapping[Variable, _Summary]], given: Mapping[Variable, int]) -> list[Variable]:
+_Summaries = Mapping[int, _Summary]
+"""What blocks, by their numbers, do to a variable."""
+
+
+def _across_blocks(
+    found: Sequence[Mapping[Variable, _Summary]], given: Collection[Variable]
+) -> dict[Variable, _Summaries]:
     """The variables that may hold something from one block to another, or from one turn of a block to its next."""
-    where = dict(given)
-    across = []
-    for number, summary in enumerate(summaries):
-        for var, what in summary.items():
-            first = where.setdefault(var, number)
-            if first >= 0 and (first != number or what.read):
-                across.append(var)
-                where[var] = -1
-    return across
+    each: dict[Variable, dict[int, _Summary]] = {}
+    for number, summaries in enumerate(found):
+        for var, summary in summaries.items():
+            each.setdefault(var, {})[number] = summary
+    return {v: s for v, s in each.items() if len(s) > 1 or v in given or any(what.read for what in s.values())}
 
 
-@dataclass
-class _Bits:
-    """Pieces of several variables as one set. Each variable begins at a byte of the int, so that sets are fast to make.
+class _Lives:
+    """Where a variable is live at the begin and at the end of blocks."""
 
-    Attributes:
-        owners: the variables.
-    """
+    def __init__(self, flow: _Flow, summaries: _Summaries) -> None:
+        self._flow, self._summaries = flow, summaries
+        # The pieces that may still be read, where each block begins, and ends.
+        self._wanted_first: dict[int, int] = {}
+        self._wanted_last: dict[int, int] = {}
+        self._want()
 
-    owners: Sequence[Variable]
-    cuts: _Cuts
-    _starts: dict[Variable, int] = field(init=False)
-    _bytes: int = field(init=False, default=0)
+    def _want(self) -> None:
+        wanted_first, wanted_last = self._wanted_first, self._wanted_last
+        todo = [(number, summary.read) for number, summary in self._summaries.items()]
+        while todo:
+            number, pieces = todo.pop()
+            new = pieces & ~wanted_first.get(number, 0)
+            if not new:
+                continue
+            wanted_first[number] = wanted_first.get(number, 0) | new
+            for before in self._flow.precedes[number]:
+                wanted_last[before] = wanted_last.get(before, 0) | new
+                summary = self._summaries.get(before)
+                todo.append((before, new & ~summary.killed if summary else new))
 
-    def __post_init__(self) -> None:
-        self._starts = {}
-        for var in self.owners:
-            self._starts[var] = self._bytes
-            self._bytes += -(-self.cuts.count(var) // 8)
-        self._ends = np.cumsum([-(-self.cuts.count(var) // 8) for var in self.owners], dtype=np.int64)
+    def places(self, given: bool) -> Iterator[int]:
+        """First and last instructions of blocks where pieces are wanted that may have been written.
 
-    def joined(self, pieces: Mapping[Variable, int]) -> int:
-        """The set of pieces of variables, of which those that are no owners are left out."""
-        data = bytearray(self._bytes)
-        for var, own in pieces.items():
-            start = self._starts.get(var)
-            if start is not None and own:
-                size = -(-own.bit_length() // 8)
-                data[start : start + size] = own.to_bytes(size, "little")
-        return int.from_bytes(data, "little")
-
-    def variables(self, pieces: int) -> list[Variable]:
-        """The variables that a set has pieces of."""
-        if not pieces:
-            return []
-        data = np.frombuffer(pieces.to_bytes(self._bytes, "little"), np.uint8)
-        numbers = np.unique(np.searchsorted(self._ends, np.nonzero(data)[0], "right"))
-        return [self.owners[n] for n in numbers]
-
-
-_Sides = list[tuple[int, int]]
-"""A set where each block begins, and where it ends."""
-
-
-def _solve(
-    flow: _Flow,
-    order: Sequence[int],
-    summaries: Sequence[Mapping[Variable, _Summary]],
-    bits: _Bits,
-    given: Mapping[Variable, int],
-) -> tuple[_Sides, _Sides]:
-    """What may have been written, and what may still be read."""
-    count = len(flow.blocks)
-    comes_after: list[list[int]] = [[] for _ in range(count)]
-    for number, following in enumerate(flow.follows):
-        for to in following:
-            comes_after[to].append(number)
-    read = [bits.joined({v: s.read for v, s in summary.items()}) for summary in summaries]
-    written = [bits.joined({v: s.written for v, s in summary.items()}) for summary in summaries]
-    killed = [bits.joined({v: s.killed for v, s in summary.items()}) for summary in summaries]
-    entry = {0: bits.joined({v: (1 << bits.cuts.count(v)) - 1 for v in given})}
-    reached = _fixed_point(order, comes_after, flow.follows, lambda n, s: s | written[n], entry)
-    wanted = _fixed_point(order[::-1], flow.follows, comes_after, lambda n, s: read[n] | (s & ~killed[n]), {})
-    return reached, [(begin, end) for end, begin in wanted]
-
-
-def _fixed_point(
-    order: Sequence[int],
-    sources: Sequence[Sequence[int]],
-    users: Sequence[Sequence[int]],
-    through: Callable[[int, int], int],
-    entry: Mapping[int, int],
-) -> _Sides:
-    """The least sets with which each block has what its sources give, and gives what it makes of it.
-
-    Args:
-        order: the blocks, as far as can be each after its sources.
-        sources, users: where each block's set comes from, and goes to.
-        through: what a block makes of a set.
-        entry: sets that blocks have beside.
-    """
-    taken, gives = [0] * len(order), [0] * len(order)
-    place = {number: n for n, number in enumerate(order)}
-    queue = list(range(len(order)))
-    queued = [True] * len(order)
-    while queue:
-        number = order[heapq.heappop(queue)]
-        queued[number] = False
-        found = entry.get(number, 0)
-        for source in sources[number]:
-            found |= gives[source]
-        taken[number] = found
-        result = through(number, found)
-        if result == gives[number]:
-            continue
-        gives[number] = result
-        for user in users[number]:
-            if not queued[user]:
-                queued[user] = True
-                heapq.heappush(queue, place[user])
-    return list(zip(taken, gives))
+        Args:
+            given: whether the variable is written before the first block.
+        """
+        reached_first: dict[int, int] = {}
+        reached_last: dict[int, int] = {}
+        todo = [(number, summary.written) for number, summary in self._summaries.items()]
+        if given:
+            reached_first[0] = self._wanted_first.get(0, 0)
+            todo.append((0, reached_first[0]))
+        while todo:
+            number, pieces = todo.pop()
+            new = pieces & self._wanted_last.get(number, 0) & ~reached_last.get(number, 0)
+            if not new:
+                continue
+            reached_last[number] = reached_last.get(number, 0) | new
+            yield self._flow.blocks[number].stop - 1
+            for after in self._flow.follows[number]:
+                came = new & self._wanted_first.get(after, 0) & ~reached_first.get(after, 0)
+                if came:
+                    reached_first[after] = reached_first.get(after, 0) | came
+                    yield self._flow.blocks[after].start
+                    # What the block kills it has written itself.
+                    todo.append((after, came))

@@ -119,6 +119,40 @@ End:
     assert ranges(body.format(end="mov (M1_NM, 16) B(0,0)<1> A(0,0)<1;1,0>"))["A"] == (0, 8)
 
 
+def test_an_input_lives_as_long_as_a_loop_that_reads_it() -> None:
+    made = program(LOOP.format(first="mov (M1_NM, 16) B(0,0)<1> In(0,0)<0;1,0>"))
+    assert {v.name: r for v, r in live_ranges(made, PVC).items()}["In"] == (0, 5)
+
+
+def test_what_a_block_of_the_loop_writes_first_lives_from_there() -> None:
+    found = ranges("""
+Again:
+    mov (M1_NM, 16) C(0,0)<1> 2:ud
+    (Q) jmp (M1, 1) Middle
+Middle:
+    mov (M1_NM, 16) A(0,0)<1> 5:ud
+    (Q) jmp (M1, 1) Next
+Next:
+    mov (M1_NM, 16) B(0,0)<1> A(0,0)<1;1,0>
+    (Q) jmp (M1, 1) Again
+    ret (M1, 1)
+""")
+    assert found["A"] == (4, 7)
+
+
+def test_nothing_lives_before_it_is_written() -> None:
+    """What is written in part only is wanted from the start, but holds nothing yet."""
+    found = ranges("""
+    mov (M1_NM, 16) C(0,0)<1> 2:ud
+    (Q) jmp (M1, 1) Write
+Write:
+    (P) mov (M1_NM, 16) A(0,0)<1> 5:ud
+    mov (M1_NM, 16) B(0,0)<1> A(0,0)<1;1,0>
+    ret (M1, 1)
+""")
+    assert found["A"] == (3, 4)
+
+
 def test_values_written_in_a_loop_may_be_read_in_the_next_turn() -> None:
     """The turn that reads comes, in the text, before the write."""
     found = ranges("""
