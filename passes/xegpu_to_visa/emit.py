@@ -265,6 +265,13 @@ class Emitter:
             self.emit("setp", predicate.count, dst=Flag(predicate), src0=Immediate(ones, "ud"))
         return result
 
+    def test(self, mask: Mask, how: str) -> Mask:
+        """One truth value: whether "any" or "all" bits of the one predicate of a mask are set."""
+        held = self.reg("w", 1)
+        ones = {f"src{i}": Immediate(1 - i, "w") for i in range(2)}
+        self.emit("sel", guard=Guard(mask.predicates[0], False, how), dst=self.destination(held, 0), **ones)
+        return self.compare("ne", 1, held, const(0, "w"))
+
     def choose(self, mask: Mask, type_name: str, count: int, a: Numbers, b: Numbers, into: Reg | None = None) -> Reg:
         """Numbers of `a` where the mask is set, else of `b`; a mask of one truth value chooses for all."""
         result = into or self.reg(type_name, count)
