@@ -79,5 +79,6 @@ class XeGPUSimtToVc(Pass):
         for op in walk(func):
             if op.name in ("xegpu.load_nd", "xegpu.store_nd", "xegpu.prefetch_nd") and mapped(op):
                 found = TensorDesc.of(op.opview.tdesc).attr.map
+                assert found is not None
                 return self.subgroup_size or math.prod(found.wi_layout)
         return 0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 from mlir import ir
-from xegpu_py.passes.xegpu_simt_to_vc.fragments import Placement
+from xegpu_py.passes.xegpu_simt_to_vc.fragments import Order, Placement
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Held, Widener, element_of, ordered, shape_of, vector_text, widens
 
 
@@ -127,7 +128,7 @@ def _constant(value: ir.Value) -> int | None:
     return int(ir.IntegerAttr(attribute).value) if isinstance(attribute, ir.IntegerAttr) else None
 
 
-def _sources(mode: str, offset: np.ndarray | int, width: int, lanes: int) -> tuple[np.ndarray, np.ndarray]:
+def _sources(mode: str, offset: int, width: int, lanes: int) -> tuple[Order, npt.NDArray[np.bool_]]:
     """The lane that each lane reads, and whether it is in its segment of `width` lanes (gpu.shuffle)."""
     lane = np.arange(lanes)
     first = lane // width * width

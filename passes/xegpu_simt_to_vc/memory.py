@@ -9,7 +9,7 @@ from mlir import ir
 from mlir.dialects.arith import AtomicRMWKind
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu.checks import is_slm
-from xegpu_py.dialects.xegpu.scattered import CHUNK_SIZES
+from xegpu_py.dialects.xegpu.types import CHUNK_SIZES
 from xegpu_py.passes.xegpu_simt_to_vc.widen import (
     Held,
     Widener,

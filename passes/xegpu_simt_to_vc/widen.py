@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
+import numpy.typing as npt
 from mlir import ir
 from xegpu_py.passes.xegpu_simt_to_vc.fragments import Order, Placement, Placements, natural
 from xegpu_py.passes.xegpu_simt_to_vc.uniformity import Uniformity
@@ -134,10 +135,10 @@ class Widener:
         name = f"vector<{count or self.lanes}x{kind}>"
         return self.make("arith.constant", name, value=f"dense<{str(value).lower()}> : {name}")
 
-    def integers(self, values: Sequence[int], kind: str) -> ir.Value:
+    def integers(self, values: npt.NDArray[Any], kind: str) -> ir.Value:
         """A constant vector of integers or truth values."""
         name = f"vector<{len(values)}x{kind}>"
-        return self.make("arith.constant", name, value=f"dense<{[int(v) for v in values]}> : {name}".replace("'", ""))
+        return self.make("arith.constant", name, value=f"dense<{values.astype(np.int64).tolist()}> : {name}")
 
     def varies(self, value: ir.Value) -> bool:
         """Whether a value of the work items differs among them, as it is held."""

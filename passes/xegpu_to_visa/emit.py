@@ -268,8 +268,9 @@ class Emitter:
     def test(self, mask: Mask, how: str) -> Mask:
         """One truth value: whether "any" or "all" bits of the one predicate of a mask are set."""
         held = self.reg("w", 1)
-        ones = {f"src{i}": Immediate(1 - i, "w") for i in range(2)}
-        self.emit("sel", guard=Guard(mask.predicates[0], False, how), dst=self.destination(held, 0), **ones)
+        yes, no = Immediate(1, "w"), Immediate(0, "w")
+        guard = Guard(mask.predicates[0], False, how)
+        self.emit("sel", guard=guard, dst=self.destination(held, 0), src0=yes, src1=no)
         return self.compare("ne", 1, held, const(0, "w"))
 
     def choose(self, mask: Mask, type_name: str, count: int, a: Numbers, b: Numbers, into: Reg | None = None) -> Reg:
