@@ -76,7 +76,7 @@ def store_nd(w: Widener, op: ir.Operation) -> None:
     w.create(op.name, [], [value, w.uniform(view.tdesc)], _attributes(op))
 
 
-def _placement(w: Widener, value: ir.Value, role: str, default: Placement) -> Placement:
+def _placement(w: Widener, value: ir.Value, role: str, shape: tuple[int, ...]) -> Placement:
     """The placement that an operand's or result's descriptors give it; without any the default."""
     found = w.placements.of(value)
     if len(found) > 1:
@@ -86,9 +86,9 @@ def _placement(w: Widener, value: ir.Value, role: str, default: Placement) -> Pl
         )
     if found:
         return found[0]
-    if default.order.shape[0] != math.prod(shape_of(value.type)):
+    if shape[1] % w.lanes:
         w.fail(f"has a {role} {value.type} for which no descriptor gives an sg_map")
-    return default
+    return _default(shape, w.lanes)
 
 
 def _default(shape: tuple[int, ...], lanes: int) -> Placement:
@@ -112,9 +112,9 @@ def dpas(w: Widener, op: ir.Operation) -> None:
     columns = known[0].shape[1] if known else lanes
     rows, depth = sizes[2] // columns, sizes[1] // columns
     rhs_shape = (depth // factor, columns, factor) if factor > 1 else (depth, columns)
-    lhs = _placement(w, view.lhs, "lhs", _default((rows, depth), lanes)) if w.varies(view.lhs) else None
-    rhs = _placement(w, view.rhs, "rhs", _default(rhs_shape, lanes)) if w.varies(view.rhs) else None
-    acc = _placement(w, view.result, "result", _default((rows, columns), lanes))
+    lhs = _placement(w, view.lhs, "lhs", (rows, depth)) if w.varies(view.lhs) else None
+    rhs = _placement(w, view.rhs, "rhs", rhs_shape) if w.varies(view.rhs) else None
+    acc = _placement(w, view.result, "result", (rows, columns))
 
     def matrix(value: ir.Value, placement: Placement | None, shape: tuple[int, ...]) -> ir.Value:
         if placement is None:
