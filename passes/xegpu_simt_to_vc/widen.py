@@ -220,10 +220,10 @@ class Widener:
     def together(self, what: str) -> None:
         """Refuse an op that the whole subgroup does, where some lanes may not have come."""
         if self.diverged is not None:
-            self.fail(
-                f"{what} where work items of a subgroup may have parted",
-                f"they part at '{self.diverged.name}' in line {position_of(self.diverged.location).line}",
-            )
+            assert self._op is not None
+            parting = Diagnostic("note", "they part here", position_of(self.diverged.location))
+            text = f"'{self._op.name}' op {what} where work items of a subgroup may have parted"
+            raise DiagnosticError([Diagnostic("error", text, position_of(self._op.location), (parting,))])
 
 
 def attributes_of(op: ir.Operation) -> dict[str, ir.Attribute]:
