@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import xegpu_py
 from xegpu_py.runtime.arguments import DTYPES
+from xegpu_py.visa.finalizer import available, finalize
 
 from .gemms import Gemm
 from .work_items import SLOTS, WORDS, Item, Shared, program
@@ -57,14 +58,14 @@ def check(text, stages, shared, lanes, block, number):
     np.testing.assert_array_equal(counters.view(np.uint32), np.array(shared.counters) & 0xFFFFFFFF, text)
 
 
-KERNELS = Path(__file__).parents[2] / "run"
+KERNELS = Path(__file__).parents[2] / "run" / "simt"
 
 
 def test_softmax():
     rng = np.random.default_rng(1)
     x = (10 * rng.standard_normal((8, 100))).astype(np.float32)
     out = np.zeros_like(x)
-    xegpu_py.compile(KERNELS / "simt_softmax.mlir")(x, out, grid=4, block=(16, 2))
+    xegpu_py.compile(KERNELS / "softmax.mlir")(x, out, grid=4, block=(16, 2))
     e = np.exp(x.astype(np.float64) - x.max(axis=1, keepdims=True))
     np.testing.assert_allclose(out, e / e.sum(axis=1, keepdims=True), rtol=1e-5)
 
@@ -75,7 +76,7 @@ def test_gather(dtype):
     table = rng.standard_normal((50, 12)).astype(dtype)
     index = rng.integers(-10, 50, 40).astype(np.int32)
     out = np.ones((40, 12), dtype)
-    xegpu_py.compile(KERNELS / "simt_gather.mlir")(table, index, out, grid=2, block=20)
+    xegpu_py.compile(KERNELS / "gather.mlir")(table, index, out, grid=2, block=20)
     np.testing.assert_array_equal(out, np.where(index[:, None] < 0, 0, table[index]))
 
 
@@ -183,3 +184,10 @@ def test_gemm_of_fragments(gemm):
     np.testing.assert_array_equal(found, want)
     loop = kernel.asm.partition("For")[2].partition("Done")[0]
     assert loop.count("dpas") == 1 and "mov" not in loop, loop
+
+
+@pytest.mark.skipif(not available(), reason="the finalizer is not installed")
+@pytest.mark.parametrize("path", sorted(KERNELS.glob("*.mlir")), ids=lambda p: p.stem)
+def test_assembles(path):
+    native = finalize(xegpu_py.compile(path, target="pvc").asm, "PVC")
+    assert native.instructions and not native.spill_bytes
