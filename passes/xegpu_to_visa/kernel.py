@@ -7,7 +7,7 @@ from typing import Any
 
 from mlir import ir
 from xegpu_py.passes.xegpu_simt_to_vc import WORK_ITEMS
-from xegpu_py.passes.xegpu_to_visa import arith, calls, gpu, math, memref, scf, vector, xegpu
+from xegpu_py.passes.xegpu_to_visa import arith, blocks, calls, gpu, math, matrix, memref, scattered, scf, sync, vector
 from xegpu_py.passes.xegpu_to_visa.coalesce import coalesce, expand
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering
@@ -20,7 +20,7 @@ from xegpu_py.visa.operands import Variable
 from xegpu_py.visa.program import Program
 from xegpu_py.visa.text import rename
 
-ROOMS = (arith, calls, gpu, math, memref, scf, vector, xegpu)
+ROOMS = (arith, blocks, calls, gpu, math, matrix, memref, scattered, scf, sync, vector)
 """The modules that register rules."""
 
 
