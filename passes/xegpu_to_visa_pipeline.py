@@ -8,13 +8,13 @@ from xegpu_py.ir.passes import Pass, register_pass
 @register_pass("xegpu-to-visa-pipeline")
 @dataclass
 class XeGPUToVisaPipeline(Pass):
-    """Lower kernels of XeGPU to vISA: canonicalize, cse, xegpu-dce, xegpu-to-visa, visa-allocate.
+    """Lower kernels of XeGPU to vISA: xegpu-simt-to-vc, canonicalize, cse, xegpu-dce, xegpu-to-visa, visa-allocate.
 
         xegpu-opt gemm.mlir --xegpu-to-visa-pipeline='target=pvcxt grf=256'
 
     is
 
-        xegpu-opt gemm.mlir --canonicalize --cse --xegpu-dce --xegpu-to-visa='target=pvcxt'
+        xegpu-opt gemm.mlir --xegpu-simt-to-vc --canonicalize --cse --xegpu-dce --xegpu-to-visa='target=pvcxt'
           --visa-allocate='grf=256'
     """
 
@@ -25,4 +25,4 @@ class XeGPUToVisaPipeline(Pass):
     def steps(self) -> str:
         target = f"{{target={self.target}}}" if self.target else ""
         allocate = f"{{grf={self.grf} strict={str(self.strict).lower()}}}"
-        return f"canonicalize,cse,xegpu-dce,xegpu-to-visa{target},visa-allocate{allocate}"
+        return f"xegpu-simt-to-vc,canonicalize,cse,xegpu-dce,xegpu-to-visa{target},visa-allocate{allocate}"
