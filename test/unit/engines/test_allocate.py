@@ -17,6 +17,7 @@ from xegpu_py.runtime import launch
 from xegpu_py.target import TARGETS, Target
 from xegpu_py.visa import allocate as allocator
 from xegpu_py.visa.allocate import Allocation
+from xegpu_py.visa.liveness import live_ranges
 from xegpu_py.visa.operands import Address, Destination, Raw, Region, Variable
 from xegpu_py.visa.program import Instruction, Program
 from xegpu_py.visa.spec import DataShape
@@ -339,6 +340,25 @@ def check_places(program: Program, allocation: Allocation) -> None:
     for var, at in offsets.items():
         assert at >= 32 or var.name[0] == "%"
         assert at % {"GRF": 64, "GRFx2": 128, "qword": 8, "dword": 4}[var.align] == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 1 << 32), st.booleans())
+def test_each_variable_has_the_first_place_that_is_free(seed: int, diverges: bool) -> None:
+    program = Kernel.from_assembly(Generator(random.Random(seed), diverges).text()).program
+    offsets, ranges = allocator.allocate(program, PVC).offsets, live_ranges(program, PVC)
+    placed = [(0, 32, 0, len(program.instructions))]
+    placed += [(i.offset, i.offset + i.size, *ranges[i.var]) for i in program.inputs]
+    given_places = {i.var for i in program.inputs}
+    for var in sorted((v for v in ranges if v not in given_places), key=lambda v: ranges[v]):
+        first, last = ranges[var]
+        alignment = {"GRF": 64, "GRFx2": 128, "qword": 8, "dword": 4}[var.align]
+        taken = [(start, end) for start, end, begins, ends in placed if begins <= last and ends >= first]
+        at = 0
+        while any(at < end and at + var.bytes > start for start, end in taken):
+            at += alignment
+        assert offsets[var] == at
+        placed.append((at, at + var.bytes, first, last))
 
 
 def test_variables_that_do_not_live_together_share_registers() -> None:
