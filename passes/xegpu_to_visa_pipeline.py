@@ -14,8 +14,8 @@ class XeGPUToVisaPipeline(Pass):
 
     is
 
-        xegpu-opt gemm.mlir --xegpu-simt-to-vc --vector-to-xegpu --canonicalize --cse --xegpu-dce --xegpu-to-visa='target=pvcxt'
-          --visa-allocate='grf=256'
+        xegpu-opt gemm.mlir --xegpu-simt-to-vc --vector-to-xegpu --canonicalize --cse --xegpu-dce
+          --xegpu-to-visa='target=pvcxt' --visa-allocate='grf=256'
     """
 
     target: str = ""

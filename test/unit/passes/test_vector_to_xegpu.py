@@ -16,11 +16,13 @@ gpu.module @k {
     %b = vector.transfer_read %in[%i, %c60], %pad : memref<?x64xf32>, vector<4x8xf32>
     %c2 = arith.constant 2 : index
     vector.transfer_write %b, %out[%c2, %c0] {in_bounds = [true, true]} : vector<4x8xf32>, memref<?x64xf32>
-    %t = vector.transfer_read %in[%c0, %c0], %pad {in_bounds = [true, true], permutation_map = affine_map<(a, b) -> (b, a)>}
+    %t = vector.transfer_read %in[%c0, %c0], %pad {in_bounds = [true, true],
+      permutation_map = affine_map<(a, b) -> (b, a)>}
       : memref<?x64xf32>, vector<4x8xf32>
     vector.transfer_write %t, %out[%i, %c60] {permutation_map = affine_map<(a, b) -> (a, b)>}
       : vector<4x8xf32>, memref<?x64xf32>
-    %g = vector.transfer_read %in[%c0, %c3], %pad {in_bounds = [true, true], permutation_map = affine_map<(a, b) -> (0, b)>}
+    %g = vector.transfer_read %in[%c0, %c3], %pad {in_bounds = [true, true],
+      permutation_map = affine_map<(a, b) -> (0, b)>}
       : memref<?x64xf32>, vector<2x8xf32>
     %c32 = arith.constant 32 : index
     vector.transfer_write %g, %out[%c0, %c32] {in_bounds = [true, true]} : vector<2x8xf32>, memref<?x64xf32>
