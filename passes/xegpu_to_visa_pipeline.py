@@ -8,14 +8,14 @@ from xegpu_py.ir.passes import Pass, register_pass
 @register_pass("xegpu-to-visa-pipeline")
 @dataclass
 class XeGPUToVisaPipeline(Pass):
-    """Lower kernels of XeGPU to vISA: xegpu-simt-to-vc, canonicalize, cse, xegpu-dce, xegpu-to-visa, visa-allocate.
+    """Lower kernels of XeGPU to vISA: all passes from XeGPU in either mode to allocated registers.
 
         xegpu-opt gemm.mlir --xegpu-to-visa-pipeline='target=pvcxt grf=256'
 
     is
 
-        xegpu-opt gemm.mlir --xegpu-simt-to-vc --canonicalize --cse --xegpu-dce --xegpu-to-visa='target=pvcxt'
-          --visa-allocate='grf=256'
+        xegpu-opt gemm.mlir --xegpu-simt-to-vc --vector-to-xegpu --canonicalize --cse --xegpu-dce
+          --xegpu-to-visa='target=pvcxt' --visa-allocate='grf=256'
     """
 
     target: str = ""
@@ -25,4 +25,6 @@ class XeGPUToVisaPipeline(Pass):
     def steps(self) -> str:
         target = f"{{target={self.target}}}" if self.target else ""
         allocate = f"{{grf={self.grf} strict={str(self.strict).lower()}}}"
-        return f"xegpu-simt-to-vc,canonicalize,cse,xegpu-dce,xegpu-to-visa{target},visa-allocate{allocate}"
+        return (
+            f"xegpu-simt-to-vc,vector-to-xegpu,canonicalize,cse,xegpu-dce,xegpu-to-visa{target},visa-allocate{allocate}"
+        )
