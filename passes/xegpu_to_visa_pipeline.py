@@ -8,14 +8,14 @@ from xegpu_py.ir.passes import Pass, register_pass
 @register_pass("xegpu-to-visa-pipeline")
 @dataclass
 class XeGPUToVisaPipeline(Pass):
-    """Lower kernels of XeGPU to vISA: canonicalize, cse, xegpu-dce, xegpu-to-visa, visa-optimize, visa-allocate.
+    """Lower kernels of XeGPU to vISA: all passes from XeGPU in either mode to allocated registers.
 
         xegpu-opt gemm.mlir --xegpu-to-visa-pipeline='target=pvcxt grf=256'
 
     is
 
-        xegpu-opt gemm.mlir --canonicalize --cse --xegpu-dce --xegpu-to-visa='target=pvcxt'
-          --visa-optimize='grf=256' --visa-allocate='grf=256'
+        xegpu-opt gemm.mlir --xegpu-simt-to-vc --vector-to-xegpu --canonicalize --cse --xegpu-dce
+          --xegpu-to-visa='target=pvcxt' --visa-optimize='grf=256' --visa-allocate='grf=256'
 
     `optimize=false` leaves visa-optimize out.
     """
@@ -29,4 +29,5 @@ class XeGPUToVisaPipeline(Pass):
         target = f"{{target={self.target}}}" if self.target else ""
         allocate = f"{{grf={self.grf} strict={str(self.strict).lower()}}}"
         optimize = f"visa-optimize{{grf={self.grf}}}," if self.optimize else ""
-        return f"canonicalize,cse,xegpu-dce,xegpu-to-visa{target},{optimize}visa-allocate{allocate}"
+        to_vector_compute = "xegpu-simt-to-vc,vector-to-xegpu,canonicalize,cse,xegpu-dce"
+        return f"{to_vector_compute},xegpu-to-visa{target},{optimize}visa-allocate{allocate}"

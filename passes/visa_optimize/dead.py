@@ -14,11 +14,11 @@ _CHUNK = 64
 """Bytes of a variable whose readers are looked at together."""
 
 
-def remove_dead_code(program: Program, effects_of: EffectsOf, grf_bytes: int) -> Program:
+def remove_dead_code(program: Program, effects_of: EffectsOf) -> Program:
     """The program without instructions, jumps and labels that change nothing."""
-    program = _remove_idle_jumps(_remove_unreachable(program, grf_bytes))
+    program = _remove_idle_jumps(_remove_unreachable(program))
     program = _remove_unread(program, effects_of)
-    return _remove_overwritten(program, effects_of, grf_bytes)
+    return _remove_overwritten(program, effects_of)
 
 
 def is_removable(inst: Instruction) -> bool:
@@ -31,8 +31,8 @@ def is_removable(inst: Instruction) -> bool:
     return category in ("alu", "math", "dpas")
 
 
-def _remove_unreachable(program: Program, grf_bytes: int) -> Program:
-    flow = Flow(program.instructions, grf_bytes)
+def _remove_unreachable(program: Program) -> Program:
+    flow = Flow(program.instructions)
     reached = set(flow.order)
     kept = [program.instructions[b.start : b.end] for n, b in enumerate(flow.blocks) if n in reached]
     return replace(program, instructions=tuple(i for block in kept for i in block))
@@ -87,9 +87,9 @@ def _keys(inst: Instruction, effects_of: EffectsOf, use: str) -> list[Any]:
     return found
 
 
-def _remove_overwritten(program: Program, effects_of: EffectsOf, grf_bytes: int) -> Program:
+def _remove_overwritten(program: Program, effects_of: EffectsOf) -> Program:
     """Without writes of what is written again before it is read."""
-    flow = Flow(program.instructions, grf_bytes)
+    flow = Flow(program.instructions)
     liveness = Liveness(program, flow, effects_of)
     kept: list[Instruction] = []
     for number in reversed(range(len(flow.blocks))):

@@ -18,7 +18,7 @@ from xegpu_py.visa.verify import instruction_problem
 
 def forward_results(program: Program, target: Target, effects_of: EffectsOf) -> Program:
     """The program without moves of values that are computed before in the same block, and read by that move alone."""
-    flow = Flow(program.instructions, target.grf_bytes)
+    flow = Flow(program.instructions)
     walk = _Forward(program, target, flow, effects_of)
     instructions: list[Instruction] = []
     for block in flow.blocks:

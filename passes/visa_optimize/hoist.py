@@ -19,7 +19,7 @@ class _Loop:
     last: int
 
 
-def hoist(program: Program, effects_of: EffectsOf, grf_bytes: int, room: int) -> Program:
+def hoist(program: Program, effects_of: EffectsOf, room: int) -> Program:
     """The program with arithmetic moved out of loops, from the inner ones first.
 
     A move is safe without a look at how often the loop runs, since what is moved has no effect but its result, its
@@ -28,7 +28,7 @@ def hoist(program: Program, effects_of: EffectsOf, grf_bytes: int, room: int) ->
     Args:
         room: bytes of registers that values moved out may take for as long as their loops run.
     """
-    flow = Flow(program.instructions, grf_bytes)
+    flow = Flow(program.instructions)
     loops = _loops(flow)
     if not loops:
         return program

@@ -43,13 +43,13 @@ def optimize(program: Program, target: Target, steps: Steps, registers: int | No
     room = count - count // _KEPT_FREE
     original, new = program, program
     if steps.dead:
-        new = remove_dead_code(new, effects_of, target.grf_bytes)
+        new = remove_dead_code(new, effects_of)
     new = _simplified(new, target, effects_of, steps)
     pressure = _pressure(new, target)
     if steps.hoist and pressure < room:
         new = _hoisted(new, target, effects_of, steps, room - pressure)
     if steps.schedule:
-        new = schedule_loads(new, effects_of, target.grf_bytes, room * target.grf_bytes)
+        new = schedule_loads(new, effects_of, room * target.grf_bytes)
     if _pressure(new, target) > max(room, _pressure(original, target)):
         # Values that wait for their use in registers cost more here than they save.
         fewer = _fewer(steps)
@@ -74,12 +74,12 @@ def _simplified(program: Program, target: Target, effects_of: EffectsOf, steps: 
         program = forward_results(program, target, effects_of)
     program = rewrite_values(program, target, effects_of, steps)
     if steps.dead:
-        program = remove_dead_code(program, effects_of, target.grf_bytes)
+        program = remove_dead_code(program, effects_of)
     return forward_results(program, target, effects_of) if steps.copies else program
 
 
 def _hoisted(program: Program, target: Target, effects_of: EffectsOf, steps: Steps, room: int) -> Program:
     """The program with loops that compute less; values that wait before them take at most `room` registers."""
-    moved = hoist(program, effects_of, target.grf_bytes, room * target.grf_bytes)
+    moved = hoist(program, effects_of, room * target.grf_bytes)
     # What now stands side by side before a loop may be the same.
     return program if moved is program else _simplified(moved, target, effects_of, steps)

@@ -26,13 +26,13 @@ _MESSAGES = ("load", "store", "atomic")
 _WALLS = ("control", "sync")
 
 
-def schedule_loads(program: Program, effects_of: EffectsOf, grf_bytes: int, room: int) -> Program:
+def schedule_loads(program: Program, effects_of: EffectsOf, room: int) -> Program:
     """The program with loads moved up.
 
     Args:
         room: bytes of registers that may live at once; no load is moved where more would.
     """
-    flow = Flow(program.instructions, grf_bytes)
+    flow = Flow(program.instructions)
     liveness = Liveness(program, flow, effects_of)
     instructions: list[Instruction] = []
     for number, block in enumerate(flow.blocks):

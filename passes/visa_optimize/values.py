@@ -34,7 +34,7 @@ class Parts(Protocol):
 
 def rewrite_values(program: Program, target: Target, effects_of: EffectsOf, parts: Parts) -> Program:
     """The program with instructions that read the oldest place of each value, and compute as little as they can."""
-    flow = Flow(program.instructions, target.grf_bytes)
+    flow = Flow(program.instructions)
     walk = _Walk(program, target, flow, effects_of, parts)
     rewritten: dict[int, list[Instruction]] = {}
     for number in sorted(flow.spans, key=lambda n: flow.spans[n]):

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from xegpu_py.target import Target
-from xegpu_py.visa.allocate import Access, accesses
 from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.liveness import Access, accesses
 from xegpu_py.visa.operands import Flag, Predicate, Variable
 from xegpu_py.visa.program import Instruction, Program
 
@@ -107,9 +107,8 @@ class Flow:
         parts: whether lanes can part, so that an instruction without NoMask may leave lanes of its result as they are.
     """
 
-    def __init__(self, instructions: Sequence[Instruction], grf_bytes: int) -> None:
-        """The flow of a program's instructions on a target with registers of `grf_bytes` bytes."""
-        self.grf_bytes = grf_bytes
+    def __init__(self, instructions: Sequence[Instruction]) -> None:
+        """The flow of a program's instructions."""
         count = len(instructions)
         labels = {i["label"]: at for at, i in enumerate(instructions) if i.name == "label"}
         leaders = {0, *labels.values(), *(at + 1 for at, i in enumerate(instructions) if i.name in _ENDS)}
@@ -238,20 +237,9 @@ def span_bits(access: Access) -> int:
 def fills(inst: Instruction, access: Access, flow: Flow) -> bool:
     """Whether all bytes of an access are written for certain."""
     if access.whole:
-        return flow.certain(inst) and not _has_gaps(inst, flow.grf_bytes)
+        return flow.certain(inst)
     # `accesses` takes sel's predicate for one that keeps lanes.
     return inst.name == "sel" and flow.certain(inst) and inst["dst"].stride == 1
-
-
-def _has_gaps(inst: Instruction, grf_bytes: int) -> bool:
-    """Whether the elements of a message's lanes leave parts of registers free."""
-    shape = inst.values.get("data")
-    return (
-        shape is not None
-        and shape.vector > 1
-        and not shape.transpose
-        and bool(inst.exec_size * shape.register_bytes % grf_bytes)
-    )
 
 
 class Liveness:

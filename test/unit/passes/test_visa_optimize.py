@@ -151,11 +151,11 @@ def test_time_is_linear(lanes_part: bool) -> None:
     def seconds(statements: int) -> float:
         program = Mixture(random.Random(0), lanes_part=lanes_part).program(statements)
         start = time.process_time()
-        program = remove_dead_code(program, EffectsOf(TARGET), TARGET.grf_bytes)
+        program = remove_dead_code(program, EffectsOf(TARGET))
         program = rewrite_values(program, TARGET, EffectsOf(TARGET), Steps())
         program = forward_results(program, TARGET, EffectsOf(TARGET))
-        program = hoist(program, EffectsOf(TARGET), TARGET.grf_bytes, 1 << 20)
-        schedule_loads(program, EffectsOf(TARGET), TARGET.grf_bytes, 1 << 20)
+        program = hoist(program, EffectsOf(TARGET), 1 << 20)
+        schedule_loads(program, EffectsOf(TARGET), 1 << 20)
         return time.process_time() - start
 
     seconds(100)
