@@ -93,6 +93,33 @@ def test_kernels(name: str) -> None:
     assert counts[1][0] < counts[0][0] and counts[1][1] < counts[0][1]
 
 
+RNG = np.random.default_rng(0)
+WORK_ITEMS = {
+    "softmax": ([RNG.standard_normal((8, 100), np.float32)], ((8, 100), "f4"), 4, (16, 2)),
+    "gather": (
+        [RNG.standard_normal((50, 12)).astype("f2"), RNG.integers(0, 50, 40).astype("i4")],
+        ((40, 12), "f2"),
+        2,
+        20,
+    ),
+    "collatz": ([], ((27,), "i4"), 3, 9),
+}
+
+
+@pytest.mark.parametrize("name", WORK_ITEMS)
+def test_kernels_of_work_items(name: str) -> None:
+    inputs, (shape, dtype), grid, block = WORK_ITEMS[name]
+    found, counts = [], []
+    for optimize in (False, True):
+        made = lowered(FOLDER / "simt" / f"{name}.mlir", optimize)
+        out = np.zeros(shape, dtype)
+        made(*inputs, out, grid=grid, block=block)
+        found.append(out.tobytes())
+        counts.append(len(made.kernel.program.instructions))
+    assert found[0] == found[1]
+    assert counts[1] < counts[0]
+
+
 @pytest.mark.parametrize("gemm", GEMMS, ids=str)
 def test_gemms(gemm: Gemm) -> None:
     a = operand(gemm.a, (gemm.m, gemm.k))
