@@ -2,13 +2,13 @@
 
 gpu.module @kernels {
   // Lanes have parted: a move without NoMask leaves those of the others as they are, so that it is no copy, and what it
-  // writes over stays. After the goto, what one group of lanes writes with NoMask the other group reads.
+  // writes over stays. What one group of lanes writes with NoMask the other one reads, though it jumps over that place.
   // CHECK-LABEL: gpu.func @parted
   // CHECK: visa.goto (M1, 16, %p) Else
   // CHECK-NEXT: visa.mov (M1, 16) %y(0,0)<1> %x(0,0)<1;1,0>
   // CHECK-NEXT: visa.mov (M1_NM, 16) %z(0,0)<1> %y(0,0)<1;1,0>
   // CHECK-NEXT: visa.mov (M1_NM, 1) %n(0,0)<1> 0x7:d
-  // CHECK-NEXT: visa.goto (M1, 16) End
+  // CHECK-NEXT: visa.jmp (M1, 1) End
   // CHECK-NEXT: visa.label Else
   // CHECK-NEXT: visa.add (M1_NM, 16) %z(0,0)<1> %z(0,0)<1;1,0> %n(0,0)<0;1,0>
   gpu.func @parted() kernel {
@@ -28,7 +28,7 @@ gpu.module @kernels {
     visa.mov (M1, 16) %y(0,0)<1> %x(0,0)<1;1,0>
     visa.mov (M1_NM, 16) %z(0,0)<1> %y(0,0)<1;1,0>
     visa.mov (M1_NM, 1) %n(0,0)<1> 7:d
-    visa.goto (M1, 16) End
+    visa.jmp (M1, 1) End
     visa.label Else
     visa.add (M1_NM, 16) %z(0,0)<1> %z(0,0)<1;1,0> %n(0,0)<0;1,0>
     visa.label End

@@ -24,6 +24,7 @@ gpu.module @kernels {
     %l = visa.decl "l", d x 1, align = dword
     %x = visa.decl "x", d x 1, align = GRF
     %y = visa.decl "y", d x 1, align = GRF
+    %z = visa.decl "z", d x 1, align = GRF
     %p = visa.decl_pred "p", 1
     %q = visa.decl_pred "q", 1
     visa.input %a, offset = 64, size = 8
@@ -36,8 +37,8 @@ gpu.module @kernels {
     visa.mul (M1_NM, 1) %l(0,0)<1> %i(0,0)<0;1,0> %i(0,0)<0;1,0>
     visa.lsc_load.ugm (M1_NM, 1) %x[0]:d32 flat[%a[0]]:a64
     visa.add (M1_NM, 1) %y(0,0)<1> %x(0,0)<0;1,0> %k(0,0)<0;1,0>
-    visa.add (M1_NM, 1) %y(0,0)<1> %y(0,0)<0;1,0> %l(0,0)<0;1,0>
-    visa.lsc_store.ugm (M1_NM, 1) flat[%a[0]]:a64 %y[0]:d32
+    visa.add (M1_NM, 1) %z(0,0)<1> %y(0,0)<0;1,0> %l(0,0)<0;1,0>
+    visa.lsc_store.ugm (M1_NM, 1) flat[%a[0]]:a64 %z[0]:d32
     visa.add (M1_NM, 1) %j(0,0)<1> %j(0,0)<0;1,0> 1:d
     visa.cmp.lt (M1_NM, 1) %p %j(0,0)<0;1,0> %n(0,0)<0;1,0>
     visa.jmp (M1, 1, %p) Inner

@@ -206,7 +206,7 @@ class Mixture:
 
     def jump(self, label: str, guard: Guard | None = None) -> None:
         """A forward jump."""
-        if self.lanes_part:
+        if self.lanes_part and (guard or self.rng.random() < 0.5):
             self.emit("goto", 16, "M1", guard, label=label)
         else:
             self.emit("jmp", 1, "M1", guard, label=label)
