@@ -35,6 +35,11 @@ def hoist(program: Program, effects_of: EffectsOf, room: int) -> Program:
     return _Hoist(program, flow, effects_of, room).run(loops)
 
 
+def has_loops(program: Program) -> bool:
+    """Whether there is a loop to move something out of."""
+    return bool(_loops(Flow(program.instructions)))
+
+
 def _loops(flow: Flow) -> list[_Loop]:
     """Loops that are entered at their first block alone, from the block before it; inner ones first."""
     last: dict[int, int] = {}

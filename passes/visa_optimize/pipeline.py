@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from xegpu_py.passes.visa_optimize.dead import remove_dead_code, without_unused_declarations
 from xegpu_py.passes.visa_optimize.forward import forward_results
-from xegpu_py.passes.visa_optimize.hoist import hoist
+from xegpu_py.passes.visa_optimize.hoist import has_loops, hoist
 from xegpu_py.passes.visa_optimize.schedule import schedule_loads
 from xegpu_py.passes.visa_optimize.values import rewrite_values
 
@@ -45,12 +45,15 @@ def optimize(program: Program, target: Target, steps: Steps, registers: int | No
     if steps.dead:
         new = remove_dead_code(new, effects_of)
     new = _simplified(new, target, effects_of, steps)
-    pressure = _pressure(new, target)
-    if steps.hoist and pressure < room:
-        new = _hoisted(new, target, effects_of, steps, room - pressure)
+    known: tuple[Program, int] | None = None
+    if steps.hoist and has_loops(new):
+        known = new, _pressure(new, target)
+        if known[1] < room:
+            new = _hoisted(new, target, effects_of, steps, room - known[1])
     if steps.schedule:
         new = schedule_loads(new, effects_of, room * target.grf_bytes)
-    if _pressure(new, target) > max(room, _pressure(original, target)):
+    pressure = known[1] if known and new == known[0] else _pressure(new, target)
+    if pressure > room and pressure > _pressure(original, target):
         # Values that wait for their use in registers cost more here than they save.
         fewer = _fewer(steps)
         return optimize(original, target, fewer, registers) if fewer else original
