@@ -8,14 +8,14 @@ from xegpu_py.ir.passes import Pass, register_pass
 @register_pass("xegpu-to-visa-pipeline")
 @dataclass
 class XeGPUToVisaPipeline(Pass):
-    """Lower kernels of XeGPU to vISA: canonicalize, cse, xegpu-dce, xegpu-to-visa, visa-allocate.
+    """Lower kernels of XeGPU to vISA: legalized for the target and held against its limits, then instructions.
 
         xegpu-opt gemm.mlir --xegpu-to-visa-pipeline='target=pvcxt grf=256'
 
     is
 
-        xegpu-opt gemm.mlir --canonicalize --cse --xegpu-dce --xegpu-to-visa='target=pvcxt'
-          --visa-allocate='grf=256'
+        xegpu-opt gemm.mlir --canonicalize --cse --xegpu-dce --xegpu-legalize='target=pvcxt' --canonicalize --cse
+          --xegpu-dce --xegpu-verify-target='target=pvcxt' --xegpu-to-visa='target=pvcxt' --visa-allocate='grf=256'
     """
 
     target: str = ""
@@ -25,4 +25,6 @@ class XeGPUToVisaPipeline(Pass):
     def steps(self) -> str:
         target = f"{{target={self.target}}}" if self.target else ""
         allocate = f"{{grf={self.grf} strict={str(self.strict).lower()}}}"
-        return f"canonicalize,cse,xegpu-dce,xegpu-to-visa{target},visa-allocate{allocate}"
+        clean = "canonicalize,cse,xegpu-dce"
+        fit = f"xegpu-legalize{target},{clean},xegpu-verify-target{target}"
+        return f"{clean},{fit},xegpu-to-visa{target},visa-allocate{allocate}"
