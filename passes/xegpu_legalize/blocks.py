@@ -110,8 +110,7 @@ def load_nd(low: Rewriter, op: ir.Operation) -> bool:
     if layout is None:
         return False
     if blocks.is_line(desc):
-        bounds = low.plan.bounds(op.results[0])
-        assert bounds
+        bounds = (tuple(part.shape[0] for _, part in layout),)
         parts = [low.build(xegpu.load_nd, p, mode=view.mode, **hints_of(view)) for p in low.pieces[view.tdesc, layout]]
         low.set(op.results[0], bounds, parts)
         return True
@@ -137,7 +136,7 @@ def _load_blocks(low: Rewriter, op: ir.Operation, desc: TensorDesc, transform: T
     columns = sorted({p[-1] for p in parts})
     ends = _extents(messages)
     bounds: list[tuple[int, ...]] = [(1,) * n for n in desc.shape[: rank - 2]]
-    row_sizes = tuple(ends[0][r] // axes.row_step for r in rows)
+    row_sizes = tuple(axes.row_index(ends[0][r]) for r in rows)
     column_sizes = tuple(ends[1][c] // axes.column_step for c in columns)
     if axes.array is not None:
         each = len(columns) // desc.attr.array_length

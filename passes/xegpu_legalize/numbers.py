@@ -58,8 +58,11 @@ class Builder:
         shape, own = shape_and_element(str(value.type))
         if own == element:
             return value
-        name = "arith.extf" if _BITS[own] < _BITS[element] else "arith.truncf"
-        return self.emit(name, text_of(shape, element), value)
+        if _BITS[own] < _BITS[element]:
+            return self.emit("arith.extf", text_of(shape, element), value)
+        if element in _STEPS and own in _STEPS[element]:
+            return narrow(self, value, element)
+        return self.emit("arith.truncf", text_of(shape, element), value)
 
     def constant(self, number: int | float, kind: str) -> ir.Value:
         """A number, for all elements."""
@@ -79,6 +82,10 @@ class Builder:
         self.op.erase()
 
 
+_EQ, _NE, _SLT, _SLE, _SGE, _UGE = 0, 1, 2, 3, 5, 9
+"""Numbers of arith.cmpi's predicates."""
+_OEQ, _OLT, _ONE = 1, 4, 6
+"""Numbers of arith.cmpf's predicates."""
 _BITS = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16, "f8E5M2": 8}
 
 
@@ -99,8 +106,10 @@ def rewrite_arithmetic(op: ir.Operation, target: Target) -> None:
         _, element = shape_and_element(str(op.operands[0].type))
     except ValueError:
         return
-    if name == "arith.sitofp" or name == "arith.uitofp":
+    if name in ("arith.sitofp", "arith.uitofp"):
         _from_integer(op)
+    elif name == "arith.truncf":
+        _narrow_once(op)
     elif element not in _WIDE:
         return
     elif name in _EXACT or name in _FUNCTIONS or (name in _SIGNS and element == "f8E5M2"):
@@ -116,6 +125,16 @@ def rewrite_arithmetic(op: ir.Operation, target: Target) -> None:
         _fma(op)
 
 
+def _narrow_once(op: ir.Operation) -> None:
+    """Conversions that the hardware makes in two steps, with the bits of one rounding."""
+    _, source = shape_and_element(str(op.operands[0].type))
+    _, element = shape_and_element(str(op.results[0].type))
+    steps = _STEPS.get(element, ())
+    if source in steps[:-2]:
+        builder = Builder(op)
+        builder.replace(narrow(builder, op.operands[0], element))
+
+
 def _by_wider(op: ir.Operation, wide: str) -> None:
     builder = Builder(op)
     shape, element = shape_and_element(str(op.results[0].type))
@@ -126,15 +145,11 @@ def _by_wider(op: ir.Operation, wide: str) -> None:
 
 
 def _fma(op: ir.Operation) -> None:
-    """`a * b + c` rounded once: in f64, where the product is exact, and from there by way of f32 rounded to odd.
-
-    The f64 sum and what it lost say on which side of its f32 neighbour the exact sum lies; the neighbour whose last
-    bit is set then rounds to the narrow format as the exact sum does.
-    """
+    """`a * b + c` rounded once: in f64, where the product is exact, and the sum with what it lost."""
     builder = Builder(op)
     shape, element = shape_and_element(str(op.results[0].type))
-    double, single, bits = (text_of(shape, t) for t in ("f64", "f32", "i32"))
-    a, b, c = (builder.emit("arith.extf", double, builder.convert(v, "f32")) for v in op.operands)
+    double = text_of(shape, "f64")
+    a, b, c = (builder.convert(v, "f64") for v in op.operands)
     product = builder.emit("arith.mulf", double, a, b)
     total = builder.emit("arith.addf", double, product, c)
     # What the sum lost, exactly.
@@ -142,25 +157,54 @@ def _fma(op: ir.Operation) -> None:
     lost_c = builder.emit("arith.subf", double, c, part)
     lost_product = builder.emit("arith.subf", double, product, builder.emit("arith.subf", double, total, part))
     lost = builder.emit("arith.addf", double, lost_c, lost_product)
-    near = builder.emit("arith.truncf", single, total)
-    beyond = builder.emit("arith.subf", double, total, builder.emit("arith.extf", double, near))
-    zero = builder.constant(0.0, double)
-    same = builder.compare(1, beyond, zero, "arith.cmpf")
-    rest = builder.emit("arith.select", double, same, lost, beyond)
-    inexact = builder.compare(6, rest, zero, "arith.cmpf")
-    # One step along the bits is away from zero; toward it where what is left has the other sign.
+    builder.replace(narrow(builder, total, element, lost))
+
+
+_STEPS = {"bf16": ("f64", "f32", "bf16"), "f8E5M2": ("f64", "f32", "f16", "f8E5M2")}
+"""The formats by which a wide number becomes a narrow one: each is converted to the next by the hardware."""
+
+
+def narrow(builder: Builder, value: ir.Value, element: str, lost: ir.Value | None = None) -> ir.Value:
+    """A float in a format that is converted to from another, wider one, with the bits of one rounding.
+
+    Args:
+        lost: what `value` is less than the number that is meant, far less than its last bit.
+    """
+    shape, own = shape_and_element(str(value.type))
+    steps = _STEPS[element]
+    for wide, step in zip(steps[steps.index(own) :], steps[steps.index(own) + 1 : -1]):
+        value, lost = _to_odd(builder, value, wide, step, lost), None
+    return builder.emit("arith.truncf", text_of(shape, element), value)
+
+
+def _to_odd(builder: Builder, value: ir.Value, wide: str, step: str, lost: ir.Value | None) -> ir.Value:
+    """A float in fewer bits, of the two neighbours the one whose last bit is set if it is neither.
+
+    What is then rounded to still fewer bits is rounded as the number itself, since no tie was made. The nearest
+    neighbour is taken; what the number is more or less than it says where the other one lies.
+    """
+    shape, _ = shape_and_element(str(value.type))
+    integer = {"f32": "i32", "f16": "i16"}[step]
+    kind, bits, truth = text_of(shape, wide), text_of(shape, integer), text_of(shape, "i1")
+    near = builder.emit("arith.truncf", text_of(shape, step), value)
+    rest = builder.emit("arith.subf", kind, value, builder.emit("arith.extf", kind, near))
+    zero = builder.constant(0.0, kind)
+    if lost is not None:
+        same = builder.compare(_OEQ, rest, zero, "arith.cmpf")
+        rest = builder.emit("arith.select", kind, same, lost, rest)
+    inexact = builder.compare(_ONE, rest, zero, "arith.cmpf")
     one, none = builder.constant(1, bits), builder.constant(0, bits)
     pattern = builder.emit("arith.bitcast", bits, near)
-    below = builder.compare(4, rest, zero, "arith.cmpf")
-    negative = builder.compare(2, pattern, none)
-    truth = text_of(shape, "i1")
-    toward = builder.emit("arith.xori", truth, below, negative)
-    step = builder.emit("arith.select", bits, toward, builder.constant(-1, bits), one)
-    even = builder.compare(0, builder.emit("arith.andi", bits, pattern, one), none)
+    # One more in the bits is away from zero; the other neighbour lies toward it where the rest has the other sign.
+    toward = builder.emit(
+        "arith.xori", truth, builder.compare(_OLT, rest, zero, "arith.cmpf"), builder.compare(_SLT, pattern, none)
+    )
+    by = builder.emit("arith.select", bits, toward, builder.constant(-1, bits), one)
+    even = builder.compare(_EQ, builder.emit("arith.andi", bits, pattern, one), none)
     moves = builder.emit("arith.andi", truth, inexact, even)
-    moved = builder.emit("arith.addi", bits, pattern, step)
-    odd = builder.emit("arith.bitcast", single, builder.emit("arith.select", bits, moves, moved, pattern))
-    builder.replace(builder.convert(odd, element))
+    moved = builder.emit("arith.addi", bits, pattern, by)
+    found = builder.emit("arith.select", bits, moves, moved, pattern)
+    return builder.emit("arith.bitcast", text_of(shape, step), found)
 
 
 def _from_integer(op: ir.Operation) -> None:
@@ -175,16 +219,16 @@ def _from_integer(op: ir.Operation) -> None:
     if source == "index":
         value = builder.emit("arith.index_cast", kind, value)
     one, none, low = (builder.constant(n, kind) for n in (256, 0, 255))
-    lost = builder.compare(1, builder.emit("arith.andi", kind, value, low), none)
+    lost = builder.compare(_NE, builder.emit("arith.andi", kind, value, low), none)
     kept = builder.emit("arith.andi", kind, value, builder.constant(-256, kind))
     sticky = builder.emit("arith.ori", kind, kept, builder.emit("arith.select", kind, lost, one, none))
     limit = builder.constant(1 << 24, kind)
     if signed:
-        above = builder.compare(5, value, limit)
-        below = builder.compare(3, value, builder.constant(-(1 << 24), kind))
+        above = builder.compare(_SGE, value, limit)
+        below = builder.compare(_SLE, value, builder.constant(-(1 << 24), kind))
         large = builder.emit("arith.ori", text_of(shape, "i1"), above, below)
     else:
-        large = builder.compare(9, value, limit)
+        large = builder.compare(_UGE, value, limit)
     held = builder.emit("arith.select", kind, large, sticky, value)
     single = builder.emit(op.name, text_of(shape, "f32"), held)
     builder.replace(builder.convert(single, element))
@@ -207,20 +251,20 @@ def _divide(op: ir.Operation, target: Target) -> None:
     quotient, rest = _long_division(builder, x, y, bits, kind, zero, one)
     if not signed:
         if wanted == "ceil":
-            left = builder.compare(1, rest, zero)
+            left = builder.compare(_NE, rest, zero)
             more = builder.emit("arith.select", kind, left, one, zero)
             quotient = builder.emit("arith.addi", kind, quotient, more)
         builder.replace(rest if wanted == "rest" else quotient)
         return
-    below_a, below_b = (builder.compare(2, v, zero) for v in (a, b))
+    below_a, below_b = (builder.compare(_SLT, v, zero) for v in (a, b))
     if wanted == "rest":
         builder.replace(_signed(builder, rest, below_a, kind, zero))
         return
     opposite = builder.emit("arith.xori", truth, below_a, below_b)
     found = _signed(builder, quotient, opposite, kind, zero)
     if wanted in ("floor", "ceil"):
-        left = builder.compare(1, rest, zero)
-        same = builder.compare(0, builder.emit("arith.extui", kind, opposite), zero)
+        left = builder.compare(_NE, rest, zero)
+        same = builder.compare(_EQ, builder.emit("arith.extui", kind, opposite), zero)
         off = builder.emit("arith.andi", truth, left, opposite if wanted == "floor" else same)
         by = builder.emit("arith.select", kind, off, one, zero)
         found = builder.emit("arith.subi" if wanted == "floor" else "arith.addi", kind, found, by)
@@ -228,7 +272,7 @@ def _divide(op: ir.Operation, target: Target) -> None:
 
 
 def _magnitude(builder: Builder, value: ir.Value, kind: str, zero: ir.Value) -> ir.Value:
-    return _signed(builder, value, builder.compare(2, value, zero), kind, zero)
+    return _signed(builder, value, builder.compare(_SLT, value, zero), kind, zero)
 
 
 def _signed(builder: Builder, value: ir.Value, negative: ir.Value, kind: str, zero: ir.Value) -> ir.Value:
@@ -257,10 +301,10 @@ def _long_division(
     with ir.InsertionPoint(body), op.location:
         end = ir.Operation.create("scf.yield", operands=[held, rest])
     inside = Builder(end)
-    out = inside.compare(2, rest, zero)
+    out = inside.compare(_SLT, rest, zero)
     moved = inside.emit("arith.ori", kind, inside.emit("arith.shli", kind, rest, one),
                         inside.emit("arith.shrui", kind, held, top))  # fmt: skip
-    fits = inside.emit("arith.ori", text_of(shape_and_element(kind)[0], "i1"), out, inside.compare(9, moved, y))
+    fits = inside.emit("arith.ori", text_of(shape_and_element(kind)[0], "i1"), out, inside.compare(_UGE, moved, y))
     less = inside.emit("arith.subi", kind, moved, y)
     end.operands[1] = inside.emit("arith.select", kind, fits, less, moved)
     bit = inside.emit("arith.select", kind, fits, one, zero)

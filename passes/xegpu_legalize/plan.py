@@ -283,6 +283,7 @@ class Axes:
     Attributes:
         rows, columns: their dimensions.
         row_step, column_step: rows and columns to an index of that dimension.
+        row_scale: indices of its dimension to a row.
         array: the dimension of an array of blocks; None if they lie side by side.
     """
 
@@ -291,6 +292,15 @@ class Axes:
     row_step: int = 1
     column_step: int = 1
     array: int | None = None
+    row_scale: int = 1
+
+    def row_index(self, rows: int) -> int:
+        """Indices along the dimension of rows that so many rows take."""
+        return rows * self.row_scale // self.row_step
+
+    def rows_at(self, cuts: set[int]) -> set[int]:
+        """The rows in front of which these cuts are, as far as they are in front of rows."""
+        return {c * self.row_step // self.row_scale for c in cuts if c % self.row_scale == 0}
 
 
 def transform_of(view: Any, desc: TensorDesc) -> Transform | None:
@@ -311,7 +321,7 @@ def axes_of(desc: TensorDesc, shape: Shape, transform: Transform) -> Axes:
     array = 0 if own > rank else None
     rows, columns = own - 2, own - 1
     if transform.turned:
-        return Axes(columns, rows, 1, transform.unit, array)
+        return Axes(columns, rows, 1, transform.unit, array, transform.unit)
     return Axes(rows, columns, factor if transform.vnni == 0 else 1, factor if transform.vnni == 1 else 1, array)
 
 
@@ -341,7 +351,7 @@ def _limit_block(plan: Plan, op: ir.Operation) -> None:
     bits, _ = unit_of(desc, transform)
     high = blocks.row_limit(limits, bits, transform) if load else limits.store_height
     wide = blocks.column_limit(limits, bits, transform) * bits // desc.bits
-    plan.cut(value, axes.rows, [r // axes.row_step for r in range(0, rows, high)])
+    plan.cut(value, axes.rows, [axes.row_index(r) for r in range(0, rows, high)])
     count = desc.attr.array_length
     if axes.array is not None:
         plan.cut(value, axes.array, range(count))
@@ -451,12 +461,17 @@ def _block_layout(plan: Plan, op: ir.Operation) -> Layout | None:
     value = op.results[0] if load else view.value
     bounds = plan.bounds(value)
     if blocks.is_line(desc):
-        if bounds is None:
-            return None
-        return tuple(((at,), blocks.part_of(desc, n)) for at, n in zip(blocks.starts(bounds[0]), bounds[0]))
+        return _line_layout(desc)
     if plan.target.block2d is None or blocks.is_slm(desc):
         return None
     return _load_layout(plan, op, desc) if load else _store_layout(plan, desc, value, bounds)
+
+
+def _line_layout(desc: TensorDesc) -> Layout | None:
+    """The pieces of a line, each a message; None if it is one."""
+    cuts = blocks.line_cuts(desc)
+    pieces = segments(desc.shape[0], sorted(cuts))
+    return tuple(((at,), blocks.part_of(desc, n)) for at, n in zip(blocks.starts(pieces), pieces)) if cuts else None
 
 
 def _load_layout(plan: Plan, op: ir.Operation, desc: TensorDesc) -> Layout | None:
@@ -483,7 +498,7 @@ def _load_layout(plan: Plan, op: ir.Operation, desc: TensorDesc) -> Layout | Non
         pieces += blocks.spans(columns, {c - first for c in across if first < c < first + columns}, wide)
     high = blocks.row_limit(limits, bits, transform)
     # Registers hold whole rows of what is cut along them, so that only the cuts of a transposing load count.
-    down = {c * axes.row_step for c in cuts[axes.rows]} if transform.turned else set[int]()
+    down = axes.rows_at(cuts[axes.rows]) if transform.turned else set[int]()
     lines = blocks.spans(rows, down, high)
     found = blocks.messages(desc, lines, tuple(pieces), transform, plan.target)
     plan.loads[op] = found
@@ -536,10 +551,7 @@ def _store_layout(plan: Plan, desc: TensorDesc, value: ir.Value, bounds: Bounds 
 
 def _prefetch_layout(plan: Plan, desc: TensorDesc) -> Layout | None:
     if blocks.is_line(desc):
-        cuts = blocks.line_cuts(desc)
-        pieces = segments(desc.shape[0], sorted(cuts))
-        found = tuple(((at,), blocks.part_of(desc, n)) for at, n in zip(blocks.starts(pieces), pieces))
-        return found if cuts else None
+        return _line_layout(desc)
     limits = plan.target.block2d
     if limits is None or blocks.is_slm(desc):
         return None

@@ -204,9 +204,8 @@ class Rewriter:
         self, value: ir.Value, tiles: Tiles, box: Box, lines: list[range], firsts: list[list[int]]
     ) -> ir.Value:
         """Pieces put into one vector."""
-        element = element_of(value)
         text = self.vector(boxes.sizes(box), value)
-        result = self.splat(text, element)
+        result = self.emit("ub.poison", [text], [], {"value": ir.Attribute.parse("#ub.poison")}).results[0]
         i64 = ir.IntegerType.get_signless(64)
         for place in boxes.grid(tuple((1,) * len(line) for line in lines)):
             index = [line[p[0]] for line, p in zip(lines, place)]
@@ -222,13 +221,6 @@ class Rewriter:
             }
             result = self.emit("vector.insert_strided_slice", [text], [part, result], found).results[0]
         return result
-
-    def splat(self, text: str, element: str) -> ir.Value:
-        """A vector of zeros."""
-        assert self._place is not None
-        zero = "0.0" if element.lstrip("b").startswith(("f", "tf")) else "false" if element == "i1" else "0"
-        value = ir.Attribute.parse(f"dense<{zero}> : {text}", self._place.context)
-        return self._once(("zero", text), lambda: self.emit("arith.constant", [text], [], {"value": value}).results[0])
 
     def _through(self, op: ir.Operation, value: ir.Value, box: Box) -> ir.Value | None:
         """A part of what a view op gives, made from a part of its operand; None if that is none."""
