@@ -13,6 +13,8 @@ from xegpu_py.passes.xegpu_legalize import boxes
 from xegpu_py.passes.xegpu_legalize import shapes as blocks
 from xegpu_py.passes.xegpu_legalize.plan import (
     axes_of,
+    layout_of,
+    load_messages,
     message_desc,
     shape_of,
     transform_of,
@@ -63,7 +65,7 @@ def update_nd_offset(low: Rewriter, op: ir.Operation) -> bool:
 def prefetch_nd(low: Rewriter, op: ir.Operation) -> bool:
     """A prefetch of each piece."""
     view: Any = op.opview
-    layout = low.plan.uses.get(op)
+    layout = layout_of(low.plan, op)
     if layout is None:
         return False
     for piece in low.pieces[view.tdesc, layout]:
@@ -75,7 +77,7 @@ def prefetch_nd(low: Rewriter, op: ir.Operation) -> bool:
 def store_nd(low: Rewriter, op: ir.Operation) -> bool:
     """A store of each piece."""
     view: Any = op.opview
-    layout = low.plan.uses.get(op)
+    layout = layout_of(low.plan, op)
     if layout is None:
         return False
     desc = TensorDesc.of(view.tdesc)
@@ -106,7 +108,7 @@ def load_nd(low: Rewriter, op: ir.Operation) -> bool:
     if view.mode != Mode.VC:
         return False
     desc = TensorDesc.of(view.tdesc)
-    layout = low.plan.uses.get(op)
+    layout = layout_of(low.plan, op)
     if layout is None:
         return False
     if blocks.is_line(desc):
@@ -124,7 +126,8 @@ def _load_blocks(low: Rewriter, op: ir.Operation, desc: TensorDesc, transform: T
     shape = shape_of(op.results[0])
     assert shape
     axes = axes_of(desc, shape, transform)
-    messages = low.plan.loads[op]
+    messages = load_messages(low.plan, op)
+    assert messages
     rank = len(desc.shape)
     parts: dict[tuple[int, ...], ir.Value] = {}
     pieces = iter(low.pieces[op.opview.tdesc, layout])

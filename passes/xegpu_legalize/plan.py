@@ -130,8 +130,6 @@ class Plan:
         descs: descriptors that are moved and carried together.
         layouts: by class of descriptors, the layouts that their uses need.
         kept: classes of descriptors that are needed as they are, too.
-        loads: the messages of loads that are not left as they are.
-        stores: the layouts of stores and prefetches likewise.
     """
 
     target: Target
@@ -140,8 +138,6 @@ class Plan:
     descs: Classes = field(default_factory=Classes)
     layouts: dict[ir.Value, dict[Layout, None]] = field(default_factory=dict)
     kept: set[ir.Value] = field(default_factory=set)
-    loads: dict[ir.Operation, list[Message]] = field(default_factory=dict)
-    uses: dict[ir.Operation, Layout] = field(default_factory=dict)
     _held: set[ir.Value] = field(default_factory=set)
 
     def bounds(self, value: ir.Value) -> Bounds | None:
@@ -423,24 +419,8 @@ def _bytes(value: ir.Value) -> int:
 def _lay_out(plan: Plan, op: ir.Operation) -> None:
     """The descriptors that an op needs."""
     name = op.name
-    if name in ("xegpu.load_nd", "xegpu.store_nd", "xegpu.prefetch_nd"):
-        layout = _block_layout(plan, op) if op.opview.mode == Mode.VC else None
-        plan.require(op.opview.tdesc, layout)
-        if layout is not None:
-            plan.uses[op] = layout
-    elif name in ("xegpu.load_gather", "xegpu.store_scatter", "xegpu.atomic_rmw", "xegpu.prefetch"):
-        desc = TensorDesc.of(op.opview.tdesc)
-        most = lanes_of_message(op, plan.target)
-        value = {"xegpu.load_gather": "value", "xegpu.prefetch": ""}.get(name, "value")
-        bounds = plan.bounds(getattr(op.opview, value)) if value else None
-        pieces = bounds[-1] if bounds else (most,) * (desc.lanes // most)
-        # Only pieces that a descriptor can have.
-        if len(pieces) == 1 or any(p & (p - 1) for p in pieces):
-            plan.require(op.opview.tdesc, None)
-            return
-        layout = tuple(((lane,), blocks.lanes_part(desc, n)) for lane, n in zip(blocks.starts(pieces), pieces))
-        plan.require(op.opview.tdesc, layout)
-        plan.uses[op] = layout
+    if name in _BLOCK_OPS or name in _LANE_OPS:
+        plan.require(op.opview.tdesc, layout_of(plan, op))
     elif name not in ("xegpu.create_nd_tdesc", "xegpu.create_tdesc", "xegpu.update_nd_offset", "xegpu.update_offset"):
         inner = {v for group in carried(op) for v in group}
         for value in op.operands:
@@ -449,8 +429,27 @@ def _lay_out(plan: Plan, op: ir.Operation) -> None:
                 plan.require(value, None)
 
 
+_BLOCK_OPS = ("xegpu.load_nd", "xegpu.store_nd", "xegpu.prefetch_nd")
+_LANE_OPS = ("xegpu.load_gather", "xegpu.store_scatter", "xegpu.atomic_rmw", "xegpu.prefetch")
+
+
+def layout_of(plan: Plan, op: ir.Operation) -> Layout | None:
+    """The pieces of the block that an op moves; None if it is left as it is."""
+    if op.opview.mode != Mode.VC:
+        return None
+    return _block_layout(plan, op) if op.name in _BLOCK_OPS else _lane_layout(plan, op)
+
+
+def _lane_layout(plan: Plan, op: ir.Operation) -> Layout | None:
+    desc = TensorDesc.of(op.opview.tdesc)
+    most = lanes_of_message(op, plan.target)
+    if most == desc.lanes:
+        return None
+    pieces = (most,) * (desc.lanes // most)
+    return tuple(((lane,), blocks.lanes_part(desc, n)) for lane, n in zip(blocks.starts(pieces), pieces))
+
+
 def _block_layout(plan: Plan, op: ir.Operation) -> Layout | None:
-    """The pieces of an op's block; None if it is left as it is."""
     view: Any = op.opview
     desc = TensorDesc.of(view.tdesc)
     if bit_width(desc.element) not in (8, 16, 32, 64):
@@ -475,7 +474,18 @@ def _line_layout(desc: TensorDesc) -> Layout | None:
 
 
 def _load_layout(plan: Plan, op: ir.Operation, desc: TensorDesc) -> Layout | None:
+    found = load_messages(plan, op)
+    if found is None:
+        return None
+    transform = transform_of(op.opview, desc)
+    assert transform
+    return _with_lead(desc, [((m.row, m.blocks[0][0]), message_desc(desc, m, transform)) for m in found])
+
+
+def load_messages(plan: Plan, op: ir.Operation) -> list[Message] | None:
+    """The messages of a load of a 2D block; None if it is left as it is."""
     view: Any = op.opview
+    desc = TensorDesc.of(view.tdesc)
     transform = transform_of(view, desc)
     shape = shape_of(op.results[0])
     limits = plan.target.block2d
@@ -500,9 +510,7 @@ def _load_layout(plan: Plan, op: ir.Operation, desc: TensorDesc) -> Layout | Non
     # Registers hold whole rows of what is cut along them, so that only the cuts of a transposing load count.
     down = axes.rows_at(cuts[axes.rows]) if transform.turned else set[int]()
     lines = blocks.spans(rows, down, high)
-    found = blocks.messages(desc, lines, tuple(pieces), transform, plan.target)
-    plan.loads[op] = found
-    return _with_lead(desc, [((m.row, m.blocks[0][0]), message_desc(desc, m, transform)) for m in found])
+    return blocks.messages(desc, lines, tuple(pieces), transform, plan.target)
 
 
 def message_desc(desc: TensorDesc, message: Message, transform: Transform) -> TensorDesc:

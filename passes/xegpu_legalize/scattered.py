@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from mlir import ir
@@ -10,7 +9,7 @@ from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.passes.xegpu_legalize.blocks import hints_of
 from xegpu_py.passes.xegpu_legalize.boxes import Box, whole
-from xegpu_py.passes.xegpu_legalize.plan import shape_of
+from xegpu_py.passes.xegpu_legalize.plan import layout_of, shape_of
 from xegpu_py.passes.xegpu_legalize.rewrite import Rewriter, rewrites
 
 
@@ -45,11 +44,16 @@ def update_offset(low: Rewriter, op: ir.Operation) -> bool:
     return not low.plan.is_kept(op.results[0])
 
 
-def _lanes(low: Rewriter, op: ir.Operation) -> Iterator[tuple[int, TensorDesc, ir.Value]]:
-    """(first lane, descriptor's type, descriptor) of each piece."""
-    layout = low.plan.uses[op]
-    for ((lane,), desc), piece in zip(layout, low.pieces[op.opview.tdesc, layout]):
-        yield lane, desc, piece
+Piece = tuple[int, TensorDesc, ir.Value]
+
+
+def _lanes(low: Rewriter, op: ir.Operation) -> list[Piece]:
+    """(first lane, descriptor's type, descriptor) of each piece; nothing if the op is left as it is."""
+    layout = layout_of(low.plan, op)
+    if layout is None:
+        return []
+    found = low.pieces[op.opview.tdesc, layout]
+    return [(lane, desc, piece) for ((lane,), desc), piece in zip(layout, found)]
 
 
 def _values(value: ir.Value, lane: int, desc: TensorDesc) -> Box:
@@ -61,9 +65,8 @@ def _values(value: ir.Value, lane: int, desc: TensorDesc) -> Box:
 @rewrites("xegpu.load_gather")
 def load_gather(low: Rewriter, op: ir.Operation) -> bool:
     """A gather of each piece."""
-    if op not in low.plan.uses:
-        return False
     view: Any = op.opview
+    pieces = _lanes(low, op)
     parts = [
         low.build(
             xegpu.load_gather,
@@ -73,26 +76,27 @@ def load_gather(low: Rewriter, op: ir.Operation) -> bool:
             transpose=view.transpose,
             **hints_of(view),
         )
-        for lane, desc, piece in _lanes(low, op)
+        for lane, desc, piece in pieces
     ]
-    _set(low, op, view.value, parts)
-    return True
+    _set(low, op, view.value, pieces, parts)
+    return bool(pieces)
 
 
-def _set(low: Rewriter, op: ir.Operation, value: ir.Value, parts: list[ir.Value]) -> None:
+def _set(low: Rewriter, op: ir.Operation, value: ir.Value, pieces: list[Piece], parts: list[ir.Value]) -> None:
+    if not pieces:
+        return
     shape = shape_of(value)
     assert shape
-    lanes = tuple(desc.lanes for _, desc, _ in _lanes(low, op))
+    lanes = tuple(desc.lanes for _, desc, _ in pieces)
     low.set(op.results[0], (*((n,) for n in shape[:-1]), lanes), parts)
 
 
 @rewrites("xegpu.store_scatter")
 def store_scatter(low: Rewriter, op: ir.Operation) -> bool:
     """A scatter of each piece."""
-    if op not in low.plan.uses:
-        return False
     view: Any = op.opview
-    for lane, desc, piece in _lanes(low, op):
+    pieces = _lanes(low, op)
+    for lane, desc, piece in pieces:
         low.build(
             xegpu.store_scatter,
             low.part(view.value, _values(view.value, lane, desc)),
@@ -102,15 +106,14 @@ def store_scatter(low: Rewriter, op: ir.Operation) -> bool:
             memory_scope=view.memory_scope,
             **hints_of(view),
         )
-    return True
+    return bool(pieces)
 
 
 @rewrites("xegpu.atomic_rmw")
 def atomic_rmw(low: Rewriter, op: ir.Operation) -> bool:
     """Atomic operations on the lanes of each piece."""
-    if op not in low.plan.uses:
-        return False
     view: Any = op.opview
+    pieces = _lanes(low, op)
     parts = [
         low.build(
             xegpu.atomic_rmw,
@@ -120,17 +123,16 @@ def atomic_rmw(low: Rewriter, op: ir.Operation) -> bool:
             low.part(view.mask, ((lane, desc.lanes),)),
             mode=view.mode,
         )
-        for lane, desc, piece in _lanes(low, op)
+        for lane, desc, piece in pieces
     ]
-    _set(low, op, view.value, parts)
-    return True
+    _set(low, op, view.value, pieces, parts)
+    return bool(pieces)
 
 
 @rewrites("xegpu.prefetch")
 def prefetch(low: Rewriter, op: ir.Operation) -> bool:
     """A prefetch of each piece."""
-    if op not in low.plan.uses:
-        return False
-    for _, _, piece in _lanes(low, op):
+    pieces = _lanes(low, op)
+    for _, _, piece in pieces:
         low.build(xegpu.prefetch, piece, mode=op.opview.mode, **hints_of(op.opview))
-    return True
+    return bool(pieces)

@@ -1,6 +1,5 @@
 """Kernels that no GPU runs as they are written: split for their target, run, and compared with numpy."""
 
-import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -111,9 +110,7 @@ def test_loads_of_any_block(case):
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    st.sampled_from(ELEMENTS), st.integers(1, 70), st.integers(1, 24), st.integers(0, 12), st.integers(0, 12)
-)
+@given(st.sampled_from(ELEMENTS), st.integers(1, 70), st.integers(1, 24), st.integers(0, 12), st.integers(0, 12))
 def test_stores_of_any_block(element, rows, dwords, row, column):
     size = np.dtype(DTYPES[element]).itemsize
     columns = max(4 * dwords // size, 1)
