@@ -167,7 +167,8 @@ def gemm(a, b, c, m, n, k, sizes, turned=False, moved=True):
     load_b = f"%bv = xegpu.load_nd %b {{{b_form}mode = vc}} : {b_desc} -> {b_vector}"
     if turned:
         flat = vector((k // pack, n * pack), b)
-        load_b = f"""%bt = xegpu.load_nd %b {{transpose = [1, 0], transpose_bit_width = 32, mode = vc}} : {b_desc} -> {flat}
+        load_b = f"""%bt = xegpu.load_nd %b {{transpose = [1, 0], transpose_bit_width = 32, mode = vc}}
+            : {b_desc} -> {flat}
           %bv = vector.shape_cast %bt : {flat} to {b_vector}"""
     return f"""
     gpu.module @m {{ gpu.func @gemm(%A: {a_memref}, %B: {b_memref}, %C: {c_memref}) kernel {{
@@ -227,7 +228,7 @@ def operands(a, b, sizes, turned):
 
 @pytest.mark.parametrize("case", GEMMS, ids=str)
 def test_gemms_of_one_large_dpas(case):
-    a, b, c, m, n, k, sizes, turned = case
+    a, b, c, m, n, _, sizes, turned = case
     left, right = operands(a, b, sizes, turned)
     out = np.zeros((sizes[0], sizes[1]), DTYPES[c])
     run(gemm(*case), left, right, out, grid=(-(-sizes[0] // m), -(-sizes[1] // n)))

@@ -6,11 +6,10 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
+from numerics.exact import FORMATS, nearest, value
 
 import xegpu_py
 from xegpu_py.runtime.arguments import DTYPES
-
-from numerics.exact import FORMATS, nearest, value
 
 LANES = 64
 PRECISIONS = {"bf16": "bf", "f8E5M2": "bf8"}
