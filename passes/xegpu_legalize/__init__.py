@@ -34,17 +34,8 @@ class XeGPULegalize(Pass):
 
     def run(self, op: ir.Operation) -> None:
         # Loaded when it is needed, since tools start without it.
-        from xegpu_py.dialects import visa
         from xegpu_py.passes.xegpu_legalize.split import split_function
-        from xegpu_py.passes.xegpu_to_visa.kernel import is_lowered
+        from xegpu_py.passes.xegpu_verify_target.functions import functions
 
-        from xegpu_py.target import target
-
-        for func in visa.kernels(op):
-            if is_lowered(func):
-                continue
-            try:
-                gpu = target(self.target) if self.target else visa.target_of(func)
-            except ValueError as e:
-                self.fail(op, str(e))
+        for func, gpu in functions(op, self.target):
             split_function(func, gpu)

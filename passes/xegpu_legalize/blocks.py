@@ -11,15 +11,15 @@ from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.passes.xegpu_legalize import boxes
 from xegpu_py.passes.xegpu_legalize import shapes as blocks
-from xegpu_py.passes.xegpu_legalize.plan import (
+from xegpu_py.passes.xegpu_legalize.layouts import (
     axes_of,
     layout_of,
     load_messages,
     message_desc,
-    shape_of,
     transform_of,
     unit_of,
 )
+from xegpu_py.passes.xegpu_legalize.plan import shape_of
 from xegpu_py.passes.xegpu_legalize.rewrite import Rewriter, rewrites
 from xegpu_py.passes.xegpu_legalize.shapes import Layout, Message, Transform
 
@@ -134,7 +134,8 @@ def _load_blocks(low: Rewriter, op: ir.Operation, desc: TensorDesc, transform: T
     for lead in itertools.product(*(range(n) for n in desc.shape[:-2])):
         for message in messages:
             for column, value in _load(low, op, next(pieces), message, desc, transform):
-                parts[(*lead, message.row, column)] = value
+                place = (*lead, message.row, column)
+                parts[place] = value
     rows = sorted({p[-2] for p in parts})
     columns = sorted({p[-1] for p in parts})
     ends = _extents(messages)

@@ -8,7 +8,8 @@ from mlir import ir
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode
 from xegpu_py.passes.xegpu_legalize import boxes
-from xegpu_py.passes.xegpu_legalize.plan import dpas_cuts, shape_of
+from xegpu_py.passes.xegpu_legalize.cuts import dpas_cuts
+from xegpu_py.passes.xegpu_legalize.plan import shape_of
 from xegpu_py.passes.xegpu_legalize.rewrite import Rewriter, rewrites
 
 

@@ -9,7 +9,8 @@ from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.passes.xegpu_legalize.blocks import hints_of
 from xegpu_py.passes.xegpu_legalize.boxes import Box, whole
-from xegpu_py.passes.xegpu_legalize.plan import layout_of, shape_of
+from xegpu_py.passes.xegpu_legalize.layouts import layout_of
+from xegpu_py.passes.xegpu_legalize.plan import shape_of
 from xegpu_py.passes.xegpu_legalize.rewrite import Rewriter, rewrites
 
 

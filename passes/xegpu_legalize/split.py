@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mlir import ir
 from xegpu_py.passes.xegpu_legalize import blocks, control, matrix, reductions, scattered
+from xegpu_py.passes.xegpu_legalize.cuts import make_plan
 from xegpu_py.passes.xegpu_legalize.forms import rewrite_forms
-from xegpu_py.passes.xegpu_legalize.plan import make_plan
 from xegpu_py.passes.xegpu_legalize.rewrite import Rewriter
 
 from xegpu_py.target import Target

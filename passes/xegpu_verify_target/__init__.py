@@ -31,18 +31,11 @@ class XeGPUVerifyTarget(Pass):
 
     def run(self, op: ir.Operation) -> None:
         # Loaded when it is needed, since tools start without it.
-        from xegpu_py.dialects import visa
+        from xegpu_py.passes.xegpu_verify_target.functions import functions
         from xegpu_py.passes.xegpu_verify_target.rules import problems
 
         from xegpu_py.ir.diagnostics import DiagnosticError
-        from xegpu_py.target import target
 
-        found = []
-        for func in visa.kernels(op):
-            try:
-                gpu = target(self.target) if self.target else visa.target_of(func)
-            except ValueError as e:
-                self.fail(op, str(e))
-            found += problems(func, gpu)
+        found = [problem for func, gpu in functions(op, self.target) for problem in problems(func, gpu)]
         if found:
             raise DiagnosticError(found)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
@@ -62,7 +62,6 @@ class Kernel:
     target: Target
     slm_bytes: int = 0
     barriers: int | None = 0
-    reported: set[str] = field(default_factory=set)
 
 
 Rule = Callable[[Kernel, ir.Operation], Problem]
@@ -82,7 +81,8 @@ def problems(func: ir.Operation, target: Target) -> list[Diagnostic]:
     """The ops of a kernel that a target cannot do, one error each, in order; an empty list if there are none."""
     ops = walk(func)
     kernel = Kernel(target)
-    kernel.barriers = _barriers(ops)
+    # Of a function that kernels call it is not known.
+    kernel.barriers = _barriers(ops) if func.name == "gpu.func" else None
     found = []
     # Equal ops have equal problems. What depends on more than types and attributes is not kept.
     seen: dict[Any, Problem] = {}
