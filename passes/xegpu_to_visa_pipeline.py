@@ -4,18 +4,21 @@ from dataclasses import dataclass
 
 from xegpu_py.ir.passes import Pass, register_pass
 
+_CLEAN = "canonicalize,cse,xegpu-dce"
+
 
 @register_pass("xegpu-to-visa-pipeline")
 @dataclass
 class XeGPUToVisaPipeline(Pass):
-    """Lower kernels of XeGPU to vISA: legalized for the target and held against its limits, then instructions.
+    """Lower kernels of XeGPU to vISA: all passes from XeGPU in either mode to allocated registers.
 
         xegpu-opt gemm.mlir --xegpu-to-visa-pipeline='target=pvcxt grf=256'
 
     is
 
-        xegpu-opt gemm.mlir --canonicalize --cse --xegpu-dce --xegpu-legalize='target=pvcxt' --canonicalize --cse
-          --xegpu-dce --xegpu-verify-target='target=pvcxt' --xegpu-to-visa='target=pvcxt' --visa-allocate='grf=256'
+        xegpu-opt gemm.mlir --xegpu-simt-to-vc --vector-to-xegpu --canonicalize --cse --xegpu-dce
+          --xegpu-legalize='target=pvcxt' --canonicalize --cse --xegpu-dce --xegpu-verify-target='target=pvcxt'
+          --xegpu-to-visa='target=pvcxt' --visa-allocate='grf=256'
     """
 
     target: str = ""
@@ -24,7 +27,10 @@ class XeGPUToVisaPipeline(Pass):
 
     def steps(self) -> str:
         target = f"{{target={self.target}}}" if self.target else ""
-        allocate = f"{{grf={self.grf} strict={str(self.strict).lower()}}}"
-        clean = "canonicalize,cse,xegpu-dce"
-        fit = f"xegpu-legalize{target},{clean},xegpu-verify-target{target}"
-        return f"{clean},{fit},xegpu-to-visa{target},visa-allocate{allocate}"
+        passes = (
+            f"xegpu-simt-to-vc,vector-to-xegpu,{_CLEAN}",
+            f"xegpu-legalize{target},{_CLEAN},xegpu-verify-target{target}",
+            f"xegpu-to-visa{target}",
+            f"visa-allocate{{grf={self.grf} strict={str(self.strict).lower()}}}",
+        )
+        return ",".join(passes)

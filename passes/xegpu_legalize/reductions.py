@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mlir import ir
 from xegpu_py.passes.xegpu_legalize import boxes
 from xegpu_py.passes.xegpu_legalize.boxes import Bounds
-from xegpu_py.passes.xegpu_legalize.plan import integers, shape_of
+from xegpu_py.passes.xegpu_legalize.plan import element_of, integers, shape_of
 from xegpu_py.passes.xegpu_legalize.rewrite import Rewriter, rewrites
 
 _COMBINE = {
@@ -59,6 +59,8 @@ def _bounds(low: Rewriter, value: ir.Value) -> Bounds | None:
 def reduction(low: Rewriter, op: ir.Operation) -> bool:
     """All pieces into one, and that one's elements."""
     bounds = _bounds(low, op.operands[0])
+    if element_of(op.operands[0]) == "i1":
+        return False
     if bounds is None or len(set(bounds[0])) > 1 or not halves(len(bounds[0])):
         return False
     parts = [low.part(op.operands[0], box) for box in boxes.grid(bounds)]
@@ -74,7 +76,7 @@ def multi_reduction(low: Rewriter, op: ir.Operation) -> bool:
     """For each piece of what is left, the pieces along the outermost reduced dimension combined, and then reduced."""
     source, acc = list(op.operands)
     bounds = _bounds(low, source)
-    if bounds is None:
+    if bounds is None or element_of(source) == "i1":
         return False
     reduced = integers(op.attributes["reduction_dims"])
     first, *others = reduced
