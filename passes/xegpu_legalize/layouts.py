@@ -156,19 +156,21 @@ def load_messages(plan: Plan, op: ir.Operation) -> list[Message] | None:
     axes = axes_of(desc, shape, transform)
     bounds = plan.bounds(op.results[0])
     legal = blocks.load_is_legal(view, plan.target)
-    if legal and (bounds is None or len(bounds[axes.columns]) == 1 or transform.turned):
+    inner = axes.rows if transform.turned else axes.columns
+    if legal and (bounds is None or len(bounds[inner]) == 1):
         return None
     rows, columns = desc.shape[-2:]
     cuts = plan.cuts.get(plan.vectors.find(op.results[0])) or [set() for _ in shape]
     bits, unit = unit_of(desc, transform)
     wide = blocks.column_limit(limits, bits, transform) * unit
-    across = {c * axes.column_step for c in cuts[axes.columns]}
+    # Registers hold what is cut along the outer dimension in one piece after another, so that only the cuts of the
+    # inner one count.
+    across = set[int]() if transform.turned else {c * axes.column_step for c in cuts[axes.columns]}
     pieces: list[int] = []
     for block in range(desc.attr.array_length):
         first = 0 if axes.array is not None else block * columns
         pieces += blocks.spans(columns, {c - first for c in across if first < c < first + columns}, wide)
     high = blocks.row_limit(limits, bits, transform)
-    # Registers hold whole rows of what is cut along them, so that only the cuts of a transposing load count.
     down = axes.rows_at(cuts[axes.rows]) if transform.turned else set[int]()
     lines = blocks.spans(rows, down, high)
     return blocks.messages(desc, lines, tuple(pieces), transform, plan.target)

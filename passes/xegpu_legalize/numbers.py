@@ -41,7 +41,7 @@ class Builder:
 
     op: ir.Operation
 
-    def emit(self, name: str, kind: str, *operands: ir.Value, **attributes: ir.Attribute) -> ir.Value:
+    def emit(self, name: str, kind: str, /, *operands: ir.Value, **attributes: ir.Attribute) -> ir.Value:
         """An op of one result of type `kind`."""
         made = ir.Operation.create(
             name,

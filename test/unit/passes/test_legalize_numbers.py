@@ -186,3 +186,15 @@ def test_division(kind, target, name):
     found = apply(f"%r = arith.{name} %a0, %a1 : vector<{LANES}x{kind}>", held, [kind, kind], kind, target)
     wanted = [DIVISIONS[name](int(x), int(y)) & ((1 << bits) - 1) for x, y in zip(a, b)]
     np.testing.assert_array_equal(found.view(f"u{bits // 8}"), np.array(wanted, np.uint64).astype(f"u{bits // 8}"))
+
+
+@pytest.mark.parametrize("kind", PRECISIONS)
+def test_reductions_round_once(kind):
+    rng = np.random.default_rng(2)
+    numbers = rng.integers(-8, 9, 256).astype(DTYPES[kind])
+    body = f"""%s = vector.reduction <add>, %a0 : vector<{LANES}x{kind}> into {kind}
+      %r = vector.broadcast %s : {kind} to vector<{LANES}x{kind}>"""
+    found = apply(body, [numbers], [kind], kind).reshape(-1, LANES)
+    # The sums are exact in f32.
+    sums = numbers.astype(np.float64).reshape(-1, LANES).sum(1)
+    np.testing.assert_array_equal(found, np.repeat(sums.astype(DTYPES[kind])[:, None], LANES, 1))
