@@ -194,6 +194,9 @@ def _through_view(plan: Plan, op: ir.Operation) -> None:
         for d, (offset, size) in enumerate(zip(offsets, to)):
             inner = cuts[d] if cuts else set[int]()
             plan.cut(source, d, {offset, offset + size, *(offset + p for p in inner)})
+    elif op.name == "vector.extract" and cuts and len(op.operands) == 1:
+        for d, positions in enumerate(cuts):
+            plan.cut(source, len(shape) - len(to) + d, positions)
     elif op.name == "vector.transpose" and cuts:
         for d, from_d in enumerate(integers(op.attributes["permutation"])):
             plan.cut(source, from_d, cuts[d])
