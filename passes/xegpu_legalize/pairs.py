@@ -144,7 +144,7 @@ class _Position:
         self.op = op
 
     def __lt__(self, other: _Position) -> bool:
-        return self.op.block == other.op.block and self.op.is_before_in_block(other.op)
+        return self.op.block == other.op.block and bool(self.op.is_before_in_block(other.op))
 
 
 def _text(op: ir.Operation) -> dict[str, str]:

@@ -14,6 +14,7 @@ from typing import Any
 from mlir import ir
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.checks import is_slm, strides_of
+from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT
 from xegpu_py.dialects.xegpu.types import MemoryScope
 from xegpu_py.passes.xegpu_to_visa.messages import (
     ATOMICS,
@@ -41,8 +42,6 @@ from xegpu_py.visa.spec import BlockShape, Caches, DataShape, Problem
 
 SPLITS = "xegpu-legalize splits it"
 REWRITES = "xegpu-legalize rewrites it"
-MAX_REPEAT_COUNT = 8
-"""Most rows of A in one dpas (DPAS.md, RC)."""
 SLM_ALIGNMENT = 64
 """Bytes at whose multiples buffers in shared local memory begin."""
 
