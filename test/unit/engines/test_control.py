@@ -546,6 +546,11 @@ def test_named_barriers_of_pairs() -> None:
     mov (M1_NM, 1) S(0,0)<1> 0:ud
 Again:
     (P) jmp (M1, 1) Consume
+    mov (M1_NM, 1) S(0,1)<1> Pair(0,0)<0;1,0>
+Delay:
+    add (M1_NM, 1) S(0,1)<1> S(0,1)<0;1,0> -1:d
+    cmp.lt (M1_NM, 1) Q S(0,1)<0;1,0> 8:ud
+    (Q) jmp (M1, 1) Delay
     mad (M1_NM, 1) S(0,0)<1> Thread(0,0)<0;1,0> 10:ud T(0,0)<0;1,0>
     lsc_store.slm (M1_NM, 1) flat[Local]:a32 S.0:d32
     nbarrier.signal Name(0,0)<0;1,0> 2:ub
@@ -580,6 +585,40 @@ Next:
         numbers = [10 * producer + i for i in range(trips)]
         want.append(sum(numbers) if thread % 2 else numbers[-1])
     assert run(body, words=24, grid=3, block=8, declarations=declarations) == want
+
+
+def test_each_thread_signals_a_barrier_once() -> None:
+    """Thread 0 waits at the workgroup's barrier while the others pass named ones, which does not signal for it."""
+    body = (
+        thread_number(3)
+        + ADDRESS
+        + """\
+    mov (M1_NM, 1) Local(0,0)<1> 0:ud
+    mov (M1_NM, 1) S(0,0)<1> 5:ud
+    cmp.eq (M1_NM, 1) P Id(0,0)<0;1,0> 0:ud
+    (P) jmp (M1, 1) Meet
+    nbarrier.signal 1:ub 2:ub
+    nbarrier.wait 1:ub
+    nbarrier.signal 0:ub 2:ub
+    nbarrier.wait 0:ub
+    nbarrier.signal 1:ub 2:ub
+    nbarrier.wait 1:ub
+    lsc_store.slm (M1_NM, 1) flat[Local]:a32 S.0:d32
+Meet:
+    barrier
+    lsc_load.slm (M1_NM, 1) T.0:d32 flat[Local]:a32
+    lsc_store.ugm (M1_NM, 1) flat[At]:a64 T.0:d32
+    ret (M1, 1)
+"""
+    )
+    early = body.replace("    (P) jmp (M1, 1) Meet\n", "    (P) jmp (M1, 1) Early\n").replace(
+        "    nbarrier.signal 1:ub 2:ub\n    nbarrier.wait 1:ub\n    nbarrier.signal 0",
+        "    jmp (M1, 1) Others\nEarly:\n    barrier\n    jmp (M1, 1) Read\nOthers:\n"
+        "    nbarrier.signal 1:ub 2:ub\n    nbarrier.wait 1:ub\n    nbarrier.signal 0",
+    )
+    early = early.replace("    lsc_load.slm", "Read:\n    lsc_load.slm")
+    for text in (body, early):
+        assert run(text, words=6, grid=2, block=3) == [5] * 6
 
 
 def test_threads_that_poll_let_others_run() -> None:
