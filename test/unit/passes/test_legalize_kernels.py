@@ -248,3 +248,12 @@ def test_blocks_of_three_dimensions(element):
     expected[2:4, 16:40, 16:64] = block
     np.testing.assert_array_equal(to.view("u1"), expected.view("u1"))
     np.testing.assert_array_equal(out.view("u1"), block.swapaxes(0, 1).ravel().view("u1"))
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_what_is_legal_stays(name):
+    module = xegpu_py.parse((FOLDER / f"{name}.mlir").read_text())
+    xegpu_py.run_pipeline(module, f"builtin.module(xegpu-legalize,{CLEAN})")
+    once = str(module)
+    xegpu_py.run_pipeline(module, f"builtin.module(xegpu-legalize,{CLEAN})")
+    assert str(module) == once
