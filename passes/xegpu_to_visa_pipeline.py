@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from xegpu_py.ir.passes import Pass, register_pass
 
+_CLEAN = "canonicalize,cse,xegpu-dce"
+
 
 @register_pass("xegpu-to-visa-pipeline")
 @dataclass
@@ -15,6 +17,7 @@ class XeGPUToVisaPipeline(Pass):
     is
 
         xegpu-opt gemm.mlir --xegpu-simt-to-vc --vector-to-xegpu --canonicalize --cse --xegpu-dce
+          --xegpu-legalize='target=pvcxt' --canonicalize --cse --xegpu-dce --xegpu-verify-target='target=pvcxt'
           --xegpu-to-visa='target=pvcxt' --visa-optimize='grf=256' --visa-allocate='grf=256'
 
     `optimize=false` leaves visa-optimize out.
@@ -27,7 +30,11 @@ class XeGPUToVisaPipeline(Pass):
 
     def steps(self) -> str:
         target = f"{{target={self.target}}}" if self.target else ""
-        allocate = f"{{grf={self.grf} strict={str(self.strict).lower()}}}"
-        optimize = f"visa-optimize{{grf={self.grf}}}," if self.optimize else ""
-        to_vector_compute = "xegpu-simt-to-vc,vector-to-xegpu,canonicalize,cse,xegpu-dce"
-        return f"{to_vector_compute},xegpu-to-visa{target},{optimize}visa-allocate{allocate}"
+        passes = [
+            f"xegpu-simt-to-vc,vector-to-xegpu,{_CLEAN}",
+            f"xegpu-legalize{target},{_CLEAN},xegpu-verify-target{target}",
+            f"xegpu-to-visa{target}",
+            *([f"visa-optimize{{grf={self.grf}}}"] if self.optimize else []),
+            f"visa-allocate{{grf={self.grf} strict={str(self.strict).lower()}}}",
+        ]
+        return ",".join(passes)
