@@ -56,12 +56,21 @@ class Reduction:
         kind: such as `add`.
         layout: of what is reduced.
         dims: those that are reduced.
+        kept: the layout of the result.
     """
 
     def __init__(
-        self, d: Distributor, op: ir.Operation, kind: str, layout: NestedLayout, dims: Sequence[int], element: ir.Type
+        self,
+        d: Distributor,
+        op: ir.Operation,
+        layout: NestedLayout,
+        dims: Sequence[int],
+        element: ir.Type,
+        kept: NestedLayout | None = None,
     ) -> None:
-        self.d, self.op, self.kind, self.layout, self.dims = d, op, kind, layout, list(dims)
+        self.d, self.op, self.kind, self.layout, self.dims = d, op, kind_of(op), layout, list(dims)
+        self.kept = kept or layout.project([i for i in range(layout.rank) if i not in self.dims])
+        kind = self.kind
         floats, integers = COMBINE[kind]
         self._name = floats if isinstance(element, ir.FloatType) else integers
         self._fastmath = {"fastmath": op.attributes["fastmath"]} if "fastmath" in op.attributes else {}
@@ -142,11 +151,10 @@ class Reduction:
             count *= n
         if count == 1:
             return partial
-        kept = layout.project([i for i in range(layout.rank) if i not in self.dims])
         is_scalar = not isinstance(partial.type, ir.VectorType)
         if is_scalar:
             partial = d.create("vector.broadcast", [ir.VectorType.get([], self.element)], [partial])
-        total, *others = through_memory(d, partial, kept, kept, (count, number))
+        total, *others = through_memory(d, partial, self.kept, self.kept, (count, number))
         for other in others:
             total = self.combine(total, other)
         if is_scalar:
@@ -162,7 +170,7 @@ def _multi_reduction(d: Distributor, op: ir.Operation, source: ir.Value | None =
     if op.operands[1] not in d.layouts and isinstance(op.operands[1].type, ir.VectorType):
         d.layout(op, op.operands[1])
     acc = d.part(op.operands[1])
-    found = Reduction(d, op, kind_of(op), layout, dims, element_of(op.operands[0]))
+    found = Reduction(d, op, layout, dims, element_of(op.operands[0]))
     start = acc if found.is_local else found.neutral(acc.type)
     attributes = {
         "kind": op.attributes["kind"],
@@ -184,7 +192,7 @@ def _reduction(d: Distributor, op: ir.Operation, source: ir.Value | None = None)
     layout = d.layout(op, vector)
     part = d.part(vector) if source is None else source
     flat = ir.VectorType.get([math.prod(layout.distributed_shape)], element_of(vector))
-    found = Reduction(d, op, kind_of(op), layout, [0], element_of(vector))
+    found = Reduction(d, op, layout, [0], element_of(vector))
     partial = d.create(
         "vector.reduction", [flat.element_type], [d.create("vector.shape_cast", [flat], [part])], attributes_of(op)
     )
@@ -236,7 +244,7 @@ def contract(d: Distributor, op: ir.Operation) -> None:
             d.fail(op, "cannot be distributed", f"only one of its operands has the reduced dimension {i}")
     acc = d.part(op.operands[2])
     dims = [maps[0].index(i) for i in reduced]
-    found = Reduction(d, op, kind_of(op), lhs, dims, element_of(op.results[0]))
+    found = Reduction(d, op, lhs, dims, element_of(op.results[0]), d.layouts.get(op.results[0]))
     names = ", ".join(f"d{i}" for i in range(3 * n))
 
     def tripled(dims: Sequence[int]) -> str:

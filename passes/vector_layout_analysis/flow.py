@@ -161,7 +161,7 @@ class _Flow:
         op, index = use
         value = op.operands[index]
         layout = self.layouts.get(value)
-        if layout is None or layout.same_mapping(wanted):
+        if layout is None or layout == wanted:
             return
         # Inside a vector.mask there is only the masked op.
         parent = op.parent
