@@ -1,8 +1,8 @@
 """An evaluator of vector code in numpy, for all lanes of a workgroup at once.
 
 It knows nothing of layouts. Distributed code runs with as many lanes as there are; undistributed code is run with one
-lane, for which `to_layout` does nothing. All values have the lanes as first axis. Control flow must be the same in all
-lanes, so that ops run in lockstep, and barriers do nothing.
+lane, for which `to_layout` does nothing. All values have the lanes as first axis. Ops run in lockstep, so that
+barriers do nothing.
 """
 
 import re
@@ -72,12 +72,16 @@ class Workgroup:
     Attributes:
         subgroups: how many there are.
         lanes: of a subgroup.
+        active: which lanes are where ops run.
+        written: by the id of a memory, which lane has written which of its places.
         simd: what has gone into `to_simd` ops, in order: arrays of (lanes, *part).
     """
 
     def __init__(self, subgroups=1, lanes=1):
         self.subgroups, self.lanes, self.count = subgroups, lanes, subgroups * lanes
         self.simd = []
+        self.written = {}
+        self.active = np.ones(self.count, bool)
         self.values = {}
 
     def run(self, func, arguments):
@@ -199,7 +203,7 @@ class Workgroup:
         return memory[tuple(indices)]
 
     def memref_store(self, op, value, memory, *indices):
-        memory[tuple(indices)] = value
+        memory[tuple(x[self.active] for x in indices)] = value[self.active]
         return []
 
     # iree_vector_ext
@@ -351,9 +355,12 @@ class Workgroup:
         n = memory.ndim
         shape = value.shape[1:]
         places, inside = self._places(op, shape, rest[:n], memory.shape)
+        inside = inside & self.active.reshape(-1, *(1,) * len(shape))
         if len(rest) > n:
             inside = inside & self._masked(op, rest[n], shape)
         at = tuple(p[inside] for p in places)
+        lane = np.broadcast_to(np.arange(self.count).reshape(-1, *(1,) * len(shape)), inside.shape)[inside]
+        self.written.setdefault(id(memory), np.zeros((self.count, *memory.shape), bool))[(lane, *at)] = True
         memory[at] = value[inside]
         assert np.array_equal(memory[at], value[inside]), "lanes write different values to one place"
         return []
@@ -380,8 +387,19 @@ class Workgroup:
         return values
 
     def scf_if(self, op, condition):
-        taken = op.regions[0 if bool(np.unique(condition).item()) else 1]
-        return self.block(taken.blocks[0]) if len(taken.blocks) else []
+        ways = [region.blocks[0] if len(region.blocks) else None for region in op.regions]
+        taken = np.unique(condition)
+        if taken.size == 1:
+            return self.block(ways[not taken.item()]) if ways[not taken.item()] else []
+        # Lanes part. Who is not there does not write; nothing else is done for the effect.
+        assert not len(op.results)
+        before = self.active
+        for way, here in zip(ways, (condition, ~condition)):
+            if way:
+                self.active = before & here
+                self.block(way)
+        self.active = before
+        return []
 
     def scf_while(self, op, *carried):
         before, after = (region.blocks[0] for region in op.regions)

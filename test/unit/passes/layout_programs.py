@@ -29,13 +29,13 @@ class Program:
     result: NestedLayout | None = None
 
 
-def layout(r: random.Random, rank: int, lanes: int, subgroups: int, most: int = 512) -> NestedLayout:
+def layout(r: random.Random, rank: int, lanes: int, subgroups: int, most: int = 512, gaps: bool = True) -> NestedLayout:
     """A layout whose tiles of threads and of subgroups are powers of two."""
 
     def ids(present: int, steps: list[int]) -> tuple[list[int], list[int]]:
         tile, strides, used = [1] * rank, [0] * rank, 1
         for i in r.sample(range(rank), rank):
-            if used < present and r.random() < 0.2:
+            if used < present and gaps and r.random() < 0.2:
                 used *= 2
             fits = [n for n in steps if used * n <= present]
             if not fits:
@@ -59,8 +59,8 @@ def layout(r: random.Random, rank: int, lanes: int, subgroups: int, most: int = 
 class Writer:
     """Writes a function."""
 
-    def __init__(self, r: random.Random, lanes: int, subgroups: int) -> None:
-        self.r, self.lanes, self.subgroups = r, lanes, subgroups
+    def __init__(self, r: random.Random, lanes: int, subgroups: int, gaps: bool, outers: bool) -> None:
+        self.r, self.lanes, self.subgroups, self.gaps, self.outers = r, lanes, subgroups, gaps, outers
         self.lines: list[str] = []
         self.arguments: list[str] = []
         self.arrays: list[np.ndarray] = []
@@ -121,7 +121,8 @@ class Writer:
         return found
 
     def layout(self, rank: int | None = None) -> NestedLayout:
-        return layout(self.r, rank or self.r.randint(1, 3), self.lanes, self.subgroups)
+        found = layout(self.r, rank or self.r.randint(1, 3), self.lanes, self.subgroups, gaps=self.gaps)
+        return found if self.outers else dataclasses.replace(found, outer_tile=(1,) * found.rank)
 
     def program(self) -> Program:
         head = ["%c0 = arith.constant 0 : index", "%c1 = arith.constant 1 : index", "%c3 = arith.constant 3 : index"]
@@ -192,7 +193,7 @@ def to_scalar(w: Writer) -> None:
 
 def contract(w: Writer) -> None:
     m, n, k = range(3)
-    space = layout(w.r, 3, w.lanes, w.subgroups)
+    space = w.layout(3)
     maps = [list(x) for x in ((m, k), (n, k), (m, n))]
     for dims in maps:
         w.r.shuffle(dims)
@@ -395,9 +396,30 @@ OWN = (
 )  # fmt: skip
 
 
-def make(kind, seed: int) -> Program:
-    """A program of a kind, from a seed."""
+def make(
+    kind,
+    seed: int,
+    *,
+    writes_result: bool = False,
+    gaps: bool = True,
+    outers: bool = True,
+    subgroups: int | None = None,
+) -> Program:
+    """A program of a kind, from a seed.
+
+    Args:
+        kind: one of `SHARED` or `OWN`.
+        seed: any number.
+        writes_result: whether it writes to memory what it would return.
+        gaps: whether lanes, or subgroups, that differ in some bits of their number may hold the same.
+        outers: whether layouts may have more than one outer.
+        subgroups: how many there are, if not a random number.
+    """
     r = random.Random(f"{kind.__name__} {seed}")
-    w = Writer(r, r.choice([16, 32]), r.choice([1, 2, 4]))
+    w = Writer(r, r.choice([16, 32]), subgroups or r.choice([1, 2, 4]), gaps, outers)
     kind(w)
+    if writes_result and w.result:
+        value, where = w.result
+        w.result = None
+        w.write(value, where.shape)
     return w.program()
