@@ -90,7 +90,7 @@ class _Flow:
                 return
 
     def _forward(self) -> bool:
-        found = self._tied()
+        found = self._tied(forward=True)
         for _, slots in self.relations:
             if any(s.use is None and s.value not in self.layouts for s in slots):
                 table = self._table([s for s in slots if s.use])
@@ -106,16 +106,17 @@ class _Flow:
         for _, slots in reversed(self.relations):
             if any(s.value not in self.layouts for s in slots):
                 found |= self._fill(slots, self._table(slots))
-        return found | self._tied()
+        return found | self._tied(forward=False)
 
-    def _tied(self) -> bool:
+    def _tied(self, *, forward: bool) -> bool:
+        """Let layouts flow to what control flow makes, or also back to what it is given."""
         found = False
         for tie in self.ties:
             layout = next((self.layouts[v] for v, _ in tie if v in self.layouts), None)
             if layout is None:
                 continue
-            for value, _ in tie:
-                if value not in self.layouts:
+            for value, use in tie:
+                if value not in self.layouts and not (forward and use):
                     self.layouts[value] = layout
                     found = True
         return found
