@@ -16,13 +16,17 @@ class XeGPUToVisaPipeline(Pass):
 
         xegpu-opt gemm.mlir --canonicalize --cse --xegpu-dce --xegpu-to-visa='target=pvcxt'
           --visa-allocate='grf=256'
+
+    With `kernel` only the kernel of that name is lowered.
     """
 
     target: str = ""
+    kernel: str = ""
     grf: int = 0
     strict: bool = False
 
     def steps(self) -> str:
-        target = f"{{target={self.target}}}" if self.target else ""
+        given = {"target": self.target, "kernel": self.kernel}
+        options = " ".join(f"{name}={value}" for name, value in given.items() if value)
         allocate = f"{{grf={self.grf} strict={str(self.strict).lower()}}}"
-        return f"canonicalize,cse,xegpu-dce,xegpu-to-visa{target},visa-allocate{allocate}"
+        return f"canonicalize,cse,xegpu-dce,xegpu-to-visa{{{options}}},visa-allocate{allocate}"

@@ -75,7 +75,7 @@ class _Translator:
             raise _error(func, f"target {gpu.name} is none of the finalizer's, which are {known}")
         program = visa.program_of(func)
         try:
-            native = finalize(assembly.write([program]), gpu.platform)
+            native = finalize(assembly.write([program]), gpu.platform, visa.registers_of(func))
         except FinalizerMissing as e:
             self.parser.error(str(e))
         except FinalizerError as e:

@@ -149,16 +149,12 @@ def compile(
         DiagnosticError: if the module does not read, or the kernel cannot be lowered.
     """
     read = parse(module) if isinstance(module, (str, Path)) else module
+    name = _chosen(read, kernel)
     before = str(read)
-    options = f"target={target}" + (f" grf={registers}" if registers else "")
+    options = f"target={target} kernel={name}" + (f" grf={registers}" if registers else "")
     lowered = Module(_copy(read), read.sources)
     run_pipeline(lowered, f"builtin.module(xegpu-to-visa-pipeline{{{options}}})")
-    found = {visa.name_of(func): func for func in visa.kernels(lowered.operation)}
-    if kernel is None and len(found) != 1:
-        raise ValueError(f"one kernel must be named: there are {', '.join(found) or 'none'}")
-    if kernel is not None and kernel not in found:
-        raise ValueError(f"there is no kernel '{kernel}'; there are {', '.join(found) or 'none'}")
-    func = found[kernel] if kernel else next(iter(found.values()))
+    func = next(f for f in visa.kernels(lowered.operation) if visa.name_of(f) == name)
     source = lowered.sources[0] if lowered.sources else None
     return CompiledKernel(
         lowered,
@@ -171,6 +167,18 @@ def compile(
         strict_grf=strict_grf,
         source=source,
     )
+
+
+def _chosen(module: Module, wanted: str | None) -> str:
+    """The name of the kernel that is meant."""
+    names = [visa.name_of(func) for func in visa.kernels(module.operation)]
+    known = ", ".join(names) or "none"
+    if wanted is None and len(names) != 1:
+        raise ValueError(f"one kernel must be named: there are {known}")
+    if wanted is not None and names.count(wanted) != 1:
+        found = "are several kernels" if wanted in names else "is no kernel"
+        raise ValueError(f"there {found} '{wanted}'; there are {known}")
+    return wanted or names[0]
 
 
 def _copy(module: Module) -> mlir.Module:

@@ -12,11 +12,14 @@ from xegpu_py.dialects.visa.ops import (
     Visa,
 )
 from xegpu_py.dialects.visa.programs import (
+    PRESSURE,
+    REGISTERS,
     TARGET,
     kernels,
     module_of,
     name_of,
     program_of,
+    registers_of,
     replace_body,
     set_target,
     target_of,
@@ -27,6 +30,8 @@ DIALECT = Visa
 __all__ = [
     "DIALECT",
     "OPS",
+    "PRESSURE",
+    "REGISTERS",
     "TARGET",
     "BuiltinOp",
     "DeclOp",
@@ -40,6 +45,7 @@ __all__ = [
     "module_of",
     "name_of",
     "program_of",
+    "registers_of",
     "replace_body",
     "set_target",
     "target_of",

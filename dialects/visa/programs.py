@@ -37,6 +37,8 @@ IS_KERNEL = "gpu.kernel"
 RETURN = "gpu.return"
 ATTRIBUTES = "visa.attributes"
 TARGET = "visa.target"
+REGISTERS = "visa.registers"
+PRESSURE = "visa.pressure"
 
 _ATTRIBUTE_NAME = re.compile(r"[A-Za-z_]\w*")
 _QUOTED = re.compile(r'[^"\\\n]*')
@@ -74,6 +76,11 @@ def target_of(func: ir.Operation) -> Target:
                 raise DiagnosticError([_error(op, f"{TARGET}: {e}")]) from None
         op = op.parent
     return target()
+
+
+def registers_of(func: ir.Operation) -> int | None:
+    """Registers of a thread, where they have been allocated."""
+    return ir.IntegerAttr(func.attributes[REGISTERS]).value if REGISTERS in func.attributes else None
 
 
 def set_target(module: ir.Operation, name: str) -> None:

@@ -549,7 +549,7 @@ def truncf(low: Lowering, op: ir.Operation) -> None:
     count, element, _ = result_of(op)
     numbers = low.numbers(op.operands[0])
     if element == "f8E5M2":
-        half = numbers if numbers.type == "hf" else convert(low, numbers, "hf", count)
+        half = numbers if numbers.type == "hf" else _half_to_odd(low, numbers, count)
         low.set(op, low.emit.apply("fcvt", "ub", count, low.emit.in_registers(half), most=16))
         return
     if element == "tf32":
@@ -559,6 +559,26 @@ def truncf(low: Lowering, op: ir.Operation) -> None:
     if bit_width(element) == 8:
         low.fail(f"there is no conversion to {element}")
     _convert(low, op, numbers)
+
+
+def _half_to_odd(low: Lowering, numbers: Numbers, count: int) -> Reg:
+    """Numbers rounded to hf so that rounding them once more gives what rounding once does.
+
+    Of the two neighbours of an inexact number that is the one whose lowest bit is set.
+    """
+    emit = low.emit
+    if numbers.type == "df":
+        low.fail("from f64 cannot be lowered", "round to f32 first where rounding twice is good enough")
+    exact = emit.spread(emit.in_registers(numbers, "f"), count)
+    half = emit.apply("mov", "hf", count, exact)
+    bits = emit.as_type(half, "uw")
+    size = emit.apply("mov", "f", count, exact, modifiers=("abs",))
+    rounded = emit.apply("mov", "f", count, emit.apply("mov", "f", count, half), modifiers=("abs",))
+    even = emit.compare("eq", count, emit.apply("and", "uw", count, bits, const(1, "uw")), const(0, "uw"))
+    for condition, step in (("gt", -1), ("lt", 1)):
+        beside = emit.flags("and", count, even, emit.compare(condition, count, rounded, size))
+        bits = emit.choose(beside, "uw", count, emit.apply("add", "uw", count, bits, const(step, "w")), bits)
+    return emit.as_type(bits, "hf")
 
 
 @lowers("arith.fptosi")
