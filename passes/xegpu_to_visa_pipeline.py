@@ -8,13 +8,13 @@ from xegpu_py.ir.passes import Pass, register_pass
 @register_pass("xegpu-to-visa-pipeline")
 @dataclass
 class XeGPUToVisaPipeline(Pass):
-    """Lower kernels of XeGPU to vISA: canonicalize, cse, xegpu-dce, xegpu-to-visa, visa-allocate.
+    """Lower kernels of XeGPU to vISA: xegpu-simt-to-vc, canonicalize, cse, xegpu-dce, xegpu-to-visa, visa-allocate.
 
         xegpu-opt gemm.mlir --xegpu-to-visa-pipeline='target=pvcxt grf=256'
 
     is
 
-        xegpu-opt gemm.mlir --canonicalize --cse --xegpu-dce --xegpu-to-visa='target=pvcxt'
+        xegpu-opt gemm.mlir --xegpu-simt-to-vc --canonicalize --cse --xegpu-dce --xegpu-to-visa='target=pvcxt'
           --visa-allocate='grf=256'
 
     With `kernel` only the kernel of that name is lowered.
@@ -29,4 +29,5 @@ class XeGPUToVisaPipeline(Pass):
         given = {"target": self.target, "kernel": self.kernel}
         options = " ".join(f"{name}={value}" for name, value in given.items() if value)
         allocate = f"{{grf={self.grf} strict={str(self.strict).lower()}}}"
-        return f"canonicalize,cse,xegpu-dce,xegpu-to-visa{{{options}}},visa-allocate{allocate}"
+        simt = f"{{kernel={self.kernel}}}" if self.kernel else ""
+        return f"xegpu-simt-to-vc{simt},canonicalize,cse,xegpu-dce,xegpu-to-visa{{{options}}},visa-allocate{allocate}"

@@ -265,6 +265,14 @@ class Emitter:
             self.emit("setp", predicate.count, dst=Flag(predicate), src0=Immediate(ones, "ud"))
         return result
 
+    def test(self, mask: Mask, how: str) -> Mask:
+        """One truth value: whether "any" or "all" bits of the one predicate of a mask are set."""
+        held = self.reg("w", 1)
+        yes, no = Immediate(1, "w"), Immediate(0, "w")
+        guard = Guard(mask.predicates[0], False, how)
+        self.emit("sel", guard=guard, dst=self.destination(held, 0), src0=yes, src1=no)
+        return self.compare("ne", 1, held, const(0, "w"))
+
     def choose(self, mask: Mask, type_name: str, count: int, a: Numbers, b: Numbers, into: Reg | None = None) -> Reg:
         """Numbers of `a` where the mask is set, else of `b`; a mask of one truth value chooses for all."""
         result = into or self.reg(type_name, count)

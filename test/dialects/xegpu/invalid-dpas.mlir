@@ -124,9 +124,9 @@ func.func @f(%a: vector<8x8x4xi8>, %b: vector<8x16x4xi8>) {
 
 // -----
 
-func.func @f(%a: vector<4x2xf16>, %b: vector<8x2xf16>) {
+func.func @f(%a: vector<8x2xf16>, %b: vector<8x2xf16>) {
   // expected-error @below {{'xegpu.dpas' op result has 16 rows, but the repeat count is at most 8}}
-  xegpu.dpas %a, %b : vector<4x2xf16>, vector<8x2xf16> -> vector<16x1xf32>
+  xegpu.dpas %a, %b : vector<8x2xf16>, vector<8x2xf16> -> vector<16x1xf32>
   return
 }
 
