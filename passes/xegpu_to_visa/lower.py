@@ -97,7 +97,8 @@ class Lowering:
         self.emit.where = position_of(op.location)
         rule = RULES.get(op.name)
         if rule is None:
-            self.fail("cannot be lowered to vISA", f"op '{op.name}' is none that kernels may contain")
+            dialects = ", ".join(sorted({name.partition(".")[0] for name in RULES}))
+            self.fail("cannot be lowered to vISA", f"kernels may contain ops of {dialects}, but not all of them")
         try:
             rule(self, op)
         except ValueError as e:
