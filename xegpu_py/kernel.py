@@ -13,7 +13,8 @@ from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
 from xegpu_py.ir.source import Source
 from xegpu_py.numerics.dpas import MODELS, Model
 from xegpu_py.runtime.launch import Dim, Grid, Launcher, Statistics
-from xegpu_py.runtime.memory import Buffer, DeviceMemory
+from xegpu_py.runtime.memory import DeviceMemory
+from xegpu_py.runtime.staging import Staged
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
 from xegpu_py.visa import assembly
@@ -122,25 +123,32 @@ class Kernel:
             raise TypeError(
                 f"kernel '{self.program.name}' takes {len(inputs)} arguments ({names}), not {len(arguments)}"
             )
+        return self.launch(arguments, [f"argument '{i.var.name}'" for i in inputs], grid, block)
+
+    def launch(
+        self,
+        arguments: Sequence[Any],
+        titles: Sequence[str],
+        grid: int | Sequence[int] = 1,
+        block: int | Sequence[int] = 1,
+    ) -> Statistics:
+        """Run the kernel as a call does, with what to call each argument in messages."""
         memory = DeviceMemory()
-        buffers: list[tuple[Buffer, np.ndarray[Any, Any]]] = []
+        staged = Staged(memory)
         values = {}
-        for item, argument in zip(inputs, arguments):
+        for item, argument, title in zip(self.program.arguments, arguments, titles):
             if isinstance(argument, np.ndarray) and item.var.type == "uq" and item.var.count == 1 and argument.ndim:
-                buffer = memory.allocate(item.var.name, argument.nbytes)
-                buffers.append((buffer, argument))
-                memory.bytes_of(buffer)[:] = np.ascontiguousarray(argument).reshape(-1).view(np.uint8)
-                values[item.var.name] = np.uint64(buffer.address).tobytes()
+                staged.add(item.var.name, argument, title)
             else:
-                values[item.var.name] = _by_value(item, argument)
+                values[item.var.name] = _by_value(item, argument, title)
+        values |= staged.addresses()
         size = Grid(_dim(grid, "grid"), _dim(block, "block"))
         self._check_block(size)
         try:
             done = self.launcher.run(size, values, memory)
         except RuntimeFault as fault:
             raise DiagnosticError([_diagnostic(fault)], self._sources) from None
-        for buffer, array in buffers:
-            _write_back(memory.bytes_of(buffer), array, buffer.name)
+        staged.write_back(self.program.name)
         return done
 
     def _check_block(self, size: Grid) -> None:
@@ -169,35 +177,27 @@ def choose(programs: Sequence[Program], name: str | None) -> Program:
 
 
 def _dim(given: int | Sequence[int], name: str) -> Dim:
-    values = (given,) if isinstance(given, int) else tuple(given)
-    if not 1 <= len(values) <= 3 or any(v < 1 for v in values):
+    values = tuple(given) if isinstance(given, (Sequence, np.ndarray)) else (given,)
+    if not 1 <= len(values) <= 3 or any(not isinstance(v, (int, np.integer)) or v < 1 for v in values):
         raise ValueError(f"'{name}' must be one to three positive numbers, not {given!r}")
     x, y, z = (*values, 1, 1)[:3]
     return int(x), int(y), int(z)
 
 
-def _by_value(item: Input, argument: Any) -> bytes:
+def _by_value(item: Input, argument: Any, title: str) -> bytes:
     fmt = item.var.format
     array = np.asarray(argument)
     if array.size != item.var.count:
-        raise ValueError(f"argument '{item.var.name}' has {item.var.count} elements of {fmt.name}, not {array.size}")
+        raise ValueError(f"{title} has {item.var.count} elements of {fmt.name}, not {array.size}")
     if array.dtype == fmt.dtype:
         return array.tobytes()
     if not (np.issubdtype(array.dtype, np.integer) or (fmt.is_float and np.issubdtype(array.dtype, np.floating))):
-        raise TypeError(f"argument '{item.var.name}' is of type {fmt.name}, not {array.dtype}")
+        raise TypeError(f"{title} is of type {fmt.name}, not {array.dtype}")
     if not fmt.is_float:
         info = np.iinfo(fmt.dtype)
         if any(not info.min <= int(v) <= info.max for v in array.ravel()):
-            raise ValueError(f"argument '{item.var.name}' of type {fmt.name} cannot hold {argument!r}")
+            raise ValueError(f"{title} of type {fmt.name} cannot hold {argument!r}")
     return array.astype(fmt.dtype).tobytes()
-
-
-def _write_back(data: np.ndarray[Any, Any], array: np.ndarray[Any, Any], name: str) -> None:
-    changed = data.view(array.dtype).reshape(array.shape)
-    if array.flags.writeable:
-        array[...] = changed
-    elif data.tobytes() != array.tobytes():
-        raise ValueError(f"the kernel writes to argument '{name}', which is a read-only array")
 
 
 def _diagnostic(fault: RuntimeFault) -> Diagnostic:
