@@ -29,12 +29,11 @@ class VisaAllocate(Pass):
     def run(self, op: ir.Operation) -> None:
         # Loaded when it is needed, since tools start without it.
         from xegpu_py.dialects import visa
-        from xegpu_py.passes.xegpu_to_visa.kernel import is_lowered
 
         from xegpu_py.visa.allocate import allocate
 
         for func in visa.kernels(op):
-            if not is_lowered(func):
+            if not visa.is_lowered(func):
                 continue
             gpu = visa.target_of(func)
             if self.grf and self.grf not in gpu.grf_counts:

@@ -23,7 +23,7 @@ from xegpu_py.runtime.trace import Tracer, statistics_table
 from xegpu_py.target import DEFAULT, TARGETS
 from xegpu_py.visa import assembly
 
-_ASSEMBLY = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*\.(?:version|kernel)\b", re.DOTALL)
+_ASSEMBLY = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*\.(?:version|kernel)\b", re.DOTALL)
 """How vISA assembly begins; all else is MLIR."""
 
 

@@ -48,8 +48,8 @@ class CompiledKernel:
 
     @property
     def asm(self) -> str:
-        """vISA assembly."""
-        return assembly.write([self.kernel.program])
+        """vISA assembly, with comments that say from which lines of the module instructions come."""
+        return assembly.write([self.kernel.program], lines=True)
 
     def ir(self, level: str) -> str:
         """The module's text as it was ("xegpu") or lowered ("visa").

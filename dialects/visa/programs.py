@@ -78,6 +78,12 @@ def target_of(func: ir.Operation) -> Target:
     return target()
 
 
+def is_lowered(func: ir.Operation) -> bool:
+    """Whether a kernel holds instructions, and not ops that are still to be lowered."""
+    blocks = func.regions[0].blocks
+    return any(op.operation.name.startswith("visa.") for op in blocks[0].operations)
+
+
 def registers_of(func: ir.Operation) -> int | None:
     """Registers of a thread, where they have been allocated."""
     return ir.IntegerAttr(func.attributes[REGISTERS]).value if REGISTERS in func.attributes else None

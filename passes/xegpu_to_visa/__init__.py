@@ -46,12 +46,12 @@ class XeGPUToVisa(Pass):
     def run(self, op: ir.Operation) -> None:
         # What lowers ops is loaded when it is needed, since tools start without it.
         from xegpu_py.dialects import visa
-        from xegpu_py.passes.xegpu_to_visa.kernel import is_lowered, lower_kernel
+        from xegpu_py.passes.xegpu_to_visa.kernel import lower_kernel
 
         from xegpu_py.target import target
 
         for func in visa.kernels(op):
-            if is_lowered(func) or self.kernel not in ("", visa.name_of(func)):
+            if visa.is_lowered(func) or self.kernel not in ("", visa.name_of(func)):
                 continue
             if self.target:
                 try:

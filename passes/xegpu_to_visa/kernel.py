@@ -111,9 +111,3 @@ def _program(
         tuple(instructions),
         where,
     )
-
-
-def is_lowered(func: ir.Operation) -> bool:
-    """Whether a kernel holds vISA already."""
-    ops = func.regions[0].blocks[0].operations
-    return any(op.operation.name.startswith("visa.") for op in ops)
