@@ -231,8 +231,19 @@ class Lowering:
             if offset.value == 0:
                 return base
             return self.emit.apply("add", "uq", 1, base, const(offset.value * size, "q"))
-        wide = self.emit.apply("mul", "q", 1, offset, const(size, INDEX))
+        wide = self.emit.apply("mul", "q", 1, offset, const(size, INDEX)) if size > 1 else offset
         return self.emit.apply("add", "uq", 1, base, wide)
+
+    def local_address(self, base: Numbers, offset: Numbers, size: int) -> Reg:
+        """An address in shared local memory, ud: `base` and `offset` elements of `size` bytes."""
+        place = self.multiply(offset, const(size, INDEX))
+        if isinstance(base, Const) and isinstance(place, Const):
+            return self.emit.in_registers(const(base.value + place.value, "ud"))
+        if isinstance(base, Const):
+            base, place = place, base
+        if isinstance(place, Const) and place.value == 0:
+            return self.emit.as_type(self.emit.in_registers(base), "ud")
+        return self.emit.apply("add", "ud", 1, base, place)
 
     def index_list(self, values: Sequence[Any]) -> list[Numbers]:
         """Indices that are SSA values or integers."""

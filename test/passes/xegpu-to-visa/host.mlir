@@ -8,7 +8,7 @@
 // RUN: xegpu-translate --mlir-to-visaasm --kernel second %s | FileCheck %s --check-prefix=ASM
 // RUN: xegpu-translate --mlir-to-visaasm %s | FileCheck %s --check-prefix=BOTH
 // RUN: xegpu-translate --mlir-to-visaasm --line-comments --kernel first %s | FileCheck %s --check-prefix=LINES
-// RUN: xegpu-run %s --kernel first zeros:i32:4 --grid 4 --print 0 | FileCheck %s --check-prefix=RUN
+// RUN: xegpu-run %s --kernel first zeros:i32:4 --grid 4 --print 0 | FileCheck %s --check-prefix=RESULT
 
 // CHECK: module attributes {gpu.container_module} {
 // CHECK: func.func private @print(memref<4xi32>)
@@ -35,7 +35,7 @@
 // BOTH: .kernel "first"
 // BOTH: .kernel "second"
 // LINES: // host.mlir:56
-// RUN: [0 1 2 3]
+// RESULT: [0 1 2 3]
 
 module attributes {gpu.container_module} {
   func.func private @print(memref<4xi32>)
