@@ -247,7 +247,7 @@ class Emitter:
             yield whole, 4, 3
 
     def _source_of(self, numbers: Numbers, at: int, size: int, lanes: int) -> Region | Immediate:
-        """The operand for lanes from `at` on; where more act than count, the first lane's number stands for the rest."""
+        """The operand for lanes from `at` on; if more act than count, the first one's number stands for the rest."""
         if size == lanes or isinstance(numbers, Const) or numbers.count == 1:
             return self.source(numbers, at)
         padded = self.reg(numbers.type, size)
