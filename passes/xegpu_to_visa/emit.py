@@ -294,8 +294,8 @@ class Emitter:
             return result
         for at, size, lanes in self._lanes_of_masks(count, [result, a, b]):
             held = result if size == lanes else self.reg(type_name, size)
-            values = {"dst": self.destination(held, at if held == result else 0)}
-            values |= {f"src{i}": self._source_of(n, at, size, lanes) for i, n in enumerate((a, b))}
+            src0, src1 = (self._source_of(n, at, size, lanes) for n in (a, b))
+            values = {"dst": self.destination(held, at if held == result else 0), "src0": src0, "src1": src1}
             guard = Guard(mask.predicates[at // MASK_LANES])
             self.instructions.append(Instruction("sel", values, size, self.lane_mask(at), guard, where=self.where))
             if held != result:
