@@ -4,30 +4,41 @@ from dataclasses import dataclass
 
 from xegpu_py.ir.passes import Pass, register_pass
 
+_CLEAN = "canonicalize,cse,xegpu-dce"
+
 
 @register_pass("xegpu-to-visa-pipeline")
 @dataclass
 class XeGPUToVisaPipeline(Pass):
-    """Lower kernels of XeGPU to vISA: xegpu-simt-to-vc, canonicalize, cse, xegpu-dce, xegpu-to-visa, visa-allocate.
+    """Lower kernels of XeGPU to vISA: all passes from XeGPU in either mode to allocated registers.
 
         xegpu-opt gemm.mlir --xegpu-to-visa-pipeline='target=pvcxt grf=256'
 
     is
 
-        xegpu-opt gemm.mlir --xegpu-simt-to-vc --canonicalize --cse --xegpu-dce --xegpu-to-visa='target=pvcxt'
-          --visa-allocate='grf=256'
+        xegpu-opt gemm.mlir --xegpu-simt-to-vc --vector-to-xegpu --canonicalize --cse --xegpu-dce
+          --xegpu-legalize='target=pvcxt' --canonicalize --cse --xegpu-dce --xegpu-verify-target='target=pvcxt'
+          --xegpu-to-visa='target=pvcxt' --visa-optimize='grf=256' --visa-allocate='grf=256'
 
-    With `kernel` only the kernel of that name is lowered.
+    `optimize=false` leaves visa-optimize out. With `kernel` only the kernel of that name becomes vISA.
     """
 
     target: str = ""
     kernel: str = ""
     grf: int = 0
+    optimize: bool = True
     strict: bool = False
 
     def steps(self) -> str:
-        given = {"target": self.target, "kernel": self.kernel}
-        options = " ".join(f"{name}={value}" for name, value in given.items() if value)
-        allocate = f"{{grf={self.grf} strict={str(self.strict).lower()}}}"
+        target = f"{{target={self.target}}}" if self.target else ""
         simt = f"{{kernel={self.kernel}}}" if self.kernel else ""
-        return f"xegpu-simt-to-vc{simt},canonicalize,cse,xegpu-dce,xegpu-to-visa{{{options}}},visa-allocate{allocate}"
+        given = {"target": self.target, "kernel": self.kernel}
+        visa = " ".join(f"{name}={value}" for name, value in given.items() if value)
+        passes = [
+            f"xegpu-simt-to-vc{simt},vector-to-xegpu,{_CLEAN}",
+            f"xegpu-legalize{target},{_CLEAN},xegpu-verify-target{target}",
+            f"xegpu-to-visa{{{visa}}}",
+            *([f"visa-optimize{{grf={self.grf}}}"] if self.optimize else []),
+            f"visa-allocate{{grf={self.grf} strict={str(self.strict).lower()}}}",
+        ]
+        return ",".join(passes)

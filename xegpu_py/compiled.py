@@ -159,6 +159,7 @@ def compile(
     check: Sequence[str] = (),
     registers: int | None = None,
     strict_grf: bool = False,
+    optimize: bool = True,
 ) -> CompiledKernel:
     """Lower a kernel to vISA.
 
@@ -167,6 +168,7 @@ def compile(
         kernel: the name of the `gpu.func`; it may be left out where there is one kernel.
         target: the GPU.
         model, check, registers, strict_grf: see `Kernel`.
+        optimize: whether the pass visa-optimize runs.
 
     Raises:
         ValueError: if there is no such kernel or target.
@@ -176,7 +178,8 @@ def compile(
     read = parse(module) if isinstance(module, (str, Path)) else module
     name = _chosen(read, kernel)
     before = str(read)
-    options = f"target={target} kernel={name}" + (f" grf={registers}" if registers else "")
+    options = f"target={target} kernel={name} optimize={str(optimize).lower()}"
+    options += f" grf={registers}" if registers else ""
     lowered = Module(_copy(read), read.sources)
     run_pipeline(lowered, f"builtin.module(xegpu-to-visa-pipeline{{{options}}})")
     func = next(f for f in visa.kernels(lowered.operation) if visa.name_of(f) == name)

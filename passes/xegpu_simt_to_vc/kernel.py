@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from mlir import ir
-from xegpu_py.passes.xegpu_simt_to_vc import SUBGROUP_SIZE, WORK_ITEMS, blocks, control, lanes, memory, vectors
+from xegpu_py.passes.xegpu_simt_to_vc import (
+    SUBGROUP_SIZE,
+    WORK_ITEMS,
+    blocks,
+    control,
+    lanes,
+    memory,
+    transfers,
+    vectors,
+)
 from xegpu_py.passes.xegpu_simt_to_vc.fragments import Placements
 from xegpu_py.passes.xegpu_simt_to_vc.uniformity import Uniformity
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Held, Widener
@@ -11,7 +20,7 @@ from xegpu_py.passes.xegpu_simt_to_vc.widen import Held, Widener
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.ir.verifier import position_of
 
-ROOMS = (blocks, control, lanes, memory, vectors)
+ROOMS = (blocks, control, lanes, memory, transfers, vectors)
 """The modules that register rules."""
 
 _BLOCK_SIZE = "known_block_size"

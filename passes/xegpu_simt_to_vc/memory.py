@@ -179,12 +179,13 @@ def vector_load(w: Widener, op: ir.Operation) -> None:
         w.keep(op)
         return
     result = op.results[0]
-    w.set(result, _read_rows(w, w.uniform(memref), indices, shape_of(result.type), w.active()))
+    w.set(result, read_rows(w, w.uniform(memref), indices, shape_of(result.type), w.active()))
 
 
-def _read_rows(
+def read_rows(
     w: Widener, source: ir.Value, indices: Sequence[ir.Value], shape: tuple[int, ...], mask: ir.Value
 ) -> ir.Value:
+    """Vectors of this shape for each lane, [*shape, lanes], whose rows are consecutive elements."""
     element = str(ir.MemRefType(source.type).element_type)
     outer = len(indices) - len(shape)
     kind = vector_text((*shape, w.lanes), element)
@@ -208,15 +209,25 @@ def vector_store(w: Widener, op: ir.Operation) -> None:
     if _uniform_place(w, indices) and not w.varies(value):
         w.keep(op)
         return
-    target, shape = w.uniform(memref), shape_of(value.type)
-    data = w.wide(value)
+    write_rows(w, w.wide(value), w.uniform(memref), indices, shape_of(value.type), w.active())
+
+
+def write_rows(
+    w: Widener,
+    data: ir.Value,
+    target: ir.Value,
+    indices: Sequence[ir.Value],
+    shape: tuple[int, ...],
+    mask: ir.Value,
+) -> None:
+    """Store vectors of this shape, which lanes have as [*shape, lanes], as rows of consecutive elements."""
     outer = len(indices) - len(shape)
     for row in _rows(shape):
         part = data
         if row:
-            kind = vector_text((shape[-1], w.lanes), element_of(value.type))
+            kind = vector_text((shape[-1], w.lanes), element_of(data.type))
             part = w.make("vector.extract", kind, data, static_position=ordered(np.array(row)))
-        write_lanes(w, part, target, indices, [*[0] * outer, *row, 0], w.active())
+        write_lanes(w, part, target, indices, [*[0] * outer, *row, 0], mask)
 
 
 @widens("memref.dim", "memref.cast", "memref.subview", "memref.view", "memref.reinterpret_cast")

@@ -197,7 +197,7 @@ def test_integers_that_do_not_fit(value, error):
 @pytest.mark.parametrize("name", ["grid", "block"])
 def test_sizes_that_do_not_fit(name, size):
     x, y = data()
-    with pytest.raises(ValueError, match=f"'{name}' must be one to three positive numbers"):
+    with pytest.raises((TypeError, ValueError), match=f"'{name}' must be one to three positive integers"):
         scale()(x, 1.0, y, **{name: size})
 
 

@@ -47,28 +47,50 @@ class Staged:
     def __init__(self, memory: DeviceMemory) -> None:
         self._memory = memory
         self._given: list[_Given] = []
+        self._packed: list[tuple[_Given, Buffer]] = []
         self._groups: list[tuple[list[_Given], int, Buffer]] = []
 
-    def add(self, name: str, array: np.ndarray[Any, Any], title: str) -> None:
+    def add(self, name: str, array: np.ndarray[Any, Any], title: str, packed: bool = False) -> None:
         """Add the array of an input.
 
+        Args:
+            packed: whether the kernel has the elements of a strided array side by side, in row-major order.
+
         Raises:
+            TypeError: if its elements are no numbers in native byte order.
             ValueError: if its strides are not possible.
         """
+        dtype = array.dtype
+        if dtype.hasobject or dtype.fields or dtype.kind in "SUMm" or not dtype.isnative:
+            raise TypeError(f"{title} must be an array of numbers in native byte order, not of {dtype}")
+        if packed and not array.flags.c_contiguous:
+            buffer = self._memory.allocate(name, array.nbytes)
+            self._memory.bytes_of(buffer)[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+            self._packed.append((_Given(name, array, title, 0, 0), buffer))
+            return
         try:
             self._given.append(_Given(name, array, title, *span(array)))
         except ValueError as e:
             raise ValueError(f"{title} {e}") from None
 
     def addresses(self) -> dict[str, bytes]:
-        """Copy all arrays to device memory; where they begin there, by the names of their inputs."""
+        """Copy all arrays to device memory; where they begin there, by the names of their inputs.
+
+        Raises:
+            ValueError: if an array that is packed shares memory with another.
+        """
+        found = {given.name: np.uint64(buffer.address).tobytes() for given, buffer in self._packed}
+        for given, _ in self._packed:
+            for other in [*self._given, *(g for g, _ in self._packed if g is not given)]:
+                if np.may_share_memory(given.array, other.array):
+                    raise ValueError(f"{given.title} shares memory with {other.title}, and is not contiguous")
         for members in self._overlapping():
             start, end = min(m.start for m in members), max(m.end for m in members)
             names = ", ".join(m.name for m in members)
             buffer = self._memory.allocate(names, end - start)
             self._memory.bytes_of(buffer)[:] = _bytes(start, end)
             self._groups.append((members, start, buffer))
-        return {
+        return found | {
             m.name: np.uint64(buffer.address + m.start - start).tobytes()
             for members, start, buffer in self._groups
             for m in members
@@ -80,6 +102,13 @@ class Staged:
         Raises:
             ValueError: if a read-only array has changed; then nothing is copied.
         """
+        packed = []
+        for given, buffer in self._packed:
+            elements = self._memory.bytes_of(buffer).view(given.array.dtype).reshape(given.array.shape)
+            if elements.tobytes() != given.array.tobytes():
+                packed.append((given.array, elements))
+                if not given.array.flags.writeable:
+                    raise ValueError(f"{given.title} is read-only, but kernel '{kernel}' writes to it")
         changed = []
         for members, start, buffer in self._groups:
             now, before = self._memory.bytes_of(buffer), _bytes(start, start + buffer.bytes)
@@ -91,6 +120,8 @@ class Staged:
                         raise ValueError(f"{m.title} is read-only, but kernel '{kernel}' writes to it")
         for _, now, before in changed:
             before[:] = now
+        for array, elements in packed:
+            array[...] = elements
 
     def _overlapping(self) -> list[list[_Given]]:
         """The arrays in groups, in the order of their first members, so that those of different groups are disjoint."""

@@ -9,6 +9,29 @@ import xegpu_py
 
 ITEMS = 40
 
+
+def below() -> np.ndarray:
+    """Which of the four elements of each lane are below the lane's number modulo 5."""
+    return np.arange(4)[None] < (np.arange(ITEMS) % 16 % 5)[:, None]
+
+
+def padded(x: np.ndarray) -> np.ndarray:
+    """Rows from the last one backwards, two of them at a time, with sevens behind the last."""
+    rows = np.concatenate([x, np.full((1, 4), 7, np.float32)])
+    return np.stack([rows[i : i + 2].T for i in range(ITEMS)])[::-1]
+
+
+def scattered(x: np.ndarray) -> np.ndarray:
+    """Masked elements negated, and then put where the places say."""
+    found = np.where(below(), -x, x)
+    moved = found.copy()
+    for i in range(ITEMS):
+        for n, place in enumerate([3, 1, 0, 2]):
+            if below()[i, n]:
+                moved[i, place] = found[i, n]
+    return moved
+
+
 CASES = {
     "reduction": (
         "%r = vector.reduction <add>, %x : vector<4xf32> into f32\n%y = vector.broadcast %r : f32 to vector<4xf32>",
@@ -114,6 +137,48 @@ CASES = {
         "%y = vector.broadcast %g : f32 to vector<4xf32>",
         lambda x: np.repeat(np.repeat(x[:, 0].reshape(-1, 4).min(1), 4)[:, None], 4, 1),
     ),
+    "transfers": (
+        "%seven = arith.constant 7.0 : f32\n"
+        "%b = arith.subi %c39, %item : index\n"
+        "%t = vector.transfer_read %in[%b, %c1], %seven : memref<?x4xf32>, vector<2x2xf32>\n"
+        "%u = vector.transfer_read %in[%b, %c1], %seven "
+        "{in_bounds = [true, true], permutation_map = affine_map<(a, b) -> (b, 0)>} "
+        ": memref<?x4xf32>, vector<2x2xf32>\n"
+        "%s = arith.addf %t, %u : vector<2x2xf32>\n"
+        "%y = vector.shape_cast %s : vector<2x2xf32> to vector<4xf32>",
+        lambda x: padded(x)[:, 1:3].transpose(0, 2, 1).reshape(ITEMS, 4) + np.repeat(x[::-1, 1:3], 2, 1),
+    ),
+    "writes": (
+        "%two = arith.constant dense<[[1.0, 2.0], [3.0, 4.0]]> : vector<2x2xf32>\n"
+        "%w = arith.constant 2 : index\n"
+        "%s = memref.alloca() : memref<80x4xf32, 3>\n"
+        "%d = arith.muli %item, %w : index\n"
+        "vector.store %x, %s[%d, %c0] : memref<80x4xf32, 3>, vector<4xf32>\n"
+        "vector.transfer_write %two, %s[%d, %c3] {in_bounds = [true, false]} : vector<2x2xf32>, memref<80x4xf32, 3>\n"
+        "%y = vector.load %s[%d, %c0] : memref<80x4xf32, 3>, vector<4xf32>",
+        lambda x: np.concatenate([x[:, :3], np.ones((ITEMS, 1), np.float32)], 1),
+    ),
+    "gathers": (
+        "%p = arith.constant dense<[3, 1, 0, 2]> : vector<4xindex>\n"
+        "%k = arith.remui %lane, %c5 : index\n%m = vector.create_mask %k : vector<4xi1>\n"
+        "%y = vector.gather %in[%item, %c0] [%p], %m, %x "
+        ": memref<?x4xf32>, vector<4xindex>, vector<4xi1>, vector<4xf32> into vector<4xf32>",
+        lambda x: np.where(below(), x[:, [3, 1, 0, 2]], x),
+    ),
+    "masked accesses": (
+        "%k = arith.remui %lane, %c5 : index\n%m = vector.create_mask %k : vector<4xi1>\n"
+        "%n = arith.negf %x : vector<4xf32>\n"
+        "%s = memref.alloca() : memref<40x4xf32, 3>\n"
+        "vector.store %x, %s[%item, %c0] : memref<40x4xf32, 3>, vector<4xf32>\n"
+        "vector.maskedstore %s[%item, %c0], %m, %n : memref<40x4xf32, 3>, vector<4xi1>, vector<4xf32>\n"
+        "%p = arith.constant dense<[3, 1, 0, 2]> : vector<4xindex>\n"
+        "%o = vector.maskedload %s[%item, %c0], %m, %x : memref<40x4xf32, 3>, vector<4xi1>, vector<4xf32> "
+        "into vector<4xf32>\n"
+        "vector.scatter %s[%item, %c0] [%p], %m, %o "
+        ": memref<40x4xf32, 3>, vector<4xindex>, vector<4xi1>, vector<4xf32>\n"
+        "%y = vector.load %s[%item, %c0] : memref<40x4xf32, 3>, vector<4xf32>",
+        lambda x: scattered(x),
+    ),
     "rotation": (
         "%e = vector.extract %x[0] : f32 from vector<4xf32>\n"
         "%g, %v = gpu.rotate %e, 3, 8 : f32\n"
@@ -129,7 +194,9 @@ def kernel(body: str) -> str:
       kernel attributes {{xegpu.subgroup_size = 16 : i32}} {{
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
+    %c3 = arith.constant 3 : index
     %c5 = arith.constant 5 : index
+    %c39 = arith.constant 39 : index
     %lane = gpu.lane_id
     %item = gpu.thread_id x
     %x = vector.load %in[%item, %c0] : memref<?x4xf32>, vector<4xf32>
