@@ -20,7 +20,7 @@ class XeGPUToVisaPipeline(Pass):
           --xegpu-legalize='target=pvcxt' --canonicalize --cse --xegpu-dce --xegpu-verify-target='target=pvcxt'
           --xegpu-to-visa='target=pvcxt' --visa-optimize='grf=256' --visa-allocate='grf=256'
 
-    `optimize=false` leaves visa-optimize out. With `kernel` only the kernel of that name becomes vISA.
+    `optimize=false` leaves visa-optimize out. With `kernel` only the kernel of that name is lowered.
     """
 
     target: str = ""
@@ -30,14 +30,13 @@ class XeGPUToVisaPipeline(Pass):
     strict: bool = False
 
     def steps(self) -> str:
-        target = f"{{target={self.target}}}" if self.target else ""
-        simt = f"{{kernel={self.kernel}}}" if self.kernel else ""
+        one = f"{{kernel={self.kernel}}}" if self.kernel else ""
         given = {"target": self.target, "kernel": self.kernel}
-        visa = " ".join(f"{name}={value}" for name, value in given.items() if value)
+        options = " ".join(f"{name}={value}" for name, value in given.items() if value)
         passes = [
-            f"xegpu-simt-to-vc{simt},vector-to-xegpu,{_CLEAN}",
-            f"xegpu-legalize{target},{_CLEAN},xegpu-verify-target{target}",
-            f"xegpu-to-visa{{{visa}}}",
+            f"xegpu-simt-to-vc{one},vector-to-xegpu{one},{_CLEAN}",
+            f"xegpu-legalize{{{options}}},{_CLEAN},xegpu-verify-target{{{options}}}",
+            f"xegpu-to-visa{{{options}}}",
             *([f"visa-optimize{{grf={self.grf}}}"] if self.optimize else []),
             f"visa-allocate{{grf={self.grf} strict={str(self.strict).lower()}}}",
         ]

@@ -33,7 +33,7 @@ gpu.module @kernels {
 
   // A matrix whose rows begin where no 2D block message can have them.
   // RUN: not xegpu-run %s --kernel misaligned zeros:f16:64x62 2>&1 | FileCheck %s --check-prefix=MISALIGNED
-  // MISALIGNED: bad-kernels.mlir:40:10: error: 'lsc_load_block2d' accesses a surface whose pitch is no multiple of 16 bytes: {{.*}} pitch 124 bytes
+  // MISALIGNED: bad-kernels.mlir:38:10: error: 'xegpu.create_nd_tdesc' op has a pitch of 124 bytes, but 2D block messages need a multiple of 16
   gpu.func @misaligned(%m: memref<64x62xf16>) kernel {
     %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<64x62xf16> -> !xegpu.tensor_desc<8x16xf16>
     xegpu.prefetch_nd %d {mode = vc} : !xegpu.tensor_desc<8x16xf16>

@@ -161,10 +161,15 @@ def _gemm_cases():
 CASES = _cases()
 
 
-def compiled(name, **options):
+def source(name):
+    """The file of a case, and the name of its kernel where the file has several."""
     file, _, kernel = name.partition(":")
+    return FOLDER / f"{file}.mlir", kernel or None
+
+
+def compiled(name, **options):
     case = CASES[name]
-    return xegpu_py.compile(FOLDER / f"{file}.mlir", kernel or None, target=case.target, registers=case.grf, **options)
+    return xegpu_py.compile(*source(name), **{"target": case.target, "registers": case.grf} | options)
 
 
 def test_every_file_is_tried():
