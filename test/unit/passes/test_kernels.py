@@ -8,6 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from xegpu_py.dialects import visa
 
 import xegpu_py
 from xegpu_py.numerics import srnd
@@ -275,4 +276,10 @@ NEEDED = {"slm_sum": 2, "collatz": 2, "attention": 1}
 
 @pytest.mark.parametrize("name", CASES)
 def test_nothing_is_moved_to_be_renamed(name):
-    assert renames(compiled(name).kernel.program) <= NEEDED.get(name, 0)
+    path, kernel = source(name)
+    module = xegpu_py.parse(path)
+    chosen = next(f for f in visa.kernels(module.operation) if kernel in (None, visa.name_of(f)))
+    options = f"target={CASES[name].target} kernel={visa.name_of(chosen)}"
+    xegpu_py.run_pipeline(module, f"builtin.module(canonicalize,cse,xegpu-dce,xegpu-to-visa{{{options}}})")
+    lowered = next(f for f in visa.kernels(module.operation) if visa.is_lowered(f))
+    assert renames(visa.program_of(lowered)) <= NEEDED.get(name, 0)
