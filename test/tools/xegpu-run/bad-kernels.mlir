@@ -125,19 +125,9 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // Division of 64 bits.
-  // RUN: not xegpu-run %s --kernel division i64:5 zeros:i64:4 2>&1 | FileCheck %s --check-prefix=DIVISION
-  // DIVISION: bad-kernels.mlir:133:10: error: 'arith.divsi' op of 64 bits cannot be lowered
-  gpu.func @division(%n: i64, %m: memref<4xi64>) kernel {
-    %c0 = arith.constant 0 : index
-    %d = arith.divsi %n, %n : i64
-    memref.store %d, %m[%c0] : memref<4xi64>
-    gpu.return
-  }
-
   // More shared local memory than there is.
   // RUN: not xegpu-run %s --kernel slm 2>&1 | FileCheck %s --check-prefix=SLM
-  // SLM: bad-kernels.mlir:142:10: error: 'memref.alloc' op cannot be lowered to vISA: 4000000 bytes of shared local memory; target pvcxt has 131072
+  // SLM: bad-kernels.mlir:132:10: error: 'memref.alloc' op makes 3907 KiB of shared local memory, but target pvcxt has 128 KiB
   gpu.func @slm() kernel {
     %m = memref.alloc() : memref<1000x1000xf32, 3>
     %c0 = arith.constant 0 : index
