@@ -17,7 +17,8 @@ class XeGPUToVisaPipeline(Pass):
     is
 
         xegpu-opt gemm.mlir --vector-lower-contract --xegpu-simt-to-vc --vector-to-xegpu
-          --canonicalize --cse --xegpu-dce --xegpu-legalize='target=pvcxt' --canonicalize --cse --xegpu-dce --xegpu-verify-target='target=pvcxt'
+          --canonicalize --cse --xegpu-dce --xegpu-legalize='target=pvcxt'
+          --canonicalize --cse --xegpu-dce --xegpu-verify-target='target=pvcxt'
           --xegpu-to-visa='target=pvcxt' --visa-optimize='grf=256' --visa-allocate='grf=256'
 
     `optimize=false` leaves visa-optimize out. With `kernel` only the kernel of that name is lowered.

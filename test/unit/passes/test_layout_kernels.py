@@ -101,16 +101,19 @@ def test_matmul(subgroups):
         layouts,
         f"""
     %zero = arith.constant dense<0.0> : vector<{rows}x16xf32>
-    %x = vector.transfer_read %A[%c0, %c0], %pad {{in_bounds = [true, true]}} : memref<{rows}x16xf32>, vector<{rows}x16xf32>
+    %x = vector.transfer_read %A[%c0, %c0], %pad {{in_bounds = [true, true]}}
+      : memref<{rows}x16xf32>, vector<{rows}x16xf32>
     %y = vector.transfer_read %B[%c0, %c0], %pad {{in_bounds = [true, true]}} : memref<16x16xf32>, vector<16x16xf32>
     %a = iree_vector_ext.to_layout %x to layout(#a) : vector<{rows}x16xf32>
     %b = iree_vector_ext.to_layout %y to layout(#b) : vector<16x16xf32>
     %z = iree_vector_ext.to_layout %zero to layout(#c) : vector<{rows}x16xf32>
     %c = vector.contract {{
-      indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>],
+      indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>,
+                       affine_map<(m, n, k) -> (m, n)>],
       iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>
     }} %a, %b, %z : vector<{rows}x16xf32>, vector<16x16xf32> into vector<{rows}x16xf32>
-    vector.transfer_write %c, %C[%c0, %c0] {{in_bounds = [true, true]}} : vector<{rows}x16xf32>, memref<{rows}x16xf32>""",
+    vector.transfer_write %c, %C[%c0, %c0] {{in_bounds = [true, true]}}
+      : vector<{rows}x16xf32>, memref<{rows}x16xf32>""",
     )
     rng = np.random.default_rng(3)
     a, b = (rng.integers(-9, 10, shape).astype(np.float32) for shape in ((rows, 16), (16, 16)))

@@ -14,7 +14,7 @@ CASES = [
     ("mk,nk->nm", (8, 4), (16, 4), "i32", "i32"),
     ("mk,k->m", (8, 16), (16,), "f32", "f32"),
     ("ab,ab->", (4, 4), (4, 4), "f32", "f32"),
-    ("m,n->mn", (8,), (16,), "i8", "i32"),
+    ("mk,kn->mn", (8, 4), (4, 16), "i8", "i32"),
 ]
 DTYPES = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "i8": np.int8}
 
@@ -39,16 +39,16 @@ def test_contractions(spec, a_shape, b_shape, element, result):
     initial = f"dense<{three}> : {acc}" if shape else f"{three} : {result}"
     flat = f"vector<{count}x{result}>"
     store = f"%f = vector.shape_cast %d : {acc} to {flat}" if shape else f"%f = vector.broadcast %d : {acc} to {flat}"
-    zero = ["%c0"]
+    zero, va, vb = ["%c0"], vector(a_shape, element), vector(b_shape, element)
     text = f"""gpu.module @k {{
-  gpu.func @f(%A: memref<{vector(a_shape, element)[7:]}, %B: memref<{vector(b_shape, element)[7:]},
+  gpu.func @f(%A: memref<{va[7:]}, %B: memref<{vb[7:]},
               %C: memref<{count}x{result}>) kernel {{
     %c0 = arith.constant 0 : index
-    %a = vector.load %A[{', '.join(zero * len(a_shape))}] : memref<{vector(a_shape, element)[7:]}, {vector(a_shape, element)}
-    %b = vector.load %B[{', '.join(zero * len(b_shape))}] : memref<{vector(b_shape, element)[7:]}, {vector(b_shape, element)}
+    %a = vector.load %A[{", ".join(zero * len(a_shape))}] : memref<{va[7:]}, {vector(a_shape, element)}
+    %b = vector.load %B[{", ".join(zero * len(b_shape))}] : memref<{vb[7:]}, {vector(b_shape, element)}
     %z = arith.constant {initial}
-    %d = vector.contract {{indexing_maps = [{', '.join(maps)}], iterator_types = [{', '.join(kinds)}],
-      kind = #vector.kind<add>}} %a, %b, %z : {vector(a_shape, element)}, {vector(b_shape, element)} into {acc}
+    %d = vector.contract {{indexing_maps = [{", ".join(maps)}], iterator_types = [{", ".join(kinds)}],
+      kind = #vector.kind<add>}} %a, %b, %z : {va}, {vb} into {acc}
     {store}
     vector.store %f, %C[%c0] : memref<{count}x{result}>, {flat}
     gpu.return
