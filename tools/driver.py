@@ -20,8 +20,8 @@ Convert = Callable[[Source, list[Diagnostic]], str]
 """Makes the output of a source. Diagnostics that are no errors are added to the list; errors are raised."""
 
 
-class BaseParser(argparse.ArgumentParser):
-    """An argument parser of a tool that reads and writes text. Every error exits with status 1, as in MLIR's tools."""
+class Parser(argparse.ArgumentParser):
+    """An argument parser with what every tool has. Every error exits with status 1, as in MLIR's tools."""
 
     def __init__(self, prog: str, description: str, epilog: str | None = None) -> None:
         super().__init__(
@@ -33,8 +33,40 @@ class BaseParser(argparse.ArgumentParser):
         )
         self.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
 
+    def add_text_arguments(self) -> None:
+        """Add the arguments of tools that make a text of a text."""
+        self.add_argument("file", nargs="?", default="-", help="input file, '-' (default) for standard input")
+        output = "output file, '-' (default) for standard output"
+        self.add_argument("-o", dest="output", metavar="FILE", default="-", help=output)
+        self.add_switch("--split-input-file", "process the pieces between '// -----' lines one by one")
+        self.add_switch("--verify-diagnostics", "check diagnostics against 'expected-error' and like comments")
+
+    def add_switch(self, name: str, text: str) -> None:
+        """Add an option without a value."""
+        self.add_argument(name, action="store_true", help=text)
+
     def error(self, message: str) -> NoReturn:
         self.exit(1, f"{self.prog}: error: {message}\n")
+
+    def normalized(self, argv: Sequence[str]) -> list[str]:
+        """LLVM's spellings in those of argparse: one dash for two, and switches with `=true` or `=false`."""
+        switches = {s for a in self._actions if a.nargs == 0 for s in a.option_strings}
+        out = []
+        for word in argv:
+            if _SINGLE_DASH.match(word) and not word.startswith("-o"):
+                word = "-" + word
+            m = _BOOLEAN.match(word)
+            if m and m[1] in switches:
+                negated = f"--no-{m[1][2:]}"
+                if m[2] == "true":
+                    out.append(m[1])
+                elif negated in switches:
+                    out.append(negated)
+                continue
+            out.append(word.removeprefix("-o=") if word.startswith("-o=") else word)
+            if word.startswith("-o="):
+                out.insert(-1, "-o")
+        return out
 
     def read(self, path: str) -> Source:
         """The source in a file, or in standard input for `-`.
@@ -57,16 +89,20 @@ class BaseParser(argparse.ArgumentParser):
         if path == "-":
             sys.stdout.write(text)
             sys.stdout.flush()
-            return
+        else:
+            self.write_bytes(path, text.encode())
+
+    def write_bytes(self, path: str, data: bytes) -> None:
+        """Write a file, whole or not at all."""
         from tempfile import NamedTemporaryFile
 
         try:
             if os.path.exists(path) and not os.path.isfile(path):
-                with open(path, "w", encoding="utf-8") as device:
-                    device.write(text)
+                with open(path, "wb") as device:
+                    device.write(data)
                 return
-            with NamedTemporaryFile("w", encoding="utf-8", dir=os.path.dirname(path) or ".", delete=False) as f:
-                f.write(text)
+            with NamedTemporaryFile("wb", dir=os.path.dirname(path) or ".", delete=False) as f:
+                f.write(data)
             # A temporary file is for its owner only; the output is as readable as any new file.
             umask = os.umask(0)
             os.umask(umask)
@@ -74,42 +110,6 @@ class BaseParser(argparse.ArgumentParser):
             os.replace(f.name, path)
         except OSError as e:
             self.error(f"cannot write output file '{path}': {e.strerror}")
-
-
-class Parser(BaseParser):
-    """An argument parser with what every tool has that converts text piece by piece."""
-
-    def __init__(self, prog: str, description: str, epilog: str | None = None) -> None:
-        super().__init__(prog, description, epilog)
-        self.add_argument("file", nargs="?", default="-", help="input file, '-' (default) for standard input")
-        output = "output file, '-' (default) for standard output"
-        self.add_argument("-o", dest="output", metavar="FILE", default="-", help=output)
-        self.add_switch("--split-input-file", "process the pieces between '// -----' lines one by one")
-        self.add_switch("--verify-diagnostics", "check diagnostics against 'expected-error' and like comments")
-
-    def add_switch(self, name: str, text: str) -> None:
-        """Add an option without a value."""
-        self.add_argument(name, action="store_true", help=text)
-
-    def normalized(self, argv: Sequence[str]) -> list[str]:
-        """LLVM's spellings in those of argparse: one dash for two, and switches with `=true` or `=false`."""
-        switches = {s for a in self._actions if a.nargs == 0 for s in a.option_strings}
-        out = []
-        for word in argv:
-            if _SINGLE_DASH.match(word) and not word.startswith("-o"):
-                word = "-" + word
-            m = _BOOLEAN.match(word)
-            if m and m[1] in switches:
-                negated = f"--no-{m[1][2:]}"
-                if m[2] == "true":
-                    out.append(m[1])
-                elif negated in switches:
-                    out.append(negated)
-                continue
-            out.append(word.removeprefix("-o=") if word.startswith("-o=") else word)
-            if word.startswith("-o="):
-                out.insert(-1, "-o")
-        return out
 
 
 class _Version(argparse.Action):

@@ -60,9 +60,9 @@ for (const svg of document.querySelectorAll("svg")) {{
 """
 
 
-def _arguments() -> driver.BaseParser:
+def _arguments() -> driver.Parser:
     description = "Draw who owns which element, or how the operands of a DPAS lie in registers."
-    parser = driver.BaseParser("xegpu-viz", description, _EPILOG)
+    parser = driver.Parser("xegpu-viz", description, _EPILOG)
     parser.add_argument("what", nargs="+", metavar="LAYOUT|FILE", help="a layout, a DPAS, or MLIR files")
     output = "output file, .svg or .html ('-', the default, is standard output, as SVG)"
     parser.add_argument("-o", dest="output", metavar="FILE", default="-", help=output)
@@ -118,7 +118,7 @@ def _layout_of(texts: Sequence[str], shape: tuple[int, ...] | None) -> tuple[Nes
 class _Drawing:
     """Draws what the arguments name."""
 
-    def __init__(self, parser: driver.BaseParser, args: argparse.Namespace) -> None:
+    def __init__(self, parser: driver.Parser, args: argparse.Namespace) -> None:
         self.parser, self.args = parser, args
 
     def pictures(self) -> list[str]:

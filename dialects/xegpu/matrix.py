@@ -131,8 +131,6 @@ def _matrices_problem(
         return (f"lhs has {k_a} columns, but rhs has {k_b} rows",)
     if (m, n) != d_shape:
         return (f"{m}x{k_a} times {k_b}x{n} is {m}x{n}, but the result is {by(d_shape)}",)
-    if m > MAX_REPEAT_COUNT:
-        return (f"lhs has {m} rows, but the repeat count is at most {MAX_REPEAT_COUNT}",)
     return None
 
 

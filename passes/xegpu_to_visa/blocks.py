@@ -120,6 +120,12 @@ def _one_dimensional(desc: TensorDesc) -> bool:
     return len(desc.shape) == 1
 
 
+def _check_matrix(low: Lowering, desc: TensorDesc) -> None:
+    """A message moves one matrix."""
+    if any(n != 1 for n in desc.shape[:-2]):
+        low.fail(f"of a block of {len(desc.shape)} dimensions has no message", "xegpu-legalize splits it")
+
+
 @lowers("xegpu.load_nd")
 def load_nd(low: Lowering, op: ir.Operation) -> None:
     """A 2D block message, or for one dimension a transposed load."""
@@ -135,7 +141,10 @@ def load_nd(low: Lowering, op: ir.Operation) -> None:
         return
     if in_slm(desc):
         low.fail("of a 2D block in shared local memory has no message", "use load_gather, or a 1D descriptor")
+    _check_matrix(low, desc)
     transposed = list(view.transpose or ()) == [1, 0]
+    if view.transpose is not None and not transposed and list(view.transpose) != list(range(len(desc.shape))):
+        low.fail(f"cannot transpose by {list(view.transpose)}", "xegpu-legalize rewrites it")
     message = block_load(desc, transposed, view.transpose_bit_width, view.vnni_axis)
     scale = message.size // bit_width(element)
     grf = low.target.grf_bytes
@@ -197,6 +206,7 @@ def store_nd(low: Lowering, op: ir.Operation) -> None:
         return
     if in_slm(desc):
         low.fail("of a 2D block in shared local memory has no message", "use store_scatter, or a 1D descriptor")
+    _check_matrix(low, desc)
     limits = low.target.block2d
     if limits is None:
         low.fail(f"needs 2D block messages, which target {low.target.name} has not")
@@ -243,6 +253,7 @@ def prefetch_nd(low: Lowering, op: ir.Operation) -> None:
         size = desc.shape[0] * desc.attr.array_length * bit_width(desc.element) // 8
         prefetch_line(low, _line_address(low, block, desc), caches_of(op.opview) or "ca.ca", size)
         return
+    _check_matrix(low, desc)
     rows, columns = desc.shape[-2:]
     low.emit.emit(
         "lsc_load_block2d",

@@ -191,6 +191,11 @@ class Emitter:
             into: where to put the result, by default new registers.
         """
         result = into or self.reg(type_name, count)
+        if name == "mov":
+            # There are no constants of bf, but those of f convert exactly.
+            sources = tuple(
+                Const(s.bits << 16, "f", s.count) if isinstance(s, Const) and s.type == "bf" else s for s in sources
+            )
         signs = [*modifiers, *[""] * (len(sources) - len(modifiers))]
         operands = [self._number(s) if m else s for s, m in zip(sources, signs)]
         for start, lanes in self.chunks(count, [result, *operands], most):

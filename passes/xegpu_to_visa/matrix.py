@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from mlir import ir
+from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT
 from xegpu_py.passes.xegpu_to_visa.descriptors import TYPES_BYTES, check_mode
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
 from xegpu_py.passes.xegpu_to_visa.messages import precision_of
@@ -27,6 +28,8 @@ def dpas(low: Lowering, op: ir.Operation) -> None:
     w, a = precision_of(b_element), precision_of(a_element)
     if n != low.target.dpas_exec_size:
         low.fail(f"has {n} columns, but target {low.target.name} multiplies {low.target.dpas_exec_size}")
+    if m > MAX_REPEAT_COUNT:
+        low.fail(f"has {m} rows, but the repeat count is at most {MAX_REPEAT_COUNT}", "xegpu-legalize splits it")
     for precision in (w, a):
         if precision not in low.target.dpas_precisions:
             low.fail(f"of {precision} is not there on target {low.target.name}")

@@ -65,4 +65,5 @@ def fence(low: Lowering, op: ir.Operation) -> None:
 
 @lowers("xegpu.compile_hint")
 def compile_hint(low: Lowering, op: ir.Operation) -> None:
-    """Nothing: instructions are emitted in order."""
+    """A fence for the compilers that follow: `visa-optimize`, and Intel's finalizer."""
+    low.emit.emit("fence_sw", no_mask=False)

@@ -188,7 +188,8 @@ def _insert(low: Lowering, op: ir.Operation, places: Order) -> None:
     old = low.value(op.operands[1])
     result = Reg(low.emit.variable(name, _count_of(old, count)), 0, count)
     assert isinstance(old, (Reg, Const))
-    low.emit.copy(result, old if isinstance(old, Const) or old.count == count else low.emit.spread(old, count))
+    if not _is_poison(op.operands[1]):
+        low.emit.copy(result, old if isinstance(old, Const) or old.count == count else low.emit.spread(old, count))
     value = low.numbers(op.operands[0])
     at = 0
     while at < len(places):
@@ -199,6 +200,17 @@ def _insert(low: Lowering, op: ir.Operation, places: Order) -> None:
         low.emit.apply("mov", name, run, part, into=Reg(result.var, int(places[at]), run))
         at += run
     low.set(op, result)
+
+
+@lowers("ub.poison")
+def poison(low: Lowering, op: ir.Operation) -> None:
+    """Any numbers; zeros where they are needed after all."""
+    count, _, name = result_of(op)
+    low.set(op, Const(0, name, count) if name else KnownMask(False, count))
+
+
+def _is_poison(value: ir.Value) -> bool:
+    return not isinstance(value.owner, ir.Block) and value.owner.operation.name == "ub.poison"
 
 
 def _count_of(value: object, count: int) -> int:
