@@ -197,3 +197,12 @@ def through_memory(
         Access(d, memory, [d.index(k), *zeros], range(1, rank + 1)).read(target, padding, attributes, none)
         for k in range(count)
     ]
+
+
+def scalars_through_memory(d: Distributor, value: ir.Value, count: int, number: ir.Value | None) -> list[ir.Value]:
+    """The scalars of all of `count` subgroups, of which this one has the given number."""
+    memory = scratch(d, [count], value.type)
+    barrier(d)
+    d.create("memref.store", [], [value, memory, d.index(0) if number is None else number])
+    barrier(d)
+    return [d.create("memref.load", [value.type], [memory, d.index(k)]) for k in range(count)]

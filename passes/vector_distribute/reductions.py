@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from mlir import ir
 from xegpu_py.passes.vector_distribute.distributor import Distributor, attributes_of, distributes, element_of
-from xegpu_py.passes.vector_distribute.memory import through_memory, transfer
+from xegpu_py.passes.vector_distribute.memory import scalars_through_memory, through_memory, transfer
 from xegpu_py.passes.vector_layout_analysis.relations import map_of, masked_op, reduction_dims
 
 from xegpu_py.layout import NestedLayout
@@ -151,16 +151,12 @@ class Reduction:
             count *= n
         if count == 1:
             return partial
-        is_scalar = not isinstance(partial.type, ir.VectorType)
-        if is_scalar:
-            partial = d.create("vector.broadcast", [ir.VectorType.get([], self.element)], [partial])
-        total, *others = through_memory(d, partial, self.kept, self.kept, (count, number))
+        if isinstance(partial.type, ir.VectorType):
+            total, *others = through_memory(d, partial, self.kept, self.kept, (count, number))
+        else:
+            total, *others = scalars_through_memory(d, partial, count, number)
         for other in others:
             total = self.combine(total, other)
-        if is_scalar:
-            total = d.create(
-                "vector.extract", [self.element], [total], {"static_position": ir.DenseI64ArrayAttr.get([])}
-            )
         return total
 
 

@@ -41,9 +41,7 @@ def constant(d: Distributor, op: ir.Operation) -> None:
     d.replace(op, d.splat(kind, value.get_splat_value()))
 
 
-def spread(
-    d: Distributor, part: ir.Value, dims: Sequence[int], layout: NestedLayout, given: NestedLayout | None = None
-) -> ir.Value:
+def spread(d: Distributor, part: ir.Value, dims: Sequence[int], layout: NestedLayout) -> ir.Value:
     """Broadcast a part whose dimensions are the dimensions `dims` of a layout (-1: of size 1) to all of it."""
     rank, shape = layout.rank, layout.distributed_shape
     source = ir.VectorType(part.type).shape

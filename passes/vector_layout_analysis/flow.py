@@ -134,7 +134,7 @@ class _Flow:
         found = False
         for slot in slots:
             if slot.value not in self.layouts and all(d in table for d in slot.dims):
-                layout = layout_of([table[d] for d in slot.dims])
+                layout = layout_of(tuple([table[d] for d in slot.dims]))
                 # A vector without dimensions is in no lane's way until something else says where it is.
                 if layout and (slot.dims or len(table) > 1):
                     self.layouts[slot.value] = layout
@@ -147,7 +147,7 @@ class _Flow:
             table = self._table(slots)
             for slot in slots:
                 if slot.use and slot.value in self.layouts and all(d in table for d in slot.dims):
-                    wanted = layout_of([table[d] for d in slot.dims])
+                    wanted = layout_of(tuple([table[d] for d in slot.dims]))
                     if wanted:
                         self._need(slot.use, wanted)
         for tie in self.ties:

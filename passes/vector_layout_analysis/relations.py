@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass
+from functools import lru_cache
 
 from mlir import ir
 
@@ -45,16 +46,18 @@ def shape_of(value: ir.Value) -> tuple[int, ...]:
     return tuple(ir.VectorType(value.type).shape)
 
 
-def dims_of(layout: NestedLayout) -> list[Dim]:
+@lru_cache(maxsize=4096)
+def dims_of(layout: NestedLayout) -> tuple[Dim, ...]:
     """A layout's numbers dimension by dimension; the strides of single tiles, which mean nothing, are 0."""
-    found = []
+    found: list[Dim] = []
     for numbers in zip(*astuple(layout)):
         *tiles, subgroup, thread = numbers
         found.append((*tiles, subgroup if tiles[0] > 1 else 0, thread if tiles[3] > 1 else 0))
-    return found
+    return tuple(found)
 
 
-def layout_of(dims: Sequence[Dim]) -> NestedLayout | None:
+@lru_cache(maxsize=4096)
+def layout_of(dims: tuple[Dim, ...]) -> NestedLayout | None:
     """The layout of these dimensions; None if their strides do not go together."""
     columns = zip(*dims) if dims else [()] * 7
     try:

@@ -47,9 +47,11 @@ func.func @to_a_scalar(%v: vector<64xf16>, %acc: f16) -> f16 {
   // CHECK: %[[FLAT:.*]] = vector.shape_cast %{{.*}} : vector<2x1x1xf16> to vector<2xf16>
   // CHECK: vector.reduction <add>, %[[FLAT]] : vector<2xf16> into f16
   // CHECK-COUNT-4: gpu.shuffle xor
-  // CHECK-COUNT-2: gpu.barrier
-  // CHECK: %[[BOTH:.*]] = arith.addf %{{.*}}, %{{.*}} : vector<f16>
-  // CHECK: %[[T:.*]] = vector.extract %[[BOTH]][] : f16 from vector<f16>
+  // CHECK: memref.store %{{.*}}, %[[SLM:.*]][%{{.*}}] : memref<2xf16, 3>
+  // CHECK: gpu.barrier
+  // CHECK: %[[X:.*]] = memref.load %[[SLM]][%c0]
+  // CHECK: %[[Y:.*]] = memref.load %[[SLM]][%c1]
+  // CHECK: %[[T:.*]] = arith.addf %[[X]], %[[Y]] : f16
   // CHECK: %[[R:.*]] = arith.addf %[[T]], %{{.*}} : f16
   // CHECK: return %[[R]]
   %1 = vector.reduction <add>, %0, %acc : vector<64xf16> into f16

@@ -44,3 +44,10 @@ def distributed(program):
     for pattern, replacement in _NEWER:
         text = re.sub(pattern, replacement, text)
     return xegpu_py.parse(text)
+
+
+def remarks(text):
+    """What IREE's analysis says of the layouts of a function."""
+    pipeline = _PIPELINE.format("iree-codegen-test-vector-layout-analysis")
+    command = [IREE_OPT, "-", f"--pass-pipeline={pipeline}", "-o", "/dev/null"]
+    return subprocess.run(command, input=text, capture_output=True, text=True, timeout=120, check=True).stderr
