@@ -8,7 +8,7 @@ import pytest
 import xegpu_py
 
 from .lanes import Workgroup
-from .layout_programs import OWN, SHARED, Program, contract, make
+from .layout_programs import OWN, SHARED, Program, make
 
 
 def kernel_of(program):
@@ -28,11 +28,7 @@ def run(text, arrays, subgroups, lanes):
     compiled(*arrays, grid=(1,), block=(subgroups * lanes,))
 
 
-# The lowering of kernels of work items has no contractions yet.
-RUNNABLE = [k for k in (*SHARED, *OWN) if k is not contract]
-
-
-@pytest.mark.parametrize("kind", RUNNABLE, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", [*SHARED, *OWN], ids=lambda kind: kind.__name__)
 def test_random_kernels(kind):
     for seed in range(2):
         program = make(kind, seed, writes_result=True)
@@ -110,3 +106,37 @@ def test_reduction_of_both_dimensions(subgroups):
     run(kernel_of(Program(text, [x, columns, total], subgroups, 16)), [x, columns, total], subgroups, 16)
     assert np.array_equal(columns, x.sum(axis=0, dtype=np.int32))
     assert total[0] == x.sum(dtype=np.int32)
+
+
+@pytest.mark.parametrize("subgroups", [1, 2, 4])
+def test_matmul(subgroups):
+    """Small integers in f32, so that every sum is exact."""
+    rows = 16 * subgroups
+    a_layout = nested([subgroups, 1], [1, 1], [8, 1], [2, 16], [1, 0], [2, 0])
+    b_layout = nested([1, 1], [1, 1], [1, 2], [16, 8], [0, 0], [0, 1])
+    c_layout = nested([subgroups, 1], [1, 1], [8, 2], [2, 8], [1, 0], [2, 1])
+    tile, square = f"{rows}x16xf32", "16x16xf32"
+    text = f"""
+      func.func @run(%a: memref<{tile}>, %b: memref<{square}>, %c: memref<{tile}>) {{
+        %c0 = arith.constant 0 : index
+        %pad = arith.constant 0.0 : f32
+        %zero = arith.constant dense<0.0> : vector<{tile}>
+        %x = vector.transfer_read %a[%c0, %c0], %pad {{in_bounds = [true, true]}} : memref<{tile}>, vector<{tile}>
+        %y = vector.transfer_read %b[%c0, %c0], %pad {{in_bounds = [true, true]}} : memref<{square}>, vector<{square}>
+        %l = iree_vector_ext.to_layout %x to layout({a_layout}) : vector<{tile}>
+        %r = iree_vector_ext.to_layout %y to layout({b_layout}) : vector<{square}>
+        %z = iree_vector_ext.to_layout %zero to layout({c_layout}) : vector<{tile}>
+        %m = vector.contract {{
+          indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>,
+                           affine_map<(m, n, k) -> (m, n)>],
+          iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>
+        }} %l, %r, %z : vector<{tile}>, vector<{square}> into vector<{tile}>
+        vector.transfer_write %m, %c[%c0, %c0] {{in_bounds = [true, true]}} : vector<{tile}>, memref<{tile}>
+        return
+      }}
+"""
+    rng = np.random.default_rng(3)
+    a, b = (rng.integers(-9, 10, shape).astype(np.float32) for shape in ((rows, 16), (16, 16)))
+    c = np.zeros((rows, 16), np.float32)
+    run(kernel_of(Program(text, [a, b, c], subgroups, 16)), [a, b, c], subgroups, 16)
+    np.testing.assert_array_equal(c, a @ b)
