@@ -11,10 +11,10 @@ from mlir import ir
 from xegpu_py.ir import irdl
 from xegpu_py.ir.definition import Dialect
 
-DIALECTS = ("xegpu", "visa")
+DIALECTS = ("xegpu", "xetile", "visa")
 """Our dialects: modules of `xegpu_py.dialects`, each with a `DIALECT`."""
 
-ON_DEMAND = ("visa",)
+ON_DEMAND = ("xetile", "visa")
 """Those that a context loads when a text names them, or when it is told to: their import takes as long as all else."""
 
 UPSTREAM = (
