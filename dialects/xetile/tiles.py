@@ -18,7 +18,7 @@ from xegpu_py.dialects.xetile.types import SHARED, Tile, XeTile
 
 from xegpu_py.ir.builtin import vector_of, vector_text
 from xegpu_py.ir.constraints import MemRef, OffsetVector, Vector
-from xegpu_py.ir.definition import DYNAMIC, Attribute, IndexList, Operand, Result
+from xegpu_py.ir.definition import DYNAMIC, Attribute, IndexList, Operand, Result, default
 from xegpu_py.ir.operation import Operation, Parts
 
 Padding = Annotated[str, NumberKind()]
@@ -40,6 +40,9 @@ class InitTileOp(Operation, dialect=XeTile, name="init_tile"):
 
         %2 = xetile.init_tile %B, %indices : memref<1024xf32>, vector<64xindex>
           -> !xetile.tile<64xf32, #xetile.tile_attr<scattered = true>>
+
+    `in_bounds = true` promises that the tile, and whatever it is moved to, lies inside the matrix, so that no lowering
+    has to check it.
     """
 
     source: Operand[Address | MemRef]
@@ -48,6 +51,7 @@ class InitTileOp(Operation, dialect=XeTile, name="init_tile"):
     strides: IndexList
     indices: Operand[OffsetVector] | None = None
     tile: Result[Tile]
+    in_bounds: Attribute[bool] = default(False)
 
     effects = frozenset()
     assembly_format = (
