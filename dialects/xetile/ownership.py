@@ -70,9 +70,15 @@ class Division:
 
 @dataclass(frozen=True)
 class Ownership:
-    """A whole shape, divided in each dimension; subgroups are numbered row by row."""
+    """A whole shape, divided in each dimension.
+
+    Attributes:
+        dims: the dimensions.
+        numbering: the dimensions from the slowest to the fastest as subgroups are numbered; by default row by row.
+    """
 
     dims: tuple[Division, ...]
+    numbering: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, shape: Sequence[int], layout: Sequence[int], data: Sequence[int]) -> Ownership:
@@ -83,6 +89,11 @@ class Ownership:
     def subgroups(self) -> int:
         """Subgroups in all."""
         return math.prod(d.layout for d in self.dims)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape that is divided."""
+        return tuple(d.size for d in self.dims)
 
     @property
     def part(self) -> tuple[int, ...]:
@@ -99,13 +110,28 @@ class Ownership:
         """Whether several subgroups own the same part."""
         return any(d.is_shared for d in self.dims)
 
+    def strides(self) -> dict[int, int]:
+        """For each dimension how many subgroups on the next one along it is, the slowest first."""
+        found: dict[int, int] = {}
+        stride = self.subgroups
+        for d in self.numbering or range(len(self.dims)):
+            stride //= self.dims[d].layout
+            found[d] = stride
+        return found
+
     def place(self, subgroup: int) -> tuple[int, ...]:
         """A subgroup's place in the grid of subgroups."""
-        place: list[int] = []
-        for d in reversed(self.dims):
-            place.insert(0, subgroup % d.layout)
-            subgroup //= d.layout
-        return tuple(place)
+        strides = self.strides()
+        return tuple(subgroup // strides[d] % dim.layout for d, dim in enumerate(self.dims))
+
+    def replaced(self, dim: int, size: int, data: int) -> Ownership:
+        """The same grid of subgroups on another division of one dimension."""
+        dims = tuple(Division(size, d.layout, data) if i == dim else d for i, d in enumerate(self.dims))
+        return Ownership(dims, self.numbering)
+
+    def transposed(self) -> Ownership:
+        """The same parts with rows and columns changed; each subgroup keeps its own."""
+        return Ownership(self.dims[::-1], tuple(1 - d for d in self.numbering or (0, 1)))
 
     def starts(self, subgroup: int) -> list[tuple[int, ...]]:
         """Where the parts of a subgroup begin, round by round, the last dimension fastest."""

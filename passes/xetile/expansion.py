@@ -124,9 +124,18 @@ class Expansion:
         for old in olds:
             self.values[old] = [next(news) for _ in self.types(old)]
 
+    def more(self, loop: ir.Operation) -> list[ir.Value]:
+        """What a loop shall carry besides what it does: the values that it begins with."""
+        return []
+
+    def more_yielded(self, loop: ir.Operation, carried: Sequence[ir.Value]) -> list[ir.Value]:
+        """What is carried on of that, built at the end of the loop's body."""
+        return []
+
     def _control(self, op: ir.Operation) -> None:
-        results = [t for r in op.results for t in self.types(r)]
-        operands = self._flat(op.operands)
+        more = self.more(op) if op.name == "scf.for" else []
+        results = [*(t for r in op.results for t in self.types(r)), *(v.type for v in more)]
+        operands = [*self._flat(op.operands), *more]
         attributes = {name: op.attributes[name] for name in op.attributes}
         made = ir.Operation.create(
             op.name, results=results, operands=operands, attributes=attributes, regions=len(op.regions)
@@ -134,16 +143,18 @@ class Expansion:
         for old_region, region in zip(op.regions, made.regions):
             for old in old_region.blocks:
                 arguments = list(old.arguments)
-                types = [t for a in arguments for t in self.types(a)]
+                types = [*(t for a in arguments for t in self.types(a)), *(v.type for v in more)]
                 block = region.blocks.append(*types, arg_locs=[op.location] * len(types))
                 self._split(arguments, iter(block.arguments))
                 *body, last = old.operations
                 with ir.InsertionPoint(block):
                     self._ops(body)
                     with last.operation.location:
+                        own = list(block.arguments)[len(types) - len(more) :] if more else []
+                        also = self.more_yielded(op, own) if more else []
                         ir.Operation.create(
                             last.operation.name,
-                            operands=self._flat(last.operation.operands),
+                            operands=[*self._flat(last.operation.operands), *also],
                             attributes={n: last.operation.attributes[n] for n in last.operation.attributes},
                         )
         self._split(op.results, iter(made.results))

@@ -63,13 +63,14 @@ def available() -> bool:
     return shutil.which(PROGRAM) is not None
 
 
-def finalize(assembly: str, platform: str, seconds: float = SECONDS) -> Native:
+def finalize(assembly: str, platform: str, seconds: float = SECONDS, registers: int | None = None) -> Native:
     """Native ISA of a kernel.
 
     Args:
         assembly: vISA assembly with one kernel; of several it would write files over each other.
         platform: what the finalizer calls the GPU: `Target.platform`.
         seconds: after how long it is given up.
+        registers: registers that a thread has; by default the finalizer's own choice, 128.
 
     Raises:
         FinalizerError: if it is not installed, does not accept the text, or does not end in time.
@@ -79,9 +80,10 @@ def finalize(assembly: str, platform: str, seconds: float = SECONDS) -> Native:
     with TemporaryDirectory() as folder:
         path = Path(folder)
         (path / "kernel.visaasm").write_text(assembly, encoding="utf-8")
+        large = ["-TotalGRFNum", str(registers)] if registers else []
         try:
             done = subprocess.run(
-                [PROGRAM, "kernel.visaasm", "-platform", platform, "-output"],
+                [PROGRAM, "kernel.visaasm", "-platform", platform, "-output", *large],
                 cwd=path,
                 capture_output=True,
                 text=True,
