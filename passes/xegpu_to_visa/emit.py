@@ -221,6 +221,9 @@ class Emitter:
         if isinstance(numbers, Reg) and _covers(to) and _covers(numbers) and _alike(to.var, numbers.var):
             self.emit(COPY, dst=Raw(to.var), src0=Raw(numbers.var))
         elif to != numbers:
+            if isinstance(numbers, Const) and numbers.type == "bf":
+                # There are no immediates of bf.
+                to, numbers = self.as_type(to, "uw"), Const(numbers.bits, "uw", numbers.count)
             self.apply("mov", to.type, to.count, numbers, into=to)
 
     def compare(self, condition: str, count: int, a: Numbers, b: Numbers, into: Mask | None = None) -> Mask:

@@ -166,7 +166,7 @@ class Blocking(Expansion):
                 kind = tile.part(size).to_ir()
                 if tile.scattered:
                     indices = self.region(view.indices, at, size)
-                    made.append(InitTileOp(source, indices=indices, tile=kind).tile)
+                    made.append(InitTileOp(source, [], indices=indices, tile=kind).tile)
                     continue
                 offsets = [v if isinstance(v, int) else self.one(v) for v in view.offsets]
                 offsets[-2:] = [_plus(v, n) for v, n in zip(offsets[-2:], at)]
@@ -187,7 +187,7 @@ class Blocking(Expansion):
             return [type(view)(t, offsets, result=t.type).result for t in tiles]
         listed = [part for group in self.plan.messages(view.tile).values() for part in group]
         return [
-            type(view)(t, indices=self.region(view.indices, at, size), result=t.type).result
+            type(view)(t, [], indices=self.region(view.indices, at, size), result=t.type).result
             for t, (at, size) in zip(tiles, listed, strict=True)
         ]
 

@@ -102,6 +102,9 @@ class Plan:
             self._packed.add(b)
         elif op.name in ("xetile.load_tile", "xetile.load"):
             self._roles_at(op.operands[0]).loads.append(op.results[0])
+            tile = Tile.of(op.operands[0])
+            if is_transposed(op.results[0]) and not (tile.column_major or tile.scattered):
+                self._want(op.results[0], 0, self._transposed_shape(tile.bits)[::-1])
         elif op.name in ("xetile.store_tile", "xetile.store", "xetile.atomic_rmw"):
             self._roles_at(op.operands[1]).stored.append(op.operands[0])
         elif op.name == "xetile.prefetch_tile":

@@ -164,7 +164,7 @@ class Distribution(Expansion):
         source = self.one(view.source)
         if view.indices is not None:
             parts = self.parts(view.indices, own, view)
-            return [InitTileOp(source, indices=p, tile=kind).tile for p in parts]
+            return [InitTileOp(source, [], indices=p, tile=kind).tile for p in parts]
         offsets, shape, strides = (
             [v if isinstance(v, int) else self.one(v) for v in group]
             for group in (view.offsets, view.shape, view.strides)
@@ -181,7 +181,7 @@ class Distribution(Expansion):
         tiles = self.get(view.tile)
         if view.indices is not None:
             parts = self.parts(view.indices, self.own(view.tile), view)
-            return [type(view)(t, indices=p, result=t.type).result for t, p in zip(tiles, parts, strict=True)]
+            return [type(view)(t, [], indices=p, result=t.type).result for t, p in zip(tiles, parts, strict=True)]
         offsets = [v if isinstance(v, int) else self.one(v) for v in view.offsets]
         return [type(view)(t, offsets, result=t.type).result for t in tiles]
 

@@ -75,7 +75,7 @@ KERNELS = {
 
 
 def test_every_file_is_tried():
-    assert {p.stem for p in FOLDER.glob("*.mlir")} <= set(KERNELS)
+    assert {p.stem for p in FOLDER.glob("*.mlir") if not p.stem.startswith("xetile_")} <= set(KERNELS)
 
 
 @pytest.mark.parametrize("name", KERNELS)
