@@ -240,18 +240,17 @@ class Blocking(Expansion):
         step, slab, n = self.plan.step(view.a), self.plan.slab(view.a), self.plan.columns
         depth = shape_of(view.a)[1]
         places = self.plan.parts(view.d)
-        kind = vector_type
         element = element_of(view.d)
         sums: list[ir.Value | None] = [None] * len(places)
         if view.c is not None:
             sums = [self.region(view.c, at, (size[0], n)) for at, size in places]
-        held: dict[tuple[str, int, int], ir.Value] = {}
+        held: dict[tuple[str, Shape], ir.Value] = {}
 
         def operand(name: str, value: ir.Value, at: Shape, size: Shape) -> ir.Value:
-            key = (name, *at)
+            key = (name, at)
             if key not in held:
                 held[key] = self.region(value, at, size)
-            return held[key]  # type: ignore[index]
+            return held[key]
 
         for first in range(0, depth, slab):
             pieces: list[ir.Value] = []
@@ -261,7 +260,7 @@ class Blocking(Expansion):
                     a = operand("a", view.a, (at[0], k), (size[0], step))
                     b = operand("b", view.b, (k, at[1]), (step, n))
                     pieces += [a, b]
-                    made = TileMmaOp(a, b, sums[i], d=kind((size[0], n), element))
+                    made = TileMmaOp(a, b, sums[i], d=vector_type((size[0], n), element))
                     start = start or made.operation
                     sums[i] = made.d
             if first and start is not None:

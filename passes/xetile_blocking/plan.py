@@ -204,7 +204,7 @@ class Plan:
 
     @staticmethod
     def _feeds_b(use: ir.OpOperand) -> bool:
-        return use.owner.operation.name == "xetile.tile_mma" and use.operand_number == 1
+        return bool(use.owner.operation.name == "xetile.tile_mma" and use.operand_number == 1)
 
 
 def is_transposed(value: ir.Value) -> bool:

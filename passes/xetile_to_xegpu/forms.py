@@ -156,7 +156,7 @@ def is_padded(op: ir.Operation) -> bool:
 
 
 def _is_transpose(op: ir.Operation) -> bool:
-    return op.name == "xetile.transpose" and op.opview.permutation == (1, 0)
+    return bool(op.name == "xetile.transpose" and op.opview.permutation == (1, 0))
 
 
 def _feeds_products(value: ir.Value) -> bool:

@@ -143,20 +143,19 @@ class Lowering(Expansion):
     def _descriptor(self, form: TileForm, matrix: Matrix, offsets: Sequence[Number]) -> ir.Value:
         turned = form.tile.column_major
         kind = matrix.memref
-        order = slice(None, None, -1 if turned else 1)
+        extents, strides, places = matrix.extents, matrix.strides, list(offsets)
+        if turned:
+            extents, strides, places = extents[::-1], strides[::-1], places[::-1]
         given: dict[str, Any] = {}
         source = matrix.source
         if kind is not None and kind.rank == 2 and not turned:
             if matrix.given:
                 given = {"shape": list(matrix.extents), "strides": list(matrix.strides)}
         elif kind is not None:
-            line = Matrix(source, matrix.extents[order], matrix.strides[order], matrix.lead)
-            source = line.as_2d()
+            source = Matrix(source, extents, strides, matrix.lead).as_2d()
         else:
-            given = {"shape": list(matrix.extents[order]), "strides": list(matrix.strides[order])}
-        made: ir.Value = xegpu.create_nd_tdesc(
-            source, list(offsets)[order], tdesc=self._desc(form).to_ir(), **given, **VC
-        )
+            given = {"shape": list(extents), "strides": list(strides)}
+        made: ir.Value = xegpu.create_nd_tdesc(source, places, tdesc=self._desc(form).to_ir(), **given, **VC)
         return made
 
     def _update(self, view: Any) -> list[ir.Value]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from mlir import ir
 from mlir.dialects import arith, memref
@@ -15,7 +15,7 @@ from xegpu_py.passes.xetile.vectors import index
 
 from xegpu_py.target import Block2DLimits
 
-Number = int | ir.Value
+Number: TypeAlias = "int | ir.Value"
 """An index, known or not."""
 
 
@@ -56,7 +56,7 @@ def factor(number: Number) -> int:
         return 1
     op = owner.operation
     if op.name == "arith.constant":
-        return abs(ir.IntegerAttr(op.attributes["value"]).value)
+        return abs(int(ir.IntegerAttr(op.attributes["value"]).value))
     if op.name in ("arith.muli", "arith.addi", "arith.subi"):
         a, b = (factor(v) for v in op.operands)
         return a * b if op.name == "arith.muli" else math.gcd(a, b)
