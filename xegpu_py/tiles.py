@@ -71,14 +71,18 @@ class _Trace:
 _TRACES: list[_Trace] = []
 
 
+def _trace() -> _Trace:
+    if not _TRACES:
+        raise RuntimeError("values of kernels can be made in a function with build.tile_kernel only")
+    return _TRACES[-1]
+
+
 class _Held:
     """Something that an SSA value stands for. Assignment in place gives it another one."""
 
     def __init__(self, value: mlir.Value | None) -> None:
         self._ir = value
-        if not _TRACES:
-            raise RuntimeError("values of kernels can be made in a function with build.tile_kernel only")
-        _TRACES[-1].add(self)
+        _trace().add(self)
 
     @property
     def ir(self) -> mlir.Value:
@@ -354,6 +358,7 @@ class Array:
 
 def full(shape: Sequence[int], number: Number, dtype: Any = np.float32, map: WgMap | None = None) -> Value:
     """A vector of the same number."""
+    _trace()
     return Value(_constant(mlir.Type.parse(vector_text(tuple(shape), element_name(dtype))), number, map))
 
 
@@ -393,7 +398,7 @@ def range_(start: int | Value, stop: int | Value, step: int | Value = 1) -> Iter
     """A loop of the kernel: its body is built once, and what it assigns in place is carried from turn to turn."""
     bounds = [b.ir if isinstance(b, Value) else arith.constant(mlir.IndexType.get(), b) for b in (start, stop, step)]
     draft = scf.ForOp(*bounds)
-    before = {held: held.ir for held in _TRACES[-1].alive() if held.is_built}
+    before = {held: held.ir for held in _trace().alive() if held.is_built}
     with mlir.InsertionPoint(draft.body):
         yield Value(draft.induction_variable)
         end = scf.YieldOp([])

@@ -25,9 +25,7 @@ def has_maps(func: ir.Operation) -> bool:
     for op in walk(func):
         if any(Tile.of(v).wg_map for v in op.results if is_tile(v)):
             return True
-        if isinstance(op.opview, Operation) and any(
-            str(op.attributes[n]).startswith("#xetile.wg_map") for n in op.attributes
-        ):
+        if any(str(op.attributes[name]).startswith(f"{WgMap.mnemonic()}<") for name in op.attributes):
             return True
     return False
 
