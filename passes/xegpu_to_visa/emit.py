@@ -191,6 +191,10 @@ class Emitter:
             into: where to put the result, by default new registers.
         """
         result = into or self.reg(type_name, count)
+        if name == "mov" and type_name == "bf" and isinstance(sources[0], Const) and sources[0].type == "bf":
+            # There are no immediates of bf.
+            self.apply(name, "uw", count, Const(sources[0].bits, "uw", count), into=self.as_type(result, "uw"))
+            return result
         signs = [*modifiers, *[""] * (len(sources) - len(modifiers))]
         operands = [self._number(s) if m else s for s, m in zip(sources, signs)]
         for start, lanes in self.chunks(count, [result, *operands], most):
@@ -221,9 +225,6 @@ class Emitter:
         if isinstance(numbers, Reg) and _covers(to) and _covers(numbers) and _alike(to.var, numbers.var):
             self.emit(COPY, dst=Raw(to.var), src0=Raw(numbers.var))
         elif to != numbers:
-            if isinstance(numbers, Const) and numbers.type == "bf":
-                # There are no immediates of bf.
-                to, numbers = self.as_type(to, "uw"), Const(numbers.bits, "uw", numbers.count)
             self.apply("mov", to.type, to.count, numbers, into=to)
 
     def compare(self, condition: str, count: int, a: Numbers, b: Numbers, into: Mask | None = None) -> Mask:

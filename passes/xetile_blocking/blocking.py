@@ -8,7 +8,7 @@ from typing import Any
 from mlir import ir
 from mlir.dialects import arith
 from xegpu_py.dialects.xetile import BroadcastOp, InitTileOp, ReductionOp, Tile, TileMmaOp, TransposeOp
-from xegpu_py.passes.xetile.expansion import Expansion
+from xegpu_py.passes.xetile.expansion import Expansion, fail
 from xegpu_py.passes.xetile.vectors import (
     combine,
     cut,
@@ -90,6 +90,8 @@ class Blocking(Expansion):
         return [value.type]
 
     def argument(self, argument: ir.Value) -> list[ir.Value]:
+        if Tile.accepts(str(argument.type)):
+            fail(self.func, f"has an argument of type {Tile.of(argument)}", "make tiles in the kernel, of memrefs")
         if not is_vector(argument):
             return [argument]
         return [cut(argument, at, size) for at, size in self.plan.parts(argument)]
