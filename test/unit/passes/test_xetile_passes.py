@@ -135,7 +135,7 @@ def test_products_of_any_shape(elements, m, n, k, added, scaled, target):
     %b = xetile.load_tile %tb : {tile(k, n, narrow)} -> {vb}
     %c = xetile.load_tile %tc : {tile(m, n, out)} -> {vc}
     {twice}
-    %d = xetile.tile_mma %a, {factor}{', %c' if added else ''} : {va}, {vb}{f', {vc}' if added else ''} -> {vc}
+    %d = xetile.tile_mma %a, {factor}{", %c" if added else ""} : {va}, {vb}{f", {vc}" if added else ""} -> {vc}
     xetile.store_tile %d, %tc : {vc}, {tile(m, n, out)}"""
     expected = a.astype(np.int64) @ b.astype(np.int64) * (2 if twice else 1) + (c.astype(np.int64) if added else 0)
     arguments = f"%A: memref<{m}x{k}x{narrow}>, %B: memref<{k}x{n}x{narrow}>, %C: memref<{m}x{n}x{out}>"
