@@ -135,6 +135,7 @@ def compile(
     check: Sequence[str] = (),
     registers: int | None = None,
     strict_grf: bool = False,
+    optimize: bool = True,
     prefetch: int = 0,
 ) -> CompiledKernel:
     """Lower a kernel of XeTile or XeGPU to vISA.
@@ -144,6 +145,7 @@ def compile(
         kernel: the name of the `gpu.func`; it may be left out where there is one kernel.
         target: the GPU.
         model, check, registers, strict_grf: see `Kernel`.
+        optimize: whether the pass visa-optimize runs.
         prefetch: of a kernel of XeTile, how many turns ahead loops prefetch the tiles that they load.
 
     Raises:
@@ -151,7 +153,7 @@ def compile(
         DiagnosticError: if the module does not read, or the kernel cannot be lowered.
     """
     read = parse(module) if isinstance(module, (str, Path)) else module
-    options = f"target={target}" + (f" grf={registers}" if registers else "")
+    options = f"target={target} optimize={str(optimize).lower()}" + (f" grf={registers}" if registers else "")
     lowered = Module(_copy(read), read.sources)
     before = {"xegpu": str(read)}
     if "xetile." in before["xegpu"]:

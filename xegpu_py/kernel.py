@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from xegpu_py.engines.memory import RuntimeFault
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
-from xegpu_py.ir.source import Source
+from xegpu_py.ir.source import Source, decode_utf8
 from xegpu_py.numerics.dpas import MODELS, Model
 from xegpu_py.runtime.launch import Dim, Grid, Launcher, Statistics
 from xegpu_py.runtime.memory import Buffer, DeviceMemory
@@ -41,7 +42,7 @@ class Kernel:
         *,
         target: str = DEFAULT,
         model: Model = "fma",
-        check: Sequence[str] = (),
+        check: str | Sequence[str] = (),
         registers: int | None = None,
         strict_grf: bool = False,
         source: Source | None = None,
@@ -51,7 +52,7 @@ class Kernel:
         Args:
             target: the GPU's name.
             model: how dpas rounds: "fma", "stage" or "exact" (docs/numerics.md).
-            check: what to look for, of `CHECKS`.
+            check: what to look for, of `CHECKS`: one name or several.
             registers: registers of a thread, 128 or 256; by default the target's usual number.
             strict_grf: whether variables that do not fit the registers are an error.
             source: the text from which the program was read, to be shown in errors.
@@ -63,7 +64,8 @@ class Kernel:
         gpu = target_of(target)
         if model not in MODELS:
             raise ValueError(f"'model' must be one of {', '.join(MODELS)}, not {model!r}")
-        for name in check:
+        checks = (check,) if isinstance(check, str) else tuple(check)
+        for name in checks:
             if name not in CHECKS:
                 raise ValueError(f"unknown check '{name}'; there are {', '.join(CHECKS)}")
         if registers is not None and registers not in gpu.grf_counts:
@@ -73,7 +75,7 @@ class Kernel:
         issues = verify(program, gpu)
         if issues:
             raise DiagnosticError([i.diagnostic() for i in issues], self._sources)
-        self.launcher = Launcher(program, gpu, model, "uninit" in check, registers)
+        self.launcher = Launcher(program, gpu, model, "uninit" in checks, registers)
         if strict_grf and self.launcher.allocation.beyond:
             message = f"kernel '{program.name}' does not fit: {self.launcher.allocation.report()}"
             raise DiagnosticError([Diagnostic("error", message, program.where)], self._sources)
@@ -97,7 +99,8 @@ class Kernel:
     @classmethod
     def from_file(cls, path: str | Path, *, name: str | None = None, **options: Any) -> Kernel:
         """A kernel of a file of vISA assembly; see `from_assembly`."""
-        return cls.from_assembly(Path(path).read_text(encoding="utf-8"), name=name, file=str(path), **options)
+        source = decode_utf8(Path(path).read_bytes(), str(path))
+        return cls.from_assembly(source.text, name=name, file=str(path), **options)
 
     def __call__(self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] = 1) -> Statistics:
         """Run the kernel over a grid, and write what it changes back into the arrays.
@@ -122,19 +125,16 @@ class Kernel:
             raise TypeError(
                 f"kernel '{self.program.name}' takes {len(inputs)} arguments ({names}), not {len(arguments)}"
             )
+        size = Grid(_dim(grid, "grid"), _dim(block, "block"))
+        self._check_block(size)
         memory = DeviceMemory()
         buffers: list[tuple[Buffer, np.ndarray[Any, Any]]] = []
         values = {}
         for item, argument in zip(inputs, arguments):
-            if isinstance(argument, np.ndarray) and item.var.type == "uq" and item.var.count == 1 and argument.ndim:
-                buffer = memory.allocate(item.var.name, argument.nbytes)
-                buffers.append((buffer, argument))
-                memory.bytes_of(buffer)[:] = np.ascontiguousarray(argument).reshape(-1).view(np.uint8)
-                values[item.var.name] = np.uint64(buffer.address).tobytes()
+            if _is_pointer(item) and isinstance(argument, np.ndarray) and argument.ndim:
+                values[item.var.name] = np.uint64(_buffer(item, argument, memory, buffers).address).tobytes()
             else:
                 values[item.var.name] = _by_value(item, argument)
-        size = Grid(_dim(grid, "grid"), _dim(block, "block"))
-        self._check_block(size)
         try:
             done = self.launcher.run(size, values, memory)
         except RuntimeFault as fault:
@@ -147,7 +147,8 @@ class Kernel:
         threads, limit = size.threads(self.program), self.launcher.target.threads
         if threads > limit:
             raise ValueError(
-                f"a workgroup of {threads} hardware threads; target {self.launcher.target.name} has {limit}"
+                f"'block' makes workgroups of {threads} hardware threads; "
+                f"on target {self.launcher.target.name} they have at most {limit}"
             )
 
 
@@ -169,26 +170,69 @@ def choose(programs: Sequence[Program], name: str | None) -> Program:
 
 
 def _dim(given: int | Sequence[int], name: str) -> Dim:
-    values = (given,) if isinstance(given, int) else tuple(given)
-    if not 1 <= len(values) <= 3 or any(v < 1 for v in values):
-        raise ValueError(f"'{name}' must be one to three positive numbers, not {given!r}")
+    try:
+        values = [operator.index(v) for v in (given if isinstance(given, (Sequence, np.ndarray)) else (given,))]
+    except TypeError:
+        raise TypeError(f"'{name}' must be one to three positive integers, not {given!r}") from None
+    if not 1 <= len(values) <= 3 or not all(1 <= v < 1 << 32 for v in values):
+        raise ValueError(f"'{name}' must be one to three positive integers of 32 bits, not {given!r}")
     x, y, z = (*values, 1, 1)[:3]
-    return int(x), int(y), int(z)
+    return x, y, z
+
+
+def _is_pointer(item: Input) -> bool:
+    return item.var.type == "uq" and item.var.count == 1
+
+
+def _buffer(
+    item: Input,
+    array: np.ndarray[Any, Any],
+    memory: DeviceMemory,
+    buffers: list[tuple[Buffer, np.ndarray[Any, Any]]],
+) -> Buffer:
+    """The memory of an array; an array that is given twice has it once."""
+    name, dtype = item.var.name, array.dtype
+    if dtype.hasobject or dtype.fields or dtype.kind in "SUMm" or not dtype.isnative:
+        raise TypeError(f"argument '{name}' must be an array of numbers in native byte order, not of {dtype}")
+    for buffer, other in buffers:
+        if np.may_share_memory(array, other):
+            if _view(array) == _view(other):
+                return buffer
+            raise ValueError(f"arguments '{buffer.name}' and '{name}' are arrays that overlap in memory")
+    buffer = memory.allocate(name, array.nbytes)
+    buffers.append((buffer, array))
+    memory.bytes_of(buffer)[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return buffer
+
+
+def _view(array: np.ndarray[Any, Any]) -> tuple[object, ...]:
+    return array.ctypes.data, array.shape, array.strides, array.dtype
 
 
 def _by_value(item: Input, argument: Any) -> bytes:
-    fmt = item.var.format
-    array = np.asarray(argument)
-    if array.size != item.var.count:
-        raise ValueError(f"argument '{item.var.name}' has {item.var.count} elements of {fmt.name}, not {array.size}")
-    if array.dtype == fmt.dtype:
+    fmt, count = item.var.format, item.var.count
+    kind = "number" if fmt.is_float else "integer"
+    wanted = f"{count} {kind}s" if count > 1 else f"a{'n' * (kind == 'integer')} {kind}"
+    what = f"argument '{item.var.name}' must be {wanted} of type {fmt.name}"
+    if _is_pointer(item):
+        what = f"argument '{item.var.name}' must be a numpy array, or an integer as its address"
+    try:
+        array = np.asarray(argument)
+    except ValueError:
+        raise TypeError(f"{what}, not {argument!r}") from None
+    if array.dtype == fmt.dtype and array.size == count:
         return array.tobytes()
-    if not (np.issubdtype(array.dtype, np.integer) or (fmt.is_float and np.issubdtype(array.dtype, np.floating))):
-        raise TypeError(f"argument '{item.var.name}' is of type {fmt.name}, not {array.dtype}")
+    fits = np.issubdtype(array.dtype, np.integer) or (fmt.is_float and np.issubdtype(array.dtype, np.floating))
+    # numpy has integers of more than 64 bits as objects.
+    if not fits and not (array.dtype == object and all(isinstance(v, int) for v in array.ravel())):
+        given = array.dtype if isinstance(argument, (np.ndarray, np.generic)) else type(argument).__name__
+        raise TypeError(f"{what}, not {given}")
+    if array.size != count:
+        raise ValueError(f"{what}, not {array.size} of them")
     if not fmt.is_float:
         info = np.iinfo(fmt.dtype)
         if any(not info.min <= int(v) <= info.max for v in array.ravel()):
-            raise ValueError(f"argument '{item.var.name}' of type {fmt.name} cannot hold {argument!r}")
+            raise ValueError(f"{what}, which holds {info.min} to {info.max}, not {argument!r}")
     return array.astype(fmt.dtype).tobytes()
 
 
