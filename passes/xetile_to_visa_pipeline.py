@@ -15,6 +15,7 @@ class XeTileToVisaPipeline(Pass):
 
     target: str = ""
     grf: int = 0
+    optimize: bool = True
     strict: bool = False
     prefetch_distance: int = 0
 
@@ -22,5 +23,6 @@ class XeTileToVisaPipeline(Pass):
         above = f"target={self.target} " if self.target else ""
         return (
             f"xetile-to-xegpu-pipeline{{{above}prefetch-distance={self.prefetch_distance}}},"
-            f"xegpu-to-visa-pipeline{{{above}grf={self.grf} strict={str(self.strict).lower()}}}"
+            f"xegpu-to-visa-pipeline{{{above}grf={self.grf} optimize={str(self.optimize).lower()} "
+            f"strict={str(self.strict).lower()}}}"
         )
