@@ -5,7 +5,7 @@ from __future__ import annotations
 from mlir import ir
 from xegpu_py.dialects.xetile import ConvertLayoutOp, Tile, WgMap
 from xegpu_py.passes.xetile.expansion import LOOPS, fail, passed_on
-from xegpu_py.passes.xetile.layouts import Layouts, factors, is_tile
+from xegpu_py.passes.xetile.layouts import Layouts, check_counts, factors, is_tile
 from xegpu_py.passes.xetile.vectors import is_elementwise, is_splat, is_vector
 
 from xegpu_py.ir.operation import Operation
@@ -26,6 +26,7 @@ def infer(func: ir.Operation) -> None:
     """
     _separate_splats(func)
     layouts = Layouts(func)
+    check_counts(func, layouts, complete=False)
     ops = walk(func)
     for op in ops:
         _convert(op, layouts)

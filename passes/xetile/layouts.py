@@ -8,7 +8,8 @@ from typing import Any
 from mlir import ir
 from xegpu_py.dialects.xetile import Tile, WgMap
 from xegpu_py.dialects.xetile.agreement import attached_map, given_map
-from xegpu_py.passes.xetile.expansion import LOOPS, passed_on
+from xegpu_py.dialects.xetile.compute import subgroups
+from xegpu_py.passes.xetile.expansion import LOOPS, fail, passed_on
 from xegpu_py.passes.xetile.vectors import is_elementwise, is_splat, is_vector, shape_of
 
 from xegpu_py.ir.operation import Operation
@@ -141,6 +142,28 @@ class Layouts:
             yield view.value, get(view.result)
         elif name == "transpose":
             yield view.value, _transposed(get(view.result))
+
+
+def check_counts(func: ir.Operation, layouts: Layouts, complete: bool = True) -> None:
+    """All maps speak of the same number of subgroups, and if they are `complete`, each vector and tile has one.
+
+    Raises:
+        DiagnosticError: at the first op whose results break that.
+    """
+    first: tuple[int, WgMap] | None = None
+    for op in walk(func):
+        for result in op.results:
+            if not (is_vector(result) or is_tile(result)):
+                continue
+            wg_map = layouts.get(result)
+            if wg_map is None:
+                if complete and not is_splat(op):
+                    fail(op, "has no map", "xetile-infer-layout derives maps from those that are given")
+                continue
+            count = subgroups(wg_map)
+            first = first or (count, wg_map)
+            if count != first[0]:
+                fail(op, f"is divided by {wg_map} among {count} subgroups, but by {first[1]} it is {first[0]}")
 
 
 def _shape(value: ir.Value) -> tuple[int, ...]:

@@ -73,6 +73,7 @@ class Blocking(Expansion):
             "xetile.reduction": self._reduction,
             "xetile.broadcast": self._broadcast,
             "xetile.convert_layout": lambda view: self.get(view.value),
+            "vector.extract_strided_slice": self._slice,
         }
 
     def run(self) -> None:
@@ -127,12 +128,26 @@ class Blocking(Expansion):
 
     def _undivided(self, op: ir.Operation) -> Sequence[ir.Value]:
         """An op that works on whole vectors."""
+        operands = [self.whole(v) if is_vector(v) else self.one(v) for v in op.operands]
         made = op.clone()
-        for i, operand in enumerate(op.operands):
-            made.operands[i] = self.whole(operand) if is_vector(operand) else self.one(operand)
+        for i, operand in enumerate(operands):
+            made.operands[i] = operand
         for old, new in zip(op.results, made.results):
             self.values[old] = [cut(new, at, size) for at, size in self.plan.parts(old)] if is_vector(old) else [new]
         return self.values[op.results[0]] if len(op.results) == 1 else list(made.results)
+
+    def _slice(self, view: Any) -> Sequence[ir.Value]:
+        """A part of a vector is divided without putting the vector together."""
+        op = view.operation
+        starts, sizes, steps = (
+            [ir.IntegerAttr(a).value for a in ir.ArrayAttr(op.attributes[n])] for n in ("offsets", "sizes", "strides")
+        )
+        if set(steps) != {1} or len(sizes) != len(shape_of(op.operands[0])):
+            return self._undivided(op)
+        found = []
+        for at, size in self.plan.parts(op.results[0]):
+            found.append(self.region(op.operands[0], tuple(a + s for a, s in zip(at, starts)), size))
+        return found
 
     def _splat(self, op: ir.Operation) -> list[ir.Value]:
         made: dict[Shape, ir.Value] = {}

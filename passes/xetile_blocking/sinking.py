@@ -48,7 +48,8 @@ def sink(slab: Slab) -> None:
     for load in loads:
         slices += [u.owner.operation for u in load.results[0].uses if u.owner.operation not in moved]
     for op in (*loads, *dict.fromkeys(slices)):
-        if op in order and order[op] < position:
+        needed = min((order.get(u.owner.operation, -1) for r in op.results for u in r.uses), default=position)
+        if op in order and order[op] < position and (op in loads or needed >= position):
             op.move_before(slab.start)
 
 

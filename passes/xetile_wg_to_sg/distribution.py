@@ -10,7 +10,7 @@ from mlir.dialects import arith, scf, vector
 from xegpu_py.dialects.xetile import BroadcastOp, InitTileOp, ReductionOp, Tile, TileMmaOp, TransposeOp
 from xegpu_py.dialects.xetile.ownership import Ownership
 from xegpu_py.passes.xetile.expansion import Expansion, fail
-from xegpu_py.passes.xetile.layouts import Layouts, is_tile
+from xegpu_py.passes.xetile.layouts import Layouts, check_counts, is_tile
 from xegpu_py.passes.xetile.vectors import (
     combine,
     is_elementwise,
@@ -24,7 +24,6 @@ from xegpu_py.passes.xetile.vectors import (
 from xegpu_py.passes.xetile_to_xegpu.matrices import Number, add, value
 from xegpu_py.passes.xetile_wg_to_sg.exchange import Subgroup
 
-from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
 
 
@@ -35,7 +34,7 @@ class Distribution(Expansion):
         super().__init__(func)
         self.target = target
         self.layouts = Layouts(func)
-        self._check_counts()
+        check_counts(func, self.layouts)
         self._subgroup: Subgroup | None = None
         self._rules: dict[str, Callable[[Any], Sequence[ir.Value] | None]] = {
             "xetile.init_tile": self._init_tile,
@@ -76,23 +75,6 @@ class Distribution(Expansion):
         if is_vector(argument) or is_tile(argument):
             fail(self.func, f"has an argument of type {argument.type}, which cannot be divided among subgroups")
         return [argument]
-
-    def _check_counts(self) -> None:
-        """All maps speak of the same number of subgroups."""
-        first: tuple[int, Any] | None = None
-        for op in walk(self.func):
-            for result in op.results:
-                if not (is_vector(result) or is_tile(result)):
-                    continue
-                wg_map = self.layouts.get(result)
-                if wg_map is None:
-                    if is_splat(op):
-                        continue
-                    fail(op, "has no map", "xetile-infer-layout derives maps from those that are given")
-                count = self.own(result).subgroups
-                first = first or (count, wg_map)
-                if count != first[0]:
-                    fail(op, f"is divided by {wg_map} among {count} subgroups, but by {first[1]} it is {first[0]}")
 
     def own(self, given: ir.Value) -> Ownership:
         """Who owns what of an old value."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from mlir import ir
-from mlir.dialects import arith, gpu, memref, scf
+from mlir.dialects import arith, gpu, memref, scf, vector
 from xegpu_py.dialects.xetile import InitTileOp, LoadTileOp, StoreTileOp, Tile, TileAttr
-from xegpu_py.dialects.xetile.ownership import Ownership
+from xegpu_py.dialects.xetile.ownership import Division, Ownership
 from xegpu_py.dialects.xetile.types import SHARED
 from xegpu_py.passes.xetile.expansion import LOOPS
 from xegpu_py.passes.xetile.vectors import cut, element_of, index, put, reshaped, shape_of, vector_type, zero
@@ -139,6 +139,11 @@ class Subgroup:
     def _through_memory(
         self, parts: Sequence[ir.Value], have: Ownership, want: Ownership, user: ir.Operation
     ) -> list[ir.Value]:
+        if len(have.shape) == 1:
+            # A line is a matrix of one row.
+            rows = [_reshaped(p, (1, *have.part)) for p in parts]
+            found = self._through_memory(rows, _as_row(have), _as_row(want), user)
+            return [_reshaped(f, want.part) for f in found]
         held = element_of(parts[0])
         element = _CARRIED.get(held, held)
         kind = ir.MemRefType.get(have.shape, ir.Type.parse(element), memory_space=ir.Attribute.parse("3"))
@@ -173,6 +178,14 @@ class Subgroup:
         tile = Tile(tuple(shape), element, TileAttr(memory_space=SHARED))
         made: ir.Value = InitTileOp(buffer, list(start), tile=tile.to_ir(), in_bounds=True).tile
         return made
+
+
+def _as_row(own: Ownership) -> Ownership:
+    return Ownership((Division(1, 1, 1), *own.dims))
+
+
+def _reshaped(value: ir.Value, shape: Sequence[int]) -> ir.Value:
+    return vector.shape_cast(vector_type(shape, element_of(value)), value)
 
 
 def in_loop(op: ir.Operation) -> bool:

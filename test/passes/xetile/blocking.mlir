@@ -129,3 +129,24 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// A part of a vector is divided as it is, without putting the vector together.
+
+// CHECK-LABEL: gpu.func @divided_again
+gpu.module @m {
+  gpu.func @divided_again(%A: memref<64x64xf16>, %B: memref<64x64xf16>, %C: memref<64x64xf32>) kernel {
+    %ta = xetile.init_tile %A[0, 0] : memref<64x64xf16> -> !xetile.tile<16x64xf16>
+    %tb = xetile.init_tile %B[0, 0] : memref<64x64xf16> -> !xetile.tile<64x16xf16>
+    // CHECK-NOT: vector.insert_strided_slice
+    %a = xetile.load_tile %ta : !xetile.tile<16x64xf16> -> vector<16x64xf16>
+    %b = xetile.load_tile %tb : !xetile.tile<64x16xf16> -> vector<64x16xf16>
+    %a0 = vector.extract_strided_slice %a {offsets = [0, 0], sizes = [8, 64], strides = [1, 1]} : vector<16x64xf16> to vector<8x64xf16>
+    // CHECK-COUNT-4: xetile.tile_mma
+    %d = xetile.tile_mma %a0, %b : vector<8x64xf16>, vector<64x16xf16> -> vector<8x16xf32>
+    %tc = xetile.init_tile %C[0, 0] : memref<64x64xf32> -> !xetile.tile<8x16xf32>
+    xetile.store_tile %d, %tc : vector<8x16xf32>, !xetile.tile<8x16xf32>
+    gpu.return
+  }
+}

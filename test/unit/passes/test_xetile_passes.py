@@ -170,8 +170,8 @@ def test_conversion_between_maps(source, result, element):
     np.testing.assert_array_equal(y, x)
 
 
-@pytest.mark.parametrize("source", MAPS)
-@pytest.mark.parametrize("result", MAPS)
+@pytest.mark.parametrize("source", MAPS[:4])
+@pytest.mark.parametrize("result", MAPS[:4])
 def test_what_subgroups_need_of_each_other(source, result):
     """A transpose, sums of rows and columns, and their broadcasts, between any maps."""
     turned = result.replace("sg_data = [8, 16]", "sg_data = [16, 16]").replace("[4, 64]", "[8, 32]")
