@@ -14,7 +14,8 @@ from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
 from xegpu_py.ir.source import Source, decode_utf8
 from xegpu_py.numerics.dpas import MODELS, Model
 from xegpu_py.runtime.launch import Dim, Grid, Launcher, Statistics
-from xegpu_py.runtime.memory import Buffer, DeviceMemory
+from xegpu_py.runtime.memory import DeviceMemory
+from xegpu_py.runtime.staging import Staged
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
 from xegpu_py.visa import assembly
@@ -125,22 +126,39 @@ class Kernel:
             raise TypeError(
                 f"kernel '{self.program.name}' takes {len(inputs)} arguments ({names}), not {len(arguments)}"
             )
+        titles = [f"argument '{i.var.name}'" for i in inputs]
+        return self.launch(arguments, titles, grid, block, packed=True)
+
+    def launch(
+        self,
+        arguments: Sequence[Any],
+        titles: Sequence[str],
+        grid: int | Sequence[int] = 1,
+        block: int | Sequence[int] = 1,
+        packed: bool = False,
+    ) -> Statistics:
+        """Run the kernel as a call does.
+
+        Args:
+            titles: what to call each argument in messages.
+            packed: whether the kernel has the elements of strided arrays side by side.
+        """
         size = Grid(_dim(grid, "grid"), _dim(block, "block"))
         self._check_block(size)
         memory = DeviceMemory()
-        buffers: list[tuple[Buffer, np.ndarray[Any, Any]]] = []
+        staged = Staged(memory)
         values = {}
-        for item, argument in zip(inputs, arguments):
+        for item, argument, title in zip(self.program.arguments, arguments, titles):
             if _is_pointer(item) and isinstance(argument, np.ndarray) and argument.ndim:
-                values[item.var.name] = np.uint64(_buffer(item, argument, memory, buffers).address).tobytes()
+                staged.add(item.var.name, argument, title, packed)
             else:
-                values[item.var.name] = _by_value(item, argument)
+                values[item.var.name] = _by_value(item, argument, title)
+        values |= staged.addresses()
         try:
             done = self.launcher.run(size, values, memory)
         except RuntimeFault as fault:
             raise DiagnosticError([_diagnostic(fault)], self._sources) from None
-        for buffer, array in buffers:
-            _write_back(memory.bytes_of(buffer), array, buffer.name)
+        staged.write_back(self.program.name)
         return done
 
     def _check_block(self, size: Grid) -> None:
@@ -184,38 +202,13 @@ def _is_pointer(item: Input) -> bool:
     return item.var.type == "uq" and item.var.count == 1
 
 
-def _buffer(
-    item: Input,
-    array: np.ndarray[Any, Any],
-    memory: DeviceMemory,
-    buffers: list[tuple[Buffer, np.ndarray[Any, Any]]],
-) -> Buffer:
-    """The memory of an array; an array that is given twice has it once."""
-    name, dtype = item.var.name, array.dtype
-    if dtype.hasobject or dtype.fields or dtype.kind in "SUMm" or not dtype.isnative:
-        raise TypeError(f"argument '{name}' must be an array of numbers in native byte order, not of {dtype}")
-    for buffer, other in buffers:
-        if np.may_share_memory(array, other):
-            if _view(array) == _view(other):
-                return buffer
-            raise ValueError(f"arguments '{buffer.name}' and '{name}' are arrays that overlap in memory")
-    buffer = memory.allocate(name, array.nbytes)
-    buffers.append((buffer, array))
-    memory.bytes_of(buffer)[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    return buffer
-
-
-def _view(array: np.ndarray[Any, Any]) -> tuple[object, ...]:
-    return array.ctypes.data, array.shape, array.strides, array.dtype
-
-
-def _by_value(item: Input, argument: Any) -> bytes:
+def _by_value(item: Input, argument: Any, title: str) -> bytes:
     fmt, count = item.var.format, item.var.count
     kind = "number" if fmt.is_float else "integer"
     wanted = f"{count} {kind}s" if count > 1 else f"a{'n' * (kind == 'integer')} {kind}"
-    what = f"argument '{item.var.name}' must be {wanted} of type {fmt.name}"
+    what = f"{title} must be {wanted} of type {fmt.name}"
     if _is_pointer(item):
-        what = f"argument '{item.var.name}' must be a numpy array, or an integer as its address"
+        what = f"{title} must be a numpy array, or an integer as its address"
     try:
         array = np.asarray(argument)
     except ValueError:
@@ -234,14 +227,6 @@ def _by_value(item: Input, argument: Any) -> bytes:
         if any(not info.min <= int(v) <= info.max for v in array.ravel()):
             raise ValueError(f"{what}, which holds {info.min} to {info.max}, not {argument!r}")
     return array.astype(fmt.dtype).tobytes()
-
-
-def _write_back(data: np.ndarray[Any, Any], array: np.ndarray[Any, Any], name: str) -> None:
-    changed = data.view(array.dtype).reshape(array.shape)
-    if array.flags.writeable:
-        array[...] = changed
-    elif data.tobytes() != array.tobytes():
-        raise ValueError(f"the kernel writes to argument '{name}', which is a read-only array")
 
 
 def _diagnostic(fault: RuntimeFault) -> Diagnostic:
