@@ -7,6 +7,8 @@ TYPECHECK := build/typecheck
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
+	cat examples/gemm_xetile.py
+	$(BIN)/python examples/gemm_xetile.py
 
 # Both suites run even if the first fails, so that one run shows everything.
 test: $(VENV)/.installed
@@ -27,6 +29,7 @@ docs: $(VENV)/.installed
 	$(BIN)/python -m xegpu_py.ir.docs docs/dialects
 	$(BIN)/python -m xegpu_py.visa.pictures docs/visa
 	$(BIN)/python -m xegpu_py.layout.pictures docs/layout
+	$(BIN)/python -m xegpu_py.dialects.xetile.pictures docs/xetile
 
 # Compiled ahead, since with PYTHONDONTWRITEBYTECODE set every start of a tool would compile all it imports.
 $(VENV)/.installed: pyproject.toml

@@ -5,14 +5,18 @@ with build.module() as module, build.gpu_module("kernels"):
         block = xegpu.create_nd_tdesc(matrix, [0, 0], tdesc=xegpu.TensorDesc((8, 16), "f16"), mode="vc")
         xegpu.prefetch_nd(block, mode="vc")
 print(module)
+
+Kernels of XeTile are built of Python functions: `tile_kernel` and all names of `xegpu_py.tiles` are here too.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import linecache
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import mlir.dialects
 from mlir import ir
@@ -73,3 +77,12 @@ def kernel(name: str, *types: ir.Type | str) -> Iterator[tuple[ir.Value, ...]]:
     with ir.InsertionPoint(func.add_entry_block()):
         yield tuple(func.entry_block.arguments)
         gpu.return_([])
+
+
+def __getattr__(name: str) -> Any:
+    # Its import takes the engines and the dialect, which those who build XeGPU need not.
+    if not name.startswith("_"):
+        tiles = importlib.import_module("xegpu_py.tiles")
+        if hasattr(tiles, name):
+            return getattr(tiles, name)
+    raise AttributeError(f"module 'xegpu_py.build' has no attribute '{name}'")

@@ -37,8 +37,8 @@ class CompiledKernel:
         stats: what the last call did; None before the first.
     """
 
-    def __init__(self, module: Module, func: mlir.Operation, before: str, **options: Any) -> None:
-        """Make one of a lowered kernel; see `compile`."""
+    def __init__(self, module: Module, func: mlir.Operation, before: dict[str, str], **options: Any) -> None:
+        """Make one of a lowered kernel; see `compile`. `before` is the module's text at each level above vISA."""
         self._module, self._before = module, before
         self.name = visa.name_of(func)
         signature = mlir.FunctionType(mlir.TypeAttr(func.attributes["function_type"]).value)
@@ -52,12 +52,12 @@ class CompiledKernel:
         return assembly.write([self.kernel.program], lines=True)
 
     def ir(self, level: str) -> str:
-        """The module's text as it was ("xegpu") or lowered ("visa").
+        """The module's text as it was ("xetile" or "xegpu"), or lowered to a level ("xegpu" or "visa").
 
         Raises:
             ValueError: if there is no such level.
         """
-        levels = {"xegpu": self._before, "visa": str(self._module)}
+        levels = self._before | {"visa": str(self._module)}
         if level not in levels:
             raise ValueError(f"unknown level '{level}'; there are {', '.join(levels)}")
         return levels[level]
@@ -160,8 +160,9 @@ def compile(
     registers: int | None = None,
     strict_grf: bool = False,
     optimize: bool = True,
+    prefetch: int = 0,
 ) -> CompiledKernel:
-    """Lower a kernel to vISA.
+    """Lower a kernel of XeTile or XeGPU to vISA.
 
     Args:
         module: a module, its text, or the path of a file that holds it. It stays as it is.
@@ -169,6 +170,7 @@ def compile(
         target: the GPU.
         model, check, registers, strict_grf: see `Kernel`.
         optimize: whether the pass visa-optimize runs.
+        prefetch: of a kernel of XeTile, how many turns ahead loops prefetch the tiles that they load.
 
     Raises:
         ValueError: if there is no such kernel or target.
@@ -177,10 +179,14 @@ def compile(
     target_of(target)
     read = parse(module) if isinstance(module, (str, Path)) else module
     name = _chosen(read, kernel)
-    before = str(read)
     options = f"target={target} kernel={name} optimize={str(optimize).lower()}"
     options += f" grf={registers}" if registers else ""
     lowered = Module(_copy(read), read.sources)
+    before = {"xegpu": str(read)}
+    if "xetile." in before["xegpu"]:
+        ahead = f" prefetch-distance={prefetch}" if prefetch else ""
+        run_pipeline(lowered, f"builtin.module(xetile-to-xegpu-pipeline{{target={target}{ahead}}})")
+        before = {"xetile": before["xegpu"], "xegpu": str(lowered)}
     run_pipeline(lowered, f"builtin.module(xegpu-to-visa-pipeline{{{options}}})")
     func = next(f for f in visa.kernels(lowered.operation) if visa.name_of(f) == name)
     source = lowered.sources[0] if lowered.sources else None

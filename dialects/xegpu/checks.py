@@ -118,5 +118,5 @@ def strides_of(memref: ir.MemRefType) -> list[int] | None:
     """The memref's strides, `DYNAMIC` where unknown; None for a layout without strides."""
     try:
         return list(memref.get_strides_and_offset()[0])
-    except ValueError:
+    except (ValueError, RuntimeError):
         return None

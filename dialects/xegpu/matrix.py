@@ -81,15 +81,15 @@ def dpas_problem(acc: str | None, lhs: str, rhs: str, result: str, mode: Mode) -
     """Why these types cannot meet in a dpas: a message and notes, or None if they can (DPAS.md, legal combinations)."""
     (a_shape, a), (b_shape, b) = vector_of(lhs), vector_of(rhs)
     (d_shape, d) = vector_of(result)
-    accumulators = _accumulators(a, b)
-    if not accumulators:
+    known = accumulators(a, b)
+    if not known:
         return (
             f"cannot multiply {a} by {b}",
             "dpas multiplies integers of up to 8 bits, bf16, f16, tf32, f64, and f8E5M2 and f8E4M3FN mixed",
         )
     for name, element in (("result", d), ("accumulator", vector_of(acc)[1] if acc else d)):
-        if element not in accumulators:
-            return (f"{name} of {a} x {b} must have elements {' or '.join(accumulators)}, but has {element}",)
+        if element not in known:
+            return (f"{name} of {a} x {b} must have elements {' or '.join(known)}, but has {element}",)
     if acc and vector_of(acc)[0] != d_shape:
         return (f"accumulator {acc} and result {result} differ in shape",)
     if len(d_shape) != 2:
@@ -99,7 +99,8 @@ def dpas_problem(acc: str | None, lhs: str, rhs: str, result: str, mode: Mode) -
     return _matrices_problem((a_shape, a), (b_shape, b), d_shape)
 
 
-def _accumulators(a: str, b: str) -> tuple[str, ...]:
+def accumulators(a: str, b: str) -> tuple[str, ...]:
+    """The elements that a product of these elements may be accumulated in; none if they cannot be multiplied."""
     if is_integer(a) and is_integer(b):
         return _INT_ACCUMULATORS if {bit_width(a), bit_width(b)} <= set(_INT_BITS) else ()
     if a != b and not (a in _FP8 and b in _FP8):

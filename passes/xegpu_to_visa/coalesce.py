@@ -35,19 +35,20 @@ def coalesce(
     """Which variables take the registers of which others, so that copies between them go.
 
     Two variables can share registers if neither is written while the other's contents are still needed, except by the
-    copy itself.
+    copy itself. The results of dpas and their accumulators share registers too where they can.
 
     Args:
         fixed: variables that keep their registers, such as inputs; they are never shared.
     """
-    copies = [i for i in instructions if i.name == COPY]
-    tracked = {v: n for n, v in enumerate(dict.fromkeys(r.var for c in copies for r in (c["dst"], c["src0"])))}
+    pairs = [(i["dst"].var, i["src0"].var) for i in instructions if i.name == COPY]
+    pairs += _sums(instructions)
+    tracked = {v: n for n, v in enumerate(dict.fromkeys(v for pair in pairs for v in pair))}
     if not tracked:
         return {}
     interferes = _interference(instructions, target, tracked)
     merged = _Merged()
-    for copy in copies:
-        a, b = merged.find(copy["dst"].var), merged.find(copy["src0"].var)
+    for to, source in pairs:
+        a, b = merged.find(to), merged.find(source)
         if a == b or {a, b} & fixed or interferes[tracked[a]] >> tracked[b] & 1:
             continue
         merged.merge(a, b)
@@ -57,6 +58,18 @@ def coalesce(
             if interferes[m] >> other & 1:
                 interferes[other] |= 1 << n
     return {v: merged.find(v) for v in tracked if merged.find(v) != v}
+
+
+def _sums(instructions: Sequence[Instruction]) -> list[tuple[Variable, Variable]]:
+    """Results of dpas and what they are added to: in the same registers, sums of several products need no others."""
+    found = []
+    for inst in instructions:
+        if inst.name == "dpas" and inst["src0"].var is not None:
+            to, acc = inst["dst"], inst["src0"]
+            plain = not (to.offset or acc.offset or to.var.alias or acc.var.alias)
+            if plain and to.var != acc.var and (to.var.type, to.var.count) == (acc.var.type, acc.var.count):
+                found.append((to.var, acc.var))
+    return found
 
 
 def _uses(inst: Instruction, target: Target, tracked: dict[Variable, int]) -> tuple[int, int, int]:

@@ -50,6 +50,7 @@ GARBAGE = [
     *["array<i64: 1>", "array<i32: 1, 1, 1, 1>", "dense<0>", "affine_map<(d0) -> (d0)>", "operandSegmentSizes"],
     *["i99999999", "vector<[4]xf32>", "memref<*xf32>", "!xegpu.", "#xegpu.", "xegpu.", "\x01", "#xegpu.mode<vc>"],
     *["visa.", "visa.mov", "!visa.var", "(M1, 16)", "<1;1,0>", "0x0:f", "null", "%[0]", '"%(0,0)<1>"', "visa.target"],
+    *["!xetile.", "#xetile.", "xetile.", "#xetile.tile_attr<>", "!xetile.tile<8x16xf16>", "sg_layout = [0]"],
     *["!xegpu.tensor_desc<8x16xf16>", "#xegpu.scattered", "^bb0", "@f", "unrealized", "vector<0xf32>", "tensor<?xf32>"],
 ]
 WORDS = sorted({t for piece in CORPUS for t in TOKEN.findall(piece) if t.strip()} | set(GARBAGE))

@@ -11,10 +11,10 @@ from mlir import ir
 from xegpu_py.ir import irdl
 from xegpu_py.ir.definition import Dialect
 
-DIALECTS = ("xegpu", "visa", "iree_vector_ext")
+DIALECTS = ("xegpu", "xetile", "visa", "iree_vector_ext")
 """Our dialects: modules of `xegpu_py.dialects`, each with a `DIALECT`."""
 
-ON_DEMAND = ("visa", "iree_vector_ext")
+ON_DEMAND = ("xetile", "visa", "iree_vector_ext")
 """Those that a context loads when a text names them, or when it is told to: their import (for layouts, that of numpy)
 takes as long as all else."""
 

@@ -315,6 +315,10 @@ class IndexList:
     `DYNAMIC` where an operand stands.
     """
 
+    if TYPE_CHECKING:
+
+        def __get__(self, op: Any, owner: Any = None) -> Any: ...
+
 
 DYNAMIC = -(2**63)
 """What stands in the static part of an `IndexList` in the place of an operand; MLIR's own sentinel."""

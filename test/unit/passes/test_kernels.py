@@ -174,7 +174,8 @@ def compiled(name, **options):
 
 
 def test_every_file_is_tried():
-    assert {p.stem for p in FOLDER.glob("*.mlir")} == {name.partition(":")[0] for name in CASES}
+    files = {p.stem for p in FOLDER.glob("*.mlir") if not p.stem.startswith("xetile_")}
+    assert files == {name.partition(":")[0] for name in CASES}
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -1,0 +1,85 @@
+"""Agreement of maps between the op that makes a value and those that use it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mlir import ir
+from xegpu_py.dialects.xetile.compute import (
+    BroadcastOp,
+    ConvertLayoutOp,
+    ReductionOp,
+    TileMmaOp,
+    TransposeOp,
+)
+from xegpu_py.dialects.xetile.scattered import AtomicRmwOp, LoadOp, StoreOp
+from xegpu_py.dialects.xetile.tiles import LoadTileOp, StoreTileOp
+from xegpu_py.dialects.xetile.types import Tile, WgMap
+
+from xegpu_py.ir.diagnostics import Diagnostic
+from xegpu_py.ir.operation import Operation
+from xegpu_py.ir.verifier import position_of
+
+MAP = "map"
+"""The attribute by which an op of another dialect says the map of its results."""
+
+
+def given_map(value: ir.Value) -> WgMap | None:
+    """The map that the op which makes a value says it has; None if it says nothing."""
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        return None
+    view = owner.opview
+    if isinstance(view, (LoadTileOp, LoadOp, AtomicRmwOp)):
+        return Tile.of(view.tile).wg_map
+    if isinstance(view, TileMmaOp):
+        found: WgMap | None = view.wg_map_c
+        return found
+    if isinstance(view, ConvertLayoutOp):
+        return view.wg_map_result
+    if isinstance(view, (TransposeOp, ReductionOp, BroadcastOp)):
+        return view.map
+    return attached_map(owner)
+
+
+def attached_map(op: Any) -> WgMap | None:
+    """The `map` attribute of an op of another dialect; None if it has none."""
+    attributes = op.operation.attributes
+    if MAP not in attributes:
+        return None
+    text = str(attributes[MAP])
+    return WgMap.decode(text) if text.startswith(WgMap.mnemonic() + "<") else None
+
+
+def wanted_maps(view: Operation) -> Iterator[tuple[str, ir.Value, WgMap]]:
+    """(operand's name, operand, map) for each operand that an op says the map of."""
+    if isinstance(view, (StoreTileOp, StoreOp, AtomicRmwOp)):
+        wg_map = Tile.of(view.tile).wg_map
+        if wg_map:
+            yield "value", view.value, wg_map
+    elif isinstance(view, TileMmaOp):
+        for name in ("a", "b", "c"):
+            operand, wg_map = getattr(view, name), getattr(view, f"wg_map_{name}")
+            if operand is not None and wg_map:
+                yield name, operand, wg_map
+    elif isinstance(view, ConvertLayoutOp) and view.wg_map_source:
+        yield "value", view.value, view.wg_map_source
+
+
+def disagreements(ops: Sequence[Operation]) -> list[Diagnostic]:
+    """Operands that an op wants to have another map than the op that makes them gives them."""
+    found = []
+    for view in ops:
+        for name, operand, wanted in wanted_maps(view):
+            given = given_map(operand)
+            if given and given != wanted:
+                where = position_of(view.operation.location)
+                made = position_of(operand.owner.location)
+                message = f"'{view.operation.name}' op wants '{name}' to have {wanted}, but it has {given}"
+                notes = (
+                    Diagnostic("note", f"'{operand.owner.name}' gives it this map", made),
+                    Diagnostic("note", "xetile.convert_layout changes the map of a value", where),
+                )
+                found.append(Diagnostic("error", message, where, notes))
+    return found

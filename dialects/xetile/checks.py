@@ -1,0 +1,82 @@
+"""Rules that several XeTile ops share."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from xegpu_py.dialects.xegpu import CacheHint
+from xegpu_py.dialects.xetile.types import Tile, WgMap
+
+from xegpu_py.ir.builtin import bit_width, is_float, is_integer, vector_of, vector_text
+from xegpu_py.ir.kinds import Emitter, Kind
+
+READ_HINTS = (CacheHint.CACHED, CacheHint.UNCACHED, CacheHint.STREAMING, CacheHint.READ_INVALIDATE)
+WRITE_HINTS = (CacheHint.UNCACHED, CacheHint.WRITE_THROUGH, CacheHint.WRITE_BACK, CacheHint.STREAMING)
+
+
+class NumberKind(Kind):
+    """An integer or floating-point number with its type, held as its text, such as `1.0 : f32`."""
+
+    summary = "a number with its type, such as 1.0 : f32"
+
+    def starts(self, cursor: Any) -> bool:
+        return bool(cursor.peek_token().strip("'-")[:1].isdigit())
+
+    def decode(self, raw: str) -> str:
+        number, colon, element = (part.strip() for part in raw.partition(":"))
+        known = is_integer(element) or is_float(element)
+        if not (colon and known and (number[:1].isdigit() or number[:1] == "-")):
+            raise self._refuse(raw)
+        return f"{number} : {element}"
+
+    def coerce(self, value: Any) -> str:
+        if not isinstance(value, str):
+            raise TypeError(f"expected {self.summary}, as text, got {value!r}")
+        return self.decode(value)
+
+    def irdl(self, emitter: Emitter) -> str:
+        return emitter.constraint("irdl.any")
+
+
+def check_scattered(op: Any, tile: Tile, expected: bool, instead: str) -> None:
+    """The tile is scattered, or is not, as `expected`."""
+    if tile.scattered != expected:
+        wanted = "a scattered tile" if expected else "a tile that is not scattered"
+        op.fail(f"needs {wanted}, but got {tile}", f"xetile.{instead} works on such tiles")
+
+
+def check_value(op: Any, name: str, shape: Sequence[int], element: str, why: str) -> None:
+    """The value is a vector of this shape and element type; `why` says where they come from."""
+    found = str(getattr(op, name).type)
+    if vector_of(found) != (tuple(shape), element):
+        op.fail(f"'{name}' must be {vector_text(tuple(shape), element)}, but is {found}", why)
+
+
+def check_mask(op: Any, shape: Sequence[int]) -> None:
+    """The mask, if there is one, has a bit for each element."""
+    if op.mask is not None and vector_of(str(op.mask.type))[0] != tuple(shape):
+        op.fail(f"needs a mask of type {vector_text(tuple(shape), 'i1')}, but got {op.mask.type}")
+
+
+def check_hints(op: Any, allowed: Sequence[CacheHint], what: str) -> None:
+    """The cache hints fit reads, or writes."""
+    for name in ("l1_hint", "l2_hint", "l3_hint"):
+        hint = getattr(op, name)
+        if hint is not None and hint not in allowed:
+            names = ", ".join(h.value for h in allowed)
+            op.fail(f"{name} = {hint.value} is not a hint for a {what}", f"hints for a {what} are {names}")
+
+
+def check_map(op: Any, name: str, wg_map: WgMap | None, shape: Sequence[int]) -> None:
+    """The map, if there is one, divides this shape."""
+    problem = wg_map.problem_for(shape) if wg_map else None
+    if problem:
+        op.fail(f"'{name}' does not fit: {problem}")
+
+
+def check_padding(op: Any, element: str) -> None:
+    """The padding is a number of the tile's element type; f32 may stand for every floating-point type."""
+    if op.padding is None:
+        return
+    given = op.padding.rpartition(" : ")[2]
+    if given != element and not (given == "f32" and is_float(element) and bit_width(element) <= 32):
+        op.fail(f"padding must be of type {element}, but is {op.padding}")

@@ -1,0 +1,228 @@
+"""Ops on the vectors that tiles are loaded into."""
+
+from typing import Any
+
+from xegpu_py.dialects.xegpu.matrix import accumulators
+from xegpu_py.dialects.xetile.checks import check_map
+from xegpu_py.dialects.xetile.types import ReductionKind, WgMap, XeTile, by
+
+from xegpu_py.ir.builtin import is_float, vector_of, vector_text
+from xegpu_py.ir.constraints import Vector
+from xegpu_py.ir.definition import Attribute, Operand, Result
+from xegpu_py.ir.operation import Operation, Parts
+
+
+class TileMmaOp(Operation, dialect=XeTile, name="tile_mma"):
+    """Multiplies matrices: `d = a x b`, or `d = a x b + c`.
+
+    `a` is MxK, `b` KxN, `c` and `d` MxN. The maps say which parts each subgroup works on: `wg_map_c` is that of `c`
+    and `d`. A subgroup needs the rows of `a` and the columns of `b` that its part of `d` has, over all of K; so the
+    maps have the same `sg_layout`.
+    """
+
+    a: Operand[Vector]
+    b: Operand[Vector]
+    c: Operand[Vector] | None = None
+    d: Result[Vector]
+    wg_map_a: Attribute[WgMap] | None = None
+    wg_map_b: Attribute[WgMap] | None = None
+    wg_map_c: Attribute[WgMap] | None = None
+
+    effects = frozenset()
+    assembly_format = "$a `,` $b (`,` $c^)? attr-dict `:` type($a) `,` type($b) (`,` type($c)^)? `->` type($d)"
+
+    def verify_op(self) -> None:
+        (a, a_element), (b, b_element), (d, d_element) = (vector_of(str(v.type)) for v in (self.a, self.b, self.d))
+        for name, shape in (("a", a), ("b", b), ("d", d)):
+            if len(shape) != 2:
+                self.fail(f"'{name}' must be a matrix, but is {getattr(self, name).type}")
+        if a[1] != b[0]:
+            self.fail(f"'a' has {a[1]} columns, but 'b' has {b[0]} rows")
+        if d != (a[0], b[1]):
+            self.fail(f"'d' must be {a[0]}x{b[1]} for {by(a)} times {by(b)}, but is {by(d)}")
+        if self.c is not None and self.c.type != self.d.type:
+            self.fail(f"'c' must have the type of the result, {self.d.type}, but is {self.c.type}")
+        known = accumulators(a_element, b_element)
+        if not known:
+            self.fail(
+                f"cannot multiply {a_element} by {b_element}",
+                "it multiplies integers of up to 8 bits, bf16, f16, tf32 and f64 with their like, and f8E5M2 and "
+                "f8E4M3FN mixed",
+            )
+        if d_element not in known:
+            self.fail(f"of {a_element} x {b_element} gives elements {' or '.join(known)}, not {d_element}")
+        self._verify_maps(a, b, d)
+
+    def _verify_maps(self, a: tuple[int, ...], b: tuple[int, ...], d: tuple[int, ...]) -> None:
+        maps = {"a": self.wg_map_a, "b": self.wg_map_b, "c": self.wg_map_c}
+        for (name, wg_map), shape in zip(maps.items(), (a, b, d)):
+            check_map(self, f"wg_map_{name}", wg_map, shape)
+        given = {name: m for name, m in maps.items() if m}
+        layouts = {m.sg_layout for m in given.values()}
+        if len(layouts) > 1:
+            listed = ", ".join(f"wg_map_{n} has {list(m.sg_layout)}" for n, m in given.items())
+            self.fail(f"needs the same sg_layout in all maps, but {listed}")
+        for name, axis, of_c in (("a", 0, 0), ("b", 1, 1)):
+            wg_map, result = maps[name], self.wg_map_c
+            whole = (a, b)[name == "b"][1 - axis]
+            if wg_map and wg_map.sg_data[1 - axis] != whole:
+                what = ("columns", "rows")[name == "b"]
+                self.fail(
+                    f"needs all {whole} {what} of '{name}' in each subgroup, but wg_map_{name} gives it "
+                    f"{wg_map.sg_data[1 - axis]}"
+                )
+            if wg_map and result and wg_map.sg_data[axis] != result.sg_data[of_c]:
+                what = ("rows", "columns")[name == "b"]
+                self.fail(
+                    f"needs as many {what} of '{name}' in each subgroup as of the result, "
+                    f"{result.sg_data[of_c]}, but wg_map_{name} gives it {wg_map.sg_data[axis]}"
+                )
+
+
+class TransposeOp(Operation, dialect=XeTile, name="transpose"):
+    """Swaps the dimensions of a matrix. `permutation` is `[1, 0]`; `[0, 1]` leaves it as it is.
+
+    At workgroup level `map` says which subgroup has which part of the result, as it does for the ops below.
+    """
+
+    value: Operand[Vector]
+    permutation: Attribute[tuple[int, ...]]
+    result: Result[Vector]
+    map: Attribute[WgMap] | None = None
+
+    effects = frozenset()
+    assembly_format = "$value `,` $permutation attr-dict `:` type($value) `->` type($result)"
+    also_reads = ("$value $permutation attr-dict `:` type($value) `->` type($result)",)
+
+    def verify_op(self) -> None:
+        shape, element = vector_of(str(self.value.type))
+        if len(shape) != 2:
+            self.fail(f"needs a matrix, but got {self.value.type}")
+        if sorted(self.permutation) != [0, 1]:
+            self.fail(f"permutation must be [1, 0] or [0, 1], but is {list(self.permutation)}")
+        wanted = vector_text(tuple(shape[i] for i in self.permutation), element)
+        if str(self.result.type) != wanted:
+            self.fail(f"gives {wanted}, not {self.result.type}")
+        check_map(self, "map", self.map, vector_of(wanted)[0])
+
+
+class ReductionOp(Operation, dialect=XeTile, name="reduction"):
+    """Combines the elements along a dimension, which has size 1 then.
+
+    With `reduction_size = n` each n elements that follow each other are combined, and one of them is left.
+
+        %r = xetile.reduction <add>, %v [1] : vector<64x32xf32> -> vector<64x1xf32>
+        %p = xetile.reduction <add>, %v [1] {reduction_size = 8} : vector<64x32xf32> -> vector<64x4xf32>
+    """
+
+    kind: Attribute[ReductionKind]
+    value: Operand[Vector]
+    dims: Attribute[tuple[int, ...]]
+    result: Result[Vector]
+    reduction_size: Attribute[int] | None = None
+    map: Attribute[WgMap] | None = None
+
+    effects = frozenset()
+    assembly_format = "`<` $kind `>` `,` $value (`,`)? $dims attr-dict `:` type($value) `->` type($result)"
+
+    def verify_op(self) -> None:
+        shape, element = vector_of(str(self.value.type))
+        check_dimension(self, shape)
+        kind: str = self.kind.value
+        if kind not in ("add", "mul") and kind.endswith("f") != is_float(element):
+            wanted = "floating-point" if kind.endswith("f") else "integer"
+            self.fail(f"<{kind}> needs {wanted} elements, but got {element}")
+        (dim,) = self.dims
+        size = shape[dim] if self.reduction_size is None else self.reduction_size
+        if size < 1 or shape[dim] % size:
+            self.fail(f"reduction_size = {size} does not divide the {shape[dim]} elements along dimension {dim}")
+        wanted = vector_text(tuple(n // size if i == dim else n for i, n in enumerate(shape)), element)
+        if str(self.result.type) != wanted:
+            self.fail(f"gives {wanted}, not {self.result.type}")
+        check_map(self, "map", self.map, vector_of(wanted)[0])
+
+
+class BroadcastOp(Operation, dialect=XeTile, name="broadcast"):
+    """Repeats a matrix along a dimension, which has size 1 in the operand.
+
+    With `broadcast_size = n` each element is repeated n times instead, whatever the dimension's size.
+
+        %b = xetile.broadcast %v [0] : vector<1x32xf32> -> vector<64x32xf32>
+        %p = xetile.broadcast %v [1] {broadcast_size = 8} : vector<64x4xf32> -> vector<64x32xf32>
+    """
+
+    value: Operand[Vector]
+    dims: Attribute[tuple[int, ...]]
+    result: Result[Vector]
+    broadcast_size: Attribute[int] | None = None
+    map: Attribute[WgMap] | None = None
+
+    effects = frozenset()
+    assembly_format = "$value (`,`)? $dims attr-dict `:` type($value) `->` type($result)"
+
+    def verify_op(self) -> None:
+        (shape, element), (wide, wide_element) = (vector_of(str(v.type)) for v in (self.value, self.result))
+        check_dimension(self, shape)
+        (dim,) = self.dims
+        if wide_element != element or len(wide) != 2 or wide[1 - dim] != shape[1 - dim]:
+            self.fail(f"cannot make {self.result.type} of {self.value.type} along dimension {dim}")
+        check_map(self, "map", self.map, wide)
+        if self.broadcast_size is None:
+            if shape[dim] != 1:
+                self.fail(
+                    f"needs size 1 along dimension {dim}, but got {self.value.type}",
+                    "with broadcast_size each element is repeated that often",
+                )
+        elif self.broadcast_size < 1 or shape[dim] * self.broadcast_size != wide[dim]:
+            self.fail(
+                f"broadcast_size = {self.broadcast_size} makes {shape[dim]} elements "
+                f"{shape[dim] * self.broadcast_size}, not {wide[dim]}"
+            )
+
+
+def check_dimension(op: Any, shape: tuple[int, ...]) -> None:
+    """The op's `dims` are one dimension of a matrix."""
+    if len(shape) != 2:
+        op.fail(f"needs a matrix, but got {op.value.type}")
+    if op.dims not in ((0,), (1,)):
+        op.fail(f"works along dimension [0] or [1], not {list(op.dims)}")
+
+
+class ConvertLayoutOp(Operation, dialect=XeTile, name="convert_layout"):
+    """Gives each subgroup the part of a value that `wg_map_result` says, where it had that of `wg_map_source`.
+
+    Without `wg_map_source` it is the map that the value has.
+    """
+
+    value: Operand[Vector]
+    result: Result[Vector]
+    wg_map_result: Attribute[WgMap]
+    wg_map_source: Attribute[WgMap] | None = None
+
+    effects = frozenset()
+    assembly_format = "$value attr-dict `:` type($value)"
+
+    def verify_op(self) -> None:
+        if self.result.type != self.value.type:
+            self.fail(f"keeps the type {self.value.type}, but gives {self.result.type}")
+        shape, _ = vector_of(str(self.value.type))
+        check_map(self, "wg_map_result", self.wg_map_result, shape)
+        check_map(self, "wg_map_source", self.wg_map_source, shape)
+        source = self.wg_map_source
+        if source and subgroups(source) != subgroups(self.wg_map_result):
+            self.fail(
+                f"needs as many subgroups in both maps, but {subgroups(source)} have the source and "
+                f"{subgroups(self.wg_map_result)} the result"
+            )
+
+    @classmethod
+    def infer(cls, parts: Parts) -> dict[str, str]:
+        return {"result": parts.type_of("value")}
+
+
+def subgroups(wg_map: WgMap) -> int:
+    """Subgroups that a map speaks of."""
+    count = 1
+    for n in wg_map.sg_layout:
+        count *= n
+    return count

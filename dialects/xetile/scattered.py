@@ -1,0 +1,106 @@
+"""Ops on scattered tiles, whose elements have addresses of their own."""
+
+from mlir.dialects.arith import AtomicRMWKind
+from xegpu_py.dialects.xegpu import CacheHint
+from xegpu_py.dialects.xetile.checks import (
+    READ_HINTS,
+    WRITE_HINTS,
+    check_hints,
+    check_mask,
+    check_padding,
+    check_scattered,
+    check_value,
+)
+from xegpu_py.dialects.xetile.tiles import Padding
+from xegpu_py.dialects.xetile.types import Tile, XeTile
+
+from xegpu_py.ir.builtin import is_float, vector_text
+from xegpu_py.ir.constraints import MaskVector, Vector
+from xegpu_py.ir.definition import Attribute, Operand, Result
+from xegpu_py.ir.operation import Operation, Parts
+
+
+class LoadOp(Operation, dialect=XeTile, name="load"):
+    """Loads the elements of a scattered tile. Those that the mask leaves out are `padding`, or zero, and not read."""
+
+    tile: Operand[Tile]
+    mask: Operand[MaskVector] | None = None
+    value: Result[Vector]
+    padding: Attribute[Padding] | None = None
+    l1_hint: Attribute[CacheHint] | None = None
+    l2_hint: Attribute[CacheHint] | None = None
+    l3_hint: Attribute[CacheHint] | None = None
+
+    effects = frozenset(["read"])
+    assembly_format = "$tile (`,` $mask^)? attr-dict `:` type($tile) (`,` type($mask)^)? `->` type($value)"
+
+    def verify_op(self) -> None:
+        tile = Tile.of(self.tile)
+        check_scattered(self, tile, True, "load_tile")
+        check_hints(self, READ_HINTS, "read")
+        check_mask(self, tile.shape)
+        check_padding(self, tile.element)
+        check_value(self, "value", tile.shape, tile.element, "that is the tile's shape and element type")
+
+    @classmethod
+    def infer(cls, parts: Parts) -> dict[str, str]:
+        tile = Tile.decode(parts.type_of("tile"))
+        return {"value": vector_text(tile.shape, tile.element)}
+
+
+class StoreOp(Operation, dialect=XeTile, name="store"):
+    """Stores to the elements of a scattered tile whose mask bit is set, or to all."""
+
+    value: Operand[Vector]
+    tile: Operand[Tile]
+    mask: Operand[MaskVector] | None = None
+    l1_hint: Attribute[CacheHint] | None = None
+    l2_hint: Attribute[CacheHint] | None = None
+    l3_hint: Attribute[CacheHint] | None = None
+
+    effects = frozenset(["write"])
+    assembly_format = "$value `,` $tile (`,` $mask^)? attr-dict `:` type($value) `,` type($tile) (`,` type($mask)^)?"
+
+    def verify_op(self) -> None:
+        tile = Tile.of(self.tile)
+        check_scattered(self, tile, True, "store_tile")
+        check_hints(self, WRITE_HINTS, "write")
+        check_mask(self, tile.shape)
+        check_value(self, "value", tile.shape, tile.element, "that is the tile's shape and element type")
+
+
+class AtomicRmwOp(Operation, dialect=XeTile, name="atomic_rmw"):
+    """Reads, modifies and writes each element of a tile atomically; gives what was read.
+
+    The kinds are those of arith's `AtomicRMWKind`. The tile may be scattered or not; what lies outside the matrix of
+    one that is not is left alone and reads as zero.
+    """
+
+    kind: Attribute[AtomicRMWKind]
+    value: Operand[Vector]
+    tile: Operand[Tile]
+    mask: Operand[MaskVector] | None = None
+    result: Result[Vector]
+
+    effects = frozenset(["read", "write"])
+    assembly_format = (
+        "`<` $kind `>` `,` $value `,` $tile (`,` $mask^)? attr-dict `:` "
+        "type($value) `,` type($tile) (`,` type($mask)^)? `->` type($result)"
+    )
+
+    def verify_op(self) -> None:
+        tile = Tile.of(self.tile)
+        check_mask(self, tile.shape)
+        if self.mask is not None and not tile.scattered:
+            self.fail("takes a mask for a scattered tile only")
+        check_value(self, "value", tile.shape, tile.element, "one value for each element of the tile")
+        if self.result.type != self.value.type:
+            self.fail(f"gives what it read, {self.value.type}, not {self.result.type}")
+        kind: str = self.kind.name
+        if kind != "assign" and kind.endswith("f") != is_float(tile.element):
+            wanted = "floating-point" if kind.endswith("f") else "integer"
+            self.fail(f"'{kind}' needs {wanted} elements, but got {tile.element}")
+
+    @classmethod
+    def infer(cls, parts: Parts) -> dict[str, str]:
+        return {"result": parts.type_of("value")}

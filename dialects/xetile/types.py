@@ -1,0 +1,279 @@
+"""The dialect itself, its attributes, and the type of a tile."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any, ClassVar
+
+from xegpu_py.dialects.xetile.ownership import parts_problem
+
+from xegpu_py.ir.builtin import bit_width, is_float, is_integer
+from xegpu_py.ir.cursor import Cursor
+from xegpu_py.ir.definition import Attr, Dialect, Type
+from xegpu_py.ir.diagnostics import Diagnostic
+from xegpu_py.ir.kinds import Scope, TypeText, enum_attr
+from xegpu_py.ir.operation import Operation
+
+GLOBAL, SHARED = 0, 3
+"""Memory spaces that a tile may lie in."""
+
+
+class XeTile(Dialect, name="xetile"):
+    """Kernels in terms of tiles: parts of matrices that a workgroup or a subgroup works on as a whole.
+
+    A tile says where in memory it lies; loading one gives a vector of its shape. At workgroup level a tile has a
+    `wg_map`, which says what of it each subgroup works on, and so has each vector, by the `map` attribute of the op
+    that makes it or by what is known of its producers and consumers. At subgroup level there are no maps. arith, math,
+    vector and scf ops stand between the ops of this dialect.
+    """
+
+    spellings = ("XeTile", "Xetile")
+    attribute_spellings: ClassVar = {"l1": "l1_hint", "l2": "l2_hint", "l3": "l3_hint"}
+
+    @classmethod
+    def verify(cls, ops: Sequence[Operation]) -> list[Diagnostic]:
+        # The module of this rule needs the op classes, which need this module.
+        from xegpu_py.dialects.xetile.agreement import disagreements
+
+        return disagreements(ops)
+
+
+@enum_attr(XeTile, "reduction_kind")
+class ReductionKind(str, Enum):
+    """How elements are combined, named as vector's combining kinds are."""
+
+    ADD = "add"
+    MUL = "mul"
+    MINUI = "minui"
+    MINSI = "minsi"
+    MINNUMF = "minnumf"
+    MINIMUMF = "minimumf"
+    MAXUI = "maxui"
+    MAXSI = "maxsi"
+    MAXNUMF = "maxnumf"
+    MAXIMUMF = "maximumf"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+
+
+@dataclass(frozen=True)
+class WgMap(Attr, dialect=XeTile, name="wg_map"):
+    """Which subgroup of a workgroup works on which part of a tile.
+
+    The subgroups form a grid of `sg_layout` rows and columns, numbered row by row, and each works on a part of
+    `sg_data` elements. A tile larger than `sg_layout` x `sg_data` is dealt out round robin; where it is smaller,
+    subgroups share parts: subgroup i of a dimension of n parts has part i modulo n.
+
+        #xetile.wg_map<sg_layout = [8, 4], sg_data = [32, 64]>
+    """
+
+    sg_layout: tuple[int, ...]
+    sg_data: tuple[int, ...]
+
+    def problem(self) -> str | None:
+        """What breaks a rule that concerns the map alone."""
+        for name, values in (("sg_layout", self.sg_layout), ("sg_data", self.sg_data)):
+            if len(values) not in (1, 2) or min(values) < 1:
+                return f"{name} must be one or two positive numbers, but is {list(values)}"
+        if len(self.sg_layout) != len(self.sg_data):
+            return (
+                f"sg_layout = {list(self.sg_layout)} and sg_data = {list(self.sg_data)} differ in their number of "
+                "dimensions"
+            )
+        return None
+
+    def problem_for(self, shape: Sequence[int]) -> str | None:
+        """What keeps the map from dividing something of this shape."""
+        problem = self.problem()
+        if problem:
+            return problem
+        if len(shape) != len(self.sg_layout):
+            return f"a map of {len(self.sg_layout)} dimensions does not fit {by(shape)}"
+        names = ("rows", "columns") if len(shape) == 2 else ("elements",)
+        for size, layout, data, what in zip(shape, self.sg_layout, self.sg_data, names):
+            found = parts_problem(size, layout, data, what)
+            if found:
+                return found
+        return None
+
+
+@dataclass(frozen=True)
+class SgMap(Attr, dialect=XeTile, name="sg_map"):
+    """Which work item of a subgroup holds which elements of the subgroup's part of a tile.
+
+    As in XeGPU, the work items form a grid of `wi_layout` rows and columns, and each owns `wi_data` elements.
+
+        #xetile.sg_map<wi_layout = [1, 16], wi_data = [1, 1]>
+    """
+
+    wi_layout: tuple[int, ...]
+    wi_data: tuple[int, ...]
+
+    def problem_for(self, shape: Sequence[int]) -> str | None:
+        """What keeps the map from dividing something of this shape."""
+        for name, values in (("wi_layout", self.wi_layout), ("wi_data", self.wi_data)):
+            if len(values) != 2 or min(values) < 1:
+                return f"{name} must be two positive numbers, but is {list(values)}"
+        for size, layout, data, what in zip((1, *shape)[-2:], self.wi_layout, self.wi_data, ("rows", "columns")):
+            if size % (layout * data):
+                return f"{size} {what} of a subgroup are not divisible by wi_layout x wi_data = {layout} x {data}"
+        return None
+
+
+@dataclass(frozen=True)
+class TileAttr(Attr, dialect=XeTile, name="tile_attr"):
+    """What a tile has beside its shape and element type. Every part may be left out.
+
+    - `wg_map`, `sg_map`: who works on what.
+    - `order`: which dimension of the tile lies innermost in memory: `[1, 0]` for row-major matrices, `[0, 1]` for
+      column-major ones.
+    - `memory_space`: 0 is global memory, 3 shared local memory.
+    - `scattered`: whether each element has an address of its own.
+
+        #xetile.tile_attr<wg_map = <sg_layout = [8, 4], sg_data = [32, 64]>, order = [0, 1]>
+        #xetile.tile_attr<memory_space = 3, scattered = true>
+    """
+
+    wg_map: WgMap | None = None
+    sg_map: SgMap | None = None
+    order: tuple[int, ...] = (1, 0)
+    memory_space: int = GLOBAL
+    scattered: bool = False
+
+    @classmethod
+    def read_body(cls, cursor: Cursor, scope: Scope) -> "TileAttr":
+        cursor.expect("<")
+        if any(cursor.at(token) for token in ("#", "unit")):
+            return cls._read_raw(cursor, scope)
+        found: dict[str, Any] = {}
+        kinds = cls.parameters()
+        while not cursor.at(">"):
+            start = cursor.skip()
+            key = cursor.word() or ""
+            if key not in kinds:
+                raise cursor.fault(f"expected a setting of a tile ({', '.join(kinds)})", start)
+            if key in found:
+                raise cursor.fault(f"'{key}' is given twice", start)
+            cursor.expect("=")
+            found[key] = kinds[key].read(cursor, scope)
+            if not cursor.accept(","):
+                break
+        cursor.expect(">")
+        return cls(**found)
+
+    def write_body(self, print_defaults: bool = False) -> str:
+        shown = []
+        if self.wg_map:
+            shown.append(f"wg_map = {self.wg_map.write_body()}")
+        if self.sg_map:
+            shown.append(f"sg_map = {self.sg_map.write_body()}")
+        for name in ("order", "memory_space", "scattered"):
+            value = getattr(self, name)
+            if print_defaults or value != getattr(TileAttr, name):
+                shown.append(f"{name} = {self.parameters()[name].write(value)}")
+        return f"<{', '.join(shown)}>"
+
+
+@dataclass(frozen=True)
+class Tile(Type, dialect=XeTile, name="tile"):
+    """A part of a matrix in memory: where it is, and what a load of it gives. Tiles of one dimension are scattered.
+
+    !xetile.tile<32x64xf16>
+    !xetile.tile<256x32xbf16, #xetile.tile_attr<wg_map = <sg_layout = [8, 4], sg_data = [32, 32]>>>
+    !xetile.tile<64xf32, #xetile.tile_attr<scattered = true>>
+    """
+
+    shape: tuple[int, ...]
+    element: TypeText
+    attr: TileAttr = TileAttr()
+
+    _DIMENSION: ClassVar = re.compile(r"(\d+|\?)\s*x\s*")
+
+    @classmethod
+    def read_body(cls, cursor: Cursor, scope: Scope) -> "Tile":
+        cursor.expect("<")
+        start = cursor.skip()
+        if cursor.at("array"):
+            found = cls._read_raw(cursor, scope)
+        else:
+            shape = []
+            while m := cursor.match(cls._DIMENSION):
+                if m[1] == "?":
+                    raise cursor.fault("the shape of a tile must be static", m.start())
+                shape.append(int(m[1]))
+            element = scope.resolve(scope.read_type(cursor))
+            attr = cls.parameters()["attr"].read(cursor, scope) if cursor.accept(",") else TileAttr()
+            cursor.expect(">")
+            found = cls(tuple(shape), element, attr)
+        problem = found.problem()
+        if problem:
+            raise cursor.fault(problem, start)
+        return found
+
+    def write_body(self, print_defaults: bool = False) -> str:
+        shown = self.attr != TileAttr() or print_defaults
+        return f"<{by((*self.shape, self.element))}{f', {self.attr.write(print_defaults)}' if shown else ''}>"
+
+    @property
+    def bits(self) -> int:
+        """Width of an element in bits."""
+        return bit_width(self.element)
+
+    @property
+    def wg_map(self) -> WgMap | None:
+        """The map of the tile, and of what is loaded from it."""
+        return self.attr.wg_map
+
+    @property
+    def scattered(self) -> bool:
+        """Whether each element has an address of its own."""
+        return self.attr.scattered
+
+    @property
+    def column_major(self) -> bool:
+        """Whether the rows of the tile lie side by side in memory."""
+        return self.attr.order == (0, 1)
+
+    def with_map(self, wg_map: WgMap | None) -> "Tile":
+        """The same tile with another map."""
+        return replace(self, attr=replace(self.attr, wg_map=wg_map))
+
+    def part(self, shape: Sequence[int]) -> "Tile":
+        """A tile of another shape in the same matrix, without maps."""
+        return Tile(tuple(shape), self.element, replace(self.attr, wg_map=None, sg_map=None))
+
+    def problem(self) -> str | None:
+        """What breaks a rule that concerns the tile alone."""
+        attr = self.attr
+        if not self.shape or min(self.shape) < 1:
+            return f"a tile needs positive dimensions, but has {by(self.shape) or 'none'}"
+        if len(self.shape) > 2:
+            return f"a tile has one or two dimensions, not {len(self.shape)}"
+        if len(self.shape) == 1 and not attr.scattered:
+            return "a tile of one dimension must be scattered"
+        if not (is_integer(self.element) or is_float(self.element)):
+            return f"a tile's elements are integers or floating-point numbers, not '{self.element}'"
+        if self.bits not in (8, 16, 32, 64):
+            return f"a tile's elements have 8, 16, 32 or 64 bits, unlike '{self.element}'"
+        if sorted(attr.order) != [0, 1]:
+            return f"order must be [1, 0] or [0, 1], but is {list(attr.order)}"
+        if attr.scattered and self.column_major:
+            return "a scattered tile has no order: its indices say where each element is"
+        if attr.memory_space not in (GLOBAL, SHARED):
+            return f"memory_space must be 0 (global) or 3 (shared local memory), but is {attr.memory_space}"
+        if attr.wg_map:
+            problem = attr.wg_map.problem_for(self.shape)
+            if problem:
+                return problem
+        if attr.sg_map:
+            if attr.scattered:
+                return "a scattered tile has no sg_map"
+            return attr.sg_map.problem_for(attr.wg_map.sg_data if attr.wg_map else self.shape)
+        return None
+
+
+def by(parts: Sequence[object]) -> str:
+    """Dimensions as in `8x16`."""
+    return "x".join(map(str, parts))

@@ -1,0 +1,115 @@
+"""The writing of derived maps into a kernel, and the conversions that make all operands have them."""
+
+from __future__ import annotations
+
+from mlir import ir
+from xegpu_py.dialects.xetile import ConvertLayoutOp, Tile, WgMap
+from xegpu_py.passes.xetile.expansion import LOOPS, fail, passed_on
+from xegpu_py.passes.xetile.layouts import Layouts, check_counts, factors, is_tile
+from xegpu_py.passes.xetile.vectors import is_elementwise, is_splat, is_vector
+
+from xegpu_py.ir.operation import Operation
+from xegpu_py.ir.verifier import walk
+
+_TAKE_WHAT_THEY_GET = ("xetile.reduction", "xetile.broadcast", "xetile.transpose")
+"""Ops that fetch the parts of their operand that they need, whatever its map."""
+
+_SAID_BY_TILE = ("xetile.load_tile", "xetile.load", "xetile.atomic_rmw")
+"""Ops whose tile says the map of their result."""
+
+
+def infer(func: ir.Operation) -> None:
+    """Give each tile and vector of a kernel its map.
+
+    Raises:
+        DiagnosticError: at the op that makes a value whose map cannot be derived.
+    """
+    _separate_splats(func)
+    layouts = Layouts(func)
+    check_counts(func, layouts, complete=False)
+    ops = walk(func)
+    for op in ops:
+        _convert(op, layouts)
+    for op in ops:
+        for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.arguments)):
+            if is_tile(value) or is_vector(value):
+                _settle(op, value, layouts.get(value))
+
+
+def _settle(op: ir.Operation, value: ir.Value, wg_map: WgMap | None) -> None:
+    if wg_map is not None:
+        _write(op, value, wg_map)
+    elif next(iter(value.uses), None) is not None or not is_splat(op):
+        what = "a tile's" if is_tile(value) else "the vector's"
+        fail(
+            op,
+            f"leaves it open which subgroup works on what: {what} map cannot be derived",
+            "give a wg_map to a tile or to xetile.tile_mma, or a 'map' to the op",
+        )
+
+
+def _convert(op: ir.Operation, layouts: Layouts) -> None:
+    """Give each operand the map that the op wants it to have."""
+    wanted: list[tuple[ir.Operation, ir.Value, WgMap | None]] = []
+    if isinstance(op.opview, Operation):
+        if op.name not in _TAKE_WHAT_THEY_GET:
+            wanted = [(op, value, wg_map) for value, wg_map in layouts.wanted(op)]
+    elif is_elementwise(op):
+        known = next((layouts.get(v) for v in op.results if is_vector(v)), None)
+        wanted = [(op, value, known) for value in op.operands if is_vector(value)]
+    elif op.name in LOOPS:
+        for group in passed_on(op):
+            wanted += _same(op, group, layouts)
+    for user, value, wg_map in wanted:
+        if wg_map is not None and layouts.get(value) not in (None, wg_map):
+            _insert_conversion(user, value, wg_map, layouts)
+
+
+def _same(
+    op: ir.Operation, group: tuple[ir.Value, ...], layouts: Layouts
+) -> list[tuple[ir.Operation, ir.Value, WgMap | None]]:
+    """The values that control flow makes one with others of another map, and where they are passed on."""
+    first = layouts.get(group[-1])
+    ends = [list(b.operations)[-1].operation for r in op.regions for b in r.blocks]
+    found = []
+    for value in group[:-1]:
+        own = layouts.get(value)
+        if own in (None, first):
+            continue
+        if is_tile(value):
+            fail(op, f"makes tiles of {own} and of {first} one")
+        users = [u.owner.operation for u in value.uses]
+        found += [(user, value, first) for user in users if user == op or user in ends]
+    return found
+
+
+def _write(op: ir.Operation, value: ir.Value, wg_map: WgMap) -> None:
+    if is_tile(value):
+        value.set_type(Tile.of(value).with_map(wg_map).to_ir())
+    elif op.name == "xetile.tile_mma":
+        for name, found in zip("abc", (*factors(wg_map, op.opview), wg_map)):
+            if found is not None:
+                op.attributes[f"wg_map_{name}"] = found.to_ir()
+    elif op.name == "xetile.convert_layout":
+        op.attributes["wg_map_result"] = wg_map.to_ir()
+    elif op.name not in LOOPS and op.name not in _SAID_BY_TILE:
+        op.attributes["map"] = wg_map.to_ir()
+
+
+def _separate_splats(func: ir.Operation) -> None:
+    """Let each use of a vector whose elements are all the same have it for itself, as any map fits it."""
+    for op in walk(func):
+        if len(op.results) == 1 and is_splat(op) and "map" not in op.attributes:
+            for use in list(op.results[0].uses)[1:]:
+                with ir.InsertionPoint(op):
+                    made = op.clone()
+                use.owner.operands[use.operand_number] = made.results[0]
+
+
+def _insert_conversion(user: ir.Operation, value: ir.Value, wg_map: WgMap, layouts: Layouts) -> None:
+    with ir.InsertionPoint(user), user.location:
+        made = ConvertLayoutOp(value, wg_map, result=value.type, wg_map_source=layouts.get(value))
+    layouts.maps[made.result] = wg_map
+    for i, operand in enumerate(user.operands):
+        if operand == value:
+            user.operands[i] = made.result

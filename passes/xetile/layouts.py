@@ -1,0 +1,236 @@
+"""Maps of the values of a kernel at workgroup level, derived from those that are given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from mlir import ir
+from xegpu_py.dialects.xetile import Tile, WgMap
+from xegpu_py.dialects.xetile.agreement import attached_map, given_map
+from xegpu_py.dialects.xetile.compute import subgroups
+from xegpu_py.passes.xetile.expansion import LOOPS, fail, passed_on
+from xegpu_py.passes.xetile.vectors import is_elementwise, is_splat, is_vector, shape_of
+
+from xegpu_py.ir.operation import Operation
+from xegpu_py.ir.verifier import walk
+
+
+def is_tile(value: ir.Value) -> bool:
+    """Whether this is a tile."""
+    return Tile.accepts(str(value.type))
+
+
+def has_maps(func: ir.Operation) -> bool:
+    """Whether a kernel says anywhere what subgroups work on, and so is at workgroup level."""
+    for op in walk(func):
+        if any(Tile.of(v).wg_map for v in op.results if is_tile(v)):
+            return True
+        if any(str(op.attributes[name]).startswith(f"{WgMap.mnemonic()}<") for name in op.attributes):
+            return True
+    return False
+
+
+class Layouts:
+    """The map of each vector and tile of a kernel.
+
+    Attributes:
+        maps: the maps that are given or could be derived.
+    """
+
+    def __init__(self, func: ir.Operation) -> None:
+        self.maps: dict[ir.Value, WgMap] = {}
+        self._ops = walk(func)
+        for op in self._ops:
+            self._seed(op)
+        # First what is known is carried to where it is used, and only then back to what it is made of.
+        while self._sweep(forward=True) or self._sweep(forward=False):
+            pass
+
+    def get(self, value: ir.Value) -> WgMap | None:
+        """The map of a value."""
+        return self.maps.get(value)
+
+    def _put(self, value: ir.Value, wg_map: WgMap | None) -> bool:
+        if wg_map is None or value in self.maps or wg_map.problem_for(_shape(value)):
+            return False
+        self.maps[value] = wg_map
+        return True
+
+    def _seed(self, op: ir.Operation) -> None:
+        for result in op.results:
+            if is_tile(result):
+                self._put(result, Tile.of(result).wg_map)
+            elif is_vector(result):
+                self._put(result, given_map(result) or attached_map(op))
+        if op.name == "xetile.tile_mma":
+            self._put(op.results[0], _product(op.opview))
+
+    def _sweep(self, forward: bool) -> bool:
+        changed = False
+        for op in self._ops if forward else reversed(self._ops):
+            pairs = self._forward(op) if forward else self._backward(op)
+            for value, wg_map in pairs:
+                changed |= self._put(value, wg_map)
+            if op.name in LOOPS:
+                for group in passed_on(op):
+                    known = next((self.maps[v] for v in group if v in self.maps), None)
+                    if known and (is_vector(group[0]) or is_tile(group[0])):
+                        for value in group:
+                            changed |= self._put(value, known)
+        return changed
+
+    def _forward(self, op: ir.Operation) -> Iterator[tuple[ir.Value, WgMap | None]]:
+        name, get, view = op.name.removeprefix("xetile."), self.maps.get, op.opview
+        if name in ("load_tile", "load"):
+            yield view.value, get(view.tile)
+        elif name == "update_tile_offset" or name == "atomic_rmw":
+            yield view.result, get(view.tile)
+        elif name == "tile_mma" and view.c is not None:
+            yield view.d, get(view.c)
+        elif name == "init_tile" and view.indices is not None:
+            yield view.tile, get(view.indices)
+        elif name == "transpose":
+            yield view.result, _transposed(get(view.value)) if view.permutation == (1, 0) else get(view.value)
+        elif name == "reduction":
+            yield view.result, _reduced(get(view.value), view)
+        elif name == "broadcast":
+            yield view.result, _broadcast(get(view.value), view)
+        elif is_elementwise(op):
+            known = next((get(v) for v in op.operands if is_vector(v) and get(v)), None)
+            for result in op.results:
+                yield result, known
+
+    def _backward(self, op: ir.Operation) -> Iterator[tuple[ir.Value, WgMap | None]]:
+        name, get, view = op.name.removeprefix("xetile."), self.maps.get, op.opview
+        if is_splat(op):
+            return
+        if isinstance(view, Operation):
+            yield from self.wanted(view)
+        if name == "load_tile" or name == "load" or name in ("store_tile", "store", "atomic_rmw"):
+            yield view.tile, get(view.value)
+        elif name == "update_tile_offset":
+            yield view.tile, get(view.result)
+        elif is_elementwise(op):
+            known = next((get(v) for v in op.results if get(v)), None)
+            for operand in op.operands:
+                if is_vector(operand):
+                    yield operand, known
+
+    def wanted(self, op: Any) -> Iterator[tuple[ir.Value, WgMap | None]]:
+        """(operand, map) for each vector that an op wants to have a map that is known."""
+        view = op.operation.opview
+        name = view.operation.name.removeprefix("xetile.")
+        get = self.maps.get
+        if name in ("store_tile", "store", "atomic_rmw"):
+            yield view.value, get(view.tile)
+        if name in ("load", "store", "atomic_rmw") and view.mask is not None:
+            yield view.mask, get(view.tile)
+        if name in ("init_tile", "update_tile_offset") and view.indices is not None:
+            yield view.indices, get(view.operation.results[0])
+        if name == "tile_mma":
+            yield from zip((view.a, view.b), factors(get(view.d), view))
+            if view.c is not None:
+                yield view.c, get(view.d)
+        elif name == "convert_layout" and view.wg_map_source:
+            yield view.value, view.wg_map_source
+        elif name == "reduction":
+            yield view.value, _reduction_source(get(view.result), view)
+        elif name == "broadcast":
+            yield view.value, _broadcast_source(get(view.result), view)
+        elif name == "transpose" and view.permutation == (0, 1):
+            yield view.value, get(view.result)
+        elif name == "transpose":
+            yield view.value, _transposed(get(view.result))
+
+
+def check_counts(func: ir.Operation, layouts: Layouts, complete: bool = True) -> None:
+    """All maps speak of the same number of subgroups, and if they are `complete`, each vector and tile has one.
+
+    Raises:
+        DiagnosticError: at the first op whose results break that.
+    """
+    first: tuple[int, WgMap] | None = None
+    for op in walk(func):
+        for result in op.results:
+            if not (is_vector(result) or is_tile(result)):
+                continue
+            wg_map = layouts.get(result)
+            if wg_map is None:
+                if complete and not is_splat(op):
+                    fail(op, "has no map", "xetile-infer-layout derives maps from those that are given")
+                continue
+            count = subgroups(wg_map)
+            first = first or (count, wg_map)
+            if count != first[0]:
+                fail(op, f"is divided by {wg_map} among {count} subgroups, but by {first[1]} it is {first[0]}")
+
+
+def _shape(value: ir.Value) -> tuple[int, ...]:
+    return Tile.of(value).shape if is_tile(value) else shape_of(value)
+
+
+def _product(view: Any) -> WgMap | None:
+    """The map of a product, as those of its factors say."""
+    if view.wg_map_c:
+        found: WgMap = view.wg_map_c
+        return found
+    a, b = view.wg_map_a, view.wg_map_b
+    return WgMap(a.sg_layout, (a.sg_data[0], b.sg_data[1])) if a and b else None
+
+
+def factors(product: WgMap | None, view: Any) -> tuple[WgMap | None, WgMap | None]:
+    """The maps of the factors of a product: its rows, and its columns, over all of K."""
+    if product is None:
+        return view.wg_map_a, view.wg_map_b
+    rows, columns = product.sg_data
+    depth = shape_of(view.a)[1]
+    return WgMap(product.sg_layout, (rows, depth)), WgMap(product.sg_layout, (depth, columns))
+
+
+def _transposed(wg_map: WgMap | None) -> WgMap | None:
+    return WgMap(wg_map.sg_layout[::-1], wg_map.sg_data[::-1]) if wg_map else None
+
+
+def _with(wg_map: WgMap, dim: int, data: int) -> WgMap:
+    return WgMap(wg_map.sg_layout, tuple(data if i == dim else n for i, n in enumerate(wg_map.sg_data)))
+
+
+def _reduced(wg_map: WgMap | None, view: Any) -> WgMap | None:
+    (dim,) = view.dims
+    if wg_map is None:
+        return None
+    if view.reduction_size is None or shape_of(view.result)[dim] == 1:
+        return _with(wg_map, dim, 1)
+    data, size = wg_map.sg_data[dim], view.reduction_size
+    return _with(wg_map, dim, data // size) if data % size == 0 else None
+
+
+def _reduction_source(wg_map: WgMap | None, view: Any) -> WgMap | None:
+    (dim,) = view.dims
+    if wg_map is None:
+        return None
+    if view.reduction_size is not None:
+        return _with(wg_map, dim, wg_map.sg_data[dim] * view.reduction_size)
+    size, layout = shape_of(view.value)[dim], wg_map.sg_layout[dim]
+    return _with(wg_map, dim, size // layout if size % layout == 0 else size)
+
+
+def _broadcast(wg_map: WgMap | None, view: Any) -> WgMap | None:
+    (dim,) = view.dims
+    if wg_map is None:
+        return None
+    if view.broadcast_size is not None:
+        return _with(wg_map, dim, wg_map.sg_data[dim] * view.broadcast_size)
+    size, layout = shape_of(view.result)[dim], wg_map.sg_layout[dim]
+    return _with(wg_map, dim, size // layout if size % layout == 0 else size)
+
+
+def _broadcast_source(wg_map: WgMap | None, view: Any) -> WgMap | None:
+    (dim,) = view.dims
+    if wg_map is None:
+        return None
+    if view.broadcast_size is None:
+        return _with(wg_map, dim, 1)
+    data, size = wg_map.sg_data[dim], view.broadcast_size
+    return _with(wg_map, dim, data // size) if data % size == 0 else None

@@ -1,0 +1,127 @@
+"""Facts about ops on vectors, and small ops that the passes build."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlir import ir
+from mlir.dialects import arith, vector
+
+from xegpu_py.ir.builtin import is_float, vector_of, vector_text
+
+_ALSO_ELEMENTWISE = ("vector.fma",)
+
+COMBINING = {
+    "mul": ("arith.mulf", "arith.muli"),
+    "add": ("arith.addf", "arith.addi"),
+    "minui": ("", "arith.minui"),
+    "minsi": ("", "arith.minsi"),
+    "minnumf": ("arith.minnumf", ""),
+    "minimumf": ("arith.minimumf", ""),
+    "maxui": ("", "arith.maxui"),
+    "maxsi": ("", "arith.maxsi"),
+    "maxnumf": ("arith.maxnumf", ""),
+    "maximumf": ("arith.maximumf", ""),
+    "and": ("", "arith.andi"),
+    "or": ("", "arith.ori"),
+    "xor": ("", "arith.xori"),
+}
+"""The arith ops, of floats and of integers, that combine two elements as a reduction of this kind does."""
+
+
+def is_vector(value: ir.Value | ir.Type) -> bool:
+    """Whether this is, or has the type of, a vector of fixed size."""
+    text = str(value if isinstance(value, ir.Type) else value.type)
+    return text.startswith("vector<") and "[" not in text
+
+
+def shape_of(value: ir.Value) -> tuple[int, ...]:
+    """The shape of a vector."""
+    return vector_of(str(value.type))[0]
+
+
+def element_of(value: ir.Value) -> str:
+    """The element type of a vector."""
+    return vector_of(str(value.type))[1]
+
+
+def vector_type(shape: Sequence[int], element: str) -> ir.Type:
+    """A vector type."""
+    return ir.Type.parse(vector_text(tuple(shape), element))
+
+
+def reshaped(kind: ir.Type, shape: Sequence[int]) -> ir.Type:
+    """A vector type with the same elements and another shape."""
+    return vector_type(shape, vector_of(str(kind))[1])
+
+
+def is_elementwise(op: ir.Operation) -> bool:
+    """Whether each element of the results comes from the elements of the operands at the same place, or scalars."""
+    if not (op.name.startswith(("arith.", "math.")) or op.name in _ALSO_ELEMENTWISE) or op.name == "arith.constant":
+        return False
+    shapes = {shape_of(v) for v in (*op.operands, *op.results) if is_vector(v)}
+    return len(shapes) == 1
+
+
+def is_splat(op: ir.Operation) -> bool:
+    """Whether each element of the op's vector is the same: a constant, or a scalar that is repeated."""
+    if op.name == "arith.constant" and is_vector(op.results[0]):
+        value = op.attributes["value"]
+        return isinstance(value, ir.DenseElementsAttr) and value.is_splat
+    return op.name in ("vector.broadcast", "vector.splat") and not is_vector(op.operands[0])
+
+
+def splat_of(op: ir.Operation, shape: Sequence[int]) -> ir.Value:
+    """A splat constant in another shape."""
+    kind = reshaped(op.results[0].type, shape)
+    value = ir.DenseElementsAttr(op.attributes["value"])
+    return arith.constant(kind, ir.DenseElementsAttr.get_splat(kind, value.get_splat_value()))
+
+
+def constant(kind: ir.Type, number: str) -> ir.Value:
+    """A constant of this type, of which all elements are the number of this text."""
+    text = f"dense<{number}> : {kind}" if is_vector(kind) else f"{number} : {kind}"
+    return arith.constant(kind, ir.Attribute.parse(text))
+
+
+def zero(kind: ir.Type) -> ir.Value:
+    """The vector of zeros."""
+    element = vector_of(str(kind))[1]
+    return constant(kind, "false" if element == "i1" else "0.0" if is_float(element) else "0")
+
+
+def index(number: int) -> ir.Value:
+    """A constant index."""
+    return arith.constant(ir.IndexType.get(), number)
+
+
+def combine(kind: str, a: ir.Value, b: ir.Value) -> ir.Value:
+    """Two vectors combined element by element, as a reduction of this kind does."""
+    name = COMBINING[kind][0 if is_float(element_of(a)) else 1]
+    found: ir.Value = ir.Operation.create(name, results=[a.type], operands=[a, b]).result
+    return found
+
+
+def cut(value: ir.Value, offsets: Sequence[int], sizes: Sequence[int]) -> ir.Value:
+    """A part of a vector; itself if that is all of it."""
+    if tuple(sizes) == shape_of(value):
+        return value
+    return vector.extract_strided_slice(
+        reshaped(value.type, sizes), value, list(offsets), list(sizes), [1] * len(sizes)
+    )
+
+
+def put(value: ir.Value, into: ir.Value, offsets: Sequence[int]) -> ir.Value:
+    """A vector with a part replaced."""
+    if shape_of(value) == shape_of(into):
+        return value
+    return vector.insert_strided_slice(value, into, list(offsets), [1] * len(shape_of(value)))
+
+
+def resized(op: ir.Operation, operands: Sequence[ir.Value], shape: Sequence[int]) -> list[ir.Value]:
+    """An elementwise op on vectors of another shape."""
+    results = [reshaped(r.type, shape) if is_vector(r) else r.type for r in op.results]
+    attributes = {name: op.attributes[name] for name in op.attributes if name != "map"}
+    made: Any = ir.Operation.create(op.name, results=results, operands=list(operands), attributes=attributes)
+    return list(made.results)

@@ -1,0 +1,28 @@
+"""`xetile-to-visa-pipeline`: all passes from XeTile to vISA with registers allocated."""
+
+from dataclasses import dataclass
+
+from xegpu_py.ir.passes import Pass, register_pass
+
+
+@register_pass("xetile-to-visa-pipeline")
+@dataclass
+class XeTileToVisaPipeline(Pass):
+    """Lower kernels of XeTile to vISA: xetile-to-xegpu-pipeline, then xegpu-to-visa-pipeline.
+
+    xegpu-opt gemm.mlir --xetile-to-visa-pipeline='target=pvcxt grf=256'
+    """
+
+    target: str = ""
+    grf: int = 0
+    optimize: bool = True
+    strict: bool = False
+    prefetch_distance: int = 0
+
+    def steps(self) -> str:
+        above = f"target={self.target} " if self.target else ""
+        return (
+            f"xetile-to-xegpu-pipeline{{{above}prefetch-distance={self.prefetch_distance}}},"
+            f"xegpu-to-visa-pipeline{{{above}grf={self.grf} optimize={str(self.optimize).lower()} "
+            f"strict={str(self.strict).lower()}}}"
+        )

@@ -1,0 +1,344 @@
+"""The rebuilding of a kernel with descriptors for tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mlir import ir
+from mlir.dialects import vector
+from xegpu_py.dialects import xegpu
+from xegpu_py.dialects.xegpu import TdescAttr, TensorDesc
+from xegpu_py.dialects.xetile import InitTileOp, Tile, TileMmaOp
+from xegpu_py.passes.xetile.expansion import Expansion, fail
+from xegpu_py.passes.xetile.vectors import cut, element_of, shape_of, vector_type
+from xegpu_py.passes.xetile_to_xegpu.elements import Elements
+from xegpu_py.passes.xetile_to_xegpu.forms import (
+    PACKED_BITS,
+    Forms,
+    LoadForm,
+    TileForm,
+    Way,
+    is_padded,
+    root_of,
+)
+from xegpu_py.passes.xetile_to_xegpu.matrices import (
+    Matrix,
+    Number,
+    add,
+    factor,
+    facts_of,
+    matrix_of,
+    value,
+)
+from xegpu_py.passes.xetile_to_xegpu.reductions import broadcast, reduce
+
+from xegpu_py.ir.builtin import bit_width
+from xegpu_py.target import Target
+
+VC: dict[str, Any] = {"mode": "vc"}
+HINTS = ("l1_hint", "l2_hint", "l3_hint")
+
+
+class Lowering(Expansion):
+    """Lowers one kernel."""
+
+    def __init__(self, func: ir.Operation, target: Target) -> None:
+        super().__init__(func)
+        self.target = target
+        self.forms = Forms(func, target)
+        self._matrices: dict[int, Matrix] = {}
+        self._loads: dict[ir.Value, LoadForm] = {}
+        self._packed: set[ir.Value] = set()
+        for form in self.forms.tiles():
+            form.way = self._way(form)
+        self._rules: dict[str, Callable[[Any], Sequence[ir.Value] | None]] = {
+            "xetile.init_tile": self._init_tile,
+            "xetile.update_tile_offset": self._update,
+            "xetile.prefetch_tile": self._prefetch,
+            "xetile.load_tile": self._load_tile,
+            "xetile.store_tile": self._store_tile,
+            "xetile.load": self._load,
+            "xetile.store": self._store,
+            "xetile.atomic_rmw": self._atomic,
+            "xetile.tile_mma": self._mma,
+            "xetile.transpose": self._transpose,
+            "xetile.reduction": lambda view: [reduce(view, self.one(view.value))],
+            "xetile.broadcast": lambda view: [broadcast(view, self.one(view.value))],
+            "xetile.convert_layout": lambda view: self.get(view.value),
+            "vector.extract_strided_slice": self._slice,
+        }
+
+    def op(self, op: Any) -> Sequence[ir.Value] | None:
+        rule = self._rules.get(op.name)
+        return rule(op.opview) if rule else None
+
+    def _way(self, form: TileForm) -> Way:
+        """How the tiles of a class are accessed."""
+        tile = form.tile
+        if tile.scattered:
+            return Way.SCATTERED
+        root = root_of(form).opview
+        facts = facts_of(root)
+        size = tile.bits // 8
+        if form.atomics:
+            return Way.ELEMENTS
+        if tile.attr.memory_space:
+            whole = form.in_bounds and not tile.column_major and self._aligned_lines(form, facts.strides[0])
+            return Way.LINES if whole else Way.ELEMENTS
+        limits = self.target.block2d
+        rows, columns = form.memory_block
+        place = root.offsets[-2 if tile.column_major else -1]
+        moves = [u.opview.offsets[0 if tile.column_major else 1] for u in form.updates]
+        odd = any(isinstance(n, int) and n * size % 4 for n in (place, *moves))
+        fits = (
+            limits is not None
+            and not facts.misfit(limits, size, tile.column_major)
+            and not odd
+            and rows <= limits.load_height
+            and columns * size <= limits.row_bytes
+            and columns * size % 4 == 0
+        )
+        return Way.BLOCK if fits else Way.ELEMENTS
+
+    @staticmethod
+    def _aligned_lines(form: TileForm, pitch: int | None) -> bool:
+        """Whether each row of a tile in shared local memory begins at a multiple of 4 bytes, and ends at one."""
+        size = form.tile.bits // 8
+        root = form.roots[0].opview
+        columns: list[Number] = [root.offsets[-1], *(u.opview.offsets[1] for u in form.updates)]
+        steps = [factor(n) for n in columns] + [form.tile.shape[1]]
+        return pitch is not None and all(n * size % 4 == 0 for n in (*steps, pitch))
+
+    def _desc(self, form: TileForm) -> TensorDesc:
+        """The descriptor of a tile that is accessed by block messages."""
+        rows, columns = form.memory_block
+        return TensorDesc((rows, columns // form.array), form.tile.element, TdescAttr(array_length=form.array))
+
+    def types(self, value: ir.Value) -> list[ir.Type]:
+        if not Tile.accepts(str(value.type)):
+            return [value.type]
+        form = self.forms.tile(value)
+        place = [ir.IndexType.get()] * 2
+        if form.way == Way.SCATTERED:
+            return Elements.descriptor_types(form.tile)
+        if form.way == Way.BLOCK:
+            return [self._desc(form).to_ir(), *(place if form.needs_place else [])]
+        return place
+
+    def _matrix(self, form: TileForm) -> Matrix:
+        return self._matrices[id(form)]
+
+    def _init_tile(self, view: InitTileOp) -> list[ir.Value]:
+        form = self.forms.tile(view.tile)
+        if form.way == Way.SCATTERED:
+            return Elements.descriptors(self.one(view.source), self.one(view.indices), form.tile)
+        matrix = self._matrices[id(form)] = matrix_of(view, self.one)
+        offsets: list[Number] = [v if isinstance(v, int) else self.one(v) for v in view.offsets[-2:]]
+        if form.way != Way.BLOCK:
+            return [value(n) for n in offsets]
+        made = self._descriptor(form, matrix, offsets)
+        return [made, *([value(n) for n in offsets] if form.needs_place else [])]
+
+    def _descriptor(self, form: TileForm, matrix: Matrix, offsets: Sequence[Number]) -> ir.Value:
+        turned = form.tile.column_major
+        kind = matrix.memref
+        extents, strides, places = matrix.extents, matrix.strides, list(offsets)
+        if turned:
+            extents, strides, places = extents[::-1], strides[::-1], places[::-1]
+        given: dict[str, Any] = {}
+        source = matrix.source
+        if kind is not None and kind.rank == 2 and not turned:
+            if matrix.given:
+                given = {"shape": list(matrix.extents), "strides": list(matrix.strides)}
+        elif kind is not None:
+            source = Matrix(source, extents, strides, matrix.lead).as_2d()
+        else:
+            given = {"shape": list(extents), "strides": list(strides)}
+        made: ir.Value = xegpu.create_nd_tdesc(source, places, tdesc=self._desc(form).to_ir(), **given, **VC)
+        return made
+
+    def _update(self, view: Any) -> list[ir.Value]:
+        form = self.forms.tile(view.tile)
+        held = self.get(view.tile)
+        if form.way == Way.SCATTERED:
+            return Elements.moved(held, self.one(view.indices), form.tile)
+        offsets: list[Number] = [v if isinstance(v, int) else self.one(v) for v in view.offsets]
+        made: list[ir.Value] = []
+        if form.way == Way.BLOCK:
+            by = offsets[::-1] if form.tile.column_major else offsets
+            made.append(xegpu.update_nd_offset(held[0], by, result=held[0].type, **VC))
+            held = held[1:]
+        return [*made, *(value(add(a, b)) for a, b in zip(held, offsets))]
+
+    def _elements(self, form: TileForm, held: Sequence[ir.Value]) -> Elements:
+        row, column = held[-2:]
+        return Elements(form.tile, self._matrix(form), (row, column), form.in_bounds)
+
+    def _prefetch(self, view: Any) -> list[ir.Value]:
+        form = self.forms.tile(view.tile)
+        if form.tile.attr.memory_space:
+            return []
+        if form.way == Way.BLOCK:
+            xegpu.prefetch_nd(self.get(view.tile)[0], **VC, **_hints(view))
+        elif form.way == Way.SCATTERED:
+            for desc in self.get(view.tile):
+                xegpu.prefetch(desc, **VC, **_hints(view))
+        return []
+
+    def _load_tile(self, view: Any) -> list[ir.Value]:
+        form = self.forms.tile(view.tile)
+        result = view.operation.results[0]
+        held = self.get(view.tile)
+        if form.way != Way.BLOCK:
+            elements = self._elements(form, held)
+            found = elements.load_lines() if form.way == Way.LINES else elements.load(view)
+            return [found]
+        load = self.forms.load(view.operation)
+        shape = form.memory_block
+        if load.turned != form.tile.column_major:
+            found, packed = self._load_turned(form, held[0], view, load.packed)
+            if packed:
+                self._packed.add(result)
+            if load.turned:
+                self._loads[result] = load
+            return [found]
+        packed = load.packed and not form.tile.column_major
+        array = form.array
+        pack = PACKED_BITS // form.tile.bits if packed else 1
+        width = shape[1] // array
+        listed = (shape[0] // pack, width, pack) if packed else (shape[0], width)
+        if load.array == array and array > 1:
+            listed = (array, *listed)
+        elif array > 1:
+            listed = (listed[0], shape[1], *listed[2:])
+        kind = vector_type(listed, form.tile.element)
+        vnni = {"vnni_axis": 0} if packed else {}
+        found = xegpu.load_nd(held[0], value=kind, **vnni, **VC, **_hints(view))
+        if packed or load.array > 1:
+            self._loads[result] = LoadForm(load.array if len(listed) > 2 + packed else 1, packed)
+        if packed:
+            self._packed.add(result)
+        if form.tile.column_major and not load.turned:
+            found = vector.transpose(vector_type(shape[::-1], form.tile.element), found, [1, 0])
+        elif load.turned:
+            self._loads[result] = load
+        if is_padded(view.operation) and not form.in_bounds:
+            found = self._elements(form, held).pad(view, found)
+        return [found]
+
+    def _load_turned(self, form: TileForm, desc: ir.Value, view: Any, packed: bool) -> tuple[ir.Value, bool]:
+        """A block loaded with rows and columns changed, and whether it is in VNNI layout."""
+        tile = form.tile
+        rows, columns = form.memory_block
+        unit = max(tile.bits, PACKED_BITS)
+        pack = unit // tile.bits
+        assert self.target.block2d is not None
+        width, height = self.target.block2d.transposed[unit]
+        if columns % pack or columns // pack > width or rows > height:
+            kind = vector_type((rows, columns), tile.element)
+            plain = xegpu.load_nd(desc, value=kind, **VC, **_hints(view))
+            return vector.transpose(vector_type((columns, rows), tile.element), plain, [1, 0]), False
+        bits = {"transpose_bit_width": unit} if pack > 1 else {}
+        kind = vector_type((columns // pack, rows * pack), tile.element)
+        found = xegpu.load_nd(desc, value=kind, transpose=[1, 0], **bits, **VC, **_hints(view))
+        if pack == 1:
+            return found, False
+        apart = vector.shape_cast(vector_type((columns // pack, rows, pack), tile.element), found)
+        if packed:
+            return apart, True
+        lines = vector.transpose(vector_type((columns // pack, pack, rows), tile.element), apart, [0, 2, 1])
+        return vector.shape_cast(vector_type((columns, rows), tile.element), lines), False
+
+    def _store_tile(self, view: Any) -> list[ir.Value]:
+        form = self.forms.tile(view.tile)
+        held = self.get(view.tile)
+        stored = self.one(view.value)
+        if form.way != Way.BLOCK:
+            elements = self._elements(form, held)
+            if form.way == Way.LINES:
+                elements.store_lines(stored)
+            else:
+                elements.store(view, stored)
+            return []
+        if form.tile.column_major:
+            stored = vector.transpose(vector_type(form.memory_block, form.tile.element), stored, [1, 0])
+        xegpu.store_nd(stored, held[0], **VC, **_hints(view))
+        return []
+
+    def _load(self, view: Any) -> list[ir.Value]:
+        mask = None if view.mask is None else self.one(view.mask)
+        return [Elements.gather(self.get(view.tile), mask, view, Tile.of(view.tile))]
+
+    def _store(self, view: Any) -> list[ir.Value]:
+        mask = None if view.mask is None else self.one(view.mask)
+        Elements.scatter(self.get(view.tile), self.one(view.value), mask, view, Tile.of(view.tile))
+        return []
+
+    def _atomic(self, view: Any) -> list[ir.Value]:
+        form = self.forms.tile(view.tile)
+        given = self.one(view.value)
+        if form.way == Way.SCATTERED:
+            mask = None if view.mask is None else self.one(view.mask)
+            return [Elements.update(self.get(view.tile), given, mask, view, form.tile)]
+        return [self._elements(form, self.get(view.tile)).atomic(view, given)]
+
+    def _slice(self, view: Any) -> list[ir.Value] | None:
+        """A slice of what was loaded as an array of blocks, or in VNNI layout."""
+        load = self._loads.get(view.operation.operands[0])
+        if load is None or load.turned:
+            return None
+        source = self.one(view.operation.operands[0])
+        at, size = (
+            [ir.IntegerAttr(a).value for a in ir.ArrayAttr(view.operation.attributes[n])] for n in ("offsets", "sizes")
+        )
+        if load.array > 1:
+            block = shape_of(source)[1:]
+            which = at[1] // block[1]
+            source = vector.extract(source, [], [which])
+            at[1] = 0
+        if load.packed:
+            self._packed.add(view.operation.results[0])
+            pack = PACKED_BITS // Tile.of(view.operation.operands[0].owner.operation.operands[0]).bits
+            return [cut(source, [at[0] // pack, at[1], 0], [size[0] // pack, size[1], pack])]
+        return [cut(source, at, size)]
+
+    def _mma(self, view: TileMmaOp) -> list[ir.Value]:
+        a, b = self.one(view.a), self.one(view.b)
+        acc = None if view.c is None else self.one(view.c)
+        if view.b not in self._packed:
+            b = packed(b)
+        rows, columns = shape_of(view.d)
+        if rows > 8 or columns != self.target.dpas_exec_size:
+            fail(
+                view.operation,
+                f"of {rows}x{columns} is no dpas of target {self.target.name}, which has up to 8 rows and "
+                f"{self.target.dpas_exec_size} columns",
+                "run xetile-blocking first",
+            )
+        return [xegpu.dpas(a, b, acc, result=view.d.type, **VC)]
+
+    def _transpose(self, view: Any) -> list[ir.Value]:
+        held = self.one(view.value)
+        load = self._loads.get(view.value)
+        if view.permutation == (0, 1):
+            return [held]
+        if load is not None and load.turned:
+            if view.value in self._packed:
+                self._packed.add(view.operation.results[0])
+            return [held]
+        return [vector.transpose(view.operation.results[0].type, held, [1, 0])]
+
+
+def _hints(view: Any) -> dict[str, Any]:
+    return {name: getattr(view, name) for name in HINTS}
+
+
+def packed(b: ir.Value) -> ir.Value:
+    """A matrix in VNNI layout, made so in registers."""
+    bits, (rows, columns), element = bit_width(element_of(b)), shape_of(b), element_of(b)
+    if bits >= PACKED_BITS:
+        return b
+    pack = PACKED_BITS // bits
+    apart = vector.shape_cast(vector_type((rows // pack, pack, columns), element), b)
+    return vector.transpose(vector_type((rows // pack, columns, pack), element), apart, [0, 2, 1])

@@ -1,0 +1,210 @@
+"""Parts of values that one subgroup needs and others have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlir import ir
+from mlir.dialects import arith, gpu, memref, scf, vector
+from xegpu_py.dialects.xetile import InitTileOp, LoadTileOp, StoreTileOp, Tile, TileAttr
+from xegpu_py.dialects.xetile.ownership import Division, Ownership
+from xegpu_py.dialects.xetile.types import SHARED
+from xegpu_py.passes.xetile.expansion import LOOPS
+from xegpu_py.passes.xetile.vectors import cut, element_of, index, put, reshaped, shape_of, vector_type, zero
+from xegpu_py.passes.xetile_to_xegpu.matrices import Number, add, multiply
+
+_CARRIED = {"i1": "i8", "index": "i32"}
+"""Elements that memory does not hold, and those that stand for them there."""
+
+Copy = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+"""Which part, from where in it, to where, and the shape."""
+
+
+def copies(have: Ownership, want: Ownership) -> list[list[Copy]] | None:
+    """For each part wanted, what to copy of the parts that the same subgroup has; None if one has not all of it."""
+    found: list[list[Copy]] | None = None
+    for subgroup in range(want.subgroups):
+        parts = have.starts(subgroup)
+        needed = []
+        for start in want.starts(subgroup):
+            listed = _covering(parts, have.part, start, want.part)
+            if listed is None:
+                return None
+            needed.append(listed)
+        if found is not None and needed != found:
+            return None
+        found = needed
+    return found
+
+
+def _covering(
+    parts: Sequence[tuple[int, ...]], part: tuple[int, ...], start: tuple[int, ...], size: tuple[int, ...]
+) -> list[Copy] | None:
+    listed: list[Copy] = []
+    covered = 0
+    for i, at in enumerate(parts):
+        low = tuple(max(a, b) for a, b in zip(at, start))
+        high = tuple(min(a + n, b + m) for a, n, b, m in zip(at, part, start, size))
+        if all(x < y for x, y in zip(low, high)):
+            extent = tuple(y - x for x, y in zip(low, high))
+            listed.append((i, _minus(low, at), _minus(low, start), extent))
+            covered += _volume(extent)
+    return listed if covered == _volume(size) else None
+
+
+def _minus(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(x - y for x, y in zip(a, b))
+
+
+def _volume(shape: Sequence[int]) -> int:
+    total = 1
+    for n in shape:
+        total *= n
+    return total
+
+
+class Subgroup:
+    """The subgroup that runs, and where its parts are.
+
+    Attributes:
+        id: its number in the workgroup.
+        slm_bytes: shared local memory that has been used.
+    """
+
+    def __init__(self) -> None:
+        self.id: ir.Value = gpu.subgroup_id()
+        # What is computed of the number stands before this, so that loops do not compute it again.
+        self._anchor = index(0).owner.operation
+        self._places: dict[tuple[int, int, int], ir.Value] = {}
+        self.slm_bytes = 0
+
+    def _place(self, own: Ownership, dim: int) -> Number:
+        """The index of the first part that the subgroup owns along a dimension."""
+        stride, d = own.strides()[dim], own.dims[dim]
+        if d.owners == 1:
+            return 0
+        slowest = next(iter(own.strides()))
+        wrap = 0 if dim == slowest and d.owners == d.layout else d.owners
+        key = (stride, wrap, 0)
+        if key not in self._places:
+            with ir.InsertionPoint(self._anchor):
+                found = self.id if stride == 1 else arith.divui(self.id, index(stride))
+                self._places[key] = arith.remui(found, index(wrap)) if wrap else found
+        return self._places[key]
+
+    def starts(self, own: Ownership) -> list[tuple[Number, ...]]:
+        """Where the subgroup's parts begin, in the order of `Ownership.starts`."""
+        found: list[tuple[Number, ...]] = [()]
+        for dim, d in enumerate(own.dims):
+            with ir.InsertionPoint(self._anchor):
+                first = multiply(self._place(own, dim), d.data)
+                along = [add(first, r * d.layout * d.data) for r in range(d.rounds)]
+            found = [(*f, a) for f in found for a in along]
+        return found
+
+    def is_first(self, own: Ownership) -> ir.Value | None:
+        """Whether of the subgroups that own the same parts this one is the first; None if each has its own."""
+        found: ir.Value | None = None
+        strides = own.strides()
+        for dim, d in enumerate(own.dims):
+            if not d.is_shared:
+                continue
+            with ir.InsertionPoint(self._anchor):
+                place = self.id if strides[dim] == 1 else arith.divui(self.id, index(strides[dim]))
+                place = arith.remui(place, index(d.layout))
+                here = arith.cmpi(arith.CmpIPredicate.ult, place, index(d.owners))
+                found = here if found is None else arith.andi(found, here)
+        return found
+
+    def exchange(
+        self, parts: Sequence[ir.Value], have: Ownership, want: Ownership, user: ir.Operation
+    ) -> list[ir.Value]:
+        """The parts that the subgroup wants of a value, of which each subgroup has some."""
+        listed = copies(have, want)
+        if listed is None:
+            return self._through_memory(parts, have, want, user)
+        found = []
+        for needed in listed:
+            if len(needed) == 1:
+                i, source, _, size = needed[0]
+                found.append(cut(parts[i], source, size))
+                continue
+            made = zero(reshaped(parts[0].type, want.part))
+            for i, source, to, size in needed:
+                made = put(cut(parts[i], source, size), made, to)
+            found.append(made)
+        return found
+
+    def _through_memory(
+        self, parts: Sequence[ir.Value], have: Ownership, want: Ownership, user: ir.Operation
+    ) -> list[ir.Value]:
+        if len(have.shape) == 1:
+            # A line is a matrix of one row.
+            rows = [_reshaped(p, (1, *have.part)) for p in parts]
+            found = self._through_memory(rows, _as_row(have), _as_row(want), user)
+            return [_reshaped(f, want.part) for f in found]
+        held = element_of(parts[0])
+        element = _CARRIED.get(held, held)
+        kind = ir.MemRefType.get(have.shape, ir.Type.parse(element), memory_space=ir.Attribute.parse("3"))
+        buffer = memref.alloc(kind, [], [])
+        self.slm_bytes += _volume(have.shape) * max(Tile(have.part, element).bits // 8, 1)
+        mine = self.starts(have)
+
+        def write() -> None:
+            for part, start in zip(parts, mine):
+                StoreTileOp(_as(part, held, element), self._tile(buffer, start, have.part, element))
+
+        first = self.is_first(have)
+        if first is None:
+            write()
+        else:
+            branch = scf.IfOp(first)
+            with ir.InsertionPoint(branch.then_block):
+                write()
+                scf.yield_([])
+        gpu.barrier()
+        found = []
+        for start in self.starts(want):
+            tile = self._tile(buffer, start, want.part, element)
+            loaded = LoadTileOp(tile, value=vector_type(want.part, element)).value
+            found.append(_as(loaded, element, held))
+        if in_loop(user):
+            gpu.barrier()
+        return found
+
+    @staticmethod
+    def _tile(buffer: ir.Value, start: Sequence[Number], shape: Sequence[int], element: str) -> ir.Value:
+        tile = Tile(tuple(shape), element, TileAttr(memory_space=SHARED))
+        made: ir.Value = InitTileOp(buffer, list(start), tile=tile.to_ir(), in_bounds=True).tile
+        return made
+
+
+def _as_row(own: Ownership) -> Ownership:
+    return Ownership((Division(1, 1, 1), *own.dims))
+
+
+def _reshaped(value: ir.Value, shape: Sequence[int]) -> ir.Value:
+    return vector.shape_cast(vector_type(shape, element_of(value)), value)
+
+
+def in_loop(op: ir.Operation) -> bool:
+    """Whether an op may run several times."""
+    parent: Any = op.parent
+    while parent is not None and parent.operation.name != "gpu.func":
+        if parent.operation.name in LOOPS and parent.operation.name not in ("scf.if", "scf.index_switch"):
+            return True
+        parent = parent.operation.parent
+    return False
+
+
+def _as(value: ir.Value, held: str, element: str) -> ir.Value:
+    """Elements as those that stand for them in memory, or back."""
+    if held == element:
+        return value
+    kind = vector_type(shape_of(value), element)
+    if held == "i1":
+        return arith.extui(kind, value)
+    if element == "i1":
+        return arith.trunci(kind, value)
+    return arith.index_cast(kind, value)

@@ -1,0 +1,314 @@
+// RUN: xegpu-opt --split-input-file --verify-diagnostics %s
+
+func.func @f(%a: vector<32x16xbf16>, %b: vector<32x64xbf16>) {
+  // expected-error @below {{'xetile.tile_mma' op 'a' has 16 columns, but 'b' has 32 rows}}
+  %r = xetile.tile_mma %a, %b : vector<32x16xbf16>, vector<32x64xbf16> -> vector<32x64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<32x16xbf16>, %b: vector<16x64xbf16>) {
+  // expected-error @below {{'xetile.tile_mma' op 'd' must be 32x64 for 32x16 times 16x64, but is 64x32}}
+  %r = xetile.tile_mma %a, %b : vector<32x16xbf16>, vector<16x64xbf16> -> vector<64x32xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<32x16xbf16>, %b: vector<16x64xbf16>, %c: vector<32x64xbf16>) {
+  // expected-error @below {{'xetile.tile_mma' op 'c' must have the type of the result, vector<32x64xf32>, but is vector<32x64xbf16>}}
+  %r = xetile.tile_mma %a, %b, %c : vector<32x16xbf16>, vector<16x64xbf16>, vector<32x64xbf16> -> vector<32x64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<32x16xbf16>, %b: vector<16xbf16>) {
+  // expected-error @below {{'xetile.tile_mma' op 'b' must be a matrix, but is vector<16xbf16>}}
+  %r = xetile.tile_mma %a, %b : vector<32x16xbf16>, vector<16xbf16> -> vector<32x64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<32x16xbf16>, %b: vector<16x64xf16>) {
+  // expected-error @below {{'xetile.tile_mma' op cannot multiply bf16 by f16}}
+  // expected-note @below {{it multiplies integers of up to 8 bits, bf16, f16, tf32 and f64 with their like, and f8E5M2 and f8E4M3FN mixed}}
+  %r = xetile.tile_mma %a, %b : vector<32x16xbf16>, vector<16x64xf16> -> vector<32x64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<32x16xf32>, %b: vector<16x64xf32>) {
+  // expected-error @below {{'xetile.tile_mma' op cannot multiply f32 by f32}}
+  // expected-note @below {{it multiplies integers of up to 8 bits, bf16, f16, tf32 and f64 with their like, and f8E5M2 and f8E4M3FN mixed}}
+  %r = xetile.tile_mma %a, %b : vector<32x16xf32>, vector<16x64xf32> -> vector<32x64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<32x16xbf16>, %b: vector<16x64xbf16>) {
+  // expected-error @below {{'xetile.tile_mma' op of bf16 x bf16 gives elements f32 or bf16, not f16}}
+  %r = xetile.tile_mma %a, %b : vector<32x16xbf16>, vector<16x64xbf16> -> vector<32x64xf16>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<32x16xbf16>, %b: vector<16x64xbf16>) {
+  // expected-error @below {{'xetile.tile_mma' op 'wg_map_a' does not fit: 32 rows are not divisible by sg_data = 12}}
+  %r = xetile.tile_mma %a, %b {wg_map_a = <sg_layout = [2, 4], sg_data = [12, 16]>} : vector<32x16xbf16>, vector<16x64xbf16> -> vector<32x64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<32x16xbf16>, %b: vector<16x64xbf16>) {
+  // expected-error @below {{'xetile.tile_mma' op needs the same sg_layout in all maps, but wg_map_a has [2, 4], wg_map_b has [4, 2]}}
+  %r = xetile.tile_mma %a, %b {wg_map_a = <sg_layout = [2, 4], sg_data = [16, 16]>, wg_map_b = <sg_layout = [4, 2], sg_data = [16, 32]>} : vector<32x16xbf16>, vector<16x64xbf16> -> vector<32x64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<32x16xbf16>, %b: vector<16x64xbf16>) {
+  // expected-error @below {{'xetile.tile_mma' op needs all 16 columns of 'a' in each subgroup, but wg_map_a gives it 4}}
+  %r = xetile.tile_mma %a, %b {wg_map_a = <sg_layout = [2, 4], sg_data = [16, 4]>} : vector<32x16xbf16>, vector<16x64xbf16> -> vector<32x64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<32x16xbf16>, %b: vector<16x64xbf16>) {
+  // expected-error @below {{'xetile.tile_mma' op needs all 16 rows of 'b' in each subgroup, but wg_map_b gives it 8}}
+  %r = xetile.tile_mma %a, %b {wg_map_b = <sg_layout = [2, 4], sg_data = [8, 16]>} : vector<32x16xbf16>, vector<16x64xbf16> -> vector<32x64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<32x16xbf16>, %b: vector<16x64xbf16>) {
+  // expected-error @below {{'xetile.tile_mma' op needs as many rows of 'a' in each subgroup as of the result, 16, but wg_map_a gives it 8}}
+  %r = xetile.tile_mma %a, %b {wg_map_a = <sg_layout = [2, 4], sg_data = [8, 16]>, wg_map_c = <sg_layout = [2, 4], sg_data = [16, 16]>} : vector<32x16xbf16>, vector<16x64xbf16> -> vector<32x64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<32x16xbf16>, %b: vector<16x64xbf16>) {
+  // expected-error @below {{'xetile.tile_mma' op needs as many columns of 'b' in each subgroup as of the result, 16, but wg_map_b gives it 8}}
+  %r = xetile.tile_mma %a, %b {wg_map_b = <sg_layout = [2, 4], sg_data = [16, 8]>, wg_map_c = <sg_layout = [2, 4], sg_data = [16, 16]>} : vector<32x16xbf16>, vector<16x64xbf16> -> vector<32x64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<4x8x16xf32>) {
+  // expected-error @below {{'xetile.transpose' op needs a matrix, but got vector<4x8x16xf32>}}
+  %r = xetile.transpose %v, [1, 0] : vector<4x8x16xf32> -> vector<8x4x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<8x16xf32>) {
+  // expected-error @below {{'xetile.transpose' op permutation must be [1, 0] or [0, 1], but is [1, 1]}}
+  %r = xetile.transpose %v, [1, 1] : vector<8x16xf32> -> vector<16x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<8x16xf32>) {
+  // expected-error @below {{'xetile.transpose' op gives vector<16x8xf32>, not vector<8x16xf32>}}
+  %r = xetile.transpose %v, [1, 0] : vector<8x16xf32> -> vector<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<8x16xf32>) {
+  // expected-error @below {{'xetile.transpose' op 'map' does not fit: 16 rows are not divisible by sg_data = 3}}
+  %r = xetile.transpose %v, [1, 0] {map = <sg_layout = [4, 1], sg_data = [3, 8]>} : vector<8x16xf32> -> vector<16x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<16xf32>) {
+  // expected-error @below {{'xetile.reduction' op needs a matrix, but got vector<16xf32>}}
+  %r = xetile.reduction <add>, %v [0] : vector<16xf32> -> vector<1xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<8x16xf32>) {
+  // expected-error @below {{'xetile.reduction' op works along dimension [0] or [1], not [2]}}
+  %r = xetile.reduction <add>, %v [2] : vector<8x16xf32> -> vector<8x1xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<8x16xf32>) {
+  // expected-error @below {{'xetile.reduction' op works along dimension [0] or [1], not [0, 1]}}
+  %r = xetile.reduction <add>, %v [0, 1] : vector<8x16xf32> -> vector<1x1xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<8x16xf32>) {
+  // expected-error @below {{'xetile.reduction' op gives vector<8x1xf32>, not vector<1x16xf32>}}
+  %r = xetile.reduction <add>, %v [1] : vector<8x16xf32> -> vector<1x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<8x16xf32>) {
+  // expected-error @below {{'xetile.reduction' op reduction_size = 3 does not divide the 16 elements along dimension 1}}
+  %r = xetile.reduction <add>, %v [1] {reduction_size = 3} : vector<8x16xf32> -> vector<8x5xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<8x16xf32>) {
+  // expected-error @below {{'xetile.reduction' op reduction_size = 0 does not divide the 16 elements along dimension 1}}
+  %r = xetile.reduction <add>, %v [1] {reduction_size = 0} : vector<8x16xf32> -> vector<8x5xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<8x16xf32>) {
+  // expected-error @below {{'xetile.reduction' op <maxsi> needs integer elements, but got f32}}
+  %r = xetile.reduction <maxsi>, %v [1] : vector<8x16xf32> -> vector<8x1xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<8x16xi32>) {
+  // expected-error @below {{'xetile.reduction' op <maximumf> needs floating-point elements, but got i32}}
+  %r = xetile.reduction <maximumf>, %v [1] : vector<8x16xi32> -> vector<8x1xi32>
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<8x16xf32>) {
+  // expected-error @below {{expected one of add, mul, minui, minsi, minnumf, minimumf, maxui, maxsi, maxnumf, maximumf, and, or, xor, found 'sum'}}
+  %r = xetile.reduction <sum>, %v [1] : vector<8x16xf32> -> vector<8x1xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<8x16xf32>) {
+  // expected-error @below {{'xetile.reduction' op 'map' does not fit: 8 rows are not divisible by sg_data = 3}}
+  %r = xetile.reduction <add>, %v [1] {map = <sg_layout = [4, 2], sg_data = [3, 1]>} : vector<8x16xf32> -> vector<8x1xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<2x16xf32>) {
+  // expected-error @below {{'xetile.broadcast' op needs size 1 along dimension 0, but got vector<2x16xf32>}}
+  // expected-note @below {{with broadcast_size each element is repeated that often}}
+  %r = xetile.broadcast %v [0] : vector<2x16xf32> -> vector<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<1x16xf32>) {
+  // expected-error @below {{'xetile.broadcast' op cannot make vector<8x32xf32> of vector<1x16xf32> along dimension 0}}
+  %r = xetile.broadcast %v [0] : vector<1x16xf32> -> vector<8x32xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<1x16xf32>) {
+  // expected-error @below {{'xetile.broadcast' op cannot make vector<8x16xf16> of vector<1x16xf32> along dimension 0}}
+  %r = xetile.broadcast %v [0] : vector<1x16xf32> -> vector<8x16xf16>
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<1x16xf32>) {
+  // expected-error @below {{'xetile.broadcast' op works along dimension [0] or [1], not [0, 1]}}
+  %r = xetile.broadcast %v [0, 1] : vector<1x16xf32> -> vector<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<16xf32>) {
+  // expected-error @below {{'xetile.broadcast' op needs a matrix, but got vector<16xf32>}}
+  %r = xetile.broadcast %v [0] : vector<16xf32> -> vector<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<8x4xf32>) {
+  // expected-error @below {{'xetile.broadcast' op broadcast_size = 3 makes 4 elements 12, not 16}}
+  %r = xetile.broadcast %v [1] {broadcast_size = 3} : vector<8x4xf32> -> vector<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<8x1xf32>) {
+  // expected-error @below {{'xetile.broadcast' op 'map' does not fit: 8 rows are not divisible by sg_data = 3}}
+  %r = xetile.broadcast %v [1] {map = <sg_layout = [4, 2], sg_data = [3, 1]>} : vector<8x1xf32> -> vector<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<32x64xf32>) {
+  // expected-error @below {{attribute 'wg_map_result' is missing}}
+  %r = xetile.convert_layout %v : vector<32x64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<32x64xf32>) {
+  // expected-error @below {{'xetile.convert_layout' op 'wg_map_result' does not fit: 32 rows are not divisible by sg_data = 3}}
+  %r = xetile.convert_layout %v {wg_map_result = <sg_layout = [4, 2], sg_data = [3, 1]>} : vector<32x64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<32x64xf32>) {
+  // expected-error @below {{'xetile.convert_layout' op 'wg_map_source' does not fit: 64 columns are not divisible by sg_data = 3}}
+  %r = xetile.convert_layout %v {wg_map_result = <sg_layout = [4, 2], sg_data = [8, 32]>, wg_map_source = <sg_layout = [4, 2], sg_data = [8, 3]>} : vector<32x64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<32x64xf32>) {
+  // expected-error @below {{'xetile.convert_layout' op needs as many subgroups in both maps, but 16 have the source and 8 the result}}
+  %r = xetile.convert_layout %v {wg_map_result = <sg_layout = [4, 2], sg_data = [8, 32]>, wg_map_source = <sg_layout = [4, 4], sg_data = [8, 16]>} : vector<32x64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<32x64xf32>) {
+  // expected-error @below {{'xetile.convert_layout' op keeps the type vector<32x64xf32>, but gives vector<64x32xf32>}}
+  %r = "xetile.convert_layout"(%v) {wg_map_result = #xetile.wg_map<array<i64: 4, 2>, array<i64: 8, 32>>} : (vector<32x64xf32>) -> vector<64x32xf32>
+  return
+}

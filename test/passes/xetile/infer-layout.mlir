@@ -1,0 +1,109 @@
+// RUN: xegpu-opt %s --xetile-infer-layout --split-input-file | FileCheck %s
+
+// From the result of a product to its factors, to what they are loaded from, and to where it is stored.
+
+// CHECK-LABEL: gpu.func @product
+gpu.module @m {
+  gpu.func @product(%A: memref<128x32xbf16>, %B: memref<32x64xbf16>, %C: memref<128x64xf32>) kernel {
+    // CHECK: init_tile {{.*}} -> !xetile.tile<128x32xbf16, #xetile.tile_attr<wg_map = <sg_layout = [4, 2], sg_data = [32, 32]>>>
+    %ta = xetile.init_tile %A[0, 0] : memref<128x32xbf16> -> !xetile.tile<128x32xbf16>
+    // CHECK: init_tile {{.*}} -> !xetile.tile<32x64xbf16, #xetile.tile_attr<wg_map = <sg_layout = [4, 2], sg_data = [32, 32]>>>
+    %tb = xetile.init_tile %B[0, 0] : memref<32x64xbf16> -> !xetile.tile<32x64xbf16>
+    %a = xetile.load_tile %ta : !xetile.tile<128x32xbf16> -> vector<128x32xbf16>
+    %b = xetile.load_tile %tb : !xetile.tile<32x64xbf16> -> vector<32x64xbf16>
+    // CHECK: arith.constant {map = #xetile.wg_map<sg_layout = [4, 2], sg_data = [32, 32]>} dense<0.000000e+00>
+    %zero = arith.constant dense<0.0> : vector<128x64xf32>
+    // CHECK: tile_mma {{.*}} {wg_map_a = #xetile.wg_map<sg_layout = [4, 2], sg_data = [32, 32]>, wg_map_b = #xetile.wg_map<sg_layout = [4, 2], sg_data = [32, 32]>, wg_map_c = #xetile.wg_map<sg_layout = [4, 2], sg_data = [32, 32]>}
+    %d = xetile.tile_mma %a, %b, %zero {wg_map_c = #xetile.wg_map<sg_layout = [4, 2], sg_data = [32, 32]>} : vector<128x32xbf16>, vector<32x64xbf16>, vector<128x64xf32> -> vector<128x64xf32>
+    // CHECK: init_tile {{.*}} -> !xetile.tile<128x64xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 2], sg_data = [32, 32]>>>
+    %tc = xetile.init_tile %C[0, 0] : memref<128x64xf32> -> !xetile.tile<128x64xf32>
+    xetile.store_tile %d, %tc : vector<128x64xf32>, !xetile.tile<128x64xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+// Two maps meet: what is added is converted, and the result keeps the map of the first operand. The constant that both
+// use is made for each.
+
+!rows = !xetile.tile<32x64xf32, #xetile.tile_attr<wg_map = <sg_layout = [8, 1], sg_data = [4, 64]>>>
+!blocks = !xetile.tile<32x64xf32, #xetile.tile_attr<wg_map = <sg_layout = [2, 4], sg_data = [16, 16]>>>
+
+// CHECK-LABEL: gpu.func @conflict
+gpu.module @m {
+  gpu.func @conflict(%X: memref<32x64xf32>, %Y: memref<32x64xf32>) kernel {
+    %tx = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !rows
+    %ty = xetile.init_tile %Y[0, 0] : memref<32x64xf32> -> !blocks
+    // CHECK-DAG: arith.constant {map = #xetile.wg_map<sg_layout = [8, 1], sg_data = [4, 64]>} dense<2.000000e+00>
+    // CHECK-DAG: arith.constant {map = #xetile.wg_map<sg_layout = [2, 4], sg_data = [16, 16]>} dense<2.000000e+00>
+    %two = arith.constant dense<2.0> : vector<32x64xf32>
+    %x = xetile.load_tile %tx : !rows -> vector<32x64xf32>
+    %y = xetile.load_tile %ty : !blocks -> vector<32x64xf32>
+    %x2 = arith.mulf %x, %two : vector<32x64xf32>
+    %y2 = arith.mulf %y, %two : vector<32x64xf32>
+    // CHECK: %[[Y:.*]] = xetile.convert_layout %{{.*}} {wg_map_result = #xetile.wg_map<sg_layout = [8, 1], sg_data = [4, 64]>, wg_map_source = #xetile.wg_map<sg_layout = [2, 4], sg_data = [16, 16]>}
+    // CHECK: arith.addf %{{.*}}, %[[Y]] {map = #xetile.wg_map<sg_layout = [8, 1], sg_data = [4, 64]>}
+    %sum = arith.addf %x2, %y2 : vector<32x64xf32>
+    // CHECK: %[[S:.*]] = xetile.convert_layout %{{.*}} {wg_map_result = #xetile.wg_map<sg_layout = [2, 4], sg_data = [16, 16]>, wg_map_source = #xetile.wg_map<sg_layout = [8, 1], sg_data = [4, 64]>}
+    // CHECK: store_tile %[[S]]
+    xetile.store_tile %sum, %ty : vector<32x64xf32>, !blocks
+    gpu.return
+  }
+}
+
+// -----
+
+// Reductions have one element of each part; broadcasts, transposes and control flow follow.
+
+// CHECK-LABEL: gpu.func @shapes
+gpu.module @m {
+  gpu.func @shapes(%X: memref<32x64xf32>, %Y: memref<64x32xf32>, %more: i1) kernel {
+    %tx = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !xetile.tile<32x64xf32, #xetile.tile_attr<wg_map = <sg_layout = [2, 4], sg_data = [16, 16]>>>
+    %x = xetile.load_tile %tx : !xetile.tile<32x64xf32, #xetile.tile_attr<wg_map = <sg_layout = [2, 4], sg_data = [16, 16]>>> -> vector<32x64xf32>
+    // CHECK: xetile.reduction {{.*}} {map = #xetile.wg_map<sg_layout = [2, 4], sg_data = [16, 1]>}
+    %r = xetile.reduction <add>, %x [1] : vector<32x64xf32> -> vector<32x1xf32>
+    // CHECK: xetile.reduction {{.*}} {reduction_size = 4, map = #xetile.wg_map<sg_layout = [2, 4], sg_data = [16, 4]>}
+    %p = xetile.reduction <add>, %x [1] {reduction_size = 4} : vector<32x64xf32> -> vector<32x16xf32>
+    // CHECK: xetile.broadcast {{.*}} {broadcast_size = 4, map = #xetile.wg_map<sg_layout = [2, 4], sg_data = [16, 16]>}
+    %q = xetile.broadcast %p [1] {broadcast_size = 4} : vector<32x16xf32> -> vector<32x64xf32>
+    // CHECK: xetile.broadcast {{.*}} {map = #xetile.wg_map<sg_layout = [2, 4], sg_data = [16, 16]>}
+    %b = xetile.broadcast %r [1] : vector<32x1xf32> -> vector<32x64xf32>
+    %s = scf.if %more -> (vector<32x64xf32>) {
+      // CHECK: arith.addf {{.*}} {map = #xetile.wg_map<sg_layout = [2, 4], sg_data = [16, 16]>}
+      %1 = arith.addf %b, %q : vector<32x64xf32>
+      scf.yield %1 : vector<32x64xf32>
+    } else {
+      scf.yield %b : vector<32x64xf32>
+    }
+    // CHECK: xetile.transpose {{.*}} {map = #xetile.wg_map<sg_layout = [4, 2], sg_data = [16, 16]>}
+    %t = xetile.transpose %s, [1, 0] : vector<32x64xf32> -> vector<64x32xf32>
+    %ty = xetile.init_tile %Y[0, 0] : memref<64x32xf32> -> !xetile.tile<64x32xf32>
+    xetile.store_tile %t, %ty : vector<64x32xf32>, !xetile.tile<64x32xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+// Without any map it is a kernel of subgroups, which stays as it is; host code does too.
+
+// CHECK-LABEL: func.func @host
+func.func @host(%v: vector<256x256xf32>) -> vector<256x256xf32> {
+  // CHECK-NEXT: arith.addf %{{.*}}, %{{.*}} : vector<256x256xf32>
+  %0 = arith.addf %v, %v : vector<256x256xf32>
+  return %0 : vector<256x256xf32>
+}
+
+// CHECK-LABEL: gpu.func @subgroup
+gpu.module @m {
+  gpu.func @subgroup(%X: memref<32x64xf32>) kernel {
+    // CHECK: -> !xetile.tile<32x64xf32>
+    %tx = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !xetile.tile<32x64xf32>
+    %x = xetile.load_tile %tx : !xetile.tile<32x64xf32> -> vector<32x64xf32>
+    // CHECK: arith.addf %{{.*}}, %{{.*}} : vector<32x64xf32>
+    %y = arith.addf %x, %x : vector<32x64xf32>
+    xetile.store_tile %y, %tx : vector<32x64xf32>, !xetile.tile<32x64xf32>
+    gpu.return
+  }
+}

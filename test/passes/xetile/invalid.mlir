@@ -1,0 +1,135 @@
+// RUN: xegpu-opt %s --pass-pipeline='builtin.module(xetile-infer-layout,xetile-wg-to-sg,xetile-blocking,xetile-to-xegpu)' --split-input-file --verify-diagnostics
+
+!t = !xetile.tile<32x64xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 1], sg_data = [8, 64]>>>
+
+gpu.module @m {
+  gpu.func @open(%X: memref<32x64xf32>, %Y: memref<32x64xf32>) kernel {
+    %t = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !t
+    // expected-error @below {{'xetile.init_tile' op leaves it open which subgroup works on what: a tile's map cannot be derived}}
+    // expected-note @below {{give a wg_map to a tile or to xetile.tile_mma, or a 'map' to the op}}
+    %u = xetile.init_tile %Y[0, 0] : memref<32x64xf32> -> !xetile.tile<32x64xf32>
+    xetile.prefetch_tile %u : !xetile.tile<32x64xf32>
+    xetile.prefetch_tile %t : !t
+    gpu.return
+  }
+}
+
+// -----
+
+!t = !xetile.tile<32x64xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 1], sg_data = [8, 64]>>>
+!u = !xetile.tile<32x64xf32, #xetile.tile_attr<wg_map = <sg_layout = [8, 1], sg_data = [4, 64]>>>
+
+gpu.module @m {
+  gpu.func @counts(%X: memref<32x64xf32>) kernel {
+    %t = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !t
+    // expected-error @below {{'xetile.init_tile' op is divided by #xetile.wg_map<sg_layout = [8, 1], sg_data = [4, 64]> among 8 subgroups, but by #xetile.wg_map<sg_layout = [4, 1], sg_data = [8, 64]> it is 4}}
+    %u = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !u
+    gpu.return
+  }
+}
+
+// -----
+
+!t = !xetile.tile<256x256xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 1], sg_data = [64, 256]>>>
+
+gpu.module @m {
+  // expected-error @below {{'gpu.func' op exchanges 262144 bytes through shared local memory, of which target pvcxt has 131072}}
+  // expected-note @below {{choose maps by which subgroups have more of what they need, or smaller tiles}}
+  gpu.func @too_much(%X: memref<256x256xf32>) kernel {
+    %t = xetile.init_tile %X[0, 0] : memref<256x256xf32> -> !t
+    %v = xetile.load_tile %t : !t -> vector<256x256xf32>
+    %w = xetile.transpose %v, [1, 0] {map = <sg_layout = [4, 1], sg_data = [64, 256]>} : vector<256x256xf32> -> vector<256x256xf32>
+    xetile.store_tile %w, %t : vector<256x256xf32>, !t
+    gpu.return
+  }
+}
+
+// -----
+
+!t = !xetile.tile<32x64xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 2], sg_data = [8, 64]>>>
+
+gpu.module @m {
+  gpu.func @shared_update(%X: memref<32x64xf32>) kernel {
+    %t = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !t
+    %v = xetile.load_tile %t : !t -> vector<32x64xf32>
+    // expected-error @below {{'xetile.atomic_rmw' op gives what it read to subgroups that share a part, though only one of them may update it}}
+    // expected-note @below {{leave the result unused, or choose a map by which no part is shared}}
+    %w = xetile.atomic_rmw <addf>, %v, %t : vector<32x64xf32>, !t -> vector<32x64xf32>
+    xetile.store_tile %w, %t : vector<32x64xf32>, !t
+    gpu.return
+  }
+}
+
+// -----
+
+!t = !xetile.tile<32x64xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 2], sg_data = [8, 32]>>>
+
+gpu.module @m {
+  gpu.func @other_ops(%X: memref<32x64xf32>) kernel {
+    %t = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !t
+    %v = xetile.load_tile %t : !t -> vector<32x64xf32>
+    // expected-error @below {{'vector.shuffle' op on vectors cannot be divided among subgroups}}
+    %w = vector.shuffle %v, %v [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31] {map = #xetile.wg_map<sg_layout = [4, 2], sg_data = [8, 32]>} : vector<32x64xf32>, vector<32x64xf32>
+    xetile.store_tile %w, %t : vector<32x64xf32>, !t
+    gpu.return
+  }
+}
+
+// -----
+
+!t = !xetile.tile<32x64xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 2], sg_data = [8, 32]>>>
+
+gpu.module @m {
+  gpu.func @groups(%X: memref<32x64xf32>, %Y: memref<32x1xf32>) kernel {
+    %t = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !t
+    %v = xetile.load_tile %t : !t -> vector<32x64xf32>
+    %u = xetile.convert_layout %v {wg_map_result = <sg_layout = [1, 8], sg_data = [32, 8]>} : vector<32x64xf32>
+    // expected-error @below {{'xetile.reduction' op combines 16 elements at a time, which do not divide the 8 of a subgroup's part}}
+    // expected-note @below {{xetile.convert_layout can give each subgroup whole groups}}
+    %r = xetile.reduction <add>, %u [1] {reduction_size = 16, map = <sg_layout = [1, 8], sg_data = [32, 1]>} : vector<32x64xf32> -> vector<32x4xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  // expected-error @below {{'gpu.func' op has an argument of type !xetile.tile<32x64xf32>}}
+  // expected-note @below {{make tiles in the kernel, of memrefs}}
+  gpu.func @outside(%t: !xetile.tile<32x64xf32>) kernel {
+    %v = xetile.load_tile %t : !xetile.tile<32x64xf32> -> vector<32x64xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @either(%X: memref<32x64xf32>, %Y: memref<32x64xf32>, %which: i1) kernel {
+    %t = scf.if %which -> (!xetile.tile<32x64xf32>) {
+      %x = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !xetile.tile<32x64xf32>
+      scf.yield %x : !xetile.tile<32x64xf32>
+    } else {
+      // expected-error @below {{'xetile.init_tile' op makes one of 2 tiles that control flow makes one}}
+      // expected-note @below {{make the tile once, and move it by xetile.update_tile_offset}}
+      %y = xetile.init_tile %Y[0, 0] : memref<32x64xf32> -> !xetile.tile<32x64xf32>
+      scf.yield %y : !xetile.tile<32x64xf32>
+    }
+    %v = xetile.load_tile %t : !xetile.tile<32x64xf32> -> vector<32x64xf32>
+    %x = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !xetile.tile<32x64xf32>
+    xetile.store_tile %v, %x : vector<32x64xf32>, !xetile.tile<32x64xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  // expected-error @below {{'gpu.func' op has unstructured control flow, in which tiles cannot be lowered}}
+  gpu.func @jumps(%X: memref<32x64xf32>) kernel {
+    %x = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !xetile.tile<32x64xf32>
+    cf.br ^bb1
+  ^bb1:
+    gpu.return
+  }
+}

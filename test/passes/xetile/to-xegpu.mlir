@@ -1,0 +1,143 @@
+// RUN: xegpu-opt %s --pass-pipeline='builtin.module(xetile-to-xegpu,canonicalize,cse,xegpu-dce)' --split-input-file | FileCheck %s
+
+// Slices of a load are blocks of one message; the second operand of products comes in VNNI layout.
+// What blocks cannot serve gathers, as a whole GPU without them does (test_xetile_passes.py).
+
+// CHECK-LABEL: gpu.func @arrays
+gpu.module @m {
+  gpu.func @arrays(%A: memref<64x64xbf16>, %B: memref<64x64xbf16>, %C: memref<64x64xf32>, %m: index) kernel {
+    // CHECK: %[[TA:.*]] = xegpu.create_nd_tdesc %{{.*}}[%{{.*}}, 0] {mode = vc} : memref<64x64xbf16> -> !xegpu.tensor_desc<8x16xbf16, #xegpu.tdesc_attr<array_length = 2>>
+    %ta = xetile.init_tile %A[%m, 0] : memref<64x64xbf16> -> !xetile.tile<8x32xbf16>
+    %tb = xetile.init_tile %B[0, 0] : memref<64x64xbf16> -> !xetile.tile<32x16xbf16>
+    // CHECK: %[[A:.*]] = xegpu.load_nd %[[TA]] {mode = vc, l1_hint = cached} : {{.*}} -> vector<2x8x16xbf16>
+    %a = xetile.load_tile %ta {l1_hint = cached} : !xetile.tile<8x32xbf16> -> vector<8x32xbf16>
+    // CHECK: %[[A1:.*]] = vector.extract %[[A]][1] : vector<8x16xbf16> from vector<2x8x16xbf16>
+    %a1 = vector.extract_strided_slice %a {offsets = [0, 16], sizes = [8, 16], strides = [1, 1]} : vector<8x32xbf16> to vector<8x16xbf16>
+    // CHECK: %[[B:.*]] = xegpu.load_nd %{{.*}} {mode = vc, vnni_axis = 0} : !xegpu.tensor_desc<32x16xbf16> -> vector<16x16x2xbf16>
+    %b = xetile.load_tile %tb : !xetile.tile<32x16xbf16> -> vector<32x16xbf16>
+    // CHECK: %[[B1:.*]] = vector.extract_strided_slice %[[B]] {offsets = [8, 0, 0], sizes = [8, 16, 2]
+    %b1 = vector.extract_strided_slice %b {offsets = [16, 0], sizes = [16, 16], strides = [1, 1]} : vector<32x16xbf16> to vector<16x16xbf16>
+    %tc = xetile.init_tile %C[%m, 0] : memref<64x64xf32> -> !xetile.tile<8x16xf32>
+    // CHECK: %[[C:.*]] = xegpu.load_nd %[[TC:.*]] {mode = vc} : !xegpu.tensor_desc<8x16xf32> -> vector<8x16xf32>
+    %c = xetile.load_tile %tc : !xetile.tile<8x16xf32> -> vector<8x16xf32>
+    // CHECK: %[[D:.*]] = xegpu.dpas %[[C]], %[[A1]], %[[B1]] {mode = vc} : vector<8x16xf32>, vector<8x16xbf16>, vector<8x16x2xbf16> -> vector<8x16xf32>
+    %d = vector.shape_cast %c : vector<8x16xf32> to vector<8x16xf32>
+    %e = xetile.tile_mma %a1, %b1, %d : vector<8x16xbf16>, vector<16x16xbf16>, vector<8x16xf32> -> vector<8x16xf32>
+    // CHECK: xegpu.store_nd %[[D]], %[[TC]] {mode = vc, l3_hint = write_back}
+    xetile.store_tile %e, %tc {l3_hint = write_back} : vector<8x16xf32>, !xetile.tile<8x16xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+// Transposing loads: of a column-major tile, of one that is only transposed, in units of 32 bits, and packed or not.
+
+// CHECK-LABEL: gpu.func @transposing
+gpu.module @m {
+  gpu.func @transposing(%X: memref<64x64xf32>, %B: memref<64x64xf16, strided<[1, 64]>>, %C: memref<64x64xf32>) kernel {
+    %tx = xetile.init_tile %X[0, 0] : memref<64x64xf32> -> !xetile.tile<16x8xf32>
+    // CHECK: xegpu.load_nd %{{.*}} {mode = vc, transpose = [1, 0]} : !xegpu.tensor_desc<16x8xf32> -> vector<8x16xf32>
+    %x = xetile.load_tile %tx : !xetile.tile<16x8xf32> -> vector<16x8xf32>
+    %xt = xetile.transpose %x, [1, 0] : vector<16x8xf32> -> vector<8x16xf32>
+    // CHECK: %[[M:.*]] = memref.reinterpret_cast %{{.*}} to offset: [0], sizes: [64, 64], strides: [64, 1]
+    // CHECK: %[[T:.*]] = xegpu.create_nd_tdesc %[[M]][16, 0] {mode = vc} : memref<64x64xf16, strided<[64, 1]>> -> !xegpu.tensor_desc<16x16xf16>
+    %tb = xetile.init_tile %B[0, 16] : memref<64x64xf16, strided<[1, 64]>> -> !xetile.tile<16x16xf16, #xetile.tile_attr<order = [0, 1]>>
+    // CHECK: %[[B:.*]] = xegpu.load_nd %[[T]] {mode = vc, transpose = [1, 0], transpose_bit_width = 32} : {{.*}} -> vector<8x32xf16>
+    // CHECK: %[[P:.*]] = vector.shape_cast %[[B]] : vector<8x32xf16> to vector<8x16x2xf16>
+    %b = xetile.load_tile %tb : !xetile.tile<16x16xf16, #xetile.tile_attr<order = [0, 1]>> -> vector<16x16xf16>
+    %ta = xetile.init_tile %B[0, 0] : memref<64x64xf16, strided<[1, 64]>> -> !xetile.tile<16x16xf16, #xetile.tile_attr<order = [0, 1]>>
+    // CHECK: %[[A:.*]] = xegpu.load_nd {{.*}} -> vector<8x32xf16>
+    // CHECK: %[[S:.*]] = vector.shape_cast %[[A]] : vector<8x32xf16> to vector<8x16x2xf16>
+    // CHECK: vector.transpose %[[S]], [0, 2, 1] : vector<8x16x2xf16> to vector<8x2x16xf16>
+    %a = xetile.load_tile %ta : !xetile.tile<16x16xf16, #xetile.tile_attr<order = [0, 1]>> -> vector<16x16xf16>
+    %a0 = vector.extract_strided_slice %a {offsets = [0, 0], sizes = [8, 16], strides = [1, 1]} : vector<16x16xf16> to vector<8x16xf16>
+    // CHECK: xegpu.dpas %{{.*}}, %{{.*}}, %[[P]]
+    %d = xetile.tile_mma %a0, %b, %xt : vector<8x16xf16>, vector<16x16xf16>, vector<8x16xf32> -> vector<8x16xf32>
+    %tc = xetile.init_tile %C[0, 0] : memref<64x64xf32> -> !xetile.tile<8x16xf32>
+    xetile.store_tile %d, %tc : vector<8x16xf32>, !xetile.tile<8x16xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+// What block messages cannot serve is gathered: a column of two bytes, a pitch that is no multiple of 16 bytes, a
+// matrix that is too narrow, an odd column to begin with, a batch whose matrices are misaligned.
+
+// CHECK-LABEL: gpu.func @misfits
+gpu.module @m {
+  gpu.func @misfits(%narrow: memref<64x64xf16>, %pitch: memref<64x66xf16>, %small: memref<64x8xf32>, %batch: memref<4x3x40xf16>, %i: index) kernel {
+    // CHECK-NOT: create_nd_tdesc
+    %0 = xetile.init_tile %narrow[0, 0] : memref<64x64xf16> -> !xetile.tile<8x1xf16>
+    %1 = xetile.init_tile %pitch[0, 0] : memref<64x66xf16> -> !xetile.tile<1x16xf16>
+    %2 = xetile.init_tile %small[0, 0] : memref<64x8xf32> -> !xetile.tile<2x8xf32>
+    %3 = xetile.init_tile %narrow[0, 1] : memref<64x64xf16> -> !xetile.tile<1x16xf16>
+    %4 = xetile.init_tile %batch[%i, 0, 0] : memref<4x3x40xf16> -> !xetile.tile<1x16xf16>
+    // CHECK: %[[MASK:.*]] = arith.constant dense<true> : vector<8xi1>
+    // CHECK-COUNT-5: xegpu.load_gather
+    %5 = xetile.load_tile %0 : !xetile.tile<8x1xf16> -> vector<8x1xf16>
+    %6 = xetile.load_tile %1 : !xetile.tile<1x16xf16> -> vector<1x16xf16>
+    %7 = xetile.load_tile %2 : !xetile.tile<2x8xf32> -> vector<2x8xf32>
+    %8 = xetile.load_tile %3 : !xetile.tile<1x16xf16> -> vector<1x16xf16>
+    %9 = xetile.load_tile %4 : !xetile.tile<1x16xf16> -> vector<1x16xf16>
+    // CHECK-COUNT-5: xegpu.store_scatter
+    xetile.store_tile %5, %0 : vector<8x1xf16>, !xetile.tile<8x1xf16>
+    xetile.store_tile %6, %1 : vector<1x16xf16>, !xetile.tile<1x16xf16>
+    xetile.store_tile %7, %2 : vector<2x8xf32>, !xetile.tile<2x8xf32>
+    xetile.store_tile %8, %3 : vector<1x16xf16>, !xetile.tile<1x16xf16>
+    xetile.store_tile %9, %4 : vector<1x16xf16>, !xetile.tile<1x16xf16>
+    gpu.return
+  }
+}
+
+// -----
+
+// Shared local memory: row by row where the tile is known to lie inside and rows are aligned, else element by element.
+
+!shared = !xetile.tile<2x16xf32, #xetile.tile_attr<memory_space = 3>>
+
+// CHECK-LABEL: gpu.func @slm
+gpu.module @m {
+  gpu.func @slm(%S: memref<32x64xf32, 3>, %i: index) kernel {
+    // CHECK-COUNT-2: xegpu.create_nd_tdesc %{{.*}} : memref<2048xf32, strided<[1]>, 3> -> !xegpu.tensor_desc<16xf32, #xegpu.tdesc_attr<memory_scope = slm, boundary_check = false>>
+    // CHECK-COUNT-2: xegpu.load_nd %{{.*}} -> vector<16xf32>
+    %0 = xetile.init_tile %S[%i, 16] {in_bounds = true} : memref<32x64xf32, 3> -> !shared
+    %1 = xetile.load_tile %0 : !shared -> vector<2x16xf32>
+    %2 = xetile.init_tile %S[%i, 16] : memref<32x64xf32, 3> -> !shared
+    // CHECK: arith.cmpi ult
+    // CHECK: xegpu.store_scatter
+    xetile.store_tile %1, %2 : vector<2x16xf32>, !shared
+    gpu.return
+  }
+}
+
+// -----
+
+// Scattered tiles in 16 lanes; padding by the mask; atomic ops; what is computed is packed in registers.
+
+!s = !xetile.tile<24xf32, #xetile.tile_attr<scattered = true>>
+
+// CHECK-LABEL: gpu.func @scattered
+gpu.module @m {
+  gpu.func @scattered(%X: memref<64x64xf32>, %i: vector<24xindex>, %m: vector<24xi1>, %A: memref<64x64xbf16>) kernel {
+    // CHECK: xegpu.create_tdesc {{.*}} -> !xegpu.tensor_desc<16xf32, #xegpu.scattered>
+    // CHECK: xegpu.create_tdesc {{.*}} -> !xegpu.tensor_desc<8xf32, #xegpu.scattered>
+    %t = xetile.init_tile %X, %i : memref<64x64xf32>, vector<24xindex> -> !s
+    // CHECK: %[[V:.*]] = xegpu.load_gather
+    // CHECK: arith.select %{{.*}}, %[[V]], %{{.*}} : vector<16xi1>, vector<16xf32>
+    %v = xetile.load %t, %m {padding = 1.0 : f32} : !s, vector<24xi1> -> vector<24xf32>
+    // CHECK: xegpu.atomic_rmw addf
+    %o = xetile.atomic_rmw <addf>, %v, %t : vector<24xf32>, !s -> vector<24xf32>
+    %ta = xetile.init_tile %A[0, 0] : memref<64x64xbf16> -> !xetile.tile<16x16xbf16>
+    %b = xetile.load_tile %ta : !xetile.tile<16x16xbf16> -> vector<16x16xbf16>
+    %b2 = arith.addf %b, %b : vector<16x16xbf16>
+    // CHECK: %[[S:.*]] = vector.shape_cast %{{.*}} : vector<16x16xbf16> to vector<8x2x16xbf16>
+    // CHECK: vector.transpose %[[S]], [0, 2, 1] : vector<8x2x16xbf16> to vector<8x16x2xbf16>
+    %a = vector.extract_strided_slice %b {offsets = [0, 0], sizes = [8, 16], strides = [1, 1]} : vector<16x16xbf16> to vector<8x16xbf16>
+    %d = xetile.tile_mma %a, %b2 : vector<8x16xbf16>, vector<16x16xbf16> -> vector<8x16xf32>
+    %tx = xetile.init_tile %X[0, 0] : memref<64x64xf32> -> !xetile.tile<8x16xf32>
+    xetile.store_tile %d, %tx : vector<8x16xf32>, !xetile.tile<8x16xf32>
+    gpu.return
+  }
+}

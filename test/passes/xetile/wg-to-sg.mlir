@@ -1,0 +1,114 @@
+// RUN: xegpu-opt %s --pass-pipeline='builtin.module(xetile-wg-to-sg,canonicalize,cse)' --split-input-file | FileCheck %s
+
+// A part for each subgroup; the store is done by the first of those that share one.
+
+!half = !xetile.tile<64x32xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 2], sg_data = [16, 32]>>>
+
+// CHECK-LABEL: gpu.func @shared
+gpu.module @m {
+  gpu.func @shared(%X: memref<256x256xf32>, %m: index) kernel {
+    // CHECK-DAG: %[[C2:.*]] = arith.constant 2 : index
+    // CHECK-DAG: %[[C16:.*]] = arith.constant 16 : index
+    // CHECK: %[[ID:.*]] = gpu.subgroup_id : index
+    // CHECK: %[[ROW:.*]] = arith.divui %[[ID]], %[[C2]]
+    // CHECK: %[[Y:.*]] = arith.muli %[[ROW]], %[[C16]]
+    // CHECK: %[[COLUMN:.*]] = arith.remui %[[ID]], %[[C2]]
+    // CHECK: %[[FIRST:.*]] = arith.cmpi ult, %[[COLUMN]], %{{.*}}
+    // CHECK: %[[AT:.*]] = arith.addi %{{.*}}, %[[Y]]
+    // CHECK: %[[T:.*]] = xetile.init_tile %{{.*}}[%[[AT]], 64] : memref<256x256xf32> -> !xetile.tile<16x32xf32>
+    %t = xetile.init_tile %X[%m, 64] : memref<256x256xf32> -> !half
+    // CHECK: %[[V:.*]] = xetile.load_tile %[[T]] {padding = 1.000000e+00 : f32, l1_hint = cached} : !xetile.tile<16x32xf32>
+    %v = xetile.load_tile %t {padding = 1.0 : f32, l1_hint = cached} : !half -> vector<64x32xf32>
+    // CHECK: scf.if %[[FIRST]] {
+    // CHECK-NEXT: xetile.store_tile %[[V]], %[[T]] : vector<16x32xf32>
+    xetile.store_tile %v, %t : vector<64x32xf32>, !half
+    gpu.return
+  }
+}
+
+// -----
+
+// Larger than sg_layout x sg_data: two parts for each subgroup, dealt out round robin.
+
+!twice = !xetile.tile<64x32xf32, #xetile.tile_attr<wg_map = <sg_layout = [2, 2], sg_data = [16, 16]>>>
+
+// CHECK-LABEL: gpu.func @round_robin
+gpu.module @m {
+  gpu.func @round_robin(%X: memref<256x256xf32>) kernel {
+    // CHECK-DAG: %[[C32:.*]] = arith.constant 32 : index
+    // CHECK: %[[Y:.*]] = arith.muli
+    // CHECK: %[[Z:.*]] = arith.addi %[[Y]], %[[C32]]
+    // CHECK: xetile.init_tile %{{.*}}[%[[Y]], %[[X:.*]]] : memref<256x256xf32> -> !xetile.tile<16x16xf32>
+    // CHECK: xetile.init_tile %{{.*}}[%[[Z]], %[[X]]] : memref<256x256xf32> -> !xetile.tile<16x16xf32>
+    %t = xetile.init_tile %X[0, 0] : memref<256x256xf32> -> !twice
+    %v = xetile.load_tile %t : !twice -> vector<64x32xf32>
+    // CHECK-COUNT-2: arith.addf %{{.*}}, %{{.*}} : vector<16x16xf32>
+    %w = arith.addf %v, %v {map = #xetile.wg_map<sg_layout = [2, 2], sg_data = [16, 16]>} : vector<64x32xf32>
+    xetile.store_tile %w, %t : vector<64x32xf32>, !twice
+    gpu.return
+  }
+}
+
+// -----
+
+// A reduction across subgroups goes through shared local memory: each writes what it has, and one barrier later reads
+// what the others wrote.
+
+!in = !xetile.tile<32x64xf32, #xetile.tile_attr<wg_map = <sg_layout = [2, 2], sg_data = [16, 32]>>>
+!out = !xetile.tile<32x1xf32, #xetile.tile_attr<wg_map = <sg_layout = [2, 2], sg_data = [16, 1]>>>
+
+// CHECK-LABEL: gpu.func @across
+gpu.module @m {
+  gpu.func @across(%X: memref<32x64xf32>, %Y: memref<32x1xf32>) kernel {
+    %t = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !in
+    %v = xetile.load_tile %t : !in -> vector<32x64xf32>
+    // CHECK: %[[P:.*]] = xetile.reduction <add>, %{{.*}} [1] : vector<16x32xf32> -> vector<16x1xf32>
+    // CHECK: %[[B:.*]] = memref.alloc() : memref<32x2xf32, 3>
+    // CHECK: %[[MINE:.*]] = xetile.init_tile %[[B]][%{{.*}}, %{{.*}}] {in_bounds = true} : {{.*}} -> !xetile.tile<16x1xf32, #xetile.tile_attr<memory_space = 3>>
+    // CHECK: xetile.store_tile %[[P]], %[[MINE]]
+    // CHECK: gpu.barrier
+    // CHECK: %[[ALL:.*]] = xetile.load_tile %{{.*}} -> vector<16x2xf32>
+    // CHECK-NOT: gpu.barrier
+    // CHECK: xetile.reduction <add>, %[[ALL]] [1] : vector<16x2xf32> -> vector<16x1xf32>
+    %r = xetile.reduction <add>, %v [1] {map = #xetile.wg_map<sg_layout = [2, 2], sg_data = [16, 1]>} : vector<32x64xf32> -> vector<32x1xf32>
+    %u = xetile.init_tile %Y[0, 0] : memref<32x1xf32> -> !out
+    xetile.store_tile %r, %u : vector<32x1xf32>, !out
+    gpu.return
+  }
+}
+
+// -----
+
+// Where a subgroup has what it needs, it stays in registers: along the other dimension, and where maps only differ in
+// how much a part holds. In a loop there is a barrier after reading too.
+
+!rows = !xetile.tile<32x64xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 1], sg_data = [8, 64]>>>
+
+// CHECK-LABEL: gpu.func @registers
+gpu.module @m {
+  gpu.func @registers(%X: memref<32x64xf32>, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %t = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !rows
+    // CHECK: scf.for
+    scf.for %i = %c0 to %n step %c1 {
+      // CHECK: %[[V:.*]] = xetile.load_tile
+      %v = xetile.load_tile %t : !rows -> vector<32x64xf32>
+      // CHECK-NOT: memref.alloc
+      // CHECK: %[[R:.*]] = xetile.reduction <maximumf>, %[[V]] [1] : vector<8x64xf32> -> vector<8x1xf32>
+      // CHECK-NEXT: xetile.broadcast %[[R]] [1] : vector<8x1xf32> -> vector<8x64xf32>
+      %r = xetile.reduction <maximumf>, %v [1] {map = #xetile.wg_map<sg_layout = [4, 1], sg_data = [8, 1]>} : vector<32x64xf32> -> vector<32x1xf32>
+      %b = xetile.broadcast %r [1] {map = #xetile.wg_map<sg_layout = [4, 1], sg_data = [8, 64]>} : vector<32x1xf32> -> vector<32x64xf32>
+      // CHECK: memref.alloc() : memref<32x64xf32, 3>
+      // CHECK: xetile.store_tile
+      // CHECK: gpu.barrier
+      // CHECK: xetile.load_tile %{{.*}} -> vector<32x16xf32>
+      // CHECK: gpu.barrier
+      %w = xetile.convert_layout %b {wg_map_result = #xetile.wg_map<sg_layout = [1, 4], sg_data = [32, 16]>} : vector<32x64xf32>
+      // CHECK: memref.alloc
+      %x = xetile.convert_layout %w {wg_map_result = #xetile.wg_map<sg_layout = [4, 1], sg_data = [8, 64]>} : vector<32x64xf32>
+      xetile.store_tile %x, %t : vector<32x64xf32>, !rows
+    }
+    gpu.return
+  }
+}

@@ -1,0 +1,197 @@
+"""Kernels of XeTile built in Python, and the GEMM of 256x256 with 8x4 subgroups in all types."""
+
+from collections import Counter
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from xegpu_py import DiagnosticError, build
+from xegpu_py.numerics.rounding import fma_f32
+from xegpu_py.visa.finalizer import available, finalize
+
+BF16 = ml_dtypes.bfloat16
+F32 = np.float32
+RNG = np.random.default_rng(0)
+MAP = build.WgMap((8, 4), (32, 64))
+
+TYPES = {"bf16": (BF16, F32), "f16": (np.float16, F32), "tf32": ("tf32", F32), "i8": (np.int8, np.int32)}
+
+
+def gemm(element, step=32):
+    narrow, out = TYPES[element]
+
+    @build.tile_kernel((narrow, (None, None)), (narrow, (None, None)), (out, (None, None)))
+    def kernel(A, B, C):
+        m, n = build.block_id("x") * 256, build.block_id("y") * 256
+        a, b = A.tile((256, step), at=(m, 0)), B.tile((step, 256), at=(0, n))
+        c = build.zeros((256, 256), out, map=MAP)
+        for _ in build.range_(0, A.shape[1], step):
+            c += a.load() @ b.load()
+            a.advance(columns=step)
+            b.advance(rows=step)
+        C.tile((256, 256), at=(m, n)).store(c)
+
+    return kernel
+
+
+def operand(element, *shape):
+    if element == "i8":
+        return RNG.integers(-128, 128, shape).astype(np.int8)
+    if element == "tf32":
+        return (RNG.standard_normal(shape).astype(F32).view("u4") & 0xFFFFE000).view("f4")
+    return RNG.standard_normal(shape).astype(TYPES[element][0])
+
+
+def product(a, b):
+    if a.dtype == np.int8:
+        return a.astype(np.int64) @ b.astype(np.int64)
+    total = np.zeros((a.shape[0], b.shape[1]), F32)
+    for k in range(a.shape[1]):
+        total = fma_f32(np.outer(a[:, k].astype(float), b[k].astype(float)), total)
+    return total
+
+
+@pytest.mark.parametrize("element", TYPES)
+def test_gemm(element):
+    a, b = operand(element, 256, 96), operand(element, 96, 256)
+    c = np.zeros((256, 256), TYPES[element][1])
+    gemm(element)(a, b, c, block=32)
+    np.testing.assert_array_equal(c, product(a, b))
+
+
+def loop_of(kernel):
+    instructions = kernel.kernel.program.instructions
+    names = [i.name for i in instructions]
+    start = names.index("label")
+    return instructions[start : names.index("jmp", start)]
+
+
+# dpas of a subgroup's tile of 32x64 in a step of 32 of K, and the messages that load what they multiply.
+WORK = {"bf16": (32, 3), "f16": (32, 3), "tf32": (64, 10), "i8": (16, 2)}
+
+
+@pytest.mark.parametrize("element", TYPES)
+def test_each_byte_is_loaded_once_and_nothing_is_moved(element):
+    inside = loop_of(gemm(element).compile(registers=256))
+    count = Counter(i.name for i in inside)
+    products, messages = WORK[element]
+    assert count["dpas"] == products
+    assert count["lsc_load_block2d"] == messages
+    assert set(count) == {"label", "dpas", "lsc_load_block2d", "add", "cmp"}
+    size = {"bf16": 2, "f16": 2, "tf32": 4, "i8": 1}[element]
+    shapes = [i["block"] for i in inside if i.name == "lsc_load_block2d"]
+    moved = sum(s.size // 8 * s.count * s.width * s.height for s in shapes)
+    assert moved == (32 * 32 + 32 * 64) * size
+    if size < 4:
+        # All are as large as a message may be: 32 rows, and 64 bytes a row where the step of K has them.
+        widths = sorted(s.size // 8 * s.count * s.width for s in shapes)
+        assert {s.height for s in shapes} == {32}
+        assert widths == ([32, 64] if element == "i8" else [64, 64, 64])
+
+
+@pytest.mark.skipif(not available(), reason="the finalizer is not installed")
+@pytest.mark.parametrize("prefetch", [0, 3])
+@pytest.mark.parametrize("element", TYPES)
+def test_gemms_do_not_spill(element, prefetch):
+    kernel = gemm(element).compile(target="pvc", registers=256, strict_grf=True, prefetch=prefetch)
+    native = finalize(kernel.asm, "PVC", registers=256)
+    assert (native.spill_bytes, native.total_registers) == (0, 256)
+
+
+def test_levels_of_ir():
+    kernel = gemm("bf16").compile(registers=256)
+    assert "xetile.tile_mma" in kernel.ir("xetile")
+    assert kernel.ir("xegpu").count("xegpu.dpas") == 32
+    assert "xetile." not in kernel.ir("xegpu")
+    assert "visa.dpas" in kernel.ir("visa")
+    with pytest.raises(ValueError, match="unknown level 'llvm'; there are xetile, xegpu, visa"):
+        kernel.ir("llvm")
+
+
+def test_operators():
+    @build.tile_kernel((F32, (16, 32)), (F32, (16, 32)), (F32, (32, 16)))
+    def kernel(X, Y, Z):
+        x = X.tile((16, 32), at=(0, 0)).load()
+        top = x.max(1)
+        powers = build.exp(x - top)
+        Y.tile((16, 32), at=(0, 0)).store(1 - powers / powers.sum(axis=1) * 2)
+        Z.tile((32, 16), at=(0, 0)).store((-x).T + x.sum(0).T * x.sum(1).T)
+
+    x, y, z = RNG.standard_normal((16, 32)).astype(F32), np.zeros((16, 32), F32), np.zeros((32, 16), F32)
+    kernel(x, y, z)
+    powers = np.exp(x - x.max(1, keepdims=True))
+    np.testing.assert_allclose(y, 1 - powers / powers.sum(1, keepdims=True) * 2, rtol=1e-5)
+    np.testing.assert_allclose(z, -x.T + x.sum(0)[:, None] * x.sum(1)[None], rtol=1e-4, atol=1e-5)
+
+
+def test_loops_carry_what_changes_and_only_that():
+    @build.tile_kernel((np.int32, (8, 64)), (np.int32, (8, 16)))
+    def kernel(X, Y):
+        tile = X.tile((8, 16), at=(0, 0))
+        total = build.zeros((8, 16), np.int32)
+        twice = build.full((8, 16), 2, np.int32)
+        for _ in build.range_(0, 2):
+            for _ in build.range_(0, 2):
+                total += tile.load() * twice
+                tile.advance(columns=16)
+            total += 1
+        Y.tile((8, 16), at=(0, 0)).store(total)
+
+    assert str(kernel).count("iter_args(%arg") == 2
+    assert "iter_args(%arg4 = %arg" not in str(kernel) or "vector<8x16xi32>, !xetile" not in str(kernel)
+    x, y = RNG.integers(-9, 9, (8, 64)).astype(np.int32), np.zeros((8, 16), np.int32)
+    kernel(x, y)
+    np.testing.assert_array_equal(y, 2 * x.reshape(8, 4, 16).sum(1) + 2)
+
+
+def test_conversions():
+    @build.tile_kernel((np.int8, (8, 16)), (BF16, (8, 16)), (np.int32, (8, 16)), (F32, (8, 16)))
+    def kernel(X, Y, Z, W):
+        x = X.tile((8, 16), at=(0, 0)).load()
+        real = x.to(F32)
+        Y.tile((8, 16), at=(0, 0)).store((real / 3).to(BF16))
+        Z.tile((8, 16), at=(0, 0)).store((real / 3).to(np.int32) + x.to(np.int32))
+        W.tile((8, 16), at=(0, 0)).add(build.maximum(real.to(BF16).to(F32), 0))
+
+    x = RNG.integers(-128, 128, (8, 16)).astype(np.int8)
+    y, z, w = np.zeros((8, 16), BF16), np.zeros((8, 16), np.int32), np.ones((8, 16), F32)
+    kernel(x, y, z, w)
+    third = x.astype(F32) / F32(3)
+    np.testing.assert_array_equal(y, third.astype(BF16))
+    np.testing.assert_array_equal(z, np.trunc(third).astype(np.int32) + x)
+    np.testing.assert_array_equal(w, 1 + np.maximum(x.astype(F32), 0))
+
+
+def test_mistakes():
+    with pytest.raises(RuntimeError, match=r"in a function with build\.tile_kernel only"):
+        build.zeros((8, 16))
+    with pytest.raises(TypeError, match="kernel takes 1 arrays, but 2 are typed"):
+        build.tile_kernel((F32, (8, 8)), (F32, (8, 8)))(_takes_one)
+    with pytest.raises(ValueError, match="no element type stands for"):
+        build.tile_kernel((np.complex64, (8, 8)))(_takes_one)
+    with pytest.raises(TypeError, match="operands of f32 and of i32"):
+
+        @build.tile_kernel((F32, (8, 16)))
+        def mixed(X):
+            X.tile((8, 16), at=(0, 0)).load() + build.zeros((8, 16), np.int32)
+
+    with pytest.raises(TypeError, match="a vector<8x1xf32> cannot become a vector<8x32xf32> in place"):
+
+        @build.tile_kernel((F32, (8, 32)))
+        def grows(X):
+            x = build.zeros((8, 1))
+            x += X.tile((8, 32), at=(0, 0)).load()
+
+    with pytest.raises(DiagnosticError, match=r"test_tiles.py:\d+:\d+: error: 'xetile.init_tile' op needs 2 offsets"):
+
+        @build.tile_kernel((F32, (8, 32)))
+        def places(X):
+            X.tile((8, 16), at=(0,)).load()
+
+
+def _takes_one(kernel):
+    pass
+
+
+_takes_one.__name__ = "kernel"
