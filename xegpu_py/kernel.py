@@ -12,7 +12,7 @@ from xegpu_py.engines.memory import RuntimeFault
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
 from xegpu_py.ir.source import Source
 from xegpu_py.numerics.dpas import MODELS, Model
-from xegpu_py.runtime.launch import Dim, Grid, Launcher, Statistics
+from xegpu_py.runtime.launch import Dim, Engine, Grid, Launcher, Statistics
 from xegpu_py.runtime.memory import Buffer, DeviceMemory
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
@@ -44,6 +44,8 @@ class Kernel:
         check: Sequence[str] = (),
         registers: int | None = None,
         strict_grf: bool = False,
+        engine: Engine = "interpreter",
+        threads: int | None = None,
         source: Source | None = None,
     ) -> None:
         """Make a kernel of a program.
@@ -73,7 +75,7 @@ class Kernel:
         issues = verify(program, gpu)
         if issues:
             raise DiagnosticError([i.diagnostic() for i in issues], self._sources)
-        self.launcher = Launcher(program, gpu, model, "uninit" in check, registers)
+        self.launcher = Launcher(program, gpu, model, "uninit" in check, registers, engine=engine, threads=threads)
         if strict_grf and self.launcher.allocation.beyond:
             message = f"kernel '{program.name}' does not fit: {self.launcher.allocation.report()}"
             raise DiagnosticError([Diagnostic("error", message, program.where)], self._sources)

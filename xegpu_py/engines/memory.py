@@ -30,6 +30,12 @@ class Memory(Protocol):
     data: Array
     """All of it as uint8. Offsets that `locate` gives are into this."""
 
+    base: int
+    """The address of its first byte."""
+
+    def ranges(self) -> list[tuple[int, int]]:
+        """Addresses and sizes of the allocations."""
+
     def locate(self, addresses: Array, size: int, verb: str) -> Array:
         """Offsets into `data` of addresses, each of which has `size` bytes in one allocation.
 

@@ -6,12 +6,15 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
 from xegpu_py.engines.access import BUILTIN_OFFSETS, Layout
 from xegpu_py.engines.batch import Batch, new_batch
 from xegpu_py.engines.interpreter import Interpreter, Observer
+from xegpu_py.engines.jit.engine import Jit, Launch
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
 from xegpu_py.runtime.memory import DeviceMemory
@@ -23,6 +26,9 @@ THREADS_AT_ONCE = 1024
 """Hardware threads that run together: enough to make numpy's overhead small, few enough for caches."""
 
 Dim = tuple[int, int, int]
+
+Engine = Literal["jit", "interpreter"]
+ENGINES: tuple[Engine, ...] = ("jit", "interpreter")
 
 
 @dataclass(frozen=True)
@@ -41,16 +47,17 @@ class Grid:
     def threads(self, program: Program) -> int:
         """Hardware threads of a workgroup."""
         items = math.prod(self.block)
-        return -(-items // self._items_of_a_thread(program))
+        return -(-items // self.items_of_a_thread(program))
 
     def local_ids(self, program: Program, threads: Array) -> Array:
         """Where in their workgroup the first work items of threads are: uint32[threads, 3], x fastest."""
-        item = threads * self._items_of_a_thread(program)
+        item = threads * self.items_of_a_thread(program)
         x, y, _ = self.block
         return np.stack([item % x, item // x % y, item // (x * y)], axis=1).astype(np.uint32)
 
     @staticmethod
-    def _items_of_a_thread(program: Program) -> int:
+    def items_of_a_thread(program: Program) -> int:
+        """Work items of a hardware thread."""
         return 1 if program.attributes.get("Target") == "cm" else program.simd_size
 
 
@@ -92,7 +99,9 @@ class Launcher:
         model: how dpas rounds.
         watch: whether reads of registers never written are looked for.
         registers: registers of a thread; None for the target's usual number.
-        observer: who is told of each instruction that ran.
+        observer: who is told of each instruction that ran; the interpreter alone tells.
+        engine: what runs it.
+        threads: threads of the operating system that the JIT uses; None for one for each processor.
     """
 
     program: Program
@@ -101,6 +110,8 @@ class Launcher:
     watch: bool = False
     registers: int | None = None
     observer: Observer | None = None
+    engine: Engine = "interpreter"
+    threads: int | None = None
     allocation: Allocation = field(init=False)
 
     def __post_init__(self) -> None:
@@ -120,6 +131,8 @@ class Launcher:
         Raises:
             RuntimeFault: if it fails.
         """
+        if self.engine == "jit":
+            return self._run_native(size, arguments, memory)
         group_size = size.threads(self.program)
         groups = [(x, y, z) for z in range(size.grid[2]) for y in range(size.grid[1]) for x in range(size.grid[0])]
         at_once = max(1, THREADS_AT_ONCE // max(group_size, 1))
@@ -132,6 +145,32 @@ class Launcher:
             self._interpreter.run(batch, _namer(chosen, group_size))
             traffic += batch.traffic
         return Statistics(len(groups) * group_size, counter.executed, traffic, self.allocation)
+
+    @cached_property
+    def jit(self) -> Jit:
+        """The program as native code."""
+        return Jit(self._interpreter)
+
+    def _run_native(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> Statistics:
+        program, group_size = self.program, size.threads(self.program)
+        registers = np.zeros(self.jit.frame.registers, np.uint8)
+        for item in program.inputs:
+            if item.kind != "LOCAL_ID":
+                at = self.allocation.offset(item.var)
+                value = _implicit(item.kind, size) if item.kind else arguments[item.var.name]
+                registers[at : at + item.size] = np.frombuffer(value, np.uint8)
+        x, y, _ = size.grid
+        launch = Launch(
+            size.grid,
+            size.block[:2],
+            group_size,
+            size.items_of_a_thread(program),
+            registers,
+            memory,
+            lambda thread: _thread_name(_place(thread // group_size, x, y), thread % group_size),
+        )
+        done = self.jit.run(launch, self.threads)
+        return Statistics(launch.groups * group_size, done.executed, done.traffic, self.allocation)
 
     def _batch(
         self, groups: Sequence[Dim], group_size: int, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory
@@ -175,7 +214,16 @@ def _implicit(kind: str, size: Grid) -> bytes:
 def _namer(groups: Sequence[Dim], group_size: int) -> Callable[[int], str]:
     def name(thread: int) -> str:
         group, number = divmod(thread, group_size)
-        x, y, z = groups[group]
-        return f"workgroup ({x}, {y}, {z}), subgroup {number}"
+        return _thread_name(groups[group], number)
 
     return name
+
+
+def _thread_name(group: Dim, number: int) -> str:
+    x, y, z = group
+    return f"workgroup ({x}, {y}, {z}), subgroup {number}"
+
+
+def _place(group: int, columns: int, rows: int) -> Dim:
+    """Where in the grid a workgroup is, x fastest."""
+    return group % columns, group // columns % rows, group // (columns * rows)

@@ -63,6 +63,15 @@ class DeviceMemory:
         found: Array = self.data[start : start + buffer.bytes]
         return found
 
+    @property
+    def base(self) -> int:
+        """The address of the first byte of `data`."""
+        return BASE
+
+    def ranges(self) -> list[tuple[int, int]]:
+        """Addresses and sizes of the allocations."""
+        return [(b.address, b.bytes) for b in self.buffers]
+
     def locate(self, addresses: Array, size: int, verb: str) -> Array:
         """See `engines.memory.Memory`."""
         offsets: Array = (addresses - np.uint64(BASE)).view(np.int64)
