@@ -218,7 +218,7 @@ class Code:
         """An intrinsic of MLIR's `llvm.intr`; its result has its first operand's type unless said otherwise."""
         result = kind or operands[0].type
         types = ", ".join(o.type for o in operands)
-        return self.op(f"llvm.intr.{name}({', '.join(map(str, operands))}) : ({types}) -> {result}", result)
+        return self.op(f'"llvm.intr.{name}"({", ".join(map(str, operands))}) : ({types}) -> {result}', result)
 
     # Vectors.
 

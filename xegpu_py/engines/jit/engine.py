@@ -15,11 +15,12 @@ from xegpu_py.engines.access import Layout
 from xegpu_py.engines.batch import ENDED, Batch, new_batch
 from xegpu_py.engines.interpreter import Interpreter
 from xegpu_py.engines.jit.control import block_starts
-from xegpu_py.engines.jit.frame import GOLDEN_CALL, TRAFFIC, Context, Frame, Status
+from xegpu_py.engines.jit.frame import GOLDEN_CALL, TABLES, TRAFFIC, Context, Frame, Status
 from xegpu_py.engines.jit.kernel import frame_of, module_text
 from xegpu_py.engines.jit.native import Native, host_features
 from xegpu_py.engines.memory import AccessFault, LocalMemory, Memory, RuntimeFault
 from xegpu_py.numerics.dpas import Model
+from xegpu_py.numerics.elementary import table
 from xegpu_py.numerics.formats import Array
 from xegpu_py.visa.program import Program
 from xegpu_py.visa.spec import LANES
@@ -144,6 +145,40 @@ class Jit:
         return Outcome(counts, Counter({k: int(n) for k, n in zip(TRAFFIC, moved) if n}))
 
 
+    def run_batch(self, batch: Batch, name_thread: Callable[[int], str] = str) -> None:
+        """Run a batch's threads from the state in which they are to their end, as `Interpreter.run` does.
+
+        Raises:
+            RuntimeFault: if an access is refused, or threads wait for what never comes.
+        """
+        frame, size = self.frame, batch.group_size
+        groups = batch.threads // size
+        launch = Launch((groups, 1, 1), (1, 1), size, 1, np.zeros(0, np.uint8), batch.memory, name_thread)
+        team = _Team(self, launch, 1)
+        worker = team.workers[0]
+        for group in range(groups):
+            rows, slot = slice(group * size, (group + 1) * size), worker.slot
+            slot.group = group
+            blocks = slot.blocks.reshape(size, frame.bytes)
+            blocks[:] = 0
+            blocks[:, : batch.regs.shape[1]] = batch.regs[rows]
+            blocks[:, frame.flags : frame.pc] = _packed(batch.flags[rows])
+            _words(blocks, frame.status)[:] = Status.YIELDED
+            _words(blocks, frame.pc)[:] = batch.pc[rows, None]
+            if batch.lane_pc is not None:
+                _words(blocks, frame.lane_pc, LANES)[:] = batch.lane_pc[rows]
+            local = batch.slm.data[group * batch.slm.bytes : (group + 1) * batch.slm.bytes]
+            slot.slm[: len(local)] = local
+            slot.barriers[:] = 0
+            slot.use(worker.context)
+            worker.finish()
+            batch.regs[rows] = blocks[:, : batch.regs.shape[1]]
+            batch.flags[rows] = _unpacked(blocks[:, frame.flags : frame.pc])
+            local[:] = slot.slm[: len(local)]
+        batch.traffic += Counter({k: int(n) for k, n in zip(TRAFFIC, worker.traffic) if n})
+        batch.pc[:] = ENDED
+
+
 @dataclass
 class _Team:
     """The workers of one launch."""
@@ -161,6 +196,10 @@ class _Team:
         self.table = np.array(memory.ranges(), np.int64).reshape(-1, 2)
         self.template = _aligned(self.jit.frame.bytes, self.launch.registers)
         self.template[self.jit.frame.status :].view(np.int32)[0] = Status.YIELDED
+        # Tables cost some time to make: none that the program does not look into.
+        wanted = {i.name for i in self.jit.program.instructions if i.name in TABLES}
+        self._tables = [table(n, "hf") if n in wanted else np.zeros(0, np.uint16) for n in TABLES]
+        self.tables = np.array([t.ctypes.data for t in self._tables], np.uint64)
         self.chunk = max(1, self.launch.groups // (16 * self.size))
         self.workers = [_Worker(self, n) for n in range(self.size)]
         # Native code names its worker by number.
@@ -224,6 +263,7 @@ class _Worker:
             traffic=self.traffic.ctypes.data,
             threads=self.launch.group_size,
             template=team.template.ctypes.data,
+            tables=team.tables.ctypes.data,
             grid_x=x,
             grid_y=y,
             items=self.launch.items,
@@ -293,6 +333,15 @@ class _Worker:
             self.team.fail(self.slot.group, self._deadlock())
         return status == Status.ENDED
 
+    def finish(self) -> None:
+        """Run the workgroup of the slot, which has begun, to its end."""
+        status = Status.YIELDED
+        while status == Status.YIELDED:
+            self.jit.native.resume(self.context)
+            status = Status(self.context.status)
+        if not self._fine(status):
+            raise self.team.faults[0][1]
+
     # What the interpreter is asked for.
 
     def _batch(self, blocks: Array) -> Batch:
@@ -334,7 +383,7 @@ class _Worker:
         lanes = _unpacked(np.array([[active]], np.int32).view(np.uint8))[:, 0]
         with np.errstate(all="ignore"):
             self.jit.interpreter.run_one(at, batch, None if lanes.all() else lanes)
-        blocks[:, frame.flags : frame.pc] = np.packbits(batch.flags, axis=-1, bitorder="little").reshape(1, -1)
+        blocks[:, frame.flags : frame.pc] = _packed(batch.flags)
 
     def _block(self, thread: int) -> Array:
         size = self._frame.bytes
@@ -365,6 +414,18 @@ class _Worker:
         )
         batch.pc = np.where(status == Status.ENDED, ENDED, pc)
         return self.jit.interpreter.deadlock(batch, self._name)
+
+
+def _words(blocks: Array, place: int, count: int = 1) -> Array:
+    """The dwords of threads' blocks that begin at a place, int32[threads, count]."""
+    found: Array = blocks[:, place : place + 4 * count].view(np.int32)
+    return found
+
+
+def _packed(bits: Array) -> Array:
+    """bool[threads, dwords, 32] as dwords, uint8[threads, 4 * dwords]."""
+    found: Array = np.packbits(bits, axis=-1, bitorder="little").reshape(len(bits), -1)
+    return found
 
 
 def _unpacked(words: Array) -> Array:

@@ -128,3 +128,6 @@ def context_offset(name: str) -> int:
 
 TRAFFIC = tuple((memory, category) for memory in ("ugm", "slm") for category in ("load", "store", "atomic"))
 """What the counters of `Context.traffic` count."""
+
+TABLES = ("rsqrt", "exp", "log", "sin", "cos")
+"""The functions of 16 bits of which `Context.tables` has tables of results."""
