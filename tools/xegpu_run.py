@@ -18,7 +18,7 @@ from xegpu_py.ir.source import Source, decode_utf8
 from xegpu_py.kernel import CHECKS, Kernel, choose
 from xegpu_py.numerics.dpas import MODELS
 from xegpu_py.runtime.arguments import FORMS, parse_argument
-from xegpu_py.runtime.launch import Statistics
+from xegpu_py.runtime.launch import ENGINES, Statistics
 from xegpu_py.runtime.trace import Tracer, statistics_table
 from xegpu_py.target import DEFAULT, TARGETS
 from xegpu_py.visa import assembly
@@ -42,6 +42,12 @@ def _dim(text: str) -> tuple[int, ...]:
     if not 1 <= len(values) <= 3 or min(values) < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is not one to three positive numbers, such as 4,4,1")
     return values
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a positive number")
+    return int(text)
 
 
 def _thread(text: str) -> tuple[tuple[int, int, int], int]:
@@ -85,7 +91,22 @@ def _arguments() -> _Parser:
         action="append",
         default=[],
         choices=CHECKS,
-        help="look for: uninit (reads of registers never written)",
+        help="look for: memory (accesses out of bounds, always on), uninit (reads of registers never written)",
+    )
+    add(
+        "--engine",
+        choices=ENGINES,
+        help="what runs the kernel: jit (native code, the default), interpreter (the golden model, the default with "
+        "--check=uninit and --trace), or both, compared in every byte",
+    )
+    add(
+        "--threads",
+        type=_positive,
+        metavar="N",
+        help="threads that the JIT runs workgroups on (default one a processor)",
+    )
+    add(
+        "--deterministic", action="store_true", help="run workgroups one after the other, so that atomics have an order"
     )
     add(
         "-o",
@@ -122,6 +143,8 @@ def _kernel(source: Source, args: argparse.Namespace) -> tuple[Kernel, Callable[
         "check": args.check,
         "registers": args.registers,
         "strict_grf": args.strict_grf,
+        "engine": "interpreter" if args.trace else args.engine,
+        "threads": 1 if args.deterministic else args.threads,
     }
     if _ASSEMBLY.match(source.text):
         kernel = Kernel(choose(assembly.read(source), args.kernel), source=source, **options)
@@ -134,6 +157,8 @@ def run(argv: Sequence[str]) -> int:
     """Run the tool with these arguments; its exit status."""
     parser = _arguments()
     args = parser.parse_intermixed_args(argv)
+    if args.trace and args.engine not in (None, "interpreter"):
+        parser.error(f"only the interpreter can trace, not --engine={args.engine}")
     try:
         source = _read(args.file)
         arguments: list[Any] = [parse_argument(a) for a in args.args]

@@ -15,7 +15,7 @@ from xegpu_py.ir.passes import run_pipeline
 from xegpu_py.kernel import Kernel
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.runtime.arguments import DTYPES
-from xegpu_py.runtime.launch import Statistics
+from xegpu_py.runtime.launch import Engine, Statistics
 from xegpu_py.target import DEFAULT
 from xegpu_py.visa import assembly
 
@@ -135,6 +135,8 @@ def compile(
     check: Sequence[str] = (),
     registers: int | None = None,
     strict_grf: bool = False,
+    engine: Engine | None = None,
+    threads: int | None = None,
 ) -> CompiledKernel:
     """Lower a kernel to vISA.
 
@@ -142,7 +144,7 @@ def compile(
         module: a module, its text, or the path of a file that holds it. It stays as it is.
         kernel: the name of the `gpu.func`; it may be left out where there is one kernel.
         target: the GPU.
-        model, check, registers, strict_grf: see `Kernel`.
+        model, check, registers, strict_grf, engine, threads: see `Kernel`.
 
     Raises:
         ValueError: if there is no such kernel or target.
@@ -169,6 +171,8 @@ def compile(
         check=check,
         registers=registers,
         strict_grf=strict_grf,
+        engine=engine,
+        threads=threads,
         source=source,
     )
 

@@ -210,9 +210,7 @@ class Interpreter:
             inst.where,
         )
 
-    def access_fault(
-        self, fault: AccessFault, at: int, rows: Array, name_thread: Callable[[int], str]
-    ) -> RuntimeFault:
+    def access_fault(self, fault: AccessFault, at: int, rows: Array, name_thread: Callable[[int], str]) -> RuntimeFault:
         """The failure of an access of instruction `at` that threads `rows` made."""
         inst = self.program.instructions[at]
         lanes = inst.exec_size if "address" in inst.values else 1
@@ -237,7 +235,7 @@ class Interpreter:
             more = f" and {len(threads) - 1} more" if len(threads) > 1 else ""
             text = write_statement(self.program.instructions[at])
             notes.append(f"{name_thread(int(threads[0]))}{more} wait{'s' * (not more)} at instruction {at}: {text}")
-        ended = int((batch.pc >= ENDED).sum())
+        ended = int(((batch.pc >= ENDED) & np.isin(batch.groups, batch.groups[stuck])).sum())
         if ended:
             notes.append(f"{ended} threads of these workgroups have ended")
         at = int(batch.pc[stuck].min())

@@ -27,8 +27,8 @@ THREADS_AT_ONCE = 1024
 
 Dim = tuple[int, int, int]
 
-Engine = Literal["jit", "interpreter"]
-ENGINES: tuple[Engine, ...] = ("jit", "interpreter")
+Engine = Literal["jit", "interpreter", "both"]
+ENGINES: tuple[Engine, ...] = ("jit", "interpreter", "both")
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,17 @@ class Statistics:
     allocation: Allocation
 
 
+@dataclass
+class EngineMismatch(Exception):
+    """The JIT has left other bytes than the interpreter.
+
+    Attributes:
+        message: where.
+    """
+
+    message: str
+
+
 class _Counter:
     def __init__(self, length: int, then: Observer | None) -> None:
         self.executed = np.zeros(length, np.int64)
@@ -100,7 +111,7 @@ class Launcher:
         watch: whether reads of registers never written are looked for.
         registers: registers of a thread; None for the target's usual number.
         observer: who is told of each instruction that ran; the interpreter alone tells.
-        engine: what runs it.
+        engine: what runs it; "both" runs the interpreter and then the JIT, and compares what they leave.
         threads: threads of the operating system that the JIT uses; None for one for each processor.
     """
 
@@ -110,7 +121,7 @@ class Launcher:
     watch: bool = False
     registers: int | None = None
     observer: Observer | None = None
-    engine: Engine = "interpreter"
+    engine: Engine = "jit"
     threads: int | None = None
     allocation: Allocation = field(init=False)
 
@@ -130,9 +141,19 @@ class Launcher:
 
         Raises:
             RuntimeFault: if it fails.
+            EngineMismatch: if the engines are both asked, and differ.
         """
+        if self.engine == "interpreter":
+            return self._run_interpreted(size, arguments, memory)
         if self.engine == "jit":
             return self._run_native(size, arguments, memory)
+        golden = memory.copy()
+        self._run_interpreted(size, arguments, golden)
+        done = self._run_native(size, arguments, memory)
+        _compare(golden, memory)
+        return done
+
+    def _run_interpreted(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> Statistics:
         group_size = size.threads(self.program)
         groups = [(x, y, z) for z in range(size.grid[2]) for y in range(size.grid[1]) for x in range(size.grid[0])]
         at_once = max(1, THREADS_AT_ONCE // max(group_size, 1))
@@ -205,6 +226,23 @@ class Launcher:
             if batch.written is not None:
                 batch.written[:, at : at + item.size] = True
         return batch
+
+
+def _compare(golden: DeviceMemory, native: DeviceMemory) -> None:
+    """Compare every byte of every buffer.
+
+    Raises:
+        EngineMismatch: if two differ.
+    """
+    for buffer in golden.buffers:
+        wrong = np.flatnonzero(golden.bytes_of(buffer) != native.bytes_of(buffer))
+        if len(wrong):
+            at = int(wrong[0])
+            wanted, found = (int(m.bytes_of(buffer)[at]) for m in (golden, native))
+            raise EngineMismatch(
+                f"the engines differ in {len(wrong)} bytes of '{buffer.name}', first in byte {at}: {wanted:#04x} of "
+                f"the interpreter, {found:#04x} of the JIT"
+            )
 
 
 def _implicit(kind: str, size: Grid) -> bytes:

@@ -57,6 +57,13 @@ class DeviceMemory:
         self._ends = np.array([b.address - BASE + b.bytes for b in self.buffers], np.int64)
         return buffer
 
+    def copy(self) -> DeviceMemory:
+        """The same allocations with the same contents."""
+        made = DeviceMemory()
+        made.data, made.buffers = self.data.copy(), list(self.buffers)
+        made._starts, made._ends = self._starts, self._ends
+        return made
+
     def bytes_of(self, buffer: Buffer) -> Array:
         """The bytes of an allocation, uint8; writing them writes the memory."""
         start = buffer.address - BASE

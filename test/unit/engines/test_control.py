@@ -655,7 +655,7 @@ End:
     message, where, ended = deadlock(body, grid=4, block=2)
     assert message == "deadlock: 1 threads of kernel 'control' wait for signals that never come"
     assert where == "workgroup (2, 0, 0), subgroup 1 waits at instruction 5: sbarrier.wait"
-    assert ended == "7 threads of these workgroups have ended"
+    assert ended == "1 threads of these workgroups have ended"
 
 
 def test_named_barrier_that_is_not_there() -> None:

@@ -1,4 +1,4 @@
-"""How arithmetic instructions become native code: sources are read and widened, the rule works, the result is narrowed."""
+"""How arithmetic becomes native code: sources are read and widened, the rule works, the result is narrowed."""
 
 from __future__ import annotations
 

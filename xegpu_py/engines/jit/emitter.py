@@ -89,7 +89,9 @@ class Emitter:
 
     def place(self, operand: Region | Destination | Vector | Raw | Address) -> int:
         """Byte offset of an operand in the register file."""
-        inner = operand.offset if isinstance(operand, (Raw, Address)) else first_byte(operand, self.layout.target.grf_bytes)
+        inner = (
+            operand.offset if isinstance(operand, (Raw, Address)) else first_byte(operand, self.layout.target.grf_bytes)
+        )
         return self.layout.offset(operand.var) + inner
 
     def read(self, operand: Region | Immediate, lanes: int) -> Value:
@@ -154,7 +156,7 @@ class Emitter:
         return self.code.fetch(self.thread, self.flag_place(predicate), "i32")
 
     def chosen(self, inst: Instruction) -> Value:
-        """The guard's bits for the instruction's lanes, the lowest bits of an i32. Inversion comes after any and all."""
+        """The guard's bits for the instruction's lanes, the lowest of an i32. Inversion comes after any and all."""
         code, guard, lanes = self.code, inst.guard, inst.exec_size
         assert guard
         bits = self.flag(guard.var)
@@ -225,9 +227,7 @@ class Emitter:
         code = self.code
         active = code.load(self.active, "i32", 4) if self.active is not None else code.const(-1, "i32")
         pointer = self.context("golden", PTR)
-        done = code.call(
-            str(pointer), self.context("worker"), code.const(at, "i32"), self.thread, active, result="i32"
-        )
+        done = code.call(str(pointer), self.context("worker"), code.const(at, "i32"), self.thread, active, result="i32")
         self.require(code.icmp("ne", done, 0), at)
 
     def count_traffic(self, memory: str, category: str, amount: Value) -> None:

@@ -6,7 +6,7 @@ import ctypes
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -143,7 +143,6 @@ class Jit:
             counts[start:end] = count
         moved = sum(w.traffic for w in team.workers)
         return Outcome(counts, Counter({k: int(n) for k, n in zip(TRAFFIC, moved) if n}))
-
 
     def run_batch(self, batch: Batch, name_thread: Callable[[int], str] = str) -> None:
         """Run a batch's threads from the state in which they are to their end, as `Interpreter.run` does.
@@ -345,7 +344,7 @@ class _Worker:
     # What the interpreter is asked for.
 
     def _batch(self, blocks: Array) -> Batch:
-        """Threads of the workgroup as the interpreter sees them; their registers are the ones in native code's memory."""
+        """Threads of the workgroup as the interpreter sees them, with the registers that native code works on."""
         frame, program = self._frame, self.jit.program
         threads = len(blocks)
         batch = new_batch(
@@ -410,7 +409,8 @@ class _Worker:
         blocks = self.slot.blocks.reshape(-1, self._frame.bytes)
         batch = self._batch(blocks)
         pc, status = (
-            blocks[:, p : p + 4].copy().view(np.int32)[:, 0].astype(np.int64) for p in (self._frame.pc, self._frame.status)
+            blocks[:, p : p + 4].copy().view(np.int32)[:, 0].astype(np.int64)
+            for p in (self._frame.pc, self._frame.status)
         )
         batch.pc = np.where(status == Status.ENDED, ENDED, pc)
         return self.jit.interpreter.deadlock(batch, self._name)

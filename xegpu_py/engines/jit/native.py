@@ -48,6 +48,7 @@ class Native:
         def call(context: Context) -> None:
             # The engine's own convention: an array of pointers to the arguments.
             argument = ctypes.c_void_p(ctypes.addressof(context))
-            entry(ctypes.addressof(ctypes.pointer(argument)))
+            arguments = (ctypes.c_void_p * 1)(ctypes.addressof(argument))
+            entry(ctypes.addressof(arguments))
 
         return call

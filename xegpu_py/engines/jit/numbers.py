@@ -89,7 +89,8 @@ def modified_bits(code: Code, pattern: Value, fmt: Format, modifier: str) -> Val
 def float_to_integer(code: Code, values: Value, fmt: Format) -> Value:
     """Numbers toward zero, as the nearest integers that the type has; NaN gives 0."""
     kind = vector(values.lanes, f"i{fmt.bits}")
-    return code.intrinsic("fptoui.sat" if fmt.kind == "u" else "fptosi.sat", values, kind=kind)
+    name = "llvm.fptoui.sat" if fmt.kind == "u" else "llvm.fptosi.sat"
+    return code.op(f'llvm.call_intrinsic "{name}"({values}) : ({values.type}) -> {kind}', kind)
 
 
 def integer_to_float(code: Code, pattern: Value, fmt: Format, modifier: str, target: Format) -> Value:

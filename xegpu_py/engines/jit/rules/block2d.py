@@ -19,8 +19,16 @@ def _surface(emitter: Emitter, inst: Instruction) -> list[Value]:
     """Base, width, height and pitch as i64, the latter three from one on, and the block's place as i32."""
     code = emitter.code
     base = emitter.scalar(inst["base"])
-    extents = [code.add(code.resize(emitter.scalar(inst[n]), 64, False), code.const(1, "i64")) for n in ("width", "height", "pitch")]
-    return [base, *extents, code.resize(emitter.scalar(inst["x"]), 32, True), code.resize(emitter.scalar(inst["y"]), 32, True)]
+    extents = [
+        code.add(code.resize(emitter.scalar(inst[n]), 64, False), code.const(1, "i64"))
+        for n in ("width", "height", "pitch")
+    ]
+    return [
+        base,
+        *extents,
+        code.resize(emitter.scalar(inst["x"]), 32, True),
+        code.resize(emitter.scalar(inst["y"]), 32, True),
+    ]
 
 
 def _call(emitter: Emitter, inst: Instruction, at: int, function: str, registers: int) -> None:
@@ -220,7 +228,9 @@ class _Block:
         for number in used:
             source = found[number]
             spread = code.shuffle(source, source, [p[1] if p and p[0] == number else 0 for p in picks])
-            result = code.shuffle(result, spread, [count + i if p and p[0] == number else i for i, p in enumerate(picks)])
+            result = code.shuffle(
+                result, spread, [count + i if p and p[0] == number else i for i, p in enumerate(picks)]
+            )
         return result
 
     def store(self) -> str:

@@ -76,7 +76,14 @@ def shape_of(inst: Instruction) -> Shape:
     acc = inst["src0"].var
     depth = inst["SD"] * ops_per_channel(inst["W"], inst["A"])
     return Shape(
-        inst["W"], inst["A"], depth, inst["SD"], inst["RC"], inst.exec_size, inst["dst"].var.type, acc.type if acc else ""
+        inst["W"],
+        inst["A"],
+        depth,
+        inst["SD"],
+        inst["RC"],
+        inst.exec_size,
+        inst["dst"].var.type,
+        acc.type if acc else "",
     )
 
 

@@ -161,7 +161,11 @@ def lsc_store(emitter: Emitter, inst: Instruction, at: int) -> None:
     places = data_places(shape, lanes, emitter.layout.target.grf_bytes)
     if lanes > 1 and shape.vector == 1:
         values = code.fetch(emitter.thread, base, vector(lanes, f"i{8 * shape.register_bytes}"))
-        values, mask, pointers = code.resize(values, 8 * size, False), code.bits_to_mask(bits, lanes), _pointers(code, addresses)
+        values, mask, pointers = (
+            code.resize(values, 8 * size, False),
+            code.bits_to_mask(bits, lanes),
+            _pointers(code, addresses),
+        )
         code.line(
             f"llvm.intr.masked.scatter {values}, {pointers}, {mask} {{alignment = 1 : i32}} : {values.type}, "
             f"{mask.type} into {pointers.type}"

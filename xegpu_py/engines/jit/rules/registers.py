@@ -30,9 +30,7 @@ def sel(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Choose by the predicate, which does not keep lanes from being written."""
     code, target = emitter.code, inst["dst"].var.format
     first, second = (
-        converted(
-            code, emitter.read(o, inst.exec_size), format_of(o), modifier_of(o), target, inst.saturate
-        )
+        converted(code, emitter.read(o, inst.exec_size), format_of(o), modifier_of(o), target, inst.saturate)
         for o in (inst["src0"], inst["src1"])
     )
     chosen = code.bits_to_mask(emitter.chosen(inst), inst.exec_size)
@@ -74,7 +72,7 @@ def _srnd_bf8(code: Code, source: Value, random: Value) -> Value:
 def _srnd_hf(code: Code, source: Value, random: Value) -> Value:
     magnitude = code.mask(source, 0x7FFFFFFF)
     moved = _moved(code, magnitude, random, 13, 0x7F800000)
-    # The least normal number of hf has f32's exponent 113. Numbers from twice the greatest power of two on are infinity.
+    # The least normal number of hf has f32's exponent 113. From twice the greatest power of two on it is infinity.
     normal = code.lshr(code.sub(moved, code.const(112 << 23, moved.type)), 13)
     normal = code.select(code.icmp("uge", moved, 143 << 23), code.const(0x7C00, moved.type), normal)
     # Of subnormal numbers the hidden bit is made explicit, and moved to where hf's last bit is worth 2**-24.
