@@ -30,8 +30,9 @@ class Memory(Protocol):
     data: Array
     """All of it as uint8. Offsets that `locate` gives are into this."""
 
-    base: int
-    """The address of its first byte."""
+    @property
+    def base(self) -> int:
+        """The address of its first byte."""
 
     def ranges(self) -> list[tuple[int, int]]:
         """Addresses and sizes of the allocations."""

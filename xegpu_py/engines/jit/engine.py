@@ -139,9 +139,9 @@ class Jit:
         team.run(progress)
         counts = np.zeros(len(self.program.instructions), np.int64)
         ends = [*self.starts[1:], len(counts)]
-        for start, end, count in zip(self.starts, ends, sum(w.executed for w in team.workers)):
+        for start, end, count in zip(self.starts, ends, np.sum([w.executed for w in team.workers], axis=0)):
             counts[start:end] = count
-        moved = sum(w.traffic for w in team.workers)
+        moved = np.sum([w.traffic for w in team.workers], axis=0)
         return Outcome(counts, Counter({k: int(n) for k, n in zip(TRAFFIC, moved) if n}))
 
     def run_batch(self, batch: Batch, name_thread: Callable[[int], str] = str) -> None:
@@ -377,7 +377,7 @@ class _Worker:
     def _golden(self, at: int, block: int, active: int) -> None:
         frame = self._frame
         memory = (ctypes.c_uint8 * frame.bytes).from_address(block)
-        blocks = np.frombuffer(memory, np.uint8).reshape(1, -1)
+        blocks = np.ctypeslib.as_array(memory).reshape(1, -1)
         batch = self._batch(blocks)
         lanes = _unpacked(np.array([[active]], np.int32).view(np.uint8))[:, 0]
         with np.errstate(all="ignore"):
