@@ -13,7 +13,7 @@ from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
 from xegpu_py.ir.source import Source
 from xegpu_py.numerics.dpas import MODELS, Model
 from xegpu_py.runtime.launch import ENGINES, Dim, Engine, EngineMismatch, Grid, Launcher, Statistics
-from xegpu_py.runtime.memory import Buffer, DeviceMemory
+from xegpu_py.runtime.memory import Buffer, DeviceMemory, HostMemory
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
 from xegpu_py.visa import assembly
@@ -135,14 +135,25 @@ class Kernel:
             raise TypeError(
                 f"kernel '{self.program.name}' takes {len(inputs)} arguments ({names}), not {len(arguments)}"
             )
-        memory = DeviceMemory()
-        buffers: list[tuple[Buffer, np.ndarray[Any, Any]]] = []
+        native = self.launcher.engine == "jit"
+        # An array that a kernel gets twice is to be two allocations.
+        shared = native and _overlap([a for a in arguments if isinstance(a, np.ndarray)])
+        memory = HostMemory() if native else DeviceMemory()
+        buffers: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], str]] = []
+        copies: list[tuple[Buffer, np.ndarray[Any, Any]]] = []
         values = {}
         for item, argument in zip(inputs, arguments):
             if isinstance(argument, np.ndarray) and item.var.type == "uq" and item.var.count == 1 and argument.ndim:
-                buffer = memory.allocate(item.var.name, argument.nbytes)
-                buffers.append((buffer, argument))
-                memory.bytes_of(buffer)[:] = np.ascontiguousarray(argument).reshape(-1).view(np.uint8)
+                if isinstance(memory, HostMemory):
+                    held = argument
+                    if shared or not _usable(argument):
+                        held = np.array(argument, order="C", copy=True)
+                        buffers.append((held, argument, item.var.name))
+                    buffer = memory.attach(item.var.name, held)
+                else:
+                    buffer = memory.allocate(item.var.name, argument.nbytes)
+                    memory.bytes_of(buffer)[:] = np.ascontiguousarray(argument).reshape(-1).view(np.uint8)
+                    copies.append((buffer, argument))
                 values[item.var.name] = np.uint64(buffer.address).tobytes()
             else:
                 values[item.var.name] = _by_value(item, argument)
@@ -155,8 +166,10 @@ class Kernel:
         except EngineMismatch as mismatch:
             message = f"kernel '{self.program.name}': {mismatch.message}"
             raise DiagnosticError([Diagnostic("error", message, self.program.where)], self._sources) from None
-        for buffer, array in buffers:
+        for buffer, array in copies:
             _write_back(memory.bytes_of(buffer), array, buffer.name)
+        for held, array, name in buffers:
+            _write_back(held.reshape(-1).view(np.uint8), array, name)
         return done
 
     def _check_block(self, size: Grid) -> None:
@@ -206,6 +219,16 @@ def _by_value(item: Input, argument: Any) -> bytes:
         if any(not info.min <= int(v) <= info.max for v in array.ravel()):
             raise ValueError(f"argument '{item.var.name}' of type {fmt.name} cannot hold {argument!r}")
     return array.astype(fmt.dtype).tobytes()
+
+
+def _usable(array: np.ndarray[Any, Any]) -> bool:
+    """Whether native code can work on an array where it lies."""
+    return array.flags.c_contiguous and array.flags.writeable and array.ctypes.data % 8 == 0
+
+
+def _overlap(arrays: Sequence[np.ndarray[Any, Any]]) -> bool:
+    """Whether two of the arrays may have bytes in common."""
+    return any(np.may_share_memory(a, b) for i, a in enumerate(arrays) for b in arrays[:i])
 
 
 def _write_back(data: np.ndarray[Any, Any], array: np.ndarray[Any, Any], name: str) -> None:

@@ -44,14 +44,19 @@ class DeviceMemory:
         self.buffers: list[Buffer] = []
         self._starts: Array = np.zeros(0, np.int64)
         self._ends: Array = np.zeros(0, np.int64)
+        self._end = 0
 
     def allocate(self, name: str, size: int) -> Buffer:
         """A new allocation of `size` bytes, which are zero."""
-        offset = len(self.data)
+        buffer = self._place(name, size)
+        self.data = np.concatenate([self.data, np.zeros(self._end - len(self.data), np.uint8)])
+        return buffer
+
+    def _place(self, name: str, size: int) -> Buffer:
+        """Addresses for an allocation, behind the others."""
+        buffer = Buffer(name, BASE + self._end, size)
         # The gap behind it catches accesses that run over its end.
-        reserved = (size + PAGE - 1) // PAGE * PAGE + PAGE
-        self.data = np.concatenate([self.data, np.zeros(reserved, np.uint8)])
-        buffer = Buffer(name, BASE + offset, size)
+        self._end += (size + PAGE - 1) // PAGE * PAGE + PAGE
         self.buffers.append(buffer)
         self._starts = np.array([b.address - BASE for b in self.buffers], np.int64)
         self._ends = np.array([b.address - BASE + b.bytes for b in self.buffers], np.int64)
@@ -61,7 +66,7 @@ class DeviceMemory:
         """The same allocations with the same contents."""
         made = DeviceMemory()
         made.data, made.buffers = self.data.copy(), list(self.buffers)
-        made._starts, made._ends = self._starts, self._ends
+        made._starts, made._ends, made._end = self._starts, self._ends, self._end
         return made
 
     def bytes_of(self, buffer: Buffer) -> Array:
@@ -70,14 +75,13 @@ class DeviceMemory:
         found: Array = self.data[start : start + buffer.bytes]
         return found
 
-    @property
-    def base(self) -> int:
-        """The address of the first byte of `data`."""
-        return BASE
+    def ranges(self) -> list[tuple[int, int, int]]:
+        """See `engines.memory.Memory`."""
+        return [(b.address, b.bytes, self._host(i) - b.address) for i, b in enumerate(self.buffers)]
 
-    def ranges(self) -> list[tuple[int, int]]:
-        """Addresses and sizes of the allocations."""
-        return [(b.address, b.bytes) for b in self.buffers]
+    def _host(self, index: int) -> int:
+        """Where an allocation lies in the host's memory."""
+        return int(self.data.ctypes.data) + self.buffers[index].address - BASE
 
     def locate(self, addresses: Array, size: int, verb: str) -> Array:
         """See `engines.memory.Memory`."""
@@ -123,3 +127,22 @@ class DeviceMemory:
         if before > 0:
             return f"{address:#x}, {before} bytes before {what}"
         return f"{address:#x}, reaching {behind} bytes over the end of {what}"
+
+
+class HostMemory(DeviceMemory):
+    """Global memory whose allocations are arrays of the host, each where it is. Native code alone accesses them.
+
+    The addresses are those that `DeviceMemory` gives.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._hosts: list[int] = []
+
+    def attach(self, name: str, array: Array) -> Buffer:
+        """An allocation that is an array, which lies side by side in memory."""
+        self._hosts.append(int(array.ctypes.data))
+        return self._place(name, array.nbytes)
+
+    def _host(self, index: int) -> int:
+        return self._hosts[index]

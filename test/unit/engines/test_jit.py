@@ -51,7 +51,10 @@ def compare(
     golden, native = (machine.batch(before, m, slm) for m in both)
     interpreter = Interpreter(machine.program(instructions), machine.layout(), model)  # type: ignore[arg-type]
     faults = []
-    for run in (lambda: interpreter.run(golden), lambda: Jit(interpreter, lanes_part=True).run_batch(native)):
+    for run in (
+        lambda: interpreter.run(golden),
+        lambda: Jit(interpreter, lanes_part=True, keep=True).run_batch(native),
+    ):
         try:
             run()
             faults.append(None)

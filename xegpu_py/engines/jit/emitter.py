@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from xegpu_py.engines.access import Layout
@@ -11,7 +11,7 @@ from xegpu_py.engines.jit.frame import TRAFFIC, Frame, Status, context_offset
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import TYPES, Format
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.operands import Address, Destination, Immediate, Raw, Region, Vector, first_byte
+from xegpu_py.visa.operands import Address, Destination, Immediate, Raw, Region, Variable, Vector, first_byte
 from xegpu_py.visa.program import Instruction, Program
 
 _WIDEST_LOAD = 256
@@ -40,6 +40,7 @@ class Emitter:
         code: the function that is written.
         features: what the host's CPU has.
         helpers: functions that the thread's function calls, by name.
+        live: the instructions between which each variable that is no alias is needed; None to keep all.
         active: where the enabled lanes are, as i32; None if all are.
     """
 
@@ -51,7 +52,16 @@ class Emitter:
     features: frozenset[str] = frozenset()
     helpers: dict[str, str] = field(default_factory=dict)
     active: Value | None = None
+    live: Mapping[Variable, tuple[int, int]] | None = None
     _scratch: int = 0
+
+    def forgotten(self, at: int, reader: int) -> bool:
+        """Whether nothing needs the result of instruction `at` after instruction `reader`."""
+        if self.live is None:
+            return False
+        root = self.program.instructions[at]["dst"].var.root[0]
+        first, last = self.live[root]
+        return at == first and last == reader
 
     def scratch(self, size: int) -> Value:
         """Memory of the function for what is forgotten after the instruction."""

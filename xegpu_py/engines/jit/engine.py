@@ -108,12 +108,13 @@ class Jit:
         interpreter: its golden model, which makes messages and decides rare cases.
     """
 
-    def __init__(self, interpreter: Interpreter, *, lanes_part: bool | None = None) -> None:
+    def __init__(self, interpreter: Interpreter, *, lanes_part: bool | None = None, keep: bool = False) -> None:
         """Compile a program.
 
         Args:
             interpreter: the same program made ready to be interpreted.
             lanes_part: whether each lane has its program counter; by default where the program has a `goto`.
+            keep: whether registers hold all results at the end, and not only those that the program needs.
         """
         self.interpreter = interpreter
         self.program: Program = interpreter.program
@@ -122,7 +123,7 @@ class Jit:
         self.lanes_part = any(i.name == "goto" for i in self.program.instructions) if lanes_part is None else lanes_part
         self.frame = frame_of(self.program, self.layout)
         self.starts = block_starts(self.program)
-        self.native = Native(module_text(self.program, self.layout, self.model, host_features(), self.lanes_part))
+        self.native = Native(module_text(self.program, self.layout, self.model, host_features(), self.lanes_part, keep))
 
     def run(self, launch: Launch, threads: int | None = None, progress: Callable[[int], None] | None = None) -> Outcome:
         """Run workgroups.
@@ -192,7 +193,7 @@ class _Team:
         self._lock = threading.Lock()
         self._next = 0
         memory = self.launch.memory
-        self.table = np.array(memory.ranges(), np.int64).reshape(-1, 2)
+        self.table = np.array(memory.ranges(), np.int64).reshape(-1, 3)
         self.template = _aligned(self.jit.frame.bytes, self.launch.registers)
         self.template[self.jit.frame.status :].view(np.int32)[0] = Status.YIELDED
         # Tables cost some time to make: none that the program does not look into.
@@ -250,10 +251,8 @@ class _Worker:
         self.executed = np.zeros(len(self.jit.starts), np.int64)
         self.traffic = np.zeros(len(TRAFFIC), np.int64)
         self.slot = self._new_slot()
-        memory = self.launch.memory
         x, y, _ = self.launch.grid
         self.context = Context(
-            delta=memory.data.ctypes.data - memory.base,
             buffers=len(team.table),
             table=team.table.ctypes.data,
             worker=number,

@@ -92,9 +92,11 @@ class Context(ctypes.Structure):
     """What a worker hands to native code. Pointers are host addresses."""
 
     _fields_ = [
-        ("delta", ctypes.c_int64),  # what turns an address of the device into one of the host
         ("buffers", ctypes.c_int64),  # number of allocations
-        ("table", ctypes.c_void_p),  # i64[buffers, 2]: address of the first byte, and size
+        (
+            "table",
+            ctypes.c_void_p,
+        ),  # i64[buffers, 3]: what `Memory.ranges` gives
         ("golden", ctypes.c_void_p),  # a GOLDEN_CALL
         ("worker", ctypes.c_int64),
         ("stop", ctypes.c_void_p),  # i32: not zero if all shall stop

@@ -13,6 +13,7 @@ from xegpu_py.engines.jit.frame import Frame
 from xegpu_py.engines.jit.rules import RULES
 from xegpu_py.engines.jit.rules.matrix import emit_run
 from xegpu_py.numerics.dpas import Model
+from xegpu_py.visa.allocate import live_ranges
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Flag
 from xegpu_py.visa.program import Instruction, Program
@@ -30,16 +31,20 @@ def frame_of(program: Program, layout: Layout) -> Frame:
     return Frame(-(-size // 64) * 64, max(len(program.predicates), 1), barriers)
 
 
-def module_text(program: Program, layout: Layout, model: Model, features: frozenset[str], lanes_part: bool) -> str:
+def module_text(
+    program: Program, layout: Layout, model: Model, features: frozenset[str], lanes_part: bool, keep: bool
+) -> str:
     """The MLIR module of a program.
 
     Args:
         features: what the host's CPU has.
         lanes_part: whether each lane has its program counter.
+        keep: whether registers hold all results at the end, and not only those that the program needs.
     """
     frame = frame_of(program, layout)
     code = Code("thread", [PTR, f"{PTR} {{llvm.noalias, llvm.align = 64 : i64}}"], "i32", _ATTRIBUTES, alignment=64)
     emitter = Emitter(program, layout, frame, model, code, features)
+    emitter.live = None if keep else live_ranges(program, layout.target)
     control = Control(emitter, lanes_part)
     control.enter()
     _write_blocks(emitter, control)

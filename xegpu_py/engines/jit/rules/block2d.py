@@ -8,7 +8,7 @@ from xegpu_py.engines.jit.code import PTR, Code, Value, vector
 from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.frame import TRAFFIC, context_offset
 from xegpu_py.engines.jit.rules import rule
-from xegpu_py.engines.jit.rules.memory import inside_buffers
+from xegpu_py.engines.jit.rules.memory import locator
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import BlockShape
 
@@ -32,13 +32,19 @@ def _surface(emitter: Emitter, inst: Instruction) -> list[Value]:
 
 
 def _call(emitter: Emitter, inst: Instruction, at: int, function: str, registers: int) -> None:
-    code, acting = emitter.code, emitter.acting(inst)
+    code = emitter.code
 
     def call() -> None:
         pointer = code.at(emitter.thread, registers)
         fine = code.call(function, emitter.ctx, pointer, *_surface(emitter, inst), result="i1")
         emitter.require(fine, at)
 
+    _guarded(emitter, inst, call)
+
+
+def _guarded(emitter: Emitter, inst: Instruction, call: Callable[[], object]) -> None:
+    """Do it if the thread acts."""
+    code, acting = emitter.code, emitter.acting(inst)
     if acting is None:
         call()
         return
@@ -53,7 +59,16 @@ def _call(emitter: Emitter, inst: Instruction, at: int, function: str, registers
 @rule("lsc_load_block2d")
 def lsc_load_block2d(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Load blocks of a surface."""
-    if inst["dst"].var is not None:
+    if inst["dst"].var is None:
+        name = f"prefetch2d_{inst['block']}".replace(".", "_")
+        emitter.helper(name, lambda: _Block(emitter, name, inst["block"]).prefetch())
+        code = emitter.code
+        _guarded(
+            emitter,
+            inst,
+            lambda: code.call(name, emitter.ctx, emitter.thread, *_surface(emitter, inst), result="i1"),
+        )
+    else:
         name = f"load2d_{inst['block']}".replace(".", "_")
         emitter.helper(name, lambda: _Block(emitter, name, inst["block"]).load())
         _call(emitter, inst, at, name, emitter.place(inst["dst"]))
@@ -78,8 +93,8 @@ class _Block:
         self.code = code = Code(name, _ARGUMENTS, "i1", '"noinline", "nounwind"')
         self.ctx, self.registers, self.base, self.width, self.height, self.pitch, self.x, self.y = code.arguments
 
-    def _check(self) -> None:
-        """Return if the surface is not legal, or not within one allocation."""
+    def _check(self) -> Value:
+        """Return if the surface is not legal, or not within one allocation; the host's address of its base."""
         code, limits = self.code, self.emitter.layout.target.block2d
         assert limits
         bad = [
@@ -96,21 +111,29 @@ class _Block:
         rows = code.sub(self.height, code.const(1, "i64"))
         # A row's last bytes need not be there: what counts is up to the end of the last row.
         extent = code.add(code.mul(rows, self.pitch), self.width)
-        inside = inside_buffers(self.emitter, 1)
-        fits = code.call(inside, self.ctx, code.splat(self.base, 1), extent, code.const(1, "i32"), result="i1")
+        found = code.alloca(8, 8)
+        fits = code.call(
+            locator(self.emitter, 1),
+            self.ctx,
+            code.splat(self.base, 1),
+            extent,
+            code.const(1, "i32"),
+            found,
+            result="i1",
+        )
         good, refuse = code.label(), code.label()
         code.cond_br(code.and_(fits, code.not_(wrong)), good, refuse)
         code.begin(refuse)
         code.ret(code.const(0, "i1"))
         code.begin(good)
+        return code.load(found, "i64", 8)
 
-    def _place(self) -> tuple[Value, Value, Value]:
+    def _place(self, host: Value) -> tuple[Value, Value, Value]:
         """A pointer to the block's first element, wherever that is, and x and y as i64."""
         code = self.code
         x, y = code.resize(self.x, 64, True), code.resize(self.y, 64, True)
-        delta = code.load(code.at(self.ctx, context_offset("delta")), "i64", 8)
         offset = code.add(code.mul(y, self.pitch), code.mul(x, code.const(self.size, "i64")))
-        address = code.add(code.add(self.base, delta), offset)
+        address = code.add(host, offset)
         return code.op(f"llvm.inttoptr {address} : i64 to {PTR}", PTR), x, y
 
     def _moved(self, category: str, elements: Value) -> None:
@@ -123,8 +146,7 @@ class _Block:
     def _both(self, category: str, whole: Callable[[Value], None], parts: Callable[..., None]) -> str:
         """Write the function: for a block that lies in its surface, and for one that reaches out of it."""
         code, shape = self.code, self.shape
-        self._check()
-        pointer, x, y = self._place()
+        pointer, x, y = self._place(self._check())
         zero = code.const(0, "i64")
         columns = code.lshr(self.width, self.size.bit_length() - 1)
         right, bottom = code.sub(columns, x), code.sub(self.height, y)
@@ -190,6 +212,28 @@ class _Block:
             self._arrange(row)
 
         return self._both("load", whole, parts)
+
+    def prefetch(self) -> str:
+        """The function that prefetches: nothing of it can fail."""
+        code, shape = self.code, self.shape
+        found = code.alloca(8, 8)
+        one = code.const(1, "i64")
+        known = code.call(
+            locator(self.emitter, 1), self.ctx, code.splat(self.base, 1), one, code.const(1, "i32"), found, result="i1"
+        )
+        go_on, done = code.label(), code.label()
+        code.cond_br(known, go_on, done)
+        code.begin(go_on)
+        pointer, _, _ = self._place(code.load(found, "i64", 8))
+        for number in range(shape.height):
+            row = code.at(pointer, code.mul(self.pitch, code.const(number, "i64")))
+            code.line(
+                f'"llvm.intr.prefetch"({row}) <{{rw = 0 : i32, hint = 3 : i32, cache = 1 : i32}}> : ({PTR}) -> ()'
+            )
+        code.br(done)
+        code.begin(done)
+        code.ret(code.const(1, "i1"))
+        return code.text()
 
     def _arrange(self, row: Callable[[int, int], Value]) -> None:
         """Put rows into registers as the message does: padded, transposed or packed."""

@@ -13,13 +13,13 @@ from xegpu_py.engines.jit.code import PTR, Code, Value, vector
 from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.numbers import narrow, widen
 from xegpu_py.engines.jit.rules import rule
-from xegpu_py.numerics.dpas import ops_per_channel
+from xegpu_py.numerics.dpas import operand_bytes, ops_per_channel
 from xegpu_py.numerics.formats import PRECISIONS, TYPES, Format
-from xegpu_py.visa.allocate import accesses
 from xegpu_py.visa.program import Instruction
 
 _SIDE_BY_SIDE = 2
 _LONGEST_CHAIN = 4
+_LONGEST_RUN = 64
 _UNROLLED = 4
 _NAN32 = 0x7FC00000
 _WORKER = '"noinline", "nounwind", ["prefer-vector-width", "512"]'
@@ -61,14 +61,36 @@ class Shape:
 
 @dataclass
 class _Chain:
-    """Instructions that add to one accumulator, one after the other: places in the register file."""
+    """Instructions that add to one accumulator, one after the other: places in the register file.
+
+    Attributes:
+        shape: what each multiplies.
+        acc: where the first one's accumulator is.
+        dst: where each result goes.
+        a, b: where matrices are.
+        at: the instructions' indices.
+    """
 
     shape: Shape
-    dst: int
     acc: int
+    dst: list[int] = field(default_factory=list)
     a: list[int] = field(default_factory=list)
     b: list[int] = field(default_factory=list)
     at: list[int] = field(default_factory=list)
+
+    @property
+    def bytes(self) -> int:
+        """Of a result."""
+        return self.shape.rows * self.shape.columns * TYPES[self.shape.dst].bytes
+
+    def written(self) -> set[tuple[int, int]]:
+        """What it writes, from and to which byte."""
+        return {(d, d + self.bytes) for d in self.dst}
+
+    def needed(self) -> set[tuple[int, int]]:
+        """The accumulator that it reads."""
+        size = self.shape.rows * self.shape.columns * TYPES[self.shape.acc or "f"].bytes
+        return {(self.acc, self.acc + size)} if self.shape.acc else set()
 
 
 def shape_of(inst: Instruction) -> Shape:
@@ -95,79 +117,93 @@ def dpas(emitter: Emitter, inst: Instruction, at: int) -> None:
 
 def emit_run(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
     """Write consecutive instructions, together where none reads what another one writes but as its accumulator."""
+    parts: list[list[tuple[int, Instruction]]] = [[]]
+    links: dict[int, int] = {}
+    for at, inst in run:
+        acc, dst = emitter.place(inst["src0"]) if inst["src0"].var else -1, emitter.place(inst["dst"])
+        length = links.get(acc, 0) + 1
+        if len(parts[-1]) == _LONGEST_RUN or length > _LONGEST_CHAIN:
+            parts.append([])
+            links, length = {}, 1
+        links[dst] = length
+        parts[-1].append((at, inst))
+    for part in parts:
+        _emit_part(emitter, part)
+
+
+def _emit_part(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
     chains = _chains(emitter, run)
-    if chains is None:
-        for one in run:
-            emit_run(emitter, [one])
+    if len(run) > 1 and not _independent(emitter, run, chains):
+        middle = len(run) // 2
+        _emit_part(emitter, run[:middle])
+        _emit_part(emitter, run[middle:])
         return
-    waiting: dict[tuple[Shape, tuple[int, ...]], list[_Chain]] = {}
-    groups: list[list[_Chain]] = []
+    groups: dict[tuple[object, ...], list[list[_Chain]]] = {}
+    order: list[tuple[list[_Chain], tuple[bool, ...]]] = []
     for chain in chains:
-        group = waiting.get((chain.shape, tuple(chain.a)))
-        if group is None or len(group) == _SIDE_BY_SIDE:
-            group = waiting[chain.shape, tuple(chain.a)] = []
-            groups.append(group)
-        group.append(chain)
+        kept = _kept(emitter, chain)
+        found = groups.setdefault((chain.shape, tuple(chain.a), kept), [])
+        if not found or len(found[-1]) == _SIDE_BY_SIDE:
+            found.append([])
+            order.append((found[-1], kept))
+        found[-1].append(chain)
     scratch = _Scratch(emitter)
-    for group in groups:
+    for group, kept in order:
         if emitter.model == "fma" or group[0].shape.work == "i32":
-            _multiply(emitter, group, scratch)
+            _multiply(emitter, group, kept, scratch)
         else:
             for chain in group:
                 _sum(emitter, chain, scratch)
 
 
-def _chains(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> list[_Chain] | None:
-    """The chains of a run; None if the instructions depend on each other in other ways, and there are several."""
-    fused = emitter.model == "fma"
+def _chains(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> list[_Chain]:
+    """The chains of a run, in the order of their first instructions."""
     chains: list[_Chain] = []
     latest: dict[int, _Chain] = {}
-    written: list[tuple[int, int]] = []
     for at, inst in run:
         shape = shape_of(inst)
         acc = emitter.place(inst["src0"]) if shape.acc else -1
-        dst, a, b = (emitter.place(inst[n]) for n in ("dst", "src2", "src1"))
-        chain = latest.get(dst)
-        same = chain is not None and chain.shape == shape and acc == dst and shape.dst == shape.acc
-        if len(run) > 1 and not same and (chain is not None or _overlap(emitter, inst, "src0", written)):
-            return None
-        joins = same and fused and shape.dst in ("f", "d", "ud", "df") and chain and len(chain.a) < _LONGEST_CHAIN
-        if not joins:
-            chain = latest[dst] = _Chain(shape, dst, acc)
+        dst = emitter.place(inst["dst"])
+        chain = latest.pop(acc, None)
+        # What is rounded to a narrower accumulator in between is no chain.
+        wide = emitter.model == "fma" and shape.dst == shape.acc and shape.dst not in ("bf", "hf")
+        if chain is None or not wide or chain.shape != shape:
+            chain = _Chain(shape, acc)
             chains.append(chain)
-        assert chain
-        chain.a.append(a)
-        chain.b.append(b)
+        chain.dst.append(dst)
+        chain.a.append(emitter.place(inst["src2"]))
+        chain.b.append(emitter.place(inst["src1"]))
         chain.at.append(at)
-        place = (dst, dst + shape.rows * shape.columns * TYPES[shape.dst].bytes)
-        if place not in written:
-            if len(run) > 1 and _meet(place, written):
-                return None
-            written.append(place)
-    if len(run) > 1 and any(_overlap(emitter, inst, name, written) for _, inst in run for name in ("src1", "src2")):
-        return None
-    later = {c.dst for c in chains}
-    if len(run) > 1 and any(c.acc in later and c.acc != c.dst for c in chains):
-        return None
+        latest[dst] = chain
     return chains
 
 
-def _meet(place: tuple[int, int], others: Sequence[tuple[int, int]]) -> bool:
-    return any(start < place[1] and place[0] < end for start, end in others)
+def _independent(emitter: Emitter, run: Sequence[tuple[int, Instruction]], chains: Sequence[_Chain]) -> bool:
+    """Whether chains can run one after the other: none touches what another one writes, and none changes a matrix."""
+    written = [(place, n) for n, chain in enumerate(chains) for place in chain.written()]
+    touched = [*written, *((place, n) for n, chain in enumerate(chains) for place in chain.needed())]
+    touched += [(place, -1) for _, inst in run for place in _matrices(emitter, inst)]
+    for (start, end), number in written:
+        for (first, last), other in touched:
+            if start < last and first < end and other != number:
+                return False
+    return True
 
 
-def _overlap(emitter: Emitter, inst: Instruction, name: str, written: Sequence[tuple[int, int]]) -> bool:
-    """Whether an operand lies in what was written."""
-    operand = inst[name]
-    if operand.var is None:
-        return False
-    start = emitter.place(operand)
-    size = next(
-        a.end - a.start
-        for a in accesses(inst, emitter.layout.target)
-        if not a.writes and emitter.layout.offset(a.var) + a.start == start
-    )
-    return _meet((start, start + size), written)
+def _matrices(emitter: Emitter, inst: Instruction) -> list[tuple[int, int]]:
+    sizes = operand_bytes(inst["W"], inst["A"], inst["SD"], inst["RC"], inst.exec_size)
+    starts = [emitter.place(inst[n]) for n in ("src1", "src2")]
+    return [(start, start + size) for start, size in zip(starts, sizes)]
+
+
+def _kept(emitter: Emitter, chain: _Chain) -> tuple[bool, ...]:
+    """Which of a chain's results must be in registers: the last one, and those that are read by others."""
+    found = []
+    for n, (at, dst) in enumerate(zip(chain.at, chain.dst)):
+        overwritten = dst in chain.dst[n + 1 :]
+        last = n + 1 == len(chain.at)
+        found.append(last or not (overwritten or emitter.forgotten(at, chain.at[n + 1])))
+    return tuple(found)
 
 
 class _Scratch:
@@ -298,26 +334,30 @@ def _accumulator(code: Code, shape: Shape, pointer: Value, row: int) -> Value:
     return widen(code, pattern, fmt) if fmt.is_float else pattern
 
 
-def _multiply(emitter: Emitter, group: list[_Chain], scratch: _Scratch) -> None:
+def _multiply(emitter: Emitter, group: list[_Chain], kept: tuple[bool, ...], scratch: _Scratch) -> None:
     """Multiply chains that share A."""
-    code, shape, links = emitter.code, group[0].shape, len(group[0].a)
-    name = (
-        f"multiply_{shape.work}_{shape.depth}_{shape.rows}x{shape.columns}_{shape.dst}_{shape.acc or 'none'}_"
-        f"{len(group)}x{links}"
-    )
-    emitter.helper(name, lambda: _multiplier(name, shape, len(group), links))
-    operands = [code.at(emitter.thread, c.dst) for c in group]
-    operands += [code.at(emitter.thread, max(c.acc, 0)) for c in group]
+    code, shape = emitter.code, group[0].shape
+    stored = "".join("01"[k] for k in kept)
+    name = f"multiply_{shape.work}_{shape.depth}_{shape.rows}x{shape.columns}_{shape.dst}_{shape.acc}_{len(group)}_{stored}"
+    emitter.helper(name, lambda: _multiplier(name, shape, len(group), kept))
+    operands = [code.at(emitter.thread, max(c.acc, 0)) for c in group]
+    operands += [code.at(emitter.thread, d) for c in group for d, k in zip(c.dst, kept) if k]
     operands += [scratch.a(shape, place) for place in group[0].a]
     operands += [scratch.b(shape, place) for c in group for place in c.b]
     code.call(name, *operands)
 
 
-def _multiplier(name: str, shape: Shape, count: int, links: int) -> str:
-    """The function that multiplies: each product is added in increasing k with one rounding."""
-    code = Code(name, [PTR] * (2 * count + links + count * links), "", _WORKER)
-    dst, acc = code.arguments[:count], code.arguments[count : 2 * count]
-    a, b = code.arguments[2 * count : 2 * count + links], code.arguments[2 * count + links :]
+def _multiplier(name: str, shape: Shape, count: int, kept: tuple[bool, ...]) -> str:
+    """The function that multiplies: each product is added in increasing k with one rounding.
+
+    It takes pointers: to each chain's accumulator, to its results that are kept, to A of each link, and to B of each
+    link of each chain.
+    """
+    links, results = len(kept), sum(kept)
+    code = Code(name, [PTR] * (count + count * results + links + count * links), "", _WORKER)
+    acc, rest = code.arguments[:count], code.arguments[count:]
+    dst, rest = rest[: count * results], rest[count * results :]
+    a, b = rest[:links], rest[links:]
     kind = vector(shape.columns, shape.work)
     slots = [[code.alloca(shape.columns * shape.size, 64) for _ in range(shape.rows)] for _ in range(count)]
     for c in range(count):
@@ -344,14 +384,17 @@ def _multiplier(name: str, shape: Shape, count: int, links: int) -> str:
             for slot, value in zip(column, values):
                 code.store(value, slot, 64)
 
+    fmt, stored = TYPES[shape.dst], 0
     for link in range(links):
         code.repeat(code.const(shape.depth // step, "i64"), lambda index, link=link: steps(link, index))  # type: ignore[misc]
-    fmt = TYPES[shape.dst]
-    for c in range(count):
-        for r in range(shape.rows):
-            total = code.load(slots[c][r], kind, 64)
-            pattern = narrow(code, total, fmt) if fmt.is_float else total
-            code.store(pattern, code.at(dst[c], r * shape.columns * fmt.bytes))
+        if not kept[link]:
+            continue
+        for c in range(count):
+            for r in range(shape.rows):
+                total = code.load(slots[c][r], kind, 64)
+                pattern = narrow(code, total, fmt) if fmt.is_float else total
+                code.store(pattern, code.at(dst[c * results + stored], r * shape.columns * fmt.bytes))
+        stored += 1
     code.ret()
     return code.text()
 

@@ -16,35 +16,47 @@ from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import DataShape
 
 
-def inside_buffers(emitter: Emitter, lanes: int) -> str:
-    """A function: whether each of some lanes' addresses has so many bytes in one allocation.
+def locator(emitter: Emitter, lanes: int) -> str:
+    """A function that finds host addresses: those of some lanes' addresses, each of which has bytes in one allocation.
 
-    It takes the context, the addresses i64[lanes], the bytes, and the lanes that count as bits of an i32; gives an i1.
+    It takes the context, the addresses i64[lanes], the bytes, the lanes that count as bits of an i32, and where to put
+    the host's addresses; gives an i1, whether all were found.
     """
 
     def make() -> str:
         kind = vector(lanes, "i64")
-        code = Code(f"inside_{lanes}", [PTR, kind, "i64", "i32"], "i1", '"noinline", "nounwind"')
-        ctx, addresses, size, acting = code.arguments
+        code = Code(f"locate_{lanes}", [PTR, kind, "i64", "i32", PTR], "i1", '"noinline", "nounwind"')
+        ctx, addresses, size, acting, to = code.arguments
         table = code.load(code.at(ctx, context_offset("table")), PTR, 8)
         count = code.load(code.at(ctx, context_offset("buffers")), "i64", 8)
-        left = code.alloca(4, 4)
+        left, found = code.alloca(4, 4), code.alloca(8 * lanes, 64)
         code.store(acting, left, 4)
+        code.store(addresses, found, 8)
+        done = code.label()
 
         def look(index: Value) -> None:
-            entry = code.at(table, code.shl(index, 4))
-            start, length = code.load(entry, "i64", 8), code.load(code.at(entry, 8), "i64", 8)
+            entry = code.at(table, code.mul(index, code.const(24, "i64")))
+            start, length, delta = (code.load(code.at(entry, 8 * i), "i64", 8) for i in range(3))
             # Signed: an allocation may be smaller than the access.
             last = code.splat(code.sub(length, size), lanes)
             distance = code.sub(addresses, code.splat(start, lanes))
             within = code.and_(code.icmp("sle", distance, last), code.icmp("sge", distance, 0))
-            code.store(code.and_(code.load(left, "i32", 4), code.not_(code.mask_to_bits(within))), left, 4)
+            moved = code.select(within, code.add(addresses, code.splat(delta, lanes)), code.load(found, kind, 8))
+            code.store(moved, found, 8)
+            rest = code.and_(code.load(left, "i32", 4), code.not_(code.mask_to_bits(within)))
+            code.store(rest, left, 4)
+            more = code.label()
+            code.cond_br(code.icmp("eq", rest, 0), done, more)
+            code.begin(more)
 
         code.repeat(count, look)
+        code.br(done)
+        code.begin(done)
+        code.store(code.load(found, kind, 8), to, 8)
         code.ret(code.icmp("eq", code.load(left, "i32", 4), 0))
         return code.text()
 
-    return emitter.helper(f"inside_{lanes}", make)
+    return emitter.helper(f"locate_{lanes}", make)
 
 
 def _addresses(emitter: Emitter, inst: Instruction) -> Value:
@@ -67,17 +79,20 @@ def _locate(emitter: Emitter, inst: Instruction, at: int, size: int, aligned: bo
         missing = code.and_(bits, code.not_(code.mask_to_bits(fits)))
         fine = code.icmp("eq", missing, 0)
         base = code.op(f"llvm.ptrtoint {emitter.context('slm', PTR)} : {PTR} to i64", "i64")
+        hosts = code.add(addresses, code.splat(base, lanes))
     else:
-        check = inside_buffers(emitter, lanes)
-        fine = code.call(check, emitter.ctx, addresses, code.const(size, "i64"), bits, result="i1")
-        base = emitter.context("delta")
+        to = emitter.scratch(8 * lanes)
+        fine = code.call(
+            locator(emitter, lanes), emitter.ctx, addresses, code.const(size, "i64"), bits, to, result="i1"
+        )
+        hosts = code.load(to, addresses.type, 8)
     if aligned:
         odd = code.mask_to_bits(code.icmp("ne", code.mask(addresses, size - 1), 0))
         fine = code.and_(fine, code.icmp("eq", code.and_(odd, bits), 0))
     emitter.require(fine, at)
     moved = code.mul(code.resize(code.intrinsic("ctpop", bits), 64, False), code.const(size, "i64"))
     emitter.count_traffic(inst["sfid"], INSTRUCTIONS[inst.name].category, moved)
-    return code.add(addresses, code.splat(base, lanes)), bits
+    return hosts, bits
 
 
 def _pointer(code: Code, address: Value) -> Value:
