@@ -116,6 +116,14 @@ class GemmKernel:
                 for h in range(k // depth, (k + height) // depth):
                     name, row = f"%b_{h}_{first + b}", (h * depth - k) // pack
                     out.append(self._slice(name, source, [row, 0, 0][:rank], b_block, b_rows))
+        out.append(f"%a_next = xegpu.update_nd_offset %a, [0, %step] {{mode = vc}} : {a_desc} -> {a_desc}")
+        yields = [*(f"%e{i}_{j}" for i, j in tiles), "%a_next"]
+        for q in range(len(loads)):
+            out.append(f"%b{q}_next = xegpu.update_nd_offset %b{q}, [%step, 0] {{mode = vc}} : {b_desc} -> {b_desc}")
+            yields.append(f"%b{q}_next")
+        # What the next step needs comes into the caches while this one multiplies.
+        out.append(f"xegpu.prefetch_nd %a_next {{mode = vc}} : {a_desc}")
+        out += [f"xegpu.prefetch_nd %b{q}_next {{mode = vc}} : {b_desc}" for q in range(len(loads))]
         for h in range(2):
             for i, j in tiles:
                 acc = f"%d{i}_{j}" if h else f"%acc{i}_{j}"
@@ -124,16 +132,6 @@ class GemmKernel:
                     f"{name} = xegpu.dpas {acc}, %a{h}_{i}, %b_{h}_{j} {{mode = vc}} : {c_vector}, {a_rows}, {b_rows} "
                     f"-> {c_vector}"
                 )
-        # The matrices of the next step come into the caches while these are multiplied.
-        out.append(f"xegpu.prefetch_nd %a_next {{mode = vc}} : {a_desc}")
-        out += [f"xegpu.prefetch_nd %b{q}_next {{mode = vc}} : {b_desc}" for q in range(len(loads))]
-        prefetches = out[-1 - len(loads) :]
-        del out[-1 - len(loads) :]
-        out.append(f"%a_next = xegpu.update_nd_offset %a, [0, %step] {{mode = vc}} : {a_desc} -> {a_desc}")
-        yields = [*(f"%e{i}_{j}" for i, j in tiles), "%a_next"]
-        for q in range(len(loads)):
-            out.append(f"%b{q}_next = xegpu.update_nd_offset %b{q}, [%step, 0] {{mode = vc}} : {b_desc} -> {b_desc}")
-            yields.append(f"%b{q}_next")
         out += [f"scf.yield {', '.join(yields)} : {', '.join(types)}", "}"]
         for q, (i, j) in enumerate(tiles):
             out += [

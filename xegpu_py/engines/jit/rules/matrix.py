@@ -338,7 +338,8 @@ def _multiply(emitter: Emitter, group: list[_Chain], kept: tuple[bool, ...], scr
     """Multiply chains that share A."""
     code, shape = emitter.code, group[0].shape
     stored = "".join("01"[k] for k in kept)
-    name = f"multiply_{shape.work}_{shape.depth}_{shape.rows}x{shape.columns}_{shape.dst}_{shape.acc}_{len(group)}_{stored}"
+    types = f"{shape.work}_{shape.dst}_{shape.acc or 'none'}"
+    name = f"multiply_{types}_{shape.rows}x{shape.columns}x{shape.depth}_{len(group)}_{stored}"
     emitter.helper(name, lambda: _multiplier(name, shape, len(group), kept))
     operands = [code.at(emitter.thread, max(c.acc, 0)) for c in group]
     operands += [code.at(emitter.thread, d) for c in group for d, k in zip(c.dst, kept) if k]
