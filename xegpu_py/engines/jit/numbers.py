@@ -64,6 +64,26 @@ def to_odd(code: Code, values: Value) -> Value:
     return code.cast("bitcast", code.select(code.fcmp("one", back, values), odd, bits), "f32")
 
 
+def two_sum(code: Code, a: Value, b: Value) -> tuple[Value, Value]:
+    """The sum of floats, and its error, exactly (Knuth)."""
+    total = code.bin("fadd", a, b)
+    back = code.bin("fsub", total, a)
+    return total, code.bin("fadd", code.bin("fsub", a, code.bin("fsub", total, back)), code.bin("fsub", b, back))
+
+
+def odd_sum(code: Code, a: Value, b: Value) -> Value:
+    """The sum of f64 numbers, rounded to odd (Boldo and Melquiond)."""
+    total, error = two_sum(code, a, b)
+    zero, bits = code.const(0, a.type), code.cast("bitcast", total, "i64")
+    even = code.icmp("eq", code.mask(bits, 1), 0)
+    # Beyond the exact sum in magnitude: one step back, which is odd as the nearest was even.
+    outward = code.icmp("slt", code.xor(bits, code.cast("bitcast", error, "i64")), 0)
+    one = code.const(1, bits.type)
+    moved = code.select(outward, code.sub(bits, one), code.add(bits, one))
+    inexact = code.and_(code.fcmp("one", error, zero), even)
+    return code.cast("bitcast", code.select(inexact, moved, bits), "f64")
+
+
 def modified(code: Code, values: Value, modifier: str, signed: bool = True) -> Value:
     """Numbers, floats or integers wide enough, with a source modifier's effect."""
     if values.element[0] == "f":

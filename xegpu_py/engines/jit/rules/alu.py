@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xegpu_py.engines.jit.arithmetic import Alu
 from xegpu_py.engines.jit.code import Value
-from xegpu_py.engines.jit.numbers import to_odd
+from xegpu_py.engines.jit.numbers import odd_sum, to_odd
 from xegpu_py.engines.jit.rules import rule
 
 _CONDITIONS = {"eq": "oeq", "ne": "une", "gt": "ogt", "ge": "oge", "lt": "olt", "le": "ole"}
@@ -40,23 +40,7 @@ def mad(op: Alu, a: Value, b: Value, c: Value) -> Value:
     # The product is exact in f64. The sum rounded to odd there, and so on, is rounded as if once.
     x, y, z = (code.cast("fpext", v, "f64") for v in (a, b, c))
     product = code.bin("fmul", x, y)
-    return to_odd(code, odd_sum(op, product, z))
-
-
-def odd_sum(op: Alu, a: Value, b: Value) -> Value:
-    """The sum of f64 numbers, rounded to odd (Boldo and Melquiond)."""
-    code = op.code
-    total = code.bin("fadd", a, b)
-    back = code.bin("fsub", total, a)
-    error = code.bin("fadd", code.bin("fsub", a, code.bin("fsub", total, back)), code.bin("fsub", b, back))
-    zero, bits = code.const(0, a.type), code.cast("bitcast", total, "i64")
-    even = code.icmp("eq", code.mask(bits, 1), 0)
-    # Beyond the exact sum in magnitude: one step back, which is odd as the nearest was even.
-    outward = code.icmp("slt", code.xor(bits, code.cast("bitcast", error, "i64")), 0)
-    one = code.const(1, bits.type)
-    moved = code.select(outward, code.sub(bits, one), code.add(bits, one))
-    inexact = code.and_(code.fcmp("one", error, zero), even)
-    return code.cast("bitcast", code.select(inexact, moved, bits), "f64")
+    return to_odd(code, odd_sum(code, product, z))
 
 
 @rule("div")
