@@ -114,11 +114,16 @@ def _emit_part(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None
         found[-1].append(chain)
     scratch = _Scratch(emitter)
     for group, kept in order:
-        if emitter.model == "fma" or group[0].shape.work == "i32":
+        if _fused(emitter, group[0].shape):
             _multiply(emitter, group, kept, scratch)
         else:
             for chain in group:
                 _sum(emitter, chain, scratch)
+
+
+def _fused(emitter: Emitter, shape: Shape) -> bool:
+    """Whether each product is added with one rounding, which `stage` means too where a stage has one product."""
+    return emitter.model == "fma" or shape.work == "i32" or (emitter.model == "stage" and shape.stages == shape.depth)
 
 
 def _chains(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> list[_Chain]:
@@ -131,7 +136,7 @@ def _chains(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> list[_C
         dst = emitter.place(inst["dst"])
         chain = latest.pop(acc, None)
         # What is rounded to a narrower accumulator in between is no chain.
-        wide = emitter.model == "fma" and shape.dst == shape.acc and shape.dst not in ("bf", "hf")
+        wide = _fused(emitter, shape) and shape.dst == shape.acc and shape.dst not in ("bf", "hf")
         if chain is None or not wide or chain.shape != shape:
             chain = _Chain(shape, acc)
             chains.append(chain)
