@@ -1,10 +1,25 @@
 """`visa-allocate`: where a kernel's variables lie, and how many registers that takes."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from mlir import ir
 
 from xegpu_py.ir.passes import Pass, register_pass
+
+if TYPE_CHECKING:
+    from xegpu_py.target import Target
+
+
+def registers_of(by: Pass, func: ir.Operation, gpu: "Target", grf: int) -> int | None:
+    """The registers of a thread that a pass's option `grf` asks for; None for the target's usual number.
+
+    Raises:
+        DiagnosticError: if the target has no such number.
+    """
+    if grf and grf not in gpu.grf_counts:
+        by.fail(func, f"target {gpu.name} has {' or '.join(map(str, gpu.grf_counts))} registers, not {grf}")
+    return grf or None
 
 
 @register_pass("visa-allocate")
@@ -34,10 +49,7 @@ class VisaAllocate(Pass):
 
         for func in visa.kernels(op):
             gpu = visa.target_of(func)
-            if self.grf and self.grf not in gpu.grf_counts:
-                counts = " or ".join(map(str, gpu.grf_counts))
-                self.fail(func, f"target {gpu.name} has {counts} registers, not {self.grf}")
-            found = allocate(visa.program_of(func), gpu, self.grf or None)
+            found = allocate(visa.program_of(func), gpu, registers_of(self, func, gpu, self.grf))
             if self.strict and found.beyond:
                 self.fail(func, f"does not fit: {found.report()}")
             i64 = ir.IntegerType.get_signless(64, func.context)

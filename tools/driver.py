@@ -31,12 +31,15 @@ class Parser(argparse.ArgumentParser):
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
+        self.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+
+    def add_text_arguments(self) -> None:
+        """Add the arguments of tools that make a text of a text."""
         self.add_argument("file", nargs="?", default="-", help="input file, '-' (default) for standard input")
         output = "output file, '-' (default) for standard output"
         self.add_argument("-o", dest="output", metavar="FILE", default="-", help=output)
         self.add_switch("--split-input-file", "process the pieces between '// -----' lines one by one")
         self.add_switch("--verify-diagnostics", "check diagnostics against 'expected-error' and like comments")
-        self.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
 
     def add_switch(self, name: str, text: str) -> None:
         """Add an option without a value."""
@@ -86,16 +89,20 @@ class Parser(argparse.ArgumentParser):
         if path == "-":
             sys.stdout.write(text)
             sys.stdout.flush()
-            return
+        else:
+            self.write_bytes(path, text.encode())
+
+    def write_bytes(self, path: str, data: bytes) -> None:
+        """Write a file, whole or not at all."""
         from tempfile import NamedTemporaryFile
 
         try:
             if os.path.exists(path) and not os.path.isfile(path):
-                with open(path, "w", encoding="utf-8") as device:
-                    device.write(text)
+                with open(path, "wb") as device:
+                    device.write(data)
                 return
-            with NamedTemporaryFile("w", encoding="utf-8", dir=os.path.dirname(path) or ".", delete=False) as f:
-                f.write(text)
+            with NamedTemporaryFile("wb", dir=os.path.dirname(path) or ".", delete=False) as f:
+                f.write(data)
             # A temporary file is for its owner only; the output is as readable as any new file.
             umask = os.umask(0)
             os.umask(umask)

@@ -29,6 +29,7 @@ from xegpu_py.ir.source import Source
 def _arguments() -> driver.Parser:
     description = "Read an MLIR module, verify it, run passes on it, and print it."
     parser = driver.Parser("xegpu-opt", description, _passes_help())
+    parser.add_text_arguments()
     add, switch = parser.add_argument, parser.add_switch
     add("--pass-pipeline", metavar="TEXT", help="textual pipeline, such as 'builtin.module(cse,xegpu-dce)'")
     add("--verify-each", action=argparse.BooleanOptionalAction, default=True, help="verify the IR after each pass")

@@ -1,11 +1,10 @@
 """`xegpu-run`: run a kernel on arrays, without a GPU."""
 
 import argparse
+import io
 import re
-import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from xegpu_py.tools import driver
@@ -14,24 +13,18 @@ from xegpu_py.compiled import compile as compile_kernel
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import parse_source
-from xegpu_py.ir.source import Source, decode_utf8
+from xegpu_py.ir.source import Source
 from xegpu_py.kernel import CHECKS, Kernel, choose
 from xegpu_py.numerics.dpas import MODELS
 from xegpu_py.runtime.arguments import FORMS, parse_argument
-from xegpu_py.runtime.launch import ENGINES, Statistics
+from xegpu_py.runtime.launch import ENGINES, Grid, Statistics
 from xegpu_py.runtime.trace import Tracer, statistics_table
 from xegpu_py.target import DEFAULT, TARGETS
 from xegpu_py.visa import assembly
+from xegpu_py.visa.program import Program
 
 _ASSEMBLY = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*\.(?:version|kernel)\b", re.DOTALL)
 """How vISA assembly begins; all else is MLIR."""
-
-
-class _Parser(argparse.ArgumentParser):
-    """Exits with status 1, as MLIR's tools do."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(1, f"{self.prog}: error: {message}\n")
 
 
 def _dim(text: str) -> tuple[int, ...]:
@@ -66,18 +59,16 @@ def _output(text: str) -> tuple[str, str]:
     return name, path
 
 
-def _arguments() -> _Parser:
-    parser = _Parser(
-        prog="xegpu-run",
-        description="Run a kernel on arrays, and write what it computes.",
-        epilog=f"An ARG is {FORMS}.\nThey are in the order of the kernel's arguments. NAME is the name of an input of "
+def _arguments() -> driver.Parser:
+    parser = driver.Parser(
+        "xegpu-run",
+        "Run a kernel on arrays, and write what it computes.",
+        f"An ARG is {FORMS}.\nThey are in the order of the kernel's arguments. NAME is the name of an input of "
         "vISA assembly,\nor the number of an argument of MLIR, from 0.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     add = parser.add_argument
     add("file", metavar="FILE", help="the kernel: MLIR, which is lowered, or vISA assembly; '-' for standard input")
-    add("args", metavar="ARG", nargs="*", help="the kernel's arguments, see below")
+    add("args", metavar="ARG", nargs="*", default=[], help="the kernel's arguments, see below")
     add("--kernel", metavar="NAME", help="which kernel of the file; not needed where there is one")
     add("--grid", metavar="X,Y,Z", type=_dim, default=(1,), help="workgroups (default 1)")
     add("--block", metavar="X,Y,Z", type=_dim, default=(1,), help="work items of a workgroup (default 1)")
@@ -130,11 +121,6 @@ def _arguments() -> _Parser:
     return parser
 
 
-def _read(path: str) -> Source:
-    data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-    return decode_utf8(data, "<stdin>" if path == "-" else path)
-
-
 def _kernel(source: Source, args: argparse.Namespace) -> tuple[Kernel, Callable[..., Statistics], list[str]]:
     """The kernel, what launches it, and the names of its arguments."""
     options = {
@@ -153,14 +139,25 @@ def _kernel(source: Source, args: argparse.Namespace) -> tuple[Kernel, Callable[
     return compiled.kernel, compiled, [str(i) for i in range(len(compiled.types))]
 
 
+def _check_thread(parser: driver.Parser, program: Program, args: argparse.Namespace) -> None:
+    group, thread = args.trace
+    size = Grid((*args.grid, 1, 1)[:3], (*args.block, 1, 1)[:3])
+    threads = size.threads(program)
+    if any(not 0 <= n < limit for n, limit in zip((*group, thread), (*size.grid, threads))):
+        parser.error(
+            f"argument --trace: there is no subgroup {thread} of workgroup {group}; "
+            f"the grid is {size.grid}, with {threads} subgroup{'s' * (threads > 1)} in a workgroup"
+        )
+
+
 def run(argv: Sequence[str]) -> int:
     """Run the tool with these arguments; its exit status."""
     parser = _arguments()
-    args = parser.parse_intermixed_args(argv)
+    args = parser.parse_intermixed_args(parser.normalized(argv))
     if args.trace and args.engine not in (None, "interpreter"):
         parser.error(f"only the interpreter can trace, not --engine={args.engine}")
+    source = parser.read(args.file)
     try:
-        source = _read(args.file)
         arguments: list[Any] = [parse_argument(a) for a in args.args]
     except OSError as e:
         parser.error(f"cannot open '{e.filename}': {e.strerror}")
@@ -168,11 +165,13 @@ def run(argv: Sequence[str]) -> int:
         parser.error(str(e))
     try:
         kernel, launch, names = _kernel(source, args)
+        given = dict(zip(names, arguments))
         for name in [*args.shown, *(name for name, _ in args.outputs)]:
-            if name not in names or not isinstance(dict(zip(names, arguments)).get(name), np.ndarray):
+            if name not in names or (name in given and not isinstance(given[name], np.ndarray)):
                 parser.error(f"'{name}' is no array among the kernel's arguments {', '.join(names)}")
         if args.trace:
             launcher, (group, thread) = kernel.launcher, args.trace
+            _check_thread(parser, kernel.program, args)
             launcher.observer = Tracer(kernel.program, launcher.target, launcher.allocation, group, thread, print)
         done = launch(*arguments, grid=args.grid, block=args.block)
     except DiagnosticError as e:
@@ -180,16 +179,14 @@ def run(argv: Sequence[str]) -> int:
         raise
     except (TypeError, ValueError) as e:
         parser.error(str(e))
-    given = dict(zip(names, arguments))
     for name in args.shown:
         print(f"{name} =\n{given[name]}")
     if args.stats:
         print(statistics_table(kernel.program, done))
-    try:
-        for name, path in args.outputs:
-            np.save(path, given[name])
-    except OSError as e:
-        parser.error(f"cannot write output file '{e.filename}': {e.strerror}")
+    for name, path in args.outputs:
+        file = io.BytesIO()
+        np.save(file, given[name])
+        parser.write_bytes(path, file.getvalue())
     return 0
 
 

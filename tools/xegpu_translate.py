@@ -29,6 +29,7 @@ TRANSLATIONS = {
 def _arguments() -> driver.Parser:
     description = "Translate kernels between the visa dialect, vISA assembly and native ISA."
     parser = driver.Parser("xegpu-translate", description)
+    parser.add_text_arguments()
     which = parser.add_mutually_exclusive_group(required=True)
     for name, text in TRANSLATIONS.items():
         flag = f"--{name.replace('_', '-')}"

@@ -137,6 +137,7 @@ def compile(
     strict_grf: bool = False,
     engine: Engine | None = None,
     threads: int | None = None,
+    optimize: bool = True,
 ) -> CompiledKernel:
     """Lower a kernel to vISA.
 
@@ -145,6 +146,7 @@ def compile(
         kernel: the name of the `gpu.func`; it may be left out where there is one kernel.
         target: the GPU.
         model, check, registers, strict_grf, engine, threads: see `Kernel`.
+        optimize: whether the pass visa-optimize runs.
 
     Raises:
         ValueError: if there is no such kernel or target.
@@ -152,7 +154,7 @@ def compile(
     """
     read = parse(module) if isinstance(module, (str, Path)) else module
     before = str(read)
-    options = f"target={target}" + (f" grf={registers}" if registers else "")
+    options = f"target={target} optimize={str(optimize).lower()}" + (f" grf={registers}" if registers else "")
     lowered = Module(_copy(read), read.sources)
     run_pipeline(lowered, f"builtin.module(xegpu-to-visa-pipeline{{{options}}})")
     found = {visa.name_of(func): func for func in visa.kernels(lowered.operation)}

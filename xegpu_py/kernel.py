@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import numpy as np
 
 from xegpu_py.engines.memory import RuntimeFault
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
-from xegpu_py.ir.source import Source
+from xegpu_py.ir.source import Source, decode_utf8
 from xegpu_py.numerics.dpas import MODELS, Model
 from xegpu_py.runtime.launch import ENGINES, Dim, Engine, EngineMismatch, Grid, Launcher, Statistics
 from xegpu_py.runtime.memory import Buffer, DeviceMemory, HostMemory
@@ -42,7 +44,7 @@ class Kernel:
         *,
         target: str = DEFAULT,
         model: Model = "fma",
-        check: Sequence[str] = (),
+        check: str | Sequence[str] = (),
         registers: int | None = None,
         strict_grf: bool = False,
         engine: Engine | None = None,
@@ -54,7 +56,7 @@ class Kernel:
         Args:
             target: the GPU's name.
             model: how dpas rounds: "fma", "stage" or "exact" (docs/numerics.md).
-            check: what to look for, of `CHECKS`.
+            check: what to look for, of `CHECKS`: one name or several.
             registers: registers of a thread, 128 or 256; by default the target's usual number.
             strict_grf: whether variables that do not fit the registers are an error.
             engine: what runs it: "jit", native code; "interpreter", the golden model; "both", which compares all that
@@ -69,12 +71,13 @@ class Kernel:
         gpu = target_of(target)
         if model not in MODELS:
             raise ValueError(f"'model' must be one of {', '.join(MODELS)}, not {model!r}")
-        for name in check:
+        checks = (check,) if isinstance(check, str) else tuple(check)
+        for name in checks:
             if name not in CHECKS:
                 raise ValueError(f"unknown check '{name}'; there are {', '.join(CHECKS)}")
         if engine is not None and engine not in ENGINES:
             raise ValueError(f"'engine' must be one of {', '.join(ENGINES)}, not {engine!r}")
-        if "uninit" in check and engine not in (None, "interpreter"):
+        if "uninit" in checks and engine not in (None, "interpreter"):
             raise ValueError(f"only the interpreter can check 'uninit', not the engine '{engine}'")
         if threads is not None and threads < 1:
             raise ValueError(f"'threads' must be positive, not {threads}")
@@ -85,8 +88,8 @@ class Kernel:
         issues = verify(program, gpu)
         if issues:
             raise DiagnosticError([i.diagnostic() for i in issues], self._sources)
-        chosen = engine or ("interpreter" if "uninit" in check else "jit")
-        self.launcher = Launcher(program, gpu, model, "uninit" in check, registers, engine=chosen, threads=threads)
+        chosen = engine or ("interpreter" if "uninit" in checks else "jit")
+        self.launcher = Launcher(program, gpu, model, "uninit" in checks, registers, engine=chosen, threads=threads)
         if strict_grf and self.launcher.allocation.beyond:
             message = f"kernel '{program.name}' does not fit: {self.launcher.allocation.report()}"
             raise DiagnosticError([Diagnostic("error", message, program.where)], self._sources)
@@ -110,7 +113,8 @@ class Kernel:
     @classmethod
     def from_file(cls, path: str | Path, *, name: str | None = None, **options: Any) -> Kernel:
         """A kernel of a file of vISA assembly; see `from_assembly`."""
-        return cls.from_assembly(Path(path).read_text(encoding="utf-8"), name=name, file=str(path), **options)
+        source = decode_utf8(Path(path).read_bytes(), str(path))
+        return cls.from_assembly(source.text, name=name, file=str(path), **options)
 
     def __call__(self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] = 1) -> Statistics:
         """Run the kernel over a grid, and write what it changes back into the arrays.
@@ -135,30 +139,16 @@ class Kernel:
             raise TypeError(
                 f"kernel '{self.program.name}' takes {len(inputs)} arguments ({names}), not {len(arguments)}"
             )
-        native = self.launcher.engine == "jit"
-        # An array that a kernel gets twice is to be two allocations.
-        shared = native and _overlap([a for a in arguments if isinstance(a, np.ndarray)])
-        memory = HostMemory() if native else DeviceMemory()
-        buffers: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], str]] = []
-        copies: list[tuple[Buffer, np.ndarray[Any, Any]]] = []
-        values = {}
-        for item, argument in zip(inputs, arguments):
-            if isinstance(argument, np.ndarray) and item.var.type == "uq" and item.var.count == 1 and argument.ndim:
-                if isinstance(memory, HostMemory):
-                    held = argument
-                    if shared or not _usable(argument):
-                        held = np.array(argument, order="C", copy=True)
-                        buffers.append((held, argument, item.var.name))
-                    buffer = memory.attach(item.var.name, held)
-                else:
-                    buffer = memory.allocate(item.var.name, argument.nbytes)
-                    memory.bytes_of(buffer)[:] = np.ascontiguousarray(argument).reshape(-1).view(np.uint8)
-                    copies.append((buffer, argument))
-                values[item.var.name] = np.uint64(buffer.address).tobytes()
-            else:
-                values[item.var.name] = _by_value(item, argument)
         size = Grid(_dim(grid, "grid"), _dim(block, "block"))
         self._check_block(size)
+        memory = HostMemory() if self.launcher.engine == "jit" else DeviceMemory()
+        held: list[_Held] = []
+        values = {}
+        for item, argument in zip(inputs, arguments):
+            if _is_pointer(item) and isinstance(argument, np.ndarray) and argument.ndim:
+                values[item.var.name] = np.uint64(_buffer(item, argument, memory, held).address).tobytes()
+            else:
+                values[item.var.name] = _by_value(item, argument)
         try:
             done = self.launcher.run(size, values, memory)
         except RuntimeFault as fault:
@@ -166,17 +156,16 @@ class Kernel:
         except EngineMismatch as mismatch:
             message = f"kernel '{self.program.name}': {mismatch.message}"
             raise DiagnosticError([Diagnostic("error", message, self.program.where)], self._sources) from None
-        for buffer, array in copies:
-            _write_back(memory.bytes_of(buffer), array, buffer.name)
-        for held, array, name in buffers:
-            _write_back(held.reshape(-1).view(np.uint8), array, name)
+        for one in held:
+            _write_back(one, memory)
         return done
 
     def _check_block(self, size: Grid) -> None:
         threads, limit = size.threads(self.program), self.launcher.target.threads
         if threads > limit:
             raise ValueError(
-                f"a workgroup of {threads} hardware threads; target {self.launcher.target.name} has {limit}"
+                f"'block' makes workgroups of {threads} hardware threads; "
+                f"on target {self.launcher.target.name} they have at most {limit}"
             )
 
 
@@ -198,26 +187,86 @@ def choose(programs: Sequence[Program], name: str | None) -> Program:
 
 
 def _dim(given: int | Sequence[int], name: str) -> Dim:
-    values = (given,) if isinstance(given, int) else tuple(given)
-    if not 1 <= len(values) <= 3 or any(v < 1 for v in values):
-        raise ValueError(f"'{name}' must be one to three positive numbers, not {given!r}")
+    try:
+        values = [operator.index(v) for v in (given if isinstance(given, (Sequence, np.ndarray)) else (given,))]
+    except TypeError:
+        raise TypeError(f"'{name}' must be one to three positive integers, not {given!r}") from None
+    if not 1 <= len(values) <= 3 or not all(1 <= v < 1 << 32 for v in values):
+        raise ValueError(f"'{name}' must be one to three positive integers of 32 bits, not {given!r}")
     x, y, z = (*values, 1, 1)[:3]
-    return int(x), int(y), int(z)
+    return x, y, z
+
+
+def _is_pointer(item: Input) -> bool:
+    return item.var.type == "uq" and item.var.count == 1
+
+
+@dataclass(frozen=True)
+class _Held:
+    """An argument in device memory.
+
+    Attributes:
+        buffer: where it is there.
+        array: the caller's array.
+        copy: the array on which native code works in its place; None where that is the caller's, or there is no native
+            code.
+    """
+
+    buffer: Buffer
+    array: np.ndarray[Any, Any]
+    copy: np.ndarray[Any, Any] | None = None
+
+
+def _buffer(item: Input, array: np.ndarray[Any, Any], memory: DeviceMemory, held: list[_Held]) -> Buffer:
+    """The memory of an array; an array that is given twice has it once."""
+    name, dtype = item.var.name, array.dtype
+    if dtype.hasobject or dtype.fields or dtype.kind in "SUMm" or not dtype.isnative:
+        raise TypeError(f"argument '{name}' must be an array of numbers in native byte order, not of {dtype}")
+    for one in held:
+        if np.may_share_memory(array, one.array):
+            if _view(array) == _view(one.array):
+                return one.buffer
+            raise ValueError(f"arguments '{one.buffer.name}' and '{name}' are arrays that overlap in memory")
+    copy = None
+    if isinstance(memory, HostMemory):
+        if not _usable(array):
+            copy = np.array(array, order="C")
+        buffer = memory.attach(name, array if copy is None else copy)
+    else:
+        buffer = memory.allocate(name, array.nbytes)
+        memory.bytes_of(buffer)[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    held.append(_Held(buffer, array, copy))
+    return buffer
+
+
+def _view(array: np.ndarray[Any, Any]) -> tuple[object, ...]:
+    return array.ctypes.data, array.shape, array.strides, array.dtype
 
 
 def _by_value(item: Input, argument: Any) -> bytes:
-    fmt = item.var.format
-    array = np.asarray(argument)
-    if array.size != item.var.count:
-        raise ValueError(f"argument '{item.var.name}' has {item.var.count} elements of {fmt.name}, not {array.size}")
-    if array.dtype == fmt.dtype:
+    fmt, count = item.var.format, item.var.count
+    kind = "number" if fmt.is_float else "integer"
+    wanted = f"{count} {kind}s" if count > 1 else f"a{'n' * (kind == 'integer')} {kind}"
+    what = f"argument '{item.var.name}' must be {wanted} of type {fmt.name}"
+    if _is_pointer(item):
+        what = f"argument '{item.var.name}' must be a numpy array, or an integer as its address"
+    try:
+        array = np.asarray(argument)
+    except ValueError:
+        raise TypeError(f"{what}, not {argument!r}") from None
+    if array.dtype == fmt.dtype and array.size == count:
         return array.tobytes()
-    if not (np.issubdtype(array.dtype, np.integer) or (fmt.is_float and np.issubdtype(array.dtype, np.floating))):
-        raise TypeError(f"argument '{item.var.name}' is of type {fmt.name}, not {array.dtype}")
+    fits = np.issubdtype(array.dtype, np.integer) or (fmt.is_float and np.issubdtype(array.dtype, np.floating))
+    # numpy has integers of more than 64 bits as objects.
+    if not fits and not (array.dtype == object and all(isinstance(v, int) for v in array.ravel())):
+        given = array.dtype if isinstance(argument, (np.ndarray, np.generic)) else type(argument).__name__
+        raise TypeError(f"{what}, not {given}")
+    if array.size != count:
+        raise ValueError(f"{what}, not {array.size} of them")
     if not fmt.is_float:
         info = np.iinfo(fmt.dtype)
         if any(not info.min <= int(v) <= info.max for v in array.ravel()):
-            raise ValueError(f"argument '{item.var.name}' of type {fmt.name} cannot hold {argument!r}")
+            raise ValueError(f"{what}, which holds {info.min} to {info.max}, not {argument!r}")
     return array.astype(fmt.dtype).tobytes()
 
 
@@ -226,17 +275,17 @@ def _usable(array: np.ndarray[Any, Any]) -> bool:
     return array.flags.c_contiguous and array.flags.writeable and array.ctypes.data % 8 == 0
 
 
-def _overlap(arrays: Sequence[np.ndarray[Any, Any]]) -> bool:
-    """Whether two of the arrays may have bytes in common."""
-    return any(np.may_share_memory(a, b) for i, a in enumerate(arrays) for b in arrays[:i])
-
-
-def _write_back(data: np.ndarray[Any, Any], array: np.ndarray[Any, Any], name: str) -> None:
-    changed = data.view(array.dtype).reshape(array.shape)
+def _write_back(held: _Held, memory: DeviceMemory) -> None:
+    """Give the caller's array what the kernel has written, if it is not there already."""
+    array, copy = held.array, held.copy
+    if copy is None:
+        if isinstance(memory, HostMemory):
+            return
+        copy = memory.bytes_of(held.buffer).view(array.dtype).reshape(array.shape)
     if array.flags.writeable:
-        array[...] = changed
-    elif data.tobytes() != array.tobytes():
-        raise ValueError(f"the kernel writes to argument '{name}', which is a read-only array")
+        array[...] = copy
+    elif copy.tobytes() != array.tobytes():
+        raise ValueError(f"the kernel writes to argument '{held.buffer.name}', which is a read-only array")
 
 
 def _diagnostic(fault: RuntimeFault) -> Diagnostic:

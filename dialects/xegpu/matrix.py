@@ -131,8 +131,6 @@ def _matrices_problem(
         return (f"lhs has {k_a} columns, but rhs has {k_b} rows",)
     if (m, n) != d_shape:
         return (f"{m}x{k_a} times {k_b}x{n} is {m}x{n}, but the result is {by(d_shape)}",)
-    if m > MAX_REPEAT_COUNT:
-        return (f"lhs has {m} rows, but the repeat count is at most {MAX_REPEAT_COUNT}",)
     return None
 
 
@@ -141,15 +139,17 @@ def _fragments_problem(
 ) -> tuple[str, ...] | None:
     if len(a_shape) not in (2, 3) or len(b_shape) not in (2, 3):
         return ("operands must be 2D, or 3D in VNNI layout",)
-    m = d_shape[0]
-    if m > MAX_REPEAT_COUNT:
-        return (f"result has {m} rows, but the repeat count is at most {MAX_REPEAT_COUNT}",)
+    a, b, d = (math.prod(shape) for shape in (a_shape, b_shape, d_shape))
+    found = []
     for lanes in SUBGROUP_SIZES:
-        # The result's columns are spread over all lanes, so each lane holds M rows of N / lanes columns.
-        n = d_shape[1] * lanes
-        k, rest = divmod(math.prod(b_shape) * lanes, n)
-        if not rest and m * k == math.prod(a_shape) * lanes:
-            return None
+        # Of a*lanes = M*K, b*lanes = K*N and d*lanes = M*N elements, whichever lane holds which.
+        m = math.isqrt(a * d * lanes // b)
+        if m and m * m * b == a * d * lanes and d * lanes % m == 0 and a * lanes % m == 0:
+            found.append(m)
+    if found and min(found) > MAX_REPEAT_COUNT:
+        return (f"result has {min(found)} rows, but the repeat count is at most {MAX_REPEAT_COUNT}",)
+    if found:
+        return None
     return (
         f"fragments {by(a_shape)} and {by(b_shape)} do not multiply to {by(d_shape)} in a subgroup of 8, 16 or 32",
         "a lane holds M*K, K*N and M*N elements divided by the number of lanes",

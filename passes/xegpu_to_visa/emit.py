@@ -191,6 +191,11 @@ class Emitter:
             into: where to put the result, by default new registers.
         """
         result = into or self.reg(type_name, count)
+        if name == "mov":
+            # There are no constants of bf, but those of f convert exactly.
+            sources = tuple(
+                Const(s.bits << 16, "f", s.count) if isinstance(s, Const) and s.type == "bf" else s for s in sources
+            )
         signs = [*modifiers, *[""] * (len(sources) - len(modifiers))]
         operands = [self._number(s) if m else s for s, m in zip(sources, signs)]
         for start, lanes in self.chunks(count, [result, *operands], most):
@@ -264,6 +269,14 @@ class Emitter:
             ones = (1 << predicate.count) - 1 if known.value else 0
             self.emit("setp", predicate.count, dst=Flag(predicate), src0=Immediate(ones, "ud"))
         return result
+
+    def test(self, mask: Mask, how: str) -> Mask:
+        """One truth value: whether "any" or "all" bits of the one predicate of a mask are set."""
+        held = self.reg("w", 1)
+        yes, no = Immediate(1, "w"), Immediate(0, "w")
+        guard = Guard(mask.predicates[0], False, how)
+        self.emit("sel", guard=guard, dst=self.destination(held, 0), src0=yes, src1=no)
+        return self.compare("ne", 1, held, const(0, "w"))
 
     def choose(self, mask: Mask, type_name: str, count: int, a: Numbers, b: Numbers, into: Reg | None = None) -> Reg:
         """Numbers of `a` where the mask is set, else of `b`; a mask of one truth value chooses for all."""

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from mlir import ir
-from xegpu_py.passes.xegpu_to_visa import arith, calls, gpu, math, memref, scf, vector, xegpu
+from xegpu_py.passes.xegpu_simt_to_vc import WORK_ITEMS
+from xegpu_py.passes.xegpu_to_visa import arith, blocks, calls, gpu, math, matrix, memref, scattered, scf, sync, vector
 from xegpu_py.passes.xegpu_to_visa.coalesce import coalesce, expand
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering
@@ -19,7 +20,7 @@ from xegpu_py.visa.operands import Variable
 from xegpu_py.visa.program import Program
 from xegpu_py.visa.text import rename
 
-ROOMS = (arith, calls, gpu, math, memref, scf, vector, xegpu)
+ROOMS = (arith, blocks, calls, gpu, math, matrix, memref, scattered, scf, sync, vector)
 """The modules that register rules."""
 
 
@@ -51,10 +52,17 @@ def lower_kernel(func: ir.Operation, target: Target) -> Program:
     fixed = frozenset(i.var for i in emit.inputs)
     merged = coalesce(emit.instructions, target, fixed)
     expand(emit, merged)
-    return _program(name, emit, low, merged, where)
+    return _program(name, emit, low, merged, where, _work_items(func))
 
 
-def _program(name: str, emit: Emitter, low: Lowering, merged: dict[Variable, Variable], where: Any) -> Program:
+def _work_items(func: ir.Operation) -> int:
+    """Work items of a hardware thread, of a kernel that was written for work items; else 0."""
+    return int(ir.IntegerAttr(func.attributes[WORK_ITEMS]).value) if WORK_ITEMS in func.attributes else 0
+
+
+def _program(
+    name: str, emit: Emitter, low: Lowering, merged: dict[Variable, Variable], where: Any, work_items: int
+) -> Program:
     """The program with variables that share registers made one, and unused ones left out."""
     renamed: dict[Any, Any] = dict(merged)
     for var in emit.variables:
@@ -75,6 +83,8 @@ def _program(name: str, emit: Emitter, low: Lowering, merged: dict[Variable, Var
     variables = [v for v in all_variables if v in used]
     variables.sort(key=lambda v: v.alias is not None)
     attributes: dict[str, int | str] = {"Target": "cm", "SimdSize": 16 if low.target.grf_bytes == 64 else 8}
+    if work_items:
+        attributes = {"Target": "3d", "SimdSize": work_items}
     if low.slm_bytes:
         attributes["SLMSize"] = -(-low.slm_bytes // 1024)
     if low.barriers:

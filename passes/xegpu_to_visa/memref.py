@@ -189,6 +189,14 @@ def pointer(low: Lowering, op: ir.Operation) -> None:
     low.set(op, low.emit.as_type(low.emit.in_registers(mem.base), "q") if not mem.slm else mem.base)
 
 
+@lowers("memref.extract_strided_metadata")
+def extract_strided_metadata(low: Lowering, op: ir.Operation) -> None:
+    """What the memref consists of."""
+    mem = memory(low, op.operands[0])
+    base = Memory(mem.base, const(0, INDEX), (), (), mem.element, mem.slm)
+    low.set(op, base, mem.offset, *mem.shape, *mem.strides)
+
+
 @lowers("memref.alloc", "memref.alloca")
 def allocate(low: Lowering, op: ir.Operation) -> None:
     """Shared local memory."""

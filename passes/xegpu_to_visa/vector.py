@@ -12,6 +12,7 @@ from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
 from xegpu_py.passes.xegpu_to_visa.values import (
     INDEX,
+    MASK_LANES,
     Const,
     KnownMask,
     Mask,
@@ -187,7 +188,8 @@ def _insert(low: Lowering, op: ir.Operation, places: Order) -> None:
     old = low.value(op.operands[1])
     result = Reg(low.emit.variable(name, _count_of(old, count)), 0, count)
     assert isinstance(old, (Reg, Const))
-    low.emit.copy(result, old if isinstance(old, Const) or old.count == count else low.emit.spread(old, count))
+    if not _is_poison(op.operands[1]):
+        low.emit.copy(result, old if isinstance(old, Const) or old.count == count else low.emit.spread(old, count))
     value = low.numbers(op.operands[0])
     at = 0
     while at < len(places):
@@ -198,6 +200,17 @@ def _insert(low: Lowering, op: ir.Operation, places: Order) -> None:
         low.emit.apply("mov", name, run, part, into=Reg(result.var, int(places[at]), run))
         at += run
     low.set(op, result)
+
+
+@lowers("ub.poison")
+def poison(low: Lowering, op: ir.Operation) -> None:
+    """Any numbers; zeros where they are needed after all."""
+    count, _, name = result_of(op)
+    low.set(op, Const(0, name, count) if name else KnownMask(False, count))
+
+
+def _is_poison(value: ir.Value) -> bool:
+    return not isinstance(value.owner, ir.Block) and value.owner.operation.name == "ub.poison"
 
 
 def _count_of(value: object, count: int) -> int:
@@ -235,8 +248,13 @@ def shuffle(low: Lowering, op: ir.Operation) -> None:
     """Rows of two vectors, chosen."""
     a, b = op.operands
     mask = _integers(op, "mask")
-    count, _, name = result_of(op)
     rows = _shape(a)[0] if _shape(a) else 1
+    if a == b or max(mask) < rows:
+        order = _positions(_shape(a) or (1,))
+        # What is poison may be anything.
+        _reorder(low, op, order[[max(m, 0) % rows for m in mask]])
+        return
+    count, _, name = result_of(op)
     each = count // len(mask)
     sources = [low.reg(a), low.reg(b)]
     result = low.emit.reg(name, count)
@@ -430,7 +448,8 @@ def reduction(low: Lowering, op: ir.Operation) -> None:
     _, _, name = result_of(op)
     value = low.value(op.operands[0])
     if isinstance(value, (Mask, KnownMask)):
-        low.fail("of i1 cannot be lowered", "extend it to i8")
+        low.set(op, _reduce_mask(low, op, value))
+        return
     source = _working(low, low.reg(op.operands[0]))
     combine = _combine(low, _kind(op), source.type)
     found = _reduce(low, source, count, 1, combine)
@@ -438,6 +457,35 @@ def reduction(low: Lowering, op: ir.Operation) -> None:
         acc = low.emit.in_registers(low.numbers(op.operands[1]), source.type)
         found = combine(acc, found)
     low.set(op, found if source.type == name else low.emit.in_registers(found, name))
+
+
+_MASK_KINDS = {"maxui": "or", "minsi": "or", "add": "xor", "minui": "and", "maxsi": "and", "mul": "and"}
+"""What other kinds are of truth values, of which true is 1 unsigned and -1 signed."""
+
+
+def _reduce_mask(low: Lowering, op: ir.Operation, value: Mask | KnownMask) -> Mask | KnownMask:
+    """All truth values to one."""
+    kind = _MASK_KINDS.get(_kind(op), _kind(op))
+    if kind not in ("or", "and", "xor"):
+        low.fail(f"of kind {kind} is none of truth values")
+    emit = low.emit
+    if isinstance(value, KnownMask):
+        found: Mask | KnownMask = KnownMask(value.value and (kind != "xor" or value.count % 2 == 1))
+    elif kind == "xor" or any(p.count != min(value.count, MASK_LANES) for p in value.predicates):
+        numbers = emit.choose(value, "w", value.count, const(1, "w"), const(0, "w"))
+        one = _reduce(low, numbers, value.count, 1, _combine(low, kind, "w"))
+        found = emit.compare("ne", 1, one, const(0, "w"))
+    else:
+        joined, *others = (Mask((p,), p.count) for p in value.predicates)
+        for other in others:
+            joined = emit.flags(kind, other.count, joined, other)
+        found = emit.test(joined, "any" if kind == "or" else "all")
+    if len(op.operands) > 1:
+        acc = low.value(op.operands[1])
+        assert isinstance(acc, (Mask, KnownMask))
+        both = [emit.set_flags(m) if isinstance(m, KnownMask) else m for m in (acc, found)]
+        found = emit.flags(kind, 1, *both)
+    return found
 
 
 @lowers("vector.multi_reduction")

@@ -24,6 +24,8 @@ gpu.module @kernels {
     visa.lsc_fence.ugm.evict.gpu
     // CHECK: visa.lsc_fence.slm.none.group
     visa.lsc_fence.slm.none.group
+    // CHECK: visa.fence_sw
+    visa.fence_sw
     // CHECK: visa.ret (M1, 1)
     visa.ret (M1, 1)
     gpu.return

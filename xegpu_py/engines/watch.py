@@ -14,7 +14,7 @@ from xegpu_py.numerics.formats import Array
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Address, Destination, Raw, Region, Variable, Vector, first_byte
 from xegpu_py.visa.program import Instruction
-from xegpu_py.visa.spec import DataShape, Slot
+from xegpu_py.visa.spec import BlockShape, DataShape, Slot
 
 
 class UnwrittenFault(Exception):
@@ -115,4 +115,11 @@ def _bytes(slot: Slot, inst: Instruction, layout: Layout) -> _Bytes | None:
         moved = shape.register_bytes if slot.use == "write" else shape.memory_bytes
         places = data_places(shape, inst.exec_size, layout.target.grf_bytes)[:, :, None] + np.arange(moved)
         return _Bytes(var, start + places.reshape(len(places), -1))
+    if "block" in inst.values and slot.use == "read":
+        # The padding of rows, and the rest of the last register, go nowhere.
+        block: BlockShape = inst["block"]
+        rows, columns, _ = block.register_shape()
+        row = np.arange(block.width * block.size // 8)
+        places = np.arange(rows)[:, None] * (columns * block.size // 8) + row
+        return _Bytes(var, start + places.reshape(1, -1))
     return _Bytes(var, start + np.arange(total)[None, :])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -53,7 +55,11 @@ def parse_argument(text: str) -> Any:
 def _load(text: str) -> Array:
     name, colon, path = text.partition(":")
     dtype = DTYPES.get(name) if colon else None
-    array: Array = np.load(Path(path if dtype is not None else text), allow_pickle=False)
+    try:
+        with Path(path if dtype is not None else text).open("rb") as file:
+            array: Array = np.lib.format.read_array(file, allow_pickle=False)
+    except (ValueError, SyntaxError, EOFError):
+        raise ValueError(f"argument '{text}': the file is no array in numpy's format") from None
     # numpy's files hold ml_dtypes' types as bytes without a meaning.
     if dtype is not None and array.dtype != dtype:
         if array.dtype.itemsize != dtype.itemsize:
@@ -87,6 +93,10 @@ def _generate(kind: str, rest: str, text: str) -> Array:
     if len(words) < 2 or not _SHAPE.match(words[1]):
         raise ValueError(f"argument '{text}': expected {kind}:TYPE:SHAPE, such as {kind}:f32:64x64")
     dtype, shape = _dtype(words[0], text), tuple(map(int, words[1].split("x")))
+    # Systems promise more memory than there is, and end the process that takes it.
+    size = math.prod(shape) * dtype.itemsize
+    if size > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
+        raise ValueError(f"argument '{text}': there is no memory for {size} bytes")
     return _GENERATORS[kind](dtype, shape, words[2:], text)
 
 

@@ -49,6 +49,11 @@ class Grid:
         items = math.prod(self.block)
         return -(-items // self.items_of_a_thread(program))
 
+    def group(self, number: int) -> Dim:
+        """Where in the grid a workgroup is, by its number; x fastest."""
+        x, y, _ = self.grid
+        return number % x, number // x % y, number // (x * y)
+
     def local_ids(self, program: Program, threads: Array) -> Array:
         """Where in their workgroup the first work items of threads are: uint32[threads, 3], x fastest."""
         item = threads * self.items_of_a_thread(program)
@@ -155,17 +160,17 @@ class Launcher:
 
     def _run_interpreted(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> Statistics:
         group_size = size.threads(self.program)
-        groups = [(x, y, z) for z in range(size.grid[2]) for y in range(size.grid[1]) for x in range(size.grid[0])]
+        count = math.prod(size.grid)
         at_once = max(1, THREADS_AT_ONCE // max(group_size, 1))
         counter = _Counter(len(self.program.instructions), self.observer)
         self._interpreter.observer = counter
         traffic: Counter[tuple[str, str]] = Counter()
-        for start in range(0, len(groups), at_once):
-            chosen = groups[start : start + at_once]
+        for start in range(0, count, at_once):
+            chosen = [size.group(n) for n in range(start, min(start + at_once, count))]
             batch = self._batch(chosen, group_size, size, arguments, memory)
             self._interpreter.run(batch, _namer(chosen, group_size))
             traffic += batch.traffic
-        return Statistics(len(groups) * group_size, counter.executed, traffic, self.allocation)
+        return Statistics(count * group_size, counter.executed, traffic, self.allocation)
 
     @cached_property
     def jit(self) -> Jit:

@@ -1,73 +1,23 @@
-"""Variables to registers: live ranges, linear scan, and the pressure that results."""
+"""Variables to registers by linear scan, and the pressure that results."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import bisect
+import heapq
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from xegpu_py.target import Target
 from xegpu_py.visa.assembly import align_bytes
-from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.operands import BUILTINS, Address, Destination, Raw, Region, Variable, Vector, first_byte
-from xegpu_py.visa.program import Instruction, Program
-from xegpu_py.visa.spec import Slot
+from xegpu_py.visa.liveness import live_ranges
+from xegpu_py.visa.operands import Variable
+from xegpu_py.visa.program import Program
 
 HEADER_BYTES = 32
 """Bytes of a thread's header in r0."""
-
-
-@dataclass(frozen=True)
-class Access:
-    """An instruction's access to a variable.
-
-    Attributes:
-        var: the variable that is no alias.
-        writes: whether it is written, else read.
-        start, end: the bytes of `var` in which the access lies.
-        whole: whether the access covers all of these bytes, whatever lanes are enabled.
-    """
-
-    var: Variable
-    writes: bool
-    start: int
-    end: int
-    whole: bool
-
-
-def accesses(inst: Instruction, target: Target) -> Iterator[Access]:
-    """What an instruction reads, then what it writes."""
-    slots = INSTRUCTIONS[inst.name].slots
-    for use in ("read", "write"):
-        for slot in slots:
-            if slot.use == use:
-                found = _access(slot, inst, target)
-                if found:
-                    yield found
-
-
-def _access(slot: Slot, inst: Instruction, target: Target) -> Access | None:
-    value = inst[slot.name]
-    var = getattr(value, "var", None)
-    if not isinstance(var, Variable):
-        return None
-    root, offset = var.root
-    size = var.format.bytes
-    packed = True
-    if isinstance(value, (Region, Destination)):
-        elements = value.elements(1 if slot.kind == "scalar" else inst.exec_size)
-        start = offset + first_byte(value, target.grf_bytes)
-        end = start + (max(elements) + 1) * size
-        packed = elements == list(range(len(elements)))
-    else:
-        assert isinstance(value, (Raw, Vector, Address)) and slot.bytes
-        start = offset + (first_byte(value, target.grf_bytes) if isinstance(value, Vector) else value.offset)
-        end = start + slot.bytes(inst, target)
-    whole = packed and inst.guard is None and (inst.no_mask or inst.name == "dpas" or slot.kind == "dst")
-    if inst.name.startswith("lsc_") and inst.exec_size == 1:
-        whole = inst.guard is None
-    return Access(root, slot.use == "write", start, end, whole)
 
 
 @dataclass(frozen=True)
@@ -106,85 +56,6 @@ class Allocation:
         return text
 
 
-def live_ranges(program: Program, target: Target) -> dict[Variable, tuple[int, int]]:
-    """First and last instruction, by index, between which each variable that is no alias must keep its registers."""
-    found: dict[Variable, list[tuple[int, Access]]] = {}
-    for at, inst in enumerate(program.instructions):
-        for access in accesses(inst, target):
-            found.setdefault(access.var, []).append((at, access))
-    ranges = {var: (uses[0][0], uses[-1][0]) for var, uses in found.items()}
-    for item in program.inputs:
-        root = item.var.root[0]
-        ranges[root] = (0, ranges.get(root, (0, 0))[1])
-    jumps = [(at, program.labels[i["label"]]) for at, i in enumerate(program.instructions) if i.name in ("jmp", "goto")]
-    loops = sorted((to, at) for at, to in jumps if to <= at)
-    spans = _skipped(len(program.instructions), [(at, to) for at, to in jumps if to > at])
-    parts = any(i.name == "goto" for i in program.instructions)
-    certain = [not parts or i.no_mask for i in program.instructions]
-    changed = bool(loops)
-    while changed:
-        changed = False
-        for var, span in ranges.items():
-            new = _over_loops(span, loops, found.get(var, []), spans, certain)
-            if new != span:
-                ranges[var] = new
-                changed = True
-    return ranges
-
-
-def _skipped(length: int, jumps: list[tuple[int, int]]) -> list[frozenset[int]]:
-    """For each instruction the forward jumps that may pass over it."""
-    begins: dict[int, list[int]] = {}
-    ends: dict[int, list[int]] = {}
-    for number, (at, to) in enumerate(jumps):
-        begins.setdefault(at + 1, []).append(number)
-        ends.setdefault(to, []).append(number)
-    current: frozenset[int] = frozenset()
-    found = []
-    for at in range(length):
-        if at in begins or at in ends:
-            current = (current | frozenset(begins.get(at, ()))) - frozenset(ends.get(at, ()))
-        found.append(current)
-    return found
-
-
-def _over_loops(
-    span: tuple[int, int],
-    loops: list[tuple[int, int]],
-    uses: list[tuple[int, Access]],
-    spans: list[frozenset[int]],
-    certain: list[bool],
-) -> tuple[int, int]:
-    """A live range with the loops around it over which the value lives on."""
-    first, last = span
-    for start, end in loops:
-        if last < start or first > end:
-            continue
-        if first < start:
-            # Alive where the loop begins, it is needed in every turn.
-            last = max(last, end)
-        elif _reads_earlier_turn([u for u in uses if start <= u[0] <= end], spans, certain):
-            first, last = min(first, start), max(last, end)
-    return first, last
-
-
-def _reads_earlier_turn(uses: list[tuple[int, Access]], spans: list[frozenset[int]], certain: list[bool]) -> bool:
-    """Whether within one turn of a loop bytes are read that were not written for certain before, in that turn."""
-    written: list[tuple[int, int, frozenset[int]]] = []
-    for at, access in uses:
-        if access.writes:
-            if access.whole and certain[at]:
-                written.append((access.start, access.end, spans[at]))
-            continue
-        reached = access.start
-        for start, end, skipped in sorted(written, key=lambda w: w[:2]):
-            if start <= reached and skipped <= spans[at]:
-                reached = max(reached, end)
-        if reached < access.end:
-            return True
-    return False
-
-
 def allocate(program: Program, target: Target, registers: int | None = None) -> Allocation:
     """Place the variables of a program by linear scan over their live ranges.
 
@@ -196,38 +67,77 @@ def allocate(program: Program, target: Target, registers: int | None = None) -> 
     count = registers or target.grf_counts[0]
     ranges = live_ranges(program, target)
     offsets: dict[Variable, int] = {}
-    placed: list[tuple[int, int, int, int]] = []
-    header = (0, HEADER_BYTES, 0, len(program.instructions))
+    gaps = _Gaps()
+    gaps.take(0, HEADER_BYTES)
+    ends: list[tuple[int, int, int]] = []
     for item in program.inputs:
         root, inner = item.var.root
-        offsets.setdefault(root, item.offset - inner)
-    for var, at in offsets.items():
-        placed.append((at, at + var.bytes, *ranges.get(var, (0, 0))))
-    order = sorted((v for v in ranges if v not in offsets and v not in BUILTINS.values()), key=lambda v: ranges[v])
-    active: list[tuple[int, int, int, int]] = [header, *placed]
-    for var in order:
+        if root not in offsets:
+            offsets[root] = at = item.offset - inner
+            gaps.take(at, root.bytes)
+            ends.append((ranges[root][1], at, root.bytes))
+    heapq.heapify(ends)
+    for var in sorted((v for v in ranges if v not in offsets), key=lambda v: ranges[v]):
         first, last = ranges[var]
-        active = [a for a in active if a[3] >= first]
-        taken = sorted((a[0], a[1]) for a in active if a[2] <= last)
-        at = _first_fit(taken, var.bytes, max(align_bytes(var.align, target.grf_bytes), var.format.bytes))
-        offsets[var] = at
-        active.append((at, at + var.bytes, first, last))
+        while ends and ends[0][0] < first:
+            gaps.free(*heapq.heappop(ends)[1:])
+        offsets[var] = at = gaps.fit(var.bytes, max(align_bytes(var.align, target.grf_bytes), var.format.bytes))
+        heapq.heappush(ends, (last, at, var.bytes))
     limit = count * target.grf_bytes
     beyond = tuple(v for v, at in offsets.items() if at + v.bytes > limit)
     used = max([HEADER_BYTES, *(at + v.bytes for v, at in offsets.items())])
-    pressure, peak = _pressure({v: r for v, r in ranges.items() if v in offsets}, len(program.instructions), target)
+    pressure, peak = _pressure(ranges, len(program.instructions), target)
     # Whole registers, and as many as a view of the widest elements needs.
     size = -(-used // target.grf_bytes) * target.grf_bytes
     return Allocation(offsets, size, target.grf_bytes, count, pressure, peak, beyond)
 
 
-def _first_fit(taken: list[tuple[int, int]], size: int, alignment: int) -> int:
-    at = 0
-    for start, end in taken:
-        if at + size <= start:
-            break
-        at = max(at, -(-end // alignment) * alignment)
-    return at
+class _Gaps:
+    """The free bytes of a register file without an end."""
+
+    def __init__(self) -> None:
+        # Gap n is from _starts[n] to _ends[n], and none touches the next.
+        self._starts, self._ends = [0], [math.inf]
+        # No gap that begins before has room for a size and alignment.
+        self._full_before: dict[tuple[int, int], float] = {}
+
+    def take(self, at: int, size: int) -> None:
+        """Take bytes that are free."""
+        n = bisect.bisect_right(self._starts, at) - 1
+        self._cut(n, at, at + size)
+
+    def fit(self, size: int, alignment: int) -> int:
+        """Take the first bytes of a size and alignment that are free; where they begin."""
+        n = max(bisect.bisect_right(self._starts, self._full_before.get((size, alignment), 0)) - 1, 0)
+        while (at := -(-self._starts[n] // alignment) * alignment) + size > self._ends[n]:
+            n += 1
+        self._full_before[size, alignment] = self._starts[n]
+        self._cut(n, at, at + size)
+        return at
+
+    def free(self, at: int, size: int) -> None:
+        """Give bytes back."""
+        start: int = at
+        end: float = at + size
+        n = bisect.bisect_right(self._starts, at)
+        if n < len(self._starts) and self._starts[n] == end:
+            end = self._ends.pop(n)
+            self._starts.pop(n)
+        if n and self._ends[n - 1] == at:
+            n -= 1
+            start = self._starts.pop(n)
+            self._ends.pop(n)
+        self._starts.insert(n, start)
+        self._ends.insert(n, end)
+        for kind, place in self._full_before.items():
+            if place > start:
+                self._full_before[kind] = start
+
+    def _cut(self, n: int, start: int, end: int) -> None:
+        left = [(self._starts[n], start), (end, self._ends[n])]
+        rest = [(a, b) for a, b in left if a < b]
+        self._starts[n : n + 1] = [a for a, _ in rest]
+        self._ends[n : n + 1] = [b for _, b in rest]
 
 
 def _pressure(ranges: Mapping[Variable, tuple[int, int]], length: int, target: Target) -> tuple[int, int]:

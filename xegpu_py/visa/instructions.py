@@ -587,6 +587,14 @@ _SPECS = (
         source="finalizer",
     ),
     Spec(
+        "fence_sw",
+        "Keeps compilers from moving instructions across it. It does nothing as the kernel runs.",
+        "fence_sw",
+        category="sync",
+        exec_sizes=(),
+        source="finalizer",
+    ),
+    Spec(
         "barrier",
         "Waits until all threads of the workgroup are there.",
         "barrier",

@@ -99,14 +99,6 @@ func.func @f(%a: vector<8x8x2xf16>, %b: vector<8x16x2xf16>) {
 
 // -----
 
-func.func @f(%a: vector<16x8x2xf16>, %b: vector<8x16x2xf16>) {
-  // expected-error @below {{'xegpu.dpas' op lhs has 16 rows, but the repeat count is at most 8}}
-  xegpu.dpas %a, %b {mode = vc} : vector<16x8x2xf16>, vector<8x16x2xf16> -> vector<16x16xf32>
-  return
-}
-
-// -----
-
 func.func @f(%a: vector<8x32xi16>, %b: vector<8x16x4xi8>) {
   // expected-error @below {{'xegpu.dpas' op cannot multiply i16 by i8}}
   // expected-note @below {{dpas multiplies integers of up to 8 bits, bf16, f16, tf32, f64, and f8E5M2 and f8E4M3FN mixed}}
@@ -124,9 +116,9 @@ func.func @f(%a: vector<8x8x4xi8>, %b: vector<8x16x4xi8>) {
 
 // -----
 
-func.func @f(%a: vector<4x2xf16>, %b: vector<8x2xf16>) {
+func.func @f(%a: vector<8x2xf16>, %b: vector<8x2xf16>) {
   // expected-error @below {{'xegpu.dpas' op result has 16 rows, but the repeat count is at most 8}}
-  xegpu.dpas %a, %b : vector<4x2xf16>, vector<8x2xf16> -> vector<16x1xf32>
+  xegpu.dpas %a, %b : vector<8x2xf16>, vector<8x2xf16> -> vector<16x1xf32>
   return
 }
 

@@ -119,4 +119,4 @@ def test_dpas_of_whole_matrices(m, n, depth, a, b, packed, shift, result) -> Non
     }
     meets = ({a, b} <= ints and result in {"i32", "ui32"}) or (a == b and result in results.get(a, ()))
     problem = dpas_problem(None, vector_text(lhs, a), vector_text(rhs, b), vector_text((m, n), result), Mode.VC)
-    assert (problem is None) == (meets and m <= 8 and not shift), problem
+    assert (problem is None) == (meets and not shift), problem

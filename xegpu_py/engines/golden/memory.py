@@ -376,3 +376,9 @@ def _turns(offsets: Array) -> list[Array]:
 def lsc_fence(inst: Instruction, layout: Layout, model: Model) -> Step:
     """Nothing to do: each access is complete before the next instruction."""
     return lambda batch, rows, active: None
+
+
+@golden("fence_sw")
+def fence_sw(inst: Instruction, layout: Layout, model: Model) -> Step:
+    """Nothing to do: instructions run in their order."""
+    return lambda batch, rows, active: None

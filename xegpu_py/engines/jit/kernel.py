@@ -13,8 +13,8 @@ from xegpu_py.engines.jit.frame import Frame
 from xegpu_py.engines.jit.rules import RULES
 from xegpu_py.engines.jit.rules.matrix import emit_run
 from xegpu_py.numerics.dpas import Model
-from xegpu_py.visa.allocate import live_ranges
 from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.liveness import live_ranges
 from xegpu_py.visa.operands import Flag
 from xegpu_py.visa.program import Instruction, Program
 

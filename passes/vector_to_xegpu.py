@@ -1,0 +1,352 @@
+"""`vector-to-xegpu`: vector's own loads and stores become XeGPU's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from mlir import ir
+from xegpu_py.dialects import xegpu
+from xegpu_py.dialects.xegpu.checks import is_slm
+
+from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.ir.verifier import walk
+
+Order = npt.NDArray[np.int64]
+
+
+@register_pass("vector-to-xegpu")
+@dataclass
+class VectorToXeGPU(Pass):
+    """Rewrite the vector dialect's accesses of memory in kernels of subgroups.
+
+    Rewritten are load, store, maskedload, maskedstore, gather, scatter, transfer_read and transfer_write. Rows of
+    consecutive elements become 1D blocks; what has a mask, may reach out of bounds, or takes elements that are apart,
+    becomes a gather or scatter. Kernels of work items are for `xegpu-simt-to-vc`.
+
+        %v = vector.load %m[%i, %j] : memref<?x64xf32>, vector<16xf32>
+        %g = vector.gather %m[%i, %j] [%places], %mask, %v : memref<?x64xf32>, ... into vector<16xf32>
+
+    becomes
+
+        %row = memref.subview %m[%i, %j] [1, 16] [1, 1] : memref<?x64xf32> to memref<16xf32, strided<[1], offset: ?>>
+        %block = xegpu.create_nd_tdesc %row[0] {mode = vc} : ... -> !xegpu.tensor_desc<16xf32, ...>
+        %v = xegpu.load_nd %block {mode = vc} : !xegpu.tensor_desc<16xf32, ...> -> vector<16xf32>
+        %lanes = xegpu.create_tdesc %m, %offsets {mode = vc} : ... -> !xegpu.tensor_desc<16xf32, #xegpu.scattered>
+        %h = xegpu.load_gather %lanes, %mask {mode = vc} : ... -> vector<16xf32>
+        %g = arith.select %mask, %h, %v : vector<16xi1>, vector<16xf32>
+    """
+
+    def run(self, op: ir.Operation) -> None:
+        for func in [f for f in walk(op) if f.name == "gpu.func" and "gpu.kernel" in f.attributes]:
+            if "xegpu.subgroup_size" in func.attributes:
+                continue
+            for access in [o for o in walk(func) if o.name in _RULES]:
+                with access.location, ir.InsertionPoint(access):
+                    found = _RULES[access.name](self, access)
+                if found is not None:
+                    access.results[0].replace_all_uses_with(found)
+                access.erase()
+
+
+def _make(name: str, result: ir.Type | str, *operands: ir.Value, **attributes: str) -> ir.Value:
+    kind = ir.Type.parse(result) if isinstance(result, str) else result
+    parsed = {k: ir.Attribute.parse(v) for k, v in attributes.items()}
+    made: ir.Value = ir.Operation.create(name, [kind], list(operands), parsed).results[0]
+    return made
+
+
+def _vector(shape: Sequence[int], element: str) -> str:
+    return f"vector<{'x'.join(map(str, shape))}x{element}>"
+
+
+def _integers(values: Sequence[int]) -> str:
+    return f"array<i64: {', '.join(map(str, values))}>"
+
+
+def _constants(values: Order) -> ir.Value:
+    kind = _vector(values.shape, "index")
+    return _make("arith.constant", kind, value=f"dense<{values.tolist()}> : {kind}")
+
+
+def _index(value: int) -> ir.Value:
+    return _make("arith.constant", "index", value=f"{value} : index")
+
+
+def _shape(value: ir.Value) -> tuple[int, ...]:
+    return tuple(ir.VectorType(value.type).shape)
+
+
+def _reshape(value: ir.Value, shape: Sequence[int]) -> ir.Value:
+    kind = _vector(shape, str(ir.VectorType(value.type).element_type))
+    return value if str(value.type) == kind else _make("vector.shape_cast", kind, value)
+
+
+def _spread(value: ir.Value, count: int) -> ir.Value:
+    return _make("vector.broadcast", f"vector<{count}x{value.type}>", value)
+
+
+class _Memref:
+    """A memref whose elements are accessed at indices that are given."""
+
+    def __init__(self, owner: VectorToXeGPU, op: ir.Operation, value: ir.Value, indices: Sequence[ir.Value]) -> None:
+        if not isinstance(value.type, ir.MemRefType):
+            owner.fail(op, f"accesses {value.type}, which lies in no memory", "bufferize it before")
+        self.value, self.indices = value, list(indices)
+        self.type = ir.MemRefType(value.type)
+        self.element = str(self.type.element_type)
+        self.slm = is_slm(self.type.memory_space)
+        self.strides = [int(s) for s in self.type.get_strides_and_offset()[0]]
+        self._owner, self._op = owner, op
+
+    @property
+    def rank(self) -> int:
+        """Dimensions."""
+        return len(self.indices)
+
+    def stride(self, dimension: int) -> ir.Value | int:
+        """A stride in elements."""
+        if self.strides[dimension] != ir.ShapedType.get_dynamic_stride_or_offset():
+            return self.strides[dimension]
+        base = ir.MemRefType.get([], self.type.element_type, memory_space=self.type.memory_space)
+        index = ir.IndexType.get()
+        results = [base, index, *[index] * (2 * self.rank)]
+        made = ir.Operation.create("memref.extract_strided_metadata", results, [self.value])
+        found: ir.Value = made.results[2 + self.rank + dimension]
+        return found
+
+    def line(self, added: Sequence[int], count: int) -> ir.Value:
+        """The descriptor of consecutive elements, from the indices and what is added to them."""
+        if self.strides[-1] != 1:
+            self._owner.fail(self._op, f"needs an innermost stride of 1, but {self.type} has another")
+        dynamic = ir.ShapedType.get_dynamic_size()
+        places = [_make("arith.addi", "index", i, _index(a)) if a else i for i, a in zip(self.indices, added)]
+        space = f", {self.type.memory_space}" if self.type.memory_space is not None else ""
+        row = _make(
+            "memref.subview",
+            f"memref<{count}x{self.element}, strided<[1], offset: ?>{space}>",
+            self.value,
+            *places,
+            static_offsets=_integers([dynamic] * self.rank),
+            static_sizes=_integers([*[1] * (self.rank - 1), count]),
+            static_strides=_integers([1] * self.rank),
+            operandSegmentSizes=f"array<i32: 1, {self.rank}, 0, 0>",
+        )
+        scope = "memory_scope = slm, " if self.slm else ""
+        tdesc = f"!xegpu.tensor_desc<{count}x{self.element}, #xegpu.tdesc_attr<{scope}boundary_check = false>>"
+        found: ir.Value = xegpu.create_nd_tdesc(row, [0], tdesc=tdesc, mode="vc")
+        return found
+
+    def lanes(self, offsets: ir.Value) -> ir.Value:
+        """The descriptor of elements at offsets from the memref's first."""
+        scope = "memory_scope = slm, " if self.slm else ""
+        count = _shape(offsets)[0]
+        tdesc = f"!xegpu.tensor_desc<{count}x{self.element}, #xegpu.tdesc_attr<{scope}scattered = true>>"
+        found: ir.Value = xegpu.create_tdesc(self.value, offsets, tdesc=tdesc, mode="vc", chunk_size_per_lane=1)
+        return found
+
+    def offsets(self, added: Sequence[ir.Value | Order], count: int) -> ir.Value:
+        """The offsets of `count` elements: the indices, and for each dimension what is added to them."""
+        kind = f"vector<{count}xindex>"
+        base: ir.Value | None = None
+        total: ir.Value | None = None
+        known = np.zeros(count, np.int64)
+        for d, index in enumerate(self.indices):
+            stride = self.stride(d)
+            factor = _index(stride) if isinstance(stride, int) else stride
+            scaled = _make("arith.muli", "index", index, factor)
+            base = scaled if base is None else _make("arith.addi", "index", base, scaled)
+            more = added[d]
+            if isinstance(more, ir.Value):
+                moved = _make("arith.muli", kind, more, _spread(factor, count))
+            elif isinstance(stride, int):
+                known += more * stride
+                continue
+            elif more.any():
+                moved = _make("arith.muli", kind, _constants(more), _spread(factor, count))
+            else:
+                continue
+            total = moved if total is None else _make("arith.addi", kind, total, moved)
+        found = _constants(known)
+        if total is not None:
+            found = _make("arith.addi", kind, found, total)
+        return found if base is None else _make("arith.addi", kind, found, _spread(base, count))
+
+
+def _load(owner: VectorToXeGPU, op: ir.Operation) -> ir.Value:
+    memory = _Memref(owner, op, op.operands[0], list(op.operands)[1:])
+    return _read_rows(memory, _shape(op.results[0]))
+
+
+def _read_rows(memory: _Memref, shape: tuple[int, ...]) -> ir.Value:
+    outer = memory.rank - len(shape)
+    rows = [(*r, 0) for r in np.ndindex(*shape[:-1])]
+    parts = [xegpu.load_nd(memory.line([*[0] * outer, *map(int, row)], shape[-1]), mode="vc") for row in rows]
+    if len(parts) == 1:
+        return _reshape(parts[0], shape)
+    kind = _vector(shape, memory.element)
+    zero = "0" if memory.element[0] in "isu" else "0.0"
+    found = _make("arith.constant", kind, value=f"dense<{zero}> : {kind}")
+    for row, part in zip(rows, parts):
+        found = _make("vector.insert", kind, part, found, static_position=_integers([int(r) for r in row[:-1]]))
+    return found
+
+
+def _store(owner: VectorToXeGPU, op: ir.Operation) -> None:
+    memory = _Memref(owner, op, op.operands[1], list(op.operands)[2:])
+    _write_rows(memory, op.operands[0])
+
+
+def _write_rows(memory: _Memref, value: ir.Value) -> None:
+    shape = _shape(value)
+    outer = memory.rank - len(shape)
+    for row in np.ndindex(*shape[:-1]):
+        part = value
+        if row:
+            position = _integers([int(r) for r in row])
+            part = _make("vector.extract", _vector(shape[-1:], memory.element), value, static_position=position)
+        xegpu.store_nd(part, memory.line([*[0] * outer, *map(int, row), 0], shape[-1]), mode="vc")
+
+
+def _consecutive(memory: _Memref, count: int) -> ir.Value:
+    return memory.offsets([*[np.zeros(count, np.int64)] * (memory.rank - 1), np.arange(count)], count)
+
+
+def _masked_load(owner: VectorToXeGPU, op: ir.Operation) -> ir.Value:
+    source, *indices, mask, otherwise = op.operands
+    memory = _Memref(owner, op, source, indices)
+    return _gathered(memory, _consecutive(memory, _shape(mask)[0]), mask, otherwise)
+
+
+def _gathered(memory: _Memref, offsets: ir.Value, mask: ir.Value, otherwise: ir.Value) -> ir.Value:
+    loaded = xegpu.load_gather(memory.lanes(offsets), mask, mode="vc")
+    return _make("arith.select", otherwise.type, mask, loaded, otherwise)
+
+
+def _masked_store(owner: VectorToXeGPU, op: ir.Operation) -> None:
+    target, *indices, mask, value = op.operands
+    memory = _Memref(owner, op, target, indices)
+    xegpu.store_scatter(value, memory.lanes(_consecutive(memory, _shape(mask)[0])), mask, mode="vc")
+
+
+def _places(memory: _Memref, value: ir.Value) -> tuple[ir.Value, int]:
+    """Offsets of a gather or scatter, whose indices are along the innermost dimension."""
+    shape = _shape(value)
+    count = math.prod(shape)
+    flat = _reshape(value, (count,))
+    if str(ir.VectorType(flat.type).element_type) != "index":
+        flat = _make("arith.index_cast", f"vector<{count}xindex>", flat)
+    return memory.offsets([*[np.zeros(count, np.int64)] * (memory.rank - 1), flat], count), count
+
+
+def _gather(owner: VectorToXeGPU, op: ir.Operation) -> ir.Value:
+    source, *indices, places, mask, otherwise = op.operands
+    memory = _Memref(owner, op, source, indices)
+    offsets, count = _places(memory, places)
+    found = _gathered(memory, offsets, _reshape(mask, (count,)), _reshape(otherwise, (count,)))
+    return _reshape(found, _shape(op.results[0]))
+
+
+def _scatter(owner: VectorToXeGPU, op: ir.Operation) -> None:
+    target, *indices, places, mask, value = op.operands
+    memory = _Memref(owner, op, target, indices)
+    offsets, count = _places(memory, places)
+    xegpu.store_scatter(_reshape(value, (count,)), memory.lanes(offsets), _reshape(mask, (count,)), mode="vc")
+
+
+@dataclass
+class _Transfer:
+    """A transfer_read or transfer_write.
+
+    Attributes:
+        dimensions: for each dimension of the vector that of memory that it follows; None repeats the same element.
+        mask: what of the vector is accessed, or None for all of it.
+    """
+
+    memory: _Memref
+    shape: tuple[int, ...]
+    dimensions: list[int | None]
+    bounded: list[bool]
+    mask: ir.Value | None
+
+    @classmethod
+    def of(
+        cls, owner: VectorToXeGPU, op: ir.Operation, source: ir.Value, indices: Sequence[ir.Value], kind: ir.Type
+    ) -> _Transfer:
+        permutation = ir.AffineMapAttr(op.attributes["permutation_map"]).value
+        dimensions = [e.position if isinstance(e, ir.AffineDimExpr) else None for e in permutation.results]
+        segments = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
+        mask = list(op.operands)[-1] if segments[-1] else None
+        if mask is not None and dimensions != sorted(d for d in dimensions if d is not None):
+            owner.fail(op, "has a mask and permutes dimensions", "transpose the vector instead")
+        bounded = [ir.BoolAttr(b).value for b in ir.ArrayAttr(op.attributes["in_bounds"])]
+        memory = _Memref(owner, op, source, indices)
+        return cls(memory, tuple(ir.VectorType(kind).shape), dimensions, bounded, mask)
+
+    def rows(self) -> bool:
+        """Whether it moves rows of consecutive elements, all of them."""
+        minor = list(range(self.memory.rank - len(self.shape), self.memory.rank))
+        contiguous = bool(self.shape) and self.dimensions == minor and self.memory.strides[-1] == 1
+        return contiguous and all(self.bounded) and self.mask is None
+
+    def elements(self) -> tuple[ir.Value, ir.Value, int]:
+        """The offsets of all elements in row-major order, which of them are accessed, and how many there are."""
+        count = math.prod(self.shape)
+        added = [np.zeros(count, np.int64) for _ in range(self.memory.rank)]
+        places = np.indices(self.shape).reshape(len(self.shape), count)
+        kind = f"vector<{count}xi1>"
+        active: ir.Value | None = None if self.mask is None else _reshape(self.mask, (count,))
+        for i, d in enumerate(self.dimensions):
+            if d is None:
+                continue
+            added[d] = places[i]
+            if self.bounded[i]:
+                continue
+            index = _index(d)
+            extent = _make("memref.dim", "index", self.memory.value, index)
+            left = _make("arith.subi", "index", extent, self.memory.indices[d])
+            inside = _make("arith.cmpi", kind, _constants(places[i]), _spread(left, count), predicate="2 : i64")
+            active = inside if active is None else _make("arith.andi", kind, active, inside)
+        if active is None:
+            active = _make("arith.constant", kind, value=f"dense<true> : {kind}")
+        return self.memory.offsets(added, count), active, count
+
+
+def _transfer_read(owner: VectorToXeGPU, op: ir.Operation) -> ir.Value:
+    segments = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
+    source, *indices = list(op.operands)[: 1 + segments[1]]
+    padding = op.operands[1 + segments[1]]
+    result = op.results[0].type
+    transfer = _Transfer.of(owner, op, source, indices, result)
+    if transfer.rows():
+        return _read_rows(transfer.memory, transfer.shape)
+    offsets, active, count = transfer.elements()
+    found = _gathered(transfer.memory, offsets, active, _spread(padding, count))
+    return _reshape(found, transfer.shape)
+
+
+def _transfer_write(owner: VectorToXeGPU, op: ir.Operation) -> None:
+    segments = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
+    value, target, *indices = list(op.operands)[: 2 + segments[2]]
+    transfer = _Transfer.of(owner, op, target, indices, value.type)
+    if transfer.rows():
+        _write_rows(transfer.memory, value)
+        return
+    offsets, active, count = transfer.elements()
+    xegpu.store_scatter(_reshape(value, (count,)), transfer.memory.lanes(offsets), active, mode="vc")
+
+
+_RULES: dict[str, Callable[[VectorToXeGPU, ir.Operation], Any]] = {
+    "vector.load": _load,
+    "vector.store": _store,
+    "vector.maskedload": _masked_load,
+    "vector.maskedstore": _masked_store,
+    "vector.gather": _gather,
+    "vector.scatter": _scatter,
+    "vector.transfer_read": _transfer_read,
+    "vector.transfer_write": _transfer_write,
+}

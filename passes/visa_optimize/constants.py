@@ -1,0 +1,170 @@
+"""Constant folding: what is computed of constants is a constant, and constants stand where they are used.
+
+What an instruction makes of constants is asked of the interpreter; nothing is computed here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xegpu_py.passes.visa_optimize.facts import Facts, tested_bits
+from xegpu_py.passes.visa_optimize.places import bytes_of
+
+from xegpu_py.engines.evaluate import evaluate
+from xegpu_py.numerics.formats import TYPES
+from xegpu_py.target import Target
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.operands import Flag, Immediate, Region
+from xegpu_py.visa.program import Instruction
+from xegpu_py.visa.verify import instruction_problem
+
+_COMMUTES = ("add", "mul", "and", "or", "xor")
+_IMMEDIATE_TYPES = ("uw", "w", "ud", "d", "hf", "f")
+"""Types of which an instruction of two sources can have a constant."""
+
+
+class Constants:
+    """Folds instructions."""
+
+    def __init__(self, facts: Facts, target: Target) -> None:
+        """By what is known."""
+        self._facts, self._target = facts, target
+
+    def rewrite(self, inst: Instruction) -> Instruction | None:
+        """The instruction with what is known of its operands put to use; None if it does nothing."""
+        decided = self._decided(inst)
+        if decided is not None:
+            if inst.name == "sel":
+                inst = self._chosen(inst, decided)
+            elif not decided:
+                return None
+            else:
+                inst = replace(inst, guard=None)
+        inst = self._with_immediates(inst)
+        if INSTRUCTIONS[inst.name].category in ("alu", "math"):
+            return self._without_effect(self._folded(inst))
+        return inst
+
+    def results(self, inst: Instruction) -> tuple[int, ...] | None:
+        """The bits of each lane's result, if all operands are known."""
+        if INSTRUCTIONS[inst.name].category not in ("alu", "math") or inst.name == "sel":
+            return None
+        sources: dict[str, tuple[int, ...]] = {}
+        for name, value in inst.values.items():
+            bits: tuple[int, ...] | None = None
+            if name == "dst" or not isinstance(value, (Flag, Region)):
+                continue
+            if isinstance(value, Flag):
+                every = inst.name == "mov"
+                first = 0 if every else inst.first_lane
+                count = value.var.count if every else inst.exec_size
+                bits = self._facts.constants(value.var, range(first, first + count), 1)
+            else:
+                bits = self._known(value, inst.exec_size)
+            if bits is None:
+                return None
+            sources[name] = bits
+        return evaluate(inst, sources, self._target)
+
+    def _known(self, value: Region, lanes: int) -> tuple[int, ...] | None:
+        root, places = bytes_of(value, lanes, self._target)
+        bits = self._facts.constants(root, places, value.var.format.bytes)
+        return bits * lanes if bits and len(bits) == 1 else bits
+
+    def _decided(self, inst: Instruction) -> bool | None:
+        """Whether the predicate of an instruction is set for all its lanes, or for none; None if it is not known."""
+        guard = inst.guard
+        if guard is None:
+            return None
+        bits = self._facts.constants(guard.var, tested_bits(inst, guard), 1)
+        if bits is None:
+            return None
+        if guard.control:
+            bits = (int(any(bits) if guard.control == "any" else all(bits)),)
+        return bool(bits[0]) != guard.inverted if len(set(bits)) == 1 else None
+
+    def _chosen(self, inst: Instruction, first: bool) -> Instruction:
+        values = {"dst": inst["dst"], "src0": inst["src0" if first else "src1"]}
+        moved = replace(inst, name="mov", values=values, guard=None)
+        return inst if instruction_problem(moved, self._target) else moved
+
+    def _with_immediates(self, inst: Instruction) -> Instruction:
+        slots = INSTRUCTIONS[inst.name].slots
+        scalars = [s.name for s in slots if s.kind == "scalar" and s.immediate]
+        for name in scalars:
+            inst = self._with_immediate(inst, name)
+        regions = [s.name for s in slots if s.kind == "src" and isinstance(inst[s.name], (Region, Immediate))]
+        if len(regions) != 2 or inst.name.startswith("nbarrier"):
+            return inst
+        changed = self._with_immediate(inst, "src1")
+        if changed is inst and inst.name in _COMMUTES and isinstance(inst["src1"], Region):
+            swapped = {**inst.values, "src0": inst["src1"], "src1": inst["src0"]}
+            other = replace(inst, values=swapped)
+            changed = self._with_immediate(other, "src1")
+            changed = inst if changed is other else changed
+        return changed
+
+    def _with_immediate(self, inst: Instruction, name: str) -> Instruction:
+        """The instruction with a constant in the place of a source that is one number for all lanes."""
+        value = inst[name]
+        if not isinstance(value, Region) or value.var.type not in _IMMEDIATE_TYPES:
+            return inst
+        fmt = value.var.format
+        if value.modifier and not fmt.is_float:
+            # A negated integer may have one bit more than its type.
+            return inst
+        lanes = 1 if INSTRUCTIONS[inst.name].slot(name).kind == "scalar" else inst.exec_size
+        bits = self._known(value, lanes)
+        if bits is None or len(set(bits)) > 1 or INSTRUCTIONS[inst.name].category == "math":
+            return inst
+        pattern = bits[0]
+        if value.modifier:
+            sign = 1 << (fmt.bits - 1)
+            pattern = pattern & ~sign if "abs" in value.modifier else pattern
+            pattern = pattern ^ sign if value.modifier.startswith("-") else pattern
+        changed = replace(inst, values={**inst.values, name: Immediate(pattern, value.var.type)})
+        return inst if instruction_problem(changed, self._target) else changed
+
+    def _folded(self, inst: Instruction) -> Instruction:
+        """A move of the result, if it is known and the same for all lanes."""
+        if isinstance(inst["dst"], Flag) or (inst.name == "mov" and isinstance(inst["src0"], Immediate)):
+            return inst
+        results = self.results(inst)
+        if results is None or len(set(results)) > 1:
+            return inst
+        return self._moved(inst, Immediate(results[0], inst["dst"].var.type)) or inst
+
+    def _moved(self, inst: Instruction, source: Region | Immediate) -> Instruction | None:
+        """A move in the place of an instruction, if there is one."""
+        if isinstance(source, Immediate) and TYPES[source.type].bits == 8:
+            return None
+        values = {"dst": inst["dst"], "src0": source}
+        moved = replace(inst, name="mov", values=values, saturate=False)
+        return None if instruction_problem(moved, self._target) else moved
+
+    def _without_effect(self, inst: Instruction) -> Instruction:
+        """A move in the place of an operation on integers that changes nothing, or leaves nothing."""
+        source, other = inst.values.get("src0"), inst.values.get("src1")
+        if not isinstance(source, Region) or not isinstance(other, Immediate) or inst.saturate or source.modifier:
+            return inst
+        dst = inst["dst"]
+        if isinstance(dst, Flag) or any(TYPES[t].is_float for t in (source.var.type, other.type, dst.var.type)):
+            return inst
+        narrow = dst.var.format.bytes <= source.var.format.bytes
+        count = self._number(other, inst)
+        ones = (1 << dst.var.format.bits) - 1
+        if count == 0 and inst.name in ("mul", "and"):
+            return self._moved(inst, Immediate(0, dst.var.type)) or inst
+        same = (
+            (count == 0 and inst.name == "add")
+            or (count == 1 and inst.name == "mul")
+            or (count == 0 and narrow and inst.name in ("or", "xor"))
+            or (count == ones and narrow and inst.name == "and")
+            or (count == 0 and inst.name in ("shl", "shr", "asr") and dst.var.format.bytes == source.var.format.bytes)
+        )
+        return (self._moved(inst, source) or inst) if same else inst
+
+    def _number(self, value: Immediate, inst: Instruction) -> int:
+        """A constant's bits in the type of the result."""
+        moved = replace(inst, name="mov", values={"dst": inst["dst"], "src0": value}, exec_size=1, saturate=False)
+        return evaluate(moved, {}, self._target)[0]

@@ -1,0 +1,162 @@
+"""Copy propagation: operands read what a value was copied from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from xegpu_py.passes.visa_optimize.facts import Facts, Source, tested_bits
+from xegpu_py.passes.visa_optimize.places import Places, bytes_of, start_of
+
+from xegpu_py.numerics.formats import TYPES
+from xegpu_py.target import Target
+from xegpu_py.visa.flow import Root
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.operands import BUILTINS, Address, Flag, Guard, Raw, Region, Variable, Vector
+from xegpu_py.visa.program import Instruction
+from xegpu_py.visa.spec import Slot
+from xegpu_py.visa.verify import instruction_problem
+
+_WRAPS = ("add", "mul", "mad", "and", "or", "xor", "not", "shl", "mov")
+"""Instructions on integers of which the lowest bits of operands alone decide the result's, unless it is wider."""
+
+
+class Copies:
+    """Rewrites the sources of instructions."""
+
+    def __init__(self, facts: Facts, places: Places, target: Target) -> None:
+        """By what is known, with names for the places."""
+        self._facts, self._places, self._target = facts, places, target
+
+    def rewrite(self, inst: Instruction) -> Instruction:
+        """The instruction with sources, predicates among them, that are what its own are copies of."""
+        for slot in INSTRUCTIONS[inst.name].slots:
+            if slot.use == "read":
+                inst = self._rewrite_slot(inst, slot)
+        guard = inst.guard
+        if guard and self._facts.has_copies(guard.var):
+            bits = tested_bits(inst, guard)
+            other = self._predicate(guard, bits)
+            if other and (not guard.control or other.count == guard.var.count):
+                inst = self._accept(inst, replace(inst, guard=replace(guard, var=other)))
+        return inst
+
+    def _rewrite_slot(self, inst: Instruction, slot: Slot) -> Instruction:
+        value = inst[slot.name]
+        var = getattr(value, "var", None)
+        if var is None or not self._facts.has_copies(var if isinstance(value, Flag) else var.root[0]):
+            return inst
+        new: Any = None
+        if isinstance(value, Flag):
+            lanes = var.count if inst.name == "mov" else inst.first_lane + inst.exec_size
+            other = self._predicate(value, range(0 if inst.name == "mov" else inst.first_lane, lanes))
+            if other and (inst.name != "mov" or other.count == var.count):
+                new = Flag(other)
+        elif isinstance(value, Region):
+            new = self._region(inst, slot, value)
+        elif isinstance(value, (Raw, Vector, Address)) and slot.bytes:
+            new = self._run(slot, value, slot.bytes(inst, self._target))
+        if new is None:
+            return inst
+        root = None if isinstance(new, Flag) else new.var.root[0]
+        dst = getattr(inst.values.get("dst"), "var", None)
+        if root is not None and dst is not None and not isinstance(inst["dst"], Flag) and dst.root[0] == root:
+            # What is read would be overwritten by the same instruction, which not all hardware does in one step.
+            return inst
+        return self._accept(inst, replace(inst, values={**inst.values, slot.name: new}))
+
+    def _accept(self, old: Instruction, new: Instruction) -> Instruction:
+        return old if instruction_problem(new, self._target) else new
+
+    def _predicate(self, value: Flag | Guard, bits: range) -> Any:
+        """The predicate of which all these bits are copies, at the same places."""
+        found: set[Root] = set()
+        for bit in bits:
+            source = self._facts.copied(value.var, bit, 1)
+            if source is None or source.at != bit:
+                return None
+            found.add(source.root)
+        return found.pop() if len(found) == 1 else None
+
+    def _sources(self, root: Root, places: list[int], size: int) -> list[Source] | None:
+        """What elements are copies of: all in one variable, or None."""
+        found: list[Source] = []
+        for at in places:
+            source = self._facts.copied(root, at, size)
+            if source is None or (found and source.root != found[0].root):
+                return None
+            found.append(source)
+        return found
+
+    def _region(self, inst: Instruction, slot: Slot, value: Region) -> Region | None:
+        root, places = bytes_of(value, 1 if slot.kind == "scalar" else inst.exec_size, self._target)
+        size = value.var.format.bytes
+        sources = self._sources(root, places, size)
+        if sources is None:
+            return None
+        source = sources[0].root
+        assert isinstance(source, Variable)
+        at = [s.at for s in sources]
+        found = self._places.region(source, value.var.type, at, value.modifier)
+        if found is None and source in BUILTINS.values() and self._wraps(inst, slot, value):
+            # A built-in variable has no aliases, but its bits will do where the sign does not matter.
+            found = self._places.region(source, source.type, at, value.modifier)
+        if found is None or slot.kind == "scalar" or found.is_scalar:
+            return found
+        plain = (value.vstride, value.width, value.hstride)
+        strides = (found.vstride, found.width, found.hstride)
+        repeats = found.hstride == 0 or (found.vstride == 0 and found.hstride == 1)
+        # Strided regions may cost the hardware a copy of their own.
+        return found if strides == plain or strides == (1, 1, 0) or repeats else None
+
+    def _wraps(self, inst: Instruction, slot: Slot, value: Region) -> bool:
+        dst = inst.values.get("dst")
+        if slot.kind == "scalar":
+            return False
+        same = value.var.format.kind in "us" and value.var.format.bytes == 4
+        if inst.name not in _WRAPS or inst.saturate or value.modifier or dst is None or isinstance(dst, Flag):
+            return False
+        return same and not TYPES[dst.var.type].is_float and dst.var.format.bytes <= value.var.format.bytes
+
+    def _run(self, slot: Slot, value: Raw | Vector | Address, size: int) -> Any:
+        """Bytes that lie side by side, where they were copied from side by side."""
+        root, start = start_of(value, self._target)
+        at, source, first = start, None, 0
+        while at < start + size:
+            width = self._facts.copy_size(root, at)
+            found = self._facts.copied(root, at, width) if width else None
+            if found is None:
+                return None
+            if source is None:
+                source, first = found.root, found.at
+            elif found.root != source or found.at - first != at - start:
+                return None
+            at += width
+        if at != start + size or not isinstance(source, Variable):
+            return None
+        # A message moves numbers of any type.
+        type_name = value.var.type if slot.types or isinstance(value, Address) else source.type
+        if isinstance(value, Vector):
+            return self._places.vector(source, type_name, first, first + size)
+        raw = self._places.raw(source, type_name, first, first + size)
+        if raw is None:
+            return None
+        return Address(raw.var, raw.offset, value.plus) if isinstance(value, Address) else raw
+
+
+def is_copy(inst: Instruction) -> bool:
+    """Whether an instruction moves bits as they are."""
+    source = inst.values.get("src0")
+    if inst.name != "mov" or inst.saturate or not isinstance(source, Region) or source.modifier:
+        return False
+    to, of = inst["dst"].var.format, source.var.format
+    return bool(to.name == of.name or (to.bytes == of.bytes and not to.is_float and not of.is_float))
+
+
+def copied_elements(inst: Instruction, facts: Facts, target: Target) -> list[tuple[int, Source]]:
+    """For each element that a copy writes its first byte, and where its value is besides."""
+    _, to = bytes_of(inst["dst"], inst.exec_size, target)
+    root, places = bytes_of(inst["src0"], inst.exec_size, target)
+    size = inst["dst"].var.format.bytes
+    at = places * len(to) if len(places) == 1 else places
+    return [(place, Source(root, a, facts.stamp(root, a, a + size))) for place, a in zip(to, at)]

@@ -1,0 +1,161 @@
+"""Dead code: what nobody reads is not computed; idle jumps, their labels and what no jump reaches go too."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from xegpu_py.visa.flow import EffectsOf, Flow, Liveness, fills, span_bits
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.operands import Predicate, Raw, Variable
+from xegpu_py.visa.program import Instruction, Program
+
+_CHUNK = 64
+"""Bytes of a variable whose readers are looked at together."""
+
+
+def remove_dead_code(program: Program, effects_of: EffectsOf) -> Program:
+    """The program without instructions, jumps and labels that change nothing."""
+    program = _remove_idle_jumps(_remove_unreachable(program))
+    program = _remove_unread(program, effects_of)
+    return _remove_overwritten(program, effects_of)
+
+
+def is_removable(inst: Instruction) -> bool:
+    """Whether an instruction does nothing but write registers: arithmetic, dpas, and loads."""
+    category = INSTRUCTIONS[inst.name].category
+    if category == "load":
+        # A null destination prefetches.
+        dst = inst["dst"]
+        return isinstance(dst, Raw) and dst.var is not None
+    return category in ("alu", "math", "dpas")
+
+
+def _remove_unreachable(program: Program) -> Program:
+    flow = Flow(program.instructions)
+    reached = set(flow.order)
+    kept = [program.instructions[b.start : b.end] for n, b in enumerate(flow.blocks) if n in reached]
+    return replace(program, instructions=tuple(i for block in kept for i in block))
+
+
+def _remove_idle_jumps(program: Program) -> Program:
+    """Without jumps to what follows anyway, and labels of which no jump is left."""
+    instructions = program.instructions
+    kept = []
+    for at, inst in enumerate(instructions):
+        if inst.name != "jmp" or not _is_next(instructions, at, inst["label"]):
+            kept.append(inst)
+    named = {i["label"] for i in kept if i.name in ("jmp", "goto")}
+    kept = [i for i in kept if i.name != "label" or i["label"] in named]
+    return replace(program, instructions=tuple(kept))
+
+
+def _is_next(instructions: tuple[Instruction, ...], at: int, label: str) -> bool:
+    for inst in instructions[at + 1 :]:
+        if inst.name != "label":
+            return False
+        if inst["label"] == label:
+            return True
+    return False
+
+
+def _remove_unread(program: Program, effects_of: EffectsOf) -> Program:
+    """Without what only feeds what is not needed, whatever order things run in."""
+    writers: dict[Any, list[int]] = {}
+    instructions = program.instructions
+    for at, inst in enumerate(instructions):
+        if is_removable(inst):
+            for key in _keys(inst, effects_of, "write"):
+                writers.setdefault(key, []).append(at)
+    needed = [at for at, inst in enumerate(instructions) if not is_removable(inst)]
+    live = set(needed)
+    while needed:
+        for key in _keys(instructions[needed.pop()], effects_of, "read"):
+            # Once asked for, the writers of a place are all needed.
+            for at in writers.pop(key, ()):
+                if at not in live:
+                    live.add(at)
+                    needed.append(at)
+    return replace(program, instructions=tuple(i for at, i in enumerate(instructions) if at in live))
+
+
+def _keys(inst: Instruction, effects_of: EffectsOf, use: str) -> list[Any]:
+    known = effects_of(inst)
+    found: list[Any] = list(known.tests) if use == "read" else [known.sets] if known.sets else []
+    for access in known.reads if use == "read" else known.writes:
+        found += [(access.var, c) for c in range(access.start // _CHUNK, (access.end - 1) // _CHUNK + 1)]
+    return found
+
+
+def _remove_overwritten(program: Program, effects_of: EffectsOf) -> Program:
+    """Without writes of what is written again before it is read."""
+    flow = Flow(program.instructions)
+    liveness = Liveness(program, flow, effects_of)
+    kept: list[Instruction] = []
+    for number in reversed(range(len(flow.blocks))):
+        block = flow.blocks[number]
+        live = _Live(liveness, number)
+        for inst in reversed(program.instructions[block.start : block.end]):
+            if _step_back(inst, live, flow, effects_of):
+                kept.append(inst)
+    return replace(program, instructions=tuple(reversed(kept)))
+
+
+class _Live:
+    """What lives at a place of a block: the bytes of variables and bits of predicates, as masks."""
+
+    def __init__(self, liveness: Liveness, block: int) -> None:
+        self._liveness, self._block = liveness, block
+        self._masks: dict[Variable | Predicate, int] = {}
+
+    def __getitem__(self, var: Variable | Predicate) -> int:
+        found = self._masks.get(var)
+        if found is None:
+            # Where the block ends a variable lives as a whole, or not at all.
+            found = _every(var) if self._liveness.leaves(self._block, var) else 0
+            self._masks[var] = found
+        return found
+
+    def __setitem__(self, var: Variable | Predicate, mask: int) -> None:
+        self._masks[var] = mask
+
+
+def _every(var: Variable | Predicate) -> int:
+    return (1 << (var.count if isinstance(var, Predicate) else var.bytes)) - 1
+
+
+def _step_back(inst: Instruction, live: _Live, flow: Flow, effects_of: EffectsOf) -> bool:
+    """What lives before an instruction, from what lives after it; False if the instruction is dead."""
+    known = effects_of(inst)
+    if is_removable(inst):
+        needed = any(live[a.var] & span_bits(a) for a in known.writes)
+        if not needed and not (known.sets and live[known.sets]):
+            return False
+    for access in known.writes:
+        if fills(inst, access, flow):
+            live[access.var] &= ~span_bits(access)
+    if known.sets and known.lanes and flow.certain(inst):
+        first, end = known.lanes
+        live[known.sets] &= ~((1 << end) - (1 << first))
+    for access in known.reads:
+        live[access.var] |= span_bits(access)
+    for predicate in known.tests:
+        live[predicate] = _every(predicate)
+    return True
+
+
+def without_unused_declarations(program: Program) -> Program:
+    """The program without variables and predicates that nothing names. Inputs stay."""
+    used: set[Any] = set()
+    holders: list[Any] = [i.var for i in program.inputs]
+    for inst in program.instructions:
+        holders += [getattr(value, "var", None) for value in (*inst.values.values(), inst.guard)]
+    for var in holders:
+        while var is not None and var not in used:
+            used.add(var)
+            var = var.alias[0] if isinstance(var, Variable) and var.alias else None
+    return replace(
+        program,
+        variables=tuple(v for v in program.variables if v in used),
+        predicates=tuple(p for p in program.predicates if p in used),
+    )

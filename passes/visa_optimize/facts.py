@@ -1,0 +1,278 @@
+"""What is known of registers and predicates at a place of a program: constants, copies, sums, and expressions.
+
+What is known of a place that is written once, of values that are written once, holds wherever its definition dominates;
+anything else holds to the end of its basic block, or until one of the places is written again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from xegpu_py.visa.flow import EffectsOf, Flow, Root, fills
+from xegpu_py.visa.operands import Guard
+from xegpu_py.visa.program import Instruction, Program
+
+F = TypeVar("F")
+
+_CHUNK = 64
+"""Places that share a count of their writes."""
+
+_WIDEST = 8
+"""Bytes of the widest element."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """An element's value is that of another one plus a constant, modulo its width.
+
+    Attributes:
+        root, at: where the other one is.
+        stamp: how often it had been written.
+        plus: the constant; 0 for a copy.
+    """
+
+    root: Root
+    at: int
+    stamp: int
+    plus: int = 0
+
+
+@dataclass(frozen=True)
+class Expression:
+    """Where a value was computed.
+
+    Attributes:
+        root, places: where its elements are.
+        size: the width of one.
+        stamp: how often they had been written.
+        needs: places that the value depends on, as (root, first, end, stamp).
+        block: the block in which it was computed.
+    """
+
+    root: Root
+    places: tuple[int, ...]
+    size: int
+    stamp: int
+    needs: tuple[tuple[Root, int, int, int], ...]
+    block: int
+
+
+@dataclass
+class _Table(Generic[F]):
+    """Facts of elements: by root and first place, each with the element's width."""
+
+    here: dict[Root, dict[int, tuple[int, F]]] = field(default_factory=dict)
+    lasting: dict[Root, dict[int, tuple[int, F, int]]] = field(default_factory=dict)
+
+    def forget(self, root: Root, first: int, end: int) -> None:
+        """Drop what is known of elements that have one of these places."""
+        known = self.here.get(root)
+        if not known:
+            return
+        near = range(first - _WIDEST + 1, end)
+        for at in near if len(near) < len(known) else list(known):
+            found = known.get(at)
+            if found and at < end and first < at + found[0]:
+                del known[at]
+
+
+class Facts:
+    """What is known as a walk over the dominator tree of a program reaches an instruction."""
+
+    def __init__(self, program: Program, flow: Flow, effects_of: EffectsOf) -> None:
+        """Nothing is known yet."""
+        self.flow = flow
+        self._effects_of = effects_of
+        self._total: dict[Root, int] = {}
+        self._done: dict[Root, int] = {}
+        self._versions: dict[Root, dict[int, int]] = {}
+        self._written: dict[Root, int] = {}
+        self._rewritten: set[Root] = {i.var.root[0] for i in program.inputs}
+        self._constants: _Table[int] = _Table()
+        self._copies: _Table[Source] = _Table()
+        self._sums: _Table[Source] = _Table()
+        self._expressions: dict[Hashable, Expression] = {}
+        self._lasting_expressions: dict[Hashable, Expression] = {}
+        self._path: list[tuple[int, dict[Root, int]]] = []
+        self._count_writes(program)
+
+    def _count_writes(self, program: Program) -> None:
+        written: dict[Root, int] = {}
+        for inst in program.instructions:
+            for root, first, end, certain in self._writes(inst):
+                self._total[root] = self._total.get(root, 0) + 1
+                bits = (1 << end) - (1 << first)
+                if not certain or written.get(root, 0) & bits:
+                    self._rewritten.add(root)
+                written[root] = written.get(root, 0) | bits
+
+    def _writes(self, inst: Instruction) -> Iterator[tuple[Root, int, int, bool]]:
+        known = self._effects_of(inst)
+        for access in known.writes:
+            yield access.var, access.start, access.end, fills(inst, access, self.flow)
+        if known.sets:
+            first, end = known.lanes or (0, known.sets.count)
+            yield known.sets, first, end, known.lanes is not None and self.flow.certain(inst)
+
+    def enter(self, block: int) -> None:
+        """Go on at a block: what holds where it begins is known."""
+        while self._path and not self.flow.dominates(self._path[-1][0], block):
+            for root, count in self._path.pop()[1].items():
+                self._done[root] -= count
+        self._path.append((block, {}))
+        for table in (self._constants, self._copies, self._sums):
+            table.here = {}
+        self._expressions = {}
+
+    def leave(self) -> None:
+        """A block ends: what holds in all that it dominates is kept."""
+        block = self._path[-1][0]
+        self._keep(self._constants, block)
+        self._keep(self._copies, block)
+        self._keep(self._sums, block)
+        for key, found in self._expressions.items():
+            settled = self.is_settled(found.root) and self._is_there(found)
+            if settled and all(self._is_kept(*need) for need in found.needs):
+                self._lasting_expressions[key] = found
+
+    def _keep(self, table: _Table[F], block: int) -> None:
+        for root, known in table.here.items():
+            if not known or not self.is_settled(root):
+                continue
+            lasting = table.lasting.setdefault(root, {})
+            for at, (size, fact) in known.items():
+                if not isinstance(fact, Source) or self._is_kept(fact.root, fact.at, fact.at + size, fact.stamp):
+                    lasting[at] = (size, fact, block)
+
+    def _is_kept(self, root: Root, first: int, end: int, stamp: int) -> bool:
+        return self.is_settled(root) and stamp == self.stamp(root, first, end)
+
+    def is_settled(self, root: Root) -> bool:
+        """Whether nothing that may run after this place writes a variable but what defined it before."""
+        total = self._total.get(root, 0)
+        return not total or (root not in self._rewritten and self._done.get(root, 0) == total)
+
+    def stamp(self, root: Root, first: int, end: int) -> int:
+        """How often some places have been written; it grows with every write of one."""
+        if root not in self._rewritten:
+            # Of places that are written once it is enough to know which have been.
+            return (self._written.get(root, 0) >> first & ((1 << (end - first)) - 1)).bit_count()
+        versions = self._versions.get(root)
+        if not versions:
+            return 0
+        return sum(versions.get(c, 0) for c in range(first // _CHUNK, (end - 1) // _CHUNK + 1))
+
+    def write(self, inst: Instruction) -> None:
+        """An instruction has run: what it may have written is no longer known."""
+        done = self._path[-1][1]
+        for root, first, end, _ in self._writes(inst):
+            for table in (self._constants, self._copies, self._sums):
+                table.forget(root, first, end)
+            if root not in self._rewritten:
+                self._written[root] = self._written.get(root, 0) | ((1 << end) - (1 << first))
+            else:
+                versions = self._versions.setdefault(root, {})
+                for chunk in range(first // _CHUNK, (end - 1) // _CHUNK + 1):
+                    versions[chunk] = versions.get(chunk, 0) + 1
+            self._done[root] = self._done.get(root, 0) + 1
+            done[root] = done.get(root, 0) + 1
+
+    def constant(self, root: Root, at: int, size: int) -> int | None:
+        """The bits of an element, if they are known."""
+        return self._find(self._constants, root, at, size)
+
+    def constants(self, root: Root, places: Sequence[int], size: int) -> tuple[int, ...] | None:
+        """The bits of elements, if all are known."""
+        found = []
+        for at in places:
+            bits = self.constant(root, at, size)
+            if bits is None:
+                return None
+            found.append(bits)
+        return tuple(found)
+
+    def copied(self, root: Root, at: int, size: int) -> Source | None:
+        """Where else the value of an element is."""
+        return self._current(self._copies, root, at, size)
+
+    def sum_of(self, root: Root, at: int, size: int) -> Source | None:
+        """What an element is the sum of."""
+        return self._current(self._sums, root, at, size)
+
+    def has_copies(self, root: Root) -> bool:
+        """Whether anything is known to be a copy in a variable."""
+        return bool(self._copies.here.get(root) or self._copies.lasting.get(root))
+
+    def copy_size(self, root: Root, at: int) -> int:
+        """The width of the element that begins at a place and is a copy; 0 if none does."""
+        for known in (self._copies.here.get(root), self._copies.lasting.get(root)):
+            if known and at in known:
+                return known[at][0]
+        return 0
+
+    def _find(self, table: _Table[F], root: Root, at: int, size: int) -> F | None:
+        known = table.here.get(root)
+        if known:
+            found = known.get(at)
+            if found:
+                return found[1] if found[0] == size else None
+        lasting = table.lasting.get(root)
+        if lasting:
+            kept = lasting.get(at)
+            if kept and kept[0] == size and self.flow.dominates(kept[2], self._path[-1][0]):
+                return kept[1]
+        return None
+
+    def _current(self, table: _Table[Source], root: Root, at: int, size: int) -> Source | None:
+        found = self._find(table, root, at, size)
+        return found if found and self.stamp(found.root, found.at, found.at + size) == found.stamp else None
+
+    def note_constant(self, root: Root, at: int, size: int, bits: int) -> None:
+        """An element has these bits."""
+        self._constants.here.setdefault(root, {})[at] = (size, bits)
+
+    def note_copy(self, root: Root, at: int, size: int, source: Source) -> None:
+        """An element has the value of another one."""
+        self._copies.here.setdefault(root, {})[at] = (size, source)
+
+    def note_sum(self, root: Root, at: int, size: int, source: Source) -> None:
+        """An element is another one plus a constant."""
+        self._sums.here.setdefault(root, {})[at] = (size, source)
+
+    def note_expression(self, key: Hashable, found: Expression) -> None:
+        """A value is computed here."""
+        self._expressions[key] = found
+
+    def expression(self, key: Hashable) -> Expression | None:
+        """Where a value was computed, if it is still there."""
+        for found in (self._expressions.get(key), self._lasting_expressions.get(key)):
+            if found and self._is_there(found):
+                return found
+        return None
+
+    def _is_there(self, found: Expression) -> bool:
+        here = self._path[-1][0]
+        if found.block != here and not self.flow.dominates(found.block, here):
+            return False
+        return found.stamp == self.stamp(found.root, min(found.places), max(found.places) + found.size)
+
+    def expression_at(
+        self, root: Root, places: Sequence[int], size: int, needs: Sequence[tuple[Root, int, int, int]] = ()
+    ) -> Expression:
+        """The record of a value that is computed here, once it is written."""
+        stamp = self.stamp(root, min(places), max(places) + size)
+        return Expression(root, tuple(places), size, stamp, tuple(needs), self.block)
+
+    @property
+    def block(self) -> int:
+        """The block at hand."""
+        return self._path[-1][0]
+
+
+def tested_bits(inst: Instruction, guard: Guard) -> range:
+    """The bits of its guard that decide what an instruction does."""
+    if guard.control:
+        return range(guard.var.count)
+    return range(1) if inst.name == "jmp" else range(inst.first_lane, inst.first_lane + inst.exec_size)

@@ -1,0 +1,114 @@
+"""Results where they belong: what is computed only to be moved elsewhere is computed there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from xegpu_py.passes.visa_optimize.copies import is_copy
+from xegpu_py.passes.visa_optimize.places import Places, bytes_of
+
+from xegpu_py.target import Target
+from xegpu_py.visa.flow import EffectsOf, Flow
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.operands import Destination, Region, Variable
+from xegpu_py.visa.program import Instruction, Program
+from xegpu_py.visa.verify import instruction_problem
+
+
+def forward_results(program: Program, target: Target, effects_of: EffectsOf) -> Program:
+    """The program without moves of values that are computed before in the same block, and read by that move alone."""
+    flow = Flow(program.instructions)
+    walk = _Forward(program, target, flow, effects_of)
+    instructions: list[Instruction] = []
+    for block in flow.blocks:
+        instructions += walk.block(program.instructions[block.start : block.end])
+    variables = (*program.variables, *walk.places.added)
+    return replace(program, variables=variables, instructions=tuple(instructions))
+
+
+@dataclass(frozen=True)
+class _Result:
+    """Where in its block an instruction stands that computes a value, and where it puts the elements."""
+
+    at: int
+    places: list[int]
+
+
+class _Forward:
+    def __init__(self, program: Program, target: Target, flow: Flow, effects_of: EffectsOf) -> None:
+        self.target, self.flow, self.effects_of = target, flow, effects_of
+        self.places = Places(program, target)
+        inputs = {i.var.root[0] for i in program.inputs}
+        reads: dict[Variable, int] = dict.fromkeys(inputs, 2)
+        writes: dict[Variable, int] = {}
+        for inst in program.instructions:
+            known = effects_of(inst)
+            for access in known.reads:
+                reads[access.var] = reads.get(access.var, 0) + 1
+            for access in known.writes:
+                writes[access.var] = writes.get(access.var, 0) + 1
+        self.only_moved = {v for v, n in writes.items() if n == 1 and reads.get(v, 0) == 1}
+
+    def block(self, instructions: Sequence[Instruction]) -> list[Instruction]:
+        """A block's instructions, with results put where moves would put them."""
+        kept: list[Instruction | None] = []
+        results: dict[Variable, _Result] = {}
+        accessed: dict[Variable, int] = {}
+        for at, inst in enumerate(instructions):
+            moved = self._moved(inst, results, accessed, kept)
+            if moved:
+                result, new = moved
+                kept[result] = new
+                kept.append(None)
+                at, inst = result, new
+            else:
+                kept.append(inst)
+            known = self.effects_of(inst)
+            for access in (*known.reads, *known.writes):
+                accessed[access.var] = max(at, accessed.get(access.var, -1))
+            dst = inst.values.get("dst")
+            if isinstance(dst, Destination) and self._is_plain(inst) and dst.var.root[0] in self.only_moved:
+                results[dst.var.root[0]] = _Result(at, bytes_of(dst, inst.exec_size, self.target)[1])
+        return [inst for inst in kept if inst]
+
+    def _is_plain(self, inst: Instruction) -> bool:
+        return INSTRUCTIONS[inst.name].category in ("alu", "math") and self.flow.certain(inst)
+
+    def _moved(
+        self,
+        inst: Instruction,
+        results: dict[Variable, _Result],
+        accessed: dict[Variable, int],
+        kept: Sequence[Instruction | None],
+    ) -> tuple[int, Instruction] | None:
+        """For a move of a result where the instruction stands that computes it, and one that puts it in place."""
+        if not is_copy(inst) or not self.flow.certain(inst):
+            return None
+        root, places = bytes_of(inst["src0"], inst.exec_size, self.target)
+        result = results.get(root)
+        if result is None or places != result.places:
+            return None
+        maker = kept[result.at]
+        to, there = bytes_of(inst["dst"], inst.exec_size, self.target)
+        if maker is None or maker.exec_size != inst.exec_size or accessed.get(to, -1) > result.at:
+            return None
+        if accessed.get(to) == result.at and not self._reads_in_place(maker, to, there):
+            return None
+        size = maker["dst"].var.format.bytes
+        var = self.places.variable(to, maker["dst"].var.type, there[0], there[-1] + size)
+        if var is None:
+            return None
+        row, rest = divmod(there[0] - var.root[1], self.target.grf_bytes)
+        new = replace(maker, values={**maker.values, "dst": Destination(var, row, rest // size, inst["dst"].stride)})
+        return None if instruction_problem(new, self.target) else (result.at, new)
+
+    def _reads_in_place(self, inst: Instruction, root: Variable, places: list[int]) -> bool:
+        """Whether an instruction reads a variable only where, lane by lane, it would write it."""
+        for value in inst.values.values():
+            if isinstance(value, Region) and value.var.root[0] == root:
+                if bytes_of(value, inst.exec_size, self.target)[1] != places:
+                    return False
+                if value.var.format.bytes != inst["dst"].var.format.bytes:
+                    return False
+        return True

@@ -1,0 +1,159 @@
+"""Loop-invariant code motion: what every turn of a loop computes alike is computed before the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from xegpu_py.visa.flow import EffectsOf, Flow, Liveness, Root, fills, span_bits
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.operands import Variable
+from xegpu_py.visa.program import Instruction, Program
+
+
+@dataclass(frozen=True)
+class _Loop:
+    """The blocks from a label to the last jump back to it; the code before it is all that leads into it."""
+
+    first: int
+    last: int
+
+
+def hoist(program: Program, effects_of: EffectsOf, room: int) -> Program:
+    """The program with arithmetic moved out of loops, from the inner ones first.
+
+    A move is safe without a look at how often the loop runs, since what is moved has no effect but its result, its
+    result is written nowhere else, nobody reads it before, and its operands have their values before the loop.
+
+    Args:
+        room: bytes of registers that values moved out may take for as long as their loops run.
+    """
+    flow = Flow(program.instructions)
+    loops = _loops(flow)
+    if not loops:
+        return program
+    return _Hoist(program, flow, effects_of, room).run(loops)
+
+
+def has_loops(program: Program) -> bool:
+    """Whether there is a loop to move something out of."""
+    return bool(_loops(Flow(program.instructions)))
+
+
+def _loops(flow: Flow) -> list[_Loop]:
+    """Loops that are entered at their first block alone, from the block before it; inner ones first."""
+    last: dict[int, int] = {}
+    for number, followers in enumerate(flow.followers):
+        for follower in followers:
+            # Lanes that part come back in no loop of the thread's own.
+            if 0 < follower <= number and number in flow.spans and flow.blocks[number].end > flow.blocks[number].start:
+                last[follower] = max(last.get(follower, 0), number)
+    found = [_Loop(first, end) for first, end in last.items() if _is_closed(flow, first, end)]
+    return sorted(found, key=lambda loop: (loop.last - loop.first, loop.first))
+
+
+def _is_closed(flow: Flow, first: int, last: int) -> bool:
+    if first - 1 not in flow.leaders[first]:
+        return False
+    for number in range(first, last + 1):
+        for leader in flow.leaders[number]:
+            inside = first <= leader <= last
+            if not inside and (number != first or leader != first - 1):
+                return False
+    return True
+
+
+class _Hoist:
+    """Moves instructions; `before` has what comes to stand in front of each block."""
+
+    def __init__(self, program: Program, flow: Flow, effects_of: EffectsOf, room: int) -> None:
+        self.program, self.flow, self.effects_of, self.room = program, flow, effects_of, room
+        self.liveness = Liveness(program, flow, effects_of)
+        self.blocks: list[list[Instruction]] = [list(program.instructions[b.start : b.end]) for b in flow.blocks]
+        self.before: dict[int, list[Instruction]] = {}
+        self.sites: dict[Root, list[int]] = {}
+        self.rewritten: set[Root] = {i.var.root[0] for i in program.inputs}
+        written: dict[Root, int] = {}
+        for number, block in enumerate(self.blocks):
+            for inst in block:
+                self._count(inst, number, written)
+
+    def _count(self, inst: Instruction, number: int, written: dict[Root, int]) -> None:
+        known = self.effects_of(inst)
+        if known.sets:
+            self.sites.setdefault(known.sets, []).append(number)
+            if not self.flow.certain(inst) or written.get(known.sets):
+                self.rewritten.add(known.sets)
+            written[known.sets] = 1
+        for access in known.writes:
+            self.sites.setdefault(access.var, []).append(number)
+            if not fills(inst, access, self.flow) or written.get(access.var, 0) & span_bits(access):
+                self.rewritten.add(access.var)
+            written[access.var] = written.get(access.var, 0) | span_bits(access)
+
+    def run(self, loops: Sequence[_Loop]) -> Program:
+        for loop in loops:
+            self._empty(loop)
+        if not any(self.before.values()):
+            return self.program
+        instructions: list[Instruction] = []
+        for number, block in enumerate(self.blocks):
+            instructions += [*self.before.get(number, ()), *block]
+        return replace(self.program, instructions=tuple(instructions))
+
+    def _inside(self, loop: _Loop) -> Iterator[list[Instruction]]:
+        """The lists of instructions that a loop consists of, in order."""
+        for number in range(loop.first, loop.last + 1):
+            if number > loop.first and number in self.before:
+                yield self.before[number]
+            yield self.blocks[number]
+
+    def _empty(self, loop: _Loop) -> None:
+        changing: dict[Root, int] = {}
+        for block in self._inside(loop):
+            for inst in block:
+                for root in self.effects_of(inst).written:
+                    changing[root] = changing.get(root, 0) + 1
+        out = self.before.setdefault(loop.first, [])
+        for block in self._inside(loop):
+            kept = []
+            for inst in block:
+                if self._is_invariant(inst, loop, changing):
+                    out.append(inst)
+                    self._leave(inst, changing)
+                else:
+                    kept.append(inst)
+            block[:] = kept
+
+    def _leave(self, inst: Instruction, changing: dict[Root, int]) -> None:
+        known = self.effects_of(inst)
+        for root in known.written:
+            changing[root] -= 1
+        self.room -= sum(access.end - access.start for access in known.writes)
+
+    def _is_invariant(self, inst: Instruction, loop: _Loop, changing: dict[Root, int]) -> bool:
+        if INSTRUCTIONS[inst.name].category not in ("alu", "math") or not self.flow.certain(inst):
+            return False
+        known = self.effects_of(inst)
+        if known.sets:
+            # Predicates are few.
+            return False
+        results = [a.var for a in known.writes]
+        if any(root in self.rewritten or self.liveness.enters(loop.first, root) for root in results):
+            return False
+        if sum(a.end - a.start for a in known.writes) > self.room:
+            return False
+        return all(self._is_fixed(root, loop, changing) for root in known.read)
+
+    def _is_fixed(self, root: Root, loop: _Loop, changing: dict[Root, int]) -> bool:
+        """Whether a variable has its value before a loop, and keeps it."""
+        if changing.get(root, 0):
+            return False
+        sites = self.sites.get(root)
+        if not sites:
+            return isinstance(root, Variable)
+        if root in self.rewritten:
+            # It keeps the value that it had, and had one.
+            return any(self.flow.dominates(n, loop.first - 1) for n in sites)
+        # What was moved out of the loop stands before it.
+        return all(loop.first <= n <= loop.last or self.flow.dominates(n, loop.first - 1) for n in sites)

@@ -1,0 +1,103 @@
+"""Names for bytes of registers: variables of a type that cover them, and regions that reach them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xegpu_py.numerics.formats import TYPES
+from xegpu_py.target import Target
+from xegpu_py.visa.operands import BUILTINS, Address, Destination, Raw, Region, Variable, Vector, first_byte
+from xegpu_py.visa.program import Program
+
+_MOST_REGISTERS = 2
+"""Registers that an operand of an arithmetic instruction may reach over."""
+
+
+def bytes_of(operand: Region | Destination, lanes: int, target: Target) -> tuple[Variable, list[int]]:
+    """The variable that is no alias in which an operand lies, and the first byte there of each of its elements.
+
+    A source that is one element for all lanes has one.
+    """
+    root, inner = operand.var.root
+    size = operand.var.format.bytes
+    start = inner + first_byte(operand, target.grf_bytes)
+    count = 1 if isinstance(operand, Region) and operand.is_scalar else lanes
+    return root, [start + e * size for e in operand.elements(count)]
+
+
+def start_of(operand: Raw | Vector | Address, target: Target) -> tuple[Variable, int]:
+    """The variable that is no alias in which an operand lies, and its first byte there."""
+    root, inner = operand.var.root
+    return root, inner + (first_byte(operand, target.grf_bytes) if isinstance(operand, Vector) else operand.offset)
+
+
+class Places:
+    """The variables of a program, to which aliases are added where a place needs a name of another type."""
+
+    def __init__(self, program: Program, target: Target) -> None:
+        """Those that a program declares."""
+        self._grf = target.grf_bytes
+        self._names = {v.name for v in program.variables} | {p.name for p in program.predicates}
+        self._known: dict[tuple[Variable, str], list[Variable]] = {}
+        for var in (*program.variables, *BUILTINS.values()):
+            self._known.setdefault((var.root[0], var.type), []).append(var)
+        self.added: list[Variable] = []
+
+    def variable(self, root: Variable, type_name: str, start: int, end: int) -> Variable | None:
+        """A variable of a type with bytes `start` to `end` of `root`; None if there can be none."""
+        size = TYPES[type_name].bytes
+        for var in self._known.get((root, type_name), ()):
+            inner = var.root[1]
+            if inner <= start and end <= inner + var.bytes and (start - inner) % size == 0:
+                return var
+        if root in BUILTINS.values() or root.bytes < size or start % size or end > root.bytes // size * size:
+            return None
+        name = f"{root.name}_{type_name}"
+        while name in self._names:
+            name += "_"
+        var = Variable(name, type_name, root.bytes // size, root.align, (root, 0))
+        self._names.add(name)
+        self._known.setdefault((root, type_name), []).append(var)
+        self.added.append(var)
+        return var
+
+    def region(self, root: Variable, type_name: str, places: Sequence[int], modifier: str) -> Region | None:
+        """A source whose lanes read from these bytes on; None if no region of one does."""
+        size = TYPES[type_name].bytes
+        low, high = min(places), max(places) + size
+        var = self.variable(root, type_name, low, high)
+        strides = _strides([(p - places[0]) // size for p in places]) if low == places[0] else None
+        if var is None or strides is None or any((p - low) % size for p in places):
+            return None
+        inner = low - var.root[1]
+        if len(places) > 1 and (low % self._grf + high - low) > _MOST_REGISTERS * self._grf:
+            return None
+        return Region(var, inner // self._grf, inner % self._grf // size, *strides, modifier)
+
+    def raw(self, root: Variable, type_name: str, start: int, end: int) -> Raw | None:
+        """An operand of whole registers from a byte on; None if it can have no name of the type."""
+        var = self.variable(root, type_name, start, end)
+        return Raw(var, start - var.root[1]) if var else None
+
+    def vector(self, root: Variable, type_name: str, start: int, end: int) -> Vector | None:
+        """Consecutive elements from a byte on; None if they can have no name of the type."""
+        var = self.variable(root, type_name, start, end)
+        if var is None:
+            return None
+        row, rest = divmod(start - var.root[1], self._grf)
+        return Vector(var, row, rest // var.format.bytes)
+
+
+def _strides(elements: Sequence[int]) -> tuple[int, int, int] | None:
+    """Vertical stride, width and horizontal stride of a region with these elements; None if there is none."""
+    if all(e == 0 for e in elements):
+        return 0, 1, 0
+    step = elements[1]
+    if step and all(e == i * step for i, e in enumerate(elements)):
+        return step, 1, 0
+    width = next(w for w in range(1, len(elements) + 1) if w == len(elements) or elements[w] != w * step)
+    if len(elements) % width or width == len(elements):
+        return None
+    across = elements[width]
+    fits = all(e == (i // width) * across + (i % width) * step for i, e in enumerate(elements))
+    return (across, width, step) if fits and across >= 0 else None

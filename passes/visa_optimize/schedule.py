@@ -1,0 +1,261 @@
+"""Scheduling of loads before their use: a load starts as soon as its address is known.
+
+Messages keep their order, so that memory sees the same accesses; nothing passes a jump, a label, a barrier, a fence, or
+`fence_sw`, which is what `xegpu.compile_hint` becomes. Arithmetic that loads do not wait for comes after them, in its
+own order.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+
+import numpy as np
+
+from xegpu_py.visa.flow import EffectsOf, Flow, Liveness, Root
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.operands import Predicate
+from xegpu_py.visa.program import Instruction, Program
+
+_CHUNK = 64
+"""Bytes of a variable that are taken for one place."""
+
+_MESSAGES = ("load", "store", "atomic")
+_WALLS = ("control", "sync")
+
+
+def schedule_loads(program: Program, effects_of: EffectsOf, room: int) -> Program:
+    """The program with loads moved up.
+
+    Args:
+        room: bytes of registers that may live at once; no load is moved where more would.
+    """
+    flow = Flow(program.instructions)
+    liveness = Liveness(program, flow, effects_of)
+    instructions: list[Instruction] = []
+    for number, block in enumerate(flow.blocks):
+        inside = program.instructions[block.start : block.end]
+        if not any(_is_load(i) for i in inside):
+            instructions += inside
+            continue
+        instructions += _schedule_block(inside, _Live(liveness, number), effects_of, room)
+    return replace(program, instructions=tuple(instructions))
+
+
+def _is_load(inst: Instruction) -> bool:
+    return INSTRUCTIONS[inst.name].category == "load"
+
+
+def _schedule_block(
+    instructions: Sequence[Instruction], live: _Live, effects_of: EffectsOf, room: int
+) -> list[Instruction]:
+    """A block's instructions, in the pieces between its walls."""
+    pieces: list[tuple[list[Instruction], Instruction | None]] = []
+    inside: list[Instruction] = []
+    for inst in instructions:
+        if INSTRUCTIONS[inst.name].category in _WALLS:
+            pieces.append((inside, inst))
+            inside = []
+        else:
+            inside.append(inst)
+    found: list[Instruction] = []
+    # What lives behind a piece is known from the end.
+    for piece, wall in reversed([*pieces, (inside, None)]):
+        if wall:
+            found.append(wall)
+            live.add(_read(wall, effects_of))
+        order = _Piece(piece, live, effects_of, room).order() if any(map(_is_load, piece)) else piece
+        found += reversed(order)
+        for inst in piece:
+            live.add(_read(inst, effects_of))
+    return found[::-1]
+
+
+class _Live:
+    """Variables that live at a place of a block, as far as is known from behind, and their bytes."""
+
+    def __init__(self, liveness: Liveness, block: int) -> None:
+        self._liveness, self._block = liveness, block
+        self._read: set[Root] = set()
+        self.bytes = liveness.bytes_after(block)
+
+    def __contains__(self, root: Root) -> bool:
+        return root in self._read or self._liveness.leaves(self._block, root)
+
+    def add(self, roots: set[Root]) -> None:
+        """These live too."""
+        for root in roots:
+            if root not in self:
+                self._read.add(root)
+                self.bytes += _size(root)
+
+
+def _read(inst: Instruction, effects_of: EffectsOf) -> set[Root]:
+    return set(effects_of(inst).read)
+
+
+@dataclass
+class _Places:
+    """Who last wrote a place, and who has read it since."""
+
+    writer: int = -1
+    readers: list[int] = field(default_factory=list)
+
+
+class _Piece:
+    """Instructions without a wall among them."""
+
+    def __init__(self, instructions: Sequence[Instruction], after: _Live, effects_of: EffectsOf, room: int) -> None:
+        self.instructions, self.after, self.effects_of, self.room = instructions, after, effects_of, room
+        self.next: list[set[int]] = [set() for _ in instructions]
+        self.waits = [0] * len(instructions)
+        self._depend()
+
+    def _depend(self) -> None:
+        places: dict[tuple[Root, int], _Places] = {}
+        message = -1
+        for at, inst in enumerate(self.instructions):
+            known = self.effects_of(inst)
+            reads: list[tuple[Root, int]] = [(a.var, c) for a in known.reads for c in _chunks(a.start, a.end)]
+            writes: list[tuple[Root, int]] = [(a.var, c) for a in known.writes for c in _chunks(a.start, a.end)]
+            reads += [(p, 0) for p in known.tests]
+            writes += [(known.sets, 0)] if known.sets else []
+            for key in reads:
+                place = places.setdefault(key, _Places())
+                self._edge(place.writer, at)
+                place.readers.append(at)
+            for key in writes:
+                place = places.setdefault(key, _Places())
+                self._edge(place.writer, at)
+                for reader in place.readers:
+                    self._edge(reader, at)
+                places[key] = _Places(at)
+            if INSTRUCTIONS[inst.name].category in _MESSAGES:
+                self._edge(message, at)
+                message = at
+
+    def _edge(self, before: int, after: int) -> None:
+        if before >= 0 and before != after and after not in self.next[before]:
+            self.next[before].add(after)
+            self.waits[after] += 1
+
+    def _urgency(self) -> list[int]:
+        """For each instruction the first load that waits for it; one behind the last for none."""
+        none = len(self.instructions)
+        found = [none] * none
+        for at in reversed(range(none)):
+            own = at if _is_load(self.instructions[at]) else none
+            found[at] = min([own, *(found[n] for n in self.next[at])])
+        return found
+
+    def order(self) -> list[Instruction]:
+        """Loads, and what they wait for, as early as the registers allow; the others in their order."""
+        urgency = self._urgency()
+        count = len(self.instructions)
+        early: list[tuple[int, int]] = []
+        plain: list[int] = []
+        waits = list(self.waits)
+        done = [False] * count
+        ahead = _Ahead(self.instructions, _profile(self.instructions, self.after, self.effects_of), self.effects_of)
+
+        def ready(at: int) -> None:
+            heapq.heappush(plain, at)
+            if urgency[at] < count:
+                heapq.heappush(early, (urgency[at], at))
+
+        for at, waiting in enumerate(waits):
+            if not waiting:
+                ready(at)
+        found: list[Instruction] = []
+        while len(found) < count:
+            while early and done[early[0][1]]:
+                heapq.heappop(early)
+            while done[plain[0]]:
+                heapq.heappop(plain)
+            at = plain[0]
+            if early and ahead.with_early(early[0][1]) <= self.room:
+                at = early[0][1]
+            done[at] = True
+            found.append(self.instructions[at])
+            ahead.run(at)
+            for follower in self.next[at]:
+                waits[follower] -= 1
+                if not waits[follower]:
+                    ready(follower)
+        return found
+
+
+def _profile(instructions: Sequence[Instruction], after: _Live, effects_of: EffectsOf) -> list[int]:
+    """The bytes of variables that live at each instruction, in the order as it is. A variable lives as a whole."""
+    first: dict[Root, int] = {}
+    last: dict[Root, int] = {}
+    for at, inst in enumerate(instructions):
+        reads = _read(inst, effects_of)
+        for root in reads:
+            # What is read before it is written comes from before.
+            first.setdefault(root, 0)
+            last[root] = at
+        for access in effects_of(inst).writes:
+            first.setdefault(access.var, at)
+            last[access.var] = at
+    change = [0] * (len(instructions) + 1)
+    through = after.bytes
+    for root, begin in first.items():
+        size = _size(root)
+        change[begin] += size
+        if root in after:
+            through -= size
+        else:
+            change[last[root] + 1] -= size
+    return [through + live for live in accumulate(change[:-1])]
+
+
+class _Ahead:
+    """The registers that instructions take which run before their turn."""
+
+    def __init__(self, instructions: Sequence[Instruction], profile: Sequence[int], effects_of: EffectsOf) -> None:
+        self._writes = [[a.var for a in effects_of(inst).writes] for inst in instructions]
+        self._done = [False] * len(instructions)
+        self._turn = 0
+        self._held: dict[Root, int] = {}
+        self._bytes = 0
+        # Row n has the most of 2^n instructions from each one on.
+        self._most = [np.array(profile)]
+        while len(self._most[-1]) > 1 << (len(self._most) - 1):
+            step, row = 1 << (len(self._most) - 1), self._most[-1]
+            self._most.append(np.maximum(row[:-step], row[step:]))
+
+    def with_early(self, at: int) -> int:
+        """The most bytes that live up to an instruction's turn, if it runs now."""
+        span = at - self._turn + 1
+        row = self._most[span.bit_length() - 1]
+        most = max(row[self._turn], row[at + 1 - (1 << (span.bit_length() - 1))])
+        return int(most) + self._bytes + sum(_size(r) for r in set(self._writes[at]) if r not in self._held)
+
+    def run(self, at: int) -> None:
+        """An instruction runs."""
+        self._done[at] = True
+        if at > self._turn:
+            for root in self._writes[at]:
+                if root not in self._held:
+                    self._bytes += _size(root)
+                self._held[root] = self._held.get(root, 0) + 1
+            return
+        self._turn += 1
+        while self._turn < len(self._done) and self._done[self._turn]:
+            for root in self._writes[self._turn]:
+                self._held[root] -= 1
+                if not self._held[root]:
+                    del self._held[root]
+                    self._bytes -= _size(root)
+            self._turn += 1
+
+
+def _chunks(start: int, end: int) -> range:
+    return range(start // _CHUNK, (end - 1) // _CHUNK + 1)
+
+
+def _size(root: Root) -> int:
+    return 0 if isinstance(root, Predicate) else root.bytes

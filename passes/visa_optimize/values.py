@@ -1,0 +1,121 @@
+"""The walk over a program in which instructions are rewritten by what is known of their operands."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from xegpu_py.passes.visa_optimize.addresses import Addresses
+from xegpu_py.passes.visa_optimize.common import Common, Need
+from xegpu_py.passes.visa_optimize.constants import Constants
+from xegpu_py.passes.visa_optimize.copies import Copies, copied_elements, is_copy
+from xegpu_py.passes.visa_optimize.facts import Facts
+from xegpu_py.passes.visa_optimize.places import Places
+
+from xegpu_py.target import Target
+from xegpu_py.visa.flow import EffectsOf, Flow, Root
+from xegpu_py.visa.operands import Destination, Flag
+from xegpu_py.visa.program import Instruction, Program
+
+
+class Parts(Protocol):
+    """Which rewritings are done: see the options of the pass."""
+
+    @property
+    def fold(self) -> bool: ...
+    @property
+    def copies(self) -> bool: ...
+    @property
+    def common(self) -> bool: ...
+    @property
+    def addresses(self) -> bool: ...
+
+
+def rewrite_values(program: Program, target: Target, effects_of: EffectsOf, parts: Parts) -> Program:
+    """The program with instructions that read the oldest place of each value, and compute as little as they can."""
+    flow = Flow(program.instructions)
+    walk = _Walk(program, target, flow, effects_of, parts)
+    rewritten: dict[int, list[Instruction]] = {}
+    for number in sorted(flow.spans, key=lambda n: flow.spans[n]):
+        block = flow.blocks[number]
+        rewritten[number] = walk.block(number, program.instructions[block.start : block.end])
+    instructions: list[Instruction] = []
+    for number, block in enumerate(flow.blocks):
+        instructions += rewritten.get(number, program.instructions[block.start : block.end])
+    variables = (*program.variables, *walk.places.added)
+    return replace(program, variables=variables, instructions=tuple(instructions))
+
+
+class _Walk:
+    """One walk over a program."""
+
+    def __init__(self, program: Program, target: Target, flow: Flow, effects_of: EffectsOf, parts: Parts) -> None:
+        self.flow, self.parts = flow, parts
+        self.facts = Facts(program, flow, effects_of)
+        self.places = Places(program, target)
+        reads: dict[Root, int] = {}
+        for inst in program.instructions:
+            for access in effects_of(inst).reads:
+                reads[access.var] = reads.get(access.var, 0) + 1
+        self.copies = Copies(self.facts, self.places, target)
+        self.constants = Constants(self.facts, target)
+        self.addresses = Addresses(self.facts, self.places, target, reads)
+        self.common = Common(self.facts, target)
+        self.target = target
+
+    def block(self, number: int, instructions: Sequence[Instruction]) -> list[Instruction]:
+        """A block's instructions, rewritten."""
+        self.facts.enter(number)
+        found = []
+        for inst in instructions:
+            new = self._rewrite(inst)
+            if new is not None and self._note(new):
+                found.append(new)
+        self.facts.leave()
+        return found
+
+    def _rewrite(self, inst: Instruction) -> Instruction | None:
+        if self.parts.copies:
+            inst = self.copies.rewrite(inst)
+        if self.parts.fold:
+            folded = self.constants.rewrite(inst)
+            if folded is None:
+                return None
+            inst = folded
+        return self.addresses.rewrite(inst) if self.parts.addresses else inst
+
+    def _note(self, inst: Instruction) -> bool:
+        """Note what holds after an instruction; False if all of it held before."""
+        dst = inst.values.get("dst")
+        if not isinstance(dst, (Destination, Flag)) or not self.flow.certain(inst):
+            self.facts.write(inst)
+            return True
+        root, places, size = self.common.result(inst)
+        constants = self.constants.results(inst) if self.parts.fold else None
+        copies = copied_elements(inst, self.facts, self.target) if is_copy(inst) and self.parts.copies else []
+        sums = self.addresses.sums(inst) if self.parts.addresses else []
+        if copies and all((s.root, s.at) == (root, place) for place, s in copies):
+            return False
+        key: Hashable = None
+        needs: tuple[Need, ...] = ()
+        found = None
+        if self.parts.common and not copies:
+            key = self.common.constant_key(inst, constants, size) if constants else None
+            if not constants and (known := self.common.key(inst)):
+                key, needs = known
+            found = self.facts.expression(key) if key else None
+        if found and self.common.is_there(found, root, places):
+            return False
+        self.facts.write(inst)
+        if found and not (found.root == root and set(found.places) & set(places)):
+            copies = self.common.copies(found, places)
+        for place, bits in zip(places, constants or ()):
+            self.facts.note_constant(root, place, size, bits)
+        for place, source in copies:
+            self.facts.note_copy(root, place, size, source)
+        for place, source in sums:
+            self.facts.note_sum(root, place, size, source)
+        if key and not found:
+            self.facts.note_expression(key, self.facts.expression_at(root, places, size, needs))
+        return True

@@ -1,0 +1,41 @@
+"""`xegpu-legalize`: what one message or instruction cannot do becomes several that can."""
+
+from dataclasses import dataclass
+
+from mlir import ir
+
+from xegpu_py.ir.passes import Pass, register_pass
+
+
+@register_pass("xegpu-legalize")
+@dataclass
+class XeGPULegalize(Pass):
+    """Split and rewrite what one message or instruction of the target cannot do.
+
+    Blocks become blocks that a message moves, several side by side in one by array_length; their descriptors are split
+    where they are made, moved and carried through loops. Matrices of dpas become those of the hardware, gathers become
+    ones of fewer lanes, transpositions of narrow elements become ones of units of 32 bits. Vectors that are made and
+    used element by element are worked on piece by piece, so that few registers live at a time. Arithmetic that bf16
+    and f8E5M2 do not have is done in f32 and f16, with the bits of one rounding, and division of 64-bit integers
+    step by step.
+
+        %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<64x64xf32> -> !xegpu.tensor_desc<64x16xf32>
+        %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<64x16xf32> -> vector<64x16xf32>
+
+    becomes
+
+        %d0 = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<64x64xf32> -> !xegpu.tensor_desc<32x16xf32>
+        %d1 = xegpu.create_nd_tdesc %m[32, 0] {mode = vc} : memref<64x64xf32> -> !xegpu.tensor_desc<32x16xf32>
+        %x0 = xegpu.load_nd %d0 {mode = vc} : !xegpu.tensor_desc<32x16xf32> -> vector<32x16xf32>
+        %x1 = xegpu.load_nd %d1 {mode = vc} : !xegpu.tensor_desc<32x16xf32> -> vector<32x16xf32>
+    """
+
+    target: str = ""
+
+    def run(self, op: ir.Operation) -> None:
+        # Loaded when it is needed, since tools start without it.
+        from xegpu_py.passes.xegpu_legalize.split import split_function
+        from xegpu_py.passes.xegpu_verify_target.functions import functions
+
+        for func, gpu in functions(op, self.target):
+            split_function(func, gpu)

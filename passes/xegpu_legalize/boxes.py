@@ -1,0 +1,139 @@
+"""Boxes of elements in a shape: where they are cut, and where they lie in another shape of the same elements."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+
+Shape = tuple[int, ...]
+Box = tuple[tuple[int, int], ...]
+"""(first, count) along each dimension."""
+
+Bounds = tuple[tuple[int, ...], ...]
+"""Sizes of the segments into which each dimension is cut."""
+
+
+def whole(shape: Shape) -> Box:
+    """The box of all elements."""
+    return tuple((0, n) for n in shape)
+
+
+def sizes(box: Box) -> Shape:
+    """A box's shape."""
+    return tuple(n for _, n in box)
+
+
+def segments(extent: int, cuts: Sequence[int]) -> tuple[int, ...]:
+    """Sizes of the pieces of `extent` elements, cut in front of these positions."""
+    places = [0, *sorted(c for c in set(cuts) if 0 < c < extent), extent]
+    return tuple(b - a for a, b in itertools.pairwise(places))
+
+
+def starts(pieces: Sequence[int]) -> list[int]:
+    """Where pieces of these sizes begin."""
+    return [0, *itertools.accumulate(pieces)][:-1]
+
+
+def grid(bounds: Bounds) -> Iterator[Box]:
+    """The pieces in row-major order."""
+    lines = [list(zip(starts(pieces), pieces)) for pieces in bounds]
+    return itertools.product(*lines)
+
+
+def touched(bounds: Bounds, box: Box) -> list[range]:
+    """Along each dimension the segments that a box meets."""
+    found = []
+    for pieces, (first, count) in zip(bounds, box):
+        hit = [i for i, s in enumerate(starts(pieces)) if s < first + count and first < s + pieces[i]]
+        found.append(range(hit[0], hit[-1] + 1))
+    return found
+
+
+def groups(a: Shape, b: Shape) -> list[tuple[range, range]] | None:
+    """Dimensions of two shapes of the same elements that hold the same: each group's extents have one product.
+
+    None if the shapes do not have as many elements.
+    """
+    if math.prod(a) != math.prod(b):
+        return None
+    found = []
+    i = j = 0
+    while i < len(a) or j < len(b):
+        first_i, first_j = i, j
+        left = a[i] if i < len(a) else 1
+        right = b[j] if j < len(b) else 1
+        i, j = min(i + 1, len(a)), min(j + 1, len(b))
+        while left != right:
+            if left < right:
+                left *= a[i]
+                i += 1
+            else:
+                right *= b[j]
+                j += 1
+        found.append((range(first_i, i), range(first_j, j)))
+    return found
+
+
+def linear(shape: Shape, box: Box) -> tuple[int, int] | None:
+    """(first, count) of a box in row-major order; None if its elements do not follow each other."""
+    first, count, open_ = 0, 1, False
+    for extent, (start, size) in zip(shape, box):
+        if open_ and size != extent:
+            return None
+        first, count = first * extent + start, count * size
+        open_ = open_ or size > 1
+    return first, count
+
+
+def unlinear(shape: Shape, first: int, count: int) -> Box | None:
+    """The box of `count` elements from `first` on in row-major order; None if they are none."""
+    box: list[tuple[int, int]] = []
+    for d, extent in enumerate(shape):
+        inner = math.prod(shape[d + 1 :])
+        if count >= inner and count % inner == 0 and first % inner == 0:
+            start, size = first // inner, count // inner
+            if start + size > extent:
+                return None
+            return (*box, (start, size), *whole(shape[d + 1 :]))
+        start = first // inner
+        if (first + count - 1) // inner != start:
+            return None
+        box.append((start, 1))
+        first -= start * inner
+    return tuple(box)
+
+
+def reshape(box: Box, a: Shape, b: Shape) -> Box | None:
+    """Where a box of shape `a` lies in shape `b`; None if that is no box."""
+    parts = groups(a, b)
+    if parts is None:
+        return None
+    found: list[tuple[int, int]] = []
+    for left, right in parts:
+        place = linear(tuple(a[d] for d in left), tuple(box[d] for d in left))
+        inside = place and unlinear(tuple(b[d] for d in right), *place)
+        if inside is None:
+            return None
+        found += inside
+    return tuple(found)
+
+
+def reshape_cuts(cuts: Sequence[set[int]], a: Shape, b: Shape) -> list[set[int]]:
+    """Cuts of shape `a` as those of shape `b`, as far as they are between whole pieces of one of its dimensions."""
+    result: list[set[int]] = [set() for _ in b]
+    for left, right in groups(a, b) or []:
+        outer = next((d for d in left if a[d] > 1), None)
+        place = next((d for d in right if b[d] > 1), None)
+        if outer is None or place is None:
+            continue
+        step = math.prod(a[d] for d in left if d > outer)
+        inner = math.prod(b[d] for d in right if d > place)
+        for cut in cuts[outer]:
+            if cut * step % inner == 0:
+                result[place].add(cut * step // inner)
+        # Where the innermost dimension is the same, it is cut alike.
+        last_a, last_b = left[-1], right[-1]
+        if len(left) > 1 and len(right) > 1 and a[last_a] == b[last_b] and last_b != place:
+            result[last_b] |= set(cuts[last_a])
+    return result

@@ -1,0 +1,245 @@
+"""Where the vectors and blocks of a function are cut: what each op cannot do without, carried to what makes it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from mlir import ir
+from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT
+from xegpu_py.passes.xegpu_legalize import shapes as blocks
+from xegpu_py.passes.xegpu_legalize.boxes import reshape_cuts
+from xegpu_py.passes.xegpu_legalize.layouts import (
+    BLOCK_OPS,
+    LANE_OPS,
+    axes_of,
+    lanes_of_message,
+    layout_of,
+    transform_of,
+    unit_of,
+)
+from xegpu_py.passes.xegpu_legalize.plan import (
+    MADE,
+    REDUCTIONS,
+    VIEWS,
+    Plan,
+    carried,
+    element_of,
+    integers,
+    is_desc,
+    is_elementwise,
+    shape_of,
+)
+from xegpu_py.passes.xegpu_legalize.shapes import Transform
+from xegpu_py.passes.xegpu_to_visa.messages import precision_of
+from xegpu_py.passes.xegpu_verify_target.rules import dpas_step
+
+from xegpu_py.ir.builtin import bit_width, vector_of
+from xegpu_py.ir.verifier import walk
+from xegpu_py.target import Target
+
+CHAIN_GRFS = 2
+"""Registers of a piece of a vector that no message or dpas gives a shape."""
+
+
+def make_plan(func: ir.Operation, target: Target) -> Plan:
+    """Find where the vectors and blocks of a function are cut."""
+    plan = Plan(target)
+    ops = walk(func)
+    for op in ops:
+        _join(plan, op)
+    for value in _descriptors_of_unknown_making(func, ops):
+        plan.given.add(plan.descs.find(value))
+    for op in ops:
+        _limit(plan, op)
+    for op in reversed(ops):
+        _through_view(plan, op)
+    _cut_chains(plan, ops)
+    for op in ops:
+        _lay_out(plan, op)
+    return plan
+
+
+_MAKERS = ("xegpu.create_nd_tdesc", "xegpu.create_tdesc", "xegpu.update_nd_offset", "xegpu.update_offset")
+
+
+def _join(plan: Plan, op: ir.Operation) -> None:
+    for group in carried(op):
+        if shape_of(group[0]):
+            plan.vectors.join(group)
+        elif is_desc(group[0]):
+            plan.descs.join(group)
+    if is_elementwise(op):
+        plan.vectors.join([op.results[0], *(v for v in op.operands if shape_of(v)), *list(op.results)[1:]])
+    elif op.name in ("xegpu.update_nd_offset", "xegpu.update_offset"):
+        plan.descs.join([op.results[0], op.operands[0]])
+    elif op.name == "xegpu.dpas" and op.opview.mode == Mode.VC and op.opview.acc is not None:
+        plan.vectors.join([op.results[0], op.opview.acc])
+    elif op.name == "xegpu.atomic_rmw":
+        plan.vectors.join([op.results[0], op.opview.value])
+
+
+def _descriptors_of_unknown_making(func: ir.Operation, ops: Sequence[ir.Operation]) -> list[ir.Value]:
+    """Arguments of the function, and results of ops that are not taken apart."""
+    found = [a for a in func.regions[0].blocks[0].arguments if is_desc(a)]
+    for op in ops:
+        if op.name not in _MAKERS and not carried(op):
+            found += [v for v in op.results if is_desc(v)]
+    return found
+
+
+def _limit(plan: Plan, op: ir.Operation) -> None:
+    """The cuts that an op cannot do without."""
+    name = op.name
+    known = is_elementwise(op) or name in MADE or name in REDUCTIONS
+    if not known:
+        for value in (*op.operands, *op.results):
+            if shape_of(value):
+                plan.held.add(value)
+        for group in carried(op):
+            plan.held.update(v for v in group if shape_of(v))
+    if name == "xegpu.dpas" and op.opview.mode == Mode.VC:
+        _limit_dpas(plan, op.opview)
+    elif name in ("xegpu.store_nd", "xegpu.load_nd") and op.opview.mode == Mode.VC:
+        _limit_block(plan, op)
+    elif name in ("xegpu.load_gather", "xegpu.store_scatter", "xegpu.atomic_rmw"):
+        most = lanes_of_message(op, plan.target)
+        value = op.results[0] if name == "xegpu.load_gather" else op.opview.value
+        shape = shape_of(value)
+        assert shape
+        plan.cut(value, len(shape) - 1, range(0, shape[-1], most))
+
+
+def dpas_cuts(view: Any, target: Target) -> tuple[range, range, range] | None:
+    """Where M, N and K of a dpas are cut; None if no instruction takes a part of it."""
+    (m, n), _ = vector_of(str(view.result.type))
+    a_shape, a = vector_of(str(view.lhs.type))
+    _, b = vector_of(str(view.rhs.type))
+    w_precision, a_precision = precision_of(b), precision_of(a)
+    if {w_precision, a_precision} - set(target.dpas_precisions):
+        return None
+    step, k = dpas_step(w_precision, a_precision, target), math.prod(a_shape) // m
+    if k % step or n % target.dpas_exec_size:
+        return None
+    return range(0, m, MAX_REPEAT_COUNT), range(0, n, target.dpas_exec_size), range(0, k, step)
+
+
+def _limit_dpas(plan: Plan, view: Any) -> None:
+    found = dpas_cuts(view, plan.target)
+    if found is None:
+        return
+    rows, columns, depth = found
+    plan.cut(view.result, 0, rows)
+    plan.cut(view.result, 1, columns)
+    a_shape, b_shape = shape_of(view.lhs), shape_of(view.rhs)
+    assert a_shape and b_shape
+    pack_a, pack_b = (s[2] if len(s) == 3 else 1 for s in (a_shape, b_shape))
+    plan.cut(view.lhs, 0, rows)
+    plan.cut(view.lhs, 1, [k // pack_a for k in depth])
+    plan.cut(view.rhs, 0, [k // pack_b for k in depth])
+    plan.cut(view.rhs, 1, columns)
+
+
+def _limit_block(plan: Plan, op: ir.Operation) -> None:
+    """A block that no message moves as it is is cut where messages end."""
+    view: Any = op.opview
+    desc = TensorDesc.of(view.tdesc)
+    load = op.name == "xegpu.load_nd"
+    value = op.results[0] if load else view.value
+    if bit_width(desc.element) not in (8, 16, 32, 64):
+        return
+    if blocks.is_line(desc):
+        plan.cut(value, 0, blocks.line_cuts(desc))
+        return
+    limits = plan.target.block2d
+    if limits is None or blocks.is_slm(desc):
+        return
+    transform = transform_of(view, desc) if load else Transform()
+    shape = shape_of(value)
+    assert shape
+    if transform is None or (load and blocks.load_is_legal(view, plan.target)):
+        return
+    axes = axes_of(desc, shape, transform)
+    for d in range(len(desc.shape) - 2):
+        plan.cut(value, d, range(desc.shape[d]))
+    rows, columns = desc.shape[-2:]
+    bits, _ = unit_of(desc, transform)
+    high = blocks.row_limit(limits, bits, transform) if load else limits.store_height
+    wide = blocks.column_limit(limits, bits, transform) * bits // desc.bits
+    plan.cut(value, axes.rows, [axes.row_index(r) for r in range(0, rows, high)])
+    count = desc.attr.array_length
+    if axes.array is not None:
+        plan.cut(value, axes.array, range(count))
+        count = 1
+    for block in range(count):
+        first = block * columns
+        plan.cut(value, axes.columns, [(first + c) // axes.column_step for c in range(0, columns, wide)])
+
+
+def _through_view(plan: Plan, op: ir.Operation) -> None:
+    """What is cut behind a change of shape is cut in front of it."""
+    if op.name not in VIEWS or not op.operands:
+        return
+    source, result = op.operands[0], op.results[0]
+    shape, to = shape_of(source), shape_of(result)
+    cuts = plan.cuts.get(plan.vectors.find(result)) if to else None
+    if shape is None or to is None:
+        return
+    if op.name == "vector.shape_cast" and cuts and any(cuts):
+        for d, positions in enumerate(reshape_cuts(cuts, to, shape)):
+            plan.cut(source, d, positions)
+    elif op.name == "vector.extract_strided_slice":
+        offsets = integers(op.attributes["offsets"])
+        for d, (offset, size) in enumerate(zip(offsets, to)):
+            inner = cuts[d] if cuts else set[int]()
+            plan.cut(source, d, {offset, offset + size, *(offset + p for p in inner)})
+    elif op.name == "vector.extract" and cuts and len(op.operands) == 1:
+        for d, positions in enumerate(cuts):
+            plan.cut(source, len(shape) - len(to) + d, positions)
+    elif op.name == "vector.transpose" and cuts:
+        for d, from_d in enumerate(integers(op.attributes["permutation"])):
+            plan.cut(source, from_d, cuts[d])
+
+
+def _cut_chains(plan: Plan, ops: Sequence[ir.Operation]) -> None:
+    """Vectors of element-by-element ops that nothing else holds are cut to a few registers."""
+    held = {plan.vectors.find(v) for v in plan.held}
+    most = CHAIN_GRFS * plan.target.grf_bytes
+    for op in ops:
+        if not is_elementwise(op):
+            continue
+        result = op.results[0]
+        root = plan.vectors.find(result)
+        shape = shape_of(result)
+        assert shape
+        if root in held or any(plan.cuts.get(root, ())):
+            continue
+        size = max(_bytes(v) for v in (*op.operands, result) if shape_of(v))
+        if math.prod(shape) * size <= most:
+            continue
+        each = max(most // size, 1)
+        for d, extent in enumerate(shape):
+            inner = math.prod(shape[d + 1 :])
+            step = max(each // inner, 1)
+            if extent > step:
+                plan.cut(result, d, range(0, extent, step))
+
+
+def _bytes(value: ir.Value) -> int:
+    element = element_of(value)
+    return 4 if element == "index" else max(bit_width(element) // 8, 1)
+
+
+def _lay_out(plan: Plan, op: ir.Operation) -> None:
+    """The descriptors that an op needs."""
+    name = op.name
+    if name in BLOCK_OPS or name in LANE_OPS:
+        plan.require(op.opview.tdesc, layout_of(plan, op))
+    elif name not in _MAKERS:
+        inner = {v for group in carried(op) for v in group}
+        for value in op.operands:
+            structured = name in ("scf.yield", "scf.condition") or value in inner
+            if is_desc(value) and not structured:
+                plan.require(value, None)

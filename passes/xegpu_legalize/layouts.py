@@ -1,0 +1,243 @@
+"""What messages a block is moved by: the layouts of descriptors, and the messages of loads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlir import ir
+from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.passes.xegpu_legalize import shapes as blocks
+from xegpu_py.passes.xegpu_legalize.boxes import Bounds, Shape, segments, starts
+from xegpu_py.passes.xegpu_legalize.plan import Plan, shape_of
+from xegpu_py.passes.xegpu_legalize.shapes import Layout, Message, Transform
+from xegpu_py.passes.xegpu_verify_target.rules import block_problem, lanes_problem
+
+from xegpu_py.ir.builtin import bit_width
+from xegpu_py.target import Target
+from xegpu_py.visa.operands import Raw
+from xegpu_py.visa.spec import BlockShape
+
+BLOCK_OPS = ("xegpu.load_nd", "xegpu.store_nd", "xegpu.prefetch_nd")
+LANE_OPS = ("xegpu.load_gather", "xegpu.store_scatter", "xegpu.atomic_rmw", "xegpu.prefetch")
+
+
+@dataclass(frozen=True)
+class Axes:
+    """How the dimensions of a loaded or stored vector are the rows and columns of its block.
+
+    Attributes:
+        rows, columns: their dimensions.
+        row_step, column_step: rows and columns to an index of that dimension.
+        row_scale: indices of its dimension to a row.
+        array: the dimension of an array of blocks; None if they lie side by side.
+    """
+
+    rows: int
+    columns: int
+    row_step: int = 1
+    column_step: int = 1
+    array: int | None = None
+    row_scale: int = 1
+
+    def row_index(self, rows: int) -> int:
+        """Indices along the dimension of rows that so many rows take."""
+        return rows * self.row_scale // self.row_step
+
+    def rows_at(self, cuts: set[int]) -> set[int]:
+        """The rows in front of which these cuts are, as far as they are in front of rows."""
+        return {c * self.row_step // self.row_scale for c in cuts if c % self.row_scale == 0}
+
+
+def transform_of(view: Any, desc: TensorDesc) -> Transform | None:
+    """What a load does with the innermost two dimensions; None if it turns others."""
+    if view.transpose is None or tuple(view.transpose) == tuple(range(len(desc.shape))):
+        return Transform(vnni=view.vnni_axis)
+    rank = len(desc.shape)
+    if tuple(view.transpose) != (*range(rank - 2), rank - 1, rank - 2):
+        return None
+    return Transform(True, (view.transpose_bit_width or desc.bits) // desc.bits)
+
+
+def axes_of(desc: TensorDesc, shape: Shape, transform: Transform) -> Axes:
+    """How a loaded or stored vector's dimensions are those of its block."""
+    rank = len(desc.shape)
+    factor = 32 // desc.bits if transform.vnni is not None else 1
+    own = len(shape) - (transform.vnni is not None)
+    array = 0 if own > rank else None
+    rows, columns = own - 2, own - 1
+    if transform.turned:
+        return Axes(columns, rows, 1, transform.unit, array, transform.unit)
+    return Axes(rows, columns, factor if transform.vnni == 0 else 1, factor if transform.vnni == 1 else 1, array)
+
+
+def unit_of(desc: TensorDesc, transform: Transform) -> tuple[int, int]:
+    """Bits of what a load takes for one element, and elements of the descriptor in it."""
+    if not transform.turned:
+        return desc.bits, 1
+    bits = max(desc.bits * transform.unit, blocks.TRANSPOSED_UNIT)
+    return bits, bits // desc.bits
+
+
+def lanes_of_message(op: ir.Operation, target: Target) -> int:
+    """Lanes of a scattered descriptor that one message serves."""
+    desc = TensorDesc.of(op.opview.tdesc)
+    name = {"xegpu.store_scatter": "lsc_store", "xegpu.atomic_rmw": "lsc_atomic_iadd"}.get(op.name, "lsc_load")
+    values = {"src0": Raw(None), "src1": Raw(None)} if op.name == "xegpu.atomic_rmw" else {}
+    lanes = desc.lanes
+    while lanes > 1:
+        problem = lanes_problem(blocks.lanes_part(desc, lanes), target, name, **values)
+        if problem is None or ("registers" not in problem[0] and "lanes" not in problem[0]):
+            return lanes
+        lanes //= 2
+    return lanes
+
+
+def layout_of(plan: Plan, op: ir.Operation) -> Layout | None:
+    """The pieces of the block that an op moves; None if it is left as it is."""
+    if op.opview.mode != Mode.VC or plan.descs.find(op.opview.tdesc) in plan.given:
+        return None
+    return _block_layout(plan, op) if op.name in BLOCK_OPS else _lane_layout(plan, op)
+
+
+def _lane_layout(plan: Plan, op: ir.Operation) -> Layout | None:
+    desc = TensorDesc.of(op.opview.tdesc)
+    most = lanes_of_message(op, plan.target)
+    if most == desc.lanes:
+        return None
+    pieces = (most,) * (desc.lanes // most)
+    return tuple(((lane,), blocks.lanes_part(desc, n)) for lane, n in zip(starts(pieces), pieces))
+
+
+def _block_layout(plan: Plan, op: ir.Operation) -> Layout | None:
+    view: Any = op.opview
+    desc = TensorDesc.of(view.tdesc)
+    if bit_width(desc.element) not in (8, 16, 32, 64):
+        return None
+    if op.name == "xegpu.prefetch_nd":
+        return _prefetch_layout(plan, desc)
+    load = op.name == "xegpu.load_nd"
+    value = op.results[0] if load else view.value
+    bounds = plan.bounds(value)
+    if blocks.is_line(desc):
+        return _line_layout(desc)
+    if plan.target.block2d is None or blocks.is_slm(desc):
+        return None
+    return _load_layout(plan, op, desc) if load else _store_layout(plan, desc, value, bounds)
+
+
+def _line_layout(desc: TensorDesc) -> Layout | None:
+    """The pieces of a line, each a message; None if it is one."""
+    cuts = blocks.line_cuts(desc)
+    pieces = segments(desc.shape[0], sorted(cuts))
+    return tuple(((at,), blocks.part_of(desc, n)) for at, n in zip(starts(pieces), pieces)) if cuts else None
+
+
+def _load_layout(plan: Plan, op: ir.Operation, desc: TensorDesc) -> Layout | None:
+    found = load_messages(plan, op)
+    if found is None:
+        return None
+    transform = transform_of(op.opview, desc)
+    assert transform
+    return _with_lead(desc, [((m.row, m.blocks[0][0]), message_desc(desc, m, transform)) for m in found])
+
+
+def load_messages(plan: Plan, op: ir.Operation) -> list[Message] | None:
+    """The messages of a load of a 2D block; None if it is left as it is."""
+    view: Any = op.opview
+    desc = TensorDesc.of(view.tdesc)
+    transform = transform_of(view, desc)
+    shape = shape_of(op.results[0])
+    limits = plan.target.block2d
+    assert shape and limits
+    if transform is None:
+        return None
+    axes = axes_of(desc, shape, transform)
+    bounds = plan.bounds(op.results[0])
+    legal = blocks.load_is_legal(view, plan.target)
+    inner = axes.rows if transform.turned else axes.columns
+    if legal and (bounds is None or len(bounds[inner]) == 1):
+        return None
+    rows, columns = desc.shape[-2:]
+    cuts = plan.cuts.get(plan.vectors.find(op.results[0])) or [set() for _ in shape]
+    bits, unit = unit_of(desc, transform)
+    wide = blocks.column_limit(limits, bits, transform) * unit
+    # Registers hold what is cut along the outer dimension in one piece after another, so that only the cuts of the
+    # inner one count.
+    across = set[int]() if transform.turned else {c * axes.column_step for c in cuts[axes.columns]}
+    pieces: list[int] = []
+    for block in range(desc.attr.array_length):
+        first = 0 if axes.array is not None else block * columns
+        pieces += blocks.spans(columns, {c - first for c in across if first < c < first + columns}, wide)
+    high = blocks.row_limit(limits, bits, transform)
+    down = axes.rows_at(cuts[axes.rows]) if transform.turned else set[int]()
+    lines = blocks.spans(rows, down, high)
+    return blocks.messages(desc, lines, tuple(pieces), transform, plan.target)
+
+
+def message_desc(desc: TensorDesc, message: Message, transform: Transform) -> TensorDesc:
+    """The descriptor of a message: rows and columns that it has too few of are loaded too, and dropped."""
+    bits, unit = unit_of(desc, transform)
+    width = message.blocks[0][1]
+    least = max(unit, 32 // desc.bits)
+    height = message.height
+    if transform.turned and bits == 64:
+        height = -(-height // 8) * 8
+        width = 1 << (-(-width // unit) - 1).bit_length() if width > unit else 1
+        width *= unit
+    return blocks.part_of(desc, height, -(-width // least) * least, count=len(message.blocks))
+
+
+def _with_lead(desc: TensorDesc, pieces: Sequence[tuple[tuple[int, ...], TensorDesc]]) -> Layout:
+    """The pieces in each of the matrices that a block of more than two dimensions holds."""
+    lead = [segments(n, range(n)) for n in desc.shape[:-2]]
+    places = blocks.places(tuple(lead))
+    return tuple(((*place, *offsets), piece) for place in places for offsets, piece in pieces)
+
+
+def _store_layout(plan: Plan, desc: TensorDesc, value: ir.Value, bounds: Bounds | None) -> Layout | None:
+    limits = plan.target.block2d
+    assert limits
+    shape = shape_of(value)
+    assert shape
+    rows, columns = desc.shape[-2:]
+    axes = axes_of(desc, shape, Transform())
+    whole = BlockShape(desc.bits, desc.attr.array_length, columns, rows)
+    if bounds is None:
+        return None
+    legal = block_problem(whole, plan.target, True) is None and all(n == 1 for n in desc.shape[:-2])
+    narrow = any(n * desc.bits % 32 for n in bounds[axes.columns])
+    if narrow and legal:
+        return None
+    high, wide = bounds[axes.rows], bounds[axes.columns]
+    found = []
+    count = desc.attr.array_length if axes.array is not None else 1
+    for block in range(count):
+        for row, height in zip(starts(high), high):
+            for column, width in zip(starts(wide), wide):
+                found.append(((row, block * columns + column), blocks.part_of(desc, height, width)))
+    return _with_lead(desc, found)
+
+
+def _prefetch_layout(plan: Plan, desc: TensorDesc) -> Layout | None:
+    if blocks.is_line(desc):
+        return _line_layout(desc)
+    limits = plan.target.block2d
+    if limits is None or blocks.is_slm(desc):
+        return None
+    rows, columns = desc.shape[-2:]
+    flat = all(n == 1 for n in desc.shape[:-2])
+    if flat and block_problem(BlockShape(desc.bits, desc.attr.array_length, columns, rows), plan.target) is None:
+        return None
+    wide = blocks.spans(columns * desc.attr.array_length, set(), limits.row_bytes * 8 // desc.bits)
+    high = blocks.spans(rows, set(), limits.load_height)
+    least = max(32 // desc.bits, 1)
+    return _with_lead(
+        desc,
+        [
+            ((row, column), blocks.part_of(desc, height, -(-width // least) * least))
+            for row, height in zip(starts(high), high)
+            for column, width in zip(starts(wide), wide)
+        ],
+    )

@@ -1,0 +1,245 @@
+"""Blocks that lie side by side and are used alike become one block of twice the array_length."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mlir import ir
+from xegpu_py.dialects import xegpu
+from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.passes.xegpu_legalize.plan import owner_of
+from xegpu_py.passes.xegpu_legalize.shapes import is_line, is_slm
+from xegpu_py.passes.xegpu_to_visa.messages import block_load
+from xegpu_py.passes.xegpu_verify_target.rules import block_problem
+
+from xegpu_py.ir.builtin import bit_width, vector_of, vector_text
+from xegpu_py.ir.operation import Operation
+from xegpu_py.ir.verifier import walk
+from xegpu_py.target import Target
+
+_ROUNDS = 2
+"""How often blocks are joined: a message has at most four."""
+
+
+@dataclass
+class _Pair:
+    """Two descriptors and all that is done with them.
+
+    Attributes:
+        loads, prefetches: the ops of both, left and right.
+        values: both descriptors where they are made, moved and carried.
+        loops: loops that carry them, and their places among what those carry.
+        stretches: see `_stretches`.
+    """
+
+    stretches: dict[ir.Value, int]
+    loads: list[tuple[ir.Operation, ir.Operation]] = field(default_factory=list)
+    prefetches: list[tuple[ir.Operation, ir.Operation]] = field(default_factory=list)
+    values: list[tuple[ir.Value, ir.Value]] = field(default_factory=list)
+    loops: list[tuple[ir.Operation, int, int]] = field(default_factory=list)
+
+
+def join_pairs(func: ir.Operation, target: Target) -> None:
+    """Join the loads of blocks that lie side by side, where one message loads both."""
+    if target.block2d is None:
+        return
+    for _ in range(_ROUNDS):
+        if not _join_once(func, target):
+            return
+
+
+def _join_once(func: ir.Operation, target: Target) -> bool:
+    places: dict[Any, ir.Operation] = {}
+    taken: set[ir.Value] = set()
+    joined = False
+    stretches = _stretches(func)
+    for op in [op for op in walk(func) if op.name == "xegpu.create_nd_tdesc" and op.opview.mode == Mode.VC]:
+        desc = TensorDesc.of(op.results[0])
+        if is_line(desc) or is_slm(desc) or bit_width(desc.element) not in (8, 16, 32):
+            continue
+        key, at = _place(op)
+        places[key, at] = op
+        left = places.get((key, at - desc.shape[-1] * desc.attr.array_length))
+        if left is None or left.results[0] in taken or len(desc.shape) != 2:
+            continue
+        pair = _Pair(stretches)
+        wide = replace(desc, attr=replace(desc.attr, array_length=2 * desc.attr.array_length))
+        if _match(pair, left.results[0], op.results[0]) and pair.loads and _fits(pair, wide, target):
+            taken.add(left.results[0])
+            del places[key, at]
+            _join(pair, wide)
+            joined = True
+    return joined
+
+
+def _place(op: ir.Operation) -> tuple[Any, int]:
+    """What two descriptors must have in common to lie side by side, and the column of the block less an unknown."""
+    view: Any = op.opview
+    *outer, last = view.offsets
+    base, column = _apart(last)
+    common = (op.block, view.source, *outer, base, op.results[0].type)
+    return (*common, tuple(view.shape), tuple(view.strides)), column
+
+
+def _apart(offset: ir.Value | int) -> tuple[ir.Value | None, int]:
+    """An offset as a value, and a number that is added to it."""
+    if isinstance(offset, int):
+        return None, offset
+    op = owner_of(offset)
+    if op is not None and op.name == "arith.constant":
+        return None, ir.IntegerAttr(op.attributes["value"]).value
+    if op is not None and op.name == "arith.addi":
+        for value, other in (tuple(op.operands), tuple(op.operands)[::-1]):
+            base, number = _apart(other) if owner_of(other) is not None else (other, 0)
+            if base is None:
+                return value, number
+    return offset, 0
+
+
+def _match(pair: _Pair, left: ir.Value, right: ir.Value) -> bool:
+    """Whether both are used alike."""
+    pair.values.append((left, right))
+    ours, theirs = ([(use.owner.operation, use.operand_number) for use in v.uses] for v in (left, right))
+    if len(ours) != len(theirs):
+        return False
+    order = _in_order([*ours])
+    for (a, i), (b, j) in zip(order, _in_order([*theirs])):
+        if a.name != b.name or a.block != b.block:
+            return False
+        if a.name in ("xegpu.load_nd", "xegpu.prefetch_nd"):
+            same = _text(a) == _text(b) and all(x.type == y.type for x, y in zip(a.results, b.results))
+            if not same or (a.name == "xegpu.load_nd" and pair.stretches[a.results[0]] != pair.stretches[b.results[0]]):
+                return False
+            (pair.loads if a.name == "xegpu.load_nd" else pair.prefetches).append((a, b))
+        elif a.name == "xegpu.update_nd_offset":
+            if _text(a) != _text(b) or list(a.operands)[1:] != list(b.operands)[1:]:
+                return False
+            if not _match(pair, a.results[0], b.results[0]):
+                return False
+        elif a.name == "scf.for" and a == b and i >= 3 and j >= 3:
+            pair.loops.append((a, i - 3, j - 3))
+            arguments = list(a.regions[0].blocks[0].arguments)
+            if not _match(pair, arguments[i - 2], arguments[j - 2]) or not _match(
+                pair, a.results[i - 3], a.results[j - 3]
+            ):
+                return False
+            yields = list(list(a.regions[0].blocks[0].operations)[-1].operation.operands)
+            if (yields[i - 3], yields[j - 3]) not in pair.values:
+                return False
+        elif a.name != "scf.yield" or a != b:
+            return False
+    return True
+
+
+def _in_order(uses: list[tuple[ir.Operation, int]]) -> list[tuple[ir.Operation, int]]:
+    """Uses as they follow each other in their block; MLIR lists them in any order."""
+    return sorted(uses, key=lambda u: (u[0].name, _Position(u[0])))
+
+
+class _Position:
+    """The place of an op among others, in its block or outside of it."""
+
+    def __init__(self, op: ir.Operation) -> None:
+        self.op = op
+
+    def __lt__(self, other: _Position) -> bool:
+        return self.op.block == other.op.block and bool(self.op.is_before_in_block(other.op))
+
+
+def _text(op: ir.Operation) -> dict[str, str]:
+    return {name: str(op.attributes[name]) for name in op.attributes}
+
+
+def _stretches(func: ir.Operation) -> dict[ir.Value, int]:
+    """By load the stretch of ops in which it is: in one stretch none writes, waits, or bars others from being moved."""
+    found: dict[ir.Value, int] = {}
+    stretch = 0
+    for op in walk(func):
+        if not _is_harmless(op):
+            stretch += 1
+        elif op.name == "xegpu.load_nd":
+            found[op.results[0]] = stretch
+    return found
+
+
+def _is_harmless(op: ir.Operation) -> bool:
+    view = op.opview
+    if isinstance(view, Operation):
+        return view.effects is not None and view.effects <= {"read"}
+    return op.name.startswith(("arith.", "math.", "vector.", "index.")) and not op.name.startswith("vector.transfer")
+
+
+def _fits(pair: _Pair, wide: TensorDesc, target: Target) -> bool:
+    for load, _ in pair.loads:
+        view: Any = load.opview
+        if view.transpose is not None or block_problem(block_load(wide, False, None, view.vnni_axis), target):
+            return False
+        count = wide.attr.array_length // 2
+        rank = 2 + (view.vnni_axis is not None) + (count > 1)
+        if len(vector_of(str(load.results[0].type))[0]) != rank:
+            return False
+    return all(block_problem(block_load(wide, False, None, None), target) is None for _ in pair.prefetches)
+
+
+def _join(pair: _Pair, wide: TensorDesc) -> None:
+    """Let the left descriptor be that of both blocks; what is done with the right one goes."""
+    kind = wide.to_ir()
+    for loop, _, j in pair.loops:
+        end = list(loop.regions[0].blocks[0].operations)[-1].operation
+        # A loop that hands on what it got is canonicalized away.
+        end.operands[j] = list(loop.regions[0].blocks[0].arguments)[j + 1]
+    for left, _ in pair.values:
+        left.set_type(kind)
+    for a, b in pair.loads:
+        _join_loads(a, b, wide.attr.array_length // 2)
+    for _, b in pair.prefetches:
+        b.erase()
+    for _, right in reversed(pair.values):
+        op = owner_of(right)
+        if op is not None and op.name.startswith("xegpu.") and next(iter(right.uses), None) is None:
+            op.erase()
+
+
+def _join_loads(a: ir.Operation, b: ir.Operation, count: int) -> None:
+    view: Any = a.opview
+    first = a if a.is_before_in_block(b) else b
+    shape, element = vector_of(str(a.results[0].type))
+    inner = shape[1:] if count > 1 else shape
+    kind = vector_text((2 * count, *inner), element)
+    place, where = ir.InsertionPoint(first), first.location
+    both = xegpu.load_nd(
+        view.tdesc,
+        value=kind,
+        mode=view.mode,
+        vnni_axis=view.vnni_axis,
+        l1_hint=view.l1_hint,
+        l2_hint=view.l2_hint,
+        l3_hint=view.l3_hint,
+        loc=where,
+        ip=place,
+    )
+    for half, load in enumerate((a, b)):
+        if count == 1:
+            name, attributes = "vector.extract", {"static_position": ir.DenseI64ArrayAttr.get([half])}
+        else:
+            name, attributes = "vector.extract_strided_slice", _slice(half * count, (count, *inner))
+        part = ir.Operation.create(
+            name, results=[load.results[0].type], operands=[both], attributes=attributes, loc=load.location, ip=place
+        )
+        load.results[0].replace_all_uses_with(part.results[0])
+    a.erase()
+    b.erase()
+
+
+def _slice(first: int, sizes: tuple[int, ...]) -> dict[str, ir.Attribute]:
+    i64 = ir.IntegerType.get_signless(64)
+
+    def numbers(values: list[int]) -> ir.Attribute:
+        return ir.ArrayAttr.get([ir.IntegerAttr.get(i64, v) for v in values])
+
+    return {
+        "offsets": numbers([first, *[0] * (len(sizes) - 1)]),
+        "sizes": numbers(list(sizes)),
+        "strides": numbers([1] * len(sizes)),
+    }

@@ -1,0 +1,115 @@
+"""Reductions of vectors in pieces, in the order in which the whole would be reduced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlir import ir
+from xegpu_py.passes.xegpu_legalize import boxes
+from xegpu_py.passes.xegpu_legalize.boxes import Bounds
+from xegpu_py.passes.xegpu_legalize.plan import element_of, integers, shape_of
+from xegpu_py.passes.xegpu_legalize.rewrite import Rewriter, rewrites
+
+_COMBINE = {
+    "add": ("arith.addf", "arith.addi"),
+    "mul": ("arith.mulf", "arith.muli"),
+    "minui": "arith.minui",
+    "minsi": "arith.minsi",
+    "minnumf": "arith.minnumf",
+    "minimumf": "arith.minimumf",
+    "maxui": "arith.maxui",
+    "maxsi": "arith.maxsi",
+    "maxnumf": "arith.maxnumf",
+    "maximumf": "arith.maximumf",
+    "and": "arith.andi",
+    "or": "arith.ori",
+    "xor": "arith.xori",
+}
+
+
+def _op_of(kind: ir.Attribute, value: ir.Value) -> str:
+    found = _COMBINE[str(kind).rstrip(">").rpartition("<")[2]]
+    if isinstance(found, str):
+        return found
+    element = str(ir.VectorType(value.type).element_type)
+    return found["i" in element]
+
+
+def halves(count: int) -> bool:
+    """Whether so many pieces are combined by halves as their elements would be."""
+    return count & (count - 1) == 0
+
+
+def _combined(low: Rewriter, op: ir.Operation, parts: Sequence[ir.Value]) -> ir.Value:
+    """Pieces of one shape, combined element by element: the first half with the second, and so on."""
+    name = _op_of(op.attributes["kind"], parts[0])
+    while len(parts) > 1:
+        half = len(parts) // 2
+        parts = [low.emit(name, [a.type], [a, b]).results[0] for a, b in zip(parts[:half], parts[half:])]
+    return parts[0]
+
+
+def _bounds(low: Rewriter, value: ir.Value) -> Bounds | None:
+    if value in low.tiles:
+        return low.tiles[value].bounds
+    return low.plan.bounds(value)
+
+
+@rewrites("vector.reduction")
+def reduction(low: Rewriter, op: ir.Operation) -> bool:
+    """All pieces into one, and that one's elements."""
+    bounds = _bounds(low, op.operands[0])
+    if element_of(op.operands[0]) == "i1":
+        return False
+    if bounds is None or len(set(bounds[0])) > 1 or not halves(len(bounds[0])):
+        return False
+    parts = [low.part(op.operands[0], box) for box in boxes.grid(bounds)]
+    attributes = {name: op.attributes[name] for name in op.attributes}
+    operands = [_combined(low, op, parts), *list(op.operands)[1:]]
+    new = low.emit(op.name, [op.results[0].type], operands, attributes)
+    op.results[0].replace_all_uses_with(new.results[0])
+    return True
+
+
+@rewrites("vector.multi_reduction")
+def multi_reduction(low: Rewriter, op: ir.Operation) -> bool:
+    """For each piece of what is left, the pieces along the outermost reduced dimension combined, and then reduced."""
+    source, acc = list(op.operands)
+    bounds = _bounds(low, source)
+    if bounds is None or element_of(source) == "i1":
+        return False
+    reduced = integers(op.attributes["reduction_dims"])
+    first, *others = reduced
+    if any(len(bounds[d]) > 1 for d in others):
+        return False
+    if len(set(bounds[first])) > 1 or not halves(len(bounds[first])):
+        return False
+    kept = [d for d in range(len(bounds)) if d not in reduced]
+    attributes = {name: op.attributes[name] for name in op.attributes}
+    parts = []
+    for box in boxes.grid(tuple(bounds[d] for d in kept)):
+        group = []
+        for line in zip(boxes.starts(bounds[first]), bounds[first]):
+            place = {**dict(zip(kept, box)), **{d: (0, bounds[d][0]) for d in others}, first: line}
+            group.append(low.part(source, tuple(place[d] for d in range(len(bounds)))))
+        start = low.part(acc, box) if shape_of(acc) else acc
+        parts.append(low.emit(op.name, [start.type], [_combined(low, op, group), start], attributes).results[0])
+    if shape_of(op.results[0]) is None:
+        op.results[0].replace_all_uses_with(parts[0])
+    else:
+        low.set(op.results[0], tuple(bounds[d] for d in kept), parts)
+    return True
+
+
+@rewrites("vector.extract")
+def extract(low: Rewriter, op: ir.Operation) -> bool:
+    """One element of a vector in pieces; parts of one are made as they are needed."""
+    source = op.operands[0]
+    if shape_of(op.results[0]) is not None or len(op.operands) > 1 or _bounds(low, source) is None:
+        return False
+    at = integers(op.attributes["static_position"])
+    part = low.part(source, tuple((i, 1) for i in at))
+    zeros = {"static_position": ir.DenseI64ArrayAttr.get([0] * len(at))}
+    new = low.emit("vector.extract", [op.results[0].type], [part], zeros)
+    op.results[0].replace_all_uses_with(new.results[0])
+    return True

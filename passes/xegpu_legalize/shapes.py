@@ -1,0 +1,169 @@
+"""Pieces of blocks that one message moves."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mlir import ir
+from xegpu_py.dialects.xegpu import TensorDesc
+from xegpu_py.dialects.xegpu.types import MemoryScope
+from xegpu_py.passes.xegpu_legalize.boxes import segments, starts
+from xegpu_py.passes.xegpu_to_visa.messages import block_load, line_pieces
+from xegpu_py.passes.xegpu_verify_target.rules import block_problem
+
+from xegpu_py.target import Block2DLimits, Target
+from xegpu_py.visa.spec import BlockShape
+
+Layout = tuple[tuple[tuple[int, ...], TensorDesc], ...]
+"""Pieces of a block: the offsets of each in elements, and its descriptor."""
+
+TRANSPOSED_UNIT = 32
+"""Bits of the units that narrower elements are transposed in."""
+
+
+@dataclass(frozen=True)
+class Transform:
+    """What a load does with its block.
+
+    Attributes:
+        turned: whether it transposes.
+        unit: elements that stay together when it does.
+        vnni: the axis along which elements are packed, or None.
+    """
+
+    turned: bool = False
+    unit: int = 1
+    vnni: int | None = None
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message of a load.
+
+    Attributes:
+        row, height: rows of the block.
+        blocks: (first column, columns) of the blocks side by side that it loads; the columns of all are alike.
+    """
+
+    row: int
+    height: int
+    blocks: tuple[tuple[int, int], ...]
+
+
+def is_line(desc: TensorDesc) -> bool:
+    """Whether a descriptor has one dimension."""
+    return len(desc.shape) == 1
+
+
+def is_slm(desc: TensorDesc) -> bool:
+    """Whether a descriptor's tensor lies in shared local memory."""
+    return desc.attr.memory_scope == MemoryScope.SLM
+
+
+def part_of(desc: TensorDesc, *shape: int, count: int = 1) -> TensorDesc:
+    """A descriptor of other extents in the same tensor."""
+    lead = (1,) * max(len(desc.shape) - len(shape), 0)
+    return replace(desc, shape=(*lead, *shape), attr=replace(desc.attr, array_length=count))
+
+
+def line_cuts(desc: TensorDesc) -> set[int]:
+    """Where a line is cut so that each piece is one message."""
+    size = desc.bits // 8
+    return {at // size for at, _ in line_pieces(desc.shape[0] * size) if at and at % size == 0}
+
+
+def load_is_legal(view: Any, target: Target) -> bool:
+    """Whether a load is one message as it stands."""
+    desc = TensorDesc.of(view.tdesc)
+    if is_line(desc):
+        return not line_cuts(desc)
+    if any(n != 1 for n in desc.shape[:-2]) or is_slm(desc):
+        return False
+    turned = view.transpose is not None and tuple(view.transpose) != tuple(range(len(desc.shape)))
+    block = block_load(desc, turned, view.transpose_bit_width, view.vnni_axis)
+    return block_problem(block, target) is None
+
+
+def row_limit(limits: Block2DLimits, bits: int, transform: Transform) -> int:
+    """Most rows of a load."""
+    if transform.turned:
+        return limits.transposed[bits][1]
+    return limits.load_height
+
+
+def column_limit(limits: Block2DLimits, bits: int, transform: Transform) -> int:
+    """Most columns of a load, in units of `bits`."""
+    if transform.turned:
+        return limits.transposed[bits][0]
+    return limits.row_bytes * 8 // bits
+
+
+def spans(extent: int, cuts: set[int], most: int) -> tuple[int, ...]:
+    """Pieces of an extent between cuts, none longer than `most`."""
+    found: list[int] = []
+    for piece in segments(extent, sorted(cuts)):
+        found += [most] * (piece // most)
+        if piece % most:
+            found.append(piece % most)
+    return tuple(found)
+
+
+def messages(
+    desc: TensorDesc, rows: tuple[int, ...], columns: tuple[int, ...], transform: Transform, target: Target
+) -> list[Message]:
+    """The messages that load a block, whose rows and columns are cut as given; blocks side by side share one.
+
+    Columns are those of all blocks of an array_length, from left to right.
+    """
+    found = []
+    for row, height in zip(starts(rows), rows):
+        run: list[tuple[int, int]] = []
+        for column in zip(starts(columns), columns):
+            if run and not _fits([*run, column], height, desc, transform, target):
+                found += _grouped(row, height, run, desc, transform, target)
+                run = []
+            run.append(column)
+        found += _grouped(row, height, run, desc, transform, target)
+    return found
+
+
+def _fits(run: list[tuple[int, int]], height: int, desc: TensorDesc, transform: Transform, target: Target) -> bool:
+    """Whether the blocks have one width and rows that fit; their number is seen to later."""
+    assert target.block2d
+    if transform.turned or len({w for _, w in run}) > 1:
+        return False
+    most = max(target.block2d.counts[desc.bits])
+    return len(run) <= most and sum(w for _, w in run) * desc.bits // 8 <= target.block2d.row_bytes
+
+
+def _grouped(
+    row: int, height: int, run: list[tuple[int, int]], desc: TensorDesc, transform: Transform, target: Target
+) -> list[Message]:
+    assert target.block2d
+    found = []
+    while run:
+        counts = [n for n in target.block2d.counts[desc.bits] if n <= len(run)]
+        for n in sorted(counts, reverse=True):
+            block = BlockShape(desc.bits, n, run[0][1], height, False, transform.vnni == 0)
+            if n == 1 or block_problem(block, target) is None:
+                found.append(Message(row, height, tuple(run[:n])))
+                run = run[n:]
+                break
+    return found
+
+
+def type_of(text: str) -> ir.Type:
+    """An MLIR type by its text."""
+    return ir.Type.parse(text)
+
+
+def lanes_part(desc: TensorDesc, lanes: int) -> TensorDesc:
+    """A scattered descriptor of fewer lanes."""
+    return replace(desc, shape=(lanes, *desc.shape[1:]))
+
+
+def places(bounds: tuple[tuple[int, ...], ...]) -> list[tuple[int, ...]]:
+    """Where the pieces of a grid begin, in row-major order."""
+    return list(itertools.product(*(starts(pieces) for pieces in bounds)))

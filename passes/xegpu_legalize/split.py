@@ -1,0 +1,26 @@
+"""A function cut by its plan."""
+
+from __future__ import annotations
+
+from mlir import ir
+from xegpu_py.passes.xegpu_legalize import blocks, control, matrix, reductions, scattered
+from xegpu_py.passes.xegpu_legalize.cuts import make_plan
+from xegpu_py.passes.xegpu_legalize.forms import rewrite_forms
+from xegpu_py.passes.xegpu_legalize.pairs import join_pairs
+from xegpu_py.passes.xegpu_legalize.rewrite import Rewriter
+
+from xegpu_py.target import Target
+
+ROOMS = (blocks, control, matrix, reductions, scattered)
+"""The modules that register rules."""
+
+
+def split_function(func: ir.Operation, target: Target) -> None:
+    """Split what no message or instruction of a target can do in a function."""
+    if len(func.regions[0].blocks) != 1:
+        return
+    rewrite_forms(func, target)
+    join_pairs(func, target)
+    rewriter = Rewriter(make_plan(func, target))
+    rewriter.block(func.regions[0].blocks[0])
+    rewriter.finish()

@@ -1,0 +1,144 @@
+"""`xegpu`: ops that the subgroup does on whole blocks."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from mlir import ir
+from xegpu_py.dialects import xegpu
+from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.dialects.xegpu.shapes import vnni_factor
+from xegpu_py.passes.xegpu_simt_to_vc.fragments import Placement, loaded, mapped, stored
+from xegpu_py.passes.xegpu_simt_to_vc.widen import (
+    Held,
+    Widener,
+    attributes_of,
+    element_of,
+    shape_of,
+    vector_text,
+    widens,
+)
+
+from xegpu_py.ir.builtin import bit_width
+
+
+def unmapped(value: ir.Type) -> ir.Type:
+    """The type of a descriptor without its `sg_map`."""
+    desc = TensorDesc.decode(str(value))
+    return ir.Type.parse(replace(desc, attr=replace(desc.attr, map=None)).encode())
+
+
+def _check(w: Widener, op: ir.Operation) -> None:
+    view = op.opview
+    if view.mode == Mode.VC:
+        w.fail("is in VC mode, but the kernel is of work items", "leave the mode out")
+    w.together("works on a block of the whole subgroup")
+    for value in (*op.operands, *op.results):
+        if str(value.type).startswith("!xegpu.tensor_desc"):
+            found = TensorDesc.of(value).attr.map
+            if found is not None and math.prod(found.wi_layout) != w.lanes:
+                w.fail(f"deals out its block to {math.prod(found.wi_layout)} work items, but a subgroup has {w.lanes}")
+
+
+def _attributes(op: ir.Operation) -> dict[str, ir.Attribute]:
+    return attributes_of(op) | {"mode": ir.Attribute.parse('#xegpu.mode<"vc">')}
+
+
+@widens("xegpu.create_nd_tdesc", "xegpu.update_nd_offset", "xegpu.prefetch_nd")
+def descriptor(w: Widener, op: ir.Operation) -> None:
+    """A descriptor belongs to the subgroup."""
+    _check(w, op)
+    operands = [w.uniform(v) for v in op.operands]
+    made = w.create(op.name, [unmapped(r.type) for r in op.results], operands, _attributes(op))
+    for old, new in zip(op.results, made.results):
+        w.held[old] = Held(new)
+
+
+@widens("xegpu.load_nd")
+def load_nd(w: Widener, op: ir.Operation) -> None:
+    """The whole block; each lane's fragment is where the map has put it."""
+    _check(w, op)
+    result = op.results[0]
+    placement = loaded(op) if mapped(op) else None
+    kind = result.type if placement is None else ir.Type.parse(vector_text(placement.shape, element_of(result.type)))
+    made = w.create(op.name, [kind], [w.uniform(op.operands[0])], _attributes(op))
+    w.held[result] = Held(made.results[0], placement)
+
+
+@widens("xegpu.store_nd")
+def store_nd(w: Widener, op: ir.Operation) -> None:
+    """All fragments where the map has them."""
+    _check(w, op)
+    view = op.opview
+    value = w.at(view.value, stored(op)) if mapped(op) else w.uniform(view.value)
+    w.create(op.name, [], [value, w.uniform(view.tdesc)], _attributes(op))
+
+
+def _placement(w: Widener, value: ir.Value, role: str, shape: tuple[int, ...]) -> Placement:
+    """The placement that an operand's or result's descriptors give it; without any the default."""
+    found = w.placements.of(value)
+    if len(found) > 1:
+        w.fail(
+            f"has a {role} whose elements are dealt out in {len(found)} different ways",
+            "its loads and stores have different sg_maps: which one the fragment follows is not known",
+        )
+    if found:
+        return found[0]
+    if shape[1] % w.lanes:
+        w.fail(f"has a {role} {value.type} for which no descriptor gives an sg_map")
+    return _default(shape, w.lanes)
+
+
+def _default(shape: tuple[int, ...], lanes: int) -> Placement:
+    """Lanes along the columns, each with whole units of 32 bits."""
+    rows, columns, *inner = shape
+    unit = math.prod(inner)
+    order = np.arange(rows * columns * unit).reshape(rows, columns // lanes, lanes, unit)
+    return Placement(shape, order.transpose(0, 1, 3, 2).reshape(-1, lanes))
+
+
+@widens("xegpu.dpas")
+def dpas(w: Widener, op: ir.Operation) -> None:
+    """The matrices that the fragments make up."""
+    _check(w, op)
+    view = op.opview
+    lanes = w.lanes
+    sizes = [math.prod(shape_of(v.type)) * lanes for v in (view.lhs, view.rhs, view.result)]
+    b_element = element_of(view.rhs.type)
+    factor = max(vnni_factor(bit_width(b_element)), 1)
+    known = w.placements.of(view.rhs)
+    columns = known[0].shape[1] if known else lanes
+    rows, depth = sizes[2] // columns, sizes[1] // columns
+    rhs_shape = (depth // factor, columns, factor) if factor > 1 else (depth, columns)
+    lhs = _placement(w, view.lhs, "lhs", (rows, depth)) if w.varies(view.lhs) else None
+    rhs = _placement(w, view.rhs, "rhs", rhs_shape) if w.varies(view.rhs) else None
+    acc = _placement(w, view.result, "result", (rows, columns))
+
+    def matrix(value: ir.Value, placement: Placement | None, shape: tuple[int, ...]) -> ir.Value:
+        if placement is None:
+            return w.uniform(value)
+        return w.reshape(w.at(value, placement), shape, element_of(value.type))
+
+    kind = ir.Type.parse(vector_text((rows, columns), element_of(view.result.type)))
+    operands = {
+        "acc": None if view.acc is None else matrix(view.acc, acc, (rows, columns)),
+        "lhs": matrix(view.lhs, lhs, (rows, depth)),
+        "rhs": matrix(view.rhs, rhs, rhs_shape),
+    }
+    made = xegpu.dpas(operands["lhs"], operands["rhs"], acc=operands["acc"], result=str(kind), mode="vc")
+    w.held[op.results[0]] = Held(made, acc)
+
+
+@widens("xegpu.alloc_nbarrier", "xegpu.init_nbarrier", "xegpu.nbarrier_arrive", "xegpu.nbarrier_wait")
+def named_barrier(w: Widener, op: ir.Operation) -> None:
+    """A barrier of whole subgroups."""
+    w.together("is a barrier")
+    w.keep(op)
+
+
+@widens("xegpu.create_tdesc", "xegpu.load_gather", "xegpu.store_scatter", "xegpu.atomic_rmw", "xegpu.update_offset")
+def scattered(w: Widener, op: ir.Operation) -> None:
+    """Scattered descriptors are for programs of subgroups alone (RFC, create_tdesc)."""
+    w.fail("is for kernels in VC mode", "in a kernel of work items use memref.load, memref.store or memref.atomic_rmw")

@@ -1,0 +1,212 @@
+"""Where the elements of a work item's fragment lie in the subgroup's block."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from mlir import ir
+from xegpu_py.dialects.xegpu import Mode, SgMap, TensorDesc
+from xegpu_py.dialects.xegpu.shapes import loaded_shapes, vnni_factor
+from xegpu_py.passes.xegpu_simt_to_vc.uniformity import callee_of
+
+from xegpu_py.ir.builtin import vector_of
+from xegpu_py.ir.verifier import walk
+
+Order = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """How the fragments of all lanes make up a block.
+
+    Attributes:
+        shape: shape of the block as the subgroup holds it in a vector.
+        order: int64[elements of a fragment, lanes], the place of each element in the block, in row-major order.
+    """
+
+    shape: tuple[int, ...]
+    order: Order
+
+    @property
+    def lanes(self) -> int:
+        """Work items of the subgroup."""
+        return int(self.order.shape[1])
+
+    def same(self, other: Placement) -> bool:
+        """Whether all elements are at the same places."""
+        return self.order.shape == other.order.shape and bool(np.array_equal(self.order, other.order))
+
+
+def coordinates(shape: Sequence[int], sg_map: SgMap) -> Order:
+    """The row-major place in a block of each element that a lane owns, round robin (RFC, sg_map).
+
+    Returns:
+        int64[rows of a fragment, columns of a fragment, lanes].
+    """
+    rows, columns = (1, *shape) if len(shape) == 1 else shape[-2:]
+    (lane_rows, lane_columns), (data_rows, data_columns) = sg_map.wi_layout, sg_map.wi_data
+    lane = np.arange(lane_rows * lane_columns)
+
+    def along(extent: int, layout: int, data: int, place: Order) -> Order:
+        step = layout * data
+        element = np.arange(extent // layout)
+        return (element // data * step + element % data)[:, None] + place[None, :] * data
+
+    row = along(rows, lane_rows, data_rows, lane // lane_columns)
+    column = along(columns, lane_columns, data_columns, lane % lane_columns)
+    return row[:, None, :] * columns + column[None, :, :]
+
+
+@dataclass(frozen=True)
+class _Transform:
+    """What a load does to blocks on their way into a vector.
+
+    Attributes:
+        count: blocks, side by side along the innermost dimension or one after the other.
+        factor: elements that VNNI packing puts together, along `axis`.
+    """
+
+    count: int
+    side_by_side: bool = False
+    transpose: Sequence[int] | None = None
+    axis: int | None = None
+    factor: int = 1
+
+    def apply(self, numbers: Order, shape: Sequence[int]) -> Order:
+        """Numbered elements of blocks of this shape in the order that the vector has them."""
+        found = numbers.reshape(self.count, *shape)
+        if self.side_by_side:
+            found = np.concatenate(list(found), axis=-1)[None]
+        if self.transpose is not None:
+            found = found.transpose(0, *(1 + t for t in self.transpose))
+        if self.axis is not None:
+            outer, rows, columns = found.shape
+            if self.axis == 0:
+                found = found.reshape(outer, rows // self.factor, self.factor, columns).transpose(0, 1, 3, 2)
+            else:
+                found = found.reshape(outer, rows, columns // self.factor, self.factor)
+        return found.ravel()
+
+
+def loaded(op: ir.Operation) -> Placement:
+    """The placement of what a load_nd in SIMT mode gives; its descriptor has an `sg_map`."""
+    view = op.opview
+    desc = TensorDesc.of(view.tdesc)
+    shape = vector_of(str(view.value.type))[0]
+    choice = loaded_shapes(desc, Mode.SIMT, view.transpose, None, view.vnni_axis).index(shape)
+    block = loaded_shapes(desc, Mode.VC, view.transpose, None, view.vnni_axis)[choice]
+    factor = 1 if view.vnni_axis is None else vnni_factor(desc.bits)
+    count = desc.attr.array_length
+    side_by_side = count > 1 and choice == 1
+    return _placement(desc, block, _Transform(count, side_by_side, view.transpose, view.vnni_axis, factor))
+
+
+def stored(op: ir.Operation) -> Placement:
+    """The placement that a store_nd in SIMT mode wants; its descriptor has an `sg_map`."""
+    desc = TensorDesc.of(op.opview.tdesc)
+    return _placement(desc, desc.shape, _Transform(1))
+
+
+def _placement(desc: TensorDesc, block: tuple[int, ...], transform: _Transform) -> Placement:
+    """Follow each element of the descriptor's blocks to its place in the vector of the subgroup."""
+    assert desc.attr.map is not None
+    size = math.prod(desc.shape)
+    places = np.empty(transform.count * size, np.int64)
+    places[transform.apply(np.arange(transform.count * size), desc.shape)] = np.arange(transform.count * size)
+    owned = coordinates(desc.shape, desc.attr.map)
+    lanes = owned.shape[2]
+    fragment = owned.shape[:2] if len(desc.shape) > 1 else owned.shape[1:2]
+    numbers = np.concatenate([(owned + b * size).reshape(-1, lanes) for b in range(transform.count)])
+    # The fragment's elements go the same way.
+    return Placement(block, places[numbers[transform.apply(np.arange(len(numbers)), fragment)]])
+
+
+def natural(shape: Sequence[int], lanes: int) -> Placement:
+    """Each lane's element at its own place of the innermost dimension of the vector of the subgroup."""
+    count = math.prod(shape)
+    return Placement((*shape, lanes), np.arange(count * lanes, dtype=np.int64).reshape(count, lanes))
+
+
+_ALIKE = ("arith.select", "vector.fma")
+
+
+def _joins(op: ir.Operation) -> Iterator[list[ir.Value]]:
+    """Groups of an op's values whose elements correspond, one by one."""
+    blocks = [list(r.blocks) for r in op.regions]
+    yields = [list(list(b.operations)[-1].operation.operands) for bs in blocks for b in bs]
+    results, operands = list(op.results), list(op.operands)
+    if op.name in ("scf.if", "scf.index_switch"):
+        yield from (list(group) for group in zip(results, *yields))
+    elif op.name == "scf.for":
+        arguments = list(blocks[0][0].arguments)[1:]
+        yield from (list(group) for group in zip(results, operands[3:], arguments, yields[0]))
+    elif op.name == "scf.while":
+        before, after = blocks[0][0], blocks[1][0]
+        yield from (list(group) for group in zip(operands, before.arguments, yields[1]))
+        yield from (list(group) for group in zip(results, after.arguments, yields[0][1:]))
+    elif op.name == "func.call":
+        callee = callee_of(op)
+        if callee is not None:
+            block = callee.regions[0].blocks[0]
+            yield from (list(group) for group in zip(operands, block.arguments))
+            yield from (list(group) for group in zip(results, list(block.operations)[-1].operation.operands))
+    elif op.name == "xegpu.dpas":
+        if op.opview.acc is not None:
+            yield [op.opview.acc, op.opview.result]
+    elif op.name.startswith(("arith.", "math.")) or op.name in _ALIKE:
+        shape = _shape(results[0]) if results else None
+        if shape is not None:
+            yield [results[0], *(v for v in operands if _shape(v) == shape)]
+
+
+def _shape(value: ir.Value) -> tuple[int, ...] | None:
+    text = str(value.type)
+    return vector_of(text)[0] if text.startswith("vector<") else None
+
+
+class Placements:
+    """The placements that descriptors give to the fragments of kernels.
+
+    A fragment's elements are those of the fragments that it is computed from, one by one, so that all of them have one
+    placement, if the loads and stores among them agree. `xegpu.dpas` needs to know it.
+    """
+
+    def __init__(self, root: ir.Operation) -> None:
+        self._parent: dict[ir.Value, ir.Value] = {}
+        self._found: dict[ir.Value, list[Placement]] = {}
+        ops = list(walk(root))
+        for op in ops:
+            for first, *others in _joins(op):
+                for other in others:
+                    self._parent[self._root(other)] = self._root(first)
+        for op in ops:
+            if op.name == "xegpu.load_nd" and mapped(op):
+                self._found.setdefault(self._root(op.results[0]), []).append(loaded(op))
+            elif op.name == "xegpu.store_nd" and mapped(op):
+                self._found.setdefault(self._root(op.opview.value), []).append(stored(op))
+
+    def of(self, value: ir.Value) -> list[Placement]:
+        """The different placements that a fragment's loads and stores have."""
+        found: list[Placement] = []
+        for placement in self._found.get(self._root(value), []):
+            if not any(placement.same(f) for f in found):
+                found.append(placement)
+        return found
+
+    def _root(self, value: ir.Value) -> ir.Value:
+        path = []
+        while (above := self._parent.get(value, value)) != value:
+            path.append(value)
+            value = above
+        for passed in path:
+            self._parent[passed] = value
+        return value
+
+
+def mapped(op: ir.Operation) -> bool:
+    """Whether an op on a block works in SIMT mode, with a descriptor that deals out its elements."""
+    return op.opview.mode == Mode.SIMT and TensorDesc.of(op.opview.tdesc).attr.map is not None

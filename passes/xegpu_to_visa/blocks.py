@@ -1,0 +1,265 @@
+"""`xegpu`: n-dimensional blocks: descriptors, and the messages that move what they describe."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from mlir import ir
+from xegpu_py.dialects.xegpu import TensorDesc
+from xegpu_py.passes.xegpu_to_visa.descriptors import TYPES_BYTES, check_mode, in_slm
+from xegpu_py.passes.xegpu_to_visa.emit import const
+from xegpu_py.passes.xegpu_to_visa.lines import load_line, prefetch_line, store_line
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
+from xegpu_py.passes.xegpu_to_visa.memref import element_bytes
+from xegpu_py.passes.xegpu_to_visa.messages import block_load, caches_of
+from xegpu_py.passes.xegpu_to_visa.values import (
+    INDEX,
+    Block,
+    Const,
+    Memory,
+    Numbers,
+    Reg,
+    register_type,
+    shape_and_element,
+)
+
+from xegpu_py.ir.builtin import bit_width
+from xegpu_py.visa.operands import Immediate, Raw, Region
+from xegpu_py.visa.spec import BlockShape
+
+
+@lowers("xegpu.create_nd_tdesc")
+def create_nd_tdesc(low: Lowering, op: ir.Operation) -> None:
+    """The base address, the tensor's extents, and where the block begins."""
+    check_mode(low, op)
+    view = op.opview
+    source = low.value(view.source)
+    offsets = tuple(low.index_list(view.offsets))
+    if isinstance(source, Memory):
+        base = source.base
+        if source.offset != const(0, INDEX) and not source.slm:
+            base = low.address(base, source.offset, element_bytes(source.element))
+        elif source.slm:
+            base = low.emit.in_registers(source.base, "ud")
+            shift = low.multiply(source.offset, const(element_bytes(source.element), INDEX))
+            base = low.emit.apply("add", "ud", 1, base, shift)
+        shape, strides = source.shape, source.strides
+    else:
+        base = low.emit.in_registers(low.numbers(view.source), "uq")
+        shape, strides = (), ()
+    if view.shape:
+        shape = tuple(low.index_list(view.shape))
+        strides = tuple(low.index_list(view.strides))
+    desc = TensorDesc.of(view.tdesc)
+    surface: tuple[Numbers, ...] = ()
+    if len(shape) > 1 and not in_slm(desc):
+        size = bit_width(desc.element) // 8
+        height, width = shape[-2:]
+        rows = low.add(height, const(-1, INDEX))
+        surface = (_less_one(low, width, size), rows, _less_one(low, strides[-2], size))
+    low.set(op, Block(low.emit.in_registers(base), surface, strides, offsets))
+
+
+def _block(low: Lowering, value: ir.Value) -> Block:
+    found = low.value(value)
+    assert isinstance(found, Block)
+    return found
+
+
+@lowers("xegpu.update_nd_offset")
+def update_nd_offset(low: Lowering, op: ir.Operation) -> None:
+    """The offsets moved on."""
+    block = _block(low, op.opview.tdesc)
+    moved = tuple(low.add(a, b) for a, b in zip(block.offsets, low.index_list(op.opview.offsets)))
+    low.set(op, Block(block.base, block.surface, block.strides, moved))
+
+
+def _scalar(low: Lowering, numbers: Numbers) -> Region | Immediate:
+    """An operand of a 2D block message."""
+    if isinstance(numbers, Const):
+        return Immediate(numbers.bits & 0xFFFFFFFF, "ud")
+    return Region(numbers.var, *low.emit.place_of(numbers, 0), 0, 1, 0)
+
+
+def _less_one(low: Lowering, numbers: Numbers, size: int) -> Numbers:
+    """An extent of elements in bytes, less one."""
+    return low.add(low.multiply(numbers, const(size, INDEX)), const(-1, INDEX))
+
+
+def _surface(low: Lowering, block: Block, desc: TensorDesc, row: int = 0, scale: int = 1) -> dict[str, Any]:
+    """The operands that describe the surface and the block's place in it.
+
+    Args:
+        row: rows of the block that are skipped.
+        scale: elements that the message takes for one.
+    """
+    width, height, pitch = block.surface
+    x: Numbers = block.offsets[-1]
+    if scale > 1:
+        x = low.emit.apply("asr", INDEX, 1, low.emit.in_registers(x), const(scale.bit_length() - 1, "uw"))
+    return {
+        "base": _scalar(low, low.emit.in_registers(_base(low, block, bit_width(desc.element) // 8))),
+        "width": _scalar(low, width),
+        "height": _scalar(low, height),
+        "pitch": _scalar(low, pitch),
+        "x": _scalar(low, x),
+        "y": _scalar(low, low.add(block.offsets[-2], const(row, INDEX))),
+    }
+
+
+def _base(low: Lowering, block: Block, size: int) -> Numbers:
+    """The address of the 2D matrix in which a block of more dimensions lies."""
+    base = block.base
+    for offset, stride in list(zip(block.offsets, block.strides))[:-2]:
+        base = low.address(base, low.multiply(offset, stride), size)
+    return base
+
+
+def _one_dimensional(desc: TensorDesc) -> bool:
+    return len(desc.shape) == 1
+
+
+def _check_matrix(low: Lowering, desc: TensorDesc) -> None:
+    """A message moves one matrix."""
+    if any(n != 1 for n in desc.shape[:-2]):
+        low.fail(f"of a block of {len(desc.shape)} dimensions has no message", "xegpu-legalize splits it")
+
+
+@lowers("xegpu.load_nd")
+def load_nd(low: Lowering, op: ir.Operation) -> None:
+    """A 2D block message, or for one dimension a transposed load."""
+    check_mode(low, op)
+    view = op.opview
+    desc, block = TensorDesc.of(view.tdesc), _block(low, view.tdesc)
+    shape, element = shape_and_element(str(view.value.type))
+    name = register_type(element)
+    if _one_dimensional(desc):
+        count = desc.shape[0] * desc.attr.array_length
+        address = _line_address(low, block, desc)
+        low.set(op, load_line(low, address, in_slm(desc), caches_of(op.opview), count, name))
+        return
+    if in_slm(desc):
+        low.fail("of a 2D block in shared local memory has no message", "use load_gather, or a 1D descriptor")
+    _check_matrix(low, desc)
+    transposed = list(view.transpose or ()) == [1, 0]
+    if view.transpose is not None and not transposed and list(view.transpose) != list(range(len(desc.shape))):
+        low.fail(f"cannot transpose by {list(view.transpose)}", "xegpu-legalize rewrites it")
+    message = block_load(desc, transposed, view.transpose_bit_width, view.vnni_axis)
+    scale = message.size // bit_width(element)
+    grf = low.target.grf_bytes
+    count = math.prod(shape)
+    result = low.emit.whole(name, message.count * message.block_bytes(grf) // TYPES_BYTES[name])
+    low.emit.emit(
+        "lsc_load_block2d",
+        dst=low.emit.raw(result),
+        **_surface(low, block, desc, scale=scale),
+        sfid="ugm",
+        caches=caches_of(op.opview),
+        block=message,
+    )
+    low.set(op, _packed(low, result, message, shape, name, count))
+
+
+def _packed(low: Lowering, loaded: Reg, message: BlockShape, shape: tuple[int, ...], name: str, count: int) -> Reg:
+    """The message's registers as the vector's: without padding, blocks side by side where the vector has them so."""
+    grf = low.target.grf_bytes
+    rows, columns, pack = message.register_shape()
+    used = (message.height if message.transpose else message.width) * pack
+    row = columns * pack * message.size // 8 // TYPES_BYTES[name]
+    used = used * message.size // 8 // TYPES_BYTES[name]
+    each = message.block_bytes(grf) // TYPES_BYTES[name]
+    side_by_side = message.count > 1 and len(shape) == (3 if pack > 1 else 2)
+    if not side_by_side and (message.count == 1 or each == rows * row) and used == row:
+        return Reg(loaded.var, 0, count)
+    result = low.emit.whole(name, count)
+    for b in range(message.count):
+        for r in range(rows):
+            to = (r * message.count + b) * used if side_by_side else (b * rows + r) * used
+            part = Reg(loaded.var, b * each + r * row, used)
+            low.emit.apply("mov", name, used, part, into=Reg(result.var, to, used))
+    return Reg(result.var, 0, count)
+
+
+def _line_address(low: Lowering, block: Block, desc: TensorDesc) -> Reg:
+    """The address of a one-dimensional block."""
+    size = max(bit_width(desc.element) // 8, 1)
+    offset = block.offsets[0]
+    if block.strides:
+        offset = low.multiply(offset, block.strides[0])
+    if in_slm(desc):
+        place = low.multiply(offset, const(size, INDEX))
+        return low.emit.apply("add", "ud", 1, low.emit.in_registers(block.base), place)
+    return low.emit.in_registers(low.address(block.base, offset, size))
+
+
+@lowers("xegpu.store_nd")
+def store_nd(low: Lowering, op: ir.Operation) -> None:
+    """2D block messages of up to eight rows, or for one dimension transposed stores."""
+    check_mode(low, op)
+    view = op.opview
+    desc, block = TensorDesc.of(view.tdesc), _block(low, view.tdesc)
+    name = register_type(desc.element)
+    value = low.reg(view.value, name)
+    if _one_dimensional(desc):
+        store_line(low, _line_address(low, block, desc), in_slm(desc), caches_of(op.opview, True), value)
+        return
+    if in_slm(desc):
+        low.fail("of a 2D block in shared local memory has no message", "use store_scatter, or a 1D descriptor")
+    _check_matrix(low, desc)
+    limits = low.target.block2d
+    if limits is None:
+        low.fail(f"needs 2D block messages, which target {low.target.name} has not")
+    rows, columns = desc.shape[-2:]
+    if desc.attr.array_length != 1:
+        low.fail("cannot store several blocks", "use one descriptor for each block")
+    for row in range(0, rows, limits.store_height):
+        height = min(limits.store_height, rows - row)
+        message = BlockShape(bit_width(desc.element), 1, columns, height)
+        low.emit.emit(
+            "lsc_store_block2d",
+            **_surface(low, block, desc, row),
+            src0=low.emit.raw(_padded(low, value, row * columns, message, name)),
+            sfid="ugm",
+            caches=caches_of(op.opview, True),
+            block=message,
+        )
+
+
+def _padded(low: Lowering, value: Reg, first: int, message: BlockShape, name: str) -> Reg:
+    """Rows of a vector as a message wants them: from a register on, each row as wide as a power of two."""
+    grf = low.target.grf_bytes
+    rows, columns, _ = message.register_shape()
+    at = Reg(value.var, value.first + first, rows * message.width)
+    starts = (at.var.root[1] + at.first * at.format.bytes) % grf == 0 and at.var.root[0].align in ("GRF", "GRFx2")
+    fits = at.var.count * at.format.bytes - at.first * at.format.bytes >= message.block_bytes(grf)
+    if starts and fits and columns == message.width:
+        return at
+    padded = low.emit.whole(name, message.block_bytes(grf) // TYPES_BYTES[name])
+    for r in range(rows):
+        part = Reg(at.var, at.first + r * message.width, message.width)
+        low.emit.apply("mov", name, message.width, part, into=Reg(padded.var, r * columns, message.width))
+    return padded
+
+
+@lowers("xegpu.prefetch_nd")
+def prefetch_nd(low: Lowering, op: ir.Operation) -> None:
+    """A load without a destination."""
+    check_mode(low, op)
+    desc, block = TensorDesc.of(op.opview.tdesc), _block(low, op.opview.tdesc)
+    if in_slm(desc):
+        return
+    if _one_dimensional(desc):
+        size = desc.shape[0] * desc.attr.array_length * bit_width(desc.element) // 8
+        prefetch_line(low, _line_address(low, block, desc), caches_of(op.opview) or "ca.ca", size)
+        return
+    _check_matrix(low, desc)
+    rows, columns = desc.shape[-2:]
+    low.emit.emit(
+        "lsc_load_block2d",
+        dst=Raw(None),
+        **_surface(low, block, desc),
+        sfid="ugm",
+        caches=caches_of(op.opview) or "ca.ca",
+        block=BlockShape(bit_width(desc.element), desc.attr.array_length, columns, rows),
+    )

@@ -1,0 +1,73 @@
+"""Bytes that lie side by side in memory, by messages of one lane."""
+
+from __future__ import annotations
+
+from xegpu_py.passes.xegpu_to_visa.descriptors import TYPES_BYTES
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering
+from xegpu_py.passes.xegpu_to_visa.messages import line_pieces
+from xegpu_py.passes.xegpu_to_visa.values import Reg
+
+from xegpu_py.visa.operands import Address, Raw
+
+
+def load_line(low: Lowering, address: Reg, slm: bool, caches: str, count: int, name: str) -> Reg:
+    """Load `count` numbers of vISA's type `name` into new registers."""
+    result = low.emit.whole(name, count)
+    for at, shape in line_pieces(count * TYPES_BYTES[name]):
+        whole = at % low.target.grf_bytes == 0 and shape.transpose
+        piece = Reg(result.var, 0, count) if whole else low.emit.whole("ud", max(shape.vector, 1))
+        low.emit.emit(
+            "lsc_load",
+            dst=Raw(piece.var, at if whole else 0),
+            address=Address(address.var, address.first * address.format.bytes, at),
+            sfid="slm" if slm else "ugm",
+            caches=caches,
+            data=shape,
+            address_size="a32" if slm else "a64",
+        )
+        if not whole:
+            _move_bytes(low, piece, 0, result, at, shape.vector * shape.memory_bytes)
+    return Reg(result.var, 0, count)
+
+
+def store_line(low: Lowering, address: Reg, slm: bool, caches: str, value: Reg) -> None:
+    """Store numbers."""
+    for at, shape in line_pieces(value.count * value.format.bytes):
+        start = value.first * value.format.bytes + at
+        size = shape.vector * shape.memory_bytes
+        root = value.var.root
+        whole = (root[1] + start) % low.target.grf_bytes == 0 and shape.transpose and root[0].align == "GRF"
+        piece = value if whole else low.emit.whole("ud", max(shape.vector, 1))
+        if not whole:
+            _move_bytes(low, Reg(value.var, 0, 1), start, piece, 0, size)
+        low.emit.emit(
+            "lsc_store",
+            address=Address(address.var, address.first * address.format.bytes, at),
+            src0=Raw(piece.var, start if whole else 0),
+            sfid="slm" if slm else "ugm",
+            caches=caches,
+            data=shape,
+            address_size="a32" if slm else "a64",
+        )
+
+
+def prefetch_line(low: Lowering, address: Reg, caches: str, size: int) -> None:
+    """Bring `size` bytes into the caches."""
+    for at, shape in line_pieces(size):
+        low.emit.emit(
+            "lsc_load",
+            dst=Raw(None),
+            address=Address(address.var, address.first * address.format.bytes, at),
+            sfid="ugm",
+            caches=caches,
+            data=shape,
+            address_size="a64",
+        )
+
+
+def _move_bytes(low: Lowering, source: Reg, source_at: int, to: Reg, to_at: int, size: int) -> None:
+    unit = next(n for n in (4, 2, 1) if size % n == 0 and to_at % n == 0 and source_at % n == 0)
+    name = {4: "ud", 2: "uw", 1: "ub"}[unit]
+    a, b = low.emit.as_type(Reg(source.var, 0, 1), name), low.emit.as_type(Reg(to.var, 0, 1), name)
+    part = Reg(a.var, source_at // unit, size // unit)
+    low.emit.apply("mov", name, size // unit, part, into=Reg(b.var, to_at // unit, size // unit))

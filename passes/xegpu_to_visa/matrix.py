@@ -1,0 +1,99 @@
+"""`xegpu.dpas`."""
+
+from __future__ import annotations
+
+import math
+
+from mlir import ir
+from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT
+from xegpu_py.passes.xegpu_to_visa.descriptors import TYPES_BYTES, check_mode
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
+from xegpu_py.passes.xegpu_to_visa.messages import precision_of
+from xegpu_py.passes.xegpu_to_visa.values import Const, Numbers, Reg, register_type, shape_and_element
+
+from xegpu_py.ir.builtin import bit_width
+from xegpu_py.numerics.dpas import ops_per_channel
+from xegpu_py.visa.operands import Raw
+from xegpu_py.visa.program import Instruction
+
+
+@lowers("xegpu.dpas")
+def dpas(low: Lowering, op: ir.Operation) -> None:
+    """One instruction for each systolic depth's worth of K."""
+    check_mode(low, op)
+    view, emit = op.opview, low.emit
+    a_shape, a_element = shape_and_element(str(view.lhs.type))
+    b_element = shape_and_element(str(view.rhs.type))[1]
+    (m, n), d_element = shape_and_element(str(view.result.type))
+    w, a = precision_of(b_element), precision_of(a_element)
+    if n != low.target.dpas_exec_size:
+        low.fail(f"has {n} columns, but target {low.target.name} multiplies {low.target.dpas_exec_size}")
+    if m > MAX_REPEAT_COUNT:
+        low.fail(f"has {m} rows, but the repeat count is at most {MAX_REPEAT_COUNT}", "xegpu-legalize splits it")
+    for precision in (w, a):
+        if precision not in low.target.dpas_precisions:
+            low.fail(f"of {precision} is not there on target {low.target.name}")
+    depth = max(low.target.dpas_depths)
+    k, each = math.prod(a_shape) // m, depth * ops_per_channel(w, a)
+    if k % each:
+        low.fail(f"multiplies {k} elements along K, but {w} x {a} takes {each} at a time")
+    operand = "df" if w == "df" else "d"
+    name = register_type(d_element)
+    lhs, rhs = (emit.as_type(_aligned(low, low.reg(v)), operand) for v in (view.lhs, view.rhs))
+    acc: Numbers | None = low.numbers(view.acc) if view.acc is not None else None
+    if isinstance(acc, Const):
+        acc = None if acc.bits == 0 else low.reg(view.acc)
+    if isinstance(acc, Reg):
+        acc = _aligned(low, acc)
+    result = emit.whole(name, m * n)
+    if isinstance(acc, Reg) and acc.first == 0 and acc.var.alias is None and acc.var.count != result.var.count:
+        result = Reg(emit.variable(name, acc.var.count), 0, m * n)
+    steps = k // each
+    for step in range(steps):
+        piece = lhs if steps == 1 else _columns_of(low, lhs, m, k, step * each, each, bit_width(a_element))
+        b_first = step * each * n * bit_width(b_element) // 8 // TYPES_BYTES[operand]
+        emit.instructions.append(
+            _instruction(low, w, a, depth, m, n, result, acc, Reg(rhs.var, rhs.first + b_first, 1), piece)
+        )
+        acc = result
+    low.set(op, result)
+
+
+def _instruction(
+    low: Lowering, w: str, a: str, depth: int, m: int, n: int, result: Reg, acc: Numbers | None, rhs: Reg, lhs: Reg
+) -> Instruction:
+    emit = low.emit
+    return Instruction(
+        "dpas",
+        {
+            "W": w,
+            "A": a,
+            "SD": depth,
+            "RC": m,
+            "dst": emit.raw(result),
+            "src0": emit.raw(acc) if isinstance(acc, Reg) else Raw(None),
+            "src1": emit.raw(rhs),
+            "src2": emit.vector(lhs),
+        },
+        n,
+        where=emit.where,
+    )
+
+
+def _aligned(low: Lowering, reg: Reg) -> Reg:
+    """The same numbers from a register on."""
+    start = reg.var.root[1] + reg.first * reg.format.bytes
+    if start % low.target.grf_bytes == 0 and reg.var.root[0].align in ("GRF", "GRFx2"):
+        return reg
+    result = low.emit.whole(reg.type, reg.count)
+    return low.emit.apply("mov", reg.type, reg.count, reg, into=Reg(result.var, 0, reg.count))
+
+
+def _columns_of(low: Lowering, lhs: Reg, m: int, k: int, first: int, count: int, bits: int) -> Reg:
+    """Columns of a row-major matrix, rows side by side, seen as `lhs` is."""
+    row, part, skip = k * bits // 32, count * bits // 32, first * bits // 32
+    result = low.emit.whole("d", m * part)
+    for r in range(m):
+        source = Reg(lhs.var, lhs.first + r * row + skip, part)
+        low.emit.apply("mov", "d", part, source, into=Reg(result.var, r * part, part))
+    return result

@@ -1,0 +1,109 @@
+"""Which messages an op of XeGPU becomes: their cache options, data shapes and operations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xegpu_py.dialects.xegpu import CacheHint, TensorDesc
+
+from xegpu_py.ir.builtin import bit_width, is_integer, signedness
+from xegpu_py.visa.spec import BlockShape, DataShape
+
+READ = {
+    CacheHint.CACHED: "ca",
+    CacheHint.UNCACHED: "uc",
+    CacheHint.STREAMING: "st",
+    CacheHint.READ_INVALIDATE: "ri",
+}
+"""vISA's words for the hints of reads."""
+
+WRITE = {
+    CacheHint.UNCACHED: "uc",
+    CacheHint.WRITE_THROUGH: "wt",
+    CacheHint.WRITE_BACK: "wb",
+    CacheHint.STREAMING: "st",
+}
+"""vISA's words for the hints of writes."""
+
+ATOMICS = {
+    "addf": "fadd",
+    "addi": "iadd",
+    "assign": "store",
+    "maximumf": "fmax",
+    "maxnumf": "fmax",
+    "maxs": "smax",
+    "maxu": "umax",
+    "minimumf": "fmin",
+    "minnumf": "fmin",
+    "mins": "smin",
+    "minu": "umin",
+    "ori": "or",
+    "andi": "and",
+    "xori": "xor",
+}
+"""The atomic operation of each of arith's kinds that has one."""
+
+
+def caches_of(view: Any, write: bool = False) -> str:
+    """The pair of cache options for L1 and L3 that an op's hints mean; a level without one is cached, or written back.
+
+    Without any hint the pair is "", the hardware's own choice. L3 takes the hint for L2 where it has none.
+    """
+    names, default = (WRITE, "wb") if write else (READ, "ca")
+    l1, l3 = view.l1_hint, view.l3_hint or view.l2_hint
+    if l1 is None and l3 is None:
+        return ""
+    first = names[l1] if l1 else default
+    return f"{first}.{names[l3] if l3 else ('uc' if first == 'uc' else default)}"
+
+
+def block_load(desc: TensorDesc, transposed: bool, unit: int | None, vnni_axis: int | None) -> BlockShape:
+    """The 2D block message that loads a descriptor's innermost two dimensions.
+
+    Args:
+        transposed: whether it transposes.
+        unit: transpose_bit_width.
+        vnni_axis: along which axis elements are packed; along rows they lie packed in any case.
+    """
+    rows, columns = desc.shape[-2:]
+    bits = bit_width(desc.element)
+    if transposed and unit:
+        bits, columns = unit, columns * bits // unit
+    return BlockShape(bits, desc.attr.array_length, columns, rows, transposed, vnni_axis == 0)
+
+
+def line_pieces(total: int) -> list[tuple[int, DataShape]]:
+    """(first byte, shape) of the messages that move a line of bytes."""
+    pieces = []
+    at = 0
+    while at < total:
+        rest = total - at
+        if rest >= 4:
+            count = max(n for n in (64, 32, 16, 8, 4, 3, 2, 1) if n * 4 <= rest)
+            pieces.append((at, DataShape("d32", count, True)))
+            at += 4 * count
+        else:
+            unit = 2 if rest >= 2 else 1
+            pieces.append((at, DataShape(f"d{8 * unit}c32")))
+            at += unit
+    return pieces
+
+
+def chunk_messages(chunk: int, size: int) -> list[tuple[int, DataShape]]:
+    """(first element, shape) of the messages that move a lane's `chunk` elements, of `size` bytes."""
+    if size < 4:
+        return [(i, DataShape(f"d{8 * size}c32")) for i in range(chunk)]
+    shapes = []
+    at = 0
+    while at < chunk:
+        count = max(n for n in (8 if size == 4 else 4, 4, 3, 2, 1) if n <= chunk - at)
+        shapes.append((at, DataShape(f"d{8 * size}", count)))
+        at += count
+    return shapes
+
+
+def precision_of(element: str) -> str:
+    """What dpas calls elements of an MLIR type."""
+    if is_integer(element):
+        return f"{'u' if signedness(element) == 'u' else 's'}{bit_width(element)}"
+    return {"bf16": "bf", "f16": "hf", "tf32": "tf32", "f64": "df", "f8E5M2": "bf8", "f8E4M3FN": "hf8"}[element]

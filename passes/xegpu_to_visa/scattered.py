@@ -1,0 +1,227 @@
+"""`xegpu`: scattered elements: each lane's addresses, gathers, scatters and atomics."""
+
+from __future__ import annotations
+
+from mlir import ir
+from xegpu_py.dialects.xegpu import TensorDesc
+from xegpu_py.passes.xegpu_to_visa.descriptors import TYPES_BYTES, check_mode, in_slm
+from xegpu_py.passes.xegpu_to_visa.emit import const
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
+from xegpu_py.passes.xegpu_to_visa.memref import element_bytes
+from xegpu_py.passes.xegpu_to_visa.messages import ATOMICS, caches_of, chunk_messages
+from xegpu_py.passes.xegpu_to_visa.values import INDEX, Const, KnownMask, Lanes, Memory, Numbers, Reg, register_type
+
+from xegpu_py.ir.builtin import bit_width, is_float
+from xegpu_py.visa.operands import Address, Guard, Raw
+from xegpu_py.visa.spec import DataShape
+
+
+def _lane_addresses(low: Lowering, base: Numbers, offsets: Reg, size: int, slm: bool) -> Reg:
+    """The address of each lane's elements."""
+    emit = low.emit
+    count = offsets.count
+    scaled: Numbers = offsets
+    if slm:
+        if size > 1:
+            scaled = emit.apply("shl", INDEX, count, offsets, const(size.bit_length() - 1, "uw"))
+        made = emit.whole("ud", count)
+        return emit.apply("add", "ud", count, scaled, emit.in_registers(base), into=made)
+    wide = emit.apply("mul", "q", count, offsets, const(size, INDEX)) if size > 1 else offsets
+    made = emit.whole("uq", count)
+    return emit.apply("add", "uq", count, wide, emit.in_registers(base), into=made)
+
+
+@lowers("xegpu.create_tdesc")
+def create_tdesc(low: Lowering, op: ir.Operation) -> None:
+    """Each lane's address: the base, and an offset of elements."""
+    check_mode(low, op)
+    view = op.opview
+    desc = TensorDesc.of(view.tdesc)
+    source = low.value(view.source)
+    base = source
+    if isinstance(source, Memory):
+        base = source.base if source.slm else low.address(source.base, source.offset, element_bytes(source.element))
+    offsets = low.emit.in_registers(low.reg(view.offsets), INDEX)
+    size = bit_width(desc.element) // 8
+    assert isinstance(base, (Reg, Const))
+    if isinstance(source, (Reg, Const)):
+        base = low.emit.in_registers(source, "ud" if in_slm(desc) else "uq")
+    low.set(op, Lanes(_lane_addresses(low, base, offsets, size, in_slm(desc))))
+
+
+@lowers("xegpu.update_offset")
+def update_offset(low: Lowering, op: ir.Operation) -> None:
+    """Each lane's address moved on."""
+    view = op.opview
+    desc = TensorDesc.of(view.tdesc)
+    lanes = low.value(view.tdesc)
+    assert isinstance(lanes, Lanes)
+    size = bit_width(desc.element) // 8
+    deltas = low.emit.in_registers(low.reg(view.offsets), INDEX)
+    name = lanes.addresses.type
+    wide = low.emit.apply("mul", "d" if in_slm(desc) else "q", deltas.count, deltas, const(size, INDEX))
+    into = Reg(low.emit.variable(name, lanes.addresses.var.count), 0, lanes.addresses.count)
+    low.set(op, Lanes(low.emit.apply("add", name, deltas.count, lanes.addresses, wide, into=into)))
+
+
+def _lanes(low: Lowering, op: ir.Operation) -> tuple[TensorDesc, Reg, int, int]:
+    """The descriptor, its addresses, the number of lanes and of elements that each has."""
+    check_mode(low, op)
+    desc = TensorDesc.of(op.opview.tdesc)
+    found = low.value(op.opview.tdesc)
+    assert isinstance(found, Lanes)
+    return desc, found.addresses, desc.shape[0], desc.shape[1] if len(desc.shape) > 1 else 1
+
+
+def _guards(low: Lowering, op: ir.Operation, lanes: int) -> list[tuple[int, int, Guard | None]]:
+    """(first lane, lanes, guard) of the messages of an op with a mask."""
+    known = low.value(op.opview.mask)
+    if isinstance(known, KnownMask) and known.value:
+        most = 32 if low.target.grf_bytes == 64 else 16
+        return [(at, min(most, lanes - at), None) for at in range(0, lanes, most)]
+    mask = low.mask(op.opview.mask)
+    return [(16 * i, min(16, lanes - 16 * i), Guard(p)) for i, p in enumerate(mask.predicates)]
+
+
+def _padded_row(low: Lowering, lanes: int, size: int) -> int:
+    """Elements between those of one lane's neighbours in a message's registers."""
+    return -(-lanes * size // low.target.grf_bytes) * low.target.grf_bytes // size
+
+
+@lowers("xegpu.load_gather")
+def load_gather(low: Lowering, op: ir.Operation) -> None:
+    """Gathers; what is narrower than 32 bits is packed afterwards. The chunk is the outer dimension."""
+    desc, addresses, lanes, chunk = _lanes(low, op)
+    emit = low.emit
+    name = register_type(desc.element)
+    size = TYPES_BYTES[name]
+    result = emit.whole(name, lanes * chunk)
+    held_name = name if size >= 4 else "ud"
+    for first, shape in chunk_messages(chunk, size):
+        for lane, count, guard in _guards(low, op, lanes):
+            row = _padded_row(low, count, max(size, 4))
+            held = emit.whole(held_name, row * shape.vector)
+            if guard:
+                emit.apply("mov", held_name, held.count, const(0, held_name), into=held)
+            emit.emit(
+                "lsc_load",
+                count,
+                guard=guard,
+                dst=emit.raw(held),
+                address=Address(addresses.var, (addresses.first + lane) * addresses.format.bytes, first * size),
+                sfid="slm" if in_slm(desc) else "ugm",
+                caches=caches_of(op.opview),
+                data=shape,
+                address_size="a32" if in_slm(desc) else "a64",
+            )
+            for e in range(shape.vector):
+                part = Reg(held.var, e * row, count)
+                _narrow(low, part, Reg(result.var, (first + e) * lanes + lane, count), size)
+    low.set(op, result)
+
+
+def _narrow(low: Lowering, part: Reg, to: Reg, size: int) -> None:
+    """Numbers of 32 bits into those of a narrower type, bit by bit."""
+    if size >= 4:
+        low.emit.apply("mov", to.type, to.count, part, into=to)
+        return
+    name = {1: "ub", 2: "uw"}[size]
+    low.emit.apply("mov", name, to.count, part, into=low.emit.as_type(to, name))
+
+
+@lowers("xegpu.store_scatter")
+def store_scatter(low: Lowering, op: ir.Operation) -> None:
+    """Scatters; what is narrower than 32 bits is widened before."""
+    desc, addresses, lanes, chunk = _lanes(low, op)
+    emit = low.emit
+    name = register_type(desc.element)
+    size = TYPES_BYTES[name]
+    value = low.reg(op.opview.value, name)
+    bits = {1: "ub", 2: "uw", 4: "ud", 8: "uq"}[size]
+    source = emit.as_type(value, bits)
+    for first, shape in chunk_messages(chunk, size):
+        for lane, count, guard in _guards(low, op, lanes):
+            row = _padded_row(low, count, max(size, 4))
+            held = emit.whole("uq" if size == 8 else "ud", row * shape.vector)
+            for e in range(shape.vector):
+                to = Reg(held.var, e * row, count)
+                part = Reg(source.var, source.first + (first + e) * lanes + lane, count)
+                emit.apply("mov", held.type, count, part, into=to)
+            emit.emit(
+                "lsc_store",
+                count,
+                guard=guard,
+                address=Address(addresses.var, (addresses.first + lane) * addresses.format.bytes, first * size),
+                src0=emit.raw(held),
+                sfid="slm" if in_slm(desc) else "ugm",
+                caches=caches_of(op.opview, True),
+                data=shape,
+                address_size="a32" if in_slm(desc) else "a64",
+            )
+
+
+@lowers("xegpu.prefetch")
+def prefetch(low: Lowering, op: ir.Operation) -> None:
+    """Gathers without a destination."""
+    desc, addresses, lanes, chunk = _lanes(low, op)
+    if in_slm(desc):
+        return
+    size = bit_width(desc.element) // 8
+    most = 32 if low.target.grf_bytes == 64 else 16
+    for first, shape in chunk_messages(chunk, size):
+        for lane in range(0, lanes, most):
+            low.emit.emit(
+                "lsc_load",
+                min(most, lanes - lane),
+                dst=Raw(None),
+                address=Address(addresses.var, (addresses.first + lane) * addresses.format.bytes, first * size),
+                sfid="ugm",
+                caches=caches_of(op.opview) or "ca.ca",
+                data=shape,
+                address_size="a64",
+            )
+
+
+@lowers("xegpu.atomic_rmw")
+def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
+    """Atomic messages; the result is what was there before."""
+    desc, addresses, lanes, chunk = _lanes(low, op)
+    view, emit = op.opview, low.emit
+    kind = str(view.kind).rpartition(".")[2].lower()
+    operation = ATOMICS.get(kind)
+    name = register_type(desc.element)
+    size = TYPES_BYTES[name]
+    if operation is None:
+        low.fail(f"of kind {kind} has no atomic message", f"there are {', '.join(ATOMICS)}")
+    if size not in (2, 4, 8) or desc.element == "bf16" or (is_float(desc.element) and size == 8 and kind != "addf"):
+        low.fail(f"of {desc.element} has no atomic message", "convert to a type of 32 bits")
+    value = low.reg(view.value, name)
+    shape = DataShape({2: "d16c32", 4: "d32", 8: "d64"}[size])
+    result = emit.whole(name, lanes * chunk)
+    bits = {2: "uw", 4: "ud", 8: "uq"}[size]
+    used = any(True for _ in op.results[0].uses)
+    for first in range(chunk):
+        for lane, count, guard in _guards(low, op, lanes):
+            row = _padded_row(low, count, max(size, 4))
+            held = emit.whole("uq" if size == 8 else "ud", row)
+            source = emit.as_type(value, bits)
+            part = Reg(source.var, source.first + first * lanes + lane, count)
+            emit.apply("mov", held.type, count, part, into=Reg(held.var, 0, count))
+            old = emit.whole(held.type, row) if used else None
+            emit.emit(
+                f"lsc_atomic_{operation}",
+                count,
+                guard=guard,
+                dst=emit.raw(old) if old else Raw(None),
+                address=Address(addresses.var, (addresses.first + lane) * addresses.format.bytes, first * size),
+                src0=emit.raw(held),
+                src1=Raw(None),
+                sfid="slm" if in_slm(desc) else "ugm",
+                caches="",
+                data=shape,
+                address_size="a32" if in_slm(desc) else "a64",
+            )
+            if old:
+                to = Reg(result.var, first * lanes + lane, count)
+                emit.apply("mov", bits, count, Reg(old.var, 0, count), into=emit.as_type(to, bits))
+    low.set(op, result)

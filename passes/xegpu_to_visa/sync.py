@@ -1,0 +1,69 @@
+"""`xegpu`: named barriers, fences and hints."""
+
+from __future__ import annotations
+
+from mlir import ir
+from xegpu_py.passes.xegpu_to_visa.emit import const
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
+from xegpu_py.passes.xegpu_to_visa.values import Const, NamedBarrier
+
+
+@lowers("xegpu.alloc_nbarrier")
+def alloc_nbarrier(low: Lowering, op: ir.Operation) -> None:
+    """The kernel's number of named barriers."""
+    view = op.opview
+    count = view.nbarrier_num
+    if count is None:
+        known = low.numbers(view.count)
+        if not isinstance(known, Const):
+            low.fail("needs a constant", "the number of named barriers is one of the kernel's own")
+        count = known.value
+    low.barriers = max(low.barriers, count)
+
+
+@lowers("xegpu.init_nbarrier")
+def init_nbarrier(low: Lowering, op: ir.Operation) -> None:
+    """A barrier's number, and how many threads meet there."""
+    view = op.opview
+    numbers = []
+    for value in (view.nbarrier_id, view.participant_thread_num):
+        found = low.numbers(value)
+        numbers.append(const(found.value, "ub") if isinstance(found, Const) else low.emit.in_registers(found, "ub"))
+    low.set(op, NamedBarrier(*numbers))
+
+
+def _barrier(low: Lowering, value: ir.Value) -> NamedBarrier:
+    found = low.value(value)
+    assert isinstance(found, NamedBarrier)
+    return found
+
+
+@lowers("xegpu.nbarrier_arrive")
+def nbarrier_arrive(low: Lowering, op: ir.Operation) -> None:
+    """Signal."""
+    barrier = _barrier(low, op.operands[0])
+    low.emit.emit(
+        "nbarrier.signal", no_mask=False, id=low.emit.source(barrier.id, 0), count=low.emit.source(barrier.count, 0)
+    )
+
+
+@lowers("xegpu.nbarrier_wait")
+def nbarrier_wait(low: Lowering, op: ir.Operation) -> None:
+    """Wait."""
+    barrier = _barrier(low, op.operands[0])
+    low.emit.emit("nbarrier.wait", no_mask=False, id=low.emit.source(barrier.id, 0))
+
+
+@lowers("xegpu.fence")
+def fence(low: Lowering, op: ir.Operation) -> None:
+    """A fence of one memory."""
+    view = op.opview
+    shared = view.memory_kind.value == "shared"
+    scope = "group" if shared or view.scope.value == "workgroup" else "gpu"
+    low.emit.emit("lsc_fence", no_mask=False, sfid="slm" if shared else "ugm", flush="none", scope=scope)
+
+
+@lowers("xegpu.compile_hint")
+def compile_hint(low: Lowering, op: ir.Operation) -> None:
+    """A fence for the compilers that follow: `visa-optimize`, and Intel's finalizer."""
+    low.emit.emit("fence_sw", no_mask=False)

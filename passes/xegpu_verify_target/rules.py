@@ -1,0 +1,540 @@
+"""The rules: for each op the messages and instructions that it becomes, held against the target's.
+
+Limits of a message or an instruction are those of its entry in the table of `xegpu_py.visa.instructions`, so that what
+is accepted here is what the verifier of vISA accepts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from mlir import ir
+from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.dialects.xegpu.checks import is_slm, strides_of
+from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT
+from xegpu_py.dialects.xegpu.types import MemoryScope
+from xegpu_py.passes.xegpu_to_visa.messages import (
+    ATOMICS,
+    READ,
+    WRITE,
+    block_load,
+    caches_of,
+    chunk_messages,
+    line_pieces,
+    precision_of,
+)
+from xegpu_py.passes.xegpu_to_visa.values import register_type, shape_and_element
+
+from xegpu_py.ir.builtin import bit_width, is_float
+from xegpu_py.ir.definition import DYNAMIC
+from xegpu_py.ir.diagnostics import Diagnostic
+from xegpu_py.ir.verifier import position_of, walk
+from xegpu_py.numerics.dpas import ops_per_channel, types_problem
+from xegpu_py.numerics.formats import TYPES
+from xegpu_py.target import Target
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.operands import Raw, Variable
+from xegpu_py.visa.program import Instruction
+from xegpu_py.visa.spec import BlockShape, Caches, DataShape, Problem
+
+SPLITS = "xegpu-legalize splits it"
+REWRITES = "xegpu-legalize rewrites it"
+SLM_ALIGNMENT = 64
+"""Bytes at whose multiples buffers in shared local memory begin."""
+
+_DATA = Raw(Variable("data", "ud", 1, "GRF"))
+
+
+@dataclass
+class Kernel:
+    """What the rules know of the kernel around an op.
+
+    Attributes:
+        target: the GPU.
+        slm_bytes: shared local memory that ops before this one have.
+        barriers: named barriers that the kernel allocates; None if their number is not known.
+    """
+
+    target: Target
+    slm_bytes: int = 0
+    barriers: int | None = 0
+
+
+Rule = Callable[[Kernel, ir.Operation], Problem]
+_RULES: dict[str, Rule] = {}
+
+
+def _of(*names: str) -> Callable[[Rule], Rule]:
+    def register(rule: Rule) -> Rule:
+        for name in names:
+            _RULES[name] = rule
+        return rule
+
+    return register
+
+
+def problems(func: ir.Operation, target: Target) -> list[Diagnostic]:
+    """The ops of a kernel that a target cannot do, one error each, in order; an empty list if there are none."""
+    ops = walk(func)
+    kernel = Kernel(target)
+    # Of a function that kernels call it is not known.
+    kernel.barriers = _barriers(ops) if func.name == "gpu.func" else None
+    found = []
+    # Equal ops have equal problems. What depends on more than types and attributes is not kept.
+    seen: dict[Any, Problem] = {}
+    for op in ops:
+        rule = _RULES.get(op.name)
+        if rule is None or (op.name.startswith("xegpu.") and not _in_vc(op)):
+            continue
+        if op.name in _LOCAL:
+            key = (op.name, tuple(v.type for v in (*op.operands, *op.results)), str(op.attributes))
+            if key not in seen:
+                seen[key] = rule(kernel, op)
+            problem = seen[key]
+        else:
+            problem = rule(kernel, op)
+        if problem:
+            where = position_of(op.location)
+            notes = tuple(Diagnostic("note", n, where) for n in problem[1:])
+            found.append(Diagnostic("error", f"'{op.name}' op {problem[0]}", where, notes))
+    return found
+
+
+def _in_vc(op: ir.Operation) -> bool:
+    return getattr(op.opview, "mode", Mode.VC) == Mode.VC
+
+
+def element_problem(element: str) -> Problem:
+    """Why no register holds elements of a type; None if one does."""
+    try:
+        register_type(element)
+    except ValueError as e:
+        return (str(e), "there are 8, 16, 32 and 64 bits; pack narrower elements")
+    return None
+
+
+_CACHE_WORDS = {**READ, **WRITE}
+
+
+def caches_problem(view: Any, instruction: str, write: bool = False) -> Problem:
+    """Why a message has no such pair of cache hints; None if it has."""
+    pair = caches_of(view, write)
+    declared = INSTRUCTIONS[instruction].attributes["caches"]
+    assert isinstance(declared, Caches)
+    if not pair or pair in declared.pairs:
+        return None
+    words = {word: hint.value for hint, word in (WRITE if write else READ).items()}
+    known = [p.split(".") for p in declared.pairs if p != "df.df"]
+    pairs = ", ".join(f"{words[a]}/{words.get(b, b)}" for a, b in known if a in words)
+    a, b = pair.split(".")
+    return (
+        f"has no message with cache hints {words[a]}/{words[b]} for L1/L3",
+        f"there are {pairs}; a level without a hint is {'written back' if write else 'cached'}",
+    )
+
+
+def block_problem(block: BlockShape, target: Target, store: bool = False) -> Problem:
+    """Why a 2D block message cannot move a block; None if it can."""
+    name = "lsc_store_block2d" if store else "lsc_load_block2d"
+    problem = INSTRUCTIONS[name].check(Instruction(name, {"block": block}), target)
+    if problem is None:
+        return None
+    if target.block2d is None:
+        return (f"needs 2D block messages, which target {target.name} has not", "use 1D or scattered descriptors")
+    return (f"a 2D block {'store' if store else 'load'} {problem[0]}", *problem[1:])
+
+
+def _desc_problem(desc: TensorDesc) -> Problem:
+    problem = element_problem(desc.element)
+    if problem:
+        return problem
+    if len(desc.shape) > 1 and desc.attr.memory_scope == MemoryScope.SLM:
+        return (
+            "of a 2D block in shared local memory has no message",
+            "use 1D descriptors of its rows, or a scattered descriptor",
+        )
+    if any(n != 1 for n in desc.shape[:-2]):
+        return (f"of a block of {len(desc.shape)} dimensions has no message", SPLITS)
+    if len(desc.shape) == 1:
+        size = desc.shape[0] * bit_width(desc.element) // 8
+        if len(line_pieces(size)) > 1:
+            return (f"of {size} bytes takes more than one message", SPLITS)
+    return None
+
+
+@_of("xegpu.load_nd")
+def load_nd(kernel: Kernel, op: ir.Operation) -> Problem:
+    """One 2D block message, or a line."""
+    view: Any = op.opview
+    desc = TensorDesc.of(view.tdesc)
+    problem = _desc_problem(desc)
+    if problem:
+        return problem
+    if len(desc.shape) == 1:
+        return caches_problem(view, "lsc_load")
+    rank = len(desc.shape)
+    turned = tuple(view.transpose or range(rank))
+    if turned[:-2] != tuple(range(rank - 2)):
+        return (f"cannot transpose by {list(turned)}", REWRITES)
+    transposed = turned[-2:] == (rank - 1, rank - 2)
+    if transposed and rank > 2:
+        return (f"cannot transpose a block of {rank} dimensions", REWRITES)
+    block = block_load(desc, transposed, view.transpose_bit_width, view.vnni_axis)
+    problem = block_problem(block, kernel.target)
+    if problem:
+        return problem if kernel.target.block2d is None else (*problem, _remedy(block))
+    return caches_problem(view, "lsc_load_block2d")
+
+
+def _remedy(block: BlockShape) -> str:
+    if block.transpose and block.size < 32:
+        return "xegpu-legalize transposes units of 32 bits, as transpose_bit_width = 32 does, and parts them"
+    return SPLITS
+
+
+@_of("xegpu.store_nd")
+def store_nd(kernel: Kernel, op: ir.Operation) -> Problem:
+    """One 2D block message, or a line."""
+    view: Any = op.opview
+    desc = TensorDesc.of(view.tdesc)
+    problem = _desc_problem(desc)
+    if problem:
+        return problem
+    if len(desc.shape) == 1:
+        return caches_problem(view, "lsc_store", True)
+    rows, columns = desc.shape[-2:]
+    problem = block_problem(BlockShape(desc.bits, desc.attr.array_length, columns, rows), kernel.target, True)
+    if problem and kernel.target.block2d is not None:
+        narrow = columns * desc.bits % 32
+        remedy = "widen the block, or use store_scatter" if narrow else SPLITS
+        return (*problem, remedy)
+    return problem or caches_problem(view, "lsc_store_block2d", True)
+
+
+@_of("xegpu.prefetch_nd")
+def prefetch_nd(kernel: Kernel, op: ir.Operation) -> Problem:
+    """A load without a destination; of shared local memory it is nothing."""
+    view: Any = op.opview
+    desc = TensorDesc.of(view.tdesc)
+    if desc.attr.memory_scope == MemoryScope.SLM:
+        return None
+    problem = _desc_problem(desc)
+    if problem:
+        return problem
+    if len(desc.shape) == 1:
+        return caches_problem(view, "lsc_load")
+    problem = block_problem(block_load(desc, False, None, None), kernel.target)
+    if problem and kernel.target.block2d is not None:
+        return (*problem, SPLITS)
+    return problem or caches_problem(view, "lsc_load_block2d")
+
+
+@_of("xegpu.create_nd_tdesc")
+def create_nd_tdesc(kernel: Kernel, op: ir.Operation) -> Problem:
+    """A surface that 2D block messages can address, as far as it is known."""
+    view: Any = op.opview
+    desc = TensorDesc.of(view.tdesc)
+    limits = kernel.target.block2d
+    if limits is None or len(desc.shape) < 2 or desc.attr.memory_scope == MemoryScope.SLM:
+        return None
+    problem = element_problem(desc.element)
+    if problem:
+        return problem
+    size = desc.bits // 8
+    shape, strides, offset = list(view.static_shape), list(view.static_strides), 0
+    if isinstance(view.source.type, ir.MemRefType):
+        memref = ir.MemRefType(view.source.type)
+        dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
+        shape = shape or [DYNAMIC if n == ir.ShapedType.get_dynamic_size() else n for n in memref.shape]
+        if not strides:
+            strides = [DYNAMIC if n == dynamic else n for n in strides_of(memref) or [DYNAMIC] * len(shape)]
+        offset = memref.get_strides_and_offset()[1]
+        offset = 0 if offset == dynamic else offset
+    pad = "pad the rows of the tensor, or use scattered descriptors"
+    if offset * size % limits.base_alignment:
+        align = f"2D block messages need it aligned to {limits.base_alignment} bytes"
+        return (f"has a base that is {offset * size} bytes behind its buffer's", align + "; put the offset in the op's")
+    width = shape[-1] * size if shape[-1] != DYNAMIC else None
+    pitch = strides[-2] * size if strides[-2] != DYNAMIC else None
+    for what, found, granule in (("rows", width, limits.width_granule), ("a pitch", pitch, limits.pitch_granule)):
+        if found is None:
+            continue
+        if found < limits.least_bytes:
+            return (f"has {what} of {found} bytes, but 2D block messages need {limits.least_bytes}", pad)
+        if found % granule:
+            return (f"has {what} of {found} bytes, but 2D block messages need a multiple of {granule}", pad)
+        if found > limits.most_extent:
+            return (f"has {what} of {found} bytes, but 2D block messages have at most {limits.most_extent}",)
+    if width is not None and pitch is not None and pitch < width:
+        return (f"has a pitch of {pitch} bytes, less than its rows' {width}",)
+    if shape[-2] != DYNAMIC and shape[-2] > limits.most_extent:
+        return (f"has {shape[-2]} rows, but 2D block messages have at most {limits.most_extent}",)
+    return None
+
+
+def lanes_problem(desc: TensorDesc, target: Target, name: str, **values: Any) -> Problem:
+    """Why a gather or scatter message cannot serve a descriptor's lanes; None if one can."""
+    slm = desc.attr.memory_scope == MemoryScope.SLM
+    size = desc.bits // 8
+    # An atomic message moves one element a lane.
+    atomic = DataShape({8: "d8c32", 16: "d16c32"}.get(desc.bits, f"d{desc.bits}"))
+    shapes = [atomic] if name.startswith("lsc_atomic") else [s for _, s in chunk_messages(desc.chunk, size)]
+    common = {"sfid": "slm" if slm else "ugm", "address_size": "a32" if slm else "a64"}
+    for shape in dict.fromkeys(shapes):
+        inst = Instruction(name, {**common, "data": shape, **values}, desc.lanes)
+        problem = INSTRUCTIONS[name].check(inst, target)
+        if problem:
+            return (f"as '{name}' {problem[0]}", *problem[1:])
+    most = 32 if target.grf_bytes == 64 else 16
+    if desc.lanes > most:
+        return (f"has {desc.lanes} lanes, but a message of target {target.name} has at most {most}",)
+    return None
+
+
+@_of("xegpu.load_gather", "xegpu.prefetch")
+def load_gather(kernel: Kernel, op: ir.Operation) -> Problem:
+    """Messages with an address for each lane."""
+    desc = TensorDesc.of(op.opview.tdesc)
+    problem = element_problem(desc.element)
+    if problem:
+        return problem
+    problem = lanes_problem(desc, kernel.target, "lsc_load")
+    return (*problem, SPLITS) if problem else caches_problem(op.opview, "lsc_load")
+
+
+@_of("xegpu.store_scatter")
+def store_scatter(kernel: Kernel, op: ir.Operation) -> Problem:
+    """Messages with an address for each lane."""
+    desc = TensorDesc.of(op.opview.tdesc)
+    problem = element_problem(desc.element)
+    if problem:
+        return problem
+    problem = lanes_problem(desc, kernel.target, "lsc_store")
+    return (*problem, SPLITS) if problem else caches_problem(op.opview, "lsc_store", True)
+
+
+@_of("xegpu.atomic_rmw")
+def atomic_rmw(kernel: Kernel, op: ir.Operation) -> Problem:
+    """One atomic message for each element of a lane."""
+    view: Any = op.opview
+    desc = TensorDesc.of(view.tdesc)
+    problem = element_problem(desc.element)
+    if problem:
+        return problem
+    kind: str = view.kind.name
+    operation = ATOMICS.get(kind)
+    if operation is None:
+        return (f"of kind {kind} has no atomic message", f"there are {', '.join(ATOMICS)}")
+    if desc.bits == 8 or desc.element == "bf16":
+        return (f"of {desc.element} has no atomic message", "use elements of 32 bits")
+    name = f"lsc_atomic_{operation}"
+    problem = lanes_problem(desc, kernel.target, name, src0=_DATA, src1=Raw(None))
+    if problem and "registers" in problem[0]:
+        return (*problem, SPLITS)
+    return problem
+
+
+@_of("xegpu.dpas")
+def dpas(kernel: Kernel, op: ir.Operation) -> Problem:
+    """One instruction."""
+    view: Any = op.opview
+    target = kernel.target
+    a_shape, a = shape_and_element(str(view.lhs.type))
+    b = shape_and_element(str(view.rhs.type))[1]
+    (m, n), d = shape_and_element(str(view.result.type))
+    w_precision, a_precision = precision_of(b), precision_of(a)
+    for precision in (w_precision, a_precision):
+        if precision not in target.dpas_precisions:
+            known = ", ".join(target.dpas_precisions)
+            return (f"target {target.name} has no precision {precision}", f"it has {known}")
+    acc = d if view.acc is None else shape_and_element(str(view.acc.type))[1]
+    problem = types_problem(w_precision, a_precision, register_type(d), register_type(acc))
+    if problem:
+        return (problem,)
+    if not target.dpas_half_accumulators and {"bf16", "f16"} & {d, acc}:
+        return (f"target {target.name} accumulates {w_precision} in f32 alone", "use f32, and truncate the result")
+    if n != target.dpas_exec_size:
+        whole = n % target.dpas_exec_size == 0
+        remedy = SPLITS if whole else f"pad B to a multiple of {target.dpas_exec_size} columns"
+        return (f"has {n} columns, but target {target.name} multiplies {target.dpas_exec_size}", remedy)
+    if m > MAX_REPEAT_COUNT:
+        return (f"has {m} rows, but the repeat count is at most {MAX_REPEAT_COUNT}", SPLITS)
+    k = math.prod(a_shape) // m
+    each = dpas_step(w_precision, a_precision, target)
+    if k != each:
+        remedy = SPLITS if k % each == 0 else f"pad K to a multiple of {each}"
+        return (f"multiplies {k} elements along K, but {w_precision} x {a_precision} takes {each} at a time", remedy)
+    return None
+
+
+def dpas_step(w: str, a: str, target: Target) -> int:
+    """Elements of K that one dpas takes."""
+    return max(target.dpas_depths) * ops_per_channel(w, a)
+
+
+def _barriers(ops: list[ir.Operation]) -> int | None:
+    total = 0
+    for op in ops:
+        if op.name == "xegpu.alloc_nbarrier":
+            count = _constant(op.opview.count) if op.opview.nbarrier_num is None else op.opview.nbarrier_num
+            if count is None:
+                return None
+            total = max(total, count)
+    return total
+
+
+def _constant(value: ir.Value | None) -> int | None:
+    if value is None or isinstance(value.owner, ir.Block):
+        return None
+    if value.owner.name not in ("arith.constant", "index.constant"):
+        return None
+    number: int = ir.IntegerAttr(value.owner.attributes["value"]).value
+    return number & 0xFF if str(value.type) in ("i8", "ui8", "si8") else number
+
+
+@_of("xegpu.alloc_nbarrier")
+def alloc_nbarrier(kernel: Kernel, op: ir.Operation) -> Problem:
+    """As many named barriers as the target has."""
+    most = kernel.target.named_barriers
+    if most == 0:
+        return (f"target {kernel.target.name} has no named barriers", "use gpu.barrier")
+    count = _constant(op.opview.count) if op.opview.nbarrier_num is None else op.opview.nbarrier_num
+    if count is None:
+        return ("needs a constant", "the number of named barriers is one of the kernel's own")
+    if count > most:
+        return (f"has {count} named barriers, but target {kernel.target.name} has {most}",)
+    return None
+
+
+@_of("xegpu.init_nbarrier")
+def init_nbarrier(kernel: Kernel, op: ir.Operation) -> Problem:
+    """A barrier that the kernel has, and as many threads as a workgroup can have."""
+    if kernel.target.named_barriers == 0:
+        return (f"target {kernel.target.name} has no named barriers", "use gpu.barrier")
+    if kernel.barriers == 0:
+        return ("has no barrier to name", "xegpu.alloc_nbarrier says how many the kernel has")
+    number = _constant(op.opview.nbarrier_id)
+    if number is not None and kernel.barriers is not None and number >= kernel.barriers:
+        return (f"names barrier {number}, but the kernel has {kernel.barriers}", "they are counted from 0")
+    threads = _constant(op.opview.participant_thread_num)
+    if threads is not None and not 1 <= threads <= kernel.target.threads:
+        return (f"waits for {threads} threads, but a workgroup has 1 to {kernel.target.threads}",)
+    return None
+
+
+@_of("memref.alloc", "memref.alloca")
+def allocate(kernel: Kernel, op: ir.Operation) -> Problem:
+    """As much shared local memory as a workgroup has."""
+    return _shared(kernel, [ir.MemRefType(op.results[0].type)])
+
+
+@_of("gpu.func")
+def attributions(kernel: Kernel, op: ir.Operation) -> Problem:
+    """A kernel's own buffers."""
+    block = op.regions[0].blocks[0]
+    count = len(ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value).inputs)
+    return _shared(kernel, [ir.MemRefType(a.type) for a in list(block.arguments)[count:]])
+
+
+def _shared(kernel: Kernel, memrefs: list[ir.MemRefType]) -> Problem:
+    limit = kernel.target.slm_bytes
+    for memref in memrefs:
+        if not is_slm(memref.memory_space) or not memref.has_static_shape:
+            continue
+        start = -(-kernel.slm_bytes // SLM_ALIGNMENT) * SLM_ALIGNMENT
+        element = str(memref.element_type)
+        bits = TYPES[register_type(element)].bits if element == "index" else bit_width(element)
+        before, kernel.slm_bytes = kernel.slm_bytes, start + math.prod(memref.shape) * bits // 8
+        if kernel.slm_bytes > limit >= before:
+            kib = -(-kernel.slm_bytes // 1024)
+            return (
+                f"makes {kib} KiB of shared local memory, but target {kernel.target.name} has {limit >> 10} KiB",
+                "a workgroup has it in common, and what is allocated lasts as long as the workgroup",
+            )
+    return None
+
+
+def _element(value: ir.Value) -> str:
+    return shape_and_element(str(value.type))[1]
+
+
+@_of("arith.extf", "arith.truncf")
+def convert(kernel: Kernel, op: ir.Operation) -> Problem:
+    """Conversions that the target has."""
+    source, to = _element(op.operands[0]), _element(op.results[0])
+    for element in (source, to):
+        if bit_width(element) == 8 and element != "f8E5M2":
+            where = "from" if element == source else "to"
+            return (f"there is no conversion {where} {element}", "f8E5M2 is the one type of 8 bits that has it")
+    if ("f8E5M2" in (source, to) or to == "tf32") and "fcvt" in kernel.target.absent:
+        return (f"from {source} to {to} needs fcvt, which target {kernel.target.name} has not",)
+    return None
+
+
+@_of("arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.maximumf", "arith.minimumf", "arith.maxnumf",
+     "arith.minnumf", "arith.negf", "arith.cmpf", "math.absf", "vector.fma", "math.fma", "math.sqrt", "math.rsqrt",
+     "math.exp", "math.exp2", "math.log", "math.log2", "math.sin", "math.cos", "math.tanh", "math.erf", "math.powf",
+     "math.floor", "math.ceil", "math.round", "math.roundeven", "math.trunc")  # fmt: skip
+def compute(kernel: Kernel, op: ir.Operation) -> Problem:
+    """Arithmetic on elements that have it."""
+    element = _element(op.operands[0])
+    if not is_float(element):
+        return None
+    if bit_width(element) == 8:
+        remedy = REWRITES if element == "f8E5M2" else "convert to f16 or f32 in memory"
+        return (f"there is no arithmetic on {element}", remedy)
+    if element == "f64":
+        if op.name == "arith.divf" and not kernel.target.double_math:
+            return (f"target {kernel.target.name} does not divide f64", "use f32")
+        if op.name.startswith("math.") and op.name not in ("math.fma", "math.absf"):
+            return ("of f64 has no instruction", "use f32")
+    return None
+
+
+_DIVISIONS = (
+    "arith.divsi", "arith.divui", "arith.remsi", "arith.remui", "arith.floordivsi", "arith.ceildivsi",
+    "arith.ceildivui",
+)  # fmt: skip
+
+
+@_of(*_DIVISIONS)
+def divide(kernel: Kernel, op: ir.Operation) -> Problem:
+    """Integer division goes by way of f64, or is rewritten."""
+    element = _element(op.results[0])
+    if element != "index" and bit_width(element) == 64:
+        return ("of 64 bits has no instruction", REWRITES)
+    if not kernel.target.double_math and not is_power_of_two(op):
+        return (f"needs f64 division, which target {kernel.target.name} has not", REWRITES)
+    return None
+
+
+def is_power_of_two(op: ir.Operation) -> bool:
+    """Whether this divides by a known power of two, in a way that takes shifts alone."""
+    owner = op.operands[1].owner
+    if isinstance(owner, ir.Block) or owner.name != "arith.constant" or op.name == "arith.ceildivui":
+        return False
+    value = owner.attributes["value"]
+    if isinstance(value, ir.DenseElementsAttr):
+        if not value.is_splat:
+            return False
+        value = value.get_splat_value()
+    number: int = ir.IntegerAttr(value).value
+    return number > 0 and number & (number - 1) == 0
+
+
+@_of("arith.remf")
+def remf(kernel: Kernel, op: ir.Operation) -> Problem:
+    """There is none."""
+    return ("has no instruction", "compute a - b * floor(a / b) where that is exact enough")
+
+
+_LOCAL = frozenset(
+    name
+    for name in _RULES
+    if name not in ("memref.alloc", "memref.alloca", "gpu.func", "xegpu.init_nbarrier", "xegpu.alloc_nbarrier")
+    and name not in _DIVISIONS
+)
+"""Ops whose problems follow from their types and attributes alone."""

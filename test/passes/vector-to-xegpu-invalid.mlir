@@ -1,0 +1,22 @@
+// RUN: xegpu-opt %s --vector-to-xegpu --split-input-file --verify-diagnostics
+
+gpu.module @k {
+  gpu.func @tensor(%t: tensor<64xf32>, %pad: f32, %i: index) kernel {
+    // expected-error @below {{'vector.transfer_read' op accesses tensor<64xf32>, which lies in no memory}}
+    // expected-note @below {{bufferize it before}}
+    %x = vector.transfer_read %t[%i], %pad : tensor<64xf32>, vector<4xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @k {
+  gpu.func @permuted(%m: memref<8x8xf32>, %pad: f32, %i: index, %mask: vector<4x4xi1>) kernel {
+    // expected-error @below {{'vector.transfer_read' op has a mask and permutes dimensions}}
+    // expected-note @below {{transpose the vector instead}}
+    %x = vector.transfer_read %m[%i, %i], %pad, %mask {permutation_map = affine_map<(a, b) -> (b, a)>}
+      : memref<8x8xf32>, vector<4x4xf32>
+    gpu.return
+  }
+}

@@ -1,0 +1,116 @@
+// RUN: xegpu-opt %s --visa-optimize='hoist=false schedule=false' | FileCheck %s
+
+gpu.module @kernels {
+  // Reads of a copy read the original; regions of both are composed.
+  // CHECK-LABEL: gpu.func @regions
+  // CHECK: visa.add (M1_NM, 16) %x(0,0)<1> %x(0,0)<1;1,0> %y(0,3)<0;1,0>
+  // CHECK-NEXT: visa.add (M1_NM, 32) %z(0,0)<1> %z(0,0)<1;1,0> %y(0,0)<0;16,1>
+  gpu.func @regions() kernel {
+    %a = visa.decl "a", uq x 1, align = qword
+    %x = visa.decl "x", f x 16, align = GRF
+    %y = visa.decl "y", f x 16, align = GRF
+    %z = visa.decl "z", f x 32, align = GRF
+    %s = visa.decl "s", f x 16, align = GRF
+    %t = visa.decl "t", f x 32, align = GRF
+    visa.input %a, offset = 64, size = 8
+    visa.lsc_load.ugm (M1_NM, 1) %x[0]:d32x16t flat[%a[0]]:a64
+    visa.lsc_load.ugm (M1_NM, 1) %y[0]:d32x16t flat[%a[0]+64]:a64
+    visa.lsc_load.ugm (M1_NM, 1) %z[0]:d32x32t flat[%a[0]+128]:a64
+    visa.mov (M1_NM, 16) %s(0,0)<1> %y(0,3)<0;1,0>
+    visa.add (M1_NM, 16) %x(0,0)<1> %x(0,0)<1;1,0> %s(0,0)<1;1,0>
+    visa.mov (M1_NM, 32) %t(0,0)<1> %y(0,0)<0;16,1>
+    visa.add (M1_NM, 32) %z(0,0)<1> %z(0,0)<1;1,0> %t(0,0)<1;1,0>
+    visa.lsc_store.ugm (M1_NM, 1) flat[%a[0]]:a64 %x[0]:d32x16t
+    visa.lsc_store.ugm (M1_NM, 1) flat[%a[0]]:a64 %z[0]:d32x32t
+    visa.ret (M1, 1)
+    gpu.return
+  }
+
+  // A message sends what its data was copied from, whatever the type of the copy.
+  // CHECK-LABEL: gpu.func @messages
+  // CHECK-NOT: visa.mov
+  // CHECK: visa.lsc_store.ugm (M1_NM, 1) flat[%a[0]]:a64 %x[0]:d32x16t
+  gpu.func @messages() kernel {
+    %a = visa.decl "a", uq x 1, align = qword
+    %x = visa.decl "x", f x 16, align = GRF
+    %y = visa.decl "y", ud x 16, align = GRF
+    %y_f = visa.decl "y_f", f x 16, align = GRF, alias = %y
+    visa.input %a, offset = 64, size = 8
+    visa.lsc_load.ugm (M1_NM, 1) %x[0]:d32x16t flat[%a[0]]:a64
+    visa.mov (M1_NM, 16) %y_f(0,0)<1> %x(0,0)<1;1,0>
+    visa.lsc_store.ugm (M1_NM, 1) flat[%a[0]]:a64 %y[0]:d32x16t
+    visa.ret (M1, 1)
+    gpu.return
+  }
+
+  // What is computed to be moved is computed in place.
+  // CHECK-LABEL: gpu.func @results
+  // CHECK: visa.add (M1_NM, 16) %x(0,0)<1> %x(0,0)<1;1,0> 0x1:ud
+  // CHECK-NEXT: visa.cmp
+  gpu.func @results() kernel {
+    %p = visa.decl_pred "p", 1
+    %a = visa.decl "a", uq x 1, align = qword
+    %x = visa.decl "x", ud x 16, align = GRF
+    %y = visa.decl "y", ud x 16, align = GRF
+    visa.input %a, offset = 64, size = 8
+    visa.lsc_load.ugm (M1_NM, 1) %x[0]:d32x16t flat[%a[0]]:a64
+    visa.label Again
+    visa.add (M1_NM, 16) %y(0,0)<1> %x(0,0)<1;1,0> 1:ud
+    visa.mov (M1_NM, 16) %x(0,0)<1> %y(0,0)<1;1,0>
+    visa.cmp.lt (M1_NM, 1) %p %x(0,0)<0;1,0> 4:ud
+    visa.jmp (M1, 1, %p) Again
+    visa.lsc_store.ugm (M1_NM, 1) flat[%a[0]]:a64 %x[0]:d32x16t
+    visa.ret (M1, 1)
+    gpu.return
+  }
+
+  // Not where the original, or the copy, has been written since; nor where a move converts, saturates or negates.
+  // CHECK-LABEL: gpu.func @changed
+  // CHECK: visa.mov (M1_NM, 16) %y(0,0)<1> %x(0,0)<1;1,0>
+  // CHECK-NEXT: visa.add (M1_NM, 1) %x(0,4)<1> %x(0,4)<0;1,0> 0x3f800000:f
+  // CHECK-NEXT: visa.add (M1_NM, 16) %z(0,0)<1> %y(0,0)<1;1,0> %y(0,0)<1;1,0>
+  // CHECK-NEXT: visa.mov.sat (M1_NM, 16) %y(0,0)<1> %z(0,0)<1;1,0>
+  // CHECK-NEXT: visa.mul (M1_NM, 16) %z(0,0)<1> %y(0,0)<1;1,0> %y(0,0)<1;1,0>
+  gpu.func @changed() kernel {
+    %a = visa.decl "a", uq x 1, align = qword
+    %x = visa.decl "x", f x 16, align = GRF
+    %y = visa.decl "y", f x 16, align = GRF
+    %z = visa.decl "z", f x 16, align = GRF
+    visa.input %a, offset = 64, size = 8
+    visa.lsc_load.ugm (M1_NM, 1) %x[0]:d32x16t flat[%a[0]]:a64
+    visa.mov (M1_NM, 16) %y(0,0)<1> %x(0,0)<1;1,0>
+    visa.add (M1_NM, 1) %x(0,4)<1> %x(0,4)<0;1,0> 1.0:f
+    visa.add (M1_NM, 16) %z(0,0)<1> %y(0,0)<1;1,0> %y(0,0)<1;1,0>
+    visa.mov.sat (M1_NM, 16) %y(0,0)<1> %z(0,0)<1;1,0>
+    visa.mul (M1_NM, 16) %z(0,0)<1> %y(0,0)<1;1,0> %y(0,0)<1;1,0>
+    visa.lsc_store.ugm (M1_NM, 1) flat[%a[0]]:a64 %z[0]:d32x16t
+    visa.lsc_store.ugm (M1_NM, 1) flat[%a[0]]:a64 %x[0]:d32x16t
+    visa.ret (M1, 1)
+    gpu.return
+  }
+
+  // A predicated move copies some lanes only, and a predicated write ends a copy.
+  // CHECK-LABEL: gpu.func @predicated
+  // CHECK: visa.mov (M1_NM, 16, %p) %y(0,0)<1> %x(0,0)<1;1,0>
+  // CHECK-NEXT: visa.lsc_store.ugm (M1_NM, 1) flat[%a[0]]:a64 %y[0]:d32x16t
+  // CHECK-NEXT: visa.mov (M1_NM, 16) %y(0,0)<1> %x(0,0)<1;1,0>
+  // CHECK-NEXT: visa.add (M1_NM, 16, %p) %y(0,0)<1> %x(0,0)<1;1,0> 0x3f800000:f
+  // CHECK-NEXT: visa.lsc_store.ugm (M1_NM, 1) flat[%a[0]]:a64 %y[0]:d32x16t
+  gpu.func @predicated() kernel {
+    %a = visa.decl "a", uq x 1, align = qword
+    %x = visa.decl "x", f x 16, align = GRF
+    %y = visa.decl "y", f x 16, align = GRF
+    %p = visa.decl_pred "p", 16
+    visa.input %a, offset = 64, size = 8
+    visa.lsc_load.ugm (M1_NM, 1) %x[0]:d32x16t flat[%a[0]]:a64
+    visa.lsc_load.ugm (M1_NM, 1) %y[0]:d32x16t flat[%a[0]+64]:a64
+    visa.cmp.gt (M1_NM, 16) %p %x(0,0)<1;1,0> 0.0:f
+    visa.mov (M1_NM, 16, %p) %y(0,0)<1> %x(0,0)<1;1,0>
+    visa.lsc_store.ugm (M1_NM, 1) flat[%a[0]]:a64 %y[0]:d32x16t
+    visa.mov (M1_NM, 16) %y(0,0)<1> %x(0,0)<1;1,0>
+    visa.add (M1_NM, 16, %p) %y(0,0)<1> %y(0,0)<1;1,0> 1.0:f
+    visa.lsc_store.ugm (M1_NM, 1) flat[%a[0]]:a64 %y[0]:d32x16t
+    visa.ret (M1, 1)
+    gpu.return
+  }
+}

@@ -1,0 +1,106 @@
+// RUN: xegpu-opt %s --xegpu-simt-to-vc --canonicalize --cse | FileCheck %s
+
+gpu.module @k {
+  // A loop that each lane leaves at its own time turns while any lane does; lanes that have left keep their numbers.
+  // CHECK-LABEL: gpu.func @parted_for
+  // CHECK: %[[LANES:.+]] = vector.step : vector<16xindex>
+  // CHECK: scf.while (%[[AT:.+]] = %{{.+}}, %[[ON:.+]] = %{{.+}}, %[[SUM:.+]] = %{{.+}}) : (vector<16xindex>, vector<16xi1>, vector<16xf32>)
+  // CHECK: %[[ANY:.+]] = vector.reduction <or>, %[[ON]] : vector<16xi1> into i1
+  // CHECK: scf.condition(%[[ANY]])
+  // CHECK: ^bb0(%[[AT:.+]]: vector<16xindex>, %[[ON:.+]]: vector<16xi1>, %[[SUM:.+]]: vector<16xf32>):
+  // CHECK: xegpu.load_gather %{{.+}}, %[[ON]] {mode = vc}
+  // CHECK: %[[MORE:.+]] = arith.addf %[[SUM]], %{{.+}} : vector<16xf32>
+  // CHECK: %[[LESS:.+]] = arith.cmpi slt, %{{.+}}, %[[LANES]] : vector<16xindex>
+  // CHECK: %[[STILL:.+]] = arith.andi %[[LESS]], %[[ON]] : vector<16xi1>
+  // CHECK: %[[KEPT:.+]] = arith.select %[[ON]], %[[MORE]], %[[SUM]] : vector<16xi1>, vector<16xf32>
+  // CHECK: scf.yield %{{.+}}, %[[STILL]], %[[KEPT]]
+  gpu.func @parted_for(%m: memref<?xf32>)
+      kernel attributes {xegpu.subgroup_size = 16 : i32, known_block_size = array<i32: 16, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %zero = arith.constant 0.0 : f32
+    %lane = gpu.lane_id
+    %s = scf.for %i = %c0 to %lane step %c1 iter_args(%x = %zero) -> f32 {
+      %y = memref.load %m[%i] : memref<?xf32>
+      %z = arith.addf %x, %y : f32
+      scf.yield %z : f32
+    }
+    memref.store %s, %m[%lane] : memref<?xf32>
+    gpu.return
+  }
+
+  // Bounds that all lanes share leave the loop and its counter as they are.
+  // CHECK-LABEL: gpu.func @uniform_for
+  // CHECK: scf.for %[[I:.+]] = %{{.+}} to %{{.+}} step %{{.+}} iter_args(%{{.+}} = %{{.+}}) -> (vector<16xf32>)
+  // CHECK: memref.load %{{.+}}[%[[I]]] : memref<?xf32>
+  gpu.func @uniform_for(%m: memref<?xf32>, %n: index)
+      kernel attributes {xegpu.subgroup_size = 16 : i32, known_block_size = array<i32: 16, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %lane = gpu.lane_id
+    %first = memref.load %m[%lane] : memref<?xf32>
+    %s = scf.for %i = %c0 to %n step %c1 iter_args(%x = %first) -> f32 {
+      %y = memref.load %m[%i] : memref<?xf32>
+      %z = arith.mulf %x, %y : f32
+      scf.yield %z : f32
+    }
+    memref.store %s, %m[%lane] : memref<?xf32>
+    gpu.return
+  }
+
+  // A branch without effects is not one: both ways are computed.
+  // CHECK-LABEL: gpu.func @select
+  // CHECK-NOT: scf.if
+  // CHECK: arith.select %{{.+}}, %{{.+}}, %{{.+}} : vector<16xi1>, vector<16xf32>
+  // CHECK: gpu.return
+  gpu.func @select(%m: memref<?xf32>)
+      kernel attributes {xegpu.subgroup_size = 16 : i32, known_block_size = array<i32: 16, 1, 1>} {
+    %zero = arith.constant 0.0 : f32
+    %lane = gpu.lane_id
+    %x = memref.load %m[%lane] : memref<?xf32>
+    %below = arith.cmpf olt, %x, %zero : f32
+    %y = scf.if %below -> f32 {
+      %n = arith.negf %x : f32
+      scf.yield %n : f32
+    } else {
+      %s = math.sqrt %x : f32
+      scf.yield %s : f32
+    }
+    memref.store %y, %m[%lane] : memref<?xf32>
+    gpu.return
+  }
+
+  // Lanes of a nested branch are those that have come to it and take it. Stores go by them.
+  // CHECK-LABEL: gpu.func @nested
+  // CHECK: %[[A:.+]] = arith.cmpi slt, %{{.+}}, %{{.+}} : vector<32xi32>
+  // CHECK: scf.if
+  // CHECK: %[[B:.+]] = arith.cmpi sgt, %{{.+}}, %{{.+}} : vector<32xi32>
+  // CHECK: %[[AB:.+]] = arith.andi %[[A]], %[[B]] : vector<32xi1>
+  // CHECK: xegpu.store_scatter %{{.+}}, %{{.+}}, %[[AB]] {mode = vc}
+  gpu.func @nested(%m: memref<?xi32>)
+      kernel attributes {xegpu.subgroup_size = 32 : i32, known_block_size = array<i32: 64, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    %c9 = arith.constant 9 : i32
+    %i = gpu.thread_id x
+    %x = memref.load %m[%i] : memref<?xi32>
+    %a = arith.cmpi slt, %x, %c9 : i32
+    scf.if %a {
+      %b = arith.cmpi sgt, %x, %c0 : i32
+      scf.if %b {
+        memref.store %c0, %m[%i] : memref<?xi32>
+      }
+    }
+    gpu.return
+  }
+
+  // The work items that a subgroup has not are not there.
+  // CHECK-LABEL: gpu.func @tail
+  // CHECK: %[[THERE:.+]] = arith.cmpi slt, %{{.+}}, %{{.+}} : vector<16xindex>
+  // CHECK: xegpu.store_scatter %{{.+}}, %{{.+}}, %[[THERE]] {mode = vc}
+  gpu.func @tail(%m: memref<?xi32>) kernel attributes {xegpu.subgroup_size = 16 : i32} {
+    %c0 = arith.constant 0 : i32
+    %i = gpu.thread_id x
+    memref.store %c0, %m[%i] : memref<?xi32>
+    gpu.return
+  }
+}

@@ -1,0 +1,153 @@
+// RUN: xegpu-opt %s --xegpu-simt-to-vc --split-input-file --verify-diagnostics
+
+// expected-error @+2 {{'gpu.func' op has xegpu.subgroup_size = 12, but a subgroup has 8, 16 or 32 work items}}
+gpu.module @k {
+  gpu.func @size() kernel attributes {xegpu.subgroup_size = 12 : i32} {
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @k {
+  gpu.func @barrier() kernel attributes {xegpu.subgroup_size = 16 : i32} {
+    %c3 = arith.constant 3 : index
+    %lane = gpu.lane_id
+    %some = arith.cmpi ult, %lane, %c3 : index
+    // expected-note @below {{they part here}}
+    scf.if %some {
+      // expected-error @below {{'gpu.barrier' op is a barrier where work items of a subgroup may have parted}}
+      gpu.barrier
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+#wide = #xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 1]>
+gpu.module @k {
+  gpu.func @load(%m: memref<8x16xf32>) kernel {
+    %lane = gpu.lane_id
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %t = xegpu.create_nd_tdesc %m[0, 0] : memref<8x16xf32> -> !xegpu.tensor_desc<8x16xf32, #wide>
+    // expected-note @below {{they part here}}
+    scf.for %i = %c0 to %lane step %c1 {
+      // expected-error @below {{'xegpu.load_nd' op works on a block of the whole subgroup where work items of a subgroup may have parted}}
+      %x = xegpu.load_nd %t : !xegpu.tensor_desc<8x16xf32, #wide> -> vector<8x1xf32>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+#wide = #xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 1]>
+gpu.module @k {
+  gpu.func @offset(%m: memref<8x64xf32>) kernel attributes {xegpu.subgroup_size = 16 : i32} {
+    %lane = gpu.lane_id
+    // expected-error @below {{'xegpu.create_nd_tdesc' op needs a value of type index that is the same in all work items of the subgroup}}
+    // expected-note @below {{this one depends on the work item's place in the subgroup, or on a block dealt out by an sg_map}}
+    %t = xegpu.create_nd_tdesc %m[0, %lane] : memref<8x64xf32> -> !xegpu.tensor_desc<8x16xf32, #wide>
+    gpu.return
+  }
+}
+
+// -----
+
+#eight = #xegpu.sg_map<wi_layout = [1, 8], wi_data = [1, 1]>
+gpu.module @k {
+  gpu.func @lanes(%m: memref<8x64xf32>) kernel attributes {xegpu.subgroup_size = 16 : i32} {
+    // expected-error @below {{'xegpu.create_nd_tdesc' op deals out its block to 8 work items, but a subgroup has 16}}
+    %t = xegpu.create_nd_tdesc %m[0, 0] : memref<8x64xf32> -> !xegpu.tensor_desc<8x16xf32, #eight>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @k {
+  gpu.func @mode(%m: memref<8x64xf32>) kernel attributes {xegpu.subgroup_size = 16 : i32} {
+    // expected-error @below {{'xegpu.create_nd_tdesc' op is in VC mode, but the kernel is of work items}}
+    // expected-note @below {{leave the mode out}}
+    %t = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<8x64xf32> -> !xegpu.tensor_desc<8x16xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @k {
+  gpu.func @gather(%a: i64) kernel attributes {xegpu.subgroup_size = 16 : i32} {
+    %o = arith.constant dense<0> : vector<16xindex>
+    // expected-error @below {{'xegpu.create_tdesc' op is for kernels in VC mode}}
+    // expected-note @below {{in a kernel of work items use memref.load, memref.store or memref.atomic_rmw}}
+    %t = xegpu.create_tdesc %a, %o {mode = vc} : i64, vector<16xindex> -> !xegpu.tensor_desc<16xf32, #xegpu.scattered>
+    gpu.return
+  }
+}
+
+// -----
+
+#wide = #xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 1]>
+#two = #xegpu.sg_map<wi_layout = [2, 8], wi_data = [1, 1]>
+#other = #xegpu.sg_map<wi_layout = [2, 8], wi_data = [1, 2]>
+#pairs = #xegpu.sg_map<wi_layout = [1, 16], wi_data = [2, 1]>
+gpu.module @k {
+  gpu.func @maps(%a: memref<8x16xf16>, %b: memref<16x16xf16>, %c: memref<8x16xf32>) kernel {
+    %ta = xegpu.create_nd_tdesc %a[0, 0] : memref<8x16xf16> -> !xegpu.tensor_desc<8x16xf16, #wide>
+    %tb = xegpu.create_nd_tdesc %b[0, 0] : memref<16x16xf16> -> !xegpu.tensor_desc<16x16xf16, #pairs>
+    %tc = xegpu.create_nd_tdesc %c[0, 0] : memref<8x16xf32> -> !xegpu.tensor_desc<8x16xf32, #two>
+    %td = xegpu.create_nd_tdesc %c[0, 0] : memref<8x16xf32> -> !xegpu.tensor_desc<8x16xf32, #other>
+    %x = xegpu.load_nd %ta : !xegpu.tensor_desc<8x16xf16, #wide> -> vector<8x1xf16>
+    %y = xegpu.load_nd %tb {vnni_axis = 0} : !xegpu.tensor_desc<16x16xf16, #pairs> -> vector<8x1x2xf16>
+    %z = xegpu.load_nd %tc : !xegpu.tensor_desc<8x16xf32, #two> -> vector<4x2xf32>
+    // expected-error @below {{'xegpu.dpas' op has a result whose elements are dealt out in 2 different ways}}
+    // expected-note @below {{its loads and stores have different sg_maps: which one the fragment follows is not known}}
+    %d = xegpu.dpas %z, %x, %y : vector<4x2xf32>, vector<8x1xf16>, vector<8x1x2xf16> -> vector<4x2xf32>
+    xegpu.store_nd %d, %td : vector<4x2xf32>, !xegpu.tensor_desc<8x16xf32, #other>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @k {
+  gpu.func @private() kernel attributes {xegpu.subgroup_size = 16 : i32} {
+    // expected-error @below {{'memref.alloca' op is memory of one work item, of which a subgroup has none}}
+    // expected-note @below {{use shared memory, of space 3}}
+    %m = memref.alloca() : memref<4xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @k {
+  gpu.func @width(%m: memref<?xf32>) kernel attributes {xegpu.subgroup_size = 16 : i32} {
+    %c1 = arith.constant 1 : i32
+    %c5 = arith.constant 5 : i32
+    %lane = gpu.lane_id
+    %x = memref.load %m[%lane] : memref<?xf32>
+    // expected-error @below {{'gpu.shuffle' op has a width that is no constant power of two up to the subgroup's 16 lanes}}
+    // expected-note @below {{the width is what the lanes are divided into}}
+    %y, %v = gpu.shuffle xor %x, %c1, %c5 : f32
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @k {
+  func.func @again(%x: i32) -> i32 {
+    // expected-error @below {{'func.call' op is recursive}}
+    // expected-note @below {{vISA kernels have no stack}}
+    %y = func.call @again(%x) : (i32) -> i32
+    return %y : i32
+  }
+  gpu.func @calls(%x: i32) kernel attributes {xegpu.subgroup_size = 16 : i32} {
+    %y = func.call @again(%x) : (i32) -> i32
+    gpu.return
+  }
+}

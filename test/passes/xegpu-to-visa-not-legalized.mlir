@@ -1,0 +1,36 @@
+// What is not legalized is refused by xegpu-to-visa too, and never lowered to something else.
+
+// RUN: xegpu-opt %s --xegpu-to-visa --split-input-file --verify-diagnostics
+
+gpu.module @m {
+  gpu.func @rows(%a: vector<16x8x2xf16>, %b: vector<8x16x2xf16>) kernel {
+    // expected-error @+2 {{has 16 rows, but the repeat count is at most 8}}
+    // expected-note @+1 {{xegpu-legalize splits it}}
+    %0 = xegpu.dpas %a, %b {mode = vc} : vector<16x8x2xf16>, vector<8x16x2xf16> -> vector<16x16xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @matrices(%m: memref<4x64x64xf32>) kernel {
+    %d = xegpu.create_nd_tdesc %m[0, 0, 0] {mode = vc} : memref<4x64x64xf32> -> !xegpu.tensor_desc<2x8x16xf32>
+    // expected-error @+2 {{of a block of 3 dimensions has no message}}
+    // expected-note @+1 {{xegpu-legalize splits it}}
+    %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<2x8x16xf32> -> vector<2x8x16xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @turned(%m: memref<4x64x64xf32>) kernel {
+    %d = xegpu.create_nd_tdesc %m[0, 0, 0] {mode = vc} : memref<4x64x64xf32> -> !xegpu.tensor_desc<1x8x16xf32>
+    // expected-error @+2 {{cannot transpose by [0, 2, 1]}}
+    // expected-note @+1 {{xegpu-legalize rewrites it}}
+    %x = xegpu.load_nd %d {transpose = [0, 2, 1], mode = vc} : !xegpu.tensor_desc<1x8x16xf32> -> vector<1x16x8xf32>
+    gpu.return
+  }
+}

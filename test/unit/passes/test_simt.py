@@ -1,0 +1,193 @@
+"""Kernels of work items give the bits that each work item's own computation gives."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import xegpu_py
+from xegpu_py.runtime.arguments import DTYPES
+from xegpu_py.visa.finalizer import available, finalize
+
+from .gemms import Gemm
+from .work_items import SLOTS, WORDS, Item, Shared, program
+
+SHAPES = [((16, 1, 1), True), ((48, 1, 1), False), ((16, 3, 1), True), ((8, 4, 1), False), ((32, 2, 1), False)]
+GROUPS = 3
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(0, 1 << 32), st.sampled_from(SHAPES), st.sampled_from([8, 16, 32]))
+def test_random_programs(seed: int, shape: tuple[tuple[int, int, int], bool], lanes: int) -> None:
+    (width, height, depth), known = shape
+    if width * height % lanes:
+        lanes = 8
+    rng = random.Random(seed)
+    shared = Shared([rng.getrandbits(32) >> rng.choice((0, 28)) for _ in range(WORDS)])
+    made = program(rng, shared, lanes, (width, height, depth) if known else None)
+    number = rng.getrandbits(8)
+    check(made.text, made.stages, shared, lanes, (width, height), number)
+
+
+def check(text, stages, shared, lanes, block, number):
+    width, height = block
+    items = []
+    for group in range(GROUPS):
+        for i in range(width * height):
+            y, x = divmod(i, width)
+            place = i % lanes
+            values = {"%number": number, "%x32": x, "%y32": y, "%group32": group, "%lane32": place}
+            items.append(Item(values))
+    for stage in stages:
+        # Subgroups of different workgroups have nothing to tell each other.
+        for at in range(0, len(items), width * height):
+            stage(items[at : at + width * height])
+    kernel = xegpu_py.compile(text)
+    words = np.array(shared.words, np.uint32).view(np.int32)
+    out = np.zeros((len(items), SLOTS), np.int32)
+    counters = np.zeros(8, np.int32)
+    kernel(words, out, counters, np.int32(number), grid=GROUPS, block=block)
+    want = np.array([i.out for i in items], np.uint64).astype(np.uint32).view(np.int32)
+    np.testing.assert_array_equal(out, want, text)
+    np.testing.assert_array_equal(counters.view(np.uint32), np.array(shared.counters) & 0xFFFFFFFF, text)
+
+
+KERNELS = Path(__file__).parents[2] / "run" / "simt"
+
+
+def test_softmax():
+    rng = np.random.default_rng(1)
+    x = (10 * rng.standard_normal((8, 100))).astype(np.float32)
+    out = np.zeros_like(x)
+    xegpu_py.compile(KERNELS / "softmax.mlir")(x, out, grid=4, block=(16, 2))
+    e = np.exp(x.astype(np.float64) - x.max(axis=1, keepdims=True))
+    np.testing.assert_allclose(out, e / e.sum(axis=1, keepdims=True), rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float16])
+def test_gather(dtype):
+    rng = np.random.default_rng(2)
+    table = rng.standard_normal((50, 12)).astype(dtype)
+    index = rng.integers(-10, 50, 40).astype(np.int32)
+    out = np.ones((40, 12), dtype)
+    xegpu_py.compile(KERNELS / "gather.mlir")(table, index, out, grid=2, block=20)
+    np.testing.assert_array_equal(out, np.where(index[:, None] < 0, 0, table[index]))
+
+
+@dataclass(frozen=True)
+class Fragments:
+    """A GEMM of work items, of 8x16 tiles, with the maps by which A and C are dealt out."""
+
+    a: str
+    b: str
+    c: str
+    a_map: tuple[tuple[int, int], tuple[int, int]]
+    c_map: tuple[tuple[int, int], tuple[int, int]]
+    a_packed: bool = False
+
+    def text(self) -> str:
+        pack = 32 // {"bf16": 16, "f16": 16, "i8": 8, "ui8": 8, "tf32": 32}[self.b]
+        k = 8 * pack
+
+        def part(rows: int, columns: int, layout: tuple[int, int]) -> str:
+            return f"{rows // layout[0]}x{columns // layout[1]}"
+
+        maps = {"a": self.a_map, "b": ((1, 16), (pack, 1)), "c": self.c_map}
+        lines = [
+            f"#{n} = #xegpu.sg_map<wi_layout = {list(layout)}, wi_data = {list(data)}>"
+            for n, (layout, data) in maps.items()
+        ]
+        rows, columns = 8 // self.a_map[0][0], k // self.a_map[0][1]
+        a = (
+            f"vector<{rows}x{columns // pack}x{pack}x{self.a}>"
+            if self.a_packed
+            else f"vector<{rows}x{columns}x{self.a}>"
+        )
+        b = f"vector<8x1x{pack}x{self.b}>" if pack > 1 else f"vector<8x1x{self.b}>"
+        c = f"vector<{part(8, 16, self.c_map[0])}x{self.c}>"
+        ta, tb, tc = (
+            f"!xegpu.tensor_desc<{shape}x{element}, #{n}>"
+            for n, shape, element in (("a", f"8x{k}", self.a), ("b", f"{k}x16", self.b), ("c", "8x16", self.c))
+        )
+        return "\n".join(
+            [
+                *lines,
+                f"""gpu.module @kernels {{
+  gpu.func @gemm(%A: memref<64x64x{self.a}>, %B: memref<64x64x{self.b}>, %C: memref<64x64x{self.c}>) kernel {{
+    %zero = arith.constant dense<{"0" if self.c == "i32" else "0.0"}> : {c}
+    %c0 = arith.constant 0 : index
+    %c8 = arith.constant 8 : index
+    %c16 = arith.constant 16 : index
+    %c64 = arith.constant 64 : index
+    %step = arith.constant {k} : index
+    %x = gpu.block_id x
+    %y = gpu.block_id y
+    %m = arith.muli %x, %c8 : index
+    %n = arith.muli %y, %c16 : index
+    %ta = xegpu.create_nd_tdesc %A[%m, 0] : memref<64x64x{self.a}> -> {ta}
+    %tc = xegpu.create_nd_tdesc %C[%m, %n] : memref<64x64x{self.c}> -> {tc}
+    %r:2 = scf.for %k = %c0 to %c64 step %step iter_args(%acc = %zero, %pa = %ta) -> ({c}, {ta}) {{
+      %tb = xegpu.create_nd_tdesc %B[%k, %n] : memref<64x64x{self.b}> -> {tb}
+      xegpu.prefetch_nd %tb : {tb}
+      %a = xegpu.load_nd %pa {"{vnni_axis = 1}" if self.a_packed else ""} : {ta} -> {a}
+      %b = xegpu.load_nd %tb {"{vnni_axis = 0}" if pack > 1 else ""} : {tb} -> {b}
+      %d = xegpu.dpas %acc, %a, %b : {c}, {a}, {b} -> {c}
+      %na = xegpu.update_nd_offset %pa, [%c0, %step] : {ta} -> {ta}
+      scf.yield %d, %na : {c}, {ta}
+    }}
+    xegpu.store_nd %r#0, %tc : {c}, {tc}
+    gpu.return
+  }}
+}}""",
+            ]
+        )
+
+
+WIDE = ((1, 16), (1, 1))
+FRAGMENTS = [
+    Fragments("bf16", "bf16", "f32", WIDE, WIDE),
+    Fragments("bf16", "bf16", "f32", ((2, 8), (1, 2)), WIDE, True),
+    Fragments("bf16", "bf16", "f32", ((2, 8), (1, 2)), ((2, 8), (1, 1))),
+    Fragments("f16", "f16", "f32", ((4, 4), (1, 2)), ((8, 2), (1, 4))),
+    Fragments("f16", "f16", "f32", ((8, 2), (1, 8)), ((1, 16), (2, 1))),
+    Fragments("tf32", "tf32", "f32", ((2, 8), (1, 1)), ((2, 8), (2, 2))),
+    Fragments("i8", "i8", "i32", ((1, 16), (1, 2)), WIDE),
+    Fragments("ui8", "i8", "i32", ((2, 8), (1, 4)), ((2, 8), (1, 2)), True),
+]
+
+
+def numbers(rng, element, shape):
+    dtype = DTYPES["f32" if element == "tf32" else element]
+    if "i" in element:
+        info = np.iinfo(dtype)
+        return rng.integers(info.min, info.max, shape, endpoint=True).astype(dtype)
+    found = rng.standard_normal(shape).astype(dtype)
+    return (found.view("u4") & 0xFFFFE000).view("f4") if element == "tf32" else found
+
+
+@pytest.mark.parametrize("gemm", FRAGMENTS, ids=str)
+def test_gemm_of_fragments(gemm):
+    """The same bytes as the GEMM of whole blocks, and no more instructions."""
+    rng = np.random.default_rng(3)
+    a, b = numbers(rng, gemm.a, (64, 64)), numbers(rng, gemm.b, (64, 64))
+    found, want = (np.zeros((64, 64), DTYPES[gemm.c]) for _ in range(2))
+    kernel = xegpu_py.compile(gemm.text())
+    kernel(a, b, found, grid=(8, 4), block=16)
+    whole = xegpu_py.compile(Gemm(gemm.a, gemm.b, gemm.c, fresh=True).text())
+    whole(a, b, want, grid=(8, 4))
+    np.testing.assert_array_equal(found, want)
+    loop = kernel.asm.partition("For")[2].partition("Done")[0]
+    assert loop.count("dpas") == 1 and "mov" not in loop, loop
+
+
+@pytest.mark.skipif(not available(), reason="the finalizer is not installed")
+@pytest.mark.parametrize("path", sorted(KERNELS.glob("*.mlir")), ids=lambda p: p.stem)
+def test_assembles(path):
+    native = finalize(xegpu_py.compile(path, target="pvc").asm, "PVC")
+    assert native.instructions and not native.spill_bytes

@@ -1,0 +1,62 @@
+"""`vector-to-xegpu`: vector's accesses of memory give what numpy's indexing gives."""
+
+import numpy as np
+
+import xegpu_py
+
+KERNEL = """
+gpu.module @k {
+  gpu.func @f(%in: memref<?x64xf32>, %out: memref<?x64xf32>, %i: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c3 = arith.constant 3 : index
+    %pad = arith.constant 9.0 : f32
+    %a = vector.load %in[%i, %c3] : memref<?x64xf32>, vector<2x5xf32>
+    vector.store %a, %out[%c0, %c0] : memref<?x64xf32>, vector<2x5xf32>
+    %c60 = arith.constant 60 : index
+    %b = vector.transfer_read %in[%i, %c60], %pad : memref<?x64xf32>, vector<4x8xf32>
+    %c2 = arith.constant 2 : index
+    vector.transfer_write %b, %out[%c2, %c0] {in_bounds = [true, true]} : vector<4x8xf32>, memref<?x64xf32>
+    %t = vector.transfer_read %in[%c0, %c0], %pad {in_bounds = [true, true],
+      permutation_map = affine_map<(a, b) -> (b, a)>}
+      : memref<?x64xf32>, vector<4x8xf32>
+    vector.transfer_write %t, %out[%i, %c60] {permutation_map = affine_map<(a, b) -> (a, b)>}
+      : vector<4x8xf32>, memref<?x64xf32>
+    %g = vector.transfer_read %in[%c0, %c3], %pad {in_bounds = [true, true],
+      permutation_map = affine_map<(a, b) -> (0, b)>}
+      : memref<?x64xf32>, vector<2x8xf32>
+    %c32 = arith.constant 32 : index
+    vector.transfer_write %g, %out[%c0, %c32] {in_bounds = [true, true]} : vector<2x8xf32>, memref<?x64xf32>
+    %p = arith.constant dense<[5, 1, 0, 2]> : vector<4xindex>
+    %m = arith.constant dense<[true, true, false, true]> : vector<4xi1>
+    %z = arith.constant dense<-1.0> : vector<4xf32>
+    %h = vector.gather %in[%c2, %c3] [%p], %m, %z
+      : memref<?x64xf32>, vector<4xindex>, vector<4xi1>, vector<4xf32> into vector<4xf32>
+    vector.scatter %out[%c3, %c32] [%p], %m, %h : memref<?x64xf32>, vector<4xindex>, vector<4xi1>, vector<4xf32>
+    %l = vector.maskedload %in[%c2, %c0], %m, %z : memref<?x64xf32>, vector<4xi1>, vector<4xf32> into vector<4xf32>
+    vector.store %l, %out[%c0, %c60] : memref<?x64xf32>, vector<4xf32>
+    vector.maskedstore %out[%c2, %c32], %m, %l : memref<?x64xf32>, vector<4xi1>, vector<4xf32>
+    gpu.return
+  }
+}
+"""
+
+
+def test_accesses_of_memory():
+    kernel = xegpu_py.compile(KERNEL, registers=256)
+    x = np.random.default_rng(6).standard_normal((12, 64)).astype(np.float32)
+    out, want, first = np.zeros_like(x), np.zeros_like(x), 10
+    kernel(x, out, np.int32(first))
+    outside = np.full((32, 128), 9, np.float32)
+    outside[:12, :64] = x
+    want[0:2, 0:5] = x[first : first + 2, 3:8]
+    want[2:6, 0:8] = outside[first : first + 4, 60:68]
+    want[first:, 60:64] = x[0:8, 0:4].T[:2, :4]
+    want[0:2, 32:40] = x[0, 3:11]
+    places, mask = [5, 1, 0, 2], np.array([True, True, False, True])
+    for place, active in zip(places, mask):
+        if active:
+            want[3, 32 + place] = x[2, 3 + place]
+    masked = np.where(mask, x[2, :4], -1)
+    want[0, 60:64] = masked
+    want[2, 32:36] = np.where(mask, masked, want[2, 32:36])
+    np.testing.assert_array_equal(out, want)

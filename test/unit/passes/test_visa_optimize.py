@@ -1,0 +1,190 @@
+"""Kernels give the same bits when they are optimised."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import numpy as np
+import pytest
+from engines.structured import SIZES, kernel, lanes_of, statements, thread_number
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from visa.mixtures import REGISTERS, SCRATCH, Mixture
+from xegpu_py.passes.visa_optimize import VisaOptimize
+from xegpu_py.passes.visa_optimize.dead import remove_dead_code
+from xegpu_py.passes.visa_optimize.forward import forward_results
+from xegpu_py.passes.visa_optimize.hoist import hoist
+from xegpu_py.passes.visa_optimize.pipeline import Steps
+from xegpu_py.passes.visa_optimize.schedule import schedule_loads
+from xegpu_py.passes.visa_optimize.values import rewrite_values
+
+import xegpu_py
+from xegpu_py.kernel import Kernel
+from xegpu_py.runtime.arguments import DTYPES
+from xegpu_py.target import TARGETS
+from xegpu_py.visa.allocate import allocate
+from xegpu_py.visa.finalizer import available, finalize
+from xegpu_py.visa.flow import EffectsOf
+from xegpu_py.visa.operands import Address, Destination, Raw, Region, Variable
+from xegpu_py.visa.program import Input, Instruction, Program
+from xegpu_py.visa.spec import DataShape
+from xegpu_py.visa.verify import verify
+
+from .gemms import Gemm
+from .test_kernels import FOLDER, GEMMS, KERNELS, operand
+
+TARGET = TARGETS["pvcxt"]
+OPTIONS = ("fold", "copies", "common", "addresses", "hoist", "dead", "schedule")
+
+
+def optimized(program: Program, **options: bool) -> Program:
+    new = VisaOptimize(**options).optimize(program, TARGET)
+    assert verify(new, TARGET) == []
+    return new
+
+
+def memory_after(program: Program, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    contents = rng.integers(0, 256, 7 * REGISTERS * TARGET.grf_bytes, np.uint8)
+    out, scratch = np.zeros(len(contents) + 64, np.uint8), rng.integers(0, 256, SCRATCH, np.uint8)
+    Kernel(program, registers=256, check=["uninit"])(contents, out, scratch)
+    return out, scratch
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 2**32), st.booleans(), st.integers(1, 60), st.sets(st.sampled_from(OPTIONS), max_size=3))
+def test_random_kernels(seed: int, lanes_part: bool, length: int, left_out: set[str]) -> None:
+    program = Mixture(random.Random(seed), lanes_part=lanes_part).program(length)
+    assert verify(program, TARGET) == []
+    new = optimized(program, **dict.fromkeys(left_out, False))
+    for before, after in zip(memory_after(program, seed), memory_after(new, seed)):
+        np.testing.assert_array_equal(before, after)
+
+
+@settings(max_examples=60, deadline=None)
+@given(statements(3), st.sampled_from(sorted(SIZES)), st.integers(0, 1000))
+def test_structured_programs(program: list[object], size: str, seed: int) -> None:
+    body, declarations, values = lanes_of(program, size, 4, seed)
+    old = kernel(thread_number(2) + body, declarations).program
+    found = []
+    for each in (old, optimized(old)):
+        out = values.copy()
+        Kernel(each)(out, grid=2, block=2)
+        found.append(out)
+    np.testing.assert_array_equal(*found)
+
+
+def lowered(source: object, optimize: bool) -> xegpu_py.CompiledKernel:
+    return xegpu_py.compile(source, registers=256, check=["uninit"], optimize=optimize)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels(name: str) -> None:
+    inputs, (shape, dtype), grid, block, _, _ = KERNELS[name]
+    found, counts = [], []
+    for optimize in (False, True):
+        made = lowered(FOLDER / f"{name}.mlir", optimize)
+        out = np.zeros(shape, dtype)
+        stats = made(*inputs, out, grid=grid, block=block)
+        found.append(out.tobytes())
+        counts.append((len(made.kernel.program.instructions), sum(stats.executed)))
+    assert found[0] == found[1]
+    assert counts[1][0] < counts[0][0] and counts[1][1] < counts[0][1]
+
+
+RNG = np.random.default_rng(0)
+WORK_ITEMS = {
+    "softmax": ([RNG.standard_normal((8, 100), np.float32)], ((8, 100), "f4"), 4, (16, 2)),
+    "gather": (
+        [RNG.standard_normal((50, 12)).astype("f2"), RNG.integers(0, 50, 40).astype("i4")],
+        ((40, 12), "f2"),
+        2,
+        20,
+    ),
+    "collatz": ([], ((27,), "i4"), 3, 9),
+}
+
+
+@pytest.mark.parametrize("name", WORK_ITEMS)
+def test_kernels_of_work_items(name: str) -> None:
+    inputs, (shape, dtype), grid, block = WORK_ITEMS[name]
+    found, counts = [], []
+    for optimize in (False, True):
+        made = lowered(FOLDER / "simt" / f"{name}.mlir", optimize)
+        out = np.zeros(shape, dtype)
+        made(*inputs, out, grid=grid, block=block)
+        found.append(out.tobytes())
+        counts.append(len(made.kernel.program.instructions))
+    assert found[0] == found[1]
+    assert counts[1] < counts[0]
+
+
+@pytest.mark.parametrize("gemm", GEMMS, ids=str)
+def test_gemms(gemm: Gemm) -> None:
+    a = operand(gemm.a, (gemm.m, gemm.k))
+    b = operand(gemm.b, (gemm.n, gemm.k) if gemm.transposed else (gemm.k, gemm.n))
+    found = []
+    for optimize in (False, True):
+        c = np.zeros((gemm.m, gemm.n), DTYPES[gemm.c])
+        lowered(gemm.text(), optimize)(a, b, c, grid=(-(-gemm.m // gemm.rows), -(-gemm.n // gemm.columns)))
+        found.append(c.tobytes())
+    assert found[0] == found[1]
+
+
+@pytest.mark.skipif(not available(), reason="the finalizer is not installed")
+@pytest.mark.parametrize("name", KERNELS)
+def test_native_code_does_not_grow(name: str) -> None:
+    counts = []
+    for optimize in (False, True):
+        made = xegpu_py.compile(FOLDER / f"{name}.mlir", target="pvc", optimize=optimize)
+        counts.append(finalize(made.asm, "PVC").instructions)
+    assert counts[1] <= counts[0]
+
+
+def test_loads_wait_for_registers() -> None:
+    """Six times 32 registers are loaded and summed up: not all at once."""
+    wide = [Variable(f"W{n}", "f", 512, "GRF") for n in range(6)]
+    total, address = Variable("Total", "f", 512, "GRF"), Variable("A", "uq", 1, "qword")
+    shape = DataShape("d32", 64, True)
+    values = {"sfid": "ugm", "data": shape, "address_size": "a64", "caches": ""}
+    body = []
+
+    def message(name: str, operand: str, var: Variable, first: int) -> None:
+        for part in range(8):
+            at = Address(address, 0, first + 256 * part)
+            body.append(Instruction(name, {operand: Raw(var, 256 * part), "address": at, **values}, 1, "M1_NM"))
+
+    def add(rows: range, var: Variable) -> None:
+        for row in rows:
+            sources = {"src0": Region(var, row), "src1": Region(total if var != wide[0] else var, row)}
+            body.append(Instruction("add", {"dst": Destination(total, row), **sources}, 32, "M1_NM"))
+
+    for n, var in enumerate(wide):
+        message("lsc_load", "dst", var, 2048 * n)
+        add(range(0, 32, 2), var)
+    message("lsc_store", "src0", total, 0)
+    program = Program("wide", (*wide, total, address), (), (Input(address, 64, 8),), {}, (*body, Instruction("ret")))
+    assert verify(program, TARGET) == []
+    new = optimized(program)
+    pressures = [allocate(p, TARGET).pressure for p in (program, new)]
+    assert pressures[0] < pressures[1] <= 112
+    # Some loads came before sums that they once followed.
+    assert [i.name for i in new.instructions[:16]] == ["lsc_load"] * 16
+
+
+@pytest.mark.parametrize("lanes_part", [False, True])
+def test_time_is_linear(lanes_part: bool) -> None:
+    def seconds(statements: int) -> float:
+        program = Mixture(random.Random(0), lanes_part=lanes_part).program(statements)
+        start = time.process_time()
+        program = remove_dead_code(program, EffectsOf(TARGET))
+        program = rewrite_values(program, TARGET, EffectsOf(TARGET), Steps())
+        program = forward_results(program, TARGET, EffectsOf(TARGET))
+        program = hoist(program, EffectsOf(TARGET), 1 << 20)
+        schedule_loads(program, EffectsOf(TARGET), 1 << 20)
+        return time.process_time() - start
+
+    seconds(100)
+    few, many = seconds(1500), seconds(6000)
+    assert many < 4 * 2 * few

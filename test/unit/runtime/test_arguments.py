@@ -1,0 +1,111 @@
+"""Arguments written as words."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from xegpu_py.runtime.arguments import DTYPES, parse_argument
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_types(name: str) -> None:
+    for kind in ("randn", "rand", "arange", "zeros", "ones"):
+        found = parse_argument(f"{kind}:{name}:2x3")
+        assert (found.dtype, found.shape) == (DTYPES[name], (2, 3))
+    number = parse_argument(f"{name}:5")
+    assert (number.dtype, number) == (DTYPES[name], 5)
+
+
+def test_values() -> None:
+    assert parse_argument("arange:i32:2x3").tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert parse_argument("zeros:f32:3").tolist() == [0, 0, 0]
+    assert parse_argument("ones:bf16:2").tolist() == [1, 1]
+    assert parse_argument("full:f16:2:1.5").tolist() == [1.5, 1.5]
+    assert parse_argument("full:ui8:2:0xff").tolist() == [255, 255]
+    assert parse_argument("i32:-5") == -5
+    assert parse_argument("f32:1e3") == 1000
+    assert np.isnan(parse_argument("f32:nan"))
+    assert parse_argument("ui64:18446744073709551615") == (1 << 64) - 1
+
+
+def test_random_numbers() -> None:
+    normal = parse_argument("randn:f64:200x200:seed=7")
+    assert abs(normal.mean()) < 0.05
+    assert abs(normal.std() - 1) < 0.05
+    uniform = parse_argument("rand:f32:200x200:seed=7")
+    assert uniform.min() >= 0
+    assert uniform.max() < 1
+    assert abs(uniform.mean() - 0.5) < 0.02
+    assert set(parse_argument("rand:i8:5000")) == set(range(-128, 128))
+    assert parse_argument("rand:ui64:500").max() > 1 << 63
+
+
+def test_seeds() -> None:
+    same = [parse_argument(f"randn:f32:8{seed}").tolist() for seed in ("", ":seed=0", ":seed=1")]
+    assert same[0] == same[1] != same[2]
+
+
+def test_files(tmp_path: Path) -> None:
+    data = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.save(tmp_path / "a.npy", data)
+    np.testing.assert_array_equal(parse_argument(str(tmp_path / "a.npy")), data)
+    small = data.astype(ml_dtypes.bfloat16)
+    np.save(tmp_path / "b.npy", small)
+    found = parse_argument(f"bf16:{tmp_path / 'b.npy'}")
+    assert found.dtype == ml_dtypes.bfloat16
+    np.testing.assert_array_equal(found, small)
+    with pytest.raises(ValueError, match="the file's elements are float32, not bf16"):
+        parse_argument(f"bf16:{tmp_path / 'a.npy'}")
+    with pytest.raises(FileNotFoundError):
+        parse_argument(str(tmp_path / "missing.npy"))
+
+
+@pytest.mark.parametrize("content", [b"", b"no numpy file", b"\x93NUMPY\x01\x00\x76\x00{'descr'", b"PK\x03\x04"])
+def test_files_that_are_none(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "a.npy"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=re.escape(f"argument '{path}': the file is no array in numpy's format")):
+        parse_argument(str(path))
+
+
+def test_files_of_objects(tmp_path: Path) -> None:
+    path = tmp_path / "a.npy"
+    np.save(path, np.array([{}], object), allow_pickle=True)
+    with pytest.raises(ValueError, match="no array in numpy's format"):
+        parse_argument(str(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "argument '' is neither a .npy file nor begins with one of randn, "),
+        ("5", "argument '5' is neither a .npy file"),
+        ("a.txt", "neither a .npy file"),
+        ("i32:", "argument 'i32:': '' is no number of type int32"),
+        ("i32:1.5", "'1.5' is no number of type int32"),
+        ("i8:128", "'128' is no number of type int8"),
+        ("ui8:-1", "'-1' is no number of type uint8"),
+        ("f32:x", "'x' is no number of type float32"),
+        ("zeros", "argument 'zeros': expected zeros:TYPE:SHAPE, such as zeros:f32:64x64"),
+        ("zeros:f32", "expected zeros:TYPE:SHAPE"),
+        ("zeros:f32:4x", "expected zeros:TYPE:SHAPE"),
+        ("zeros:f32:-4", "expected zeros:TYPE:SHAPE"),
+        ("zeros:f33:4", "argument 'zeros:f33:4': unknown type 'f33'; there are i8, "),
+        ("zeros:f32:4:1", "unexpected '1' after the shape"),
+        ("arange:f32:4:seed=1", "unexpected 'seed=1' after the shape"),
+        ("randn:f32:4:7", "expected nothing or seed=N after the shape"),
+        ("randn:f32:4:seed=-7", "expected nothing or seed=N after the shape"),
+        ("full:f32:4", "expected full:TYPE:SHAPE:VALUE"),
+        ("full:i8:4:300", "'300' is no number of type int8"),
+        ("zeros:f64:999999999x999999999", "there is no memory for 7999999984000000008 bytes"),
+        ("zeros:f64:999999999x99", "there is no memory for 791999999208 bytes"),
+    ],
+)
+def test_words_that_are_none(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        parse_argument(text)

@@ -1,0 +1,205 @@
+"""`Kernel`: what it takes as arguments, and how it refuses the rest."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from xegpu_py import Kernel
+from xegpu_py.ir.diagnostics import DiagnosticError
+
+from .programs import SCALE
+
+KERNEL = Kernel.from_assembly(SCALE, file="scale.visaasm")
+
+
+def source() -> np.ndarray:
+    return np.arange(32, dtype=np.float32)
+
+
+def expected(factor: float = 2, shift: int = 1) -> np.ndarray:
+    return np.minimum(source() * np.float32(factor) + shift, 40)
+
+
+def test_arrays_are_changed_in_place() -> None:
+    x, y = source(), np.zeros(32, np.float32)
+    done = KERNEL(x, y, 2.0, [7, 1], grid=2)
+    np.testing.assert_array_equal(y, expected())
+    np.testing.assert_array_equal(x, source())
+    assert done.threads == 2
+
+
+@pytest.mark.parametrize("factor", [2, 2.0, np.float32(2), np.float64(2), np.int8(2), np.array(2.0), np.array([2])])
+@pytest.mark.parametrize("shift", [(9, 1), [9, 1], np.array([9, 1]), np.array([9, 1], np.int16)])
+def test_numbers_in_all_their_forms(factor: object, shift: object) -> None:
+    y = np.zeros(32, np.float32)
+    KERNEL(source(), y, factor, shift, grid=(2, 1, 1))
+    np.testing.assert_array_equal(y, expected())
+
+
+@pytest.mark.parametrize("grid", [2, (2,), [2, 1], np.int64(2), np.array([2, 1, 1])])
+def test_grids_in_all_their_forms(grid: object) -> None:
+    assert KERNEL(source(), source(), 2, (0, 1), grid=grid).threads == 2
+
+
+def test_arrays_that_are_not_contiguous() -> None:
+    x = np.zeros((32, 2), np.float32)
+    x[:, 1] = source()
+    y = np.zeros((64,), np.float32)
+    KERNEL(x[:, 1], y[::-2], 2, (0, 1), grid=2)
+    np.testing.assert_array_equal(y[::-2], expected())
+    assert not y[::2].any()
+
+
+def test_shape_and_type_are_the_callers_affair() -> None:
+    y = np.zeros((4, 8), np.int32, order="F")
+    KERNEL(source().reshape(2, 16), y, 2, (0, 1), grid=2)
+    np.testing.assert_array_equal(np.ascontiguousarray(y).view(np.float32).ravel(), expected())
+    small = np.zeros(64, ml_dtypes.bfloat16)
+    KERNEL(source(), small, 2, (0, 1), grid=2)
+    np.testing.assert_array_equal(small.view(np.float32), expected())
+
+
+def test_one_array_twice_is_one_buffer() -> None:
+    x = source()
+    KERNEL(x, x, 2, (0, 1), grid=2)
+    np.testing.assert_array_equal(x, expected())
+
+
+def test_arrays_that_overlap_are_refused() -> None:
+    x = np.zeros(40, np.float32)
+    with pytest.raises(ValueError, match="arguments 'In' and 'Out' are arrays that overlap in memory"):
+        KERNEL(x[:32], x[8:], 2, (0, 1))
+
+
+def test_read_only_arrays_can_be_read_but_not_written() -> None:
+    x, y = source(), np.zeros(32, np.float32)
+    x.flags.writeable = False
+    KERNEL(x, y, 2, (0, 1), grid=2)
+    np.testing.assert_array_equal(y, expected())
+    with pytest.raises(ValueError, match="the kernel writes to argument 'Out', which is a read-only array"):
+        KERNEL(y, x, 2, (0, 1), grid=2)
+    np.testing.assert_array_equal(x, source())
+
+
+GOOD = (source(), source(), 2.0, (0, 1))
+POINTER = "argument 'In' must be a numpy array, or an integer as its address, not "
+NUMBERS = "argument 'In' must be an array of numbers in native byte order, not of "
+FACTOR = "argument 'Factor' must be a number of type f, not "
+SHIFT = "argument 'Shift' must be 2 integers of type w"
+
+
+@pytest.mark.parametrize(
+    ("index", "value", "error", "message"),
+    [
+        (0, [1.0, 2.0], TypeError, POINTER + "list"),
+        (0, "x.npy", TypeError, POINTER + "str"),
+        (0, None, TypeError, POINTER + "NoneType"),
+        (0, np.float32(1), TypeError, POINTER + "float32"),
+        (0, -1, ValueError, "argument 'In' must be a numpy array, or an integer as its address, which holds 0 to"),
+        (0, np.array([None]), TypeError, NUMBERS + "object"),
+        (0, np.array(["a"]), TypeError, NUMBERS + "<U1"),
+        (0, np.zeros(3, ">f4"), TypeError, NUMBERS + ">f4"),
+        (0, np.zeros(3, [("a", "f4")]), TypeError, NUMBERS + "[('a', '<f4')]"),
+        (2, "2", TypeError, FACTOR + "str"),
+        (2, 2j, TypeError, FACTOR + "complex"),
+        (2, None, TypeError, FACTOR + "NoneType"),
+        (2, [1.0, 2.0], ValueError, FACTOR + "2 of them"),
+        (3, (0.5, 1.0), TypeError, SHIFT + ", not tuple"),
+        (3, np.ones(2, np.float16), TypeError, SHIFT + ", not float16"),
+        (3, True, TypeError, SHIFT + ", not bool"),
+        (3, 1, ValueError, SHIFT + ", not 1 of them"),
+        (3, (1, 2, 3), ValueError, SHIFT + ", not 3 of them"),
+        (3, ((1, 2), (3,)), TypeError, SHIFT + ", not ((1, 2), (3,))"),
+        (3, (0, 1 << 15), ValueError, SHIFT + ", which holds -32768 to 32767, not (0, 32768)"),
+        (3, (0, 1 << 70), ValueError, SHIFT + ", which holds -32768 to 32767, not (0, 1180591620717411303424)"),
+    ],
+)
+def test_arguments_that_do_not_fit(index: int, value: object, error: type[Exception], message: str) -> None:
+    arguments = (*GOOD[:index], value, *GOOD[index + 1 :])
+    with pytest.raises(error, match=re.escape(message)):
+        KERNEL(*arguments)
+
+
+@pytest.mark.parametrize("count", [0, 3, 5])
+def test_the_number_of_arguments(count: int) -> None:
+    message = f"kernel 'scale' takes 4 arguments (In, Out, Factor, Shift), not {count}"
+    with pytest.raises(TypeError, match=re.escape(message)):
+        KERNEL(*(*GOOD, 1)[:count])
+
+
+@pytest.mark.parametrize("name", ["grid", "block"])
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (0, ValueError), (-1, ValueError), ((1, 0), ValueError), ((), ValueError), ((1, 1, 1, 1), ValueError),
+        (1 << 32, ValueError), ("2", TypeError), (2.0, TypeError), ((1, 2.5), TypeError), (None, TypeError),
+    ],
+)  # fmt: skip
+def test_extents_that_are_none(name: str, value: object, error: type[Exception]) -> None:
+    message = f"'{name}' must be one to three positive integers"
+    with pytest.raises(error, match=f"{message}.*, not {re.escape(repr(value))}"):
+        KERNEL(*GOOD, **{name: value})
+
+
+def test_workgroups_too_large() -> None:
+    message = "'block' makes workgroups of 65 hardware threads; on target pvcxt they have at most 64"
+    with pytest.raises(ValueError, match=message):
+        KERNEL(*GOOD, block=(13, 5))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"target": "i860"}, "unknown target 'i860'; there are pvc"),
+        ({"model": "mod"}, "'model' must be one of fma, stage, exact, not 'mod'"),
+        ({"check": ["race"]}, "unknown check 'race'; there are uninit"),
+        ({"check": "race"}, "unknown check 'race'; there are uninit"),
+        ({"registers": 64}, "target pvcxt has 128 or 256 registers, not 64"),
+        ({"name": "other"}, "there is no kernel 'other'; there are scale"),
+    ],
+)
+def test_options_that_are_none(options: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Kernel.from_assembly(SCALE, **options)
+
+
+def test_a_check_may_be_one_name() -> None:
+    text = SCALE.replace("    lsc_load", "    // lsc_load")
+    with pytest.raises(DiagnosticError, match="reads byte 0 of 'X', which was never written"):
+        Kernel.from_assembly(text, check="uninit")(*GOOD)
+
+
+def test_an_access_out_of_bounds_is_located() -> None:
+    with pytest.raises(DiagnosticError) as raised:
+        KERNEL(*GOOD, grid=3)
+    (diagnostic,) = raised.value.diagnostics
+    assert (diagnostic.position.file, diagnostic.position.line) == ("scale.visaasm", 22)
+    assert diagnostic.message.endswith("reaching 64 bytes over the end of 'In', which has 128 bytes")
+    assert diagnostic.notes[0].message == "in workgroup (2, 0, 0), subgroup 0"
+
+
+def test_files(tmp_path: Path) -> None:
+    path = tmp_path / "scale.visaasm"
+    path.write_text(SCALE)
+    y = np.zeros(32, np.float32)
+    Kernel.from_file(path)(source(), y, 2, (0, 1), grid=2)
+    np.testing.assert_array_equal(y, expected())
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(DiagnosticError, match="scale.visaasm:1:1: error"):
+        Kernel.from_file(path)
+    with pytest.raises(FileNotFoundError):
+        Kernel.from_file(tmp_path / "missing")
+
+
+def test_variables_that_do_not_fit() -> None:
+    wide = "".join(f".decl Wide{n} v_type=G type=f num_elts=2048 align=GRF\n" for n in range(2))
+    use = "".join(f"    mov (M1_NM, 16) Wide{n}(0,0)<1> 0x0:f\n" for n in (0, 1, 0))
+    text = SCALE.replace(".decl P", wide + ".decl P").replace("    shl", use + "    shl")
+    Kernel.from_assembly(text, registers=256)(*GOOD)
+    with pytest.raises(DiagnosticError, match=r"'scale' does not fit: register pressure 25\d of 128 GRFs; 2 variables"):
+        Kernel.from_assembly(text, strict_grf=True)

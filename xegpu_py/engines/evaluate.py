@@ -1,0 +1,88 @@
+"""What an instruction makes of known operands: the interpreter runs it, on one thread that holds nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from xegpu_py.engines.access import Layout
+from xegpu_py.engines.batch import new_batch
+from xegpu_py.engines.interpreter import Interpreter
+from xegpu_py.engines.memory import AccessFault
+from xegpu_py.numerics.formats import Array
+from xegpu_py.target import Target
+from xegpu_py.visa.allocate import Allocation
+from xegpu_py.visa.operands import Destination, Flag, Predicate, Region, Variable
+from xegpu_py.visa.program import Instruction, Program
+from xegpu_py.visa.spec import LANES
+
+_SLOT_BYTES = LANES * 8
+"""Room for an operand of all lanes."""
+
+
+class _NoMemory:
+    """Memory that arithmetic does not reach."""
+
+    data = np.zeros(0, np.uint8)
+
+    def ranges(self) -> list[tuple[int, int, int]]:
+        """No allocation."""
+        return []
+
+    def locate(self, addresses: Array, size: int, verb: str) -> Array:
+        """Refuses every access."""
+        raise AccessFault(0, f"{verb} memory")
+
+    def surface(self, bases: Array, extents: Array, verb: str) -> Array:
+        """Refuses every access."""
+        raise AccessFault(0, f"{verb} memory")
+
+
+def evaluate(inst: Instruction, sources: Mapping[str, tuple[int, ...]], target: Target) -> tuple[int, ...]:
+    """The bit patterns of an arithmetic instruction's result, one for each lane; of a predicate its bits.
+
+    Args:
+        inst: the instruction; all its lanes are taken to be enabled, and its predicate to be set.
+        sources: the bit patterns of its operands that are not immediates, by name, one for each lane; of a predicate
+            those of the instruction's lanes, but for `mov` all.
+    """
+    values: dict[str, Any] = dict(inst.values)
+    for name, value in inst.values.items():
+        if isinstance(value, Region):
+            values[name] = Region(Variable(name, value.var.type, inst.exec_size, "GRF"), modifier=value.modifier)
+        elif isinstance(value, Destination):
+            values[name] = Destination(Variable(name, value.var.type, inst.exec_size, "GRF"))
+        elif isinstance(value, Flag):
+            values[name] = Flag(Predicate(name, value.var.count))
+    # What differs by place alone is one case.
+    plain = Instruction(inst.name, values, inst.exec_size, "M1_NM", None, inst.saturate)
+    return _evaluate(plain, tuple(sorted(sources.items())), target)
+
+
+@lru_cache(maxsize=65536)
+def _evaluate(inst: Instruction, sources: tuple[tuple[str, tuple[int, ...]], ...], target: Target) -> tuple[int, ...]:
+    variables = [v.var for v in inst.values.values() if isinstance(v, (Region, Destination))]
+    offsets = {var: _SLOT_BYTES * (1 + at) for at, var in enumerate(variables)}
+    flags = [v.var for v in inst.values.values() if isinstance(v, Flag)]
+    predicates = {predicate: at for at, predicate in enumerate(flags)}
+    size = _SLOT_BYTES * (1 + len(offsets))
+    layout = Layout(target, Allocation(offsets, size, target.grf_bytes, 0, 0, 0, ()), predicates)
+    batch = new_batch(1, 1, size, len(flags), 0, 0, _NoMemory(), lanes_part=False, watch=False)
+    for name, bits in sources:
+        var = inst[name].var
+        if isinstance(var, Predicate):
+            batch.flags[0, predicates[var], : len(bits)] = bits
+        else:
+            data = b"".join(b.to_bytes(var.format.bytes, "little") for b in bits)
+            batch.regs[0, offsets[var] : offsets[var] + len(data)] = np.frombuffer(data, np.uint8)
+    program = Program("evaluate", tuple(variables), tuple(flags), instructions=(inst, Instruction("ret")))
+    Interpreter(program, layout).run(batch)
+    result = inst["dst"].var
+    if isinstance(result, Predicate):
+        return tuple(int(b) for b in batch.flags[0, predicates[result], : inst.exec_size])
+    width = result.format.bytes
+    found = batch.regs[0, offsets[result] : offsets[result] + inst.exec_size * width].view(f"u{width}")
+    return tuple(int(b) for b in found)
