@@ -188,6 +188,7 @@ class _Team:
     size: int
     stop: ctypes.c_int32 = field(default_factory=lambda: ctypes.c_int32(0))
     faults: list[tuple[int, BaseException]] = field(default_factory=list)
+    stuck: dict[int, Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
@@ -238,8 +239,21 @@ class _Team:
             for thread in threads:
                 thread.join()
             raise
+        self.end()
+
+    def end(self) -> None:
+        """Raise what was found, of several the one in the first workgroup."""
         if self.faults:
             raise min(self.faults, key=lambda f: f[0])[1]
+        if self.stuck:
+            raise self._deadlock()
+
+    def _deadlock(self) -> RuntimeFault:
+        size, groups = self.launch.group_size, sorted(self.stuck)
+        batch = new_batch(len(groups), size, 8, 1, 0, 0, self.launch.memory, lanes_part=False, watch=False)
+        batch.pc = np.concatenate([self.stuck[g] for g in groups])
+        name = self.launch.name_thread
+        return self.jit.interpreter.deadlock(batch, lambda thread: name(groups[thread // size] * size + thread % size))
 
 
 class _Worker:
@@ -310,17 +324,20 @@ class _Worker:
                         self.slot = self._new_slot()
                         context.first += 1
                     elif not self._fine(status):
-                        return
+                        # The threads of a workgroup that is stuck keep no others from running.
+                        if status != Status.DEADLOCK:
+                            return
+                        context.first += 1
             for slot in list(waiting):
                 own, self.slot = self.slot, slot
                 slot.use(context)
                 native.resume(context)
                 status = Status(context.status)
-                if status == Status.ENDED:
+                if status != Status.YIELDED:
                     waiting.remove(slot)
                     self._ended += 1
-                elif status != Status.YIELDED and not self._fine(status):
-                    return
+                    if not self._fine(status) and status != Status.DEADLOCK:
+                        return
                 self.slot = own
 
     def _fine(self, status: Status) -> bool:
@@ -328,7 +345,7 @@ class _Worker:
         if status == Status.FAULT:
             self.team.fail(self.slot.group, self._fault())
         elif status == Status.DEADLOCK:
-            self.team.fail(self.slot.group, self._deadlock())
+            self.team.stuck[self.slot.group] = self._places()
         return status == Status.ENDED
 
     def finish(self) -> None:
@@ -338,7 +355,7 @@ class _Worker:
             self.jit.native.resume(self.context)
             status = Status(self.context.status)
         if not self._fine(status):
-            raise self.team.faults[0][1]
+            self.team.end()
 
     # What the interpreter is asked for.
 
@@ -404,15 +421,11 @@ class _Worker:
             return self.jit.interpreter.access_fault(fault, at, np.zeros(1, np.int64), lambda _: self._name(thread))
         return RuntimeError(f"native code refused instruction {at}, which the interpreter runs")
 
-    def _deadlock(self) -> RuntimeFault:
+    def _places(self) -> Array:
+        """Program counters of the workgroup's threads."""
         blocks = self.slot.blocks.reshape(-1, self._frame.bytes)
-        batch = self._batch(blocks)
-        pc, status = (
-            blocks[:, p : p + 4].copy().view(np.int32)[:, 0].astype(np.int64)
-            for p in (self._frame.pc, self._frame.status)
-        )
-        batch.pc = np.where(status == Status.ENDED, ENDED, pc)
-        return self.jit.interpreter.deadlock(batch, self._name)
+        pc, status = (_words(blocks, p)[:, 0].astype(np.int64) for p in (self._frame.pc, self._frame.status))
+        return np.where(status == Status.ENDED, ENDED, pc)
 
 
 def _words(blocks: Array, place: int, count: int = 1) -> Array:

@@ -306,3 +306,8 @@ def _change(emitter: Emitter, operation: str, element: str, pointer: Value, oper
 def lsc_fence(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Order memory for other workers; within a workgroup each access is complete before the next instruction."""
     emitter.code.line("llvm.fence seq_cst")
+
+
+@rule("fence_sw")
+def fence_sw(emitter: Emitter, inst: Instruction, at: int) -> None:
+    """Nothing: instructions run in their order."""
