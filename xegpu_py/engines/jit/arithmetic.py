@@ -14,8 +14,11 @@ from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.operands import Flag
 from xegpu_py.visa.program import Instruction
 
-_EXACT = ("cmp", "min", "max", "asr")
-"""Instructions whose result depends on what integers are worth, not on their lowest bits alone."""
+_LOWEST_BITS = ("add", "mul", "mad", "and", "or", "xor", "not")
+"""Instructions of whose result the lowest bits depend on the lowest bits of integer sources alone."""
+
+_CHOOSING = ("cmp", "min", "max", "asr")
+"""Instructions that need what integers are worth, but nothing greater."""
 
 
 @dataclass
@@ -59,7 +62,7 @@ def _width(inst: Instruction, types: list[str], modifiers: list[str], bits: int)
     if inst.name == "asr":
         found = width_of(spans[:1] + spans[2:3])
         return found if found.bits >= bits else Width(bits, True)
-    if not (inst.saturate or inst.name in _EXACT):
+    if inst.name in _LOWEST_BITS and not inst.saturate:
         assert dst
         # A magnitude depends on all bits of its source.
         own = [TYPES[t].bits for t, m in zip(types, modifiers) if "abs" in m]
@@ -73,6 +76,9 @@ def _width(inst: Instruction, types: list[str], modifiers: list[str], bits: int)
         products = [a * b for a in spans[0] for b in spans[1]]
         low, high = spans[2] if len(modifiers) > 2 else (0, 0)
         spans += [(min(products), max(products)), (min(products) + low, max(products) + high)]
+    elif inst.name not in _CHOOSING:
+        # Room for the sum of two sources and one.
+        spans += [(2 * low, 2 * high + 1) for low, high in spans[: len(modifiers)]]
     return width_of(spans)
 
 
