@@ -16,7 +16,7 @@ from xegpu_py.engines import jit
 from xegpu_py.engines.interpreter import Interpreter
 from xegpu_py.engines.jit.engine import Jit
 from xegpu_py.engines.memory import RuntimeFault
-from xegpu_py.numerics.dpas import MODELS
+from xegpu_py.numerics.dpas import MODELS, Model
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.runtime.memory import DeviceMemory
 from xegpu_py.target import TARGETS
@@ -43,13 +43,13 @@ def compare(
     before: State,
     machine: Machine,
     memories: Sequence[DeviceMemory] = (),
-    model: str = "fma",
+    model: Model = "fma",
 ) -> None:
     """Run instructions on both engines, and look for differences in registers, predicates, memory and failures."""
     slm = 4096 if memories else 0
     both = list(memories) or [DeviceMemory(), DeviceMemory()]
     golden, native = (machine.batch(before, m, slm) for m in both)
-    interpreter = Interpreter(machine.program(instructions), machine.layout(), model)  # type: ignore[arg-type]
+    interpreter = Interpreter(machine.program(instructions), machine.layout(), model)
     faults = []
     for run in (
         lambda: interpreter.run(golden),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import threading
 import time
+from collections.abc import Callable
 
 import ml_dtypes
 import numpy as np
@@ -100,7 +101,7 @@ def test_options() -> None:
 @pytest.mark.parametrize(
     "make", [lambda: np.zeros((3, 2), np.uint32)[:, 0], lambda: np.zeros(16, np.uint8)[4:].view(np.uint32)]
 )
-def test_arrays_that_are_copied(make) -> None:  # type: ignore[no-untyped-def]
+def test_arrays_that_are_copied(make: Callable[[], np.ndarray]) -> None:
     """Arrays with gaps, and such that do not begin at a multiple of 8 bytes."""
     out = make()
     kernel(NUMBERS, engine="jit")(out, block=3)

@@ -11,7 +11,7 @@ from xegpu_py.engines.jit.frame import TRAFFIC, Frame, Status, context_offset
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import TYPES, Format
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.operands import Address, Destination, Immediate, Raw, Region, Variable, Vector, first_byte
+from xegpu_py.visa.operands import Address, Destination, Immediate, Predicate, Raw, Region, Variable, Vector, first_byte
 from xegpu_py.visa.program import Instruction, Program
 
 _WIDEST_LOAD = 256
@@ -157,11 +157,11 @@ class Emitter:
 
     # Predicates and masks. A predicate is an i32.
 
-    def flag_place(self, predicate: object) -> int:
+    def flag_place(self, predicate: Predicate) -> int:
         """Byte offset of a predicate in the thread's block."""
-        return self.frame.flags + 4 * self.layout.predicates[predicate]  # type: ignore[index]
+        return self.frame.flags + 4 * self.layout.predicates[predicate]
 
-    def flag(self, predicate: object) -> Value:
+    def flag(self, predicate: Predicate) -> Value:
         """All bits of a predicate."""
         return self.code.fetch(self.thread, self.flag_place(predicate), "i32")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from xegpu_py.engines.jit.code import PTR, Code, Value, vector
 from xegpu_py.engines.jit.numbers import narrow, odd_sum, two_sum, widen
@@ -198,7 +199,7 @@ def multiplier(name: str, shape: Shape, count: int, kept: tuple[bool, ...]) -> s
             wrong = code.load(correction[c * links + link], kind)
             for slot in slots[c]:
                 code.store(code.sub(code.load(slot, kind, 64), wrong), slot, 64)
-        code.repeat(code.const(shape.steps // step, "i64"), lambda index, link=link: steps(link, index))  # type: ignore[misc]
+        code.repeat(code.const(shape.steps // step, "i64"), partial(steps, link))
         if not kept[link]:
             continue
         for c in range(count):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from xegpu_py.engines.access import data_places
 from xegpu_py.engines.jit.code import PTR, Code, Value, vector
@@ -198,7 +199,7 @@ def lsc_store(emitter: Emitter, inst: Instruction, at: int) -> None:
 
     # Lane by lane: where the elements of several lanes overlap, the later lane's are to stay.
     for lane in range(lanes):
-        _if_acting(code, code.mask(bits, 1 << lane), lambda lane=lane: store(lane))  # type: ignore[misc]
+        _if_acting(code, code.mask(bits, 1 << lane), partial(store, lane))
 
 
 _RMW = {
@@ -276,7 +277,7 @@ def lsc_atomic(emitter: Emitter, inst: Instruction, at: int) -> None:
             code.put(wide, emitter.thread, emitter.place(inst["dst"]) + places[lane])
 
     for lane in range(lanes):
-        _if_acting(code, code.mask(acting, 1 << lane), lambda lane=lane: change(lane))  # type: ignore[misc]
+        _if_acting(code, code.mask(acting, 1 << lane), partial(change, lane))
 
 
 def _change(emitter: Emitter, operation: str, element: str, pointer: Value, operands: list[Value]) -> Value:
