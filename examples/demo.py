@@ -20,7 +20,7 @@ def show(title: str, text: str, skip_to: str = "") -> None:
     start = next((i for i, line in enumerate(lines) if skip_to in line), 0)
     print(f"\n== {title}")
     for line in lines[start : start + LINES]:
-        print(line[:118])
+        print(line[:128])
     print(f"   ... {len(lines)} lines in all")
 
 

@@ -41,9 +41,12 @@ class VectorToXeGPU(Pass):
         %g = arith.select %mask, %h, %v : vector<16xi1>, vector<16xf32>
     """
 
+    kernel: str = ""
+
     def run(self, op: ir.Operation) -> None:
         for func in [f for f in walk(op) if f.name == "gpu.func" and "gpu.kernel" in f.attributes]:
-            if "xegpu.subgroup_size" in func.attributes:
+            name = ir.StringAttr(func.attributes["sym_name"]).value
+            if "xegpu.subgroup_size" in func.attributes or self.kernel not in ("", name):
                 continue
             for access in [o for o in walk(func) if o.name in _RULES]:
                 with access.location, ir.InsertionPoint(access):

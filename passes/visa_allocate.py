@@ -28,7 +28,7 @@ class VisaAllocate(Pass):
     """Allocate the variables of vISA kernels to registers, and note the pressure on the kernel.
 
     `grf` is the number of registers of a thread, by default the target's usual one. With `strict` a kernel whose
-    variables do not fit is an error.
+    variables do not fit is an error. Kernels that are not lowered to vISA stay as they are.
 
         gpu.func @gemm() kernel attributes {visa.attributes = {Target = "cm"}} {
 
@@ -48,10 +48,12 @@ class VisaAllocate(Pass):
         from xegpu_py.visa.allocate import allocate
 
         for func in visa.kernels(op):
+            if not visa.is_lowered(func):
+                continue
             gpu = visa.target_of(func)
             found = allocate(visa.program_of(func), gpu, registers_of(self, func, gpu, self.grf))
             if self.strict and found.beyond:
                 self.fail(func, f"does not fit: {found.report()}")
             i64 = ir.IntegerType.get_signless(64, func.context)
-            func.attributes["visa.pressure"] = ir.IntegerAttr.get(i64, found.pressure)
-            func.attributes["visa.registers"] = ir.IntegerAttr.get(i64, found.registers)
+            func.attributes[visa.PRESSURE] = ir.IntegerAttr.get(i64, found.pressure)
+            func.attributes[visa.REGISTERS] = ir.IntegerAttr.get(i64, found.registers)

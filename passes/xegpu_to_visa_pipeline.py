@@ -20,20 +20,23 @@ class XeGPUToVisaPipeline(Pass):
           --xegpu-legalize='target=pvcxt' --canonicalize --cse --xegpu-dce --xegpu-verify-target='target=pvcxt'
           --xegpu-to-visa='target=pvcxt' --visa-optimize='grf=256' --visa-allocate='grf=256'
 
-    `optimize=false` leaves visa-optimize out.
+    `optimize=false` leaves visa-optimize out. With `kernel` only the kernel of that name is lowered.
     """
 
     target: str = ""
+    kernel: str = ""
     grf: int = 0
     optimize: bool = True
     strict: bool = False
 
     def steps(self) -> str:
-        target = f"{{target={self.target}}}" if self.target else ""
+        one = f"{{kernel={self.kernel}}}" if self.kernel else ""
+        given = {"target": self.target, "kernel": self.kernel}
+        options = " ".join(f"{name}={value}" for name, value in given.items() if value)
         passes = [
-            f"xegpu-simt-to-vc,vector-to-xegpu,{_CLEAN}",
-            f"xegpu-legalize{target},{_CLEAN},xegpu-verify-target{target}",
-            f"xegpu-to-visa{target}",
+            f"xegpu-simt-to-vc{one},vector-to-xegpu{one},{_CLEAN}",
+            f"xegpu-legalize{{{options}}},{_CLEAN},xegpu-verify-target{{{options}}}",
+            f"xegpu-to-visa{{{options}}}",
             *([f"visa-optimize{{grf={self.grf}}}"] if self.optimize else []),
             f"visa-allocate{{grf={self.grf} strict={str(self.strict).lower()}}}",
         ]

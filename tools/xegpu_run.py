@@ -23,7 +23,7 @@ from xegpu_py.target import DEFAULT, TARGETS
 from xegpu_py.visa import assembly
 from xegpu_py.visa.program import Program
 
-_ASSEMBLY = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*\.(?:version|kernel)\b", re.DOTALL)
+_ASSEMBLY = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*\.(?:version|kernel)\b", re.DOTALL)
 """How vISA assembly begins; all else is MLIR."""
 
 

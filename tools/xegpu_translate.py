@@ -1,4 +1,4 @@
-"""`xegpu-translate`: the `visa` dialect to vISA assembly, to native ISA, and back. The manners are mlir-translate's."""
+"""`xegpu-translate`: kernels to vISA assembly, to native ISA, and back. The manners are mlir-translate's."""
 
 import argparse
 from collections import Counter
@@ -12,6 +12,7 @@ from xegpu_py.tools import driver
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.ir.module import Module, parse_source
+from xegpu_py.ir.passes import run_pipeline
 from xegpu_py.ir.source import Source
 from xegpu_py.ir.verifier import position_of
 from xegpu_py.target import DEFAULT, TARGETS, target
@@ -20,9 +21,9 @@ from xegpu_py.visa.finalizer import FinalizerError, FinalizerMissing, finalize
 from xegpu_py.visa.verify import verify
 
 TRANSLATIONS = {
-    "mlir_to_visaasm": "kernels of the visa dialect to vISA assembly",
+    "mlir_to_visaasm": "kernels, lowered if they are not, to vISA assembly",
     "visaasm_to_mlir": "vISA assembly to kernels of the visa dialect",
-    "mlir_to_gen": "kernels of the visa dialect to native ISA, by Intel's finalizer",
+    "mlir_to_gen": "kernels, lowered if they are not, to native ISA, by Intel's finalizer",
 }
 
 
@@ -34,6 +35,7 @@ def _arguments() -> driver.Parser:
     for name, text in TRANSLATIONS.items():
         flag = f"--{name.replace('_', '-')}"
         which.add_argument(flag, dest="translation", action="store_const", const=name, help=text)
+    parser.add_switch("--line-comments", "say in comments of assembly from which lines of the input instructions come")
     described = f"the GPU by whose rules kernels are verified (default: the module's, else {DEFAULT})"
     parser.add_argument("--target", choices=TARGETS, help=described)
     parser.add_argument("--kernel", metavar="NAME", help="translate this kernel alone")
@@ -63,7 +65,8 @@ class _Translator:
 
     def mlir_to_visaasm(self, source: Source) -> str:
         module = self._module(source)
-        return assembly.write([visa.program_of(func) for func in self._kernels(module, source)])
+        programs = [visa.program_of(func) for func in self._kernels(module, source)]
+        return assembly.write(programs, lines=self.args.line_comments)
 
     def mlir_to_gen(self, source: Source) -> str:
         module = self._module(source)
@@ -76,7 +79,7 @@ class _Translator:
             raise _error(func, f"target {gpu.name} is none of the finalizer's, which are {known}")
         program = visa.program_of(func)
         try:
-            native = finalize(assembly.write([program]), gpu.platform)
+            native = finalize(assembly.write([program]), gpu.platform, visa.registers_of(func))
         except FinalizerMissing as e:
             self.parser.error(str(e))
         except FinalizerError as e:
@@ -100,7 +103,13 @@ class _Translator:
 
     def _kernels(self, module: Module, source: Source) -> list[ir.Operation]:
         found = visa.kernels(module.operation)
-        return [found[i] for i in self._chosen([visa.name_of(func) for func in found], source)]
+        names = [visa.name_of(func) for func in found]
+        chosen = [found[i] for i in self._chosen(names, source)]
+        if all(visa.is_lowered(func) for func in chosen):
+            return chosen
+        wanted = f"{{kernel={self.args.kernel}}}" if self.args.kernel else ""
+        run_pipeline(module, f"builtin.module(xegpu-to-visa-pipeline{wanted})")
+        return [f for f in visa.kernels(module.operation) if self.args.kernel in (None, visa.name_of(f))]
 
     def _chosen(self, names: Sequence[str], source: Source) -> Iterable[int]:
         """Which of the kernels are meant."""

@@ -17,6 +17,7 @@ from xegpu_py.numerics.dpas import Model
 from xegpu_py.runtime.arguments import DTYPES
 from xegpu_py.runtime.launch import Engine, Statistics
 from xegpu_py.target import DEFAULT
+from xegpu_py.target import target as target_of
 from xegpu_py.visa import assembly
 
 _ALSO = {"tf32": ("f32",), "index": ("i32", "i64"), **{f"i{n}": (f"i{n}", f"ui{n}") for n in (8, 16, 32, 64)}}
@@ -47,8 +48,8 @@ class CompiledKernel:
 
     @property
     def asm(self) -> str:
-        """vISA assembly."""
-        return assembly.write([self.kernel.program])
+        """vISA assembly, with comments that say from which lines of the module instructions come."""
+        return assembly.write([self.kernel.program], lines=True)
 
     def ir(self, level: str) -> str:
         """The module's text as it was ("xegpu") or lowered ("visa").
@@ -80,50 +81,73 @@ class CompiledKernel:
                 f"kernel '{self.name}' takes {len(self.types)} arguments ({expected}), not {len(arguments)}"
             )
         values: dict[str, Any] = {}
+        titles: dict[str, str] = {}
         for i, (kind, argument) in enumerate(zip(self.types, arguments)):
-            values |= self._inputs(i, kind, argument)
-        given = [values[item.var.name] for item in self.kernel.program.arguments]
-        self.stats = self.kernel(*given, grid=grid, block=block)
+            title = f"argument {i} of kernel '{self.name}', {_article(str(kind))},"
+            found = self._inputs(i, kind, argument, title)
+            values |= found
+            titles |= dict.fromkeys(found, title)
+        names = [item.var.name for item in self.kernel.program.arguments]
+        self.stats = self.kernel.launch([values[n] for n in names], [titles[n] for n in names], grid, block)
         return self.stats
 
-    def _inputs(self, index: int, kind: mlir.Type, argument: Any) -> dict[str, Any]:
+    def _inputs(self, index: int, kind: mlir.Type, argument: Any, title: str) -> dict[str, Any]:
         name = f"in{index}"
         if not isinstance(kind, mlir.MemRefType):
+            if not isinstance(kind, mlir.VectorType) and not _is_number(argument):
+                array = isinstance(argument, np.ndarray)
+                raise TypeError(f"{title} must be a number, not {'an array' if array else type(argument).__name__}")
             return {name: argument}
         memref = mlir.MemRefType(kind)
-        what = f"argument {index} of kernel '{self.name}', a {memref},"
         if not isinstance(argument, np.ndarray):
-            raise TypeError(f"{what} must be a numpy array, not {type(argument).__name__}")
-        self._check_element(str(memref.element_type), argument, what)
+            raise TypeError(f"{title} must be a numpy array, not {type(argument).__name__}")
+        self._check_element(str(memref.element_type), argument, title)
         dynamic = mlir.ShapedType.get_dynamic_size()
         fits = len(argument.shape) == memref.rank and all(
             want in (dynamic, have) for want, have in zip(memref.shape, argument.shape)
         )
         if not fits:
-            raise ValueError(f"{what} cannot be an array of shape {argument.shape}")
-        return {name: argument} | self._layout(name, memref, argument, what)
+            raise ValueError(f"{title} cannot be an array of shape {argument.shape}")
+        return {name: argument} | self._layout(name, memref, argument, title)
 
     @staticmethod
-    def _check_element(element: str, argument: np.ndarray[Any, Any], what: str) -> None:
+    def _check_element(element: str, argument: np.ndarray[Any, Any], title: str) -> None:
         wanted = [DTYPES[n] for n in _ALSO.get(element, (element.removeprefix("s"),)) if n in DTYPES]
         if argument.dtype not in wanted:
             names = " or ".join(str(d) for d in wanted)
-            raise TypeError(f"{what} must be an array of {names}, not of {argument.dtype}")
+            raise TypeError(f"{title} must be an array of {names}, not of {argument.dtype}")
 
     @staticmethod
-    def _layout(name: str, memref: mlir.MemRefType, argument: np.ndarray[Any, Any], what: str) -> dict[str, int]:
+    def _layout(name: str, memref: mlir.MemRefType, argument: np.ndarray[Any, Any], title: str) -> dict[str, int]:
         strides, offset = memref.get_strides_and_offset()
         unknown = mlir.ShapedType.get_dynamic_stride_or_offset()
         contiguous = memref.layout == mlir.AffineMapAttr.get(mlir.AffineMap.get_identity(memref.rank, memref.context))
         found = {f"{name}_size{d}": n for d, n in enumerate(argument.shape)}
-        if not argument.flags.c_contiguous:
-            raise ValueError(f"{what} must lie in memory in row-major order; numpy.ascontiguousarray makes it so")
         if contiguous:
+            if not argument.flags.c_contiguous:
+                raise ValueError(f"{title} must lie in memory in row-major order; numpy.ascontiguousarray makes it so")
             return found
         own = [s // argument.itemsize for s in argument.strides]
-        if offset not in (0, unknown) or any(want not in (unknown, have) for want, have in zip(strides, own)):
-            raise ValueError(f"{what} cannot be an array of strides {tuple(own)} elements")
+        fits = all(
+            want in (unknown, have) or size == 1 for want, have, size in zip(strides, own, argument.shape)
+        ) and not any(s % argument.itemsize for s in argument.strides)
+        if not fits:
+            raise ValueError(f"{title} cannot be an array of strides {tuple(own)} elements")
+        if offset not in (0, unknown):
+            raise ValueError(
+                f"{title} begins {offset} elements into its buffer, which no array does; let it be dynamic"
+            )
         return found | {f"{name}_stride{d}": s for d, s in enumerate(own)} | {f"{name}_offset": 0}
+
+
+def _is_number(argument: Any) -> bool:
+    return isinstance(argument, (bool, int, float, np.generic)) or (
+        isinstance(argument, np.ndarray) and argument.ndim == 0
+    )
+
+
+def _article(kind: str) -> str:
+    return f"{'an' if kind[0] in 'aeio' or kind.startswith('f') else 'a'} {kind}"
 
 
 def compile(
@@ -152,17 +176,15 @@ def compile(
         ValueError: if there is no such kernel or target.
         DiagnosticError: if the module does not read, or the kernel cannot be lowered.
     """
+    target_of(target)
     read = parse(module) if isinstance(module, (str, Path)) else module
+    name = _chosen(read, kernel)
     before = str(read)
-    options = f"target={target} optimize={str(optimize).lower()}" + (f" grf={registers}" if registers else "")
+    options = f"target={target} kernel={name} optimize={str(optimize).lower()}"
+    options += f" grf={registers}" if registers else ""
     lowered = Module(_copy(read), read.sources)
     run_pipeline(lowered, f"builtin.module(xegpu-to-visa-pipeline{{{options}}})")
-    found = {visa.name_of(func): func for func in visa.kernels(lowered.operation)}
-    if kernel is None and len(found) != 1:
-        raise ValueError(f"one kernel must be named: there are {', '.join(found) or 'none'}")
-    if kernel is not None and kernel not in found:
-        raise ValueError(f"there is no kernel '{kernel}'; there are {', '.join(found) or 'none'}")
-    func = found[kernel] if kernel else next(iter(found.values()))
+    func = next(f for f in visa.kernels(lowered.operation) if visa.name_of(f) == name)
     source = lowered.sources[0] if lowered.sources else None
     return CompiledKernel(
         lowered,
@@ -177,6 +199,18 @@ def compile(
         threads=threads,
         source=source,
     )
+
+
+def _chosen(module: Module, wanted: str | None) -> str:
+    """The name of the kernel that is meant."""
+    names = [visa.name_of(func) for func in visa.kernels(module.operation)]
+    known = ", ".join(names) or "none"
+    if wanted is None and len(names) != 1:
+        raise ValueError(f"one kernel must be named: there are {known}")
+    if wanted is not None and names.count(wanted) != 1:
+        found = "are several kernels" if wanted in names else "is no kernel"
+        raise ValueError(f"there {found} '{wanted}'; there are {known}")
+    return wanted or names[0]
 
 
 def _copy(module: Module) -> mlir.Module:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,8 @@ from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
 from xegpu_py.ir.source import Source, decode_utf8
 from xegpu_py.numerics.dpas import MODELS, Model
 from xegpu_py.runtime.launch import ENGINES, Dim, Engine, EngineMismatch, Grid, Launcher, Statistics
-from xegpu_py.runtime.memory import Buffer, DeviceMemory, HostMemory
+from xegpu_py.runtime.memory import DeviceMemory, HostMemory
+from xegpu_py.runtime.staging import Staged
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
 from xegpu_py.visa import assembly
@@ -139,16 +139,34 @@ class Kernel:
             raise TypeError(
                 f"kernel '{self.program.name}' takes {len(inputs)} arguments ({names}), not {len(arguments)}"
             )
+        titles = [f"argument '{i.var.name}'" for i in inputs]
+        return self.launch(arguments, titles, grid, block, packed=True)
+
+    def launch(
+        self,
+        arguments: Sequence[Any],
+        titles: Sequence[str],
+        grid: int | Sequence[int] = 1,
+        block: int | Sequence[int] = 1,
+        packed: bool = False,
+    ) -> Statistics:
+        """Run the kernel as a call does.
+
+        Args:
+            titles: what to call each argument in messages.
+            packed: whether the kernel has the elements of strided arrays side by side.
+        """
         size = Grid(_dim(grid, "grid"), _dim(block, "block"))
         self._check_block(size)
         memory = HostMemory() if self.launcher.engine == "jit" else DeviceMemory()
-        held: list[_Held] = []
+        staged = Staged(memory)
         values = {}
-        for item, argument in zip(inputs, arguments):
+        for item, argument, title in zip(self.program.arguments, arguments, titles):
             if _is_pointer(item) and isinstance(argument, np.ndarray) and argument.ndim:
-                values[item.var.name] = np.uint64(_buffer(item, argument, memory, held).address).tobytes()
+                staged.add(item.var.name, argument, title, packed)
             else:
-                values[item.var.name] = _by_value(item, argument)
+                values[item.var.name] = _by_value(item, argument, title)
+        values |= staged.addresses()
         try:
             done = self.launcher.run(size, values, memory)
         except RuntimeFault as fault:
@@ -156,8 +174,7 @@ class Kernel:
         except EngineMismatch as mismatch:
             message = f"kernel '{self.program.name}': {mismatch.message}"
             raise DiagnosticError([Diagnostic("error", message, self.program.where)], self._sources) from None
-        for one in held:
-            _write_back(one, memory)
+        staged.write_back(self.program.name)
         return done
 
     def _check_block(self, size: Grid) -> None:
@@ -201,55 +218,13 @@ def _is_pointer(item: Input) -> bool:
     return item.var.type == "uq" and item.var.count == 1
 
 
-@dataclass(frozen=True)
-class _Held:
-    """An argument in device memory.
-
-    Attributes:
-        buffer: where it is there.
-        array: the caller's array.
-        copy: the array on which native code works in its place; None where that is the caller's, or there is no native
-            code.
-    """
-
-    buffer: Buffer
-    array: np.ndarray[Any, Any]
-    copy: np.ndarray[Any, Any] | None = None
-
-
-def _buffer(item: Input, array: np.ndarray[Any, Any], memory: DeviceMemory, held: list[_Held]) -> Buffer:
-    """The memory of an array; an array that is given twice has it once."""
-    name, dtype = item.var.name, array.dtype
-    if dtype.hasobject or dtype.fields or dtype.kind in "SUMm" or not dtype.isnative:
-        raise TypeError(f"argument '{name}' must be an array of numbers in native byte order, not of {dtype}")
-    for one in held:
-        if np.may_share_memory(array, one.array):
-            if _view(array) == _view(one.array):
-                return one.buffer
-            raise ValueError(f"arguments '{one.buffer.name}' and '{name}' are arrays that overlap in memory")
-    copy = None
-    if isinstance(memory, HostMemory):
-        if not _usable(array):
-            copy = np.array(array, order="C")
-        buffer = memory.attach(name, array if copy is None else copy)
-    else:
-        buffer = memory.allocate(name, array.nbytes)
-        memory.bytes_of(buffer)[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    held.append(_Held(buffer, array, copy))
-    return buffer
-
-
-def _view(array: np.ndarray[Any, Any]) -> tuple[object, ...]:
-    return array.ctypes.data, array.shape, array.strides, array.dtype
-
-
-def _by_value(item: Input, argument: Any) -> bytes:
+def _by_value(item: Input, argument: Any, title: str) -> bytes:
     fmt, count = item.var.format, item.var.count
     kind = "number" if fmt.is_float else "integer"
     wanted = f"{count} {kind}s" if count > 1 else f"a{'n' * (kind == 'integer')} {kind}"
-    what = f"argument '{item.var.name}' must be {wanted} of type {fmt.name}"
+    what = f"{title} must be {wanted} of type {fmt.name}"
     if _is_pointer(item):
-        what = f"argument '{item.var.name}' must be a numpy array, or an integer as its address"
+        what = f"{title} must be a numpy array, or an integer as its address"
     try:
         array = np.asarray(argument)
     except ValueError:
@@ -268,24 +243,6 @@ def _by_value(item: Input, argument: Any) -> bytes:
         if any(not info.min <= int(v) <= info.max for v in array.ravel()):
             raise ValueError(f"{what}, which holds {info.min} to {info.max}, not {argument!r}")
     return array.astype(fmt.dtype).tobytes()
-
-
-def _usable(array: np.ndarray[Any, Any]) -> bool:
-    """Whether native code can work on an array where it lies."""
-    return array.flags.c_contiguous and array.flags.writeable and array.ctypes.data % 8 == 0
-
-
-def _write_back(held: _Held, memory: DeviceMemory) -> None:
-    """Give the caller's array what the kernel has written, if it is not there already."""
-    array, copy = held.array, held.copy
-    if copy is None:
-        if isinstance(memory, HostMemory):
-            return
-        copy = memory.bytes_of(held.buffer).view(array.dtype).reshape(array.shape)
-    if array.flags.writeable:
-        array[...] = copy
-    elif copy.tobytes() != array.tobytes():
-        raise ValueError(f"the kernel writes to argument '{held.buffer.name}', which is a read-only array")
 
 
 def _diagnostic(fault: RuntimeFault) -> Diagnostic:

@@ -37,6 +37,8 @@ IS_KERNEL = "gpu.kernel"
 RETURN = "gpu.return"
 ATTRIBUTES = "visa.attributes"
 TARGET = "visa.target"
+REGISTERS = "visa.registers"
+PRESSURE = "visa.pressure"
 
 _ATTRIBUTE_NAME = re.compile(r"[A-Za-z_]\w*")
 _QUOTED = re.compile(r'[^"\\\n]*')
@@ -74,6 +76,17 @@ def target_of(func: ir.Operation) -> Target:
                 raise DiagnosticError([_error(op, f"{TARGET}: {e}")]) from None
         op = op.parent
     return target()
+
+
+def is_lowered(func: ir.Operation) -> bool:
+    """Whether a kernel holds instructions, and not ops that are still to be lowered."""
+    blocks = func.regions[0].blocks
+    return any(op.operation.name.startswith("visa.") for op in blocks[0].operations)
+
+
+def registers_of(func: ir.Operation) -> int | None:
+    """Registers of a thread, where they have been allocated."""
+    return ir.IntegerAttr(func.attributes[REGISTERS]).value if REGISTERS in func.attributes else None
 
 
 def set_target(module: ir.Operation, name: str) -> None:

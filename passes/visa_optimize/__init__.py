@@ -63,6 +63,8 @@ class VisaOptimize(Pass):
         from xegpu_py.dialects import visa
 
         for func in visa.kernels(op):
+            if not visa.is_lowered(func):
+                continue
             gpu = visa.target_of(func)
             registers_of(self, func, gpu, self.grf)
             program = visa.program_of(func)

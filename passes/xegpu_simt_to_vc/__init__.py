@@ -23,6 +23,7 @@ class XeGPUSimtToVc(Pass):
     A kernel is one of work items if it has `xegpu.subgroup_size`, or an op of XeGPU in SIMT mode on a descriptor with
     an `sg_map`. Values that are the same in all work items of a subgroup stay as they are. Of others a vector holds
     those of all lanes, with the lanes as its innermost dimension; fragments of blocks stay where the block has them.
+    With `kernel` only the kernel of that name is rewritten.
 
         gpu.func @halve(%m: memref<?xf32>) kernel attributes {xegpu.subgroup_size = 16 : i32} {
           %i = gpu.global_id x
@@ -52,6 +53,7 @@ class XeGPUSimtToVc(Pass):
     """
 
     subgroup_size: int = 0
+    kernel: str = ""
 
     def run(self, op: ir.Operation) -> None:
         from xegpu_py.passes.xegpu_simt_to_vc.fragments import Placements
@@ -61,6 +63,8 @@ class XeGPUSimtToVc(Pass):
             self.fail(op, f"subgroup-size must be 8, 16 or 32, but is {self.subgroup_size}")
         placements: Placements | None = None
         for func in [f for f in walk(op) if f.name == "gpu.func" and "gpu.kernel" in f.attributes]:
+            if self.kernel not in ("", ir.StringAttr(func.attributes["sym_name"]).value):
+                continue
             lanes = self._lanes(func)
             if lanes:
                 placements = placements or Placements(op)

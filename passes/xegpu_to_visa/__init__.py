@@ -14,7 +14,8 @@ class XeGPUToVisa(Pass):
 
     Every `gpu.func` with the attribute `kernel` is lowered, for the GPU that `target` names, or else `visa.target` of
     the kernel or of an op around it. Its signature stays; its arguments become inputs: a memref its address, and what
-    of its shape and strides is dynamic. Host functions stay as they are.
+    of its shape and strides is dynamic. Host functions stay as they are. With `kernel` only the kernel of that name is
+    lowered.
 
         gpu.func @double(%m: memref<16xf32>) kernel {
           %d = xegpu.create_nd_tdesc %m[0] {mode = vc} : memref<16xf32> -> !xegpu.tensor_desc<16xf32, ...>
@@ -40,16 +41,17 @@ class XeGPUToVisa(Pass):
     """
 
     target: str = ""
+    kernel: str = ""
 
     def run(self, op: ir.Operation) -> None:
         # What lowers ops is loaded when it is needed, since tools start without it.
         from xegpu_py.dialects import visa
-        from xegpu_py.passes.xegpu_to_visa.kernel import is_lowered, lower_kernel
+        from xegpu_py.passes.xegpu_to_visa.kernel import lower_kernel
 
         from xegpu_py.target import target
 
         for func in visa.kernels(op):
-            if is_lowered(func):
+            if visa.is_lowered(func) or self.kernel not in ("", visa.name_of(func)):
                 continue
             if self.target:
                 try:

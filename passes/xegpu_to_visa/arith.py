@@ -22,7 +22,7 @@ from xegpu_py.passes.xegpu_to_visa.values import (
     unsigned,
 )
 
-from xegpu_py.ir.builtin import bit_width, is_float
+from xegpu_py.ir.builtin import is_float
 from xegpu_py.numerics.formats import TYPES
 
 _SPLAT = re.compile(r"dense<([^\[\]]*)> : ")
@@ -151,9 +151,9 @@ def _registers_first(
 ) -> tuple[Numbers, Numbers, tuple[str, ...]]:
     """vISA wants a constant last, and a float constant of bf is one of f."""
     if isinstance(a, Const) and a.type == "bf":
-        a = _bf_as_f(a)
+        a = bf_as_f(a)
     if isinstance(b, Const) and b.type == "bf":
-        b = _bf_as_f(b)
+        b = bf_as_f(b)
     if isinstance(a, Const) and isinstance(b, Const):
         a = low.emit.in_registers(a)
     if isinstance(a, Const) and not modifiers and instruction in ("add", "mul", "and", "or", "xor", "min", "max"):
@@ -161,7 +161,8 @@ def _registers_first(
     return a, b, modifiers
 
 
-def _bf_as_f(number: Const) -> Const:
+def bf_as_f(number: Const) -> Const:
+    """A constant of bf, of which vISA has none, as one of f."""
     return Const(number.bits << 16, "f", number.count)
 
 
@@ -213,7 +214,7 @@ def sub(low: Lowering, op: ir.Operation) -> None:
         low.set(op, low.emit.apply("add", name, count, a, negated_number))
     else:
         if isinstance(a, Const) and a.type == "bf":
-            a = _bf_as_f(a)
+            a = bf_as_f(a)
         # The negated operand stands first, where a constant may not.
         low.set(op, low.emit.apply("add", name, count, b, a, modifiers=("-",)))
 
@@ -406,7 +407,7 @@ def cmpi(low: Lowering, op: ir.Operation) -> None:
 
 
 def _compare(low: Lowering, condition: str, count: int, a: Numbers, b: Numbers) -> Mask:
-    a, b = (_bf_as_f(n) if isinstance(n, Const) and n.type == "bf" else n for n in (a, b))
+    a, b = (bf_as_f(n) if isinstance(n, Const) and n.type == "bf" else n for n in (a, b))
     return low.emit.compare(condition, count, low.emit.in_registers(a) if isinstance(a, Const) else a, b)
 
 
@@ -460,122 +461,7 @@ def select(low: Lowering, op: ir.Operation) -> None:
 
 def _number_for_choice(low: Lowering, value: ir.Value, name: str) -> Numbers:
     found = low.numbers(value)
-    return _bf_as_f(found) if isinstance(found, Const) and found.type == "bf" else found
-
-
-def _convert(low: Lowering, op: ir.Operation, source: Numbers, saturate: bool = False) -> None:
-    count, _, name = result_of(op)
-    if isinstance(source, Const) and source.type == "bf":
-        source = _bf_as_f(source)
-    low.set(op, convert(low, source, name, count, saturate))
-
-
-def convert(low: Lowering, source: Numbers, name: str, count: int, saturate: bool = False) -> Reg:
-    """Numbers converted to another type, by way of f where bf takes part."""
-    if "bf" in (source.type, name) and "f" not in (source.type, name) and source.type != name:
-        source = low.emit.apply("mov", "f", count, source)
-    return low.emit.apply("mov", name, count, source, saturate=saturate)
-
-
-@lowers("arith.extsi", "arith.trunci", "arith.index_cast", "index.casts", "arith.sitofp")
-def convert_signed(low: Lowering, op: ir.Operation) -> None:
-    """Conversions from signed integers, and truncation."""
-    count, element, name = result_of(op)
-    source = low.value(op.operands[0])
-    if isinstance(source, (Mask, KnownMask)):
-        _from_mask(low, op, -1)
-        return
-    numbers = low.numbers(op.operands[0])
-    if element == "i1":
-        bit = low.emit.apply("and", numbers.type, count, low.emit.in_registers(numbers), const(1, numbers.type))
-        low.set(op, low.emit.compare("ne", count, bit, const(0, numbers.type)))
-        return
-    if isinstance(numbers, Const) and not TYPES[name].is_float:
-        low.set(op, const(numbers.value, name, count))
-        return
-    if numbers.type == name:
-        low.set(op, numbers)
-        return
-    _convert(low, op, numbers)
-
-
-@lowers("arith.extui", "arith.index_castui", "index.castu", "arith.uitofp")
-def convert_unsigned(low: Lowering, op: ir.Operation) -> None:
-    """Conversions from unsigned integers."""
-    count, _, name = result_of(op)
-    source = low.value(op.operands[0])
-    if isinstance(source, (Mask, KnownMask)):
-        _from_mask(low, op, 1)
-        return
-    numbers = as_unsigned(low, low.numbers(op.operands[0]))
-    if isinstance(numbers, Const) and not TYPES[name].is_float:
-        low.set(op, const(numbers.bits, name, count))
-        return
-    if numbers.format.bits == TYPES[name].bits and not TYPES[name].is_float:
-        low.set(op, as_type(low, numbers, name))
-        return
-    _convert(low, op, numbers)
-
-
-def _from_mask(low: Lowering, op: ir.Operation, one: int) -> None:
-    count, _, name = result_of(op)
-    known = low.value(op.operands[0])
-    if isinstance(known, KnownMask):
-        low.set(op, const(one if known.value else 0, name, count))
-        return
-    first = "f" if name == "bf" else name
-    found = low.emit.choose(low.mask(op.operands[0]), first, count, const(one, first), const(0, first))
-    low.set(op, found if first == name else low.emit.in_registers(found, name))
-
-
-@lowers("arith.extf")
-def extf(low: Lowering, op: ir.Operation) -> None:
-    """Widening of floats; of f8E5M2 by fcvt."""
-    count, _, name = result_of(op)
-    numbers = low.numbers(op.operands[0])
-    element = shape_and_element(str(op.operands[0].type))[1]
-    if bit_width(element) == 8:
-        if element != "f8E5M2":
-            low.fail(f"there is no conversion from {element}")
-        half = low.emit.apply("fcvt", "hf", count, low.reg(op.operands[0]), most=16)
-        low.set(op, half if name == "hf" else convert(low, half, name, count))
-        return
-    _convert(low, op, numbers)
-
-
-@lowers("arith.truncf")
-def truncf(low: Lowering, op: ir.Operation) -> None:
-    """Narrowing of floats, rounded to nearest even; to f8E5M2 and tf32 by fcvt."""
-    count, element, _ = result_of(op)
-    numbers = low.numbers(op.operands[0])
-    if element == "f8E5M2":
-        half = numbers if numbers.type == "hf" else convert(low, numbers, "hf", count)
-        low.set(op, low.emit.apply("fcvt", "ub", count, low.emit.in_registers(half), most=16))
-        return
-    if element == "tf32":
-        found = low.emit.apply("fcvt", "ud", count, low.emit.in_registers(numbers), most=16)
-        low.set(op, low.emit.as_type(found, "f"))
-        return
-    if bit_width(element) == 8:
-        low.fail(f"there is no conversion to {element}")
-    _convert(low, op, numbers)
-
-
-@lowers("arith.fptosi")
-def fptosi(low: Lowering, op: ir.Operation) -> None:
-    """Toward zero."""
-    _convert(low, op, low.numbers(op.operands[0]))
-
-
-@lowers("arith.fptoui")
-def fptoui(low: Lowering, op: ir.Operation) -> None:
-    """Toward zero, to unsigned integers."""
-    count, _, name = result_of(op)
-    source = low.numbers(op.operands[0])
-    found = convert(
-        low, _bf_as_f(source) if isinstance(source, Const) and source.type == "bf" else source, unsigned(name), count
-    )
-    low.set(op, as_type(low, found, name))
+    return bf_as_f(found) if isinstance(found, Const) and found.type == "bf" else found
 
 
 @lowers("arith.bitcast")

@@ -41,9 +41,7 @@ def create_nd_tdesc(low: Lowering, op: ir.Operation) -> None:
         if source.offset != const(0, INDEX) and not source.slm:
             base = low.address(base, source.offset, element_bytes(source.element))
         elif source.slm:
-            base = low.emit.in_registers(source.base, "ud")
-            shift = low.multiply(source.offset, const(element_bytes(source.element), INDEX))
-            base = low.emit.apply("add", "ud", 1, base, shift)
+            base = low.local_address(source.base, source.offset, element_bytes(source.element))
         shape, strides = source.shape, source.strides
     else:
         base = low.emit.in_registers(low.numbers(view.source), "uq")
@@ -57,7 +55,8 @@ def create_nd_tdesc(low: Lowering, op: ir.Operation) -> None:
         size = bit_width(desc.element) // 8
         height, width = shape[-2:]
         rows = low.add(height, const(-1, INDEX))
-        surface = (_less_one(low, width, size), rows, _less_one(low, strides[-2], size))
+        across = _less_one(low, width, size)
+        surface = (across, rows, across if strides[-2] == width else _less_one(low, strides[-2], size))
     low.set(op, Block(low.emit.in_registers(base), surface, strides, offsets))
 
 
@@ -188,8 +187,7 @@ def _line_address(low: Lowering, block: Block, desc: TensorDesc) -> Reg:
     if block.strides:
         offset = low.multiply(offset, block.strides[0])
     if in_slm(desc):
-        place = low.multiply(offset, const(size, INDEX))
-        return low.emit.apply("add", "ud", 1, low.emit.in_registers(block.base), place)
+        return low.local_address(block.base, offset, size)
     return low.emit.in_registers(low.address(block.base, offset, size))
 
 

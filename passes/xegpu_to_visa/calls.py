@@ -1,38 +1,94 @@
-"""`func.call`: the callee's ops in the place of the call."""
+"""`func.call`: the callee's ops in the place of the call, or the instruction that an intrinsic stands for."""
 
 from __future__ import annotations
 
 from mlir import ir
-from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
+from xegpu_py.passes.xegpu_to_visa.arith import as_type, result_of
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, Rule, lowers
+from xegpu_py.passes.xegpu_to_visa.values import Reg, unsigned
 
 from xegpu_py.ir.verifier import walk
+from xegpu_py.numerics.formats import TYPES
+
+INTRINSICS: dict[str, Rule] = {}
+"""What lowers calls of functions that are only declared, by name; the name may have a suffix after a dot."""
 
 
-def _callee(low: Lowering, op: ir.Operation) -> ir.Operation:
-    name = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
-    scope = op.parent
-    found = None
-    while scope is not None and found is None:
-        functions = [f for f in walk(scope.operation) if f.name == "func.func"]
-        found = next((f for f in functions if ir.StringAttr(f.attributes["sym_name"]).value == name), None)
-        scope = scope.operation.parent
-    if found is None:
-        low.fail(f"calls '{name}', which is not there")
-    return found
+def _functions(low: Lowering, op: ir.Operation) -> dict[str, ir.Operation]:
+    """The functions that a kernel can call, by name: those of its module before those of modules around it."""
+    if not low.functions:
+        scope = op.parent
+        while scope is not None:
+            operation = scope.operation
+            if operation.name in ("gpu.module", "builtin.module"):
+                for function in walk(operation):
+                    if function.name == "func.func":
+                        name = ir.StringAttr(function.attributes["sym_name"]).value
+                        low.functions.setdefault(name, function)
+            scope = operation.parent
+    return low.functions
 
 
 @lowers("func.call")
 def call(low: Lowering, op: ir.Operation) -> None:
-    """The callee inlined."""
-    callee = _callee(low, op)
+    """The callee inlined, or an intrinsic."""
+    name = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
+    callee = _functions(low, op).get(name)
+    if callee is None:
+        low.fail(f"calls '{name}', which is not there")
     if callee in low.inlined:
         low.fail("is recursive", "vISA kernels have no stack")
     blocks = callee.regions[0].blocks
+    if len(blocks) == 0:
+        rule = next((r for n, r in INTRINSICS.items() if f"{name}.".startswith(f"{n}.")), None)
+        if rule is None:
+            known = ", ".join(INTRINSICS)
+            low.fail(f"calls '{name}', which has no body", f"the functions that need none are {known}")
+        rule(low, op)
+        return
     if len(blocks) != 1:
-        low.fail("calls a function with unstructured control flow, or without a body")
+        low.fail("calls a function with unstructured control flow", "write loops and branches as scf ops")
     for argument, value in zip(blocks[0].arguments, op.operands):
         low.values[argument] = low.value(value)
     low.inlined.append(callee)
     low.block(blocks[0])
     low.inlined.pop()
     low.set(op, *(low.value(v) for v in list(blocks[0].operations)[-1].operation.operands))
+
+
+_ROUNDED = {"f32": ("f16", ("f32", "i32", "i16")), "f16": ("f8E5M2", ("f16", "i16", "i8"))}
+"""What srnd narrows to what, and of which types the random bits may be."""
+
+
+def srnd(low: Lowering, op: ir.Operation) -> None:
+    """Stochastic rounding: of f32 to f16 by the lowest 13 bits of random numbers, of f16 to f8E5M2 by the lowest 8."""
+    rule = "; ".join(f"{a} to {b} with random bits of {', '.join(r)}" for a, (b, r) in _ROUNDED.items())
+    types = [_element(v.type) for v in (*op.operands, *op.results)]
+    if len(types) != 3 or len({_shape(v.type) for v in (*op.operands, *op.results)}) != 1:
+        low.fail("takes numbers and random bits of one shape, and gives numbers of that shape")
+    source, random, narrow = types
+    wanted, allowed = _ROUNDED.get(source, ("", ()))
+    if narrow != wanted or random not in allowed:
+        low.fail(f"cannot round {source} to {narrow} with random bits of {random}", f"srnd rounds {rule}")
+    if "srnd" in low.target.absent:
+        low.fail(f"needs srnd, which target {low.target.name} has not", "arith.truncf rounds to nearest even")
+    emit = low.emit
+    count, _, name = result_of(op)
+    numbers = low.reg(op.operands[0])
+    bits = as_type(low, low.reg(op.operands[1]), unsigned(low.reg(op.operands[1]).type))
+    assert isinstance(bits, Reg)
+    wide = unsigned(numbers.type)
+    if TYPES[bits.type].bytes < TYPES[wide].bytes:
+        bits = emit.apply("mov", wide, count, bits)
+    low.set(op, emit.apply("srnd", name, count, numbers, emit.as_type(bits, numbers.type), most=16))
+
+
+def _element(kind: ir.Type) -> str:
+    return str(ir.VectorType(kind).element_type if isinstance(kind, ir.VectorType) else kind)
+
+
+def _shape(kind: ir.Type) -> tuple[int, ...]:
+    return tuple(ir.VectorType(kind).shape) if isinstance(kind, ir.VectorType) else ()
+
+
+INTRINSICS["llvm.genx.srnd"] = srnd

@@ -232,23 +232,33 @@ class Emitter:
         """Truth values of a comparison."""
         result = into or self.mask(count)
         # Both a comparison's operands must fit, and its lanes those of one predicate.
-        for start, lanes in self.chunks(count, [a, b], MASK_LANES):
-            for at, size in _within(start, lanes):
-                self.instructions.append(
-                    Instruction(
-                        "cmp",
-                        {
-                            "condition": condition,
-                            "dst": Flag(result.predicates[at // MASK_LANES]),
-                            "src0": self.source(a, at),
-                            "src1": self.source(b, at),
-                        },
-                        size,
-                        f"M{1 + at % MASK_LANES // 4}_NM",
-                        where=self.where,
-                    )
-                )
+        for at, size, lanes in self._lanes_of_masks(count, [a, b]):
+            src0, src1 = (self._source_of(n, at, size, lanes) for n in (a, b))
+            values = {"condition": condition, "dst": Flag(result.predicates[at // MASK_LANES])}
+            values |= {"src0": src0, "src1": src1}
+            self.instructions.append(Instruction("cmp", values, size, self.lane_mask(at), where=self.where))
         return result
+
+    def _lanes_of_masks(self, count: int, operands: Sequence[Numbers]) -> Iterator[tuple[int, int, int]]:
+        """(first lane, lanes, lanes that count) of instructions that use masks; of three lanes that are left four act.
+
+        Execution masks begin at a multiple of four lanes, so that these three cannot be two and one.
+        """
+        whole = count - 3 if count % 4 == 3 else count
+        for start, lanes in self.chunks(whole, operands, MASK_LANES):
+            for at, size in _within(start, lanes):
+                yield at, size, size
+        if whole < count:
+            yield whole, 4, 3
+
+    def _source_of(self, numbers: Numbers, at: int, size: int, lanes: int) -> Region | Immediate:
+        """The operand for lanes from `at` on; if more act than count, the first one's number stands for the rest."""
+        if size == lanes or isinstance(numbers, Const) or numbers.count == 1:
+            return self.source(numbers, at)
+        padded = self.reg(numbers.type, size)
+        self.apply("mov", numbers.type, size, Reg(numbers.var, numbers.first + at, 1), into=padded)
+        self.apply("mov", numbers.type, lanes, Reg(numbers.var, numbers.first + at, lanes), into=padded)
+        return self.source(padded, 0)
 
     def lane_mask(self, at: int) -> str:
         """The execution mask of lanes that a predicate has from truth value `at` on."""
@@ -281,20 +291,21 @@ class Emitter:
     def choose(self, mask: Mask, type_name: str, count: int, a: Numbers, b: Numbers, into: Reg | None = None) -> Reg:
         """Numbers of `a` where the mask is set, else of `b`; a mask of one truth value chooses for all."""
         result = into or self.reg(type_name, count)
-        uniform = mask.count == 1 and count > 1
-        for start, lanes in self.chunks(count, [result, a, b], MASK_LANES if not uniform else 32):
-            for at, size in _within(start, lanes) if not uniform else ((start, lanes),):
-                predicate = mask.predicates[0 if uniform else at // MASK_LANES]
-                self.instructions.append(
-                    Instruction(
-                        "sel",
-                        {"dst": self.destination(result, at), "src0": self.source(a, at), "src1": self.source(b, at)},
-                        size,
-                        "M1_NM" if uniform else self.lane_mask(at),
-                        Guard(predicate, False, "any" if uniform else ""),
-                        where=self.where,
-                    )
-                )
+        if mask.count == 1 and count > 1:
+            guard = Guard(mask.predicates[0], False, "any")
+            for at, size in self.chunks(count, [result, a, b]):
+                src0, src1 = self.source(a, at), self.source(b, at)
+                self.emit("sel", size, guard=guard, dst=self.destination(result, at), src0=src0, src1=src1)
+            return result
+        for at, size, lanes in self._lanes_of_masks(count, [result, a, b]):
+            held = result if size == lanes else self.reg(type_name, size)
+            src0, src1 = (self._source_of(n, at, size, lanes) for n in (a, b))
+            values = {"dst": self.destination(held, at if held == result else 0), "src0": src0, "src1": src1}
+            guard = Guard(mask.predicates[at // MASK_LANES])
+            self.instructions.append(Instruction("sel", values, size, self.lane_mask(at), guard, where=self.where))
+            if held != result:
+                to = Reg(result.var, result.first + at, lanes)
+                self.apply("mov", type_name, lanes, Reg(held.var, 0, lanes), into=to)
         return result
 
 

@@ -7,7 +7,20 @@ from typing import Any
 
 from mlir import ir
 from xegpu_py.passes.xegpu_simt_to_vc import WORK_ITEMS
-from xegpu_py.passes.xegpu_to_visa import arith, blocks, calls, gpu, math, matrix, memref, scattered, scf, sync, vector
+from xegpu_py.passes.xegpu_to_visa import (
+    arith,
+    blocks,
+    calls,
+    casts,
+    gpu,
+    math,
+    matrix,
+    memref,
+    scattered,
+    scf,
+    sync,
+    vector,
+)
 from xegpu_py.passes.xegpu_to_visa.coalesce import coalesce, expand
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering
@@ -20,7 +33,7 @@ from xegpu_py.visa.operands import Variable
 from xegpu_py.visa.program import Program
 from xegpu_py.visa.text import rename
 
-ROOMS = (arith, blocks, calls, gpu, math, matrix, memref, scattered, scf, sync, vector)
+ROOMS = (arith, blocks, calls, casts, gpu, math, matrix, memref, scattered, scf, sync, vector)
 """The modules that register rules."""
 
 
@@ -98,9 +111,3 @@ def _program(
         tuple(instructions),
         where,
     )
-
-
-def is_lowered(func: ir.Operation) -> bool:
-    """Whether a kernel holds vISA already."""
-    ops = func.regions[0].blocks[0].operations
-    return any(op.operation.name.startswith("visa.") for op in ops)

@@ -60,6 +60,7 @@ class Lowering:
         slm_bytes: shared local memory given out so far.
         barriers: named barriers that the kernel allocates.
         inlined: functions whose calls are being lowered, outermost first.
+        functions: those that can be called, once one has been.
     """
 
     target: Target
@@ -68,6 +69,7 @@ class Lowering:
     slm_bytes: int = 0
     barriers: int = 0
     inlined: list[ir.Operation] = field(default_factory=list)
+    functions: dict[str, ir.Operation] = field(default_factory=dict)
     _op: ir.Operation | None = None
     _implicit: dict[str, Reg] = field(default_factory=dict)
     _payload: int = FIRST_INPUT
@@ -95,7 +97,8 @@ class Lowering:
         self.emit.where = position_of(op.location)
         rule = RULES.get(op.name)
         if rule is None:
-            self.fail("cannot be lowered to vISA", f"op '{op.name}' is none that kernels may contain")
+            dialects = ", ".join(sorted({name.partition(".")[0] for name in RULES}))
+            self.fail("cannot be lowered to vISA", f"kernels may contain ops of {dialects}, but not all of them")
         try:
             rule(self, op)
         except ValueError as e:
@@ -228,8 +231,19 @@ class Lowering:
             if offset.value == 0:
                 return base
             return self.emit.apply("add", "uq", 1, base, const(offset.value * size, "q"))
-        wide = self.emit.apply("mul", "q", 1, offset, const(size, INDEX))
+        wide = self.emit.apply("mul", "q", 1, offset, const(size, INDEX)) if size > 1 else offset
         return self.emit.apply("add", "uq", 1, base, wide)
+
+    def local_address(self, base: Numbers, offset: Numbers, size: int) -> Reg:
+        """An address in shared local memory, ud: `base` and `offset` elements of `size` bytes."""
+        place = self.multiply(offset, const(size, INDEX))
+        if isinstance(base, Const) and isinstance(place, Const):
+            return self.emit.in_registers(const(base.value + place.value, "ud"))
+        if isinstance(base, Const):
+            base, place = place, base
+        if isinstance(place, Const) and place.value == 0:
+            return self.emit.as_type(self.emit.in_registers(base), "ud")
+        return self.emit.apply("add", "ud", 1, base, place)
 
     def index_list(self, values: Sequence[Any]) -> list[Numbers]:
         """Indices that are SSA values or integers."""

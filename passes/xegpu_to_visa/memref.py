@@ -42,8 +42,7 @@ def address_of(low: Lowering, mem: Memory, offset: Numbers) -> Reg:
     emit = low.emit
     size = element_bytes(mem.element)
     if mem.slm:
-        place = low.multiply(offset, const(size, INDEX))
-        at = low.emit.apply("add", "ud", 1, emit.in_registers(mem.base), place)
+        at = low.local_address(mem.base, offset, size)
     else:
         at = emit.in_registers(low.address(mem.base, offset, size))
     return at
@@ -212,6 +211,10 @@ def shared(low: Lowering, memref: ir.MemRefType) -> Memory:
     size = math.prod(memref.shape) * element_bytes(element)
     start = -(-low.slm_bytes // 64) * 64
     low.slm_bytes = start + size
+    if low.slm_bytes > low.target.slm_bytes:
+        raise ValueError(
+            f"{low.slm_bytes} bytes of shared local memory; target {low.target.name} has {low.target.slm_bytes}"
+        )
     strides, _ = memref.get_strides_and_offset()
     return Memory(
         const(start, "ud"),
@@ -241,9 +244,5 @@ def view(low: Lowering, op: ir.Operation) -> None:
     for n in reversed(shape[1:]):
         strides.insert(0, low.multiply(strides[0], n))
     start = low.numbers(shift)
-    base = (
-        low.emit.apply("add", "ud", 1, low.emit.in_registers(mem.base), start)
-        if mem.slm
-        else low.address(mem.base, start, 1)
-    )
+    base = low.local_address(mem.base, start, 1) if mem.slm else low.address(mem.base, start, 1)
     low.set(op, Memory(base, const(0, INDEX), tuple(shape), tuple(strides), str(memref.element_type), mem.slm))

@@ -24,8 +24,7 @@ def _lane_addresses(low: Lowering, base: Numbers, offsets: Reg, size: int, slm: 
     if slm:
         if size > 1:
             scaled = emit.apply("shl", INDEX, count, offsets, const(size.bit_length() - 1, "uw"))
-        made = emit.whole("ud", count)
-        return emit.apply("add", "ud", count, scaled, emit.in_registers(base), into=made)
+        return emit.apply("add", "ud", count, scaled, base, into=emit.whole("ud", count))
     wide = emit.apply("mul", "q", count, offsets, const(size, INDEX)) if size > 1 else offsets
     made = emit.whole("uq", count)
     return emit.apply("add", "uq", count, wide, emit.in_registers(base), into=made)
@@ -88,6 +87,24 @@ def _padded_row(low: Lowering, lanes: int, size: int) -> int:
     return -(-lanes * size // low.target.grf_bytes) * low.target.grf_bytes // size
 
 
+def _in_place(low: Lowering, numbers: Reg, start: int, lanes: int, count: int, shape: DataShape) -> Reg | None:
+    """A vector's registers from number `start` on, if a message of `count` lanes can work on them as they are.
+
+    They are if they begin at a register, and rows of the message's vector follow each other as those of the op's do.
+    """
+    size, grf = numbers.format.bytes, low.target.grf_bytes
+    if size < 4:
+        return None
+    row = _padded_row(low, count, size)
+    root, inner = numbers.var.root
+    begin = (numbers.first + start) * size
+    follows = shape.vector == 1 or row == count == lanes
+    fits = begin + shape.vector * row * size <= numbers.var.bytes
+    if not (follows and fits and (inner + begin) % grf == 0 and root.align in ("GRF", "GRFx2")):
+        return None
+    return Reg(numbers.var, numbers.first + start, shape.vector * count)
+
+
 @lowers("xegpu.load_gather")
 def load_gather(low: Lowering, op: ir.Operation) -> None:
     """Gathers; what is narrower than 32 bits is packed afterwards. The chunk is the outer dimension."""
@@ -100,7 +117,8 @@ def load_gather(low: Lowering, op: ir.Operation) -> None:
     for first, shape in chunk_messages(chunk, size):
         for lane, count, guard in _guards(low, op, lanes):
             row = _padded_row(low, count, max(size, 4))
-            held = emit.whole(held_name, row * shape.vector)
+            own = _in_place(low, result, first * lanes + lane, lanes, count, shape)
+            held = own or emit.whole(held_name, row * shape.vector)
             if guard:
                 emit.apply("mov", held_name, held.count, const(0, held_name), into=held)
             emit.emit(
@@ -114,7 +132,7 @@ def load_gather(low: Lowering, op: ir.Operation) -> None:
                 data=shape,
                 address_size="a32" if in_slm(desc) else "a64",
             )
-            for e in range(shape.vector):
+            for e in range(0 if own else shape.vector):
                 part = Reg(held.var, e * row, count)
                 _narrow(low, part, Reg(result.var, (first + e) * lanes + lane, count), size)
     low.set(op, result)
@@ -142,8 +160,9 @@ def store_scatter(low: Lowering, op: ir.Operation) -> None:
     for first, shape in chunk_messages(chunk, size):
         for lane, count, guard in _guards(low, op, lanes):
             row = _padded_row(low, count, max(size, 4))
-            held = emit.whole("uq" if size == 8 else "ud", row * shape.vector)
-            for e in range(shape.vector):
+            own = _in_place(low, source, first * lanes + lane, lanes, count, shape)
+            held = own or emit.whole("uq" if size == 8 else "ud", row * shape.vector)
+            for e in range(0 if own else shape.vector):
                 to = Reg(held.var, e * row, count)
                 part = Reg(source.var, source.first + (first + e) * lanes + lane, count)
                 emit.apply("mov", held.type, count, part, into=to)
@@ -199,15 +218,18 @@ def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
     shape = DataShape({2: "d16c32", 4: "d32", 8: "d64"}[size])
     result = emit.whole(name, lanes * chunk)
     bits = {2: "uw", 4: "ud", 8: "uq"}[size]
+    source = emit.as_type(value, bits)
     used = any(True for _ in op.results[0].uses)
     for first in range(chunk):
         for lane, count, guard in _guards(low, op, lanes):
             row = _padded_row(low, count, max(size, 4))
-            held = emit.whole("uq" if size == 8 else "ud", row)
-            source = emit.as_type(value, bits)
-            part = Reg(source.var, source.first + first * lanes + lane, count)
-            emit.apply("mov", held.type, count, part, into=Reg(held.var, 0, count))
-            old = emit.whole(held.type, row) if used else None
+            own = _in_place(low, source, first * lanes + lane, lanes, count, shape)
+            held = own or emit.whole("uq" if size == 8 else "ud", row)
+            if not own:
+                part = Reg(source.var, source.first + first * lanes + lane, count)
+                emit.apply("mov", held.type, count, part, into=Reg(held.var, 0, count))
+            there = _in_place(low, result, first * lanes + lane, lanes, count, shape)
+            old = (there or emit.whole(held.type, row)) if used else None
             emit.emit(
                 f"lsc_atomic_{operation}",
                 count,
@@ -221,7 +243,7 @@ def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
                 data=shape,
                 address_size="a32" if in_slm(desc) else "a64",
             )
-            if old:
+            if old and not there:
                 to = Reg(result.var, first * lanes + lane, count)
                 emit.apply("mov", bits, count, Reg(old.var, 0, count), into=emit.as_type(to, bits))
     low.set(op, result)

@@ -471,7 +471,7 @@ def _reduce_mask(low: Lowering, op: ir.Operation, value: Mask | KnownMask) -> Ma
     emit = low.emit
     if isinstance(value, KnownMask):
         found: Mask | KnownMask = KnownMask(value.value and (kind != "xor" or value.count % 2 == 1))
-    elif kind == "xor" or any(p.count != min(value.count, MASK_LANES) for p in value.predicates):
+    elif kind == "xor" or value.count % MASK_LANES not in (0, value.predicates[-1].count):
         numbers = emit.choose(value, "w", value.count, const(1, "w"), const(0, "w"))
         one = _reduce(low, numbers, value.count, 1, _combine(low, kind, "w"))
         found = emit.compare("ne", 1, one, const(0, "w"))

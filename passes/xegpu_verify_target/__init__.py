@@ -28,6 +28,7 @@ class XeGPUVerifyTarget(Pass):
     """
 
     target: str = ""
+    kernel: str = ""
 
     def run(self, op: ir.Operation) -> None:
         # Loaded when it is needed, since tools start without it.
@@ -36,6 +37,7 @@ class XeGPUVerifyTarget(Pass):
 
         from xegpu_py.ir.diagnostics import DiagnosticError
 
-        found = [problem for func, gpu in functions(op, self.target) for problem in problems(func, gpu)]
+        chosen = functions(op, self.target, self.kernel)
+        found = [problem for func, gpu in chosen for problem in problems(func, gpu)]
         if found:
             raise DiagnosticError(found)

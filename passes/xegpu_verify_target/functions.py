@@ -10,11 +10,12 @@ from xegpu_py.ir.verifier import position_of, walk
 from xegpu_py.target import Target, target
 
 
-def functions(op: ir.Operation, name: str) -> list[tuple[ir.Operation, Target]]:
+def functions(op: ir.Operation, name: str, kernel: str = "") -> list[tuple[ir.Operation, Target]]:
     """The kernels in `op` and the functions beside them, which their calls inline, each with its GPU.
 
     Args:
         name: the GPU's name; if it is empty, what `visa.target` says.
+        kernel: the one kernel that is meant; if it is empty, all are.
 
     Raises:
         DiagnosticError: if there is no such GPU.
@@ -22,6 +23,8 @@ def functions(op: ir.Operation, name: str) -> list[tuple[ir.Operation, Target]]:
     found = []
     seen: set[ir.Value | str] = set()
     for func in visa.kernels(op):
+        if kernel not in ("", visa.name_of(func)):
+            continue
         try:
             gpu = target(name) if name else visa.target_of(func)
         except ValueError as e:

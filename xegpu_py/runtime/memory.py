@@ -137,12 +137,21 @@ class HostMemory(DeviceMemory):
 
     def __init__(self) -> None:
         super().__init__()
-        self._hosts: list[int] = []
+        self._arrays: list[Array] = []
 
     def attach(self, name: str, array: Array) -> Buffer:
-        """An allocation that is an array, which lies side by side in memory."""
-        self._hosts.append(int(array.ctypes.data))
+        """An allocation that is an array of bytes, which lie side by side in memory."""
+        self._arrays.append(array)
         return self._place(name, array.nbytes)
 
+    def allocate(self, name: str, size: int) -> Buffer:
+        """A new allocation of `size` bytes, which are zero."""
+        # Elements of 8 bytes have addresses that are multiples of 8.
+        return self.attach(name, np.zeros(-(-size // 8), np.uint64).view(np.uint8)[:size])
+
+    def bytes_of(self, buffer: Buffer) -> Array:
+        """The bytes of an allocation, uint8; writing them writes the memory."""
+        return self._arrays[self.buffers.index(buffer)]
+
     def _host(self, index: int) -> int:
-        return self._hosts[index]
+        return int(self._arrays[index].ctypes.data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from xegpu_py.ir.source import Source
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import BUILTINS, MAX_ALIASES, PREDICATE_SIZES, Guard, Predicate, Variable
-from xegpu_py.visa.program import IMPLICIT_KINDS, Input, Instruction, Program
+from xegpu_py.visa.program import IMPLICIT_KINDS, NOWHERE, Input, Instruction, Program
 from xegpu_py.visa.spec import Spec
 from xegpu_py.visa.text import Notation, read_guard, read_instruction, write_instruction
 
@@ -313,8 +314,13 @@ def write_statement(inst: Instruction) -> str:
     return guard + spec.name + write_instruction(spec, inst, notation)
 
 
-def write(programs: Sequence[Program]) -> str:
-    """Assembly text of kernels, as Intel's finalizer reads it."""
+def write(programs: Sequence[Program], lines: bool = False) -> str:
+    """Assembly text of kernels, as Intel's finalizer reads it.
+
+    Args:
+        lines: whether comments say from which lines of a source instructions come, such as `// gemm.mlir:12`. An
+            instruction of the line of the one before has none.
+    """
     out = [f".version {VERSION}"]
     for program in programs:
         out.append(f'.kernel "{program.name}"')
@@ -328,6 +334,18 @@ def write(programs: Sequence[Program]) -> str:
         for name, value in program.attributes.items():
             text = f'"{value}"' if isinstance(value, str) else str(value)
             out.append(f".kernel_attr {name}={text}")
+        before = ""
         for inst in program.instructions:
-            out.append(write_statement(inst) if inst.name == "label" else f"    {write_statement(inst)}")
+            if inst.name == "label":
+                out.append(write_statement(inst))
+                continue
+            place = _place(inst.where) if inst.where != NOWHERE else before
+            comment = f" // {place}" if lines and place != before else ""
+            out.append(f"    {write_statement(inst)}{comment}")
+            before = place
     return "\n".join(out) + "\n"
+
+
+def _place(where: Position) -> str:
+    name = "".join(c if c.isprintable() else "?" for c in os.path.basename(where.file))
+    return f"{name}:{where.line}"

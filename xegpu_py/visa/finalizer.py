@@ -63,12 +63,13 @@ def available() -> bool:
     return shutil.which(PROGRAM) is not None
 
 
-def finalize(assembly: str, platform: str, seconds: float = SECONDS) -> Native:
+def finalize(assembly: str, platform: str, registers: int | None = None, seconds: float = SECONDS) -> Native:
     """Native ISA of a kernel.
 
     Args:
         assembly: vISA assembly with one kernel; of several it would write files over each other.
         platform: what the finalizer calls the GPU: `Target.platform`.
+        registers: registers of a thread, 128 or 256; None for the usual number. The text has no word for it.
         seconds: after how long it is given up.
 
     Raises:
@@ -76,12 +77,13 @@ def finalize(assembly: str, platform: str, seconds: float = SECONDS) -> Native:
     """
     if not available():
         raise FinalizerMissing(f"{PROGRAM} is not installed; Debian has it in the package {PACKAGE}")
+    size = ["-TotalGRFNum", str(registers)] if registers else []
     with TemporaryDirectory() as folder:
         path = Path(folder)
         (path / "kernel.visaasm").write_text(assembly, encoding="utf-8")
         try:
             done = subprocess.run(
-                [PROGRAM, "kernel.visaasm", "-platform", platform, "-output"],
+                [PROGRAM, "kernel.visaasm", "-platform", platform, *size, "-output"],
                 cwd=path,
                 capture_output=True,
                 text=True,

@@ -37,13 +37,20 @@ def line(count: int, element: str) -> str:
     return f"!xegpu.tensor_desc<{count}x{element}, #xegpu.tdesc_attr<boundary_check = false>>"
 
 
-def apply(body: str, result: str, arguments: Sequence[tuple[str, np.ndarray[Any, Any]]], gpu: str = "pvcxt") -> Any:
+def apply(
+    body: str,
+    result: str,
+    arguments: Sequence[tuple[str, np.ndarray[Any, Any]]],
+    gpu: str = "pvcxt",
+    declared: str = "",
+) -> Any:
     """Run ops on vectors that lie in memory.
 
     Args:
         body: MLIR that makes `%r` of `%a0`, `%a1` and so on.
         result: the vector type of `%r`.
         arguments: the vector type of each argument, and its elements.
+        declared: functions beside the kernel.
     """
     lines = []
     types = [*(t for t, _ in arguments), result]
@@ -67,7 +74,7 @@ def apply(body: str, result: str, arguments: Sequence[tuple[str, np.ndarray[Any,
         store = "%flat"
     last = len(types) - 1
     lines.append(f"xegpu.store_nd {store}, %d{last} {{mode = vc}} : {flat}, {line(n, e)}")
-    text = f"gpu.module @m {{ gpu.func @k({names}) kernel {{\n" + "\n".join(lines) + "\ngpu.return\n} }"
+    text = f"gpu.module @m {{ {declared}\ngpu.func @k({names}) kernel {{\n" + "\n".join(lines) + "\ngpu.return\n} }"
     program = lower(text, gpu)
     out = np.zeros(count_of(result), dtype_of(result))
     Kernel(program, target=gpu, check=["uninit"])(*(a for _, a in arguments), out)

@@ -11,7 +11,7 @@ from xegpu_py.compiled import CompiledKernel
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.runtime.arguments import DTYPES
 
-from .test_kernels import FOLDER, KERNELS
+from .test_kernels import CASES, FOLDER, source
 from .test_legalize import PLAIN, loads, numbers, run, shuffled, vector
 from .test_legalize import load_kernel as load_text
 
@@ -19,20 +19,21 @@ CLEAN = "canonicalize,cse,xegpu-dce"
 SCATTERED = "#xegpu.scattered"
 
 
-def lowered(text, passes):
+def lowered(text, passes, kernel=None):
     module = xegpu_py.parse(text)
     xegpu_py.run_pipeline(module, f"builtin.module({passes},xegpu-to-visa{{target=pvcxt}})")
-    return CompiledKernel(module, visa.kernels(module.operation)[0], text, target="pvcxt")
+    chosen = [func for func in visa.kernels(module.operation) if kernel in (None, visa.name_of(func))]
+    return CompiledKernel(module, chosen[0], text, target="pvcxt")
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", CASES)
 def test_bits_are_the_same_as_without(name):
-    inputs, (shape, dtype), grid, block, _, _ = KERNELS[name]
-    text = (FOLDER / f"{name}.mlir").read_text()
+    case, (path, wanted) = CASES[name], source(name)
+    text = path.read_text()
     found = []
     for passes in (CLEAN, f"{CLEAN},xegpu-legalize{{target=pvcxt}},{CLEAN}"):
-        kernel, out = lowered(text, passes), np.zeros(shape, dtype)
-        kernel(*inputs, out, grid=grid, block=block)
+        kernel, out = lowered(text, passes, wanted), case.out.copy()
+        kernel(*case.inputs, out, grid=case.grid, block=case.block)
         found.append(out.tobytes())
     assert found[0] == found[1]
 
@@ -250,9 +251,9 @@ def test_blocks_of_three_dimensions(element):
     np.testing.assert_array_equal(out.view("u1"), block.swapaxes(0, 1).ravel().view("u1"))
 
 
-@pytest.mark.parametrize("name", KERNELS)
-def test_what_is_legal_stays(name):
-    module = xegpu_py.parse((FOLDER / f"{name}.mlir").read_text())
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.mlir")), ids=lambda p: p.stem)
+def test_what_is_legal_stays(path):
+    module = xegpu_py.parse(path.read_text())
     xegpu_py.run_pipeline(module, f"builtin.module(xegpu-legalize,{CLEAN})")
     once = str(module)
     xegpu_py.run_pipeline(module, f"builtin.module(xegpu-legalize,{CLEAN})")

@@ -1,0 +1,147 @@
+"""`arith`: conversions between number types."""
+
+from __future__ import annotations
+
+from mlir import ir
+from xegpu_py.passes.xegpu_to_visa.arith import as_type, as_unsigned, bf_as_f, result_of
+from xegpu_py.passes.xegpu_to_visa.emit import const
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
+from xegpu_py.passes.xegpu_to_visa.values import Const, KnownMask, Mask, Numbers, Reg, shape_and_element, unsigned
+
+from xegpu_py.ir.builtin import bit_width
+from xegpu_py.numerics.formats import TYPES
+
+
+def _convert(low: Lowering, op: ir.Operation, source: Numbers, saturate: bool = False) -> None:
+    count, _, name = result_of(op)
+    if isinstance(source, Const) and source.type == "bf":
+        source = bf_as_f(source)
+    low.set(op, convert(low, source, name, count, saturate))
+
+
+def convert(low: Lowering, source: Numbers, name: str, count: int, saturate: bool = False) -> Reg:
+    """Numbers converted to another type, by way of f where bf takes part."""
+    if "bf" in (source.type, name) and "f" not in (source.type, name) and source.type != name:
+        source = low.emit.apply("mov", "f", count, source)
+    return low.emit.apply("mov", name, count, source, saturate=saturate)
+
+
+@lowers("arith.extsi", "arith.trunci", "arith.index_cast", "index.casts", "arith.sitofp")
+def convert_signed(low: Lowering, op: ir.Operation) -> None:
+    """Conversions from signed integers, and truncation."""
+    count, element, name = result_of(op)
+    source = low.value(op.operands[0])
+    if isinstance(source, (Mask, KnownMask)):
+        _from_mask(low, op, -1)
+        return
+    numbers = low.numbers(op.operands[0])
+    if element == "i1":
+        bit = low.emit.apply("and", numbers.type, count, low.emit.in_registers(numbers), const(1, numbers.type))
+        low.set(op, low.emit.compare("ne", count, bit, const(0, numbers.type)))
+        return
+    if isinstance(numbers, Const) and not TYPES[name].is_float:
+        low.set(op, const(numbers.value, name, count))
+        return
+    if numbers.type == name:
+        low.set(op, numbers)
+        return
+    _convert(low, op, numbers)
+
+
+@lowers("arith.extui", "arith.index_castui", "index.castu", "arith.uitofp")
+def convert_unsigned(low: Lowering, op: ir.Operation) -> None:
+    """Conversions from unsigned integers."""
+    count, _, name = result_of(op)
+    source = low.value(op.operands[0])
+    if isinstance(source, (Mask, KnownMask)):
+        _from_mask(low, op, 1)
+        return
+    numbers = as_unsigned(low, low.numbers(op.operands[0]))
+    if isinstance(numbers, Const) and not TYPES[name].is_float:
+        low.set(op, const(numbers.bits, name, count))
+        return
+    if numbers.format.bits == TYPES[name].bits and not TYPES[name].is_float:
+        low.set(op, as_type(low, numbers, name))
+        return
+    _convert(low, op, numbers)
+
+
+def _from_mask(low: Lowering, op: ir.Operation, one: int) -> None:
+    count, _, name = result_of(op)
+    known = low.value(op.operands[0])
+    if isinstance(known, KnownMask):
+        low.set(op, const(one if known.value else 0, name, count))
+        return
+    first = "f" if name == "bf" else name
+    found = low.emit.choose(low.mask(op.operands[0]), first, count, const(one, first), const(0, first))
+    low.set(op, found if first == name else low.emit.in_registers(found, name))
+
+
+@lowers("arith.extf")
+def extf(low: Lowering, op: ir.Operation) -> None:
+    """Widening of floats; of f8E5M2 by fcvt."""
+    count, _, name = result_of(op)
+    numbers = low.numbers(op.operands[0])
+    element = shape_and_element(str(op.operands[0].type))[1]
+    if bit_width(element) == 8:
+        if element != "f8E5M2":
+            low.fail(f"there is no conversion from {element}")
+        half = low.emit.apply("fcvt", "hf", count, low.reg(op.operands[0]), most=16)
+        low.set(op, half if name == "hf" else convert(low, half, name, count))
+        return
+    _convert(low, op, numbers)
+
+
+@lowers("arith.truncf")
+def truncf(low: Lowering, op: ir.Operation) -> None:
+    """Narrowing of floats, rounded to nearest even; to f8E5M2 and tf32 by fcvt."""
+    count, element, _ = result_of(op)
+    numbers = low.numbers(op.operands[0])
+    if element == "f8E5M2":
+        half = numbers if numbers.type == "hf" else _half_to_odd(low, numbers, count)
+        low.set(op, low.emit.apply("fcvt", "ub", count, low.emit.in_registers(half), most=16))
+        return
+    if element == "tf32":
+        found = low.emit.apply("fcvt", "ud", count, low.emit.in_registers(numbers), most=16)
+        low.set(op, low.emit.as_type(found, "f"))
+        return
+    if bit_width(element) == 8:
+        low.fail(f"there is no conversion to {element}")
+    _convert(low, op, numbers)
+
+
+def _half_to_odd(low: Lowering, numbers: Numbers, count: int) -> Reg:
+    """Numbers rounded to hf so that rounding them once more gives what rounding once does.
+
+    Of the two neighbours of an inexact number that is the one whose lowest bit is set.
+    """
+    emit = low.emit
+    if numbers.type == "df":
+        low.fail("from f64 cannot be lowered", "round to f32 first where rounding twice is good enough")
+    exact = emit.spread(emit.in_registers(numbers, "f"), count)
+    half = emit.apply("mov", "hf", count, exact)
+    bits = emit.as_type(half, "uw")
+    size = emit.apply("mov", "f", count, exact, modifiers=("abs",))
+    rounded = emit.apply("mov", "f", count, emit.apply("mov", "f", count, half), modifiers=("abs",))
+    even = emit.compare("eq", count, emit.apply("and", "uw", count, bits, const(1, "uw")), const(0, "uw"))
+    for condition, step in (("gt", -1), ("lt", 1)):
+        beside = emit.flags("and", count, even, emit.compare(condition, count, rounded, size))
+        bits = emit.choose(beside, "uw", count, emit.apply("add", "uw", count, bits, const(step, "w")), bits)
+    return emit.as_type(bits, "hf")
+
+
+@lowers("arith.fptosi")
+def fptosi(low: Lowering, op: ir.Operation) -> None:
+    """Toward zero."""
+    _convert(low, op, low.numbers(op.operands[0]))
+
+
+@lowers("arith.fptoui")
+def fptoui(low: Lowering, op: ir.Operation) -> None:
+    """Toward zero, to unsigned integers."""
+    count, _, name = result_of(op)
+    source = low.numbers(op.operands[0])
+    found = convert(
+        low, bf_as_f(source) if isinstance(source, Const) and source.type == "bf" else source, unsigned(name), count
+    )
+    low.set(op, as_type(low, found, name))

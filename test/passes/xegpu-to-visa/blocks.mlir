@@ -1,0 +1,82 @@
+// RUN: xegpu-opt %s --xegpu-to-visa='target=pvc' | FileCheck %s
+
+// Blocks of two dimensions and of one.
+
+!a = !xegpu.tensor_desc<8x16xf16>
+!wide = !xegpu.tensor_desc<16x16xf16, #xegpu.tdesc_attr<array_length = 2>>
+!tall = !xegpu.tensor_desc<32x16xf16>
+!line = !xegpu.tensor_desc<64xf32, #xegpu.tdesc_attr<boundary_check = false>>
+!odd = !xegpu.tensor_desc<19xf16, #xegpu.tdesc_attr<boundary_check = false>>
+
+gpu.module @m {
+  // A descriptor is operands of its messages: base, width, height and pitch less one, x and y.
+  // CHECK-LABEL: gpu.func @load(
+  // CHECK: visa.lsc_load_block2d.ugm (M1_NM, 1) [[V0:%\w+]][0]:d16.16x8nn flat[%in0(0,0),0xff,0x3f,0xff,%in2(0,0),%in1(0,0)]
+  // CHECK-NEXT: visa.lsc_load_block2d.ugm (M1_NM, 1) [[V1:%\w+]][0]:d16.16x8nt flat[%in0(0,0),0xff,0x3f,0xff,%in2(0,0),%in1(0,0)]
+  // CHECK-NEXT: visa.asr (M1_NM, 1) [[V2:%\w+]](0,0)<1> %in2(0,0)<0;1,0> 0x1:uw
+  // CHECK-NEXT: visa.lsc_load_block2d.ugm (M1_NM, 1) [[V3:%\w+]][0]:d32.8x8tn flat[%in0(0,0),0xff,0x3f,0xff,[[V2]](0,0),%in1(0,0)]
+  gpu.func @load(%m: memref<64x128xf16>, %y: index, %x: index) kernel {
+    %d = xegpu.create_nd_tdesc %m[%y, %x] {mode = vc} : memref<64x128xf16> -> !a
+    %plain = xegpu.load_nd %d {mode = vc} : !a -> vector<8x16xf16>
+    %packed = xegpu.load_nd %d {mode = vc, vnni_axis = 0} : !a -> vector<4x16x2xf16>
+    %pairs = xegpu.load_nd %d {mode = vc, transpose = [1, 0], transpose_bit_width = 32} : !a -> vector<8x16xf16>
+    gpu.return
+  }
+
+  // CHECK-LABEL: gpu.func @two_blocks(
+  // CHECK: visa.lsc_load_block2d.ugm.ca.uc (M1_NM, 1) [[V0:%\w+]][0]:d16.2x16x16nt flat[%in0(0,0),0xff,0x3f,0xff,0x20,0x0]
+  gpu.func @two_blocks(%m: memref<64x128xf16>) kernel {
+    %d = xegpu.create_nd_tdesc %m[0, 32] {mode = vc} : memref<64x128xf16> -> !wide
+    %x = xegpu.load_nd %d {mode = vc, vnni_axis = 0, l1_hint = cached, l3_hint = uncached} : !wide -> vector<2x8x16x2xf16>
+    gpu.return
+  }
+
+  // Stores have at most eight rows.
+  // CHECK-LABEL: gpu.func @store(
+  // CHECK: visa.lsc_load_block2d.ugm (M1_NM, 1) [[V0:%\w+]][0]:d16.16x32nn flat[%in0(0,0),0xff,0x3f,0xff,0x0,0x0]
+  // CHECK-NEXT: visa.lsc_store_block2d.ugm.wb.wb (M1_NM, 1) flat[%in0(0,0),0xff,0x3f,0xff,0x0,0x0] [[V0]][0]:d16.16x8nn
+  // CHECK-NEXT: visa.lsc_store_block2d.ugm.wb.wb (M1_NM, 1) flat[%in0(0,0),0xff,0x3f,0xff,0x0,0x8] [[V0]][256]:d16.16x8nn
+  // CHECK-NEXT: visa.lsc_store_block2d.ugm.wb.wb (M1_NM, 1) flat[%in0(0,0),0xff,0x3f,0xff,0x0,0x10] [[V0]][512]:d16.16x8nn
+  // CHECK-NEXT: visa.lsc_store_block2d.ugm.wb.wb (M1_NM, 1) flat[%in0(0,0),0xff,0x3f,0xff,0x0,0x18] [[V0]][768]:d16.16x8nn
+  gpu.func @store(%m: memref<64x128xf16>) kernel {
+    %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<64x128xf16> -> !tall
+    %x = xegpu.load_nd %d {mode = vc} : !tall -> vector<32x16xf16>
+    xegpu.store_nd %x, %d {mode = vc, l1_hint = write_back, l3_hint = write_back} : vector<32x16xf16>, !tall
+    gpu.return
+  }
+
+  // Moving a descriptor is adding to its x or y; extents that are known stay immediates.
+  // CHECK-LABEL: gpu.func @update(
+  // CHECK: visa.add (M1_NM, 1) [[V0:%\w+]](0,0)<1> %in0_size0(0,0)<0;1,0> -1:d
+  // CHECK-NEXT: visa.shl (M1_NM, 1) [[V1:%\w+]](0,0)<1> %in0_size1(0,0)<0;1,0> 0x1:d
+  // CHECK-NEXT: visa.add (M1_NM, 1) [[V2:%\w+]](0,0)<1> [[V1]](0,0)<0;1,0> -1:d
+  // CHECK-NEXT: visa.lsc_load_block2d.ugm.ca.ca (M1_NM, 1) null:d16.16x8nn flat[%in0(0,0),[[V2]](0,0),[[V0]](0,0),[[V2]](0,0),%in1(0,0),0x0]
+  gpu.func @update(%m: memref<?x?xf16>, %by: index) kernel {
+    %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<?x?xf16> -> !a
+    %moved = xegpu.update_nd_offset %d, [0, %by] {mode = vc} : !a -> !a
+    xegpu.prefetch_nd %moved {mode = vc, l1_hint = cached, l3_hint = cached} : !a
+    gpu.return
+  }
+
+  // One dimension: transposed loads of up to 64 dwords, and what is left of the last dword by itself.
+  // CHECK-LABEL: gpu.func @lines(
+  // CHECK: visa.mul (M1_NM, 1) [[V0:%\w+]](0,0)<1> %in2(0,0)<0;1,0> 0x4:d
+  // CHECK-NEXT: visa.add (M1_NM, 1) [[V1:%\w+]](0,0)<1> %in0(0,0)<0;1,0> [[V0]](0,0)<0;1,0>
+  // CHECK-NEXT: visa.lsc_load.ugm (M1_NM, 1) [[V2:%\w+]][0]:d32x64t flat[[[V1]][0]]:a64
+  // CHECK-NEXT: visa.mul (M1_NM, 1) [[V3:%\w+]](0,0)<1> %in2(0,0)<0;1,0> 0x4:d
+  // CHECK-NEXT: visa.add (M1_NM, 1) [[V4:%\w+]](0,0)<1> %in0(0,0)<0;1,0> [[V3]](0,0)<0;1,0>
+  // CHECK-NEXT: visa.lsc_store.ugm (M1_NM, 1) flat[[[V4]][0]]:a64 [[V2]][0]:d32x64t
+  // CHECK-NEXT: visa.lsc_load.ugm (M1_NM, 1) [[V5:%\w+]][0]:d32x8t flat[%in1[0]]:a64
+  // CHECK-NEXT: visa.lsc_load.ugm (M1_NM, 1) [[V6:%\w+]][0]:d32x1t flat[%in1[0]+0x20]:a64
+  // CHECK-NEXT: visa.mov (M1_NM, 1) [[V5]]_ud(0,8)<1> [[V6]](0,0)<0;1,0>
+  // CHECK-NEXT: visa.lsc_load.ugm (M1_NM, 1) [[V7:%\w+]][0]:d16c32 flat[%in1[0]+0x24]:a64
+  // CHECK-NEXT: visa.mov (M1_NM, 1) [[V5]]_uw(0,18)<1> [[V7]]_uw(0,0)<0;1,0>
+  gpu.func @lines(%m: memref<1024xf32>, %h: memref<1024xf16>, %i: index) kernel {
+    %d = xegpu.create_nd_tdesc %m[%i] {mode = vc} : memref<1024xf32> -> !line
+    %x = xegpu.load_nd %d {mode = vc} : !line -> vector<64xf32>
+    xegpu.store_nd %x, %d {mode = vc} : vector<64xf32>, !line
+    %o = xegpu.create_nd_tdesc %h[0] {mode = vc} : memref<1024xf16> -> !odd
+    %y = xegpu.load_nd %o {mode = vc} : !odd -> vector<19xf16>
+    gpu.return
+  }
+}

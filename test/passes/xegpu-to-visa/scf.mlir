@@ -1,0 +1,140 @@
+// RUN: xegpu-opt %s --xegpu-to-visa='target=pvc' | FileCheck %s
+
+// Loops and branches on uniform conditions.
+
+gpu.module @m {
+  // A loop that surely runs has its test at the end alone. What is carried is written in place, without moves.
+  // CHECK-LABEL: gpu.func @counted(
+  // CHECK: visa.mov (M1_NM, 16) [[V0:%\w+]](0,0)<1> %in0(0,0)<1;1,0>
+  // CHECK-NEXT: visa.mov (M1_NM, 1) [[V1:%\w+]](0,0)<1> 0x0:d
+  // CHECK-NEXT: visa.label For1
+  // CHECK-NEXT: visa.mul (M1_NM, 16) [[V0]](0,0)<1> [[V0]](0,0)<1;1,0> [[V0]](0,0)<1;1,0>
+  // CHECK-NEXT: visa.add (M1_NM, 1) [[V1]](0,0)<1> [[V1]](0,0)<0;1,0> 0x1:d
+  // CHECK-NEXT: visa.cmp.lt (M1_NM, 1) [[P0:%\w+]] [[V1]](0,0)<0;1,0> 0x8:d
+  // CHECK-NEXT: visa.jmp (M1, 1, [[P0]]) For1
+  // CHECK-NEXT: visa.label Done2
+  gpu.func @counted(%x: vector<16xf32>) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %r = scf.for %i = %c0 to %c8 step %c1 iter_args(%acc = %x) -> (vector<16xf32>) {
+      %next = arith.mulf %acc, %acc : vector<16xf32>
+      scf.yield %next : vector<16xf32>
+    }
+    gpu.return
+  }
+
+  // CHECK-LABEL: gpu.func @any_count(
+  // CHECK: visa.mov (M1_NM, 1) [[V0:%\w+]](0,0)<1> %in1(0,0)<0;1,0>
+  // CHECK-NEXT: visa.mov (M1_NM, 1) [[V1:%\w+]](0,0)<1> 0x0:d
+  // CHECK-NEXT: visa.cmp.lt (M1_NM, 1) [[P0:%\w+]] [[V1]](0,0)<0;1,0> %in0(0,0)<0;1,0>
+  // CHECK-NEXT: visa.jmp (M1, 1, ![[P0]]) Done2
+  // CHECK-NEXT: visa.label For1
+  // CHECK-NEXT: visa.mul (M1_NM, 1) [[V0]](0,0)<1> [[V0]](0,0)<0;1,0> %in1(0,0)<0;1,0>
+  // CHECK-NEXT: visa.add (M1_NM, 1) [[V1]](0,0)<1> [[V1]](0,0)<0;1,0> 0x1:d
+  // CHECK-NEXT: visa.cmp.lt (M1_NM, 1) [[P1:%\w+]] [[V1]](0,0)<0;1,0> %in0(0,0)<0;1,0>
+  // CHECK-NEXT: visa.jmp (M1, 1, [[P1]]) For1
+  // CHECK-NEXT: visa.label Done2
+  gpu.func @any_count(%n: index, %x: f32) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %x) -> (f32) {
+      %next = arith.mulf %acc, %x : f32
+      scf.yield %next : f32
+    }
+    gpu.return
+  }
+
+  // Two values that change places need a third.
+  // CHECK-LABEL: gpu.func @swap(
+  // CHECK: visa.mov (M1_NM, 1) [[V0:%\w+]](0,0)<1> %in0(0,0)<0;1,0>
+  // CHECK-NEXT: visa.mov (M1_NM, 1) [[V1:%\w+]](0,0)<1> %in1(0,0)<0;1,0>
+  // CHECK-NEXT: visa.mov (M1_NM, 1) [[V2:%\w+]](0,0)<1> 0x0:d
+  // CHECK-NEXT: visa.label For1
+  // CHECK-NEXT: visa.mov (M1_NM, 1) [[V3:%\w+]](0,0)<1> [[V0]](0,0)<0;1,0>
+  // CHECK-NEXT: visa.mov (M1_NM, 1) [[V0]](0,0)<1> [[V1]](0,0)<0;1,0>
+  // CHECK-NEXT: visa.mov (M1_NM, 1) [[V1]](0,0)<1> [[V3]](0,0)<0;1,0>
+  // CHECK-NEXT: visa.add (M1_NM, 1) [[V2]](0,0)<1> [[V2]](0,0)<0;1,0> 0x1:d
+  // CHECK-NEXT: visa.cmp.lt (M1_NM, 1) [[P0:%\w+]] [[V2]](0,0)<0;1,0> 0x8:d
+  // CHECK-NEXT: visa.jmp (M1, 1, [[P0]]) For1
+  // CHECK-NEXT: visa.label Done2
+  gpu.func @swap(%a: f32, %b: f32) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %r:2 = scf.for %i = %c0 to %c8 step %c1 iter_args(%x = %a, %y = %b) -> (f32, f32) {
+      scf.yield %y, %x : f32, f32
+    }
+    gpu.return
+  }
+
+  // CHECK-LABEL: gpu.func @branch(
+  // CHECK: visa.cmp.lt (M1_NM, 1) [[P0:%\w+]] %in0(0,0)<0;1,0> %in1(0,0)<0;1,0>
+  // CHECK-NEXT: visa.jmp (M1, 1, ![[P0]]) Else1
+  // CHECK-NEXT: visa.add (M1_NM, 1) [[V0:%\w+]](0,0)<1> %in0(0,0)<0;1,0> %in1(0,0)<0;1,0>
+  // CHECK-NEXT: visa.jmp (M1, 1) EndIf2
+  // CHECK-NEXT: visa.label Else1
+  // CHECK-NEXT: visa.mul (M1_NM, 1) [[V0]](0,0)<1> %in0(0,0)<0;1,0> %in1(0,0)<0;1,0>
+  // CHECK-NEXT: visa.label EndIf2
+  gpu.func @branch(%a: f32, %b: f32) kernel {
+    %p = arith.cmpf olt, %a, %b : f32
+    %r = scf.if %p -> (f32) {
+      %x = arith.addf %a, %b : f32
+      scf.yield %x : f32
+    } else {
+      %y = arith.mulf %a, %b : f32
+      scf.yield %y : f32
+    }
+    gpu.return
+  }
+
+  // CHECK-LABEL: gpu.func @while(
+  // CHECK: visa.mov (M1_NM, 1) [[V0:%\w+]](0,0)<1> %in0(0,0)<0;1,0>
+  // CHECK-NEXT: visa.label While1
+  // CHECK-NEXT: visa.cmp.gt (M1_NM, 1) [[P0:%\w+]] [[V0]](0,0)<0;1,0> 0x1:d
+  // CHECK-NEXT: visa.jmp (M1, 1, ![[P0]]) Done2
+  // CHECK-NEXT: visa.add (M1_NM, 1) [[V0]](0,0)<1> [[V0]](0,0)<0;1,0> -1:d
+  // CHECK-NEXT: visa.jmp (M1, 1) While1
+  // CHECK-NEXT: visa.label Done2
+  gpu.func @while(%n: i32) kernel {
+    %one = arith.constant 1 : i32
+    %r = scf.while (%i = %n) : (i32) -> i32 {
+      %more = arith.cmpi sgt, %i, %one : i32
+      scf.condition(%more) %i : i32
+    } do {
+    ^bb0(%i: i32):
+      %next = arith.subi %i, %one : i32
+      scf.yield %next : i32
+    }
+    gpu.return
+  }
+
+  // CHECK-LABEL: gpu.func @switch(
+  // CHECK: visa.cmp.eq (M1_NM, 1) [[P0:%\w+]] %in0(0,0)<0;1,0> 0x0:d
+  // CHECK-NEXT: visa.jmp (M1, 1, ![[P0]]) Case2
+  // CHECK-NEXT: visa.add (M1_NM, 1) [[V0:%\w+]](0,0)<1> %in1(0,0)<0;1,0> %in1(0,0)<0;1,0>
+  // CHECK-NEXT: visa.jmp (M1, 1) EndSwitch1
+  // CHECK-NEXT: visa.label Case2
+  // CHECK-NEXT: visa.cmp.eq (M1_NM, 1) [[P1:%\w+]] %in0(0,0)<0;1,0> 0x5:d
+  // CHECK-NEXT: visa.jmp (M1, 1, ![[P1]]) Case3
+  // CHECK-NEXT: visa.mul (M1_NM, 1) [[V0]](0,0)<1> %in1(0,0)<0;1,0> %in1(0,0)<0;1,0>
+  // CHECK-NEXT: visa.jmp (M1, 1) EndSwitch1
+  // CHECK-NEXT: visa.label Case3
+  // CHECK-NEXT: visa.mov (M1_NM, 1) [[V0]](0,0)<1> %in1(0,0)<0;1,0>
+  // CHECK-NEXT: visa.label EndSwitch1
+  gpu.func @switch(%n: index, %x: f32) kernel {
+    %r = scf.index_switch %n -> f32
+    case 0 {
+      %a = arith.addf %x, %x : f32
+      scf.yield %a : f32
+    }
+    case 5 {
+      %b = arith.mulf %x, %x : f32
+      scf.yield %b : f32
+    }
+    default {
+      scf.yield %x : f32
+    }
+    gpu.return
+  }
+}

@@ -1,0 +1,31 @@
+"""What each pass of the pipeline makes prints, parses again, verifies, and prints as before."""
+
+import re
+
+import pytest
+from xegpu_py.dialects import visa
+from xegpu_py.passes.xegpu_to_visa_pipeline import XeGPUToVisaPipeline
+
+import xegpu_py
+
+from .test_kernels import CASES, FOLDER, GEMMS
+
+STEPS = re.split(r",(?![^{]*\})", XeGPUToVisaPipeline(target="pvcxt").steps())
+TEXTS = {name: (FOLDER / f"{name}.mlir").read_text() for name in dict.fromkeys(n.partition(":")[0] for n in CASES)}
+TEXTS |= {str(gemm): gemm.text() for gemm in GEMMS}
+
+
+def test_steps():
+    assert "xegpu-to-visa{target=pvcxt}" in STEPS
+    assert all(step.count("{") == step.count("}") for step in STEPS)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_each_form(name):
+    module = xegpu_py.parse(TEXTS[name])
+    for step in STEPS:
+        xegpu_py.run_pipeline(module, f"builtin.module({step})")
+        text = str(module)
+        module = xegpu_py.parse(text, name=f"after {step}")
+        assert str(module) == text, step
+    assert all(visa.is_lowered(func) for func in visa.kernels(module.operation))

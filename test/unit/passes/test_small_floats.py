@@ -1,0 +1,126 @@
+"""Rounding to bf8 and f16, to nearest and stochastically, against ml_dtypes and the golden srnd."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import xegpu_py
+from xegpu_py.numerics import srnd
+
+from .kernels import apply
+
+BF8 = ml_dtypes.float8_e5m2
+LANES = 128
+
+
+def in_pieces(body, types, result, *arrays, **options):
+    """Run ops on vectors of 128, piece by piece."""
+    made = []
+    for at in range(0, len(arrays[0]), LANES):
+        given = [(f"vector<{LANES}x{t}>", a[at : at + LANES]) for t, a in zip(types, arrays)]
+        made.append(apply(body, f"vector<{LANES}x{result}>", given, **options))
+    return np.concatenate(made)
+
+
+def test_f32_to_bf8_is_rounded_once():
+    ends = np.arange(0x7C, dtype=np.uint8).view(BF8).astype(np.float32)
+    halfway = (ends[1:] + ends[:-1]) / 2
+    beside = [np.nextafter(halfway, np.float32(to)) for to in (np.inf, -np.inf)]
+    # What f16 would round to halfway, and what is near its end.
+    hidden = halfway * np.float32(1 + 2**-20)
+    special = np.array([61439.9, 61440, 65519, 65520, 1e9, np.inf, np.nan, 1e-40, 2.0**-17, 2.0**-17 + 2.0**-40], "f4")
+    x = np.concatenate([ends, halfway, *beside, hidden, special])
+    x = np.concatenate([x, -x])
+    x = np.concatenate([x, np.random.default_rng(0).standard_normal(-len(x) % LANES).astype(np.float32)])
+    found = in_pieces(f"%r = arith.truncf %a0 : vector<{LANES}xf32> to vector<{LANES}xf8E5M2>", ["f32"], "f8E5M2", x)
+    with np.errstate(over="ignore"):
+        expected = x.astype(BF8)
+    number = ~np.isnan(x)
+    np.testing.assert_array_equal(found.view("u1")[number], expected.view("u1")[number])
+    assert np.isnan(found.astype(np.float32)[~number]).all()
+
+
+def test_f16_to_bf8_of_all_numbers():
+    x = np.arange(1 << 16, dtype=np.uint16)[::16].view(np.float16)
+    x = np.concatenate([x, x.view("u2") + np.uint16(7)]).view(np.float16)
+    found = in_pieces(f"%r = arith.truncf %a0 : vector<{LANES}xf16> to vector<{LANES}xf8E5M2>", ["f16"], "f8E5M2", x)
+    with np.errstate(over="ignore"):
+        expected = x.astype(BF8)
+    number = ~np.isnan(x)
+    np.testing.assert_array_equal(found.view("u1")[number], expected.view("u1")[number])
+
+
+CALL = """
+%r = func.call @llvm.genx.srnd.some(%a0, %a1) : (vector<128xSOURCE>, vector<128xRANDOM>) -> vector<128xRESULT>"""
+DECLARED = "func.func private @llvm.genx.srnd.some(vector<128xSOURCE>, vector<128xRANDOM>) -> vector<128xRESULT>"
+
+
+@pytest.mark.parametrize(
+    ("source", "random", "result", "name"),
+    [
+        ("f16", "i8", "f8E5M2", "bf8"),
+        ("f16", "i16", "f8E5M2", "bf8"),
+        ("f16", "f16", "f8E5M2", "bf8"),
+        ("f32", "i16", "f16", "hf"),
+        ("f32", "i32", "f16", "hf"),
+    ],
+)
+def test_srnd(source, random, result, name):
+    rng = np.random.default_rng(1)
+    count = 32 * LANES
+    with np.errstate(over="ignore"):
+        x = (rng.standard_normal(count) * 2.0 ** rng.integers(-26, 18, count)).astype(f"f{int(source[1:]) // 8}")
+    x[:4] = np.inf, -np.inf, np.nan, 0
+    width = int(random[1:]) // 8
+    bits = rng.integers(0, 1 << 8 * width, count, dtype=np.uint64).astype(f"u{width}")
+
+    def typed(text):
+        return text.replace("SOURCE", source).replace("RANDOM", random).replace("RESULT", result)
+
+    held = {"i8": "i1", "i16": "i2", "i32": "i4", "f16": "f2"}[random]
+    body = typed(CALL)
+    found = np.concatenate(
+        [
+            apply(
+                body,
+                f"vector<128x{result}>",
+                [
+                    (f"vector<128x{source}>", x[at : at + 128]),
+                    (f"vector<128x{random}>", bits[at : at + 128].view(held)),
+                ],
+                declared=typed(DECLARED),
+            )
+            for at in range(0, count, LANES)
+        ]
+    )
+    wide = bits.astype(f"u{x.itemsize}")
+    expected = srnd(x, wide, name)
+    np.testing.assert_array_equal(found.view(f"u{found.itemsize}"), expected.view(f"u{found.itemsize}"))
+
+
+BAD = """gpu.module @m {{
+  func.func private @{name}({types}) -> {result}
+  gpu.func @k() kernel {{
+    %x = arith.constant dense<1> : vector<16xi16>
+    %f = arith.constant dense<1.0> : vector<16xf16>
+    %r = func.call @{name}(%f, %x) : ({types}) -> {result}
+    gpu.return
+  }}
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("name", "result", "target", "message"),
+    [
+        ("llvm.genx.srnd", "vector<16xf16>", "pvcxt", "cannot round f16 to f16 with random bits of i16"),
+        ("llvm.genx.srnd", "vector<8xf8E5M2>", "pvcxt", "of one shape"),
+        ("llvm.genx.srnd", "vector<16xf8E5M2>", "pvc", "needs srnd, which target pvc has not"),
+        ("srnd", "vector<16xf8E5M2>", "pvcxt", "calls 'srnd', which has no body"),
+        ("llvm.genx.srnds", "vector<16xf8E5M2>", "pvcxt", "which has no body"),
+    ],
+)
+def test_what_srnd_is_not(name, result, target, message):
+    text = BAD.format(name=name, types="vector<16xf16>, vector<16xi16>", result=result)
+    with pytest.raises(xegpu_py.DiagnosticError, match=message) as raised:
+        xegpu_py.compile(text, target=target)
+    assert raised.value.diagnostics[0].position.line == 6

@@ -1,0 +1,222 @@
+"""`xegpu_py.compile`: what is accepted as a module and as arguments, what is refused, what a kernel tells."""
+
+import re
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import xegpu_py
+
+TEXT = """gpu.module @kernels {
+  gpu.func @scale(%from: memref<4x32xf32>, %factor: f32, %to: memref<4x?xf32>) kernel {
+    %row = gpu.block_id x
+    %c0 = arith.constant 0 : index
+    %src = xegpu.create_nd_tdesc %from[%row, %c0] {mode = vc} : memref<4x32xf32> -> !xegpu.tensor_desc<1x16xf32>
+    %dst = xegpu.create_nd_tdesc %to[%row, %c0] {mode = vc} : memref<4x?xf32> -> !xegpu.tensor_desc<1x16xf32>
+    %x = xegpu.load_nd %src {mode = vc} : !xegpu.tensor_desc<1x16xf32> -> vector<1x16xf32>
+    %factors = vector.broadcast %factor : f32 to vector<1x16xf32>
+    %y = arith.mulf %x, %factors : vector<1x16xf32>
+    xegpu.store_nd %y, %dst {mode = vc} : vector<1x16xf32>, !xegpu.tensor_desc<1x16xf32>
+    gpu.return
+  }
+  gpu.func @shift(%from: memref<32xi32>, %to: memref<32xi32>) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c31 = arith.constant 31 : index
+    scf.for %i = %c0 to %c31 step %c1 {
+      %j = arith.addi %i, %c1 : index
+      %x = memref.load %from[%i] : memref<32xi32>
+      memref.store %x, %to[%j] : memref<32xi32>
+    }
+    gpu.return
+  }
+  gpu.func @fill(%rows: memref<4x8xi16, strided<[?, 1], offset: ?>>, %value: i16) kernel {
+    %x = gpu.block_id x
+    %y = gpu.block_id y
+    memref.store %value, %rows[%x, %y] : memref<4x8xi16, strided<[?, 1], offset: ?>>
+    gpu.return
+  }
+}
+"""
+
+
+def scale(**options):
+    return xegpu_py.compile(TEXT, "scale", **options)
+
+
+def data():
+    return np.arange(128, dtype=np.float32).reshape(4, 32), np.zeros((4, 48), np.float32)
+
+
+def test_a_module_is_a_path_a_text_or_a_module(tmp_path: Path):
+    path = tmp_path / "scale.mlir"
+    path.write_text(TEXT)
+    module = xegpu_py.parse(TEXT)
+    before = str(module)
+    for given in (path, str(path), TEXT, module):
+        x, y = data()
+        xegpu_py.compile(given, "scale")(x, 2.0, y, grid=4)
+        np.testing.assert_array_equal(y[:, :16], 2 * x[:, :16])
+        assert not y[:, 16:].any()
+    assert str(module) == before
+
+
+def test_arrays_are_changed_in_place():
+    x, y = data()
+    address, owner = y.ctypes.data, y.base
+    scale()(x, 0.5, y, grid=4)
+    assert (y.ctypes.data, y.base is owner) == (address, True)
+    assert y[3, 15] == x[3, 15] / 2
+    np.testing.assert_array_equal(x, data()[0])
+
+
+def test_arrays_that_share_memory_share_it_in_the_kernel():
+    shift = xegpu_py.compile(TEXT, "shift")
+    x = np.arange(32, dtype=np.int32)
+    shift(x, x)
+    assert not x.any()
+    # One that begins within the other, whichever comes first.
+    line = np.arange(40, dtype=np.int32)
+    shift(line[:32], line[8:])
+    np.testing.assert_array_equal(line, np.arange(40) % 9)
+
+
+def test_strided_arrays_are_changed_where_they_lie():
+    fill = xegpu_py.compile(TEXT, "fill")
+    around = np.full((5, 12), 7, np.int16)
+    fill(around[:4, 2:10], np.int16(-1), grid=(4, 8))
+    expected = np.full((5, 12), 7, np.int16)
+    expected[:4, 2:10] = -1
+    np.testing.assert_array_equal(around, expected)
+
+
+def test_what_a_kernel_tells():
+    kernel = scale(target="pvc", registers=256)
+    assert kernel.stats is None
+    assert "xegpu.load_nd" in kernel.ir("xegpu")
+    assert "visa" not in kernel.ir("xegpu")
+    visa = kernel.ir("visa")
+    assert "visa.lsc_load_block2d" in visa
+    assert "visa.registers = 256" in visa
+    assert 'visa.target = "pvc"' in visa
+    # The other kernels are as they were.
+    assert re.search(r"gpu.func @shift.*\n.*arith.constant", visa)
+    assert kernel.asm.startswith(".version")
+    assert '.kernel "scale"' in kernel.asm
+    assert ".kernel" not in kernel.asm.partition('.kernel "scale"')[2].replace(".kernel_attr", "")
+    x, y = data()
+    done = kernel(x, 1.0, y, grid=4)
+    assert done is kernel.stats
+    assert done.threads == 4
+    assert done.traffic["ugm", "load"] == 4 * 64
+    assert done.allocation.registers == 256
+    for level in ("xegpu", "visa"):
+        assert str(xegpu_py.parse(kernel.ir(level)))
+    with pytest.raises(ValueError, match="unknown level 'gen'; there are xegpu, visa"):
+        kernel.ir("gen")
+
+
+WHO = "argument {} of kernel 'scale', {},"
+FROM, FACTOR, TO = (WHO.format(i, t) for i, t in enumerate(("a memref<4x32xf32>", "an f32", "a memref<4x?xf32>")))
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({0: [[1.0] * 32] * 4}, TypeError, f"{FROM} must be a numpy array, not list"),
+        ({0: np.zeros((4, 32))}, TypeError, f"{FROM} must be an array of float32, not of float64"),
+        ({0: np.zeros((4, 32), ml_dtypes.bfloat16)}, TypeError, f"{FROM} must be an array of float32, not of bfloat16"),
+        ({0: np.zeros((4, 31), "f4")}, ValueError, f"{FROM} cannot be an array of shape (4, 31)"),
+        ({0: np.zeros(128, "f4")}, ValueError, f"{FROM} cannot be an array of shape (128,)"),
+        ({0: np.zeros((32, 4), "f4").T}, ValueError, f"{FROM} must lie in memory in row-major order"),
+        ({0: np.zeros((4, 64), "f4")[:, ::2]}, ValueError, f"{FROM} must lie in memory in row-major order"),
+        ({1: np.ones(3, "f4")}, TypeError, f"{FACTOR} must be a number, not an array"),
+        ({1: "2"}, TypeError, f"{FACTOR} must be a number, not str"),
+        ({1: None}, TypeError, f"{FACTOR} must be a number, not NoneType"),
+        ({2: 1.0}, TypeError, f"{TO} must be a numpy array, not float"),
+        ({2: np.zeros((5, 48), "f4")}, ValueError, f"{TO} cannot be an array of shape (5, 48)"),
+    ],
+    ids=str,
+)
+def test_arguments_that_do_not_fit(change, error, message):
+    x, y = data()
+    given = [x, 1.0, y]
+    for i, value in change.items():
+        given[i] = value
+    with pytest.raises(error, match=re.escape(message)):
+        scale()(*given, grid=4)
+    assert not y.any()
+
+
+def test_the_wrong_number_of_arguments():
+    x, y = data()
+    known = "takes 3 arguments (0: memref<4x32xf32>, 1: f32, 2: memref<4x?xf32>)"
+    for given in ((x, 1.0), (x, 1.0, y, y), ()):
+        with pytest.raises(TypeError, match=re.escape(f"{known}, not {len(given)}")):
+            scale()(*given)
+
+
+def test_read_only_arrays():
+    x, y = data()
+    x.flags.writeable = False
+    scale()(x, 1.0, y, grid=4)
+    y[:] = 0
+    y.flags.writeable = False
+    with pytest.raises(ValueError, match=re.escape(f"{TO} is read-only, but kernel 'scale' writes to it")):
+        scale()(x, 1.0, y, grid=4)
+    assert not y.any()
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.zeros((8, 4), np.int16).T, "cannot be an array of strides (1, 4) elements"),
+        (np.zeros((8, 8), np.int16)[::-2], "has a negative stride"),
+        (np.zeros((4, 16), np.int16)[:, ::2], "cannot be an array of strides (16, 2) elements"),
+    ],
+    ids=["transposed", "reversed", "every second"],
+)
+def test_strides_that_do_not_fit(array, message):
+    fill = xegpu_py.compile(TEXT, "fill")
+    who = "argument 0 of kernel 'fill', a memref<4x8xi16, strided<[?, 1], offset: ?>>,"
+    with pytest.raises(ValueError, match=re.escape(f"{who} {message}")):
+        fill(array, np.int16(1))
+
+
+@pytest.mark.parametrize(
+    ("value", "error"), [(40_000, ValueError), (1.5, TypeError), (np.float32(1), TypeError)], ids=str
+)
+def test_integers_that_do_not_fit(value, error):
+    with pytest.raises(error, match="argument 1 of kernel 'fill', an i16,"):
+        xegpu_py.compile(TEXT, "fill")(np.zeros((4, 8), np.int16), value)
+
+
+@pytest.mark.parametrize("size", [0, (1, 2, 3, 4), (2, -1), 2.5, "4"], ids=str)
+@pytest.mark.parametrize("name", ["grid", "block"])
+def test_sizes_that_do_not_fit(name, size):
+    x, y = data()
+    with pytest.raises((TypeError, ValueError), match=f"'{name}' must be one to three positive integers"):
+        scale()(x, 1.0, y, **{name: size})
+
+
+def test_which_kernel():
+    with pytest.raises(ValueError, match="one kernel must be named: there are scale, shift, fill"):
+        xegpu_py.compile(TEXT)
+    with pytest.raises(ValueError, match="there is no kernel 'gemm'; there are scale, shift, fill"):
+        xegpu_py.compile(TEXT, "gemm")
+    with pytest.raises(ValueError, match="there are several kernels 'k'"):
+        one = "gpu.module @{0} {{ gpu.func @k() kernel {{ gpu.return }} }}\n"
+        xegpu_py.compile(one.format("a") + one.format("b"), "k")
+    with pytest.raises(ValueError, match="there are none"):
+        xegpu_py.compile("func.func @f() { return }")
+
+
+def test_options_that_there_are_not():
+    with pytest.raises(ValueError, match="unknown target 'gen9'"):
+        scale(target="gen9")
+    with pytest.raises((ValueError, xegpu_py.DiagnosticError), match="has 128 or 256 registers, not 100"):
+        scale(registers=100)
+    with pytest.raises(ValueError, match="'model' must be one of"):
+        scale(model="sloppy")

@@ -1,0 +1,154 @@
+"""The caller's arrays in device memory while a kernel runs."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from xegpu_py.numerics.formats import Array
+from xegpu_py.runtime.memory import Buffer, DeviceMemory, HostMemory
+
+
+@dataclass
+class _Given:
+    """An array argument: its input's name, what to call it, and the bytes of memory from `start` up to `end`."""
+
+    name: str
+    array: np.ndarray[Any, Any]
+    title: str
+    start: int
+    end: int
+
+
+def span(array: np.ndarray[Any, Any]) -> tuple[int, int]:
+    """The addresses of an array's first byte, and behind its last one.
+
+    Raises:
+        ValueError: if it has a negative stride.
+    """
+    if array.size == 0:
+        return array.ctypes.data, array.ctypes.data
+    if any(s < 0 for s in array.strides):
+        raise ValueError("has a negative stride; numpy.ascontiguousarray makes it one that has none")
+    last = sum((n - 1) * s for n, s in zip(array.shape, array.strides))
+    return array.ctypes.data, array.ctypes.data + last + array.itemsize
+
+
+class Staged:
+    """Arrays that a kernel works on in device memory, and that are changed as if it had worked on them in place.
+
+    Arrays that share memory share it on the device too, at the same distance. What lies between the rows of a strided
+    array can be accessed, as on a GPU, and is written back as well.
+    """
+
+    def __init__(self, memory: DeviceMemory) -> None:
+        self._memory = memory
+        self._given: list[_Given] = []
+        self._packed: list[tuple[_Given, Buffer]] = []
+        self._groups: list[tuple[list[_Given], int, Buffer]] = []
+        self._in_place: list[tuple[list[_Given], int, Buffer]] = []
+
+    def add(self, name: str, array: np.ndarray[Any, Any], title: str, packed: bool = False) -> None:
+        """Add the array of an input.
+
+        Args:
+            packed: whether the kernel has the elements of a strided array side by side, in row-major order.
+
+        Raises:
+            TypeError: if its elements are no numbers in native byte order.
+            ValueError: if its strides are not possible.
+        """
+        dtype = array.dtype
+        if dtype.hasobject or dtype.fields or dtype.kind in "SUMm" or not dtype.isnative:
+            raise TypeError(f"{title} must be an array of numbers in native byte order, not of {dtype}")
+        if packed and not array.flags.c_contiguous:
+            buffer = self._memory.allocate(name, array.nbytes)
+            self._memory.bytes_of(buffer)[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+            self._packed.append((_Given(name, array, title, 0, 0), buffer))
+            return
+        try:
+            self._given.append(_Given(name, array, title, *span(array)))
+        except ValueError as e:
+            raise ValueError(f"{title} {e}") from None
+
+    def addresses(self) -> dict[str, bytes]:
+        """Bring all arrays to device memory; where they begin there, by the names of their inputs.
+
+        They are copied, but for native code those that it can work on where they are.
+
+        Raises:
+            ValueError: if an array that is packed shares memory with another.
+        """
+        found = {given.name: np.uint64(buffer.address).tobytes() for given, buffer in self._packed}
+        for given, _ in self._packed:
+            for other in [*self._given, *(g for g, _ in self._packed if g is not given)]:
+                if np.may_share_memory(given.array, other.array):
+                    raise ValueError(f"{given.title} shares memory with {other.title}, and is not contiguous")
+        for members in self._overlapping():
+            start, end = min(m.start for m in members), max(m.end for m in members)
+            names = ", ".join(m.name for m in members)
+            if (
+                isinstance(self._memory, HostMemory)
+                and start % 8 == 0
+                and all(m.array.flags.writeable for m in members)
+            ):
+                self._in_place.append((members, start, self._memory.attach(names, _bytes(start, end))))
+                continue
+            buffer = self._memory.allocate(names, end - start)
+            self._memory.bytes_of(buffer)[:] = _bytes(start, end)
+            self._groups.append((members, start, buffer))
+        return found | {
+            m.name: np.uint64(buffer.address + m.start - start).tobytes()
+            for members, start, buffer in [*self._groups, *self._in_place]
+            for m in members
+        }
+
+    def write_back(self, kernel: str) -> None:
+        """Copy what the kernel changed back.
+
+        Raises:
+            ValueError: if a read-only array has changed; then nothing is copied.
+        """
+        packed = []
+        for given, buffer in self._packed:
+            elements = self._memory.bytes_of(buffer).view(given.array.dtype).reshape(given.array.shape)
+            if elements.tobytes() != given.array.tobytes():
+                packed.append((given.array, elements))
+                if not given.array.flags.writeable:
+                    raise ValueError(f"{given.title} is read-only, but kernel '{kernel}' writes to it")
+        changed = []
+        for members, start, buffer in self._groups:
+            now, before = self._memory.bytes_of(buffer), _bytes(start, start + buffer.bytes)
+            if not np.array_equal(now, before):
+                changed.append((members, now, before))
+                for m in members:
+                    own = slice(m.start - start, m.end - start)
+                    if not m.array.flags.writeable and not np.array_equal(now[own], before[own]):
+                        raise ValueError(f"{m.title} is read-only, but kernel '{kernel}' writes to it")
+        for _, now, before in changed:
+            before[:] = now
+        for array, elements in packed:
+            array[...] = elements
+
+    def _overlapping(self) -> list[list[_Given]]:
+        """The arrays in groups, in the order of their first members, so that those of different groups are disjoint."""
+        groups: list[list[_Given]] = []
+        for given in self._given:
+            touching = [g for g in groups if any(given.start < m.end and m.start < given.end for m in g)]
+            joined = [m for g in touching for m in g] + [given]
+            kept = [g for g in groups if g not in touching]
+            place = groups.index(touching[0]) if touching else len(kept)
+            kept.insert(place, joined)
+            groups = kept
+        return groups
+
+
+def _bytes(start: int, end: int) -> Array:
+    """The process's own memory between two addresses, which arrays that the caller holds keep alive."""
+    if start == end:
+        return np.zeros(0, np.uint8)
+    found: Array = np.ctypeslib.as_array((ctypes.c_uint8 * (end - start)).from_address(start))
+    return found
