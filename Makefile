@@ -26,6 +26,7 @@ bench: $(VENV)/.bench
 docs: $(VENV)/.installed
 	$(BIN)/python -m xegpu_py.ir.docs docs/dialects
 	$(BIN)/python -m xegpu_py.visa.pictures docs/visa
+	$(BIN)/python -m xegpu_py.layout.pictures docs/layout
 
 # Compiled ahead, since with PYTHONDONTWRITEBYTECODE set every start of a tool would compile all it imports.
 $(VENV)/.installed: pyproject.toml

@@ -24,6 +24,10 @@ config.substitutions += [
 if shutil.which("GenX_IR"):
     config.available_features.add("genx")
 
+if os.path.exists(iree := os.path.join(tools, "iree-opt")):
+    config.available_features.add("iree-opt")
+    config.substitutions.append(("%iree-opt", iree))
+
 stock = next((p for d in sys.path if os.path.exists(p := os.path.join(d, "mlir", "bin", "mlir-opt"))), None)
 if stock:
     config.available_features.add("mlir-opt")

@@ -325,6 +325,9 @@ def _transfer_read(owner: VectorToXeGPU, op: ir.Operation) -> ir.Value:
     padding = op.operands[1 + segments[1]]
     result = op.results[0].type
     transfer = _Transfer.of(owner, op, source, indices, result)
+    if not transfer.shape:
+        one = _make("memref.load", ir.VectorType(result).element_type, source, *indices)
+        return _make("vector.broadcast", result, one)
     if transfer.rows():
         return _read_rows(transfer.memory, transfer.shape)
     offsets, active, count = transfer.elements()
@@ -336,6 +339,10 @@ def _transfer_write(owner: VectorToXeGPU, op: ir.Operation) -> None:
     segments = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     value, target, *indices = list(op.operands)[: 2 + segments[2]]
     transfer = _Transfer.of(owner, op, target, indices, value.type)
+    if not transfer.shape:
+        one = _make("vector.extract", transfer.memory.element, value, static_position="array<i64>")
+        ir.Operation.create("memref.store", [], [one, target, *indices], {})
+        return
     if transfer.rows():
         _write_rows(transfer.memory, value)
         return

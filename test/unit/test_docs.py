@@ -31,7 +31,7 @@ def test_examples_of_types_and_attributes_are_printed_as_shown(name):
 def test_links_within_the_page(name):
     headings = re.findall(r"^#+ (.*)$", PAGES[name], re.MULTILINE)
     anchors = {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings}
-    linked = set(re.findall(r"\(#(.*?)\)", PAGES[name]))
+    linked = set(re.findall(r"\]\(#(.*?)\)", PAGES[name]))
     assert linked and linked <= anchors
 
 

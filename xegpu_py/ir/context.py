@@ -11,11 +11,12 @@ from mlir import ir
 from xegpu_py.ir import irdl
 from xegpu_py.ir.definition import Dialect
 
-DIALECTS = ("xegpu", "visa")
+DIALECTS = ("xegpu", "visa", "iree_vector_ext")
 """Our dialects: modules of `xegpu_py.dialects`, each with a `DIALECT`."""
 
-ON_DEMAND = ("visa",)
-"""Those that a context loads when a text names them, or when it is told to: their import takes as long as all else."""
+ON_DEMAND = ("visa", "iree_vector_ext")
+"""Those that a context loads when a text names them, or when it is told to: their import (for layouts, that of numpy)
+takes as long as all else."""
 
 UPSTREAM = (
     "builtin", "func", "arith", "math", "index", "vector", "memref", "scf", "cf", "gpu", "affine", "ub", "irdl",

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
+from xegpu_py.drawing import COLOURS, FAINT, GRID, INK, PLAIN, Canvas, document, number
 from xegpu_py.numerics.dpas import dpas, ops_per_channel
 from xegpu_py.numerics.formats import PRECISIONS, TYPES, Array, Format
 from xegpu_py.numerics.pack import pack_a, pack_b, pack_c
@@ -31,12 +31,7 @@ PICTURES = {
 
 _DWORD = 32
 
-_DEPTHS = ("#f6b8ac", "#fbd7a4", "#f4ec9f", "#c6e5a6", "#a4ddcc", "#a9cef2", "#c6bcf0", "#efbbde")
-_PLAIN = "#eceff3"
 _UNUSED = "#ffffff"
-_INK = "#1f2328"
-_FAINT = "#57606a"
-_GRID = "#8c959f"
 
 # Coordinates: logical matrices on the left, from _LEFT on; GRFs on the right.
 _WIDTH = 1096
@@ -105,7 +100,7 @@ class _Operand:
         """The colour of an element."""
         if element is None:
             return _UNUSED
-        return _PLAIN if self.k_axis is None else _DEPTHS[element[self.k_axis] // self.ops]
+        return PLAIN if self.k_axis is None else COLOURS[element[self.k_axis] // self.ops]
 
 
 def _held(pack: Callable[[Array], Array], fmt: Format, rows: int, columns: int, grf_bytes: int) -> Array:
@@ -124,41 +119,6 @@ def _held(pack: Callable[[Array], Array], fmt: Format, rows: int, columns: int, 
     found = (bits << place[:, None]).sum(axis=0) - 1
     whole = np.pad(found, (0, -found.size % (8 * grf_bytes)), constant_values=-1)
     return whole.reshape(-1, 8 * grf_bytes // _DWORD, _DWORD // fmt.bits, fmt.bits)[..., 0]
-
-
-class _Canvas:
-    """SVG text in the making."""
-
-    def __init__(self) -> None:
-        self._parts: list[str] = []
-
-    def _add(self, tag: str, content: str | None, attributes: dict[str, object]) -> None:
-        given = "".join(f" {name.replace('_', '-')}={quoteattr(_text(value))}" for name, value in attributes.items())
-        self._parts.append(f"<{tag}{given}/>" if content is None else f"<{tag}{given}>{escape(content)}</{tag}>")
-
-    def rect(self, x: float, y: float, width: float, height: float, fill: str, **attributes: object) -> None:
-        self._add("rect", None, {"x": x, "y": y, "width": width, "height": height, "fill": fill, **attributes})
-
-    def path(self, d: str, **attributes: object) -> None:
-        self._add("path", None, {"d": d, "fill": "none", "stroke": _GRID, **attributes})
-
-    def text(self, x: float, y: float, content: str, **attributes: object) -> None:
-        self._add("text", content, {"x": x, "y": y, **attributes})
-
-    def open(self, **attributes: object) -> None:
-        given = "".join(f" {name.replace('_', '-')}={quoteattr(_text(value))}" for name, value in attributes.items())
-        self._parts.append(f"<g{given}>")
-
-    def close(self) -> None:
-        self._parts.append("</g>")
-
-    def bracket(self, x: float, y: float, length: float, *, vertical: bool = False) -> None:
-        """A bracket that opens to the matrix below it, or to the right of it."""
-        ends = f"m0 4v-4h{_text(length)}v4" if not vertical else f"m4 0h-4v{_text(length)}h4"
-        self.path(f"M{_text(x)} {_text(y)}{ends}", stroke=_FAINT)
-
-    def __str__(self) -> str:
-        return "\n".join(self._parts)
 
 
 def dpas_picture(W: str, A: str, *, SD: int = 8, RC: int = 8, exec_size: int = 16) -> str:
@@ -199,19 +159,12 @@ def dpas_picture(W: str, A: str, *, SD: int = 8, RC: int = 8, exec_size: int = 1
     c = operand("C", RC, exec_size, TYPES[dtype], pack_c, None)
 
     title = f"Register layout of dpas.{W}.{A}.{SD}.{RC} ({exec_size})"
-    canvas = _Canvas()
+    canvas = Canvas()
     y = _draw_header(canvas, title, ops, SD, RC, exec_size)
     y = _draw_a(canvas, y, a, SD)
     y = _draw_b(canvas, y, b, SD)
     y = _draw_c(canvas, y, c)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_text(y)}" width="{_WIDTH}" '
-        f'height="{_text(y)}" role="img" aria-labelledby="title desc" '
-        f'font-family="Helvetica, Arial, \'DejaVu Sans\', sans-serif" font-size="10" fill="{_INK}">\n'
-        f'<title id="title">{escape(title)}</title>\n<desc id="desc">{escape(_description(a, b, c))}</desc>\n'
-        # Its own background, so that the ink is legible on a dark page too.
-        f'<rect width="{_WIDTH}" height="{_text(y)}" rx="8" fill="#ffffff"/>\n{canvas}\n</svg>\n'
-    )
+    return document(canvas, _WIDTH, y, title, _description(a, b, c))
 
 
 def _description(a: _Operand, b: _Operand, c: _Operand) -> str:
@@ -230,7 +183,7 @@ def _description(a: _Operand, b: _Operand, c: _Operand) -> str:
     )
 
 
-def _draw_header(canvas: _Canvas, title: str, ops: int, SD: int, RC: int, exec_size: int) -> float:
+def _draw_header(canvas: Canvas, title: str, ops: int, SD: int, RC: int, exec_size: int) -> float:
     canvas.text(14, 26, f"{title}:  D = C + A × B", font_size=16, font_weight="bold")
     facts = [
         f"OPS_PER_CHAN = {ops} k to a lane and depth",
@@ -243,7 +196,7 @@ def _draw_header(canvas: _Canvas, title: str, ops: int, SD: int, RC: int, exec_s
     canvas.text(14, 46, "  ·  ".join(facts), font_size=11)
     canvas.text(14, 68, "Systolic depth:", font_size=11)
     for depth in range(SD):
-        canvas.rect(104 + 24 * depth, 57, 22, 15, _DEPTHS[depth], stroke=_GRID)
+        canvas.rect(104 + 24 * depth, 57, 22, 15, COLOURS[depth], stroke=GRID)
         canvas.text(115 + 24 * depth, 68, str(depth), text_anchor="middle")
     canvas.text(
         116 + 24 * SD,
@@ -255,22 +208,22 @@ def _draw_header(canvas: _Canvas, title: str, ops: int, SD: int, RC: int, exec_s
     return 84
 
 
-def _draw_a(canvas: _Canvas, top: float, a: _Operand, SD: int) -> float:
+def _draw_a(canvas: Canvas, top: float, a: _Operand, SD: int) -> float:
     _draw_band(canvas, top, f"A (src2): {a.rows} × {a.columns} of {a.fmt.name}", f"{_count(a)}, row-major")
     cell, row = _DEPTH_WIDTH / a.ops, 12
     matrix = top + 78
     bottom = matrix + a.rows * row
 
-    canvas.text(_LEFT, top + 34, f"SD = {SD}, K = {a.columns}", fill=_FAINT)
+    canvas.text(_LEFT, top + 34, f"SD = {SD}, K = {a.columns}", fill=FAINT)
     canvas.bracket(_LEFT, top + 38, SD * _DEPTH_WIDTH)
-    canvas.text(_LEFT, top + 53, f"OPS_PER_CHAN = {a.ops}", fill=_FAINT)
+    canvas.text(_LEFT, top + 53, f"OPS_PER_CHAN = {a.ops}", fill=FAINT)
     canvas.bracket(_LEFT, top + 58, _DEPTH_WIDTH)
-    canvas.text(_LEFT - 6, matrix - 6, "k", text_anchor="end", fill=_FAINT)
-    canvas.text(_LEFT - 6, bottom + 12, "depth", text_anchor="end", fill=_FAINT, font_size=_FONT)
+    canvas.text(_LEFT - 6, matrix - 6, "k", text_anchor="end", fill=FAINT)
+    canvas.text(_LEFT - 6, bottom + 12, "depth", text_anchor="end", fill=FAINT, font_size=_FONT)
     for depth in range(SD):
         left = _LEFT + depth * _DEPTH_WIDTH
         canvas.text(left + 1, matrix - 6, str(depth * a.ops), font_size=_FONT)
-        canvas.rect(left, matrix, _DEPTH_WIDTH, a.rows * row, _DEPTHS[depth])
+        canvas.rect(left, matrix, _DEPTH_WIDTH, a.rows * row, COLOURS[depth])
         canvas.text(left + _DEPTH_WIDTH / 2, bottom + 12, str(depth), text_anchor="middle", font_size=_FONT)
     _draw_matrix_rows(canvas, a, matrix, row)
     _draw_grid(canvas, a, matrix, (cell, row), (a.ops, 1))
@@ -295,7 +248,7 @@ def _draw_a(canvas: _Canvas, top: float, a: _Operand, SD: int) -> float:
     return max(end, bottom + 16) + 18
 
 
-def _draw_b(canvas: _Canvas, top: float, b: _Operand, SD: int) -> float:
+def _draw_b(canvas: Canvas, top: float, b: _Operand, SD: int) -> float:
     vnni = " (VNNI)" if b.per_dword > 1 else ""
     registers = f"{_count(b)}; lane n holds column n, {b.per_dword} k to a dword{vnni}. Numbers are k."
     _draw_band(canvas, top, f"B (src1): {b.rows} × {b.columns} of {b.fmt.name}", registers)
@@ -307,11 +260,11 @@ def _draw_b(canvas: _Canvas, top: float, b: _Operand, SD: int) -> float:
 
     canvas.bracket(_LEFT - 44, matrix, SD * group, vertical=True)
     _draw_vertical(canvas, _LEFT - 52, matrix + SD * group / 2, f"K = {b.rows}")
-    canvas.text(_LEFT - 40, matrix - 6, "k", fill=_FAINT)
+    canvas.text(_LEFT - 40, matrix - 6, "k", fill=FAINT)
     for depth in range(SD):
         y = matrix + depth * group
         k = _span([depth * b.ops, (depth + 1) * b.ops - 1])
-        canvas.rect(_LEFT, y, b.columns * _COLUMN, group, _DEPTHS[depth])
+        canvas.rect(_LEFT, y, b.columns * _COLUMN, group, COLOURS[depth])
         canvas.text(_LEFT - 6, y + group / 2 + 3, k, text_anchor="end", font_size=_FONT)
         canvas.text(_LEFT + b.columns * _COLUMN + 5, y + group / 2 + 3, f"depth {depth}", font_size=_FONT)
     _draw_matrix_columns(canvas, b, matrix)
@@ -342,11 +295,11 @@ def _draw_b(canvas: _Canvas, top: float, b: _Operand, SD: int) -> float:
     return max(end, matrix + SD * group) + 18
 
 
-def _draw_c(canvas: _Canvas, top: float, c: _Operand) -> float:
+def _draw_c(canvas: Canvas, top: float, c: _Operand) -> float:
     registers = f"{_count(c)} each, row-major; lane n holds column n. Numbers are m,n."
     _draw_band(canvas, top, f"C (src0), D (dst): {c.rows} × {c.columns} of {c.fmt.name}", registers)
     matrix, height, width = top + 38, 24, _GRF_WIDTH / c.dwords
-    canvas.rect(_LEFT, matrix, c.columns * _COLUMN, c.rows * height, _PLAIN)
+    canvas.rect(_LEFT, matrix, c.columns * _COLUMN, c.rows * height, PLAIN)
     _draw_matrix_columns(canvas, c, matrix)
     _draw_matrix_rows(canvas, c, matrix, height)
     _draw_grid(canvas, c, matrix, (_COLUMN, height), (1, 1))
@@ -366,17 +319,17 @@ def _draw_c(canvas: _Canvas, top: float, c: _Operand) -> float:
     return matrix + max(c.rows, c.grfs) * height + 18
 
 
-def _draw_band(canvas: _Canvas, top: float, matrix: str, registers: str) -> None:
-    canvas.path(f"M14 {_text(top)}H{_WIDTH - 14}", stroke="#d0d7de")
+def _draw_band(canvas: Canvas, top: float, matrix: str, registers: str) -> None:
+    canvas.path(f"M14 {number(top)}H{_WIDTH - 14}", stroke="#d0d7de")
     canvas.text(14, top + 17, matrix, font_size=12, font_weight="bold")
     canvas.text(_LABELS, top + 17, registers, font_size=12, font_weight="bold")
 
 
-def _draw_vertical(canvas: _Canvas, x: float, y: float, content: str) -> None:
-    canvas.text(x, y, content, transform=f"rotate(-90 {_text(x)} {_text(y)})", text_anchor="middle", fill=_FAINT)
+def _draw_vertical(canvas: Canvas, x: float, y: float, content: str) -> None:
+    canvas.text(x, y, content, transform=f"rotate(-90 {number(x)} {number(y)})", text_anchor="middle", fill=FAINT)
 
 
-def _draw_matrix_rows(canvas: _Canvas, operand: _Operand, y: float, height: float) -> None:
+def _draw_matrix_rows(canvas: Canvas, operand: _Operand, y: float, height: float) -> None:
     """Numbers of rows that are repeats."""
     canvas.bracket(_LEFT - 32, y, operand.rows * height, vertical=True)
     label = "M = RC" if operand.rows * height > 60 else "M"
@@ -385,30 +338,32 @@ def _draw_matrix_rows(canvas: _Canvas, operand: _Operand, y: float, height: floa
         canvas.text(_LEFT - 6, y + (m + 0.5) * height + 3.5, str(m), text_anchor="end", font_size=_FONT)
 
 
-def _draw_matrix_columns(canvas: _Canvas, operand: _Operand, y: float) -> None:
+def _draw_matrix_columns(canvas: Canvas, operand: _Operand, y: float) -> None:
     """Numbers of columns that are lanes."""
-    canvas.text(_LEFT - 6, y - 6, "n", text_anchor="end", fill=_FAINT)
+    canvas.text(_LEFT - 6, y - 6, "n", text_anchor="end", fill=FAINT)
     for n in range(operand.columns):
         canvas.text(_LEFT + (n + 0.5) * _COLUMN, y - 6, str(n), text_anchor="middle", font_size=_FONT)
 
 
-def _draw_grid(canvas: _Canvas, operand: _Operand, y: float, cell: tuple[float, float], depth: tuple[int, int]) -> None:
+def _draw_grid(canvas: Canvas, operand: _Operand, y: float, cell: tuple[float, float], depth: tuple[int, int]) -> None:
     """Lines between the elements of a matrix, stronger ones between depths, and an outline around the example."""
     width, height = cell
     right, bottom = _LEFT + operand.columns * width, y + operand.rows * height
 
     def lines(columns: int, rows: int) -> str:
-        down = (f"M{_text(_LEFT + i * width)} {_text(y)}V{_text(bottom)}" for i in range(0, operand.columns, columns))
-        across = (f"M{_LEFT} {_text(y + i * height)}H{_text(right)}" for i in range(0, operand.rows, rows))
+        down = (
+            f"M{number(_LEFT + i * width)} {number(y)}V{number(bottom)}" for i in range(0, operand.columns, columns)
+        )
+        across = (f"M{_LEFT} {number(y + i * height)}H{number(right)}" for i in range(0, operand.rows, rows))
         return "".join([*down, *across])
 
     canvas.path(lines(1, 1), stroke="#ffffff", stroke_width=0.5)
-    canvas.path(f"{lines(*depth)}M{_text(right)} {_text(y)}V{_text(bottom)}H{_LEFT}", stroke_width=0.6)
+    canvas.path(f"{lines(*depth)}M{number(right)} {number(y)}V{number(bottom)}H{_LEFT}", stroke_width=0.6)
     used = operand.used(*operand.example)
     rows, columns = [e[0] for e in used], [e[1] for e in used]
     x, top = _LEFT + min(columns) * width, y + min(rows) * height
     right, bottom = _LEFT + (max(columns) + 1) * width, y + (max(rows) + 1) * height
-    canvas.rect(x, top, right - x, bottom - top, "none", stroke=_INK, stroke_width=2)
+    canvas.rect(x, top, right - x, bottom - top, "none", stroke=INK, stroke_width=2)
 
 
 def _columns(dwords: int, width: float) -> dict[int, float]:
@@ -420,7 +375,7 @@ def _columns(dwords: int, width: float) -> dict[int, float]:
 
 
 def _draw_registers(
-    canvas: _Canvas,
+    canvas: Canvas,
     operand: _Operand,
     top: float,
     height: float,
@@ -435,7 +390,7 @@ def _draw_registers(
     Args:
         separate: with lines between the elements of a dword.
     """
-    canvas.text(_GRFS - 8, top - 6, column, text_anchor="end", fill=_FAINT)
+    canvas.text(_GRFS - 8, top - 6, column, text_anchor="end", fill=FAINT)
     for dword, x in columns.items():
         canvas.text(x + width / 2, top - 6, str(dword), text_anchor="middle")
     *_, before, last = columns.values()
@@ -445,9 +400,7 @@ def _draw_registers(
         y = top + grf * height
         label = {"text_anchor": "end"}
         canvas.text(_GRFS - 8, y + height / 2 - 1, f"GRF r{grf}", font_weight="bold", **label)
-        canvas.text(
-            _GRFS - 8, y + height / 2 + 9, f"byte {4 * operand.dwords * grf}", font_size=8, fill=_FAINT, **label
-        )
+        canvas.text(_GRFS - 8, y + height / 2 + 9, f"byte {4 * operand.dwords * grf}", font_size=8, fill=FAINT, **label)
         if gap is not None:
             canvas.text(gap, y + height / 2 + 3, "…", text_anchor="middle")
         for dword, x in columns.items():
@@ -457,14 +410,14 @@ def _draw_registers(
         canvas.text(gap, top - 6, "…", text_anchor="middle")
     if separate:
         canvas.path("".join(separators), stroke="#ffffff", stroke_width=0.8)
-    canvas.path("".join(frames), stroke=_FAINT)
+    canvas.path("".join(frames), stroke=FAINT)
     grf, dword = operand.example
     if dword in columns:
-        canvas.rect(columns[dword], top + grf * height, width, height, "none", stroke=_INK, stroke_width=2)
+        canvas.rect(columns[dword], top + grf * height, width, height, "none", stroke=INK, stroke_width=2)
 
 
 def _draw_elements(
-    canvas: _Canvas, x: float, y: float, width: float, height: float, operand: _Operand, elements: list[_Index]
+    canvas: Canvas, x: float, y: float, width: float, height: float, operand: _Operand, elements: list[_Index]
 ) -> list[str]:
     """The body of a dword; returns the path of the lines between its elements."""
     each = width / len(elements)
@@ -473,14 +426,14 @@ def _draw_elements(
         count = len(list(run))
         canvas.rect(x + start * each, y, count * each, height, fill)
         start += count
-    return [f"M{_text(x + i * each)} {_text(y)}v{_text(height)}" for i in range(1, len(elements))]
+    return [f"M{number(x + i * each)} {number(y)}v{number(height)}" for i in range(1, len(elements))]
 
 
 def _box(x: float, y: float, width: float, height: float) -> str:
-    return f"M{_text(x)} {_text(y)}h{_text(width)}v{_text(height)}h{_text(-width)}z"
+    return f"M{number(x)} {number(y)}h{number(width)}v{number(height)}h{number(-width)}z"
 
 
-def _magnify(canvas: _Canvas, y: float, operand: _Operand, column: str) -> float:
+def _magnify(canvas: Canvas, y: float, operand: _Operand, column: str) -> float:
     """One dword with the full names of its elements, and their bits."""
     grf, dword = operand.example
     elements = operand.elements(grf, dword)
@@ -491,18 +444,18 @@ def _magnify(canvas: _Canvas, y: float, operand: _Operand, column: str) -> float
     label = {"text_anchor": "end", "font_size": _FONT}
     canvas.text(_GRFS - 8, y + height / 2 - 2, f"GRF r{grf}", font_weight="bold", **label)
     canvas.text(_GRFS - 8, y + height / 2 + 8, f"{column} {dword}", **label)
-    canvas.text(_GRFS - 8, y + height + 11, "bits", fill=_FAINT, **label)
+    canvas.text(_GRFS - 8, y + height + 11, "bits", fill=FAINT, **label)
     separators = _draw_elements(canvas, _GRFS, y, _GRF_WIDTH, height, operand, elements)
     canvas.path("".join(separators) or "M0 0", stroke="#ffffff")
-    canvas.rect(_GRFS, y, _GRF_WIDTH, height, "none", stroke=_INK, stroke_width=2)
+    canvas.rect(_GRFS, y, _GRF_WIDTH, height, "none", stroke=INK, stroke_width=2)
     canvas.open(font_size=_FONT, text_anchor="middle", data_magnified=operand.name, data_grf=grf, data_dword=dword)
     for i, e in enumerate(elements):
         if e:
             at = _GRFS + (i + 0.5) * each, y + height / 2
-            turn = {"transform": f"rotate(-90 {_text(at[0])} {_text(at[1])})"} if narrow else {}
+            turn = {"transform": f"rotate(-90 {number(at[0])} {number(at[1])})"} if narrow else {}
             canvas.text(at[0], at[1] + 3.5, _name(operand, e), **turn)
     canvas.close()
-    canvas.open(font_size=_FONT, text_anchor="middle", fill=_FAINT)
+    canvas.open(font_size=_FONT, text_anchor="middle", fill=FAINT)
     for i in range(len(elements)):
         canvas.text(_GRFS + (i + 0.5) * each, y + height + 11, _span([i * bits, (i + 1) * bits - 1]))
     canvas.close()
@@ -526,10 +479,6 @@ def _span(numbers: list[int]) -> str:
     """The first and the last number."""
     low, high = min(numbers), max(numbers)
     return str(low) if low == high else f"{low}–{high}"
-
-
-def _text(value: object) -> str:
-    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
 
 
 def pictures() -> dict[str, str]:

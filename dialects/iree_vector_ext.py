@@ -1,0 +1,161 @@
+"""The part of IREE's dialect `iree_vector_ext` that speaks of layouts."""
+
+from dataclasses import astuple, dataclass
+
+from xegpu_py.ir.builtin import vector_of
+from xegpu_py.ir.constraints import Vector
+from xegpu_py.ir.cursor import Cursor
+from xegpu_py.ir.definition import Attr, Attribute, Dialect, Operand, Result
+from xegpu_py.ir.kinds import Scope
+from xegpu_py.ir.operation import Operation, Parts
+from xegpu_py.layout import LayoutError, NestedLayout
+
+
+class IreeVectorExt(Dialect, name="iree_vector_ext"):
+    """Vectors with layouts: which lane of which subgroup holds which element.
+
+    The attribute and the ops are those of IREE, and what is printed here is read by `iree-opt`, and the reverse.
+    Layouts are computed with in `xegpu_py.layout`, and docs/layouts.md explains them in pictures.
+    """
+
+
+DIALECT = IreeVectorExt
+
+
+@dataclass(frozen=True)
+class NestedLayoutAttr(Attr, dialect=IreeVectorExt, name="nested_layout"):
+    """Maps the elements of a vector to subgroups, lanes and registers, by five levels of tiles.
+
+    Each list has a number for each dimension of the vector, whose size is the product of the five tiles. A level counts
+    the tiles of the next: subgroups of a workgroup, batches (unrolled instructions), outers (repetitions of the grid of
+    lanes), threads (lanes), and consecutive elements. A subgroup has the tile whose place in dimension i is
+    `(subgroup_id / subgroup_strides[i]) mod subgroup_tile[i]`, and so has a lane. With a stride of 0 a dimension is not
+    distributed.
+
+        #iree_vector_ext.nested_layout<subgroup_tile = [2, 1], batch_tile = [2, 4], outer_tile = [1, 1], \
+thread_tile = [16, 4], element_tile = [1, 4], subgroup_strides = [1, 0], thread_strides = [1, 16]>
+    """
+
+    subgroup_tile: tuple[int, ...]
+    batch_tile: tuple[int, ...]
+    outer_tile: tuple[int, ...]
+    thread_tile: tuple[int, ...]
+    element_tile: tuple[int, ...]
+    subgroup_strides: tuple[int, ...]
+    thread_strides: tuple[int, ...]
+
+    @classmethod
+    def of(cls, layout: NestedLayout) -> "NestedLayoutAttr":
+        """The attribute of a layout."""
+        return cls(*astuple(layout))
+
+    @property
+    def layout(self) -> NestedLayout:
+        """The layout, to compute with.
+
+        Raises:
+            LayoutError: if the attribute is not valid.
+        """
+        return NestedLayout(*astuple(self))
+
+    @classmethod
+    def read_body(cls, cursor: Cursor, scope: Scope) -> "NestedLayoutAttr":
+        start = cursor.skip()
+        found = super().read_body(cursor, scope)
+        problem = found.problem()
+        if problem:
+            raise cursor.fault(problem, start)
+        return found
+
+    def problem(self) -> str | None:
+        """What breaks a rule of layouts."""
+        try:
+            NestedLayout(*astuple(self))
+        except LayoutError as e:
+            return str(e)
+        return None
+
+
+class ToLayoutOp(Operation, dialect=IreeVectorExt, name="to_layout"):
+    """Gives a vector a layout: the result is the input, held by subgroups and lanes as the layout says.
+
+    On a value that has another layout this moves elements between lanes. On one that has none yet it is where
+    `vector-layout-analysis` starts from.
+
+        %1 = iree_vector_ext.to_layout %0 to layout(#layout) : vector<64x64xf16>
+    """
+
+    input: Operand[Vector]
+    layout: Attribute[NestedLayoutAttr]
+    output: Result[Vector]
+
+    effects = frozenset()
+    assembly_format = "$input `to` `layout` `` `(` $layout `)` attr-dict `:` type($output)"
+
+    @classmethod
+    def infer(cls, parts: Parts) -> dict[str, str]:
+        known = parts.types.get("output") or parts.types.get("input")
+        return {"input": known[0], "output": known[0]} if known else {}
+
+    def verify_op(self) -> None:
+        problem = self.layout.problem()
+        if problem:
+            self.fail(problem)
+        given, made = str(self.input.type), str(self.output.type)
+        if given != made:
+            self.fail(
+                f"has the input {given}, but the output {made}", "a layout says who holds elements, not their type"
+            )
+        shape, _ = vector_of(made)
+        wanted = self.layout.layout.shape
+        if len(shape) != len(wanted):
+            self.fail(f"the vector has {len(shape)} dimensions, but the layout has {len(wanted)}")
+        for i, (size, n) in enumerate(zip(shape, wanted)):
+            if size != n:
+                self.fail(
+                    f"dimension {i} of the vector is {size}, but that of the layout is {n}",
+                    "it is the product of the layout's five tiles",
+                )
+
+
+class _Boundary(Operation):
+    """What `to_simd` and `to_simt` have in common."""
+
+    def verify_op(self) -> None:
+        (_, given), (_, made) = (
+            vector_of(str(self.operation.operands[0].type)),
+            vector_of(str(self.operation.results[0].type)),
+        )
+        if given != made:
+            self.fail(f"has input elements {given}, but output elements {made}")
+
+
+class ToSimdOp(_Boundary, dialect=IreeVectorExt, name="to_simd"):
+    """Takes a lane's part of a vector to the whole, undistributed vector.
+
+    It stands where distributed code meets code that is not distributed yet, and is gone when all is.
+
+        %1 = iree_vector_ext.to_simd %0 : vector<2x4x1x1x1x4xf16> -> vector<64x64xf16>
+    """
+
+    input: Operand[Vector]
+    output: Result[Vector]
+
+    effects = frozenset()
+    assembly_format = "$input attr-dict `:` type($input) `->` type($output)"
+
+
+class ToSimtOp(_Boundary, dialect=IreeVectorExt, name="to_simt"):
+    """Takes a whole, undistributed vector to a lane's part of it; the reverse of `to_simd`.
+
+    %1 = iree_vector_ext.to_simt %0 : vector<64x64xf16> -> vector<2x4x1x1x1x4xf16>
+    """
+
+    input: Operand[Vector]
+    output: Result[Vector]
+
+    effects = frozenset()
+    assembly_format = "$input attr-dict `:` type($input) `->` type($output)"
+
+
+__getattr__ = IreeVectorExt.function

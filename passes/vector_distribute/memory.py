@@ -1,0 +1,208 @@
+"""Accesses of memory: one for each batch and outer, of the elements that lie together."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+from mlir import ir
+from xegpu_py.passes.vector_distribute.distributor import Distributor, distributes, element_of
+from xegpu_py.passes.vector_layout_analysis.relations import map_of, mask_dims, transfer_groups
+
+from xegpu_py.layout import NestedLayout
+
+
+def pieces(layout: NestedLayout) -> Iterator[tuple[list[int], list[int]]]:
+    """The batches and outers of a part: the position of each, and how far it is from the lane's first element."""
+    ranges = [range(n) for n in layout.batch_tile + layout.outer_tile]
+    rank = layout.rank
+    for position in itertools.product(*ranges):
+        offsets = []
+        for i in range(rank):
+            grid = layout.thread_tile[i] * layout.element_tile[i]
+            offsets.append((position[i] * layout.outer_tile[i] + position[rank + i]) * grid)
+        yield list(position), offsets
+
+
+def extract(d: Distributor, part: ir.Value, position: Sequence[int], size: Sequence[int]) -> ir.Value:
+    """The elements of one batch and outer."""
+    if not position:
+        return part
+    kind = ir.VectorType.get(size, element_of(part))
+    attributes = {"static_position": ir.DenseI64ArrayAttr.get(list(position))}
+    return d.create("vector.extract", [kind], [part], attributes)
+
+
+def insert(d: Distributor, piece: ir.Value, whole: ir.Value, position: Sequence[int]) -> ir.Value:
+    """The part with the elements of one batch and outer replaced."""
+    if not position:
+        return piece
+    attributes = {"static_position": ir.DenseI64ArrayAttr.get(list(position))}
+    return d.create("vector.insert", [whole.type], [piece, whole], attributes)
+
+
+def zero(kind: ir.Type) -> ir.Attribute:
+    """The zero of an element type."""
+    return ir.FloatAttr.get(kind, 0.0) if isinstance(kind, ir.FloatType) else ir.IntegerAttr.get(kind, 0)
+
+
+class Access:
+    """An access of memory by parts.
+
+    Attributes:
+        memory: the memref.
+        indices: where in memory the whole vector begins.
+        places: the dimension of memory of each dimension of the vector; -1 for none, which is broadcast.
+    """
+
+    def __init__(self, d: Distributor, memory: ir.Value, indices: Sequence[ir.Value], places: Sequence[int]) -> None:
+        self.d, self.memory, self.indices, self.places = d, memory, list(indices), list(places)
+
+    def at(self, layout: NestedLayout, offsets: Sequence[int]) -> list[ir.Value]:
+        """The indices of a piece."""
+        found = list(self.indices)
+        for i, place in enumerate(self.places):
+            if place >= 0:
+                start = self.d.sum(found[place], self.d.base(layout, i))
+                found[place] = self.d.add(start, offsets[i])
+        return found
+
+    def read(
+        self, layout: NestedLayout, padding: ir.Value, attributes: dict[str, ir.Attribute], mask: _Mask
+    ) -> ir.Value:
+        """A lane's part of what is read."""
+        d, element = self.d, padding.type
+        whole = d.splat(d.part_type(layout, element), zero(element))
+        for position, offsets in pieces(layout):
+            piece_mask = mask.piece(position)
+            operands = [self.memory, *self.at(layout, offsets), padding, *piece_mask]
+            sizes = [1, len(self.indices), 1, len(piece_mask)]
+            kind = ir.VectorType.get(layout.element_tile, element)
+            made = d.create("vector.transfer_read", [kind], operands, _sized(attributes, sizes))
+            whole = insert(d, made, whole, position)
+        return whole
+
+    def write(self, layout: NestedLayout, part: ir.Value, attributes: dict[str, ir.Attribute], mask: _Mask) -> None:
+        """Write a lane's part."""
+        for position, offsets in pieces(layout):
+            piece = extract(self.d, part, position, layout.element_tile)
+            piece_mask = mask.piece(position)
+            operands = [piece, self.memory, *self.at(layout, offsets), *piece_mask]
+            sizes = [1, 1, len(self.indices), len(piece_mask)]
+            self.d.create("vector.transfer_write", [], operands, _sized(attributes, sizes))
+
+
+class _Mask:
+    """A lane's part of a mask, and which dimensions of the vector it has."""
+
+    def __init__(self, d: Distributor, part: ir.Value | None, dims: Sequence[int], layout: NestedLayout) -> None:
+        self.d, self.part, self.dims, self.layout = d, part, dims, layout
+
+    def piece(self, position: Sequence[int]) -> list[ir.Value]:
+        """The mask of a piece of the vector, if there is a mask."""
+        if self.part is None:
+            return []
+        rank = self.layout.rank
+        own = [position[level * rank + i] for level in range(2) for i in self.dims]
+        return [extract(self.d, self.part, own, [self.layout.element_tile[i] for i in self.dims])]
+
+
+def _sized(attributes: dict[str, ir.Attribute], sizes: list[int]) -> dict[str, ir.Attribute]:
+    return {**attributes, "operandSegmentSizes": ir.DenseI32ArrayAttr.get(sizes)}
+
+
+def transfer(d: Distributor, op: ir.Operation, mask: ir.Value | None = None) -> list[ir.Value]:
+    """Distribute a transfer under a mask beside its own; the part that it reads, if it does."""
+    groups = transfer_groups(op)
+    reads = op.name == "vector.transfer_read"
+    vector = op.results[0] if reads else groups[0][0]
+    layout = d.layout(op, vector)
+    memory, indices = (groups[0][0], groups[1]) if reads else (groups[1][0], groups[2])
+    if not isinstance(memory.type, ir.MemRefType):
+        d.fail(op, f"cannot be distributed, as it accesses {memory.type} and not a memref")
+    if isinstance(ir.MemRefType(memory.type).element_type, ir.VectorType):
+        d.fail(op, "cannot be distributed, as its elements are vectors themselves")
+    own = groups[-1][0] if groups[-1] else mask
+    part = None
+    if own is not None:
+        d.layout(op, own)
+        part = d.part(own)
+    kept = ("in_bounds", "permutation_map")
+    attributes = {name: op.attributes[name] for name in kept}
+    access = Access(d, memory, indices, map_of(op.attributes["permutation_map"]))
+    masked = _Mask(d, part, mask_dims(op), layout)
+    if reads:
+        return [access.read(layout, groups[2][0], attributes, masked)]
+    access.write(layout, d.part(vector), attributes, masked)
+    return []
+
+
+@distributes("vector.transfer_read", "vector.transfer_write")
+def _transfer(d: Distributor, op: ir.Operation) -> None:
+    d.replace(op, *transfer(d, op))
+
+
+def scratch(d: Distributor, shape: Sequence[int], element: ir.Type) -> ir.Value:
+    """Shared local memory of the workgroup."""
+    space = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 3)
+    kind = ir.MemRefType.get(list(shape), element, memory_space=space)
+    sizes = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])}
+    with ir.InsertionPoint(d.first):
+        return d.create("memref.alloc", [kind], [], sizes)
+
+
+def barrier(d: Distributor) -> None:
+    """Wait for the other subgroups."""
+    d.create("gpu.barrier", [], [])
+
+
+def through_memory(
+    d: Distributor,
+    part: ir.Value,
+    source: NestedLayout,
+    target: NestedLayout,
+    lead: tuple[int, ir.Value | None] = (1, None),
+) -> list[ir.Value]:
+    """Let parts in one layout meet in shared local memory, and read them in another.
+
+    Args:
+        d: the function.
+        part: what this lane has.
+        source: its layout.
+        target: the layout to read.
+        lead: how many vectors there are, and which of them this subgroup has.
+
+    Returns:
+        The parts of all vectors.
+    """
+    count, number = lead
+    element = element_of(part)
+    memory = scratch(d, (count, *source.shape), element)
+    rank = source.rank
+    exprs = ", ".join(f"d{i + 1}" for i in range(rank))
+    names = ", ".join(f"d{i}" for i in range(rank + 1))
+    attributes: dict[str, ir.Attribute] = {
+        "in_bounds": ir.Attribute.parse(f"[{', '.join(['true'] * rank)}]"),
+        "permutation_map": ir.Attribute.parse(f"affine_map<({names}) -> ({exprs})>"),
+    }
+    zeros = [d.index(0)] * rank
+    none = _Mask(d, None, (), source)
+    # Subgroups may still read what was here in the turn before of a loop.
+    barrier(d)
+    start = d.index(0) if number is None else number
+    Access(d, memory, [start, *zeros], range(1, rank + 1)).write(source, part, attributes, none)
+    barrier(d)
+    padding = d.constant(zero(element))
+    return [
+        Access(d, memory, [d.index(k), *zeros], range(1, rank + 1)).read(target, padding, attributes, none)
+        for k in range(count)
+    ]
+
+
+def scalars_through_memory(d: Distributor, value: ir.Value, count: int, number: ir.Value | None) -> list[ir.Value]:
+    """The scalars of all of `count` subgroups, of which this one has the given number."""
+    memory = scratch(d, [count], value.type)
+    barrier(d)
+    d.create("memref.store", [], [value, memory, d.index(0) if number is None else number])
+    barrier(d)
+    return [d.create("memref.load", [value.type], [memory, d.index(k)]) for k in range(count)]

@@ -1,0 +1,257 @@
+"""Reductions and contractions: within the lane, then over lanes by shuffles, then over subgroups through memory."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+from mlir import ir
+from xegpu_py.passes.vector_distribute.distributor import Distributor, attributes_of, distributes, element_of
+from xegpu_py.passes.vector_distribute.memory import scalars_through_memory, through_memory, transfer
+from xegpu_py.passes.vector_layout_analysis.relations import map_of, masked_op, reduction_dims
+
+from xegpu_py.layout import NestedLayout
+
+COMBINE = {
+    "add": ("arith.addf", "arith.addi"),
+    "mul": ("arith.mulf", "arith.muli"),
+    "and": ("", "arith.andi"),
+    "or": ("", "arith.ori"),
+    "xor": ("", "arith.xori"),
+    "minsi": ("", "arith.minsi"),
+    "maxsi": ("", "arith.maxsi"),
+    "minui": ("", "arith.minui"),
+    "maxui": ("", "arith.maxui"),
+    "minimumf": ("arith.minimumf", ""),
+    "maximumf": ("arith.maximumf", ""),
+    "minnumf": ("arith.minnumf", ""),
+    "maxnumf": ("arith.maxnumf", ""),
+}
+"""The op that combines two values of a kind of reduction: of floats, of integers."""
+
+
+def kind_of(op: ir.Operation) -> str:
+    """The kind of reduction, such as `add`."""
+    return str(op.attributes["kind"]).partition("<")[2].rstrip(">")
+
+
+def neutral(kind: str, element: ir.Type) -> ir.Attribute:
+    """What changes nothing when it is combined, not even the sign of a zero or a NaN."""
+    if isinstance(element, ir.FloatType):
+        values = {"add": -0.0, "mul": 1.0, "minimumf": math.inf, "maximumf": -math.inf}
+        return ir.FloatAttr.get(element, values.get(kind, math.nan))
+    bits = 64 if isinstance(element, ir.IndexType) else ir.IntegerType(element).width
+    top = 1 << (bits - 1)
+    numbers = {"mul": 1, "and": -1, "minui": -1, "minsi": top - 1, "maxsi": -top}
+    number = numbers.get(kind, 0)
+    # A single bit that is set is the signed number -1.
+    return ir.IntegerAttr.get(element, -(number & 1) if bits == 1 else number)
+
+
+class Reduction:
+    """A reduction over some dimensions of a layout.
+
+    Attributes:
+        kind: such as `add`.
+        layout: of what is reduced.
+        dims: those that are reduced.
+        kept: the layout of the result.
+    """
+
+    def __init__(
+        self,
+        d: Distributor,
+        op: ir.Operation,
+        layout: NestedLayout,
+        dims: Sequence[int],
+        element: ir.Type,
+        kept: NestedLayout | None = None,
+    ) -> None:
+        self.d, self.op, self.kind, self.layout, self.dims = d, op, kind_of(op), layout, list(dims)
+        self.kept = kept or layout.project([i for i in range(layout.rank) if i not in self.dims])
+        kind = self.kind
+        floats, integers = COMBINE[kind]
+        self._name = floats if isinstance(element, ir.FloatType) else integers
+        self._fastmath = {"fastmath": op.attributes["fastmath"]} if "fastmath" in op.attributes else {}
+        self.element = element
+
+    @property
+    def is_local(self) -> bool:
+        """Whether each lane has all that is reduced."""
+        return all(self.layout.thread_tile[i] == self.layout.subgroup_tile[i] == 1 for i in self.dims)
+
+    def combine(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """Two partial results taken together."""
+        extra = self._fastmath if self._name.endswith("f") else {}
+        return self.d.create(self._name, [a.type], [a, b], extra)
+
+    def neutral(self, kind: ir.Type) -> ir.Value:
+        """A neutral value of a vector's or a scalar's type."""
+        return self.d.splat(kind, neutral(self.kind, self.element))
+
+    def finish(self, partial: ir.Value) -> ir.Value:
+        """The result in all lanes, from each lane's own."""
+        for i in self.dims:
+            partial = self._over_lanes(partial, i)
+        return self._over_subgroups(partial)
+
+    def _over_lanes(self, partial: ir.Value, dim: int) -> ir.Value:
+        n, stride = self.layout.thread_tile[dim], self.layout.thread_strides[dim]
+        if n == 1:
+            return partial
+        if n & (n - 1) or stride & (stride - 1):
+            self.d.fail(
+                self.op,
+                f"cannot be distributed, as dimension {dim} is over {n} lanes with a stride of {stride}",
+                "lanes are reduced by an exclusive or of their numbers, which takes powers of two",
+            )
+        for k in range(n.bit_length() - 1):
+            partial = self.combine(partial, self._shuffled(partial, stride << k))
+        return partial
+
+    def _shuffled(self, value: ir.Value, offset: int) -> ir.Value:
+        """What the lane has whose number differs in these bits."""
+        d = self.d
+        if not isinstance(value.type, ir.VectorType):
+            return self._shuffled_scalar(value, offset)
+        shape = ir.VectorType(value.type).shape
+        found = []
+        for position in itertools.product(*map(range, shape)):
+            static = {"static_position": ir.DenseI64ArrayAttr.get(list(position))}
+            scalar = d.create("vector.extract", [self.element], [value], static)
+            found.append(self._shuffled_scalar(scalar, offset))
+        return d.create("vector.from_elements", [value.type], found)
+
+    def _shuffled_scalar(self, value: ir.Value, offset: int) -> ir.Value:
+        d, i32 = self.d, ir.IntegerType.get_signless(32)
+        given = value.type
+        carried = value
+        if isinstance(given, ir.IndexType):
+            carried = d.create("arith.index_cast", [i32], [value])
+        elif isinstance(given, ir.IntegerType) and given.width < 8:
+            carried = d.create("arith.extui", [i32], [value])
+        width, mask = (d.constant(ir.IntegerAttr.get(i32, n)) for n in (d.subgroup_size, offset))
+        types = [carried.type, ir.IntegerType.get_signless(1)]
+        mode = {"mode": ir.Attribute.parse("#gpu<shuffle_mode xor>")}
+        made = d.create("gpu.shuffle", types, [carried, mask, width], mode)
+        if isinstance(given, ir.IndexType):
+            return d.create("arith.index_cast", [given], [made])
+        return made if made.type == given else d.create("arith.trunci", [given], [made])
+
+    def _over_subgroups(self, partial: ir.Value) -> ir.Value:
+        d, layout = self.d, self.layout
+        count, number = 1, None
+        for i in self.dims:
+            n = layout.subgroup_tile[i]
+            own, _ = d.virtual_ids(layout, i)
+            if number is not None and n > 1:
+                number = d.create("arith.muli", [number.type], [number, d.index(n)])
+            number = d.sum(number, own)
+            count *= n
+        if count == 1:
+            return partial
+        if isinstance(partial.type, ir.VectorType):
+            total, *others = through_memory(d, partial, self.kept, self.kept, (count, number))
+        else:
+            total, *others = scalars_through_memory(d, partial, count, number)
+        for other in others:
+            total = self.combine(total, other)
+        return total
+
+
+def _multi_reduction(d: Distributor, op: ir.Operation, source: ir.Value | None = None) -> ir.Value:
+    layout = d.layout(op, op.operands[0])
+    dims, n = reduction_dims(op), layout.rank
+    if op.operands[1] not in d.layouts and isinstance(op.operands[1].type, ir.VectorType):
+        d.layout(op, op.operands[1])
+    acc = d.part(op.operands[1])
+    found = Reduction(d, op, layout, dims, element_of(op.operands[0]))
+    start = acc if found.is_local else found.neutral(acc.type)
+    attributes = {
+        "kind": op.attributes["kind"],
+        "reduction_dims": ir.DenseI64ArrayAttr.get([level * n + i for level in range(3) for i in dims]),
+    }
+    part = d.part(op.operands[0]) if source is None else source
+    partial = d.create("vector.multi_reduction", [acc.type], [part, start], attributes)
+    return partial if found.is_local else found.combine(found.finish(partial), acc)
+
+
+@distributes("vector.multi_reduction")
+def multi_reduction(d: Distributor, op: ir.Operation) -> None:
+    """Reduce in the lane, then over lanes and subgroups, then take the accumulator."""
+    d.replace(op, _multi_reduction(d, op))
+
+
+def _reduction(d: Distributor, op: ir.Operation, source: ir.Value | None = None) -> ir.Value:
+    vector = op.operands[0]
+    layout = d.layout(op, vector)
+    part = d.part(vector) if source is None else source
+    flat = ir.VectorType.get([math.prod(layout.distributed_shape)], element_of(vector))
+    found = Reduction(d, op, layout, [0], element_of(vector))
+    partial = d.create(
+        "vector.reduction", [flat.element_type], [d.create("vector.shape_cast", [flat], [part])], attributes_of(op)
+    )
+    total = found.finish(partial)
+    return found.combine(total, op.operands[1]) if len(op.operands) > 1 else total
+
+
+@distributes("vector.reduction")
+def reduction(d: Distributor, op: ir.Operation) -> None:
+    """A reduction to a scalar, which all lanes then have."""
+    d.replace(op, _reduction(d, op))
+
+
+@distributes("vector.mask")
+def mask(d: Distributor, op: ir.Operation) -> None:
+    """The masked op: elements that are masked out are neutral, or are not accessed."""
+    inner = masked_op(op)
+    if inner is None or len(op.operands) > 1:
+        d.fail(op, "cannot be distributed", "it has no op, or a vector to pass through")
+    assert inner is not None
+    name = inner.name
+    if name in ("vector.transfer_read", "vector.transfer_write"):
+        d.replace(op, *transfer(d, inner, op.operands[0]))
+    elif name in ("vector.multi_reduction", "vector.reduction"):
+        d.layout(op, op.operands[0])
+        part = d.part(inner.operands[0])
+        element = element_of(inner.operands[0])
+        other = d.splat(part.type, neutral(kind_of(inner), element))
+        chosen = d.create("arith.select", [part.type], [d.part(op.operands[0]), part, other])
+        reduced = _multi_reduction if name == "vector.multi_reduction" else _reduction
+        d.replace(op, reduced(d, inner, chosen))
+    else:
+        d.fail(op, f"on {name} cannot be distributed", "masks of transfers and of reductions are")
+
+
+@distributes("vector.contract")
+def contract(d: Distributor, op: ir.Operation) -> None:
+    """Contract the parts, with batches, outers and elements as iteration dimensions of their own."""
+    maps = [map_of(a) for a in ir.ArrayAttr(op.attributes["indexing_maps"])]
+    iterators = list(ir.ArrayAttr(op.attributes["iterator_types"]))
+    n = len(iterators)
+    reduced = [i for i, kind in enumerate(iterators) if "reduction" in str(kind)]
+    lhs = d.layout(op, op.operands[0])
+    d.layout(op, op.operands[1])
+    if isinstance(op.operands[2].type, ir.VectorType):
+        d.layout(op, op.operands[2])
+    for i in reduced:
+        if i not in maps[0] or i not in maps[1]:
+            d.fail(op, "cannot be distributed", f"only one of its operands has the reduced dimension {i}")
+    acc = d.part(op.operands[2])
+    dims = [maps[0].index(i) for i in reduced]
+    found = Reduction(d, op, lhs, dims, element_of(op.results[0]), d.layouts.get(op.results[0]))
+    names = ", ".join(f"d{i}" for i in range(3 * n))
+
+    def tripled(dims: Sequence[int]) -> str:
+        return f"affine_map<({names}) -> ({', '.join(f'd{level * n + i}' for level in range(3) for i in dims)})>"
+
+    attributes = {
+        **attributes_of(op),
+        "indexing_maps": ir.Attribute.parse(f"[{', '.join(map(tripled, maps))}]"),
+        "iterator_types": ir.ArrayAttr.get(iterators * 3),
+    }
+    start = acc if found.is_local else found.neutral(acc.type)
+    operands = [d.part(op.operands[0]), d.part(op.operands[1]), start]
+    partial = d.create("vector.contract", [acc.type], operands, attributes)
+    d.replace(op, partial if found.is_local else found.combine(found.finish(partial), acc))

@@ -1,0 +1,39 @@
+"""`vector-layout-analysis`: every vector gets a layout, from those that are given one."""
+
+from dataclasses import dataclass
+
+from mlir import ir
+
+from xegpu_py.ir.passes import Pass, register_pass
+
+LAYOUTS = "iree_vector_ext.layouts"
+"""Attribute of an op: the layouts of its results, `unit` for those without."""
+
+
+@register_pass("vector-layout-analysis")
+@dataclass
+class VectorLayoutAnalysis(Pass):
+    """Find the layouts of all vectors, from those that `iree_vector_ext.to_layout` gives.
+
+    Layouts flow forward from operands to results, and where nothing comes forward, backward from uses: through
+    elementwise ops, broadcast, transpose, reductions, contractions, casts of unit dimensions, accesses of memory,
+    masks, and loops and branches of scf. Where a use needs another layout than its operand has, a `to_layout` makes
+    it; constants and the like are made once more instead. `vector-distribute` begins with this; alone, the pass writes
+    what it has found onto the ops.
+
+        %0 = vector.transfer_read %m[%i, %j], %zero : memref<64x64xf16>, vector<64x64xf16>
+        %1 = iree_vector_ext.to_layout %0 to layout(#layout) : vector<64x64xf16>
+        %2 = arith.addf %1, %1 : vector<64x64xf16>
+
+    becomes
+
+        %0 = vector.transfer_read %m[%i, %j], %zero {iree_vector_ext.layouts = [#layout]} : ...
+        %1 = iree_vector_ext.to_layout %0 to layout(#layout) {iree_vector_ext.layouts = [#layout]} : ...
+        %2 = arith.addf %1, %1 {iree_vector_ext.layouts = [#layout]} : vector<64x64xf16>
+    """
+
+    def run(self, op: ir.Operation) -> None:
+        from xegpu_py.passes.vector_layout_analysis.flow import analyze, functions, write
+
+        for func in functions(op):
+            write(func, analyze(func))

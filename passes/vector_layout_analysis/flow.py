@@ -1,0 +1,194 @@
+"""The flow of layouts through a function, and the conversions where they meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mlir import ir
+from xegpu_py.dialects import iree_vector_ext
+from xegpu_py.passes.vector_layout_analysis import LAYOUTS
+from xegpu_py.passes.vector_layout_analysis.relations import UNIT, Dim, Slot, dims_of, is_vector, layout_of, relation
+
+from xegpu_py.ir.verifier import walk
+from xegpu_py.layout import NestedLayout
+
+Layouts = dict[ir.Value, NestedLayout]
+
+FREE = ("arith.constant", "vector.step", "vector.create_mask", "vector.constant_mask", "ub.poison")
+"""Ops that are made again for another layout, rather than their result moved. They have no vectors as operands."""
+
+
+def functions(op: ir.Operation) -> list[ir.Operation]:
+    """The functions in `op`."""
+    return [o for o in walk(op) if o.name in ("func.func", "gpu.func") and len(o.regions[0].blocks)]
+
+
+def normal(layout: NestedLayout) -> NestedLayout:
+    """The layout with strides of 0 for single tiles."""
+    return layout_of(dims_of(layout)) or layout
+
+
+def is_free(value: ir.Value) -> bool:
+    """Whether the op that makes a value can as well make it in another layout."""
+    if isinstance(value, ir.BlockArgument):
+        return False
+    owner = value.owner
+    return owner.name in FREE or (owner.name == "vector.broadcast" and not is_vector(owner.operands[0]))
+
+
+Tie = list[tuple[ir.Value, "tuple[ir.Operation, int] | None"]]
+"""Values that have the same layout, those of control flow first; with them the use of each that is one."""
+
+
+def ties(op: ir.Operation) -> Iterator[Tie]:
+    """The vectors that an op of control flow hands on."""
+
+    def tie(made: list[ir.Value], *uses: tuple[ir.Operation, int]) -> Tie:
+        return [(v, None) for v in made] + [(o.operands[i], (o, i)) for o, i in uses]
+
+    def end(region: int) -> ir.Operation:
+        return list(op.regions[region].blocks[0])[-1].operation
+
+    results = list(op.results)
+    if op.name == "scf.for":
+        arguments = list(op.regions[0].blocks[0].arguments)[1:]
+        for i, result in enumerate(results):
+            yield tie([result, arguments[i]], (op, 3 + i), (end(0), i))
+    elif op.name == "scf.if":
+        for i, result in enumerate(results):
+            yield tie([result], *((end(k), i) for k in range(2)))
+    elif op.name == "scf.while":
+        before, after = (list(op.regions[k].blocks[0].arguments) for k in range(2))
+        for i, argument in enumerate(before):
+            yield tie([argument], (op, i), (end(1), i))
+        for i, result in enumerate(results):
+            yield tie([result, after[i]], (end(0), 1 + i))
+    elif op.name == "vector.mask" and results:
+        yield tie(results, (end(0), 0))
+
+
+class _Flow:
+    def __init__(self, func: ir.Operation) -> None:
+        self.layouts: Layouts = {}
+        self.relations: list[tuple[ir.Operation, list[Slot]]] = []
+        self.ties: list[Tie] = []
+        for op in walk(func)[1:]:
+            if isinstance(op.opview, iree_vector_ext.ToLayoutOp):
+                self.layouts[op.results[0]] = normal(op.opview.layout.layout)
+            slots = relation(op)
+            if slots:
+                self.relations.append((op, slots))
+            self.ties += [t for t in ties(op) if is_vector(t[0][0])]
+        self.anchors = [op for op in walk(func) if isinstance(op.opview, iree_vector_ext.ToLayoutOp)]
+
+    def spread(self) -> None:
+        """Let layouts flow until nothing more is found: forward as long as that finds something, then backward."""
+        while True:
+            while self._forward():
+                pass
+            if not self._backward():
+                return
+
+    def _forward(self) -> bool:
+        found = self._tied(forward=True)
+        for _, slots in self.relations:
+            if any(s.use is None and s.value not in self.layouts for s in slots):
+                table = self._table([s for s in slots if s.use])
+                found |= self._fill([s for s in slots if s.use is None], table)
+        return found
+
+    def _backward(self) -> bool:
+        found = False
+        for op in self.anchors:
+            if op.operands[0] not in self.layouts:
+                self.layouts[op.operands[0]] = self.layouts[op.results[0]]
+                found = True
+        for _, slots in reversed(self.relations):
+            if any(s.value not in self.layouts for s in slots):
+                found |= self._fill(slots, self._table(slots))
+        return found | self._tied(forward=False)
+
+    def _tied(self, *, forward: bool) -> bool:
+        """Let layouts flow to what control flow makes, or also back to what it is given."""
+        found = False
+        for tie in self.ties:
+            layout = next((self.layouts[v] for v, _ in tie if v in self.layouts), None)
+            if layout is None:
+                continue
+            for value, use in tie:
+                if value not in self.layouts and not (forward and use):
+                    self.layouts[value] = layout
+                    found = True
+        return found
+
+    def _table(self, slots: list[Slot]) -> dict[int, Dim]:
+        """What those slots that have a layout say of the iteration dimensions; the first that says something counts."""
+        table: dict[int, Dim] = {-1: UNIT}
+        for slot in slots:
+            if slot.value in self.layouts:
+                for dim, numbers in zip(slot.dims, dims_of(self.layouts[slot.value])):
+                    table.setdefault(dim, numbers)
+        return table
+
+    def _fill(self, slots: list[Slot], table: dict[int, Dim]) -> bool:
+        found = False
+        for slot in slots:
+            if slot.value not in self.layouts and all(d in table for d in slot.dims):
+                layout = layout_of(tuple([table[d] for d in slot.dims]))
+                # A vector without dimensions is in no lane's way until something else says where it is.
+                if layout and (slot.dims or len(table) > 1):
+                    self.layouts[slot.value] = layout
+                    found = True
+        return found
+
+    def settle(self) -> None:
+        """Give each use the layout that it needs."""
+        for _, slots in self.relations:
+            table = self._table(slots)
+            for slot in slots:
+                if slot.use and slot.value in self.layouts and all(d in table for d in slot.dims):
+                    wanted = layout_of(tuple([table[d] for d in slot.dims]))
+                    if wanted:
+                        self._need(slot.use, wanted)
+        for tie in self.ties:
+            for _, use in tie:
+                if use and tie[0][0] in self.layouts:
+                    self._need(use, self.layouts[tie[0][0]])
+        for op in self.anchors:
+            if is_free(op.operands[0]):
+                self._need((op, 0), self.layouts[op.results[0]])
+
+    def _need(self, use: tuple[ir.Operation, int], wanted: NestedLayout) -> None:
+        op, index = use
+        value = op.operands[index]
+        layout = self.layouts.get(value)
+        if layout is None or layout == wanted:
+            return
+        # Inside a vector.mask there is only the masked op.
+        parent = op.parent
+        before = parent if parent is not None and parent.name == "vector.mask" else op
+        with ir.InsertionPoint(before), op.location:
+            if is_free(value):
+                made = value.owner.clone().results[0]
+            else:
+                attribute = iree_vector_ext.NestedLayoutAttr.of(wanted)
+                made = iree_vector_ext.ToLayoutOp(value, attribute, output=value.type).operation.results[0]
+        self.layouts[made] = wanted
+        op.operands[index] = made
+
+
+def analyze(func: ir.Operation) -> Layouts:
+    """The layouts of the vectors in a function, after conversions have been put where they meet."""
+    flow = _Flow(func)
+    flow.spread()
+    flow.settle()
+    return flow.layouts
+
+
+def write(func: ir.Operation, layouts: Layouts) -> None:
+    """Write the layouts onto the ops."""
+    for op in walk(func)[1:]:
+        found = [layouts.get(r) for r in op.results]
+        if any(found):
+            texts = (iree_vector_ext.NestedLayoutAttr.of(f).encode() if f else "unit" for f in found)
+            op.attributes[LAYOUTS] = ir.Attribute.parse(f"[{', '.join(texts)}]")

@@ -1,0 +1,224 @@
+"""How the layouts of an op's operands and results determine each other.
+
+An op goes over a space of iteration dimensions, and each dimension of each of its vectors is one of them. Vectors that
+share an iteration dimension are laid out alike in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import astuple, dataclass
+from functools import lru_cache
+
+from mlir import ir
+
+from xegpu_py.layout import LayoutError, NestedLayout
+
+Dim = tuple[int, ...]
+"""A layout of one dimension: the five tiles, and both strides."""
+
+UNIT: Dim = (1, 1, 1, 1, 1, 0, 0)
+"""That of a dimension of size 1."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A vector that an op uses or makes.
+
+    Attributes:
+        value: the vector.
+        dims: the iteration dimension of each of its dimensions; -1 for one of size 1 that is none.
+        use: the op and the number of its operand; None for what an op makes.
+    """
+
+    value: ir.Value
+    dims: tuple[int, ...]
+    use: tuple[ir.Operation, int] | None = None
+
+
+def is_vector(value: ir.Value) -> bool:
+    """Whether this is a vector of fixed size."""
+    return isinstance(value.type, ir.VectorType) and not ir.VectorType(value.type).scalable
+
+
+def shape_of(value: ir.Value) -> tuple[int, ...]:
+    """The shape of a vector."""
+    return tuple(ir.VectorType(value.type).shape)
+
+
+@lru_cache(maxsize=4096)
+def dims_of(layout: NestedLayout) -> tuple[Dim, ...]:
+    """A layout's numbers dimension by dimension; the strides of single tiles, which mean nothing, are 0."""
+    found: list[Dim] = []
+    for numbers in zip(*astuple(layout)):
+        *tiles, subgroup, thread = numbers
+        found.append((*tiles, subgroup if tiles[0] > 1 else 0, thread if tiles[3] > 1 else 0))
+    return tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def layout_of(dims: tuple[Dim, ...]) -> NestedLayout | None:
+    """The layout of these dimensions; None if their strides do not go together."""
+    columns = zip(*dims) if dims else [()] * 7
+    try:
+        return NestedLayout(*(tuple(c) for c in columns))
+    except LayoutError:
+        return None
+
+
+Relation = Callable[[ir.Operation], "list[Slot] | None"]
+_RELATIONS: dict[str, Relation] = {}
+
+
+def _relates(*names: str) -> Callable[[Relation], Relation]:
+    def register(relation: Relation) -> Relation:
+        _RELATIONS.update(dict.fromkeys(names, relation))
+        return relation
+
+    return register
+
+
+def relation(op: ir.Operation) -> list[Slot] | None:
+    """The vectors of an op, those it makes first; None if layouts do not go through it."""
+    found = _RELATIONS.get(op.name)
+    if found:
+        return found(op)
+    return _elementwise(op) if op.name.partition(".")[0] in ("arith", "math") else None
+
+
+def _identity(value: ir.Value) -> tuple[int, ...]:
+    return tuple(range(len(shape_of(value))))
+
+
+def _made(op: ir.Operation) -> Iterator[Slot]:
+    for result in op.results:
+        if is_vector(result):
+            yield Slot(result, _identity(result))
+
+
+def _used(op: ir.Operation, index: int, dims: Sequence[int] | None = None) -> Slot:
+    value = op.operands[index]
+    return Slot(value, _identity(value) if dims is None else tuple(dims), (op, index))
+
+
+@_relates("vector.fma", "vector.gather")
+def _elementwise(op: ir.Operation) -> list[Slot] | None:
+    slots = [*_made(op), *(_used(op, i) for i, v in enumerate(op.operands) if is_vector(v))]
+    return slots if len({shape_of(s.value) for s in slots}) == 1 else None
+
+
+@_relates("vector.step", "vector.create_mask", "vector.constant_mask", "ub.poison")
+def _source(op: ir.Operation) -> list[Slot]:
+    return list(_made(op))
+
+
+@_relates("vector.broadcast")
+def _broadcast(op: ir.Operation) -> list[Slot]:
+    slots = list(_made(op))
+    if is_vector(op.operands[0]):
+        given, made = shape_of(op.operands[0]), shape_of(op.results[0])
+        lead = len(made) - len(given)
+        slots.append(_used(op, 0, [lead + i if n == made[lead + i] else -1 for i, n in enumerate(given)]))
+    return slots
+
+
+def permutation_of(op: ir.Operation) -> tuple[int, ...]:
+    """The permutation of a `vector.transpose`."""
+    return tuple(ir.DenseI64ArrayAttr(op.attributes["permutation"]))
+
+
+@_relates("vector.transpose")
+def _transpose(op: ir.Operation) -> list[Slot]:
+    return [Slot(op.results[0], permutation_of(op)), _used(op, 0)]
+
+
+def unit_dims_dropped(value: ir.Value) -> list[int]:
+    """The dimensions of a vector that are larger than 1."""
+    return [i for i, n in enumerate(shape_of(value)) if n != 1]
+
+
+@_relates("vector.shape_cast")
+def _shape_cast(op: ir.Operation) -> list[Slot] | None:
+    """Through casts that add or drop dimensions of size 1."""
+    slots = []
+    for value, use in ((op.results[0], None), (op.operands[0], (op, 0))):
+        kept = unit_dims_dropped(value)
+        slots.append(Slot(value, tuple(kept.index(i) if i in kept else -1 for i in _identity(value)), use))
+    sizes = [[shape_of(s.value)[i] for i, d in enumerate(s.dims) if d >= 0] for s in slots]
+    return slots if sizes[0] == sizes[1] else None
+
+
+def reduction_dims(op: ir.Operation) -> tuple[int, ...]:
+    """The dimensions that a `vector.multi_reduction` reduces."""
+    return tuple(ir.DenseI64ArrayAttr(op.attributes["reduction_dims"]))
+
+
+@_relates("vector.multi_reduction")
+def _multi_reduction(op: ir.Operation) -> list[Slot]:
+    kept = [i for i in _identity(op.operands[0]) if i not in reduction_dims(op)]
+    slots = [Slot(r, tuple(kept)) for r in op.results if is_vector(r)]
+    slots.append(_used(op, 0))
+    return slots + ([_used(op, 1, kept)] if is_vector(op.operands[1]) else [])
+
+
+@_relates("vector.reduction")
+def _reduction(op: ir.Operation) -> list[Slot]:
+    return [_used(op, 0)]
+
+
+def map_of(attribute: ir.Attribute) -> tuple[int, ...]:
+    """The dimensions that an affine map gives in turn; -1 for a constant."""
+    return tuple(int(str(e)[1:]) if str(e).startswith("d") else -1 for e in ir.AffineMapAttr(attribute).value.results)
+
+
+@_relates("vector.contract")
+def _contract(op: ir.Operation) -> list[Slot] | None:
+    lhs, rhs, acc = (map_of(a) for a in ir.ArrayAttr(op.attributes["indexing_maps"]))
+    slots = [Slot(r, acc) for r in op.results if is_vector(r)]
+    slots += [_used(op, 2, acc)] if is_vector(op.operands[2]) else []
+    return [*slots, _used(op, 0, lhs), _used(op, 1, rhs)]
+
+
+def mask_dims(op: ir.Operation) -> tuple[int, ...]:
+    """The dimensions of a transfer's vector that its mask has, in the mask's order, which is that of memory."""
+    places = map_of(op.attributes["permutation_map"])
+    return tuple(sorted((i for i, d in enumerate(places) if d >= 0), key=lambda i: places[i]))
+
+
+def transfer_groups(op: ir.Operation) -> list[list[ir.Value]]:
+    """The operands of a transfer: the vector (of a write), the memref, indices, padding (of a read), and the mask."""
+    sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
+    operands, groups = list(op.operands), []
+    for n in sizes:
+        groups.append(operands[:n])
+        operands = operands[n:]
+    return groups
+
+
+@_relates("vector.transfer_read", "vector.transfer_write")
+def _transfer(op: ir.Operation) -> list[Slot]:
+    slots = list(_made(op)) if op.name == "vector.transfer_read" else [_used(op, 0)]
+    return slots + ([_used(op, len(op.operands) - 1, mask_dims(op))] if transfer_groups(op)[-1] else [])
+
+
+def masked_op(op: ir.Operation) -> ir.Operation | None:
+    """The op inside a `vector.mask`; None if it is empty."""
+    inner = [o.operation for o in op.regions[0].blocks[0] if o.operation.name != "vector.yield"]
+    return inner[0] if inner else None
+
+
+@_relates("vector.mask")
+def _mask(op: ir.Operation) -> list[Slot] | None:
+    inner = masked_op(op)
+    slots = relation(inner) if inner else None
+    if inner is None or slots is None or len(op.operands) > 1:
+        return None
+    if inner.name.startswith("vector.transfer"):
+        over: tuple[int, ...] = mask_dims(inner)
+    elif inner.name in ("vector.multi_reduction", "vector.reduction"):
+        over = _identity(inner.operands[0])
+    else:
+        return None
+    made = [Slot(outer, s.dims) for outer in op.results for s in slots if s.use is None]
+    # The inner op's own operands are related by itself; here they only tell the mask's layout.
+    return [*made, *(s for s in slots if s.use), _used(op, 0, over)]

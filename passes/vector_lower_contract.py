@@ -1,0 +1,158 @@
+"""`vector-lower-contract`: contractions become products that are added one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from mlir import ir
+
+from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.ir.verifier import walk
+
+_FLOATS = ("f", "bf", "tf")
+_KINDS = {
+    "mul": ("arith.mulf", "arith.muli"),
+    "add": ("arith.addf", "arith.addi"),
+    "minnumf": ("arith.minnumf", ""),
+    "maxnumf": ("arith.maxnumf", ""),
+    "minimumf": ("arith.minimumf", ""),
+    "maximumf": ("arith.maximumf", ""),
+    "minsi": ("", "arith.minsi"),
+    "maxsi": ("", "arith.maxsi"),
+    "minui": ("", "arith.minui"),
+    "maxui": ("", "arith.maxui"),
+    "and": ("", "arith.andi"),
+    "or": ("", "arith.ori"),
+    "xor": ("", "arith.xori"),
+}
+
+
+@register_pass("vector-lower-contract")
+@dataclass
+class VectorLowerContract(Pass):
+    """Rewrite vector.contract in kernels as elementwise ops, one step for each place along the reduced dimensions.
+
+    The places follow each other in row-major order. Floats are added by fma, with one rounding for each product;
+    operands narrower than the accumulator are extended before.
+
+        %c = vector.contract {... matmul ...} %a, %b, %z : vector<8x2xf32>, vector<2x16xf32> into vector<8x16xf32>
+
+    becomes
+
+        %a0 = vector.extract %at[0] : vector<8xf32> from vector<2x8xf32>
+        %b0 = vector.extract %b[0] : vector<16xf32> from vector<2x16xf32>
+        %c0 = math.fma %a0_broadcast, %b0_broadcast, %z : vector<8x16xf32>
+        %c = math.fma %a1_broadcast, %b1_broadcast, %c0 : vector<8x16xf32>
+    """
+
+    kernel: str = ""
+
+    def run(self, op: ir.Operation) -> None:
+        for func in [f for f in walk(op) if f.name == "gpu.func" and "gpu.kernel" in f.attributes]:
+            if self.kernel not in ("", ir.StringAttr(func.attributes["sym_name"]).value):
+                continue
+            for contract in [o for o in walk(func) if o.name == "vector.contract"]:
+                with contract.location, ir.InsertionPoint(contract):
+                    contract.results[0].replace_all_uses_with(self._lowered(contract))
+                contract.erase()
+
+    def _lowered(self, op: ir.Operation) -> ir.Value:
+        maps = [_dimensions(ir.AffineMapAttr(a).value) for a in ir.ArrayAttr(op.attributes["indexing_maps"])]
+        lhs, rhs, acc = op.operands
+        result = op.results[0].type
+        element = _element(result)
+        kept = maps[2]
+        reduced = sorted({d for m in maps[:2] for d in m} - set(kept))
+        sizes = {d: n for m, v in zip(maps, (lhs, rhs)) for d, n in zip(m, _shape(v.type))}
+        kind = str(op.attributes["kind"]).rstrip(">").split("<")[-1] if "kind" in op.attributes else "add"
+        is_float = element.startswith(_FLOATS)
+        combine = _KINDS[kind][0 if is_float else 1]
+        if not combine:
+            self.fail(op, f"combines {element} by '{kind}', which is not for such elements")
+        sides = [_Side(m, v, reduced, kept, sizes, element) for m, v in zip(maps, (lhs, rhs))]
+        total = acc
+        for place in np.ndindex(*(sizes[d] for d in reduced)):
+            a, b = (side.at([int(p) for p in place]) for side in sides)
+            if is_float and kind == "add":
+                total = _make("math.fma", result, a, b, total)
+                continue
+            product = _make("arith.mulf" if is_float else "arith.muli", result, a, b)
+            total = _make(combine, result, total, product)
+        return total
+
+
+class _Side:
+    """An operand with its reduced dimensions outermost.
+
+    Attributes:
+        own: dimensions that the operand shares with the result, in the result's order.
+    """
+
+    def __init__(
+        self,
+        dimensions: list[int],
+        value: ir.Value,
+        reduced: list[int],
+        kept: list[int],
+        sizes: dict[int, int],
+        element: str,
+    ) -> None:
+        self._reduced = [d for d in reduced if d in dimensions]
+        self._index = [reduced.index(d) for d in self._reduced]
+        self._own = [d for d in kept if d in dimensions]
+        self._kept, self._sizes, self._element = kept, sizes, element
+        narrow = _element(value.type)
+        shape = [sizes[d] for d in dimensions]
+        if narrow != element:
+            extend = "arith.extf" if element.startswith(_FLOATS) else "arith.extsi"
+            value = _make(extend, _vector(shape, element), value)
+        order = [dimensions.index(d) for d in (*self._reduced, *self._own)]
+        if order != sorted(order):
+            moved = _vector([shape[i] for i in order], element)
+            value = _make("vector.transpose", moved, value, permutation=_integers(order))
+        self._value = value
+
+    def at(self, place: Sequence[int]) -> ir.Value:
+        """The elements at a place along the reduced dimensions, in the shape of the result."""
+        own = [self._sizes[d] for d in self._own]
+        found = self._value
+        if self._index:
+            position = _integers([place[i] for i in self._index])
+            kind = _vector(own, self._element) if own else self._element
+            found = _make("vector.extract", kind, found, static_position=position)
+        shape = [self._sizes[d] for d in self._kept]
+        if own == shape:
+            return found
+        if own:
+            ones = [self._sizes[d] if d in self._own else 1 for d in self._kept]
+            found = _make("vector.shape_cast", _vector(ones, self._element), found)
+        return _make("vector.broadcast", _vector(shape, self._element), found)
+
+
+def _dimensions(found: ir.AffineMap) -> list[int]:
+    return [e.position for e in found.results]
+
+
+def _make(name: str, result: ir.Type | str, *operands: ir.Value, **attributes: str) -> ir.Value:
+    kind = ir.Type.parse(result) if isinstance(result, str) else result
+    parsed = {k: ir.Attribute.parse(v) for k, v in attributes.items()}
+    made: ir.Value = ir.Operation.create(name, [kind], list(operands), parsed).results[0]
+    return made
+
+
+def _vector(shape: Sequence[int], element: str) -> str:
+    return f"vector<{'x'.join(map(str, shape))}x{element}>"
+
+
+def _integers(values: Sequence[int]) -> str:
+    return f"array<i64: {', '.join(map(str, values))}>"
+
+
+def _shape(kind: ir.Type) -> list[int]:
+    return list(ir.VectorType(kind).shape) if isinstance(kind, ir.VectorType) else []
+
+
+def _element(kind: ir.Type) -> str:
+    return str(ir.VectorType(kind).element_type) if isinstance(kind, ir.VectorType) else str(kind)

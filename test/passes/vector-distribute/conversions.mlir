@@ -1,0 +1,46 @@
+// Changes of layout: nothing, a shuffle of registers, or a way through shared local memory.
+
+// RUN: xegpu-opt %s --vector-distribute --canonicalize --cse | FileCheck %s
+
+#l = #iree_vector_ext.nested_layout<subgroup_tile = [2, 1], batch_tile = [1, 2], outer_tile = [1, 1], thread_tile = [4, 4], element_tile = [1, 2], subgroup_strides = [1, 0], thread_strides = [4, 1]>
+#c = #iree_vector_ext.nested_layout<subgroup_tile = [1, 2], batch_tile = [1, 1], outer_tile = [1, 1], thread_tile = [8, 2], element_tile = [1, 4], subgroup_strides = [0, 1], thread_strides = [1, 8]>
+#flat = #iree_vector_ext.nested_layout<subgroup_tile = [2, 1], batch_tile = [1, 1], outer_tile = [1, 2], thread_tile = [4, 4], element_tile = [1, 2], subgroup_strides = [1, 0], thread_strides = [4, 1]>
+#rows = #iree_vector_ext.nested_layout<subgroup_tile = [1, 1], batch_tile = [2, 2], outer_tile = [1, 1], thread_tile = [4, 4], element_tile = [1, 2], subgroup_strides = [0, 0], thread_strides = [4, 1]>
+#swapped = #iree_vector_ext.nested_layout<subgroup_tile = [1, 1], batch_tile = [2, 1], outer_tile = [1, 2], thread_tile = [4, 4], element_tile = [1, 2], subgroup_strides = [0, 0], thread_strides = [4, 1]>
+#outer = #iree_vector_ext.nested_layout<subgroup_tile = [1, 1], batch_tile = [1, 2], outer_tile = [2, 1], thread_tile = [4, 4], element_tile = [1, 2], subgroup_strides = [0, 0], thread_strides = [4, 1]>
+
+// Batches become outers: the same elements in the same order.
+// CHECK-LABEL: func.func @the_same
+func.func @the_same(%v: vector<8x16xf32>) -> vector<8x16xf32> {
+  %0 = iree_vector_ext.to_layout %v to layout(#l) : vector<8x16xf32>
+  // CHECK-NOT: vector.shuffle
+  // CHECK: vector.shape_cast %{{.*}} : vector<1x2x1x1x1x2xf32> to vector<1x1x1x2x1x2xf32>
+  // CHECK-NOT: gpu.barrier
+  // CHECK: return
+  %1 = iree_vector_ext.to_layout %0 to layout(#flat) : vector<8x16xf32>
+  return %1 : vector<8x16xf32>
+}
+
+// The same elements in another order.
+// CHECK-LABEL: func.func @registers
+func.func @registers(%v: vector<8x16xf32>) -> vector<8x16xf32> {
+  %0 = iree_vector_ext.to_layout %v to layout(#rows) : vector<8x16xf32>
+  // CHECK: vector.shuffle %[[V:.*]], %[[V]] [0, 1, 4, 5, 2, 3, 6, 7] : vector<8xf32>, vector<8xf32>
+  // CHECK-NOT: gpu.barrier
+  // CHECK: return
+  %1 = iree_vector_ext.to_layout %0 to layout(#outer) : vector<8x16xf32>
+  return %1 : vector<8x16xf32>
+}
+
+// Elements go to other lanes and subgroups.
+// CHECK-LABEL: func.func @memory
+func.func @memory(%v: vector<8x16xf32>) -> vector<8x16xf32> {
+  %0 = iree_vector_ext.to_layout %v to layout(#l) : vector<8x16xf32>
+  // CHECK: %[[SLM:.*]] = memref.alloc() : memref<1x8x16xf32, 3>
+  // CHECK: gpu.barrier
+  // CHECK-COUNT-2: vector.transfer_write %{{.*}}, %[[SLM]][%c0, %{{.*}}, %{{.*}}] {in_bounds = [true, true]} : vector<1x2xf32>, memref<1x8x16xf32, 3>
+  // CHECK: gpu.barrier
+  // CHECK: vector.transfer_read %[[SLM]][%c0, %{{.*}}, %{{.*}}], %{{.*}} {in_bounds = [true, true]} : memref<1x8x16xf32, 3>, vector<1x4xf32>
+  %1 = iree_vector_ext.to_layout %0 to layout(#c) : vector<8x16xf32>
+  return %1 : vector<8x16xf32>
+}

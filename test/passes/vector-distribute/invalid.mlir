@@ -1,0 +1,117 @@
+// What cannot be distributed gets a diagnostic at the op.
+
+// RUN: xegpu-opt %s --vector-distribute --split-input-file --verify-diagnostics
+
+#r = #iree_vector_ext.nested_layout<subgroup_tile = [2], batch_tile = [2], outer_tile = [1], thread_tile = [16], element_tile = [1], subgroup_strides = [1], thread_strides = [1]>
+func.func @constant(%v: vector<64xi32>) -> vector<64xi32> {
+  // expected-error @+2 {{'arith.constant' op cannot be distributed, as its elements differ}}
+  // expected-note @+1 {{what a lane has would depend on its number: read it from memory, or make it with vector.step}}
+  %c = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63]> : vector<64xi32>
+  %0 = iree_vector_ext.to_layout %v to layout(#r) : vector<64xi32>
+  %1 = arith.addi %0, %c : vector<64xi32>
+  return %1 : vector<64xi32>
+}
+
+// -----
+
+#r = #iree_vector_ext.nested_layout<subgroup_tile = [2], batch_tile = [2], outer_tile = [1], thread_tile = [16], element_tile = [1], subgroup_strides = [1], thread_strides = [1]>
+func.func @no_rule(%v: vector<64xi32>) -> vector<64xi32> {
+  %0 = iree_vector_ext.to_layout %v to layout(#r) : vector<64xi32>
+  // expected-error @+2 {{'vector.shuffle' op cannot be distributed}}
+  // expected-note @+1 {{there is no rule for vector.shuffle on vectors with layouts}}
+  %1 = vector.shuffle %0, %0 [0, 1] : vector<64xi32>, vector<64xi32>
+  return %0 : vector<64xi32>
+}
+
+// -----
+
+#r = #iree_vector_ext.nested_layout<subgroup_tile = [2], batch_tile = [2], outer_tile = [1], thread_tile = [16], element_tile = [1], subgroup_strides = [1], thread_strides = [1]>
+func.func @shape_cast(%v: vector<64xi32>) -> vector<8x8xi32> {
+  %0 = iree_vector_ext.to_layout %v to layout(#r) : vector<64xi32>
+  // expected-error @+2 {{'vector.shape_cast' op from vector<64xi32> to vector<8x8xi32> cannot be distributed}}
+  // expected-note @+1 {{only casts that add or drop dimensions of size 1 are}}
+  %1 = vector.shape_cast %0 : vector<64xi32> to vector<8x8xi32>
+  return %1 : vector<8x8xi32>
+}
+
+// -----
+
+#many = #iree_vector_ext.nested_layout<subgroup_tile = [1], batch_tile = [1], outer_tile = [1], thread_tile = [32], element_tile = [2], subgroup_strides = [0], thread_strides = [1]>
+func.func @too_many_lanes(%v: vector<64xi32>) -> vector<64xi32> {
+  // expected-error @+2 {{'iree_vector_ext.to_layout' op has a layout over 32 lanes, but there are 16}}
+  // expected-note @+1 {{thread_tile = [32]}}
+  %0 = iree_vector_ext.to_layout %v to layout(#many) : vector<64xi32>
+  return %0 : vector<64xi32>
+}
+
+// -----
+
+#r = #iree_vector_ext.nested_layout<subgroup_tile = [2], batch_tile = [2], outer_tile = [1], thread_tile = [16], element_tile = [1], subgroup_strides = [1], thread_strides = [1]>
+gpu.module @kernels {
+  gpu.func @too_many_subgroups(%m: memref<64xi32>) kernel attributes {known_block_size = array<i32: 16, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %zero = arith.constant 0 : i32
+    // expected-error @+2 {{'vector.transfer_read' op has a layout over 2 subgroups, but there are 1}}
+    // expected-note @+1 {{subgroup_tile = [2]}}
+    %v = vector.transfer_read %m[%c0], %zero {in_bounds = [true]} : memref<64xi32>, vector<64xi32>
+    %0 = iree_vector_ext.to_layout %v to layout(#r) : vector<64xi32>
+    vector.transfer_write %0, %m[%c0] {in_bounds = [true]} : vector<64xi32>, memref<64xi32>
+    gpu.return
+  }
+}
+
+// -----
+
+#whole = #iree_vector_ext.nested_layout<subgroup_tile = [1], batch_tile = [1], outer_tile = [1], thread_tile = [4], element_tile = [2], subgroup_strides = [0], thread_strides = [0]>
+func.func @not_distributed(%v: vector<8xi32>) -> vector<8xi32> {
+  // expected-error @+2 {{'iree_vector_ext.to_layout' op has a layout with 4 thread tiles in dimension 0, but a stride of 0}}
+  // expected-note @+1 {{there is no room for more than one tile in a distributed vector}}
+  %0 = iree_vector_ext.to_layout %v to layout(#whole) : vector<8xi32>
+  return %0 : vector<8xi32>
+}
+
+// -----
+
+#three = #iree_vector_ext.nested_layout<subgroup_tile = [1], batch_tile = [1], outer_tile = [1], thread_tile = [3], element_tile = [1], subgroup_strides = [0], thread_strides = [4]>
+func.func @no_power_of_two(%v: vector<3xi32>) -> i32 {
+  // expected-error @+2 {{has a layout over 12 lanes, but there are 16}}
+  // expected-note @+1 {{thread_tile = [3]}}
+  %0 = iree_vector_ext.to_layout %v to layout(#three) : vector<3xi32>
+  %1 = vector.reduction <add>, %0 : vector<3xi32> into i32
+  return %1 : i32
+}
+
+// -----
+
+#r = #iree_vector_ext.nested_layout<subgroup_tile = [2], batch_tile = [2], outer_tile = [1], thread_tile = [16], element_tile = [1], subgroup_strides = [1], thread_strides = [1]>
+func.func @tensor(%t: tensor<64xi32>) -> vector<64xi32> {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0 : i32
+  // expected-error @+1 {{'vector.transfer_read' op cannot be distributed, as it accesses tensor<64xi32> and not a memref}}
+  %v = vector.transfer_read %t[%c0], %zero {in_bounds = [true]} : tensor<64xi32>, vector<64xi32>
+  %0 = iree_vector_ext.to_layout %v to layout(#r) : vector<64xi32>
+  return %0 : vector<64xi32>
+}
+
+// -----
+
+#l = #iree_vector_ext.nested_layout<subgroup_tile = [2, 1], batch_tile = [1, 2], outer_tile = [1, 1], thread_tile = [4, 4], element_tile = [1, 2], subgroup_strides = [1, 0], thread_strides = [4, 1]>
+func.func @contract(%a: vector<8x16xf32>, %b: vector<16x4xf32>, %c: vector<8x4xf32>) -> vector<8x4xf32> {
+  %0 = iree_vector_ext.to_layout %a to layout(#l) : vector<8x16xf32>
+  // expected-error @+1 {{'vector.contract' op cannot be distributed, as no layout is known for its vector<16x4xf32>}}
+  %1 = vector.contract {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %0, %b, %c : vector<8x16xf32>, vector<16x4xf32> into vector<8x4xf32>
+  // expected-note @-1 {{give it one with iree_vector_ext.to_layout}}
+  return %1 : vector<8x4xf32>
+}
+
+// -----
+
+#l = #iree_vector_ext.nested_layout<subgroup_tile = [2, 1], batch_tile = [1, 2], outer_tile = [1, 1], thread_tile = [4, 4], element_tile = [1, 2], subgroup_strides = [1, 0], thread_strides = [4, 1]>
+#one = #iree_vector_ext.nested_layout<subgroup_tile = [1], batch_tile = [1], outer_tile = [1], thread_tile = [16], element_tile = [1], subgroup_strides = [0], thread_strides = [1]>
+func.func @broadcast(%row: vector<16xf32>) -> vector<4x8x16xf32> {
+  %0 = iree_vector_ext.to_layout %row to layout(#one) : vector<16xf32>
+  // expected-error @+2 {{'vector.broadcast' op cannot be distributed, as no layout is known for its vector<4x8x16xf32>}}
+  // expected-note @+1 {{give it one with iree_vector_ext.to_layout}}
+  %1 = vector.broadcast %0 : vector<16xf32> to vector<4x8x16xf32>
+  return %1 : vector<4x8x16xf32>
+}

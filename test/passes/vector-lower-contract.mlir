@@ -1,0 +1,44 @@
+// RUN: xegpu-opt %s --vector-lower-contract --canonicalize | FileCheck %s
+
+gpu.module @k {
+  // One step for each place along k. Floats are added with one rounding.
+  // CHECK-LABEL: gpu.func @matmul
+  // CHECK: %[[AT:.+]] = vector.transpose %{{.+}}, [1, 0] : vector<8x2xf32> to vector<2x8xf32>
+  // CHECK: %[[A0:.+]] = vector.extract %[[AT]][0] : vector<8xf32> from vector<2x8xf32>
+  // CHECK: %[[A0C:.+]] = vector.shape_cast %[[A0]] : vector<8xf32> to vector<8x1xf32>
+  // CHECK: %[[A0B:.+]] = vector.broadcast %[[A0C]] : vector<8x1xf32> to vector<8x16xf32>
+  // CHECK: %[[B0:.+]] = vector.extract %{{.+}}[0] : vector<16xf32> from vector<2x16xf32>
+  // CHECK: %[[B0B:.+]] = vector.broadcast %{{.+}} : {{.+}} to vector<8x16xf32>
+  // CHECK: %[[C0:.+]] = math.fma %[[A0B]], %[[B0B]], %{{.+}} : vector<8x16xf32>
+  // CHECK: math.fma %{{.+}}, %{{.+}}, %[[C0]] : vector<8x16xf32>
+  // CHECK-NOT: vector.contract
+  gpu.func @matmul(%A: memref<8x2xf32>, %B: memref<2x16xf32>, %C: memref<8x16xf32>) kernel {
+    %c0 = arith.constant 0 : index
+    %a = vector.load %A[%c0, %c0] : memref<8x2xf32>, vector<8x2xf32>
+    %b = vector.load %B[%c0, %c0] : memref<2x16xf32>, vector<2x16xf32>
+    %c = vector.load %C[%c0, %c0] : memref<8x16xf32>, vector<8x16xf32>
+    %d = vector.contract {
+      indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>,
+                       affine_map<(m, n, k) -> (m, n)>],
+      iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>
+    } %a, %b, %c : vector<8x2xf32>, vector<2x16xf32> into vector<8x16xf32>
+    vector.store %d, %C[%c0, %c0] : memref<8x16xf32>, vector<8x16xf32>
+    gpu.return
+  }
+
+  // A scalar product, of narrower numbers.
+  // CHECK-LABEL: gpu.func @dot
+  // CHECK: arith.extf %{{.+}} : vector<4xf16> to vector<4xf32>
+  // CHECK-COUNT-4: math.fma %{{.+}} : f32
+  gpu.func @dot(%A: memref<4xf16>, %C: memref<1xf32>) kernel {
+    %c0 = arith.constant 0 : index
+    %a = vector.load %A[%c0] : memref<4xf16>, vector<4xf16>
+    %c = memref.load %C[%c0] : memref<1xf32>
+    %d = vector.contract {
+      indexing_maps = [affine_map<(k) -> (k)>, affine_map<(k) -> (k)>, affine_map<(k) -> ()>],
+      iterator_types = ["reduction"], kind = #vector.kind<add>
+    } %a, %a, %c : vector<4xf16>, vector<4xf16> into f32
+    memref.store %d, %C[%c0] : memref<1xf32>
+    gpu.return
+  }
+}

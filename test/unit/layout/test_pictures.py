@@ -1,0 +1,89 @@
+"""The pictures of layouts: committed as they are made, and true to the layouts."""
+
+import re
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from markdown import ROOT, runs
+
+from xegpu_py.layout import LayoutError, NestedLayout, from_sg_map
+from xegpu_py.layout.pictures import PICTURES, layout_picture, main, pictures
+
+from .strategies import layouts
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def cells(svg):
+    """Index of the first element, count, and the owners' numbers of each cell; its label, fill and title."""
+    for group in ET.fromstring(svg).iter(f"{SVG}g"):
+        if group.get("data-lane") is not None:
+            rect, text = group.find(f"{SVG}rect"), group.find(f"{SVG}text")
+            index = tuple(map(int, filter(None, group.get("data-index").split(","))))
+            owners = [list(map(int, group.get(f"data-{what}").split(","))) for what in ("subgroup", "lane", "position")]
+            yield (
+                index,
+                int(group.get("data-count")),
+                owners,
+                text.text,
+                rect.get("fill"),
+                rect.find(f"{SVG}title").text,
+            )
+
+
+@settings(max_examples=30)
+@given(layouts(whole=True, most=128))
+def test_every_element_is_shown_with_all_owners(layout):
+    found = layout.owners()
+    seen = np.zeros(layout.shape, int)
+    for index, count, (subgroup, lane, position), label, _, title in cells(layout_picture(layout)):
+        for k in range(count):
+            at = (*index[:-1], index[-1] + k) if index else ()
+            seen[at] += 1
+            assert found.subgroup[at].tolist() == subgroup and found.thread[at].tolist() == lane
+            assert found.position[at].tolist() == [p + k for p in position]
+        assert int(label) == (lane[0] if layout.threads.period > 1 else subgroup[0])
+        assert title.splitlines()[0].startswith(str(list(index)))
+        assert len(title.splitlines()) == 1 + len(subgroup)
+    assert (seen == 1).all()
+
+
+def test_colours_are_of_subgroups_or_of_rounds():
+    by_subgroup = {}
+    for _, _, (subgroup, _, _), _, fill, _ in cells(pictures()["nested-64x64.svg"]):
+        by_subgroup.setdefault(tuple(subgroup), set()).add(fill)
+    assert set(by_subgroup) == {(0, 2), (1, 3)} and len(set.union(*by_subgroup.values())) == 2
+    rounds = {}
+    for (row, _), _, _, _, fill, _ in cells(layout_picture(from_sg_map([2, 8], [1, 2], [8, 16]))):
+        rounds.setdefault(row // 2, set()).add(fill)
+    assert [len(fills) for fills in rounds.values()] == [1] * 4 and len(set.union(*rounds.values())) == 4
+
+
+def test_committed_pictures_are_up_to_date(tmp_path):
+    main([str(tmp_path / "made")])
+    folder = ROOT / "docs" / "layout"
+    assert {p.name for p in folder.iterdir()} == {f"{name}.svg" for name in PICTURES}
+    for made in (tmp_path / "made").iterdir():
+        assert made.read_text() == (folder / made.name).read_text(), "run `make docs`"
+
+
+def test_too_large_a_picture_is_refused():
+    with pytest.raises(LayoutError, match="a picture of 65536 cells is too large; at most 20000"):
+        layout_picture(from_sg_map([1, 16], [1, 1], [256, 256]))
+    with pytest.raises(LayoutError, match="cannot be spread evenly over 5"):
+        layout_picture(NestedLayout((2,), (1,), (1,), (4,), (1,), (1,), (1,)), subgroups=5)
+
+
+def test_the_page(tmp_path):
+    page = (ROOT / "docs" / "layouts.md").read_text()
+    found = list(runs(page, tmp_path))
+    assert len(found) > 6
+    for run in found:
+        assert run.agrees(), f"{run.command}\n{run.actual}"
+    assert set(re.findall(r"\(layout/([\w-]+)\.svg\)", page)) == set(PICTURES)
+    # The layout that is written out is the one that is drawn.
+    assert str(NestedLayout.parse(str(PICTURES["nested-64x64"][1]))) == str(PICTURES["nested-64x64"][1])
+    text = re.search(r"#example = (#.*?>)\n", page, re.DOTALL)[1]
+    assert NestedLayout.parse(" ".join(text.split())) == PICTURES["nested-64x64"][1]

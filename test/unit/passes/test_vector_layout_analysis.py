@@ -1,0 +1,44 @@
+"""The layouts that flow to each op, next to those that iree-opt finds."""
+
+import re
+
+import pytest
+from xegpu_py.dialects.iree_vector_ext import NestedLayoutAttr
+from xegpu_py.passes.vector_layout_analysis import LAYOUTS
+
+import xegpu_py
+from xegpu_py.ir.verifier import position_of
+from xegpu_py.layout import NestedLayout
+
+from .iree import IREE_OPT, remarks
+from .layout_programs import SHARED, make
+
+_REMARK = re.compile(r":(\d+):\d+: remark: layout of result #(\d+) is (#iree_vector_ext.nested_layout<[^>]*>)")
+
+
+def found_by_us(text):
+    """Layouts by line and number of the result; those of conversions that were put in left out."""
+    module = xegpu_py.parse(text)
+    xegpu_py.run_pipeline(module, "builtin.module(vector-layout-analysis)")
+    found = {}
+    for view in module.ops():
+        op = view.operation
+        if LAYOUTS in op.attributes and op.name != "iree_vector_ext.to_layout":
+            for i, attribute in enumerate(op.attributes[LAYOUTS]):
+                if str(attribute) != "unit":
+                    line = position_of(op.location).line
+                    found.setdefault((line, i), NestedLayoutAttr.decode(str(attribute)).layout)
+    return found
+
+
+@pytest.mark.skipif(not IREE_OPT.exists(), reason="iree-opt is not installed")
+@pytest.mark.parametrize("kind", SHARED, ids=lambda kind: kind.__name__)
+def test_layouts_are_those_of_iree_opt(kind):
+    compared = 0
+    for seed in range(4):
+        text = make(kind, seed, writes_result=True, gaps=False).text
+        ours = found_by_us(text)
+        for line, number, layout in _REMARK.findall(remarks(text)):
+            assert ours[int(line), int(number)].same_mapping(NestedLayout.parse(layout))
+            compared += 1
+    assert compared >= 4

@@ -1,0 +1,208 @@
+"""`xegpu-viz`: pictures of layouts, and of the registers of a DPAS."""
+
+import argparse
+import math
+import re
+from collections.abc import Sequence
+from html import escape
+
+from xegpu_py.dialects import iree_vector_ext, xegpu
+from xegpu_py.tools import driver
+
+from xegpu_py.ir.context import Context
+from xegpu_py.ir.module import parse_source
+from xegpu_py.ir.source import Source
+from xegpu_py.ir.verifier import position_of, walk
+from xegpu_py.layout import LayoutError, NestedLayout, from_maps, from_sg_map, from_wg_map
+from xegpu_py.layout.pictures import layout_picture
+from xegpu_py.visa.pictures import dpas_picture
+
+_DPAS = re.compile(r"dpas\.(\w+)\.(\w+)\.(\d+)\.(\d+)\Z")
+_MAP = re.compile(r"#(?:xegpu\.|xetile\.)?(sg_map|wg_map)<(.*)>\Z", re.DOTALL)
+_ENTRY = re.compile(r"(\w+)\s*=\s*\[\s*(\d+(?:\s*,\s*\d+)*)\s*\]")
+_PARAMETERS = {"sg_map": ("wi_layout", "wi_data"), "wg_map": ("sg_layout", "sg_data")}
+
+_EPILOG = """\
+What can be drawn:
+  '#iree_vector_ext.nested_layout<...>'           a nested layout
+  '#xegpu.sg_map<wi_layout = .., wi_data = ..>'   a block's map, with --shape
+  '#xetile.wg_map<sg_layout = .., sg_data = ..>'  a workgroup tile's map, with --shape; a sg_map may follow it
+  dpas.bf.bf.8.8                                  the registers of a DPAS: src1 (B), src2 (A), depth, repeat count
+  kernel.mlir                                     all layouts in a file
+"""
+
+_PAGE = """\
+<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>{title}</title>
+<style>
+body {{ font-family: Helvetica, Arial, sans-serif; margin: 16px; background: #f6f8fa; color: #1f2328; }}
+.with-lane g[data-lane] {{ opacity: 0.35; }}
+.with-lane g[data-lane].same {{ opacity: 1; }}
+</style>
+<h1>{title}</h1>
+{pictures}
+<script>
+// While the pointer is over a cell, the other cells of its lane are shown, and the rest fade.
+for (const svg of document.querySelectorAll("svg")) {{
+  const cells = [...svg.querySelectorAll("g[data-lane]")];
+  const owner = (g) => g.dataset.subgroup + ":" + g.dataset.lane;
+  svg.addEventListener("mouseover", (event) => {{
+    const cell = event.target.closest("g[data-lane]");
+    svg.classList.toggle("with-lane", cell !== null);
+    for (const g of cells) g.classList.toggle("same", cell !== null && owner(g) === owner(cell));
+  }});
+  svg.addEventListener("mouseleave", () => svg.classList.remove("with-lane"));
+}}
+</script>
+</html>
+"""
+
+
+def _arguments() -> driver.Parser:
+    description = "Draw who owns which element, or how the operands of a DPAS lie in registers."
+    parser = driver.Parser("xegpu-viz", description, _EPILOG)
+    parser.add_argument("what", nargs="+", metavar="LAYOUT|FILE", help="a layout, a DPAS, or MLIR files")
+    output = "output file, .svg or .html ('-', the default, is standard output, as SVG)"
+    parser.add_argument("-o", dest="output", metavar="FILE", default="-", help=output)
+    parser.add_argument("--shape", type=_shape, help="the shape that a map deals out, such as 8x16")
+    parser.add_argument("--subgroups", type=int, metavar="N", help="how many subgroups there are")
+    parser.add_argument("--threads", type=int, metavar="N", help="how many lanes a subgroup has")
+    return parser
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    if not re.fullmatch(r"\d+(x\d+)*", text):
+        raise argparse.ArgumentTypeError(f"'{text}' is no shape, such as 8x16")
+    return tuple(map(int, text.split("x")))
+
+
+def _map_of(text: str) -> tuple[str, tuple[tuple[int, ...], tuple[int, ...]]] | None:
+    """The kind and the parameters of a map; None if the text is none.
+
+    Raises:
+        LayoutError: if parameters are missing or do not read.
+    """
+    m = _MAP.match(text.strip())
+    if not m:
+        return None
+    kind, body = m[1], m[2]
+    names = _PARAMETERS[kind]
+    found = {name: tuple(map(int, numbers.split(","))) for name, numbers in _ENTRY.findall(body)}
+    if set(found) != set(names) or _ENTRY.sub("", body).strip(" ,\n"):
+        raise LayoutError(f"a {kind} is written as <{', '.join(f'{name} = [..]' for name in names)}>, not as '{body}'")
+    return kind, (found[names[0]], found[names[1]])
+
+
+def _layout_of(texts: Sequence[str], shape: tuple[int, ...] | None) -> tuple[NestedLayout, int | None] | None:
+    """The layout that texts stand for, and the number of subgroups where they say it; None if they are no layouts.
+
+    Raises:
+        LayoutError: if they mean one, but do not make it.
+    """
+    if len(texts) == 1 and "nested_layout<" in texts[0]:
+        return NestedLayout.parse(texts[0]), None
+    maps = dict(found for text in texts if (found := _map_of(text)))
+    if len(maps) != len(texts):
+        return None
+    if shape is None:
+        raise LayoutError("a map says nothing of the size of what it deals out; give --shape")
+    if "wg_map" not in maps:
+        return from_sg_map(*maps["sg_map"], shape), None
+    groups = maps["wg_map"]
+    made = from_maps(*groups, *maps["sg_map"], shape) if "sg_map" in maps else from_wg_map(*groups, shape)
+    return made, math.prod(groups[0])
+
+
+class _Drawing:
+    """Draws what the arguments name."""
+
+    def __init__(self, parser: driver.Parser, args: argparse.Namespace) -> None:
+        self.parser, self.args = parser, args
+
+    def pictures(self) -> list[str]:
+        """One SVG text for each thing to be drawn."""
+        what = self.args.what
+        try:
+            found = _layout_of(what, self.args.shape)
+            if found:
+                return [self._picture(found[0], self.args.subgroups or found[1])]
+            return [svg for text in what for svg in self._one(text)]
+        except ValueError as e:
+            self.parser.error(str(e))
+
+    def _picture(self, layout: NestedLayout, subgroups: int | None, title: str = "") -> str:
+        return layout_picture(layout, subgroups=subgroups, threads=self.args.threads, title=title)
+
+    def _one(self, text: str) -> list[str]:
+        m = _DPAS.match(text)
+        if m:
+            return [dpas_picture(m[1], m[2], SD=int(m[3]), RC=int(m[4]))]
+        if "<" in text or text.startswith(("#", "dpas.")):
+            raise LayoutError(f"cannot draw '{text}'; --help tells what can be drawn")
+        layouts = _layouts_in(self.parser.read(text))
+        if not layouts:
+            raise LayoutError(f"there is no layout in '{text}'")
+        return [self._picture(layout, self.args.subgroups, title) for title, layout in layouts.items()]
+
+
+def _layouts_in(source: Source) -> dict[str, NestedLayout]:
+    """All different layouts in an MLIR file: those of `to_layout`, and those of descriptors with a map.
+
+    Raises:
+        DiagnosticError: if the file does not read.
+    """
+    module = parse_source(source, context=Context())
+    found: dict[str, NestedLayout] = {}
+    for op in [op.opview for op in walk(module.operation)]:
+        if isinstance(op, iree_vector_ext.ToLayoutOp):
+            layout = op.layout.layout
+            if layout not in found.values():
+                line = position_of(op.location).line
+                found[f"to_layout in line {line}: {op.output.type}"] = layout
+        for value in op.operation.results:
+            text = str(value.type)
+            if not xegpu.TensorDesc.accepts(text):
+                continue
+            desc = xegpu.TensorDesc.of(value)
+            if desc.attr.map:
+                layout = from_sg_map(desc.attr.map.wi_layout, desc.attr.map.wi_data, desc.shape)
+                found.setdefault(str(desc), layout)
+    return found
+
+
+def _page(pictures: Sequence[str], title: str) -> str:
+    # Titles are referred to by id, which has to be one of its own in each picture of a page.
+    own = [
+        svg.replace('id="title"', f'id="title{i}"')
+        .replace('id="desc"', f'id="desc{i}"')
+        .replace('"title desc"', f'"title{i} desc{i}"')
+        for i, svg in enumerate(pictures)
+    ]
+    return _PAGE.format(title=escape(title), pictures="\n".join(own))
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run the tool with these arguments; its exit status."""
+    parser = _arguments()
+    args = parser.parse_args(argv)
+    if not args.output.endswith((".svg", ".html")) and args.output != "-":
+        parser.error(f"'{args.output}' is neither .svg nor .html")
+    pictures = _Drawing(parser, args).pictures()
+    if args.output.endswith(".html"):
+        parser.write(args.output, _page(pictures, ", ".join(args.what)))
+    elif len(pictures) > 1:
+        parser.error(f"there are {len(pictures)} layouts to draw, and an SVG file holds one; write .html")
+    else:
+        parser.write(args.output, pictures[0])
+    return 0
+
+
+def main() -> None:
+    """Entry point of the command `xegpu-viz`."""
+    driver.main(run)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,430 @@
+"""Nested layouts: a vector as tiles of tiles, of subgroups, batches, outers, threads and elements.
+
+Each dimension of a vector is split as `subgroup x batch x outer x thread x element`, from the largest part to the
+smallest, so that an element's index in a dimension is
+
+    (((subgroup * batch_tile + batch) * outer_tile + outer) * thread_tile + thread) * element_tile + element
+
+Who has a tile follows from strides (see `Ids`). A thread's registers hold its batches, outers and elements, row-major
+in this order: `batch_0, .., outer_0, .., element_0, ..`. The rules are those of IREE's NestedLayoutAttr.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass, fields
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from xegpu_py.layout.ids import Ids, Ints, LayoutError
+
+TILES = ("subgroup_tile", "batch_tile", "outer_tile", "thread_tile", "element_tile")
+"""The five levels, from the outermost to the innermost."""
+
+_MNEMONIC = "#iree_vector_ext.nested_layout"
+_LIST = re.compile(r"\s*(\w+)\s*=\s*\[([\s\d,-]*)\]\s*(,|\Z)")
+
+
+class Owners(NamedTuple):
+    """Who holds elements: arrays of the elements' shape and one more axis, over all who hold a copy."""
+
+    subgroup: NDArray[Any]
+    thread: NDArray[Any]
+    position: NDArray[Any]
+    """The place among the thread's registers, counted in elements."""
+
+
+@dataclass(frozen=True)
+class NestedLayout:
+    """A layout of a vector of `rank` dimensions; each attribute has one number a dimension.
+
+    Equal layouts are those of equal numbers; `same_mapping` finds those that say the same in other numbers.
+
+    Attributes:
+        subgroup_tile: subgroups that share the vector.
+        batch_tile: unrolled instructions of a subgroup.
+        outer_tile: how often the grid of threads repeats in an instruction.
+        thread_tile: threads (lanes) that share one repetition.
+        element_tile: consecutive elements of a thread.
+        subgroup_strides: by how much the ids of neighbouring subgroups differ; 0 for a dimension that is not
+            distributed over subgroups.
+        thread_strides: the same for the lanes of a subgroup.
+
+    Raises:
+        LayoutError: if the ranks differ, a tile is not positive, or strides do not determine virtual ids.
+    """
+
+    subgroup_tile: tuple[int, ...]
+    batch_tile: tuple[int, ...]
+    outer_tile: tuple[int, ...]
+    thread_tile: tuple[int, ...]
+    element_tile: tuple[int, ...]
+    subgroup_strides: tuple[int, ...]
+    thread_strides: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            values = getattr(self, f.name)
+            try:
+                object.__setattr__(self, f.name, tuple(v.__index__() for v in values))
+            except (TypeError, AttributeError):
+                raise LayoutError(f"{f.name} must be a list of integers, but is {values!r}") from None
+        rank = len(self.subgroup_tile)
+        for f in fields(self):
+            values = getattr(self, f.name)
+            if len(values) != rank:
+                raise LayoutError(f"{f.name} has {len(values)} dimensions, but subgroup_tile has {rank}")
+            if f.name in TILES and any(n < 1 for n in values):
+                raise LayoutError(f"{f.name} must be positive, but is {list(values)}")
+        problem = self.subgroups.problem() or self.threads.problem()
+        if problem:
+            raise LayoutError(problem)
+
+    def __str__(self) -> str:
+        """The attribute of the dialect `iree_vector_ext`, as `iree-opt` prints it."""
+        return f"{_MNEMONIC}<{', '.join(f'{f.name} = {list(getattr(self, f.name))}' for f in fields(self))}>"
+
+    @classmethod
+    def parse(cls, text: str) -> NestedLayout:
+        """The layout that a text stands for, with `#iree_vector_ext.nested_layout<>` around it or without.
+
+        Raises:
+            LayoutError: if it does not read, or is no layout.
+        """
+        body = text.strip()
+        if body.startswith("#"):
+            head, _, rest = body.partition("<")
+            if head != _MNEMONIC or not rest.endswith(">"):
+                raise LayoutError(f"expected {_MNEMONIC}<...>, found '{text}'")
+            body = rest[:-1]
+        found: dict[str, tuple[int, ...]] = {}
+        names = [f.name for f in fields(cls)]
+        at = 0
+        while at < len(body):
+            m = _LIST.match(body, at)
+            if not m or m[1] not in names or m[1] in found:
+                left = ", ".join(n for n in names if n not in found) or "the end"
+                raise LayoutError(f"expected one of {left}, each as 'name = [..]', at '{body[at : at + 40]}'")
+            try:
+                found[m[1]] = tuple(int(n) for n in m[2].split(",")) if m[2].strip() else ()
+            except ValueError:
+                raise LayoutError(f"{m[1]} must be a list of integers, but is [{m[2]}]") from None
+            at = m.end()
+        missing = [n for n in names if n not in found]
+        if missing:
+            raise LayoutError(f"a nested layout needs {', '.join(missing)}")
+        return cls(**found)
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.subgroup_tile)
+
+    @cached_property
+    def subgroups(self) -> Ids:
+        """How subgroup ids are split over the dimensions."""
+        return Ids("subgroup", self.subgroup_tile, self.subgroup_strides)
+
+    @cached_property
+    def threads(self) -> Ids:
+        """How the lane ids of a subgroup are split over the dimensions."""
+        return Ids("thread", self.thread_tile, self.thread_strides)
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the whole, undistributed vector."""
+        return tuple(math.prod(tiles) for tiles in zip(*(getattr(self, name) for name in TILES)))
+
+    @property
+    def distributed_shape(self) -> tuple[int, ...]:
+        """The shape of a thread's vector: batches, then outers, then elements; of rank 3 x `rank`."""
+        return self.batch_tile + self.outer_tile + self.element_tile
+
+    @property
+    def fragment_shape(self) -> tuple[int, ...]:
+        """The shape of a thread's vector with the batches, outers and elements of each dimension taken together."""
+        return tuple(map(math.prod, zip(self.batch_tile, self.outer_tile, self.element_tile)))
+
+    def virtual_subgroup_ids(self, ids: ArrayLike) -> list[Ints]:
+        """In each dimension, `(id // subgroup_stride) % subgroup_tile`; 0 where the stride is 0."""
+        return self.subgroups.virtual(ids)
+
+    def virtual_thread_ids(self, ids: ArrayLike) -> list[Ints]:
+        """In each dimension, `(id // thread_stride) % thread_tile`; 0 where the stride is 0."""
+        return self.threads.virtual(ids)
+
+    def subgroup_ids(self, virtual: Sequence[ArrayLike]) -> Ints:
+        """The least subgroup id of virtual ids, one array a dimension."""
+        return self.subgroups.ids(virtual)
+
+    def thread_ids(self, virtual: Sequence[ArrayLike]) -> Ints:
+        """The least lane id of virtual ids, one array a dimension."""
+        return self.threads.ids(virtual)
+
+    def _present(self, subgroups: int | None, threads: int | None) -> tuple[int, int]:
+        """Subgroups and lanes that there are; where it is not said, just those that the layout needs."""
+        return (
+            self.subgroups.period if subgroups is None else subgroups,
+            self.threads.period if threads is None else threads,
+        )
+
+    def part_shape(self, subgroups: int | None = None, threads: int | None = None) -> tuple[int, ...]:
+        """The shape of what one lane of one subgroup holds.
+
+        This is `distributed_shape` where each has one tile. With fewer subgroups or lanes than tiles, or with
+        dimensions of more than one tile that are not distributed, each has several, counted by an axis in front.
+
+        Raises:
+            LayoutError: if the layout cannot be spread evenly over so many subgroups or lanes.
+        """
+        present = self._present(subgroups, threads)
+        turns = math.prod(
+            ids.rounds(n) * ids.copies_in_round for ids, n in zip((self.subgroups, self.threads), present)
+        )
+        return self.distributed_shape if turns == 1 else (turns, *self.distributed_shape)
+
+    def _axes(self, present: tuple[int, int]) -> Iterator[tuple[str, int, int]]:
+        """The digits of a position, outermost first: level, dimension (-1 for rounds) and extent."""
+        for level, ids, n in zip(TILES[::3], (self.subgroups, self.threads), present):
+            yield level, -1, ids.rounds(n)
+            for i in ids.whole:
+                yield level, i, ids.tile[i]
+        for level in ("batch_tile", "outer_tile", "element_tile"):
+            for i, n in enumerate(getattr(self, level)):
+                yield level, i, n
+
+    def _position_weights(self, present: tuple[int, int]) -> dict[tuple[str, int], int]:
+        weights, weight = {}, 1
+        for level, i, n in reversed(list(self._axes(present))):
+            weights[level, i] = weight
+            weight *= n
+        return weights
+
+    def _index_weights(self) -> dict[tuple[str, int], int]:
+        """How much one step of a level adds to the index in a dimension."""
+        weights = {}
+        for i in range(self.rank):
+            weight = 1
+            for level in reversed(TILES):
+                weights[level, i] = weight
+                weight *= getattr(self, level)[i]
+        return weights
+
+    def owners(
+        self, index: Sequence[ArrayLike] | None = None, *, subgroups: int | None = None, threads: int | None = None
+    ) -> Owners:
+        """All who hold the elements at `index`.
+
+        Args:
+            index: integer arrays as numpy's indexing takes them, one a dimension, broadcast against each other, such as
+                `(3, 5)` or `np.indices(shape)`; if it is left out, all elements of the vector.
+            subgroups: the number of subgroups there are, by default those that the layout needs. With fewer, several
+                tiles fall to subgroup `id mod subgroups`; with more, some hold the same.
+            threads: the same for the lanes of a subgroup.
+
+        Returns:
+            Arrays of the index's shape and an axis over copies. Equal layouts and counts give the same order of copies.
+
+        Raises:
+            IndexError: if an index is outside the vector, or there are too many or too few.
+            LayoutError: if the layout cannot be spread evenly over so many.
+        """
+        arrays = [np.asarray(x) for x in (np.ix_(*map(range, self.shape)) if index is None else index)]
+        if len(arrays) != self.rank:
+            raise IndexError(f"expected {self.rank} indices, got {len(arrays)}")
+        present = self._present(subgroups, threads)
+        positions = math.prod(n for _, _, n in self._axes(present))
+        kind = np.int32 if max(positions, *present, self.subgroups.period, self.threads.period) < 2**31 else np.int64
+        pos_weight, index_weight = self._position_weights(present), self._index_weights()
+        total: list[NDArray[Any]] = [np.zeros((), kind) for _ in range(3)]
+        for i, x in enumerate(arrays):
+            if x.size and not (x.min() >= 0 and x.max() < self.shape[i]):
+                raise IndexError(f"index in dimension {i} is outside 0 to {self.shape[i] - 1}")
+            every = np.arange(self.shape[i])
+            digit = {level: every // index_weight[level, i] % getattr(self, level)[i] for level in TILES}
+            tables = (
+                digit["subgroup_tile"] * self.subgroup_strides[i],
+                digit["thread_tile"] * self.thread_strides[i],
+                sum((digit[level] * pos_weight.get((level, i), 0) for level in TILES), np.zeros_like(every)),
+            )
+            # An index that is broadcast is looked up before it grows.
+            total = [_sum(sums, table.astype(kind)[x]) for sums, table in zip(total, tables)]
+        shape = np.broadcast_shapes(*(x.shape for x in arrays))
+        owner, where = [], total[2].reshape(*total[2].shape, 1, 1)
+        for axis, (level, ids, n) in enumerate(zip(TILES[::3], (self.subgroups, self.threads), present)):
+            copies = ids.same(n).astype(kind).reshape((-1, 1) if axis == 0 else (1, -1))
+            logical = _sum(total[axis].reshape(*total[axis].shape, 1, 1), copies)
+            if ids.rounds(n) > 1:
+                where = where + logical // n * pos_weight[level, -1]
+                logical = logical % n
+            owner.append(logical)
+        copies_shape = (*shape, self.subgroups.same(present[0]).size, self.threads.same(present[1]).size)
+        found = [np.broadcast_to(a, copies_shape).reshape(*shape, -1) for a in (*owner, where)]
+        return Owners(*found)
+
+    def indices(
+        self, subgroup: ArrayLike, thread: ArrayLike, *, subgroups: int | None = None, threads: int | None = None
+    ) -> tuple[Ints, ...]:
+        """The elements that lanes hold, in the order of their registers.
+
+        Args:
+            subgroup: subgroup ids, any array; broadcast against `thread`.
+            thread: lane ids.
+            subgroups: the number of subgroups there are; see `owners`.
+            threads: the number of lanes of a subgroup.
+
+        Returns:
+            For each dimension an array of the ids' shape and an axis over positions, so that `x[layout.indices(0, 3)]`
+            is what lane 3 of subgroup 0 holds of `x`.
+
+        Raises:
+            IndexError: if there is no such subgroup or lane.
+            LayoutError: if the layout cannot be spread evenly over so many.
+        """
+        present = self._present(subgroups, threads)
+        given = np.broadcast_arrays(np.asarray(subgroup, np.int64), np.asarray(thread, np.int64))
+        for what, ids, n in zip(("subgroup", "lane"), given, present):
+            if ids.size and not (ids.min() >= 0 and ids.max() < n):
+                raise IndexError(f"{what} is outside 0 to {n - 1}")
+        axes = list(self._axes(present))
+        weights = self._index_weights()
+        shape = given[0].shape
+        found = []
+        for i in range(self.rank):
+            total = np.zeros((1,) * (len(shape) + len(axes)), np.int64)
+            for place, (level, dim, n) in enumerate(axes):
+                along = (1,) * (len(axes) - place - 1)
+                if dim == -1:
+                    level_ids, k = (self.subgroups, 0) if level == "subgroup_tile" else (self.threads, 1)
+                    logical = given[k][..., None] + np.arange(n) * present[k]
+                    virtual = level_ids.virtual(logical)[i]
+                    total = total + virtual.reshape(*shape, *(1,) * place, n, *along) * weights[level, i]
+                elif dim == i:
+                    total = total + np.arange(n).reshape(n, *along) * weights[level, i]
+            whole = np.broadcast_to(total, (*shape, *(n for _, _, n in axes)))
+            found.append(whole.reshape(*shape, -1))
+        return tuple(found)
+
+    def distribute(self, array: ArrayLike, *, subgroups: int | None = None, threads: int | None = None) -> NDArray[Any]:
+        """Deal out a vector.
+
+        Returns:
+            An array of shape (subgroups, threads, *part_shape).
+
+        Raises:
+            LayoutError: if the array is not of the layout's shape, or it cannot be spread over so many.
+        """
+        values = np.asarray(array)
+        if values.shape != self.shape:
+            raise LayoutError(f"expected an array of shape {self.shape}, got {values.shape}")
+        present = self._present(subgroups, threads)
+        if not self.rank:
+            return np.full((*present, *self.part_shape(*present)), values)
+        s, t = np.ogrid[: present[0], : present[1]]
+        parts = values[self.indices(s, t, subgroups=present[0], threads=present[1])]
+        return parts.reshape(*present, *self.part_shape(*present))
+
+    def collect(self, parts: ArrayLike, *, check: bool = True) -> NDArray[Any]:
+        """Put together what `distribute` has dealt out.
+
+        Args:
+            parts: an array of shape (subgroups, threads, *part_shape).
+            check: whether to check that all copies of an element have the same bits.
+
+        Raises:
+            LayoutError: if the array is not of such a shape, or copies differ.
+        """
+        values = np.asarray(parts)
+        present = (values.shape[0], values.shape[1]) if values.ndim > 1 else (0, 0)
+        expected = (*present, *self.part_shape(*present))
+        if values.shape != expected:
+            raise LayoutError(f"expected an array of shape {expected}, got {values.shape}")
+        flat = np.ascontiguousarray(values.reshape(*present, -1))
+        owners = self.owners(subgroups=present[0], threads=present[1])
+        whole = flat[owners.subgroup[..., 0], owners.thread[..., 0], owners.position[..., 0]]
+        if check:
+            again = self.distribute(whole, subgroups=present[0], threads=present[1]).reshape(flat.shape)
+            size = flat.dtype.itemsize
+            differs = (flat.view(f"V{size}") != np.ascontiguousarray(again).view(f"V{size}")).reshape(-1)
+            if differs.any():
+                s, t, position = np.unravel_index(int(differs.argmax()), flat.shape)
+                at = tuple(int(x[position]) for x in self.indices(s, t, subgroups=present[0], threads=present[1]))
+                raise LayoutError(f"copies of element {at} differ: lane {t} of subgroup {s} has another value")
+        return whole
+
+    def fragment(self, part: ArrayLike) -> NDArray[Any]:
+        """A thread's vector (or many of them, on leading axes) as `fragment_shape` instead of `distributed_shape`.
+
+        This is the view of XeGPU's SIMT mode, and of the vector's own dimensions.
+        """
+        values, r = np.asarray(part), self.rank
+        lead = values.ndim - 3 * r
+        order = [lead + level * r + i for i in range(r) for level in range(3)]
+        return values.transpose(*range(lead), *order).reshape(*values.shape[:lead], *self.fragment_shape)
+
+    def permute(self, permutation: Sequence[int]) -> NestedLayout:
+        """The layout of the vector's transpose: dimension i of the result is dimension `permutation[i]` of this.
+
+        Raises:
+            LayoutError: if this is no permutation of the dimensions.
+        """
+        if sorted(permutation) != list(range(self.rank)):
+            raise LayoutError(f"{list(permutation)} is no permutation of {self.rank} dimensions")
+        return self._select(permutation)
+
+    def project(self, dims: Sequence[int]) -> NestedLayout:
+        """The layout of the vector reduced to the dimensions `dims`, in this order.
+
+        Subgroups and lanes that differ only in dropped dimensions hold the same.
+
+        Raises:
+            LayoutError: if `dims` are not different dimensions of this.
+        """
+        if len(set(dims)) != len(dims) or not set(dims) <= set(range(self.rank)):
+            raise LayoutError(f"{list(dims)} are not different dimensions of {self.rank}")
+        return self._select(dims)
+
+    def _select(self, dims: Sequence[int]) -> NestedLayout:
+        return NestedLayout(*(tuple(values[i] for i in dims) for values in astuple(self)))
+
+    def same_mapping(self, other: NestedLayout) -> bool:
+        """Whether both give every lane of every subgroup the same elements in the same order."""
+        return self.shape == other.shape and self._normal_form() == other._normal_form()
+
+    def _normal_form(self) -> tuple[Any, ...]:
+        """Ids and positions as digits (extent, dimension, step of the index), those that continue another joined."""
+        weights = self._index_weights()
+        forms = []
+        for level, ids in zip(TILES[::3], (self.subgroups, self.threads)):
+            digits, period = [], ids.period
+            for i in ids.split:
+                digits.append((period // (ids.strides[i] * ids.tile[i]), -1, 0))
+                digits.append((ids.tile[i], i, weights[level, i]))
+                period = ids.strides[i]
+            forms.append(_joined([*digits, (period if digits else 1, -1, 0)]))
+        present = self._present(None, None)
+        forms.append(_joined([(n, i, weights[level, i]) for level, i, n in self._axes(present) if i >= 0]))
+        return tuple(forms)
+
+
+def _sum(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    """a + b, in the memory of one of them that has the shape of the sum. Of whole vectors, new memory is what costs."""
+    shape = np.broadcast_shapes(a.shape, b.shape)
+    return np.add(a, b, out=a if a.shape == shape else b if b.shape == shape else None)
+
+
+def _joined(digits: list[tuple[int, int, int]]) -> tuple[tuple[int, int, int], ...]:
+    out: list[tuple[int, int, int]] = []
+    for n, dim, step in digits:
+        if n == 1:
+            continue
+        if out and out[-1][1] == dim and out[-1][2] == n * step:
+            out[-1] = (out[-1][0] * n, dim, step)
+        else:
+            out.append((n, dim, step))
+    return tuple(out)
