@@ -50,7 +50,7 @@ def gemm_seconds(kernel: Kernel, m: int, n: int, k: int) -> float:
 
 
 def main() -> None:
-    kernel = Kernel.from_file(GEMM, registers=256)
+    kernel = Kernel.from_file(GEMM, registers=256, engine="interpreter")
     found = {}
     for threads in (32, 128, 512, 2048):
         # Square in tiles, so that operands grow less than what is computed.

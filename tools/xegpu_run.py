@@ -17,7 +17,7 @@ from xegpu_py.ir.source import Source
 from xegpu_py.kernel import CHECKS, Kernel, choose
 from xegpu_py.numerics.dpas import MODELS
 from xegpu_py.runtime.arguments import FORMS, parse_argument
-from xegpu_py.runtime.launch import Grid, Statistics
+from xegpu_py.runtime.launch import ENGINES, Grid, Statistics
 from xegpu_py.runtime.trace import Tracer, statistics_table
 from xegpu_py.target import DEFAULT, TARGETS
 from xegpu_py.visa import assembly
@@ -35,6 +35,12 @@ def _dim(text: str) -> tuple[int, ...]:
     if not 1 <= len(values) <= 3 or min(values) < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is not one to three positive numbers, such as 4,4,1")
     return values
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a positive number")
+    return int(text)
 
 
 def _thread(text: str) -> tuple[tuple[int, int, int], int]:
@@ -76,7 +82,22 @@ def _arguments() -> driver.Parser:
         action="append",
         default=[],
         choices=CHECKS,
-        help="look for: uninit (reads of registers never written)",
+        help="look for: memory (accesses out of bounds, always on), uninit (reads of registers never written)",
+    )
+    add(
+        "--engine",
+        choices=ENGINES,
+        help="what runs the kernel: jit (native code, the default), interpreter (the golden model, the default with "
+        "--check=uninit and --trace), or both, compared in every byte",
+    )
+    add(
+        "--threads",
+        type=_positive,
+        metavar="N",
+        help="threads that the JIT runs workgroups on (default one a processor)",
+    )
+    add(
+        "--deterministic", action="store_true", help="run workgroups one after the other, so that atomics have an order"
     )
     add(
         "-o",
@@ -108,6 +129,8 @@ def _kernel(source: Source, args: argparse.Namespace) -> tuple[Kernel, Callable[
         "check": args.check,
         "registers": args.registers,
         "strict_grf": args.strict_grf,
+        "engine": "interpreter" if args.trace else args.engine,
+        "threads": 1 if args.deterministic else args.threads,
     }
     if _ASSEMBLY.match(source.text):
         kernel = Kernel(choose(assembly.read(source), args.kernel), source=source, **options)
@@ -131,6 +154,8 @@ def run(argv: Sequence[str]) -> int:
     """Run the tool with these arguments; its exit status."""
     parser = _arguments()
     args = parser.parse_intermixed_args(parser.normalized(argv))
+    if args.trace and args.engine not in (None, "interpreter"):
+        parser.error(f"only the interpreter can trace, not --engine={args.engine}")
     source = parser.read(args.file)
     try:
         arguments: list[Any] = [parse_argument(a) for a in args.args]

@@ -15,7 +15,7 @@ from xegpu_py.ir.passes import run_pipeline
 from xegpu_py.kernel import Kernel
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.runtime.arguments import DTYPES
-from xegpu_py.runtime.launch import Statistics
+from xegpu_py.runtime.launch import Engine, Statistics
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
 from xegpu_py.visa import assembly
@@ -159,6 +159,8 @@ def compile(
     check: Sequence[str] = (),
     registers: int | None = None,
     strict_grf: bool = False,
+    engine: Engine | None = None,
+    threads: int | None = None,
     optimize: bool = True,
     prefetch: int = 0,
 ) -> CompiledKernel:
@@ -168,7 +170,7 @@ def compile(
         module: a module, its text, or the path of a file that holds it. It stays as it is.
         kernel: the name of the `gpu.func`; it may be left out where there is one kernel.
         target: the GPU.
-        model, check, registers, strict_grf: see `Kernel`.
+        model, check, registers, strict_grf, engine, threads: see `Kernel`.
         optimize: whether the pass visa-optimize runs.
         prefetch: of a kernel of XeTile, how many turns ahead loops prefetch the tiles that they load.
 
@@ -199,6 +201,8 @@ def compile(
         check=check,
         registers=registers,
         strict_grf=strict_grf,
+        engine=engine,
+        threads=threads,
         source=source,
     )
 

@@ -13,8 +13,8 @@ from xegpu_py.engines.memory import RuntimeFault
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
 from xegpu_py.ir.source import Source, decode_utf8
 from xegpu_py.numerics.dpas import MODELS, Model
-from xegpu_py.runtime.launch import Dim, Grid, Launcher, Statistics
-from xegpu_py.runtime.memory import DeviceMemory
+from xegpu_py.runtime.launch import ENGINES, Dim, Engine, EngineMismatch, Grid, Launcher, Statistics
+from xegpu_py.runtime.memory import DeviceMemory, HostMemory
 from xegpu_py.runtime.staging import Staged
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
@@ -22,8 +22,9 @@ from xegpu_py.visa import assembly
 from xegpu_py.visa.program import Input, Program
 from xegpu_py.visa.verify import verify
 
-CHECKS = ("uninit",)
-"""What can be looked for while a kernel runs: `uninit`, reads of registers never written."""
+CHECKS = ("memory", "uninit")
+"""What can be looked for while a kernel runs: `memory`, accesses outside of allocations, which both engines always look
+for; `uninit`, reads of registers never written."""
 
 
 class Kernel:
@@ -46,6 +47,8 @@ class Kernel:
         check: str | Sequence[str] = (),
         registers: int | None = None,
         strict_grf: bool = False,
+        engine: Engine | None = None,
+        threads: int | None = None,
         source: Source | None = None,
     ) -> None:
         """Make a kernel of a program.
@@ -56,6 +59,9 @@ class Kernel:
             check: what to look for, of `CHECKS`: one name or several.
             registers: registers of a thread, 128 or 256; by default the target's usual number.
             strict_grf: whether variables that do not fit the registers are an error.
+            engine: what runs it: "jit", native code; "interpreter", the golden model; "both", which compares all that
+                they leave. By default the JIT, or the interpreter for what only it can look for, `uninit`.
+            threads: threads of the operating system that the JIT uses; by default one for each processor.
             source: the text from which the program was read, to be shown in errors.
 
         Raises:
@@ -69,6 +75,12 @@ class Kernel:
         for name in checks:
             if name not in CHECKS:
                 raise ValueError(f"unknown check '{name}'; there are {', '.join(CHECKS)}")
+        if engine is not None and engine not in ENGINES:
+            raise ValueError(f"'engine' must be one of {', '.join(ENGINES)}, not {engine!r}")
+        if "uninit" in checks and engine not in (None, "interpreter"):
+            raise ValueError(f"only the interpreter can check 'uninit', not the engine '{engine}'")
+        if threads is not None and threads < 1:
+            raise ValueError(f"'threads' must be positive, not {threads}")
         if registers is not None and registers not in gpu.grf_counts:
             raise ValueError(f"target {target} has {' or '.join(map(str, gpu.grf_counts))} registers, not {registers}")
         self.program = program
@@ -76,7 +88,8 @@ class Kernel:
         issues = verify(program, gpu)
         if issues:
             raise DiagnosticError([i.diagnostic() for i in issues], self._sources)
-        self.launcher = Launcher(program, gpu, model, "uninit" in checks, registers)
+        chosen = engine or ("interpreter" if "uninit" in checks else "jit")
+        self.launcher = Launcher(program, gpu, model, "uninit" in checks, registers, engine=chosen, threads=threads)
         if strict_grf and self.launcher.allocation.beyond:
             message = f"kernel '{program.name}' does not fit: {self.launcher.allocation.report()}"
             raise DiagnosticError([Diagnostic("error", message, program.where)], self._sources)
@@ -145,7 +158,7 @@ class Kernel:
         """
         size = Grid(_dim(grid, "grid"), _dim(block, "block"))
         self._check_block(size)
-        memory = DeviceMemory()
+        memory = HostMemory() if self.launcher.engine == "jit" else DeviceMemory()
         staged = Staged(memory)
         values = {}
         for item, argument, title in zip(self.program.arguments, arguments, titles):
@@ -158,6 +171,9 @@ class Kernel:
             done = self.launcher.run(size, values, memory)
         except RuntimeFault as fault:
             raise DiagnosticError([_diagnostic(fault)], self._sources) from None
+        except EngineMismatch as mismatch:
+            message = f"kernel '{self.program.name}': {mismatch.message}"
+            raise DiagnosticError([Diagnostic("error", message, self.program.where)], self._sources) from None
         staged.write_back(self.program.name)
         return done
 

@@ -28,6 +28,10 @@ class _NoMemory:
 
     data = np.zeros(0, np.uint8)
 
+    def ranges(self) -> list[tuple[int, int, int]]:
+        """No allocation."""
+        return []
+
     def locate(self, addresses: Array, size: int, verb: str) -> Array:
         """Refuses every access."""
         raise AccessFault(0, f"{verb} memory")

@@ -102,7 +102,7 @@ class Interpreter:
                 runnable = (batch.pc < ENDED) & ~batch.waiting
                 if not runnable.any():
                     if (batch.pc < ENDED).any():
-                        raise self._deadlock(batch, name_thread)
+                        raise self.deadlock(batch, name_thread)
                     return
                 places = batch.pc[runnable]
                 at = int(places.min())
@@ -137,7 +137,7 @@ class Interpreter:
                 else:
                     step(batch, whole, active)
             except AccessFault as fault:
-                raise self._access_fault(fault, at, rows, name_thread) from None
+                raise self.access_fault(fault, at, rows, name_thread) from None
             except UnwrittenFault as fault:
                 raise self._unwritten_fault(fault, at, rows, name_thread) from None
             if observer:
@@ -155,6 +155,21 @@ class Interpreter:
             self._part(batch, rows, active, to, at)
             return
         self._move(batch, rows, active, at)
+
+    def run_one(self, at: int, batch: Batch, active: Array | None) -> None:
+        """Run one instruction for all threads of a batch; where they go on is not noted.
+
+        Args:
+            active: their enabled lanes, bool[threads, 32]; None for all.
+
+        Raises:
+            AccessFault: if an access is refused.
+        """
+        step, decide = self._steps[at], self._next[at]
+        if step:
+            step(batch, slice(None), active)
+        elif decide:
+            decide(batch, np.arange(batch.threads), at, active)
 
     def _decide(self, batch: Batch, rows: Array, at: int, active: Array | None) -> int | Array:
         """Where threads go on: one place for all, or for each of them, or for each lane."""
@@ -195,9 +210,8 @@ class Interpreter:
             inst.where,
         )
 
-    def _access_fault(
-        self, fault: AccessFault, at: int, rows: Array, name_thread: Callable[[int], str]
-    ) -> RuntimeFault:
+    def access_fault(self, fault: AccessFault, at: int, rows: Array, name_thread: Callable[[int], str]) -> RuntimeFault:
+        """The failure of an access of instruction `at` that threads `rows` made."""
         inst = self.program.instructions[at]
         lanes = inst.exec_size if "address" in inst.values else 1
         thread, lane = divmod(fault.index, lanes)
@@ -212,7 +226,8 @@ class Interpreter:
         message = f"reads byte {fault.byte} of '{fault.var.name}', which was never written"
         return self._fault(message, at, [f"in {name_thread(int(rows[fault.thread]))}"])
 
-    def _deadlock(self, batch: Batch, name_thread: Callable[[int], str]) -> RuntimeFault:
+    def deadlock(self, batch: Batch, name_thread: Callable[[int], str]) -> RuntimeFault:
+        """The failure of threads that all wait, or have ended."""
         stuck = np.nonzero(batch.pc < ENDED)[0]
         notes = []
         for at in np.unique(batch.pc[stuck]):
@@ -220,7 +235,7 @@ class Interpreter:
             more = f" and {len(threads) - 1} more" if len(threads) > 1 else ""
             text = write_statement(self.program.instructions[at])
             notes.append(f"{name_thread(int(threads[0]))}{more} wait{'s' * (not more)} at instruction {at}: {text}")
-        ended = int((batch.pc >= ENDED).sum())
+        ended = int(((batch.pc >= ENDED) & np.isin(batch.groups, batch.groups[stuck])).sum())
         if ended:
             notes.append(f"{ended} threads of these workgroups have ended")
         at = int(batch.pc[stuck].min())

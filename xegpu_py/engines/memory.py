@@ -30,6 +30,9 @@ class Memory(Protocol):
     data: Array
     """All of it as uint8. Offsets that `locate` gives are into this."""
 
+    def ranges(self) -> list[tuple[int, int, int]]:
+        """Of each allocation the address, the size, and what is to be added to an address for one of the host."""
+
     def locate(self, addresses: Array, size: int, verb: str) -> Array:
         """Offsets into `data` of addresses, each of which has `size` bytes in one allocation.
 

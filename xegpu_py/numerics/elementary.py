@@ -182,7 +182,7 @@ def _unary(name: str, x: npt.ArrayLike, fmt: str, names: tuple[str, ...]) -> Arr
     values = as_format(x, form, "x")
     flat = values.reshape(-1)
     if form.bits == 16:
-        result = _table(name, fmt)[bits_of(flat)]
+        result = table(name, fmt)[bits_of(flat)]
     else:
         with np.errstate(all="ignore"):
             result = _computed(name, flat, form)
@@ -190,7 +190,7 @@ def _unary(name: str, x: npt.ArrayLike, fmt: str, names: tuple[str, ...]) -> Arr
 
 
 @cache
-def _table(name: str, fmt: str) -> Array:
+def table(name: str, fmt: str) -> Array:
     """The function's values for all 65,536 patterns of a format of 16 bits."""
     form = TYPES[fmt]
     patterns = np.arange(1 << 16, dtype=np.uint16).view(form.dtype)

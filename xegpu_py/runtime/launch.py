@@ -6,12 +6,15 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
 from xegpu_py.engines.access import BUILTIN_OFFSETS, Layout
 from xegpu_py.engines.batch import Batch, new_batch
 from xegpu_py.engines.interpreter import Interpreter, Observer
+from xegpu_py.engines.jit.engine import Jit, Launch
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
 from xegpu_py.runtime.memory import DeviceMemory
@@ -23,6 +26,9 @@ THREADS_AT_ONCE = 1024
 """Hardware threads that run together: enough to make numpy's overhead small, few enough for caches."""
 
 Dim = tuple[int, int, int]
+
+Engine = Literal["jit", "interpreter", "both"]
+ENGINES: tuple[Engine, ...] = ("jit", "interpreter", "both")
 
 
 @dataclass(frozen=True)
@@ -41,7 +47,7 @@ class Grid:
     def threads(self, program: Program) -> int:
         """Hardware threads of a workgroup."""
         items = math.prod(self.block)
-        return -(-items // self._items_of_a_thread(program))
+        return -(-items // self.items_of_a_thread(program))
 
     def group(self, number: int) -> Dim:
         """Where in the grid a workgroup is, by its number; x fastest."""
@@ -50,12 +56,13 @@ class Grid:
 
     def local_ids(self, program: Program, threads: Array) -> Array:
         """Where in their workgroup the first work items of threads are: uint32[threads, 3], x fastest."""
-        item = threads * self._items_of_a_thread(program)
+        item = threads * self.items_of_a_thread(program)
         x, y, _ = self.block
         return np.stack([item % x, item // x % y, item // (x * y)], axis=1).astype(np.uint32)
 
     @staticmethod
-    def _items_of_a_thread(program: Program) -> int:
+    def items_of_a_thread(program: Program) -> int:
+        """Work items of a hardware thread."""
         return 1 if program.attributes.get("Target") == "cm" else program.simd_size
 
 
@@ -74,6 +81,17 @@ class Statistics:
     executed: Array
     traffic: Counter[tuple[str, str]]
     allocation: Allocation
+
+
+@dataclass
+class EngineMismatch(Exception):
+    """The JIT has left other bytes than the interpreter.
+
+    Attributes:
+        message: where.
+    """
+
+    message: str
 
 
 class _Counter:
@@ -97,7 +115,9 @@ class Launcher:
         model: how dpas rounds.
         watch: whether reads of registers never written are looked for.
         registers: registers of a thread; None for the target's usual number.
-        observer: who is told of each instruction that ran.
+        observer: who is told of each instruction that ran; the interpreter alone tells.
+        engine: what runs it; "both" runs the interpreter and then the JIT, and compares what they leave.
+        threads: threads of the operating system that the JIT uses; None for one for each processor.
     """
 
     program: Program
@@ -106,6 +126,8 @@ class Launcher:
     watch: bool = False
     registers: int | None = None
     observer: Observer | None = None
+    engine: Engine = "jit"
+    threads: int | None = None
     allocation: Allocation = field(init=False)
 
     def __post_init__(self) -> None:
@@ -124,7 +146,19 @@ class Launcher:
 
         Raises:
             RuntimeFault: if it fails.
+            EngineMismatch: if the engines are both asked, and differ.
         """
+        if self.engine == "interpreter":
+            return self._run_interpreted(size, arguments, memory)
+        if self.engine == "jit":
+            return self._run_native(size, arguments, memory)
+        golden = memory.copy()
+        self._run_interpreted(size, arguments, golden)
+        done = self._run_native(size, arguments, memory)
+        _compare(golden, memory)
+        return done
+
+    def _run_interpreted(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> Statistics:
         group_size = size.threads(self.program)
         count = math.prod(size.grid)
         at_once = max(1, THREADS_AT_ONCE // max(group_size, 1))
@@ -137,6 +171,32 @@ class Launcher:
             self._interpreter.run(batch, _namer(chosen, group_size))
             traffic += batch.traffic
         return Statistics(count * group_size, counter.executed, traffic, self.allocation)
+
+    @cached_property
+    def jit(self) -> Jit:
+        """The program as native code."""
+        return Jit(self._interpreter)
+
+    def _run_native(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> Statistics:
+        program, group_size = self.program, size.threads(self.program)
+        registers = np.zeros(self.jit.frame.registers, np.uint8)
+        for item in program.inputs:
+            if item.kind != "LOCAL_ID":
+                at = self.allocation.offset(item.var)
+                value = _implicit(item.kind, size) if item.kind else arguments[item.var.name]
+                registers[at : at + item.size] = np.frombuffer(value, np.uint8)
+        x, y, _ = size.grid
+        launch = Launch(
+            size.grid,
+            size.block[:2],
+            group_size,
+            size.items_of_a_thread(program),
+            registers,
+            memory,
+            lambda thread: _thread_name(_place(thread // group_size, x, y), thread % group_size),
+        )
+        done = self.jit.run(launch, self.threads)
+        return Statistics(launch.groups * group_size, done.executed, done.traffic, self.allocation)
 
     def _batch(
         self, groups: Sequence[Dim], group_size: int, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory
@@ -173,6 +233,23 @@ class Launcher:
         return batch
 
 
+def _compare(golden: DeviceMemory, native: DeviceMemory) -> None:
+    """Compare every byte of every buffer.
+
+    Raises:
+        EngineMismatch: if two differ.
+    """
+    for buffer in golden.buffers:
+        wrong = np.flatnonzero(golden.bytes_of(buffer) != native.bytes_of(buffer))
+        if len(wrong):
+            at = int(wrong[0])
+            wanted, found = (int(m.bytes_of(buffer)[at]) for m in (golden, native))
+            raise EngineMismatch(
+                f"the engines differ in {len(wrong)} bytes of '{buffer.name}', first in byte {at}: {wanted:#04x} of "
+                f"the interpreter, {found:#04x} of the JIT"
+            )
+
+
 def _implicit(kind: str, size: Grid) -> bytes:
     return np.array(size.block if kind == "LOCAL_SIZE" else size.grid, np.uint32).tobytes()
 
@@ -180,7 +257,16 @@ def _implicit(kind: str, size: Grid) -> bytes:
 def _namer(groups: Sequence[Dim], group_size: int) -> Callable[[int], str]:
     def name(thread: int) -> str:
         group, number = divmod(thread, group_size)
-        x, y, z = groups[group]
-        return f"workgroup ({x}, {y}, {z}), subgroup {number}"
+        return _thread_name(groups[group], number)
 
     return name
+
+
+def _thread_name(group: Dim, number: int) -> str:
+    x, y, z = group
+    return f"workgroup ({x}, {y}, {z}), subgroup {number}"
+
+
+def _place(group: int, columns: int, rows: int) -> Dim:
+    """Where in the grid a workgroup is, x fastest."""
+    return group % columns, group // columns % rows, group // (columns * rows)

@@ -44,24 +44,44 @@ class DeviceMemory:
         self.buffers: list[Buffer] = []
         self._starts: Array = np.zeros(0, np.int64)
         self._ends: Array = np.zeros(0, np.int64)
+        self._end = 0
 
     def allocate(self, name: str, size: int) -> Buffer:
         """A new allocation of `size` bytes, which are zero."""
-        offset = len(self.data)
+        buffer = self._place(name, size)
+        self.data = np.concatenate([self.data, np.zeros(self._end - len(self.data), np.uint8)])
+        return buffer
+
+    def _place(self, name: str, size: int) -> Buffer:
+        """Addresses for an allocation, behind the others."""
+        buffer = Buffer(name, BASE + self._end, size)
         # The gap behind it catches accesses that run over its end.
-        reserved = (size + PAGE - 1) // PAGE * PAGE + PAGE
-        self.data = np.concatenate([self.data, np.zeros(reserved, np.uint8)])
-        buffer = Buffer(name, BASE + offset, size)
+        self._end += (size + PAGE - 1) // PAGE * PAGE + PAGE
         self.buffers.append(buffer)
         self._starts = np.array([b.address - BASE for b in self.buffers], np.int64)
         self._ends = np.array([b.address - BASE + b.bytes for b in self.buffers], np.int64)
         return buffer
+
+    def copy(self) -> DeviceMemory:
+        """The same allocations with the same contents."""
+        made = DeviceMemory()
+        made.data, made.buffers = self.data.copy(), list(self.buffers)
+        made._starts, made._ends, made._end = self._starts, self._ends, self._end
+        return made
 
     def bytes_of(self, buffer: Buffer) -> Array:
         """The bytes of an allocation, uint8; writing them writes the memory."""
         start = buffer.address - BASE
         found: Array = self.data[start : start + buffer.bytes]
         return found
+
+    def ranges(self) -> list[tuple[int, int, int]]:
+        """See `engines.memory.Memory`."""
+        return [(b.address, b.bytes, self._host(i) - b.address) for i, b in enumerate(self.buffers)]
+
+    def _host(self, index: int) -> int:
+        """Where an allocation lies in the host's memory."""
+        return int(self.data.ctypes.data) + self.buffers[index].address - BASE
 
     def locate(self, addresses: Array, size: int, verb: str) -> Array:
         """See `engines.memory.Memory`."""
@@ -107,3 +127,31 @@ class DeviceMemory:
         if before > 0:
             return f"{address:#x}, {before} bytes before {what}"
         return f"{address:#x}, reaching {behind} bytes over the end of {what}"
+
+
+class HostMemory(DeviceMemory):
+    """Global memory whose allocations are arrays of the host, each where it is. Native code alone accesses them.
+
+    The addresses are those that `DeviceMemory` gives.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._arrays: list[Array] = []
+
+    def attach(self, name: str, array: Array) -> Buffer:
+        """An allocation that is an array of bytes, which lie side by side in memory."""
+        self._arrays.append(array)
+        return self._place(name, array.nbytes)
+
+    def allocate(self, name: str, size: int) -> Buffer:
+        """A new allocation of `size` bytes, which are zero."""
+        # Elements of 8 bytes have addresses that are multiples of 8.
+        return self.attach(name, np.zeros(-(-size // 8), np.uint64).view(np.uint8)[:size])
+
+    def bytes_of(self, buffer: Buffer) -> Array:
+        """The bytes of an allocation, uint8; writing them writes the memory."""
+        return self._arrays[self.buffers.index(buffer)]
+
+    def _host(self, index: int) -> int:
+        return int(self._arrays[index].ctypes.data)

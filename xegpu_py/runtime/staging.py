@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from xegpu_py.numerics.formats import Array
-from xegpu_py.runtime.memory import Buffer, DeviceMemory
+from xegpu_py.runtime.memory import Buffer, DeviceMemory, HostMemory
 
 
 @dataclass
@@ -49,6 +49,7 @@ class Staged:
         self._given: list[_Given] = []
         self._packed: list[tuple[_Given, Buffer]] = []
         self._groups: list[tuple[list[_Given], int, Buffer]] = []
+        self._in_place: list[tuple[list[_Given], int, Buffer]] = []
 
     def add(self, name: str, array: np.ndarray[Any, Any], title: str, packed: bool = False) -> None:
         """Add the array of an input.
@@ -74,7 +75,9 @@ class Staged:
             raise ValueError(f"{title} {e}") from None
 
     def addresses(self) -> dict[str, bytes]:
-        """Copy all arrays to device memory; where they begin there, by the names of their inputs.
+        """Bring all arrays to device memory; where they begin there, by the names of their inputs.
+
+        They are copied, but for native code those that it can work on where they are.
 
         Raises:
             ValueError: if an array that is packed shares memory with another.
@@ -87,12 +90,19 @@ class Staged:
         for members in self._overlapping():
             start, end = min(m.start for m in members), max(m.end for m in members)
             names = ", ".join(m.name for m in members)
+            if (
+                isinstance(self._memory, HostMemory)
+                and start % 8 == 0
+                and all(m.array.flags.writeable for m in members)
+            ):
+                self._in_place.append((members, start, self._memory.attach(names, _bytes(start, end))))
+                continue
             buffer = self._memory.allocate(names, end - start)
             self._memory.bytes_of(buffer)[:] = _bytes(start, end)
             self._groups.append((members, start, buffer))
         return found | {
             m.name: np.uint64(buffer.address + m.start - start).tobytes()
-            for members, start, buffer in self._groups
+            for members, start, buffer in [*self._groups, *self._in_place]
             for m in members
         }
 

@@ -36,7 +36,12 @@ HEAD = """\
 """
 
 
+ENGINE = ["jit"]
+"""What runs kernels."""
+
+
 def kernel(body: str, declarations: str = "", **options: object) -> Kernel:
+    options.setdefault("engine", None if options.get("check") else ENGINE[0])
     return Kernel.from_assembly(HEAD.format(declarations=declarations) + body, file="control.visaasm", **options)
 
 

@@ -1,0 +1,289 @@
+"""The JIT against the interpreter: the same bytes of registers, predicates and memory."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from visa.programs import PREDICATES, general, random_instruction
+
+from xegpu_py.engines import jit
+from xegpu_py.engines.interpreter import Interpreter
+from xegpu_py.engines.jit.engine import Jit
+from xegpu_py.engines.memory import RuntimeFault
+from xegpu_py.numerics.dpas import MODELS, Model
+from xegpu_py.numerics.formats import TYPES
+from xegpu_py.runtime.memory import DeviceMemory
+from xegpu_py.target import TARGETS
+from xegpu_py.visa.assembly import write_statement
+from xegpu_py.visa.instructions import ATOMICS, INSTRUCTIONS
+from xegpu_py.visa.operands import Address, Destination, Immediate, Raw, Region
+from xegpu_py.visa.program import Instruction
+from xegpu_py.visa.verify import instruction_problem
+
+from .machine import Machine, State, varied
+
+THREADS = 5
+ANY = TARGETS["any"]
+REGISTERS = [n for n, s in INSTRUCTIONS.items() if s.category in ("alu", "math", "dpas")]
+MEMORY = ["lsc_load", "lsc_store", *(f"lsc_atomic_{a}" for a in ATOMICS)]
+
+
+def test_every_instruction_has_a_rule() -> None:
+    assert jit.missing_rules() == []
+
+
+def compare(
+    instructions: Sequence[Instruction],
+    before: State,
+    machine: Machine,
+    memories: Sequence[DeviceMemory] = (),
+    model: Model = "fma",
+) -> None:
+    """Run instructions on both engines, and look for differences in registers, predicates, memory and failures."""
+    slm = 4096 if memories else 0
+    both = list(memories) or [DeviceMemory(), DeviceMemory()]
+    golden, native = (machine.batch(before, m, slm) for m in both)
+    interpreter = Interpreter(machine.program(instructions), machine.layout(), model)
+    faults = []
+    for run in (
+        lambda: interpreter.run(golden),
+        lambda: Jit(interpreter, lanes_part=True, keep=True).run_batch(native),
+    ):
+        try:
+            run()
+            faults.append(None)
+        except RuntimeFault as fault:
+            faults.append((fault.message, fault.notes))
+    text = "\n".join(write_statement(i) for i in instructions)
+    assert faults[0] == faults[1], text
+    if faults[0]:
+        return
+    for var in machine.variables:
+        start = machine.offsets[var]
+        wanted, found = (x.regs[:, start : start + var.bytes] for x in (golden, native))
+        for thread in np.flatnonzero((wanted != found).any(axis=1)):
+            a, b = (x[thread].view(var.format.dtype) for x in (wanted, found))
+            pytest.fail(f"{text}\n{var.name} of thread {thread}:\n{a}\n{b}")
+    assert (golden.flags == native.flags).all(), text
+    assert (golden.slm.data == native.slm.data).all(), text
+    assert (both[0].data == both[1].data).all(), text
+    assert golden.traffic == native.traffic, text
+
+
+@pytest.mark.parametrize("name", REGISTERS)
+def test_instructions(name: str) -> None:
+    rng = random.Random(name)
+    machine = Machine(ANY)
+    for _ in range(3):
+        count = 4 if name == "dpas" else 12
+        instructions = [varied(random_instruction(name, rng, ANY), rng, ANY) for _ in range(count)]
+        compare(instructions, machine.state(THREADS, rng), machine)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from(["any", "dg2", "pvcxt"]))
+def test_programs(seed: int, gpu: str) -> None:
+    """Programs of all instructions that work on registers, whose results the next ones use."""
+    rng, target = random.Random(seed), TARGETS[gpu]
+    machine = Machine(target)
+    names = [n for n in rng.choices(REGISTERS, k=6) if n not in target.absent]
+    instructions = [varied(random_instruction(n, rng, target), rng, target) for n in names]
+    compare(instructions, machine.state(2, rng), machine)
+
+
+@pytest.mark.parametrize("source", TYPES)
+def test_conversions(source: str) -> None:
+    """mov and sel between all types, with all modifiers and saturation."""
+    rng, machine = random.Random(source), Machine(ANY)
+    variables = {v.type: v for v in general(ANY)}
+    instructions = []
+    for target in TYPES:
+        for modifier in ("", "-", "abs", "-abs"):
+            for saturate in (False, True):
+                values = {
+                    "dst": Destination(variables[target], rng.randrange(2)),
+                    "src0": Region(variables[source], rng.randrange(2), 0, 1, 1, 0, modifier),
+                }
+                move = Instruction("mov", values, 16 if rng.random() < 0.8 else 8, saturate=saturate)
+                if instruction_problem(move, ANY) is None:
+                    instructions.append(move)
+    assert len(instructions) > 8
+    for some in (instructions[i : i + 12] for i in range(0, len(instructions), 12)):
+        compare(some, machine.state(12, rng), machine)
+
+
+INTEGERS = [(w, a) for w in ("u1", "s1", "u2", "s2", "u4", "s4", "u8", "s8") for a in ("s8", "u8", "s4", "u2", "s1")]
+DPAS = [
+    *((w, w, d, s) for w in ("bf", "hf") for d in ("f", w) for s in ("f", w)),
+    ("tf32", "tf32", "f", "f"),
+    *((w, a, "f", "f") for w in ("bf8", "hf8") for a in ("bf8", "hf8")),
+    ("df", "df", "df", "df"),
+]
+
+
+@pytest.mark.parametrize(
+    ("w", "a", "dst", "acc", "model"),
+    [*((w, a, "d", "ud", "fma") for w, a in INTEGERS), *((*case, model) for case in DPAS for model in MODELS)],
+)
+def test_dpas(w: str, a: str, dst: str, acc: str, model: str) -> None:
+    rng, machine = random.Random(f"{w} {a} {dst} {acc}"), Machine(ANY)
+    variables = {v.type: v for v in general(ANY)}
+    instructions = []
+    while len(instructions) < 4:
+        inst = random_instruction("dpas", rng, ANY)
+        values = dict(inst.values) | {"W": w, "A": a, "dst": replace(inst["dst"], var=variables[dst])}
+        values["src0"] = replace(inst["src0"], var=inst["src0"].var and variables[acc])
+        wide = ("df",) if w == "df" else ("d", "ud")
+        values["src1"] = replace(inst["src1"], var=variables[rng.choice(wide)])
+        values["src2"] = replace(inst["src2"], var=variables[rng.choice(wide)])
+        changed = replace(inst, values=values)
+        if instruction_problem(changed, ANY) is None:
+            instructions.append(changed)
+    compare(instructions, machine.state(3, rng), machine, model=model)
+
+
+def chain(rng: random.Random, count: int) -> list[Instruction]:
+    """Consecutive dpas on few places, which depend on each other in all ways."""
+    f = [v for v in general(ANY) if v.type == "f"]
+    d = [v for v in general(ANY) if v.type in ("d", "ud")]
+    found: list[Instruction] = []
+    while len(found) < count:
+        inst = random_instruction("dpas", rng, ANY)
+        place = Raw(rng.choice(f), rng.choice((0, 0, 64)))
+        values = dict(inst.values) | {"W": "bf", "A": "bf", "SD": 8, "RC": rng.choice((1, 2)), "dst": place}
+        values["src0"] = rng.choice((place, place, Raw(rng.choice(f), 0), Raw(None)))
+        values["src1"] = Raw(rng.choice((d[0], d[1], f[0]) if rng.random() < 0.1 else d[:2]), 0)
+        values["src2"] = replace(inst["src2"], var=d[rng.choice((2, 3))], row=rng.randrange(2))
+        changed = replace(inst, values=values)
+        if instruction_problem(changed, ANY) is None:
+            found.append(changed)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_dpas_that_depend_on_each_other(seed: int) -> None:
+    rng, machine = random.Random(seed), Machine(ANY)
+    compare(chain(rng, 10), machine.state(2, rng), machine)
+
+
+@pytest.mark.parametrize("name", ("inv", "sqrt", "rsqrt", "exp", "log", "sin", "cos"))
+def test_all_halves(name: str) -> None:
+    machine = Machine(ANY)
+    half = next(v for v in general(ANY) if v.type == "hf")
+    inst = Instruction(name, {"dst": Destination(half), "src0": Region(half, 0, 0, 1, 1, 0)}, 32, "M1_NM")
+    before = machine.state(2048, random.Random(0))
+    start = machine.offsets[half]
+    before.regs[:, start : start + 64] = np.arange(1 << 16, dtype=np.uint16).reshape(2048, 32).view(np.uint8)
+    compare([inst], before, machine)
+
+
+@pytest.mark.parametrize("name", ("rsqrt", "exp", "log", "sin", "cos"))
+def test_singles(name: str) -> None:
+    """Numbers of all sizes, and those about which results are hard to round."""
+    machine, rng = Machine(ANY), np.random.default_rng(len(name))
+    single = next(v for v in general(ANY) if v.type == "f")
+    inst = Instruction(name, {"dst": Destination(single), "src0": Region(single, 0, 0, 1, 1, 0)}, 16, "M1_NM")
+    count = 16 * 4096
+    patterns = rng.integers(0, 1 << 32, count, np.uint32)
+    usual = rng.uniform(-150, 130, count).astype(np.float32)
+    angles = (rng.integers(-(1 << 20), 1 << 20, count) * (np.pi / 2)).astype(np.float32)
+    near = (1 + rng.integers(-9, 9, count) * 2.0**-23).astype(np.float32)
+    whole = rng.integers(-160, 140, count).astype(np.float32)
+    start = machine.offsets[single]
+    for values in (patterns.view(np.float32), usual, angles, near, whole):
+        before = machine.state(1, random.Random(0))
+        state = State(*(np.repeat(x, 4096, axis=0) for x in (before.regs, before.flags, before.active)))
+        state.regs[:, start : start + 64] = values.reshape(4096, 16).view(np.uint8)
+        compare([inst], state, machine)
+
+
+def addressed(inst: Instruction, before: State, machine: Machine, rng: random.Random, wrong: bool) -> None:
+    """Let the registers of an instruction's addresses hold some that can be accessed, or nearly."""
+    operand: Address = inst["address"]
+    bits, lanes = (64 if inst["address_size"] == "a64" else 32), inst.exec_size
+    start = machine.offsets[operand.var] + operand.offset
+    shape = inst["data"]
+    size = shape.memory_bytes
+    last = 1024 - shape.vector * size
+    for thread in range(len(before.regs)):
+        places = [rng.randrange(0, last // size + 1) * size for _ in range(lanes)]
+        if not inst.name.startswith("lsc_atomic") and rng.random() < 0.5:
+            places = [rng.randrange(0, last + 1) for _ in range(lanes)]
+        if rng.random() < 0.3:
+            places = [places[0]] * lanes
+        if wrong:
+            places[rng.randrange(lanes)] += rng.choice((1, size, 1024, -2000, 1 << 31))
+        base = 0x100000 + rng.choice((0, 8192)) if inst["sfid"] == "ugm" else 0
+        numbers = np.array([(base + p - operand.plus) % (1 << bits) for p in places], f"u{bits // 8}")
+        before.regs[thread, start : start + lanes * bits // 8] = numbers.view(np.uint8)
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+@pytest.mark.parametrize("name", MEMORY)
+def test_messages(name: str, wrong: bool) -> None:
+    rng, machine = random.Random(name), Machine(ANY)
+    for _ in range(8):
+        inst = varied(random_instruction(name, rng, ANY), rng, ANY)
+        before = machine.state(1, rng)
+        addressed(inst, before, machine, rng, wrong)
+        memories = []
+        data = np.random.default_rng(0).integers(0, 256, 2048).astype(np.uint8)
+        for _ in range(2):
+            memory = DeviceMemory()
+            for i in range(2):
+                memory.bytes_of(memory.allocate(f"B{i}", 1024))[:] = data[1024 * i : 1024 * (i + 1)]
+            memories.append(memory)
+        compare([inst], before, machine, memories)
+
+
+@pytest.mark.parametrize("name", ["lsc_load_block2d", "lsc_store_block2d"])
+@pytest.mark.parametrize("seed", range(24))
+def test_blocks(name: str, seed: int) -> None:
+    rng, machine = random.Random(seed), Machine(ANY)
+    inst = random_instruction(name, rng, ANY)
+    width, pitch = rng.choice((64, 68, 128, 252)), rng.choice((256, 272))
+    size = inst["block"].size // 8
+    y, x = rng.choice((0, 3, -2, 18, 40, -50)), rng.choice((0, 1, 5, -3, width // size - 5, 300, -(2**31)))
+    values = dict(inst.values)
+    for field, number in (("width", width - 1), ("height", 19), ("pitch", pitch - 1), ("x", x), ("y", y)):
+        if rng.random() < 0.5:
+            values[field] = Immediate(number & 0xFFFFFFFF, "ud")
+    if rng.random() < 0.2:
+        values["pitch"] = Immediate(pitch, "ud")
+    inst = replace(inst, values=values)
+    before = machine.state(1, rng)
+    for field, number in (("width", width - 1), ("height", 19), ("pitch", pitch - 1), ("x", x), ("y", y)):
+        if isinstance(inst[field], Region):
+            start = machine.offsets[inst[field].var]
+            before.regs[:, start : start + 4] = np.array([number & 0xFFFFFFFF], np.uint32).view(np.uint8)
+    start = machine.offsets[inst["base"].var]
+    before.regs[:, start : start + 8] = np.array([0x100000 + rng.choice((0, 64))], np.uint64).view(np.uint8)
+    memories = []
+    for _ in range(2):
+        memory = DeviceMemory()
+        buffer = memory.allocate("S", 20 * 272 + 64)
+        memory.bytes_of(buffer)[:] = np.random.default_rng(1).integers(0, 256, buffer.bytes)
+        memories.append(memory)
+    compare([inst], before, machine, memories)
+
+
+def test_a_difference_is_found() -> None:
+    """The comparison itself: another predicate, another result."""
+    machine, rng = Machine(ANY), random.Random(0)
+    inst = Instruction("setp", {"dst": random_instruction("setp", rng, ANY)["dst"], "src0": Immediate(1, "ud")})
+    assert PREDICATES
+    changed = replace(inst, values=dict(inst.values) | {"src0": Immediate(0, "ud")})
+    golden = Interpreter(machine.program([inst]), machine.layout())
+    other = Jit(Interpreter(machine.program([changed]), machine.layout()))
+    before = machine.state(1, rng)
+    before.active[:] = True
+    batches = [machine.batch(before, DeviceMemory()) for _ in range(2)]
+    golden.run(batches[0])
+    other.run_batch(batches[1])
+    assert (batches[0].flags != batches[1].flags).any()

@@ -1,0 +1,129 @@
+"""Launches of native code: threads of the operating system, both engines at once, interruption."""
+
+from __future__ import annotations
+
+import _thread
+import threading
+import time
+from collections.abc import Callable
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import xegpu_py
+from xegpu_py.engines.jit.rules import RULES
+from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.kernel import Kernel
+from xegpu_py.runtime.launch import ENGINES
+
+from .structured import HEAD, thread_number
+from .test_control import ADDRESS
+
+ENDLESS = "    mov (M1_NM, 1) S(0,0)<1> 1:ud\nAgain:\n    jmp (M1, 1) Again\n"
+STORE = "    lsc_store.ugm (M1_NM, 1) flat[At]:a64 S.0:d32\n    ret (M1, 1)\n"
+NUMBERS = thread_number(3) + ADDRESS + "    mul (M1_NM, 1) S(0,0)<1> Thread(0,0)<0;1,0> 7:ud\n" + STORE
+
+
+def kernel(body: str, **options: object) -> Kernel:
+    return Kernel.from_assembly(HEAD.format(declarations="") + body, file="launch.visaasm", **options)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_each_thread_runs_once(engine: str, threads: int) -> None:
+    out = np.zeros(303, np.uint32)
+    done = kernel(NUMBERS, engine=engine, threads=threads)(out, grid=101, block=3)
+    assert out.tolist() == [7 * i for i in range(303)]
+    assert done.threads == 303 and done.executed[-1] == 303
+    assert done.traffic == {("ugm", "store"): 4 * 303}
+
+
+def test_workgroups_may_wait_for_later_ones() -> None:
+    """The first workgroup polls what the last one stores."""
+    body = """\
+    mov (M1_NM, 1) At(0,0)<1> Out(0,0)<0;1,0>
+    mov (M1_NM, 1) S(0,0)<1> 5:ud
+    cmp.eq (M1_NM, 1) P %group_id_x(0,0)<0;1,0> 3:ud
+    (P) jmp (M1, 1) Set
+    cmp.ne (M1_NM, 1) P %group_id_x(0,0)<0;1,0> 0:ud
+    (P) jmp (M1, 1) End
+Poll:
+    lsc_load.ugm (M1_NM, 1) T.0:d32 flat[At]:a64
+    cmp.eq (M1_NM, 1) P T(0,0)<0;1,0> 0:ud
+    (P) jmp (M1, 1) Poll
+    lsc_store.ugm (M1_NM, 1) flat[At+0x4]:a64 T.0:d32
+    jmp (M1, 1) End
+Set:
+    lsc_store.ugm (M1_NM, 1) flat[At]:a64 S.0:d32
+End:
+    ret (M1, 1)
+"""
+    for threads in (1, 2):
+        out = np.zeros(2, np.uint32)
+        kernel(body, engine="jit", threads=threads)(out, grid=4)
+        assert out.tolist() == [5, 5]
+
+
+def test_interruption() -> None:
+    """The user stops a kernel that never ends; the process goes on."""
+    endless = kernel(ENDLESS + "    ret (M1, 1)\n", engine="jit")
+    timer = threading.Timer(0.5, _thread.interrupt_main)
+    timer.start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        endless(np.zeros(1, np.uint32), grid=64)
+    assert time.monotonic() - start < 3
+    out = np.zeros(3, np.uint32)
+    kernel(NUMBERS, engine="jit")(out, block=3)
+    assert out.tolist() == [0, 7, 14]
+
+
+def test_both_engines_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = kernel(NUMBERS, engine="both")
+    both(np.zeros(3, np.uint32), block=3)
+    monkeypatch.setitem(RULES, "mul", RULES["add"])
+    with pytest.raises(DiagnosticError, match="the engines differ in 3 bytes of 'Out', first in byte 0: 0x00 of"):
+        kernel(NUMBERS, engine="both")(np.zeros(3, np.uint32), block=3)
+
+
+def test_options() -> None:
+    with pytest.raises(ValueError, match="'engine' must be one of jit, interpreter, both, not 'fast'"):
+        kernel(NUMBERS, engine="fast")
+    with pytest.raises(ValueError, match="only the interpreter can check 'uninit', not the engine 'jit'"):
+        kernel(NUMBERS, engine="jit", check="uninit")
+    with pytest.raises(ValueError, match="'threads' must be positive, not 0"):
+        kernel(NUMBERS, threads=0)
+    assert kernel(NUMBERS).launcher.engine == "jit"
+    assert kernel(NUMBERS, check="uninit").launcher.engine == "interpreter"
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: np.zeros((3, 2), np.uint32)[:, 0], lambda: np.zeros(16, np.uint8)[4:].view(np.uint32)]
+)
+def test_arrays_that_are_copied(make: Callable[[], np.ndarray]) -> None:
+    """Arrays with gaps, and such that do not begin at a multiple of 8 bytes."""
+    out = make()
+    kernel(NUMBERS, engine="jit")(out, block=3)
+    assert out.tolist() == [0, 7, 14]
+
+
+def test_read_only_arrays() -> None:
+    out = np.zeros(3, np.uint32)
+    out.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        kernel(NUMBERS, engine="jit")(out, block=3)
+    assert not out.any()
+
+
+def test_gemm_of_both_engines() -> None:
+    """The kernel that is measured, of a size that its tiles do not divide into equal rows of the caches."""
+    from passes.gemms import Gemm
+
+    rng = np.random.default_rng(0)
+    for kind, dtype in (("bf16", ml_dtypes.bfloat16), ("f16", np.float16), ("i8", np.int8)):
+        gemm = Gemm(kind, kind, "i32" if kind == "i8" else "f32", 32, 32, 96, 96, 64)
+        a, b = (rng.integers(-100, 100, s).astype(dtype) for s in ((96, 64), (64, 96)))
+        c = np.zeros((96, 96), np.int32 if kind == "i8" else np.float32)
+        xegpu_py.compile(gemm.text(), engine="both")(a, b, c, grid=(3, 3))
+        assert (c == a.astype(np.float64) @ b.astype(np.float64)).all()

@@ -1,0 +1,10 @@
+"""The JIT: programs as native code, bit for bit what the interpreter computes.
+
+A program becomes a module of MLIR's `llvm` dialect, which LLVM compiles for the host's CPU (`native`). Workgroups run
+on several threads of the operating system (`engine`). docs/jit.md tells how.
+"""
+
+from xegpu_py.engines.jit.engine import Jit, Outcome
+from xegpu_py.engines.jit.kernel import missing_rules
+
+__all__ = ["Jit", "Outcome", "missing_rules"]

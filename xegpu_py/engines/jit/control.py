@@ -1,0 +1,173 @@
+"""Blocks of a thread's function: where control goes on, lanes that part and meet, and ways out.
+
+Without `goto` a thread has one program counter, and jumps are branches. With it each lane has its own, in the thread's
+block. The lanes farthest behind run, and wait where others are: `stop` is the least counter ahead of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xegpu_py.engines.jit.code import Value
+from xegpu_py.engines.jit.emitter import Emitter
+from xegpu_py.engines.jit.frame import ENDED_PC, Status, context_offset
+from xegpu_py.visa.program import Instruction, Program
+from xegpu_py.visa.spec import LANES
+
+_BARRIERS = ("barrier", "sbarrier.signal", "sbarrier.wait", "nbarrier.signal", "nbarrier.wait")
+CONTROL = ("label", "jmp", "goto", "ret", *_BARRIERS)
+"""Instructions whose rules end blocks."""
+
+_COUNTERS = f"vector<{LANES}xi32>"
+_SCHEDULE = "^schedule"
+
+
+def block_starts(program: Program) -> list[int]:
+    """Indices of the instructions that begin blocks."""
+    starts = {0}
+    for i, inst in enumerate(program.instructions):
+        if inst.name in CONTROL:
+            starts.add(i + 1)
+        if inst.name in ("label", *_BARRIERS):
+            starts.add(i)
+    return sorted(s for s in starts if s < len(program.instructions))
+
+
+class Control:
+    """The blocks of a program.
+
+    Attributes:
+        emitter: what writes code.
+        labels: index of the instruction of each label.
+        starts: indices of instructions that begin blocks, in order.
+    """
+
+    def __init__(self, emitter: Emitter, lanes_part: bool) -> None:
+        """Find the blocks.
+
+        Args:
+            lanes_part: whether each lane has its program counter.
+        """
+        self.emitter = emitter
+        program = emitter.program
+        self.labels: Mapping[str, int] = program.labels
+        self.starts = block_starts(program)
+        code = emitter.code
+        self._stop = code.alloca(4, 4)
+        if lanes_part:
+            emitter.active = code.alloca(4, 4)
+        gotos = [i for i in program.instructions if i.name == "goto"]
+        first = min((i.first_lane for i in gotos), default=0)
+        last = max((i.first_lane + i.exec_size for i in gotos), default=LANES)
+        # Lanes that no goto has run wherever the thread is.
+        self._parting = (1 << last) - (1 << first)
+
+    def enter(self) -> None:
+        """Write the way into the function: to where the thread is."""
+        code, emitter = self.emitter.code, self.emitter
+        if emitter.active is None:
+            pc = code.fetch(emitter.thread, emitter.frame.pc, "i32")
+            code.switch(pc, self.block(0), [(s, self.block(s)) for s in self.starts if s])
+            return
+        code.br(_SCHEDULE)
+        code.begin(_SCHEDULE)
+        counters = self._counters()
+        ended = code.const(ENDED_PC, _COUNTERS)
+        own = code.bits_to_mask(code.const(self._parting, "i32"), LANES)
+        parting = code.select(own, counters, ended)
+        least = code.intrinsic("vector.reduce.smin", parting, kind="i32")
+        here = code.icmp("eq", parting, code.splat(least, LANES))
+        stop = code.intrinsic("vector.reduce.smin", code.select(here, ended, parting), kind="i32")
+        code.store(stop, self._stop, 4)
+        active = code.or_(code.mask_to_bits(here), code.const(~self._parting, "i32"))
+        code.store(active, emitter.active, 4)
+        done = code.label()
+        code.switch(least, done, [(s, self.block(s)) for s in self.starts])
+        code.begin(done)
+        code.ret(code.const(Status.ENDED, "i32"))
+
+    @staticmethod
+    def block(index: int) -> str:
+        """The label of the block that an instruction begins."""
+        return f"^i{index}"
+
+    def _counters(self) -> Value:
+        return self.emitter.code.fetch(self.emitter.thread, self.emitter.frame.lane_pc, _COUNTERS)
+
+    def _move(self, to: Value) -> None:
+        """Set the program counters of the enabled lanes, to i32[32]."""
+        code, emitter = self.emitter.code, self.emitter
+        assert emitter.active
+        mask = code.bits_to_mask(code.load(emitter.active, "i32", 4), LANES)
+        code.put(code.select(mask, to, self._counters()), emitter.thread, emitter.frame.lane_pc)
+
+    def go(self, at: int, to: int) -> None:
+        """Go on from one instruction at another."""
+        code, emitter = self.emitter.code, self.emitter
+        if to >= len(emitter.program.instructions):
+            self.end()
+            return
+        if to <= at:
+            self._go_back(to)
+        elif emitter.active is None:
+            code.br(self.block(to))
+        else:
+            meet = code.label()
+            code.cond_br(code.icmp("sgt", code.load(self._stop, "i32", 4), to), self.block(to), meet)
+            code.begin(meet)
+            self._move(code.const(to, _COUNTERS))
+            code.br(_SCHEDULE)
+
+    def _go_back(self, to: int) -> None:
+        """Jump back; now and then others run first, who may be waited for."""
+        code = self.emitter.code
+        place = code.at(self.emitter.ctx, context_offset("budget"))
+        left = code.sub(code.load(place, "i64", 8), code.const(1, "i64"))
+        code.store(left, place, 8)
+        others = code.label()
+        code.cond_br(code.icmp("sgt", left, 0), self.block(to), others)
+        code.begin(others)
+        self.leave(to, Status.YIELDED)
+
+    def part(self, at: int, inst: Instruction, target: int) -> None:
+        """Send those of the enabled lanes that the guard sets to the target, the others to the next instruction."""
+        code, emitter = self.emitter.code, self.emitter
+        assert emitter.active
+        active = code.load(emitter.active, "i32", 4)
+        own = (1 << inst.exec_size) - 1 << inst.first_lane
+        acting = emitter.acting(inst)
+        taken = code.const(own, "i32") if acting is None else code.shl(acting, inst.first_lane)
+        taken = code.and_(taken, active)
+        parting = code.mask(active, self._parting)
+        some, everyone, fall, split = (code.label() for _ in range(4))
+        code.cond_br(code.icmp("eq", taken, 0), fall, some)
+        code.begin(fall)
+        self.go(at, at + 1)
+        code.begin(some)
+        code.cond_br(code.icmp("eq", code.mask(taken, self._parting), parting), everyone, split)
+        code.begin(everyone)
+        self.go(at, target)
+        code.begin(split)
+        chosen = code.bits_to_mask(taken, LANES)
+        self._move(code.select(chosen, code.const(target, _COUNTERS), code.const(at + 1, _COUNTERS)))
+        code.br(_SCHEDULE)
+
+    def end(self) -> None:
+        """End the enabled lanes."""
+        code = self.emitter.code
+        if self.emitter.active is None:
+            code.ret(code.const(Status.ENDED, "i32"))
+            return
+        self._move(code.const(ENDED_PC, _COUNTERS))
+        code.br(_SCHEDULE)
+
+    def leave(self, at: int, status: Status) -> None:
+        """Return, to go on at an instruction the next time."""
+        if self.emitter.active is not None:
+            self._move(self.emitter.code.const(at, _COUNTERS))
+        self.emitter.leave(at, status)
+
+    def barrier(self, number: Value) -> Value:
+        """Where a barrier of the workgroup lies: signals towards its phase, and phases complete."""
+        code = self.emitter.code
+        return code.at(self.emitter.context("barriers", "!llvm.ptr"), code.shl(number, 4))

@@ -1,0 +1,186 @@
+"""The native loop over workgroups and their threads, which take turns where they wait for each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xegpu_py.engines.access import Layout
+from xegpu_py.engines.jit.code import PTR, Code, Value
+from xegpu_py.engines.jit.frame import Frame, Status, context_offset
+from xegpu_py.visa.program import Program
+
+_TURN = 1 << 14
+"""Jumps back that a thread may take before others run."""
+
+_ROUNDS = 64
+"""Rounds in which no thread of a workgroup gets to its end or past a barrier before other workgroups may run."""
+
+
+def driver(program: Program, layout: Layout, frame: Frame, builtins: Mapping[str, int]) -> str:
+    """The functions `launch`, which runs workgroups, and `resume`, which goes on with one that has begun."""
+    return "\n".join(
+        [
+            _begin(program, layout, frame, builtins),
+            _drive(frame),
+            _launch(),
+            _resume(),
+        ]
+    )
+
+
+def _field(code: Code, name: str) -> Value:
+    return code.at(code.arguments[0], context_offset(name))
+
+
+def _get(code: Code, name: str, kind: str = "i64") -> Value:
+    return code.load(_field(code, name), kind, 8)
+
+
+def _set(code: Code, name: str, value: Value) -> None:
+    code.store(value, _field(code, name), 8)
+
+
+def _block(code: Code, frame: Frame, index: Value) -> Value:
+    return code.at(_get(code, "blocks", PTR), code.mul(index, code.const(frame.bytes, "i64")))
+
+
+def _begin(program: Program, layout: Layout, frame: Frame, builtins: Mapping[str, int]) -> str:
+    """The function that makes a workgroup's threads ready."""
+    code = Code("begin", [PTR, "i64"], "", '"noinline", "nounwind"')
+    group = code.arguments[1]
+
+    def clear(name: str, size: int) -> None:
+        if size:
+            code.line(
+                f'"llvm.intr.memset"({_get(code, name, PTR)}, {code.const(0, "i8")}, {code.const(size, "i64")}) '
+                f"<{{isVolatile = false}}> : ({PTR}, i8, i64) -> ()"
+            )
+
+    clear("slm", program.slm_bytes)
+    clear("barriers", 16 * frame.barriers)
+    columns, rows = _get(code, "grid_x"), _get(code, "grid_y")
+    line = code.bin("udiv", group, columns)
+    place = [code.bin("urem", group, columns), code.bin("urem", line, rows), code.bin("udiv", line, rows)]
+    template, items = _get(code, "template", PTR), _get(code, "items")
+    width, depth = _get(code, "block_x"), _get(code, "block_y")
+    local_ids = [i for i in program.inputs if i.kind == "LOCAL_ID"]
+
+    def ready(index: Value) -> None:
+        block = _block(code, frame, index)
+        code.line(
+            f'"llvm.intr.memcpy"({block}, {template}, {code.const(frame.bytes, "i64")}) <{{isVolatile = false}}> : '
+            f"({PTR}, {PTR}, i64) -> ()"
+        )
+        code.store(code.resize(index, 32, False), code.at(block, 8), 4)
+        for name, value in zip(("%group_id_x", "%group_id_y", "%group_id_z"), place):
+            code.store(code.resize(value, 32, False), code.at(block, builtins[name]), 4)
+        item = code.mul(index, items)
+        row = code.bin("udiv", item, width)
+        own = [code.bin("urem", item, width), code.bin("urem", row, depth), code.bin("udiv", row, depth)]
+        for declared in local_ids:
+            for i, value in enumerate(own):
+                at = code.at(block, layout.offset(declared.var) + 4 * i)
+                code.store(code.resize(value, 32, False), at, 1)
+
+    code.repeat(_get(code, "threads"), ready)
+    code.ret()
+    return code.text()
+
+
+def _drive(frame: Frame) -> str:
+    """The function that runs a workgroup's threads in turns until they have ended."""
+    code = Code("drive", [PTR], "i32", '"noinline", "nounwind"')
+    live, moved, yielded, rounds = (code.alloca(8, 8) for _ in range(4))
+    zero, one = code.const(0, "i64"), code.const(1, "i64")
+    code.store(zero, rounds, 8)
+    again = code.label()
+    code.br(again)
+    code.begin(again)
+    for slot in (live, moved, yielded, _field(code, "progress")):
+        code.store(zero, slot, 8)
+
+    def turn(index: Value) -> None:
+        block = _block(code, frame, index)
+        run, done = code.label(), code.label()
+        before = code.load(code.at(block, frame.status), "i32", 4)
+        code.cond_br(code.icmp("ne", before, Status.ENDED), run, done)
+        code.begin(run)
+        _set(code, "budget", code.const(_TURN, "i64"))
+        status = code.call("thread", code.arguments[0], block, result="i32")
+        code.store(status, code.at(block, frame.status), 4)
+        fault, fine = code.label(), code.label()
+        code.cond_br(code.icmp("eq", status, Status.FAULT), fault, fine)
+        code.begin(fault)
+        _set(code, "faulty", index)
+        code.ret(code.const(Status.FAULT, "i32"))
+        code.begin(fine)
+
+        def note(slot: Value, truth: Value) -> None:
+            code.store(code.or_(code.load(slot, "i64", 8), code.cast("zext", truth, "i64")), slot, 8)
+
+        ended = code.icmp("eq", status, Status.ENDED)
+        waits = code.icmp("eq", status, Status.WAITING)
+        note(live, code.not_(ended))
+        note(yielded, code.icmp("eq", status, Status.YIELDED))
+        first = code.and_(waits, code.icmp("ne", before, Status.WAITING))
+        note(moved, code.or_(ended, first))
+        code.br(done)
+        code.begin(done)
+
+    code.repeat(_get(code, "threads"), turn)
+
+    def leave(truth: Value, status: Status) -> None:
+        out, on = code.label(), code.label()
+        code.cond_br(truth, out, on)
+        code.begin(out)
+        code.ret(code.const(status, "i32"))
+        code.begin(on)
+
+    leave(code.icmp("eq", code.load(live, "i64", 8), 0), Status.ENDED)
+    stop = code.load(_get(code, "stop", PTR), "i32", 4)
+    leave(code.icmp("ne", stop, 0), Status.STOPPED)
+    some = code.icmp("ne", code.or_(code.load(moved, "i64", 8), _get(code, "progress")), 0)
+    turns = code.load(yielded, "i64", 8)
+    leave(code.and_(code.not_(some), code.icmp("eq", turns, 0)), Status.DEADLOCK)
+    count = code.select(some, zero, code.add(code.load(rounds, "i64", 8), one))
+    code.store(count, rounds, 8)
+    leave(code.icmp("sgt", count, _ROUNDS), Status.YIELDED)
+    code.br(again)
+    return code.text()
+
+
+def _launch() -> str:
+    code = Code("launch", [PTR])
+    head, body, more, out = (code.label() for _ in range(4))
+    code.br(head)
+    code.begin(head)
+    group = _get(code, "first")
+    code.cond_br(code.icmp("slt", group, _get(code, "last")), body, out)
+    code.begin(body)
+    code.call("begin", code.arguments[0], group)
+    status = code.call("drive", code.arguments[0], result="i32")
+    _set(code, "status", code.resize(status, 64, False))
+    failed = code.label()
+    code.cond_br(code.icmp("eq", status, Status.ENDED), more, failed)
+    code.begin(failed)
+    code.ret()
+    code.begin(more)
+    _set(code, "first", code.add(group, code.const(1, "i64")))
+    stop = code.load(_get(code, "stop", PTR), "i32", 4)
+    stopped = code.label()
+    code.cond_br(code.icmp("eq", stop, 0), head, stopped)
+    code.begin(stopped)
+    _set(code, "status", code.const(Status.STOPPED, "i64"))
+    code.ret()
+    code.begin(out)
+    _set(code, "status", code.const(Status.ENDED, "i64"))
+    code.ret()
+    return code.text("")
+
+
+def _resume() -> str:
+    code = Code("resume", [PTR])
+    status = code.call("drive", code.arguments[0], result="i32")
+    _set(code, "status", code.resize(status, 64, False))
+    code.ret()
+    return code.text("")

@@ -1,0 +1,247 @@
+"""Operands as native code: registers, predicates and masks of one hardware thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from xegpu_py.engines.access import Layout
+from xegpu_py.engines.jit.code import PTR, Code, Value, lanes_of, vector
+from xegpu_py.engines.jit.frame import TRAFFIC, Frame, Status, context_offset
+from xegpu_py.numerics.dpas import Model
+from xegpu_py.numerics.formats import TYPES, Format
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.operands import Address, Destination, Immediate, Predicate, Raw, Region, Variable, Vector, first_byte
+from xegpu_py.visa.program import Instruction, Program
+
+_WIDEST_LOAD = 256
+"""Bytes up to which elements that lie apart are loaded together and picked out."""
+
+
+def format_of(operand: Region | Immediate) -> Format:
+    """The type of a source."""
+    return TYPES[operand.type] if isinstance(operand, Immediate) else operand.var.format
+
+
+def modifier_of(operand: Region | Immediate) -> str:
+    """The modifier of a source."""
+    return "" if isinstance(operand, Immediate) else operand.modifier
+
+
+@dataclass
+class Emitter:
+    """What rules write code with: the function of a thread, and the module around it.
+
+    Attributes:
+        program: the program.
+        layout: where its variables lie.
+        frame: where the thread's state lies.
+        model: how dpas rounds.
+        code: the function that is written.
+        features: what the host's CPU has.
+        helpers: functions that the thread's function calls, by name.
+        live: the instructions between which each variable that is no alias is needed; None to keep all.
+        active: where the enabled lanes are, as i32; None if all are.
+    """
+
+    program: Program
+    layout: Layout
+    frame: Frame
+    model: Model
+    code: Code
+    features: frozenset[str] = frozenset()
+    helpers: dict[str, str] = field(default_factory=dict)
+    active: Value | None = None
+    live: Mapping[Variable, tuple[int, int]] | None = None
+    _scratch: int = 0
+
+    def forgotten(self, at: int, reader: int) -> bool:
+        """Whether nothing needs the result of instruction `at` after instruction `reader`."""
+        if self.live is None:
+            return False
+        root = self.program.instructions[at]["dst"].var.root[0]
+        first, last = self.live[root]
+        return at == first and last == reader
+
+    def scratch(self, size: int) -> Value:
+        """Memory of the function for what is forgotten after the instruction."""
+        self._scratch = max(self._scratch, size)
+        return Value("%scratch", PTR)
+
+    def finish(self) -> str:
+        """The function's text."""
+        if self._scratch:
+            self.code.reserve("%scratch", self._scratch)
+        return self.code.text()
+
+    @property
+    def ctx(self) -> Value:
+        """The worker's context."""
+        return self.code.arguments[0]
+
+    @property
+    def thread(self) -> Value:
+        """The thread's block."""
+        return self.code.arguments[1]
+
+    def helper(self, name: str, make: Callable[[], str]) -> str:
+        """The name of a function, which is written the first time."""
+        if name not in self.helpers:
+            self.helpers[name] = ""
+            self.helpers[name] = make()
+        return name
+
+    def context(self, name: str, kind: str = "i64") -> Value:
+        """A field of the context."""
+        return self.code.load(self.code.at(self.ctx, context_offset(name)), kind, 8)
+
+    # Registers.
+
+    def place(self, operand: Region | Destination | Vector | Raw | Address) -> int:
+        """Byte offset of an operand in the register file."""
+        inner = (
+            operand.offset if isinstance(operand, (Raw, Address)) else first_byte(operand, self.layout.target.grf_bytes)
+        )
+        return self.layout.offset(operand.var) + inner
+
+    def read(self, operand: Region | Immediate, lanes: int) -> Value:
+        """A source's elements as integers of their width."""
+        code = self.code
+        if isinstance(operand, Immediate):
+            return code.const(operand.bits, vector(lanes, f"i{TYPES[operand.type].bits}"))
+        size = operand.var.format.bytes
+        element, base = f"i{8 * size}", self.place(operand)
+        if operand.is_scalar:
+            return code.splat(code.fetch(self.thread, base, element), lanes)
+        places = operand.elements(lanes)
+        if places == list(range(lanes)):
+            return code.fetch(self.thread, base, vector(lanes, element))
+        span = max(places) + 1
+        if span * size <= _WIDEST_LOAD:
+            whole = code.fetch(self.thread, base, vector(span, element))
+            return code.shuffle(whole, whole, places)
+        found = code.poison(vector(lanes, element))
+        for lane, place in enumerate(places):
+            found = code.insert(found, code.fetch(self.thread, base + place * size, element), lane)
+        return found
+
+    def scalar(self, operand: Region | Immediate) -> Value:
+        """The first element of a source, an integer."""
+        if isinstance(operand, Immediate):
+            return self.code.const(operand.bits, f"i{TYPES[operand.type].bits}")
+        return self.code.fetch(self.thread, self.place(operand), f"i{operand.var.format.bits}")
+
+    def write(self, operand: Destination, values: Value, mask: Value | None) -> None:
+        """Write integers of the destination's width in the lanes of a mask; None for all."""
+        code = self.code
+        size, lanes, base = operand.var.format.bytes, lanes_of(values.type), self.place(operand)
+        if operand.stride == 1 or lanes == 1:
+            if mask is not None:
+                values = code.select(mask, values, code.fetch(self.thread, base, values.type))
+            code.put(values, self.thread, base)
+            return
+        span = (lanes - 1) * operand.stride + 1
+        if span * size <= _WIDEST_LOAD:
+            before = code.fetch(self.thread, base, vector(span, values.element))
+            if mask is not None:
+                values = code.select(mask, values, code.shuffle(before, before, operand.elements(lanes)))
+            spread = code.shuffle(values, values, [min(i, lanes - 1) for i in range(span)])
+            picks = [i if i % operand.stride else span + i // operand.stride for i in range(span)]
+            code.put(code.shuffle(before, spread, picks), self.thread, base)
+            return
+        for lane, place in enumerate(operand.elements(lanes)):
+            value, at = code.extract(values, lane), base + place * size
+            if mask is not None:
+                value = code.select(code.extract(mask, lane), value, code.fetch(self.thread, at, value.type))
+            code.put(value, self.thread, at)
+
+    # Predicates and masks. A predicate is an i32.
+
+    def flag_place(self, predicate: Predicate) -> int:
+        """Byte offset of a predicate in the thread's block."""
+        return self.frame.flags + 4 * self.layout.predicates[predicate]
+
+    def flag(self, predicate: Predicate) -> Value:
+        """All bits of a predicate."""
+        return self.code.fetch(self.thread, self.flag_place(predicate), "i32")
+
+    def chosen(self, inst: Instruction) -> Value:
+        """The guard's bits for the instruction's lanes, the lowest of an i32. Inversion comes after any and all."""
+        code, guard, lanes = self.code, inst.guard, inst.exec_size
+        assert guard
+        bits = self.flag(guard.var)
+        if guard.control:
+            all_bits = (1 << guard.var.count) - 1
+            own = code.mask(bits, all_bits)
+            joined = code.icmp("ne", own, 0) if guard.control == "any" else code.icmp("eq", own, all_bits)
+            bits = code.cast("sext", joined, "i32")
+        elif inst.name != "jmp":
+            bits = code.lshr(bits, inst.first_lane) if inst.first_lane else bits
+        if guard.inverted:
+            bits = code.not_(bits)
+        return code.mask(bits, (1 << lanes) - 1) if lanes < 32 else bits
+
+    def acting(self, inst: Instruction) -> Value | None:
+        """The lanes in which an instruction acts, the lowest bits of an i32; None for all."""
+        code, lanes = self.code, inst.exec_size
+        enabled = None
+        if self.active is not None and not inst.no_mask and INSTRUCTIONS[inst.name].exec_sizes:
+            enabled = code.load(self.active, "i32", 4)
+            enabled = code.lshr(enabled, inst.first_lane) if inst.first_lane else enabled
+            enabled = code.mask(enabled, (1 << lanes) - 1) if lanes < 32 else enabled
+        if inst.guard is None or inst.name == "sel":
+            return enabled
+        chosen = self.chosen(inst)
+        return chosen if enabled is None else code.and_(chosen, enabled)
+
+    def mask(self, inst: Instruction) -> Value | None:
+        """The same as a vector of i1."""
+        bits = self.acting(inst)
+        return None if bits is None else self.code.bits_to_mask(bits, inst.exec_size)
+
+    def write_flag(self, inst: Instruction, bits: Value) -> None:
+        """Write the lowest bits of an i32 to the predicate that is the destination, in the lanes that act."""
+        code, place = self.code, self.flag_place(inst["dst"].var)
+        own = (1 << inst.exec_size) - 1
+        bits = code.mask(bits, own)
+        acting = self.acting(inst)
+        where = code.const(own, "i32") if acting is None else acting
+        if acting is not None:
+            bits = code.and_(bits, acting)
+        if inst.first_lane:
+            bits, where = code.shl(bits, inst.first_lane), code.shl(where, inst.first_lane)
+        before = code.fetch(self.thread, place, "i32")
+        code.put(code.or_(code.and_(before, code.not_(where)), bits), self.thread, place)
+
+    # Leaving the function.
+
+    def leave(self, at: int, status: Status) -> None:
+        """Return, to go on at an instruction the next time."""
+        code = self.code
+        code.put(code.const(at, "i32"), self.thread, self.frame.pc)
+        if self.active is not None:
+            code.put(code.load(self.active, "i32", 4), self.thread, self.frame.active)
+        code.ret(code.const(status, "i32"))
+
+    def require(self, fine: Value, at: int) -> None:
+        """Fail before instruction `at` unless an i1 is set."""
+        code = self.code
+        bad, good = code.label(), code.label()
+        code.cond_br(fine, good, bad)
+        code.begin(bad)
+        self.leave(at, Status.FAULT)
+        code.begin(good)
+
+    def golden(self, at: int) -> None:
+        """Run instruction `at` by its golden function."""
+        code = self.code
+        active = code.load(self.active, "i32", 4) if self.active is not None else code.const(-1, "i32")
+        pointer = self.context("golden", PTR)
+        done = code.call(str(pointer), self.context("worker"), code.const(at, "i32"), self.thread, active, result="i32")
+        self.require(code.icmp("ne", done, 0), at)
+
+    def count_traffic(self, memory: str, category: str, amount: Value) -> None:
+        """Count bytes that a message moved."""
+        code = self.code
+        place = code.at(self.context("traffic", PTR), 8 * TRAFFIC.index((memory, category)))
+        code.store(code.add(code.load(place, "i64", 8), amount), place, 8)

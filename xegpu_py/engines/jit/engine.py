@@ -1,0 +1,446 @@
+"""Running native code: workers, their memory, and what they ask of the interpreter."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from xegpu_py.engines.access import Layout
+from xegpu_py.engines.batch import ENDED, Batch, new_batch
+from xegpu_py.engines.interpreter import Interpreter
+from xegpu_py.engines.jit.control import block_starts
+from xegpu_py.engines.jit.frame import GOLDEN_CALL, TABLES, TRAFFIC, Context, Frame, Status
+from xegpu_py.engines.jit.kernel import frame_of, module_text
+from xegpu_py.engines.jit.native import Native, host_features
+from xegpu_py.engines.memory import AccessFault, LocalMemory, Memory, RuntimeFault
+from xegpu_py.numerics.dpas import Model
+from xegpu_py.numerics.elementary import table
+from xegpu_py.numerics.formats import Array
+from xegpu_py.visa.program import Program
+from xegpu_py.visa.spec import LANES
+
+_POLL = 0.05
+"""Seconds between looks at the keyboard and the progress."""
+
+
+def processors() -> int:
+    """Processors that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
+
+
+@dataclass
+class Launch:
+    """What is to run.
+
+    Attributes:
+        grid: workgroups in x, y, z.
+        block: work items of a workgroup in x and y.
+        group_size: hardware threads of a workgroup.
+        items: work items of a hardware thread.
+        registers: the register file with which threads start, uint8[bytes].
+        memory: global memory.
+        name_thread: names a thread in messages, from its number among all threads.
+    """
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int]
+    group_size: int
+    items: int
+    registers: Array
+    memory: Memory
+    name_thread: Callable[[int], str]
+
+    @property
+    def groups(self) -> int:
+        """Number of workgroups."""
+        x, y, z = self.grid
+        return x * y * z
+
+
+@dataclass
+class Outcome:
+    """What ran: how often each instruction, and bytes moved by memory and category."""
+
+    executed: Array
+    traffic: Counter[tuple[str, str]]
+
+
+def _aligned(size: int, fill: Array | None = None) -> Array:
+    """Bytes in memory that begin at a multiple of 64."""
+    raw = np.zeros(size + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    found = raw[start : start + size]
+    if fill is not None:
+        found[: len(fill)] = fill
+    return found
+
+
+class _Slot:
+    """The memory of one workgroup in flight."""
+
+    def __init__(self, frame: Frame, group_size: int, slm_bytes: int) -> None:
+        self.blocks = _aligned(group_size * frame.bytes)
+        self.slm = _aligned(max(slm_bytes, 8))
+        self.barriers = np.zeros((frame.barriers, 2), np.int64)
+        self.group = 0
+
+    def use(self, context: Context) -> None:
+        """Make it what native code works on."""
+        context.blocks, context.slm = self.blocks.ctypes.data, self.slm.ctypes.data
+        context.barriers = self.barriers.ctypes.data
+
+
+class Jit:
+    """A program as native code.
+
+    Attributes:
+        program: the program, which must be valid.
+        layout: where its variables lie.
+        interpreter: its golden model, which makes messages and decides rare cases.
+    """
+
+    def __init__(self, interpreter: Interpreter, *, lanes_part: bool | None = None, keep: bool = False) -> None:
+        """Compile a program.
+
+        Args:
+            interpreter: the same program made ready to be interpreted.
+            lanes_part: whether each lane has its program counter; by default where the program has a `goto`.
+            keep: whether registers hold all results at the end, and not only those that the program needs.
+        """
+        self.interpreter = interpreter
+        self.program: Program = interpreter.program
+        self.layout: Layout = interpreter.layout
+        self.model: Model = interpreter.model
+        self.lanes_part = any(i.name == "goto" for i in self.program.instructions) if lanes_part is None else lanes_part
+        self.frame = frame_of(self.program, self.layout)
+        self.starts = block_starts(self.program)
+        self.native = Native(module_text(self.program, self.layout, self.model, host_features(), self.lanes_part, keep))
+
+    def run(self, launch: Launch, threads: int | None = None, progress: Callable[[int], None] | None = None) -> Outcome:
+        """Run workgroups.
+
+        Args:
+            threads: threads of the operating system; by default one for each processor.
+            progress: is told now and then how many workgroups have ended.
+
+        Raises:
+            RuntimeFault: if an access is refused, or threads wait for what never comes.
+            KeyboardInterrupt: if the user asked for it; what has run has run.
+        """
+        team = _Team(self, launch, max(1, min(threads or processors(), launch.groups)))
+        team.run(progress)
+        counts = np.zeros(len(self.program.instructions), np.int64)
+        ends = [*self.starts[1:], len(counts)]
+        for start, end, count in zip(self.starts, ends, np.sum([w.executed for w in team.workers], axis=0)):
+            counts[start:end] = count
+        moved = np.sum([w.traffic for w in team.workers], axis=0)
+        return Outcome(counts, Counter({k: int(n) for k, n in zip(TRAFFIC, moved) if n}))
+
+    def run_batch(self, batch: Batch, name_thread: Callable[[int], str] = str) -> None:
+        """Run a batch's threads from the state in which they are to their end, as `Interpreter.run` does.
+
+        Raises:
+            RuntimeFault: if an access is refused, or threads wait for what never comes.
+        """
+        frame, size = self.frame, batch.group_size
+        groups = batch.threads // size
+        launch = Launch((groups, 1, 1), (1, 1), size, 1, np.zeros(0, np.uint8), batch.memory, name_thread)
+        team = _Team(self, launch, 1)
+        worker = team.workers[0]
+        for group in range(groups):
+            rows, slot = slice(group * size, (group + 1) * size), worker.slot
+            slot.group = group
+            blocks = slot.blocks.reshape(size, frame.bytes)
+            blocks[:] = 0
+            blocks[:, : batch.regs.shape[1]] = batch.regs[rows]
+            blocks[:, frame.flags : frame.pc] = _packed(batch.flags[rows])
+            _words(blocks, frame.status)[:] = Status.YIELDED
+            _words(blocks, frame.pc)[:] = batch.pc[rows, None]
+            if batch.lane_pc is not None:
+                _words(blocks, frame.lane_pc, LANES)[:] = batch.lane_pc[rows]
+            local = batch.slm.data[group * batch.slm.bytes : (group + 1) * batch.slm.bytes]
+            slot.slm[: len(local)] = local
+            slot.barriers[:] = 0
+            slot.use(worker.context)
+            worker.finish()
+            batch.regs[rows] = blocks[:, : batch.regs.shape[1]]
+            batch.flags[rows] = _unpacked(blocks[:, frame.flags : frame.pc])
+            local[:] = slot.slm[: len(local)]
+        batch.traffic += Counter({k: int(n) for k, n in zip(TRAFFIC, worker.traffic) if n})
+        batch.pc[:] = ENDED
+
+
+@dataclass
+class _Team:
+    """The workers of one launch."""
+
+    jit: Jit
+    launch: Launch
+    size: int
+    stop: ctypes.c_int32 = field(default_factory=lambda: ctypes.c_int32(0))
+    faults: list[tuple[int, BaseException]] = field(default_factory=list)
+    stuck: dict[int, Array] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()
+        self._next = 0
+        memory = self.launch.memory
+        self.table = np.array(memory.ranges(), np.int64).reshape(-1, 3)
+        self.template = _aligned(self.jit.frame.bytes, self.launch.registers)
+        self.template[self.jit.frame.status :].view(np.int32)[0] = Status.YIELDED
+        # Tables cost some time to make: none that the program does not look into.
+        wanted = {i.name for i in self.jit.program.instructions if i.name in TABLES}
+        self._tables = [table(n, "hf") if n in wanted else np.zeros(0, np.uint16) for n in TABLES]
+        self.tables = np.array([t.ctypes.data for t in self._tables], np.uint64)
+        self.chunk = max(1, self.launch.groups // (16 * self.size))
+        self.workers = [_Worker(self, n) for n in range(self.size)]
+        # Native code names its worker by number.
+        self.golden = GOLDEN_CALL(lambda worker, at, block, active: self.workers[worker].golden(at, block, active))
+        for worker in self.workers:
+            worker.context.golden = ctypes.cast(self.golden, ctypes.c_void_p).value
+
+    def take(self) -> tuple[int, int] | None:
+        """Workgroups to run next; None if there are none."""
+        with self._lock:
+            if self._next >= self.launch.groups or self.stop.value:
+                return None
+            first = self._next
+            self._next = min(first + self.chunk, self.launch.groups)
+            return first, self._next
+
+    def fail(self, group: int, error: BaseException) -> None:
+        """Note a failure, and let all workers stop."""
+        with self._lock:
+            self.faults.append((group, error))
+        self.stop.value = 1
+
+    def run(self, progress: Callable[[int], None] | None) -> None:
+        """Run all workgroups."""
+        threads = [threading.Thread(target=w.run, daemon=True) for w in self.workers]
+        for thread in threads:
+            thread.start()
+        try:
+            for thread in threads:
+                while thread.is_alive():
+                    thread.join(_POLL)
+                    if progress:
+                        progress(sum(w.done for w in self.workers))
+        except BaseException:
+            self.stop.value = 1
+            for thread in threads:
+                thread.join()
+            raise
+        self.end()
+
+    def end(self) -> None:
+        """Raise what was found, of several the one in the first workgroup."""
+        if self.faults:
+            raise min(self.faults, key=lambda f: f[0])[1]
+        if self.stuck:
+            raise self._deadlock()
+
+    def _deadlock(self) -> RuntimeFault:
+        size, groups = self.launch.group_size, sorted(self.stuck)
+        batch = new_batch(len(groups), size, 8, 1, 0, 0, self.launch.memory, lanes_part=False, watch=False)
+        batch.pc = np.concatenate([self.stuck[g] for g in groups])
+        name = self.launch.name_thread
+        return self.jit.interpreter.deadlock(batch, lambda thread: name(groups[thread // size] * size + thread % size))
+
+
+class _Worker:
+    """One thread of the operating system, and what native code needs there."""
+
+    def __init__(self, team: _Team, number: int) -> None:
+        self.team, self.jit, self.launch = team, team.jit, team.launch
+        frame = self.jit.frame
+        self.executed = np.zeros(len(self.jit.starts), np.int64)
+        self.traffic = np.zeros(len(TRAFFIC), np.int64)
+        self.slot = self._new_slot()
+        x, y, _ = self.launch.grid
+        self.context = Context(
+            buffers=len(team.table),
+            table=team.table.ctypes.data,
+            worker=number,
+            stop=ctypes.addressof(team.stop),
+            executed=self.executed.ctypes.data,
+            traffic=self.traffic.ctypes.data,
+            threads=self.launch.group_size,
+            template=team.template.ctypes.data,
+            tables=team.tables.ctypes.data,
+            grid_x=x,
+            grid_y=y,
+            items=self.launch.items,
+            block_x=self.launch.block[0],
+            block_y=self.launch.block[1],
+        )
+        self._frame = frame
+        self._ended = 0
+
+    @property
+    def done(self) -> int:
+        """Workgroups that have ended, about."""
+        return self._ended
+
+    def _new_slot(self) -> _Slot:
+        return _Slot(self.jit.frame, self.launch.group_size, self.jit.program.slm_bytes)
+
+    def run(self) -> None:
+        """Run workgroups until there are no more."""
+        try:
+            self._run()
+        except BaseException as error:
+            self.team.fail(self.slot.group, error)
+
+    def _run(self) -> None:
+        waiting: list[_Slot] = []
+        context, native = self.context, self.jit.native
+        while True:
+            chunk = self.team.take()
+            if chunk is None and not waiting:
+                return
+            if self.team.stop.value:
+                return
+            if chunk:
+                context.first, context.last = chunk
+                while context.first < context.last and not self.team.stop.value:
+                    start = context.first
+                    self.slot.use(context)
+                    native.launch(context)
+                    self._ended += context.first - start
+                    self.slot.group = context.first
+                    status = Status(context.status)
+                    if status == Status.YIELDED:
+                        # It waits for what others do: they run, and it goes on later.
+                        waiting.append(self.slot)
+                        self.slot = self._new_slot()
+                        context.first += 1
+                    elif not self._fine(status):
+                        # The threads of a workgroup that is stuck keep no others from running.
+                        if status != Status.DEADLOCK:
+                            return
+                        context.first += 1
+            for slot in list(waiting):
+                own, self.slot = self.slot, slot
+                slot.use(context)
+                native.resume(context)
+                status = Status(context.status)
+                if status != Status.YIELDED:
+                    waiting.remove(slot)
+                    self._ended += 1
+                    if not self._fine(status) and status != Status.DEADLOCK:
+                        return
+                self.slot = own
+
+    def _fine(self, status: Status) -> bool:
+        """Whether to go on."""
+        if status == Status.FAULT:
+            self.team.fail(self.slot.group, self._fault())
+        elif status == Status.DEADLOCK:
+            self.team.stuck[self.slot.group] = self._places()
+        return status == Status.ENDED
+
+    def finish(self) -> None:
+        """Run the workgroup of the slot, which has begun, to its end."""
+        status = Status.YIELDED
+        while status == Status.YIELDED:
+            self.jit.native.resume(self.context)
+            status = Status(self.context.status)
+        if not self._fine(status):
+            self.team.end()
+
+    # What the interpreter is asked for.
+
+    def _batch(self, blocks: Array) -> Batch:
+        """Threads of the workgroup as the interpreter sees them, with the registers that native code works on."""
+        frame, program = self._frame, self.jit.program
+        threads = len(blocks)
+        batch = new_batch(
+            1,
+            threads,
+            8,
+            frame.predicates,
+            frame.barriers - 1,
+            0,
+            self.launch.memory,
+            lanes_part=False,
+            watch=False,
+        )
+        batch.regs = blocks[:, : frame.registers]
+        batch.__post_init__()
+        batch.flags = _unpacked(blocks[:, frame.flags : frame.pc])
+        batch.slm = LocalMemory(self.slot.slm[: program.slm_bytes], program.slm_bytes)
+        batch.numbers = blocks[:, 8:12].copy().view(np.uint32)[:, 0].astype(np.int64)
+        batch.group_size = self.launch.group_size
+        return batch
+
+    def golden(self, at: int, block: int, active: int) -> int:
+        """Run an instruction of a thread by its golden function; 0 if it fails."""
+        try:
+            self._golden(at, block, active)
+        except AccessFault:
+            return 0
+        return 1
+
+    def _golden(self, at: int, block: int, active: int) -> None:
+        frame = self._frame
+        memory = (ctypes.c_uint8 * frame.bytes).from_address(block)
+        blocks = np.ctypeslib.as_array(memory).reshape(1, -1)
+        batch = self._batch(blocks)
+        lanes = _unpacked(np.array([[active]], np.int32).view(np.uint8))[:, 0]
+        with np.errstate(all="ignore"):
+            self.jit.interpreter.run_one(at, batch, None if lanes.all() else lanes)
+        blocks[:, frame.flags : frame.pc] = _packed(batch.flags)
+
+    def _block(self, thread: int) -> Array:
+        size = self._frame.bytes
+        return self.slot.blocks[thread * size : (thread + 1) * size]
+
+    def _word(self, thread: int, place: int) -> int:
+        return int(self._block(thread)[place : place + 4].view(np.int32)[0])
+
+    def _name(self, thread: int) -> str:
+        return self.launch.name_thread(self.slot.group * self.launch.group_size + thread)
+
+    def _fault(self) -> BaseException:
+        """What is wrong with the instruction before which native code stopped: the golden function says it."""
+        thread = int(self.context.faulty)
+        at = self._word(thread, self._frame.pc)
+        active = self._word(thread, self._frame.active) if self.jit.lanes_part else -1
+        try:
+            self._golden(at, self._block(thread).ctypes.data, active)
+        except AccessFault as fault:
+            return self.jit.interpreter.access_fault(fault, at, np.zeros(1, np.int64), lambda _: self._name(thread))
+        return RuntimeError(f"native code refused instruction {at}, which the interpreter runs")
+
+    def _places(self) -> Array:
+        """Program counters of the workgroup's threads."""
+        blocks = self.slot.blocks.reshape(-1, self._frame.bytes)
+        pc, status = (_words(blocks, p)[:, 0].astype(np.int64) for p in (self._frame.pc, self._frame.status))
+        return np.where(status == Status.ENDED, ENDED, pc)
+
+
+def _words(blocks: Array, place: int, count: int = 1) -> Array:
+    """The dwords of threads' blocks that begin at a place, int32[threads, count]."""
+    found: Array = blocks[:, place : place + 4 * count].view(np.int32)
+    return found
+
+
+def _packed(bits: Array) -> Array:
+    """bool[threads, dwords, 32] as dwords, uint8[threads, 4 * dwords]."""
+    found: Array = np.packbits(bits, axis=-1, bitorder="little").reshape(len(bits), -1)
+    return found
+
+
+def _unpacked(words: Array) -> Array:
+    """Dwords, uint8[threads, 4 * dwords], as bool[threads, dwords, 32]."""
+    found: Array = np.unpackbits(np.ascontiguousarray(words), axis=-1, bitorder="little").astype(bool)
+    return found.reshape(len(words), -1, LANES)

@@ -1,0 +1,135 @@
+"""What native code and Python share: where a hardware thread's state lies, and what a worker hands to native code."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from enum import IntEnum
+
+from xegpu_py.visa.spec import LANES
+
+
+class Status(IntEnum):
+    """Why native code came back."""
+
+    ENDED = 0
+    WAITING = 1
+    """At a barrier that is not complete."""
+    YIELDED = 2
+    """After many jumps back, so that others can run."""
+    FAULT = 3
+    """Before an instruction that is refused."""
+    STOPPED = 4
+    """Since it was asked to stop."""
+    DEADLOCK = 5
+    """All threads of a workgroup wait for signals that never come."""
+
+
+ENDED_PC = 1 << 30
+"""The program counter of a lane that has ended."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where a thread's state lies, in bytes from the start of its block. Its registers come first.
+
+    Attributes:
+        registers: bytes of its register file, a multiple of 64.
+        predicates: number of predicates, each a dword.
+        barriers: barriers of a workgroup, of which the first is that of all its threads.
+    """
+
+    registers: int
+    predicates: int
+    barriers: int
+
+    @property
+    def flags(self) -> int:
+        return self.registers
+
+    @property
+    def pc(self) -> int:
+        """i32: the instruction at which the thread goes on."""
+        return self.flags + 4 * self.predicates
+
+    @property
+    def status(self) -> int:
+        """i32: the last `Status`."""
+        return self.pc + 4
+
+    @property
+    def signalled(self) -> int:
+        """i32: whether it has signalled the `barrier` at which it is."""
+        return self.pc + 8
+
+    @property
+    def active(self) -> int:
+        """i32: the lanes that are enabled."""
+        return self.pc + 12
+
+    @property
+    def lane_pc(self) -> int:
+        """i32[32]: the instruction at which each lane goes on."""
+        return self.pc + 16
+
+    @property
+    def passed(self) -> int:
+        """i64[barriers]: phases of each barrier that the thread has waited for."""
+        return -(-(self.lane_pc + 4 * LANES) // 8) * 8
+
+    @property
+    def bytes(self) -> int:
+        """Of the whole block."""
+        return -(-(self.passed + 8 * self.barriers) // 64) * 64
+
+
+GOLDEN_CALL = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32)
+"""Runs one instruction by its golden function: the worker, the instruction's index, the thread's block and the enabled
+lanes; whether it succeeded."""
+
+
+class Context(ctypes.Structure):
+    """What a worker hands to native code. Pointers are host addresses."""
+
+    _fields_ = [
+        ("buffers", ctypes.c_int64),  # number of allocations
+        (
+            "table",
+            ctypes.c_void_p,
+        ),  # i64[buffers, 3]: what `Memory.ranges` gives
+        ("golden", ctypes.c_void_p),  # a GOLDEN_CALL
+        ("worker", ctypes.c_int64),
+        ("stop", ctypes.c_void_p),  # i32: not zero if all shall stop
+        ("executed", ctypes.c_void_p),  # i64 for each basic block: how often it ran
+        ("traffic", ctypes.c_void_p),  # i64[6]: bytes of ugm loads, stores, atomics, and of slm
+        ("slm", ctypes.c_void_p),  # the workgroup's shared local memory
+        ("barriers", ctypes.c_void_p),  # i64[barriers, 2]: signals towards the phase, and phases complete
+        ("threads", ctypes.c_int64),  # of a workgroup
+        ("blocks", ctypes.c_void_p),  # the workgroup's threads, one block after the other
+        ("template", ctypes.c_void_p),  # the registers with which each thread starts
+        ("first", ctypes.c_int64),  # the next workgroup to run
+        ("last", ctypes.c_int64),  # and the one before which to stop
+        ("faulty", ctypes.c_int64),  # the thread of the workgroup that failed
+        ("budget", ctypes.c_int64),  # jumps back that a thread may still take before others run
+        ("progress", ctypes.c_int64),  # not zero if a thread has passed a barrier
+        ("status", ctypes.c_int64),  # a `Status`: how it ended
+        ("grid_x", ctypes.c_int64),
+        ("grid_y", ctypes.c_int64),
+        ("items", ctypes.c_int64),  # work items of a thread
+        ("block_x", ctypes.c_int64),
+        ("block_y", ctypes.c_int64),
+        ("tables", ctypes.c_void_p),  # pointers to the tables of 16-bit functions
+    ]
+
+
+def context_offset(name: str) -> int:
+    """Where a field of `Context` lies."""
+    found: int = getattr(Context, name).offset
+    return found
+
+
+TRAFFIC = tuple((memory, category) for memory in ("ugm", "slm") for category in ("load", "store", "atomic"))
+"""What the counters of `Context.traffic` count."""
+
+TABLES = ("rsqrt", "exp", "log", "sin", "cos")
+"""The functions of 16 bits of which `Context.tables` has tables of results."""

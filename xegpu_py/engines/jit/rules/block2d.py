@@ -1,0 +1,299 @@
+"""2D block messages. Each shape of block is one function of the module, which checks its surface once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xegpu_py.engines.jit.code import PTR, Code, Value, vector
+from xegpu_py.engines.jit.emitter import Emitter
+from xegpu_py.engines.jit.frame import TRAFFIC, context_offset
+from xegpu_py.engines.jit.rules import rule
+from xegpu_py.engines.jit.rules.memory import locator
+from xegpu_py.visa.program import Instruction
+from xegpu_py.visa.spec import BlockShape
+
+_ARGUMENTS = [PTR, f"{PTR} {{llvm.noalias}}", "i64", "i64", "i64", "i64", "i32", "i32"]
+
+
+def _surface(emitter: Emitter, inst: Instruction) -> list[Value]:
+    """Base, width, height and pitch as i64, the latter three from one on, and the block's place as i32."""
+    code = emitter.code
+    base = emitter.scalar(inst["base"])
+    extents = [
+        code.add(code.resize(emitter.scalar(inst[n]), 64, False), code.const(1, "i64"))
+        for n in ("width", "height", "pitch")
+    ]
+    return [
+        base,
+        *extents,
+        code.resize(emitter.scalar(inst["x"]), 32, True),
+        code.resize(emitter.scalar(inst["y"]), 32, True),
+    ]
+
+
+def _call(emitter: Emitter, inst: Instruction, at: int, function: str, registers: int) -> None:
+    code = emitter.code
+
+    def call() -> None:
+        pointer = code.at(emitter.thread, registers)
+        fine = code.call(function, emitter.ctx, pointer, *_surface(emitter, inst), result="i1")
+        emitter.require(fine, at)
+
+    _guarded(emitter, inst, call)
+
+
+def _guarded(emitter: Emitter, inst: Instruction, call: Callable[[], object]) -> None:
+    """Do it if the thread acts."""
+    code, acting = emitter.code, emitter.acting(inst)
+    if acting is None:
+        call()
+        return
+    yes, done = code.label(), code.label()
+    code.cond_br(code.icmp("ne", code.mask(acting, 1), 0), yes, done)
+    code.begin(yes)
+    call()
+    code.br(done)
+    code.begin(done)
+
+
+@rule("lsc_load_block2d")
+def lsc_load_block2d(emitter: Emitter, inst: Instruction, at: int) -> None:
+    """Load blocks of a surface."""
+    if inst["dst"].var is None:
+        name = f"prefetch2d_{inst['block']}".replace(".", "_")
+        emitter.helper(name, lambda: _Block(emitter, name, inst["block"]).prefetch())
+        code = emitter.code
+        _guarded(
+            emitter,
+            inst,
+            lambda: code.call(name, emitter.ctx, emitter.thread, *_surface(emitter, inst), result="i1"),
+        )
+    else:
+        name = f"load2d_{inst['block']}".replace(".", "_")
+        emitter.helper(name, lambda: _Block(emitter, name, inst["block"]).load())
+        _call(emitter, inst, at, name, emitter.place(inst["dst"]))
+
+
+@rule("lsc_store_block2d")
+def lsc_store_block2d(emitter: Emitter, inst: Instruction, at: int) -> None:
+    """Store a block to a surface."""
+    name = f"store2d_{inst['block']}".replace(".", "_")
+    emitter.helper(name, lambda: _Block(emitter, name, inst["block"]).store())
+    _call(emitter, inst, at, name, emitter.place(inst["src0"]))
+
+
+class _Block:
+    """The function that moves blocks of one shape."""
+
+    def __init__(self, emitter: Emitter, name: str, shape: BlockShape) -> None:
+        self.emitter, self.shape = emitter, shape
+        self.grf_bytes = emitter.layout.target.grf_bytes
+        self.size = shape.size // 8
+        self.element = f"i{shape.size}"
+        self.code = code = Code(name, _ARGUMENTS, "i1", '"noinline", "nounwind"')
+        self.ctx, self.registers, self.base, self.width, self.height, self.pitch, self.x, self.y = code.arguments
+
+    def _check(self) -> Value:
+        """Return if the surface is not legal, or not within one allocation; the host's address of its base."""
+        code, limits = self.code, self.emitter.layout.target.block2d
+        assert limits
+        bad = [
+            code.icmp("ne", code.mask(self.base, limits.base_alignment - 1), 0),
+            code.icmp("ult", self.width, limits.least_bytes),
+            code.icmp("ne", code.mask(self.width, limits.width_granule - 1), 0),
+            code.icmp("ult", self.pitch, self.width),
+            code.icmp("ne", code.mask(self.pitch, limits.pitch_granule - 1), 0),
+            *(code.icmp("ugt", extent, limits.most_extent) for extent in (self.width, self.height, self.pitch)),
+        ]
+        wrong = bad[0]
+        for other in bad[1:]:
+            wrong = code.or_(wrong, other)
+        rows = code.sub(self.height, code.const(1, "i64"))
+        # A row's last bytes need not be there: what counts is up to the end of the last row.
+        extent = code.add(code.mul(rows, self.pitch), self.width)
+        found = code.alloca(8, 8)
+        fits = code.call(
+            locator(self.emitter, 1),
+            self.ctx,
+            code.splat(self.base, 1),
+            extent,
+            code.const(1, "i32"),
+            found,
+            result="i1",
+        )
+        good, refuse = code.label(), code.label()
+        code.cond_br(code.and_(fits, code.not_(wrong)), good, refuse)
+        code.begin(refuse)
+        code.ret(code.const(0, "i1"))
+        code.begin(good)
+        return code.load(found, "i64", 8)
+
+    def _place(self, host: Value) -> tuple[Value, Value, Value]:
+        """A pointer to the block's first element, wherever that is, and x and y as i64."""
+        code = self.code
+        x, y = code.resize(self.x, 64, True), code.resize(self.y, 64, True)
+        offset = code.add(code.mul(y, self.pitch), code.mul(x, code.const(self.size, "i64")))
+        address = code.add(host, offset)
+        return code.op(f"llvm.inttoptr {address} : i64 to {PTR}", PTR), x, y
+
+    def _moved(self, category: str, elements: Value) -> None:
+        code = self.code
+        traffic = code.load(code.at(self.ctx, context_offset("traffic")), PTR, 8)
+        place = code.at(traffic, 8 * TRAFFIC.index(("ugm", category)))
+        amount = code.mul(elements, code.const(self.size, "i64"))
+        code.store(code.add(code.load(place, "i64", 8), amount), place, 8)
+
+    def _both(self, category: str, whole: Callable[[Value], None], parts: Callable[..., None]) -> str:
+        """Write the function: for a block that lies in its surface, and for one that reaches out of it."""
+        code, shape = self.code, self.shape
+        pointer, x, y = self._place(self._check())
+        zero = code.const(0, "i64")
+        columns = code.lshr(self.width, self.size.bit_length() - 1)
+        right, bottom = code.sub(columns, x), code.sub(self.height, y)
+        inside = code.and_(
+            code.and_(code.icmp("sge", x, 0), code.icmp("sge", y, 0)),
+            code.and_(code.icmp("sge", right, shape.count * shape.width), code.icmp("sge", bottom, shape.height)),
+        )
+        fast, slow = code.label(), code.label()
+        code.cond_br(inside, fast, slow)
+        code.begin(fast)
+        whole(pointer)
+        self._moved(category, code.const(shape.count * shape.width * shape.height, "i64"))
+        code.ret(code.const(1, "i1"))
+        code.begin(slow)
+
+        def bounds(start: Value, end: Value, most: int) -> tuple[Value, Value]:
+            """From which element on, and to which, some are inside."""
+            limit = code.const(most, "i64")
+            first = code.intrinsic("smin", code.intrinsic("smax", code.sub(zero, start), zero), limit)
+            return first, code.intrinsic("smin", code.intrinsic("smax", end, zero), limit)
+
+        left, right = bounds(x, right, shape.count * shape.width)
+        top, bottom = bounds(y, bottom, shape.height)
+        parts(pointer, left, right, top, bottom)
+        across = code.intrinsic("smax", code.sub(right, left), zero)
+        down = code.intrinsic("smax", code.sub(bottom, top), zero)
+        self._moved(category, code.mul(across, down))
+        code.ret(code.const(1, "i1"))
+        return code.text()
+
+    def _column_mask(self, block: int, left: Value, right: Value) -> Value:
+        """Which columns of a block are inside."""
+        code, width = self.code, self.shape.width
+        column = code.consts([block * width + i for i in range(width)], "i32")
+        first, last = (code.splat(code.resize(v, 32, False), width) for v in (left, right))
+        return code.and_(code.icmp("sge", column, first), code.icmp("slt", column, last))
+
+    def _row_mask(self, row: int, top: Value, bottom: Value, columns: Value) -> Value:
+        code = self.code
+        inside = code.and_(code.icmp("sle", top, row), code.icmp("sgt", bottom, row))
+        return code.and_(columns, code.splat(inside, self.shape.width))
+
+    def load(self) -> str:
+        """The function that loads."""
+        code, shape = self.code, self.shape
+        kind = vector(shape.width, self.element)
+
+        def whole(pointer: Value) -> None:
+            def row(block: int, number: int) -> Value:
+                at = code.at(pointer, code.mul(self.pitch, code.const(number, "i64")))
+                return code.load(code.at(at, block * shape.width * self.size), kind)
+
+            self._arrange(row)
+
+        def parts(pointer: Value, left: Value, right: Value, top: Value, bottom: Value) -> None:
+            masks = [self._column_mask(b, left, right) for b in range(shape.count)]
+
+            def row(block: int, number: int) -> Value:
+                at = code.at(pointer, code.mul(self.pitch, code.const(number, "i64")))
+                mask = self._row_mask(number, top, bottom, masks[block])
+                return code.masked_load(code.at(at, block * shape.width * self.size), mask, code.const(0, kind))
+
+            self._arrange(row)
+
+        return self._both("load", whole, parts)
+
+    def prefetch(self) -> str:
+        """The function that prefetches: nothing of it can fail."""
+        code, shape = self.code, self.shape
+        found = code.alloca(8, 8)
+        one = code.const(1, "i64")
+        known = code.call(
+            locator(self.emitter, 1), self.ctx, code.splat(self.base, 1), one, code.const(1, "i32"), found, result="i1"
+        )
+        go_on, done = code.label(), code.label()
+        code.cond_br(known, go_on, done)
+        code.begin(go_on)
+        pointer, _, _ = self._place(code.load(found, "i64", 8))
+        for number in range(shape.height):
+            row = code.at(pointer, code.mul(self.pitch, code.const(number, "i64")))
+            code.line(
+                f'"llvm.intr.prefetch"({row}) <{{rw = 0 : i32, hint = 3 : i32, cache = 1 : i32}}> : ({PTR}) -> ()'
+            )
+        code.br(done)
+        code.begin(done)
+        code.ret(code.const(1, "i1"))
+        return code.text()
+
+    def _arrange(self, row: Callable[[int, int], Value]) -> None:
+        """Put rows into registers as the message does: padded, transposed or packed."""
+        code, shape = self.code, self.shape
+        rows, columns, pack = shape.register_shape()
+        each = shape.block_bytes(self.grf_bytes)
+        for block in range(shape.count):
+            found = [row(block, number) for number in range(shape.height)]
+            base = block * each
+            lines = [self._line(found, line, columns, pack) for line in range(rows)]
+            for i, line in enumerate(lines):
+                code.put(line, self.registers, base + i * columns * pack * self.size)
+            used = rows * columns * pack * self.size
+            if used < each:
+                code.put(code.const(0, vector((each - used), "i8")), self.registers, base + used)
+
+    def _line(self, found: list[Value], line: int, columns: int, pack: int) -> Value:
+        """One row of a block in registers, from the rows in memory."""
+        code, shape = self.code, self.shape
+        if shape.transpose:
+            picks: list[tuple[int, int] | None] = [(c, line) if c < shape.height else None for c in range(columns)]
+        else:
+            picks = [
+                (line * pack + p, c) if line * pack + p < shape.height and c < shape.width else None
+                for c in range(columns)
+                for p in range(pack)
+            ]
+        if pack == 1 and not shape.transpose and columns == shape.width:
+            return found[line]
+        count = len(picks)
+        result = code.const(0, vector(count, self.element))
+        used = sorted({p[0] for p in picks if p})
+        if pack == 2 and len(used) == 2 and all(picks):
+            flat = [p[1] + (shape.width if p[0] == used[1] else 0) for p in picks if p]
+            return code.shuffle(found[used[0]], found[used[1]], flat)
+        for number in used:
+            source = found[number]
+            spread = code.shuffle(source, source, [p[1] if p and p[0] == number else 0 for p in picks])
+            result = code.shuffle(
+                result, spread, [count + i if p and p[0] == number else i for i, p in enumerate(picks)]
+            )
+        return result
+
+    def store(self) -> str:
+        """The function that stores."""
+        code, shape = self.code, self.shape
+        columns = shape.register_shape()[1]
+        kind = vector(shape.width, self.element)
+
+        def held(number: int) -> tuple[Value, int]:
+            return code.fetch(self.registers, number * columns * self.size, kind), number
+
+        def whole(pointer: Value) -> None:
+            for value, number in [held(n) for n in range(shape.height)]:
+                code.store(value, code.at(pointer, code.mul(self.pitch, code.const(number, "i64"))))
+
+        def parts(pointer: Value, left: Value, right: Value, top: Value, bottom: Value) -> None:
+            mask = self._column_mask(0, left, right)
+            for value, number in [held(n) for n in range(shape.height)]:
+                at = code.at(pointer, code.mul(self.pitch, code.const(number, "i64")))
+                code.masked_store(value, at, self._row_mask(number, top, bottom, mask))
+
+        return self._both("store", whole, parts)

@@ -1,0 +1,132 @@
+"""Control flow and barriers: rules that end blocks of code."""
+
+from __future__ import annotations
+
+from xegpu_py.engines.jit.code import Value
+from xegpu_py.engines.jit.control import Control
+from xegpu_py.engines.jit.frame import Status, context_offset
+from xegpu_py.engines.jit.rules import rule
+from xegpu_py.visa.program import Instruction
+
+
+@rule("label")
+def label(control: Control, inst: Instruction, at: int) -> None:
+    """Go on."""
+    control.go(at, at + 1)
+
+
+@rule("jmp")
+def jmp(control: Control, inst: Instruction, at: int) -> None:
+    """All enabled lanes go to the label, if the predicate says so."""
+    target = control.labels[inst["label"]]
+    if inst.guard is None:
+        control.go(at, target)
+        return
+    emitter = control.emitter
+    code = emitter.code
+    yes, no = code.label(), code.label()
+    code.cond_br(code.icmp("ne", code.mask(emitter.chosen(inst), 1), 0), yes, no)
+    code.begin(yes)
+    control.go(at, target)
+    code.begin(no)
+    control.go(at, at + 1)
+
+
+@rule("goto")
+def goto(control: Control, inst: Instruction, at: int) -> None:
+    """Those of its lanes that are enabled and that the predicate sets go to the label."""
+    control.part(at, inst, control.labels[inst["label"]])
+
+
+@rule("ret")
+def ret(control: Control, inst: Instruction, at: int) -> None:
+    """End the enabled lanes."""
+    control.end()
+
+
+def _wait(control: Control, number: Value, at: int) -> None:
+    """Go on if the barrier has a complete phase that the thread has not yet waited for; else come back later."""
+    code, frame, thread = control.emitter.code, control.emitter.frame, control.emitter.thread
+    passed = code.at(code.at(thread, frame.passed), code.shl(number, 3))
+    before = code.load(passed, "i64", 8)
+    phases = code.load(code.at(control.barrier(number), 8), "i64", 8)
+    stay, pass_on = code.label(), code.label()
+    code.cond_br(code.icmp("sgt", phases, before), pass_on, stay)
+    code.begin(stay)
+    control.leave(at, Status.WAITING)
+    code.begin(pass_on)
+    one = code.const(1, "i64")
+    code.store(code.add(before, one), passed, 8)
+    code.store(one, code.at(control.emitter.ctx, context_offset("progress")), 8)
+
+
+def _signal(control: Control, number: Value, expected: Value) -> None:
+    """Count a signal. A phase is complete when all that are expected have come."""
+    code = control.emitter.code
+    place = control.barrier(number)
+    arrived = code.add(code.load(place, "i64", 8), code.const(1, "i64"))
+    whole = code.and_(code.icmp("sge", arrived, expected), code.icmp("ne", expected, 0))
+    # Fewer may be expected than have come already: then it is several phases.
+    divisor = code.select(code.icmp("eq", expected, 0), code.const(1, "i64"), expected)
+    phases = code.select(whole, code.bin("udiv", arrived, divisor), code.const(0, "i64"))
+    code.store(code.sub(arrived, code.mul(phases, divisor)), place, 8)
+    after = code.at(place, 8)
+    code.store(code.add(code.load(after, "i64", 8), phases), after, 8)
+
+
+def _group(control: Control) -> tuple[Value, Value]:
+    return control.emitter.code.const(0, "i64"), control.emitter.context("threads")
+
+
+@rule("sbarrier.signal")
+def sbarrier_signal(control: Control, inst: Instruction, at: int) -> None:
+    """Count at the workgroup's barrier."""
+    _signal(control, *_group(control))
+    control.go(at, at + 1)
+
+
+@rule("sbarrier.wait")
+def sbarrier_wait(control: Control, inst: Instruction, at: int) -> None:
+    """Wait for the phase of the workgroup's barrier that the thread has not yet waited for."""
+    _wait(control, _group(control)[0], at)
+    control.go(at, at + 1)
+
+
+@rule("barrier")
+def barrier(control: Control, inst: Instruction, at: int) -> None:
+    """Signal, and wait."""
+    code, emitter = control.emitter.code, control.emitter
+    first, wait = code.label(), code.label()
+    done = code.fetch(emitter.thread, emitter.frame.signalled, "i32")
+    code.cond_br(code.icmp("eq", done, 0), first, wait)
+    code.begin(first)
+    _signal(control, *_group(control))
+    code.put(code.const(1, "i32"), emitter.thread, emitter.frame.signalled)
+    code.br(wait)
+    code.begin(wait)
+    _wait(control, _group(control)[0], at)
+    code.put(code.const(0, "i32"), emitter.thread, emitter.frame.signalled)
+    control.go(at, at + 1)
+
+
+def _named(control: Control, inst: Instruction, at: int) -> Value:
+    """The index of a named barrier among the workgroup's."""
+    code = control.emitter.code
+    number = code.resize(control.emitter.scalar(inst["id"]), 64, False)
+    control.emitter.require(code.icmp("ult", number, control.emitter.frame.barriers - 1), at)
+    return code.add(number, code.const(1, "i64"))
+
+
+@rule("nbarrier.signal")
+def nbarrier_signal(control: Control, inst: Instruction, at: int) -> None:
+    """Count at a named barrier."""
+    count = control.emitter.code.resize(control.emitter.scalar(inst["count"]), 64, False)
+    _signal(control, _named(control, inst, at), count)
+    control.go(at, at + 1)
+
+
+@rule("nbarrier.wait")
+def nbarrier_wait(control: Control, inst: Instruction, at: int) -> None:
+    """Wait at a named barrier."""
+    _wait(control, _named(control, inst, at), at)
+    control.go(at, at + 1)

@@ -1,0 +1,169 @@
+"""Roots, powers, logarithms and sines: correctly rounded, as the golden functions.
+
+Of f32 arguments an f64 estimate is computed whose relative error has a bound. Where the estimate a bound lower and a
+bound higher round to the same f32 number, that is the result; else the golden function decides. The bound is far above
+the errors: polynomials leave out less than 2**-52, and few roundings of 2**-53 matter. Of f16 arguments the results
+are in tables.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+
+from xegpu_py.engines.jit.arithmetic import Alu
+from xegpu_py.engines.jit.code import PTR, Code, Value, vector
+from xegpu_py.engines.jit.frame import TABLES
+from xegpu_py.engines.jit.rules import rule
+
+_BOUND = 2.0**-46
+_LARGEST_ANGLE = 2.0**20
+"""Up to which angles are reduced here; beyond, the golden function does it."""
+
+# pi/2 in three parts, of which the first two have 33 bits, so that their products with numbers below 2**20 are exact.
+_HALF_PI = (float.fromhex("0x1.921fb544p+0"), float.fromhex("0x1.0b4611a6p-34"), float.fromhex("0x1.3198a2e037073p-69"))
+
+_POWER = [math.log(2) ** k / math.factorial(k) for k in range(13)]
+_ATANH = [1 / (2 * k + 1) for k in range(11)]
+_SINE = [(-1) ** k / math.factorial(2 * k + 1) for k in range(9)]
+_COSINE = [(-1) ** k / math.factorial(2 * k) for k in range(10)]
+
+
+def _number(code: Code, value: float, like: Value) -> Value:
+    """A constant f64."""
+    return code.const(struct.unpack("<Q", struct.pack("<d", value))[0], like.type)
+
+
+def _polynomial(code: Code, coefficients: Sequence[float], x: Value) -> Value:
+    """The value of a polynomial, lowest coefficient first."""
+    total = _number(code, coefficients[-1], x)
+    for coefficient in reversed(coefficients[:-1]):
+        total = code.intrinsic("fma", total, x, _number(code, coefficient, x))
+    return total
+
+
+def _decided(op: Alu, estimate: Value, unsure: Value | None = None) -> Value:
+    """The estimate rounded to f32; lanes in which that is not certain are noted.
+
+    Args:
+        unsure: lanes that are not certain anyway.
+    """
+    code = op.code
+    low, high = (
+        code.cast("fptrunc", code.bin("fmul", estimate, _number(code, 1 + way * _BOUND, estimate)), "f32")
+        for way in (-1, 1)
+    )
+    # Equal, or no numbers at all.
+    doubtful = code.fcmp("one", low, high)
+    op.doubtful = doubtful if unsure is None else code.or_(doubtful, unsure)
+    return low
+
+
+def _looked_up(op: Alu, a: Value) -> Value:
+    """The function's values of f16 arguments."""
+    code = op.code
+    index = code.resize(code.cast("bitcast", code.cast("fptrunc", a, "f16"), "i16"), 64, False)
+    table = code.load(code.at(op.emitter.context("tables", PTR), 8 * TABLES.index(op.name)), PTR, 8)
+    found = code.poison(vector(a.lanes, "i16"))
+    for lane in range(a.lanes):
+        at = code.at(table, code.shl(code.extract(index, lane), 1))
+        found = code.insert(found, code.load(at, "i16", 2), lane)
+    return code.cast("fpext", code.cast("bitcast", found, "f16"), "f32")
+
+
+@rule("rsqrt")
+def rsqrt(op: Alu, a: Value) -> Value:
+    """The reciprocal square root."""
+    if op.format == "hf":
+        return _looked_up(op, a)
+    x = op.code.cast("fpext", a, "f64")
+    return _decided(op, op.code.bin("fdiv", _number(op.code, 1.0, x), op.code.intrinsic("sqrt", x)))
+
+
+@rule("exp")
+def exp(op: Alu, a: Value) -> Value:
+    """2 to a power: that of the nearest integer times a polynomial of what is left, at most 1/2."""
+    if op.format == "hf":
+        return _looked_up(op, a)
+    code = op.code
+    x = code.cast("fpext", a, "f64")
+    # Beyond these all is infinity, or zero.
+    x = code.select(code.fcmp("ogt", x, _number(code, 129.0, x)), _number(code, 129.0, x), x)
+    x = code.select(code.fcmp("olt", x, _number(code, -152.0, x)), _number(code, -152.0, x), x)
+    number = code.fcmp("ord", x, x)
+    finite = code.select(number, x, _number(code, 0.0, x))
+    whole = code.intrinsic("roundeven", finite)
+    fraction = _polynomial(code, _POWER, code.bin("fsub", finite, whole))
+    steps = code.shl(code.cast("fptosi", whole, "i64"), 52)
+    power = code.cast("bitcast", code.add(code.cast("bitcast", fraction, "i64"), steps), "f64")
+    return _decided(op, code.select(number, power, x))
+
+
+@rule("log")
+def log(op: Alu, a: Value) -> Value:
+    """The binary logarithm: the exponent, and that of a fraction m about 1 by atanh((m - 1) / (m + 1))."""
+    if op.format == "hf":
+        return _looked_up(op, a)
+    code = op.code
+    x = code.cast("fpext", a, "f64")
+    zero, one = _number(code, 0.0, x), _number(code, 1.0, x)
+    infinity = _number(code, math.inf, x)
+    usual = code.and_(code.fcmp("ogt", x, zero), code.fcmp("olt", x, infinity))
+    bits = code.cast("bitcast", code.select(usual, x, one), "i64")
+    # The exponent counts from the square root of 1/2 on, so that fractions lie about 1.
+    root = struct.unpack("<q", struct.pack("<d", math.sqrt(0.5)))[0]
+    exponent = code.ashr(code.sub(bits, code.const(root, bits.type)), 52)
+    fraction = code.cast("bitcast", code.sub(bits, code.shl(exponent, 52)), "f64")
+    distance = code.bin("fsub", fraction, one)
+    s = code.bin("fdiv", distance, code.bin("fadd", fraction, one))
+    series = _polynomial(code, _ATANH, code.bin("fmul", s, s))
+    part = code.bin("fmul", code.bin("fmul", s, _number(code, 2 / math.log(2), x)), series)
+    found = code.bin("fadd", code.cast("sitofp", exponent, "f64"), part)
+    special = code.select(code.fcmp("oeq", x, zero), _number(code, -math.inf, x), _number(code, math.nan, x))
+    special = code.select(code.fcmp("oeq", x, infinity), x, special)
+    return _decided(op, code.select(usual, found, special))
+
+
+def _turn(op: Alu, a: Value, first: int) -> Value:
+    """The sine of an angle plus `first` right angles."""
+    code = op.code
+    x = code.cast("fpext", a, "f64")
+    small = code.fcmp("ole", code.intrinsic("fabs", x), _number(code, _LARGEST_ANGLE, x))
+    angle = code.select(small, x, _number(code, 0.0, x))
+    turns = code.intrinsic("roundeven", code.bin("fmul", angle, _number(code, 2 / math.pi, x)))
+    high, middle, low = (_number(code, p, x) for p in _HALF_PI)
+    # Exact: the first difference, and the second one as a sum of two.
+    rest = code.bin("fsub", angle, code.bin("fmul", turns, high))
+    taken = code.bin("fmul", turns, middle)
+    near = code.bin("fsub", rest, taken)
+    back = code.bin("fsub", near, rest)
+    error = code.bin("fsub", code.bin("fsub", rest, code.bin("fsub", near, back)), code.bin("fadd", taken, back))
+    y = code.bin("fadd", near, code.bin("fsub", error, code.bin("fmul", turns, low)))
+    square = code.bin("fmul", y, y)
+    sine = code.bin("fmul", y, _polynomial(code, _SINE, square))
+    cosine = _polynomial(code, _COSINE, square)
+    quadrant = code.add(code.cast("fptosi", turns, "i64"), code.const(first, vector(x.lanes, "i64")))
+    odd = code.icmp("ne", code.mask(quadrant, 1), 0)
+    sign = code.shl(code.lshr(code.mask(quadrant, 2), 1), 63)
+    value = code.cast("bitcast", code.select(odd, cosine, sine), "i64")
+    found = code.cast("bitcast", code.xor(value, sign), "f64")
+    if not first:
+        found = code.select(code.fcmp("oeq", x, _number(code, 0.0, x)), x, found)
+    # Infinities and NaNs, whose difference with themselves is NaN.
+    difference = code.bin("fsub", x, x)
+    finite = code.fcmp("oeq", difference, difference)
+    found = code.select(finite, found, difference)
+    return _decided(op, found, code.and_(finite, code.not_(small)))
+
+
+@rule("sin")
+def sin(op: Alu, a: Value) -> Value:
+    """The sine of an angle in radians."""
+    return _looked_up(op, a) if op.format == "hf" else _turn(op, a, 0)
+
+
+@rule("cos")
+def cos(op: Alu, a: Value) -> Value:
+    """The cosine of an angle in radians."""
+    return _looked_up(op, a) if op.format == "hf" else _turn(op, a, 1)

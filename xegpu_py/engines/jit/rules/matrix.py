@@ -1,0 +1,267 @@
+"""DPAS: operands are widened to f32, f64 or i32 once, and multiplied by functions that keep accumulators in registers.
+
+Consecutive instructions are taken together. Those that add to one accumulator become one chain, and chains that share
+their matrix A are multiplied side by side, so that each element of A is loaded once for two columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xegpu_py.engines.jit.code import Value
+from xegpu_py.engines.jit.emitter import Emitter
+from xegpu_py.engines.jit.products import Shape, correct_b, move_a, multiplier, summer, widen_a, widen_b
+from xegpu_py.engines.jit.rules import rule
+from xegpu_py.numerics.dpas import operand_bytes, ops_per_channel
+from xegpu_py.numerics.formats import TYPES
+from xegpu_py.visa.program import Instruction
+
+_SIDE_BY_SIDE = 2
+_LONGEST_CHAIN = 4
+_LONGEST_RUN = 64
+
+
+@dataclass
+class _Chain:
+    """Instructions that add to one accumulator, one after the other: places in the register file.
+
+    Attributes:
+        shape: what each multiplies.
+        acc: where the first one's accumulator is.
+        dst: where each result goes.
+        a, b: where matrices are.
+        at: the instructions' indices.
+    """
+
+    shape: Shape
+    acc: int
+    dst: list[int] = field(default_factory=list)
+    a: list[int] = field(default_factory=list)
+    b: list[int] = field(default_factory=list)
+    at: list[int] = field(default_factory=list)
+
+    @property
+    def bytes(self) -> int:
+        """Of a result."""
+        return self.shape.rows * self.shape.columns * TYPES[self.shape.dst].bytes
+
+    def written(self) -> set[tuple[int, int]]:
+        """What it writes, from and to which byte."""
+        return {(d, d + self.bytes) for d in self.dst}
+
+    def needed(self) -> set[tuple[int, int]]:
+        """The accumulator that it reads."""
+        size = self.shape.rows * self.shape.columns * TYPES[self.shape.acc or "f"].bytes
+        return {(self.acc, self.acc + size)} if self.shape.acc else set()
+
+
+def shape_of(emitter: Emitter, inst: Instruction) -> Shape:
+    """What an instruction multiplies."""
+    acc = inst["src0"].var
+    depth = inst["SD"] * ops_per_channel(inst["W"], inst["A"])
+    bytes_ = {inst["W"], inst["A"]} <= {"u8", "s8"}
+    return Shape(
+        inst["W"],
+        inst["A"],
+        depth,
+        inst["SD"],
+        inst["RC"],
+        inst.exec_size,
+        inst["dst"].var.type,
+        acc.type if acc else "",
+        bytes_ and {"avx512_vnni", "avx512vl"} <= emitter.features,
+    )
+
+
+@rule("dpas")
+def dpas(emitter: Emitter, inst: Instruction, at: int) -> None:
+    """Multiply and add matrices (DPAS.md)."""
+    emit_run(emitter, [(at, inst)])
+
+
+def emit_run(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
+    """Write consecutive instructions, together where none reads what another one writes but as its accumulator."""
+    parts: list[list[tuple[int, Instruction]]] = [[]]
+    links: dict[int, int] = {}
+    for at, inst in run:
+        acc, dst = emitter.place(inst["src0"]) if inst["src0"].var else -1, emitter.place(inst["dst"])
+        length = links.get(acc, 0) + 1
+        if len(parts[-1]) == _LONGEST_RUN or length > _LONGEST_CHAIN:
+            parts.append([])
+            links, length = {}, 1
+        links[dst] = length
+        parts[-1].append((at, inst))
+    for part in parts:
+        _emit_part(emitter, part)
+
+
+def _emit_part(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
+    chains = _chains(emitter, run)
+    if len(run) > 1 and not _independent(emitter, run, chains):
+        middle = len(run) // 2
+        _emit_part(emitter, run[:middle])
+        _emit_part(emitter, run[middle:])
+        return
+    groups: dict[tuple[object, ...], list[list[_Chain]]] = {}
+    order: list[tuple[list[_Chain], tuple[bool, ...]]] = []
+    for chain in chains:
+        kept = _kept(emitter, chain)
+        found = groups.setdefault((chain.shape, tuple(chain.a), kept), [])
+        if not found or len(found[-1]) == _SIDE_BY_SIDE:
+            found.append([])
+            order.append((found[-1], kept))
+        found[-1].append(chain)
+    scratch = _Scratch(emitter)
+    for group, kept in order:
+        if _fused(emitter, group[0].shape):
+            _multiply(emitter, group, kept, scratch)
+        else:
+            for chain in group:
+                _sum(emitter, chain, scratch)
+
+
+def _fused(emitter: Emitter, shape: Shape) -> bool:
+    """Whether each product is added with one rounding, which `stage` means too where a stage has one product."""
+    return emitter.model == "fma" or shape.work == "i32" or (emitter.model == "stage" and shape.stages == shape.depth)
+
+
+def _chains(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> list[_Chain]:
+    """The chains of a run, in the order of their first instructions."""
+    chains: list[_Chain] = []
+    latest: dict[int, _Chain] = {}
+    for at, inst in run:
+        shape = shape_of(emitter, inst)
+        acc = emitter.place(inst["src0"]) if shape.acc else -1
+        dst = emitter.place(inst["dst"])
+        chain = latest.pop(acc, None)
+        # What is rounded to a narrower accumulator in between is no chain.
+        wide = _fused(emitter, shape) and shape.dst == shape.acc and shape.dst not in ("bf", "hf")
+        if chain is None or not wide or chain.shape != shape:
+            chain = _Chain(shape, acc)
+            chains.append(chain)
+        chain.dst.append(dst)
+        chain.a.append(emitter.place(inst["src2"]))
+        chain.b.append(emitter.place(inst["src1"]))
+        chain.at.append(at)
+        latest[dst] = chain
+    return chains
+
+
+def _independent(emitter: Emitter, run: Sequence[tuple[int, Instruction]], chains: Sequence[_Chain]) -> bool:
+    """Whether chains can run one after the other: none touches what another one writes, and none changes a matrix."""
+    written = [(place, n) for n, chain in enumerate(chains) for place in chain.written()]
+    touched = [*written, *((place, n) for n, chain in enumerate(chains) for place in chain.needed())]
+    touched += [(place, -1) for _, inst in run for place in _matrices(emitter, inst)]
+    for (start, end), number in written:
+        for (first, last), other in touched:
+            if start < last and first < end and other != number:
+                return False
+    return True
+
+
+def _matrices(emitter: Emitter, inst: Instruction) -> list[tuple[int, int]]:
+    sizes = operand_bytes(inst["W"], inst["A"], inst["SD"], inst["RC"], inst.exec_size)
+    starts = [emitter.place(inst[n]) for n in ("src1", "src2")]
+    return [(start, start + size) for start, size in zip(starts, sizes)]
+
+
+def _kept(emitter: Emitter, chain: _Chain) -> tuple[bool, ...]:
+    """Which of a chain's results must be in registers: the last one, and those that are read by others."""
+    found = []
+    for n, (at, dst) in enumerate(zip(chain.at, chain.dst)):
+        overwritten = dst in chain.dst[n + 1 :]
+        last = n + 1 == len(chain.at)
+        found.append(last or not (overwritten or emitter.forgotten(at, chain.at[n + 1])))
+    return tuple(found)
+
+
+class _Scratch:
+    """Widened operands of a run, each once."""
+
+    def __init__(self, emitter: Emitter) -> None:
+        self.emitter = emitter
+        self._places: dict[tuple[str, int], int] = {}
+        self._end = 0
+
+    def operand(self, function: str, place: int, size: int) -> Value:
+        """An operand widened by a function, which takes where to and where from."""
+        code = self.emitter.code
+        offset = self._places.get((function, place))
+        if offset is None:
+            offset = self._places[function, place] = self._end
+            self._end += -(-size // 64) * 64
+            target = code.at(self.emitter.scratch(self._end), offset)
+            code.call(function, target, code.at(self.emitter.thread, place))
+        return code.at(self.emitter.scratch(self._end), offset)
+
+    def a(self, shape: Shape, place: int) -> Value:
+        """Matrix A, row after row."""
+        if shape.packed:
+            size = shape.rows * shape.depth
+            if not shape.corrected:
+                return self.emitter.code.at(self.emitter.thread, place)
+            self.emitter.helper(f"move_a_{size}", lambda: move_a(f"move_a_{size}", size))
+            return self.operand(f"move_a_{size}", place, size)
+        count = shape.rows * shape.depth
+        name = f"widen_a_{shape.A}_{shape.work}_{count}"
+        self.emitter.helper(name, lambda: widen_a(name, shape, count))
+        return self.operand(name, place, count * shape.size)
+
+    def correction(self, shape: Shape, place: int) -> Value:
+        """What is too much in products of bytes with this matrix B."""
+        name = f"correct_b_{shape.W}_{shape.steps}_{shape.columns}"
+        self.emitter.helper(name, lambda: correct_b(name, shape))
+        return self.operand(name, place, shape.columns * 4)
+
+    def b(self, shape: Shape, place: int) -> Value:
+        """Matrix B, row after row."""
+        if shape.packed:
+            return self.emitter.code.at(self.emitter.thread, place)
+        name = f"widen_b_{shape.W}_{shape.work}_{shape.depth}_{shape.columns}"
+        self.emitter.helper(name, lambda: widen_b(name, shape))
+        return self.operand(name, place, shape.depth * shape.columns * shape.size)
+
+
+def _multiply(emitter: Emitter, group: list[_Chain], kept: tuple[bool, ...], scratch: _Scratch) -> None:
+    """Multiply chains that share A."""
+    code, shape = emitter.code, group[0].shape
+    stored = "".join("01"[k] for k in kept)
+    work = f"{shape.A}_{shape.W}" if shape.packed else shape.work
+    types = f"{work}_{shape.dst}_{shape.acc or 'none'}"
+    name = f"multiply_{types}_{shape.rows}x{shape.columns}x{shape.depth}_{len(group)}_{stored}"
+    emitter.helper(name, lambda: multiplier(name, shape, len(group), kept))
+    operands = [code.at(emitter.thread, max(c.acc, 0)) for c in group]
+    operands += [code.at(emitter.thread, d) for c in group for d, k in zip(c.dst, kept) if k]
+    operands += [scratch.a(shape, place) for place in group[0].a]
+    operands += [scratch.b(shape, place) for c in group for place in c.b]
+    if shape.corrected:
+        operands += [scratch.correction(shape, place) for c in group for place in c.b]
+    code.call(name, *operands)
+
+
+def _sum(emitter: Emitter, chain: _Chain, scratch: _Scratch) -> None:
+    """Add in the models `stage` and `exact`; the golden function does what f64 cannot."""
+    code, shape = emitter.code, chain.shape
+    (at,) = chain.at
+    if shape.work == "f64":
+        emitter.golden(at)
+        return
+    terms = shape.depth // shape.stages if emitter.model == "stage" else shape.depth
+    types = f"{shape.dst}_{shape.acc or 'none'}"
+    name = f"sum_{terms}_{types}_{shape.rows}x{shape.columns}x{shape.depth}"
+    emitter.helper(name, lambda: summer(name, shape, terms))
+    fine = code.call(
+        name,
+        code.at(emitter.thread, max(chain.acc, 0)),
+        code.at(emitter.thread, chain.dst[0]),
+        scratch.a(shape, chain.a[0]),
+        scratch.b(shape, chain.b[0]),
+        result="i1",
+    )
+    ask, done = code.label(), code.label()
+    code.cond_br(fine, done, ask)
+    code.begin(ask)
+    emitter.golden(at)
+    code.br(done)
+    code.begin(done)

@@ -1,0 +1,117 @@
+"""Copies and conversions, of formats that vISA has no type of too, and predicates."""
+
+from __future__ import annotations
+
+from xegpu_py.engines.jit.code import Code, Value
+from xegpu_py.engines.jit.emitter import Emitter, format_of, modifier_of
+from xegpu_py.engines.jit.numbers import converted
+from xegpu_py.engines.jit.rules import rule
+from xegpu_py.numerics.formats import BF8, HF, TF32
+from xegpu_py.visa.operands import Flag
+from xegpu_py.visa.program import Instruction
+
+
+@rule("mov")
+def mov(emitter: Emitter, inst: Instruction, at: int) -> None:
+    """Copy, converted to the destination's type; or a predicate's bits."""
+    code, source, dst = emitter.code, inst["src0"], inst["dst"]
+    target = dst.var.format
+    if isinstance(source, Flag):
+        bits = code.mask(emitter.flag(source.var), (1 << source.var.count) - 1)
+        emitter.write(dst, code.splat(code.resize(bits, target.bits, False), 1), emitter.mask(inst))
+        return
+    pattern = emitter.read(source, inst.exec_size)
+    found = converted(code, pattern, format_of(source), modifier_of(source), target, inst.saturate)
+    emitter.write(dst, found, emitter.mask(inst))
+
+
+@rule("sel")
+def sel(emitter: Emitter, inst: Instruction, at: int) -> None:
+    """Choose by the predicate, which does not keep lanes from being written."""
+    code, target = emitter.code, inst["dst"].var.format
+    first, second = (
+        converted(code, emitter.read(o, inst.exec_size), format_of(o), modifier_of(o), target, inst.saturate)
+        for o in (inst["src0"], inst["src1"])
+    )
+    chosen = code.bits_to_mask(emitter.chosen(inst), inst.exec_size)
+    emitter.write(inst["dst"], code.select(chosen, first, second), emitter.mask(inst))
+
+
+@rule("setp")
+def setp(emitter: Emitter, inst: Instruction, at: int) -> None:
+    """Set a predicate to the lowest bits of a scalar."""
+    emitter.write_flag(inst, emitter.code.resize(emitter.scalar(inst["src0"]), 32, False))
+
+
+@rule("srnd")
+def srnd(emitter: Emitter, inst: Instruction, at: int) -> None:
+    """Round stochastically (SRND.md): random bits are added to the mantissa, and the sum is cut off."""
+    code = emitter.code
+    source, random = (emitter.read(inst[n], inst.exec_size) for n in ("src0", "src1"))
+    to_bf8 = inst["dst"].var.type == "ub"
+    found = _srnd_bf8(code, source, random) if to_bf8 else _srnd_hf(code, source, random)
+    emitter.write(inst["dst"], found, emitter.mask(inst))
+
+
+def _moved(code: Code, magnitude: Value, random: Value, bits: int, infinity: int) -> Value:
+    """The magnitude with the random bits added; infinity from there on."""
+    total = code.add(magnitude, code.mask(random, (1 << bits) - 1))
+    total = code.intrinsic("umin", total, code.const(infinity, total.type))
+    return code.select(code.icmp("uge", magnitude, infinity), code.const(infinity, total.type), total)
+
+
+def _srnd_bf8(code: Code, source: Value, random: Value) -> Value:
+    magnitude = code.mask(source, 0x7FFF)
+    # bf8 is hf without its lowest byte, subnormal numbers too.
+    cut = code.lshr(_moved(code, magnitude, random, 8, 0x7C00), 8)
+    signed = code.or_(cut, code.mask(code.lshr(source, 8), 0x80))
+    nan = code.icmp("ugt", magnitude, 0x7C00)
+    return code.resize(code.select(nan, code.const(BF8.nan, signed.type), signed), 8, False)
+
+
+def _srnd_hf(code: Code, source: Value, random: Value) -> Value:
+    magnitude = code.mask(source, 0x7FFFFFFF)
+    moved = _moved(code, magnitude, random, 13, 0x7F800000)
+    # The least normal number of hf has f32's exponent 113. From twice the greatest power of two on it is infinity.
+    normal = code.lshr(code.sub(moved, code.const(112 << 23, moved.type)), 13)
+    normal = code.select(code.icmp("uge", moved, 143 << 23), code.const(0x7C00, moved.type), normal)
+    # Of subnormal numbers the hidden bit is made explicit, and moved to where hf's last bit is worth 2**-24.
+    explicit = code.or_(code.mask(moved, 0x7FFFFF), code.const(1 << 23, moved.type))
+    places = code.sub(code.const(126, moved.type), code.lshr(moved, 23))
+    places = code.intrinsic("umin", places, code.const(31, moved.type))
+    subnormal = code.lshr(explicit, places)
+    cut = code.select(code.icmp("uge", moved, 113 << 23), normal, subnormal)
+    signed = code.or_(cut, code.mask(code.lshr(source, 16), 0x8000))
+    nan = code.icmp("ugt", magnitude, 0x7F800000)
+    return code.resize(code.select(nan, code.const(HF.nan, signed.type), signed), 16, False)
+
+
+@rule("fcvt")
+def fcvt(emitter: Emitter, inst: Instruction, at: int) -> None:
+    """Convert to and from formats that vISA has no type of (FCVT.md)."""
+    source = emitter.read(inst["src0"], inst.exec_size)
+    change = {"ub": _to_bf8, "hf": _from_bf8, "ud": _to_tf32}[inst["dst"].var.type]
+    emitter.write(inst["dst"], change(emitter.code, source), emitter.mask(inst))
+
+
+def _to_bf8(code: Code, source: Value) -> Value:
+    odd = code.mask(code.lshr(source, 8), 1)
+    rounded = code.lshr(code.add(code.add(source, odd), code.const(0x7F, source.type)), 8)
+    nan = code.icmp("ugt", code.mask(source, 0x7FFF), 0x7C00)
+    return code.resize(code.select(nan, code.const(BF8.nan, source.type), rounded), 8, False)
+
+
+def _from_bf8(code: Code, source: Value) -> Value:
+    wide = code.shl(code.resize(source, 16, False), 8)
+    nan = code.icmp("ugt", code.mask(wide, 0x7FFF), 0x7C00)
+    return code.select(nan, code.const(HF.nan, wide.type), wide)
+
+
+def _to_tf32(code: Code, source: Value) -> Value:
+    exponent = code.mask(source, 0x7F800000)
+    odd = code.mask(code.lshr(source, 13), 1)
+    moved = code.add(code.add(source, odd), code.const(0xFFF, source.type))
+    rounded = code.mask(code.select(code.icmp("eq", exponent, 0x7F800000), source, moved), 0xFFFFE000)
+    flushed = code.select(code.icmp("eq", exponent, 0), code.mask(source, 1 << 31), rounded)
+    nan = code.icmp("ugt", code.mask(source, 0x7FFFFFFF), 0x7F800000)
+    return code.select(nan, code.const(TF32.nan, source.type), flushed)
