@@ -147,7 +147,10 @@ class Launcher:
         Raises:
             RuntimeFault: if it fails.
             EngineMismatch: if the engines are both asked, and differ.
+            ValueError: if there is an observer, but an engine that tells nothing.
         """
+        if self.observer is not None and self.engine != "interpreter":
+            raise ValueError(f"only the interpreter tells an observer what ran, not the engine '{self.engine}'")
         if self.engine == "interpreter":
             return self._run_interpreted(size, arguments, memory)
         if self.engine == "jit":

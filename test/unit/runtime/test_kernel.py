@@ -163,8 +163,8 @@ def test_workgroups_too_large() -> None:
     [
         ({"target": "i860"}, "unknown target 'i860'; there are pvc"),
         ({"model": "mod"}, "'model' must be one of fma, stage, exact, not 'mod'"),
-        ({"check": ["race"]}, "unknown check 'race'; there are uninit"),
-        ({"check": "race"}, "unknown check 'race'; there are uninit"),
+        ({"check": ["race"]}, "unknown check 'race'; there are memory, uninit"),
+        ({"check": "race"}, "unknown check 'race'; there are memory, uninit"),
         ({"registers": 64}, "target pvcxt has 128 or 256 registers, not 64"),
         ({"name": "other"}, "there is no kernel 'other'; there are scale"),
     ],

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from xegpu_py import Kernel
 from xegpu_py.engines.batch import Batch
+from xegpu_py.runtime.launch import Engine
 from xegpu_py.runtime.trace import Tracer, statistics_table
 
 from .programs import SCALE
 
 
 def traced(group: int, text: str = SCALE) -> list[str]:
-    kernel, lines = Kernel.from_assembly(text), []
+    kernel, lines = Kernel.from_assembly(text, engine="interpreter"), []
     launcher = kernel.launcher
     launcher.observer = Tracer(kernel.program, launcher.target, launcher.allocation, (group, 0, 0), 0, lines.append)
     kernel(np.arange(32, dtype=np.float32), np.zeros(32, np.float32), 2.0, (0, 1), grid=2)
@@ -55,7 +57,7 @@ class Rows:
 
 
 def test_statistics_count_threads_and_bytes() -> None:
-    kernel, counted = Kernel.from_assembly(SCALE), Rows()
+    kernel, counted = Kernel.from_assembly(SCALE, engine="interpreter"), Rows()
     kernel.launcher.observer = counted
     x = np.zeros(48, np.float32)
     done = kernel(x, np.zeros(48, np.float32), 2, (0, 1), grid=3)
@@ -70,6 +72,14 @@ def test_statistics_count_threads_and_bytes() -> None:
     again = kernel(x, np.zeros(48, np.float32), 2, (0, 1), grid=1)
     assert again.executed.sum() == 11
     assert again.traffic == {("ugm", "load"): 64, ("ugm", "store"): 64}
+
+
+@pytest.mark.parametrize("engine", ["jit", "both"])
+def test_engines_that_tell_nothing_are_refused(engine: Engine) -> None:
+    kernel = Kernel.from_assembly(SCALE, engine=engine)
+    kernel.launcher.observer = Rows()
+    with pytest.raises(ValueError, match=f"only the interpreter tells an observer what ran, not the engine '{engine}'"):
+        kernel(np.zeros(16, np.float32), np.zeros(16, np.float32), 2, (0, 1))
 
 
 def test_more_workgroups_than_run_at_once() -> None:
