@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from mlir import ir
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 
@@ -50,8 +52,8 @@ class Uniformity:
             self._varying.add(value)
             self._changed = True
 
-    def _mark_all(self, values: object, varies: bool = True) -> None:
-        for value in values:  # type: ignore[attr-defined]
+    def _mark_all(self, values: Iterable[ir.Value], varies: bool) -> None:
+        for value in values:
             self._mark(value, varies)
 
     def _block(self, block: ir.Block) -> None:

@@ -300,7 +300,7 @@ class Recorder:
 def test_pressure_is_no_less_than_what_lives(seed: int) -> None:
     generator = Generator(random.Random(seed), False)
     text = generator.text()
-    kernel = Kernel.from_assembly(text)
+    kernel = Kernel.from_assembly(text, engine="interpreter")
     recorder = Recorder()
     kernel.launcher.observer = recorder
     kernel(np.zeros(THREADS * len(generator.types) * SLOT, np.uint8), np.uint32(1), block=THREADS)
