@@ -11,6 +11,12 @@ from xegpu_py.ir.verifier import walk
 SUBGROUP_SIZE = "xegpu.subgroup_size"
 """Attribute of a kernel of work items: how many are a subgroup."""
 
+SUBGROUP_SIZES = (8, 16, 32)
+"""Work items that a subgroup may have."""
+
+DEFAULT_SIZE = 16
+"""Work items of a subgroup of which nothing is said: as many as dpas has lanes on Xe-HPC."""
+
 WORK_ITEMS = "xegpu.work_items"
 """Attribute of a kernel of subgroups that was one of work items: how many a hardware thread does."""
 
@@ -20,10 +26,11 @@ WORK_ITEMS = "xegpu.work_items"
 class XeGPUSimtToVc(Pass):
     """Rewrite kernels of work items (SIMT mode) as the program of a subgroup (VC mode).
 
-    A kernel is one of work items if it has `xegpu.subgroup_size`, or an op of XeGPU in SIMT mode on a descriptor with
-    an `sg_map`. Values that are the same in all work items of a subgroup stay as they are. Of others a vector holds
-    those of all lanes, with the lanes as its innermost dimension; fragments of blocks stay where the block has them.
-    With `kernel` only the kernel of that name is rewritten.
+    A kernel is one of work items if it has `xegpu.subgroup_size`, or an op of XeGPU in SIMT mode. Subgroups are as
+    large as the attribute says, or else as an `sg_map` says, or else 16 work items.
+
+    Values that are the same in all work items of a subgroup stay as they are. Of others a vector holds those of all
+    lanes, with the lanes as its innermost dimension; fragments of blocks stay where the block has them.
 
         gpu.func @halve(%m: memref<?xf32>) kernel attributes {xegpu.subgroup_size = 16 : i32} {
           %i = gpu.global_id x
@@ -59,30 +66,36 @@ class XeGPUSimtToVc(Pass):
         from xegpu_py.passes.xegpu_simt_to_vc.fragments import Placements
         from xegpu_py.passes.xegpu_simt_to_vc.kernel import widen_kernel
 
-        if self.subgroup_size not in (0, 8, 16, 32):
+        if self.subgroup_size not in (0, *SUBGROUP_SIZES):
             self.fail(op, f"subgroup-size must be 8, 16 or 32, but is {self.subgroup_size}")
         placements: Placements | None = None
         for func in [f for f in walk(op) if f.name == "gpu.func" and "gpu.kernel" in f.attributes]:
             if self.kernel not in ("", ir.StringAttr(func.attributes["sym_name"]).value):
                 continue
-            lanes = self._lanes(func)
+            lanes, because = self._lanes(func)
             if lanes:
                 placements = placements or Placements(op)
-                widen_kernel(func, lanes, placements)
+                widen_kernel(func, lanes, placements, because)
 
-    def _lanes(self, func: ir.Operation) -> int:
-        """Work items of a subgroup; 0 of a kernel that is none of work items."""
-        from xegpu_py.dialects.xegpu import TensorDesc
-        from xegpu_py.passes.xegpu_simt_to_vc.fragments import mapped
+    def _lanes(self, func: ir.Operation) -> tuple[int, ir.Operation]:
+        """Work items of a subgroup, 0 of a kernel that is none of work items; and the op that says so."""
+        from xegpu_py.dialects.xegpu import Mode, TensorDesc
+        from xegpu_py.passes.xegpu_simt_to_vc.uniformity import reached
 
-        if SUBGROUP_SIZE in func.attributes:
-            size = int(ir.IntegerAttr(func.attributes[SUBGROUP_SIZE]).value)
-            if size not in (8, 16, 32):
+        given = func.attributes.get(SUBGROUP_SIZE)
+        if given is not None:
+            size = given.value if isinstance(given, ir.IntegerAttr) else given
+            if size not in SUBGROUP_SIZES:
                 self.fail(func, f"has {SUBGROUP_SIZE} = {size}, but a subgroup has 8, 16 or 32 work items")
-            return self.subgroup_size or size
-        for op in walk(func):
-            if op.name in ("xegpu.load_nd", "xegpu.store_nd", "xegpu.prefetch_nd") and mapped(op):
-                found = TensorDesc.of(op.opview.tdesc).attr.map
-                assert found is not None
-                return self.subgroup_size or math.prod(found.wi_layout)
-        return 0
+            return self.subgroup_size or size, func
+        first: ir.Operation | None = None
+        for op in reached(func):
+            if getattr(op.opview, "mode", None) != Mode.SIMT:
+                continue
+            first = first or op
+            for value in (*op.operands, *op.results):
+                text = str(value.type)
+                found = TensorDesc.decode(text).attr.map if text.startswith("!xegpu.tensor_desc") else None
+                if found is not None:
+                    return self.subgroup_size or math.prod(found.wi_layout), op
+        return (self.subgroup_size or DEFAULT_SIZE) if first else 0, first or func

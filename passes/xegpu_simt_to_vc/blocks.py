@@ -22,6 +22,8 @@ from xegpu_py.passes.xegpu_simt_to_vc.widen import (
 )
 
 from xegpu_py.ir.builtin import bit_width
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
+from xegpu_py.ir.verifier import position_of
 
 
 def unmapped(value: ir.Type) -> ir.Type:
@@ -33,7 +35,13 @@ def unmapped(value: ir.Type) -> ir.Type:
 def _check(w: Widener, op: ir.Operation) -> None:
     view = op.opview
     if view.mode == Mode.VC:
-        w.fail("is in VC mode, but the kernel is of work items", "leave the mode out")
+        where = position_of(op.location)
+        notes = (
+            Diagnostic("note", "leave the mode out", where),
+            Diagnostic("note", "the kernel is of work items on account of this", position_of(w.because.location)),
+        )
+        text = f"'{op.name}' op is in VC mode, but the kernel is of work items"
+        raise DiagnosticError([Diagnostic("error", text, where, notes)])
     w.together("works on a block of the whole subgroup")
     for value in (*op.operands, *op.results):
         if str(value.type).startswith("!xegpu.tensor_desc"):

@@ -26,8 +26,11 @@ ROOMS = (blocks, control, lanes, memory, transfers, vectors)
 _BLOCK_SIZE = "known_block_size"
 
 
-def widen_kernel(func: ir.Operation, count: int, placements: Placements) -> None:
+def widen_kernel(func: ir.Operation, count: int, placements: Placements, because: ir.Operation) -> None:
     """Rewrite a `gpu.func` for subgroups of `count` work items.
+
+    Args:
+        because: the op that makes it a kernel of work items.
 
     Raises:
         DiagnosticError: at the op that cannot be rewritten.
@@ -37,13 +40,13 @@ def widen_kernel(func: ir.Operation, count: int, placements: Placements) -> None
         raise DiagnosticError([Diagnostic("error", f"'gpu.func' op {message}", position_of(func.location))])
     body = func.regions[0].blocks[0]
     size = func.attributes.get(_BLOCK_SIZE)
-    known = None if size is None else tuple(ir.DenseI32ArrayAttr(size))
+    known = tuple(size) if isinstance(size, ir.DenseI32ArrayAttr) else None
     attributes = {n: func.attributes[n] for n in func.attributes if n != SUBGROUP_SIZE}
     with func.location, ir.InsertionPoint(func):
         attributes[WORK_ITEMS] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), count)
         made = ir.Operation.create("gpu.func", [], [], attributes, regions=1)
         block = ir.Block.create_at_start(made.regions[0], [a.type for a in body.arguments])
-        w = Widener(count, Uniformity(func), placements, block_size=known)
+        w = Widener(count, Uniformity(func), placements, because, block_size=known)
         for old, new in zip(body.arguments, block.arguments):
             w.held[old] = Held(new)
         with ir.InsertionPoint(block):

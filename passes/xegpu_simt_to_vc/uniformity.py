@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from mlir import ir
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
@@ -139,3 +139,13 @@ def callee_of(op: ir.Operation) -> ir.Operation | None:
                 return found if len(found.regions[0].blocks) else None
         scope = scope.operation.parent
     return None
+
+
+def reached(func: ir.Operation, seen: tuple[ir.Operation, ...] = ()) -> Iterator[ir.Operation]:
+    """The ops of a function and of those that it calls."""
+    for op in walk(func):
+        yield op
+        if op.name == "func.call":
+            callee = callee_of(op)
+            if callee is not None and callee not in seen:
+                yield from reached(callee, (*seen, callee))

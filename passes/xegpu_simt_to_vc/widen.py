@@ -53,6 +53,7 @@ class Widener:
 
     Attributes:
         lanes: work items of a subgroup.
+        because: the op that makes the kernel one of work items.
         held: what each value of the work items is.
         mask: vector of i1, the lanes that have come here; None where all have.
         diverged: the op on whose account not all lanes may have come here.
@@ -62,6 +63,7 @@ class Widener:
     lanes: int
     uniformity: Uniformity
     placements: Placements
+    because: ir.Operation
     held: dict[ir.Value, Held] = field(default_factory=dict)
     mask: ir.Value | None = None
     diverged: ir.Operation | None = None

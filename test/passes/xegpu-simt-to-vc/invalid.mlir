@@ -68,6 +68,7 @@ gpu.module @k {
 // -----
 
 gpu.module @k {
+  // expected-note @below {{the kernel is of work items on account of this}}
   gpu.func @mode(%m: memref<8x64xf32>) kernel attributes {xegpu.subgroup_size = 16 : i32} {
     // expected-error @below {{'xegpu.create_nd_tdesc' op is in VC mode, but the kernel is of work items}}
     // expected-note @below {{leave the mode out}}
@@ -148,6 +149,28 @@ gpu.module @k {
   }
   gpu.func @calls(%x: i32) kernel attributes {xegpu.subgroup_size = 16 : i32} {
     %y = func.call @again(%x) : (i32) -> i32
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @k {
+  gpu.func @forgotten(%m: memref<8x64xf32>) kernel {
+    // expected-error @below {{'xegpu.create_nd_tdesc' op is in VC mode, but the kernel is of work items}}
+    // expected-note @below {{leave the mode out}}
+    %t = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<8x64xf32> -> !xegpu.tensor_desc<8x16xf32>
+    // expected-note @below {{the kernel is of work items on account of this}}
+    %x = xegpu.load_nd %t : !xegpu.tensor_desc<8x16xf32> -> vector<8x16xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @k {
+  // expected-error @+1 {{'gpu.func' op has xegpu.subgroup_size = "16", but a subgroup has 8, 16 or 32 work items}}
+  gpu.func @text() kernel attributes {xegpu.subgroup_size = "16"} {
     gpu.return
   }
 }
