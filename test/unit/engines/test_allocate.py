@@ -215,7 +215,7 @@ def result(text: str, count: int, seed: int, separate: bool, **options: object) 
     return out
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.integers(0, 1 << 32), st.booleans())
 def test_placement_changes_nothing(seed: int, diverges: bool) -> None:
     generator = Generator(random.Random(seed), diverges)

@@ -56,7 +56,7 @@ def test_loops_of_threads(with_goto: bool) -> None:
     assert done.executed[-1] == 35
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(statements(3), st.sampled_from(sorted(SIZES)), st.integers(0, 1000), st.sampled_from([0, 1, 256]))
 def test_structured_programs(program: list[object], size: str, seed: int, patience: int) -> None:
     """Whichever of the threads that parted run first."""

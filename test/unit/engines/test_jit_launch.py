@@ -83,7 +83,7 @@ def test_interruption() -> None:
     start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         endless(np.zeros(1, np.uint32), grid=64)
-    assert time.monotonic() - start < 30
+    assert time.monotonic() - start < 3
     out = np.zeros(3, np.uint32)
     kernel(NUMBERS, engine="jit")(out, block=3)
     assert out.tolist() == [0, 7, 14]
