@@ -1,6 +1,7 @@
 """What the command-line programs share: LLVM's spellings of flags, files in and out, pieces of files, diagnostics."""
 
 import argparse
+import gc
 import os
 import re
 import sys
@@ -155,6 +156,8 @@ def finish(parser: Parser, args: argparse.Namespace, texts: list[str] | None) ->
 
 def main(run: Callable[[Sequence[str]], int]) -> None:
     """Run a tool with the process's arguments, and exit."""
+    # Nearly all that a tool makes lives until its end, so that looking for garbage as often as usual finds none.
+    gc.set_threshold(100_000)
     try:
         status = run(sys.argv[1:])
     except DiagnosticError as e:

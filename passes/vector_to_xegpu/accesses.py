@@ -1,4 +1,4 @@
-"""`vector-to-xegpu`: vector's own loads and stores become XeGPU's."""
+"""The accesses of memory that `vector-to-xegpu` rewrites, and what each becomes."""
 
 from __future__ import annotations
 
@@ -13,47 +13,9 @@ from mlir import ir
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu.checks import is_slm
 
-from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.ir.verifier import walk
+from xegpu_py.ir.passes import Pass
 
 Order = npt.NDArray[np.int64]
-
-
-@register_pass("vector-to-xegpu")
-@dataclass
-class VectorToXeGPU(Pass):
-    """Rewrite the vector dialect's accesses of memory in kernels of subgroups.
-
-    Rewritten are load, store, maskedload, maskedstore, gather, scatter, transfer_read and transfer_write. Rows of
-    consecutive elements become 1D blocks; what has a mask, may reach out of bounds, or takes elements that are apart,
-    becomes a gather or scatter. Kernels of work items are for `xegpu-simt-to-vc`.
-
-        %v = vector.load %m[%i, %j] : memref<?x64xf32>, vector<16xf32>
-        %g = vector.gather %m[%i, %j] [%places], %mask, %v : memref<?x64xf32>, ... into vector<16xf32>
-
-    becomes
-
-        %row = memref.subview %m[%i, %j] [1, 16] [1, 1] : memref<?x64xf32> to memref<16xf32, strided<[1], offset: ?>>
-        %block = xegpu.create_nd_tdesc %row[0] {mode = vc} : ... -> !xegpu.tensor_desc<16xf32, ...>
-        %v = xegpu.load_nd %block {mode = vc} : !xegpu.tensor_desc<16xf32, ...> -> vector<16xf32>
-        %lanes = xegpu.create_tdesc %m, %offsets {mode = vc} : ... -> !xegpu.tensor_desc<16xf32, #xegpu.scattered>
-        %h = xegpu.load_gather %lanes, %mask {mode = vc} : ... -> vector<16xf32>
-        %g = arith.select %mask, %h, %v : vector<16xi1>, vector<16xf32>
-    """
-
-    kernel: str = ""
-
-    def run(self, op: ir.Operation) -> None:
-        for func in [f for f in walk(op) if f.name == "gpu.func" and "gpu.kernel" in f.attributes]:
-            name = ir.StringAttr(func.attributes["sym_name"]).value
-            if "xegpu.subgroup_size" in func.attributes or self.kernel not in ("", name):
-                continue
-            for access in [o for o in walk(func) if o.name in _RULES]:
-                with access.location, ir.InsertionPoint(access):
-                    found = _RULES[access.name](self, access)
-                if found is not None:
-                    access.results[0].replace_all_uses_with(found)
-                access.erase()
 
 
 def _make(name: str, result: ir.Type | str, *operands: ir.Value, **attributes: str) -> ir.Value:
@@ -96,7 +58,7 @@ def _spread(value: ir.Value, count: int) -> ir.Value:
 class _Memref:
     """A memref whose elements are accessed at indices that are given."""
 
-    def __init__(self, owner: VectorToXeGPU, op: ir.Operation, value: ir.Value, indices: Sequence[ir.Value]) -> None:
+    def __init__(self, owner: Pass, op: ir.Operation, value: ir.Value, indices: Sequence[ir.Value]) -> None:
         if not isinstance(value.type, ir.MemRefType):
             owner.fail(op, f"accesses {value.type}, which lies in no memory", "bufferize it before")
         self.value, self.indices = value, list(indices)
@@ -180,7 +142,7 @@ class _Memref:
         return found if base is None else _make("arith.addi", kind, found, _spread(base, count))
 
 
-def _load(owner: VectorToXeGPU, op: ir.Operation) -> ir.Value:
+def _load(owner: Pass, op: ir.Operation) -> ir.Value:
     memory = _Memref(owner, op, op.operands[0], list(op.operands)[1:])
     return _read_rows(memory, _shape(op.results[0]))
 
@@ -199,7 +161,7 @@ def _read_rows(memory: _Memref, shape: tuple[int, ...]) -> ir.Value:
     return found
 
 
-def _store(owner: VectorToXeGPU, op: ir.Operation) -> None:
+def _store(owner: Pass, op: ir.Operation) -> None:
     memory = _Memref(owner, op, op.operands[1], list(op.operands)[2:])
     _write_rows(memory, op.operands[0])
 
@@ -219,7 +181,7 @@ def _consecutive(memory: _Memref, count: int) -> ir.Value:
     return memory.offsets([*[np.zeros(count, np.int64)] * (memory.rank - 1), np.arange(count)], count)
 
 
-def _masked_load(owner: VectorToXeGPU, op: ir.Operation) -> ir.Value:
+def _masked_load(owner: Pass, op: ir.Operation) -> ir.Value:
     source, *indices, mask, otherwise = op.operands
     memory = _Memref(owner, op, source, indices)
     return _gathered(memory, _consecutive(memory, _shape(mask)[0]), mask, otherwise)
@@ -230,7 +192,7 @@ def _gathered(memory: _Memref, offsets: ir.Value, mask: ir.Value, otherwise: ir.
     return _make("arith.select", otherwise.type, mask, loaded, otherwise)
 
 
-def _masked_store(owner: VectorToXeGPU, op: ir.Operation) -> None:
+def _masked_store(owner: Pass, op: ir.Operation) -> None:
     target, *indices, mask, value = op.operands
     memory = _Memref(owner, op, target, indices)
     xegpu.store_scatter(value, memory.lanes(_consecutive(memory, _shape(mask)[0])), mask, mode="vc")
@@ -246,7 +208,7 @@ def _places(memory: _Memref, value: ir.Value) -> tuple[ir.Value, int]:
     return memory.offsets([*[np.zeros(count, np.int64)] * (memory.rank - 1), flat], count), count
 
 
-def _gather(owner: VectorToXeGPU, op: ir.Operation) -> ir.Value:
+def _gather(owner: Pass, op: ir.Operation) -> ir.Value:
     source, *indices, places, mask, otherwise = op.operands
     memory = _Memref(owner, op, source, indices)
     offsets, count = _places(memory, places)
@@ -254,7 +216,7 @@ def _gather(owner: VectorToXeGPU, op: ir.Operation) -> ir.Value:
     return _reshape(found, _shape(op.results[0]))
 
 
-def _scatter(owner: VectorToXeGPU, op: ir.Operation) -> None:
+def _scatter(owner: Pass, op: ir.Operation) -> None:
     target, *indices, places, mask, value = op.operands
     memory = _Memref(owner, op, target, indices)
     offsets, count = _places(memory, places)
@@ -278,7 +240,7 @@ class _Transfer:
 
     @classmethod
     def of(
-        cls, owner: VectorToXeGPU, op: ir.Operation, source: ir.Value, indices: Sequence[ir.Value], kind: ir.Type
+        cls, owner: Pass, op: ir.Operation, source: ir.Value, indices: Sequence[ir.Value], kind: ir.Type
     ) -> _Transfer:
         permutation = ir.AffineMapAttr(op.attributes["permutation_map"]).value
         dimensions = [e.position if isinstance(e, ir.AffineDimExpr) else None for e in permutation.results]
@@ -319,7 +281,7 @@ class _Transfer:
         return self.memory.offsets(added, count), active, count
 
 
-def _transfer_read(owner: VectorToXeGPU, op: ir.Operation) -> ir.Value:
+def _transfer_read(owner: Pass, op: ir.Operation) -> ir.Value:
     segments = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     source, *indices = list(op.operands)[: 1 + segments[1]]
     padding = op.operands[1 + segments[1]]
@@ -335,7 +297,7 @@ def _transfer_read(owner: VectorToXeGPU, op: ir.Operation) -> ir.Value:
     return _reshape(found, transfer.shape)
 
 
-def _transfer_write(owner: VectorToXeGPU, op: ir.Operation) -> None:
+def _transfer_write(owner: Pass, op: ir.Operation) -> None:
     segments = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     value, target, *indices = list(op.operands)[: 2 + segments[2]]
     transfer = _Transfer.of(owner, op, target, indices, value.type)
@@ -350,7 +312,7 @@ def _transfer_write(owner: VectorToXeGPU, op: ir.Operation) -> None:
     xegpu.store_scatter(_reshape(value, (count,)), transfer.memory.lanes(offsets), active, mode="vc")
 
 
-_RULES: dict[str, Callable[[VectorToXeGPU, ir.Operation], Any]] = {
+RULES: dict[str, Callable[[Pass, ir.Operation], Any]] = {
     "vector.load": _load,
     "vector.store": _store,
     "vector.maskedload": _masked_load,

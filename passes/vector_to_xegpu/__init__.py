@@ -1,0 +1,48 @@
+"""`vector-to-xegpu`: vector's own loads and stores become XeGPU's."""
+
+from dataclasses import dataclass
+
+from mlir import ir
+
+from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.ir.verifier import walk
+
+
+@register_pass("vector-to-xegpu")
+@dataclass
+class VectorToXeGPU(Pass):
+    """Rewrite the vector dialect's accesses of memory in kernels of subgroups.
+
+    Rewritten are load, store, maskedload, maskedstore, gather, scatter, transfer_read and transfer_write. Rows of
+    consecutive elements become 1D blocks; what has a mask, may reach out of bounds, or takes elements that are apart,
+    becomes a gather or scatter. Kernels of work items are for `xegpu-simt-to-vc`.
+
+        %v = vector.load %m[%i, %j] : memref<?x64xf32>, vector<16xf32>
+        %g = vector.gather %m[%i, %j] [%places], %mask, %v : memref<?x64xf32>, ... into vector<16xf32>
+
+    becomes
+
+        %row = memref.subview %m[%i, %j] [1, 16] [1, 1] : memref<?x64xf32> to memref<16xf32, strided<[1], offset: ?>>
+        %block = xegpu.create_nd_tdesc %row[0] {mode = vc} : ... -> !xegpu.tensor_desc<16xf32, ...>
+        %v = xegpu.load_nd %block {mode = vc} : !xegpu.tensor_desc<16xf32, ...> -> vector<16xf32>
+        %lanes = xegpu.create_tdesc %m, %offsets {mode = vc} : ... -> !xegpu.tensor_desc<16xf32, #xegpu.scattered>
+        %h = xegpu.load_gather %lanes, %mask {mode = vc} : ... -> vector<16xf32>
+        %g = arith.select %mask, %h, %v : vector<16xi1>, vector<16xf32>
+    """
+
+    kernel: str = ""
+
+    def run(self, op: ir.Operation) -> None:
+        # What rewrites ops is loaded when it is needed, since tools start without it.
+        from xegpu_py.passes.vector_to_xegpu.accesses import RULES
+
+        for func in [f for f in walk(op) if f.name == "gpu.func" and "gpu.kernel" in f.attributes]:
+            name = ir.StringAttr(func.attributes["sym_name"]).value
+            if "xegpu.subgroup_size" in func.attributes or self.kernel not in ("", name):
+                continue
+            for access in [o for o in walk(func) if o.name in RULES]:
+                with access.location, ir.InsertionPoint(access):
+                    found = RULES[access.name](self, access)
+                if found is not None:
+                    access.results[0].replace_all_uses_with(found)
+                access.erase()
