@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +162,7 @@ def compile(
     strict_grf: bool = False,
     engine: Engine | None = None,
     threads: int | None = None,
+    cache: str | PathLike[str] | None = None,
     optimize: bool = True,
     prefetch: int = 0,
 ) -> CompiledKernel:
@@ -170,7 +172,7 @@ def compile(
         module: a module, its text, or the path of a file that holds it. It stays as it is.
         kernel: the name of the `gpu.func`; it may be left out where there is one kernel.
         target: the GPU.
-        model, check, registers, strict_grf, engine, threads: see `Kernel`.
+        model, check, registers, strict_grf, engine, threads, cache: see `Kernel`.
         optimize: whether the pass visa-optimize runs.
         prefetch: of a kernel of XeTile, how many turns ahead loops prefetch the tiles that they load.
 
@@ -203,6 +205,7 @@ def compile(
         strict_grf=strict_grf,
         engine=engine,
         threads=threads,
+        cache=cache,
         source=source,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,7 @@ class Kernel:
         strict_grf: bool = False,
         engine: Engine | None = None,
         threads: int | None = None,
+        cache: str | PathLike[str] | None = None,
         source: Source | None = None,
     ) -> None:
         """Make a kernel of a program.
@@ -62,6 +64,8 @@ class Kernel:
             engine: what runs it: "jit", native code; "interpreter", the golden model; "both", which compares all that
                 they leave. By default the JIT, or the interpreter for what only it can look for, `uninit`.
             threads: threads of the operating system that the JIT uses; by default one for each processor.
+            cache: the folder where the JIT keeps native code between processes, or "off"; by default what the
+                environment variable XEGPU_PY_CACHE says, or else a folder among the user's caches.
             source: the text from which the program was read, to be shown in errors.
 
         Raises:
@@ -89,7 +93,9 @@ class Kernel:
         if issues:
             raise DiagnosticError([i.diagnostic() for i in issues], self._sources)
         chosen = engine or ("interpreter" if "uninit" in checks else "jit")
-        self.launcher = Launcher(program, gpu, model, "uninit" in checks, registers, engine=chosen, threads=threads)
+        self.launcher = Launcher(
+            program, gpu, model, "uninit" in checks, registers, engine=chosen, threads=threads, cache=cache
+        )
         if strict_grf and self.launcher.allocation.beyond:
             message = f"kernel '{program.name}' does not fit: {self.launcher.allocation.report()}"
             raise DiagnosticError([Diagnostic("error", message, program.where)], self._sources)

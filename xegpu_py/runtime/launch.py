@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from os import PathLike
 from typing import Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from xegpu_py.engines.access import BUILTIN_OFFSETS, Layout
 from xegpu_py.engines.batch import Batch, new_batch
 from xegpu_py.engines.interpreter import Interpreter, Observer
+from xegpu_py.engines.jit.cache import Cache, folder_of
 from xegpu_py.engines.jit.engine import Jit, Launch
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
@@ -118,6 +120,7 @@ class Launcher:
         observer: who is told of each instruction that ran; the interpreter alone tells.
         engine: what runs it; "both" runs the interpreter and then the JIT, and compares what they leave.
         threads: threads of the operating system that the JIT uses; None for one for each processor.
+        cache: the folder where the JIT keeps code, or "off"; None for what the environment says.
     """
 
     program: Program
@@ -128,6 +131,7 @@ class Launcher:
     observer: Observer | None = None
     engine: Engine = "jit"
     threads: int | None = None
+    cache: str | PathLike[str] | None = None
     allocation: Allocation = field(init=False)
 
     def __post_init__(self) -> None:
@@ -178,7 +182,8 @@ class Launcher:
     @cached_property
     def jit(self) -> Jit:
         """The program as native code."""
-        return Jit(self._interpreter)
+        folder = folder_of(self.cache)
+        return Jit(self._interpreter, alone=False, cache=Cache(folder) if folder else None)
 
     def _run_native(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> Statistics:
         program, group_size = self.program, size.threads(self.program)

@@ -70,7 +70,7 @@ def shape_of(emitter: Emitter, inst: Instruction) -> Shape:
         inst.exec_size,
         inst["dst"].var.type,
         acc.type if acc else "",
-        bytes_ and {"avx512_vnni", "avx512vl"} <= emitter.features,
+        bytes_ and {"avx512vnni", "avx512vl"} <= emitter.features,
     )
 
 
