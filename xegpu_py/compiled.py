@@ -163,6 +163,7 @@ def compile(
     engine: Engine | None = None,
     threads: int | None = None,
     cache: str | PathLike[str] | None = None,
+    progress: bool = True,
     optimize: bool = True,
     prefetch: int = 0,
 ) -> CompiledKernel:
@@ -172,7 +173,7 @@ def compile(
         module: a module, its text, or the path of a file that holds it. It stays as it is.
         kernel: the name of the `gpu.func`; it may be left out where there is one kernel.
         target: the GPU.
-        model, check, registers, strict_grf, engine, threads, cache: see `Kernel`.
+        model, check, registers, strict_grf, engine, threads, cache, progress: see `Kernel`.
         optimize: whether the pass visa-optimize runs.
         prefetch: of a kernel of XeTile, how many turns ahead loops prefetch the tiles that they load.
 
@@ -206,6 +207,7 @@ def compile(
         engine=engine,
         threads=threads,
         cache=cache,
+        progress=progress,
         source=source,
     )
 

@@ -51,6 +51,7 @@ class Kernel:
         engine: Engine | None = None,
         threads: int | None = None,
         cache: str | PathLike[str] | None = None,
+        progress: bool = True,
         source: Source | None = None,
     ) -> None:
         """Make a kernel of a program.
@@ -66,6 +67,7 @@ class Kernel:
             threads: threads of the operating system that the JIT uses; by default one for each processor.
             cache: the folder where the JIT keeps native code between processes, or "off"; by default what the
                 environment variable XEGPU_PY_CACHE says, or else a folder among the user's caches.
+            progress: whether runs of more than a second show a bar, where standard error is a terminal.
             source: the text from which the program was read, to be shown in errors.
 
         Raises:
@@ -94,7 +96,15 @@ class Kernel:
             raise DiagnosticError([i.diagnostic() for i in issues], self._sources)
         chosen = engine or ("interpreter" if "uninit" in checks else "jit")
         self.launcher = Launcher(
-            program, gpu, model, "uninit" in checks, registers, engine=chosen, threads=threads, cache=cache
+            program,
+            gpu,
+            model,
+            "uninit" in checks,
+            registers,
+            engine=chosen,
+            threads=threads,
+            cache=cache,
+            progress=progress,
         )
         if strict_grf and self.launcher.allocation.beyond:
             message = f"kernel '{program.name}' does not fit: {self.launcher.allocation.report()}"

@@ -20,6 +20,7 @@ from xegpu_py.engines.jit.engine import Jit, Launch
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
 from xegpu_py.runtime.memory import DeviceMemory
+from xegpu_py.runtime.progress import Progress
 from xegpu_py.target import Target
 from xegpu_py.visa.allocate import HEADER_BYTES, Allocation, allocate
 from xegpu_py.visa.program import Program
@@ -121,6 +122,7 @@ class Launcher:
         engine: what runs it; "both" runs the interpreter and then the JIT, and compares what they leave.
         threads: threads of the operating system that the JIT uses; None for one for each processor.
         cache: the folder where the JIT keeps code, or "off"; None for what the environment says.
+        progress: whether long runs show a bar, at a terminal.
     """
 
     program: Program
@@ -132,6 +134,7 @@ class Launcher:
     engine: Engine = "jit"
     threads: int | None = None
     cache: str | PathLike[str] | None = None
+    progress: bool = True
     allocation: Allocation = field(init=False)
 
     def __post_init__(self) -> None:
@@ -172,11 +175,13 @@ class Launcher:
         counter = _Counter(len(self.program.instructions), self.observer)
         self._interpreter.observer = counter
         traffic: Counter[tuple[str, str]] = Counter()
-        for start in range(0, count, at_once):
-            chosen = [size.group(n) for n in range(start, min(start + at_once, count))]
-            batch = self._batch(chosen, group_size, size, arguments, memory)
-            self._interpreter.run(batch, _namer(chosen, group_size))
-            traffic += batch.traffic
+        with Progress(self.program.name, count, self.progress) as progress:
+            for start in range(0, count, at_once):
+                chosen = [size.group(n) for n in range(start, min(start + at_once, count))]
+                batch = self._batch(chosen, group_size, size, arguments, memory)
+                self._interpreter.run(batch, _namer(chosen, group_size))
+                traffic += batch.traffic
+                progress(start + len(chosen))
         return Statistics(count * group_size, counter.executed, traffic, self.allocation)
 
     @cached_property
@@ -203,7 +208,8 @@ class Launcher:
             memory,
             lambda thread: _thread_name(_place(thread // group_size, x, y), thread % group_size),
         )
-        done = self.jit.run(launch, self.threads)
+        with Progress(program.name, launch.groups, self.progress) as progress:
+            done = self.jit.run(launch, self.threads, progress)
         return Statistics(launch.groups * group_size, done.executed, done.traffic, self.allocation)
 
     def _batch(
