@@ -42,7 +42,7 @@ class Progress:
             self._bar.start_t -= time.monotonic() - self._start
             self._bar.n = done
             self._bar.refresh()
-        self._bar.update(done - self._bar.n)
+        self._bar.update(max(done - self._bar.n, 0))
 
     def __enter__(self) -> Progress:
         return self

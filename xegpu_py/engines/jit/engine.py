@@ -295,12 +295,12 @@ class _Worker:
             block_y=self.launch.block[1],
         )
         self._frame = frame
-        self._ended = 0
+        self._ended = self._first = 0
 
     @property
     def done(self) -> int:
-        """Workgroups that have ended, about."""
-        return self._ended
+        """Workgroups that have ended, about: native code may be among some of them."""
+        return self._ended + max(0, int(self.context.first) - self._first)
 
     def _new_slot(self) -> _Slot:
         return _Slot(self.jit.frame, self.launch.group_size, self.jit.program.slm_bytes)
@@ -322,12 +322,14 @@ class _Worker:
             if self.team.stop.value:
                 return
             if chunk:
+                self._first = chunk[0]
                 context.first, context.last = chunk
                 while context.first < context.last and not self.team.stop.value:
-                    start = context.first
+                    start = self._first = context.first
                     self.slot.use(context)
                     native.launch(context)
                     self._ended += context.first - start
+                    self._first = context.first
                     self.slot.group = context.first
                     status = Status(context.status)
                     if status == Status.YIELDED:
