@@ -50,8 +50,8 @@ def matrix(rng: np.random.Generator, name: str, rows: int, columns: int) -> tupl
 
 
 def cancel(rng: np.random.Generator, left: np.ndarray, right: np.ndarray) -> None:
-    """Let pairs of products that follow each other take each other away, in most places and a third of the threads: what
-    f64 has lost in between is missed then."""
+    """Let pairs of products take each other away, in most places and a third of the threads: what f64 has lost in
+    between is missed then."""
     some = slice(1, THREADS // 3)
     left[some, :, 1::2] = left[some, :, ::2]
     same = rng.random(right[some, ::2].shape) < 0.95
