@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from xegpu_py.engines.jit.code import PTR, Code, Value, vector
 from xegpu_py.engines.jit.emitter import Emitter
@@ -240,17 +240,18 @@ class _Block:
         code, shape = self.code, self.shape
         rows, columns, pack = shape.register_shape()
         each = shape.block_bytes(self.grf_bytes)
-        for block in range(shape.count):
-            found = [row(block, number) for number in range(shape.height)]
-            base = block * each
-            lines = [self._line(found, line, columns, pack) for line in range(rows)]
-            for i, line in enumerate(lines):
-                code.put(line, self.registers, base + i * columns * pack * self.size)
-            used = rows * columns * pack * self.size
-            if used < each:
-                code.put(code.const(0, vector((each - used), "i8")), self.registers, base + used)
+        # Blocks lie side by side: what is in one line of the cache is read at once.
+        numbers = [[row(block, number) for block in range(shape.count)] for number in range(shape.height)]
+        found = list(zip(*numbers))
+        for i in range(rows):
+            for block in range(shape.count):
+                line = self._line(found[block], i, columns, pack)
+                code.put(line, self.registers, block * each + i * columns * pack * self.size)
+        used = rows * columns * pack * self.size
+        for block in range(shape.count if used < each else 0):
+            code.put(code.const(0, vector((each - used), "i8")), self.registers, block * each + used)
 
-    def _line(self, found: list[Value], line: int, columns: int, pack: int) -> Value:
+    def _line(self, found: Sequence[Value], line: int, columns: int, pack: int) -> Value:
         """One row of a block in registers, from the rows in memory."""
         code, shape = self.code, self.shape
         if shape.transpose:
