@@ -29,7 +29,7 @@ def gemm() -> build.TileKernel:
 
 def main() -> None:
     start = time.perf_counter()
-    compiled = gemm().compile(registers=256)
+    compiled = gemm().compile(registers=256, engine="interpreter")
     print(f"building and lowering: {time.perf_counter() - start:.2f} s")
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal((N, N)).astype(BF16) for _ in range(2))
