@@ -74,7 +74,7 @@ class CompiledKernel:
 
         Raises:
             TypeError, ValueError: if an argument does not fit; the message names it, and what was expected.
-            DiagnosticError: if the kernel fails as it runs.
+            DiagnosticError: if the kernel fails as it runs; arrays may hold what it had written by then.
         """
         if len(arguments) != len(self.types):
             expected = ", ".join(f"{i}: {t}" for i, t in enumerate(self.types))

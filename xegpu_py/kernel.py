@@ -147,7 +147,7 @@ class Kernel:
         Raises:
             TypeError: if the number of arguments, or one's type, is wrong.
             ValueError: if an argument does not fit its input.
-            DiagnosticError: if the kernel fails as it runs.
+            DiagnosticError: if the kernel fails as it runs; arrays may hold what it had written by then.
         """
         inputs = self.program.arguments
         if len(arguments) != len(inputs):

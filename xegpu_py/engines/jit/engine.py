@@ -117,6 +117,7 @@ class Jit:
         keep: bool = False,
         alone: bool = True,
         cache: Cache | None = None,
+        cpu: tuple[str, ...] = (),
     ) -> None:
         """Compile a program.
 
@@ -126,6 +127,7 @@ class Jit:
             keep: whether registers hold all results at the end, and not only those that the program needs.
             alone: whether the code is for this object only; else the process keeps it for equal programs.
             cache: where code is kept on disk.
+            cpu: LLVM's name of another CPU than the host's, and its features: tests that no rule depends on the host.
         """
         self.interpreter = interpreter
         self.program: Program = interpreter.program
@@ -134,8 +136,9 @@ class Jit:
         self.lanes_part = any(i.name == "goto" for i in self.program.instructions) if lanes_part is None else lanes_part
         self.frame = frame_of(self.program, self.layout)
         self.starts = block_starts(self.program)
-        text = module_text(self.program, self.layout, self.model, host_features(), self.lanes_part, keep)
-        self.native = (compiled if alone else shared)(text, cache)
+        features = frozenset(cpu[1:]) if cpu else host_features()
+        text = module_text(self.program, self.layout, self.model, features, self.lanes_part, keep)
+        self.native = compiled(text, cache, cpu) if alone else shared(text, cache)
 
     def run(self, launch: Launch, threads: int | None = None, progress: Callable[[int], None] | None = None) -> Outcome:
         """Run workgroups.

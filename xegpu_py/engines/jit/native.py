@@ -57,12 +57,16 @@ def _call(entry: Callable[[int], None], context: Context) -> None:
     entry(ctypes.addressof(arguments))
 
 
-def compiled(text: str, cache: Cache | None = None) -> Native:
+def compiled(text: str, cache: Cache | None = None, cpu: tuple[str, ...] = ()) -> Native:
     """The code of a module that has the functions `launch` and `resume`.
 
     Args:
         cache: where it is looked for, and kept.
+        cpu: LLVM's name of another CPU than the host's, which the host must be able to stand in for, and its features;
+            its code is not kept.
     """
+    if cpu:
+        return _compile(text, None, "", cpu)
     # Known here only if LLVM's library is, which loads what was kept.
     machine = host() if cache else None
     if cache is None or machine is None:
@@ -120,14 +124,21 @@ def versions() -> str:
     return ", ".join(found)
 
 
-def _compile(text: str, cache: Cache | None, key: str) -> Native:
+def _compile(text: str, cache: Cache | None, key: str, cpu: tuple[str, ...] = ()) -> Native:
     # Not needed, and not loaded, by those who find code.
     from mlir import ir
     from mlir.execution_engine import ExecutionEngine
 
     with ir.Context(), ir.Location.unknown():
-        engine = ExecutionEngine(ir.Module.parse(text), opt_level=_LEVEL)
+        module = ir.Module.parse(text)
+        for function in module.body.operations if cpu else ():
+            features = ", ".join(f'"+{feature}"' for feature in cpu[1:])
+            function.attributes["target_cpu"] = ir.StringAttr.get(cpu[0])
+            function.attributes["target_features"] = ir.Attribute.parse(f"#llvm.target_features<[{features}]>")
+        engine = ExecutionEngine(module, opt_level=_LEVEL)
     addresses = [engine.raw_lookup(name.removeprefix("_mlir_")) for name in _ENTRIES]
+    if not all(addresses):
+        raise RuntimeError("native code does not link: LLVM calls a function that is not there")
     if cache:
         cache.put(key, engine.dump_to_object_file)
     return Native(engine, addresses)
