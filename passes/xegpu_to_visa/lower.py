@@ -267,7 +267,8 @@ def parts_of(value: Value) -> list[Numbers | Mask | KnownMask]:
 def with_parts(value: Value, parts: Sequence[Any]) -> Value:
     """The value with other parts, in the order of `parts_of`."""
     if isinstance(value, (Reg, Const, Mask, KnownMask)):
-        return parts[0]  # type: ignore[no-any-return]
+        part: Value = parts[0]
+        return part
     if isinstance(value, Block):
         rank = len(value.offsets)
         n, m = 1 + len(value.surface), 1 + len(value.surface) + len(value.strides)
