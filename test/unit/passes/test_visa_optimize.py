@@ -25,9 +25,9 @@ import xegpu_py
 from xegpu_py.kernel import Kernel
 from xegpu_py.runtime.arguments import DTYPES
 from xegpu_py.target import TARGETS
+from xegpu_py.visa.accesses import EffectsOf
 from xegpu_py.visa.allocate import allocate
 from xegpu_py.visa.finalizer import available, finalize
-from xegpu_py.visa.flow import EffectsOf
 from xegpu_py.visa.operands import Address, Destination, Raw, Region, Variable
 from xegpu_py.visa.program import Input, Instruction, Program
 from xegpu_py.visa.spec import DataShape
