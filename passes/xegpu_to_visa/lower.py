@@ -59,8 +59,6 @@ class Lowering:
         values: what each SSA value is.
         slm_bytes: shared local memory given out so far.
         barriers: named barriers that the kernel allocates.
-        inlined: functions whose calls are being lowered, outermost first.
-        functions: those that can be called, once one has been.
     """
 
     target: Target
@@ -68,8 +66,6 @@ class Lowering:
     values: dict[ir.Value, Value] = field(default_factory=dict)
     slm_bytes: int = 0
     barriers: int = 0
-    inlined: list[ir.Operation] = field(default_factory=list)
-    functions: dict[str, ir.Operation] = field(default_factory=dict)
     _op: ir.Operation | None = None
     _implicit: dict[str, Reg] = field(default_factory=dict)
     _payload: int = FIRST_INPUT
