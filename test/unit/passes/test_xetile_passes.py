@@ -18,7 +18,7 @@ def whole(element, *shape):
 def run(body, arguments, *arrays, block=1, target="pvcxt"):
     """Run the ops of a kernel; arrays that are given as zeros are its results."""
     text = f"gpu.module @m {{ gpu.func @k({arguments}) kernel {{\n{body}\ngpu.return\n}} }}"
-    xegpu_py.compile(text, target=target, check=["uninit"], registers=256)(*arrays, block=block)
+    xegpu_py.compile(text, target=target, check=["uninit", "races"], registers=256)(*arrays, block=block)
 
 
 def tile(rows, columns, element, order="", wg_map="", space=""):
