@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import xegpu_py
@@ -40,6 +40,7 @@ TYPES = ["f32", "f16", "bf16", "i8", "i32"]
     st.sampled_from(["pvcxt", "dg2"]),
     st.booleans(),
 )
+@example("f32", (1, 1), (16, 17), (16, 0), "[0, 1]", "pvcxt", True)
 def test_tiles_of_any_shape_in_matrices_of_any_shape(element, shape, matrix, place, order, target, padded):
     """A tile with an edge or more outside of its matrix is loaded, and stored to another one."""
     (h, w), (rows, columns), (y, x) = shape, matrix, place
