@@ -23,9 +23,10 @@ from xegpu_py.visa import assembly
 from xegpu_py.visa.program import Input, Program
 from xegpu_py.visa.verify import verify
 
-CHECKS = ("memory", "uninit")
+CHECKS = ("memory", "uninit", "races")
 """What can be looked for while a kernel runs: `memory`, accesses outside of allocations, which both engines always look
-for; `uninit`, reads of registers never written."""
+for; `uninit`, reads of registers never written; `races`, accesses of one place by two threads that nothing orders."""
+_INTERPRETED = ("uninit", "races")
 
 
 class Kernel:
@@ -63,7 +64,7 @@ class Kernel:
             registers: registers of a thread, 128 or 256; by default the target's usual number.
             strict_grf: whether variables that do not fit the registers are an error.
             engine: what runs it: "jit", native code; "interpreter", the golden model; "both", which compares all that
-                they leave. By default the JIT, or the interpreter for what only it can look for, `uninit`.
+                they leave. By default the JIT, or the interpreter for what only it can look for, `uninit` and `races`.
             threads: threads of the operating system that the JIT uses; by default one for each processor.
             cache: the folder where the JIT keeps native code between processes, or "off"; by default what the
                 environment variable XEGPU_PY_CACHE says, or else a folder among the user's caches.
@@ -83,8 +84,9 @@ class Kernel:
                 raise ValueError(f"unknown check '{name}'; there are {', '.join(CHECKS)}")
         if engine is not None and engine not in ENGINES:
             raise ValueError(f"'engine' must be one of {', '.join(ENGINES)}, not {engine!r}")
-        if "uninit" in checks and engine not in (None, "interpreter"):
-            raise ValueError(f"only the interpreter can check 'uninit', not the engine '{engine}'")
+        interpreted = [name for name in _INTERPRETED if name in checks]
+        if interpreted and engine not in (None, "interpreter"):
+            raise ValueError(f"only the interpreter can check '{interpreted[0]}', not the engine '{engine}'")
         if threads is not None and threads < 1:
             raise ValueError(f"'threads' must be positive, not {threads}")
         if registers is not None and registers not in gpu.grf_counts:
@@ -94,12 +96,14 @@ class Kernel:
         issues = verify(program, gpu)
         if issues:
             raise DiagnosticError([i.diagnostic() for i in issues], self._sources)
-        chosen = engine or ("interpreter" if "uninit" in checks else "jit")
+        chosen = engine or ("interpreter" if interpreted else "jit")
+        watch, races = (name in checks for name in _INTERPRETED)
         self.launcher = Launcher(
             program,
             gpu,
             model,
-            "uninit" in checks,
+            watch,
+            races,
             registers,
             engine=chosen,
             threads=threads,
@@ -263,4 +267,8 @@ def _by_value(item: Input, argument: Any, title: str) -> bytes:
 
 def _diagnostic(fault: RuntimeFault) -> Diagnostic:
     where = fault.position if isinstance(fault.position, Position) else Position("<unknown>")
-    return Diagnostic("error", fault.message, where, tuple(Diagnostic("note", n, where) for n in fault.notes))
+    notes = [Diagnostic("note", n, where) for n in fault.notes]
+    if fault.elsewhere:
+        text, place = fault.elsewhere
+        notes.append(Diagnostic("note", text, place if isinstance(place, Position) else where))
+    return Diagnostic("error", fault.message, where, tuple(notes))
