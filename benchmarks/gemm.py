@@ -21,6 +21,7 @@ if "--cpu-time" in sys.argv:
 os.environ.setdefault("XEGPU_PY_CACHE", "off")
 
 import numpy as np
+from support.fma_peak import flops_of_one_core
 from support.gemm_kernel import BITS, GemmKernel
 
 import xegpu_py
@@ -252,6 +253,7 @@ def main() -> None:
         scaling(kernel, a, b, c, args.model, args.times)
     torch = torch_seconds(args.dtype, a, b, args.times)
     print(f"torch matmul, {args.dtype}: " + (f"{found.flops / torch / 1e9:.1f} GFLOP/s" if torch else "not here"))
+    print(f"fused multiply-adds of f32 alone, one core: {flops_of_one_core() / 1e9:.1f} GFLOP/s")
     print(f"numpy float32 matmul: {found.peer / 1e9:.1f} GFLOP/s")
     best = [found.flops / min(x) / 1e9 for x in (found.ours, found.numpy)]
     print(f"fastest runs: {best[0]:.1f} and {best[1]:.1f} GFLOP/s")
