@@ -22,7 +22,7 @@ def main(size: int = 1024) -> None:
     a, b = (rng.integers(-8, 9, (size, size)).astype(ml_dtypes.bfloat16) for _ in range(2))
     c = np.zeros((size, size), np.float32)
     start = time.perf_counter()
-    gemm = xegpu_py.compile(text, "gemm", target="pvcxt", strict_grf=True)
+    gemm = xegpu_py.compile(text, "gemm", target="pvcxt", strict_grf=True, engine="interpreter")
     compiled = time.perf_counter() - start
     start = time.perf_counter()
     done = gemm(a, b, c, grid=(size // TILE, size // TILE), block=(4, 4))

@@ -13,7 +13,7 @@ _TURN = 1 << 12
 """Work, as `control` counts it, that a thread may do in loops before others of its workgroup run: little enough that
 they find in the caches what it has loaded of matrices that they share, and enough to make the change not matter."""
 
-_ROUNDS = 1 << 10
+_ROUNDS = 1 << 14
 """Rounds in which no thread of a workgroup gets to its end or past a barrier before other workgroups may run."""
 
 
