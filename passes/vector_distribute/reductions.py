@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from mlir import ir
 from xegpu_py.passes.vector_distribute.distributor import Distributor, attributes_of, distributes, element_of
+from xegpu_py.passes.vector_distribute.lanes import shuffled
 from xegpu_py.passes.vector_distribute.memory import scalars_through_memory, through_memory, transfer
 from xegpu_py.passes.vector_layout_analysis.relations import map_of, masked_op, reduction_dims
 
@@ -124,20 +125,8 @@ class Reduction:
         return d.create("vector.from_elements", [value.type], found)
 
     def _shuffled_scalar(self, value: ir.Value, offset: int) -> ir.Value:
-        d, i32 = self.d, ir.IntegerType.get_signless(32)
-        given = value.type
-        carried = value
-        if isinstance(given, ir.IndexType):
-            carried = d.create("arith.index_cast", [i32], [value])
-        elif isinstance(given, ir.IntegerType) and given.width < 8:
-            carried = d.create("arith.extui", [i32], [value])
-        width, mask = (d.constant(ir.IntegerAttr.get(i32, n)) for n in (d.subgroup_size, offset))
-        types = [carried.type, ir.IntegerType.get_signless(1)]
-        mode = {"mode": ir.Attribute.parse("#gpu<shuffle_mode xor>")}
-        made = d.create("gpu.shuffle", types, [carried, mask, width], mode)
-        if isinstance(given, ir.IndexType):
-            return d.create("arith.index_cast", [given], [made])
-        return made if made.type == given else d.create("arith.trunci", [given], [made])
+        bits = self.d.constant(ir.IntegerAttr.get(ir.IntegerType.get_signless(32), offset))
+        return shuffled(self.d, value, "xor", bits)
 
     def _over_subgroups(self, partial: ir.Value) -> ir.Value:
         d, layout = self.d, self.layout

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 from mlir import ir
 from xegpu_py.passes.vector_distribute.distributor import Distributor, attributes_of, distributes, element_of
+from xegpu_py.passes.vector_distribute.lanes import constant_part
 from xegpu_py.passes.vector_layout_analysis.relations import permutation_of, relation
 
+from xegpu_py.ir.dense import dense_elements
 from xegpu_py.layout import NestedLayout
 
 
@@ -25,20 +27,17 @@ def elementwise(d: Distributor, op: ir.Operation) -> None:
 
 @distributes("arith.constant", "ub.poison")
 def constant(d: Distributor, op: ir.Operation) -> None:
-    """A constant whose elements are all the same."""
+    """A constant of the part's shape; of elements that differ, the lane's own."""
     result = op.results[0]
     kind = d.part_type(d.layout(op, result), element_of(result))
     if op.name == "ub.poison":
         d.replace(op, d.create("ub.poison", [kind], [], attributes_of(op)))
         return
     value = ir.DenseElementsAttr(op.attributes["value"])
-    if not value.is_splat:
-        d.fail(
-            op,
-            "cannot be distributed, as its elements differ",
-            "what a lane has would depend on its number: read it from memory, or make it with vector.step",
-        )
-    d.replace(op, d.splat(kind, value.get_splat_value()))
+    if value.is_splat:
+        d.replace(op, d.splat(kind, value.get_splat_value()))
+    else:
+        d.replace(op, constant_part(d, d.layout(op, result), dense_elements(value)))
 
 
 def spread(d: Distributor, part: ir.Value, dims: Sequence[int], layout: NestedLayout) -> ir.Value:

@@ -3,18 +3,6 @@
 // RUN: xegpu-opt %s --vector-distribute --split-input-file --verify-diagnostics
 
 #r = #iree_vector_ext.nested_layout<subgroup_tile = [2], batch_tile = [2], outer_tile = [1], thread_tile = [16], element_tile = [1], subgroup_strides = [1], thread_strides = [1]>
-func.func @constant(%v: vector<64xi32>) -> vector<64xi32> {
-  // expected-error @+2 {{'arith.constant' op cannot be distributed, as its elements differ}}
-  // expected-note @+1 {{what a lane has would depend on its number: read it from memory, or make it with vector.step}}
-  %c = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63]> : vector<64xi32>
-  %0 = iree_vector_ext.to_layout %v to layout(#r) : vector<64xi32>
-  %1 = arith.addi %0, %c : vector<64xi32>
-  return %1 : vector<64xi32>
-}
-
-// -----
-
-#r = #iree_vector_ext.nested_layout<subgroup_tile = [2], batch_tile = [2], outer_tile = [1], thread_tile = [16], element_tile = [1], subgroup_strides = [1], thread_strides = [1]>
 func.func @no_rule(%v: vector<64xi32>) -> vector<64xi32> {
   %0 = iree_vector_ext.to_layout %v to layout(#r) : vector<64xi32>
   // expected-error @+2 {{'vector.shuffle' op cannot be distributed}}

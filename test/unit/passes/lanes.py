@@ -75,11 +75,14 @@ class Workgroup:
         active: which lanes are where ops run.
         written: by the id of a memory, which lane has written which of its places.
         simd: what has gone into `to_simd` ops, in order: arrays of (lanes, *part).
+        shuffles: how many have run.
+        barriers: how many have run.
     """
 
     def __init__(self, subgroups=1, lanes=1):
         self.subgroups, self.lanes, self.count = subgroups, lanes, subgroups * lanes
         self.simd = []
+        self.shuffles = self.barriers = 0
         self.written = {}
         self.active = np.ones(self.count, bool)
         self.values = {}
@@ -158,13 +161,16 @@ class Workgroup:
         return np.arange(self.count)
 
     def gpu_barrier(self, op):
+        self.barriers += 1
         return []
 
     def gpu_shuffle(self, op, value, offset, width):
-        assert "xor" in str(op.attributes["mode"])
+        mode = str(op.attributes["mode"])
+        assert "xor" in mode or "idx" in mode
         lane = np.arange(self.count)
-        inside = lane % self.lanes ^ offset
-        assert (inside < width).all()
+        inside = lane % self.lanes ^ offset if "xor" in mode else offset
+        assert (inside >= 0).all() and (inside < width).all()
+        self.shuffles += 1
         return [value[lane - lane % self.lanes + inside], np.ones(self.count, bool)]
 
     def gpu_subgroup_reduce(self, op, value):

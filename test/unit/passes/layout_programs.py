@@ -292,6 +292,34 @@ def conversion(w: Writer) -> None:
     w.result = w.anchor(w.read(where.shape, where=where), other), other
 
 
+def within_subgroups(w: Writer) -> None:
+    """From one layout to another that keeps elements in their subgroup: other lanes, other registers."""
+    where = w.layout(w.r.randint(1, 2))
+    levels = ("batch_tile", "outer_tile", "thread_tile", "element_tile")
+    for _ in range(300):
+        found = w.layout(where.rank)
+        other = dataclasses.replace(
+            where, thread_strides=found.thread_strides, **{level: getattr(found, level) for level in levels}
+        )
+        if other.shape == where.shape and other != where:
+            break
+    else:
+        other = dataclasses.replace(where, batch_tile=where.element_tile, element_tile=where.batch_tile)
+    w.result = w.anchor(w.read(where.shape, where=where), other), other
+
+
+def table(w: Writer) -> None:
+    """A constant whose elements differ."""
+    where = w.layout()
+    kind = w.vector(where.shape)
+    numbers = np.random.default_rng(w.r.randrange(1 << 30)).integers(-99, 99, where.shape)
+    found = w.op(f"arith.constant dense<{numbers.tolist()}> : {kind}")
+    flags = w.op(f"arith.constant dense<{str((numbers > 0).tolist()).lower()}> : {w.vector(where.shape, 'i1')}")
+    a = w.read(where.shape, where=where)
+    total = w.op(f"arith.addi {a}, {found} : {kind}")
+    w.result = w.op(f"arith.select {flags}, {total}, {a} : {w.vector(where.shape, 'i1')}, {kind}"), where
+
+
 def conflict(w: Writer) -> None:
     """A value that is used in two layouts, and a constant that is."""
     where = w.layout(2)
@@ -392,7 +420,8 @@ def softmax(w: Writer) -> None:
 
 
 OWN = (
-    conversion, conflict, branches, turns, unit_dims, stretched, masked_reduction, writes, softmax,
+    conversion, within_subgroups, table, conflict, branches, turns, unit_dims, stretched, masked_reduction, writes,
+    softmax,
 )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import xegpu_py
+from xegpu_py.runtime.arguments import DTYPES
 
 from .lanes import Workgroup
 from .layout_programs import OWN, SHARED, Program, make
@@ -140,3 +141,25 @@ def test_matmul(subgroups):
     c = np.zeros((rows, 16), np.float32)
     run(kernel_of(Program(text, [a, b, c], subgroups, 16)), [a, b, c], subgroups, 16)
     np.testing.assert_array_equal(c, a @ b)
+
+
+@pytest.mark.parametrize("element", ["f16", "bf16", "f8E5M2"])
+def test_constants_of_small_floats(element):
+    """One row of a table for each lane of each subgroup, and the way through lanes that the store's layout asks for."""
+    numbers = [(i * 5 % 64 - 30) / 4 for i in range(64)]
+    blocked, cyclic = nested([2], [1], [16], [2], [1], [1]), nested([2], [2], [16], [1], [1], [1])
+    text = f"""
+      func.func @run(%to: memref<64x{element}>) {{
+        %c0 = arith.constant 0 : index
+        %table = arith.constant dense<{numbers}> : vector<64x{element}>
+        %x = iree_vector_ext.to_layout %table to layout({blocked}) : vector<64x{element}>
+        %one = vector.shape_cast %x : vector<64x{element}> to vector<1x64x{element}>
+        %back = vector.shape_cast %one : vector<1x64x{element}> to vector<64x{element}>
+        %y = iree_vector_ext.to_layout %back to layout({cyclic}) : vector<64x{element}>
+        vector.transfer_write %y, %to[%c0] {{in_bounds = [true]}} : vector<64x{element}>, memref<64x{element}>
+        return
+      }}
+"""
+    out = np.zeros(64, DTYPES[element])
+    run(kernel_of(Program(text, [out], 2, 16)), [out], 2, 16)
+    np.testing.assert_array_equal(out, np.array(numbers).astype(out.dtype))

@@ -1,15 +1,18 @@
 """Distributed code computes, lane by lane, what the layouts say of the undistributed code's results."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from xegpu_py.passes.vector_distribute.moves import MOST_ROUNDS
 
 import xegpu_py
 
 from .iree import IREE_OPT, distributed
 from .lanes import Workgroup
-from .layout_programs import OWN, SHARED, contract, make, masked_transfer
+from .layout_programs import OWN, SHARED, contract, make, masked_transfer, within_subgroups
 
 
 def functions(module):
@@ -47,6 +50,20 @@ def test_each_lane_has_its_part(kind, seed):
     xegpu_py.run_pipeline(module, f"builtin.module(vector-distribute{{subgroup-size={program.lanes}}})")
     assert "to_layout" not in str(module) and "to_simt" not in str(module)
     check(program, module)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 1 << 30))
+def test_what_stays_in_a_subgroup_needs_no_memory(seed):
+    program = make(within_subgroups, seed)
+    module = xegpu_py.parse(program.text)
+    xegpu_py.run_pipeline(module, f"builtin.module(vector-distribute{{subgroup-size={program.lanes}}})")
+    workgroup = Workgroup(program.subgroups, program.lanes)
+    (func,) = functions(module)
+    workgroup.run(func, [a.copy() for a in program.arrays])
+    size = math.prod(program.result.distributed_shape)
+    assert workgroup.shuffles <= MOST_ROUNDS
+    assert not workgroup.barriers or size > MOST_ROUNDS
 
 
 # Where iree-opt 3.13 itself computes something else than the undistributed program does.
