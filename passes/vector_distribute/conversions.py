@@ -7,8 +7,9 @@ from xegpu_py.passes.vector_distribute.distributor import Distributor, distribut
 from xegpu_py.passes.vector_distribute.lanes import moved
 from xegpu_py.passes.vector_distribute.memory import through_memory
 from xegpu_py.passes.vector_distribute.moves import moves
+from xegpu_py.passes.vector_layout_analysis.relations import shape_of
 
-from xegpu_py.layout import NestedLayout
+from xegpu_py.layout import LayoutError, NestedLayout, reshape
 
 
 def converted(d: Distributor, part: ir.Value, source: NestedLayout, target: NestedLayout) -> ir.Value:
@@ -25,3 +26,17 @@ def to_layout(d: Distributor, op: ir.Operation) -> None:
     value, result = op.operands[0], op.results[0]
     target = d.layout(op, result)
     d.replace(op, converted(d, d.part(value), d.layouts.get(value, target), target))
+
+
+@distributes("vector.shape_cast")
+def shape_cast(d: Distributor, op: ir.Operation) -> None:
+    """Elements go where the result's layout has those of their row-major number, which is nowhere if that follows."""
+    given, made = op.operands[0], op.results[0]
+    for known, other in ((given, made), (made, given)):
+        if known in d.layouts and other not in d.layouts:
+            try:
+                reshape(d.layouts[known], shape_of(other))
+            except LayoutError as e:
+                message = f"cannot be distributed, as its {other.type} is given no layout and none follows"
+                d.fail(op, message, str(e), "give it one with iree_vector_ext.to_layout")
+    d.replace(op, converted(d, d.part(given), d.layout(op, given), d.layout(op, made)))

@@ -82,16 +82,6 @@ def transpose(d: Distributor, op: ir.Operation) -> None:
     d.replace(op, d.create("vector.transpose", [kind], [d.part(op.operands[0])], attributes))
 
 
-@distributes("vector.shape_cast")
-def shape_cast(d: Distributor, op: ir.Operation) -> None:
-    """Dimensions of size 1 come or go in each level."""
-    if relation(op) is None:
-        note = "only casts that add or drop dimensions of size 1 are"
-        d.fail(op, f"from {op.operands[0].type} to {op.results[0].type} cannot be distributed", note)
-    kind = d.part_type(d.layout(op, op.results[0]), element_of(op.results[0]))
-    d.replace(op, d.create("vector.shape_cast", [kind], [d.part(op.operands[0])]))
-
-
 def index_vector(d: Distributor, layout: NestedLayout, dim: int) -> ir.Value:
     """The indices in a dimension of what a lane has, a vector of batch x outer x element."""
     tiles = [layout.batch_tile[dim], layout.outer_tile[dim], layout.element_tile[dim]]

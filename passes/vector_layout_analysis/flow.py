@@ -7,10 +7,19 @@ from collections.abc import Iterator
 from mlir import ir
 from xegpu_py.dialects import iree_vector_ext
 from xegpu_py.passes.vector_layout_analysis import LAYOUTS
-from xegpu_py.passes.vector_layout_analysis.relations import UNIT, Dim, Slot, dims_of, is_vector, layout_of, relation
+from xegpu_py.passes.vector_layout_analysis.relations import (
+    UNIT,
+    Dim,
+    Slot,
+    dims_of,
+    is_vector,
+    layout_of,
+    relation,
+    shape_of,
+)
 
 from xegpu_py.ir.verifier import walk
-from xegpu_py.layout import NestedLayout
+from xegpu_py.layout import LayoutError, NestedLayout, reshape
 
 Layouts = dict[ir.Value, NestedLayout]
 
@@ -26,6 +35,14 @@ def functions(op: ir.Operation) -> list[ir.Operation]:
 def normal(layout: NestedLayout) -> NestedLayout:
     """The layout with strides of 0 for single tiles."""
     return layout_of(dims_of(layout)) or layout
+
+
+def reshaped(layout: NestedLayout, shape: tuple[int, ...]) -> NestedLayout | None:
+    """The layout of a cast to another shape; None if lanes would have to hand each other elements."""
+    try:
+        return normal(reshape(layout, shape))
+    except LayoutError:
+        return None
 
 
 def is_free(value: ir.Value) -> bool:
@@ -72,12 +89,15 @@ class _Flow:
         self.layouts: Layouts = {}
         self.relations: list[tuple[ir.Operation, list[Slot]]] = []
         self.ties: list[Tie] = []
+        self.casts: list[ir.Operation] = []
         for op in walk(func)[1:]:
             if isinstance(op.opview, iree_vector_ext.ToLayoutOp):
                 self.layouts[op.results[0]] = normal(op.opview.layout.layout)
             slots = relation(op)
             if slots:
                 self.relations.append((op, slots))
+            elif op.name == "vector.shape_cast":
+                self.casts.append(op)
             self.ties += [t for t in ties(op) if is_vector(t[0][0])]
         self.anchors = [op for op in walk(func) if isinstance(op.opview, iree_vector_ext.ToLayoutOp)]
 
@@ -95,7 +115,19 @@ class _Flow:
             if any(s.use is None and s.value not in self.layouts for s in slots):
                 table = self._table([s for s in slots if s.use])
                 found |= self._fill([s for s in slots if s.use is None], table)
+        for cast in self.casts:
+            found |= self._reshaped(cast.operands[0], cast.results[0])
         return found
+
+    def _reshaped(self, known: ir.Value, other: ir.Value) -> bool:
+        """Let a layout flow to a vector of another shape, if there is one that keeps all elements in their lanes."""
+        if known not in self.layouts or other in self.layouts:
+            return False
+        layout = reshaped(self.layouts[known], shape_of(other))
+        if layout is None:
+            return False
+        self.layouts[other] = layout
+        return True
 
     def _backward(self) -> bool:
         found = False
@@ -106,6 +138,8 @@ class _Flow:
         for _, slots in reversed(self.relations):
             if any(s.value not in self.layouts for s in slots):
                 found |= self._fill(slots, self._table(slots))
+        for cast in reversed(self.casts):
+            found |= self._reshaped(cast.results[0], cast.operands[0])
         return found | self._tied(forward=False)
 
     def _tied(self, *, forward: bool) -> bool:
@@ -150,6 +184,11 @@ class _Flow:
                     wanted = layout_of(tuple([table[d] for d in slot.dims]))
                     if wanted:
                         self._need(slot.use, wanted)
+        for cast in self.casts:
+            if is_free(cast.operands[0]) and cast.results[0] in self.layouts:
+                wanted = reshaped(self.layouts[cast.results[0]], shape_of(cast.operands[0]))
+                if wanted:
+                    self._need((cast, 0), wanted)
         for tie in self.ties:
             for _, use in tie:
                 if use and tie[0][0] in self.layouts:

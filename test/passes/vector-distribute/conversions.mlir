@@ -84,6 +84,22 @@ func.func @truth(%v: vector<16x2xi1>) -> vector<16x2xi1> {
   return %1 : vector<16x2xi1>
 }
 
+#run = #iree_vector_ext.nested_layout<subgroup_tile = [2], batch_tile = [1], outer_tile = [1], thread_tile = [16], element_tile = [4], subgroup_strides = [1], thread_strides = [1]>
+
+// A cast to a layout of its own: memory is seen in both shapes.
+// CHECK-LABEL: func.func @cast
+func.func @cast(%v: vector<8x16xf32>) -> vector<128xf32> {
+  %0 = iree_vector_ext.to_layout %v to layout(#c) : vector<8x16xf32>
+  // CHECK: %[[SLM:.*]] = memref.alloc() : memref<1x8x16xf32, 3>
+  // CHECK: vector.transfer_write %{{.*}}, %[[SLM]]
+  // CHECK: gpu.barrier
+  // CHECK: %[[FLAT:.*]] = memref.reinterpret_cast %[[SLM]] to offset: [0], sizes: [1, 128], strides: [128, 1] : memref<1x8x16xf32, 3> to memref<1x128xf32, 3>
+  // CHECK: vector.transfer_read %[[FLAT]][%c0, %{{.*}}], %{{.*}} {in_bounds = [true]} : memref<1x128xf32, 3>, vector<4xf32>
+  %1 = vector.shape_cast %0 : vector<8x16xf32> to vector<128xf32>
+  %2 = iree_vector_ext.to_layout %1 to layout(#run) : vector<128xf32>
+  return %2 : vector<128xf32>
+}
+
 // Elements go to other lanes and subgroups.
 // CHECK-LABEL: func.func @memory
 func.func @memory(%v: vector<8x16xf32>) -> vector<8x16xf32> {

@@ -13,13 +13,14 @@ func.func @no_rule(%v: vector<64xi32>) -> vector<64xi32> {
 
 // -----
 
-#r = #iree_vector_ext.nested_layout<subgroup_tile = [2], batch_tile = [2], outer_tile = [1], thread_tile = [16], element_tile = [1], subgroup_strides = [1], thread_strides = [1]>
-func.func @shape_cast(%v: vector<64xi32>) -> vector<8x8xi32> {
-  %0 = iree_vector_ext.to_layout %v to layout(#r) : vector<64xi32>
-  // expected-error @+2 {{'vector.shape_cast' op from vector<64xi32> to vector<8x8xi32> cannot be distributed}}
-  // expected-note @+1 {{only casts that add or drop dimensions of size 1 are}}
-  %1 = vector.shape_cast %0 : vector<64xi32> to vector<8x8xi32>
-  return %1 : vector<8x8xi32>
+#grid = #iree_vector_ext.nested_layout<subgroup_tile = [1, 1], batch_tile = [1, 1], outer_tile = [1, 1], thread_tile = [4, 4], element_tile = [2, 2], subgroup_strides = [0, 0], thread_strides = [4, 1]>
+func.func @shape_cast(%v: vector<8x8xi32>) -> vector<64xi32> {
+  %0 = iree_vector_ext.to_layout %v to layout(#grid) : vector<8x8xi32>
+  // expected-error @+3 {{'vector.shape_cast' op cannot be distributed, as its vector<64xi32> is given no layout and none follows}}
+  // expected-note @+2 {{dimension 0 of [64] would be 4 of thread_tile, 2 of element_tile, 4 of thread_tile, 2 of element_tile, from the outermost on}}
+  // expected-note @+1 {{give it one with iree_vector_ext.to_layout}}
+  %1 = vector.shape_cast %0 : vector<8x8xi32> to vector<64xi32>
+  return %1 : vector<64xi32>
 }
 
 // -----

@@ -56,6 +56,21 @@ func.func @shape_cast(%v: vector<8x16xf32>) -> vector<8x1x16xf32> {
   return %1 : vector<8x1x16xf32>
 }
 
+// Rows of a vector, each with the elements of eight lanes, and the reverse.
+// CHECK-LABEL: func.func @shape_cast_that_cuts
+func.func @shape_cast_that_cuts(%v: vector<64xf32>) -> vector<64xf32> {
+  %0 = iree_vector_ext.to_layout %v to layout(#r) : vector<64xf32>
+  // CHECK: vector.shape_cast %{{.*}} : vector<2x1x1xf32> to vector<2x1x1x1x1x1xf32>
+  %1 = vector.shape_cast %0 : vector<64xf32> to vector<8x8xf32>
+  // CHECK: math.exp %{{.*}} : vector<2x1x1x1x1x1xf32>
+  %2 = math.exp %1 : vector<8x8xf32>
+  // CHECK: vector.shape_cast %{{.*}} : vector<2x1x1x1x1x1xf32> to vector<2x1x1xf32>
+  // CHECK-NOT: gpu.shuffle
+  // CHECK: return
+  %3 = vector.shape_cast %2 : vector<8x8xf32> to vector<64xf32>
+  return %3 : vector<64xf32>
+}
+
 // CHECK-LABEL: func.func @step
 func.func @step() -> vector<64xindex> {
   // CHECK-DAG: %[[C2:.*]] = arith.constant 2 : index

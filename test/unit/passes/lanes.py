@@ -205,6 +205,11 @@ class Workgroup:
         # What is read before it is written should show.
         return np.full(kind.shape, 99, dtype_of(kind.element_type))
 
+    def memref_reinterpret_cast(self, op, memory):
+        found = memory.reshape(ir.MemRefType(op.results[0].type).shape)
+        assert np.shares_memory(found, memory)
+        return found
+
     def memref_load(self, op, memory, *indices):
         return memory[tuple(indices)]
 

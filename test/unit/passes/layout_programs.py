@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from xegpu_py.layout import NestedLayout
+from xegpu_py.layout import LayoutError, NestedLayout, reshape
 
 ZERO = {"f32": "0.0", "i32": "0"}
 
@@ -374,6 +374,38 @@ def unit_dims(w: Writer) -> None:
     w.result = w.op(f"vector.shape_cast {doubled} : {w.vector(shape)} to {w.vector(where.shape)}"), where
 
 
+def reshaped(w: Writer, *, given: bool = False) -> None:
+    """To another shape and back, forward from one layout, then backward from another."""
+    where = w.layout(w.r.randint(1, 3))
+    shape: list[int] = []
+    for size in where.shape:
+        divisors = [n for n in range(1, size + 1) if size % n == 0]
+        shape += [n := w.r.choice(divisors), size // n]
+    while len(shape) > 1 and w.r.random() < 0.5:
+        i = w.r.randrange(len(shape) - 1)
+        shape[i : i + 2] = [shape[i] * shape[i + 1]]
+    kind, other = w.vector(where.shape), w.vector(tuple(shape))
+    try:
+        reshape(where, shape)
+    except LayoutError:
+        given = True
+    cast = w.op(f"vector.shape_cast {w.read(where.shape, where=where)} : {kind} to {other}")
+    if given:
+        # Nothing follows from the layout: all of a lane's elements go to the first register, and so on.
+        flat = NestedLayout(
+            *([tuple(shape) if k == 4 else (1,) * len(shape) for k in range(5)]), *[(0,) * len(shape)] * 2
+        )
+        cast = w.anchor(cast, flat)
+    doubled = w.op(f"arith.addi {cast}, {w.read(tuple(shape))} : {other}")
+    back = w.op(f"vector.shape_cast {doubled} : {other} to {kind}")
+    w.result = w.anchor(back, where), where
+
+
+def reshaped_anew(w: Writer) -> None:
+    """To another shape, with a layout of its own."""
+    reshaped(w, given=True)
+
+
 def stretched(w: Writer) -> None:
     where = w.layout(2)
     kind = w.vector(where.shape)
@@ -420,8 +452,8 @@ def softmax(w: Writer) -> None:
 
 
 OWN = (
-    conversion, within_subgroups, table, conflict, branches, turns, unit_dims, stretched, masked_reduction, writes,
-    softmax,
+    conversion, within_subgroups, table, reshaped, reshaped_anew,
+    conflict, branches, turns, unit_dims, stretched, masked_reduction, writes, softmax,
 )  # fmt: skip
 
 
