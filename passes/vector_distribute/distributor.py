@@ -50,9 +50,9 @@ def distribute(func: ir.Operation, subgroup_size: int) -> None:
 
 
 def _load_rules() -> None:
-    from xegpu_py.passes.vector_distribute import control, conversions, memory, reductions, shapes
+    from xegpu_py.passes.vector_distribute import control, conversions, masks, memory, reductions, shapes
 
-    assert all((control, conversions, memory, reductions, shapes))
+    assert all((control, conversions, masks, memory, reductions, shapes))
 
 
 class Distributor:

@@ -71,15 +71,21 @@ def broadcast(d: Distributor, op: ir.Operation) -> None:
     d.replace(op, spread(d, d.part(source), slots[-1].dims, layout))
 
 
+def transposed(d: Distributor, part: ir.Value, permutation: Sequence[int]) -> ir.Value:
+    """A part with the dimensions of each level in another order."""
+    n = len(permutation)
+    if list(permutation) == list(range(n)):
+        return part
+    levels = [level * n + i for level in range(3) for i in permutation]
+    shape = ir.VectorType(part.type).shape
+    kind = ir.VectorType.get([shape[i] for i in levels], element_of(part))
+    return d.create("vector.transpose", [kind], [part], {"permutation": ir.DenseI64ArrayAttr.get(levels)})
+
+
 @distributes("vector.transpose")
 def transpose(d: Distributor, op: ir.Operation) -> None:
     """Transpose each level by itself."""
-    permutation = permutation_of(op)
-    n = len(permutation)
-    levels = [level * n + i for level in range(3) for i in permutation]
-    kind = d.part_type(d.layout(op, op.results[0]), element_of(op.results[0]))
-    attributes = {"permutation": ir.DenseI64ArrayAttr.get(levels)}
-    d.replace(op, d.create("vector.transpose", [kind], [d.part(op.operands[0])], attributes))
+    d.replace(op, transposed(d, d.part(op.operands[0]), permutation_of(op)))
 
 
 def index_vector(d: Distributor, layout: NestedLayout, dim: int) -> ir.Value:

@@ -104,3 +104,25 @@ func.func @broadcast(%row: vector<16xf32>) -> vector<4x8x16xf32> {
   %1 = vector.broadcast %0 : vector<16xf32> to vector<4x8x16xf32>
   return %1 : vector<4x8x16xf32>
 }
+
+// -----
+
+#r = #iree_vector_ext.nested_layout<subgroup_tile = [2], batch_tile = [2], outer_tile = [1], thread_tile = [16], element_tile = [1], subgroup_strides = [1], thread_strides = [1]>
+func.func @nothing_masked(%m: vector<64xi1>, %v: vector<64xf32>) -> vector<64xf32> {
+  %0 = iree_vector_ext.to_layout %v to layout(#r) : vector<64xf32>
+  // expected-error @+2 {{'vector.mask' op cannot be distributed, as it passes something through}}
+  // expected-note @+1 {{masked reads may}}
+  %1 = vector.mask %m, %v { vector.yield %0 : vector<64xf32> } : vector<64xi1> -> vector<64xf32>
+  return %1 : vector<64xf32>
+}
+
+// -----
+
+#grid = #iree_vector_ext.nested_layout<subgroup_tile = [1, 1], batch_tile = [1, 1], outer_tile = [1, 1], thread_tile = [4, 1], element_tile = [1, 2], subgroup_strides = [0, 0], thread_strides = [1, 0]>
+func.func @outer_product(%m: vector<4x2xi1>, %a: vector<4xf32>, %b: vector<2xf32>, %c: vector<4x2xf32>) -> vector<4x2xf32> {
+  // expected-error @+2 {{'vector.mask' op on vector.outerproduct cannot be distributed}}
+  // expected-note @+1 {{masks of transfers, gathers, reductions and contractions are}}
+  %1 = vector.mask %m { vector.outerproduct %a, %b, %c {kind = #vector.kind<add>} : vector<4xf32>, vector<2xf32> } : vector<4x2xi1> -> vector<4x2xf32>
+  %2 = iree_vector_ext.to_layout %1 to layout(#grid) : vector<4x2xf32>
+  return %2 : vector<4x2xf32>
+}

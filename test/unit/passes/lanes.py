@@ -306,21 +306,44 @@ class Workgroup:
         found = kind.reduce(value, axis=1, dtype=value.dtype)
         return found if acc is None else kind(found, acc)
 
-    def vector_contract(self, op, lhs, rhs, acc):
+    def vector_contract(self, op, lhs, rhs, acc, mask=None):
         assert self._kind(op) is np.add
         letters = "bcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
         terms = ["a" + "".join(letters[i] for i in map_of(m)) for m in op.attributes["indexing_maps"]]
         wide = np.int64 if lhs.dtype.kind == "i" else np.float64
-        found = np.einsum(f"{terms[0]},{terms[1]}->{terms[2]}", lhs.astype(wide), rhs.astype(wide))
+        factors = [lhs.astype(wide), rhs.astype(wide)]
+        if mask is not None:
+            terms.insert(2, "a" + letters[: mask.ndim - 1])
+            factors.append(mask.astype(wide))
+        found = np.einsum(f"{','.join(terms[:-1])}->{terms[-1]}", *factors)
         return (found + acc).astype(acc.dtype)
 
-    def vector_mask(self, op, mask):
+    def vector_mask(self, op, mask, *passed):
+        if passed:
+            found = self._under_mask(op, mask)
+            dims = list(range(mask.ndim - 1))
+            masked = next(iter(op.regions[0].blocks[0])).operation
+            if masked.name == "vector.transfer_read":
+                places = map_of(masked.attributes["permutation_map"])
+                dims = sorted((i for i, m in enumerate(places) if m >= 0), key=lambda i: places[i])
+            # The mask's dimension k is the vector's dims[k].
+            whole = mask.transpose(0, *(1 + k for k in np.argsort(dims)))
+            shape = [n if i in dims else 1 for i, n in enumerate(found.shape[1:])]
+            return np.where(whole.reshape(self.count, *shape), found, passed[0])
+        return self._under_mask(op, mask)
+
+    def _under_mask(self, op, mask):
         inner = [o.operation for o in op.regions[0].blocks[0]]
         masked, given = inner[0], [self.values[v] for v in inner[0].operands]
         if masked.name == "vector.transfer_read":
             return self.vector_transfer_read(masked, *given, mask, masked=True)
         if masked.name == "vector.transfer_write":
             return self.vector_transfer_write(masked, *given, mask, masked=True)
+        if masked.name == "vector.contract":
+            return self.vector_contract(masked, *given, mask)
+        if masked.name == "vector.gather":
+            given[-2] = given[-2] & mask
+            return self.vector_gather(masked, *given)
         assert masked.name in ("vector.multi_reduction", "vector.reduction") and self._kind(masked) is np.add
         given[0] = np.where(mask, given[0], np.zeros((), given[0].dtype))
         return getattr(self, masked.name.replace(".", "_"))(masked, *given)

@@ -120,8 +120,8 @@ class Writer:
         self.add(f"{found} = {text}")
         return found
 
-    def layout(self, rank: int | None = None) -> NestedLayout:
-        found = layout(self.r, rank or self.r.randint(1, 3), self.lanes, self.subgroups, gaps=self.gaps)
+    def layout(self, rank: int | None = None, most: int = 512) -> NestedLayout:
+        found = layout(self.r, rank or self.r.randint(1, 3), self.lanes, self.subgroups, most, self.gaps)
         return found if self.outers else dataclasses.replace(found, outer_tile=(1,) * found.rank)
 
     def program(self) -> Program:
@@ -191,21 +191,33 @@ def to_scalar(w: Writer) -> None:
     w.result = w.op(f"arith.addi {source}, {wide} : {w.vector(where.shape)}"), where
 
 
-def contract(w: Writer) -> None:
+def contract(w: Writer, *, masked: bool = False) -> None:
     m, n, k = range(3)
-    space = w.layout(3)
+    space = w.layout(3, most=128 if masked else 512)
     maps = [list(x) for x in ((m, k), (n, k), (m, n))]
     for dims in maps:
         w.r.shuffle(dims)
     lhs, rhs, acc = (space.project(dims) for dims in maps)
     a, b, c = w.read(lhs.shape, where=lhs), w.read(rhs.shape, where=rhs), w.read(acc.shape, where=acc)
     exprs = ", ".join(f"affine_map<(d0, d1, d2) -> ({', '.join(f'd{i}' for i in dims)})>" for dims in maps)
-    found = w.op(
+    text = (
         f'vector.contract {{indexing_maps = [{exprs}], iterator_types = ["parallel", "parallel", "reduction"], '
         f"kind = #vector.kind<add>}} {a}, {b}, {c} : "
         f"{w.vector(lhs.shape)}, {w.vector(rhs.shape)} into {w.vector(acc.shape)}"
     )
-    w.result = found, acc
+    if masked:
+        mask = some_of(w, space.shape)
+        text = f"vector.mask {mask} {{ {text} }} : {w.vector(space.shape, 'i1')} -> {w.vector(acc.shape)}"
+    w.result = w.op(text), acc
+
+
+def some_of(w: Writer, shape: tuple[int, ...]) -> str:
+    """A mask over a vector's first elements in each dimension, mostly all but a few."""
+    bounds = [w.r.choice([n, n, max(n - 1, 0), w.r.randint(0, n)]) for n in shape]
+    if w.r.random() < 0.3:
+        return w.op(f"vector.constant_mask {[n if all(bounds) else 0 for n in bounds]} : {w.vector(shape, 'i1')}")
+    names = [w.op(f"arith.constant {n} : index") for n in bounds]
+    return w.op(f"vector.create_mask {', '.join(names)} : {w.vector(shape, 'i1')}")
 
 
 def step(w: Writer) -> None:
@@ -244,7 +256,7 @@ def permuted_transfer(w: Writer) -> None:
     w.result = w.anchor(found, where), where
 
 
-def gather(w: Writer) -> None:
+def gather(w: Writer, *, masked: bool = False) -> None:
     where = w.layout(w.r.randint(1, 2))
     indices = w.read(where.shape)
     nine = w.op(f"arith.constant dense<9> : {w.vector(where.shape)}")
@@ -253,11 +265,14 @@ def gather(w: Writer) -> None:
     mask = w.op(f"arith.cmpi ne, {indices}, {nine} : {w.vector(where.shape)}")
     memory = w.memory((20,))
     other = w.read(where.shape, where=where)
-    found = w.op(
+    text = (
         f"vector.gather {memory}[%c1] [{cast}], {mask}, {other} : memref<20xi32>, {w.vector(where.shape, 'index')}, "
         f"{w.vector(where.shape, 'i1')}, {w.vector(where.shape)} into {w.vector(where.shape)}"
     )
-    w.result = found, where
+    if masked:
+        types = f"{w.vector(where.shape, 'i1')} -> {w.vector(where.shape)}"
+        text = f"vector.mask {some_of(w, where.shape)} {{ {text} }} : {types}"
+    w.result = w.op(text), where
 
 
 def loop(w: Writer) -> None:
@@ -294,7 +309,7 @@ def conversion(w: Writer) -> None:
 
 def within_subgroups(w: Writer) -> None:
     """From one layout to another that keeps elements in their subgroup: other lanes, other registers."""
-    where = w.layout(w.r.randint(1, 2))
+    where = w.layout(w.r.randint(1, 2), most=256)
     levels = ("batch_tile", "outer_tile", "thread_tile", "element_tile")
     for _ in range(300):
         found = w.layout(where.rank)
@@ -376,7 +391,7 @@ def unit_dims(w: Writer) -> None:
 
 def reshaped(w: Writer, *, given: bool = False) -> None:
     """To another shape and back, forward from one layout, then backward from another."""
-    where = w.layout(w.r.randint(1, 3))
+    where = w.layout(w.r.randint(1, 3), most=64 if given else 128)
     shape: list[int] = []
     for size in where.shape:
         divisors = [n for n in range(1, size + 1) if size % n == 0]
@@ -391,11 +406,11 @@ def reshaped(w: Writer, *, given: bool = False) -> None:
         given = True
     cast = w.op(f"vector.shape_cast {w.read(where.shape, where=where)} : {kind} to {other}")
     if given:
-        # Nothing follows from the layout: all of a lane's elements go to the first register, and so on.
-        flat = NestedLayout(
-            *([tuple(shape) if k == 4 else (1,) * len(shape) for k in range(5)]), *[(0,) * len(shape)] * 2
-        )
-        cast = w.anchor(cast, flat)
+        # Lanes along the last dimension, whatever they were along before.
+        ones, none = (1,) * len(shape), (0,) * len(shape)
+        lanes = (*ones[1:], math.gcd(shape[-1], w.lanes))
+        rest = tuple(n // m for n, m in zip(shape, lanes))
+        cast = w.anchor(cast, NestedLayout(ones, rest, ones, lanes, ones, none, (*none[1:], int(lanes[-1] > 1))))
     doubled = w.op(f"arith.addi {cast}, {w.read(tuple(shape))} : {other}")
     back = w.op(f"vector.shape_cast {doubled} : {other} to {kind}")
     w.result = w.anchor(back, where), where
@@ -430,6 +445,35 @@ def masked_reduction(w: Writer) -> None:
     )
 
 
+def masked_contract(w: Writer) -> None:
+    """Some products of all."""
+    contract(w, masked=True)
+
+
+def masked_gather(w: Writer) -> None:
+    """A gather with two masks."""
+    gather(w, masked=True)
+
+
+def masked_read(w: Writer) -> None:
+    """A read under a `vector.mask`, which may transpose, and let something else through."""
+    where = w.layout(w.r.randint(1, 2))
+    turns = where.rank == 2 and w.r.random() < 0.5
+    shape = where.shape[::-1] if turns else where.shape
+    memory = w.memory(shape)
+    kind = w.arguments[-1].partition(": ")[2]
+    passed = f", {w.read(where.shape)}" if w.r.random() < 0.7 else ""
+    names = ", ".join(f"d{i}" for i in range(where.rank))
+    results = ", ".join(f"d{i}" for i in (reversed(range(where.rank)) if turns else range(where.rank)))
+    read = (
+        f"vector.transfer_read {memory}[{', '.join(['%c0'] * where.rank)}], %zero_i32 "
+        f"{{in_bounds = [{', '.join(['true'] * where.rank)}], "
+        f"permutation_map = affine_map<({names}) -> ({results})>}} : {kind}, {w.vector(where.shape)}"
+    )
+    types = f"{w.vector(shape, 'i1')} -> {w.vector(where.shape)}"
+    w.result = w.anchor(w.op(f"vector.mask {some_of(w, shape)}{passed} {{ {read} }} : {types}"), where), where
+
+
 def writes(w: Writer) -> None:
     where = w.layout()
     w.write(w.read(where.shape, where=where), where.shape)
@@ -453,7 +497,8 @@ def softmax(w: Writer) -> None:
 
 OWN = (
     conversion, within_subgroups, table, reshaped, reshaped_anew,
-    conflict, branches, turns, unit_dims, stretched, masked_reduction, writes, softmax,
+    conflict, branches, turns, unit_dims, stretched, masked_reduction, masked_contract,
+    masked_gather, masked_read, writes, softmax,
 )  # fmt: skip
 
 
