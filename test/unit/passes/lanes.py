@@ -321,15 +321,8 @@ class Workgroup:
     def vector_mask(self, op, mask, *passed):
         if passed:
             found = self._under_mask(op, mask)
-            dims = list(range(mask.ndim - 1))
             masked = next(iter(op.regions[0].blocks[0])).operation
-            if masked.name == "vector.transfer_read":
-                places = map_of(masked.attributes["permutation_map"])
-                dims = sorted((i for i, m in enumerate(places) if m >= 0), key=lambda i: places[i])
-            # The mask's dimension k is the vector's dims[k].
-            whole = mask.transpose(0, *(1 + k for k in np.argsort(dims)))
-            shape = [n if i in dims else 1 for i, n in enumerate(found.shape[1:])]
-            return np.where(whole.reshape(self.count, *shape), found, passed[0])
+            return np.where(self._masked(masked, mask, found.shape[1:]), found, passed[0])
         return self._under_mask(op, mask)
 
     def _under_mask(self, op, mask):
