@@ -10,6 +10,7 @@ from xegpu_py.runtime.arguments import DTYPES
 
 from .lanes import Workgroup
 from .layout_programs import OWN, SHARED, Program, make
+from .single import butterfly, exp
 
 
 def kernel_of(program):
@@ -81,6 +82,9 @@ def test_row_softmax(subgroups):
     exact = np.exp(x.astype(np.float64) - x.max(axis=1, keepdims=True))
     exact /= exact.sum(axis=1, keepdims=True)
     assert np.allclose(y, exact, rtol=1e-6, atol=0)
+    # To the bit: a lane adds its two batches, then lanes are added.
+    powers = exp(x - x.max(axis=1, keepdims=True))
+    np.testing.assert_array_equal(y, powers / butterfly(powers[:, :16] + powers[:, 16:]))
 
 
 @pytest.mark.parametrize("subgroups", [1, 2, 4])
