@@ -126,3 +126,35 @@ func.func @outer_product(%m: vector<4x2xi1>, %a: vector<4xf32>, %b: vector<2xf32
   %2 = iree_vector_ext.to_layout %1 to layout(#grid) : vector<4x2xf32>
   return %2 : vector<4x2xf32>
 }
+
+// -----
+
+#r = #iree_vector_ext.nested_layout<subgroup_tile = [2], batch_tile = [2], outer_tile = [1], thread_tile = [16], element_tile = [1], subgroup_strides = [1], thread_strides = [1]>
+gpu.module @kernels {
+  gpu.func @unknown_subgroups(%m: memref<64xi32>) kernel {
+    %c0 = arith.constant 0 : index
+    %zero = arith.constant 0 : i32
+    // expected-error @+2 {{'vector.transfer_read' op has a layout over 2 subgroups, but the kernel does not say how many it has}}
+    // expected-note @+1 {{say it by known_block_size, the work items of a workgroup}}
+    %v = vector.transfer_read %m[%c0], %zero {in_bounds = [true]} : memref<64xi32>, vector<64xi32>
+    %0 = iree_vector_ext.to_layout %v to layout(#r) : vector<64xi32>
+    vector.transfer_write %0, %m[%c0] {in_bounds = [true]} : vector<64xi32>, memref<64xi32>
+    gpu.return
+  }
+}
+
+// -----
+
+#r = #iree_vector_ext.nested_layout<subgroup_tile = [1], batch_tile = [4], outer_tile = [1], thread_tile = [16], element_tile = [1], subgroup_strides = [0], thread_strides = [1]>
+gpu.module @kernels {
+  // expected-error @+2 {{'gpu.func' op has workgroups of 24 work items, which are no whole subgroups of 16}}
+  // expected-note @+1 {{every lane has a part of each vector, so none may be missing}}
+  gpu.func @lanes_missing(%m: memref<64xi32>) kernel attributes {known_block_size = array<i32: 24, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %zero = arith.constant 0 : i32
+    %v = vector.transfer_read %m[%c0], %zero {in_bounds = [true]} : memref<64xi32>, vector<64xi32>
+    %0 = iree_vector_ext.to_layout %v to layout(#r) : vector<64xi32>
+    vector.transfer_write %0, %m[%c0] {in_bounds = [true]} : vector<64xi32>, memref<64xi32>
+    gpu.return
+  }
+}
