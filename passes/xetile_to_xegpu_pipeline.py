@@ -14,8 +14,8 @@ class XeTileToXeGPUPipeline(Pass):
 
     is
 
-        xegpu-opt gemm.mlir --xetile-infer-layout --xetile-prefetch='distance=2' --xetile-wg-to-sg --canonicalize --cse
-          --xetile-blocking='target=pvcxt' --canonicalize --cse --xegpu-dce
+        xegpu-opt gemm.mlir --xegpu-inline --xetile-infer-layout --xetile-prefetch='distance=2' --xetile-wg-to-sg
+          --canonicalize --cse --xetile-blocking='target=pvcxt' --canonicalize --cse --xegpu-dce
           --xetile-to-xegpu='target=pvcxt' --canonicalize --cse --xegpu-dce
     """
 
@@ -26,6 +26,6 @@ class XeTileToXeGPUPipeline(Pass):
         target = f"{{target={self.target}}}" if self.target else ""
         prefetch = f"xetile-prefetch{{distance={self.prefetch_distance}}}," if self.prefetch_distance else ""
         return (
-            f"xetile-infer-layout,{prefetch}xetile-wg-to-sg,canonicalize,cse,xetile-blocking{target},canonicalize,cse,"
-            f"xegpu-dce,xetile-to-xegpu{target},canonicalize,cse,xegpu-dce"
+            f"xegpu-inline,xetile-infer-layout,{prefetch}xetile-wg-to-sg,canonicalize,cse,xetile-blocking{target},"
+            f"canonicalize,cse,xegpu-dce,xetile-to-xegpu{target},canonicalize,cse,xegpu-dce"
         )

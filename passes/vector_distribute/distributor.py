@@ -124,7 +124,7 @@ class Distributor:
         """The number of subgroups, from the size of the workgroup."""
         if "known_block_size" not in self.func.attributes:
             return None
-        total = math.prod(ir.DenseI32ArrayAttr(self.func.attributes["known_block_size"]))
+        total = math.prod(int(n) for n in ir.DenseI32ArrayAttr(self.func.attributes["known_block_size"]))
         if total % self.subgroup_size:
             message = f"has workgroups of {total} work items, which are no whole subgroups of {self.subgroup_size}"
             self.fail(self.func, message, "every lane has a part of each vector, so none may be missing")

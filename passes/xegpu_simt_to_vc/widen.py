@@ -70,7 +70,6 @@ class Widener:
     mask: ir.Value | None = None
     diverged: ir.Operation | None = None
     block_size: tuple[int, ...] | None = None
-    calling: list[ir.Operation] = field(default_factory=list)
     known: Known = field(init=False)
     _op: ir.Operation | None = None
 
