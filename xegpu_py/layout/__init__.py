@@ -16,6 +16,7 @@ from xegpu_py.layout.maps import (
     to_wg_map,
 )
 from xegpu_py.layout.nested import TILES, NestedLayout, Owners
+from xegpu_py.layout.shapes import reshape
 
 __all__ = [
     "TILES",
@@ -27,6 +28,7 @@ __all__ = [
     "from_maps",
     "from_sg_map",
     "from_wg_map",
+    "reshape",
     "to_maps",
     "to_sg_map",
     "to_wg_map",

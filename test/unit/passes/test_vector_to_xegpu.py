@@ -100,3 +100,38 @@ def test_atomics_of_single_elements():
     want[2, 1] += numbers.sum()
     np.testing.assert_array_equal(total, want)
     assert out.tolist() == [numbers.sum(), 12]
+
+
+def test_any_number_of_elements():
+    """Messages are for powers of two of lanes, up to 32."""
+    text = """
+gpu.module @k {
+  gpu.func @f(%in: memref<64xf32>, %at: memref<43xi32>, %out: memref<64xf32>, %masked: memref<64xf32>) kernel {
+    %c0 = arith.constant 0 : index
+    %c2 = arith.constant 2 : index
+    %c40 = arith.constant 40 : index
+    %none = arith.constant dense<-1.0> : vector<43xf32>
+    %p = vector.load %at[%c0] : memref<43xi32>, vector<43xi32>
+    %m = vector.create_mask %c40 : vector<43xi1>
+    %g = vector.gather %in[%c2] [%p], %m, %none
+      : memref<64xf32>, vector<43xi32>, vector<43xi1>, vector<43xf32> into vector<43xf32>
+    vector.scatter %out[%c2] [%p], %m, %g : memref<64xf32>, vector<43xi32>, vector<43xi1>, vector<43xf32>
+    vector.maskedstore %masked[%c0], %m, %g : memref<64xf32>, vector<43xi1>, vector<43xf32>
+    %all = vector.constant_mask [43] : vector<43xi1>
+    %l = vector.maskedload %in[%c2], %all, %none : memref<64xf32>, vector<43xi1>, vector<43xf32> into vector<43xf32>
+    %s = vector.reduction <maximumf>, %l : vector<43xf32> into f32
+    memref.store %s, %masked[%c40] : memref<64xf32>
+    gpu.return
+  }
+}
+"""
+    rng = np.random.default_rng(8)
+    x = rng.standard_normal(64).astype(np.float32)
+    at = rng.permutation(60)[:43].astype(np.int32)
+    out, masked = np.zeros_like(x), np.zeros_like(x)
+    xegpu_py.compile(text)(x, at, out, masked)
+    want = np.zeros_like(x)
+    want[2 + at[:40]] = x[2 + at[:40]]
+    np.testing.assert_array_equal(out, want)
+    np.testing.assert_array_equal(masked[:40], x[2 + at[:40]])
+    assert masked[40] == x[2:45].max() and not masked[41:].any()
