@@ -163,14 +163,19 @@ class Elements:
         self._messages(act)
         return joined(pieces, self.tile.shape)
 
-    def pad(self, view: Any, loaded: ir.Value) -> ir.Value:
-        """A loaded block with `padding` where it lies outside of the matrix."""
+    def pad(self, view: Any, loaded: ir.Value, before: bool) -> ir.Value:
+        """A loaded block with `padding` where it lies outside of the matrix, and may begin `before` it."""
         padding = _padding(view, loaded.type)
         if padding is None:
             return loaded
+        kind = vector_type(self.tile.shape, "i1")
         left = [arith.subi(value(extent), value(place)) for extent, place in zip(self.matrix.extents, self.place)]
-        mask = vector.create_mask(vector_type(self.tile.shape, "i1"), left)
-        return arith.select(mask, loaded, padding)
+        found = arith.select(vector.create_mask(kind, left), loaded, padding)
+        for dim, place in enumerate(self.place) if before else ():
+            bounds = [value(n) for n in self.tile.shape]
+            bounds[dim] = arith.subi(value(0), value(place))
+            found = arith.select(vector.create_mask(kind, bounds), padding, found)
+        return found
 
     def _lines(self) -> list[ir.Value]:
         """A descriptor for each row of a tile in shared local memory."""

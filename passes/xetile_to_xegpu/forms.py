@@ -9,7 +9,7 @@ from mlir import ir
 from xegpu_py.dialects.xetile import Tile
 from xegpu_py.passes.xetile.classes import Classes, value_classes
 from xegpu_py.passes.xetile.expansion import fail
-from xegpu_py.passes.xetile.vectors import shape_of
+from xegpu_py.passes.xetile_to_xegpu.matrices import facts_of, is_negative
 
 from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
@@ -54,6 +54,43 @@ class TileForm:
     def in_bounds(self) -> bool:
         """Whether the tiles are promised to lie inside their matrix."""
         return all(r.opview.in_bounds for r in self.roots)
+
+    @property
+    def address(self) -> ir.Type:
+        """The type of the address that stands for where each of several matrices is."""
+        types = {r.operands[0].type for r in self.roots}
+        wide = ir.IntegerType.get_signless(64)
+        if len(types) == 1 and not isinstance(next(iter(types)), ir.MemRefType):
+            return next(iter(types))
+        for root in self.roots:
+            if not (root.operands[0].type == wide or isinstance(root.operands[0].type, ir.MemRefType)):
+                fail(
+                    root,
+                    f"makes a tile of an address of type {root.operands[0].type}, which control flow makes one with "
+                    "tiles of other sources",
+                    "addresses of type i64 go with memrefs",
+                )
+        return wide
+
+    @property
+    def merged(self) -> bool:
+        """Whether control flow makes tiles of several ops one."""
+        return len(self.roots) > 1
+
+    @property
+    def before(self) -> bool:
+        """Whether the tiles may begin before their matrix's first row or column."""
+        offsets = [n for r in self.roots for n in r.opview.offsets[-2:]]
+        return any(is_negative(n) for n in (*offsets, *(n for u in self.updates for n in u.opview.offsets)))
+
+    def known(self) -> tuple[tuple[int | None, ...], tuple[int | None, ...]]:
+        """The extents and strides that the matrices of all tiles are known to have in common."""
+        facts = [facts_of(r.opview) for r in self.roots]
+        extents, strides = (
+            tuple(of[0] if len(set(of)) == 1 else None for of in zip(*listed))
+            for listed in ([f.extents for f in facts], [f.strides for f in facts])
+        )
+        return extents, strides
 
     @property
     def memory_block(self) -> tuple[int, int]:
@@ -167,23 +204,3 @@ def _feeds_products(value: ir.Value) -> bool:
 
 def _list(op: ir.Operation, name: str) -> list[int]:
     return [ir.IntegerAttr(a).value for a in ir.ArrayAttr(op.attributes[name])]
-
-
-def root_of(form: TileForm) -> ir.Operation:
-    """The one op that makes the tiles of a class."""
-    if len(form.roots) != 1:
-        where = form.roots[1] if form.roots else (form.loads + form.stores)[0]
-        fail(
-            where,
-            f"makes one of {len(form.roots)} tiles that control flow makes one"
-            if form.roots
-            else "has a tile that comes from outside of the kernel",
-            "make the tile once, and move it by xetile.update_tile_offset",
-        )
-    return form.roots[0]
-
-
-def rows_of(value: ir.Value) -> tuple[int, int]:
-    """Rows and columns of a vector."""
-    rows, columns = shape_of(value)
-    return rows, columns

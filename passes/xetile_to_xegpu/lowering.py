@@ -20,7 +20,6 @@ from xegpu_py.passes.xetile_to_xegpu.forms import (
     TileForm,
     Way,
     is_padded,
-    root_of,
 )
 from xegpu_py.passes.xetile_to_xegpu.matrices import (
     Matrix,
@@ -78,22 +77,28 @@ class Lowering(Expansion):
         tile = form.tile
         if tile.scattered:
             return Way.SCATTERED
-        root = root_of(form).opview
-        facts = facts_of(root)
+        if not form.roots:
+            where = (form.loads + form.stores + form.atomics + form.updates or [self.func])[0]
+            fail(
+                where,
+                "has a tile that comes from outside of the kernel",
+                "make the tile once, and move it by xetile.update_tile_offset",
+            )
         size = tile.bits // 8
         if form.atomics:
             return Way.ELEMENTS
         if tile.attr.memory_space:
-            whole = form.in_bounds and not tile.column_major and self._aligned_lines(form, facts.strides[0])
+            plain = form.in_bounds and not form.merged and not tile.column_major
+            whole = plain and self._aligned_lines(form, form.known()[1][0])
             return Way.LINES if whole else Way.ELEMENTS
         limits = self.target.block2d
         rows, columns = form.memory_block
-        place = root.offsets[-2 if tile.column_major else -1]
+        places = [r.opview.offsets[-2 if tile.column_major else -1] for r in form.roots]
         moves = [u.opview.offsets[0 if tile.column_major else 1] for u in form.updates]
-        odd = any(isinstance(n, int) and n * size % 4 for n in (place, *moves))
+        odd = any(isinstance(n, int) and n * size % 4 for n in (*places, *moves))
         fits = (
             limits is not None
-            and not facts.misfit(limits, size, tile.column_major)
+            and not any(facts_of(r.opview).misfit(limits, size, tile.column_major) for r in form.roots)
             and not odd
             and rows <= limits.load_height
             and columns * size <= limits.row_bytes
@@ -119,26 +124,59 @@ class Lowering(Expansion):
         if not Tile.accepts(str(value.type)):
             return [value.type]
         form = self.forms.tile(value)
-        place = [ir.IndexType.get()] * 2
         if form.way == Way.SCATTERED:
             return Elements.descriptor_types(form.tile)
-        if form.way == Way.BLOCK:
-            return [self._desc(form).to_ir(), *(place if form.needs_place else [])]
-        return place
+        block = form.way == Way.BLOCK
+        index = ir.IndexType.get()
+        found = [self._desc(form).to_ir()] if block else []
+        if block and not form.needs_place:
+            return found
+        found += [index] * 2
+        if form.merged:
+            found += [] if block else [form.address]
+            found += [index] * sum(known.count(None) for known in self._needed(form))
+        return found
 
-    def _matrix(self, form: TileForm) -> Matrix:
-        return self._matrices[id(form)]
+    @staticmethod
+    def _needed(form: TileForm) -> tuple[tuple[int | None, ...], tuple[int | None, ...]]:
+        """The extents and strides of merged tiles' matrices that accesses need; None for those that vary."""
+        extents, strides = form.known()
+        return extents, () if form.way == Way.BLOCK else strides
+
+    def _held(self, form: TileForm, matrix: Matrix, offsets: Sequence[Number]) -> list[ir.Value]:
+        """What stands for a tile: its descriptor, its place, and what there is to know of the matrix if it varies."""
+        block = form.way == Way.BLOCK
+        found = [self._descriptor(form, matrix, offsets)] if block else []
+        if block and not form.needs_place:
+            return found
+        found += [value(n) for n in offsets]
+        if form.merged:
+            found += [] if block else [matrix.address()]
+            for known, here in zip(self._needed(form), (matrix.extents, matrix.strides)):
+                found += [value(n) for k, n in zip(known, here) if k is None]
+        return found
+
+    def _elements(self, form: TileForm, held: Sequence[ir.Value]) -> Elements:
+        """What `_held` has made, once more."""
+        if not form.merged:
+            row, column = held[-2:]
+            return Elements(form.tile, self._matrices[id(form)], (row, column), form.in_bounds)
+        block = form.way == Way.BLOCK
+        row, column, *more = held[block:]
+        source = held[0] if block else more.pop(0)
+        rest = iter(more)
+        extents, strides = ([next(rest) if n is None else n for n in known] for known in self._needed(form))
+        matrix = Matrix(source, (extents[0], extents[1]), (strides[0], strides[1]) if strides else (0, 1))
+        return Elements(form.tile, matrix, (row, column), form.in_bounds)
 
     def _init_tile(self, view: InitTileOp) -> list[ir.Value]:
         form = self.forms.tile(view.tile)
         if form.way == Way.SCATTERED:
             return Elements.descriptors(self.one(view.source), self.one(view.indices), form.tile)
-        matrix = self._matrices[id(form)] = matrix_of(view, self.one)
-        offsets: list[Number] = [v if isinstance(v, int) else self.one(v) for v in view.offsets[-2:]]
-        if form.way != Way.BLOCK:
-            return [value(n) for n in offsets]
-        made = self._descriptor(form, matrix, offsets)
-        return [made, *([value(n) for n in offsets] if form.needs_place else [])]
+        matrix = matrix_of(view, self.one)
+        if not form.merged:
+            self._matrices[id(form)] = matrix
+        return self._held(form, matrix, [v if isinstance(v, int) else self.one(v) for v in view.offsets[-2:]])
 
     def _descriptor(self, form: TileForm, matrix: Matrix, offsets: Sequence[Number]) -> ir.Value:
         turned = form.tile.column_major
@@ -169,11 +207,7 @@ class Lowering(Expansion):
             by = offsets[::-1] if form.tile.column_major else offsets
             made.append(xegpu.update_nd_offset(held[0], by, result=held[0].type, **VC))
             held = held[1:]
-        return [*made, *(value(add(a, b)) for a, b in zip(held, offsets))]
-
-    def _elements(self, form: TileForm, held: Sequence[ir.Value]) -> Elements:
-        row, column = held[-2:]
-        return Elements(form.tile, self._matrix(form), (row, column), form.in_bounds)
+        return [*made, *(value(add(a, b)) for a, b in zip(held, offsets)), *held[2:]]
 
     def _prefetch(self, view: Any) -> list[ir.Value]:
         form = self.forms.tile(view.tile)
@@ -224,7 +258,7 @@ class Lowering(Expansion):
         elif load.turned:
             self._loads[result] = load
         if is_padded(view.operation) and not form.in_bounds:
-            found = self._elements(form, held).pad(view, found)
+            found = self._elements(form, held).pad(view, found, form.before)
         return [found]
 
     def _load_turned(self, form: TileForm, desc: ir.Value, view: Any, packed: bool) -> tuple[ir.Value, bool]:

@@ -13,6 +13,7 @@ from xegpu_py.dialects.xegpu.checks import strides_of
 from xegpu_py.dialects.xetile import InitTileOp
 from xegpu_py.passes.xetile.vectors import index
 
+from xegpu_py.ir.builtin import bit_width
 from xegpu_py.target import Block2DLimits
 
 Number: TypeAlias = "int | ir.Value"
@@ -63,6 +64,28 @@ def factor(number: Number) -> int:
     return 1
 
 
+_NEVER_NEGATIVE = ("gpu.", "memref.dim")
+_KEEP_SIGN = ("arith.addi", "arith.muli", "arith.divui", "arith.remui", "arith.maxsi", "arith.index_cast")
+
+
+def is_negative(number: Number) -> bool:
+    """Whether a number may be below zero, as far as is known."""
+    if isinstance(number, int):
+        return number < 0
+    owner = number.owner
+    if isinstance(owner, ir.Block):
+        parent = owner.owner.operation
+        if parent.name == "scf.for" and owner.arguments[0] == number:
+            return is_negative(parent.operands[0])
+        return True
+    op = owner.operation
+    if op.name == "arith.constant":
+        return int(ir.IntegerAttr(op.attributes["value"]).value) < 0
+    if op.name in _KEEP_SIGN:
+        return any(is_negative(v) for v in op.operands)
+    return not op.name.startswith(_NEVER_NEGATIVE)
+
+
 @dataclass
 class Matrix:
     """A matrix in memory.
@@ -89,15 +112,31 @@ class Matrix:
 
     def as_2d(self) -> ir.Value:
         """A memref of two dimensions that is just this matrix."""
-        assert self.memref is not None
-        metadata = memref.ExtractStridedMetadataOp(self.source)
-        own = self.memref.get_strides_and_offset()[1] if strides_of(self.memref) is not None else _UNKNOWN
-        start = add(metadata.operation.results[1] if own == _UNKNOWN else own, self.lead)
-        return self._reinterpreted(start, self.extents, self.strides)
+        return self._reinterpreted(self._start(), self.extents, self.strides)
 
     def as_line(self, length: Number) -> ir.Value:
         """A memref of one dimension from the matrix's first element on."""
-        return self._reinterpreted(self.lead, (length,), (1,))
+        return self._reinterpreted(self._start(), (length,), (1,))
+
+    def address(self) -> ir.Value:
+        """Where the matrix's first element is: the source if it is an address, and else i64."""
+        wide = ir.IntegerType.get_signless(64)
+        if self.memref is None:
+            return self.source
+        base = arith.index_cast(wide, memref.extract_aligned_pointer_as_index(self.source))
+        start = self._start()
+        if start == 0:
+            return base
+        size = arith.constant(wide, bit_width(str(self.memref.element_type)) // 8)
+        return arith.addi(base, arith.muli(arith.index_cast(wide, value(start)), size))
+
+    def _start(self) -> Number:
+        """The matrix's first element, in elements from the beginning of the buffer."""
+        assert self.memref is not None
+        own = self.memref.get_strides_and_offset()[1] if strides_of(self.memref) is not None else _UNKNOWN
+        if own == _UNKNOWN:
+            own = memref.ExtractStridedMetadataOp(self.source).operation.results[1]
+        return add(own, self.lead)
 
     def _reinterpreted(self, start: Number, extents: Sequence[Number], strides: Sequence[Number]) -> ir.Value:
         assert self.memref is not None
