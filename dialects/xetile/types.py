@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, ClassVar
 
-from xegpu_py.dialects.xetile.ownership import parts_problem
-
 from xegpu_py.ir.builtin import bit_width, is_float, is_integer
 from xegpu_py.ir.cursor import Cursor
 from xegpu_py.ir.definition import Attr, Dialect, Type
 from xegpu_py.ir.diagnostics import Diagnostic
 from xegpu_py.ir.kinds import Scope, TypeText, enum_attr
 from xegpu_py.ir.operation import Operation
+from xegpu_py.layout import dealing_problem
 
 GLOBAL, SHARED = 0, 3
 """Memory spaces that a tile may lie in."""
@@ -93,7 +92,7 @@ class WgMap(Attr, dialect=XeTile, name="wg_map"):
             return f"a map of {len(self.sg_layout)} dimensions does not fit {by(shape)}"
         names = ("rows", "columns") if len(shape) == 2 else ("elements",)
         for size, layout, data, what in zip(shape, self.sg_layout, self.sg_data, names):
-            found = parts_problem(size, layout, data, what)
+            found = dealing_problem(size, layout, data, what)
             if found:
                 return found
         return None
