@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any
 
 from mlir import ir
@@ -55,9 +56,9 @@ def assemble(pieces: Sequence[Piece], at: Shape, size: Shape, whole: ir.Type) ->
 class Blocking(Expansion):
     """Divides all vectors and tiles of a kernel as a `Plan` says."""
 
-    def __init__(self, func: ir.Operation, target: Target) -> None:
+    def __init__(self, func: ir.Operation, target: Target, ahead: bool = False) -> None:
         super().__init__(func)
-        self.plan = Plan(func, target)
+        self.plan = Plan(func, target, ahead)
         self._slabs: list[Slab] = []
         self._rules: dict[str, Callable[[Any], Sequence[ir.Value] | None]] = {
             "xetile.init_tile": self._init_tile,
@@ -253,9 +254,9 @@ class Blocking(Expansion):
         return self.blocks(view.result, results) if results else []
 
     def _mma(self, view: TileMmaOp) -> list[ir.Value]:
-        """Products of one dpas each, first those whose A comes by the same message."""
-        step, slab, n = self.plan.step(view.a), self.plan.slab(view.a), self.plan.columns
-        depth = shape_of(view.a)[1]
+        """Products of one dpas each, slab by slab."""
+        step, slabs, n = self.plan.step(view.a), self.plan.slabs(view.operation), self.plan.columns
+        depth, columns = shape_of(view.b)
         places = self.plan.parts(view.d)
         element = element_of(view.d)
         sums: list[ir.Value | None] = [None] * len(places)
@@ -269,18 +270,20 @@ class Blocking(Expansion):
                 held[key] = self.region(value, at, size)
             return held[key]
 
-        for first in range(0, depth, slab):
+        for first, left in product(range(0, depth, slabs.depth), range(0, columns, slabs.columns)):
             pieces: list[ir.Value] = []
             start: ir.Operation | None = None
-            for k in range(first, min(first + slab, depth), step):
+            for k in range(first, min(first + slabs.depth, depth), step):
                 for i, (at, size) in enumerate(places):
+                    if not left <= at[1] < left + slabs.columns:
+                        continue
                     a = operand("a", view.a, (at[0], k), (size[0], step))
                     b = operand("b", view.b, (k, at[1]), (step, n))
                     pieces += [a, b]
                     made = TileMmaOp(a, b, sums[i], d=vector_type((size[0], n), element))
                     start = start or made.operation
                     sums[i] = made.d
-            if first and start is not None:
+            if (first or left) and start is not None:
                 self._slabs.append(Slab(start, list(dict.fromkeys(pieces))))
         return [cut(s, (0, 0), size) for s, (_, size) in zip(sums, places) if s is not None]
 

@@ -68,7 +68,7 @@ def loop_of(kernel):
 
 
 # dpas of a subgroup's tile of 32x64 in a step of 32 of K, and the messages that load what they multiply.
-WORK = {"bf16": (32, 3), "f16": (32, 3), "tf32": (64, 10), "i8": (16, 2)}
+WORK = {"bf16": (32, 3), "f16": (32, 3), "tf32": (64, 6), "i8": (16, 2)}
 
 
 @pytest.mark.parametrize("element", TYPES)
@@ -83,11 +83,10 @@ def test_each_byte_is_loaded_once_and_nothing_is_moved(element):
     shapes = [i["block"] for i in inside if i.name == "lsc_load_block2d"]
     moved = sum(s.size // 8 * s.count * s.width * s.height for s in shapes)
     assert moved == (32 * 32 + 32 * 64) * size
-    if size < 4:
-        # All are as large as a message may be: 32 rows, and 64 bytes a row where the step of K has them.
-        widths = sorted(s.size // 8 * s.count * s.width for s in shapes)
-        assert {s.height for s in shapes} == {32}
-        assert widths == ([32, 64] if element == "i8" else [64, 64, 64])
+    # All are as large as a message may be: 32 rows, and 64 bytes a row where the step of K has them.
+    widths = sorted(s.size // 8 * s.count * s.width for s in shapes)
+    assert {s.height for s in shapes} == {32}
+    assert widths == ([32, 64] if element == "i8" else [64] * messages)
 
 
 @pytest.mark.skipif(not available(), reason="the finalizer is not installed")
