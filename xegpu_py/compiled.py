@@ -163,6 +163,7 @@ def compile(
     threads: int | None = None,
     optimize: bool = True,
     prefetch: int = 0,
+    load_ahead: bool = False,
 ) -> CompiledKernel:
     """Lower a kernel of XeTile or XeGPU to vISA.
 
@@ -173,6 +174,7 @@ def compile(
         model, check, registers, strict_grf, engine, threads: see `Kernel`.
         optimize: whether the pass visa-optimize runs.
         prefetch: of a kernel of XeTile, how many turns ahead loops prefetch the tiles that they load.
+        load_ahead: of a kernel of XeTile, whether loops load a turn ahead.
 
     Raises:
         ValueError: if there is no such kernel or target.
@@ -186,8 +188,8 @@ def compile(
     lowered = Module(_copy(read), read.sources)
     before = {"xegpu": str(read)}
     if "xetile." in before["xegpu"]:
-        ahead = f" prefetch-distance={prefetch}" if prefetch else ""
-        run_pipeline(lowered, f"builtin.module(xetile-to-xegpu-pipeline{{target={target}{ahead}}})")
+        ahead = f"grf={registers or 0} prefetch-distance={prefetch} load-ahead={str(load_ahead).lower()}"
+        run_pipeline(lowered, f"builtin.module(xetile-to-xegpu-pipeline{{target={target} {ahead}}})")
         before = {"xetile": before["xegpu"], "xegpu": str(lowered)}
     run_pipeline(lowered, f"builtin.module(xegpu-to-visa-pipeline{{{options}}})")
     func = next(f for f in visa.kernels(lowered.operation) if visa.name_of(f) == name)

@@ -152,12 +152,10 @@ class Plan:
         """
         a, b = mma.operands[0], mma.operands[1]
         (rows, depth), columns = shape_of(a), shape_of(b)[1]
+        across = max(n * self.columns for n in self._counts(bit_width(element_of(b)), self.columns))
         if self.ahead:
-            return Slabs(self.step(a), columns)
+            return Slabs(self.step(a), across)
         slab = max(LINE_BYTES * 8 // bit_width(element_of(a)), self.step(a))
-        bits = bit_width(element_of(b))
-        counts = self._counts(bits, self.columns)
-        across = max(n * self.columns for n in counts)
         if slab < depth <= self._most_rows() and depth * (rows + across) <= slab * (rows + columns):
             return Slabs(depth, across)
         return Slabs(slab, columns)

@@ -89,6 +89,36 @@ def test_each_byte_is_loaded_once_and_nothing_is_moved(element):
     assert widths == ([32, 64] if element == "i8" else [64] * messages)
 
 
+# Steps of K, and in a loop that loads ahead the dpas between one load and the next.
+AHEAD = {"bf16": (32, [8, 8, 0, 8, 8, 0]), "f16": (32, [8, 8, 0, 8, 8, 0]), "tf32": (16, [4, 4, 4, 4, 0] * 2),
+         "i8": (64, [16, 0, 16, 0])}  # fmt: skip
+
+
+@pytest.mark.parametrize("element", TYPES)
+def test_loads_of_the_next_step_come_before_products_of_this_one(element):
+    """In the registers that are free by then, with the bits of a loop that does not load ahead."""
+    step, expected = AHEAD[element]
+    kernel = gemm(element, step).compile(target="pvc", registers=256, strict_grf=True, prefetch=3, load_ahead=True)
+    inside = loop_of(kernel)
+    assert {i.name for i in inside} == {"label", "dpas", "lsc_load_block2d", "add", "cmp"}
+    between, loaded = [0], 0
+    for i in inside:
+        if i.name == "dpas":
+            between[-1] += 1
+        elif i.name == "lsc_load_block2d" and i["dst"].var:
+            between.append(0)
+            loaded += i["block"].size // 8 * i["block"].count * i["block"].width * i["block"].height
+    assert between == [*expected, 0]
+    assert loaded == (32 + 64) * step * {"bf16": 2, "f16": 2, "tf32": 4, "i8": 1}[element]
+    if available():
+        native = finalize(kernel.asm, "PVC", registers=256)
+        assert (native.spill_bytes, native.total_registers) == (0, 256)
+    a, b = operand(element, 256, 3 * step), operand(element, 3 * step, 256)
+    c = np.zeros((256, 256), TYPES[element][1])
+    kernel(a, b, c, block=32)
+    np.testing.assert_array_equal(c, product(a, b))
+
+
 @pytest.mark.skipif(not available(), reason="the finalizer is not installed")
 @pytest.mark.parametrize("prefetch", [0, 3])
 @pytest.mark.parametrize("element", TYPES)
