@@ -1,12 +1,11 @@
 """The dialect itself, its attributes, and the type of a tile."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, ClassVar
 
-from xegpu_py.ir.builtin import bit_width, is_float, is_integer
+from xegpu_py.ir.builtin import bit_width, by, is_float, is_integer
 from xegpu_py.ir.cursor import Cursor
 from xegpu_py.ir.definition import Attr, Dialect, Type
 from xegpu_py.ir.diagnostics import Diagnostic
@@ -188,8 +187,6 @@ class Tile(Type, dialect=XeTile, name="tile"):
     element: TypeText
     attr: TileAttr = TileAttr()
 
-    _DIMENSION: ClassVar = re.compile(r"(\d+|\?)\s*x\s*")
-
     @classmethod
     def read_body(cls, cursor: Cursor, scope: Scope) -> "Tile":
         cursor.expect("<")
@@ -197,15 +194,11 @@ class Tile(Type, dialect=XeTile, name="tile"):
         if cursor.at("array"):
             found = cls._read_raw(cursor, scope)
         else:
-            shape = []
-            while m := cursor.match(cls._DIMENSION):
-                if m[1] == "?":
-                    raise cursor.fault("the shape of a tile must be static", m.start())
-                shape.append(int(m[1]))
+            shape = cursor.dimensions("a tile")
             element = scope.resolve(scope.read_type(cursor))
             attr = cls.parameters()["attr"].read(cursor, scope) if cursor.accept(",") else TileAttr()
             cursor.expect(">")
-            found = cls(tuple(shape), element, attr)
+            found = cls(shape, element, attr)
         problem = found.problem()
         if problem:
             raise cursor.fault(problem, start)
@@ -271,8 +264,3 @@ class Tile(Type, dialect=XeTile, name="tile"):
                 return "a scattered tile has no sg_map"
             return attr.sg_map.problem_for(attr.wg_map.sg_data if attr.wg_map else self.shape)
         return None
-
-
-def by(parts: Sequence[object]) -> str:
-    """Dimensions as in `8x16`."""
-    return "x".join(map(str, parts))

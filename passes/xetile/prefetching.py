@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mlir import ir
 from xegpu_py.dialects.xetile import PrefetchTileOp, Tile, UpdateTileOffsetOp, WgMap
@@ -20,9 +19,6 @@ class Prefetching(Expansion):
         super().__init__(func)
         self._distance = distance
         self._moves: dict[ir.Operation, list[ir.Operation]] = {}
-
-    def op(self, op: Any) -> Sequence[ir.Value] | None:
-        return None
 
     def more(self, loop: ir.Operation) -> list[ir.Value]:
         body = loop.regions[0].blocks[0]

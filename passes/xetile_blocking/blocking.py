@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
 from mlir import ir
 from mlir.dialects import arith
 from xegpu_py.dialects.xetile import BroadcastOp, InitTileOp, ReductionOp, Tile, TileMmaOp, TransposeOp
-from xegpu_py.passes.xetile.expansion import Expansion, fail
+from xegpu_py.passes.xetile.expansion import Expansion, fail, rebuilds
 from xegpu_py.passes.xetile.vectors import (
     combine,
     cut,
@@ -60,22 +60,6 @@ class Blocking(Expansion):
         super().__init__(func)
         self.plan = Plan(func, target, ahead)
         self._slabs: list[Slab] = []
-        self._rules: dict[str, Callable[[Any], Sequence[ir.Value] | None]] = {
-            "xetile.init_tile": self._init_tile,
-            "xetile.update_tile_offset": self._update,
-            "xetile.prefetch_tile": self._prefetch,
-            "xetile.load_tile": self._load,
-            "xetile.load": self._load,
-            "xetile.store_tile": self._store,
-            "xetile.store": self._store,
-            "xetile.atomic_rmw": self._store,
-            "xetile.tile_mma": self._mma,
-            "xetile.transpose": self._transpose,
-            "xetile.reduction": self._reduction,
-            "xetile.broadcast": self._broadcast,
-            "xetile.convert_layout": lambda view: self.get(view.value),
-            "vector.extract_strided_slice": self._slice,
-        }
 
     def run(self) -> None:
         super().run()
@@ -114,10 +98,7 @@ class Blocking(Expansion):
         """The blocks that a value is divided into, from other pieces of it."""
         return [assemble(pieces, at, size, value.type) for at, size in self.plan.parts(value)]
 
-    def op(self, op: Any) -> Sequence[ir.Value] | None:
-        rule = self._rules.get(op.name)
-        if rule:
-            return rule(op.opview)
+    def other(self, op: Any) -> Sequence[ir.Value] | None:
         vectors = [v for v in (*op.operands, *op.results) if is_vector(v)]
         if not vectors:
             return None
@@ -137,6 +118,7 @@ class Blocking(Expansion):
             self.values[old] = [cut(new, at, size) for at, size in self.plan.parts(old)] if is_vector(old) else [new]
         return self.values[op.results[0]] if len(op.results) == 1 else list(made.results)
 
+    @rebuilds("vector.extract_strided_slice")
     def _slice(self, view: Any) -> Sequence[ir.Value]:
         """A part of a vector is divided without putting the vector together."""
         op = view.operation
@@ -175,6 +157,7 @@ class Blocking(Expansion):
             found += resized(op, operands, size)
         return found
 
+    @rebuilds("xetile.init_tile")
     def _init_tile(self, view: InitTileOp) -> list[ir.Value]:
         tile = Tile.of(view.tile)
         source = self.one(view.source)
@@ -198,6 +181,7 @@ class Blocking(Expansion):
                 )
         return made
 
+    @rebuilds("xetile.update_tile_offset")
     def _update(self, view: Any) -> list[ir.Value]:
         tiles = self.get(view.tile)
         if view.indices is None:
@@ -215,11 +199,13 @@ class Blocking(Expansion):
         found = {name: [(part, next(tiles)) for part in listed] for name, listed in self.plan.messages(tile).items()}
         return found[role]
 
+    @rebuilds("xetile.prefetch_tile")
     def _prefetch(self, view: Any) -> list[ir.Value]:
         for _, tile in self._role(view.tile, "prefetch"):
             type(view)(tile, l1_hint=view.l1_hint, l2_hint=view.l2_hint, l3_hint=view.l3_hint)
         return []
 
+    @rebuilds("xetile.load_tile", "xetile.load")
     def _load(self, view: Any) -> list[ir.Value]:
         loaded: list[Piece] = []
         hints = {n: getattr(view, n) for n in ("padding", "l1_hint", "l2_hint", "l3_hint")}
@@ -233,6 +219,7 @@ class Blocking(Expansion):
             loaded.append(((at, size), value))
         return self.blocks(view.value, loaded)
 
+    @rebuilds("xetile.store_tile", "xetile.store", "xetile.atomic_rmw")
     def _store(self, view: Any) -> list[ir.Value]:
         """Stores and atomic ops: each message takes its part of the value."""
         name = view.operation.name
@@ -253,6 +240,7 @@ class Blocking(Expansion):
                 type(view)(value, tile, **hints)
         return self.blocks(view.result, results) if results else []
 
+    @rebuilds("xetile.tile_mma")
     def _mma(self, view: TileMmaOp) -> list[ir.Value]:
         """Products of one dpas each, slab by slab."""
         step, slabs, n = self.plan.step(view.a), self.plan.slabs(view.operation), self.plan.columns
@@ -287,6 +275,11 @@ class Blocking(Expansion):
                 self._slabs.append(Slab(start, list(dict.fromkeys(pieces))))
         return [cut(s, (0, 0), size) for s, (_, size) in zip(sums, places) if s is not None]
 
+    @rebuilds("xetile.convert_layout")
+    def _convert(self, view: Any) -> list[ir.Value]:
+        return self.get(view.value)
+
+    @rebuilds("xetile.transpose")
     def _transpose(self, view: TransposeOp) -> list[ir.Value]:
         if view.permutation == (0, 1):
             return self.get(view.value)
@@ -299,6 +292,7 @@ class Blocking(Expansion):
             pieces.append((turned, made[turned]))
         return self.blocks(view.result, pieces)
 
+    @rebuilds("xetile.reduction")
     def _reduction(self, view: ReductionOp) -> list[ir.Value]:
         (dim,) = view.dims
         shape = shape_of(view.value)
@@ -338,6 +332,7 @@ class Blocking(Expansion):
         found: ir.Value = made.result
         return found
 
+    @rebuilds("xetile.broadcast")
     def _broadcast(self, view: BroadcastOp) -> list[ir.Value]:
         (dim,) = view.dims
         times = view.broadcast_size

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from mlir import ir
@@ -10,7 +10,7 @@ from mlir.dialects import vector
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import TdescAttr, TensorDesc
 from xegpu_py.dialects.xetile import InitTileOp, Tile, TileMmaOp
-from xegpu_py.passes.xetile.expansion import Expansion, fail
+from xegpu_py.passes.xetile.expansion import Expansion, fail, rebuilds
 from xegpu_py.passes.xetile.vectors import cut, element_of, shape_of, vector_type
 from xegpu_py.passes.xetile_to_xegpu.elements import Elements
 from xegpu_py.passes.xetile_to_xegpu.forms import (
@@ -51,26 +51,6 @@ class Lowering(Expansion):
         self._packed: set[ir.Value] = set()
         for form in self.forms.tiles():
             form.way = self._way(form)
-        self._rules: dict[str, Callable[[Any], Sequence[ir.Value] | None]] = {
-            "xetile.init_tile": self._init_tile,
-            "xetile.update_tile_offset": self._update,
-            "xetile.prefetch_tile": self._prefetch,
-            "xetile.load_tile": self._load_tile,
-            "xetile.store_tile": self._store_tile,
-            "xetile.load": self._load,
-            "xetile.store": self._store,
-            "xetile.atomic_rmw": self._atomic,
-            "xetile.tile_mma": self._mma,
-            "xetile.transpose": self._transpose,
-            "xetile.reduction": lambda view: [reduce(view, self.one(view.value))],
-            "xetile.broadcast": lambda view: [broadcast(view, self.one(view.value))],
-            "xetile.convert_layout": lambda view: self.get(view.value),
-            "vector.extract_strided_slice": self._slice,
-        }
-
-    def op(self, op: Any) -> Sequence[ir.Value] | None:
-        rule = self._rules.get(op.name)
-        return rule(op.opview) if rule else None
 
     def _way(self, form: TileForm) -> Way:
         """How the tiles of a class are accessed."""
@@ -169,6 +149,7 @@ class Lowering(Expansion):
         matrix = Matrix(source, (extents[0], extents[1]), (strides[0], strides[1]) if strides else (0, 1))
         return Elements(form.tile, matrix, (row, column), form.in_bounds)
 
+    @rebuilds("xetile.init_tile")
     def _init_tile(self, view: InitTileOp) -> list[ir.Value]:
         form = self.forms.tile(view.tile)
         if form.way == Way.SCATTERED:
@@ -196,6 +177,7 @@ class Lowering(Expansion):
         made: ir.Value = xegpu.create_nd_tdesc(source, places, tdesc=self._desc(form).to_ir(), **given, **VC)
         return made
 
+    @rebuilds("xetile.update_tile_offset")
     def _update(self, view: Any) -> list[ir.Value]:
         form = self.forms.tile(view.tile)
         held = self.get(view.tile)
@@ -209,6 +191,7 @@ class Lowering(Expansion):
             held = held[1:]
         return [*made, *(value(add(a, b)) for a, b in zip(held, offsets)), *held[2:]]
 
+    @rebuilds("xetile.prefetch_tile")
     def _prefetch(self, view: Any) -> list[ir.Value]:
         form = self.forms.tile(view.tile)
         if form.tile.attr.memory_space:
@@ -220,6 +203,7 @@ class Lowering(Expansion):
                 xegpu.prefetch(desc, **VC, **_hints(view))
         return []
 
+    @rebuilds("xetile.load_tile")
     def _load_tile(self, view: Any) -> list[ir.Value]:
         form = self.forms.tile(view.tile)
         result = view.operation.results[0]
@@ -284,6 +268,7 @@ class Lowering(Expansion):
         lines = vector.transpose(vector_type((columns // pack, pack, rows), tile.element), apart, [0, 2, 1])
         return vector.shape_cast(vector_type((columns, rows), tile.element), lines), False
 
+    @rebuilds("xetile.store_tile")
     def _store_tile(self, view: Any) -> list[ir.Value]:
         form = self.forms.tile(view.tile)
         held = self.get(view.tile)
@@ -300,15 +285,18 @@ class Lowering(Expansion):
         xegpu.store_nd(stored, held[0], **VC, **_hints(view))
         return []
 
+    @rebuilds("xetile.load")
     def _load(self, view: Any) -> list[ir.Value]:
         mask = None if view.mask is None else self.one(view.mask)
         return [Elements.gather(self.get(view.tile), mask, view, Tile.of(view.tile))]
 
+    @rebuilds("xetile.store")
     def _store(self, view: Any) -> list[ir.Value]:
         mask = None if view.mask is None else self.one(view.mask)
         Elements.scatter(self.get(view.tile), self.one(view.value), mask, view, Tile.of(view.tile))
         return []
 
+    @rebuilds("xetile.atomic_rmw")
     def _atomic(self, view: Any) -> list[ir.Value]:
         form = self.forms.tile(view.tile)
         given = self.one(view.value)
@@ -317,6 +305,7 @@ class Lowering(Expansion):
             return [Elements.update(self.get(view.tile), given, mask, view, form.tile)]
         return [self._elements(form, self.get(view.tile)).atomic(view, given)]
 
+    @rebuilds("vector.extract_strided_slice")
     def _slice(self, view: Any) -> list[ir.Value] | None:
         """A slice of what was loaded as an array of blocks, or in VNNI layout."""
         load = self._loads.get(view.operation.operands[0])
@@ -337,6 +326,7 @@ class Lowering(Expansion):
             return [cut(source, [at[0] // pack, at[1], 0], [size[0] // pack, size[1], pack])]
         return [cut(source, at, size)]
 
+    @rebuilds("xetile.tile_mma")
     def _mma(self, view: TileMmaOp) -> list[ir.Value]:
         a, b = self.one(view.a), self.one(view.b)
         acc = None if view.c is None else self.one(view.c)
@@ -352,6 +342,19 @@ class Lowering(Expansion):
             )
         return [xegpu.dpas(a, b, acc, result=view.d.type, **VC)]
 
+    @rebuilds("xetile.convert_layout")
+    def _convert(self, view: Any) -> list[ir.Value]:
+        return self.get(view.value)
+
+    @rebuilds("xetile.reduction")
+    def _reduction(self, view: Any) -> list[ir.Value]:
+        return [reduce(view, self.one(view.value))]
+
+    @rebuilds("xetile.broadcast")
+    def _broadcast(self, view: Any) -> list[ir.Value]:
+        return [broadcast(view, self.one(view.value))]
+
+    @rebuilds("xetile.transpose")
     def _transpose(self, view: Any) -> list[ir.Value]:
         held = self.one(view.value)
         load = self._loads.get(view.value)

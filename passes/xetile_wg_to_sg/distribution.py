@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from mlir import ir
 from mlir.dialects import arith, scf, vector
 from xegpu_py.dialects.xetile import BroadcastOp, InitTileOp, ReductionOp, Tile, TileMmaOp, TransposeOp
-from xegpu_py.passes.xetile.expansion import Expansion, fail
+from xegpu_py.passes.xetile.expansion import Expansion, fail, rebuilds
 from xegpu_py.passes.xetile.layouts import Layouts, check_counts, is_tile
 from xegpu_py.passes.xetile.vectors import (
     combine,
@@ -36,21 +36,6 @@ class Distribution(Expansion):
         self.layouts = Layouts(func)
         check_counts(func, self.layouts)
         self._subgroup: Subgroup | None = None
-        self._rules: dict[str, Callable[[Any], Sequence[ir.Value] | None]] = {
-            "xetile.init_tile": self._init_tile,
-            "xetile.update_tile_offset": self._update,
-            "xetile.prefetch_tile": self._prefetch,
-            "xetile.load_tile": self._load,
-            "xetile.load": self._load,
-            "xetile.store_tile": self._store,
-            "xetile.store": self._store,
-            "xetile.atomic_rmw": self._store,
-            "xetile.tile_mma": self._mma,
-            "xetile.transpose": self._transpose,
-            "xetile.reduction": self._reduction,
-            "xetile.broadcast": self._broadcast,
-            "xetile.convert_layout": self._convert,
-        }
 
     def run(self) -> None:
         super().run()
@@ -93,10 +78,7 @@ class Distribution(Expansion):
             return [Tile.of(value).part(own.data).to_ir()] * count
         return [reshaped(value.type, own.data)] * count
 
-    def op(self, op: Any) -> Sequence[ir.Value] | None:
-        rule = self._rules.get(op.name)
-        if rule:
-            return rule(op.opview)
+    def other(self, op: Any) -> Sequence[ir.Value] | None:
         vectors = [v for v in (*op.operands, *op.results) if is_vector(v)]
         if not vectors:
             return None
@@ -140,6 +122,7 @@ class Distribution(Expansion):
             found.append(vector.create_mask(kind, bounds))
         return found
 
+    @rebuilds("xetile.init_tile")
     def _init_tile(self, view: InitTileOp) -> list[ir.Value]:
         tile, own = Tile.of(view.tile), self.own(view.tile)
         kind = tile.part(own.data).to_ir()
@@ -159,6 +142,7 @@ class Distribution(Expansion):
             )
         return made
 
+    @rebuilds("xetile.update_tile_offset")
     def _update(self, view: Any) -> list[ir.Value]:
         tiles = self.get(view.tile)
         if view.indices is not None:
@@ -167,11 +151,13 @@ class Distribution(Expansion):
         offsets = [v if isinstance(v, int) else self.one(v) for v in view.offsets]
         return [type(view)(t, offsets, result=t.type).result for t in tiles]
 
+    @rebuilds("xetile.prefetch_tile")
     def _prefetch(self, view: Any) -> list[ir.Value]:
         for tile in self.get(view.tile):
             type(view)(tile, l1_hint=view.l1_hint, l2_hint=view.l2_hint, l3_hint=view.l3_hint)
         return []
 
+    @rebuilds("xetile.load_tile", "xetile.load")
     def _load(self, view: Any) -> list[ir.Value]:
         own = self.own(view.value)
         masks: Sequence[ir.Value | None] = [None] * own.own_count
@@ -185,6 +171,7 @@ class Distribution(Expansion):
             for t, m in zip(self.get(view.tile), masks, strict=True)
         ]
 
+    @rebuilds("xetile.store_tile", "xetile.store", "xetile.atomic_rmw")
     def _store(self, view: Any) -> list[ir.Value]:
         """Stores and atomic ops: of the subgroups that share a part the first one does it."""
         own = self.own(view.tile)
@@ -219,6 +206,7 @@ class Distribution(Expansion):
             scf.yield_([])
         return values if name == "xetile.atomic_rmw" else []
 
+    @rebuilds("xetile.tile_mma")
     def _mma(self, view: TileMmaOp) -> list[ir.Value]:
         own = self.own(view.d)
         rows, columns = own.data
@@ -232,9 +220,11 @@ class Distribution(Expansion):
         across = own.rounds[1]
         return [TileMmaOp(a[i // across], b[i % across], c[i], d=kind).d for i in range(count)]
 
+    @rebuilds("xetile.convert_layout")
     def _convert(self, view: Any) -> list[ir.Value]:
         return self.parts(view.value, self.own(view.result), view)
 
+    @rebuilds("xetile.transpose")
     def _transpose(self, view: TransposeOp) -> list[ir.Value]:
         own = self.own(view.result)
         if view.permutation == (0, 1):
@@ -245,6 +235,7 @@ class Distribution(Expansion):
         down, across = own.rounds
         return [made[c * down + r] for r in range(down) for c in range(across)]
 
+    @rebuilds("xetile.broadcast")
     def _broadcast(self, view: BroadcastOp) -> list[ir.Value]:
         (dim,) = view.dims
         own = self.own(view.result)
@@ -272,6 +263,7 @@ class Distribution(Expansion):
                 found.append(BroadcastOp(parts[place], view.dims, result=kind, broadcast_size=times).result)
         return found
 
+    @rebuilds("xetile.reduction")
     def _reduction(self, view: ReductionOp) -> list[ir.Value]:
         (dim,) = view.dims
         have, want = self.own(view.value), self.own(view.result)
