@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 from mlir import ir
 from xegpu_py.dialects.xetile import Tile
@@ -11,6 +13,7 @@ from xegpu_py.passes.xetile.classes import Classes, value_classes
 from xegpu_py.passes.xetile.expansion import fail
 from xegpu_py.passes.xetile_to_xegpu.matrices import facts_of, is_negative
 
+from xegpu_py.ir.numbers import number_of
 from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
 
@@ -128,7 +131,7 @@ class Forms:
             form.array = min((self.load(op).array for op in form.loads), default=1)
             if form.stores or len({self.load(op).array for op in form.loads}) > 1:
                 form.array = 1
-            form.needs_place = any(is_padded(op) for op in form.loads) and not form.in_bounds
+            form.needs_place = any(is_padded(op.opview) for op in form.loads) and not form.in_bounds
 
     def tiles(self) -> list[TileForm]:
         """The forms of all tiles."""
@@ -156,7 +159,7 @@ class Forms:
 
     def load(self, op: ir.Operation) -> LoadForm:
         """The form of a load, as it is used."""
-        if op.name != "xetile.load_tile" or (is_padded(op) and not self.tile(op.operands[0]).in_bounds):
+        if op.name != "xetile.load_tile" or (is_padded(op.opview) and not self.tile(op.operands[0]).in_bounds):
             return LoadForm()
         value, tile = op.results[0], Tile.of(op.operands[0])
         users = [u.owner.operation for u in value.uses]
@@ -186,10 +189,12 @@ class Forms:
         return count if fits and count in limits.counts[tile.bits] else 1
 
 
-def is_padded(op: ir.Operation) -> bool:
-    """Whether what a load finds outside of the matrix is something else than zero."""
-    padding = op.opview.padding
-    return padding is not None and float(padding.partition(" : ")[0]) != 0.0
+def is_padded(view: Any) -> bool:
+    """Whether what a load finds outside of the matrix is something else than zero, which messages give."""
+    if view.padding is None:
+        return False
+    number = number_of(view.padding)
+    return number != 0 or math.copysign(1, number) < 0
 
 
 def _is_transpose(op: ir.Operation) -> bool:

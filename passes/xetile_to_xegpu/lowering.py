@@ -12,7 +12,7 @@ from xegpu_py.dialects.xegpu import TdescAttr, TensorDesc
 from xegpu_py.dialects.xetile import InitTileOp, Tile, TileMmaOp
 from xegpu_py.passes.xetile.expansion import Expansion, fail, rebuilds
 from xegpu_py.passes.xetile.vectors import cut, element_of, shape_of, vector_type
-from xegpu_py.passes.xetile_to_xegpu.elements import Elements
+from xegpu_py.passes.xetile_to_xegpu.elements import VC, Elements, hints
 from xegpu_py.passes.xetile_to_xegpu.forms import (
     PACKED_BITS,
     Forms,
@@ -34,9 +34,6 @@ from xegpu_py.passes.xetile_to_xegpu.reductions import broadcast, reduce
 
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.target import Target
-
-VC: dict[str, Any] = {"mode": "vc"}
-HINTS = ("l1_hint", "l2_hint", "l3_hint")
 
 
 class Lowering(Expansion):
@@ -197,10 +194,10 @@ class Lowering(Expansion):
         if form.tile.attr.memory_space:
             return []
         if form.way == Way.BLOCK:
-            xegpu.prefetch_nd(self.get(view.tile)[0], **VC, **_hints(view))
+            xegpu.prefetch_nd(self.get(view.tile)[0], **VC, **hints(view))
         elif form.way == Way.SCATTERED:
             for desc in self.get(view.tile):
-                xegpu.prefetch(desc, **VC, **_hints(view))
+                xegpu.prefetch(desc, **VC, **hints(view))
         return []
 
     @rebuilds("xetile.load_tile")
@@ -232,7 +229,7 @@ class Lowering(Expansion):
             listed = (listed[0], shape[1], *listed[2:])
         kind = vector_type(listed, form.tile.element)
         vnni = {"vnni_axis": 0} if packed else {}
-        found = xegpu.load_nd(held[0], value=kind, **vnni, **VC, **_hints(view))
+        found = xegpu.load_nd(held[0], value=kind, **vnni, **VC, **hints(view))
         if packed or load.array > 1:
             self._loads[result] = LoadForm(load.array if len(listed) > 2 + packed else 1, packed)
         if packed:
@@ -241,7 +238,7 @@ class Lowering(Expansion):
             found = vector.transpose(vector_type(shape[::-1], form.tile.element), found, [1, 0])
         elif load.turned:
             self._loads[result] = load
-        if is_padded(view.operation) and not form.in_bounds:
+        if is_padded(view) and not form.in_bounds:
             found = self._elements(form, held).pad(view, found, form.before)
         return [found]
 
@@ -255,11 +252,11 @@ class Lowering(Expansion):
         width, height = self.target.block2d.transposed[unit]
         if columns % pack or columns // pack > width or rows > height:
             kind = vector_type((rows, columns), tile.element)
-            plain = xegpu.load_nd(desc, value=kind, **VC, **_hints(view))
+            plain = xegpu.load_nd(desc, value=kind, **VC, **hints(view))
             return vector.transpose(vector_type((columns, rows), tile.element), plain, [1, 0]), False
         bits = {"transpose_bit_width": unit} if pack > 1 else {}
         kind = vector_type((columns // pack, rows * pack), tile.element)
-        found = xegpu.load_nd(desc, value=kind, transpose=[1, 0], **bits, **VC, **_hints(view))
+        found = xegpu.load_nd(desc, value=kind, transpose=[1, 0], **bits, **VC, **hints(view))
         if pack == 1:
             return found, False
         apart = vector.shape_cast(vector_type((columns // pack, rows, pack), tile.element), found)
@@ -282,7 +279,7 @@ class Lowering(Expansion):
             return []
         if form.tile.column_major:
             stored = vector.transpose(vector_type(form.memory_block, form.tile.element), stored, [1, 0])
-        xegpu.store_nd(stored, held[0], **VC, **_hints(view))
+        xegpu.store_nd(stored, held[0], **VC, **hints(view))
         return []
 
     @rebuilds("xetile.load")
@@ -365,10 +362,6 @@ class Lowering(Expansion):
                 self._packed.add(view.operation.results[0])
             return [held]
         return [vector.transpose(view.operation.results[0].type, held, [1, 0])]
-
-
-def _hints(view: Any) -> dict[str, Any]:
-    return {name: getattr(view, name) for name in HINTS}
 
 
 def packed(b: ir.Value) -> ir.Value:

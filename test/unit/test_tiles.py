@@ -192,6 +192,41 @@ def test_conversions():
     np.testing.assert_array_equal(w, 1 + np.maximum(x.astype(F32), 0))
 
 
+def test_any_number_is_padding():
+    """Infinities, zeros with a sign, and numbers that are rounded to the tile's type."""
+
+    @build.tile_kernel((BF16, (7, 32)), (BF16, (3, 8, 16)))
+    def kernel(X, Y):
+        tile = X.tile((8, 16), at=(0, 0))
+        for i, number in enumerate((-np.inf, -0.0, 1e-5)):
+            Y.tile((8, 16), at=(i, 0, 0)).store(tile.load(padding=number))
+
+    x, y = RNG.standard_normal((7, 32)).astype(BF16), np.zeros((3, 8, 16), BF16)
+    kernel(x, y)
+    np.testing.assert_array_equal(y[:, :7], np.stack([x[:, :16]] * 3))
+    assert [y[i, 7].tobytes() for i in range(3)] == [np.full(16, n, BF16).tobytes() for n in (-np.inf, -0.0, 1e-5)]
+
+
+def test_scattered_elements():
+    @build.tile_kernel((np.int32, (32,)), (F32, (100,)), (F32, (100,)))
+    def kernel(where, X, Y):
+        places = where.at(build.arange(32)).load()
+        some, others = places >= 40, (places < 20) | places.equals(30)
+        elements = X.at(places)
+        elements.advance(1)
+        elements.advance(build.arange(32))
+        Y.at(places).store(elements.load(some, padding=-1.5), some | others)
+
+    where = RNG.permutation(60)[:32].astype(np.int32)
+    x, y = RNG.standard_normal(100).astype(F32), np.full(100, 7, F32)
+    expected = y.copy()
+    for i, place in enumerate(where):
+        if place >= 40 or place < 20 or place == 30:
+            expected[place] = x[place + 1 + i] if place >= 40 else -1.5
+    kernel(where, x, y)
+    np.testing.assert_array_equal(y, expected)
+
+
 def test_mistakes():
     with pytest.raises(RuntimeError, match=r"in a function with build\.tile_kernel only"):
         build.zeros((8, 16))
