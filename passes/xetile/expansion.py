@@ -177,7 +177,7 @@ class Expansion:
                     self._ops(body)
                     with last.operation.location:
                         own = list(block.arguments)[len(types) - len(more) :] if more else []
-                        also = self.more_yielded(op, own) if more else []
+                        also = self.more_yielded(op, own) if op.name == "scf.for" else []
                         ir.Operation.create(
                             last.operation.name,
                             operands=[*self._flat(last.operation.operands), *also],
