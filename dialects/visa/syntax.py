@@ -12,7 +12,7 @@ from xegpu_py.ir.cursor import Cursor, SyntaxFault
 from xegpu_py.ir.kinds import Kind, NumberKind, StringKind, WordKind
 from xegpu_py.ir.operation import Operation, Parts
 from xegpu_py.visa import spec as declared
-from xegpu_py.visa.operands import Flag, Guard, Operand
+from xegpu_py.visa.operands import Flag, Guard, Immediate, Operand
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import LANES, Slot, Spec
 from xegpu_py.visa.text import (
@@ -146,10 +146,13 @@ def parts_of(spec: Spec, inst: Instruction) -> Parts:
     parts = Parts()
     for slot in spec.slots:
         value: Operand = inst[slot.name]
-        var = getattr(value, "var", None)
-        parts.operands[slot.name] = [] if var is None else [var]
-        parts.types[slot.name] = [] if var is None else [PRED if isinstance(value, Flag) else VAR]
-        parts.attributes[slot.name + ACCESS] = value if var is None else replace(value, var=HANDLE)  # type: ignore[arg-type]
+        if isinstance(value, Immediate) or value.var is None:
+            parts.operands[slot.name], parts.types[slot.name] = [], []
+            parts.attributes[slot.name + ACCESS] = value
+        else:
+            parts.operands[slot.name] = [value.var]
+            parts.types[slot.name] = [PRED if isinstance(value, Flag) else VAR]
+            parts.attributes[slot.name + ACCESS] = replace(value, var=HANDLE)
     parts.attributes |= {name: inst[name] for name in spec.attributes if inst[name] != ""}
     if spec.exec_sizes:
         parts.attributes |= {"exec_size": inst.exec_size, "mask": inst.mask}

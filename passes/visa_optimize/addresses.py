@@ -10,7 +10,7 @@ from xegpu_py.passes.visa_optimize.places import Places, bytes_of, start_of
 from xegpu_py.engines.evaluate import evaluate
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target
-from xegpu_py.visa.flow import Root
+from xegpu_py.visa.accesses import Root
 from xegpu_py.visa.operands import Address, Flag, Immediate, Region, Variable
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.verify import instruction_problem

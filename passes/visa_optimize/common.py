@@ -12,7 +12,7 @@ from xegpu_py.passes.visa_optimize.facts import Expression, Facts, Source, teste
 from xegpu_py.passes.visa_optimize.places import bytes_of
 
 from xegpu_py.target import Target
-from xegpu_py.visa.flow import Root
+from xegpu_py.visa.accesses import Root
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Destination, Flag, Immediate, Region
 from xegpu_py.visa.program import Instruction

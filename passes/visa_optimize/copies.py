@@ -10,7 +10,7 @@ from xegpu_py.passes.visa_optimize.places import Places, bytes_of, start_of
 
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target
-from xegpu_py.visa.flow import Root
+from xegpu_py.visa.accesses import Root
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import BUILTINS, Address, Flag, Guard, Raw, Region, Variable, Vector
 from xegpu_py.visa.program import Instruction

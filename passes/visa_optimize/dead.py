@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from xegpu_py.visa.flow import EffectsOf, Flow, Liveness, fills, span_bits
+from xegpu_py.visa.accesses import EffectsOf, span_bits
+from xegpu_py.visa.flow import Flow, fills
 from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.liveness import Liveness
 from xegpu_py.visa.operands import Predicate, Raw, Variable
 from xegpu_py.visa.program import Instruction, Program
 
@@ -32,9 +34,9 @@ def is_removable(inst: Instruction) -> bool:
 
 
 def _remove_unreachable(program: Program) -> Program:
-    flow = Flow(program.instructions)
+    flow = Flow(program)
     reached = set(flow.order)
-    kept = [program.instructions[b.start : b.end] for n, b in enumerate(flow.blocks) if n in reached]
+    kept = [program.instructions[b.start : b.stop] for n, b in enumerate(flow.blocks) if n in reached]
     return replace(program, instructions=tuple(i for block in kept for i in block))
 
 
@@ -89,13 +91,13 @@ def _keys(inst: Instruction, effects_of: EffectsOf, use: str) -> list[Any]:
 
 def _remove_overwritten(program: Program, effects_of: EffectsOf) -> Program:
     """Without writes of what is written again before it is read."""
-    flow = Flow(program.instructions)
+    flow = Flow(program)
     liveness = Liveness(program, flow, effects_of)
     kept: list[Instruction] = []
     for number in reversed(range(len(flow.blocks))):
         block = flow.blocks[number]
         live = _Live(liveness, number)
-        for inst in reversed(program.instructions[block.start : block.end]):
+        for inst in reversed(program.instructions[block.start : block.stop]):
             if _step_back(inst, live, flow, effects_of):
                 kept.append(inst)
     return replace(program, instructions=tuple(reversed(kept)))

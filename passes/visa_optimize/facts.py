@@ -10,7 +10,8 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from xegpu_py.visa.flow import EffectsOf, Flow, Root, fills
+from xegpu_py.visa.accesses import EffectsOf, Root
+from xegpu_py.visa.flow import Flow, fills
 from xegpu_py.visa.operands import Guard
 from xegpu_py.visa.program import Instruction, Program
 

@@ -9,7 +9,8 @@ from xegpu_py.passes.visa_optimize.copies import is_copy
 from xegpu_py.passes.visa_optimize.places import Places, bytes_of
 
 from xegpu_py.target import Target
-from xegpu_py.visa.flow import EffectsOf, Flow
+from xegpu_py.visa.accesses import EffectsOf
+from xegpu_py.visa.flow import Flow
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Destination, Region, Variable
 from xegpu_py.visa.program import Instruction, Program
@@ -18,11 +19,11 @@ from xegpu_py.visa.verify import instruction_problem
 
 def forward_results(program: Program, target: Target, effects_of: EffectsOf) -> Program:
     """The program without moves of values that are computed before in the same block, and read by that move alone."""
-    flow = Flow(program.instructions)
+    flow = Flow(program)
     walk = _Forward(program, target, flow, effects_of)
     instructions: list[Instruction] = []
     for block in flow.blocks:
-        instructions += walk.block(program.instructions[block.start : block.end])
+        instructions += walk.block(program.instructions[block.start : block.stop])
     variables = (*program.variables, *walk.places.added)
     return replace(program, variables=variables, instructions=tuple(instructions))
 

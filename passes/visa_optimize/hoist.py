@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from xegpu_py.visa.flow import EffectsOf, Flow, Liveness, Root, fills, span_bits
+from xegpu_py.visa.accesses import EffectsOf, Root, span_bits
+from xegpu_py.visa.flow import Flow, fills
 from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.liveness import Liveness
 from xegpu_py.visa.operands import Variable
 from xegpu_py.visa.program import Instruction, Program
 
@@ -28,7 +30,7 @@ def hoist(program: Program, effects_of: EffectsOf, room: int) -> Program:
     Args:
         room: bytes of registers that values moved out may take for as long as their loops run.
     """
-    flow = Flow(program.instructions)
+    flow = Flow(program)
     loops = _loops(flow)
     if not loops:
         return program
@@ -37,7 +39,7 @@ def hoist(program: Program, effects_of: EffectsOf, room: int) -> Program:
 
 def has_loops(program: Program) -> bool:
     """Whether there is a loop to move something out of."""
-    return bool(_loops(Flow(program.instructions)))
+    return bool(_loops(Flow(program)))
 
 
 def _loops(flow: Flow) -> list[_Loop]:
@@ -46,7 +48,7 @@ def _loops(flow: Flow) -> list[_Loop]:
     for number, followers in enumerate(flow.followers):
         for follower in followers:
             # Lanes that part come back in no loop of the thread's own.
-            if 0 < follower <= number and number in flow.spans and flow.blocks[number].end > flow.blocks[number].start:
+            if 0 < follower <= number and number in flow.spans and flow.blocks[number]:
                 last[follower] = max(last.get(follower, 0), number)
     found = [_Loop(first, end) for first, end in last.items() if _is_closed(flow, first, end)]
     return sorted(found, key=lambda loop: (loop.last - loop.first, loop.first))
@@ -69,7 +71,7 @@ class _Hoist:
     def __init__(self, program: Program, flow: Flow, effects_of: EffectsOf, room: int) -> None:
         self.program, self.flow, self.effects_of, self.room = program, flow, effects_of, room
         self.liveness = Liveness(program, flow, effects_of)
-        self.blocks: list[list[Instruction]] = [list(program.instructions[b.start : b.end]) for b in flow.blocks]
+        self.blocks: list[list[Instruction]] = [list(program.instructions[b.start : b.stop]) for b in flow.blocks]
         self.before: dict[int, list[Instruction]] = {}
         self.sites: dict[Root, list[int]] = {}
         self.rewritten: set[Root] = {i.var.root[0] for i in program.inputs}

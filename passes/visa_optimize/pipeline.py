@@ -11,8 +11,8 @@ from xegpu_py.passes.visa_optimize.schedule import schedule_loads
 from xegpu_py.passes.visa_optimize.values import rewrite_values
 
 from xegpu_py.target import Target
+from xegpu_py.visa.accesses import EffectsOf
 from xegpu_py.visa.allocate import allocate
-from xegpu_py.visa.flow import EffectsOf
 from xegpu_py.visa.program import Program
 
 _KEPT_FREE = 8

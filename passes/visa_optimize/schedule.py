@@ -14,8 +14,10 @@ from itertools import accumulate
 
 import numpy as np
 
-from xegpu_py.visa.flow import EffectsOf, Flow, Liveness, Root
+from xegpu_py.visa.accesses import EffectsOf, Root
+from xegpu_py.visa.flow import Flow
 from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.liveness import Liveness
 from xegpu_py.visa.operands import Predicate
 from xegpu_py.visa.program import Instruction, Program
 
@@ -32,11 +34,11 @@ def schedule_loads(program: Program, effects_of: EffectsOf, room: int) -> Progra
     Args:
         room: bytes of registers that may live at once; no load is moved where more would.
     """
-    flow = Flow(program.instructions)
+    flow = Flow(program)
     liveness = Liveness(program, flow, effects_of)
     instructions: list[Instruction] = []
     for number, block in enumerate(flow.blocks):
-        inside = program.instructions[block.start : block.end]
+        inside = program.instructions[block.start : block.stop]
         if not any(_is_load(i) for i in inside):
             instructions += inside
             continue

@@ -14,7 +14,8 @@ from xegpu_py.passes.visa_optimize.facts import Facts
 from xegpu_py.passes.visa_optimize.places import Places
 
 from xegpu_py.target import Target
-from xegpu_py.visa.flow import EffectsOf, Flow, Root
+from xegpu_py.visa.accesses import EffectsOf, Root
+from xegpu_py.visa.flow import Flow
 from xegpu_py.visa.operands import Destination, Flag
 from xegpu_py.visa.program import Instruction, Program
 
@@ -34,15 +35,15 @@ class Parts(Protocol):
 
 def rewrite_values(program: Program, target: Target, effects_of: EffectsOf, parts: Parts) -> Program:
     """The program with instructions that read the oldest place of each value, and compute as little as they can."""
-    flow = Flow(program.instructions)
+    flow = Flow(program)
     walk = _Walk(program, target, flow, effects_of, parts)
     rewritten: dict[int, list[Instruction]] = {}
     for number in sorted(flow.spans, key=lambda n: flow.spans[n]):
         block = flow.blocks[number]
-        rewritten[number] = walk.block(number, program.instructions[block.start : block.end])
+        rewritten[number] = walk.block(number, program.instructions[block.start : block.stop])
     instructions: list[Instruction] = []
     for number, block in enumerate(flow.blocks):
-        instructions += rewritten.get(number, program.instructions[block.start : block.end])
+        instructions += rewritten.get(number, program.instructions[block.start : block.stop])
     variables = (*program.variables, *walk.places.added)
     return replace(program, variables=variables, instructions=tuple(instructions))
 

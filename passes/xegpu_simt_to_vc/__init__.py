@@ -68,19 +68,16 @@ class XeGPUSimtToVc(Pass):
 
         if self.subgroup_size not in (0, *SUBGROUP_SIZES):
             self.fail(op, f"subgroup-size must be 8, 16 or 32, but is {self.subgroup_size}")
-        placements: Placements | None = None
         for func in [f for f in walk(op) if f.name == "gpu.func" and "gpu.kernel" in f.attributes]:
             if self.kernel not in ("", ir.StringAttr(func.attributes["sym_name"]).value):
                 continue
             lanes, because = self._lanes(func)
             if lanes:
-                placements = placements or Placements(op)
-                widen_kernel(func, lanes, placements, because)
+                widen_kernel(func, lanes, Placements(func), because)
 
     def _lanes(self, func: ir.Operation) -> tuple[int, ir.Operation]:
         """Work items of a subgroup, 0 of a kernel that is none of work items; and the op that says so."""
         from xegpu_py.dialects.xegpu import Mode, TensorDesc
-        from xegpu_py.passes.xegpu_simt_to_vc.uniformity import reached
 
         given = func.attributes.get(SUBGROUP_SIZE)
         if given is not None:
@@ -89,7 +86,7 @@ class XeGPUSimtToVc(Pass):
                 self.fail(func, f"has {SUBGROUP_SIZE} = {size}, but a subgroup has 8, 16 or 32 work items")
             return self.subgroup_size or size, func
         first: ir.Operation | None = None
-        for op in reached(func):
+        for op in walk(func):
             if getattr(op.opview, "mode", None) != Mode.SIMT:
                 continue
             first = first or op

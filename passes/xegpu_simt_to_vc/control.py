@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 from mlir import ir
 from xegpu_py.passes.xegpu_simt_to_vc.fragments import Placement, natural
-from xegpu_py.passes.xegpu_simt_to_vc.uniformity import callee_of
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Held, Widener, element_of, shape_of, vector_text, widens
 
 _PURE = ("arith.", "math.", "index.", "vector.extract", "vector.insert", "vector.broadcast", "vector.shape_cast")
@@ -267,25 +266,6 @@ def index_switch(w: Widener, op: ir.Operation) -> None:
 
 @widens("func.call")
 def call(w: Widener, op: ir.Operation) -> None:
-    """The callee in the place of the call."""
+    """Functions of work items have to be in the kernel."""
     name = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
-    callee = callee_of(op)
-    if callee is None:
-        w.fail(f"calls '{name}', which is not there")
-    if callee in w.calling:
-        w.fail("is recursive", "vISA kernels have no stack")
-    blocks = callee.regions[0].blocks
-    if len(blocks) != 1:
-        w.fail("calls a function with unstructured control flow")
-    for argument, value in zip(blocks[0].arguments, op.operands):
-        held = w.held[value]
-        # What one call passes uniformly, another may not.
-        if w.uniformity.varies(argument) and held.placement is None:
-            form = natural(shape_of(value.type), w.lanes)
-            held = Held(w.at(value, form), form)
-        w.held[argument] = held
-    w.calling.append(callee)
-    yields = w.block(blocks[0])
-    w.calling.pop()
-    for result, value in zip(op.results, yields):
-        w.held[result] = w.held[value]
+    w.fail(f"calls '{name}'", "xegpu-inline puts into a kernel what it calls, where that has a body")

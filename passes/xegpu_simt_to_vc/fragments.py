@@ -11,7 +11,6 @@ import numpy.typing as npt
 from mlir import ir
 from xegpu_py.dialects.xegpu import Mode, SgMap, TensorDesc
 from xegpu_py.dialects.xegpu.shapes import loaded_shapes, vnni_factor
-from xegpu_py.passes.xegpu_simt_to_vc.uniformity import callee_of
 
 from xegpu_py.ir.builtin import vector_of
 from xegpu_py.ir.verifier import walk
@@ -148,12 +147,6 @@ def _joins(op: ir.Operation) -> Iterator[list[ir.Value]]:
         before, after = blocks[0][0], blocks[1][0]
         yield from (list(group) for group in zip(operands, before.arguments, yields[1]))
         yield from (list(group) for group in zip(results, after.arguments, yields[0][1:]))
-    elif op.name == "func.call":
-        callee = callee_of(op)
-        if callee is not None:
-            block = callee.regions[0].blocks[0]
-            yield from (list(group) for group in zip(operands, block.arguments))
-            yield from (list(group) for group in zip(results, list(block.operations)[-1].operation.operands))
     elif op.name == "xegpu.dpas":
         if op.opview.acc is not None:
             yield [op.opview.acc, op.opview.result]

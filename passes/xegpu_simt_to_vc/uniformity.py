@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from mlir import ir
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
-
-from xegpu_py.ir.verifier import walk
 
 _SOURCES = frozenset(
     (
@@ -31,13 +29,12 @@ class Uniformity:
 
     A value is uniform if every work item of a subgroup that reaches it has the same. It varies if it depends on the
     place of the work item in the subgroup, on a block that is dealt out by an `sg_map`, or on which way a varying
-    condition went. A function that is called is looked at once, with what all its calls pass.
+    condition went.
     """
 
     def __init__(self, func: ir.Operation) -> None:
         self._varying: set[ir.Value] = set()
         self._changed = True
-        self._calling: list[ir.Operation] = []
         self._func = func
         while self._changed:
             self._changed = False
@@ -114,38 +111,3 @@ class Uniformity:
         self._block(after)
         for value, argument in zip(self._yields(after), before.arguments):
             self._mark(argument, self.varies(value))
-
-    def _func_call(self, op: ir.Operation) -> None:
-        callee = callee_of(op)
-        if callee is None or callee in self._calling:
-            return
-        block = callee.regions[0].blocks[0]
-        for value, argument in zip(op.operands, block.arguments):
-            self._mark(argument, self.varies(value))
-        self._calling.append(callee)
-        self._block(block)
-        self._calling.pop()
-        for value, result in zip(self._yields(block), op.results):
-            self._mark(result, self.varies(value))
-
-
-def callee_of(op: ir.Operation) -> ir.Operation | None:
-    """The function that a call names, if it is there and has a body."""
-    name = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
-    scope = op.parent
-    while scope is not None:
-        for found in walk(scope.operation):
-            if found.name == "func.func" and ir.StringAttr(found.attributes["sym_name"]).value == name:
-                return found if len(found.regions[0].blocks) else None
-        scope = scope.operation.parent
-    return None
-
-
-def reached(func: ir.Operation, seen: tuple[ir.Operation, ...] = ()) -> Iterator[ir.Operation]:
-    """The ops of a function and of those that it calls."""
-    for op in walk(func):
-        yield op
-        if op.name == "func.call":
-            callee = callee_of(op)
-            if callee is not None and callee not in seen:
-                yield from reached(callee, (*seen, callee))

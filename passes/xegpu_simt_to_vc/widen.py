@@ -68,7 +68,6 @@ class Widener:
     mask: ir.Value | None = None
     diverged: ir.Operation | None = None
     block_size: tuple[int, ...] | None = None
-    calling: list[ir.Operation] = field(default_factory=list)
     _op: ir.Operation | None = None
 
     def fail(self, message: str, *notes: str) -> NoReturn:

@@ -1,59 +1,30 @@
-"""`func.call`: the callee's ops in the place of the call, or the instruction that an intrinsic stands for."""
+"""`func.call`: the instructions that functions without a body stand for."""
 
 from __future__ import annotations
 
 from mlir import ir
+from xegpu_py.passes.xegpu_inline import Functions
 from xegpu_py.passes.xegpu_to_visa.arith import as_type, result_of
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, Rule, lowers
 from xegpu_py.passes.xegpu_to_visa.values import Reg, unsigned
 
-from xegpu_py.ir.verifier import walk
 from xegpu_py.numerics.formats import TYPES
 
 INTRINSICS: dict[str, Rule] = {}
 """What lowers calls of functions that are only declared, by name; the name may have a suffix after a dot."""
 
 
-def _functions(low: Lowering, op: ir.Operation) -> dict[str, ir.Operation]:
-    """The functions that a kernel can call, by name: those of its module before those of modules around it."""
-    if not low.functions:
-        scope = op.parent
-        while scope is not None:
-            operation = scope.operation
-            if operation.name in ("gpu.module", "builtin.module"):
-                for function in walk(operation):
-                    if function.name == "func.func":
-                        name = ir.StringAttr(function.attributes["sym_name"]).value
-                        low.functions.setdefault(name, function)
-            scope = operation.parent
-    return low.functions
-
-
 @lowers("func.call")
 def call(low: Lowering, op: ir.Operation) -> None:
-    """The callee inlined, or an intrinsic."""
+    """The instruction that an intrinsic stands for."""
     name = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
-    callee = _functions(low, op).get(name)
-    if callee is None:
-        low.fail(f"calls '{name}', which is not there")
-    if callee in low.inlined:
-        low.fail("is recursive", "vISA kernels have no stack")
-    blocks = callee.regions[0].blocks
-    if len(blocks) == 0:
-        rule = next((r for n, r in INTRINSICS.items() if f"{name}.".startswith(f"{n}.")), None)
-        if rule is None:
-            known = ", ".join(INTRINSICS)
-            low.fail(f"calls '{name}', which has no body", f"the functions that need none are {known}")
-        rule(low, op)
-        return
-    if len(blocks) != 1:
-        low.fail("calls a function with unstructured control flow", "write loops and branches as scf ops")
-    for argument, value in zip(blocks[0].arguments, op.operands):
-        low.values[argument] = low.value(value)
-    low.inlined.append(callee)
-    low.block(blocks[0])
-    low.inlined.pop()
-    low.set(op, *(low.value(v) for v in list(blocks[0].operations)[-1].operation.operands))
+    rule = next((r for n, r in INTRINSICS.items() if f"{name}.".startswith(f"{n}.")), None)
+    if rule is None:
+        if len(Functions(op).called(op).regions[0].blocks):
+            low.fail(f"calls '{name}'", "xegpu-inline puts into a kernel what it calls")
+        known = ", ".join(INTRINSICS)
+        low.fail(f"calls '{name}', which has no body", f"the functions that need none are {known}")
+    rule(low, op)
 
 
 _ROUNDED = {"f32": ("f16", ("f32", "i32", "i16")), "f16": ("f8E5M2", ("f16", "i16", "i8"))}

@@ -8,7 +8,7 @@ from xegpu_py.passes.xegpu_to_visa.emit import COPY, Emitter
 from xegpu_py.passes.xegpu_to_visa.values import Reg
 
 from xegpu_py.target import Target
-from xegpu_py.visa.liveness import accesses
+from xegpu_py.visa.accesses import accesses
 from xegpu_py.visa.operands import Variable
 from xegpu_py.visa.program import Instruction
 

@@ -59,8 +59,6 @@ class Lowering:
         values: what each SSA value is.
         slm_bytes: shared local memory given out so far.
         barriers: named barriers that the kernel allocates.
-        inlined: functions whose calls are being lowered, outermost first.
-        functions: those that can be called, once one has been.
     """
 
     target: Target
@@ -68,8 +66,6 @@ class Lowering:
     values: dict[ir.Value, Value] = field(default_factory=dict)
     slm_bytes: int = 0
     barriers: int = 0
-    inlined: list[ir.Operation] = field(default_factory=list)
-    functions: dict[str, ir.Operation] = field(default_factory=dict)
     _op: ir.Operation | None = None
     _implicit: dict[str, Reg] = field(default_factory=dict)
     _payload: int = FIRST_INPUT
@@ -267,7 +263,8 @@ def parts_of(value: Value) -> list[Numbers | Mask | KnownMask]:
 def with_parts(value: Value, parts: Sequence[Any]) -> Value:
     """The value with other parts, in the order of `parts_of`."""
     if isinstance(value, (Reg, Const, Mask, KnownMask)):
-        return parts[0]  # type: ignore[no-any-return]
+        part: Value = parts[0]
+        return part
     if isinstance(value, Block):
         rank = len(value.offsets)
         n, m = 1 + len(value.surface), 1 + len(value.surface) + len(value.strides)

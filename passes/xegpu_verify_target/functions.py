@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from mlir import ir
 from xegpu_py.dialects import visa
+from xegpu_py.passes.xegpu_inline import Functions
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
-from xegpu_py.ir.verifier import position_of, walk
+from xegpu_py.ir.verifier import position_of
 from xegpu_py.target import Target, target
 
 
 def functions(op: ir.Operation, name: str, kernel: str = "") -> list[tuple[ir.Operation, Target]]:
-    """The kernels in `op` and the functions beside them, which their calls inline, each with its GPU.
+    """The kernels in `op` and the functions that they call, each with its GPU.
 
     Args:
         name: the GPU's name; if it is empty, what `visa.target` says.
@@ -21,7 +22,7 @@ def functions(op: ir.Operation, name: str, kernel: str = "") -> list[tuple[ir.Op
         DiagnosticError: if there is no such GPU.
     """
     found = []
-    seen: set[ir.Value | str] = set()
+    seen: set[ir.Operation] = set()
     for func in visa.kernels(op):
         if kernel not in ("", visa.name_of(func)):
             continue
@@ -33,14 +34,8 @@ def functions(op: ir.Operation, name: str, kernel: str = "") -> list[tuple[ir.Op
         if any(inner.operation.name.startswith("visa.") for inner in func.regions[0].blocks[0].operations):
             continue
         found.append((func, gpu))
-        around = func.parent
-        if around is None or around.operation.name != "gpu.module":
-            continue
-        module = around.operation
-        key = str(module.attributes["sym_name"])
-        if key in seen:
-            continue
-        seen.add(key)
-        beside = [f for f in walk(module) if f.name == "func.func" and len(f.regions[0].blocks) == 1]
-        found += [(f, gpu) for f in beside]
+        for callee in Functions(func).reached(func):
+            if callee not in seen:
+                seen.add(callee)
+                found.append((callee, gpu))
     return found

@@ -103,6 +103,7 @@ class Dialect:
         return op.build
 
 
+@dataclasses.dataclass(frozen=True)
 class _Parametrized:
     """What types and attributes have in common. Their parameters are the dataclass fields."""
 

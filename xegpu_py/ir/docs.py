@@ -169,7 +169,7 @@ def _generic(op: type[Operation]) -> list[str]:
 def _parametrized(cls: type[Type] | type[Attr]) -> list[str]:
     out = [f"### `{cls.mnemonic()}` ({cls.__name__})", *_text(cls)]
     kinds = cls.parameters()
-    defaults = {f.name: f.default for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    defaults = {f.name: f.default for f in dataclasses.fields(cls)}
     if kinds:
         rows = [(f"`{name}`", _code(kind.summary), _default(kind, defaults[name])) for name, kind in kinds.items()]
         out += ["#### Parameters:", _table(("Parameter", "Value", "Default"), rows)]

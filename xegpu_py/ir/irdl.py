@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mlir import ir
 from mlir._mlir_libs._mlirDialectsIRDL import load_dialects
 
-from xegpu_py.ir.definition import Dialect
+from xegpu_py.ir.definition import Attr, Dialect, Type
 from xegpu_py.ir.kinds import EnumKind
 from xegpu_py.ir.operation import Operation, ValueField
 
@@ -68,9 +68,9 @@ def _enum(enum: EnumKind) -> list[str]:
     return [*body.lines, f"irdl.parameters(value: {case})"]
 
 
-def _parameters(cls: type) -> list[str]:
+def _parameters(cls: type[Type] | type[Attr]) -> list[str]:
     body = _Body()
-    listed = [f"{name}: {kind.irdl(body)}" for name, kind in cls.parameters().items()]  # type: ignore[attr-defined]
+    listed = [f"{name}: {kind.irdl(body)}" for name, kind in cls.parameters().items()]
     return [*body.lines, f"irdl.parameters({', '.join(listed)})"] if listed else []
 
 

@@ -40,7 +40,8 @@ class Module:
     @property
     def context(self) -> Context:
         """The MLIR context."""
-        return self.ir.context  # type: ignore[no-any-return]
+        context: Context = self.ir.context
+        return context
 
     @property
     def operation(self) -> ir.Operation:

@@ -295,7 +295,8 @@ def group_sizes(op: ir.OpView, which: str) -> list[int]:
     spec, operation = op.spec, op.operation
     values = operation.operands if which == "operand" else operation.results
     segments = list(operation.attributes[SEGMENTS[which]]) if spec.needs_segments(which) else None
-    return spec.sizes(which, len(values), segments)  # type: ignore[no-any-return]
+    sizes: list[int] = spec.sizes(which, len(values), segments)
+    return sizes
 
 
 def _value_accessor(spec: Spec, which: str, index: int) -> Callable[[Any], Any]:
@@ -383,7 +384,7 @@ def _make_init(cls: type[Operation]) -> Callable[..., None]:
             ip=given["ip"],
         )
 
-    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    __init__.__dict__["__signature__"] = signature
     __init__.__doc__ = f"Build `{cls.OPERATION_NAME}`."
     return __init__
 

@@ -26,6 +26,7 @@ _FOR_UPSTREAM_XEGPU = re.compile(r"xegpu|to-xevm-pipeline")
 _IMPLICIT_NESTS = ("{}", "func.func({})", "gpu.module({})", "gpu.module(gpu.func({}))")
 
 
+@dataclass
 class Pass:
     """A pass of ours. Subclasses are dataclasses whose fields are the options, registered with `register_pass`.
 
@@ -60,7 +61,7 @@ class Pass:
     @classmethod
     def options(cls) -> dict[str, dataclasses.Field[Any]]:
         """The options by the name that a pipeline gives them."""
-        return {f.name.replace("_", "-"): f for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
+        return {f.name.replace("_", "-"): f for f in dataclasses.fields(cls)}
 
 
 _REGISTRY: dict[str, type[Pass]] = {}

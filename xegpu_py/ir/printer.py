@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
+from types import MethodType
+from typing import cast
 
 from xegpu_py.ir.assembly import decode, formats_of
 from xegpu_py.ir.cursor import Cursor, SyntaxFault
@@ -16,6 +18,7 @@ _SSA = re.compile(rf"{_STRING}|%[\w$.-]+")
 _HEAD = re.compile(r"([ \t]*)(%\d+) = ")
 _PLAIN = re.compile(r"[A-Za-z_][\w$]*")
 _MARK = re.compile("\x00(\\d+)\x00")
+_UNNAMED = cast(MethodType, Operation.result_name).__func__
 _REGION = re.compile("\x01(\\d+)\x01")
 
 
@@ -168,7 +171,7 @@ class Printer:
         return "".join(operands[int(p)] if i % 2 else p for i, p in enumerate(template))
 
     def _result_name(self, op: type[Operation], rest: str) -> str | None:
-        if op.result_name.__func__ is Operation.result_name.__func__:  # type: ignore[attr-defined]
+        if cast(MethodType, op.result_name).__func__ is _UNNAMED:
             return None
         try:
             return op.result_name(decode(op, rest.strip(), self.write)[0])

@@ -22,6 +22,7 @@ from xegpu_py.visa.spec import (
     Shape,
     Slot,
     Spec,
+    Use,
 )
 
 _ARITHMETIC = ("-", "abs", "-abs")
@@ -232,8 +233,8 @@ def _address(name: str = "address") -> Slot:
     return Slot(name, "address", "read", bytes=_address_bytes)
 
 
-def _data(name: str, use: str, null: bool = False) -> Slot:
-    return Slot(name, "raw", use, null=null, bytes=_data_bytes)  # type: ignore[arg-type]
+def _data(name: str, use: Use, null: bool = False) -> Slot:
+    return Slot(name, "raw", use, null=null, bytes=_data_bytes)
 
 
 _MESSAGE_ATTRIBUTES: dict[str, Attribute] = {"sfid": _MEMORY, "data": Shape(), "address_size": _ADDRESS_SIZE}

@@ -1,74 +1,17 @@
-"""What instructions read and write, and for how long variables must keep their registers."""
+"""For how long variables must keep their registers, and what is still read where blocks begin and end."""
 
 from __future__ import annotations
 
-import bisect
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
+
+import numpy as np
 
 from xegpu_py.target import Target
-from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.operands import BUILTINS, Address, Destination, Raw, Region, Variable, Vector, first_byte
+from xegpu_py.visa.accesses import Access, EffectsOf, Root, accesses, span_bits
+from xegpu_py.visa.flow import Flow, fills
+from xegpu_py.visa.operands import BUILTINS, Predicate, Variable
 from xegpu_py.visa.program import Instruction, Program
-from xegpu_py.visa.spec import Slot
-
-JUMPS = ("jmp", "goto")
-
-
-class Access(NamedTuple):
-    """An instruction's access to a variable.
-
-    Attributes:
-        var: the variable that is no alias.
-        writes: whether it is written, else read.
-        start, end: the bytes of `var` in which the access lies.
-        whole: whether the access covers all of these bytes, whatever lanes are enabled.
-    """
-
-    var: Variable
-    writes: bool
-    start: int
-    end: int
-    whole: bool
-
-
-def accesses(inst: Instruction, target: Target) -> Iterator[Access]:
-    """What an instruction reads, then what it writes."""
-    slots = INSTRUCTIONS[inst.name].slots
-    for use in ("read", "write"):
-        for slot in slots:
-            if slot.use == use:
-                found = _access(slot, inst, target)
-                if found:
-                    yield found
-
-
-def _access(slot: Slot, inst: Instruction, target: Target) -> Access | None:
-    value = inst[slot.name]
-    var = getattr(value, "var", None)
-    if not isinstance(var, Variable):
-        return None
-    root, offset = var.root
-    size = var.format.bytes
-    packed = True
-    if isinstance(value, (Region, Destination)):
-        elements = value.elements(1 if slot.kind == "scalar" else inst.exec_size)
-        start = offset + first_byte(value, target.grf_bytes)
-        end = start + (max(elements) + 1) * size
-        packed = elements == list(range(len(elements)))
-    else:
-        assert isinstance(value, (Raw, Vector, Address)) and slot.bytes
-        start = offset + (first_byte(value, target.grf_bytes) if isinstance(value, Vector) else value.offset)
-        end = start + slot.bytes(inst, target)
-    whole = packed and inst.guard is None and (inst.no_mask or inst.name == "dpas" or slot.kind == "dst")
-    if inst.name.startswith("lsc_") and inst.exec_size == 1:
-        whole = inst.guard is None
-    if "data" in inst.values and inst["data"].vector > 1 and not inst["data"].transpose:
-        # Each element's lanes begin at a register, and may leave the rest of it alone.
-        whole &= inst.exec_size * inst["data"].register_bytes % target.grf_bytes == 0
-    return Access(root, slot.use == "write", start, end, whole)
 
 
 def live_ranges(program: Program, target: Target) -> dict[Variable, tuple[int, int]]:
@@ -78,9 +21,8 @@ def live_ranges(program: Program, target: Target) -> dict[Variable, tuple[int, i
     written in between. A variable's range spans all places at which one of its bytes is live, or accessed. Inputs are
     written before the first instruction.
     """
-    flow = _flow(program)
-    parts = any(i.name == "goto" for i in program.instructions)
-    found = [list(_changes(program.instructions, target, block, parts)) for block in flow.blocks]
+    flow = Flow(program)
+    found = [list(_changes(program.instructions, target, block, flow.parts)) for block in flow.blocks]
     ranges = _ranges_of_accesses(found)
     given = {item.var.root[0] for item in program.inputs}
     for var in given:
@@ -92,72 +34,6 @@ def live_ranges(program: Program, target: Target) -> dict[Variable, tuple[int, i
             first, last = min(first, at), max(last, at)
         ranges[var] = (first, last)
     return ranges
-
-
-# Control flow.
-
-
-@dataclass(frozen=True)
-class _Flow:
-    """A program's basic blocks, and after which of them each may follow.
-
-    Attributes:
-        blocks: the instructions of each block; those without any stand for lanes that wait.
-        follows: the blocks that may come after each.
-        precedes: the blocks that may come before each.
-    """
-
-    blocks: Sequence[range]
-    follows: Sequence[Sequence[int]]
-
-    @cached_property
-    def precedes(self) -> Sequence[Sequence[int]]:
-        found: list[list[int]] = [[] for _ in self.blocks]
-        for number, following in enumerate(self.follows):
-            for to in following:
-                found[to].append(number)
-        return found
-
-
-def _flow(program: Program) -> _Flow:
-    """The flow of a thread, which is always where those of its lanes are that are farthest behind.
-
-    Lanes that a `goto` parts from the others wait where they are, until the others come there, or leave for a place
-    farther on: behind a jump forward or a `ret` comes the next place where lanes may wait.
-    """
-    instructions = program.instructions
-    length = len(instructions)
-    waits = sorted(_waiting_places(program))
-    ends = {at + 1 for at, i in enumerate(instructions) if i.name in (*JUMPS, "ret")}
-    starts = sorted({0, *program.labels.values(), *waits, *ends} - {length})
-    blocks = [range(a, b) for a, b in zip(starts, [*starts[1:], length]) if a < b]
-    number = {block.start: n for n, block in enumerate(blocks)}
-    # One empty block for each place where lanes wait: it leads there, and to the next of them.
-    waiting = {at: len(blocks) + n for n, at in enumerate(waits)}
-    follows: list[list[int]] = []
-    for block in blocks:
-        at = block.stop - 1
-        last = instructions[at]
-        to = [number[program.labels[last["label"]]]] if last.name in JUMPS else []
-        if last.name != "ret" and not (last.name == "jmp" and last.guard is None) and block.stop in number:
-            to.append(number[block.stop])
-        if last.name == "ret" or (last.name in JUMPS and program.labels[last["label"]] > at):
-            behind = bisect.bisect_right(waits, at)
-            to += [waiting[w] for w in waits[behind : behind + 1]]
-        follows.append(to)
-    for n, at in enumerate(waits):
-        follows.append([number[at], *([len(blocks) + n + 1] if n + 1 < len(waits) else [])])
-    return _Flow([*blocks, *(range(at, at) for at in waits)], follows)
-
-
-def _waiting_places(program: Program) -> set[int]:
-    """Where lanes that a `goto` parts from others wait for them."""
-    found = set()
-    for at, inst in enumerate(program.instructions):
-        if inst.name == "goto":
-            to = program.labels[inst["label"]]
-            found.add(to if to > at else at + 1)
-    return found - {len(program.instructions)}
 
 
 # What a block does to the bytes of variables.
@@ -242,7 +118,7 @@ def _across_blocks(
 class _Lives:
     """Where a variable is live at the begin and at the end of blocks."""
 
-    def __init__(self, flow: _Flow, summaries: _Summaries) -> None:
+    def __init__(self, flow: Flow, summaries: _Summaries) -> None:
         self._flow, self._summaries = flow, summaries
         # The pieces that may still be read, where each block begins, and ends.
         self._wanted_first: dict[int, int] = {}
@@ -258,7 +134,7 @@ class _Lives:
             if not new:
                 continue
             wanted_first[number] = wanted_first.get(number, 0) | new
-            for before in self._flow.precedes[number]:
+            for before in self._flow.leaders[number]:
                 wanted_last[before] = wanted_last.get(before, 0) | new
                 summary = self._summaries.get(before)
                 todo.append((before, new & ~summary.killed if summary else new))
@@ -282,10 +158,90 @@ class _Lives:
                 continue
             reached_last[number] = reached_last.get(number, 0) | new
             yield self._flow.blocks[number].stop - 1
-            for after in self._flow.follows[number]:
+            for after in self._flow.followers[number]:
                 came = new & self._wanted_first.get(after, 0) & ~reached_first.get(after, 0)
                 if came:
                     reached_first[after] = reached_first.get(after, 0) | came
                     yield self._flow.blocks[after].start
                     # What the block kills it has written itself.
                     todo.append((after, came))
+
+
+# What is read behind blocks, without regard to what was written.
+
+
+class Liveness:
+    """What is still read where blocks begin and end. A variable lives as a whole."""
+
+    def __init__(self, program: Program, flow: Flow, effects_of: EffectsOf) -> None:
+        """Of a program's variables that are no aliases, and its predicates."""
+        found = [self._block(program.instructions[b.start : b.stop], flow, effects_of) for b in flow.blocks]
+        self._variables = list(dict.fromkeys(var for reads, _ in found for var in reads))
+        self._numbers = {var: number for number, var in enumerate(self._variables)}
+        exposed = [self._bits(reads) for reads, _ in found]
+        filled = [self._bits(kills) for _, kills in found]
+        self._in = [0] * len(flow.blocks)
+        self._followers = flow.followers
+        # Backwards, so that few rounds are needed: one for each level of loops, and two more.
+        order = [*reversed(flow.order), *(set(range(len(flow.blocks))) - set(flow.order))]
+        changed = True
+        while changed:
+            changed = False
+            for number in order:
+                live = exposed[number] | (self._out(number) & ~filled[number])
+                if live != self._in[number]:
+                    self._in[number] = live
+                    changed = True
+        self._sizes = np.array([0 if isinstance(v, Predicate) else v.bytes for v in self._variables], np.int64)
+
+    def _bits(self, variables: Iterable[Root]) -> int:
+        numbers = (self._numbers.get(var) for var in variables)
+        return sum(1 << number for number in set(numbers) if number is not None)
+
+    @staticmethod
+    def _block(instructions: Sequence[Instruction], flow: Flow, effects_of: EffectsOf) -> tuple[set[Root], set[Root]]:
+        """What a block reads before it writes it, and what it writes as a whole."""
+        written: dict[Root, int] = {}
+        exposed: set[Root] = set()
+        for inst in instructions:
+            known = effects_of(inst)
+            for access in known.reads:
+                if access.var not in exposed and span_bits(access) & ~written.get(access.var, 0):
+                    exposed.add(access.var)
+            for predicate in known.tests:
+                if written.get(predicate, 0) != (1 << predicate.count) - 1:
+                    exposed.add(predicate)
+            for access in known.writes:
+                if fills(inst, access, flow):
+                    written[access.var] = written.get(access.var, 0) | span_bits(access)
+            if known.sets and known.lanes and flow.certain(inst):
+                first, end = known.lanes
+                written[known.sets] = written.get(known.sets, 0) | ((1 << end) - (1 << first))
+        whole = {v for v, bits in written.items() if not ~bits & _all(v)}
+        return exposed, whole
+
+    def _out(self, block: int) -> int:
+        live = 0
+        for follower in self._followers[block]:
+            live |= self._in[follower]
+        return live
+
+    def enters(self, block: int, var: Root) -> bool:
+        """Whether a variable that is no alias is still read where a block begins."""
+        number = self._numbers.get(var)
+        return number is not None and bool(self._in[block] >> number & 1)
+
+    def leaves(self, block: int, var: Root) -> bool:
+        """Whether a variable that is no alias is still read where a block ends."""
+        number = self._numbers.get(var)
+        return number is not None and any(self._in[f] >> number & 1 for f in self._followers[block])
+
+    def bytes_after(self, block: int) -> int:
+        """Bytes of the general variables that are still read where a block ends."""
+        live = self._out(block).to_bytes(len(self._sizes) // 8 + 1, "little")
+        bits = np.unpackbits(np.frombuffer(live, np.uint8), bitorder="little")[: len(self._sizes)]
+        return int(bits @ self._sizes)
+
+
+def _all(var: Root) -> int:
+    return (1 << (var.count if isinstance(var, Predicate) else var.bytes)) - 1

@@ -201,4 +201,4 @@ def first_byte(access: Region | Destination | Vector, grf_bytes: int) -> int:
 
 def variables(operands: Iterable[object]) -> list[Variable]:
     """The general variables that operands name, in order."""
-    return [o.var for o in operands if isinstance(getattr(o, "var", None), Variable)]  # type: ignore[attr-defined]
+    return [var for var in (getattr(o, "var", None) for o in operands) if isinstance(var, Variable)]

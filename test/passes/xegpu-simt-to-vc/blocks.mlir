@@ -66,19 +66,14 @@ gpu.module @k {
     gpu.return
   }
 
-  // So it is in a kernel that says nothing but by its ops, which are in SIMT mode; and where a function that it calls has
-  // them.
+  // So it is in a kernel that says nothing but by its ops, which are in SIMT mode.
   // CHECK-LABEL: gpu.func @default_mode
   // CHECK-SAME: xegpu.work_items = 16 : i32
   // CHECK: xegpu.load_nd %{{.+}} {mode = vc} : !xegpu.tensor_desc<2x16xf32> -> vector<2x16xf32>
-  func.func @copy(%m: memref<2x16xf32>) {
+  gpu.func @default_mode(%m: memref<2x16xf32>) kernel {
     %t = xegpu.create_nd_tdesc %m[0, 0] : memref<2x16xf32> -> !xegpu.tensor_desc<2x16xf32>
     %x = xegpu.load_nd %t : !xegpu.tensor_desc<2x16xf32> -> vector<2x16xf32>
     xegpu.store_nd %x, %t : vector<2x16xf32>, !xegpu.tensor_desc<2x16xf32>
-    return
-  }
-  gpu.func @default_mode(%m: memref<2x16xf32>) kernel {
-    func.call @copy(%m) : (memref<2x16xf32>) -> ()
     gpu.return
   }
 

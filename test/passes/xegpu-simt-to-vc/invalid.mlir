@@ -141,14 +141,13 @@ gpu.module @k {
 // -----
 
 gpu.module @k {
-  func.func @again(%x: i32) -> i32 {
-    // expected-error @below {{'func.call' op is recursive}}
-    // expected-note @below {{vISA kernels have no stack}}
-    %y = func.call @again(%x) : (i32) -> i32
-    return %y : i32
+  func.func @outside(%x: i32) -> i32 {
+    return %x : i32
   }
   gpu.func @calls(%x: i32) kernel attributes {xegpu.subgroup_size = 16 : i32} {
-    %y = func.call @again(%x) : (i32) -> i32
+    // expected-error @below {{'func.call' op calls 'outside'}}
+    // expected-note @below {{xegpu-inline puts into a kernel what it calls, where that has a body}}
+    %y = func.call @outside(%x) : (i32) -> i32
     gpu.return
   }
 }

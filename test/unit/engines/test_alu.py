@@ -130,7 +130,7 @@ def integer(bits: int, name: str) -> int:
 
 def modified(x: Number | int, modifier: str) -> Number | int:
     if modifier == "~":
-        return ~x  # type: ignore[operator]
+        return ~x
     if "abs" in modifier and negative(x):
         x = negated(x) if isinstance(x, (float, Fraction)) else -x
     if modifier.startswith("-"):

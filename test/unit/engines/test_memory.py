@@ -181,7 +181,7 @@ def _signed(x: int, bits: int) -> int:
 def _float(function: Callable[..., object]) -> Callable[..., int]:
     def operation(bits: int, *patterns: int) -> int:
         name = {16: "hf", 32: "f", 64: "df"}[bits]
-        return encode(function(*(value(p, name) for p in patterns)), name)  # type: ignore[arg-type]
+        return encode(function(*(value(p, name) for p in patterns)), name)
 
     return operation
 

@@ -133,6 +133,8 @@ def _cases():
         made[f"gather_scatter:rows_of_{chunk}"] = Case(
             [table.ravel(), index], zeros(16 * chunk), picked(table, index).astype(np.float32)
         )
+    block = normal(8, 32, dtype=np.float16)
+    made["call"] = Case([block], zeros((8, 32), "f2"), 2 * block)
     return made | _gemm_cases()
 
 
@@ -281,6 +283,6 @@ def test_nothing_is_moved_to_be_renamed(name):
     module = xegpu_py.parse(path)
     chosen = next(f for f in visa.kernels(module.operation) if kernel in (None, visa.name_of(f)))
     options = f"target={CASES[name].target} kernel={visa.name_of(chosen)}"
-    xegpu_py.run_pipeline(module, f"builtin.module(canonicalize,cse,xegpu-dce,xegpu-to-visa{{{options}}})")
+    xegpu_py.run_pipeline(module, f"builtin.module(xegpu-inline,canonicalize,cse,xegpu-dce,xegpu-to-visa{{{options}}})")
     lowered = next(f for f in visa.kernels(module.operation) if visa.is_lowered(f))
     assert renames(visa.program_of(lowered)) <= NEEDED.get(name, 0)

@@ -23,7 +23,7 @@ def numbers(element, shape):
 
 
 def run(text, *arrays, target="pvcxt", grid=1, check=("uninit",)):
-    kernel = xegpu_py.compile(text, target=target, registers=256, check=list(check))
+    kernel = xegpu_py.compile(text, target=target, registers=256, check=list(check), engine="interpreter")
     return kernel(*arrays, grid=grid)
 
 

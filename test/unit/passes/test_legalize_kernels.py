@@ -21,7 +21,7 @@ SCATTERED = "#xegpu.scattered"
 
 def lowered(text, passes, kernel=None):
     module = xegpu_py.parse(text)
-    xegpu_py.run_pipeline(module, f"builtin.module({passes},xegpu-to-visa{{target=pvcxt}})")
+    xegpu_py.run_pipeline(module, f"builtin.module(xegpu-inline,{passes},xegpu-to-visa{{target=pvcxt}})")
     chosen = [func for func in visa.kernels(module.operation) if kernel in (None, visa.name_of(func))]
     return CompiledKernel(module, chosen[0], text, target="pvcxt")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import random
+import re
 import time
 
 import numpy as np
@@ -24,9 +25,9 @@ import xegpu_py
 from xegpu_py.kernel import Kernel
 from xegpu_py.runtime.arguments import DTYPES
 from xegpu_py.target import TARGETS
+from xegpu_py.visa.accesses import EffectsOf
 from xegpu_py.visa.allocate import allocate
 from xegpu_py.visa.finalizer import available, finalize
-from xegpu_py.visa.flow import EffectsOf
 from xegpu_py.visa.operands import Address, Destination, Raw, Region, Variable
 from xegpu_py.visa.program import Input, Instruction, Program
 from xegpu_py.visa.spec import DataShape
@@ -71,13 +72,17 @@ def test_structured_programs(program: list[object], size: str, seed: int) -> Non
     found = []
     for each in (old, optimized(old)):
         out = values.copy()
-        Kernel(each)(out, grid=2, block=2)
+        Kernel(each, engine="interpreter")(out, grid=2, block=2)
         found.append(out)
     np.testing.assert_array_equal(*found)
 
 
 def lowered(source: object, optimize: bool) -> xegpu_py.CompiledKernel:
     return xegpu_py.compile(source, registers=256, check=["uninit"], optimize=optimize)
+
+
+MINIMAL = {name for name in CASES if name.startswith(("call", "gather_scatter"))}
+"""Kernels that lowering leaves nothing to improve in."""
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -91,7 +96,10 @@ def test_kernels(name: str) -> None:
         found.append(out.tobytes())
         counts.append((len(made.kernel.program.instructions), sum(stats.executed)))
     assert found[0] == found[1]
-    assert counts[1][0] <= counts[0][0] and counts[1][1] <= counts[0][1]
+    if name in MINIMAL:
+        assert counts[1] == counts[0]
+    else:
+        assert counts[1][0] < counts[0][0] and counts[1][1] < counts[0][1]
 
 
 RNG = np.random.default_rng(0)
@@ -133,15 +141,33 @@ def test_gemms(gemm: Gemm) -> None:
     assert found[0] == found[1]
 
 
+def cost(listing: str) -> int:
+    """Native instructions, each ten times what it costs outside for every loop around it.
+
+    What leaves a loop may cost the finalizer a move in it, from where it is computed to the header of a message.
+    """
+    lines = [line.split("//")[0].strip() for line in listing.split("\n")]
+    lines = [line for line in lines if line and not line.startswith(".")]
+    labels = {line[:-1]: n for n, line in enumerate(lines) if re.fullmatch(r"\w+:", line)}
+    weights = np.array([0 if line.endswith(":") else 1 for line in lines])
+    for n, line in enumerate(lines):
+        for start in (labels[word] for word in line.split()[1:] if labels.get(word, n) < n):
+            weights[start : n + 1] *= 10
+    return int(weights.sum())
+
+
+def test_loops_cost_more():
+    assert cost("For1:\n (W) mov r1 r2 // $1\n(W&f0.0) jmpi For1\nret\njmpi Done\nDone:\n") == 22
+
+
 @pytest.mark.skipif(not available(), reason="the finalizer is not installed")
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.target == "pvc"])
 def test_native_code_does_not_grow(name: str) -> None:
-    counts = []
+    costs = []
     for optimize in (False, True):
         made = compiled(name, optimize=optimize)
-        counts.append(finalize(made.asm, "PVC", CASES[name].grf).instructions)
-    # The finalizer optimises too, and may make of less a little more.
-    assert counts[1] <= 1.05 * counts[0]
+        costs.append(cost(finalize(made.asm, "PVC", CASES[name].grf).text))
+    assert costs[1] <= costs[0]
 
 
 def test_loads_wait_for_registers() -> None:

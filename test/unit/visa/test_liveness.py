@@ -214,7 +214,7 @@ Again:
     {leave}
     mov ({mask}, 16) Kept(0,0)<1> 5:ud
     cmp.eq (M1, 16) P Lane(0,0)<1;1,0> 1:ud
-    (P) goto (M1, 16) Wait
+    {wait}
     add (M1_NM, 1) Turn(0,0)<1> Turn(0,0)<0;1,0> 1:ud
     cmp.le (M1_NM, 1) Q Turn(0,0)<0;1,0> 1:ud
     (Q) jmp (M1, 1) Again
@@ -228,6 +228,11 @@ Wait:
 NOBODY = "cmp.eq (M1, 16) P Lane(0,0)<1;1,0> 2:ud\n    (P) goto (M1, 16) Never\n    "
 
 
+GOTO = "(P) goto (M1, 16) Wait"
+JUMP = "(!P) goto (M1, 16) Rest\n    jmp (M1, 1) Wait\nRest:"
+
+
+@pytest.mark.parametrize("wait", [GOTO, JUMP], ids=["goto", "jmp"])
 @pytest.mark.parametrize(
     ("leave", "mask", "between"),
     [
@@ -237,9 +242,9 @@ NOBODY = "cmp.eq (M1, 16) P Lane(0,0)<1;1,0> 2:ud\n    (P) goto (M1, 16) Never\n
     ],
     ids=["others end before they write", "others write their lanes only", "another place to wait lies between"],
 )
-def test_lanes_that_wait_keep_what_the_others_never_read(leave: str, mask: str, between: str) -> None:
+def test_lanes_that_wait_keep_what_the_others_never_read(leave: str, mask: str, between: str, wait: str) -> None:
     """Lane 3 waits with `Kept` as the others begin their last turn, in which they do not change that lane of it."""
-    text = WAITING.format(leave=leave, mask=mask, between=between)
+    text = WAITING.format(leave=leave, mask=mask, between=between, wait=wait)
     out = np.zeros(32, np.uint32)
     Kernel.from_assembly(text)(out)
     assert out.tolist() == [5] * 16 + [9] * 16

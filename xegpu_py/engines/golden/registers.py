@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 
@@ -67,8 +68,9 @@ def srnd(inst: Instruction, layout: Layout, model: Model) -> Step:
 @golden("fcvt")
 def fcvt(inst: Instruction, layout: Layout, model: Model) -> Step:
     """Convert to and from formats that vISA has no type of (FCVT.md)."""
-    name = {"ub": "bf8", "hf": "hf", "ud": "tf32"}[inst["dst"].var.type]
-    return _converting(inst, layout, lambda a: numerics.fcvt(a, name))  # type: ignore[arg-type]
+    names: dict[str, Literal["bf8", "hf", "tf32"]] = {"ub": "bf8", "hf": "hf", "ud": "tf32"}
+    name = names[inst["dst"].var.type]
+    return _converting(inst, layout, lambda a: numerics.fcvt(a, name))
 
 
 def _converting(inst: Instruction, layout: Layout, function: Callable[..., Array]) -> Step:

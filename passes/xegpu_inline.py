@@ -1,0 +1,103 @@
+"""`xegpu-inline`: kernels have what they call in them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from mlir import ir
+
+from xegpu_py.ir.passes import ROOT, Pass, register_pass
+from xegpu_py.ir.verifier import walk
+
+CALL = "func.call"
+
+
+@register_pass("xegpu-inline")
+@dataclass
+class XeGPUInline(Pass):
+    """Put functions into kernels in the place of their calls.
+
+    Kernels have no stack, so that no function may call itself, and each is one block: loops and branches are scf ops.
+    Functions that are only declared are left to the passes that know them. With `kernel` only calls in that kernel are
+    replaced. The functions themselves stay.
+
+        func.func @square(%x: vector<16xf32>) -> vector<16xf32> {
+          %r = arith.mulf %x, %x : vector<16xf32>
+          return %r : vector<16xf32>
+        }
+        gpu.func @k(...) kernel {
+          %y = func.call @square(%v) : (vector<16xf32>) -> vector<16xf32>
+
+    becomes
+
+        gpu.func @k(...) kernel {
+          %y = arith.mulf %v, %v : vector<16xf32>
+    """
+
+    kernel: str = ""
+
+    def run(self, op: ir.Operation) -> None:
+        for func in [f for f in walk(op) if f.name == "gpu.func" and "gpu.kernel" in f.attributes]:
+            if self.kernel in ("", ir.StringAttr(func.attributes["sym_name"]).value):
+                functions = Functions(func)
+                for call in calls(func):
+                    self._inline(call, functions, ())
+
+    def _inline(self, call: ir.Operation, functions: "Functions", around: Sequence[ir.Operation]) -> None:
+        callee = functions.called(call)
+        if callee in around:
+            self.fail(call, "is recursive", "vISA kernels have no stack")
+        blocks = callee.regions[0].blocks
+        if len(blocks) == 0:
+            return
+        if len(blocks) > 1:
+            self.fail(call, "calls a function with unstructured control flow", "write loops and branches as scf ops")
+        *body, end = (inner.operation for inner in blocks[0].operations)
+        known = dict(zip(blocks[0].arguments, call.operands))
+        inside = []
+        with ir.InsertionPoint(call):
+            for inner in body:
+                made = inner.clone()
+                for nested in walk(made):
+                    for i, value in enumerate(nested.operands):
+                        if value in known:
+                            nested.operands[i] = known[value]
+                known.update(zip(inner.results, made.results))
+                inside += calls(made)
+        for result, value in zip(call.results, end.operands):
+            result.replace_all_uses_with(known[value])
+        call.erase()
+        for inner in inside:
+            self._inline(inner, functions, (*around, callee))
+
+
+def calls(op: ir.Operation) -> list[ir.Operation]:
+    """The calls in an op, or the op if it is one."""
+    return [inner for inner in walk(op) if inner.name == CALL]
+
+
+class Functions:
+    """The functions that a kernel can call: those of its module, which MLIR verifies to be there."""
+
+    def __init__(self, op: ir.Operation) -> None:
+        """The functions that what is in `op` can call."""
+        module = op.parent.operation
+        while module.name not in ("gpu.module", ROOT):
+            module = module.parent.operation
+        self._symbols = ir.SymbolTable(module)
+
+    def called(self, call: ir.Operation) -> ir.Operation:
+        """The function that a call names."""
+        function: ir.Operation = self._symbols[ir.FlatSymbolRefAttr(call.attributes["callee"]).value].operation
+        return function
+
+    def reached(self, op: ir.Operation) -> Iterator[ir.Operation]:
+        """The functions with bodies that an op calls, and those that they call, each once."""
+        seen: set[ir.Operation] = set()
+        pending = [op]
+        while pending:
+            for call in calls(pending.pop()):
+                callee = self.called(call)
+                if callee not in seen and len(callee.regions[0].blocks):
+                    seen.add(callee)
+                    pending.append(callee)
+                    yield callee

@@ -1,0 +1,151 @@
+"""What instructions read and write: bytes of variables, and lanes of predicates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from xegpu_py.target import Target
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.operands import (
+    Address,
+    Destination,
+    Flag,
+    Predicate,
+    Raw,
+    Region,
+    Variable,
+    Vector,
+    first_byte,
+)
+from xegpu_py.visa.program import Instruction
+from xegpu_py.visa.spec import Slot
+
+
+class Access(NamedTuple):
+    """An instruction's access to a variable.
+
+    Attributes:
+        var: the variable that is no alias.
+        writes: whether it is written, else read.
+        start, end: the bytes of `var` in which the access lies.
+        whole: whether the access covers all of these bytes, whatever lanes are enabled.
+    """
+
+    var: Variable
+    writes: bool
+    start: int
+    end: int
+    whole: bool
+
+
+def accesses(inst: Instruction, target: Target) -> Iterator[Access]:
+    """What an instruction reads, then what it writes."""
+    slots = INSTRUCTIONS[inst.name].slots
+    for use in ("read", "write"):
+        for slot in slots:
+            if slot.use == use:
+                found = _access(slot, inst, target)
+                if found:
+                    yield found
+
+
+def _access(slot: Slot, inst: Instruction, target: Target) -> Access | None:
+    value = inst[slot.name]
+    var = getattr(value, "var", None)
+    if not isinstance(var, Variable):
+        return None
+    root, offset = var.root
+    size = var.format.bytes
+    packed = True
+    if isinstance(value, (Region, Destination)):
+        elements = value.elements(1 if slot.kind == "scalar" else inst.exec_size)
+        start = offset + first_byte(value, target.grf_bytes)
+        end = start + (max(elements) + 1) * size
+        packed = elements == list(range(len(elements)))
+    else:
+        assert isinstance(value, (Raw, Vector, Address)) and slot.bytes
+        start = offset + (first_byte(value, target.grf_bytes) if isinstance(value, Vector) else value.offset)
+        end = start + slot.bytes(inst, target)
+    whole = packed and inst.guard is None and (inst.no_mask or inst.name == "dpas" or slot.kind == "dst")
+    if inst.name.startswith("lsc_") and inst.exec_size == 1:
+        whole = inst.guard is None
+    if "data" in inst.values and inst["data"].vector > 1 and not inst["data"].transpose:
+        # Each element's lanes begin at a register, and may leave the rest of it alone.
+        whole &= inst.exec_size * inst["data"].register_bytes % target.grf_bytes == 0
+    return Access(root, slot.use == "write", start, end, whole)
+
+
+def span_bits(access: Access) -> int:
+    """The bytes of an access as a mask of those of its variable."""
+    return ((1 << (access.end - access.start)) - 1) << access.start
+
+
+Root = Variable | Predicate
+"""What holds something: a variable that is no alias, whose places are its bytes; or a predicate, and its bits."""
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What an instruction does to a thread's state.
+
+    Attributes:
+        reads, writes: accesses to general variables.
+        tests: predicates that it reads, its guard among them.
+        sets: the predicate that it writes, or None.
+        lanes: lanes of that predicate that it writes for certain, as (first, end); None where it may leave some.
+    """
+
+    reads: tuple[Access, ...]
+    writes: tuple[Access, ...]
+    tests: tuple[Predicate, ...]
+    sets: Predicate | None
+    lanes: tuple[int, int] | None
+
+    @property
+    def read(self) -> list[Root]:
+        """Everything that it reads."""
+        return [*(access.var for access in self.reads), *self.tests]
+
+    @property
+    def written(self) -> list[Root]:
+        """Everything that it writes."""
+        return [*(access.var for access in self.writes), *([self.sets] if self.sets else [])]
+
+
+def effects(inst: Instruction, target: Target) -> Effects:
+    """What an instruction reads and writes, on its own: whether its lanes are enabled is not asked."""
+    found = tuple(accesses(inst, target))
+    tests = [inst.guard.var] if inst.guard else []
+    sets = None
+    for slot in INSTRUCTIONS[inst.name].slots:
+        value = inst[slot.name]
+        if isinstance(value, Flag):
+            if slot.use == "write":
+                sets = value.var
+            else:
+                tests.append(value.var)
+    lanes = None
+    if sets and inst.guard is None:
+        lanes = (inst.first_lane, inst.first_lane + inst.exec_size)
+    return Effects(
+        tuple(a for a in found if not a.writes), tuple(a for a in found if a.writes), tuple(tests), sets, lanes
+    )
+
+
+class EffectsOf:
+    """The effects of instructions, each looked at once."""
+
+    def __init__(self, target: Target) -> None:
+        """For instructions on a target."""
+        self.target = target
+        self._known: dict[int, tuple[Instruction, Effects]] = {}
+
+    def __call__(self, inst: Instruction) -> Effects:
+        """The effects of an instruction."""
+        known = self._known.get(id(inst))
+        if known is None:
+            # The instruction is kept, so that its identity is not given to another.
+            known = self._known[id(inst)] = (inst, effects(inst, self.target))
+        return known[1]
