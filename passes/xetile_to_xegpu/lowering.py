@@ -22,6 +22,7 @@ from xegpu_py.passes.xetile_to_xegpu.forms import (
     is_padded,
 )
 from xegpu_py.passes.xetile_to_xegpu.matrices import (
+    UNALIGNED,
     Matrix,
     Number,
     add,
@@ -70,18 +71,33 @@ class Lowering(Expansion):
             return Way.LINES if whole else Way.ELEMENTS
         limits = self.target.block2d
         rows, columns = form.memory_block
+        trusted = not any(self._is_unaligned(r.operands[0]) for r in form.roots)
         places = [r.opview.offsets[-2 if tile.column_major else -1] for r in form.roots]
         moves = [u.opview.offsets[0 if tile.column_major else 1] for u in form.updates]
-        odd = any(isinstance(n, int) and n * size % 4 for n in (*places, *moves))
+        steps = [n if trusted or isinstance(n, int) else factor(n) for n in (*places, *moves)]
+        odd = any(isinstance(n, int) and n * size % 4 for n in steps)
         fits = (
             limits is not None
-            and not any(facts_of(r.opview).misfit(limits, size, tile.column_major) for r in form.roots)
+            and not any(facts_of(r.opview).misfit(limits, size, tile.column_major, trusted) for r in form.roots)
             and not odd
             and rows <= limits.load_height
             and columns * size <= limits.row_bytes
             and columns * size % 4 == 0
         )
         return Way.BLOCK if fits else Way.ELEMENTS
+
+    def _is_unaligned(self, source: ir.Value) -> bool:
+        """Whether what is not known of a memref, or address, may not be taken to be aligned."""
+        if UNALIGNED not in self.func.attributes:
+            return False
+        while not isinstance(source.owner, ir.Block) and source.owner.operation.name.startswith("memref."):
+            if not source.owner.operation.operands:
+                return False
+            source = source.owner.operation.operands[0]
+        if not isinstance(source.owner, ir.Block) or source.owner != self.func.regions[0].blocks[0]:
+            # It comes out of control flow, or is computed.
+            return True
+        return ir.BlockArgument(source).arg_number in list(ir.DenseI64ArrayAttr(self.func.attributes[UNALIGNED]))
 
     @staticmethod
     def _aligned_lines(form: TileForm, pitch: int | None) -> bool:

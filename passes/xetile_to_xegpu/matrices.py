@@ -16,6 +16,9 @@ from xegpu_py.passes.xetile.vectors import index
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.target import Block2DLimits
 
+UNALIGNED = "xetile.unaligned"
+"""An attribute of kernels: the numbers of those arguments of which nothing that is not known is taken to be aligned."""
+
 Number: TypeAlias = "int | ir.Value"
 """An index, known or not."""
 
@@ -165,10 +168,16 @@ class Facts:
     strides: tuple[int | None, ...]
     start: int | None
 
-    def misfit(self, limits: Block2DLimits, size: int, column_major: bool) -> bool:
-        """Whether it is known that 2D block messages cannot serve the matrix, of elements of `size` bytes."""
+    def misfit(self, limits: Block2DLimits, size: int, column_major: bool, trusted: bool = True) -> bool:
+        """Whether 2D block messages cannot serve the matrix, of elements of `size` bytes.
+
+        Args:
+            trusted: whether what is not known is taken to be as they need it.
+        """
         inner = self.extents[0 if column_major else 1]
         pitch = self.strides[1 if column_major else 0]
+        if not trusted and None in (inner, pitch, self.start):
+            return True
         if inner is not None:
             width = inner * size
             if width < limits.least_bytes or width % limits.width_granule or width > limits.most_extent:

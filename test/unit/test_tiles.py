@@ -192,6 +192,34 @@ def test_conversions():
     np.testing.assert_array_equal(w, 1 + np.maximum(x.astype(F32), 0))
 
 
+def test_arrays_that_are_not_aligned():
+    """A kernel gathers what 2D block messages cannot serve of the arrays that it is called with, and only that."""
+    small = build.WgMap((2, 2), (8, 16))
+
+    @build.tile_kernel((BF16, (None, None)), (BF16, (None, None)), (F32, (None, None)))
+    def kernel(A, B, C):
+        m, n = build.block_id("x") * 16, build.block_id("y") * 32
+        a, b = A.tile((16, 16), at=(m, 0)), B.tile((16, 32), at=(0, n))
+        c = build.zeros((16, 32), map=small)
+        for _ in build.range_(0, A.shape[1], 16):
+            c += a.load() @ b.load()
+            a.advance(columns=16)
+            b.advance(rows=16)
+        C.tile((16, 32), at=(m, n)).store(c)
+
+    compiled = kernel.compile(registers=256)
+    versions = set()
+    for m, k, n in ((19, 35, 37), (17, 21, 64), (32, 64, 40)):
+        a, b = (RNG.integers(-4, 5, shape).astype(BF16) for shape in ((m, k), (k, n)))
+        c = np.zeros((m, n), F32)
+        version = compiled.version_for([a, b, c])
+        versions.add((version is compiled, *(version.ir("xegpu").count(f"create_{t}tdesc") > 0 for t in ("nd_", ""))))
+        compiled(a, b, c, grid=(2, 2), block=4)
+        np.testing.assert_array_equal(c, a.astype(F32) @ b.astype(F32))
+    # Nothing is aligned, A alone is not, all is.
+    assert versions == {(False, False, True), (False, True, True), (True, True, False)}
+
+
 def test_any_number_is_padding():
     """Infinities, zeros with a sign, and numbers that are rounded to the tile's type."""
 

@@ -218,3 +218,28 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// Of an argument that is not aligned, all that is not known is gathered: its pitch, its width, and where a tile begins.
+
+// CHECK-LABEL: gpu.func @unaligned
+gpu.module @m {
+  gpu.func @unaligned(%X: memref<?x?xf16>, %Y: memref<?x?xf16>, %Z: memref<64x64xf16>, %m: index) kernel attributes {xetile.unaligned = array<i64: 1, 2>} {
+    %x = xetile.init_tile %X[0, %m] : memref<?x?xf16> -> !xetile.tile<8x16xf16>
+    %y = xetile.init_tile %Y[0, 0] : memref<?x?xf16> -> !xetile.tile<8x16xf16>
+    %c2 = arith.constant 2 : index
+    %two = arith.muli %m, %c2 : index
+    %z0 = xetile.init_tile %Z[%m, %two] : memref<64x64xf16> -> !xetile.tile<8x16xf16>
+    %z1 = xetile.init_tile %Z[0, %m] : memref<64x64xf16> -> !xetile.tile<8x16xf16>
+    // CHECK: %[[V:.*]] = xegpu.load_nd
+    // CHECK-COUNT-8: xegpu.store_scatter
+    // CHECK: xegpu.store_nd %[[V]]
+    // CHECK-COUNT-8: xegpu.store_scatter
+    %v = xetile.load_tile %x : !xetile.tile<8x16xf16> -> vector<8x16xf16>
+    xetile.store_tile %v, %y : vector<8x16xf16>, !xetile.tile<8x16xf16>
+    xetile.store_tile %v, %z0 : vector<8x16xf16>, !xetile.tile<8x16xf16>
+    xetile.store_tile %v, %z1 : vector<8x16xf16>, !xetile.tile<8x16xf16>
+    gpu.return
+  }
+}
