@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, ClassVar
 
+from xegpu_py.dialects import xegpu
+
 from xegpu_py.ir.builtin import bit_width, by, is_float, is_integer
 from xegpu_py.ir.cursor import Cursor
 from xegpu_py.ir.definition import Attr, Dialect, Type
@@ -111,9 +113,9 @@ class SgMap(Attr, dialect=XeTile, name="sg_map"):
 
     def problem_for(self, shape: Sequence[int]) -> str | None:
         """What keeps the map from dividing something of this shape."""
-        for name, values in (("wi_layout", self.wi_layout), ("wi_data", self.wi_data)):
-            if len(values) != 2 or min(values) < 1:
-                return f"{name} must be two positive numbers, but is {list(values)}"
+        problem = xegpu.SgMap(self.wi_layout, self.wi_data).problem()
+        if problem:
+            return problem
         for size, layout, data, what in zip((1, *shape)[-2:], self.wi_layout, self.wi_data, ("rows", "columns")):
             if size % (layout * data):
                 return f"{size} {what} of a subgroup are not divisible by wi_layout x wi_data = {layout} x {data}"

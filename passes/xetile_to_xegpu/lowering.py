@@ -47,6 +47,7 @@ class Lowering(Expansion):
         self._matrices: dict[int, Matrix] = {}
         self._loads: dict[ir.Value, LoadForm] = {}
         self._packed: set[ir.Value] = set()
+        self._unaligned = unaligned_arguments(func)
         for form in self.forms.tiles():
             form.way = self._way(form)
 
@@ -88,7 +89,7 @@ class Lowering(Expansion):
 
     def _is_unaligned(self, source: ir.Value) -> bool:
         """Whether what is not known of a memref, or address, may not be taken to be aligned."""
-        if UNALIGNED not in self.func.attributes:
+        if not self._unaligned:
             return False
         while not isinstance(source.owner, ir.Block) and source.owner.operation.name.startswith("memref."):
             if not source.owner.operation.operands:
@@ -97,7 +98,7 @@ class Lowering(Expansion):
         if not isinstance(source.owner, ir.Block) or source.owner != self.func.regions[0].blocks[0]:
             # It comes out of control flow, or is computed.
             return True
-        return ir.BlockArgument(source).arg_number in list(ir.DenseI64ArrayAttr(self.func.attributes[UNALIGNED]))
+        return ir.BlockArgument(source).arg_number in self._unaligned
 
     @staticmethod
     def _aligned_lines(form: TileForm, pitch: int | None) -> bool:
@@ -378,6 +379,22 @@ class Lowering(Expansion):
                 self._packed.add(view.operation.results[0])
             return [held]
         return [vector.transpose(view.operation.results[0].type, held, [1, 0])]
+
+
+def unaligned_arguments(func: ir.Operation) -> list[int]:
+    """The numbers of a kernel's arguments that are not taken to be aligned.
+
+    Raises:
+        DiagnosticError: at the kernel, if its attribute is no list of such numbers.
+    """
+    if UNALIGNED not in func.attributes:
+        return []
+    given = func.attributes[UNALIGNED]
+    count = len(func.regions[0].blocks[0].arguments)
+    numbers = list(ir.DenseI64ArrayAttr(given)) if isinstance(given, ir.DenseI64ArrayAttr) else [-1]
+    if not all(0 <= n < count for n in numbers):
+        fail(func, f"{UNALIGNED} = {given} is no list of its {count} arguments' numbers, such as array<i64: 0, 2>")
+    return numbers
 
 
 def packed(b: ir.Value) -> ir.Value:

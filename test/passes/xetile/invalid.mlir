@@ -133,3 +133,25 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  // expected-error @below {{'gpu.func' op xetile.unaligned = array<i64: 0, 1> is no list of its 1 arguments' numbers, such as array<i64: 0, 2>}}
+  gpu.func @beyond(%X: memref<32x64xf32>) kernel attributes {xetile.unaligned = array<i64: 0, 1>} {
+    %x = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !xetile.tile<32x64xf32>
+    xetile.prefetch_tile %x : !xetile.tile<32x64xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  // expected-error @below {{'gpu.func' op xetile.unaligned = true is no list of its 1 arguments' numbers, such as array<i64: 0, 2>}}
+  gpu.func @no_list(%X: memref<32x64xf32>) kernel attributes {xetile.unaligned = true} {
+    %x = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !xetile.tile<32x64xf32>
+    xetile.prefetch_tile %x : !xetile.tile<32x64xf32>
+    gpu.return
+  }
+}
