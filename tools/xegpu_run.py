@@ -82,13 +82,14 @@ def _arguments() -> driver.Parser:
         action="append",
         default=[],
         choices=CHECKS,
-        help="look for: memory (accesses out of bounds, always on), uninit (reads of registers never written)",
+        help="look for: memory (accesses out of bounds, always on), uninit (reads of registers never written), "
+        "races (accesses of one place by two threads that nothing orders)",
     )
     add(
         "--engine",
         choices=ENGINES,
         help="what runs the kernel: jit (native code, the default), interpreter (the golden model, the default with "
-        "--check=uninit and --trace), or both, compared in every byte",
+        "--check=uninit, --check=races and --trace), or both, compared in every byte",
     )
     add(
         "--threads",

@@ -22,9 +22,10 @@ from xegpu_py.visa import assembly
 from xegpu_py.visa.program import Input, Program
 from xegpu_py.visa.verify import verify
 
-CHECKS = ("memory", "uninit")
+CHECKS = ("memory", "uninit", "races")
 """What can be looked for while a kernel runs: `memory`, accesses outside of allocations, which both engines always look
-for; `uninit`, reads of registers never written."""
+for; `uninit`, reads of registers never written; `races`, accesses of one place by two threads that nothing orders."""
+_INTERPRETED = ("uninit", "races")
 
 
 class Kernel:
@@ -60,7 +61,7 @@ class Kernel:
             registers: registers of a thread, 128 or 256; by default the target's usual number.
             strict_grf: whether variables that do not fit the registers are an error.
             engine: what runs it: "jit", native code; "interpreter", the golden model; "both", which compares all that
-                they leave. By default the JIT, or the interpreter for what only it can look for, `uninit`.
+                they leave. By default the JIT, or the interpreter for what only it can look for, `uninit` and `races`.
             threads: threads of the operating system that the JIT uses; by default one for each processor.
             source: the text from which the program was read, to be shown in errors.
 
@@ -77,8 +78,9 @@ class Kernel:
                 raise ValueError(f"unknown check '{name}'; there are {', '.join(CHECKS)}")
         if engine is not None and engine not in ENGINES:
             raise ValueError(f"'engine' must be one of {', '.join(ENGINES)}, not {engine!r}")
-        if "uninit" in checks and engine not in (None, "interpreter"):
-            raise ValueError(f"only the interpreter can check 'uninit', not the engine '{engine}'")
+        interpreted = [name for name in _INTERPRETED if name in checks]
+        if interpreted and engine not in (None, "interpreter"):
+            raise ValueError(f"only the interpreter can check '{interpreted[0]}', not the engine '{engine}'")
         if threads is not None and threads < 1:
             raise ValueError(f"'threads' must be positive, not {threads}")
         if registers is not None and registers not in gpu.grf_counts:
@@ -88,8 +90,9 @@ class Kernel:
         issues = verify(program, gpu)
         if issues:
             raise DiagnosticError([i.diagnostic() for i in issues], self._sources)
-        chosen = engine or ("interpreter" if "uninit" in checks else "jit")
-        self.launcher = Launcher(program, gpu, model, "uninit" in checks, registers, engine=chosen, threads=threads)
+        chosen = engine or ("interpreter" if interpreted else "jit")
+        watch, races = (name in checks for name in _INTERPRETED)
+        self.launcher = Launcher(program, gpu, model, watch, races, registers, engine=chosen, threads=threads)
         if strict_grf and self.launcher.allocation.beyond:
             message = f"kernel '{program.name}' does not fit: {self.launcher.allocation.report()}"
             raise DiagnosticError([Diagnostic("error", message, program.where)], self._sources)
@@ -247,4 +250,8 @@ def _by_value(item: Input, argument: Any, title: str) -> bytes:
 
 def _diagnostic(fault: RuntimeFault) -> Diagnostic:
     where = fault.position if isinstance(fault.position, Position) else Position("<unknown>")
-    return Diagnostic("error", fault.message, where, tuple(Diagnostic("note", n, where) for n in fault.notes))
+    notes = [Diagnostic("note", n, where) for n in fault.notes]
+    if fault.elsewhere:
+        text, place = fault.elsewhere
+        notes.append(Diagnostic("note", text, place if isinstance(place, Position) else where))
+    return Diagnostic("error", fault.message, where, tuple(notes))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from xegpu_py.engines.memory import LocalMemory, Memory
+from xegpu_py.engines.races import Races
 from xegpu_py.numerics.formats import TYPES, Array
 from xegpu_py.visa.spec import LANES
 
@@ -72,6 +73,7 @@ class Batch:
         waiting: bool[threads], those that wait at a barrier.
         signalled: bool[threads], those that have signalled the barrier at which they are.
         written: bool[threads, bytes], registers ever written; None if that is not watched.
+        races: what looks for races; None if nothing does.
         traffic: bytes that messages moved, by memory ("ugm", "slm") and category ("load", "store", "atomic").
     """
 
@@ -88,6 +90,7 @@ class Batch:
     waiting: Array
     signalled: Array
     written: Array | None = None
+    races: Races | None = None
     traffic: Counter[tuple[str, str]] = field(default_factory=Counter)
     views: dict[str, Array] = field(default_factory=dict)
 

@@ -40,6 +40,10 @@ class _NoMemory:
         """Refuses every access."""
         raise AccessFault(0, f"{verb} memory")
 
+    def place(self, offset: int) -> str:
+        """Nothing is there to be named."""
+        raise IndexError(offset)
+
 
 def evaluate(inst: Instruction, sources: Mapping[str, tuple[int, ...]], target: Target) -> tuple[int, ...]:
     """The bit patterns of an arithmetic instruction's result, one for each lane; of a predicate its bits.

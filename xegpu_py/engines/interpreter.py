@@ -19,6 +19,7 @@ from xegpu_py.engines.batch import ENDED, Batch, Rows
 from xegpu_py.engines.golden import GOLDEN
 from xegpu_py.engines.golden.control import STAY, Next
 from xegpu_py.engines.memory import AccessFault, RuntimeFault
+from xegpu_py.engines.races import RaceFault
 from xegpu_py.engines.watch import UnwrittenFault, watched_next, watched_step
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
@@ -140,6 +141,8 @@ class Interpreter:
                 raise self.access_fault(fault, at, rows, name_thread) from None
             except UnwrittenFault as fault:
                 raise self._unwritten_fault(fault, at, rows, name_thread) from None
+            except RaceFault as fault:
+                raise self._race_fault(fault, at, batch) from None
             if observer:
                 observer.ran(at, batch, rows)
             if step is not None:
@@ -225,6 +228,30 @@ class Interpreter:
     ) -> RuntimeFault:
         message = f"reads byte {fault.byte} of '{fault.var.name}', which was never written"
         return self._fault(message, at, [f"in {name_thread(int(rows[fault.thread]))}"])
+
+    def _race_fault(self, fault: RaceFault, at: int, batch: Batch) -> RuntimeFault:
+        assert batch.races
+        mine, other = (batch.races.name_thread(thread) for thread in (fault.thread, fault.other))
+        place = batch.memory.place(fault.place)
+        if fault.slm:
+            place = f"byte {fault.place % batch.slm.bytes} of the shared local memory"
+        verb, past = (
+            {"load": verbs[0], "store": verbs[1], "atomic": verbs[2]}[INSTRUCTIONS[inst.name].category]
+            for inst, verbs in (
+                (self.program.instructions[at], ("reads", "writes", "changes")),
+                (fault.earlier, ("read", "written", "changed")),
+            )
+        )
+        found = self._fault(f"{verb} {place}, which another thread has {past}, and nothing orders the two", at, [])
+        found.notes = [f"in {mine}", *found.notes]
+        if fault.unfenced:
+            memory = "slm" if fault.slm else "ugm"
+            found.notes.append(
+                f"a barrier orders writes of {memory} only behind a fence (lsc_fence.{memory}, xegpu.fence)"
+            )
+        text = f"'{fault.earlier.name}' in {other}: {write_statement(fault.earlier)}"
+        found.elsewhere = (text, fault.earlier.where)
+        return found
 
     def deadlock(self, batch: Batch, name_thread: Callable[[int], str]) -> RuntimeFault:
         """The failure of threads that all wait, or have ended."""

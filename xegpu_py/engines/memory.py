@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -43,6 +42,9 @@ class Memory(Protocol):
         Raises:
             AccessFault: for the first that has not.
         """
+
+    def place(self, offset: int) -> str:
+        """Names a byte of `data`: "byte 4 of 'in0'"."""
 
     def surface(self, bases: Array, extents: Array, verb: str) -> Array:
         """Offsets into `data` of surfaces of 2D block messages.
@@ -95,8 +97,10 @@ class RuntimeFault(Exception):
         message: what is wrong.
         notes: where: kernel, workgroup, thread, lane, instruction.
         position: the instruction's place in its source.
+        elsewhere: what is to be said of another instruction, and its place in the source.
     """
 
     message: str
-    notes: Sequence[str]
+    notes: list[str]
     position: object
+    elsewhere: tuple[str, object] | None = None

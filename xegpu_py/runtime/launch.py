@@ -15,6 +15,7 @@ from xegpu_py.engines.access import BUILTIN_OFFSETS, Layout
 from xegpu_py.engines.batch import Batch, new_batch
 from xegpu_py.engines.interpreter import Interpreter, Observer
 from xegpu_py.engines.jit.engine import Jit, Launch
+from xegpu_py.engines.races import Races
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
 from xegpu_py.runtime.memory import DeviceMemory
@@ -114,6 +115,7 @@ class Launcher:
         target: the GPU.
         model: how dpas rounds.
         watch: whether reads of registers never written are looked for.
+        races: whether races are looked for.
         registers: registers of a thread; None for the target's usual number.
         observer: who is told of each instruction that ran; the interpreter alone tells.
         engine: what runs it; "both" runs the interpreter and then the JIT, and compares what they leave.
@@ -124,6 +126,7 @@ class Launcher:
     target: Target
     model: Model = "fma"
     watch: bool = False
+    races: bool = False
     registers: int | None = None
     observer: Observer | None = None
     engine: Engine = "jit"
@@ -168,10 +171,16 @@ class Launcher:
         counter = _Counter(len(self.program.instructions), self.observer)
         self._interpreter.observer = counter
         traffic: Counter[tuple[str, str]] = Counter()
+        races: Races | None = None
+        if self.races:
+            races = Races(self.program, group_size, count, len(memory.data), _namer(size, group_size))
         for start in range(0, count, at_once):
             chosen = [size.group(n) for n in range(start, min(start + at_once, count))]
             batch = self._batch(chosen, group_size, size, arguments, memory)
-            self._interpreter.run(batch, _namer(chosen, group_size))
+            if races:
+                races.begin(start, len(chosen), batch.barriers.phases.shape[1], self.program.slm_bytes)
+                batch.races = races
+            self._interpreter.run(batch, _namer(size, group_size, start * group_size))
             traffic += batch.traffic
         return Statistics(count * group_size, counter.executed, traffic, self.allocation)
 
@@ -188,7 +197,6 @@ class Launcher:
                 at = self.allocation.offset(item.var)
                 value = _implicit(item.kind, size) if item.kind else arguments[item.var.name]
                 registers[at : at + item.size] = np.frombuffer(value, np.uint8)
-        x, y, _ = size.grid
         launch = Launch(
             size.grid,
             size.block[:2],
@@ -196,7 +204,7 @@ class Launcher:
             size.items_of_a_thread(program),
             registers,
             memory,
-            lambda thread: _thread_name(_place(thread // group_size, x, y), thread % group_size),
+            _namer(size, group_size),
         )
         done = self.jit.run(launch, self.threads)
         return Statistics(launch.groups * group_size, done.executed, done.traffic, self.allocation)
@@ -257,19 +265,12 @@ def _implicit(kind: str, size: Grid) -> bytes:
     return np.array(size.block if kind == "LOCAL_SIZE" else size.grid, np.uint32).tobytes()
 
 
-def _namer(groups: Sequence[Dim], group_size: int) -> Callable[[int], str]:
+def _namer(size: Grid, group_size: int, first: int = 0) -> Callable[[int], str]:
+    """Names threads by their number from the thread `first` of the launch on."""
+
     def name(thread: int) -> str:
-        group, number = divmod(thread, group_size)
-        return _thread_name(groups[group], number)
+        group, number = divmod(first + thread, group_size)
+        x, y, z = size.group(group)
+        return f"workgroup ({x}, {y}, {z}), subgroup {number}"
 
     return name
-
-
-def _thread_name(group: Dim, number: int) -> str:
-    x, y, z = group
-    return f"workgroup ({x}, {y}, {z}), subgroup {number}"
-
-
-def _place(group: int, columns: int, rows: int) -> Dim:
-    """Where in the grid a workgroup is, x fastest."""
-    return group % columns, group // columns % rows, group // (columns * rows)

@@ -92,6 +92,11 @@ class DeviceMemory:
             raise AccessFault(index, f"{verb} {size} bytes at {self._describe(int(addresses.ravel()[index]), size)}")
         return offsets
 
+    def place(self, offset: int) -> str:
+        """See `engines.memory.Memory`."""
+        buffer = self.buffers[int(np.searchsorted(self._starts, offset, "right")) - 1]
+        return f"byte {offset - (buffer.address - BASE)} of '{buffer.name}'"
+
     def surface(self, bases: Array, extents: Array, verb: str) -> Array:
         """See `engines.memory.Memory`."""
         offsets: Array = (bases - np.uint64(BASE)).view(np.int64)

@@ -24,7 +24,7 @@ def run(text, arrays, subgroups, lanes):
     """Distribute a kernel, compile it, and run one workgroup."""
     module = xegpu_py.parse(text)
     xegpu_py.run_pipeline(module, f"builtin.module(vector-distribute{{subgroup-size={lanes}}},canonicalize,cse)")
-    compiled = xegpu_py.compile(str(module), target="pvcxt")
+    compiled = xegpu_py.compile(str(module), target="pvcxt", check="races")
     compiled(*arrays, grid=(1,), block=(subgroups * lanes,))
 
 

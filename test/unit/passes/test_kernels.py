@@ -184,7 +184,7 @@ def test_every_file_is_tried():
 def test_kernel(name):
     case = CASES[name]
     out = case.out.copy()
-    compiled(name, check=["uninit"])(*case.inputs, out, grid=case.grid, block=case.block)
+    compiled(name, check=["uninit", "races"])(*case.inputs, out, grid=case.grid, block=case.block)
     if case.tolerance:
         np.testing.assert_allclose(out.astype(float), case.expected, rtol=case.tolerance, atol=case.tolerance)
     else:

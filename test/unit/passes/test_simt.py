@@ -48,7 +48,7 @@ def check(text, stages, shared, lanes, block, number):
         # Subgroups of different workgroups have nothing to tell each other.
         for at in range(0, len(items), width * height):
             stage(items[at : at + width * height])
-    kernel = xegpu_py.compile(text, engine="interpreter")
+    kernel = xegpu_py.compile(text, check="races")
     words = np.array(shared.words, np.uint32).view(np.int32)
     out = np.zeros((len(items), SLOTS), np.int32)
     counters = np.zeros(8, np.int32)

@@ -90,7 +90,7 @@ gpu.module @k {{
     dtype = np.dtype(DTYPES[element])
     matrix = np.random.default_rng(4).integers(0, 100, (64, 128)).astype(dtype)
     out = np.zeros((16, size), dtype)
-    xegpu_py.compile(text, engine="interpreter")(matrix, out, block=16)
+    xegpu_py.compile(text, check="races")(matrix, out, block=16)
     for lane in range(16):
         parts = []
         for b in range(count):
@@ -129,7 +129,7 @@ gpu.module @k {{
 }}"""
     matrix = np.arange(512).reshape(16, 32).astype(np.float16)
     out, want = np.zeros_like(matrix), np.zeros_like(matrix)
-    xegpu_py.compile(text, engine="interpreter")(matrix, out, block=16)
+    xegpu_py.compile(text, check="races")(matrix, out, block=16)
     for lane in range(16):
         part = fragment(matrix, layout, data, lane).reshape(2, 8, 2)
         want[:8, 2 * lane : 2 * lane + 2], want[8:, 2 * lane : 2 * lane + 2] = part

@@ -141,7 +141,7 @@ def test_every_file_is_tried():
 def test_kernel(name, prefetch):
     arguments, grid, block, model, tolerance = KERNELS[name]
     given = [a.copy() for a in arguments]
-    kernel = xegpu_py.compile(file_of(name), registers=256, check=["uninit"], prefetch=prefetch)
+    kernel = xegpu_py.compile(file_of(name), registers=256, check=["uninit", "races"], prefetch=prefetch)
     expected = model(*[a.copy() for a in arguments])
     kernel(*given, grid=grid, block=block)
     for found, wanted in zip(given[-len(expected) :], expected, strict=True):

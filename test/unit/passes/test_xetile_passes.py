@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import xegpu_py
@@ -18,7 +18,7 @@ def whole(element, *shape):
 def run(body, arguments, *arrays, block=1, target="pvcxt"):
     """Run the ops of a kernel; arrays that are given as zeros are its results."""
     text = f"gpu.module @m {{ gpu.func @k({arguments}) kernel {{\n{body}\ngpu.return\n}} }}"
-    xegpu_py.compile(text, target=target, check=["uninit"], registers=256)(*arrays, block=block)
+    xegpu_py.compile(text, target=target, check=["uninit", "races"], registers=256)(*arrays, block=block)
 
 
 def tile(rows, columns, element, order="", wg_map="", space=""):
@@ -40,6 +40,7 @@ TYPES = ["f32", "f16", "bf16", "i8", "i32"]
     st.sampled_from(["pvcxt", "dg2"]),
     st.booleans(),
 )
+@example("f32", (1, 1), (16, 17), (16, 0), "[0, 1]", "pvcxt", True)
 def test_tiles_of_any_shape_in_matrices_of_any_shape(element, shape, matrix, place, order, target, padded):
     """A tile with an edge or more outside of its matrix is loaded, and stored to another one."""
     (h, w), (rows, columns), (y, x) = shape, matrix, place

@@ -67,6 +67,8 @@ def ret(inst: Instruction, program: Program, layout: Layout) -> Next:
 def _signal(batch: Batch, rows: Array, barrier: Array, expected: Array) -> None:
     if batch.barriers.signal(batch.groups[rows], barrier, expected):
         batch.waiting[:] = False
+    if batch.races:
+        batch.races.signalled(rows, barrier, batch.barriers.phases)
 
 
 def _group(batch: Batch, rows: Array) -> tuple[Array, Array]:
@@ -75,6 +77,8 @@ def _group(batch: Batch, rows: Array) -> tuple[Array, Array]:
 
 def _wait(batch: Batch, rows: Array, barrier: Array, at: int) -> Array:
     ready = batch.barriers.ready(rows, batch.groups[rows], barrier)
+    if batch.races:
+        batch.races.passed(rows[ready], barrier[ready])
     return np.where(ready, at + 1, STAY)
 
 

@@ -52,23 +52,38 @@ def _lanes(batch: Batch, rows: Rows, mask: Array | None, count: int) -> tuple[Ar
 
 
 def _locate(
-    inst: Instruction, batch: Batch, rows: Rows, addresses: Array, lanes: tuple[Array, Array], size: int, verb: str
+    inst: Instruction,
+    batch: Batch,
+    rows: Rows,
+    addresses: Array,
+    lanes: tuple[Array, Array],
+    size: int,
+    verb: str,
+    values: Array | None = None,
 ) -> tuple[Array, Array]:
     """The memory that a message reaches, and offsets[lanes] into it.
+
+    Args:
+        values: uint8[lanes, size], what a store writes.
 
     Raises:
         AccessFault: with the index, among all threads' lanes, of the lane at fault.
     """
     thread, lane = lanes
     chosen = addresses[thread, lane]
+    slm = inst["sfid"] == "slm"
     batch.traffic[inst["sfid"], INSTRUCTIONS[inst.name].category] += len(chosen) * size
     try:
-        if inst["sfid"] == "slm":
+        if slm:
             groups = batch.groups[rows][thread]
-            return batch.slm.data, batch.slm.locate(groups, chosen[:, None], size, verb)[:, 0]
-        return batch.memory.data, batch.memory.locate(chosen, size, verb)
+            data, offsets = batch.slm.data, batch.slm.locate(groups, chosen[:, None], size, verb)[:, 0]
+        else:
+            data, offsets = batch.memory.data, batch.memory.locate(chosen, size, verb)
     except AccessFault as fault:
         raise AccessFault(int(thread[fault.index]) * inst.exec_size + int(lane[fault.index]), fault.reason) from None
+    if batch.races:
+        batch.races.note(inst, np.arange(batch.threads)[rows][thread], offsets, size, slm, data, values)
+    return data, offsets
 
 
 class _Data:
@@ -124,8 +139,9 @@ def lsc_store(inst: Instruction, layout: Layout, model: Model) -> Step:
 
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:
         lanes = _lanes(batch, rows, mask(batch, rows, active), inst.exec_size)
-        memory, offsets = _locate(inst, batch, rows, read_addresses(batch, rows), lanes, len(columns), "writes")
-        memory[offsets[:, None] + columns] = read(batch, rows)[lanes[0][:, None], out_of[lanes[1]]]
+        values = read(batch, rows)[lanes[0][:, None], out_of[lanes[1]]]
+        memory, offsets = _locate(inst, batch, rows, read_addresses(batch, rows), lanes, len(columns), "writes", values)
+        memory[offsets[:, None] + columns] = values
 
     return step
 
@@ -170,6 +186,18 @@ class _Surfaces:
         inside: Array = (x >= 0) & ((x + 1) * size <= width[:, None]) & (y >= 0) & (y < height[:, None])
         batch.traffic["ugm", INSTRUCTIONS[self.inst.name].category] += int(inside.sum()) * size
         return np.where(inside, base[:, None] + y * pitch[:, None] + x * size, 0), inside
+
+    def note(self, batch: Batch, rows: Array, places: Array, inside: Array, values: Array | None = None) -> None:
+        """Tell what looks for races of accesses by threads `rows`; `values` is what those in the surface write.
+
+        Raises:
+            RaceFault: if there is one.
+        """
+        if batch.races:
+            acting = np.broadcast_to(rows[:, None], places.shape)[inside]
+            written = None if values is None else values[:, None].view(np.uint8)
+            size = self.block.size // 8
+            batch.races.note(self.inst, acting, places[inside], size, False, batch.memory.data, written)
 
     def _check(self, base: Array, width: Array, height: Array, pitch: Array, thread: Array) -> None:
         limits = self.limits
@@ -234,6 +262,7 @@ def lsc_load_block2d(inst: Instruction, layout: Layout, model: Model) -> Step:
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:
         thread = surfaces.threads(batch, rows, active)
         places, inside = surfaces.places(batch, rows, thread, "reads")
+        surfaces.note(batch, np.arange(batch.threads)[rows][thread], places, inside)
         elements = batch.memory.data.view(dtype)[places // dtype.itemsize]
         # The element behind the last is zero: padding and what lies outside the surface.
         values = np.zeros((len(thread), elements.shape[1] + 1), dtype)
@@ -258,8 +287,9 @@ def lsc_store_block2d(inst: Instruction, layout: Layout, model: Model) -> Step:
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:
         thread = surfaces.threads(batch, rows, active)
         places, inside = surfaces.places(batch, rows, thread, "writes")
-        values = np.ascontiguousarray(read(batch, rows)[thread]).view(dtype)[:, held]
-        batch.memory.data.view(dtype)[places[inside] // dtype.itemsize] = values[inside]
+        values = np.ascontiguousarray(read(batch, rows)[thread]).view(dtype)[:, held][inside]
+        surfaces.note(batch, np.arange(batch.threads)[rows][thread], places, inside, values)
+        batch.memory.data.view(dtype)[places[inside] // dtype.itemsize] = values
 
     return step
 
@@ -374,8 +404,14 @@ def _turns(offsets: Array) -> list[Array]:
 
 @golden("lsc_fence")
 def lsc_fence(inst: Instruction, layout: Layout, model: Model) -> Step:
-    """Nothing to do: each access is complete before the next instruction."""
-    return lambda batch, rows, active: None
+    """Nothing to do but to say so: each access is complete before the next instruction."""
+    slm, wide = inst["sfid"] == "slm", inst["scope"] not in ("group", "local")
+
+    def step(batch: Batch, rows: Rows, active: Array | None) -> None:
+        if batch.races:
+            batch.races.fence(np.arange(batch.threads)[rows], slm, wide)
+
+    return step
 
 
 @golden("fence_sw")

@@ -1,0 +1,301 @@
+"""Races: random programs next to a model that compares all pairs of accesses, and kernels that are right or wrong."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import xegpu_py
+from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.kernel import Kernel
+
+HEAD = """\
+.version 3.8
+.kernel "races"
+.decl Table v_type=G type=uq num_elts=1 align=qword
+.decl Data v_type=G type=uq num_elts=1 align=qword
+.decl Id v_type=G type=ud num_elts=3 align=dword
+.decl Thread v_type=G type=ud num_elts=1 align=dword
+.decl At v_type=G type=uq num_elts=1 align=qword
+.decl Place v_type=G type=d num_elts=1 align=dword
+.decl Global v_type=G type=uq num_elts=8 align=GRF
+.decl Local v_type=G type=ud num_elts=16 align=GRF
+.decl X v_type=G type=ud num_elts=16 align=GRF
+.decl Y v_type=G type=ud num_elts=16 align=GRF
+.decl P v_type=P num_elts=1
+.input Table offset=64 size=8
+.input Data offset=72 size=8
+.implicit_LOCAL_ID Id offset=80 size=12
+.kernel_attr Target="cm"
+.kernel_attr SimdSize=16
+.kernel_attr SLMSize=1
+.kernel_attr NBarrierCnt=2
+"""
+THREADS, GROUPS = 4, 2
+FENCES = {"ugm": "lsc_fence.ugm.none.group", "slm": "lsc_fence.slm.none.group"}
+MESSAGES = {
+    "load": "lsc_load.{memory} (M1_NM, 1) Y:{data} {address}",
+    "store": "lsc_store.{memory} (M1_NM, 1) {address} X:{data}",
+    "atomic": "lsc_atomic_iadd.{memory} (M1_NM, 1) Y:{data} {address} X %null",
+}
+
+
+@dataclass(frozen=True)
+class Access:
+    """What all threads do at once: each at its own place, or not at all where that is negative."""
+
+    kind: str
+    memory: str
+    size: int
+    places: tuple[int, ...]
+
+
+def text_of(statements: list[Access | str]) -> str:
+    """A kernel that does what the statements say; strings are those of the assembly."""
+    row = 4 * len(statements)
+    lines = [
+        f"mul (M1_NM, 1) Thread(0,0)<1> %group_id_x(0,0)<0;1,0> {THREADS}:ud",
+        "add (M1_NM, 1) Thread(0,0)<1> Thread(0,0)<0;1,0> Id(0,0)<0;1,0>",
+        f"mul (M1_NM, 1) Thread(0,0)<1> Thread(0,0)<0;1,0> {row}:ud",
+        "add (M1_NM, 1) At(0,0)<1> Table(0,0)<0;1,0> Thread(0,0)<0;1,0>",
+        # All threads write different numbers, in both halves.
+        "add (M1_NM, 1) X(0,0)<1> Thread(0,0)<0;1,0> 1:ud",
+        "mul (M1_NM, 1) X(0,0)<1> X(0,0)<0;1,0> 0x10001:ud",
+    ]
+    for n, each in enumerate(statements):
+        if isinstance(each, str):
+            lines.append(each)
+            continue
+        data = {2: "d16c32", 4: "d32"}[each.size]
+        address = "flat[Global]:a64" if each.memory == "ugm" else "flat[Local]:a32"
+        message = MESSAGES[each.kind].format(memory=each.memory, data=data, address=address)
+        lines += [
+            f"lsc_load.ugm (M1_NM, 1) Local:d32 flat[At+{4 * n}]:a64",
+            "mov (M1_NM, 1) Place(0,0)<1> Local(0,0)<0;1,0>",
+            "cmp.ge (M1_NM, 1) P Place(0,0)<0;1,0> 0:d",
+            "add (M1_NM, 1) Global(0,0)<1> Data(0,0)<0;1,0> Local(0,0)<0;1,0>",
+            f"(P) {message}",
+        ]
+    return HEAD + "".join(f"    {line}\n" for line in [*lines, "ret (M1, 1)"])
+
+
+def run(statements: list[Access | str]) -> str:
+    """What is said of a program; nothing if there is no race."""
+    table = np.full((GROUPS * THREADS, len(statements)), -1, np.int32)
+    for n, each in enumerate(statements):
+        if isinstance(each, Access):
+            table[:, n] = each.places
+    kernel = Kernel.from_assembly(text_of(statements), check="races")
+    try:
+        kernel(table, np.zeros(64, np.uint32), grid=GROUPS, block=THREADS)
+    except DiagnosticError as error:
+        return str(error)
+    return ""
+
+
+@dataclass(frozen=True)
+class Event:
+    """What one thread does in the statement `at`."""
+
+    access: Access
+    thread: int
+    place: int
+    at: int
+
+
+def races(statements: list[Access | str]) -> bool:
+    """Whether any two accesses race, by a look at all pairs."""
+    events = [
+        Event(each, thread, place, n)
+        for n, each in enumerate(statements)
+        if isinstance(each, Access)
+        for thread, place in enumerate(each.places)
+        if place >= 0
+    ]
+    return any(race(a, b, statements) for a, b in combinations(events, 2))
+
+
+def race(first: Event, second: Event, statements: list[Access | str]) -> bool:
+    a, b = first.access, second.access
+    together = first.thread // THREADS == second.thread // THREADS
+    if first.thread == second.thread or a.memory != b.memory or (a.memory == "slm" and not together):
+        return False
+    if {a.kind, b.kind} == {"load"} or {a.kind, b.kind} == {"atomic"}:
+        return False
+    if first.place >= second.place + b.size or second.place >= first.place + a.size:
+        return False
+    between = [s for s in statements[first.at + 1 : second.at] if isinstance(s, str)]
+    if a.kind != "load":
+        fence = FENCES[a.memory]
+        between = between[between.index(fence) :] if fence in between else []
+    return not (together and "barrier" in between)
+
+
+def random_statements(rng: random.Random, kinds: tuple[str, ...]) -> list[Access | str]:
+    made: list[Access | str] = []
+    apart = rng.random() < 0.7
+    for _ in range(rng.randint(2, 8)):
+        if rng.random() < 0.4:
+            made += rng.choice(([*FENCES.values(), "barrier"], ["barrier"], [FENCES["slm"]]))
+            continue
+        kind, memory = rng.choice(kinds), rng.choice(("ugm", "slm"))
+        size = 4 if kind == "atomic" else rng.choice((2, 4))
+        places = []
+        for thread in range(GROUPS * THREADS):
+            place = rng.randrange(4) * size
+            if memory == "ugm" and apart:
+                place += 64 * (thread // THREADS)
+            places.append(place if rng.random() < 0.3 else -1)
+        made.append(Access(kind, memory, size, tuple(places)))
+    return made
+
+
+@settings(max_examples=250, deadline=None)
+@given(st.integers(0, 1 << 32))
+def test_random_programs(seed: int) -> None:
+    statements = random_statements(random.Random(seed), ("load", "store"))
+    assert bool(run(statements)) == races(statements)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 1 << 32))
+def test_nothing_is_found_where_nothing_is(seed: int) -> None:
+    """Atomics order more than barriers do, so that pairs are looked for among those that these leave."""
+    statements = random_statements(random.Random(seed), ("load", "store", "atomic"))
+    if not races(statements):
+        assert run(statements) == ""
+
+
+def everyone(kind: str, memory: str, *places: int) -> Access:
+    return Access(kind, memory, 4, places * GROUPS)
+
+
+NEIGHBOURS = [everyone("store", "slm", 0, 4, 8, 12), "{between}", everyone("load", "slm", 4, 8, 12, 0)]
+
+
+@pytest.mark.parametrize(
+    ("between", "hint"),
+    [
+        (["lsc_fence.slm.none.group", "barrier"], None),
+        (["barrier"], "a barrier orders writes of slm only behind a fence (lsc_fence.slm, xegpu.fence)"),
+        (["lsc_fence.ugm.none.group", "barrier"], "a barrier orders writes of slm only behind a fence"),
+        (["lsc_fence.slm.none.group"], ""),
+        (["lsc_fence.slm.none.group", "sbarrier.signal", "sbarrier.wait"], None),
+        (["lsc_fence.slm.none.group", "sbarrier.signal"], ""),
+        (["lsc_fence.slm.none.group", "nbarrier.signal 1:ub 4:ub", "nbarrier.wait 1:ub"], None),
+        (["lsc_fence.slm.none.group", "nbarrier.signal 1:ub 4:ub", "nbarrier.wait 0:ub"], "deadlock"),
+    ],
+)
+def test_neighbours(between: list[str], hint: str | None) -> None:
+    said = run([NEIGHBOURS[0], *between, NEIGHBOURS[2]])
+    if hint is None:
+        assert said == ""
+    else:
+        assert hint in said and ("deadlock" in said or "reads byte 4 of the shared local memory, which another" in said)
+
+
+def test_what_is_said() -> None:
+    """Who, where, and what the other was."""
+    said = run([everyone("store", "ugm", 0, 4, 8, 12)])
+    assert "'lsc_store' writes byte 0 of 'Data', which another thread has written, and nothing orders the two" in said
+    assert "note: in workgroup (" in said
+    assert "note: 'lsc_store' in workgroup (" in said
+
+
+def test_reads_before_a_write() -> None:
+    """The write comes at once with what one of many has read."""
+    read, write = everyone("load", "slm", 0, 0, 0, 0), everyone("store", "slm", -1, 0, -1, -1)
+    assert "writes byte 0 of the shared local memory, which another thread has read" in run([read, write])
+    assert run([read, "barrier", write]) == ""
+
+
+SAME = """
+gpu.module @m {{
+  gpu.func @same(%value: i32, %out: memref<1xi32>) kernel {{
+    %c0 = arith.constant 0 : index
+    %thread = gpu.thread_id x
+    %group = gpu.block_id x
+    %i = arith.index_cast %{differs} : index to i32
+    %x = arith.addi %i, %value : i32
+    memref.store %x, %out[%c0] : memref<1xi32>
+    gpu.return
+  }}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("differs", "block", "grid"), [("thread", 2, 1), ("group", 2, 1), ("group", 1, 2), ("c0", 9, 9)]
+)
+def test_writes_of_one_value_do_no_harm(differs: str, block: int, grid: int) -> None:
+    """All threads store one number; or those of a workgroup do."""
+    out = np.zeros(1, np.int32)
+    kernel = xegpu_py.compile(SAME.format(differs=differs), check="races")
+    if differs == "thread" or (differs == "group" and grid > 1):
+        with pytest.raises(DiagnosticError, match="writes byte 0 of 'in1', which another thread has written"):
+            kernel(5, out, grid=grid, block=block)
+    else:
+        kernel(5, out, grid=grid, block=block)
+        assert out[0] == 5
+
+
+LAST = """
+gpu.module @m {{
+  gpu.func @last(%data: memref<?xi32>, %count: memref<1xi32>, %out: memref<1xi32>) kernel {{
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %group = gpu.block_id x
+    %groups = gpu.grid_dim x
+    %value = arith.index_cast %group : index to i32
+    memref.store %value, %data[%group] : memref<?xi32>
+    {fence}
+    %first = arith.constant dense<[true, false, false, false, false, false, false, false]> : vector<8xi1>
+    %ones = arith.constant dense<1> : vector<8xi32>
+    %places = arith.constant dense<0> : vector<8xindex>
+    %counter = xegpu.create_tdesc %count, %places {{mode = vc}}
+      : memref<1xi32>, vector<8xindex> -> !xegpu.tensor_desc<8xi32, #xegpu.scattered>
+    %old = xegpu.atomic_rmw addi, %ones, %counter, %first {{mode = vc}}
+      : vector<8xi32>, !xegpu.tensor_desc<8xi32, #xegpu.scattered>, vector<8xi1> -> vector<8xi32>
+    %before = vector.extract %old[0] : i32 from vector<8xi32>
+    %i = arith.index_cast %before : i32 to index
+    %rest = arith.subi %groups, %c1 : index
+    %is_last = arith.cmpi eq, %i, %rest : index
+    scf.if %is_last {{
+      %zero = arith.constant 0 : i32
+      %sum = scf.for %g = %c0 to %groups step %c1 iter_args(%s = %zero) -> (i32) {{
+        %x = memref.load %data[%g] : memref<?xi32>
+        %t = arith.addi %s, %x : i32
+        scf.yield %t : i32
+      }}
+      memref.store %sum, %out[%c0] : memref<1xi32>
+    }}
+    gpu.return
+  }}
+}}
+"""
+
+
+@pytest.mark.parametrize("scope", ["", "workgroup", "gpu"])
+def test_the_last_workgroup_sums_up(scope: str) -> None:
+    """Atomics order workgroups, behind a fence of the whole GPU; more than run at once."""
+    fence = f"xegpu.fence {{scope = {scope}, memory_kind = global}}" if scope else ""
+    kernel = xegpu_py.compile(LAST.format(fence=fence), check="races")
+    groups = 1500
+    data, count, out = np.zeros(groups, np.int32), np.zeros(1, np.int32), np.zeros(1, np.int32)
+    if scope == "gpu":
+        kernel(data, count, out, grid=groups)
+        assert out[0] == groups * (groups - 1) // 2
+    else:
+        with pytest.raises(DiagnosticError, match="reads byte 0 of 'in0', which another thread has written"):
+            kernel(data, count, out, grid=groups)
+
+
+def test_engines() -> None:
+    with pytest.raises(ValueError, match="only the interpreter can check 'races', not the engine 'jit'"):
+        Kernel.from_assembly(text_of([]), check="races", engine="jit")

@@ -1,0 +1,272 @@
+"""Looking for races: accesses of one place by two threads, one of which writes, that nothing orders.
+
+Two threads of a workgroup are ordered by a barrier: what one did before its signal comes before what the other does
+behind its wait. What it wrote is there only if a fence of that memory stands between the write and the signal. Threads
+of different workgroups are ordered by nothing but atomics: those behind a fence whose scope is more than the workgroup.
+Writes of what is there already, or of one value by all, do no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from xegpu_py.numerics.formats import Array
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.program import Instruction, Program
+
+UGM, SLM = 1, 2
+"""The memories, by the number of their clock; clock 0 is that of reads."""
+
+_READ, _WRITE, _ATOMIC = range(3)
+_KINDS = {"load": _READ, "store": _WRITE, "atomic": _ATOMIC}
+_SLOTS = {_READ: slice(1, 3), _ATOMIC: slice(3, 5)}
+"""Where the latest accesses of a place by two threads are noted. The latest write is in slot 0."""
+
+_OPPONENTS = {_READ: (0, 3, 4), _WRITE: (1, 2, 3, 4), _ATOMIC: (0, 1, 2)}
+
+
+@dataclass
+class RaceFault(Exception):
+    """Two accesses race.
+
+    Attributes:
+        thread, other: numbers in the launch of the thread that accesses now, and of the one that did before.
+        earlier: the instruction of the earlier access.
+        slm: whether the place is in shared local memory, else in global memory.
+        place: the offset in that memory of a byte that both access.
+        unfenced: whether a barrier stands between them, but no fence before it.
+    """
+
+    thread: int
+    other: int
+    earlier: Instruction
+    slm: bool
+    place: int
+    unfenced: bool
+
+
+class _Events:
+    """The accesses so far: of which thread, when, by what, and by which clocks later ones are compared with them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.fields = np.zeros((6, 1024), np.int64)
+
+    def add(self, *columns: Array | int) -> int:
+        """Add events of which each field is given; the number of the first."""
+        size = len(np.atleast_1d(columns[0]))
+        while self.count + size > self.fields.shape[1]:
+            self.fields = np.concatenate([self.fields, np.zeros_like(self.fields)], axis=1)
+        for field, column in zip(self.fields, columns):
+            field[self.count : self.count + size] = column
+        first = self.count
+        self.count += size
+        return first
+
+
+class Races:
+    """What is known of the accesses of a launch.
+
+    Args:
+        program: the kernel.
+        group_size: threads of a workgroup.
+        groups: workgroups of the launch.
+        memory_bytes: bytes of global memory.
+        name_thread: names a thread by its number in the launch.
+    """
+
+    def __init__(
+        self, program: Program, group_size: int, groups: int, memory_bytes: int, name_thread: Callable[[int], str]
+    ) -> None:
+        self.name_thread = name_thread
+        self._group_size = group_size
+        self._granules = {UGM: _granule(program, False), SLM: _granule(program, True)}
+        self._instructions: list[Instruction] = []
+        self._numbers: dict[int, int] = {}
+        self._events = _Events()
+        self._now = 0
+        self._latest = {UGM: _nothing(memory_bytes, self._granules[UGM])}
+        # Of each workgroup, by memory of the atomics: up to when its accesses of each clock are released, and when it
+        # last acquired what others released.
+        self._released = np.full((3, 3, groups), -1, np.int64)
+        self._acquired = np.full((3, groups), -1, np.int64)
+        self._fenced = np.full((2, 3, groups), -1, np.int64)
+
+    def begin(self, first_group: int, groups: int, barriers: int, slm_bytes: int) -> None:
+        """Other workgroups run from here on: those from number `first_group` on."""
+        size = self._group_size
+        self._first_group = first_group
+        self._clocks = np.zeros((3, groups * size, size), np.int32)
+        self._gathering = np.zeros((groups, barriers, 3, size), np.int32)
+        self._complete = np.zeros_like(self._gathering)
+        self._phases = np.zeros((groups, barriers), np.int64)
+        self._latest[SLM] = _nothing(groups * slm_bytes, self._granules[SLM])
+
+    def signalled(self, rows: Array, barrier: Array, phases: Array) -> None:
+        """Threads of the batch have signalled barriers, which makes `phases` complete."""
+        groups, own = np.divmod(rows, self._group_size)
+        self._clocks[0, rows, own] += 1
+        np.maximum.at(self._gathering, (groups, barrier), self._clocks[:, rows].transpose(1, 0, 2))
+        done = phases > self._phases
+        self._complete[done] = self._gathering[done]
+        self._phases = phases.copy()
+
+    def passed(self, rows: Array, barrier: Array) -> None:
+        """Threads of the batch have passed their waits."""
+        known = self._complete[rows // self._group_size, barrier].transpose(1, 0, 2)
+        self._clocks[:, rows] = np.maximum(self._clocks[:, rows], known)
+
+    def fence(self, rows: Array, slm: bool, wide: bool) -> None:
+        """Threads of the batch have fenced a memory.
+
+        Args:
+            wide: whether for other workgroups too.
+        """
+        memory = SLM if slm else UGM
+        groups, own = np.divmod(rows, self._group_size)
+        self._clocks[memory, rows, own] += 1
+        self._fenced[: 1 + wide, memory, self._first_group + groups] = self._now
+
+    def note(
+        self,
+        inst: Instruction,
+        rows: Array,
+        offsets: Array,
+        size: int,
+        slm: bool,
+        data: Array,
+        values: Array | None = None,
+    ) -> None:
+        """Compare accesses with those before, and keep them.
+
+        Args:
+            rows: int64[accesses], threads of the batch.
+            offsets: int64[accesses], places in global memory, or in that of all workgroups of the batch.
+            size: bytes of each.
+            slm: whether they are in shared local memory.
+            data: uint8[bytes], the memory, before they are done.
+            values: uint8[accesses, size], what is written by a store.
+
+        Raises:
+            RaceFault: if one races with another.
+        """
+        if not len(rows):
+            return
+        memory, kind = SLM if slm else UGM, _KINDS[INSTRUCTIONS[inst.name].category]
+        self._now += 1
+        if kind == _ATOMIC:
+            self._synchronize(rows, memory)
+        granule = self._granules[memory]
+        places, which = self._places(offsets, size, granule)
+        threads, numbers = np.unique(rows, return_inverse=True)
+        clock = 0 if kind == _READ else memory
+        own = threads % self._group_size
+        first = self._events.add(
+            self._first_group * self._group_size + threads,
+            self._clocks[clock, threads, own] + 1,
+            self._clocks[0, threads, own] + 1,
+            clock,
+            self._now,
+            self._number(inst),
+        )
+        found, who = first + numbers.ravel()[which], rows[which]
+        latest = self._latest[memory]
+        if values is not None:
+            at = places[:, None] * granule + np.arange(granule)
+            new = values[which[:, None], at - offsets[which][:, None]]
+            changes = (data[at] != new).any(axis=1)
+            self._compare(latest[0][places[changes]], who[changes], places[changes], memory)
+        for slot in _OPPONENTS[kind]:
+            self._compare(latest[slot][places], who, places, memory)
+        if values is not None:
+            latest[1:, places] = -1
+            latest[0][places] = found
+            differs = (new != new[_last(places)]).any(axis=1)
+            self._compare(latest[0][places[differs]], who[differs], places[differs], memory)
+        else:
+            self._keep(latest[_SLOTS[kind]], places, found, who)
+
+    def _places(self, offsets: Array, size: int, granule: int) -> tuple[Array, Array]:
+        """The granules that lie in accesses, and for each the access."""
+        starts, ends = -(-offsets // granule), (offsets + size) // granule
+        spread = starts[:, None] + np.arange(-(-size // granule))
+        inside = spread < ends[:, None]
+        which = np.broadcast_to(np.arange(len(offsets))[:, None], spread.shape)
+        return spread[inside], which[inside]
+
+    def _number(self, inst: Instruction) -> int:
+        number = self._numbers.get(id(inst))
+        if number is None:
+            number = self._numbers[id(inst)] = len(self._instructions)
+            self._instructions.append(inst)
+        return number
+
+    def _synchronize(self, rows: Array, memory: int) -> None:
+        groups = self._first_group + rows // self._group_size
+        wide = memory == UGM
+        self._released[memory, 0, groups] = self._now
+        self._released[memory, 1:, groups] = self._fenced[int(wide), 1:, groups]
+        self._acquired[memory, groups] = self._now
+
+    def _compare(self, old: Array, who: Array, places: Array, memory: int) -> None:
+        """Compare accesses by threads `who` of the batch with earlier ones of the same places, -1 for none."""
+        found = np.flatnonzero(old >= 0)
+        if not len(found):
+            return
+        who = who[found]
+        thread, stamp, signals, clock, when, inst = self._events.fields[:, old[found]]
+        mine = who + self._first_group * self._group_size
+        (group, own), here = np.divmod(thread, self._group_size), mine // self._group_size
+        together = group == here
+        ordered = (thread == mine) | (together & (self._clocks[clock, who, own] >= stamp))
+        for atomics, counts in ((UGM, True), (SLM, together)):
+            released = np.minimum(self._released[atomics, clock, group], self._acquired[atomics, here])
+            ordered |= counts & (when <= released)
+        if ordered.all():
+            return
+        i = int(np.argmin(ordered))
+        raise RaceFault(
+            int(mine[i]),
+            int(thread[i]),
+            self._instructions[int(inst[i])],
+            memory == SLM,
+            int(places[found[i]]) * self._granules[memory],
+            bool(together[i] and self._clocks[0, who[i], own[i]] >= signals[i]),
+        )
+
+    def _keep(self, latest: Array, places: Array, found: Array, who: Array) -> None:
+        """Note accesses, so that of each place the latest of two threads are known."""
+        one, two = latest
+        before, older = one[places], two[places]
+        # Of those that access one place at once the first and the last are kept.
+        two[places[::-1]] = found[::-1]
+        one[places] = found
+        single = two[places] == one[places]
+        same = self._events.fields[0, before] == who + self._first_group * self._group_size
+        rest = np.where((before >= 0) & ~same, before, older)
+        two[places[single]] = rest[single]
+
+
+def _last(places: Array) -> Array:
+    """For each place the index of the last that is the same."""
+    _, which = np.unique(places, return_inverse=True)
+    last = np.zeros(len(places), np.int64)
+    last[which] = np.arange(len(places))
+    found: Array = last[which]
+    return found
+
+
+def _nothing(size: int, granule: int) -> Array:
+    return np.full((5, -(-size // granule)), -1, np.int32)
+
+
+def _granule(program: Program, slm: bool) -> int:
+    """The most bytes that no message to a memory accesses a part of, if addresses are aligned."""
+    sizes = []
+    for inst in program.instructions:
+        if INSTRUCTIONS[inst.name].category in _KINDS and slm == (inst.values.get("sfid") == "slm"):
+            sizes.append(inst["block"].size // 8 if "block" in inst.values else inst["data"].memory_bytes)
+    return min(sizes, default=1)
