@@ -234,8 +234,8 @@ class Lowering(Expansion):
                 self._packed.add(result)
             if load.turned:
                 self._loads[result] = load
-            elif is_padded(view.operation) and not form.in_bounds:
-                found = self._elements(form, held).pad(view, found)
+            elif is_padded(view) and not form.in_bounds:
+                found = self._elements(form, held).pad(view, found, form.before)
             return [found]
         packed = load.packed and not form.tile.column_major
         array = form.array

@@ -73,6 +73,31 @@ def test_tiles_of_two_matrices_are_made_one(shape, other, padded, target, source
     np.testing.assert_array_equal(z[1, :h, :w], window(y, 4, 12, h, w, fill))
 
 
+@pytest.mark.parametrize("element", [np.float32, np.float16])
+def test_column_major_tiles_may_begin_before_their_matrix(element):
+    name = "f32" if element == np.float32 else "f16"
+    matrix, tile = (
+        f"memref<48x64x{name}, strided<[1, 48]>>",
+        f"!xetile.tile<16x32x{name}, #xetile.tile_attr<order = [0, 1]>>",
+    )
+    text = f"""
+  gpu.func @before(%Xt: memref<64x48x{name}>, %Y: memref<16x32x{name}>, %row: index, %column: index) kernel {{
+    %X = memref.reinterpret_cast %Xt to offset: [0], sizes: [48, 64], strides: [1, 48]
+      : memref<64x48x{name}> to {matrix}
+    %t = xetile.init_tile %X[%row, %column] : {matrix} -> {tile}
+    %v = xetile.load_tile %t {{padding = 5.0 : {name}}} : {tile} -> vector<16x32x{name}>
+    %y = xetile.init_tile %Y[0, 0] : memref<16x32x{name}> -> !xetile.tile<16x32x{name}>
+    xetile.store_tile %v, %y : vector<16x32x{name}>, !xetile.tile<16x32x{name}>
+    gpu.return
+  }}
+"""
+    x, kernel = whole(64, 48, dtype=element), compiled(text)
+    for row, column in ((-4, -3), (36, 40), (-2, 50)):
+        y = np.zeros((16, 32), element)
+        kernel(x, y, row, column)
+        np.testing.assert_array_equal(y, window(x.T, row, column, 16, 32, 5))
+
+
 def test_tiles_of_an_address_and_of_a_memref_are_made_one():
     kind = "!xetile.tile<3x5xf32>"
     text = f"""
