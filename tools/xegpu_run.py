@@ -101,6 +101,12 @@ def _arguments() -> driver.Parser:
         "--deterministic", action="store_true", help="run workgroups one after the other, so that atomics have an order"
     )
     add(
+        "--cache",
+        metavar="FOLDER",
+        help="where native code is kept between runs, or 'off' (default $XEGPU_PY_CACHE, or else among the user's "
+        "caches)",
+    )
+    add(
         "-o",
         dest="outputs",
         metavar="NAME=FILE.npy",
@@ -134,6 +140,7 @@ def _kernel(
         "strict_grf": args.strict_grf,
         "engine": "interpreter" if args.trace else args.engine,
         "threads": 1 if args.deterministic else args.threads,
+        "cache": args.cache,
     }
     if _ASSEMBLY.match(source.text):
         kernel = Kernel(choose(assembly.read(source), args.kernel), source=source, **options)

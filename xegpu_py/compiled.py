@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,7 @@ class CompiledKernel:
 
         Raises:
             TypeError, ValueError: if an argument does not fit; the message names it, and what was expected.
-            DiagnosticError: if the kernel fails as it runs.
+            DiagnosticError: if the kernel fails as it runs; arrays may hold what it had written by then.
         """
         if len(arguments) != len(self.types):
             expected = ", ".join(f"{i}: {t}" for i, t in enumerate(self.types))
@@ -191,6 +192,8 @@ def compile(
     strict_grf: bool = False,
     engine: Engine | None = None,
     threads: int | None = None,
+    cache: str | PathLike[str] | None = None,
+    progress: bool = True,
     optimize: bool = True,
     prefetch: int = 0,
     load_ahead: bool = False,
@@ -202,7 +205,7 @@ def compile(
         module: a module, its text, or the path of a file that holds it. It stays as it is.
         kernel: the name of the `gpu.func`; it may be left out where there is one kernel.
         target: the GPU.
-        model, check, registers, strict_grf, engine, threads: see `Kernel`.
+        model, check, registers, strict_grf, engine, threads, cache, progress: see `Kernel`.
         optimize: whether the pass visa-optimize runs.
         prefetch: of a kernel of XeTile, how many turns ahead loops prefetch the tiles that they load.
         load_ahead: of a kernel of XeTile, whether loops load a turn ahead.
@@ -258,6 +261,8 @@ def compile(
         strict_grf=strict_grf,
         engine=engine,
         threads=threads,
+        cache=cache,
+        progress=progress,
         source=source,
     )
 
