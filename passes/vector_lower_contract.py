@@ -35,7 +35,7 @@ class VectorLowerContract(Pass):
     """Rewrite vector.contract in kernels as elementwise ops, one step for each place along the reduced dimensions.
 
     The places follow each other in row-major order. Floats are added by fma, with one rounding for each product;
-    operands narrower than the accumulator are extended before.
+    operands narrower than the accumulator are extended before. Products that a vector.mask leaves out are not added.
 
         %c = vector.contract {... matmul ...} %a, %b, %z : vector<8x2xf32>, vector<2x16xf32> into vector<8x16xf32>
 
@@ -54,11 +54,16 @@ class VectorLowerContract(Pass):
             if self.kernel not in ("", ir.StringAttr(func.attributes["sym_name"]).value):
                 continue
             for contract in [o for o in walk(func) if o.name == "vector.contract"]:
-                with contract.location, ir.InsertionPoint(contract):
-                    contract.results[0].replace_all_uses_with(self._lowered(contract))
-                contract.erase()
+                parent = contract.parent
+                masked = parent is not None and parent.name == "vector.mask"
+                outer = parent.operation if parent is not None and masked else contract
+                with contract.location, ir.InsertionPoint(outer):
+                    outer.results[0].replace_all_uses_with(self._lowered(contract, outer if masked else None))
+                outer.erase()
 
-    def _lowered(self, op: ir.Operation) -> ir.Value:
+    def _lowered(self, op: ir.Operation, outer: ir.Operation | None) -> ir.Value:
+        if outer is not None and len(outer.operands) > 1:
+            self.fail(outer, "cannot be lowered, as it passes something through a contraction")
         maps = [_dimensions(ir.AffineMapAttr(a).value) for a in ir.ArrayAttr(op.attributes["indexing_maps"])]
         lhs, rhs, acc = op.operands
         result = op.results[0].type
@@ -72,14 +77,20 @@ class VectorLowerContract(Pass):
         if not combine:
             self.fail(op, f"combines {element} by '{kind}', which is not for such elements")
         sides = [_Side(m, v, reduced, kept, sizes, element) for m, v in zip(maps, (lhs, rhs))]
+        flags = None
+        if outer is not None:
+            # A mask has all iteration dimensions.
+            flags = _Side(list(range(len(sizes))), outer.operands[0], reduced, kept, sizes, "i1")
         total = acc
         for place in np.ndindex(*(sizes[d] for d in reduced)):
-            a, b = (side.at([int(p) for p in place]) for side in sides)
+            at = [int(p) for p in place]
+            a, b = (side.at(at) for side in sides)
             if is_float and kind == "add":
-                total = _make("math.fma", result, a, b, total)
-                continue
-            product = _make("arith.mulf" if is_float else "arith.muli", result, a, b)
-            total = _make(combine, result, total, product)
+                found = _make("math.fma", result, a, b, total)
+            else:
+                product = _make("arith.mulf" if is_float else "arith.muli", result, a, b)
+                found = _make(combine, result, total, product)
+            total = _make("arith.select", result, flags.at(at), found, total) if flags else found
         return total
 
 

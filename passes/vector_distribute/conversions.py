@@ -2,57 +2,41 @@
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
 from mlir import ir
 from xegpu_py.passes.vector_distribute.distributor import Distributor, distributes, element_of
+from xegpu_py.passes.vector_distribute.lanes import moved
 from xegpu_py.passes.vector_distribute.memory import through_memory
+from xegpu_py.passes.vector_distribute.moves import moves
+from xegpu_py.passes.vector_layout_analysis.relations import shape_of
 
-from xegpu_py.layout import NestedLayout
-
-_MOST_PLACES = 1 << 22
-"""Lanes times registers up to which it is worth finding out whether a change moves nothing between lanes."""
+from xegpu_py.layout import LayoutError, NestedLayout, reshape
 
 
-def within_lanes(source: NestedLayout, target: NestedLayout) -> list[int] | None:
-    """For each position of the target, the position of the source in the same lane; None if lanes differ in that."""
-    subgroups = math.lcm(source.subgroups.period, target.subgroups.period)
-    threads = math.lcm(source.threads.period, target.threads.period)
-    if subgroups * threads * math.prod(target.distributed_shape) > _MOST_PLACES:
-        return None
-    s, t = np.ogrid[:subgroups, :threads]
-    have, want = (
-        np.ravel_multi_index(x.indices(s, t, subgroups=subgroups, threads=threads), x.shape) if x.rank else None
-        for x in (source, target)
-    )
-    if have is None or want is None:
-        return [0]
-    order = np.argsort(have[0, 0])
-    places = np.searchsorted(have[0, 0][order], want[0, 0])
-    if (places >= order.size).any():
-        return None
-    found = order[places]
-    return found.tolist() if np.array_equal(have[..., found], want) else None
+def converted(d: Distributor, part: ir.Value, source: NestedLayout, target: NestedLayout) -> ir.Value:
+    """A part in another layout: as it is, its registers in another order, by shuffles, or through shared memory."""
+    how = moves(source, target, d.subgroup_size)
+    if how is None:
+        return through_memory(d, part, source, target)[0]
+    return moved(d, part, how, d.part_type(target, element_of(part)))
 
 
 @distributes("iree_vector_ext.to_layout")
 def to_layout(d: Distributor, op: ir.Operation) -> None:
-    """Nothing where lanes have what they need already, a shuffle of registers, or a way through shared local memory."""
+    """Nothing where lanes have what they need already."""
     value, result = op.operands[0], op.results[0]
-    source, target = d.layouts.get(value), d.layout(op, result)
-    if source is None:
-        source = target
-    part = d.part(value)
-    kind = d.part_type(target, element_of(result))
-    places = within_lanes(source, target)
-    if places is None:
-        d.replace(op, *through_memory(d, part, source, target))
-        return
-    size = math.prod(source.distributed_shape)
-    if places != list(range(size)):
-        element = element_of(result)
-        flat = d.create("vector.shape_cast", [ir.VectorType.get([size], element)], [part])
-        attributes = {"mask": ir.DenseI64ArrayAttr.get(places)}
-        part = d.create("vector.shuffle", [ir.VectorType.get([len(places)], element)], [flat, flat], attributes)
-    d.replace(op, part if part.type == kind else d.create("vector.shape_cast", [kind], [part]))
+    target = d.layout(op, result)
+    d.replace(op, converted(d, d.part(value), d.layouts.get(value, target), target))
+
+
+@distributes("vector.shape_cast")
+def shape_cast(d: Distributor, op: ir.Operation) -> None:
+    """Elements go where the result's layout has those of their row-major number, which is nowhere if that follows."""
+    given, made = op.operands[0], op.results[0]
+    for known, other in ((given, made), (made, given)):
+        if known in d.layouts and other not in d.layouts:
+            try:
+                reshape(d.layouts[known], shape_of(other))
+            except LayoutError as e:
+                message = f"cannot be distributed, as its {other.type} is given no layout and none follows"
+                d.fail(op, message, str(e), "give it one with iree_vector_ext.to_layout")
+    d.replace(op, converted(d, d.part(given), d.layout(op, given), d.layout(op, made)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -50,9 +51,9 @@ def distribute(func: ir.Operation, subgroup_size: int) -> None:
 
 
 def _load_rules() -> None:
-    from xegpu_py.passes.vector_distribute import control, conversions, memory, reductions, shapes
+    from xegpu_py.passes.vector_distribute import control, conversions, masks, memory, reductions, shapes
 
-    assert all((control, conversions, memory, reductions, shapes))
+    assert all((control, conversions, masks, memory, reductions, shapes))
 
 
 class Distributor:
@@ -70,7 +71,7 @@ class Distributor:
         self.func = func
         self.layouts = layouts
         self.subgroup_size = subgroup_size
-        self.subgroups = _subgroups(func, subgroup_size)
+        self.subgroups = self._subgroups()
         self.dead: list[ir.Operation] = []
         self._parts: dict[ir.Value, ir.Value] = {}
         self._entry: dict[Any, ir.Value] = {}
@@ -111,10 +112,23 @@ class Distributor:
                 i = ids.whole[0]
                 message = f"has a layout with {ids.tile[i]} {ids.what} tiles in dimension {i}, but a stride of 0"
                 self.fail(op, message, "there is no room for more than one tile in a distributed vector")
+            if present is None and ids.period > 1 and self.func.name == "gpu.func":
+                message = f"has a layout over {ids.period} subgroups, but the kernel does not say how many it has"
+                self.fail(op, message, "say it by known_block_size, the work items of a workgroup")
             if present and present % ids.period:
                 what = "lanes" if ids.what == "thread" else "subgroups"
                 self.fail(op, f"has a layout over {ids.period} {what}, but there are {present}", str(layout))
         self._fits.add(layout)
+
+    def _subgroups(self) -> int | None:
+        """The number of subgroups, from the size of the workgroup."""
+        if "known_block_size" not in self.func.attributes:
+            return None
+        total = math.prod(int(n) for n in ir.DenseI32ArrayAttr(self.func.attributes["known_block_size"]))
+        if total % self.subgroup_size:
+            message = f"has workgroups of {total} work items, which are no whole subgroups of {self.subgroup_size}"
+            self.fail(self.func, message, "every lane has a part of each vector, so none may be missing")
+        return total // self.subgroup_size
 
     def fail(self, op: ir.Operation, message: str, *notes: str) -> NoReturn:
         """Raise a diagnostic at an op."""
@@ -253,16 +267,6 @@ class Distributor:
             return self.create("arith.muli", [value.type], [value, self.index(n)])
 
         return self.once(key, lambda: self.sum(*(scaled(v, n) for v, n in steps)))
-
-
-def _subgroups(func: ir.Operation, subgroup_size: int) -> int | None:
-    """The number of subgroups, from the size of the workgroup."""
-    if "known_block_size" not in func.attributes:
-        return None
-    total = 1
-    for n in ir.DenseI32ArrayAttr(func.attributes["known_block_size"]):
-        total *= n
-    return max(total // subgroup_size, 1)
 
 
 def attributes_of(op: ir.Operation) -> dict[str, ir.Attribute]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 
 from mlir import ir
@@ -169,7 +170,7 @@ def through_memory(
         d: the function.
         part: what this lane has.
         source: its layout.
-        target: the layout to read.
+        target: the layout to read, of as many elements; row by row they are the same.
         lead: how many vectors there are, and which of them this subgroup has.
 
     Returns:
@@ -178,25 +179,47 @@ def through_memory(
     count, number = lead
     element = element_of(part)
     memory = scratch(d, (count, *source.shape), element)
-    rank = source.rank
-    exprs = ", ".join(f"d{i + 1}" for i in range(rank))
-    names = ", ".join(f"d{i}" for i in range(rank + 1))
-    attributes: dict[str, ir.Attribute] = {
-        "in_bounds": ir.Attribute.parse(f"[{', '.join(['true'] * rank)}]"),
-        "permutation_map": ir.Attribute.parse(f"affine_map<({names}) -> ({exprs})>"),
-    }
-    zeros = [d.index(0)] * rank
     none = _Mask(d, None, (), source)
     # Subgroups may still read what was here in the turn before of a loop.
     barrier(d)
     start = d.index(0) if number is None else number
-    Access(d, memory, [start, *zeros], range(1, rank + 1)).write(source, part, attributes, none)
+    _one_of(d, memory, start).write(source, part, _whole(source.rank), none)
     barrier(d)
+    if target.shape != source.shape:
+        memory = _in_shape(d, memory, (count, *target.shape))
     padding = d.constant(zero(element))
-    return [
-        Access(d, memory, [d.index(k), *zeros], range(1, rank + 1)).read(target, padding, attributes, none)
-        for k in range(count)
-    ]
+    attributes = _whole(target.rank)
+    return [_one_of(d, memory, d.index(k)).read(target, padding, attributes, none) for k in range(count)]
+
+
+def _one_of(d: Distributor, memory: ir.Value, number: ir.Value) -> Access:
+    """The access of one of several vectors in memory."""
+    rank = ir.MemRefType(memory.type).rank
+    return Access(d, memory, [number, *[d.index(0)] * (rank - 1)], range(1, rank))
+
+
+def _whole(rank: int) -> dict[str, ir.Attribute]:
+    """Attributes of transfers between one of several vectors in memory and a part of it."""
+    exprs = ", ".join(f"d{i + 1}" for i in range(rank))
+    names = ", ".join(f"d{i}" for i in range(rank + 1))
+    return {
+        "in_bounds": ir.Attribute.parse(f"[{', '.join(['true'] * rank)}]"),
+        "permutation_map": ir.Attribute.parse(f"affine_map<({names}) -> ({exprs})>"),
+    }
+
+
+def _in_shape(d: Distributor, memory: ir.Value, shape: Sequence[int]) -> ir.Value:
+    """The same memory with other dimensions."""
+    given = ir.MemRefType(memory.type)
+    kind = ir.MemRefType.get(list(shape), given.element_type, memory_space=given.memory_space)
+    strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+    attributes = {
+        "static_offsets": ir.DenseI64ArrayAttr.get([0]),
+        "static_sizes": ir.DenseI64ArrayAttr.get(list(shape)),
+        "static_strides": ir.DenseI64ArrayAttr.get(strides),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
+    }
+    return d.create("memref.reinterpret_cast", [kind], [memory], attributes)
 
 
 def scalars_through_memory(d: Distributor, value: ir.Value, count: int, number: ir.Value | None) -> list[ir.Value]:

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 from mlir import ir
 from xegpu_py.passes.vector_distribute.distributor import Distributor, attributes_of, distributes, element_of
-from xegpu_py.passes.vector_distribute.memory import scalars_through_memory, through_memory, transfer
-from xegpu_py.passes.vector_layout_analysis.relations import map_of, masked_op, reduction_dims
+from xegpu_py.passes.vector_distribute.lanes import shuffled
+from xegpu_py.passes.vector_distribute.memory import scalars_through_memory, through_memory
+from xegpu_py.passes.vector_layout_analysis.relations import map_of, reduction_dims
 
 from xegpu_py.layout import NestedLayout
 
@@ -124,20 +125,8 @@ class Reduction:
         return d.create("vector.from_elements", [value.type], found)
 
     def _shuffled_scalar(self, value: ir.Value, offset: int) -> ir.Value:
-        d, i32 = self.d, ir.IntegerType.get_signless(32)
-        given = value.type
-        carried = value
-        if isinstance(given, ir.IndexType):
-            carried = d.create("arith.index_cast", [i32], [value])
-        elif isinstance(given, ir.IntegerType) and given.width < 8:
-            carried = d.create("arith.extui", [i32], [value])
-        width, mask = (d.constant(ir.IntegerAttr.get(i32, n)) for n in (d.subgroup_size, offset))
-        types = [carried.type, ir.IntegerType.get_signless(1)]
-        mode = {"mode": ir.Attribute.parse("#gpu<shuffle_mode xor>")}
-        made = d.create("gpu.shuffle", types, [carried, mask, width], mode)
-        if isinstance(given, ir.IndexType):
-            return d.create("arith.index_cast", [given], [made])
-        return made if made.type == given else d.create("arith.trunci", [given], [made])
+        bits = self.d.constant(ir.IntegerAttr.get(ir.IntegerType.get_signless(32), offset))
+        return shuffled(self.d, value, "xor", bits)
 
     def _over_subgroups(self, partial: ir.Value) -> ir.Value:
         d, layout = self.d, self.layout
@@ -160,7 +149,8 @@ class Reduction:
         return total
 
 
-def _multi_reduction(d: Distributor, op: ir.Operation, source: ir.Value | None = None) -> ir.Value:
+def multi_reduced(d: Distributor, op: ir.Operation, source: ir.Value | None = None) -> ir.Value:
+    """A lane's part of a `vector.multi_reduction`, of another part than its operand's if one is given."""
     layout = d.layout(op, op.operands[0])
     dims, n = reduction_dims(op), layout.rank
     if op.operands[1] not in d.layouts and isinstance(op.operands[1].type, ir.VectorType):
@@ -180,10 +170,11 @@ def _multi_reduction(d: Distributor, op: ir.Operation, source: ir.Value | None =
 @distributes("vector.multi_reduction")
 def multi_reduction(d: Distributor, op: ir.Operation) -> None:
     """Reduce in the lane, then over lanes and subgroups, then take the accumulator."""
-    d.replace(op, _multi_reduction(d, op))
+    d.replace(op, multi_reduced(d, op))
 
 
-def _reduction(d: Distributor, op: ir.Operation, source: ir.Value | None = None) -> ir.Value:
+def reduced(d: Distributor, op: ir.Operation, source: ir.Value | None = None) -> ir.Value:
+    """The result of a `vector.reduction`, of another part than its operand's if one is given."""
     vector = op.operands[0]
     layout = d.layout(op, vector)
     part = d.part(vector) if source is None else source
@@ -199,34 +190,15 @@ def _reduction(d: Distributor, op: ir.Operation, source: ir.Value | None = None)
 @distributes("vector.reduction")
 def reduction(d: Distributor, op: ir.Operation) -> None:
     """A reduction to a scalar, which all lanes then have."""
-    d.replace(op, _reduction(d, op))
+    d.replace(op, reduced(d, op))
 
 
-@distributes("vector.mask")
-def mask(d: Distributor, op: ir.Operation) -> None:
-    """The masked op: elements that are masked out are neutral, or are not accessed."""
-    inner = masked_op(op)
-    if inner is None or len(op.operands) > 1:
-        d.fail(op, "cannot be distributed", "it has no op, or a vector to pass through")
-    assert inner is not None
-    name = inner.name
-    if name in ("vector.transfer_read", "vector.transfer_write"):
-        d.replace(op, *transfer(d, inner, op.operands[0]))
-    elif name in ("vector.multi_reduction", "vector.reduction"):
-        d.layout(op, op.operands[0])
-        part = d.part(inner.operands[0])
-        element = element_of(inner.operands[0])
-        other = d.splat(part.type, neutral(kind_of(inner), element))
-        chosen = d.create("arith.select", [part.type], [d.part(op.operands[0]), part, other])
-        reduced = _multi_reduction if name == "vector.multi_reduction" else _reduction
-        d.replace(op, reduced(d, inner, chosen))
-    else:
-        d.fail(op, f"on {name} cannot be distributed", "masks of transfers and of reductions are")
+def contracted(d: Distributor, op: ir.Operation, mask: ir.Value | None = None) -> ir.Value:
+    """Contract the parts, with batches, outers and elements as iteration dimensions of their own.
 
-
-@distributes("vector.contract")
-def contract(d: Distributor, op: ir.Operation) -> None:
-    """Contract the parts, with batches, outers and elements as iteration dimensions of their own."""
+    Args:
+        mask: a lane's part of a mask over the iteration dimensions.
+    """
     maps = [map_of(a) for a in ir.ArrayAttr(op.attributes["indexing_maps"])]
     iterators = list(ir.ArrayAttr(op.attributes["iterator_types"]))
     n = len(iterators)
@@ -254,4 +226,23 @@ def contract(d: Distributor, op: ir.Operation) -> None:
     start = acc if found.is_local else found.neutral(acc.type)
     operands = [d.part(op.operands[0]), d.part(op.operands[1]), start]
     partial = d.create("vector.contract", [acc.type], operands, attributes)
-    d.replace(op, partial if found.is_local else found.combine(found.finish(partial), acc))
+    if mask is not None:
+        partial = _under(mask, partial)
+    return partial if found.is_local else found.combine(found.finish(partial), acc)
+
+
+def _under(mask: ir.Value, made: ir.Value) -> ir.Value:
+    """The op that makes a value, in a `vector.mask`."""
+    outer = ir.Operation.create("vector.mask", [made.type], [mask], regions=1)
+    block = outer.regions[0].blocks.append()
+    made.owner.move_before(outer)
+    block.append(made.owner)
+    with ir.InsertionPoint(block):
+        ir.Operation.create("vector.yield", [], [made])
+    return outer.results[0]
+
+
+@distributes("vector.contract")
+def contract(d: Distributor, op: ir.Operation) -> None:
+    """Contract in the lane, then go on over lanes and subgroups, then add the accumulator."""
+    d.replace(op, contracted(d, op))

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 from mlir import ir
 from xegpu_py.passes.vector_distribute.distributor import Distributor, attributes_of, distributes, element_of
+from xegpu_py.passes.vector_distribute.lanes import constant_part
 from xegpu_py.passes.vector_layout_analysis.relations import permutation_of, relation
 
+from xegpu_py.ir.dense import dense_elements
 from xegpu_py.layout import NestedLayout
 
 
@@ -25,20 +27,17 @@ def elementwise(d: Distributor, op: ir.Operation) -> None:
 
 @distributes("arith.constant", "ub.poison")
 def constant(d: Distributor, op: ir.Operation) -> None:
-    """A constant whose elements are all the same."""
+    """A constant of the part's shape; of elements that differ, the lane's own."""
     result = op.results[0]
     kind = d.part_type(d.layout(op, result), element_of(result))
     if op.name == "ub.poison":
         d.replace(op, d.create("ub.poison", [kind], [], attributes_of(op)))
         return
     value = ir.DenseElementsAttr(op.attributes["value"])
-    if not value.is_splat:
-        d.fail(
-            op,
-            "cannot be distributed, as its elements differ",
-            "what a lane has would depend on its number: read it from memory, or make it with vector.step",
-        )
-    d.replace(op, d.splat(kind, value.get_splat_value()))
+    if value.is_splat:
+        d.replace(op, d.splat(kind, value.get_splat_value()))
+    else:
+        d.replace(op, constant_part(d, d.layout(op, result), dense_elements(value)))
 
 
 def spread(d: Distributor, part: ir.Value, dims: Sequence[int], layout: NestedLayout) -> ir.Value:
@@ -72,25 +71,21 @@ def broadcast(d: Distributor, op: ir.Operation) -> None:
     d.replace(op, spread(d, d.part(source), slots[-1].dims, layout))
 
 
+def transposed(d: Distributor, part: ir.Value, permutation: Sequence[int]) -> ir.Value:
+    """A part with the dimensions of each level in another order."""
+    n = len(permutation)
+    if list(permutation) == list(range(n)):
+        return part
+    levels = [level * n + i for level in range(3) for i in permutation]
+    shape = ir.VectorType(part.type).shape
+    kind = ir.VectorType.get([shape[i] for i in levels], element_of(part))
+    return d.create("vector.transpose", [kind], [part], {"permutation": ir.DenseI64ArrayAttr.get(levels)})
+
+
 @distributes("vector.transpose")
 def transpose(d: Distributor, op: ir.Operation) -> None:
     """Transpose each level by itself."""
-    permutation = permutation_of(op)
-    n = len(permutation)
-    levels = [level * n + i for level in range(3) for i in permutation]
-    kind = d.part_type(d.layout(op, op.results[0]), element_of(op.results[0]))
-    attributes = {"permutation": ir.DenseI64ArrayAttr.get(levels)}
-    d.replace(op, d.create("vector.transpose", [kind], [d.part(op.operands[0])], attributes))
-
-
-@distributes("vector.shape_cast")
-def shape_cast(d: Distributor, op: ir.Operation) -> None:
-    """Dimensions of size 1 come or go in each level."""
-    if relation(op) is None:
-        note = "only casts that add or drop dimensions of size 1 are"
-        d.fail(op, f"from {op.operands[0].type} to {op.results[0].type} cannot be distributed", note)
-    kind = d.part_type(d.layout(op, op.results[0]), element_of(op.results[0]))
-    d.replace(op, d.create("vector.shape_cast", [kind], [d.part(op.operands[0])]))
+    d.replace(op, transposed(d, d.part(op.operands[0]), permutation_of(op)))
 
 
 def index_vector(d: Distributor, layout: NestedLayout, dim: int) -> ir.Value:

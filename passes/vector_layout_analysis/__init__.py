@@ -16,7 +16,7 @@ class VectorLayoutAnalysis(Pass):
     """Find the layouts of all vectors, from those that `iree_vector_ext.to_layout` gives.
 
     Layouts flow forward from operands to results, and where nothing comes forward, backward from uses: through
-    elementwise ops, broadcast, transpose, reductions, contractions, casts of unit dimensions, accesses of memory,
+    elementwise ops, broadcast, transpose, reductions, contractions, casts to other shapes, accesses of memory,
     masks, and loops and branches of scf. Where a use needs another layout than its operand has, a `to_layout` makes
     it; constants and the like are made once more instead. `vector-distribute` begins with this; alone, the pass writes
     what it has found onto the ops.

@@ -7,10 +7,20 @@ from collections.abc import Iterator
 from mlir import ir
 from xegpu_py.dialects import iree_vector_ext
 from xegpu_py.passes.vector_layout_analysis import LAYOUTS
-from xegpu_py.passes.vector_layout_analysis.relations import UNIT, Dim, Slot, dims_of, is_vector, layout_of, relation
+from xegpu_py.passes.vector_layout_analysis.relations import (
+    UNIT,
+    Dim,
+    Slot,
+    dims_of,
+    is_vector,
+    layout_of,
+    relation,
+    shape_of,
+)
+from xegpu_py.passes.vector_layout_analysis.sweeps import Sweeps
 
 from xegpu_py.ir.verifier import walk
-from xegpu_py.layout import NestedLayout
+from xegpu_py.layout import LayoutError, NestedLayout, reshape
 
 Layouts = dict[ir.Value, NestedLayout]
 
@@ -26,6 +36,14 @@ def functions(op: ir.Operation) -> list[ir.Operation]:
 def normal(layout: NestedLayout) -> NestedLayout:
     """The layout with strides of 0 for single tiles."""
     return layout_of(dims_of(layout)) or layout
+
+
+def reshaped(layout: NestedLayout, shape: tuple[int, ...]) -> NestedLayout | None:
+    """The layout of a cast to another shape; None if lanes would have to hand each other elements."""
+    try:
+        return normal(reshape(layout, shape))
+    except LayoutError:
+        return None
 
 
 def is_free(value: ir.Value) -> bool:
@@ -72,14 +90,37 @@ class _Flow:
         self.layouts: Layouts = {}
         self.relations: list[tuple[ir.Operation, list[Slot]]] = []
         self.ties: list[Tie] = []
+        self.casts: list[ir.Operation] = []
         for op in walk(func)[1:]:
             if isinstance(op.opview, iree_vector_ext.ToLayoutOp):
                 self.layouts[op.results[0]] = normal(op.opview.layout.layout)
             slots = relation(op)
             if slots:
                 self.relations.append((op, slots))
+            elif op.name == "vector.shape_cast":
+                self.casts.append(op)
             self.ties += [t for t in ties(op) if is_vector(t[0][0])]
         self.anchors = [op for op in walk(func) if isinstance(op.opview, iree_vector_ext.ToLayoutOp)]
+        self._unread = self.anchors
+        self._mentions: dict[ir.Value, list[tuple[Sweeps, Sweeps, int]]] = {}
+        related = [[s.value for s in slots] for _, slots in self.relations]
+        tied = [[v for v, _ in tie] for tie in self.ties]
+        cast = [[op.operands[0], op.results[0]] for op in self.casts]
+        self._related, self._tied, self._cast = (self._sweeps(mentioned) for mentioned in (related, tied, cast))
+
+    def _sweeps(self, mentioned: list[list[ir.Value]]) -> tuple[Sweeps, Sweeps]:
+        """Sweeps forward and backward over what mentions vectors, and has a turn when one of them gets a layout."""
+        forward, backward = Sweeps(len(mentioned)), Sweeps(len(mentioned), backward=True)
+        for i, values in enumerate(mentioned):
+            for value in values:
+                self._mentions.setdefault(value, []).append((forward, backward, i))
+        return forward, backward
+
+    def _set(self, value: ir.Value, layout: NestedLayout) -> None:
+        self.layouts[value] = layout
+        for forward, backward, i in self._mentions.get(value, ()):
+            forward.add(i)
+            backward.add(i)
 
     def spread(self) -> None:
         """Let layouts flow until nothing more is found: forward as long as that finds something, then backward."""
@@ -90,35 +131,54 @@ class _Flow:
                 return
 
     def _forward(self) -> bool:
-        found = self._tied(forward=True)
-        for _, slots in self.relations:
+        found = False
+        for i in self._tied[0].sweep():
+            found |= self._handed_on(self.ties[i], forward=True)
+        for i in self._related[0].sweep():
+            _, slots = self.relations[i]
             if any(s.use is None and s.value not in self.layouts for s in slots):
                 table = self._table([s for s in slots if s.use])
                 found |= self._fill([s for s in slots if s.use is None], table)
+        for i in self._cast[0].sweep():
+            found |= self._reshaped(self.casts[i].operands[0], self.casts[i].results[0])
         return found
+
+    def _reshaped(self, known: ir.Value, other: ir.Value) -> bool:
+        """Let a layout flow to a vector of another shape, if there is one that keeps all elements in their lanes."""
+        if known not in self.layouts or other in self.layouts:
+            return False
+        layout = reshaped(self.layouts[known], shape_of(other))
+        if layout is None:
+            return False
+        self._set(other, layout)
+        return True
 
     def _backward(self) -> bool:
         found = False
-        for op in self.anchors:
+        for op in self._unread:
             if op.operands[0] not in self.layouts:
-                self.layouts[op.operands[0]] = self.layouts[op.results[0]]
+                self._set(op.operands[0], self.layouts[op.results[0]])
                 found = True
-        for _, slots in reversed(self.relations):
+        # All have one now.
+        self._unread = []
+        for i in self._related[1].sweep():
+            _, slots = self.relations[i]
             if any(s.value not in self.layouts for s in slots):
                 found |= self._fill(slots, self._table(slots))
-        return found | self._tied(forward=False)
+        for i in self._cast[1].sweep():
+            found |= self._reshaped(self.casts[i].results[0], self.casts[i].operands[0])
+        for i in self._tied[1].sweep():
+            found |= self._handed_on(self.ties[i], forward=False)
+        return found
 
-    def _tied(self, *, forward: bool) -> bool:
-        """Let layouts flow to what control flow makes, or also back to what it is given."""
+    def _handed_on(self, tie: Tie, *, forward: bool) -> bool:
+        """Let a layout flow to what control flow makes, or also back to what it is given."""
+        layout = next((self.layouts[v] for v, _ in tie if v in self.layouts), None)
         found = False
-        for tie in self.ties:
-            layout = next((self.layouts[v] for v, _ in tie if v in self.layouts), None)
-            if layout is None:
-                continue
-            for value, use in tie:
-                if value not in self.layouts and not (forward and use):
-                    self.layouts[value] = layout
-                    found = True
+        for value, use in tie if layout else ():
+            if layout and value not in self.layouts and not (forward and use):
+                self._set(value, layout)
+                found = True
         return found
 
     def _table(self, slots: list[Slot]) -> dict[int, Dim]:
@@ -137,7 +197,7 @@ class _Flow:
                 layout = layout_of(tuple([table[d] for d in slot.dims]))
                 # A vector without dimensions is in no lane's way until something else says where it is.
                 if layout and (slot.dims or len(table) > 1):
-                    self.layouts[slot.value] = layout
+                    self._set(slot.value, layout)
                     found = True
         return found
 
@@ -150,6 +210,11 @@ class _Flow:
                     wanted = layout_of(tuple([table[d] for d in slot.dims]))
                     if wanted:
                         self._need(slot.use, wanted)
+        for cast in self.casts:
+            if is_free(cast.operands[0]) and cast.results[0] in self.layouts:
+                wanted = reshaped(self.layouts[cast.results[0]], shape_of(cast.operands[0]))
+                if wanted:
+                    self._need((cast, 0), wanted)
         for tie in self.ties:
             for _, use in tie:
                 if use and tie[0][0] in self.layouts:

@@ -207,18 +207,26 @@ def masked_op(op: ir.Operation) -> ir.Operation | None:
     return inner[0] if inner else None
 
 
+def masked_over(op: ir.Operation) -> tuple[int, ...] | None:
+    """The iteration dimensions that a mask on this op has, in its order; None if it cannot be masked."""
+    if op.name.startswith("vector.transfer"):
+        return mask_dims(op)
+    if op.name in ("vector.multi_reduction", "vector.reduction", "vector.gather"):
+        return _identity(op.operands[0] if op.name != "vector.gather" else op.results[0])
+    if op.name == "vector.contract":
+        return tuple(range(len(ir.ArrayAttr(op.attributes["iterator_types"]))))
+    return None
+
+
 @_relates("vector.mask")
 def _mask(op: ir.Operation) -> list[Slot] | None:
     inner = masked_op(op)
     slots = relation(inner) if inner else None
-    if inner is None or slots is None or len(op.operands) > 1:
+    over = masked_over(inner) if inner else None
+    if slots is None or over is None:
         return None
-    if inner.name.startswith("vector.transfer"):
-        over: tuple[int, ...] = mask_dims(inner)
-    elif inner.name in ("vector.multi_reduction", "vector.reduction"):
-        over = _identity(inner.operands[0])
-    else:
-        return None
-    made = [Slot(outer, s.dims) for outer in op.results for s in slots if s.use is None]
+    made = [s.dims for s in slots if s.use is None]
+    found = [Slot(outer, dims) for outer in op.results for dims in made]
     # The inner op's own operands are related by itself; here they only tell the mask's layout.
-    return [*made, *(s for s in slots if s.use), _used(op, 0, over)]
+    found += [*(s for s in slots if s.use), _used(op, 0, over)]
+    return found + [_used(op, 1, dims) for dims in made if len(op.operands) > 1]

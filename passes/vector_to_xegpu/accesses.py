@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from mlir import ir
+from mlir.dialects.arith import AtomicRMWKind
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu.checks import is_slm
 
@@ -187,15 +188,49 @@ def _masked_load(owner: Pass, op: ir.Operation) -> ir.Value:
     return _gathered(memory, _consecutive(memory, _shape(mask)[0]), mask, otherwise)
 
 
+_MOST_LANES = 32
+
+
+def _messages(count: int) -> list[tuple[int, int]]:
+    """(first element, elements) of the messages that gather or scatter so many, each for a power of two of lanes."""
+    found, at = [], 0
+    while at < count:
+        size = min(_MOST_LANES, 1 << (count - at).bit_length() - 1)
+        found.append((at, size))
+        at += size
+    return found
+
+
+def _slice(value: ir.Value, first: int, size: int) -> ir.Value:
+    if _shape(value) == (size,):
+        return value
+    kind = _vector((size,), str(ir.VectorType(value.type).element_type))
+    return _make("vector.extract_strided_slice", kind, value, offsets=f"[{first}]", sizes=f"[{size}]", strides="[1]")
+
+
 def _gathered(memory: _Memref, offsets: ir.Value, mask: ir.Value, otherwise: ir.Value) -> ir.Value:
-    loaded = xegpu.load_gather(memory.lanes(offsets), mask, mode="vc")
-    return _make("arith.select", otherwise.type, mask, loaded, otherwise)
+    result = otherwise
+    for first, size in _messages(_shape(mask)[0]):
+        at, active, other = (_slice(v, first, size) for v in (offsets, mask, otherwise))
+        loaded = xegpu.load_gather(memory.lanes(at), active, mode="vc")
+        found = _make("arith.select", other.type, active, loaded, other)
+        if size == _shape(mask)[0]:
+            return found
+        place = {"offsets": f"[{first}]", "strides": "[1]"}
+        result = _make("vector.insert_strided_slice", result.type, found, result, **place)
+    return result
+
+
+def _scattered(memory: _Memref, value: ir.Value, offsets: ir.Value, mask: ir.Value) -> None:
+    for first, size in _messages(_shape(mask)[0]):
+        part, at, active = (_slice(v, first, size) for v in (value, offsets, mask))
+        xegpu.store_scatter(part, memory.lanes(at), active, mode="vc")
 
 
 def _masked_store(owner: Pass, op: ir.Operation) -> None:
     target, *indices, mask, value = op.operands
     memory = _Memref(owner, op, target, indices)
-    xegpu.store_scatter(value, memory.lanes(_consecutive(memory, _shape(mask)[0])), mask, mode="vc")
+    _scattered(memory, value, _consecutive(memory, _shape(mask)[0]), mask)
 
 
 def _places(memory: _Memref, value: ir.Value) -> tuple[ir.Value, int]:
@@ -220,7 +255,17 @@ def _scatter(owner: Pass, op: ir.Operation) -> None:
     target, *indices, places, mask, value = op.operands
     memory = _Memref(owner, op, target, indices)
     offsets, count = _places(memory, places)
-    xegpu.store_scatter(_reshape(value, (count,)), memory.lanes(offsets), _reshape(mask, (count,)), mode="vc")
+    _scattered(memory, _reshape(value, (count,)), offsets, _reshape(mask, (count,)))
+
+
+def _atomic(owner: Pass, op: ir.Operation) -> ir.Value:
+    value, target, *indices = op.operands
+    memory = _Memref(owner, op, target, indices)
+    offsets = memory.offsets([np.zeros(1, np.int64)] * memory.rank, 1)
+    one = _make("arith.constant", "vector<1xi1>", value="dense<true> : vector<1xi1>")
+    kind = AtomicRMWKind(ir.IntegerAttr(op.attributes["kind"]).value)
+    old = xegpu.atomic_rmw(kind, _spread(value, 1), memory.lanes(offsets), one, mode="vc")
+    return _make("vector.extract", value.type, old, static_position="array<i64: 0>")
 
 
 @dataclass
@@ -309,10 +354,11 @@ def _transfer_write(owner: Pass, op: ir.Operation) -> None:
         _write_rows(transfer.memory, value)
         return
     offsets, active, count = transfer.elements()
-    xegpu.store_scatter(_reshape(value, (count,)), transfer.memory.lanes(offsets), active, mode="vc")
+    _scattered(transfer.memory, _reshape(value, (count,)), offsets, active)
 
 
 RULES: dict[str, Callable[[Pass, ir.Operation], Any]] = {
+    "memref.atomic_rmw": _atomic,
     "vector.load": _load,
     "vector.store": _store,
     "vector.maskedload": _masked_load,

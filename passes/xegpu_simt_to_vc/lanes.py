@@ -128,19 +128,19 @@ def _constant(value: ir.Value) -> int | None:
     return int(ir.IntegerAttr(attribute).value) if isinstance(attribute, ir.IntegerAttr) else None
 
 
-def _sources(mode: str, offset: int, width: int, lanes: int) -> tuple[Order, npt.NDArray[np.bool_]]:
+def _sources(mode: str, offset: Order, width: int, lanes: int) -> tuple[Order, npt.NDArray[np.bool_]]:
     """The lane that each lane reads, and whether it is in its segment of `width` lanes (gpu.shuffle)."""
     lane = np.arange(lanes)
     first = lane // width * width
     place = lane % width
-    other = {"xor": place ^ offset, "up": place - offset, "down": place + offset, "idx": place * 0 + offset}[mode]
+    other = {"xor": place ^ offset, "up": place - offset, "down": place + offset, "idx": offset}[mode]
     valid = (other >= 0) & (other < width)
     return np.where(valid, first + other, lane), valid
 
 
 @widens("gpu.shuffle")
 def shuffle(w: Widener, op: ir.Operation) -> None:
-    """Lanes in another order; where they are known only as the kernel runs, a choice among all lanes."""
+    """Lanes in another order; where that is known only as the kernel runs, a choice among all lanes."""
     value, offset, width = op.operands
     mode = str(op.attributes["mode"]).rstrip(">").split()[-1]
     known_width = _constant(width)
@@ -150,7 +150,7 @@ def shuffle(w: Widener, op: ir.Operation) -> None:
             "the width is what the lanes are divided into",
         )
     data = w.wide(value)
-    known = _constant(offset)
+    known = w.known.of(offset)
     if known is not None:
         source, valid = _sources(mode, known, known_width, w.lanes)
         w.set(op.results[0], w.make("vector.shuffle", data.type, data, data, mask=ordered(source)))

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 from mlir import ir
-from xegpu_py.passes.xegpu_simt_to_vc.fragments import Placement
+from xegpu_py.passes.xegpu_simt_to_vc.fragments import Order, Placement
+from xegpu_py.passes.xegpu_simt_to_vc.known import positions
 from xegpu_py.passes.xegpu_simt_to_vc.widen import (
     Widener,
     attributes_of,
@@ -45,23 +46,105 @@ def shape_cast(w: Widener, op: ir.Operation) -> None:
     w.set(op.results[0], held.value, held.placement)
 
 
-@widens("vector.extract", "vector.insert", "vector.shuffle", "vector.multi_reduction", "vector.splat")
+@widens("vector.extract", "vector.insert")
+def element(w: Widener, op: ir.Operation) -> None:
+    """A part of each lane's vector, or the vector with a part replaced; lanes may differ in where it is."""
+    if _uniform(w, op):
+        return
+    if len(op.operands) == _VALUES[op.name]:
+        leading(w, op)
+    elif op.name == "vector.extract":
+        _extract_by_lane(w, op)
+    else:
+        _insert_by_lane(w, op)
+
+
+_VALUES = {"vector.extract": 1, "vector.insert": 2}
+"""The operands in front of the positions."""
+
+
+def _places(w: Widener, op: ir.Operation, shape: tuple[int, ...]) -> Order | list[ir.Value]:
+    """The row-major place of a part in the outer dimensions: of each lane, or whether it is 0, 1, ... as vectors of i1.
+
+    Args:
+        shape: of the vector that has the part.
+    """
+    dynamic = iter(list(op.operands)[_VALUES[op.name] :])
+    static = _integers(op, "static_position")
+    found = positions(op, w.known)
+    outer = shape[: len(static)]
+    if found is not None:
+        # What is outside is poison, of which lanes that have not come here may have any.
+        at = tuple(np.broadcast_to(x, w.lanes) for x in found)
+        return np.ravel_multi_index(at, outer, mode="clip")
+    total: ir.Value | None = None
+    kind = f"vector<{w.lanes}xindex>"
+    for n, place in zip(outer, static):
+        own = w.wide(next(dynamic)) if place == ir.ShapedType.get_dynamic_size() else w.splat(place, "index")
+        if total is not None:
+            own = w.make("arith.addi", kind, w.make("arith.muli", kind, total, w.splat(n, "index")), own)
+        total = own
+    assert total is not None
+    flags = f"vector<{w.lanes}xi1>"
+    return [
+        w.make("arith.cmpi", flags, total, w.splat(i, "index"), predicate="0 : i64") for i in range(math.prod(outer))
+    ]
+
+
+def _extract_by_lane(w: Widener, op: ir.Operation) -> None:
+    source, result = op.operands[0], op.results[0]
+    shape, kind = shape_of(source.type), element_of(source.type)
+    inner = shape_of(result.type)
+    outer, size = math.prod(shape) // math.prod(inner), math.prod(inner)
+    places = _places(w, op, shape)
+    if isinstance(places, list):
+        places_at = places
+    elif not w.varies(source):
+        # The same vector in all lanes: each takes its own elements out of it.
+        order = places[None, :] * size + np.arange(size)[:, None]
+        flat = w.reshape(w.uniform(source), (math.prod(shape),), kind)
+        made = w.make("vector.shuffle", vector_text((order.size,), kind), flat, flat, mask=ordered(order.ravel()))
+        w.set(result, w.reshape(made, (*inner, w.lanes), kind))
+        return
+    else:
+        places_at = [w.integers(places == i, "i1") if (places == i).any() else None for i in range(outer)]
+    rows = w.reshape(w.wide(source), (outer, *inner, w.lanes), kind)
+    found: ir.Value | None = None
+    for i, here in enumerate(places_at):
+        if here is not None:
+            row = w.make(
+                "vector.extract", vector_text((*inner, w.lanes), kind), rows, static_position=ordered(np.array([i]))
+            )
+            found = row if found is None else w.choose(here, row, found)
+    assert found is not None
+    w.set(result, found)
+
+
+def _insert_by_lane(w: Widener, op: ir.Operation) -> None:
+    value, whole = op.operands[0], op.operands[1]
+    shape, kind = shape_of(whole.type), element_of(whole.type)
+    inner = shape_of(value.type)
+    outer = math.prod(shape) // math.prod(inner)
+    places = _places(w, op, shape)
+    if not isinstance(places, list):
+        places = [w.integers(places == i, "i1") for i in range(outer)]
+    rows = w.reshape(w.wide(whole), (outer, *inner, w.lanes), kind)
+    part = w.wide(value)
+    for i, here in enumerate(places):
+        at = ordered(np.array([i]))
+        row = w.make("vector.extract", part.type, rows, static_position=at)
+        rows = w.make("vector.insert", rows.type, w.choose(here, part, row), rows, static_position=at)
+    w.set(op.results[0], w.reshape(rows, (*shape, w.lanes), kind))
+
+
+@widens("vector.shuffle", "vector.multi_reduction", "vector.splat")
 def leading(w: Widener, op: ir.Operation) -> None:
     """Ops on outer dimensions leave the lanes alone."""
     if _uniform(w, op):
         return
-    values = [v for v in op.operands if not (op.name in ("vector.extract", "vector.insert") and _is_position(op, v))]
-    if len(values) != len(op.operands):
-        w.fail("needs constant positions")
     operands = [w.wide(v) for v in op.operands]
     made = w.create(op.name, [_with_lanes(w, op.results[0].type)], operands, attributes_of(op))
     w.set(op.results[0], made.results[0])
-
-
-def _is_position(op: ir.Operation, value: ir.Value) -> bool:
-    return (
-        isinstance(value.type, ir.IndexType) and value in list(op.operands)[1 if op.name == "vector.extract" else 2 :]
-    )
 
 
 @widens("vector.broadcast")

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from mlir import ir
 from xegpu_py.passes.xegpu_simt_to_vc.fragments import Order, Placement, Placements, natural
+from xegpu_py.passes.xegpu_simt_to_vc.known import Known
 from xegpu_py.passes.xegpu_simt_to_vc.uniformity import Uniformity
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
@@ -58,6 +59,7 @@ class Widener:
         mask: vector of i1, the lanes that have come here; None where all have.
         diverged: the op on whose account not all lanes may have come here.
         block_size: work items of a workgroup, where the kernel says so.
+        known: the numbers that lanes have whatever the kernel is given.
     """
 
     lanes: int
@@ -68,7 +70,11 @@ class Widener:
     mask: ir.Value | None = None
     diverged: ir.Operation | None = None
     block_size: tuple[int, ...] | None = None
+    known: Known = field(init=False)
     _op: ir.Operation | None = None
+
+    def __post_init__(self) -> None:
+        self.known = Known(self.lanes)
 
     def fail(self, message: str, *notes: str) -> NoReturn:
         """Refuse the op that is being rewritten.
@@ -304,8 +310,8 @@ def elementwise(w: Widener, op: ir.Operation) -> None:
     placement = _common(w, [v for v in op.operands if w.varies(v)], shape)
     operands = []
     for i, value in enumerate(op.operands):
-        whole_choice = name == "arith.select" and i == 0 and not w.varies(value) and not shape_of(value.type)
-        if whole_choice:
+        scalar = not w.varies(value) and not shape_of(value.type)
+        if name == "arith.select" and i == 0 and scalar and element_of(result.type) != "i1":
             operands.append(w.uniform(value))
         elif shape and not shape_of(value.type) and w.varies(value):
             # Each lane's condition chooses among all of its elements.

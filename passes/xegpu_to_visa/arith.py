@@ -23,7 +23,8 @@ from xegpu_py.passes.xegpu_to_visa.values import (
 )
 
 from xegpu_py.ir.builtin import is_float
-from xegpu_py.numerics.formats import TYPES
+from xegpu_py.ir.dense import dense_elements
+from xegpu_py.numerics.formats import BF8, HF8, TYPES
 
 _SPLAT = re.compile(r"dense<([^\[\]]*)> : ")
 
@@ -56,19 +57,26 @@ def constant(low: Lowering, op: ir.Operation) -> None:
             low.set(op, _constant_mask(low, bits))
             return
         if not attribute.is_splat:
-            low.set(op, _dense(low, attribute, name, count))
+            low.set(op, _dense(low, attribute, element, name))
             return
         attribute = attribute.get_splat_value()
     if element == "i1":
         low.set(op, KnownMask(str(attribute).split(" ")[0] in ("true", "1", "-1"), count))
     elif is_float(element):
-        low.set(op, const(_float_value(attribute, element), name, count))
+        low.set(op, const(_float_value(attribute, element, name), name, count))
     else:
         low.set(op, const(ir.IntegerAttr(attribute).value, name, count))
 
 
-def _float_value(attribute: ir.Attribute, element: str) -> float:
-    return float(ir.FloatAttr(attribute).value)
+_SMALL_FLOATS = {"f8E5M2": BF8, "f8E4M3FN": HF8}
+
+
+def _float_value(attribute: ir.Attribute, element: str, name: str) -> float | int:
+    """The number; its bits if vISA has no such numbers, but takes them as bytes."""
+    value = float(ir.FloatAttr(attribute).value)
+    if TYPES[name].is_float:
+        return value
+    return int(np.array(value).astype(_SMALL_FLOATS[element].dtype).view(np.uint8))
 
 
 def _constant_mask(low: Lowering, bits: list[bool]) -> Mask | KnownMask:
@@ -83,12 +91,12 @@ def _constant_mask(low: Lowering, bits: list[bool]) -> Mask | KnownMask:
     return made
 
 
-def _dense(low: Lowering, attribute: ir.DenseElementsAttr, name: str, count: int) -> Reg:
-    fmt = TYPES[name]
-    if fmt.is_float:
-        values = np.array([float(v) for v in ir.DenseFPElementsAttr(attribute)])
+def _dense(low: Lowering, attribute: ir.DenseElementsAttr, element: str, name: str) -> Reg:
+    values: list[float | int]
+    if is_float(element):
+        values = [_float_value(v, element, name) for v in dense_elements(attribute)]
     else:
-        values = np.array([int(v) for v in ir.DenseIntElementsAttr(attribute)], object)
+        values = [int(v) for v in ir.DenseIntElementsAttr(attribute)]
     return from_numbers(low, [const(v, name) for v in values])
 
 

@@ -41,4 +41,28 @@ gpu.module @k {
     memref.store %d, %C[%c0] : memref<1xf32>
     gpu.return
   }
+  // Products that a mask leaves out are not added. Masks have all iteration dimensions, here m, n and k.
+  // CHECK-LABEL: gpu.func @masked
+  // CHECK: %[[M:.+]] = vector.transpose %{{.+}}, [2, 0, 1] : vector<8x16x2xi1> to vector<2x8x16xi1>
+  // CHECK: %[[C0:.+]] = math.fma %{{.+}}, %{{.+}}, %[[C:.+]] : vector<8x16xf32>
+  // CHECK: %[[M0:.+]] = vector.extract %[[M]][0] : vector<8x16xi1> from vector<2x8x16xi1>
+  // CHECK: %[[S0:.+]] = arith.select %[[M0]], %[[C0]], %[[C]] : vector<8x16xi1>, vector<8x16xf32>
+  // CHECK: %[[C1:.+]] = math.fma %{{.+}}, %{{.+}}, %[[S0]] : vector<8x16xf32>
+  // CHECK: %[[M1:.+]] = vector.extract %[[M]][1] : vector<8x16xi1> from vector<2x8x16xi1>
+  // CHECK: arith.select %[[M1]], %[[C1]], %[[S0]] : vector<8x16xi1>, vector<8x16xf32>
+  // CHECK-NOT: vector.mask
+  gpu.func @masked(%A: memref<8x2xf32>, %B: memref<2x16xf32>, %C: memref<8x16xf32>, %D: memref<8x16x2xi8>) kernel {
+    %c0 = arith.constant 0 : index
+    %a = vector.load %A[%c0, %c0] : memref<8x2xf32>, vector<8x2xf32>
+    %b = vector.load %B[%c0, %c0] : memref<2x16xf32>, vector<2x16xf32>
+    %c = vector.load %C[%c0, %c0] : memref<8x16xf32>, vector<8x16xf32>
+    %bytes = vector.load %D[%c0, %c0, %c0] : memref<8x16x2xi8>, vector<8x16x2xi8>
+    %some = arith.trunci %bytes : vector<8x16x2xi8> to vector<8x16x2xi1>
+    %d = vector.mask %some { vector.contract {
+      indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>],
+      iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>
+    } %a, %b, %c : vector<8x2xf32>, vector<2x16xf32> into vector<8x16xf32> } : vector<8x16x2xi1> -> vector<8x16xf32>
+    vector.store %d, %C[%c0, %c0] : memref<8x16xf32>, vector<8x16xf32>
+    gpu.return
+  }
 }

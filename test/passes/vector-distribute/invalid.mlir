@@ -3,18 +3,6 @@
 // RUN: xegpu-opt %s --vector-distribute --split-input-file --verify-diagnostics
 
 #r = #iree_vector_ext.nested_layout<subgroup_tile = [2], batch_tile = [2], outer_tile = [1], thread_tile = [16], element_tile = [1], subgroup_strides = [1], thread_strides = [1]>
-func.func @constant(%v: vector<64xi32>) -> vector<64xi32> {
-  // expected-error @+2 {{'arith.constant' op cannot be distributed, as its elements differ}}
-  // expected-note @+1 {{what a lane has would depend on its number: read it from memory, or make it with vector.step}}
-  %c = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63]> : vector<64xi32>
-  %0 = iree_vector_ext.to_layout %v to layout(#r) : vector<64xi32>
-  %1 = arith.addi %0, %c : vector<64xi32>
-  return %1 : vector<64xi32>
-}
-
-// -----
-
-#r = #iree_vector_ext.nested_layout<subgroup_tile = [2], batch_tile = [2], outer_tile = [1], thread_tile = [16], element_tile = [1], subgroup_strides = [1], thread_strides = [1]>
 func.func @no_rule(%v: vector<64xi32>) -> vector<64xi32> {
   %0 = iree_vector_ext.to_layout %v to layout(#r) : vector<64xi32>
   // expected-error @+2 {{'vector.shuffle' op cannot be distributed}}
@@ -25,13 +13,14 @@ func.func @no_rule(%v: vector<64xi32>) -> vector<64xi32> {
 
 // -----
 
-#r = #iree_vector_ext.nested_layout<subgroup_tile = [2], batch_tile = [2], outer_tile = [1], thread_tile = [16], element_tile = [1], subgroup_strides = [1], thread_strides = [1]>
-func.func @shape_cast(%v: vector<64xi32>) -> vector<8x8xi32> {
-  %0 = iree_vector_ext.to_layout %v to layout(#r) : vector<64xi32>
-  // expected-error @+2 {{'vector.shape_cast' op from vector<64xi32> to vector<8x8xi32> cannot be distributed}}
-  // expected-note @+1 {{only casts that add or drop dimensions of size 1 are}}
-  %1 = vector.shape_cast %0 : vector<64xi32> to vector<8x8xi32>
-  return %1 : vector<8x8xi32>
+#grid = #iree_vector_ext.nested_layout<subgroup_tile = [1, 1], batch_tile = [1, 1], outer_tile = [1, 1], thread_tile = [4, 4], element_tile = [2, 2], subgroup_strides = [0, 0], thread_strides = [4, 1]>
+func.func @shape_cast(%v: vector<8x8xi32>) -> vector<64xi32> {
+  %0 = iree_vector_ext.to_layout %v to layout(#grid) : vector<8x8xi32>
+  // expected-error @+3 {{'vector.shape_cast' op cannot be distributed, as its vector<64xi32> is given no layout and none follows}}
+  // expected-note @+2 {{dimension 0 of [64] would be 4 of thread_tile, 2 of element_tile, 4 of thread_tile, 2 of element_tile, from the outermost on}}
+  // expected-note @+1 {{give it one with iree_vector_ext.to_layout}}
+  %1 = vector.shape_cast %0 : vector<8x8xi32> to vector<64xi32>
+  return %1 : vector<64xi32>
 }
 
 // -----
@@ -114,4 +103,58 @@ func.func @broadcast(%row: vector<16xf32>) -> vector<4x8x16xf32> {
   // expected-note @+1 {{give it one with iree_vector_ext.to_layout}}
   %1 = vector.broadcast %0 : vector<16xf32> to vector<4x8x16xf32>
   return %1 : vector<4x8x16xf32>
+}
+
+// -----
+
+#r = #iree_vector_ext.nested_layout<subgroup_tile = [2], batch_tile = [2], outer_tile = [1], thread_tile = [16], element_tile = [1], subgroup_strides = [1], thread_strides = [1]>
+func.func @nothing_masked(%m: vector<64xi1>, %v: vector<64xf32>) -> vector<64xf32> {
+  %0 = iree_vector_ext.to_layout %v to layout(#r) : vector<64xf32>
+  // expected-error @+2 {{'vector.mask' op cannot be distributed, as it passes something through}}
+  // expected-note @+1 {{masked reads may}}
+  %1 = vector.mask %m, %v { vector.yield %0 : vector<64xf32> } : vector<64xi1> -> vector<64xf32>
+  return %1 : vector<64xf32>
+}
+
+// -----
+
+#grid = #iree_vector_ext.nested_layout<subgroup_tile = [1, 1], batch_tile = [1, 1], outer_tile = [1, 1], thread_tile = [4, 1], element_tile = [1, 2], subgroup_strides = [0, 0], thread_strides = [1, 0]>
+func.func @outer_product(%m: vector<4x2xi1>, %a: vector<4xf32>, %b: vector<2xf32>, %c: vector<4x2xf32>) -> vector<4x2xf32> {
+  // expected-error @+2 {{'vector.mask' op on vector.outerproduct cannot be distributed}}
+  // expected-note @+1 {{masks of transfers, gathers, reductions and contractions are}}
+  %1 = vector.mask %m { vector.outerproduct %a, %b, %c {kind = #vector.kind<add>} : vector<4xf32>, vector<2xf32> } : vector<4x2xi1> -> vector<4x2xf32>
+  %2 = iree_vector_ext.to_layout %1 to layout(#grid) : vector<4x2xf32>
+  return %2 : vector<4x2xf32>
+}
+
+// -----
+
+#r = #iree_vector_ext.nested_layout<subgroup_tile = [2], batch_tile = [2], outer_tile = [1], thread_tile = [16], element_tile = [1], subgroup_strides = [1], thread_strides = [1]>
+gpu.module @kernels {
+  gpu.func @unknown_subgroups(%m: memref<64xi32>) kernel {
+    %c0 = arith.constant 0 : index
+    %zero = arith.constant 0 : i32
+    // expected-error @+2 {{'vector.transfer_read' op has a layout over 2 subgroups, but the kernel does not say how many it has}}
+    // expected-note @+1 {{say it by known_block_size, the work items of a workgroup}}
+    %v = vector.transfer_read %m[%c0], %zero {in_bounds = [true]} : memref<64xi32>, vector<64xi32>
+    %0 = iree_vector_ext.to_layout %v to layout(#r) : vector<64xi32>
+    vector.transfer_write %0, %m[%c0] {in_bounds = [true]} : vector<64xi32>, memref<64xi32>
+    gpu.return
+  }
+}
+
+// -----
+
+#r = #iree_vector_ext.nested_layout<subgroup_tile = [1], batch_tile = [4], outer_tile = [1], thread_tile = [16], element_tile = [1], subgroup_strides = [0], thread_strides = [1]>
+gpu.module @kernels {
+  // expected-error @+2 {{'gpu.func' op has workgroups of 24 work items, which are no whole subgroups of 16}}
+  // expected-note @+1 {{every lane has a part of each vector, so none may be missing}}
+  gpu.func @lanes_missing(%m: memref<64xi32>) kernel attributes {known_block_size = array<i32: 24, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %zero = arith.constant 0 : i32
+    %v = vector.transfer_read %m[%c0], %zero {in_bounds = [true]} : memref<64xi32>, vector<64xi32>
+    %0 = iree_vector_ext.to_layout %v to layout(#r) : vector<64xi32>
+    vector.transfer_write %0, %m[%c0] {in_bounds = [true]} : vector<64xi32>, memref<64xi32>
+    gpu.return
+  }
 }

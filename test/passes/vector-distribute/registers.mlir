@@ -56,6 +56,21 @@ func.func @shape_cast(%v: vector<8x16xf32>) -> vector<8x1x16xf32> {
   return %1 : vector<8x1x16xf32>
 }
 
+// Rows of a vector, each with the elements of eight lanes, and the reverse.
+// CHECK-LABEL: func.func @shape_cast_that_cuts
+func.func @shape_cast_that_cuts(%v: vector<64xf32>) -> vector<64xf32> {
+  %0 = iree_vector_ext.to_layout %v to layout(#r) : vector<64xf32>
+  // CHECK: vector.shape_cast %{{.*}} : vector<2x1x1xf32> to vector<2x1x1x1x1x1xf32>
+  %1 = vector.shape_cast %0 : vector<64xf32> to vector<8x8xf32>
+  // CHECK: math.exp %{{.*}} : vector<2x1x1x1x1x1xf32>
+  %2 = math.exp %1 : vector<8x8xf32>
+  // CHECK: vector.shape_cast %{{.*}} : vector<2x1x1x1x1x1xf32> to vector<2x1x1xf32>
+  // CHECK-NOT: gpu.shuffle
+  // CHECK: return
+  %3 = vector.shape_cast %2 : vector<8x8xf32> to vector<64xf32>
+  return %3 : vector<64xf32>
+}
+
 // CHECK-LABEL: func.func @step
 func.func @step() -> vector<64xindex> {
   // CHECK-DAG: %[[C2:.*]] = arith.constant 2 : index
@@ -82,6 +97,27 @@ func.func @create_mask(%n: index) -> vector<64xi1> {
   // CHECK: arith.cmpi slt, %[[AT]], %[[LIMIT]]
   %1 = iree_vector_ext.to_layout %0 to layout(#r) : vector<64xi1>
   return %1 : vector<64xi1>
+}
+
+#two = #iree_vector_ext.nested_layout<subgroup_tile = [2], batch_tile = [1], outer_tile = [1], thread_tile = [4], element_tile = [2], subgroup_strides = [1], thread_strides = [1]>
+
+// Of a constant each lane has its own: a row of a table, which subgroups choose where theirs differ. Four lanes hold it
+// four times over.
+// CHECK-LABEL: func.func @constant
+func.func @constant() -> (vector<16xi8>, vector<16xi8>) {
+  // CHECK-DAG: %[[T0:.*]] = arith.constant dense<{{\[\[}}0, 1], [2, 3], [4, 5], [6, 7], [0, 1], [2, 3], [4, 5], [6, 7], [0, 1], [2, 3], [4, 5], [6, 7], [0, 1], [2, 3], [4, 5], [6, 7]]> : vector<16x2xi8>
+  // CHECK-DAG: %[[T1:.*]] = arith.constant dense<{{\[\[}}8, 9], [10, 11], [12, 13], [14, 15], {{.*}}> : vector<16x2xi8>
+  // CHECK-DAG: %[[SAME:.*]] = arith.constant dense<{{\[\[\[}}4, 5]]]> : vector<1x1x2xi8>
+  // CHECK-DAG: %[[LANE:.*]] = gpu.lane_id
+  // CHECK-DAG: %[[ROW0:.*]] = vector.extract %[[T0]][%[[LANE]]] : vector<2xi8> from vector<16x2xi8>
+  // CHECK-DAG: %[[ROW1:.*]] = vector.extract %[[T1]][%[[LANE]]] : vector<2xi8> from vector<16x2xi8>
+  // CHECK-DAG: %[[MINE:.*]] = arith.cmpi eq, %{{.*}}, %c1 : index
+  // CHECK: arith.select %[[MINE]], %[[ROW1]], %[[ROW0]] : vector<2xi8>
+  %c = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]> : vector<16xi8>
+  %0 = iree_vector_ext.to_layout %c to layout(#two) : vector<16xi8>
+  %d = arith.constant dense<[4, 5, 4, 5, 4, 5, 4, 5, 4, 5, 4, 5, 4, 5, 4, 5]> : vector<16xi8>
+  %1 = iree_vector_ext.to_layout %d to layout(#two) : vector<16xi8>
+  return %0, %1 : vector<16xi8>, vector<16xi8>
 }
 
 // What no layout reaches stays as it is.

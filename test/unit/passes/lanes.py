@@ -75,11 +75,14 @@ class Workgroup:
         active: which lanes are where ops run.
         written: by the id of a memory, which lane has written which of its places.
         simd: what has gone into `to_simd` ops, in order: arrays of (lanes, *part).
+        shuffles: how many have run.
+        barriers: how many have run.
     """
 
     def __init__(self, subgroups=1, lanes=1):
         self.subgroups, self.lanes, self.count = subgroups, lanes, subgroups * lanes
         self.simd = []
+        self.shuffles = self.barriers = 0
         self.written = {}
         self.active = np.ones(self.count, bool)
         self.values = {}
@@ -158,13 +161,16 @@ class Workgroup:
         return np.arange(self.count)
 
     def gpu_barrier(self, op):
+        self.barriers += 1
         return []
 
     def gpu_shuffle(self, op, value, offset, width):
-        assert "xor" in str(op.attributes["mode"])
+        mode = str(op.attributes["mode"])
+        assert "xor" in mode or "idx" in mode
         lane = np.arange(self.count)
-        inside = lane % self.lanes ^ offset
-        assert (inside < width).all()
+        inside = lane % self.lanes ^ offset if "xor" in mode else offset
+        assert (inside >= 0).all() and (inside < width).all()
+        self.shuffles += 1
         return [value[lane - lane % self.lanes + inside], np.ones(self.count, bool)]
 
     def gpu_subgroup_reduce(self, op, value):
@@ -198,6 +204,11 @@ class Workgroup:
         kind = ir.MemRefType(op.results[0].type)
         # What is read before it is written should show.
         return np.full(kind.shape, 99, dtype_of(kind.element_type))
+
+    def memref_reinterpret_cast(self, op, memory):
+        found = memory.reshape(ir.MemRefType(op.results[0].type).shape)
+        assert np.shares_memory(found, memory)
+        return found
 
     def memref_load(self, op, memory, *indices):
         return memory[tuple(indices)]
@@ -295,21 +306,37 @@ class Workgroup:
         found = kind.reduce(value, axis=1, dtype=value.dtype)
         return found if acc is None else kind(found, acc)
 
-    def vector_contract(self, op, lhs, rhs, acc):
+    def vector_contract(self, op, lhs, rhs, acc, mask=None):
         assert self._kind(op) is np.add
         letters = "bcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
         terms = ["a" + "".join(letters[i] for i in map_of(m)) for m in op.attributes["indexing_maps"]]
         wide = np.int64 if lhs.dtype.kind == "i" else np.float64
-        found = np.einsum(f"{terms[0]},{terms[1]}->{terms[2]}", lhs.astype(wide), rhs.astype(wide))
+        factors = [lhs.astype(wide), rhs.astype(wide)]
+        if mask is not None:
+            terms.insert(2, "a" + letters[: mask.ndim - 1])
+            factors.append(mask.astype(wide))
+        found = np.einsum(f"{','.join(terms[:-1])}->{terms[-1]}", *factors)
         return (found + acc).astype(acc.dtype)
 
-    def vector_mask(self, op, mask):
+    def vector_mask(self, op, mask, *passed):
+        if passed:
+            found = self._under_mask(op, mask)
+            masked = next(iter(op.regions[0].blocks[0])).operation
+            return np.where(self._masked(masked, mask, found.shape[1:]), found, passed[0])
+        return self._under_mask(op, mask)
+
+    def _under_mask(self, op, mask):
         inner = [o.operation for o in op.regions[0].blocks[0]]
         masked, given = inner[0], [self.values[v] for v in inner[0].operands]
         if masked.name == "vector.transfer_read":
             return self.vector_transfer_read(masked, *given, mask, masked=True)
         if masked.name == "vector.transfer_write":
             return self.vector_transfer_write(masked, *given, mask, masked=True)
+        if masked.name == "vector.contract":
+            return self.vector_contract(masked, *given, mask)
+        if masked.name == "vector.gather":
+            given[-2] = given[-2] & mask
+            return self.vector_gather(masked, *given)
         assert masked.name in ("vector.multi_reduction", "vector.reduction") and self._kind(masked) is np.add
         given[0] = np.where(mask, given[0], np.zeros((), given[0].dtype))
         return getattr(self, masked.name.replace(".", "_"))(masked, *given)

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from xegpu_py.layout import NestedLayout
+from xegpu_py.layout import LayoutError, NestedLayout, reshape
 
 ZERO = {"f32": "0.0", "i32": "0"}
 
@@ -120,8 +120,8 @@ class Writer:
         self.add(f"{found} = {text}")
         return found
 
-    def layout(self, rank: int | None = None) -> NestedLayout:
-        found = layout(self.r, rank or self.r.randint(1, 3), self.lanes, self.subgroups, gaps=self.gaps)
+    def layout(self, rank: int | None = None, most: int = 512) -> NestedLayout:
+        found = layout(self.r, rank or self.r.randint(1, 3), self.lanes, self.subgroups, most, self.gaps)
         return found if self.outers else dataclasses.replace(found, outer_tile=(1,) * found.rank)
 
     def program(self) -> Program:
@@ -191,21 +191,33 @@ def to_scalar(w: Writer) -> None:
     w.result = w.op(f"arith.addi {source}, {wide} : {w.vector(where.shape)}"), where
 
 
-def contract(w: Writer) -> None:
+def contract(w: Writer, *, masked: bool = False) -> None:
     m, n, k = range(3)
-    space = w.layout(3)
+    space = w.layout(3, most=128 if masked else 512)
     maps = [list(x) for x in ((m, k), (n, k), (m, n))]
     for dims in maps:
         w.r.shuffle(dims)
     lhs, rhs, acc = (space.project(dims) for dims in maps)
     a, b, c = w.read(lhs.shape, where=lhs), w.read(rhs.shape, where=rhs), w.read(acc.shape, where=acc)
     exprs = ", ".join(f"affine_map<(d0, d1, d2) -> ({', '.join(f'd{i}' for i in dims)})>" for dims in maps)
-    found = w.op(
+    text = (
         f'vector.contract {{indexing_maps = [{exprs}], iterator_types = ["parallel", "parallel", "reduction"], '
         f"kind = #vector.kind<add>}} {a}, {b}, {c} : "
         f"{w.vector(lhs.shape)}, {w.vector(rhs.shape)} into {w.vector(acc.shape)}"
     )
-    w.result = found, acc
+    if masked:
+        mask = some_of(w, space.shape)
+        text = f"vector.mask {mask} {{ {text} }} : {w.vector(space.shape, 'i1')} -> {w.vector(acc.shape)}"
+    w.result = w.op(text), acc
+
+
+def some_of(w: Writer, shape: tuple[int, ...]) -> str:
+    """A mask over a vector's first elements in each dimension, mostly all but a few."""
+    bounds = [w.r.choice([n, n, max(n - 1, 0), w.r.randint(0, n)]) for n in shape]
+    if w.r.random() < 0.3:
+        return w.op(f"vector.constant_mask {[n if all(bounds) else 0 for n in bounds]} : {w.vector(shape, 'i1')}")
+    names = [w.op(f"arith.constant {n} : index") for n in bounds]
+    return w.op(f"vector.create_mask {', '.join(names)} : {w.vector(shape, 'i1')}")
 
 
 def step(w: Writer) -> None:
@@ -244,7 +256,7 @@ def permuted_transfer(w: Writer) -> None:
     w.result = w.anchor(found, where), where
 
 
-def gather(w: Writer) -> None:
+def gather(w: Writer, *, masked: bool = False) -> None:
     where = w.layout(w.r.randint(1, 2))
     indices = w.read(where.shape)
     nine = w.op(f"arith.constant dense<9> : {w.vector(where.shape)}")
@@ -253,11 +265,14 @@ def gather(w: Writer) -> None:
     mask = w.op(f"arith.cmpi ne, {indices}, {nine} : {w.vector(where.shape)}")
     memory = w.memory((20,))
     other = w.read(where.shape, where=where)
-    found = w.op(
+    text = (
         f"vector.gather {memory}[%c1] [{cast}], {mask}, {other} : memref<20xi32>, {w.vector(where.shape, 'index')}, "
         f"{w.vector(where.shape, 'i1')}, {w.vector(where.shape)} into {w.vector(where.shape)}"
     )
-    w.result = found, where
+    if masked:
+        types = f"{w.vector(where.shape, 'i1')} -> {w.vector(where.shape)}"
+        text = f"vector.mask {some_of(w, where.shape)} {{ {text} }} : {types}"
+    w.result = w.op(text), where
 
 
 def loop(w: Writer) -> None:
@@ -290,6 +305,34 @@ def conversion(w: Writer) -> None:
     else:
         other = dataclasses.replace(where, batch_tile=where.outer_tile, outer_tile=where.batch_tile)
     w.result = w.anchor(w.read(where.shape, where=where), other), other
+
+
+def within_subgroups(w: Writer) -> None:
+    """From one layout to another that keeps elements in their subgroup: other lanes, other registers."""
+    where = w.layout(w.r.randint(1, 2), most=256)
+    levels = ("batch_tile", "outer_tile", "thread_tile", "element_tile")
+    for _ in range(300):
+        found = w.layout(where.rank)
+        other = dataclasses.replace(
+            where, thread_strides=found.thread_strides, **{level: getattr(found, level) for level in levels}
+        )
+        if other.shape == where.shape and other != where:
+            break
+    else:
+        other = dataclasses.replace(where, batch_tile=where.element_tile, element_tile=where.batch_tile)
+    w.result = w.anchor(w.read(where.shape, where=where), other), other
+
+
+def table(w: Writer) -> None:
+    """A constant whose elements differ."""
+    where = w.layout()
+    kind = w.vector(where.shape)
+    numbers = np.random.default_rng(w.r.randrange(1 << 30)).integers(-99, 99, where.shape)
+    found = w.op(f"arith.constant dense<{numbers.tolist()}> : {kind}")
+    flags = w.op(f"arith.constant dense<{str((numbers > 0).tolist()).lower()}> : {w.vector(where.shape, 'i1')}")
+    a = w.read(where.shape, where=where)
+    total = w.op(f"arith.addi {a}, {found} : {kind}")
+    w.result = w.op(f"arith.select {flags}, {total}, {a} : {w.vector(where.shape, 'i1')}, {kind}"), where
 
 
 def conflict(w: Writer) -> None:
@@ -346,6 +389,38 @@ def unit_dims(w: Writer) -> None:
     w.result = w.op(f"vector.shape_cast {doubled} : {w.vector(shape)} to {w.vector(where.shape)}"), where
 
 
+def reshaped(w: Writer, *, given: bool = False) -> None:
+    """To another shape and back, forward from one layout, then backward from another."""
+    where = w.layout(w.r.randint(1, 3), most=64 if given else 128)
+    shape: list[int] = []
+    for size in where.shape:
+        divisors = [n for n in range(1, size + 1) if size % n == 0]
+        shape += [n := w.r.choice(divisors), size // n]
+    while len(shape) > 1 and w.r.random() < 0.5:
+        i = w.r.randrange(len(shape) - 1)
+        shape[i : i + 2] = [shape[i] * shape[i + 1]]
+    kind, other = w.vector(where.shape), w.vector(tuple(shape))
+    try:
+        reshape(where, shape)
+    except LayoutError:
+        given = True
+    cast = w.op(f"vector.shape_cast {w.read(where.shape, where=where)} : {kind} to {other}")
+    if given:
+        # Lanes along the last dimension, whatever they were along before.
+        ones, none = (1,) * len(shape), (0,) * len(shape)
+        lanes = (*ones[1:], math.gcd(shape[-1], w.lanes))
+        rest = tuple(n // m for n, m in zip(shape, lanes))
+        cast = w.anchor(cast, NestedLayout(ones, rest, ones, lanes, ones, none, (*none[1:], int(lanes[-1] > 1))))
+    doubled = w.op(f"arith.addi {cast}, {w.read(tuple(shape))} : {other}")
+    back = w.op(f"vector.shape_cast {doubled} : {other} to {kind}")
+    w.result = w.anchor(back, where), where
+
+
+def reshaped_anew(w: Writer) -> None:
+    """To another shape, with a layout of its own."""
+    reshaped(w, given=True)
+
+
 def stretched(w: Writer) -> None:
     where = w.layout(2)
     kind = w.vector(where.shape)
@@ -370,6 +445,35 @@ def masked_reduction(w: Writer) -> None:
     )
 
 
+def masked_contract(w: Writer) -> None:
+    """Some products of all."""
+    contract(w, masked=True)
+
+
+def masked_gather(w: Writer) -> None:
+    """A gather with two masks."""
+    gather(w, masked=True)
+
+
+def masked_read(w: Writer) -> None:
+    """A read under a `vector.mask`, which may transpose, and let something else through."""
+    where = w.layout(w.r.randint(1, 2))
+    turns = where.rank == 2 and w.r.random() < 0.5
+    shape = where.shape[::-1] if turns else where.shape
+    memory = w.memory(shape)
+    kind = w.arguments[-1].partition(": ")[2]
+    passed = f", {w.read(where.shape)}" if w.r.random() < 0.7 else ""
+    names = ", ".join(f"d{i}" for i in range(where.rank))
+    results = ", ".join(f"d{i}" for i in (reversed(range(where.rank)) if turns else range(where.rank)))
+    read = (
+        f"vector.transfer_read {memory}[{', '.join(['%c0'] * where.rank)}], %zero_i32 "
+        f"{{in_bounds = [{', '.join(['true'] * where.rank)}], "
+        f"permutation_map = affine_map<({names}) -> ({results})>}} : {kind}, {w.vector(where.shape)}"
+    )
+    types = f"{w.vector(shape, 'i1')} -> {w.vector(where.shape)}"
+    w.result = w.anchor(w.op(f"vector.mask {some_of(w, shape)}{passed} {{ {read} }} : {types}"), where), where
+
+
 def writes(w: Writer) -> None:
     where = w.layout()
     w.write(w.read(where.shape, where=where), where.shape)
@@ -392,7 +496,9 @@ def softmax(w: Writer) -> None:
 
 
 OWN = (
-    conversion, conflict, branches, turns, unit_dims, stretched, masked_reduction, writes, softmax,
+    conversion, within_subgroups, table, reshaped, reshaped_anew,
+    conflict, branches, turns, unit_dims, stretched, masked_reduction, masked_contract,
+    masked_gather, masked_read, writes, softmax,
 )  # fmt: skip
 
 

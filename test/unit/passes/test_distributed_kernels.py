@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import xegpu_py
+from xegpu_py.runtime.arguments import DTYPES
 
 from .lanes import Workgroup
 from .layout_programs import OWN, SHARED, Program, make
+from .single import butterfly, exp
 
 
 def kernel_of(program):
@@ -80,6 +82,9 @@ def test_row_softmax(subgroups):
     exact = np.exp(x.astype(np.float64) - x.max(axis=1, keepdims=True))
     exact /= exact.sum(axis=1, keepdims=True)
     assert np.allclose(y, exact, rtol=1e-6, atol=0)
+    # To the bit: a lane adds its two batches, then lanes are added.
+    powers = exp(x - x.max(axis=1, keepdims=True))
+    np.testing.assert_array_equal(y, powers / butterfly(powers[:, :16] + powers[:, 16:]))
 
 
 @pytest.mark.parametrize("subgroups", [1, 2, 4])
@@ -140,3 +145,75 @@ def test_matmul(subgroups):
     c = np.zeros((rows, 16), np.float32)
     run(kernel_of(Program(text, [a, b, c], subgroups, 16)), [a, b, c], subgroups, 16)
     np.testing.assert_array_equal(c, a @ b)
+
+
+@pytest.mark.parametrize("element", ["f16", "bf16", "f8E5M2"])
+def test_constants_of_small_floats(element):
+    """One row of a table for each lane of each subgroup, and the way through lanes that the store's layout asks for."""
+    numbers = [(i * 5 % 64 - 30) / 4 for i in range(64)]
+    blocked, cyclic = nested([2], [1], [16], [2], [1], [1]), nested([2], [2], [16], [1], [1], [1])
+    text = f"""
+      func.func @run(%to: memref<64x{element}>) {{
+        %c0 = arith.constant 0 : index
+        %table = arith.constant dense<{numbers}> : vector<64x{element}>
+        %x = iree_vector_ext.to_layout %table to layout({blocked}) : vector<64x{element}>
+        %one = vector.shape_cast %x : vector<64x{element}> to vector<1x64x{element}>
+        %back = vector.shape_cast %one : vector<1x64x{element}> to vector<64x{element}>
+        %y = iree_vector_ext.to_layout %back to layout({cyclic}) : vector<64x{element}>
+        vector.transfer_write %y, %to[%c0] {{in_bounds = [true]}} : vector<64x{element}>, memref<64x{element}>
+        return
+      }}
+"""
+    out = np.zeros(64, DTYPES[element])
+    run(kernel_of(Program(text, [out], 2, 16)), [out], 2, 16)
+    np.testing.assert_array_equal(out, np.array(numbers).astype(out.dtype))
+
+
+BLOCKED, CYCLIC = nested([2], [1], [16], [2], [1], [1]), nested([2], [2], [16], [1], [1], [1])
+
+
+@pytest.mark.parametrize("element", ["i8", "i16", "i64", "f16", "bf16", "f64"])
+def test_lanes_hand_each_other_any_type(element):
+    """Pairs of neighbours are dealt out one by one."""
+    text = f"""
+      func.func @run(%from: memref<64x{element}>, %to: memref<64x{element}>) {{
+        %c0 = arith.constant 0 : index
+        %pad = arith.constant {"0" if element[0] == "i" else "0.0"} : {element}
+        %x = vector.transfer_read %from[%c0], %pad {{in_bounds = [true]}} : memref<64x{element}>, vector<64x{element}>
+        %pairs = iree_vector_ext.to_layout %x to layout({BLOCKED}) : vector<64x{element}>
+        %ones = iree_vector_ext.to_layout %pairs to layout({CYCLIC}) : vector<64x{element}>
+        vector.transfer_write %ones, %to[%c0] {{in_bounds = [true]}} : vector<64x{element}>, memref<64x{element}>
+        return
+      }}
+"""
+    given = np.random.default_rng(2).integers(-100, 100, 64).astype(DTYPES[element])
+    out = np.zeros_like(given)
+    run(kernel_of(Program(text, [given, out], 2, 16)), [given, out], 2, 16)
+    np.testing.assert_array_equal(out, given)
+
+
+def test_lanes_hand_each_other_truth_values_and_indices():
+    text = f"""
+      func.func @run(%from: memref<64xi32>, %to: memref<64xi32>, %places: memref<64xi32>) {{
+        %c0 = arith.constant 0 : index
+        %pad = arith.constant 0 : i32
+        %none = arith.constant dense<-1> : vector<64xi32>
+        %x = vector.transfer_read %from[%c0], %pad {{in_bounds = [true]}} : memref<64xi32>, vector<64xi32>
+        %pairs = iree_vector_ext.to_layout %x to layout({BLOCKED}) : vector<64xi32>
+        %positive = arith.cmpi sgt, %pairs, %none : vector<64xi32>
+        %flags = iree_vector_ext.to_layout %positive to layout({CYCLIC}) : vector<64xi1>
+        %y = iree_vector_ext.to_layout %pairs to layout({CYCLIC}) : vector<64xi32>
+        %z = arith.select %flags, %y, %none : vector<64xi1>, vector<64xi32>
+        vector.transfer_write %z, %to[%c0] {{in_bounds = [true]}} : vector<64xi32>, memref<64xi32>
+        %index = arith.index_cast %pairs : vector<64xi32> to vector<64xindex>
+        %moved = iree_vector_ext.to_layout %index to layout({CYCLIC}) : vector<64xindex>
+        %back = arith.index_cast %moved : vector<64xindex> to vector<64xi32>
+        vector.transfer_write %back, %places[%c0] {{in_bounds = [true]}} : vector<64xi32>, memref<64xi32>
+        return
+      }}
+"""
+    given = np.random.default_rng(2).integers(-100, 100, 64).astype(np.int32)
+    out, places = np.zeros_like(given), np.zeros_like(given)
+    run(kernel_of(Program(text, [given, out, places], 2, 16)), [given, out, places], 2, 16)
+    np.testing.assert_array_equal(out, np.maximum(given, -1))
+    np.testing.assert_array_equal(places, given)

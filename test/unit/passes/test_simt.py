@@ -16,6 +16,7 @@ from xegpu_py.runtime.arguments import DTYPES
 from xegpu_py.visa.finalizer import available, finalize
 
 from .gemms import Gemm
+from .single import exp, fma
 from .work_items import SLOTS, WORDS, Item, Shared, program
 
 SHAPES = [((16, 1, 1), True), ((48, 1, 1), False), ((16, 3, 1), True), ((8, 4, 1), False), ((32, 2, 1), False)]
@@ -68,6 +69,14 @@ def test_softmax():
     xegpu_py.compile(KERNELS / "softmax.mlir")(x, out, grid=4, block=(16, 2))
     e = np.exp(x.astype(np.float64) - x.max(axis=1, keepdims=True))
     np.testing.assert_allclose(out, e / e.sum(axis=1, keepdims=True), rtol=1e-5)
+    # To the bit: each work item adds every 16th number, then lanes are added, the highest bit of their number first.
+    powers = exp(x - x.max(axis=1, keepdims=True))
+    part = np.zeros((8, 16), np.float32)
+    for j in range(0, 100, 16):
+        part[:, : 100 - j] += powers[:, j : j + 16]
+    for bit in (8, 4, 2, 1):
+        part = part + part[:, np.arange(16) ^ bit]
+    np.testing.assert_array_equal(out, powers / part[:, :1])
 
 
 @pytest.mark.parametrize("dtype", [np.float16])
@@ -82,7 +91,12 @@ def test_gather(dtype):
 
 @dataclass(frozen=True)
 class Fragments:
-    """A GEMM of work items, of 8x16 tiles, with the maps by which A and C are dealt out."""
+    """A GEMM of work items, of 8x16 tiles, with the maps by which A and C are dealt out.
+
+    Attributes:
+        a_packed: whether A is loaded in the VNNI layout.
+        b_transposed: whether B is given as N x K, and loaded transposed.
+    """
 
     a: str
     b: str
@@ -90,6 +104,7 @@ class Fragments:
     a_map: tuple[tuple[int, int], tuple[int, int]]
     c_map: tuple[tuple[int, int], tuple[int, int]]
     a_packed: bool = False
+    b_transposed: bool = False
 
     def text(self) -> str:
         pack = 32 // {"bf16": 16, "f16": 16, "i8": 8, "ui8": 8, "tf32": 32}[self.b]
@@ -98,7 +113,7 @@ class Fragments:
         def part(rows: int, columns: int, layout: tuple[int, int]) -> str:
             return f"{rows // layout[0]}x{columns // layout[1]}"
 
-        maps = {"a": self.a_map, "b": ((1, 16), (pack, 1)), "c": self.c_map}
+        maps = {"a": self.a_map, "b": ((16, 1) if self.b_transposed else (1, 16), (pack, 1)), "c": self.c_map}
         lines = [
             f"#{n} = #xegpu.sg_map<wi_layout = {list(layout)}, wi_data = {list(data)}>"
             for n, (layout, data) in maps.items()
@@ -111,10 +126,13 @@ class Fragments:
         )
         b = f"vector<8x1x{pack}x{self.b}>" if pack > 1 else f"vector<8x1x{self.b}>"
         c = f"vector<{part(8, 16, self.c_map[0])}x{self.c}>"
+        b_shape = f"16x{k}" if self.b_transposed else f"{k}x16"
         ta, tb, tc = (
             f"!xegpu.tensor_desc<{shape}x{element}, #{n}>"
-            for n, shape, element in (("a", f"8x{k}", self.a), ("b", f"{k}x16", self.b), ("c", "8x16", self.c))
+            for n, shape, element in (("a", f"8x{k}", self.a), ("b", b_shape, self.b), ("c", "8x16", self.c))
         )
+        place = "%n, %k" if self.b_transposed else "%k, %n"
+        how = "{transpose = [1, 0]}" if self.b_transposed else "{vnni_axis = 0}" if pack > 1 else ""
         return "\n".join(
             [
                 *lines,
@@ -133,10 +151,10 @@ class Fragments:
     %ta = xegpu.create_nd_tdesc %A[%m, 0] : memref<64x64x{self.a}> -> {ta}
     %tc = xegpu.create_nd_tdesc %C[%m, %n] : memref<64x64x{self.c}> -> {tc}
     %r:2 = scf.for %k = %c0 to %c64 step %step iter_args(%acc = %zero, %pa = %ta) -> ({c}, {ta}) {{
-      %tb = xegpu.create_nd_tdesc %B[%k, %n] : memref<64x64x{self.b}> -> {tb}
+      %tb = xegpu.create_nd_tdesc %B[{place}] : memref<64x64x{self.b}> -> {tb}
       xegpu.prefetch_nd %tb : {tb}
       %a = xegpu.load_nd %pa {"{vnni_axis = 1}" if self.a_packed else ""} : {ta} -> {a}
-      %b = xegpu.load_nd %tb {"{vnni_axis = 0}" if pack > 1 else ""} : {tb} -> {b}
+      %b = xegpu.load_nd %tb {how} : {tb} -> {b}
       %d = xegpu.dpas %acc, %a, %b : {c}, {a}, {b} -> {c}
       %na = xegpu.update_nd_offset %pa, [%c0, %step] : {ta} -> {ta}
       scf.yield %d, %na : {c}, {ta}
@@ -157,6 +175,8 @@ FRAGMENTS = [
     Fragments("f16", "f16", "f32", ((4, 4), (1, 2)), ((8, 2), (1, 4))),
     Fragments("f16", "f16", "f32", ((8, 2), (1, 8)), ((1, 16), (2, 1))),
     Fragments("tf32", "tf32", "f32", ((2, 8), (1, 1)), ((2, 8), (2, 2))),
+    Fragments("tf32", "tf32", "f32", ((4, 4), (2, 1)), WIDE),
+    Fragments("tf32", "tf32", "f32", ((8, 2), (1, 1)), ((4, 4), (1, 2)), b_transposed=True),
     Fragments("i8", "i8", "i32", ((1, 16), (1, 2)), WIDE),
     Fragments("ui8", "i8", "i32", ((2, 8), (1, 4)), ((2, 8), (1, 2)), True),
 ]
@@ -173,15 +193,23 @@ def numbers(rng, element, shape):
 
 @pytest.mark.parametrize("gemm", FRAGMENTS, ids=str)
 def test_gemm_of_fragments(gemm):
-    """The same bytes as the GEMM of whole blocks, and no more instructions."""
+    """The same bytes as the GEMM of whole blocks and as sums by fma, and no more instructions."""
     rng = np.random.default_rng(3)
     a, b = numbers(rng, gemm.a, (64, 64)), numbers(rng, gemm.b, (64, 64))
     found, want = (np.zeros((64, 64), DTYPES[gemm.c]) for _ in range(2))
     kernel = xegpu_py.compile(gemm.text())
-    kernel(a, b, found, grid=(8, 4), block=16)
+    kernel(a, np.ascontiguousarray(b.T) if gemm.b_transposed else b, found, grid=(8, 4), block=16)
     whole = xegpu_py.compile(Gemm(gemm.a, gemm.b, gemm.c, fresh=True).text())
     whole(a, b, want, grid=(8, 4))
     np.testing.assert_array_equal(found, want)
+    if gemm.c == "i32":
+        np.testing.assert_array_equal(found, (a.astype(np.int64) @ b.astype(np.int64)).astype(np.int32))
+    else:
+        rows, columns = rng.integers(0, 64, (2, 24))
+        sums = np.zeros(24, np.float32)
+        for k in range(64):
+            sums = fma(a[rows, k].astype(np.float32), b[k, columns].astype(np.float32), sums)
+        np.testing.assert_array_equal(found[rows, columns], sums)
     loop = kernel.asm.partition("For")[2].partition("Done")[0]
     assert loop.count("dpas") == 1 and "mov" not in loop, loop
 

@@ -8,6 +8,8 @@ import pytest
 import xegpu_py
 
 ITEMS = 40
+ITEM = np.arange(ITEMS)
+LANE = ITEM % 16
 
 
 def below() -> np.ndarray:
@@ -19,6 +21,12 @@ def padded(x: np.ndarray) -> np.ndarray:
     """Rows from the last one backwards, two of them at a time, with sevens behind the last."""
     rows = np.concatenate([x, np.full((1, 4), 7, np.float32)])
     return np.stack([rows[i : i + 2].T for i in range(ITEMS)])[::-1]
+
+
+def shuffled_by_table(x: np.ndarray) -> np.ndarray:
+    table = np.array([3, 2, 1, 0, 7, 7, 99, 5, 0, 8, 0, 0, 15, 14, 13, 12])[LANE]
+    lane = np.where(table < 16, np.arange(ITEMS) // 16 * 16 + table, 0)
+    return np.where(table < 16, x[lane, 1], np.float32(7))
 
 
 def scattered(x: np.ndarray) -> np.ndarray:
@@ -179,6 +187,76 @@ CASES = {
         "%y = vector.load %s[%item, %c0] : memref<40x4xf32, 3>, vector<4xf32>",
         lambda x: scattered(x),
     ),
+    "a place that follows from the lane": (
+        "%p = arith.divui %lane, %c5 : index\n"
+        "%e = vector.extract %x[%p] : f32 from vector<4xf32>\n"
+        "%y = vector.broadcast %e : f32 to vector<4xf32>",
+        lambda x: np.repeat(x[ITEM, LANE // 5][:, None], 4, 1),
+    ),
+    "rows at a place that follows from the lane": (
+        "%p = arith.andi %lane, %c1 : index\n"
+        "%m = vector.shape_cast %x : vector<4xf32> to vector<2x2xf32>\n"
+        "%e = vector.extract %m[%p] : vector<2xf32> from vector<2x2xf32>\n"
+        "%w = vector.broadcast %e : vector<2xf32> to vector<2x2xf32>\n"
+        "%y = vector.shape_cast %w : vector<2x2xf32> to vector<4xf32>",
+        lambda x: np.tile(x.reshape(-1, 2, 2)[ITEM, LANE % 2], 2),
+    ),
+    "a place that is known as it runs": (
+        "%p = arith.remui %item, %c3 : index\n"
+        "%m = vector.shape_cast %x : vector<4xf32> to vector<2x2xf32>\n"
+        "%q = arith.remui %item, %c2 : index\n"
+        "%e = vector.extract %x[%p] : f32 from vector<4xf32>\n"
+        "%g = vector.extract %m[%q, 1] : f32 from vector<2x2xf32>\n"
+        "%s = arith.addf %e, %g : f32\n"
+        "%y = vector.broadcast %s : f32 to vector<4xf32>",
+        lambda x: np.repeat((x[ITEM, ITEM % 3] + x[:, 1::2][ITEM, ITEM % 2])[:, None], 4, 1),
+    ),
+    "a table": (
+        "%t = arith.constant dense<[[1.5, 2.5], [3.5, 4.5], [-1.0, 0.0]]> : vector<3x2xf32>\n"
+        "%p = arith.remui %lane, %c3 : index\n"
+        "%e = vector.extract %t[%p] : vector<2xf32> from vector<3x2xf32>\n"
+        "%w = vector.broadcast %e : vector<2xf32> to vector<2x2xf32>\n"
+        "%y = vector.shape_cast %w : vector<2x2xf32> to vector<4xf32>",
+        lambda x: np.tile(np.array([[1.5, 2.5], [3.5, 4.5], [-1, 0]], np.float32)[LANE % 3], 2),
+    ),
+    "the same vector at other places": (
+        "%u = vector.load %in[%c3, %c0] : memref<?x4xf32>, vector<4xf32>\n"
+        "%p = arith.andi %lane, %c3 : index\n"
+        "%q = arith.andi %item, %c1 : index\n"
+        "%e = vector.extract %u[%p] : f32 from vector<4xf32>\n"
+        "%g = vector.extract %u[%q] : f32 from vector<4xf32>\n"
+        "%y = vector.from_elements %e, %g, %e, %g : vector<4xf32>",
+        lambda x: np.tile(np.stack([x[3, LANE % 4], x[3, ITEM % 2]], 1), 2),
+    ),
+    "insertion at a place that follows from the lane": (
+        "%p = arith.andi %lane, %c3 : index\n%y = vector.insert %f, %x[%p] : f32 into vector<4xf32>",
+        lambda x: np.where(np.arange(4) == LANE[:, None] % 4, np.float32(7), x),
+    ),
+    "insertion at a place that is known as it runs": (
+        "%p = arith.remui %item, %c3 : index\n%y = vector.insert %f, %x[%p] : f32 into vector<4xf32>",
+        lambda x: np.where(np.arange(4) == ITEM[:, None] % 3, np.float32(7), x),
+    ),
+    "shuffle by a table": (
+        "%t = arith.constant dense<[3, 2, 1, 0, 7, 7, 99, 5, 0, 8, 0, 0, 15, 14, 13, 12]> : vector<16xi32>\n"
+        "%p = vector.extract %t[%lane] : i32 from vector<16xi32>\n"
+        "%w = arith.constant 16 : i32\n"
+        "%e = vector.extract %x[1] : f32 from vector<4xf32>\n"
+        "%g, %v = gpu.shuffle idx %e, %p, %w : f32\n"
+        "%z = arith.select %v, %g, %f : f32\n"
+        "%y = vector.broadcast %z : f32 to vector<4xf32>",
+        lambda x: np.repeat(shuffled_by_table(x)[:, None], 4, 1),
+    ),
+    "shuffle by arithmetic on the lane": (
+        "%l = arith.index_cast %lane : index to i32\n"
+        "%five = arith.constant 5 : i32\n"
+        "%p = arith.muli %l, %five : i32\n"
+        "%eight = arith.constant 8 : i32\n"
+        "%q = arith.remui %p, %eight : i32\n"
+        "%e = vector.extract %x[0] : f32 from vector<4xf32>\n"
+        "%g, %v = gpu.shuffle idx %e, %q, %eight : f32\n"
+        "%y = vector.broadcast %g : f32 to vector<4xf32>",
+        lambda x: np.repeat(x[ITEM // 8 * 8 + LANE * 5 % 8, 0:1], 4, 1),
+    ),
     "rotation": (
         "%e = vector.extract %x[0] : f32 from vector<4xf32>\n"
         "%g, %v = gpu.rotate %e, 3, 8 : f32\n"
@@ -194,6 +272,7 @@ def kernel(body: str) -> str:
       kernel attributes {{xegpu.subgroup_size = 16 : i32}} {{
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
     %c3 = arith.constant 3 : index
     %c5 = arith.constant 5 : index
     %c39 = arith.constant 39 : index

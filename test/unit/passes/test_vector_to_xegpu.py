@@ -60,3 +60,78 @@ def test_accesses_of_memory():
     want[0, 60:64] = masked
     want[2, 32:36] = np.where(mask, masked, want[2, 32:36])
     np.testing.assert_array_equal(out, want)
+
+
+ATOMICS = """
+gpu.module @m {
+  gpu.func @k(%numbers: memref<8xi32>, %sum: memref<?x4xf32>, %out: memref<2xi32>) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %zero = arith.constant 0 : i32
+    %slm = memref.alloc() : memref<2x2xi32, 3>
+    %t = gpu.thread_id x
+    %first = arith.cmpi eq, %t, %c0 : index
+    scf.if %first {
+      memref.store %zero, %slm[%c1, %c0] : memref<2x2xi32, 3>
+    }
+    gpu.barrier
+    %x = memref.load %numbers[%t] : memref<8xi32>
+    %most = memref.atomic_rmw maxs %x, %out[%c1] : (i32, memref<2xi32>) -> i32
+    %f = arith.sitofp %x : i32 to f32
+    %before = memref.atomic_rmw addf %f, %sum[%c2, %c1] : (f32, memref<?x4xf32>) -> f32
+    %old = memref.atomic_rmw addi %x, %slm[%c1, %c0] : (i32, memref<2x2xi32, 3>) -> i32
+    gpu.barrier
+    scf.if %first {
+      %total = memref.load %slm[%c1, %c0] : memref<2x2xi32, 3>
+      memref.store %total, %out[%c0] : memref<2xi32>
+    }
+    gpu.return
+  }
+}
+"""
+
+
+def test_atomics_of_single_elements():
+    numbers = np.array([5, -3, 12, 7, 0, 1, -20, 4], np.int32)
+    total, out = np.ones((3, 4), np.float32), np.array([0, -100], np.int32)
+    xegpu_py.compile(ATOMICS, check="races")(numbers, total, out, block=8)
+    want = np.ones((3, 4), np.float32)
+    want[2, 1] += numbers.sum()
+    np.testing.assert_array_equal(total, want)
+    assert out.tolist() == [numbers.sum(), 12]
+
+
+def test_any_number_of_elements():
+    """Messages are for powers of two of lanes, up to 32."""
+    text = """
+gpu.module @k {
+  gpu.func @f(%in: memref<64xf32>, %at: memref<43xi32>, %out: memref<64xf32>, %masked: memref<64xf32>) kernel {
+    %c0 = arith.constant 0 : index
+    %c2 = arith.constant 2 : index
+    %c40 = arith.constant 40 : index
+    %none = arith.constant dense<-1.0> : vector<43xf32>
+    %p = vector.load %at[%c0] : memref<43xi32>, vector<43xi32>
+    %m = vector.create_mask %c40 : vector<43xi1>
+    %g = vector.gather %in[%c2] [%p], %m, %none
+      : memref<64xf32>, vector<43xi32>, vector<43xi1>, vector<43xf32> into vector<43xf32>
+    vector.scatter %out[%c2] [%p], %m, %g : memref<64xf32>, vector<43xi32>, vector<43xi1>, vector<43xf32>
+    vector.maskedstore %masked[%c0], %m, %g : memref<64xf32>, vector<43xi1>, vector<43xf32>
+    %all = vector.constant_mask [43] : vector<43xi1>
+    %l = vector.maskedload %in[%c2], %all, %none : memref<64xf32>, vector<43xi1>, vector<43xf32> into vector<43xf32>
+    %s = vector.reduction <maximumf>, %l : vector<43xf32> into f32
+    memref.store %s, %masked[%c40] : memref<64xf32>
+    gpu.return
+  }
+}
+"""
+    rng = np.random.default_rng(8)
+    x = rng.standard_normal(64).astype(np.float32)
+    at = rng.permutation(60)[:43].astype(np.int32)
+    out, masked = np.zeros_like(x), np.zeros_like(x)
+    xegpu_py.compile(text)(x, at, out, masked)
+    want = np.zeros_like(x)
+    want[2 + at[:40]] = x[2 + at[:40]]
+    np.testing.assert_array_equal(out, want)
+    np.testing.assert_array_equal(masked[:40], x[2 + at[:40]])
+    assert masked[40] == x[2:45].max() and not masked[41:].any()

@@ -1,0 +1,236 @@
+"""Which registers lanes hand each other so that a vector in one layout is in another."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from xegpu_py.layout import NestedLayout
+from xegpu_py.layout.ids import Ints
+
+MOST_ROUNDS = 64
+"""Shuffles that one change of layout may take; one that would take more goes through shared local memory."""
+
+_MOST_PLACES = 1 << 22
+"""Lanes times registers up to which it is worth finding out how elements move."""
+
+_MOST_NEEDS = 1 << 13
+"""The same, of one subgroup, where elements go to other lanes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """How the lanes of a subgroup get their parts in another layout, in rounds of one shuffle each.
+
+    Attributes:
+        sends: int64[rounds, lanes], the register that each lane offers in a round.
+        reads: int64[rounds, lanes], the lane that each lane reads in a round.
+        takes: int64[lanes, positions], for each place of the new part the register it is in already, or the number of
+            registers plus the round that brings it.
+    """
+
+    sends: Ints
+    reads: Ints
+    takes: Ints
+
+    @property
+    def rounds(self) -> int:
+        """Shuffles."""
+        return len(self.sends)
+
+
+@lru_cache(maxsize=1024)
+def moves(source: NestedLayout, target: NestedLayout, lanes: int) -> Moves | None:
+    """How elements move, if all stay within their subgroup.
+
+    There are no more rounds than any lane sends or receives elements that are not its own: the edges of a bipartite
+    graph of senders and receivers can be coloured with as many colours as its largest degree. There are fewer where
+    several lanes read the same at once.
+
+    Args:
+        source: the layout that there is.
+        target: the layout that is wanted, of the same number of elements; row by row they are the same.
+        lanes: of a subgroup, a multiple of what the layouts need.
+
+    Returns:
+        None if elements go to other subgroups, or it would take too many shuffles.
+    """
+    subgroups = math.lcm(source.subgroups.period, target.subgroups.period)
+    size = max(math.prod(x.distributed_shape) for x in (source, target))
+    if subgroups * lanes * size > _MOST_PLACES:
+        return None
+    have, want = (_held(x, subgroups, lanes) for x in (source, target))
+    uniform = _same_in_all_lanes(have, want)
+    if uniform is not None:
+        none = np.zeros((0, lanes), np.int64)
+        return Moves(none, none, np.tile(uniform, (lanes, 1)))
+    return planned(have, want) if lanes * size <= _MOST_NEEDS else None
+
+
+def _held(layout: NestedLayout, subgroups: int, lanes: int) -> Ints:
+    """int64[subgroups, lanes, registers], the row-major number of the element in each register."""
+    if not layout.rank:
+        return np.zeros((subgroups, lanes, 1), np.int64)
+    s, t = np.ogrid[:subgroups, :lanes]
+    found: Ints = np.ravel_multi_index(layout.indices(s, t, subgroups=subgroups, threads=lanes), layout.shape)
+    return found
+
+
+def _same_in_all_lanes(have: Ints, want: Ints) -> Ints | None:
+    """For each wanted place the register that has it in every lane, if there is one."""
+    order = np.argsort(have[0, 0])
+    places = np.searchsorted(have[0, 0][order], want[0, 0])
+    if (places >= order.size).any():
+        return None
+    found: Ints = order[places]
+    return found if np.array_equal(have[..., found], want) else None
+
+
+def planned(have: Ints, want: Ints) -> Moves | None:
+    """How lanes get the elements that they want.
+
+    Args:
+        have: int64[subgroups, lanes, registers], elements by their number.
+        want: int64[subgroups, lanes, positions].
+
+    Returns:
+        The moves, which are the same in all subgroups; None if there are none, or too many rounds.
+    """
+    _, lanes, registers = have.shape
+    positions = want.shape[2]
+    owners: dict[bytes, list[tuple[int, int]]] = {}
+    for lane in range(lanes):
+        for register in range(registers):
+            owners.setdefault(have[:, lane, register].tobytes(), []).append((lane, register))
+    takes = np.zeros((lanes, positions), np.int64)
+    wants: _Wants = []
+    for position in range(positions):
+        for lane in range(lanes):
+            found = owners.get(want[:, lane, position].tobytes())
+            if found is None:
+                return None
+            own = [register for owner, register in found if owner == lane]
+            if own:
+                takes[lane, position] = own[0]
+            else:
+                wants.append((lane, position, found))
+    chosen, rounds = _alike(wants)
+    evenly, fewer = _evenly(wants)
+    if fewer < rounds:
+        chosen, rounds = evenly, fewer
+    if rounds > MOST_ROUNDS:
+        return None
+    sends = np.full((rounds, lanes), -1, np.int64)
+    reads = np.tile(np.arange(lanes), (rounds, 1))
+    for need, at in chosen.items():
+        sends[at, need.owner], reads[at, need.lane] = need.register, need.owner
+        takes[need.lane, need.position] = registers + at
+    for row in sends:
+        # Who is not read offers what most others do.
+        row[row < 0] = Counter(row[row >= 0].tolist()).most_common(1)[0][0]
+    _take_alike(sends, reads, takes, registers)
+    return Moves(sends, reads, takes)
+
+
+def _take_alike(sends: Ints, reads: Ints, takes: Ints, registers: int) -> None:
+    """Let lanes that have an element themselves read it from themselves, if others are brought it in that round."""
+    for column in takes.T:
+        most = Counter(column.tolist()).most_common(1)[0][0]
+        at = most - registers
+        if at >= 0:
+            lane = np.arange(len(column))
+            column[(reads[at] == lane) & (sends[at] == column)] = most
+
+
+@dataclass(frozen=True)
+class _Need:
+    """A register of one lane that another wants at a place of its part."""
+
+    owner: int
+    register: int
+    lane: int
+    position: int
+
+    @property
+    def ends(self) -> tuple[tuple[str, int], tuple[str, int]]:
+        """The sender and the receiver."""
+        return ("sends", self.owner), ("receives", self.lane)
+
+
+_Wants = list[tuple[int, int, list[tuple[int, int]]]]
+"""Lanes, places of their parts, and who has the elements: lanes and registers."""
+
+
+def _alike(wants: _Wants) -> tuple[dict[_Need, int], int]:
+    """Each is read from the first lane that has it, by all in the same round if they can; and the number of rounds."""
+    sending: dict[tuple[int, int], int] = {}
+    receiving: set[tuple[int, int]] = set()
+    chosen: dict[_Need, int] = {}
+    for lane, position, found in wants:
+        owner, register = found[0]
+        at = 0
+        while (lane, at) in receiving or sending.get((owner, at), register) != register:
+            at += 1
+        sending[owner, at] = register
+        receiving.add((lane, at))
+        chosen[_Need(owner, register, lane, position)] = at
+    return chosen, max(chosen.values(), default=-1) + 1
+
+
+def _evenly(wants: _Wants) -> tuple[dict[_Need, int], int]:
+    """Each lane that has an element sends it as often as the others; and the number of rounds, which is the least."""
+    sent, received = Counter[int](), Counter[int]()
+    needs = []
+    for lane, position, found in wants:
+        owner, register = min(found, key=lambda o: (sent[o[0]], o[0] ^ lane))
+        needs.append(_Need(owner, register, lane, position))
+        sent[owner] += 1
+        received[lane] += 1
+    rounds = max((*sent.values(), *received.values()), default=0)
+    return _coloured(needs, rounds), rounds
+
+
+def _coloured(needs: list[_Need], rounds: int) -> dict[_Need, int]:
+    """A round for each need, so that in none a lane sends or receives twice (König's theorem says that it works)."""
+    at: dict[tuple[str, int], dict[int, _Need]] = {end: {} for need in needs for end in need.ends}
+    chosen: dict[_Need, int] = {}
+
+    def put(need: _Need, colour: int) -> None:
+        chosen[need] = colour
+        for end in need.ends:
+            at[end][colour] = need
+
+    for need in needs:
+        sender, receiver = (at[end] for end in need.ends)
+        # The first that both have free keeps what lanes do alike in one round.
+        free = next((c for c in range(rounds) if c not in sender and c not in receiver), None)
+        if free is None:
+            free = next(c for c in range(rounds) if c not in sender)
+            other = next(c for c in range(rounds) if c not in receiver)
+            _exchange(at, chosen, need.ends[1], free, other)
+        put(need, free)
+    return chosen
+
+
+def _exchange(
+    at: dict[tuple[str, int], dict[int, _Need]], chosen: dict[_Need, int], end: tuple[str, int], one: int, other: int
+) -> None:
+    """Exchange two colours along the path that begins at a lane with the one, which then is free there."""
+    path, colour, node = [], one, end
+    while colour in at[node]:
+        need = at[node][colour]
+        path.append(need)
+        node = need.ends[0] if node == need.ends[1] else need.ends[1]
+        colour = other if colour == one else one
+    for need in path:
+        for node in need.ends:
+            if at[node].get(chosen[need]) is need:
+                del at[node][chosen[need]]
+    for need in path:
+        chosen[need] = other if chosen[need] == one else one
+        for node in need.ends:
+            at[node][chosen[need]] = need

@@ -1,0 +1,39 @@
+"""The order in which layouts flow: in sweeps over a function, of only what something has changed for."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+
+
+class Sweeps:
+    """Numbers that wait for their turn, which comes in sweeps from the first to the last, or the other way.
+
+    A number that is added ahead of where a sweep is has its turn in it, any other one in the next. So sweeps find what
+    those over all numbers would, in time that grows with what there is to find.
+    """
+
+    def __init__(self, count: int, *, backward: bool = False) -> None:
+        self._sign = -1 if backward else 1
+        self._next = {self._sign * i for i in range(count)}
+        self._heap: list[int] = []
+        self._ahead: set[int] = set()
+        self._at: int | None = None
+
+    def add(self, number: int) -> None:
+        """Give a number another turn."""
+        key = self._sign * number
+        if self._at is None or key <= self._at:
+            self._next.add(key)
+        elif key not in self._ahead:
+            self._ahead.add(key)
+            heapq.heappush(self._heap, key)
+
+    def sweep(self) -> Iterator[int]:
+        """The numbers of one sweep."""
+        self._heap, self._ahead, self._next = sorted(self._next), self._next, set()
+        while self._heap:
+            self._at = heapq.heappop(self._heap)
+            self._ahead.discard(self._at)
+            yield self._sign * self._at
+        self._at = None

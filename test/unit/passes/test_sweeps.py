@@ -1,0 +1,50 @@
+"""Sweeps of what has changed find what sweeps over everything find, in the same order, and take few turns."""
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+from xegpu_py.passes.vector_layout_analysis.sweeps import Sweeps
+
+
+def rules(r, count):
+    """What each number needs, and what it gives."""
+    pick = [(r.randint(0, min(2, count)), r.randint(0, min(3, count))) for _ in range(count)]
+    return [(r.sample(range(count), needs), r.sample(range(count), gives)) for needs, gives in pick]
+
+
+def apply(rule, found):
+    needs, gives = rule
+    new = [g for g in gives if g not in found] if all(n in found for n in needs) else []
+    found += new
+    return new
+
+
+@given(st.integers(0, 1 << 30), st.integers(1, 30), st.booleans())
+def test_as_sweeps_over_everything(seed, count, backward):
+    made = rules(random.Random(seed), count)
+    wanted, sweeps_wanted = [], 0
+    while True:
+        before = len(wanted)
+        for rule in made[::-1] if backward else made:
+            apply(rule, wanted)
+        sweeps_wanted += 1
+        if len(wanted) == before:
+            break
+
+    found, sweeps_found, turns = [], 0, 0
+    sweeps = Sweeps(count, backward=backward)
+    while True:
+        before = len(found)
+        for i in sweeps.sweep():
+            turns += 1
+            for value in apply(made[i], found):
+                for j, (needs, _) in enumerate(made):
+                    if value in needs:
+                        sweeps.add(j)
+        sweeps_found += 1
+        if len(found) == before:
+            break
+    assert found == wanted and sweeps_found <= sweeps_wanted
+    # Each has a turn at first, and one for each of its needs.
+    assert turns <= count + sum(len(needs) for needs, _ in made)

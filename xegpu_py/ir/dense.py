@@ -1,0 +1,39 @@
+"""Dense constants of any element type, of which MLIR's Python bindings read only some."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+from mlir import ir
+
+_BUFFERED = ("f16", "f32", "f64")
+_HEX = re.compile(r'dense<"0x([0-9A-Fa-f]*)">')
+_NUMBER = re.compile(r"-?[\w.][\w.+-]*")
+
+
+def dense_elements(attribute: ir.DenseElementsAttr) -> list[ir.Attribute]:
+    """The elements of a dense constant in row-major order, each with all its bits, those of a NaN too."""
+    kind = ir.ShapedType(attribute.type)
+    element, count = kind.element_type, math.prod(kind.shape)
+    if attribute.is_splat:
+        return [attribute.get_splat_value()] * count
+    if isinstance(element, (ir.IntegerType, ir.IndexType)):
+        return [ir.IntegerAttr.get(element, int(n)) for n in ir.DenseIntElementsAttr(attribute)]
+    numbers: list[str]
+    if str(element) in _BUFFERED:
+        buffer: Any = attribute
+        bits = np.array(memoryview(buffer)).ravel()
+        numbers = [f"0x{int(b):0{2 * bits.itemsize}X}" for b in bits.view(f"u{bits.itemsize}")]
+    else:
+        text = str(attribute)
+        found = _HEX.match(text)
+        if found:
+            data = bytes.fromhex(found[1])
+            size = len(data) // count
+            numbers = [f"0x{data[i : i + size][::-1].hex()}" for i in range(0, len(data), size)]
+        else:
+            numbers = _NUMBER.findall(text[len("dense<") : text.rindex(">", 0, text.rindex(":"))])
+    return [ir.Attribute.parse(f"{n} : {element}") for n in numbers]
