@@ -29,7 +29,7 @@ docs: $(VENV)/.installed
 	$(BIN)/python -m xegpu_py.ir.docs docs/dialects
 	$(BIN)/python -m xegpu_py.visa.pictures docs/visa
 	$(BIN)/python -m xegpu_py.layout.pictures docs/layout
-	$(BIN)/python -m xegpu_py.dialects.xetile.pictures docs/xetile
+	$(BIN)/python -m xegpu_py.layout.tile_pictures docs/xetile
 
 # Compiled ahead, since with PYTHONDONTWRITEBYTECODE set every start of a tool would compile all it imports.
 $(VENV)/.installed: pyproject.toml

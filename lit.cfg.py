@@ -15,6 +15,8 @@ config.excludes = ["Inputs", "unit", ".venv", "build", "examples"]
 
 tools = os.path.dirname(sys.executable)
 config.environment["PATH"] = os.pathsep.join([tools, config.environment["PATH"]])
+# Tests leave nothing among the caches of who runs them.
+config.environment["XEGPU_PY_CACHE"] = "off"
 config.substitutions += [
     ("%python", sys.executable),
     ("%examples", os.path.join(os.path.dirname(__file__), "examples")),

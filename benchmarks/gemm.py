@@ -1,19 +1,24 @@
 """A whole GEMM, exact to the bit, against numpy's float32 `A @ B`, and torch's matmul in the same type where it is.
 
-The kernel is XeGPU with workgroup tiles of 256x256, lowered by this project's pipeline.
+The kernel is XeTile with workgroup tiles of 256x256, lowered by this project's pipelines.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import statistics
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 
 if "--cpu-time" in sys.argv:
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
+# What is compiled here is compiled, unless a folder is named where it may be found.
+os.environ.setdefault("XEGPU_PY_CACHE", "off")
 
 import numpy as np
 from support.gemm_kernel import BITS, GemmKernel
@@ -23,6 +28,16 @@ from xegpu_py.runtime.arguments import DTYPES
 from xegpu_py.runtime.launch import ENGINES
 
 CLOCK = time.process_time if "--cpu-time" in sys.argv else time.perf_counter
+PLOTTED = (
+    ("bf16", "fma"),
+    ("f16", "fma"),
+    ("tf32", "fma"),
+    ("i8", "fma"),
+    ("f8E5M2", "fma"),
+    ("f8E4M3FN", "fma"),
+    ("bf16", "stage"),
+    ("bf16", "exact"),
+)
 
 
 def seconds(run: Callable[[], object]) -> float:
@@ -41,6 +56,10 @@ def matrices(dtype: str, size: int) -> list[np.ndarray]:
     return [rng.standard_normal((size, size), np.float32).astype(kind) for _ in range(2)]
 
 
+def result_of(kernel: GemmKernel) -> np.ndarray:
+    return np.zeros((kernel.size, kernel.size), np.int32 if kernel.result == "i32" else np.float32)
+
+
 def torch_seconds(dtype: str, a: np.ndarray, b: np.ndarray, times: int) -> float | None:
     """The median time of torch's matmul in the same type; None where there is no torch, or no such type."""
     try:
@@ -53,6 +72,147 @@ def torch_seconds(dtype: str, a: np.ndarray, b: np.ndarray, times: int) -> float
     left, right = (torch.from_numpy(x.astype(np.float32)).to(getattr(torch, name)) for x in (a, b))
     torch.matmul(left, right)
     return statistics.median(seconds(lambda: torch.matmul(left, right)) for _ in range(times))
+
+
+def memory(field: str) -> int:
+    """Bytes of this process: `VmRSS` now, or `VmHWM` at most since the start, or since `forget`; 0 if not known."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) << 10 for line in lines if line.startswith(field)), 0)
+
+
+def forget() -> None:
+    """Let the greatest size of this process be what it is now."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def age() -> float:
+    """Seconds since this process began, to a hundredth; 0 where that is not known."""
+    try:
+        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
+
+
+@dataclass
+class Measured:
+    """Median and best times of runs, in seconds."""
+
+    ours: list[float]
+    numpy: list[float]
+    flops: int
+
+    @property
+    def speed(self) -> float:
+        """FLOP a second, the median."""
+        return self.flops / statistics.median(self.ours)
+
+    @property
+    def peer(self) -> float:
+        return self.flops / statistics.median(self.numpy)
+
+    @property
+    def ratio(self) -> float:
+        return self.speed / self.peer
+
+
+def measured(run: Callable[[], object], peer: Callable[[], object], size: int, times: int) -> Measured:
+    """Time both in turns, so that they see the same machine."""
+    found = Measured([], [], 2 * size**3)
+    for _ in range(times):
+        found.ours.append(seconds(run))
+        found.numpy.append(seconds(peer))
+    return found
+
+
+def cold(kernel: GemmKernel, args: argparse.Namespace) -> tuple[Callable[[], object], list[np.ndarray]]:
+    """Make the kernel in this process, which has made none yet, run it once, and print what took how long."""
+    times = {"start and import": age()}
+
+    def step(name: str, work: Callable[[], object]) -> object:
+        start = time.perf_counter()
+        found = work()
+        times[name] = time.perf_counter() - start
+        return found
+
+    module = step("parse", lambda: xegpu_py.parse(kernel.text()))
+    options = {"engine": args.engine, "model": args.model, "threads": args.threads, "registers": 256}
+    compiled = step("lower", lambda: xegpu_py.compile(module, target=kernel.target, progress=False, **options))
+    if args.engine == "jit":
+        step("compile", lambda: compiled.kernel.launcher.jit)
+    a, b = matrices(kernel.dtype, kernel.size)
+    c = result_of(kernel)
+    c[:] = 1
+    forget()
+    before = memory("VmRSS")
+
+    def run() -> None:
+        compiled(a, b, c, grid=kernel.grid, block=kernel.block)
+
+    step("run", run)
+    beyond = memory("VmHWM") - before
+    print(", ".join(f"{name} {t:.3f} s" for name, t in times.items()) + f", in all {sum(times.values()):.3f} s")
+    print(f"memory beyond the arrays while it ran: {beyond / 1e6:.1f} MB")
+    return run, [a, b, c]
+
+
+def scaling(kernel: GemmKernel, a: np.ndarray, b: np.ndarray, c: np.ndarray, model: str, times: int) -> None:
+    """Print how much faster two threads are than one."""
+    runs = []
+    for threads in (1, 2):
+        compiled = xegpu_py.compile(
+            kernel.text(), engine="jit", model=model, threads=threads, registers=256, target=kernel.target
+        )
+        runs.append(lambda compiled=compiled: compiled(a, b, c, grid=kernel.grid, block=kernel.block))
+        runs[-1]()
+    found = [[seconds(run) for run in runs] for _ in range(times)]
+    one, two = (statistics.median(x) for x in zip(*found))
+    print(f"one thread {one:.3f} s, two threads {two:.3f} s: {one / two:.2f} times as fast")
+
+
+def plot(path: str, size: int, times: int, threads: int | None) -> None:
+    """Draw the speed of types and models beside numpy's."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    # Small, and the same bytes for the same figures.
+    matplotlib.rcParams |= {"svg.hashsalt": "gemm", "svg.fonttype": "none", "font.family": "sans-serif"}
+    from matplotlib import pyplot
+
+    names, ours, peers = [], [], []
+    for dtype, model in PLOTTED:
+        kernel = GemmKernel(dtype, size)
+        compiled = xegpu_py.compile(kernel.text(), model=model, threads=threads, registers=256, target=kernel.target)
+        a, b = matrices(dtype, size)
+        c, wide = result_of(kernel), [x.astype(np.float32) for x in (a, b)]
+        compiled(a, b, c, grid=kernel.grid, block=kernel.block)
+        found = measured(
+            lambda k=kernel, f=compiled, x=(a, b, c): f(*x, grid=k.grid, block=k.block),
+            lambda w=wide: np.matmul(*w),
+            size,
+            times,
+        )
+        print(f"{dtype} {model}: {found.speed / 1e9:.1f} GFLOP/s, ratio {found.ratio:.2f}")
+        names.append(dtype if model == "fma" else f"{dtype}\n{model}")
+        ours.append(found.speed / 1e9)
+        peers.append(found.peer / 1e9)
+    figure, axes = pyplot.subplots(figsize=(8, 3.2))
+    axes.bar(names, ours, color="#4c72b0", width=0.6, label="this project, exact to the bit")
+    axes.axhline(statistics.median(peers), color="#c44e52", label="numpy float32 A @ B")
+    for x, y in enumerate(ours):
+        axes.text(x, y, f"{y:.0f}", ha="center", va="bottom", fontsize=8)
+    axes.set_ylabel("GFLOP/s")
+    where = f"{threads} thread{'s' * (threads > 1)}" if threads else "all cores"
+    axes.set_title(f"GEMM {size}^3, 256x256 workgroup tiles, {where}", fontsize=10)
+    axes.tick_params(labelsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, fontsize=8)
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
 
 
 def main() -> None:
@@ -68,48 +228,35 @@ def main() -> None:
         help="one thread each, and the time that it spends on a processor: other work on the machine counts less",
     )
     parser.add_argument("--times", type=int, default=9, help="runs, of which the median counts")
+    parser.add_argument("--scaling", action="store_true", help="also compare two threads with one")
+    parser.add_argument("--plot", metavar="FILE.svg", help="only draw all types; needs the extra 'plot'")
     args = parser.parse_args()
+    if args.size % 256 or args.size < 256:
+        parser.error(f"--size must be a multiple of 256, not {args.size}")
     if args.cpu_time:
         args.threads = 1
-    kernel, flops = GemmKernel(args.dtype, args.size), 2 * args.size**3
-    start = time.perf_counter()
-    compiled = xegpu_py.compile(
-        kernel.text(), engine=args.engine, model=args.model, threads=args.threads,
-        target="any" if args.dtype.startswith("f8") else "pvcxt", registers=256,
-    )  # fmt: skip
-    lowered = time.perf_counter()
-    if args.engine == "jit":
-        assert compiled.kernel.launcher.jit
-    ready = time.perf_counter()
-    a, b = matrices(args.dtype, args.size)
-    c = np.zeros((args.size, args.size), np.int32 if args.dtype == "i8" else np.float32)
+    if args.plot:
+        plot(args.plot, args.size, args.times, args.threads)
+        return
+    kernel = GemmKernel(args.dtype, args.size)
+    run, (a, b, c) = cold(kernel, args)
     wide = [x.astype(np.float32) for x in (a, b)]
-
-    def run() -> None:
-        compiled(a, b, c, grid=kernel.grid, block=kernel.block)
-
-    first = seconds(run)
-    peer_first = seconds(lambda: np.matmul(*wide))
-    print(
-        f"parse and lower {lowered - start:.3f} s, compile {ready - lowered:.3f} s, first run {first:.3f} s "
-        f"(numpy {peer_first:.3f} s)"
-    )
-    ours, peer = [], []
-    # In turns, so that both see the same machine.
-    for _ in range(args.times):
-        ours.append(seconds(run))
-        peer.append(seconds(lambda: np.matmul(*wide)))
-    reference = wide[0].astype(np.float64) @ wide[1].astype(np.float64)
-    error = np.abs(c - reference).max() / np.abs(reference).max()
-    own, other = statistics.median(ours), statistics.median(peer)
+    np.matmul(*wide)
+    found = measured(run, lambda: np.matmul(*wide), args.size, args.times)
+    # Some rows are enough, and float64 takes long for all.
+    rows = slice(0, None, max(1, args.size // 256))
+    reference = wide[0][rows].astype(np.float64) @ wide[1].astype(np.float64)
+    error = np.abs(c[rows] - reference).max() / np.abs(reference).max()
     print(f"greatest error against float64, relative to the greatest number: {error:.1e}")
+    if args.scaling:
+        scaling(kernel, a, b, c, args.model, args.times)
     torch = torch_seconds(args.dtype, a, b, args.times)
-    if torch is not None:
-        print(f"torch matmul, {args.dtype}: {flops / torch / 1e9:.1f} GFLOP/s")
-    print(f"numpy float32 matmul: {flops / other / 1e9:.1f} GFLOP/s")
-    print(f"fastest runs: {flops / min(ours) / 1e9:.1f} and {flops / min(peer) / 1e9:.1f} GFLOP/s")
+    print(f"torch matmul, {args.dtype}: " + (f"{found.flops / torch / 1e9:.1f} GFLOP/s" if torch else "not here"))
+    print(f"numpy float32 matmul: {found.peer / 1e9:.1f} GFLOP/s")
+    best = [found.flops / min(x) / 1e9 for x in (found.ours, found.numpy)]
+    print(f"fastest runs: {best[0]:.1f} and {best[1]:.1f} GFLOP/s")
     name = f"{args.engine} {args.dtype} {args.model} {args.size}^3"
-    print(f"{name}: {flops / own / 1e9:.1f} GFLOP/s, ratio {other / own:.2f}")
+    print(f"{name}: {found.speed / 1e9:.1f} GFLOP/s, ratio {found.ratio:.2f}")
 
 
 if __name__ == "__main__":

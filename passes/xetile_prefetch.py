@@ -10,10 +10,11 @@ from xegpu_py.ir.passes import Pass, register_pass
 @register_pass("xetile-prefetch")
 @dataclass
 class XeTilePrefetch(Pass):
-    """Prefetch, in each loop, the tiles that it loads and moves on, `distance` turns ahead.
+    """Prefetch, in each loop, the tiles that it loads, `distance` turns ahead.
 
-    The first tiles are prefetched before the loop. At workgroup level, each subgroup prefetches another part of the
-    tile, so that what several subgroups load is prefetched once.
+    These are the tiles that each turn moves on, and those that it makes at a place that the loop's counter says. The
+    first ones are prefetched before the loop. At workgroup level, each subgroup prefetches another part of the tile, so
+    that what several subgroups load is prefetched once.
 
         %r = scf.for %k = %c0 to %K step %c32 iter_args(%t = %t0) -> (!xetile.tile<32x32xbf16>) {
           %a = xetile.load_tile %t : !xetile.tile<32x32xbf16> -> vector<32x32xbf16>

@@ -18,11 +18,14 @@ class XeTileToVisaPipeline(Pass):
     optimize: bool = True
     strict: bool = False
     prefetch_distance: int = 0
+    load_ahead: bool = False
 
     def steps(self) -> str:
         above = f"target={self.target} " if self.target else ""
+        above += f"grf={self.grf} "
+        ahead = f"prefetch-distance={self.prefetch_distance} load-ahead={str(self.load_ahead).lower()}"
         return (
-            f"xetile-to-xegpu-pipeline{{{above}prefetch-distance={self.prefetch_distance}}},"
-            f"xegpu-to-visa-pipeline{{{above}grf={self.grf} optimize={str(self.optimize).lower()} "
+            f"xetile-to-xegpu-pipeline{{{above}{ahead}}},"
+            f"xegpu-to-visa-pipeline{{{above}optimize={str(self.optimize).lower()} "
             f"strict={str(self.strict).lower()}}}"
         )

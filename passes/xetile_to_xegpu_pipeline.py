@@ -10,22 +10,34 @@ from xegpu_py.ir.passes import Pass, register_pass
 class XeTileToXeGPUPipeline(Pass):
     """Lower kernels of XeTile, of workgroups or of subgroups, to XeGPU in vector compute mode.
 
-        xegpu-opt gemm.mlir --xetile-to-xegpu-pipeline='target=pvcxt prefetch-distance=2'
+        xegpu-opt gemm.mlir --xetile-to-xegpu-pipeline='target=pvcxt grf=256 prefetch-distance=2 load-ahead=true'
 
     is
 
-        xegpu-opt gemm.mlir --xegpu-inline --xetile-infer-layout --xetile-prefetch='distance=2' --xetile-wg-to-sg
-          --canonicalize --cse --xetile-blocking='target=pvcxt' --canonicalize --cse --xegpu-dce
+        xegpu-opt gemm.mlir --xegpu-inline --xetile-infer-layout --xetile-prefetch='distance=2'
+          --xetile-wg-to-sg='target=pvcxt' --canonicalize --cse
+          --xetile-blocking='target=pvcxt load-ahead=true' --canonicalize --cse --xegpu-dce
           --xetile-to-xegpu='target=pvcxt' --canonicalize --cse --xegpu-dce
+          --xegpu-load-ahead='target=pvcxt grf=256' --canonicalize --cse --xegpu-dce
+
+    `prefetch-distance` and `load-ahead` are options: without them loads are neither prefetched nor issued ahead.
     """
 
     target: str = ""
+    grf: int = 0
     prefetch_distance: int = 0
+    load_ahead: bool = False
 
     def steps(self) -> str:
-        target = f"{{target={self.target}}}" if self.target else ""
-        prefetch = f"xetile-prefetch{{distance={self.prefetch_distance}}}," if self.prefetch_distance else ""
-        return (
-            f"xegpu-inline,xetile-infer-layout,{prefetch}xetile-wg-to-sg,canonicalize,cse,xetile-blocking{target},"
-            f"canonicalize,cse,xegpu-dce,xetile-to-xegpu{target},canonicalize,cse,xegpu-dce"
-        )
+        target = f"target={self.target} " if self.target else ""
+        clean = "canonicalize,cse"
+        steps = [
+            "xegpu-inline",
+            "xetile-infer-layout",
+            *([f"xetile-prefetch{{distance={self.prefetch_distance}}}"] if self.prefetch_distance else []),
+            f"xetile-wg-to-sg{{{target}}},{clean}",
+            f"xetile-blocking{{{target}load-ahead={str(self.load_ahead).lower()}}},{clean},xegpu-dce",
+            f"xetile-to-xegpu{{{target}}},{clean},xegpu-dce",
+            *([f"xegpu-load-ahead{{{target}grf={self.grf}}},{clean},xegpu-dce"] if self.load_ahead else []),
+        ]
+        return ",".join(steps)

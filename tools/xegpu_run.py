@@ -101,6 +101,12 @@ def _arguments() -> driver.Parser:
         "--deterministic", action="store_true", help="run workgroups one after the other, so that atomics have an order"
     )
     add(
+        "--cache",
+        metavar="FOLDER",
+        help="where native code is kept between runs, or 'off' (default $XEGPU_PY_CACHE, or else among the user's "
+        "caches)",
+    )
+    add(
         "-o",
         dest="outputs",
         metavar="NAME=FILE.npy",
@@ -122,7 +128,9 @@ def _arguments() -> driver.Parser:
     return parser
 
 
-def _kernel(source: Source, args: argparse.Namespace) -> tuple[Kernel, Callable[..., Statistics], list[str]]:
+def _kernel(
+    source: Source, args: argparse.Namespace, arguments: Sequence[Any]
+) -> tuple[Kernel, Callable[..., Statistics], list[str]]:
     """The kernel, what launches it, and the names of its arguments."""
     options = {
         "target": args.target,
@@ -132,11 +140,12 @@ def _kernel(source: Source, args: argparse.Namespace) -> tuple[Kernel, Callable[
         "strict_grf": args.strict_grf,
         "engine": "interpreter" if args.trace else args.engine,
         "threads": 1 if args.deterministic else args.threads,
+        "cache": args.cache,
     }
     if _ASSEMBLY.match(source.text):
         kernel = Kernel(choose(assembly.read(source), args.kernel), source=source, **options)
         return kernel, kernel, [i.var.name for i in kernel.program.arguments]
-    compiled = compile_kernel(parse_source(source, context=Context()), args.kernel, **options)
+    compiled = compile_kernel(parse_source(source, context=Context()), args.kernel, **options).version_for(arguments)
     return compiled.kernel, compiled, [str(i) for i in range(len(compiled.types))]
 
 
@@ -165,7 +174,7 @@ def run(argv: Sequence[str]) -> int:
     except ValueError as e:
         parser.error(str(e))
     try:
-        kernel, launch, names = _kernel(source, args)
+        kernel, launch, names = _kernel(source, args, arguments)
         given = dict(zip(names, arguments))
         for name in [*args.shown, *(name for name, _ in args.outputs)]:
             if name not in names or (name in given and not isinstance(given[name], np.ndarray)):

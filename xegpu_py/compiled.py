@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from xegpu_py.kernel import Kernel
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.runtime.arguments import DTYPES
 from xegpu_py.runtime.launch import Engine, Statistics
-from xegpu_py.target import DEFAULT
+from xegpu_py.target import DEFAULT, Block2DLimits
 from xegpu_py.target import target as target_of
 from xegpu_py.visa import assembly
 
@@ -30,6 +32,9 @@ class CompiledKernel:
         gemm = xegpu_py.compile("gemm.mlir", target="pvcxt")
         gemm(a, b, c, grid=(8, 8), block=(4, 4))
 
+    A kernel of XeTile that is called with arrays that 2D block messages cannot serve, as their rows are too short or
+    not aligned, is compiled once more for such arrays, and gathers what is in them.
+
     Attributes:
         name: the kernel's name.
         types: MLIR's types of its arguments.
@@ -37,9 +42,22 @@ class CompiledKernel:
         stats: what the last call did; None before the first.
     """
 
-    def __init__(self, module: Module, func: mlir.Operation, before: dict[str, str], **options: Any) -> None:
-        """Make one of a lowered kernel; see `compile`. `before` is the module's text at each level above vISA."""
+    def __init__(
+        self,
+        module: Module,
+        func: mlir.Operation,
+        before: dict[str, str],
+        again: Callable[[Sequence[int]], CompiledKernel] | None = None,
+        **options: Any,
+    ) -> None:
+        """Make one of a lowered kernel; see `compile`.
+
+        Args:
+            before: the module's text at each level above vISA.
+            again: compiles the kernel for arguments of these numbers that are not aligned.
+        """
         self._module, self._before = module, before
+        self._again = again and functools.cache(again)
         self.name = visa.name_of(func)
         signature = mlir.FunctionType(mlir.TypeAttr(func.attributes["function_type"]).value)
         self.types: tuple[mlir.Type, ...] = tuple(signature.inputs)
@@ -62,6 +80,15 @@ class CompiledKernel:
             raise ValueError(f"unknown level '{level}'; there are {', '.join(levels)}")
         return levels[level]
 
+    def version_for(self, arguments: Sequence[Any]) -> CompiledKernel:
+        """What runs on these arguments: itself, unless 2D block messages cannot serve some of the arrays."""
+        limits = self.kernel.launcher.target.block2d
+        if self._again is None or limits is None:
+            return self
+        pairs = enumerate(zip(self.types, arguments))
+        unaligned = tuple(i for i, (kind, given) in pairs if _misfits(kind, given, limits))
+        return self._again(unaligned) if unaligned else self
+
     def __call__(self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] = 1) -> Statistics:
         """Run the kernel; arrays are changed in place.
 
@@ -73,13 +100,17 @@ class CompiledKernel:
 
         Raises:
             TypeError, ValueError: if an argument does not fit; the message names it, and what was expected.
-            DiagnosticError: if the kernel fails as it runs.
+            DiagnosticError: if the kernel fails as it runs; arrays may hold what it had written by then.
         """
         if len(arguments) != len(self.types):
             expected = ", ".join(f"{i}: {t}" for i, t in enumerate(self.types))
             raise TypeError(
                 f"kernel '{self.name}' takes {len(self.types)} arguments ({expected}), not {len(arguments)}"
             )
+        version = self.version_for(arguments)
+        if version is not self:
+            self.stats = version(*arguments, grid=grid, block=block)
+            return self.stats
         values: dict[str, Any] = {}
         titles: dict[str, str] = {}
         for i, (kind, argument) in enumerate(zip(self.types, arguments)):
@@ -161,8 +192,12 @@ def compile(
     strict_grf: bool = False,
     engine: Engine | None = None,
     threads: int | None = None,
+    cache: str | PathLike[str] | None = None,
+    progress: bool = True,
     optimize: bool = True,
     prefetch: int = 0,
+    load_ahead: bool = False,
+    unaligned: Sequence[int] | None = None,
 ) -> CompiledKernel:
     """Lower a kernel of XeTile or XeGPU to vISA.
 
@@ -170,9 +205,12 @@ def compile(
         module: a module, its text, or the path of a file that holds it. It stays as it is.
         kernel: the name of the `gpu.func`; it may be left out where there is one kernel.
         target: the GPU.
-        model, check, registers, strict_grf, engine, threads: see `Kernel`.
+        model, check, registers, strict_grf, engine, threads, cache, progress: see `Kernel`.
         optimize: whether the pass visa-optimize runs.
         prefetch: of a kernel of XeTile, how many turns ahead loops prefetch the tiles that they load.
+        load_ahead: of a kernel of XeTile, whether loops load a turn ahead.
+        unaligned: of a kernel of XeTile, the numbers of arguments of which nothing that is not known when compiling is
+            taken to be aligned. Without it all are, and where an array in a call is not, the kernel is compiled again.
 
     Raises:
         ValueError: if there is no such kernel or target.
@@ -185,9 +223,28 @@ def compile(
     options += f" grf={registers}" if registers else ""
     lowered = Module(_copy(read), read.sources)
     before = {"xegpu": str(read)}
+    again: Callable[[Sequence[int]], CompiledKernel] | None = None
     if "xetile." in before["xegpu"]:
-        ahead = f" prefetch-distance={prefetch}" if prefetch else ""
-        run_pipeline(lowered, f"builtin.module(xetile-to-xegpu-pipeline{{target={target}{ahead}}})")
+        if unaligned is None:
+            again = functools.partial(
+                _compile_unaligned,
+                read,
+                name,
+                target=target,
+                model=model,
+                check=check,
+                registers=registers,
+                strict_grf=strict_grf,
+                engine=engine,
+                threads=threads,
+                optimize=optimize,
+                prefetch=prefetch,
+                load_ahead=load_ahead,
+            )
+        else:
+            _mark(lowered, name, unaligned)
+        ahead = f"grf={registers or 0} prefetch-distance={prefetch} load-ahead={str(load_ahead).lower()}"
+        run_pipeline(lowered, f"builtin.module(xetile-to-xegpu-pipeline{{target={target} {ahead}}})")
         before = {"xetile": before["xegpu"], "xegpu": str(lowered)}
     run_pipeline(lowered, f"builtin.module(xegpu-to-visa-pipeline{{{options}}})")
     func = next(f for f in visa.kernels(lowered.operation) if visa.name_of(f) == name)
@@ -196,6 +253,7 @@ def compile(
         lowered,
         func,
         before,
+        again,
         target=target,
         model=model,
         check=check,
@@ -203,8 +261,37 @@ def compile(
         strict_grf=strict_grf,
         engine=engine,
         threads=threads,
+        cache=cache,
+        progress=progress,
         source=source,
     )
+
+
+def _compile_unaligned(module: Module, name: str, arguments: Sequence[int], **options: Any) -> CompiledKernel:
+    return compile(module, name, unaligned=arguments, **options)
+
+
+def _mark(module: Module, name: str, arguments: Sequence[int]) -> None:
+    """Say of a kernel which arguments are not aligned."""
+    from xegpu_py.passes.xetile_to_xegpu.matrices import UNALIGNED
+
+    func = next(f for f in visa.kernels(module.operation) if visa.name_of(f) == name)
+    func.attributes[UNALIGNED] = mlir.DenseI64ArrayAttr.get(list(arguments), func.context)
+
+
+def _misfits(kind: mlir.Type, array: Any, limits: Block2DLimits) -> bool:
+    """Whether 2D block messages cannot serve an array, of which the kernel does not know shape or strides."""
+    if not (isinstance(kind, mlir.MemRefType) and isinstance(array, np.ndarray) and array.ndim > 1):
+        return False
+    from xegpu_py.passes.xetile_to_xegpu.matrices import Facts
+
+    memref = mlir.MemRefType(kind)
+    unknown = mlir.ShapedType.get_dynamic_size()
+    if unknown not in (*memref.shape[-2:], *memref.get_strides_and_offset()[0]):
+        return False
+    strides = tuple(n // array.itemsize for n in array.strides[-2:])
+    column_major = strides[0] == 1 and strides[1] != 1
+    return Facts(array.shape[-2:], strides, 0).misfit(limits, array.itemsize, column_major)
 
 
 def _chosen(module: Module, wanted: str | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,8 @@ class Kernel:
         strict_grf: bool = False,
         engine: Engine | None = None,
         threads: int | None = None,
+        cache: str | PathLike[str] | None = None,
+        progress: bool = True,
         source: Source | None = None,
     ) -> None:
         """Make a kernel of a program.
@@ -63,6 +66,9 @@ class Kernel:
             engine: what runs it: "jit", native code; "interpreter", the golden model; "both", which compares all that
                 they leave. By default the JIT, or the interpreter for what only it can look for, `uninit` and `races`.
             threads: threads of the operating system that the JIT uses; by default one for each processor.
+            cache: the folder where the JIT keeps native code between processes, or "off"; by default what the
+                environment variable XEGPU_PY_CACHE says, or else a folder among the user's caches.
+            progress: whether runs of more than a second show a bar, where standard error is a terminal.
             source: the text from which the program was read, to be shown in errors.
 
         Raises:
@@ -92,7 +98,18 @@ class Kernel:
             raise DiagnosticError([i.diagnostic() for i in issues], self._sources)
         chosen = engine or ("interpreter" if interpreted else "jit")
         watch, races = (name in checks for name in _INTERPRETED)
-        self.launcher = Launcher(program, gpu, model, watch, races, registers, engine=chosen, threads=threads)
+        self.launcher = Launcher(
+            program,
+            gpu,
+            model,
+            watch,
+            races,
+            registers,
+            engine=chosen,
+            threads=threads,
+            cache=cache,
+            progress=progress,
+        )
         if strict_grf and self.launcher.allocation.beyond:
             message = f"kernel '{program.name}' does not fit: {self.launcher.allocation.report()}"
             raise DiagnosticError([Diagnostic("error", message, program.where)], self._sources)
@@ -134,7 +151,7 @@ class Kernel:
         Raises:
             TypeError: if the number of arguments, or one's type, is wrong.
             ValueError: if an argument does not fit its input.
-            DiagnosticError: if the kernel fails as it runs.
+            DiagnosticError: if the kernel fails as it runs; arrays may hold what it had written by then.
         """
         inputs = self.program.arguments
         if len(arguments) != len(inputs):

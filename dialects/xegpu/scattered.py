@@ -25,10 +25,9 @@ from xegpu_py.dialects.xegpu.types import (
     Mode,
     TensorDesc,
     XeGPU,
-    by,
 )
 
-from xegpu_py.ir.builtin import is_float, signedness, vector_of, vector_text
+from xegpu_py.ir.builtin import by, is_float, signedness, vector_of, vector_text
 from xegpu_py.ir.constraints import MaskVector, MemRef, OffsetVector, Vector
 from xegpu_py.ir.definition import Attribute, Operand, Result, default
 from xegpu_py.ir.operation import Operation, Parts

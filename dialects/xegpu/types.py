@@ -1,14 +1,12 @@
 """The dialect itself, its enums, attributes and types."""
 
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar
 
 from mlir.dialects.arith import AtomicRMWKind
 
-from xegpu_py.ir.builtin import bit_width, is_float, is_integer
+from xegpu_py.ir.builtin import bit_width, by, is_float, is_integer
 from xegpu_py.ir.cursor import Cursor
 from xegpu_py.ir.definition import Attr, Dialect, Type
 from xegpu_py.ir.kinds import Scope, TypeText, enum_attr, register_int_enum
@@ -261,8 +259,6 @@ class TensorDesc(Type, dialect=XeGPU, name="tensor_desc", also_named=("tile",)):
     element: TypeText
     attr: TdescAttr = TdescAttr()
 
-    _DIMENSION: ClassVar = re.compile(r"(\d+|\?)\s*x\s*")
-
     @classmethod
     def read_body(cls, cursor: Cursor, scope: Scope) -> "TensorDesc":
         cursor.expect("<")
@@ -270,15 +266,11 @@ class TensorDesc(Type, dialect=XeGPU, name="tensor_desc", also_named=("tile",)):
         if cursor.at("array"):
             found = cls._read_raw(cursor, scope)
         else:
-            shape = []
-            while m := cursor.match(cls._DIMENSION):
-                if m[1] == "?":
-                    raise cursor.fault("the shape of a tensor descriptor must be static", m.start())
-                shape.append(int(m[1]))
+            shape = cursor.dimensions("a tensor descriptor")
             element = scope.resolve(scope.read_type(cursor))
             attr, chunk = _read_entries(cursor, scope) if cursor.accept(",") else (TdescAttr(), None)
             cursor.expect(">")
-            found = cls(tuple(shape), element, attr)
+            found = cls(shape, element, attr)
             if chunk is not None and chunk != found.chunk:
                 raise cursor.fault(f"chunk_size_per_lane = {chunk} does not fit the shape {by(shape)}", start)
         problem = found.problem()
@@ -370,8 +362,3 @@ class TensorDesc(Type, dialect=XeGPU, name="tensor_desc", also_named=("tile",)):
 @dataclass(frozen=True)
 class NBarrier(Type, dialect=XeGPU, name="nbarrier"):
     """A named barrier of the work group, with its id and the number of threads that meet there (RFC, init_nbarrier)."""
-
-
-def by(parts: Sequence[object]) -> str:
-    """Dimensions as in `8x16`."""
-    return "x".join(map(str, parts))

@@ -8,6 +8,7 @@ from xegpu_py.dialects.xetile.types import Tile, WgMap
 
 from xegpu_py.ir.builtin import bit_width, is_float, is_integer, vector_of, vector_text
 from xegpu_py.ir.kinds import Emitter, Kind
+from xegpu_py.ir.operation import Parts
 
 READ_HINTS = (CacheHint.CACHED, CacheHint.UNCACHED, CacheHint.STREAMING, CacheHint.READ_INVALIDATE)
 WRITE_HINTS = (CacheHint.UNCACHED, CacheHint.WRITE_THROUGH, CacheHint.WRITE_BACK, CacheHint.STREAMING)
@@ -42,6 +43,30 @@ def check_scattered(op: Any, tile: Tile, expected: bool, instead: str) -> None:
     if tile.scattered != expected:
         wanted = "a scattered tile" if expected else "a tile that is not scattered"
         op.fail(f"needs {wanted}, but got {tile}", f"xetile.{instead} works on such tiles")
+
+
+def check_access(op: Any, *, scattered: bool, instead: str) -> None:
+    """A load or store fits its tile: of its kind, with hints, mask and padding as they may be, and the tile's vector.
+
+    Args:
+        scattered: whether the op works on scattered tiles.
+        instead: the op of this dialect that works on the others.
+    """
+    tile = Tile.of(op.tile)
+    check_scattered(op, tile, scattered, instead)
+    reads = "read" in op.effects
+    check_hints(op, READ_HINTS if reads else WRITE_HINTS, "read" if reads else "write")
+    if scattered:
+        check_mask(op, tile.shape)
+    if reads:
+        check_padding(op, tile.element)
+    check_value(op, "value", tile.shape, tile.element, "that is the tile's shape and element type")
+
+
+def loaded(parts: Parts) -> dict[str, str]:
+    """The type of what a load brings."""
+    tile = Tile.decode(parts.type_of("tile"))
+    return {"value": vector_text(tile.shape, tile.element)}
 
 
 def check_value(op: Any, name: str, shape: Sequence[int], element: str, why: str) -> None:

@@ -4,9 +4,9 @@ from typing import Any
 
 from xegpu_py.dialects.xegpu.matrix import accumulators
 from xegpu_py.dialects.xetile.checks import check_map
-from xegpu_py.dialects.xetile.types import ReductionKind, WgMap, XeTile, by
+from xegpu_py.dialects.xetile.types import ReductionKind, WgMap, XeTile
 
-from xegpu_py.ir.builtin import is_float, vector_of, vector_text
+from xegpu_py.ir.builtin import by, is_float, vector_of, vector_text
 from xegpu_py.ir.constraints import Vector
 from xegpu_py.ir.definition import Attribute, Operand, Result
 from xegpu_py.ir.operation import Operation, Parts

@@ -2,19 +2,11 @@
 
 from mlir.dialects.arith import AtomicRMWKind
 from xegpu_py.dialects.xegpu import CacheHint
-from xegpu_py.dialects.xetile.checks import (
-    READ_HINTS,
-    WRITE_HINTS,
-    check_hints,
-    check_mask,
-    check_padding,
-    check_scattered,
-    check_value,
-)
+from xegpu_py.dialects.xetile.checks import check_access, check_mask, check_value, loaded
 from xegpu_py.dialects.xetile.tiles import Padding
 from xegpu_py.dialects.xetile.types import Tile, XeTile
 
-from xegpu_py.ir.builtin import is_float, vector_text
+from xegpu_py.ir.builtin import is_float
 from xegpu_py.ir.constraints import MaskVector, Vector
 from xegpu_py.ir.definition import Attribute, Operand, Result
 from xegpu_py.ir.operation import Operation, Parts
@@ -35,17 +27,11 @@ class LoadOp(Operation, dialect=XeTile, name="load"):
     assembly_format = "$tile (`,` $mask^)? attr-dict `:` type($tile) (`,` type($mask)^)? `->` type($value)"
 
     def verify_op(self) -> None:
-        tile = Tile.of(self.tile)
-        check_scattered(self, tile, True, "load_tile")
-        check_hints(self, READ_HINTS, "read")
-        check_mask(self, tile.shape)
-        check_padding(self, tile.element)
-        check_value(self, "value", tile.shape, tile.element, "that is the tile's shape and element type")
+        check_access(self, scattered=True, instead="load_tile")
 
     @classmethod
     def infer(cls, parts: Parts) -> dict[str, str]:
-        tile = Tile.decode(parts.type_of("tile"))
-        return {"value": vector_text(tile.shape, tile.element)}
+        return loaded(parts)
 
 
 class StoreOp(Operation, dialect=XeTile, name="store"):
@@ -62,11 +48,7 @@ class StoreOp(Operation, dialect=XeTile, name="store"):
     assembly_format = "$value `,` $tile (`,` $mask^)? attr-dict `:` type($value) `,` type($tile) (`,` type($mask)^)?"
 
     def verify_op(self) -> None:
-        tile = Tile.of(self.tile)
-        check_scattered(self, tile, True, "store_tile")
-        check_hints(self, WRITE_HINTS, "write")
-        check_mask(self, tile.shape)
-        check_value(self, "value", tile.shape, tile.element, "that is the tile's shape and element type")
+        check_access(self, scattered=True, instead="store_tile")
 
 
 class AtomicRmwOp(Operation, dialect=XeTile, name="atomic_rmw"):

@@ -5,15 +5,7 @@ from typing import Annotated
 from mlir import ir
 from xegpu_py.dialects.xegpu import CacheHint
 from xegpu_py.dialects.xegpu.checks import Address, is_slm, strides_of
-from xegpu_py.dialects.xetile.checks import (
-    READ_HINTS,
-    WRITE_HINTS,
-    NumberKind,
-    check_hints,
-    check_padding,
-    check_scattered,
-    check_value,
-)
+from xegpu_py.dialects.xetile.checks import READ_HINTS, NumberKind, check_access, check_hints, loaded
 from xegpu_py.dialects.xetile.types import SHARED, Tile, XeTile
 
 from xegpu_py.ir.builtin import vector_of, vector_text
@@ -155,16 +147,11 @@ class LoadTileOp(Operation, dialect=XeTile, name="load_tile"):
     assembly_format = "$tile attr-dict `:` type($tile) `->` type($value)"
 
     def verify_op(self) -> None:
-        tile = Tile.of(self.tile)
-        check_scattered(self, tile, False, "load")
-        check_hints(self, READ_HINTS, "read")
-        check_padding(self, tile.element)
-        check_value(self, "value", tile.shape, tile.element, "that is the tile's shape and element type")
+        check_access(self, scattered=False, instead="load")
 
     @classmethod
     def infer(cls, parts: Parts) -> dict[str, str]:
-        tile = Tile.decode(parts.type_of("tile"))
-        return {"value": vector_text(tile.shape, tile.element)}
+        return loaded(parts)
 
 
 class StoreTileOp(Operation, dialect=XeTile, name="store_tile"):
@@ -180,10 +167,7 @@ class StoreTileOp(Operation, dialect=XeTile, name="store_tile"):
     assembly_format = "$value `,` $tile attr-dict `:` type($value) `,` type($tile)"
 
     def verify_op(self) -> None:
-        tile = Tile.of(self.tile)
-        check_scattered(self, tile, False, "store")
-        check_hints(self, WRITE_HINTS, "write")
-        check_value(self, "value", tile.shape, tile.element, "that is the tile's shape and element type")
+        check_access(self, scattered=False, instead="store")
 
 
 class PrefetchTileOp(Operation, dialect=XeTile, name="prefetch_tile"):

@@ -1,19 +1,19 @@
 """The dialect itself, its attributes, and the type of a tile."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, ClassVar
 
-from xegpu_py.dialects.xetile.ownership import parts_problem
+from xegpu_py.dialects import xegpu
 
-from xegpu_py.ir.builtin import bit_width, is_float, is_integer
+from xegpu_py.ir.builtin import bit_width, by, is_float, is_integer
 from xegpu_py.ir.cursor import Cursor
 from xegpu_py.ir.definition import Attr, Dialect, Type
 from xegpu_py.ir.diagnostics import Diagnostic
 from xegpu_py.ir.kinds import Scope, TypeText, enum_attr
 from xegpu_py.ir.operation import Operation
+from xegpu_py.layout import dealing_problem
 
 GLOBAL, SHARED = 0, 3
 """Memory spaces that a tile may lie in."""
@@ -93,7 +93,7 @@ class WgMap(Attr, dialect=XeTile, name="wg_map"):
             return f"a map of {len(self.sg_layout)} dimensions does not fit {by(shape)}"
         names = ("rows", "columns") if len(shape) == 2 else ("elements",)
         for size, layout, data, what in zip(shape, self.sg_layout, self.sg_data, names):
-            found = parts_problem(size, layout, data, what)
+            found = dealing_problem(size, layout, data, what)
             if found:
                 return found
         return None
@@ -113,9 +113,9 @@ class SgMap(Attr, dialect=XeTile, name="sg_map"):
 
     def problem_for(self, shape: Sequence[int]) -> str | None:
         """What keeps the map from dividing something of this shape."""
-        for name, values in (("wi_layout", self.wi_layout), ("wi_data", self.wi_data)):
-            if len(values) != 2 or min(values) < 1:
-                return f"{name} must be two positive numbers, but is {list(values)}"
+        problem = xegpu.SgMap(self.wi_layout, self.wi_data).problem()
+        if problem:
+            return problem
         for size, layout, data, what in zip((1, *shape)[-2:], self.wi_layout, self.wi_data, ("rows", "columns")):
             if size % (layout * data):
                 return f"{size} {what} of a subgroup are not divisible by wi_layout x wi_data = {layout} x {data}"
@@ -189,8 +189,6 @@ class Tile(Type, dialect=XeTile, name="tile"):
     element: TypeText
     attr: TileAttr = TileAttr()
 
-    _DIMENSION: ClassVar = re.compile(r"(\d+|\?)\s*x\s*")
-
     @classmethod
     def read_body(cls, cursor: Cursor, scope: Scope) -> "Tile":
         cursor.expect("<")
@@ -198,15 +196,11 @@ class Tile(Type, dialect=XeTile, name="tile"):
         if cursor.at("array"):
             found = cls._read_raw(cursor, scope)
         else:
-            shape = []
-            while m := cursor.match(cls._DIMENSION):
-                if m[1] == "?":
-                    raise cursor.fault("the shape of a tile must be static", m.start())
-                shape.append(int(m[1]))
+            shape = cursor.dimensions("a tile")
             element = scope.resolve(scope.read_type(cursor))
             attr = cls.parameters()["attr"].read(cursor, scope) if cursor.accept(",") else TileAttr()
             cursor.expect(">")
-            found = cls(tuple(shape), element, attr)
+            found = cls(shape, element, attr)
         problem = found.problem()
         if problem:
             raise cursor.fault(problem, start)
@@ -272,8 +266,3 @@ class Tile(Type, dialect=XeTile, name="tile"):
                 return "a scattered tile has no sg_map"
             return attr.sg_map.problem_for(attr.wg_map.sg_data if attr.wg_map else self.shape)
         return None
-
-
-def by(parts: Sequence[object]) -> str:
-    """Dimensions as in `8x16`."""
-    return "x".join(map(str, parts))

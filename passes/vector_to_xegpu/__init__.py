@@ -1,4 +1,4 @@
-"""`vector-to-xegpu`: vector's own loads and stores become XeGPU's."""
+"""`vector-to-xegpu`: vector's own loads and stores, and memref's atomics, become XeGPU's."""
 
 from dataclasses import dataclass
 
@@ -11,11 +11,12 @@ from xegpu_py.ir.verifier import walk
 @register_pass("vector-to-xegpu")
 @dataclass
 class VectorToXeGPU(Pass):
-    """Rewrite the vector dialect's accesses of memory in kernels of subgroups.
+    """Rewrite the vector dialect's accesses of memory in kernels of subgroups, and memref.atomic_rmw.
 
     Rewritten are load, store, maskedload, maskedstore, gather, scatter, transfer_read and transfer_write. Rows of
     consecutive elements become 1D blocks; what has a mask, may reach out of bounds, or takes elements that are apart,
-    becomes a gather or scatter. Kernels of work items are for `xegpu-simt-to-vc`.
+    becomes a gather or scatter, and an atomic update of an element one of a single lane. Kernels of work items are for
+    `xegpu-simt-to-vc`.
 
         %v = vector.load %m[%i, %j] : memref<?x64xf32>, vector<16xf32>
         %g = vector.gather %m[%i, %j] [%places], %mask, %v : memref<?x64xf32>, ... into vector<16xf32>

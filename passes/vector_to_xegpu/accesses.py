@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from mlir import ir
+from mlir.dialects.arith import AtomicRMWKind
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu.checks import is_slm
 
@@ -257,6 +258,16 @@ def _scatter(owner: Pass, op: ir.Operation) -> None:
     _scattered(memory, _reshape(value, (count,)), offsets, _reshape(mask, (count,)))
 
 
+def _atomic(owner: Pass, op: ir.Operation) -> ir.Value:
+    value, target, *indices = op.operands
+    memory = _Memref(owner, op, target, indices)
+    offsets = memory.offsets([np.zeros(1, np.int64)] * memory.rank, 1)
+    one = _make("arith.constant", "vector<1xi1>", value="dense<true> : vector<1xi1>")
+    kind = AtomicRMWKind(ir.IntegerAttr(op.attributes["kind"]).value)
+    old = xegpu.atomic_rmw(kind, _spread(value, 1), memory.lanes(offsets), one, mode="vc")
+    return _make("vector.extract", value.type, old, static_position="array<i64: 0>")
+
+
 @dataclass
 class _Transfer:
     """A transfer_read or transfer_write.
@@ -359,6 +370,7 @@ def _transfer_write(owner: Pass, op: ir.Operation) -> None:
 
 
 RULES: dict[str, Callable[[Pass, ir.Operation], Any]] = {
+    "memref.atomic_rmw": _atomic,
     "vector.load": _load,
     "vector.store": _store,
     "vector.maskedload": _masked_load,

@@ -15,6 +15,7 @@ from xegpu_py.passes.xegpu_legalize.layouts import (
     BLOCK_OPS,
     LANE_OPS,
     axes_of,
+    is_one_message,
     lanes_of_message,
     layout_of,
     transform_of,
@@ -57,6 +58,7 @@ def make_plan(func: ir.Operation, target: Target) -> Plan:
     for op in reversed(ops):
         _through_view(plan, op)
     _cut_chains(plan, ops)
+    _leave_loads(plan, func, ops)
     for op in ops:
         _lay_out(plan, op)
     return plan
@@ -225,6 +227,19 @@ def _cut_chains(plan: Plan, ops: Sequence[ir.Operation]) -> None:
             step = max(each // inner, 1)
             if extent > step:
                 plan.cut(result, d, range(0, extent, step))
+
+
+def _leave_loads(plan: Plan, func: ir.Operation, ops: Sequence[ir.Operation]) -> None:
+    """What loads bring is carried as it is where each is one message: in pieces it would have to be moved to them."""
+    handed_on: set[ir.Value] = set()
+    made_otherwise = {plan.vectors.find(v) for v in func.regions[0].blocks[0].arguments if shape_of(v)}
+    for op in ops:
+        groups = carried(op)
+        handed_on.update(plan.vectors.find(v) for group in groups for v in group if shape_of(v))
+        if not groups and not (op.name == "xegpu.load_nd" and op.opview.mode == Mode.VC and is_one_message(plan, op)):
+            made_otherwise.update(plan.vectors.find(v) for v in op.results if shape_of(v))
+    for root in handed_on - made_otherwise:
+        plan.cuts.pop(root, None)
 
 
 def _bytes(value: ir.Value) -> int:

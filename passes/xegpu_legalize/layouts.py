@@ -143,6 +143,14 @@ def _load_layout(plan: Plan, op: ir.Operation, desc: TensorDesc) -> Layout | Non
     return _with_lead(desc, [((m.row, m.blocks[0][0]), message_desc(desc, m, transform)) for m in found])
 
 
+def is_one_message(plan: Plan, op: ir.Operation) -> bool:
+    """Whether a load of a 2D block is a message as it is, and is cut only where its registers can be cut."""
+    desc = TensorDesc.of(op.opview.tdesc)
+    if blocks.is_line(desc) or blocks.is_slm(desc) or plan.target.block2d is None or len(desc.shape) != 2:
+        return False
+    return load_messages(plan, op) is None and blocks.load_is_legal(op.opview, plan.target)
+
+
 def load_messages(plan: Plan, op: ir.Operation) -> list[Message] | None:
     """The messages of a load of a 2D block; None if it is left as it is."""
     view: Any = op.opview

@@ -109,7 +109,7 @@ def _match(pair: _Pair, left: ir.Value, right: ir.Value) -> bool:
             return False
         if a.name in ("xegpu.load_nd", "xegpu.prefetch_nd"):
             same = _text(a) == _text(b) and all(x.type == y.type for x, y in zip(a.results, b.results))
-            if not same or (a.name == "xegpu.load_nd" and pair.stretches[a.results[0]] != pair.stretches[b.results[0]]):
+            if not same or (a.name == "xegpu.load_nd" and not _can_join(pair, a.results[0], b.results[0])):
                 return False
             (pair.loads if a.name == "xegpu.load_nd" else pair.prefetches).append((a, b))
         elif a.name == "xegpu.update_nd_offset":
@@ -130,6 +130,13 @@ def _match(pair: _Pair, left: ir.Value, right: ir.Value) -> bool:
         elif a.name != "scf.yield" or a != b:
             return False
     return True
+
+
+def _can_join(pair: _Pair, left: ir.Value, right: ir.Value) -> bool:
+    """Whether one message can bring both values: at one time, and to where they stay."""
+    # What control flow hands on is a variable of its own, into which it would have to be moved.
+    handed_on = any(use.owner.operation.name.startswith("scf.") for v in (left, right) for use in v.uses)
+    return pair.stretches[left] == pair.stretches[right] and not handed_on
 
 
 def _in_order(uses: list[tuple[ir.Operation, int]]) -> list[tuple[ir.Operation, int]]:

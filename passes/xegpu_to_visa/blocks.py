@@ -37,11 +37,8 @@ def create_nd_tdesc(low: Lowering, op: ir.Operation) -> None:
     source = low.value(view.source)
     offsets = tuple(low.index_list(view.offsets))
     if isinstance(source, Memory):
-        base = source.base
-        if source.offset != const(0, INDEX) and not source.slm:
-            base = low.address(base, source.offset, element_bytes(source.element))
-        elif source.slm:
-            base = low.local_address(source.base, source.offset, element_bytes(source.element))
+        at = low.local_address if source.slm else low.address
+        base = at(source.base, source.offset, element_bytes(source.element))
         shape, strides = source.shape, source.strides
     else:
         base = low.emit.in_registers(low.numbers(view.source), "uq")
@@ -186,9 +183,8 @@ def _line_address(low: Lowering, block: Block, desc: TensorDesc) -> Reg:
     offset = block.offsets[0]
     if block.strides:
         offset = low.multiply(offset, block.strides[0])
-    if in_slm(desc):
-        return low.local_address(block.base, offset, size)
-    return low.emit.in_registers(low.address(block.base, offset, size))
+    at = low.local_address if in_slm(desc) else low.address
+    return low.emit.in_registers(at(block.base, offset, size))
 
 
 @lowers("xegpu.store_nd")

@@ -230,11 +230,11 @@ class Lowering:
         wide = self.emit.apply("mul", "q", 1, offset, const(size, INDEX)) if size > 1 else offset
         return self.emit.apply("add", "uq", 1, base, wide)
 
-    def local_address(self, base: Numbers, offset: Numbers, size: int) -> Reg:
+    def local_address(self, base: Numbers, offset: Numbers, size: int) -> Numbers:
         """An address in shared local memory, ud: `base` and `offset` elements of `size` bytes."""
         place = self.multiply(offset, const(size, INDEX))
         if isinstance(base, Const) and isinstance(place, Const):
-            return self.emit.in_registers(const(base.value + place.value, "ud"))
+            return const(base.value + place.value, "ud")
         if isinstance(base, Const):
             base, place = place, base
         if isinstance(place, Const) and place.value == 0:

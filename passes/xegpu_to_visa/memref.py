@@ -41,11 +41,8 @@ def address_of(low: Lowering, mem: Memory, offset: Numbers) -> Reg:
     """The address of the element at an offset, for a message."""
     emit = low.emit
     size = element_bytes(mem.element)
-    if mem.slm:
-        at = low.local_address(mem.base, offset, size)
-    else:
-        at = emit.in_registers(low.address(mem.base, offset, size))
-    return at
+    at = low.local_address if mem.slm else low.address
+    return emit.in_registers(at(mem.base, offset, size))
 
 
 def _shape_of(size: int) -> DataShape:

@@ -39,7 +39,8 @@ def create_tdesc(low: Lowering, op: ir.Operation) -> None:
     source = low.value(view.source)
     base = source
     if isinstance(source, Memory):
-        base = source.base if source.slm else low.address(source.base, source.offset, element_bytes(source.element))
+        at = low.local_address if source.slm else low.address
+        base = at(source.base, source.offset, element_bytes(source.element))
     offsets = low.emit.in_registers(low.reg(view.offsets), INDEX)
     size = bit_width(desc.element) // 8
     assert isinstance(base, (Reg, Const))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NoReturn
+from types import FunctionType
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 from mlir import ir
 
@@ -13,7 +14,20 @@ from xegpu_py.ir.verifier import position_of, walk
 LOOPS = ("scf.for", "scf.while", "scf.if", "scf.index_switch", "scf.execute_region")
 """Ops whose regions pass values on."""
 
-Rule = Callable[[Any], Sequence[ir.Value] | None]
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+_REBUILT: dict[Callable[..., Any], tuple[str, ...]] = {}
+"""By method of an `Expansion` the names of the ops that it rebuilds."""
+
+
+def rebuilds(*names: str) -> Callable[[Method], Method]:
+    """Let a method of an `Expansion`, which gets an op's view and gives what `op` gives, rebuild ops of these names."""
+
+    def mark(method: Method) -> Method:
+        _REBUILT[method] = names
+        return method
+
+    return mark
 
 
 def fail(op: Any, message: str, *notes: str) -> NoReturn:
@@ -44,6 +58,12 @@ class Expansion:
         func: the function.
     """
 
+    _rules: ClassVar[dict[str, str]] = {}
+
+    def __init_subclass__(cls) -> None:
+        methods = {name: m for name, m in vars(cls).items() if isinstance(m, FunctionType)}
+        cls._rules = {op: name for name, method in methods.items() for op in _REBUILT.get(method, ())}
+
     def __init__(self, func: ir.Operation) -> None:
         self.func = func
         self.values: dict[ir.Value, list[ir.Value]] = {}
@@ -53,12 +73,18 @@ class Expansion:
         return [value.type]
 
     def op(self, op: Any) -> Sequence[ir.Value] | None:
-        """Rebuild one op at the current insertion point.
+        """Rebuild one op at the current insertion point, by the method that `rebuilds` ops of its name.
 
         Returns:
             What stands for its results, of all of them in a row where each stays one; None to have it cloned.
         """
-        raise NotImplementedError
+        rule = self._rules.get(op.name)
+        found: Sequence[ir.Value] | None = getattr(self, rule)(op.opview) if rule else self.other(op)
+        return found
+
+    def other(self, op: Any) -> Sequence[ir.Value] | None:
+        """The same for ops that no method rebuilds."""
+        return None
 
     def argument(self, argument: ir.Value) -> list[ir.Value]:
         """What stands for an argument of the function."""
@@ -151,7 +177,7 @@ class Expansion:
                     self._ops(body)
                     with last.operation.location:
                         own = list(block.arguments)[len(types) - len(more) :] if more else []
-                        also = self.more_yielded(op, own) if more else []
+                        also = self.more_yielded(op, own) if op.name == "scf.for" else []
                         ir.Operation.create(
                             last.operation.name,
                             operands=[*self._flat(last.operation.operands), *also],

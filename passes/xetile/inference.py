@@ -77,7 +77,11 @@ def _same(
         if own in (None, first):
             continue
         if is_tile(value):
-            fail(op, f"makes tiles of {own} and of {first} one")
+            fail(
+                op,
+                f"makes tiles of {own} and of {first} one",
+                "give both the same wg_map; vectors that are stored to them are converted",
+            )
         users = [u.owner.operation for u in value.uses]
         found += [(user, value, first) for user in users if user == op or user in ends]
     return found

@@ -198,39 +198,36 @@ def _with(wg_map: WgMap, dim: int, data: int) -> WgMap:
 
 def _reduced(wg_map: WgMap | None, view: Any) -> WgMap | None:
     (dim,) = view.dims
-    if wg_map is None:
-        return None
-    if view.reduction_size is None or shape_of(view.result)[dim] == 1:
-        return _with(wg_map, dim, 1)
-    data, size = wg_map.sg_data[dim], view.reduction_size
-    return _with(wg_map, dim, data // size) if data % size == 0 else None
+    return _narrowed(wg_map, dim, None if shape_of(view.result)[dim] == 1 else view.reduction_size)
 
 
 def _reduction_source(wg_map: WgMap | None, view: Any) -> WgMap | None:
-    (dim,) = view.dims
-    if wg_map is None:
-        return None
-    if view.reduction_size is not None:
-        return _with(wg_map, dim, wg_map.sg_data[dim] * view.reduction_size)
-    size, layout = shape_of(view.value)[dim], wg_map.sg_layout[dim]
-    return _with(wg_map, dim, size // layout if size % layout == 0 else size)
+    return _widened(wg_map, view.dims[0], view.reduction_size, view.value)
 
 
 def _broadcast(wg_map: WgMap | None, view: Any) -> WgMap | None:
-    (dim,) = view.dims
-    if wg_map is None:
-        return None
-    if view.broadcast_size is not None:
-        return _with(wg_map, dim, wg_map.sg_data[dim] * view.broadcast_size)
-    size, layout = shape_of(view.result)[dim], wg_map.sg_layout[dim]
-    return _with(wg_map, dim, size // layout if size % layout == 0 else size)
+    return _widened(wg_map, view.dims[0], view.broadcast_size, view.result)
 
 
 def _broadcast_source(wg_map: WgMap | None, view: Any) -> WgMap | None:
-    (dim,) = view.dims
+    return _narrowed(wg_map, view.dims[0], view.broadcast_size)
+
+
+def _narrowed(wg_map: WgMap | None, dim: int, group: int | None) -> WgMap | None:
+    """The map of what has one element for each group of elements of a dimension, or for all of them."""
     if wg_map is None:
         return None
-    if view.broadcast_size is None:
+    if group is None:
         return _with(wg_map, dim, 1)
-    data, size = wg_map.sg_data[dim], view.broadcast_size
-    return _with(wg_map, dim, data // size) if data % size == 0 else None
+    data = wg_map.sg_data[dim]
+    return _with(wg_map, dim, data // group) if data % group == 0 else None
+
+
+def _widened(wg_map: WgMap | None, dim: int, group: int | None, wide: ir.Value) -> WgMap | None:
+    """The map of `wide`, which has a group of elements, or all of a dimension, for one element of another value."""
+    if wg_map is None:
+        return None
+    if group is not None:
+        return _with(wg_map, dim, wg_map.sg_data[dim] * group)
+    size, layout = shape_of(wide)[dim], wg_map.sg_layout[dim]
+    return _with(wg_map, dim, size // layout if size % layout == 0 else size)

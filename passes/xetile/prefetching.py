@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mlir import ir
-from xegpu_py.dialects.xetile import PrefetchTileOp, Tile, UpdateTileOffsetOp, WgMap
+from xegpu_py.dialects.xetile import InitTileOp, PrefetchTileOp, Tile, UpdateTileOffsetOp, WgMap
 from xegpu_py.passes.xetile.expansion import Expansion
+from xegpu_py.passes.xetile_to_xegpu.matrices import add, known, multiply, value
 
 ROWS, LINE_BYTES = 32, 64
 """Rows, and bytes of a row, that one prefetch brings."""
@@ -20,9 +20,7 @@ class Prefetching(Expansion):
         super().__init__(func)
         self._distance = distance
         self._moves: dict[ir.Operation, list[ir.Operation]] = {}
-
-    def op(self, op: Any) -> Sequence[ir.Value] | None:
-        return None
+        self._made: dict[ir.Operation, list[ir.Operation]] = {}
 
     def more(self, loop: ir.Operation) -> list[ir.Value]:
         body = loop.regions[0].blocks[0]
@@ -41,10 +39,58 @@ class Prefetching(Expansion):
                 continue
             moves.append(move)
             begun.append(self._begin(init, move))
+        counter = body.arguments[0]
+        inits = [o.operation for o in body.operations if o.operation.name == InitTileOp.OPERATION_NAME]
+        made = self._made[loop] = [op for op in inits if self._is_followed(op, counter)]
+        lower, _, step = (self.one(v) for v in list(loop.operands)[:3])
+        for op in made:
+            for turn in range(self._distance):
+                self._make(op, {counter: value(add(lower, multiply(known(step), turn)))})
         return begun
 
     def more_yielded(self, loop: ir.Operation, carried: Sequence[ir.Value]) -> list[ir.Value]:
+        counter = loop.regions[0].blocks[0].arguments[0]
+        step = known(self.one(list(loop.operands)[2]))
+        for op in self._made[loop]:
+            self._make(op, {counter: value(add(self.one(counter), multiply(step, self._distance)))})
         return [self._step(tile, move) for tile, move in zip(carried, self._moves[loop])]
+
+    def _is_followed(self, op: ir.Operation, counter: ir.Value) -> bool:
+        """Whether a tile that a turn makes is loaded, and lies where the loop's counter says."""
+        tile = Tile.of(op.results[0])
+        loaded = any(u.owner.operation.name == "xetile.load_tile" for u in op.results[0].uses)
+        moving = any(v not in self.values for v in op.operands)
+        in_global = not tile.scattered and not tile.attr.memory_space
+        return in_global and loaded and moving and all(self._is_counted(v, counter) for v in op.operands)
+
+    def _is_counted(self, given: ir.Value, counter: ir.Value) -> bool:
+        """Whether a value is from outside of the loop, or arithmetic on its counter."""
+        if given == counter or given in self.values:
+            return True
+        if isinstance(given.owner, ir.Block) or not given.owner.operation.name.startswith("arith."):
+            return False
+        return all(self._is_counted(v, counter) for v in given.owner.operation.operands)
+
+    def _make(self, op: ir.Operation, stands: dict[ir.Value, ir.Value]) -> None:
+        """Make the tile of another turn, and prefetch it."""
+        made = self._copy(op, stands)
+        tile = Tile.of(made.results[0])
+        if tile.wg_map:
+            made.results[0].set_type(tile.with_map(spread(tile, tile.wg_map)).to_ir())
+        PrefetchTileOp(made.results[0], l1_hint="cached", l3_hint="cached")
+
+    def _copy(self, op: ir.Operation, stands: dict[ir.Value, ir.Value]) -> ir.Operation:
+        """An op of a loop's body, and what it is computed of there, with other values for some."""
+        operands = []
+        for operand in op.operands:
+            owner = operand.owner
+            if operand not in stands and not isinstance(owner, ir.Block) and owner.operation.block == op.block:
+                stands[operand] = self._copy(owner.operation, stands).results[0]
+            operands.append(stands[operand] if operand in stands else self.one(operand))
+        made = op.clone()
+        for i, operand in enumerate(operands):
+            made.operands[i] = operand
+        return made
 
     def _begin(self, init: ir.Value, move: ir.Operation) -> ir.Value:
         """The tile that the loop prefetches first, after those before it have been prefetched."""

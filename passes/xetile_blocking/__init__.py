@@ -16,6 +16,8 @@ class XeTileBlocking(Pass):
     an op around it) has: loads of up to 32 rows of 64 bytes, in as many blocks as one message can bring, stores of 8
     rows. Products become those of one dpas. All other vectors are divided to match, 8 rows of 64 bytes where nothing
     else decides; sizes that do not divide leave smaller blocks at the edges, and products are filled up with zeros.
+    With `load-ahead`, messages bring no more of K than one dpas takes, so that what a product no longer needs can be
+    loaded anew while the rest of it is computed; see `xegpu-load-ahead`.
 
         %t = xetile.init_tile %A[%m, 0] : memref<64x64xbf16> -> !xetile.tile<16x32xbf16>
         %a = xetile.load_tile %t : !xetile.tile<16x32xbf16> -> vector<16x32xbf16>
@@ -33,6 +35,7 @@ class XeTileBlocking(Pass):
     """
 
     target: str = ""
+    load_ahead: bool = False
 
     def run(self, op: ir.Operation) -> None:
         # What lowers ops is loaded when it is needed, since tools start without it.
@@ -41,4 +44,4 @@ class XeTileBlocking(Pass):
         from xegpu_py.passes.xetile_blocking.blocking import Blocking
 
         for func in kernels(op):
-            Blocking(func, target_for(self, func, self.target)).run()
+            Blocking(func, target_for(self, func, self.target), self.load_ahead).run()

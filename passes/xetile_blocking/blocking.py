@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 from mlir import ir
 from mlir.dialects import arith
 from xegpu_py.dialects.xetile import BroadcastOp, InitTileOp, ReductionOp, Tile, TileMmaOp, TransposeOp
-from xegpu_py.passes.xetile.expansion import Expansion, fail
+from xegpu_py.passes.xetile.expansion import Expansion, fail, rebuilds
 from xegpu_py.passes.xetile.vectors import (
     combine,
     cut,
@@ -55,26 +56,10 @@ def assemble(pieces: Sequence[Piece], at: Shape, size: Shape, whole: ir.Type) ->
 class Blocking(Expansion):
     """Divides all vectors and tiles of a kernel as a `Plan` says."""
 
-    def __init__(self, func: ir.Operation, target: Target) -> None:
+    def __init__(self, func: ir.Operation, target: Target, ahead: bool = False) -> None:
         super().__init__(func)
-        self.plan = Plan(func, target)
+        self.plan = Plan(func, target, ahead)
         self._slabs: list[Slab] = []
-        self._rules: dict[str, Callable[[Any], Sequence[ir.Value] | None]] = {
-            "xetile.init_tile": self._init_tile,
-            "xetile.update_tile_offset": self._update,
-            "xetile.prefetch_tile": self._prefetch,
-            "xetile.load_tile": self._load,
-            "xetile.load": self._load,
-            "xetile.store_tile": self._store,
-            "xetile.store": self._store,
-            "xetile.atomic_rmw": self._store,
-            "xetile.tile_mma": self._mma,
-            "xetile.transpose": self._transpose,
-            "xetile.reduction": self._reduction,
-            "xetile.broadcast": self._broadcast,
-            "xetile.convert_layout": lambda view: self.get(view.value),
-            "vector.extract_strided_slice": self._slice,
-        }
 
     def run(self) -> None:
         super().run()
@@ -113,10 +98,7 @@ class Blocking(Expansion):
         """The blocks that a value is divided into, from other pieces of it."""
         return [assemble(pieces, at, size, value.type) for at, size in self.plan.parts(value)]
 
-    def op(self, op: Any) -> Sequence[ir.Value] | None:
-        rule = self._rules.get(op.name)
-        if rule:
-            return rule(op.opview)
+    def other(self, op: Any) -> Sequence[ir.Value] | None:
         vectors = [v for v in (*op.operands, *op.results) if is_vector(v)]
         if not vectors:
             return None
@@ -136,6 +118,7 @@ class Blocking(Expansion):
             self.values[old] = [cut(new, at, size) for at, size in self.plan.parts(old)] if is_vector(old) else [new]
         return self.values[op.results[0]] if len(op.results) == 1 else list(made.results)
 
+    @rebuilds("vector.extract_strided_slice")
     def _slice(self, view: Any) -> Sequence[ir.Value]:
         """A part of a vector is divided without putting the vector together."""
         op = view.operation
@@ -174,6 +157,7 @@ class Blocking(Expansion):
             found += resized(op, operands, size)
         return found
 
+    @rebuilds("xetile.init_tile")
     def _init_tile(self, view: InitTileOp) -> list[ir.Value]:
         tile = Tile.of(view.tile)
         source = self.one(view.source)
@@ -197,6 +181,7 @@ class Blocking(Expansion):
                 )
         return made
 
+    @rebuilds("xetile.update_tile_offset")
     def _update(self, view: Any) -> list[ir.Value]:
         tiles = self.get(view.tile)
         if view.indices is None:
@@ -214,11 +199,13 @@ class Blocking(Expansion):
         found = {name: [(part, next(tiles)) for part in listed] for name, listed in self.plan.messages(tile).items()}
         return found[role]
 
+    @rebuilds("xetile.prefetch_tile")
     def _prefetch(self, view: Any) -> list[ir.Value]:
         for _, tile in self._role(view.tile, "prefetch"):
             type(view)(tile, l1_hint=view.l1_hint, l2_hint=view.l2_hint, l3_hint=view.l3_hint)
         return []
 
+    @rebuilds("xetile.load_tile", "xetile.load")
     def _load(self, view: Any) -> list[ir.Value]:
         loaded: list[Piece] = []
         hints = {n: getattr(view, n) for n in ("padding", "l1_hint", "l2_hint", "l3_hint")}
@@ -232,6 +219,7 @@ class Blocking(Expansion):
             loaded.append(((at, size), value))
         return self.blocks(view.value, loaded)
 
+    @rebuilds("xetile.store_tile", "xetile.store", "xetile.atomic_rmw")
     def _store(self, view: Any) -> list[ir.Value]:
         """Stores and atomic ops: each message takes its part of the value."""
         name = view.operation.name
@@ -252,10 +240,11 @@ class Blocking(Expansion):
                 type(view)(value, tile, **hints)
         return self.blocks(view.result, results) if results else []
 
+    @rebuilds("xetile.tile_mma")
     def _mma(self, view: TileMmaOp) -> list[ir.Value]:
-        """Products of one dpas each, first those whose A comes by the same message."""
-        step, slab, n = self.plan.step(view.a), self.plan.slab(view.a), self.plan.columns
-        depth = shape_of(view.a)[1]
+        """Products of one dpas each, slab by slab."""
+        step, slabs, n = self.plan.step(view.a), self.plan.slabs(view.operation), self.plan.columns
+        depth, columns = shape_of(view.b)
         places = self.plan.parts(view.d)
         element = element_of(view.d)
         sums: list[ir.Value | None] = [None] * len(places)
@@ -269,21 +258,28 @@ class Blocking(Expansion):
                 held[key] = self.region(value, at, size)
             return held[key]
 
-        for first in range(0, depth, slab):
+        for first, left in product(range(0, depth, slabs.depth), range(0, columns, slabs.columns)):
             pieces: list[ir.Value] = []
             start: ir.Operation | None = None
-            for k in range(first, min(first + slab, depth), step):
+            for k in range(first, min(first + slabs.depth, depth), step):
                 for i, (at, size) in enumerate(places):
+                    if not left <= at[1] < left + slabs.columns:
+                        continue
                     a = operand("a", view.a, (at[0], k), (size[0], step))
                     b = operand("b", view.b, (k, at[1]), (step, n))
                     pieces += [a, b]
                     made = TileMmaOp(a, b, sums[i], d=vector_type((size[0], n), element))
                     start = start or made.operation
                     sums[i] = made.d
-            if first and start is not None:
+            if (first or left) and start is not None:
                 self._slabs.append(Slab(start, list(dict.fromkeys(pieces))))
         return [cut(s, (0, 0), size) for s, (_, size) in zip(sums, places) if s is not None]
 
+    @rebuilds("xetile.convert_layout")
+    def _convert(self, view: Any) -> list[ir.Value]:
+        return self.get(view.value)
+
+    @rebuilds("xetile.transpose")
     def _transpose(self, view: TransposeOp) -> list[ir.Value]:
         if view.permutation == (0, 1):
             return self.get(view.value)
@@ -296,6 +292,7 @@ class Blocking(Expansion):
             pieces.append((turned, made[turned]))
         return self.blocks(view.result, pieces)
 
+    @rebuilds("xetile.reduction")
     def _reduction(self, view: ReductionOp) -> list[ir.Value]:
         (dim,) = view.dims
         shape = shape_of(view.value)
@@ -335,6 +332,7 @@ class Blocking(Expansion):
         found: ir.Value = made.result
         return found
 
+    @rebuilds("xetile.broadcast")
     def _broadcast(self, view: BroadcastOp) -> list[ir.Value]:
         (dim,) = view.dims
         times = view.broadcast_size

@@ -68,23 +68,39 @@ class Roles:
         return [name for name, given in has.items() if given]
 
 
+@dataclass(frozen=True)
+class Slabs:
+    """The parts of a product that are computed one after the other, each of what is loaded right before it.
+
+    Attributes:
+        depth: elements of K of a part.
+        columns: columns of a part.
+    """
+
+    depth: int
+    columns: int
+
+
 class Plan:
     """The division of a kernel's values.
 
     Attributes:
         columns: columns of a product of one dpas.
+        ahead: whether loads come a turn of their loop ahead, so that slabs are as shallow as a dpas.
     """
 
-    def __init__(self, func: ir.Operation, target: Target) -> None:
+    def __init__(self, func: ir.Operation, target: Target, ahead: bool = False) -> None:
         self.target = target
         self.columns = target.dpas_exec_size
+        self.ahead = ahead
         self._depth = max(target.dpas_depths)
         ops = walk(func)
         self._classes = value_classes(ops)
         self._wanted: dict[ir.Value, tuple[int, Shape]] = {}
         self._bits: dict[ir.Value, int] = {}
         self._roles: dict[ir.Value, Roles] = {}
-        self._packed: set[ir.Value] = set()
+        self._slab_rows: dict[ir.Value, int] = {}
+        self._slab_columns: dict[ir.Value, int] = {}
         for op in ops:
             self._note(op)
 
@@ -99,7 +115,9 @@ class Plan:
             self._want(op.results[0], 0, (ROWS, self.columns))
             self._want(a, 1, (ROWS, step))
             self._want(b, 2, (step, self.columns))
-            self._packed.add(b)
+            depth = self.slabs(op).depth
+            self._slab_columns[self._classes.find(a)] = depth
+            self._slab_rows[self._classes.find(b)] = depth
         elif op.name in ("xetile.load_tile", "xetile.load"):
             self._roles_at(op.operands[0]).loads.append(op.results[0])
             tile = Tile.of(op.operands[0])
@@ -127,9 +145,25 @@ class Plan:
         """Elements of K that one dpas takes."""
         return self._depth * 32 // bit_width(element_of(a))
 
-    def slab(self, a: ir.Value) -> int:
-        """Elements of K that are loaded and multiplied before more are loaded: those of one message of A."""
-        return max(LINE_BYTES * 8 // bit_width(element_of(a)), self.step(a))
+    def slabs(self, mma: ir.Operation) -> Slabs:
+        """The parts of a product: as deep as a message of A is wide, or all of K with the columns of a message of B.
+
+        The latter has the larger messages, and is taken where it needs no more registers at a time.
+        """
+        a, b = mma.operands[0], mma.operands[1]
+        (rows, depth), columns = shape_of(a), shape_of(b)[1]
+        across = max(n * self.columns for n in self._counts(bit_width(element_of(b)), self.columns))
+        if self.ahead:
+            return Slabs(self.step(a), across)
+        slab = max(LINE_BYTES * 8 // bit_width(element_of(a)), self.step(a))
+        if slab < depth <= self._most_rows() and depth * (rows + across) <= slab * (rows + columns):
+            return Slabs(depth, across)
+        return Slabs(slab, columns)
+
+    def _counts(self, bits: int, columns: int) -> list[int]:
+        """How many blocks of so many columns one load can bring."""
+        counts = self.target.block2d.counts[bits] if self.target.block2d else (1,)
+        return [n for n in counts if n * columns * bits <= LINE_BYTES * 8] or [1]
 
     def block(self, value: ir.Value) -> Shape:
         """The shape of the blocks that a vector is divided into."""
@@ -187,13 +221,12 @@ class Plan:
         """As many blocks side by side, and as many rows, as one load may have."""
         rows, columns = self.block(value)
         columns = min(columns, LINE_BYTES * 8 // tile.bits)
-        most = self._most_rows()
-        if value in self._packed or any(self._feeds_b(u) for u in value.uses):
-            most = min(most, LINE_BYTES * 8 // tile.bits)
+        root = self._classes.find(value)
+        most = min(self._most_rows(), self._slab_rows.get(root, self._most_rows()))
         most = max(most // rows * rows, 1)
-        counts = self.target.block2d.counts[tile.bits] if self.target.block2d else (1,)
-        fitting = [n for n in counts if n * columns * tile.bits <= LINE_BYTES * 8]
         height, width = tile.shape
+        widest = max(self._slab_columns.get(root, width), columns)
+        fitting = [n for n in self._counts(tile.bits, columns) if n == 1 or n * columns <= widest]
         for top in range(0, height, most):
             left = 0
             while left < width:
@@ -201,10 +234,6 @@ class Plan:
                 size = min(count * columns, width - left)
                 yield (top, left), (min(most, height - top), size)
                 left += size
-
-    @staticmethod
-    def _feeds_b(use: ir.OpOperand) -> bool:
-        return bool(use.owner.operation.name == "xetile.tile_mma" and use.operand_number == 1)
 
 
 def is_transposed(value: ir.Value) -> bool:

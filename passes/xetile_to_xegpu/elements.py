@@ -13,13 +13,15 @@ from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import MemoryScope, TdescAttr, TensorDesc
 from xegpu_py.dialects.xetile import Tile
 from xegpu_py.passes.xetile.vectors import constant, cut, element_of, put, shape_of, vector_type, zero
+from xegpu_py.passes.xetile_to_xegpu.forms import is_padded
 from xegpu_py.passes.xetile_to_xegpu.matrices import Matrix, Number, add, multiply, value
+
+from xegpu_py.ir.numbers import number_attribute, number_of
 
 LANES = 16
 """Lanes of a gather."""
 
 VC: dict[str, Any] = {"mode": "vc"}
-HINTS = ("l1_hint", "l2_hint", "l3_hint")
 
 
 def chunks(count: int) -> list[tuple[int, int]]:
@@ -73,15 +75,16 @@ def _descriptor(tile: Tile, lanes: int) -> TensorDesc:
     return TensorDesc((lanes,), tile.element, TdescAttr(memory_scope=scope, scattered=True))
 
 
-def _hints(view: Any) -> dict[str, Any]:
-    return {name: getattr(view, name) for name in HINTS}
+def hints(view: Any) -> dict[str, Any]:
+    """The cache hints of an op, as arguments of those that it becomes."""
+    return {name: getattr(view, name) for name in ("l1_hint", "l2_hint", "l3_hint")}
 
 
 def _padding(view: Any, kind: ir.Type) -> ir.Value | None:
     """The vector of what stands for elements that are not read; None if that is zero."""
-    if view.padding is None or float(view.padding.partition(" : ")[0]) == 0.0:
+    if not is_padded(view):
         return None
-    return constant(kind, view.padding.partition(" : ")[0])
+    return arith.constant(kind, number_attribute(kind, number_of(view.padding)))
 
 
 @dataclass
@@ -136,7 +139,7 @@ class Elements:
 
         def act(desc: ir.Value, mask: ir.Value, first: int, lanes: int) -> None:
             kind = vector_type((lanes,), self.tile.element)
-            found = xegpu.load_gather(desc, mask, value=kind, **VC, **_hints(view))
+            found = xegpu.load_gather(desc, mask, value=kind, **VC, **hints(view))
             padding = None if self.in_bounds else _padding(view, kind)
             pieces.append(found if padding is None else arith.select(mask, found, padding))
 
@@ -148,7 +151,7 @@ class Elements:
         line = flat(given)
 
         def act(desc: ir.Value, mask: ir.Value, first: int, lanes: int) -> None:
-            xegpu.store_scatter(cut(line, [first], [lanes]), desc, mask, **VC, **_hints(view))
+            xegpu.store_scatter(cut(line, [first], [lanes]), desc, mask, **VC, **hints(view))
 
         self._messages(act)
 
@@ -163,14 +166,19 @@ class Elements:
         self._messages(act)
         return joined(pieces, self.tile.shape)
 
-    def pad(self, view: Any, loaded: ir.Value) -> ir.Value:
-        """A loaded block with `padding` where it lies outside of the matrix."""
+    def pad(self, view: Any, loaded: ir.Value, before: bool) -> ir.Value:
+        """A loaded block with `padding` where it lies outside of the matrix, and may begin `before` it."""
         padding = _padding(view, loaded.type)
         if padding is None:
             return loaded
+        kind = vector_type(self.tile.shape, "i1")
         left = [arith.subi(value(extent), value(place)) for extent, place in zip(self.matrix.extents, self.place)]
-        mask = vector.create_mask(vector_type(self.tile.shape, "i1"), left)
-        return arith.select(mask, loaded, padding)
+        found = arith.select(vector.create_mask(kind, left), loaded, padding)
+        for dim, place in enumerate(self.place) if before else ():
+            bounds = [value(n) for n in self.tile.shape]
+            bounds[dim] = arith.subi(value(0), value(place))
+            found = arith.select(vector.create_mask(kind, bounds), padding, found)
+        return found
 
     def _lines(self) -> list[ir.Value]:
         """A descriptor for each row of a tile in shared local memory."""
@@ -226,7 +234,7 @@ class Elements:
         for desc, (at, lanes) in zip(held, chunks(math.prod(tile.shape)), strict=True):
             on = _all(lanes) if line is None else cut(line, [at], [lanes])
             kind = vector_type((lanes,), tile.element)
-            found = xegpu.load_gather(desc, on, value=kind, **VC, **_hints(view))
+            found = xegpu.load_gather(desc, on, value=kind, **VC, **hints(view))
             padding = None if line is None else _padding(view, kind)
             pieces.append(found if padding is None else arith.select(on, found, padding))
         return joined(pieces, tile.shape)
@@ -237,7 +245,7 @@ class Elements:
         line, on = flat(given), None if mask is None else flat(mask)
         for desc, (at, lanes) in zip(held, chunks(math.prod(tile.shape)), strict=True):
             enabled = _all(lanes) if on is None else cut(on, [at], [lanes])
-            xegpu.store_scatter(cut(line, [at], [lanes]), desc, enabled, **VC, **_hints(view))
+            xegpu.store_scatter(cut(line, [at], [lanes]), desc, enabled, **VC, **hints(view))
 
     @staticmethod
     def update(held: Sequence[ir.Value], given: ir.Value, mask: ir.Value | None, view: Any, tile: Tile) -> ir.Value:

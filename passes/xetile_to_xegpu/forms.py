@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 from mlir import ir
 from xegpu_py.dialects.xetile import Tile
 from xegpu_py.passes.xetile.classes import Classes, value_classes
 from xegpu_py.passes.xetile.expansion import fail
-from xegpu_py.passes.xetile.vectors import shape_of
+from xegpu_py.passes.xetile_to_xegpu.matrices import facts_of, is_negative
 
+from xegpu_py.ir.numbers import number_of
 from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
 
@@ -56,6 +59,43 @@ class TileForm:
         return all(r.opview.in_bounds for r in self.roots)
 
     @property
+    def address(self) -> ir.Type:
+        """The type of the address that stands for where each of several matrices is."""
+        types = {r.operands[0].type for r in self.roots}
+        wide = ir.IntegerType.get_signless(64)
+        if len(types) == 1 and not isinstance(next(iter(types)), ir.MemRefType):
+            return next(iter(types))
+        for root in self.roots:
+            if not (root.operands[0].type == wide or isinstance(root.operands[0].type, ir.MemRefType)):
+                fail(
+                    root,
+                    f"makes a tile of an address of type {root.operands[0].type}, which control flow makes one with "
+                    "tiles of other sources",
+                    "addresses of type i64 go with memrefs",
+                )
+        return wide
+
+    @property
+    def merged(self) -> bool:
+        """Whether control flow makes tiles of several ops one."""
+        return len(self.roots) > 1
+
+    @property
+    def before(self) -> bool:
+        """Whether the tiles may begin before their matrix's first row or column."""
+        offsets = [n for r in self.roots for n in r.opview.offsets[-2:]]
+        return any(is_negative(n) for n in (*offsets, *(n for u in self.updates for n in u.opview.offsets)))
+
+    def known(self) -> tuple[tuple[int | None, ...], tuple[int | None, ...]]:
+        """The extents and strides that the matrices of all tiles are known to have in common."""
+        facts = [facts_of(r.opview) for r in self.roots]
+        extents, strides = (
+            tuple(of[0] if len(set(of)) == 1 else None for of in zip(*listed))
+            for listed in ([f.extents for f in facts], [f.strides for f in facts])
+        )
+        return extents, strides
+
+    @property
     def memory_block(self) -> tuple[int, int]:
         """Rows and columns of the block as it lies in memory."""
         rows, columns = self.tile.shape
@@ -91,7 +131,7 @@ class Forms:
             form.array = min((self.load(op).array for op in form.loads), default=1)
             if form.stores or len({self.load(op).array for op in form.loads}) > 1:
                 form.array = 1
-            form.needs_place = any(is_padded(op) for op in form.loads) and not form.in_bounds
+            form.needs_place = any(is_padded(op.opview) for op in form.loads) and not form.in_bounds
 
     def tiles(self) -> list[TileForm]:
         """The forms of all tiles."""
@@ -119,7 +159,7 @@ class Forms:
 
     def load(self, op: ir.Operation) -> LoadForm:
         """The form of a load, as it is used."""
-        if op.name != "xetile.load_tile" or (is_padded(op) and not self.tile(op.operands[0]).in_bounds):
+        if op.name != "xetile.load_tile" or (is_padded(op.opview) and not self.tile(op.operands[0]).in_bounds):
             return LoadForm()
         value, tile = op.results[0], Tile.of(op.operands[0])
         users = [u.owner.operation for u in value.uses]
@@ -149,10 +189,12 @@ class Forms:
         return count if fits and count in limits.counts[tile.bits] else 1
 
 
-def is_padded(op: ir.Operation) -> bool:
-    """Whether what a load finds outside of the matrix is something else than zero."""
-    padding = op.opview.padding
-    return padding is not None and float(padding.partition(" : ")[0]) != 0.0
+def is_padded(view: Any) -> bool:
+    """Whether what a load finds outside of the matrix is something else than zero, which messages give."""
+    if view.padding is None:
+        return False
+    number = number_of(view.padding)
+    return number != 0 or math.copysign(1, number) < 0
 
 
 def _is_transpose(op: ir.Operation) -> bool:
@@ -167,23 +209,3 @@ def _feeds_products(value: ir.Value) -> bool:
 
 def _list(op: ir.Operation, name: str) -> list[int]:
     return [ir.IntegerAttr(a).value for a in ir.ArrayAttr(op.attributes[name])]
-
-
-def root_of(form: TileForm) -> ir.Operation:
-    """The one op that makes the tiles of a class."""
-    if len(form.roots) != 1:
-        where = form.roots[1] if form.roots else (form.loads + form.stores)[0]
-        fail(
-            where,
-            f"makes one of {len(form.roots)} tiles that control flow makes one"
-            if form.roots
-            else "has a tile that comes from outside of the kernel",
-            "make the tile once, and move it by xetile.update_tile_offset",
-        )
-    return form.roots[0]
-
-
-def rows_of(value: ir.Value) -> tuple[int, int]:
-    """Rows and columns of a vector."""
-    rows, columns = shape_of(value)
-    return rows, columns

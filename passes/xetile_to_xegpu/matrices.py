@@ -13,7 +13,11 @@ from xegpu_py.dialects.xegpu.checks import strides_of
 from xegpu_py.dialects.xetile import InitTileOp
 from xegpu_py.passes.xetile.vectors import index
 
+from xegpu_py.ir.builtin import bit_width
 from xegpu_py.target import Block2DLimits
+
+UNALIGNED = "xetile.unaligned"
+"""An attribute of kernels: the numbers of those arguments of which nothing that is not known is taken to be aligned."""
 
 Number: TypeAlias = "int | ir.Value"
 """An index, known or not."""
@@ -63,6 +67,28 @@ def factor(number: Number) -> int:
     return 1
 
 
+_NEVER_NEGATIVE = ("gpu.", "memref.dim")
+_KEEP_SIGN = ("arith.addi", "arith.muli", "arith.divui", "arith.remui", "arith.maxsi", "arith.index_cast")
+
+
+def is_negative(number: Number) -> bool:
+    """Whether a number may be below zero, as far as is known."""
+    if isinstance(number, int):
+        return number < 0
+    owner = number.owner
+    if isinstance(owner, ir.Block):
+        parent = owner.owner.operation
+        if parent.name == "scf.for" and owner.arguments[0] == number:
+            return is_negative(parent.operands[0])
+        return True
+    op = owner.operation
+    if op.name == "arith.constant":
+        return int(ir.IntegerAttr(op.attributes["value"]).value) < 0
+    if op.name in _KEEP_SIGN:
+        return any(is_negative(v) for v in op.operands)
+    return not op.name.startswith(_NEVER_NEGATIVE)
+
+
 @dataclass
 class Matrix:
     """A matrix in memory.
@@ -89,15 +115,31 @@ class Matrix:
 
     def as_2d(self) -> ir.Value:
         """A memref of two dimensions that is just this matrix."""
-        assert self.memref is not None
-        metadata = memref.ExtractStridedMetadataOp(self.source)
-        own = self.memref.get_strides_and_offset()[1] if strides_of(self.memref) is not None else _UNKNOWN
-        start = add(metadata.operation.results[1] if own == _UNKNOWN else own, self.lead)
-        return self._reinterpreted(start, self.extents, self.strides)
+        return self._reinterpreted(self._start(), self.extents, self.strides)
 
     def as_line(self, length: Number) -> ir.Value:
         """A memref of one dimension from the matrix's first element on."""
-        return self._reinterpreted(self.lead, (length,), (1,))
+        return self._reinterpreted(self._start(), (length,), (1,))
+
+    def address(self) -> ir.Value:
+        """Where the matrix's first element is: the source if it is an address, and else i64."""
+        wide = ir.IntegerType.get_signless(64)
+        if self.memref is None:
+            return self.source
+        base = arith.index_cast(wide, memref.extract_aligned_pointer_as_index(self.source))
+        start = self._start()
+        if start == 0:
+            return base
+        size = arith.constant(wide, bit_width(str(self.memref.element_type)) // 8)
+        return arith.addi(base, arith.muli(arith.index_cast(wide, value(start)), size))
+
+    def _start(self) -> Number:
+        """The matrix's first element, in elements from the beginning of the buffer."""
+        assert self.memref is not None
+        own = self.memref.get_strides_and_offset()[1] if strides_of(self.memref) is not None else _UNKNOWN
+        if own == _UNKNOWN:
+            own = memref.ExtractStridedMetadataOp(self.source).operation.results[1]
+        return add(own, self.lead)
 
     def _reinterpreted(self, start: Number, extents: Sequence[Number], strides: Sequence[Number]) -> ir.Value:
         assert self.memref is not None
@@ -126,10 +168,16 @@ class Facts:
     strides: tuple[int | None, ...]
     start: int | None
 
-    def misfit(self, limits: Block2DLimits, size: int, column_major: bool) -> bool:
-        """Whether it is known that 2D block messages cannot serve the matrix, of elements of `size` bytes."""
+    def misfit(self, limits: Block2DLimits, size: int, column_major: bool, trusted: bool = True) -> bool:
+        """Whether 2D block messages cannot serve the matrix, of elements of `size` bytes.
+
+        Args:
+            trusted: whether what is not known is taken to be as they need it.
+        """
         inner = self.extents[0 if column_major else 1]
         pitch = self.strides[1 if column_major else 0]
+        if not trusted and None in (inner, pitch, self.start):
+            return True
         if inner is not None:
             width = inner * size
             if width < limits.least_bytes or width % limits.width_granule or width > limits.most_extent:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from mlir import ir
 from mlir.dialects import arith, scf, vector
 from xegpu_py.dialects.xetile import BroadcastOp, InitTileOp, ReductionOp, Tile, TileMmaOp, TransposeOp
-from xegpu_py.dialects.xetile.ownership import Ownership
-from xegpu_py.passes.xetile.expansion import Expansion, fail
+from xegpu_py.passes.xetile.expansion import Expansion, fail, rebuilds
 from xegpu_py.passes.xetile.layouts import Layouts, check_counts, is_tile
 from xegpu_py.passes.xetile.vectors import (
     combine,
@@ -24,6 +23,7 @@ from xegpu_py.passes.xetile.vectors import (
 from xegpu_py.passes.xetile_to_xegpu.matrices import Number, add, value
 from xegpu_py.passes.xetile_wg_to_sg.exchange import Subgroup
 
+from xegpu_py.layout import WgTiles
 from xegpu_py.target import Target
 
 
@@ -36,21 +36,6 @@ class Distribution(Expansion):
         self.layouts = Layouts(func)
         check_counts(func, self.layouts)
         self._subgroup: Subgroup | None = None
-        self._rules: dict[str, Callable[[Any], Sequence[ir.Value] | None]] = {
-            "xetile.init_tile": self._init_tile,
-            "xetile.update_tile_offset": self._update,
-            "xetile.prefetch_tile": self._prefetch,
-            "xetile.load_tile": self._load,
-            "xetile.load": self._load,
-            "xetile.store_tile": self._store,
-            "xetile.store": self._store,
-            "xetile.atomic_rmw": self._store,
-            "xetile.tile_mma": self._mma,
-            "xetile.transpose": self._transpose,
-            "xetile.reduction": self._reduction,
-            "xetile.broadcast": self._broadcast,
-            "xetile.convert_layout": self._convert,
-        }
 
     def run(self) -> None:
         super().run()
@@ -76,44 +61,41 @@ class Distribution(Expansion):
             fail(self.func, f"has an argument of type {argument.type}, which cannot be divided among subgroups")
         return [argument]
 
-    def own(self, given: ir.Value) -> Ownership:
+    def own(self, given: ir.Value) -> WgTiles:
         """Who owns what of an old value."""
         wg_map = self.layouts.get(given)
         shape = Tile.of(given).shape if is_tile(given) else shape_of(given)
         if wg_map is None:
-            return Ownership.of(shape, [1] * len(shape), shape)
-        return Ownership.of(shape, wg_map.sg_layout, wg_map.sg_data)
+            return WgTiles.of(shape, [1] * len(shape), shape)
+        return WgTiles.of(shape, wg_map.sg_layout, wg_map.sg_data)
 
     def types(self, value: ir.Value) -> list[ir.Type]:
         if not (is_vector(value) or is_tile(value)):
             return [value.type]
         own = self.own(value)
-        count = len(own.starts(0))
+        count = own.own_count
         if is_tile(value):
-            return [Tile.of(value).part(own.part).to_ir()] * count
-        return [reshaped(value.type, own.part)] * count
+            return [Tile.of(value).part(own.data).to_ir()] * count
+        return [reshaped(value.type, own.data)] * count
 
-    def op(self, op: Any) -> Sequence[ir.Value] | None:
-        rule = self._rules.get(op.name)
-        if rule:
-            return rule(op.opview)
+    def other(self, op: Any) -> Sequence[ir.Value] | None:
         vectors = [v for v in (*op.operands, *op.results) if is_vector(v)]
         if not vectors:
             return None
         if len(op.results) == 1 and is_splat(op):
             own = self.own(op.results[0])
             if op.name == "arith.constant":
-                made = splat_of(op, own.part)
+                made = splat_of(op, own.data)
             else:
-                made = resized(op, [self.one(op.operands[0])], own.part)[0]
-            return [made] * len(own.starts(0))
+                made = resized(op, [self.one(op.operands[0])], own.data)[0]
+            return [made] * own.own_count
         if is_elementwise(op) and len(op.results) == 1:
             return self._elementwise(op)
         if op.name not in ("vector.step", "vector.create_mask"):
             fail(op, "on vectors cannot be divided among subgroups")
         return self._placed(op)
 
-    def parts(self, old: ir.Value, want: Ownership, user: Any) -> list[ir.Value]:
+    def parts(self, old: ir.Value, want: WgTiles, user: Any) -> list[ir.Value]:
         """The parts of an old vector that the subgroup needs."""
         return self.subgroup.exchange(self.get(old), self.own(old), want, user.operation)
 
@@ -121,15 +103,15 @@ class Distribution(Expansion):
         own = self.own(op.results[0])
         groups = [self.parts(v, own, op) if is_vector(v) else None for v in op.operands]
         found = []
-        for i in range(len(own.starts(0))):
+        for i in range(own.own_count):
             operands = [self.one(v) if g is None else g[i] for v, g in zip(op.operands, groups)]
-            found += resized(op, operands, own.part)
+            found += resized(op, operands, own.data)
         return found
 
     def _placed(self, op: ir.Operation) -> list[ir.Value]:
         """Vectors whose elements depend on where they are: `vector.step` and `vector.create_mask`."""
         own = self.own(op.results[0])
-        kind = reshaped(op.results[0].type, own.part)
+        kind = reshaped(op.results[0].type, own.data)
         found = []
         for start in self.subgroup.starts(own):
             if op.name == "vector.step":
@@ -140,9 +122,10 @@ class Distribution(Expansion):
             found.append(vector.create_mask(kind, bounds))
         return found
 
+    @rebuilds("xetile.init_tile")
     def _init_tile(self, view: InitTileOp) -> list[ir.Value]:
         tile, own = Tile.of(view.tile), self.own(view.tile)
-        kind = tile.part(own.part).to_ir()
+        kind = tile.part(own.data).to_ir()
         source = self.one(view.source)
         if view.indices is not None:
             parts = self.parts(view.indices, own, view)
@@ -159,6 +142,7 @@ class Distribution(Expansion):
             )
         return made
 
+    @rebuilds("xetile.update_tile_offset")
     def _update(self, view: Any) -> list[ir.Value]:
         tiles = self.get(view.tile)
         if view.indices is not None:
@@ -167,24 +151,27 @@ class Distribution(Expansion):
         offsets = [v if isinstance(v, int) else self.one(v) for v in view.offsets]
         return [type(view)(t, offsets, result=t.type).result for t in tiles]
 
+    @rebuilds("xetile.prefetch_tile")
     def _prefetch(self, view: Any) -> list[ir.Value]:
         for tile in self.get(view.tile):
             type(view)(tile, l1_hint=view.l1_hint, l2_hint=view.l2_hint, l3_hint=view.l3_hint)
         return []
 
+    @rebuilds("xetile.load_tile", "xetile.load")
     def _load(self, view: Any) -> list[ir.Value]:
         own = self.own(view.value)
-        masks: Sequence[ir.Value | None] = [None] * len(own.starts(0))
+        masks: Sequence[ir.Value | None] = [None] * own.own_count
         scattered = view.operation.name == "xetile.load"
         if scattered and view.mask is not None:
             masks = self.parts(view.mask, own, view)
         hints = {n: getattr(view, n) for n in ("padding", "l1_hint", "l2_hint", "l3_hint")}
-        kind = reshaped(view.value.type, own.part)
+        kind = reshaped(view.value.type, own.data)
         return [
             type(view)(t, *([m] if scattered else []), value=kind, **hints).value
             for t, m in zip(self.get(view.tile), masks, strict=True)
         ]
 
+    @rebuilds("xetile.store_tile", "xetile.store", "xetile.atomic_rmw")
     def _store(self, view: Any) -> list[ir.Value]:
         """Stores and atomic ops: of the subgroups that share a part the first one does it."""
         own = self.own(view.tile)
@@ -219,80 +206,87 @@ class Distribution(Expansion):
             scf.yield_([])
         return values if name == "xetile.atomic_rmw" else []
 
+    @rebuilds("xetile.tile_mma")
     def _mma(self, view: TileMmaOp) -> list[ir.Value]:
         own = self.own(view.d)
-        rows, columns = own.dims
-        a_own = Ownership.of(shape_of(view.a), (rows.layout, columns.layout), (rows.data, shape_of(view.a)[1]))
-        b_own = Ownership.of(shape_of(view.b), (rows.layout, columns.layout), (shape_of(view.b)[0], columns.data))
+        rows, columns = own.data
+        depth = shape_of(view.b)[0]
+        a_own = WgTiles.of(shape_of(view.a), own.grid, (rows, depth))
+        b_own = WgTiles.of(shape_of(view.b), own.grid, (depth, columns))
         a, b = self.parts(view.a, a_own, view), self.parts(view.b, b_own, view)
-        count = len(own.starts(0))
+        count = own.own_count
         c: Sequence[ir.Value | None] = [None] * count if view.c is None else self.parts(view.c, own, view)
-        kind = reshaped(view.d.type, own.part)
-        return [TileMmaOp(a[i // columns.rounds], b[i % columns.rounds], c[i], d=kind).d for i in range(count)]
+        kind = reshaped(view.d.type, own.data)
+        across = own.rounds[1]
+        return [TileMmaOp(a[i // across], b[i % across], c[i], d=kind).d for i in range(count)]
 
+    @rebuilds("xetile.convert_layout")
     def _convert(self, view: Any) -> list[ir.Value]:
         return self.parts(view.value, self.own(view.result), view)
 
+    @rebuilds("xetile.transpose")
     def _transpose(self, view: TransposeOp) -> list[ir.Value]:
         own = self.own(view.result)
         if view.permutation == (0, 1):
             return self.parts(view.value, own, view)
         parts = self.parts(view.value, own.transposed(), view)
-        kind = reshaped(view.result.type, own.part)
+        kind = reshaped(view.result.type, own.data)
         made = [TransposeOp(p, (1, 0), result=kind).result for p in parts]
         down, across = own.rounds
         return [made[c * down + r] for r in range(down) for c in range(across)]
 
+    @rebuilds("xetile.broadcast")
     def _broadcast(self, view: BroadcastOp) -> list[ir.Value]:
         (dim,) = view.dims
         own = self.own(view.result)
         times = view.broadcast_size
-        divided = own.dims[dim]
+        data = own.data[dim]
         if times is None:
             want = own.replaced(dim, 1, 1)
-        elif divided.data % times == 0:
-            want = own.replaced(dim, divided.size // times, divided.data // times)
+        elif data % times == 0:
+            want = own.replaced(dim, own.shape[dim] // times, data // times)
         else:
             fail(
                 view.operation,
-                f"repeats elements {times} times, which does not divide the {divided.data} of a subgroup's part",
+                f"repeats elements {times} times, which does not divide the {data} of a subgroup's part",
             )
         parts = self.parts(view.value, want, view)
-        kind = reshaped(view.result.type, own.part)
+        kind = reshaped(view.result.type, own.data)
         across = own.rounds[1]
         found = []
-        for i in range(len(own.starts(0))):
+        for i in range(own.own_count):
             row, column = divmod(i, across)
             place = column if times is None and dim == 0 else row if times is None else i
-            if times is not None and want.part[dim] == 1:
+            if times is not None and want.data[dim] == 1:
                 found.append(BroadcastOp(parts[place], view.dims, result=kind).result)
             else:
                 found.append(BroadcastOp(parts[place], view.dims, result=kind, broadcast_size=times).result)
         return found
 
+    @rebuilds("xetile.reduction")
     def _reduction(self, view: ReductionOp) -> list[ir.Value]:
         (dim,) = view.dims
         have, want = self.own(view.value), self.own(view.result)
         size = view.reduction_size or have.shape[dim]
-        divided = have.dims[dim]
-        if size < have.shape[dim] and divided.data % size:
+        data, owners = have.data[dim], have.owners[dim]
+        if size < have.shape[dim] and data % size:
             fail(
                 view.operation,
-                f"combines {size} elements at a time, which do not divide the {divided.data} of a subgroup's part",
+                f"combines {size} elements at a time, which do not divide the {data} of a subgroup's part",
                 "xetile.convert_layout can give each subgroup whole groups",
             )
-        if divided.data % size == 0:
-            local = have.replaced(dim, have.shape[dim] // size, divided.data // size)
+        if data % size == 0:
+            local = have.replaced(dim, have.shape[dim] // size, data // size)
             parts = [self._reduced(view, p, size) for p in self.get(view.value)]
             return self.subgroup.exchange(parts, local, want, view.operation)
         parts = self._combined(view, have)
         # What is left of each subgroup, side by side.
-        partial = have.replaced(dim, divided.owners, 1)
-        whole = want.replaced(dim, divided.owners, divided.owners)
+        partial = have.replaced(dim, owners, 1)
+        whole = want.replaced(dim, owners, owners)
         gathered = self.subgroup.exchange(parts, partial, whole, view.operation)
-        return [self._reduced(view, p, divided.owners) for p in gathered]
+        return [self._reduced(view, p, owners) for p in gathered]
 
-    def _combined(self, view: ReductionOp, have: Ownership) -> list[ir.Value]:
+    def _combined(self, view: ReductionOp, have: WgTiles) -> list[ir.Value]:
         """The parts of a subgroup that lie one behind the other along the dimension, combined and reduced."""
         (dim,) = view.dims
         down, across = have.rounds
@@ -307,7 +301,7 @@ class Distribution(Expansion):
             total = line[0]
             for part in line[1:]:
                 total = combine(view.kind.value, total, part)
-            found.append(self._reduced(view, total, have.dims[dim].data))
+            found.append(self._reduced(view, total, have.data[dim]))
         return found
 
     @staticmethod

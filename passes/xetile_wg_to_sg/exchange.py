@@ -8,11 +8,12 @@ from typing import Any
 from mlir import ir
 from mlir.dialects import arith, gpu, memref, scf, vector
 from xegpu_py.dialects.xetile import InitTileOp, LoadTileOp, StoreTileOp, Tile, TileAttr
-from xegpu_py.dialects.xetile.ownership import Division, Ownership
 from xegpu_py.dialects.xetile.types import SHARED
 from xegpu_py.passes.xetile.expansion import LOOPS
 from xegpu_py.passes.xetile.vectors import cut, element_of, index, put, reshaped, shape_of, vector_type, zero
 from xegpu_py.passes.xetile_to_xegpu.matrices import Number, add, multiply
+
+from xegpu_py.layout import WgTiles
 
 _CARRIED = {"i1": "i8", "index": "i32"}
 """Elements that memory does not hold, and those that stand for them there."""
@@ -21,14 +22,14 @@ Copy = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 """Which part, from where in it, to where, and the shape."""
 
 
-def copies(have: Ownership, want: Ownership) -> list[list[Copy]] | None:
+def copies(have: WgTiles, want: WgTiles) -> list[list[Copy]] | None:
     """For each part wanted, what to copy of the parts that the same subgroup has; None if one has not all of it."""
     found: list[list[Copy]] | None = None
     for subgroup in range(want.subgroups):
         parts = have.starts(subgroup)
         needed = []
         for start in want.starts(subgroup):
-            listed = _covering(parts, have.part, start, want.part)
+            listed = _covering(parts, have.data, start, want.data)
             if listed is None:
                 return None
             needed.append(listed)
@@ -76,50 +77,47 @@ class Subgroup:
         self.id: ir.Value = gpu.subgroup_id()
         # What is computed of the number stands before this, so that loops do not compute it again.
         self._anchor = index(0).owner.operation
-        self._places: dict[tuple[int, int, int], ir.Value] = {}
+        self._places: dict[tuple[int, int], ir.Value] = {}
         self.slm_bytes = 0
 
-    def _place(self, own: Ownership, dim: int) -> Number:
+    def _place(self, own: WgTiles, dim: int) -> Number:
         """The index of the first part that the subgroup owns along a dimension."""
-        stride, d = own.strides()[dim], own.dims[dim]
-        if d.owners == 1:
+        stride, owners = own.strides[dim], own.owners[dim]
+        if owners == 1:
             return 0
-        slowest = next(iter(own.strides()))
-        wrap = 0 if dim == slowest and d.owners == d.layout else d.owners
-        key = (stride, wrap, 0)
+        # Ids do not go round in the dimension whose neighbours are farthest apart.
+        wrap = 0 if stride * owners == own.subgroups else owners
+        key = (stride, wrap)
         if key not in self._places:
             with ir.InsertionPoint(self._anchor):
                 found = self.id if stride == 1 else arith.divui(self.id, index(stride))
                 self._places[key] = arith.remui(found, index(wrap)) if wrap else found
         return self._places[key]
 
-    def starts(self, own: Ownership) -> list[tuple[Number, ...]]:
-        """Where the subgroup's parts begin, in the order of `Ownership.starts`."""
+    def starts(self, own: WgTiles) -> list[tuple[Number, ...]]:
+        """Where the subgroup's parts begin, in the order of `WgTiles.starts`."""
         found: list[tuple[Number, ...]] = [()]
-        for dim, d in enumerate(own.dims):
+        for dim, (grid, data, rounds) in enumerate(zip(own.grid, own.data, own.rounds)):
             with ir.InsertionPoint(self._anchor):
-                first = multiply(self._place(own, dim), d.data)
-                along = [add(first, r * d.layout * d.data) for r in range(d.rounds)]
+                first = multiply(self._place(own, dim), data)
+                along = [add(first, r * grid * data) for r in range(rounds)]
             found = [(*f, a) for f in found for a in along]
         return found
 
-    def is_first(self, own: Ownership) -> ir.Value | None:
+    def is_first(self, own: WgTiles) -> ir.Value | None:
         """Whether of the subgroups that own the same parts this one is the first; None if each has its own."""
         found: ir.Value | None = None
-        strides = own.strides()
-        for dim, d in enumerate(own.dims):
-            if not d.is_shared:
+        for grid, owners, stride in zip(own.grid, own.owners, own.strides):
+            if owners == grid:
                 continue
             with ir.InsertionPoint(self._anchor):
-                place = self.id if strides[dim] == 1 else arith.divui(self.id, index(strides[dim]))
-                place = arith.remui(place, index(d.layout))
-                here = arith.cmpi(arith.CmpIPredicate.ult, place, index(d.owners))
+                place = self.id if stride == 1 else arith.divui(self.id, index(stride))
+                place = arith.remui(place, index(grid))
+                here = arith.cmpi(arith.CmpIPredicate.ult, place, index(owners))
                 found = here if found is None else arith.andi(found, here)
         return found
 
-    def exchange(
-        self, parts: Sequence[ir.Value], have: Ownership, want: Ownership, user: ir.Operation
-    ) -> list[ir.Value]:
+    def exchange(self, parts: Sequence[ir.Value], have: WgTiles, want: WgTiles, user: ir.Operation) -> list[ir.Value]:
         """The parts that the subgroup wants of a value, of which each subgroup has some."""
         listed = copies(have, want)
         if listed is None:
@@ -130,30 +128,30 @@ class Subgroup:
                 i, source, _, size = needed[0]
                 found.append(cut(parts[i], source, size))
                 continue
-            made = zero(reshaped(parts[0].type, want.part))
+            made = zero(reshaped(parts[0].type, want.data))
             for i, source, to, size in needed:
                 made = put(cut(parts[i], source, size), made, to)
             found.append(made)
         return found
 
     def _through_memory(
-        self, parts: Sequence[ir.Value], have: Ownership, want: Ownership, user: ir.Operation
+        self, parts: Sequence[ir.Value], have: WgTiles, want: WgTiles, user: ir.Operation
     ) -> list[ir.Value]:
         if len(have.shape) == 1:
             # A line is a matrix of one row.
-            rows = [_reshaped(p, (1, *have.part)) for p in parts]
+            rows = [_reshaped(p, (1, *have.data)) for p in parts]
             found = self._through_memory(rows, _as_row(have), _as_row(want), user)
-            return [_reshaped(f, want.part) for f in found]
+            return [_reshaped(f, want.data) for f in found]
         held = element_of(parts[0])
         element = _CARRIED.get(held, held)
         kind = ir.MemRefType.get(have.shape, ir.Type.parse(element), memory_space=ir.Attribute.parse("3"))
         buffer = memref.alloc(kind, [], [])
-        self.slm_bytes += _volume(have.shape) * max(Tile(have.part, element).bits // 8, 1)
+        self.slm_bytes += _volume(have.shape) * max(Tile(have.data, element).bits // 8, 1)
         mine = self.starts(have)
 
         def write() -> None:
             for part, start in zip(parts, mine):
-                StoreTileOp(_as(part, held, element), self._tile(buffer, start, have.part, element))
+                StoreTileOp(_as(part, held, element), self._tile(buffer, start, have.data, element))
 
         first = self.is_first(have)
         if first is None:
@@ -166,8 +164,8 @@ class Subgroup:
         gpu.barrier()
         found = []
         for start in self.starts(want):
-            tile = self._tile(buffer, start, want.part, element)
-            loaded = LoadTileOp(tile, value=vector_type(want.part, element)).value
+            tile = self._tile(buffer, start, want.data, element)
+            loaded = LoadTileOp(tile, value=vector_type(want.data, element)).value
             found.append(_as(loaded, element, held))
         if in_loop(user):
             gpu.barrier()
@@ -180,8 +178,8 @@ class Subgroup:
         return made
 
 
-def _as_row(own: Ownership) -> Ownership:
-    return Ownership((Division(1, 1, 1), *own.dims))
+def _as_row(own: WgTiles) -> WgTiles:
+    return WgTiles((1, *own.shape), (1, *own.grid), (1, *own.data), (own.subgroups, *own.strides))
 
 
 def _reshaped(value: ir.Value, shape: Sequence[int]) -> ir.Value:

@@ -16,6 +16,17 @@ gpu.module @k {
     gpu.return
   }
 
+  // An atomic update of one element is one of a single lane.
+  // CHECK-LABEL: gpu.func @atomic
+  // CHECK: %[[T:.+]] = xegpu.create_tdesc %{{.+}}, %{{.+}} {mode = vc} : memref<?x64xi32>, vector<1xindex> -> !xegpu.tensor_desc<1xi32, #xegpu.scattered>
+  // CHECK: %[[OLD:.+]] = xegpu.atomic_rmw maxs, %{{.+}}, %[[T]], %{{.+}} {mode = vc}
+  // CHECK: vector.extract %[[OLD]][0] : i32 from vector<1xi32>
+  gpu.func @atomic(%m: memref<?x64xi32>, %s: memref<8xi32>, %i: index, %x: i32) kernel {
+    %old = memref.atomic_rmw maxs %x, %m[%i, %i] : (i32, memref<?x64xi32>) -> i32
+    memref.store %old, %s[%i] : memref<8xi32>
+    gpu.return
+  }
+
   // What may reach over an edge is gathered where it does not; the rest is padding.
   // CHECK-LABEL: gpu.func @edge
   // CHECK: %[[IN:.+]] = arith.cmpi {{slt|sgt}}, %{{.+}}, %{{.+}} : vector<8xindex>

@@ -68,7 +68,7 @@ def loop_of(kernel):
 
 
 # dpas of a subgroup's tile of 32x64 in a step of 32 of K, and the messages that load what they multiply.
-WORK = {"bf16": (32, 3), "f16": (32, 3), "tf32": (64, 10), "i8": (16, 2)}
+WORK = {"bf16": (32, 3), "f16": (32, 3), "tf32": (64, 6), "i8": (16, 2)}
 
 
 @pytest.mark.parametrize("element", TYPES)
@@ -83,11 +83,40 @@ def test_each_byte_is_loaded_once_and_nothing_is_moved(element):
     shapes = [i["block"] for i in inside if i.name == "lsc_load_block2d"]
     moved = sum(s.size // 8 * s.count * s.width * s.height for s in shapes)
     assert moved == (32 * 32 + 32 * 64) * size
-    if size < 4:
-        # All are as large as a message may be: 32 rows, and 64 bytes a row where the step of K has them.
-        widths = sorted(s.size // 8 * s.count * s.width for s in shapes)
-        assert {s.height for s in shapes} == {32}
-        assert widths == ([32, 64] if element == "i8" else [64, 64, 64])
+    # All are as large as a message may be: 32 rows, and 64 bytes a row where the step of K has them.
+    widths = sorted(s.size // 8 * s.count * s.width for s in shapes)
+    assert {s.height for s in shapes} == {32}
+    assert widths == ([32, 64] if element == "i8" else [64] * messages)
+
+
+# Steps of K, and in a loop that loads ahead the dpas between one load and the next.
+AHEAD = {"bf16": (32, [8, 8, 0, 8, 8, 0]), "f16": (32, [8, 8, 0, 8, 8, 0]), "tf32": (16, [4, 4, 4, 4, 0] * 2),
+         "i8": (64, [16, 0, 16, 0])}  # fmt: skip
+
+
+@pytest.mark.parametrize("element", TYPES)
+def test_loads_of_the_next_step_come_before_products_of_this_one(element):
+    """In the registers that are free by then, with the bits of a loop that does not load ahead."""
+    step, expected = AHEAD[element]
+    kernel = gemm(element, step).compile(target="pvc", registers=256, strict_grf=True, prefetch=3, load_ahead=True)
+    inside = loop_of(kernel)
+    assert {i.name for i in inside} == {"label", "dpas", "lsc_load_block2d", "add", "cmp"}
+    between, loaded = [0], 0
+    for i in inside:
+        if i.name == "dpas":
+            between[-1] += 1
+        elif i.name == "lsc_load_block2d" and i["dst"].var:
+            between.append(0)
+            loaded += i["block"].size // 8 * i["block"].count * i["block"].width * i["block"].height
+    assert between == [*expected, 0]
+    assert loaded == (32 + 64) * step * {"bf16": 2, "f16": 2, "tf32": 4, "i8": 1}[element]
+    if available():
+        native = finalize(kernel.asm, "PVC", registers=256)
+        assert (native.spill_bytes, native.total_registers) == (0, 256)
+    a, b = operand(element, 256, 3 * step), operand(element, 3 * step, 256)
+    c = np.zeros((256, 256), TYPES[element][1])
+    kernel(a, b, c, block=32)
+    np.testing.assert_array_equal(c, product(a, b))
 
 
 @pytest.mark.skipif(not available(), reason="the finalizer is not installed")
@@ -161,6 +190,69 @@ def test_conversions():
     np.testing.assert_array_equal(y, third.astype(BF16))
     np.testing.assert_array_equal(z, np.trunc(third).astype(np.int32) + x)
     np.testing.assert_array_equal(w, 1 + np.maximum(x.astype(F32), 0))
+
+
+def test_arrays_that_are_not_aligned():
+    """A kernel gathers what 2D block messages cannot serve of the arrays that it is called with, and only that."""
+    small = build.WgMap((2, 2), (8, 16))
+
+    @build.tile_kernel((BF16, (None, None)), (BF16, (None, None)), (F32, (None, None)))
+    def kernel(A, B, C):
+        m, n = build.block_id("x") * 16, build.block_id("y") * 32
+        a, b = A.tile((16, 16), at=(m, 0)), B.tile((16, 32), at=(0, n))
+        c = build.zeros((16, 32), map=small)
+        for _ in build.range_(0, A.shape[1], 16):
+            c += a.load() @ b.load()
+            a.advance(columns=16)
+            b.advance(rows=16)
+        C.tile((16, 32), at=(m, n)).store(c)
+
+    compiled = kernel.compile(registers=256)
+    versions = set()
+    for m, k, n in ((19, 35, 37), (17, 21, 64), (32, 64, 40)):
+        a, b = (RNG.integers(-4, 5, shape).astype(BF16) for shape in ((m, k), (k, n)))
+        c = np.zeros((m, n), F32)
+        version = compiled.version_for([a, b, c])
+        versions.add((version is compiled, *(version.ir("xegpu").count(f"create_{t}tdesc") > 0 for t in ("nd_", ""))))
+        compiled(a, b, c, grid=(2, 2), block=4)
+        np.testing.assert_array_equal(c, a.astype(F32) @ b.astype(F32))
+    # Nothing is aligned, A alone is not, all is.
+    assert versions == {(False, False, True), (False, True, True), (True, True, False)}
+
+
+def test_any_number_is_padding():
+    """Infinities, zeros with a sign, and numbers that are rounded to the tile's type."""
+
+    @build.tile_kernel((BF16, (7, 32)), (BF16, (3, 8, 16)))
+    def kernel(X, Y):
+        tile = X.tile((8, 16), at=(0, 0))
+        for i, number in enumerate((-np.inf, -0.0, 1e-5)):
+            Y.tile((8, 16), at=(i, 0, 0)).store(tile.load(padding=number))
+
+    x, y = RNG.standard_normal((7, 32)).astype(BF16), np.zeros((3, 8, 16), BF16)
+    kernel(x, y)
+    np.testing.assert_array_equal(y[:, :7], np.stack([x[:, :16]] * 3))
+    assert [y[i, 7].tobytes() for i in range(3)] == [np.full(16, n, BF16).tobytes() for n in (-np.inf, -0.0, 1e-5)]
+
+
+def test_scattered_elements():
+    @build.tile_kernel((np.int32, (32,)), (F32, (100,)), (F32, (100,)))
+    def kernel(where, X, Y):
+        places = where.at(build.arange(32)).load()
+        some, others = places >= 40, (places < 20) | places.equals(30)
+        elements = X.at(places)
+        elements.advance(1)
+        elements.advance(build.arange(32))
+        Y.at(places).store(elements.load(some, padding=-1.5), some | others)
+
+    where = RNG.permutation(60)[:32].astype(np.int32)
+    x, y = RNG.standard_normal(100).astype(F32), np.full(100, 7, F32)
+    expected = y.copy()
+    for i, place in enumerate(where):
+        if place >= 40 or place < 20 or place == 30:
+            expected[place] = x[place + 1 + i] if place >= 40 else -1.5
+    kernel(where, x, y)
+    np.testing.assert_array_equal(y, expected)
 
 
 def test_mistakes():

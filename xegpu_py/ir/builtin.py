@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 _VECTOR = re.compile(r"vector<((?:\s*\d+\s*x)*)\s*(.*)>", re.DOTALL)
@@ -61,3 +62,8 @@ def bit_width(element: str) -> int:
     if m:
         return int(m[1])
     raise ValueError(f"expected an integer or floating-point type, found {element}")
+
+
+def by(parts: Sequence[object]) -> str:
+    """Dimensions as in `8x16`."""
+    return "x".join(map(str, parts))

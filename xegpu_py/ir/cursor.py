@@ -8,6 +8,7 @@ from re import Pattern
 _SPACE = re.compile(r"(?:[ \t\r\n]+|//[^\n]*)*")
 _WORD = re.compile(r"[A-Za-z_][\w$]*(?:\.[\w$]+)*")
 _INTEGER = re.compile(r"-?(?:0x[0-9a-fA-F]+|\d+)(?![\w])")
+_DIMENSION = re.compile(r"(\d+|\?)\s*x\s*")
 _STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"|\u201c([^"\u201d\n]*)\u201d')
 _SSA = re.compile(r"%(?:\d+|[A-Za-z_$.-][\w$.-]*)(?:#\d+)?")
 _SYMBOL = re.compile(r"[!#]?[A-Za-z_][\w$]*(?:\.[\w$]+)*")
@@ -105,6 +106,19 @@ class Cursor:
         """A decimal or hexadecimal integer."""
         m = self.match(_INTEGER)
         return int(m[0], 16 if "x" in m[0] else 10) if m else None
+
+    def dimensions(self, of: str) -> tuple[int, ...]:
+        """A static shape with its `x`, as in `8x16x` before `f32`; `of` says what has it, for the message.
+
+        Raises:
+            SyntaxFault: if an extent is `?`.
+        """
+        found = []
+        while m := self.match(_DIMENSION):
+            if m[1] == "?":
+                raise self.fault(f"the shape of {of} must be static", m.start())
+            found.append(int(m[1]))
+        return tuple(found)
 
     def string(self) -> str | None:
         """The contents of a string literal."""

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from os import PathLike
 from typing import Literal
 
 import numpy as np
@@ -14,11 +15,13 @@ import numpy as np
 from xegpu_py.engines.access import BUILTIN_OFFSETS, Layout
 from xegpu_py.engines.batch import Batch, new_batch
 from xegpu_py.engines.interpreter import Interpreter, Observer
+from xegpu_py.engines.jit.cache import Cache, folder_of
 from xegpu_py.engines.jit.engine import Jit, Launch
 from xegpu_py.engines.races import Races
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
 from xegpu_py.runtime.memory import DeviceMemory
+from xegpu_py.runtime.progress import Progress
 from xegpu_py.target import Target
 from xegpu_py.visa.allocate import HEADER_BYTES, Allocation, allocate
 from xegpu_py.visa.program import Program
@@ -120,6 +123,8 @@ class Launcher:
         observer: who is told of each instruction that ran; the interpreter alone tells.
         engine: what runs it; "both" runs the interpreter and then the JIT, and compares what they leave.
         threads: threads of the operating system that the JIT uses; None for one for each processor.
+        cache: the folder where the JIT keeps code, or "off"; None for what the environment says.
+        progress: whether long runs show a bar, at a terminal.
     """
 
     program: Program
@@ -131,6 +136,8 @@ class Launcher:
     observer: Observer | None = None
     engine: Engine = "jit"
     threads: int | None = None
+    cache: str | PathLike[str] | None = None
+    progress: bool = True
     allocation: Allocation = field(init=False)
 
     def __post_init__(self) -> None:
@@ -174,20 +181,23 @@ class Launcher:
         races: Races | None = None
         if self.races:
             races = Races(self.program, group_size, count, len(memory.data), _namer(size, group_size))
-        for start in range(0, count, at_once):
-            chosen = [size.group(n) for n in range(start, min(start + at_once, count))]
-            batch = self._batch(chosen, group_size, size, arguments, memory)
-            if races:
-                races.begin(start, len(chosen), batch.barriers.phases.shape[1], self.program.slm_bytes)
-                batch.races = races
-            self._interpreter.run(batch, _namer(size, group_size, start * group_size))
-            traffic += batch.traffic
+        with Progress(self.program.name, count, self.progress) as progress:
+            for start in range(0, count, at_once):
+                chosen = [size.group(n) for n in range(start, min(start + at_once, count))]
+                batch = self._batch(chosen, group_size, size, arguments, memory)
+                if races:
+                    races.begin(start, len(chosen), batch.barriers.phases.shape[1], self.program.slm_bytes)
+                    batch.races = races
+                self._interpreter.run(batch, _namer(size, group_size, start * group_size))
+                traffic += batch.traffic
+                progress(start + len(chosen))
         return Statistics(count * group_size, counter.executed, traffic, self.allocation)
 
     @cached_property
     def jit(self) -> Jit:
         """The program as native code."""
-        return Jit(self._interpreter)
+        folder = folder_of(self.cache)
+        return Jit(self._interpreter, alone=False, cache=Cache(folder) if folder else None)
 
     def _run_native(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> Statistics:
         program, group_size = self.program, size.threads(self.program)
@@ -206,7 +216,8 @@ class Launcher:
             memory,
             _namer(size, group_size),
         )
-        done = self.jit.run(launch, self.threads)
+        with Progress(program.name, launch.groups, self.progress) as progress:
+            done = self.jit.run(launch, self.threads, progress)
         return Statistics(launch.groups * group_size, done.executed, done.traffic, self.allocation)
 
     def _batch(

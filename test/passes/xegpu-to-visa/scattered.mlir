@@ -77,4 +77,20 @@ gpu.module @m {
     %sum = arith.addf %old, %old : vector<16xf32>
     gpu.return
   }
+
+  // The offset of a view counts in shared local memory too: 64 bytes.
+  // CHECK-LABEL: gpu.func @shared_view(
+  // CHECK: visa.shl (M1_NM, 16) [[V0:%\w+]](0,0)<1> %in0(0,0)<1;1,0> 0x2:uw
+  // CHECK-NEXT: visa.add (M1_NM, 16) [[V1:%\w+]](0,0)<1> [[V0]]{{.*}} 0x40:ud
+  // CHECK-NEXT: visa.lsc_load.slm (M1_NM, 16) {{.*}} flat[[[V1]][0]]:a32
+  gpu.func @shared_view(%places: vector<16xindex>, %out: memref<16xf32>) kernel {
+    %all = arith.constant dense<true> : vector<16xi1>
+    %buffer = memref.alloc() : memref<64xf32, 3>
+    %part = memref.subview %buffer[16] [32] [1] : memref<64xf32, 3> to memref<32xf32, strided<[1], offset: 16>, 3>
+    %d = xegpu.create_tdesc %part, %places {mode = vc} : memref<32xf32, strided<[1], offset: 16>, 3>, vector<16xindex> -> !shared
+    %x = xegpu.load_gather %d, %all {mode = vc} : !shared, vector<16xi1> -> vector<16xf32>
+    %to = xegpu.create_tdesc %out, %places {mode = vc} : memref<16xf32>, vector<16xindex> -> !lanes
+    xegpu.store_scatter %x, %to, %all {mode = vc} : vector<16xf32>, !lanes, vector<16xi1>
+    gpu.return
+  }
 }

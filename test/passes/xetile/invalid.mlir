@@ -105,19 +105,19 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
-  gpu.func @either(%X: memref<32x64xf32>, %Y: memref<32x64xf32>, %which: i1) kernel {
-    %t = scf.if %which -> (!xetile.tile<32x64xf32>) {
-      %x = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !xetile.tile<32x64xf32>
-      scf.yield %x : !xetile.tile<32x64xf32>
+  gpu.func @either(%X: ui64, %Y: memref<32x63xf32>, %which: i1) kernel {
+    %t = scf.if %which -> (!xetile.tile<5x3xf32>) {
+      // expected-error @below {{'xetile.init_tile' op makes a tile of an address of type ui64, which control flow makes one with tiles of other sources}}
+      // expected-note @below {{addresses of type i64 go with memrefs}}
+      %x = xetile.init_tile %X[0, 0], [32, 63], [63, 1] : ui64 -> !xetile.tile<5x3xf32>
+      scf.yield %x : !xetile.tile<5x3xf32>
     } else {
-      // expected-error @below {{'xetile.init_tile' op makes one of 2 tiles that control flow makes one}}
-      // expected-note @below {{make the tile once, and move it by xetile.update_tile_offset}}
-      %y = xetile.init_tile %Y[0, 0] : memref<32x64xf32> -> !xetile.tile<32x64xf32>
-      scf.yield %y : !xetile.tile<32x64xf32>
+      %y = xetile.init_tile %Y[0, 0] : memref<32x63xf32> -> !xetile.tile<5x3xf32>
+      scf.yield %y : !xetile.tile<5x3xf32>
     }
-    %v = xetile.load_tile %t : !xetile.tile<32x64xf32> -> vector<32x64xf32>
-    %x = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !xetile.tile<32x64xf32>
-    xetile.store_tile %v, %x : vector<32x64xf32>, !xetile.tile<32x64xf32>
+    %v = xetile.load_tile %t : !xetile.tile<5x3xf32> -> vector<5x3xf32>
+    %y = xetile.init_tile %Y[0, 0] : memref<32x63xf32> -> !xetile.tile<5x3xf32>
+    xetile.store_tile %v, %y : vector<5x3xf32>, !xetile.tile<5x3xf32>
     gpu.return
   }
 }
@@ -130,6 +130,28 @@ gpu.module @m {
     %x = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !xetile.tile<32x64xf32>
     cf.br ^bb1
   ^bb1:
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  // expected-error @below {{'gpu.func' op xetile.unaligned = array<i64: 0, 1> is no list of its 1 arguments' numbers, such as array<i64: 0, 2>}}
+  gpu.func @beyond(%X: memref<32x64xf32>) kernel attributes {xetile.unaligned = array<i64: 0, 1>} {
+    %x = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !xetile.tile<32x64xf32>
+    xetile.prefetch_tile %x : !xetile.tile<32x64xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  // expected-error @below {{'gpu.func' op xetile.unaligned = true is no list of its 1 arguments' numbers, such as array<i64: 0, 2>}}
+  gpu.func @no_list(%X: memref<32x64xf32>) kernel attributes {xetile.unaligned = true} {
+    %x = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !xetile.tile<32x64xf32>
+    xetile.prefetch_tile %x : !xetile.tile<32x64xf32>
     gpu.return
   }
 }

@@ -63,3 +63,48 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// Tiles that each turn makes where the counter says are made for the turns ahead too; what is not loaded, or lies where
+// memory says, is not prefetched.
+
+// CHECK-LABEL: gpu.func @made
+// XEGPU-LABEL: gpu.func @made
+gpu.module @m {
+  gpu.func @made(%X: memref<64x1024xf32>, %Y: memref<64x1024xf32>, %I: memref<64xindex>, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    // CHECK: %[[T0:.*]] = xetile.init_tile %{{.*}}[8, %[[P0:.*]]] :
+    // CHECK: xetile.prefetch_tile %[[T0]] {l1_hint = cached, l3_hint = cached}
+    // CHECK: %[[T1:.*]] = xetile.init_tile %{{.*}}[8, %[[P1:.*]]] :
+    // CHECK: xetile.prefetch_tile %[[T1]]
+    // CHECK-NOT: xetile.prefetch_tile
+    // CHECK: scf.for %[[K:.*]] = %c0 to %{{.*}} step %[[ONE:.*]] {
+    // XEGPU-COUNT-2: xegpu.prefetch_nd
+    // XEGPU: scf.for
+    // XEGPU-COUNT-1: xegpu.prefetch_nd
+    // XEGPU-NOT: xegpu.prefetch_nd
+    scf.for %k = %c0 to %n step %c1 {
+      // CHECK-NOT: xetile.prefetch_tile
+      %at = arith.muli %k, %c16 : index
+      %t = xetile.init_tile %X[8, %at] : memref<64x1024xf32> -> !xetile.tile<8x16xf32>
+      %v = xetile.load_tile %t : !xetile.tile<8x16xf32> -> vector<8x16xf32>
+      %row = memref.load %I[%k] : memref<64xindex>
+      %u = xetile.init_tile %X[%row, %at] : memref<64x1024xf32> -> !xetile.tile<8x16xf32>
+      %w = xetile.load_tile %u : !xetile.tile<8x16xf32> -> vector<8x16xf32>
+      %s = arith.addf %v, %w : vector<8x16xf32>
+      %y = xetile.init_tile %Y[8, %at] : memref<64x1024xf32> -> !xetile.tile<8x16xf32>
+      // CHECK: xetile.store_tile
+      xetile.store_tile %s, %y : vector<8x16xf32>, !xetile.tile<8x16xf32>
+      // CHECK: %[[AHEAD:.*]] = arith.addi %[[K]], %{{.*}}
+      // CHECK: %[[AT:.*]] = arith.muli %[[AHEAD]], %{{.*}}
+      // CHECK: %[[T2:.*]] = xetile.init_tile %{{.*}}[8, %[[AT]]] :
+      // CHECK: xetile.prefetch_tile %[[T2]]
+      // CHECK-NOT: xetile.prefetch_tile
+    }
+    // CHECK: gpu.return
+    gpu.return
+  }
+}

@@ -141,3 +141,105 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// Of tiles that control flow makes one, what differs is passed on: of a block message all is in the descriptor, padding
+// needs the place and extents too, and what is accessed element by element an address and strides.
+
+// CHECK-LABEL: gpu.func @either
+gpu.module @m {
+  gpu.func @either(%X: memref<?x?xf32>, %Y: memref<64x63xf32>, %Z: memref<64x64xf32>, %p: i1, %q: i1, %r: i1, %m: index) kernel {
+    // CHECK: scf.if %{{.*}} -> (!xegpu.tensor_desc<8x16xf32>) {
+    %t = scf.if %p -> (!xetile.tile<8x16xf32>) {
+      %x = xetile.init_tile %X[0, 0] : memref<?x?xf32> -> !xetile.tile<8x16xf32>
+      scf.yield %x : !xetile.tile<8x16xf32>
+    } else {
+      %z = xetile.init_tile %Z[8, 0] : memref<64x64xf32> -> !xetile.tile<8x16xf32>
+      scf.yield %z : !xetile.tile<8x16xf32>
+    }
+    // CHECK: %[[ROW:.*]] = arith.select %{{.*}}, %c0, %{{.*}} : index
+    // CHECK: %[[P:.*]]:3 = scf.if %{{.*}} -> (!xegpu.tensor_desc<8x16xf32>, index, index) {
+    // CHECK: scf.yield %{{.*}}, %dim, %dim_{{.*}} :
+    // CHECK: scf.yield %{{.*}}, %c64, %c64 :
+    %u = scf.if %q -> (!xetile.tile<8x16xf32>) {
+      %x = xetile.init_tile %X[0, 0] : memref<?x?xf32> -> !xetile.tile<8x16xf32>
+      scf.yield %x : !xetile.tile<8x16xf32>
+    } else {
+      %z = xetile.init_tile %Z[%m, 0] : memref<64x64xf32> -> !xetile.tile<8x16xf32>
+      scf.yield %z : !xetile.tile<8x16xf32>
+    }
+    // CHECK: %[[E:.*]]:4 = scf.if %{{.*}} -> (i64, index, index, index) {
+    // CHECK: scf.yield %{{.*}}, %dim, %dim_{{.*}}, %strides#0 :
+    // CHECK: scf.yield %{{.*}}, %c64, %c63, %c63 :
+    %w = scf.if %r -> (!xetile.tile<8x16xf32>) {
+      %x = xetile.init_tile %X[0, 0] : memref<?x?xf32> -> !xetile.tile<8x16xf32>
+      scf.yield %x : !xetile.tile<8x16xf32>
+    } else {
+      %y = xetile.init_tile %Y[8, 0] : memref<64x63xf32> -> !xetile.tile<8x16xf32>
+      scf.yield %y : !xetile.tile<8x16xf32>
+    }
+    // CHECK: xegpu.load_nd
+    %0 = xetile.load_tile %t : !xetile.tile<8x16xf32> -> vector<8x16xf32>
+    // CHECK: xegpu.load_nd %[[P]]#0
+    // CHECK: %[[LEFT:.*]] = arith.subi %[[P]]#1, %[[ROW]]
+    // CHECK: vector.create_mask %[[LEFT]], %[[P]]#2
+    %1 = xetile.load_tile %u {padding = 1.0 : f32} : !xetile.tile<8x16xf32> -> vector<8x16xf32>
+    // CHECK: xegpu.create_tdesc %[[E]]#0, %{{.*}} : i64, vector<16xindex>
+    // CHECK-COUNT-8: xegpu.load_gather
+    %2 = xetile.load_tile %w : !xetile.tile<8x16xf32> -> vector<8x16xf32>
+    xetile.store_tile %0, %t : vector<8x16xf32>, !xetile.tile<8x16xf32>
+    xetile.store_tile %1, %u : vector<8x16xf32>, !xetile.tile<8x16xf32>
+    xetile.store_tile %2, %w : vector<8x16xf32>, !xetile.tile<8x16xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+// What begins before the matrix is padded too, unless it is known not to.
+
+// CHECK-LABEL: gpu.func @before
+gpu.module @m {
+  gpu.func @before(%X: memref<64x64xf32>, %Y: memref<64x64xf32>, %m: index) kernel {
+    %x = gpu.block_id x
+    // CHECK: xegpu.load_nd
+    // CHECK-COUNT-1: vector.create_mask
+    // CHECK-NOT: vector.create_mask
+    // CHECK: xegpu.load_nd
+    // CHECK-COUNT-2: vector.create_mask
+    // CHECK-NOT: vector.create_mask
+    %t = xetile.init_tile %X[%x, 48] : memref<64x64xf32> -> !xetile.tile<8x16xf32>
+    %u = xetile.init_tile %Y[%m, 48] : memref<64x64xf32> -> !xetile.tile<8x16xf32>
+    %0 = xetile.load_tile %t {padding = 1.0 : f32} : !xetile.tile<8x16xf32> -> vector<8x16xf32>
+    %1 = xetile.load_tile %u {padding = 1.0 : f32} : !xetile.tile<8x16xf32> -> vector<8x16xf32>
+    xetile.store_tile %0, %u : vector<8x16xf32>, !xetile.tile<8x16xf32>
+    xetile.store_tile %1, %t : vector<8x16xf32>, !xetile.tile<8x16xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+// Of an argument that is not aligned, all that is not known is gathered: its pitch, its width, and where a tile begins.
+
+// CHECK-LABEL: gpu.func @unaligned
+gpu.module @m {
+  gpu.func @unaligned(%X: memref<?x?xf16>, %Y: memref<?x?xf16>, %Z: memref<64x64xf16>, %m: index) kernel attributes {xetile.unaligned = array<i64: 1, 2>} {
+    %x = xetile.init_tile %X[0, %m] : memref<?x?xf16> -> !xetile.tile<8x16xf16>
+    %y = xetile.init_tile %Y[0, 0] : memref<?x?xf16> -> !xetile.tile<8x16xf16>
+    %c2 = arith.constant 2 : index
+    %two = arith.muli %m, %c2 : index
+    %z0 = xetile.init_tile %Z[%m, %two] : memref<64x64xf16> -> !xetile.tile<8x16xf16>
+    %z1 = xetile.init_tile %Z[0, %m] : memref<64x64xf16> -> !xetile.tile<8x16xf16>
+    // CHECK: %[[V:.*]] = xegpu.load_nd
+    // CHECK-COUNT-8: xegpu.store_scatter
+    // CHECK: xegpu.store_nd %[[V]]
+    // CHECK-COUNT-8: xegpu.store_scatter
+    %v = xetile.load_tile %x : !xetile.tile<8x16xf16> -> vector<8x16xf16>
+    xetile.store_tile %v, %y : vector<8x16xf16>, !xetile.tile<8x16xf16>
+    xetile.store_tile %v, %z0 : vector<8x16xf16>, !xetile.tile<8x16xf16>
+    xetile.store_tile %v, %z1 : vector<8x16xf16>, !xetile.tile<8x16xf16>
+    gpu.return
+  }
+}

@@ -44,6 +44,7 @@ def compare(
     machine: Machine,
     memories: Sequence[DeviceMemory] = (),
     model: Model = "fma",
+    cpu: tuple[str, ...] = (),
 ) -> None:
     """Run instructions on both engines, and look for differences in registers, predicates, memory and failures."""
     slm = 4096 if memories else 0
@@ -53,7 +54,7 @@ def compare(
     faults = []
     for run in (
         lambda: interpreter.run(golden),
-        lambda: Jit(interpreter, lanes_part=True, keep=True).run_batch(native),
+        lambda: Jit(interpreter, lanes_part=True, keep=True, cpu=cpu).run_batch(native),
     ):
         try:
             run()

@@ -255,14 +255,8 @@ gpu.module @m {{
     %value = arith.index_cast %group : index to i32
     memref.store %value, %data[%group] : memref<?xi32>
     {fence}
-    %first = arith.constant dense<[true, false, false, false, false, false, false, false]> : vector<8xi1>
-    %ones = arith.constant dense<1> : vector<8xi32>
-    %places = arith.constant dense<0> : vector<8xindex>
-    %counter = xegpu.create_tdesc %count, %places {{mode = vc}}
-      : memref<1xi32>, vector<8xindex> -> !xegpu.tensor_desc<8xi32, #xegpu.scattered>
-    %old = xegpu.atomic_rmw addi, %ones, %counter, %first {{mode = vc}}
-      : vector<8xi32>, !xegpu.tensor_desc<8xi32, #xegpu.scattered>, vector<8xi1> -> vector<8xi32>
-    %before = vector.extract %old[0] : i32 from vector<8xi32>
+    %one = arith.constant 1 : i32
+    %before = memref.atomic_rmw addi %one, %count[%c0] : (i32, memref<1xi32>) -> i32
     %i = arith.index_cast %before : i32 to index
     %rest = arith.subi %groups, %c1 : index
     %is_last = arith.cmpi eq, %i, %rest : index

@@ -62,6 +62,46 @@ def test_accesses_of_memory():
     np.testing.assert_array_equal(out, want)
 
 
+ATOMICS = """
+gpu.module @m {
+  gpu.func @k(%numbers: memref<8xi32>, %sum: memref<?x4xf32>, %out: memref<2xi32>) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %zero = arith.constant 0 : i32
+    %slm = memref.alloc() : memref<2x2xi32, 3>
+    %t = gpu.thread_id x
+    %first = arith.cmpi eq, %t, %c0 : index
+    scf.if %first {
+      memref.store %zero, %slm[%c1, %c0] : memref<2x2xi32, 3>
+    }
+    gpu.barrier
+    %x = memref.load %numbers[%t] : memref<8xi32>
+    %most = memref.atomic_rmw maxs %x, %out[%c1] : (i32, memref<2xi32>) -> i32
+    %f = arith.sitofp %x : i32 to f32
+    %before = memref.atomic_rmw addf %f, %sum[%c2, %c1] : (f32, memref<?x4xf32>) -> f32
+    %old = memref.atomic_rmw addi %x, %slm[%c1, %c0] : (i32, memref<2x2xi32, 3>) -> i32
+    gpu.barrier
+    scf.if %first {
+      %total = memref.load %slm[%c1, %c0] : memref<2x2xi32, 3>
+      memref.store %total, %out[%c0] : memref<2xi32>
+    }
+    gpu.return
+  }
+}
+"""
+
+
+def test_atomics_of_single_elements():
+    numbers = np.array([5, -3, 12, 7, 0, 1, -20, 4], np.int32)
+    total, out = np.ones((3, 4), np.float32), np.array([0, -100], np.int32)
+    xegpu_py.compile(ATOMICS, check="races")(numbers, total, out, block=8)
+    want = np.ones((3, 4), np.float32)
+    want[2, 1] += numbers.sum()
+    np.testing.assert_array_equal(total, want)
+    assert out.tolist() == [numbers.sum(), 12]
+
+
 def test_any_number_of_elements():
     """Messages are for powers of two of lanes, up to 32."""
     text = """

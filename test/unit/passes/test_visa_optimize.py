@@ -203,8 +203,7 @@ def test_loads_wait_for_registers() -> None:
 
 @pytest.mark.parametrize("lanes_part", [False, True])
 def test_time_is_linear(lanes_part: bool) -> None:
-    def seconds(statements: int) -> float:
-        program = Mixture(random.Random(0), lanes_part=lanes_part).program(statements)
+    def seconds(program: Program) -> float:
         # How long Python looks for garbage depends on what else the process keeps.
         gc.collect()
         gc.disable()
@@ -218,6 +217,6 @@ def test_time_is_linear(lanes_part: bool) -> None:
         gc.enable()
         return taken
 
-    seconds(100)
-    few, many = (min(seconds(n) for _ in range(3)) for n in (1500, 6000))
+    programs = [Mixture(random.Random(0), lanes_part=lanes_part).program(n) for n in (1500, 6000)]
+    few, many = (min(seconds(program) for _ in range(3)) for program in programs)
     assert many < 4 * 2 * few

@@ -148,6 +148,21 @@ def test_kernel(name, prefetch):
         np.testing.assert_allclose(wide(found), wanted, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize("name", ["gemm ragged", "gemm_persistent", "attention"])
+def test_kernel_that_loads_ahead_leaves_the_same_bits(name):
+    arguments, grid, block, *_ = KERNELS[name]
+    left, loads = [], []
+    for ahead in (False, True):
+        given = [a.copy() for a in arguments]
+        kernel = xegpu_py.compile(file_of(name), registers=256, load_ahead=ahead)
+        kernel(*given, grid=grid, block=block)
+        left.append(given[-1].tobytes())
+        loads.append(kernel.ir("xegpu").count("xegpu.load_nd"))
+    assert left[0] == left[1]
+    # Those before the loop come on top.
+    assert loads[0] < loads[1]
+
+
 @pytest.mark.skipif(not available(), reason="the finalizer is not installed")
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernel_assembles_without_spills(name):

@@ -18,6 +18,9 @@ _BARRIERS = ("barrier", "sbarrier.signal", "sbarrier.wait", "nbarrier.signal", "
 CONTROL = ("label", "jmp", "goto", "ret", *_BARRIERS)
 """Instructions whose rules end blocks."""
 
+_LONG = {"dpas": 16, "lsc_load_block2d": 16, "lsc_store_block2d": 16}
+"""How many others an instruction takes as long as, about."""
+
 _COUNTERS = f"vector<{LANES}xi32>"
 _SCHEDULE = "^schedule"
 
@@ -108,7 +111,7 @@ class Control:
             self.end()
             return
         if to <= at:
-            self._go_back(to)
+            self._go_back(at, to)
         elif emitter.active is None:
             code.br(self.block(to))
         else:
@@ -118,11 +121,12 @@ class Control:
             self._move(code.const(to, _COUNTERS))
             code.br(_SCHEDULE)
 
-    def _go_back(self, to: int) -> None:
+    def _go_back(self, at: int, to: int) -> None:
         """Jump back; now and then others run first, who may be waited for."""
         code = self.emitter.code
+        work = sum(_LONG.get(i.name, 1) for i in self.emitter.program.instructions[to : at + 1])
         place = code.at(self.emitter.ctx, context_offset("budget"))
-        left = code.sub(code.load(place, "i64", 8), code.const(1, "i64"))
+        left = code.sub(code.load(place, "i64", 8), code.const(work, "i64"))
         code.store(left, place, 8)
         others = code.label()
         code.cond_br(code.icmp("sgt", left, 0), self.block(to), others)

@@ -9,10 +9,11 @@ from xegpu_py.engines.jit.code import PTR, Code, Value
 from xegpu_py.engines.jit.frame import Frame, Status, context_offset
 from xegpu_py.visa.program import Program
 
-_TURN = 1 << 14
-"""Jumps back that a thread may take before others run."""
+_TURN = 1 << 12
+"""Work, as `control` counts it, that a thread may do in loops before others of its workgroup run: little enough that
+they find in the caches what it has loaded of matrices that they share, and enough to make the change not matter."""
 
-_ROUNDS = 64
+_ROUNDS = 1 << 10
 """Rounds in which no thread of a workgroup gets to its end or past a barrier before other workgroups may run."""
 
 

@@ -14,10 +14,11 @@ import numpy as np
 from xegpu_py.engines.access import Layout
 from xegpu_py.engines.batch import ENDED, Batch, new_batch
 from xegpu_py.engines.interpreter import Interpreter
+from xegpu_py.engines.jit.cache import Cache
 from xegpu_py.engines.jit.control import block_starts
 from xegpu_py.engines.jit.frame import GOLDEN_CALL, TABLES, TRAFFIC, Context, Frame, Status
 from xegpu_py.engines.jit.kernel import frame_of, module_text
-from xegpu_py.engines.jit.native import Native, host_features
+from xegpu_py.engines.jit.native import compiled, host_features, shared
 from xegpu_py.engines.memory import AccessFault, LocalMemory, Memory, RuntimeFault
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.elementary import table
@@ -108,13 +109,25 @@ class Jit:
         interpreter: its golden model, which makes messages and decides rare cases.
     """
 
-    def __init__(self, interpreter: Interpreter, *, lanes_part: bool | None = None, keep: bool = False) -> None:
+    def __init__(
+        self,
+        interpreter: Interpreter,
+        *,
+        lanes_part: bool | None = None,
+        keep: bool = False,
+        alone: bool = True,
+        cache: Cache | None = None,
+        cpu: tuple[str, ...] = (),
+    ) -> None:
         """Compile a program.
 
         Args:
             interpreter: the same program made ready to be interpreted.
             lanes_part: whether each lane has its program counter; by default where the program has a `goto`.
             keep: whether registers hold all results at the end, and not only those that the program needs.
+            alone: whether the code is for this object only; else the process keeps it for equal programs.
+            cache: where code is kept on disk.
+            cpu: LLVM's name of another CPU than the host's, and its features: tests that no rule depends on the host.
         """
         self.interpreter = interpreter
         self.program: Program = interpreter.program
@@ -123,7 +136,9 @@ class Jit:
         self.lanes_part = any(i.name == "goto" for i in self.program.instructions) if lanes_part is None else lanes_part
         self.frame = frame_of(self.program, self.layout)
         self.starts = block_starts(self.program)
-        self.native = Native(module_text(self.program, self.layout, self.model, host_features(), self.lanes_part, keep))
+        features = frozenset(cpu[1:]) if cpu else host_features()
+        text = module_text(self.program, self.layout, self.model, features, self.lanes_part, keep)
+        self.native = compiled(text, cache, cpu) if alone else shared(text, cache)
 
     def run(self, launch: Launch, threads: int | None = None, progress: Callable[[int], None] | None = None) -> Outcome:
         """Run workgroups.
@@ -283,12 +298,12 @@ class _Worker:
             block_y=self.launch.block[1],
         )
         self._frame = frame
-        self._ended = 0
+        self._ended = self._first = 0
 
     @property
     def done(self) -> int:
-        """Workgroups that have ended, about."""
-        return self._ended
+        """Workgroups that have ended, about: native code may be among some of them."""
+        return self._ended + max(0, int(self.context.first) - self._first)
 
     def _new_slot(self) -> _Slot:
         return _Slot(self.jit.frame, self.launch.group_size, self.jit.program.slm_bytes)
@@ -310,12 +325,14 @@ class _Worker:
             if self.team.stop.value:
                 return
             if chunk:
+                self._first = chunk[0]
                 context.first, context.last = chunk
                 while context.first < context.last and not self.team.stop.value:
-                    start = context.first
+                    start = self._first = context.first
                     self.slot.use(context)
                     native.launch(context)
                     self._ended += context.first - start
+                    self._first = context.first
                     self.slot.group = context.first
                     status = Status(context.status)
                     if status == Status.YIELDED:

@@ -16,7 +16,7 @@ class Status(IntEnum):
     WAITING = 1
     """At a barrier that is not complete."""
     YIELDED = 2
-    """After many jumps back, so that others can run."""
+    """After some work in a loop, so that others can run."""
     FAULT = 3
     """Before an instruction that is refused."""
     STOPPED = 4
@@ -110,7 +110,7 @@ class Context(ctypes.Structure):
         ("first", ctypes.c_int64),  # the next workgroup to run
         ("last", ctypes.c_int64),  # and the one before which to stop
         ("faulty", ctypes.c_int64),  # the thread of the workgroup that failed
-        ("budget", ctypes.c_int64),  # jumps back that a thread may still take before others run
+        ("budget", ctypes.c_int64),  # work that a thread may still do in loops before others run
         ("progress", ctypes.c_int64),  # not zero if a thread has passed a barrier
         ("status", ctypes.c_int64),  # a `Status`: how it ended
         ("grid_x", ctypes.c_int64),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import platform
+
 from xegpu_py.engines.access import BUILTIN_OFFSETS, Layout
 from xegpu_py.engines.jit import rules
 from xegpu_py.engines.jit.arithmetic import emit_arithmetic, emit_flag_logic
@@ -10,6 +12,7 @@ from xegpu_py.engines.jit.control import CONTROL, Control
 from xegpu_py.engines.jit.driver import driver
 from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.frame import Frame
+from xegpu_py.engines.jit.halves import half_functions
 from xegpu_py.engines.jit.rules import RULES
 from xegpu_py.engines.jit.rules.matrix import emit_run
 from xegpu_py.numerics.dpas import Model
@@ -48,7 +51,9 @@ def module_text(
     control = Control(emitter, lanes_part)
     control.enter()
     _write_blocks(emitter, control)
-    functions = [emitter.finish(), *emitter.helpers.values(), driver(program, layout, frame, BUILTIN_OFFSETS)]
+    # Other CPUs than x86 that wheels are made for have these conversions.
+    halves = [] if "f16c" in features or platform.machine().lower() not in ("x86_64", "amd64") else [half_functions()]
+    functions = [*halves, emitter.finish(), *emitter.helpers.values(), driver(program, layout, frame, BUILTIN_OFFSETS)]
     return "module {\n" + "\n".join(functions) + "\n}\n"
 
 

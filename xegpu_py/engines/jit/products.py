@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from xegpu_py.engines.jit.code import PTR, Code, Value, vector
-from xegpu_py.engines.jit.numbers import narrow, odd_sum, two_sum, widen
+from xegpu_py.engines.jit.numbers import narrow, widen
 from xegpu_py.numerics.formats import PRECISIONS, TYPES, Format
 
 _UNROLLED = 4
 _NAN32 = 0x7FC00000
-_WORKER = '"noinline", "nounwind", ["prefer-vector-width", "512"]'
+WORKER = '"noinline", "nounwind", ["prefer-vector-width", "512"]'
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class Shape:
         rows, columns: of the result.
         dst, acc: types of destination and accumulator; "" for no accumulator.
         packed: whether bytes are multiplied as they are, four of them by one instruction of the host (VNNI).
+        terms: products that are added exactly before the sum is rounded.
     """
 
     W: str
@@ -36,6 +37,7 @@ class Shape:
     dst: str
     acc: str
     packed: bool = False
+    terms: int = 1
 
     @property
     def steps(self) -> int:
@@ -52,7 +54,7 @@ class Shape:
         """The type in which elements are multiplied."""
         if not PRECISIONS[self.W].is_float:
             return "i32"
-        return "f64" if self.W == "df" else "f32"
+        return "f64" if self.W == "df" or self.terms > 1 else "f32"
 
     @property
     def size(self) -> int:
@@ -60,8 +62,8 @@ class Shape:
         return 8 if self.work == "f64" else 4
 
 
-def _number(code: Code, pattern: Value, fmt: Format, work: str) -> Value:
-    """Elements, integers of their width or wider, as what they are multiplied as."""
+def _number(code: Code, pattern: Value, fmt: Format) -> Value:
+    """Elements, integers of their width or wider, as f32, or as f64 or i32 where they are df or integers."""
     if fmt.name in ("bf", "hf"):
         return widen(code, pattern, TYPES[fmt.name])
     if fmt.name == "tf32":
@@ -81,6 +83,44 @@ def _number(code: Code, pattern: Value, fmt: Format, work: str) -> Value:
     return code.resize(pattern, 32, fmt.kind == "s")
 
 
+class Extent:
+    """How large and how small the elements of a matrix are: what sums of their products are exact in.
+
+    It is stored behind the matrix as two i32: the greatest exponent field of elements as f32, and the least of those
+    that are not zero, or one less; 511 if all are zero.
+    """
+
+    BYTES = 64
+
+    def __init__(self, code: Code) -> None:
+        self._code = code
+        self._found: dict[int, tuple[Value, Value]] = {}
+
+    def note(self, numbers: Value, shape: Shape) -> Value:
+        """Take note of elements; gives them as what they are multiplied as."""
+        if shape.terms == 1:
+            return numbers
+        code = self._code
+        magnitude = code.mask(code.cast("bitcast", numbers, "i32"), 0x7FFFFFFF)
+        # Zero becomes the greatest number.
+        less = code.sub(magnitude, code.const(1, magnitude.type))
+        if before := self._found.get(numbers.lanes):
+            magnitude = code.intrinsic("umax", before[0], magnitude)
+            less = code.intrinsic("umin", before[1], less)
+        self._found[numbers.lanes] = magnitude, less
+        return code.cast("fpext", numbers, "f64")
+
+    def store(self, place: Value) -> None:
+        """Write what was found."""
+        code = self._code
+        ends: list[Value] = []
+        for found in self._found.values():
+            both = [code.intrinsic(f"vector.reduce.u{n}", v, kind="i32") for n, v in zip(("max", "min"), found)]
+            ends = [code.intrinsic(f"u{n}", *x) for n, x in zip(("max", "min"), zip(ends, both))] if ends else both
+        for i, end in enumerate(ends):
+            code.store(code.lshr(end, 23), code.at(place, 4 * i), 4)
+
+
 def _fields(code: Code, words: Value, fmt: Format) -> list[Value]:
     """The elements below a byte's width that words hold, from the lowest bit on, as i32."""
     width = int(words.element[1:])
@@ -94,22 +134,24 @@ def _fields(code: Code, words: Value, fmt: Format) -> list[Value]:
 
 def widen_a(name: str, shape: Shape, count: int) -> str:
     """The function that widens A, `count` elements side by side."""
-    code, fmt = Code(name, [PTR, PTR], "", _WORKER), PRECISIONS[shape.A]
+    code, fmt = Code(name, [PTR, PTR], "", WORKER), PRECISIONS[shape.A]
     to, source = code.arguments
+    extent = Extent(code)
     done = 0
     while done < count:
         lanes = min(16, count - done)
         at = code.at(source, done * fmt.bits // 8)
         if fmt.bits >= 8:
-            numbers = _number(code, code.load(at, vector(lanes, f"i{fmt.bits}")), fmt, shape.work)
+            numbers = _number(code, code.load(at, vector(lanes, f"i{fmt.bits}")), fmt)
         else:
             held = max(lanes * fmt.bits // 8, 1)
             lanes = min(lanes, held * 8 // fmt.bits)
             numbers = _interleaved(code, _fields(code, code.load(at, vector(held, "i8")), fmt))
             if numbers.lanes > lanes:
                 numbers = code.shuffle(numbers, numbers, list(range(lanes)))
-        code.store(numbers, code.at(to, done * shape.size))
+        code.store(extent.note(numbers, shape), code.at(to, done * shape.size))
         done += lanes
+    extent.store(code.at(to, count * shape.size))
     code.ret()
     return code.text()
 
@@ -124,32 +166,34 @@ def _interleaved(code: Code, parts: list[Value]) -> Value:
 
 def widen_b(name: str, shape: Shape) -> str:
     """The function that widens B, whose columns lie in channels, to rows."""
-    code, fmt = Code(name, [PTR, PTR], "", _WORKER), PRECISIONS[shape.W]
+    code, fmt = Code(name, [PTR, PTR], "", WORKER), PRECISIONS[shape.W]
     to, source = code.arguments
+    extent = Extent(code)
     channel = max(fmt.bits, 32)
     per, columns = channel // fmt.bits, shape.columns
     for first in range(0, shape.depth, per):
         words = code.load(code.at(source, first // per * columns * channel // 8), vector(columns, f"i{channel}"))
         if fmt.bits == channel:
-            rows = [_number(code, words, fmt, shape.work)]
+            rows = [_number(code, words, fmt)]
         elif fmt.name == "bf":
             high = code.mask(words, 0xFFFF0000)
             rows = [code.cast("bitcast", v, "f32") for v in (code.shl(words, 16), high)]
         elif fmt.is_float:
             shifted = [code.lshr(words, i * fmt.bits) if i else words for i in range(per)]
-            rows = [_number(code, code.resize(v, fmt.bits, False), fmt, shape.work) for v in shifted]
+            rows = [_number(code, code.resize(v, fmt.bits, False), fmt) for v in shifted]
         else:
             rows = _fields(code, words, fmt)
         for i, row in enumerate(rows[: shape.depth - first]):
-            code.store(row, code.at(to, (first + i) * columns * shape.size))
+            code.store(extent.note(row, shape), code.at(to, (first + i) * columns * shape.size))
+    extent.store(code.at(to, shape.depth * columns * shape.size))
     code.ret()
     return code.text()
 
 
-def _accumulator(code: Code, shape: Shape, pointer: Value, row: int) -> Value:
-    """One row of the accumulator."""
+def accumulator(code: Code, shape: Shape, pointer: Value, row: int) -> Value:
+    """One row of the accumulator, as f32, or as f64 or i32 where that is its type."""
     if not shape.acc:
-        return code.const(0, vector(shape.columns, shape.work))
+        return code.const(0, vector(shape.columns, "f32" if shape.terms > 1 else shape.work))
     fmt = TYPES[shape.acc]
     pattern = code.load(code.at(pointer, row * shape.columns * fmt.bytes), vector(shape.columns, f"i{fmt.bits}"))
     return widen(code, pattern, fmt) if fmt.is_float else pattern
@@ -163,7 +207,7 @@ def multiplier(name: str, shape: Shape, count: int, kept: tuple[bool, ...]) -> s
     """
     links, results = len(kept), sum(kept)
     corrections = count * links if shape.corrected else 0
-    code = Code(name, [PTR] * (count + count * results + links + count * links + corrections), "", _WORKER)
+    code = Code(name, [PTR] * (count + count * results + links + count * links + corrections), "", WORKER)
     acc, rest = code.arguments[:count], code.arguments[count:]
     dst, rest = rest[: count * results], rest[count * results :]
     a, b, correction = rest[:links], rest[links : links + count * links], rest[links + count * links :]
@@ -171,7 +215,7 @@ def multiplier(name: str, shape: Shape, count: int, kept: tuple[bool, ...]) -> s
     slots = [[code.alloca(shape.columns * shape.size, 64) for _ in range(shape.rows)] for _ in range(count)]
     for c in range(count):
         for r in range(shape.rows):
-            code.store(_accumulator(code, shape, acc[c], r), slots[c][r], 64)
+            code.store(accumulator(code, shape, acc[c], r), slots[c][r], 64)
     step = min(_UNROLLED, shape.steps)
 
     def steps(link: int, index: Value) -> None:
@@ -233,7 +277,7 @@ def _dot_bytes(code: Code, shape: Shape, a: Value, b: Value, total: Value) -> Va
 
 def move_a(name: str, size: int) -> str:
     """The function that moves bytes by 128, so that signed ones become unsigned and the other way."""
-    code = Code(name, [PTR, PTR], "", _WORKER)
+    code = Code(name, [PTR, PTR], "", WORKER)
     to, source = code.arguments
     for start in range(0, size, 64):
         kind = vector(min(64, size - start), "i8")
@@ -245,7 +289,7 @@ def move_a(name: str, size: int) -> str:
 
 def correct_b(name: str, shape: Shape) -> str:
     """The function that computes what is too much in the products with an A that was moved: of each column of B."""
-    code, kind = Code(name, [PTR, PTR], "", _WORKER), vector(shape.columns, "i32")
+    code, kind = Code(name, [PTR, PTR], "", WORKER), vector(shape.columns, "i32")
     to, source = code.arguments
     total, moved = code.const(0, kind), code.const(0x80808080, kind)
     for step in range(shape.steps):
@@ -253,65 +297,4 @@ def correct_b(name: str, shape: Shape) -> str:
         total = _dot_bytes(code, shape, moved, row, total)
     code.store(total, to)
     code.ret()
-    return code.text()
-
-
-def summer(name: str, shape: Shape, terms: int) -> str:
-    """The function that adds in the models `stage` and `exact`: `terms` products at a time are added exactly.
-
-    It takes pointers to accumulator, result, A and B, and gives an i1, whether it could: it adds in f64, whose errors
-    are added too, and does not write the result where these have errors again.
-    """
-    code = Code(name, [PTR] * 4, "i1", _WORKER)
-    acc, dst, a, b = code.arguments
-    kind, columns = vector(shape.columns, "f64"), shape.columns
-    held = code.alloca(shape.rows * columns * 4, 64)
-    unsure = code.alloca(columns, 64)
-    none = code.const(0, vector(columns, "i8"))
-    code.store(none, unsure)
-    for r in range(shape.rows):
-        code.store(_accumulator(code, shape, acc, r), code.at(held, r * columns * 4), 4)
-
-    def stage(index: Value) -> None:
-        first = code.mul(index, code.const(terms, "i64"))
-        a_at = code.at(a, code.shl(first, 2))
-        b_at = code.at(b, code.mul(first, code.const(4 * columns, "i64")))
-        rows = [
-            code.cast("fpext", code.load(code.at(b_at, t * columns * 4), vector(columns, "f32")), "f64")
-            for t in range(terms)
-        ]
-
-        def row(number: Value) -> None:
-            place = code.at(held, code.mul(number, code.const(4 * columns, "i64")))
-            own = code.at(a_at, code.mul(number, code.const(4 * shape.depth, "i64")))
-            total = code.cast("fpext", code.load(place, vector(columns, "f32"), 4), "f64")
-            errors, bad = code.const(0, kind), code.const(0, vector(columns, "i1"))
-            for t in range(terms):
-                one = code.cast("fpext", code.splat(code.load(code.at(own, 4 * t), "f32"), columns), "f64")
-                total, error = two_sum(code, total, code.bin("fmul", one, rows[t]))
-                errors, rest = two_sum(code, errors, error)
-                bad = code.or_(bad, code.fcmp("one", rest, code.const(0, kind)))
-            exact = code.fcmp("oeq", errors, code.const(0, kind))
-            finite = code.fcmp("oeq", code.bin("fsub", total, total), code.const(0, kind))
-            odd = code.select(code.or_(exact, code.not_(finite)), total, odd_sum(code, total, errors))
-            # Infinities and NaNs have no errors that count.
-            bad = code.and_(bad, finite)
-            noted = code.or_(code.load(unsure, none.type), code.cast("zext", bad, "i8"))
-            code.store(noted, unsure)
-            code.store(code.cast("fptrunc", odd, "f32"), place, 4)
-
-        code.repeat(code.const(shape.rows, "i64"), row)
-
-    code.repeat(code.const(shape.depth // terms, "i64"), stage)
-    good, out = code.label(), code.label()
-    fine = code.not_(code.any(code.icmp("ne", code.load(unsure, none.type), 0)))
-    code.cond_br(fine, good, out)
-    code.begin(good)
-    fmt = TYPES[shape.dst]
-    for r in range(shape.rows):
-        total = code.load(code.at(held, r * columns * 4), vector(columns, "f32"), 4)
-        code.store(narrow(code, total, fmt), code.at(dst, r * columns * fmt.bytes))
-    code.br(out)
-    code.begin(out)
-    code.ret(fine)
     return code.text()

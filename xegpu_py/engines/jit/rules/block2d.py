@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from xegpu_py.engines.jit.code import PTR, Code, Value, vector
 from xegpu_py.engines.jit.emitter import Emitter
@@ -195,9 +196,17 @@ class _Block:
         kind = vector(shape.width, self.element)
 
         def whole(pointer: Value) -> None:
+            lines: dict[int, Value] = {}
+
             def row(block: int, number: int) -> Value:
-                at = code.at(pointer, code.mul(self.pitch, code.const(number, "i64")))
-                return code.load(code.at(at, block * shape.width * self.size), kind)
+                # Of all blocks at once: together they are one vector of the host.
+                if number not in lines:
+                    at = code.at(pointer, code.mul(self.pitch, code.const(number, "i64")))
+                    lines[number] = code.load(at, vector(shape.count * shape.width, self.element))
+                if shape.count == 1:
+                    return lines[number]
+                own = range(block * shape.width, (block + 1) * shape.width)
+                return code.shuffle(lines[number], lines[number], list(own))
 
             self._arrange(row)
 
@@ -240,17 +249,26 @@ class _Block:
         code, shape = self.code, self.shape
         rows, columns, pack = shape.register_shape()
         each = shape.block_bytes(self.grf_bytes)
-        for block in range(shape.count):
-            found = [row(block, number) for number in range(shape.height)]
-            base = block * each
-            lines = [self._line(found, line, columns, pack) for line in range(rows)]
-            for i, line in enumerate(lines):
-                code.put(line, self.registers, base + i * columns * pack * self.size)
-            used = rows * columns * pack * self.size
-            if used < each:
-                code.put(code.const(0, vector((each - used), "i8")), self.registers, base + used)
+        loaded: dict[tuple[int, int], Value] = {}
 
-    def _line(self, found: list[Value], line: int, columns: int, pack: int) -> Value:
+        def once(block: int, number: int) -> Value:
+            if (block, number) not in loaded:
+                loaded[block, number] = row(block, number)
+            return loaded[block, number]
+
+        for i in range(rows):
+            # Blocks lie side by side: what is in one line of the cache is read at once.
+            for number in range(i * pack, 0 if shape.transpose else min((i + 1) * pack, shape.height)):
+                for block in range(shape.count):
+                    once(block, number)
+            for block in range(shape.count):
+                line = self._line(partial(once, block), i, columns, pack)
+                code.put(line, self.registers, block * each + i * columns * pack * self.size)
+        used = rows * columns * pack * self.size
+        for block in range(shape.count if used < each else 0):
+            code.put(code.const(0, vector((each - used), "i8")), self.registers, block * each + used)
+
+    def _line(self, found: Callable[[int], Value], line: int, columns: int, pack: int) -> Value:
         """One row of a block in registers, from the rows in memory."""
         code, shape = self.code, self.shape
         if shape.transpose:
@@ -262,15 +280,15 @@ class _Block:
                 for p in range(pack)
             ]
         if pack == 1 and not shape.transpose and columns == shape.width:
-            return found[line]
+            return found(line)
         count = len(picks)
         result = code.const(0, vector(count, self.element))
         used = sorted({p[0] for p in picks if p})
         if pack == 2 and len(used) == 2 and all(picks):
             flat = [p[1] + (shape.width if p[0] == used[1] else 0) for p in picks if p]
-            return code.shuffle(found[used[0]], found[used[1]], flat)
+            return code.shuffle(found(used[0]), found(used[1]), flat)
         for number in used:
-            source = found[number]
+            source = found(number)
             spread = code.shuffle(source, source, [p[1] if p and p[0] == number else 0 for p in picks])
             result = code.shuffle(
                 result, spread, [count + i if p and p[0] == number else i for i, p in enumerate(picks)]

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 from xegpu_py.engines.jit.code import Value
 from xegpu_py.engines.jit.emitter import Emitter
-from xegpu_py.engines.jit.products import Shape, correct_b, move_a, multiplier, summer, widen_a, widen_b
+from xegpu_py.engines.jit.exact_sums import summer
+from xegpu_py.engines.jit.products import Extent, Shape, correct_b, move_a, multiplier, widen_a, widen_b
 from xegpu_py.engines.jit.rules import rule
 from xegpu_py.numerics.dpas import operand_bytes, ops_per_channel
-from xegpu_py.numerics.formats import TYPES
+from xegpu_py.numerics.formats import PRECISIONS, TYPES
 from xegpu_py.visa.program import Instruction
 
 _SIDE_BY_SIDE = 2
@@ -61,6 +62,7 @@ def shape_of(emitter: Emitter, inst: Instruction) -> Shape:
     acc = inst["src0"].var
     depth = inst["SD"] * ops_per_channel(inst["W"], inst["A"])
     bytes_ = {inst["W"], inst["A"]} <= {"u8", "s8"}
+    terms = {"fma": 1, "stage": depth // inst["SD"], "exact": depth}[emitter.model]
     return Shape(
         inst["W"],
         inst["A"],
@@ -70,7 +72,8 @@ def shape_of(emitter: Emitter, inst: Instruction) -> Shape:
         inst.exec_size,
         inst["dst"].var.type,
         acc.type if acc else "",
-        bytes_ and {"avx512_vnni", "avx512vl"} <= emitter.features,
+        bytes_ and {"avx512vnni", "avx512vl"} <= emitter.features,
+        terms if PRECISIONS[inst["W"]].is_float else 1,
     )
 
 
@@ -114,16 +117,11 @@ def _emit_part(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None
         found[-1].append(chain)
     scratch = _Scratch(emitter)
     for group, kept in order:
-        if _fused(emitter, group[0].shape):
+        if group[0].shape.terms == 1:
             _multiply(emitter, group, kept, scratch)
         else:
             for chain in group:
                 _sum(emitter, chain, scratch)
-
-
-def _fused(emitter: Emitter, shape: Shape) -> bool:
-    """Whether each product is added with one rounding, which `stage` means too where a stage has one product."""
-    return emitter.model == "fma" or shape.work == "i32" or (emitter.model == "stage" and shape.stages == shape.depth)
 
 
 def _chains(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> list[_Chain]:
@@ -136,7 +134,7 @@ def _chains(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> list[_C
         dst = emitter.place(inst["dst"])
         chain = latest.pop(acc, None)
         # What is rounded to a narrower accumulator in between is no chain.
-        wide = _fused(emitter, shape) and shape.dst == shape.acc and shape.dst not in ("bf", "hf")
+        wide = shape.terms == 1 and shape.dst == shape.acc and shape.dst not in ("bf", "hf")
         if chain is None or not wide or chain.shape != shape:
             chain = _Chain(shape, acc)
             chains.append(chain)
@@ -206,7 +204,7 @@ class _Scratch:
         count = shape.rows * shape.depth
         name = f"widen_a_{shape.A}_{shape.work}_{count}"
         self.emitter.helper(name, lambda: widen_a(name, shape, count))
-        return self.operand(name, place, count * shape.size)
+        return self.operand(name, place, count * shape.size + Extent.BYTES)
 
     def correction(self, shape: Shape, place: int) -> Value:
         """What is too much in products of bytes with this matrix B."""
@@ -220,7 +218,7 @@ class _Scratch:
             return self.emitter.code.at(self.emitter.thread, place)
         name = f"widen_b_{shape.W}_{shape.work}_{shape.depth}_{shape.columns}"
         self.emitter.helper(name, lambda: widen_b(name, shape))
-        return self.operand(name, place, shape.depth * shape.columns * shape.size)
+        return self.operand(name, place, shape.depth * shape.columns * shape.size + Extent.BYTES)
 
 
 def _multiply(emitter: Emitter, group: list[_Chain], kept: tuple[bool, ...], scratch: _Scratch) -> None:
@@ -244,13 +242,12 @@ def _sum(emitter: Emitter, chain: _Chain, scratch: _Scratch) -> None:
     """Add in the models `stage` and `exact`; the golden function does what f64 cannot."""
     code, shape = emitter.code, chain.shape
     (at,) = chain.at
-    if shape.work == "f64":
+    if shape.W == "df":
         emitter.golden(at)
         return
-    terms = shape.depth // shape.stages if emitter.model == "stage" else shape.depth
-    types = f"{shape.dst}_{shape.acc or 'none'}"
-    name = f"sum_{terms}_{types}_{shape.rows}x{shape.columns}x{shape.depth}"
-    emitter.helper(name, lambda: summer(name, shape, terms))
+    types = f"{shape.A}_{shape.W}_{shape.dst}_{shape.acc or 'none'}"
+    name = f"sum_{shape.terms}_{types}_{shape.rows}x{shape.columns}x{shape.depth}"
+    emitter.helper(name, lambda: summer(name, shape))
     fine = code.call(
         name,
         code.at(emitter.thread, max(chain.acc, 0)),

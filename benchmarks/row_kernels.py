@@ -1,0 +1,117 @@
+"""Flash attention, softmax and layer norm, exact to the bit, against numpy as one would write them.
+
+The kernels are XeTile, those that test/run runs too. numpy works in float32.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+
+import xegpu_py
+
+KERNELS = Path(__file__).parent.parent / "test" / "run"
+
+
+@dataclass
+class Case:
+    """A kernel with its arguments, of which the last is its result, and the same in numpy."""
+
+    file: str
+    arguments: list[np.ndarray]
+    rows: int
+    peer: Callable[[], np.ndarray]
+    block: int = 8
+
+    @property
+    def name(self) -> str:
+        return self.file.removeprefix("xetile_").removesuffix(".mlir").replace("_", " ")
+
+    @property
+    def shape(self) -> str:
+        return "x".join(map(str, self.arguments[0].shape))
+
+
+def softmax(x: np.ndarray) -> np.ndarray:
+    powers = np.exp(x - x.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def layer_norm(x: np.ndarray, gamma: np.ndarray, beta: np.ndarray) -> np.ndarray:
+    mean, variance = x.mean(axis=1, keepdims=True), x.var(axis=1, keepdims=True)
+    return (x - mean) / np.sqrt(variance + np.float32(1e-5)) * gamma + beta
+
+
+def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
+    return softmax(q @ k.T * np.float32(0.125)) @ v
+
+
+def cases(rows: int) -> list[Case]:
+    rng = np.random.default_rng(0)
+
+    def some(*shape: int) -> np.ndarray:
+        return rng.standard_normal(shape, np.float32)
+
+    narrow = [some(rows // 4, 64).astype(ml_dtypes.bfloat16) for _ in range(3)]
+    wide = [x.astype(np.float32) for x in narrow]
+    x, y = some(4 * rows, 128), some(4 * rows, 256)
+    gamma, beta = some(1, 256), some(1, 256)
+    return [
+        Case("xetile_attention.mlir", [*narrow, np.zeros_like(wide[0])], 64, lambda: attention(*wide)),
+        Case("xetile_softmax.mlir", [x, np.zeros_like(x)], 32, lambda: softmax(x)),
+        Case("xetile_layer_norm.mlir", [y, gamma, beta, np.zeros_like(y)], 32, lambda: layer_norm(y, gamma, beta)),
+    ]
+
+
+def measured(case: Case, kernel: xegpu_py.CompiledKernel, times: int) -> tuple[float, float, float]:
+    """Median seconds of the kernel and of numpy, and how far apart their results are."""
+    result, grid = case.arguments[-1], len(case.arguments[0]) // case.rows
+
+    def run() -> None:
+        kernel(*case.arguments, grid=grid, block=case.block)
+
+    run()
+    wanted = case.peer()
+    error = float(np.abs(result - wanted).max() / np.abs(wanted).max())
+    found: list[list[float]] = []
+    for _ in range(times):
+        found.append([])
+        # In turns, so that both see the same machine.
+        for work in (run, case.peer):
+            time.sleep(0.05)
+            start = time.perf_counter()
+            work()
+            found[-1].append(time.perf_counter() - start)
+    own, other = (statistics.median(x) for x in zip(*found))
+    return own, other, error
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=8192, help="a quarter of them are queries and keys; 4 times of x")
+    parser.add_argument("--times", type=int, default=9, help="runs, of which the median counts")
+    parser.add_argument("--threads", type=int)
+    args = parser.parse_args()
+    os.environ.setdefault("XEGPU_PY_CACHE", "off")
+    ratios = []
+    for case in cases(args.rows):
+        kernel = xegpu_py.compile(KERNELS / case.file, registers=256, threads=args.threads, progress=False)
+        own, other, error = measured(case, kernel, args.times)
+        ratios.append(other / own)
+        print(
+            f"{case.name:12} {case.shape:10} {own * 1e3:8.2f} ms, numpy {other * 1e3:8.2f} ms, "
+            f"{other / own:5.2f} times as fast; greatest difference {error:.1e}"
+        )
+    print(f"the slowest of them against numpy: ratio {min(ratios):.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""`xegpu-load-ahead`: the loads of a loop's next turn are on their way while this one computes."""
+
+from dataclasses import dataclass
+
+from mlir import ir
+
+from xegpu_py.ir.passes import Pass, register_pass
+
+
+@register_pass("xegpu-load-ahead")
+@dataclass
+class XeGPULoadAhead(Pass):
+    """Pipeline loops: load the blocks of the next turn as soon as those of this one have had their last use.
+
+    The blocks of the first turn are loaded before the loop, and what is loaded is carried from turn to turn. It takes
+    the registers of what it follows, so that nothing is moved. The last turn loads once more, which brings what no one
+    uses, and nothing where that is beyond the matrix. Loops that write memory or wait for others stay as they are, and
+    so do loads from places that depend on what is in memory. It is an error if all that a loop carries then does not
+    fit into the registers of a thread, of which there are `grf`, by default the most that the target (`target`, or else
+    `visa.target` of the kernel or of an op around it) has.
+
+        %r:2 = scf.for %k = %c0 to %K step %c16 iter_args(%sum = %zero, %t = %t0) -> (...) {
+          %a = xegpu.load_nd %t {mode = vc} : !xegpu.tensor_desc<8x16xbf16> -> vector<8x16xbf16>
+          %next = xegpu.dpas %sum, %a, %b {mode = vc} : ...
+          %u = xegpu.update_nd_offset %t, [0, 16] {mode = vc} : !xegpu.tensor_desc<8x16xbf16>
+          scf.yield %next, %u : ...
+        }
+
+    becomes
+
+        %a0 = xegpu.load_nd %t0 {mode = vc} : !xegpu.tensor_desc<8x16xbf16> -> vector<8x16xbf16>
+        %r:3 = scf.for %k = %c0 to %K step %c16 iter_args(%sum = %zero, %t = %t0, %a = %a0) -> (...) {
+          %next = xegpu.dpas %sum, %a, %b {mode = vc} : ...
+          %u = xegpu.update_nd_offset %t, [0, 16] {mode = vc} : !xegpu.tensor_desc<8x16xbf16>
+          %a1 = xegpu.load_nd %u {mode = vc} : !xegpu.tensor_desc<8x16xbf16> -> vector<8x16xbf16>
+          scf.yield %next, %u, %a1 : ...
+        }
+    """
+
+    target: str = ""
+    grf: int = 0
+
+    def run(self, op: ir.Operation) -> None:
+        # What rewrites ops is loaded when it is needed, since tools start without it.
+        from xegpu_py.dialects import visa
+        from xegpu_py.passes.visa_allocate import registers_of
+        from xegpu_py.passes.xegpu_load_ahead.loops import load_ahead
+        from xegpu_py.passes.xetile.targets import target_for
+
+        for func in visa.kernels(op):
+            target = target_for(self, func, self.target)
+            load_ahead(func, target, registers_of(self, func, target, self.grf) or max(target.grf_counts))

@@ -1,0 +1,231 @@
+"""The rebuilding of loops that load ahead."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from mlir import ir
+from mlir.dialects import arith, scf
+from xegpu_py.dialects.xegpu import MemoryScope, TensorDesc
+
+from xegpu_py.ir.builtin import bit_width, vector_of
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
+from xegpu_py.ir.operation import Operation
+from xegpu_py.ir.verifier import position_of, walk
+from xegpu_py.target import Target
+
+_VIEWS = ("vector.extract", "vector.extract_strided_slice", "vector.shape_cast", "vector.bitcast")
+"""Ops whose result is a part of their operand's registers."""
+
+_WRITE = ("vector.transfer_write", "vector.store", "vector.scatter", "vector.maskedstore", "vector.compressstore",
+          "memref.store", "memref.copy", "memref.atomic_rmw", "memref.alloc", "gpu.barrier", "gpu.printf")  # fmt: skip
+_HARMLESS = ("arith.", "math.", "index.", "vector.", "memref.", "gpu.", "scf.", "ub.", "xegpu.prefetch")
+_PLACES = ("arith.", "index.", "memref.dim", "memref.cast", "memref.subview", "memref.reinterpret_cast",
+           "memref.extract_strided_metadata", "memref.collapse_shape", "xegpu.create_nd_tdesc",
+           "xegpu.update_nd_offset")  # fmt: skip
+"""Ops that say where a block is, without a look into memory."""
+
+
+def load_ahead(func: ir.Operation, target: Target, registers: int) -> None:
+    """Let all loops of a kernel that can be pipelined load ahead.
+
+    Raises:
+        DiagnosticError: at a loop that would carry more than there are registers.
+    """
+    for op in reversed(walk(func)):
+        if op.name == "scf.for" and all(_is_harmless(inner) for inner in walk(op)[1:]):
+            loads = _ahead(op)
+            if loads:
+                _check_room(op, loads, target, registers)
+                _Rebuilding(op).run(loads)
+
+
+def _is_harmless(op: ir.Operation) -> bool:
+    view = op.opview
+    if isinstance(view, Operation) and view.effects is not None and view.effects <= {"read"}:
+        return True
+    return op.name.startswith(_HARMLESS) and op.name not in _WRITE
+
+
+@dataclass(frozen=True)
+class _Load:
+    """A load of a loop's body, and the last op of the body that needs what it brings."""
+
+    op: ir.Operation
+    last_use: int
+
+
+def _body(loop: ir.Operation) -> ir.Block:
+    return loop.regions[0].blocks[0]
+
+
+def _ahead(loop: ir.Operation) -> list[_Load]:
+    """The loads of a loop that can come a turn ahead, those that are free first before the others."""
+    ops = [o.operation for o in _body(loop).operations]
+    order = {op: i for i, op in enumerate(ops)}
+    found = []
+    for op in ops:
+        if op.name != "xegpu.load_nd":
+            continue
+        desc = TensorDesc.of(op.operands[0])
+        is_block = len(desc.shape) == 2 and desc.attr.boundary_check and desc.attr.memory_scope == MemoryScope.GLOBAL
+        last = _last_use(op.results[0], order)
+        if is_block and last is not None and last < len(ops) - 1 and _is_known(op.operands[0], loop):
+            found.append(_Load(op, last))
+    return sorted(found, key=lambda load: load.last_use)
+
+
+def _last_use(value: ir.Value, order: dict[ir.Operation, int]) -> int | None:
+    """The number of the last op of a block that needs a value or a view of it; None if there is none."""
+    last: int | None = None
+    for use in value.uses:
+        user = use.owner.operation
+        while user not in order:
+            user = user.parent.operation
+        places = [order[user]]
+        if user.name in _VIEWS:
+            places += [n for n in (_last_use(r, order) for r in user.results) if n is not None]
+        last = max(places if last is None else [last, *places])
+    return last
+
+
+def _is_known(place: ir.Value, loop: ir.Operation) -> bool:
+    """Whether a value of the loop's body, and what it will be in the next turn, follow from its arguments alone."""
+    body = _body(loop)
+    yields = list(list(body.operations)[-1].operation.operands)
+    arguments = _leaves(place, body)
+    return -1 not in arguments and all(-1 not in _leaves(yields[i - 1], body) for i in arguments if i)
+
+
+def _leaves(value: ir.Value, body: ir.Block) -> set[int]:
+    """The numbers of the body's arguments that a value is computed of; -1 if that takes more than arithmetic."""
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        return {ir.BlockArgument(value).arg_number} if owner == body else set()
+    op = owner.operation
+    if op.block != body:
+        return set()
+    if not op.name.startswith(_PLACES) or len(op.regions):
+        return {-1}
+    return set[int]().union(*(_leaves(v, body) for v in op.operands))
+
+
+def _check_room(loop: ir.Operation, loads: Sequence[_Load], target: Target, registers: int) -> None:
+    """The registers that carried vectors take, those that are loaded ahead included, are as many as there are."""
+    carried = _registers(list(loop.results), target)
+    ahead = _registers([load.op.results[0] for load in loads], target)
+    if carried + ahead > registers:
+        where = position_of(loop.location)
+        note = Diagnostic("note", "smaller steps, or smaller tiles, take fewer", where)
+        message = (
+            f"'scf.for' op cannot load ahead: it carries {carried} registers, and {ahead} more would hold what it "
+            f"loads, but a thread has {registers}"
+        )
+        raise DiagnosticError([Diagnostic("error", message, where, (note,))])
+
+
+def _registers(values: Sequence[ir.Value], target: Target) -> int:
+    total = 0
+    for value in values:
+        text = str(value.type)
+        if text.startswith("vector<") and "[" not in text:
+            shape, element = vector_of(text)
+            bits = 32 if element == "index" else bit_width(element)
+            total += -(-math.prod(shape) * bits // (8 * target.grf_bytes))
+    return total
+
+
+class _Rebuilding:
+    """The exchange of a loop for one that carries what it loads."""
+
+    def __init__(self, loop: ir.Operation) -> None:
+        self._loop = loop
+        self._body = _body(loop)
+        self._ops = [o.operation for o in self._body.operations]
+        self._order = {op: i for i, op in enumerate(self._ops)}
+        self._moved: set[ir.Operation] = set()
+        self._yields = list(self._ops[-1].operands)
+
+    def run(self, loads: Sequence[_Load]) -> None:
+        """Let these loads come a turn ahead."""
+        with self._loop.location:
+            begun = self._begin(loads)
+            nexts = [self._next(load) for load in loads]
+            self._exchange(loads, begun, nexts)
+
+    def _begin(self, loads: Sequence[_Load]) -> list[ir.Value]:
+        """What the first turn needs, loaded before the loop in the order in which it loaded it."""
+        operands = list(self._loop.operands)
+        stands = dict(zip(self._body.arguments, [operands[0], *operands[3:]]))
+        found: dict[ir.Operation, ir.Value] = {}
+        with ir.InsertionPoint(self._loop):
+            wanted = {load.op for load in loads}
+            for op in self._ops:
+                if op in wanted:
+                    found[op] = self._copy(op, stands).results[0]
+        return [found[load.op] for load in loads]
+
+    def _next(self, load: _Load) -> ir.Value:
+        """The load of the next turn, after the last use of what this one has loaded."""
+        numbers = sorted(_leaves(load.op.operands[0], self._body))
+        moved = [op for n in numbers if n for op in self._needed(self._yields[n - 1], load.last_use)]
+        before = next(op for op in self._ops[load.last_use + 1 :] if op not in self._moved)
+        for op in moved:
+            op.move_before(before)
+        stands: dict[ir.Value, ir.Value] = {}
+        with ir.InsertionPoint(before):
+            for n in numbers:
+                argument = self._body.arguments[n]
+                step = list(self._loop.operands)[2]
+                stands[argument] = self._yields[n - 1] if n else arith.addi(argument, step)
+            made: ir.Value = self._copy(load.op, stands).results[0]
+        return made
+
+    def _needed(self, value: ir.Value, place: int) -> Iterator[ir.Operation]:
+        """The ops of the body that a value is computed of and that still stand after a place of it, in order."""
+        owner = value.owner
+        if isinstance(owner, ir.Block) or owner.operation.block != self._body:
+            return
+        op = owner.operation
+        for operand in op.operands:
+            yield from self._needed(operand, place)
+        if self._order[op] > place and op not in self._moved:
+            self._moved.add(op)
+            yield op
+
+    def _copy(self, op: ir.Operation, stands: dict[ir.Value, ir.Value]) -> ir.Operation:
+        """An op, and what it is computed of in the body, with other values for the body's arguments."""
+        for operand in op.operands:
+            owner = operand.owner
+            if operand not in stands and not isinstance(owner, ir.Block) and owner.operation.block == self._body:
+                stands.update(zip(owner.operation.results, self._copy(owner.operation, stands).results))
+        made = op.clone()
+        for i, operand in enumerate(op.operands):
+            made.operands[i] = stands.get(operand, operand)
+        return made
+
+    def _exchange(self, loads: Sequence[_Load], begun: Sequence[ir.Value], nexts: Sequence[ir.Value]) -> None:
+        """A loop with the same body that carries the loads too, in the place of the old one."""
+        lower, upper, step, *inits = self._loop.operands
+        with ir.InsertionPoint(self._loop):
+            made = scf.ForOp(lower, upper, step, [*inits, *begun])
+        for name in self._loop.attributes:
+            made.operation.attributes[name] = self._loop.attributes[name]
+        with ir.InsertionPoint(made.body):
+            last = scf.YieldOp([*self._yields, *nexts])
+        end = list(self._body.operations)[-1].operation
+        for op in list(self._body.operations):
+            if op.operation != end:
+                op.operation.move_before(last.operation)
+        end.erase()
+        arguments = list(made.body.arguments)
+        for old, new in zip(self._body.arguments, arguments):
+            old.replace_all_uses_with(new)
+        for load, new in zip(loads, arguments[len(inits) + 1 :]):
+            load.op.results[0].replace_all_uses_with(new)
+            load.op.erase()
+        for old, new in zip(self._loop.results, made.results):
+            old.replace_all_uses_with(new)
+        self._loop.erase()

@@ -1,0 +1,57 @@
+// RUN: xegpu-opt %s --pass-pipeline='builtin.module(xetile-infer-layout,xetile-wg-to-sg)' --split-input-file --verify-diagnostics
+
+#rows = #xetile.wg_map<sg_layout = [4, 1], sg_data = [8, 64]>
+#columns = #xetile.wg_map<sg_layout = [1, 4], sg_data = [32, 16]>
+
+// What a tile is used for gives it its map. It is not converted, since a load of it would bring something else.
+
+gpu.module @m {
+  gpu.func @two_maps(%X: memref<32x64xf32>, %Y: memref<32x64xf32>, %which: i1) kernel {
+    %x = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !xetile.tile<32x64xf32>
+    %y = xetile.init_tile %Y[0, 0] : memref<32x64xf32> -> !xetile.tile<32x64xf32>
+    %zero = arith.constant dense<0.0> : vector<32x64xf32>
+    %by_rows = math.absf %zero {map = #rows} : vector<32x64xf32>
+    %by_columns = math.absf %zero {map = #columns} : vector<32x64xf32>
+    xetile.store_tile %by_rows, %x : vector<32x64xf32>, !xetile.tile<32x64xf32>
+    xetile.store_tile %by_columns, %y : vector<32x64xf32>, !xetile.tile<32x64xf32>
+    // expected-error @below {{'scf.if' op makes tiles of #xetile.wg_map<sg_layout = [1, 4], sg_data = [32, 16]> and of #xetile.wg_map<sg_layout = [4, 1], sg_data = [8, 64]> one}}
+    // expected-note @below {{give both the same wg_map; vectors that are stored to them are converted}}
+    %t = scf.if %which -> (!xetile.tile<32x64xf32>) {
+      scf.yield %x : !xetile.tile<32x64xf32>
+    } else {
+      scf.yield %y : !xetile.tile<32x64xf32>
+    }
+    xetile.prefetch_tile %t : !xetile.tile<32x64xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+!t = !xetile.tile<32x64xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 1], sg_data = [8, 64]>>>
+
+gpu.module @m {
+  // expected-error @below {{'gpu.func' op has an argument of type vector<32x64xf32>, which cannot be divided among subgroups}}
+  gpu.func @argument(%X: memref<32x64xf32>, %v: vector<32x64xf32>) kernel {
+    %t = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !t
+    xetile.store_tile %v, %t : vector<32x64xf32>, !t
+    gpu.return
+  }
+}
+
+// -----
+
+!s = !xetile.tile<32x2xf32, #xetile.tile_attr<wg_map = <sg_layout = [1, 4], sg_data = [32, 1]>>>
+!t = !xetile.tile<32x16xf32, #xetile.tile_attr<wg_map = <sg_layout = [1, 4], sg_data = [32, 4]>>>
+
+gpu.module @m {
+  gpu.func @repeats(%X: memref<32x16xf32>, %S: memref<32x2xf32>) kernel {
+    %t = xetile.init_tile %X[0, 0] : memref<32x16xf32> -> !t
+    %p = xetile.init_tile %S[0, 0] : memref<32x2xf32> -> !s
+    %s = xetile.load_tile %p : !s -> vector<32x2xf32>
+    // expected-error @below {{'xetile.broadcast' op repeats elements 8 times, which does not divide the 4 of a subgroup's part}}
+    %w = xetile.broadcast %s [1] {broadcast_size = 8, map = <sg_layout = [1, 4], sg_data = [32, 4]>} : vector<32x2xf32> -> vector<32x16xf32>
+    xetile.store_tile %w, %t : vector<32x16xf32>, !t
+    gpu.return
+  }
+}

@@ -1,0 +1,262 @@
+"""Native code on disk: what is found again, what is not, and what does no harm."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from xegpu_py.engines.jit import cache as disk
+from xegpu_py.engines.jit import native
+from xegpu_py.engines.jit.cache import Cache, digest, folder_of
+from xegpu_py.engines.jit.kernel import module_text
+from xegpu_py.engines.jit.llvm import host
+from xegpu_py.kernel import Kernel
+
+TEXT = """
+.version 3.8
+.kernel "seven"
+.decl Out v_type=G type=uq num_elts=1 align=GRF
+.decl S v_type=G type=ud num_elts=1 align=GRF
+.input Out offset=64 size=8
+    mov (M1_NM, 1) S(0,0)<1> 7:ud
+    lsc_store.ugm (M1_NM, 1) flat[Out]:a64 S:d32
+    ret (M1, 1)
+"""
+
+
+def writer(data: bytes) -> Callable[[str], None]:
+    """What writes data to a file of a name."""
+
+    def write(name: str) -> None:
+        Path(name).write_bytes(data)
+
+    return write
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> None:
+    """Nothing is known to this process, only what is on disk."""
+    native._kept.clear()
+
+
+def result(**options: object) -> int:
+    out = np.zeros(1, np.uint32)
+    Kernel.from_assembly(TEXT, engine="jit", **options)(out)
+    return int(out[0])
+
+
+def entries(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir())
+
+
+@pytest.fixture
+def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Keys of what this process compiles."""
+    found: list[str] = []
+    own = native._compile
+
+    def spy(text: str, cache: Cache | None, key: str) -> native.Native:
+        found.append(key)
+        return own(text, cache, key)
+
+    monkeypatch.setattr(native, "_compile", spy)
+    return found
+
+
+def test_processes_that_compile_the_same_at_once(tmp_path: Path, compilations: list[str]) -> None:
+    """Both leave one whole entry, which another process then takes."""
+    (tmp_path / "seven.visaasm").write_text(TEXT)
+    run = [sys.executable, "-m", "xegpu_py.tools.xegpu_run", "seven.visaasm", "zeros:ui32:1", "--print=Out"]
+    both = [
+        subprocess.Popen([*run, "--cache=kept"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        for _ in range(2)
+    ]
+    assert [process.communicate()[0] for process in both] == [b"Out =\n[7]\n"] * 2
+    (entry,) = entries(tmp_path / "kept")
+    assert entry.stat().st_mode & 0o777 == 0o600 and entry.parent.stat().st_mode & 0o777 == 0o700
+    assert result(cache=tmp_path / "kept") == 7
+    assert compilations == []
+
+
+def _other_key(entry: Path) -> None:
+    other = entry.with_name(digest("other") + entry.suffix)
+    found = entry.read_bytes().replace(entry.stem.encode(), other.stem.encode())
+    entry.write_bytes(found)
+
+
+def _no_code(entry: Path) -> None:
+    """What is no object code, with the right digest."""
+    found = entry.read_bytes()
+    code = b"\x7fELF and nothing that follows"
+    head = found[: found.index(entry.stem.encode()) + len(entry.stem) + 1]
+    entry.write_bytes(head + hashlib.sha256(code).digest() + code)
+
+
+def _flip(at: int) -> Callable[[Path], None]:
+    def flip(entry: Path) -> None:
+        found = bytearray(entry.read_bytes())
+        found[at] ^= 0x10
+        entry.write_bytes(found)
+
+    return flip
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda entry: entry.write_bytes(b""),
+        lambda entry: entry.write_bytes(entry.read_bytes()[:60]),
+        lambda entry: entry.write_bytes(entry.read_bytes()[:-1]),
+        lambda entry: entry.write_bytes(entry.read_bytes() + b"\0"),
+        _flip(3),
+        _flip(40),
+        _flip(100),
+        _flip(-1),
+        _other_key,
+        _no_code,
+        lambda entry: entry.chmod(0o666),
+    ],
+    ids=["empty", "head", "short", "long", "magic", "key", "digest", "code", "foreign", "no code", "writable"],
+)
+def test_what_does_not_agree_is_replaced(
+    tmp_path: Path, compilations: list[str], harm: Callable[[Path], object]
+) -> None:
+    assert result(cache=tmp_path) == 7
+    (entry,) = entries(tmp_path)
+    sound = entry.read_bytes()
+    harm(entry)
+    native._kept.clear()
+    assert result(cache=tmp_path) == 7
+    assert compilations == [entry.stem] * 2
+    assert [e.read_bytes() for e in entries(tmp_path)] == [sound]
+    assert entry.stat().st_mode & 0o777 == 0o600
+    native._kept.clear()
+    assert result(cache=tmp_path) == 7
+    assert len(compilations) == 2
+
+
+def test_entries_of_another_user_are_not_run(
+    tmp_path: Path, compilations: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert result(cache=tmp_path) == 7
+    own = os.getuid()
+    monkeypatch.setattr(os, "getuid", lambda: own + 1)
+    native._kept.clear()
+    assert result(cache=tmp_path) == 7
+    assert len(compilations) == 2
+
+
+def test_the_key_changes_with_each_of_its_parts() -> None:
+    machine = host()
+    assert machine
+    keys = [
+        native.key_of("module", machine, "1"),
+        native.key_of("other", machine, "1"),
+        native.key_of("module", machine, "2"),
+        *(native.key_of("module", replace(machine, **{n: "x"}), "1") for n in ("cpu", "system", "version")),
+        native.key_of("module", replace(machine, features=machine.features - {"sse2"}), "1"),
+        # Where one part ends and the next begins is part of it.
+        native.key_of("module1", machine, ""),
+    ]
+    assert len(set(keys)) == len(keys)
+    assert native.key_of("module", replace(machine), "1") == keys[0]
+    assert "xegpu-py 0." in native.versions() and "xtc-mlir-python-bindings 22." in native.versions()
+
+
+def test_the_text_changes_with_program_target_and_options() -> None:
+    product = TEXT.replace("    mov", "    dpas.bf.bf.8.8 (M1, 16) C.0 C.0 B.0 A(0,0)\n    mov").replace(
+        ".decl S",
+        "".join(f".decl {n} v_type=G type={t} num_elts=128 align=GRF\n" for n, t in zip("CBA", ("f", "ud", "ud")))
+        + ".decl S",
+    )
+
+    def text(assembly: str, keep: bool = False, features: frozenset[str] = frozenset(), **options: object) -> str:
+        launcher = Kernel.from_assembly(assembly, **options).launcher
+        own = launcher._interpreter
+        return module_text(own.program, own.layout, own.model, features, False, keep)
+
+    unsigned = product.replace("bf.bf", "u8.u8").replace("type=f num", "type=d num")
+    texts = [
+        text(TEXT),
+        text(TEXT.replace("7:ud", "8:ud")),
+        text(TEXT, target="dg2"),
+        text(product),
+        text(product, model="stage"),
+        text(unsigned),
+        text(unsigned, features=frozenset({"avx512vnni", "avx512vl"})),
+    ]
+    assert len(set(texts)) == len(texts)
+    assert text(TEXT) == texts[0]
+
+
+def test_code_is_made_once_in_a_process(compilations: list[str]) -> None:
+    assert [result(cache="off") for _ in range(3)] == [7] * 3
+    assert len(compilations) == 1
+    for n in range(native._KEPT):
+        native._kept[str(n)] = native._kept[next(iter(native._kept))]
+    assert result(cache="off") == 7
+    assert len(native._kept) == native._KEPT + 1
+
+
+def test_where_entries_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(disk.VARIABLE, str(tmp_path / "a"))
+    assert folder_of() == tmp_path / "a"
+    assert folder_of(tmp_path / "b") == tmp_path / "b"
+    assert folder_of("off") is None
+    monkeypatch.setenv(disk.VARIABLE, "OFF")
+    assert folder_of() is None
+    monkeypatch.delenv(disk.VARIABLE)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    found = folder_of()
+    assert found and found.is_relative_to(tmp_path) and "xegpu-py" in found.parts
+
+
+def test_folders_that_cannot_be_written_to(tmp_path: Path, compilations: list[str]) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    assert result(cache=tmp_path / "file") == 7
+    native._kept.clear()
+    assert result(cache=tmp_path / "file" / "inner") == 7
+    assert len(compilations) == 2 and (tmp_path / "file").read_text() == "not a folder"
+
+
+def test_entries_not_used_for_longest_go_first(tmp_path: Path) -> None:
+    cache = Cache(tmp_path, limit=1050)
+    for n in range(4):
+        cache.put(f"key{n}", writer(bytes(200)))
+        os.utime(cache._path(f"key{n}"), (1000 + n, 1000 + n))
+    assert cache.get("key0") == bytes(200)
+    (tmp_path / "left.new").touch()
+    os.utime(tmp_path / "left.new", (500, 500))
+    cache.put("key4", writer(bytes(200)))
+    left = [n for n in range(5) if cache.get(f"key{n}")]
+    assert left == [0, 2, 3, 4] and not (tmp_path / "left.new").exists()
+
+
+def test_readers_see_whole_entries(tmp_path: Path) -> None:
+    """Threads write and read one entry, and remove what is too much, at the same time."""
+    cache, wrong, length = Cache(tmp_path, limit=60_000), [], 20_000
+
+    def work(own: int) -> None:
+        for n in range(40):
+            key = f"key{(n + own) % 4}"
+            cache.put(key, writer(key.encode() * length))
+            found = cache.get(key)
+            if found not in (None, key.encode() * length):
+                wrong.append(key)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong and not list(tmp_path.glob("*.new"))

@@ -1,0 +1,160 @@
+"""DPAS in the models `stage` and `exact`: sums of products that are exact before they are rounded."""
+
+from __future__ import annotations
+
+from xegpu_py.engines.jit.code import PTR, Code, Value, vector
+from xegpu_py.engines.jit.numbers import narrow, odd_sum, two_sum
+from xegpu_py.engines.jit.products import WORKER, Shape, accumulator
+from xegpu_py.numerics.formats import TYPES
+
+_SIGNIFICANT = {"bf": 8, "hf": 11, "tf32": 11, "bf8": 3, "hf8": 4}
+"""Bits of a significand, with the one that is not stored."""
+
+_F64_BITS = 53
+_LEAST, _MOST = -149, 70
+"""Exponents that the unit of a sum may have: no less than that of f32, and none with which a sum overflows f32."""
+
+
+def summer(name: str, shape: Shape) -> str:
+    """The function that adds in the models `stage` and `exact`: `shape.terms` products at a time are added exactly.
+
+    It takes pointers to accumulator, result, A and B, each of the latter with its `Extent`, and gives an i1, whether it
+    could: else the result is not written.
+
+    Where accumulator and products are all multiples of a number that is not too small beside them, sums in f64 are
+    exact. Where they are not, the errors of sums are added too, and what fails is that these have errors again.
+    """
+    code = Code(name, [PTR] * 4, "i1", WORKER)
+    acc, dst, a, b = code.arguments
+    before = [accumulator(code, shape, acc, r) for r in range(shape.rows)]
+    plain, careful = code.label(), code.label()
+    code.cond_br(_all_exact(code, shape, before, a, b), plain, careful)
+    code.begin(plain)
+    _write(code, shape, _exact_sums(code, shape, before, a, b), dst)
+    code.ret(code.const(1, "i1"))
+    code.begin(careful)
+    sums, fine = _sums_with_errors(code, shape, before, a, b)
+    good, out = code.label(), code.label()
+    code.cond_br(fine, good, out)
+    code.begin(good)
+    _write(code, shape, sums, dst)
+    code.br(out)
+    code.begin(out)
+    code.ret(fine)
+    return code.text()
+
+
+def _write(code: Code, shape: Shape, places: list[Value], dst: Value) -> None:
+    """Write the rows of the result, which are f32 in memory."""
+    fmt = TYPES[shape.dst]
+    for r, place in enumerate(places):
+        total = code.load(place, vector(shape.columns, "f32"), 4)
+        code.store(narrow(code, total, fmt), code.at(dst, r * shape.columns * fmt.bytes))
+
+
+def _all_exact(code: Code, shape: Shape, before: list[Value], a: Value, b: Value) -> Value:
+    """Whether no sum of the accumulator and products needs more bits than f64 has: an i1.
+
+    All are multiples of 2**unit, and their magnitudes together are below 2**(unit + 53). Rounding to f32 in between
+    keeps both.
+    """
+    a_end = code.at(a, shape.rows * shape.depth * shape.size)
+    b_end = code.at(b, shape.depth * shape.columns * shape.size)
+    (a_most, a_least), (b_most, b_least) = (
+        [code.load(code.at(p, i), "i32", 4) for i in (0, 4)] for p in (a_end, b_end)
+    )
+    # 254 is twice the bias of f32.
+    below = 254 + _SIGNIFICANT[shape.A] - 1 + _SIGNIFICANT[shape.W] - 1
+    unit = code.sub(code.add(a_least, b_least), code.const(below, "i32"))
+    unit = code.intrinsic("smin", unit, code.const(_MOST, "i32"))
+    fine = code.icmp("sge", unit, code.const(_LEAST, "i32"))
+    # Neither infinity nor NaN.
+    fine = code.and_(fine, code.icmp("slt", code.intrinsic("umax", a_most, b_most), 255))
+    # Half of the bits for products, of which each is below 2**(a_most + b_most - 252), and half for the accumulator.
+    share = _F64_BITS - 2
+    products = code.sub(code.add(a_most, b_most), code.const(252 - (shape.depth - 1).bit_length(), "i32"))
+    fine = code.and_(fine, code.icmp("sle", products, code.add(unit, code.const(share, "i32"))))
+    # In f64, 1.5 * 2**(unit + 52) has `unit` as its last bit: adding it takes away all below.
+    field = code.resize(code.add(unit, code.const(_F64_BITS - 1 + 1023, "i32")), 64, True)
+    bits = code.or_(code.shl(field, 52), code.const(1 << 51, "i64"))
+    rounder = code.splat(code.cast("bitcast", bits, "f64"), shape.columns)
+    greatest, lost = code.const(0, vector(shape.columns, "i32")), code.const(0, vector(shape.columns, "i1"))
+    for row in before:
+        magnitude = code.mask(code.cast("bitcast", row, "i32"), 0x7FFFFFFF)
+        greatest = code.intrinsic("umax", greatest, magnitude)
+        wide = code.cast("fpext", row, "f64")
+        kept = code.bin("fsub", code.bin("fadd", wide, rounder), rounder)
+        lost = code.or_(lost, code.fcmp("une", kept, wide))
+    limit = code.shl(code.add(unit, code.const(share + 127, "i32")), 23)
+    large = code.icmp("uge", greatest, code.splat(limit, shape.columns))
+    return code.and_(fine, code.not_(code.any(code.or_(lost, large))))
+
+
+def _exact_sums(code: Code, shape: Shape, before: list[Value], a: Value, b: Value) -> list[Value]:
+    """Add where all sums are exact in f64; where the sums are, f32."""
+    columns, kind = shape.columns, vector(shape.columns, "f64")
+    slots = [code.alloca(8 * columns, 64) for _ in before]
+    for slot, row in zip(slots, before):
+        code.store(code.cast("fpext", row, "f64"), slot, 64)
+    # Those of one stage; of more products as many as there are registers for.
+    step = min(shape.terms, 4)
+
+    def add(index: Value) -> None:
+        first = code.mul(index, code.const(step, "i64"))
+        a_at, b_at = code.at(a, code.shl(first, 3)), code.at(b, code.mul(first, code.const(8 * columns, "i64")))
+        rows = [code.load(code.at(b_at, t * columns * 8), kind) for t in range(step)]
+        for r, slot in enumerate(slots):
+            total = code.load(slot, kind, 64)
+            for t, row in enumerate(rows):
+                one = code.load(code.at(a_at, (r * shape.depth + t) * 8), "f64")
+                total = code.intrinsic("fma", code.splat(one, columns), row, total)
+            if step == shape.terms:
+                total = code.cast("fpext", code.cast("fptrunc", total, "f32"), "f64")
+            code.store(total, slot, 64)
+
+    code.repeat(code.const(shape.depth // step, "i64"), add)
+    results = [code.alloca(4 * columns, 64) for _ in slots]
+    for slot, result in zip(slots, results):
+        code.store(code.cast("fptrunc", code.load(slot, kind, 64), "f32"), result, 4)
+    return results
+
+
+def _sums_with_errors(code: Code, shape: Shape, before: list[Value], a: Value, b: Value) -> tuple[list[Value], Value]:
+    """Add with the errors of sums: where the sums are, f32, and an i1, whether they are right."""
+    kind, columns, terms = vector(shape.columns, "f64"), shape.columns, shape.terms
+    held = code.alloca(shape.rows * columns * 4, 64)
+    unsure = code.alloca(columns, 64)
+    none = code.const(0, vector(columns, "i8"))
+    code.store(none, unsure)
+    places = [code.at(held, r * columns * 4) for r in range(shape.rows)]
+    for place, row in zip(places, before):
+        code.store(row, place, 4)
+
+    def stage(index: Value) -> None:
+        first = code.mul(index, code.const(terms, "i64"))
+        a_at, b_at = code.at(a, code.shl(first, 3)), code.at(b, code.mul(first, code.const(8 * columns, "i64")))
+        rows = [code.load(code.at(b_at, t * columns * 8), kind) for t in range(terms)]
+
+        def row(number: Value) -> None:
+            place = code.at(held, code.mul(number, code.const(4 * columns, "i64")))
+            own = code.at(a_at, code.mul(number, code.const(8 * shape.depth, "i64")))
+            total = code.cast("fpext", code.load(place, vector(columns, "f32"), 4), "f64")
+            errors, bad = code.const(0, kind), code.const(0, vector(columns, "i1"))
+            for t in range(terms):
+                one = code.splat(code.load(code.at(own, 8 * t), "f64"), columns)
+                total, error = two_sum(code, total, code.bin("fmul", one, rows[t]))
+                errors, rest = two_sum(code, errors, error)
+                bad = code.or_(bad, code.fcmp("one", rest, code.const(0, kind)))
+            exact = code.fcmp("oeq", errors, code.const(0, kind))
+            finite = code.fcmp("oeq", code.bin("fsub", total, total), code.const(0, kind))
+            odd = code.select(code.or_(exact, code.not_(finite)), total, odd_sum(code, total, errors))
+            # Infinities and NaNs have no errors that count.
+            bad = code.and_(bad, finite)
+            noted = code.or_(code.load(unsure, none.type), code.cast("zext", bad, "i8"))
+            code.store(noted, unsure)
+            code.store(code.cast("fptrunc", odd, "f32"), place, 4)
+
+        code.repeat(code.const(shape.rows, "i64"), row)
+
+    code.repeat(code.const(shape.depth // terms, "i64"), stage)
+    return places, code.not_(code.any(code.icmp("ne", code.load(unsure, none.type), 0)))

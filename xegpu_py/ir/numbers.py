@@ -1,0 +1,29 @@
+"""Attributes of numbers: of scalar types, and of vectors of which all elements are the same."""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from xegpu_py.ir.builtin import is_float
+
+
+def number_attribute(kind: ir.Type, number: float) -> ir.Attribute:
+    """A number as one of this type, rounded to nearest even; infinities and NaN are numbers of floating-point types."""
+    shaped = isinstance(kind, ir.ShapedType)
+    element = ir.ShapedType(kind).element_type if shaped else kind
+    scalar: ir.Attribute
+    scalar = ir.FloatAttr.get(element, number) if is_float(str(element)) else ir.IntegerAttr.get(element, int(number))
+    return ir.DenseElementsAttr.get_splat(kind, scalar) if shaped else scalar
+
+
+def number_of(text: str) -> float:
+    """The number that an attribute such as `1.0 : f32` or `0xFF800000 : f32` stands for.
+
+    Raises:
+        ValueError: if the text is no such attribute.
+    """
+    try:
+        found = ir.Attribute.parse(text)
+    except ir.MLIRError as e:
+        raise ValueError(f"'{text}' is no number") from e
+    return float(ir.FloatAttr(found).value) if isinstance(found, ir.FloatAttr) else ir.IntegerAttr(found).value
