@@ -15,7 +15,7 @@ from xegpu_py.layout.ids import Ints
 MOST_ROUNDS = 16
 """Shuffles that one change of layout may take; one that would take more goes through shared local memory.
 
-A transposition over 16 lanes takes 15, with four times the instructions of the way through memory, but no barrier.
+A transposition over 16 lanes takes 15, with 2.5 times the instructions of the way through memory, but no barrier.
 """
 
 _MOST_PLACES = 1 << 22
