@@ -28,9 +28,12 @@ FREE = ("arith.constant", "vector.step", "vector.create_mask", "vector.constant_
 """Ops that are made again for another layout, rather than their result moved. They have no vectors as operands."""
 
 
+FUNCTIONS = ("func.func", "gpu.func")
+
+
 def functions(op: ir.Operation) -> list[ir.Operation]:
     """The functions in `op`."""
-    return [o for o in walk(op) if o.name in ("func.func", "gpu.func") and len(o.regions[0].blocks)]
+    return [o for o in walk(op) if o.name in FUNCTIONS and len(o.regions[0].blocks)]
 
 
 def normal(layout: NestedLayout) -> NestedLayout:
@@ -102,6 +105,7 @@ class _Flow:
             self.ties += [t for t in ties(op) if is_vector(t[0][0])]
         self.anchors = [op for op in walk(func) if isinstance(op.opview, iree_vector_ext.ToLayoutOp)]
         self._unread = self.anchors
+        self._conversions: dict[tuple[ir.Value, NestedLayout], list[ir.Value]] = {}
         self._mentions: dict[ir.Value, list[tuple[Sweeps, Sweeps, int]]] = {}
         related = [[s.value for s in slots] for _, slots in self.relations]
         tied = [[v for v, _ in tie] for tie in self.ties]
@@ -232,14 +236,28 @@ class _Flow:
         # Inside a vector.mask there is only the masked op.
         parent = op.parent
         before = parent if parent is not None and parent.name == "vector.mask" else op
-        with ir.InsertionPoint(before), op.location:
-            if is_free(value):
-                made = value.owner.clone().results[0]
-            else:
-                attribute = iree_vector_ext.NestedLayoutAttr.of(wanted)
-                made = iree_vector_ext.ToLayoutOp(value, attribute, output=value.type).operation.results[0]
-        self.layouts[made] = wanted
+        earlier = self._conversions.setdefault((value, wanted), [])
+        made = next((m for m in earlier if dominates(m.owner.operation, before)), None)
+        if made is None:
+            with ir.InsertionPoint(before), op.location:
+                if is_free(value):
+                    made = value.owner.clone().results[0]
+                else:
+                    attribute = iree_vector_ext.NestedLayoutAttr.of(wanted)
+                    made = iree_vector_ext.ToLayoutOp(value, attribute, output=value.type).operation.results[0]
+                    earlier.append(made)
+            self.layouts[made] = wanted
         op.operands[index] = made
+
+
+def dominates(op: ir.Operation, other: ir.Operation) -> bool:
+    """Whether an op comes before another one in its block, or before what that is in."""
+    at: ir.Operation | None = other
+    while at is not None and at.name not in FUNCTIONS:
+        if at.block == op.block:
+            return bool(op.is_before_in_block(at))
+        at = at.parent.operation if at.parent is not None else None
+    return False
 
 
 def analyze(func: ir.Operation) -> Layouts:

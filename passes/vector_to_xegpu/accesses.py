@@ -291,8 +291,6 @@ class _Transfer:
         dimensions = [e.position if isinstance(e, ir.AffineDimExpr) else None for e in permutation.results]
         segments = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
         mask = list(op.operands)[-1] if segments[-1] else None
-        if mask is not None and dimensions != sorted(d for d in dimensions if d is not None):
-            owner.fail(op, "has a mask and permutes dimensions", "transpose the vector instead")
         bounded = [ir.BoolAttr(b).value for b in ir.ArrayAttr(op.attributes["in_bounds"])]
         memory = _Memref(owner, op, source, indices)
         return cls(memory, tuple(ir.VectorType(kind).shape), dimensions, bounded, mask)
@@ -309,7 +307,7 @@ class _Transfer:
         added = [np.zeros(count, np.int64) for _ in range(self.memory.rank)]
         places = np.indices(self.shape).reshape(len(self.shape), count)
         kind = f"vector<{count}xi1>"
-        active: ir.Value | None = None if self.mask is None else _reshape(self.mask, (count,))
+        active = None if self.mask is None else self._active(self.mask, places)
         for i, d in enumerate(self.dimensions):
             if d is None:
                 continue
@@ -324,6 +322,20 @@ class _Transfer:
         if active is None:
             active = _make("arith.constant", kind, value=f"dense<true> : {kind}")
         return self.memory.offsets(added, count), active, count
+
+    def _active(self, mask: ir.Value, places: Order) -> ir.Value:
+        """Which elements a mask leaves, in row-major order. It has the dimensions of memory, in their order."""
+        order = [i for _, i in sorted((d, i) for i, d in enumerate(self.dimensions) if d is not None)]
+        flat = _reshape(mask, (math.prod(_shape(mask)),))
+        if not order:
+            # It has one element, for all.
+            chosen = np.zeros(places.shape[1], np.int64)
+        else:
+            chosen = np.ravel_multi_index(tuple(places[i] for i in order), tuple(self.shape[i] for i in order))
+        if np.array_equal(chosen, np.arange(*_shape(flat))):
+            return flat
+        kind = _vector((len(chosen),), "i1")
+        return _make("vector.shuffle", kind, flat, flat, mask=_integers([int(n) for n in chosen]))
 
 
 def _transfer_read(owner: Pass, op: ir.Operation) -> ir.Value:

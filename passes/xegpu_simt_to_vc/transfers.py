@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from mlir import ir
@@ -66,8 +67,6 @@ class _Transfer:
         self.shape = shape_of(kind)
         permutation = ir.AffineMapAttr(op.attributes["permutation_map"]).value
         self.dimensions = [e.position if isinstance(e, ir.AffineDimExpr) else None for e in permutation.results]
-        if self.mask is not None and self.dimensions != sorted(d for d in self.dimensions if d is not None):
-            w.fail("has a mask and permutes dimensions", "transpose the vector instead")
         self.bounded = [ir.BoolAttr(b).value for b in ir.ArrayAttr(op.attributes["in_bounds"])]
 
     def rows(self) -> bool:
@@ -82,7 +81,7 @@ class _Transfer:
         w = self.w
         place = np.unravel_index(number, self.shape) if self.shape else ()
         added = [0] * len(self.indices)
-        mask = None if self.mask is None else _element(w, self.mask, number)
+        mask = None if self.mask is None else _element(w, self.mask, self._masked_by(place))
         for d, at, bounded in zip(self.dimensions, place, self.bounded):
             if d is None:
                 continue
@@ -90,6 +89,14 @@ class _Transfer:
             if not bounded:
                 mask = _both(w, self._inside(d, int(at)), mask)
         return offsets(w, self.memref, self.indices, added), mask
+
+    def _masked_by(self, place: Sequence[Any]) -> int:
+        """The element of the mask for a place of the vector. Masks have the dimensions of memory, in its order."""
+        known = [(d, i) for i, d in enumerate(self.dimensions) if d is not None]
+        number = 0
+        for _, i in sorted(known):
+            number = number * self.shape[i] + int(place[i])
+        return number
 
     def _inside(self, dimension: int, more: int) -> ir.Value:
         w = self.w

@@ -99,10 +99,13 @@ def _extract_by_lane(w: Widener, op: ir.Operation) -> None:
     places = _places(w, op, shape)
     if isinstance(places, list):
         places_at = places
-    elif not w.varies(source):
-        # The same vector in all lanes: each takes its own elements out of it.
+    elif not w.varies(source) or 2 * len(np.unique(places)) > w.lanes:
+        # From where all lanes' elements are, each takes its own. A choice takes an instruction, and one for its mask.
         order = places[None, :] * size + np.arange(size)[:, None]
-        flat = w.reshape(w.uniform(source), (math.prod(shape),), kind)
+        held = w.held[source].value
+        if w.varies(source):
+            held, order = w.wide(source), order * w.lanes + np.arange(w.lanes)
+        flat = w.reshape(held, (math.prod(shape_of(held.type)),), kind)
         made = w.make("vector.shuffle", vector_text((order.size,), kind), flat, flat, mask=ordered(order.ravel()))
         w.set(result, w.reshape(made, (*inner, w.lanes), kind))
         return

@@ -167,7 +167,7 @@ def extract(low: Lowering, op: ir.Operation) -> None:
     value = low.value(op.operands[0])
     if isinstance(value, Mask) and order.size == 1:
         numbers = low.emit.choose(value, "w", value.count, const(1, "w"), const(0, "w"))
-        low.set(op, low.emit.compare("ne", 1, Reg(numbers.var, numbers.first + int(order), 1), const(0, "w")))
+        low.set(op, low.emit.compare("ne", 1, Reg(numbers.var, numbers.first + int(order.item()), 1), const(0, "w")))
         return
     _reorder(low, op, np.asarray(order))
 

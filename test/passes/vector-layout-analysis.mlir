@@ -77,3 +77,37 @@ func.func @contract(%a: vector<8x16xf32>, %b: vector<16x4xf32>) -> vector<8x4xf3
   %2 = vector.contract {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %0, %1, %zero : vector<8x16xf32>, vector<16x4xf32> into vector<8x4xf32>
   return %2 : vector<8x4xf32>
 }
+
+// A value is converted once, for all uses that come after. In the other branch it is converted there.
+// CHECK-LABEL: func.func @converted_once
+func.func @converted_once(%a: vector<8x16xf32>, %b: vector<8x16xf32>, %c: vector<8x16xf32>, %which: i1) -> vector<8x16xf32> {
+  // CHECK: %[[A:.*]] = iree_vector_ext.to_layout %arg0
+  %0 = iree_vector_ext.to_layout %a to layout(#l) : vector<8x16xf32>
+  // CHECK: %[[B:.*]] = iree_vector_ext.to_layout %arg1
+  %1 = iree_vector_ext.to_layout %b to layout(#t) : vector<8x16xf32>
+  // CHECK: %[[C:.*]] = iree_vector_ext.to_layout %arg2
+  %2 = iree_vector_ext.to_layout %c to layout(#l) : vector<8x16xf32>
+  // CHECK: %[[AT:.*]] = iree_vector_ext.to_layout %[[A]] to layout(#iree_vector_ext.nested_layout<{{.*}} thread_strides = [1, 4]>)
+  // CHECK: arith.addf %[[B]], %[[AT]]
+  %3 = arith.addf %1, %0 : vector<8x16xf32>
+  // CHECK-NOT: to_layout %[[A]]
+  // CHECK: scf.if
+  %4 = scf.if %which -> vector<8x16xf32> {
+    // CHECK-NOT: to_layout %[[A]]
+    // CHECK: %[[D:.*]] = iree_vector_ext.to_layout %[[C]]
+    // CHECK: arith.mulf %{{.*}}, %[[D]]
+    %5 = arith.mulf %3, %2 : vector<8x16xf32>
+    // CHECK: arith.subf %{{.*}}, %[[AT]]
+    %6 = arith.subf %5, %0 : vector<8x16xf32>
+    scf.yield %6 : vector<8x16xf32>
+  } else {
+    // CHECK: } else {
+    // CHECK: %[[E:.*]] = iree_vector_ext.to_layout %[[C]]
+    // CHECK: arith.divf %{{.*}}, %[[E]]
+    %7 = arith.divf %3, %2 : vector<8x16xf32>
+    scf.yield %7 : vector<8x16xf32>
+  }
+  // CHECK-NOT: to_layout %[[A]]
+  // CHECK: return
+  return %4 : vector<8x16xf32>
+}

@@ -8,15 +8,3 @@ gpu.module @k {
     gpu.return
   }
 }
-
-// -----
-
-gpu.module @k {
-  gpu.func @permuted(%m: memref<8x8xf32>, %pad: f32, %i: index, %mask: vector<4x4xi1>) kernel {
-    // expected-error @below {{'vector.transfer_read' op has a mask and permutes dimensions}}
-    // expected-note @below {{transpose the vector instead}}
-    %x = vector.transfer_read %m[%i, %i], %pad, %mask {permutation_map = affine_map<(a, b) -> (b, a)>}
-      : memref<8x8xf32>, vector<4x4xf32>
-    gpu.return
-  }
-}

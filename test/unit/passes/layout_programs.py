@@ -474,6 +474,51 @@ def masked_read(w: Writer) -> None:
     w.result = w.anchor(w.op(f"vector.mask {some_of(w, shape)}{passed} {{ {read} }} : {types}"), where), where
 
 
+def masked_write(w: Writer) -> None:
+    """A write under a `vector.mask`, which may transpose."""
+    where = w.layout(w.r.randint(1, 2))
+    order = w.r.sample(range(where.rank), where.rank)
+    value = w.read(where.shape, where=where)
+    shape = tuple(where.shape[i] for i in order)
+    memory = w.memory(shape, fill=-77)
+    kind = w.arguments[-1].partition(": ")[2]
+    # Dimension k of memory is dimension order[k] of the vector.
+    places = ", ".join(f"d{order.index(i)}" for i in range(where.rank))
+    write = (
+        f"vector.transfer_write {value}, {memory}[{', '.join(['%c0'] * where.rank)}] "
+        f"{{in_bounds = [{', '.join(['true'] * where.rank)}], permutation_map = "
+        f"affine_map<({', '.join(f'd{i}' for i in range(where.rank))}) -> ({places})>}} : "
+        f"{w.vector(where.shape)}, {kind}"
+    )
+    w.add(f"vector.mask {some_of(w, shape)} {{ {write} }} : {w.vector(shape, 'i1')}")
+
+
+def projected_read(w: Writer) -> None:
+    """A read of some dimensions of memory in any order, which the vector's other dimensions repeat; maybe masked."""
+    where = w.layout(w.r.randint(1, 3))
+    rank = where.rank
+    # For each dimension of the vector that of memory, which has one more; -1 for none.
+    places = [-1 if w.r.random() < 0.3 else i for i in w.r.sample(range(rank + 1), rank)]
+    sizes = [w.r.randint(1, 3) for _ in range(rank + 1)]
+    for i, place in enumerate(places):
+        if place >= 0:
+            sizes[place] = where.shape[i] + w.r.choice([-1, 0, 2]) if where.shape[i] > 1 else 2
+    memory = w.memory(tuple(sizes))
+    kind = w.arguments[-1].partition(": ")[2]
+    results = ", ".join(f"d{place}" if place >= 0 else "0" for place in places)
+    names = ", ".join(f"d{i}" for i in range(rank + 1))
+    masked = sorted((i for i, place in enumerate(places) if place >= 0), key=lambda i: places[i])
+    mask = f", {some_of(w, tuple(where.shape[i] for i in masked))}" if masked and w.r.random() < 0.5 else ""
+    # What is repeated is in bounds.
+    inside = ", ".join("false" if place >= 0 else "true" for place in places)
+    read = w.op(
+        f"vector.transfer_read {memory}[{', '.join(['%c0'] * (rank + 1))}], %zero_i32{mask} "
+        f"{{in_bounds = [{inside}], permutation_map = affine_map<({names}) -> ({results})>}} : "
+        f"{kind}, {w.vector(where.shape)}"
+    )
+    w.result = w.anchor(read, where), where
+
+
 def writes(w: Writer) -> None:
     where = w.layout()
     w.write(w.read(where.shape, where=where), where.shape)
@@ -498,7 +543,7 @@ def softmax(w: Writer) -> None:
 OWN = (
     conversion, within_subgroups, table, reshaped, reshaped_anew,
     conflict, branches, turns, unit_dims, stretched, masked_reduction, masked_contract,
-    masked_gather, masked_read, writes, softmax,
+    masked_gather, masked_read, masked_write, projected_read, writes, softmax,
 )  # fmt: skip
 
 

@@ -193,6 +193,19 @@ CASES = {
         "%y = vector.broadcast %e : f32 to vector<4xf32>",
         lambda x: np.repeat(x[ITEM, LANE // 5][:, None], 4, 1),
     ),
+    "a place of its own for each lane": (
+        "%m = vector.broadcast %x : vector<4xf32> to vector<4x4xf32>\n"
+        "%t = vector.transpose %m, [1, 0] : vector<4x4xf32> to vector<4x4xf32>\n"
+        "%l = vector.shape_cast %t : vector<4x4xf32> to vector<16xf32>\n"
+        "%e = vector.extract %l[%lane] : f32 from vector<16xf32>\n"
+        "%r = vector.shape_cast %t : vector<4x4xf32> to vector<8x2xf32>\n"
+        "%h = arith.divui %lane, %c2 : index\n"
+        "%g = vector.extract %r[%h] : vector<2xf32> from vector<8x2xf32>\n"
+        "%w = vector.broadcast %e : f32 to vector<2xf32>\n"
+        "%i = vector.interleave %w, %g : vector<2xf32> -> vector<4xf32>\n"
+        "%y = vector.shuffle %i, %i [0, 2, 1, 3] : vector<4xf32>, vector<4xf32>",
+        lambda x: np.repeat(x[ITEM, LANE // 4][:, None], 4, 1),
+    ),
     "rows at a place that follows from the lane": (
         "%p = arith.andi %lane, %c1 : index\n"
         "%m = vector.shape_cast %x : vector<4xf32> to vector<2x2xf32>\n"
