@@ -12,7 +12,7 @@ demo: $(VENV)/.installed
 
 # Both suites run even if the first fails, so that one run shows everything.
 test: $(VENV)/.installed
-	$(BIN)/lit -s --order=smart --show-unsupported test; lit=$$?; $(BIN)/pytest -q -n auto && exit $$lit
+	$(BIN)/lit -s --order=smart --show-unsupported test; lit=$$?; $(BIN)/pytest -q -n auto --dist worksteal && exit $$lit
 
 # mypy does not follow setuptools' package-dir mapping, so it gets the package as it is installed.
 lint: $(VENV)/.installed

@@ -50,7 +50,9 @@ def thread_number(threads: int) -> str:
     return f"    mad (M1_NM, 1) Thread(0,0)<1> %group_id_x(0,0)<0;1,0> {threads}:ud Id(0,0)<0;1,0>\n"
 
 
-LANES = "".join(f"    mov (M1_NM, 1) Lane({i // 16},{i % 16})<1> {i}:ud\n" for i in range(32))
+LANES = "    mov (M1_NM, 1) Lane(0,0)<1> 0:ud\n" + "".join(
+    f"    add (M1_NM, {n}) Lane({n // 16},{n % 16})<1> Lane(0,0)<1;1,0> {n}:ud\n" for n in (1, 2, 4, 8, 16)
+)
 
 VARIABLES = 4
 MASK32 = (1 << 32) - 1
