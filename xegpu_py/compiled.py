@@ -14,7 +14,7 @@ from mlir import ir as mlir
 from xegpu_py.dialects import visa
 from xegpu_py.ir.module import Module, parse
 from xegpu_py.ir.passes import run_pipeline
-from xegpu_py.kernel import Kernel
+from xegpu_py.kernel import Kernel, extent
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.runtime.arguments import DTYPES
 from xegpu_py.runtime.launch import Engine, Statistics
@@ -62,6 +62,8 @@ class CompiledKernel:
         signature = mlir.FunctionType(mlir.TypeAttr(func.attributes["function_type"]).value)
         self.types: tuple[mlir.Type, ...] = tuple(signature.inputs)
         self.kernel = Kernel(visa.program_of(func), **options)
+        sizes = ((what, func.attributes.get(f"known_{what}_size")) for what in ("grid", "block"))
+        self._known = {what: tuple(mlir.DenseI32ArrayAttr(size)) for what, size in sizes if size is not None}
         self.stats: Statistics | None = None
 
     @property
@@ -96,7 +98,7 @@ class CompiledKernel:
             arguments: one for each of the kernel's: for a memref an array of its element type, shape and strides, for
                 a vector an array of its elements, else a number.
             grid: workgroups in x, or in x, y and z.
-            block: subgroups of a workgroup likewise.
+            block: subgroups of a workgroup likewise; of a kernel of work items its work items.
 
         Raises:
             TypeError, ValueError: if an argument does not fit; the message names it, and what was expected.
@@ -107,6 +109,10 @@ class CompiledKernel:
             raise TypeError(
                 f"kernel '{self.name}' takes {len(self.types)} arguments ({expected}), not {len(arguments)}"
             )
+        for what, given in (("grid", grid), ("block", block)):
+            wanted = self._known.get(what)
+            if wanted and extent(given, what) != wanted:
+                raise ValueError(f"'{what}' must be {wanted}, which the kernel says by known_{what}_size, not {given}")
         version = self.version_for(arguments)
         if version is not self:
             self.stats = version(*arguments, grid=grid, block=block)

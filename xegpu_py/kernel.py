@@ -176,7 +176,7 @@ class Kernel:
             titles: what to call each argument in messages.
             packed: whether the kernel has the elements of strided arrays side by side.
         """
-        size = Grid(_dim(grid, "grid"), _dim(block, "block"))
+        size = Grid(extent(grid, "grid"), extent(block, "block"))
         self._check_block(size)
         memory = HostMemory() if self.launcher.engine == "jit" else DeviceMemory()
         staged = Staged(memory)
@@ -223,7 +223,12 @@ def choose(programs: Sequence[Program], name: str | None) -> Program:
     raise ValueError(f"there is no kernel '{name}'; there are {names}")
 
 
-def _dim(given: int | Sequence[int], name: str) -> Dim:
+def extent(given: int | Sequence[int], name: str) -> Dim:
+    """A grid or block in x, y and z.
+
+    Raises:
+        TypeError, ValueError: if it is none; `name` is what the message calls it.
+    """
     try:
         values = [operator.index(v) for v in (given if isinstance(given, (Sequence, np.ndarray)) else (given,))]
     except TypeError:

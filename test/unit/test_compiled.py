@@ -220,3 +220,32 @@ def test_options_that_there_are_not():
         scale(registers=100)
     with pytest.raises(ValueError, match="'model' must be one of"):
         scale(model="sloppy")
+
+
+SIZED = """
+gpu.module @m {
+  gpu.func @k(%out: memref<4xi32>) kernel
+      attributes {known_block_size = array<i32: 2, 1, 1>, known_grid_size = array<i32: 2, 1, 1>} {
+    %c2 = arith.constant 2 : index
+    %group = gpu.block_id x
+    %thread = gpu.thread_id x
+    %first = arith.muli %group, %c2 : index
+    %at = arith.addi %first, %thread : index
+    %value = arith.index_cast %at : index to i32
+    memref.store %value, %out[%at] : memref<4xi32>
+    gpu.return
+  }
+}
+"""
+
+
+def test_extents_that_the_kernel_says() -> None:
+    kernel, out = xegpu_py.compile(SIZED), np.zeros(4, np.int32)
+    kernel(out, grid=2, block=(2, 1))
+    assert out.tolist() == [0, 1, 2, 3]
+    with pytest.raises(ValueError, match=re.escape("'block' must be (2, 1, 1), which the kernel says by known_block")):
+        kernel(out, grid=2, block=4)
+    with pytest.raises(
+        ValueError, match=re.escape("'grid' must be (2, 1, 1), which the kernel says by known_grid_size")
+    ):
+        kernel(out, grid=(1, 2), block=2)
