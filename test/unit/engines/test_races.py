@@ -231,10 +231,10 @@ gpu.module @m {{
 
 
 @pytest.mark.parametrize(
-    ("differs", "block", "grid"), [("thread", 2, 1), ("group", 2, 1), ("group", 1, 2), ("c0", 9, 9)]
+    ("differs", "block", "grid"), [("thread", 2, 1), ("group", 2, 1), ("group", 1, 2), ("c0", 9, 9), ("c0", 1, 1500)]
 )
 def test_writes_of_one_value_do_no_harm(differs: str, block: int, grid: int) -> None:
-    """All threads store one number; or those of a workgroup do."""
+    """All threads store one number, at once or later; or those of a workgroup do."""
     out = np.zeros(1, np.int32)
     kernel = xegpu_py.compile(SAME.format(differs=differs), check="races")
     if differs == "thread" or (differs == "group" and grid > 1):
