@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import statistics
-import time
-from collections.abc import Callable
-
 import numpy as np
+from support.calls import median_seconds
 
 from xegpu_py.numerics import dpas
 
@@ -22,16 +19,6 @@ CASES = [
     ("s4", "fma"),
 ]
 DEPTH = {"tf32": 8, "bf": 16, "hf": 16, "bf8": 32, "s8": 32, "s4": 64}
-
-
-def median_seconds(run: Callable[[], object], times: int = 5) -> float:
-    run()
-    found = []
-    for _ in range(times):
-        start = time.perf_counter()
-        run()
-        found.append(time.perf_counter() - start)
-    return statistics.median(found)
 
 
 def main() -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import statistics
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
+from support.calls import median_seconds
 
 from xegpu_py import Kernel
 from xegpu_py.numerics.fma import fma_f32
@@ -16,16 +14,6 @@ from xegpu_py.numerics.fma import fma_f32
 GEMM = Path(__file__).parents[1] / "examples" / "gemm.visaasm"
 ROWS, COLUMNS = 32, 64
 RNG = np.random.default_rng(0)
-
-
-def median_seconds(run: Callable[[], object], times: int = 7) -> float:
-    run()
-    found = []
-    for _ in range(times):
-        start = time.perf_counter()
-        run()
-        found.append(time.perf_counter() - start)
-    return statistics.median(found)
 
 
 def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -44,7 +32,7 @@ def gemm_seconds(kernel: Kernel, m: int, n: int, k: int) -> float:
         RNG.standard_normal((k, n)).astype(ml_dtypes.bfloat16),
     )
     c = np.zeros((m, n), np.float32)
-    seconds = median_seconds(lambda: kernel(a, b, c, m, n, k, grid=(n // COLUMNS, m // ROWS)))
+    seconds = median_seconds(lambda: kernel(a, b, c, m, n, k, grid=(n // COLUMNS, m // ROWS)), 7)
     assert np.array_equal(c, reference(a, b))
     return seconds
 

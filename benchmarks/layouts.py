@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import statistics
-import time
-from collections.abc import Callable
-
 import numpy as np
+from support.calls import median_seconds
 
 from xegpu_py.layout import from_maps
 
 SHAPE = (4096, 4096)
 LAYOUT = from_maps((8, 4), (512, 1024), (2, 8), (1, 2), SHAPE)
 """32 subgroups of 16 lanes, each a 512x1024 tile."""
-
-
-def median_seconds(run: Callable[[], object], times: int = 5) -> float:
-    run()
-    found = []
-    for _ in range(times):
-        start = time.perf_counter()
-        run()
-        found.append(time.perf_counter() - start)
-    return statistics.median(found)
 
 
 def numpy_owners() -> object:
