@@ -8,15 +8,13 @@ only, the subgroup), and shows its owners and positions when the pointer is over
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
-from xegpu_py.drawing import COLOURS, FAINT, GRID, INK, Canvas, document, number
+from xegpu_py.drawing import COLOURS, FAINT, GRID, INK, Canvas, document, number, save
 from xegpu_py.layout.ids import LayoutError
 from xegpu_py.layout.maps import from_sg_map, from_wg_map
 from xegpu_py.layout.nested import TILES, NestedLayout, Owners
@@ -222,12 +220,7 @@ def pictures() -> dict[str, str]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the pictures of the documentation into a folder."""
-    parser = argparse.ArgumentParser(prog="python -m xegpu_py.layout.pictures", description=main.__doc__)
-    parser.add_argument("folder", type=Path, help="where to write them, such as docs/layout")
-    folder: Path = parser.parse_args(arguments).folder
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, svg in pictures().items():
-        (folder / name).write_text(svg, encoding="utf-8")
+    save(pictures(), "python -m xegpu_py.layout.pictures", arguments)
 
 
 if __name__ == "__main__":

@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
-from pathlib import Path
 
-from xegpu_py.drawing import COLOURS, GRID, Canvas, document
+from xegpu_py.drawing import COLOURS, GRID, Canvas, document, save
 from xegpu_py.layout.tiles import WgTiles
 
 PICTURES = {
@@ -76,12 +74,7 @@ def pictures() -> dict[str, str]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the pictures of the documentation into a folder."""
-    parser = argparse.ArgumentParser(prog="python -m xegpu_py.layout.tile_pictures", description=main.__doc__)
-    parser.add_argument("folder", type=Path, help="where to write them, such as docs/xetile")
-    folder: Path = parser.parse_args(arguments).folder
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, svg in pictures().items():
-        (folder / name).write_text(svg, encoding="utf-8")
+    save(pictures(), "python -m xegpu_py.layout.tile_pictures", arguments)
 
 
 if __name__ == "__main__":

@@ -6,16 +6,14 @@ the arithmetic. `python -m xegpu_py.visa.pictures docs/visa` writes those of `do
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from pathlib import Path
 
 import numpy as np
 
-from xegpu_py.drawing import COLOURS, FAINT, GRID, INK, PLAIN, Canvas, document, number
+from xegpu_py.drawing import COLOURS, FAINT, GRID, INK, PLAIN, Canvas, document, number, save
 from xegpu_py.numerics.dpas import dpas, ops_per_channel
 from xegpu_py.numerics.formats import PRECISIONS, TYPES, Array, Format
 from xegpu_py.numerics.pack import pack_a, pack_b, pack_c
@@ -488,12 +486,7 @@ def pictures() -> dict[str, str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the pictures of the documentation into a folder."""
-    parser = argparse.ArgumentParser(prog="python -m xegpu_py.visa.pictures", description=main.__doc__)
-    parser.add_argument("folder", type=Path, help="where to write them, such as docs/visa")
-    folder: Path = parser.parse_args(arguments).folder
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, svg in pictures().items():
-        (folder / name).write_text(svg, encoding="utf-8")
+    save(pictures(), "python -m xegpu_py.visa.pictures", arguments)
     return 0
 
 
