@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from mlir import ir
 
+from xegpu_py.ir.builtin import vector_text
+from xegpu_py.ir.generic import integers, make
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.ir.verifier import walk
 
@@ -86,11 +88,11 @@ class VectorLowerContract(Pass):
             at = [int(p) for p in place]
             a, b = (side.at(at) for side in sides)
             if is_float and kind == "add":
-                found = _make("math.fma", result, a, b, total)
+                found = make("math.fma", result, a, b, total)
             else:
-                product = _make("arith.mulf" if is_float else "arith.muli", result, a, b)
-                found = _make(combine, result, total, product)
-            total = _make("arith.select", result, flags.at(at), found, total) if flags else found
+                product = make("arith.mulf" if is_float else "arith.muli", result, a, b)
+                found = make(combine, result, total, product)
+            total = make("arith.select", result, flags.at(at), found, total) if flags else found
         return total
 
 
@@ -118,11 +120,11 @@ class _Side:
         shape = [sizes[d] for d in dimensions]
         if narrow != element:
             extend = "arith.extf" if element.startswith(_FLOATS) else "arith.extsi"
-            value = _make(extend, _vector(shape, element), value)
+            value = make(extend, vector_text(shape, element), value)
         order = [dimensions.index(d) for d in (*self._reduced, *self._own)]
         if order != sorted(order):
-            moved = _vector([shape[i] for i in order], element)
-            value = _make("vector.transpose", moved, value, permutation=_integers(order))
+            moved = vector_text([shape[i] for i in order], element)
+            value = make("vector.transpose", moved, value, permutation=integers(order))
         self._value = value
 
     def at(self, place: Sequence[int]) -> ir.Value:
@@ -130,35 +132,20 @@ class _Side:
         own = [self._sizes[d] for d in self._own]
         found = self._value
         if self._index:
-            position = _integers([place[i] for i in self._index])
-            kind = _vector(own, self._element) if own else self._element
-            found = _make("vector.extract", kind, found, static_position=position)
+            position = integers([place[i] for i in self._index])
+            kind = vector_text(own, self._element) if own else self._element
+            found = make("vector.extract", kind, found, static_position=position)
         shape = [self._sizes[d] for d in self._kept]
         if own == shape:
             return found
         if own:
             ones = [self._sizes[d] if d in self._own else 1 for d in self._kept]
-            found = _make("vector.shape_cast", _vector(ones, self._element), found)
-        return _make("vector.broadcast", _vector(shape, self._element), found)
+            found = make("vector.shape_cast", vector_text(ones, self._element), found)
+        return make("vector.broadcast", vector_text(shape, self._element), found)
 
 
 def _dimensions(found: ir.AffineMap) -> list[int]:
     return [e.position for e in found.results]
-
-
-def _make(name: str, result: ir.Type | str, *operands: ir.Value, **attributes: str) -> ir.Value:
-    kind = ir.Type.parse(result) if isinstance(result, str) else result
-    parsed = {k: ir.Attribute.parse(v) for k, v in attributes.items()}
-    made: ir.Value = ir.Operation.create(name, [kind], list(operands), parsed).results[0]
-    return made
-
-
-def _vector(shape: Sequence[int], element: str) -> str:
-    return f"vector<{'x'.join(map(str, shape))}x{element}>"
-
-
-def _integers(values: Sequence[int]) -> str:
-    return f"array<i64: {', '.join(map(str, values))}>"
 
 
 def _shape(kind: ir.Type) -> list[int]:

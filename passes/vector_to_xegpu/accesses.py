@@ -14,33 +14,20 @@ from mlir.dialects.arith import AtomicRMWKind
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu.checks import is_slm
 
+from xegpu_py.ir.builtin import vector_text
+from xegpu_py.ir.generic import integers, make
 from xegpu_py.ir.passes import Pass
 
 Order = npt.NDArray[np.int64]
 
 
-def _make(name: str, result: ir.Type | str, *operands: ir.Value, **attributes: str) -> ir.Value:
-    kind = ir.Type.parse(result) if isinstance(result, str) else result
-    parsed = {k: ir.Attribute.parse(v) for k, v in attributes.items()}
-    made: ir.Value = ir.Operation.create(name, [kind], list(operands), parsed).results[0]
-    return made
-
-
-def _vector(shape: Sequence[int], element: str) -> str:
-    return f"vector<{'x'.join(map(str, shape))}x{element}>"
-
-
-def _integers(values: Sequence[int]) -> str:
-    return f"array<i64: {', '.join(map(str, values))}>"
-
-
 def _constants(values: Order) -> ir.Value:
-    kind = _vector(values.shape, "index")
-    return _make("arith.constant", kind, value=f"dense<{values.tolist()}> : {kind}")
+    kind = vector_text(values.shape, "index")
+    return make("arith.constant", kind, value=f"dense<{values.tolist()}> : {kind}")
 
 
 def _index(value: int) -> ir.Value:
-    return _make("arith.constant", "index", value=f"{value} : index")
+    return make("arith.constant", "index", value=f"{value} : index")
 
 
 def _shape(value: ir.Value) -> tuple[int, ...]:
@@ -48,12 +35,12 @@ def _shape(value: ir.Value) -> tuple[int, ...]:
 
 
 def _reshape(value: ir.Value, shape: Sequence[int]) -> ir.Value:
-    kind = _vector(shape, str(ir.VectorType(value.type).element_type))
-    return value if str(value.type) == kind else _make("vector.shape_cast", kind, value)
+    kind = vector_text(shape, str(ir.VectorType(value.type).element_type))
+    return value if str(value.type) == kind else make("vector.shape_cast", kind, value)
 
 
 def _spread(value: ir.Value, count: int) -> ir.Value:
-    return _make("vector.broadcast", f"vector<{count}x{value.type}>", value)
+    return make("vector.broadcast", f"vector<{count}x{value.type}>", value)
 
 
 class _Memref:
@@ -90,16 +77,16 @@ class _Memref:
         if self.strides[-1] != 1:
             self._owner.fail(self._op, f"needs an innermost stride of 1, but {self.type} has another")
         dynamic = ir.ShapedType.get_dynamic_size()
-        places = [_make("arith.addi", "index", i, _index(a)) if a else i for i, a in zip(self.indices, added)]
+        places = [make("arith.addi", "index", i, _index(a)) if a else i for i, a in zip(self.indices, added)]
         space = f", {self.type.memory_space}" if self.type.memory_space is not None else ""
-        row = _make(
+        row = make(
             "memref.subview",
             f"memref<{count}x{self.element}, strided<[1], offset: ?>{space}>",
             self.value,
             *places,
-            static_offsets=_integers([dynamic] * self.rank),
-            static_sizes=_integers([*[1] * (self.rank - 1), count]),
-            static_strides=_integers([1] * self.rank),
+            static_offsets=integers([dynamic] * self.rank),
+            static_sizes=integers([*[1] * (self.rank - 1), count]),
+            static_strides=integers([1] * self.rank),
             operandSegmentSizes=f"array<i32: 1, {self.rank}, 0, 0>",
         )
         scope = "memory_scope = slm, " if self.slm else ""
@@ -124,23 +111,23 @@ class _Memref:
         for d, index in enumerate(self.indices):
             stride = self.stride(d)
             factor = _index(stride) if isinstance(stride, int) else stride
-            scaled = _make("arith.muli", "index", index, factor)
-            base = scaled if base is None else _make("arith.addi", "index", base, scaled)
+            scaled = make("arith.muli", "index", index, factor)
+            base = scaled if base is None else make("arith.addi", "index", base, scaled)
             more = added[d]
             if isinstance(more, ir.Value):
-                moved = _make("arith.muli", kind, more, _spread(factor, count))
+                moved = make("arith.muli", kind, more, _spread(factor, count))
             elif isinstance(stride, int):
                 known += more * stride
                 continue
             elif more.any():
-                moved = _make("arith.muli", kind, _constants(more), _spread(factor, count))
+                moved = make("arith.muli", kind, _constants(more), _spread(factor, count))
             else:
                 continue
-            total = moved if total is None else _make("arith.addi", kind, total, moved)
+            total = moved if total is None else make("arith.addi", kind, total, moved)
         found = _constants(known)
         if total is not None:
-            found = _make("arith.addi", kind, found, total)
-        return found if base is None else _make("arith.addi", kind, found, _spread(base, count))
+            found = make("arith.addi", kind, found, total)
+        return found if base is None else make("arith.addi", kind, found, _spread(base, count))
 
 
 def _load(owner: Pass, op: ir.Operation) -> ir.Value:
@@ -154,11 +141,11 @@ def _read_rows(memory: _Memref, shape: tuple[int, ...]) -> ir.Value:
     parts = [xegpu.load_nd(memory.line([*[0] * outer, *map(int, row)], shape[-1]), mode="vc") for row in rows]
     if len(parts) == 1:
         return _reshape(parts[0], shape)
-    kind = _vector(shape, memory.element)
+    kind = vector_text(shape, memory.element)
     zero = "0" if memory.element[0] in "isu" else "0.0"
-    found = _make("arith.constant", kind, value=f"dense<{zero}> : {kind}")
+    found = make("arith.constant", kind, value=f"dense<{zero}> : {kind}")
     for row, part in zip(rows, parts):
-        found = _make("vector.insert", kind, part, found, static_position=_integers([int(r) for r in row[:-1]]))
+        found = make("vector.insert", kind, part, found, static_position=integers([int(r) for r in row[:-1]]))
     return found
 
 
@@ -173,8 +160,8 @@ def _write_rows(memory: _Memref, value: ir.Value) -> None:
     for row in np.ndindex(*shape[:-1]):
         part = value
         if row:
-            position = _integers([int(r) for r in row])
-            part = _make("vector.extract", _vector(shape[-1:], memory.element), value, static_position=position)
+            position = integers([int(r) for r in row])
+            part = make("vector.extract", vector_text(shape[-1:], memory.element), value, static_position=position)
         xegpu.store_nd(part, memory.line([*[0] * outer, *map(int, row), 0], shape[-1]), mode="vc")
 
 
@@ -204,8 +191,8 @@ def _messages(count: int) -> list[tuple[int, int]]:
 def _slice(value: ir.Value, first: int, size: int) -> ir.Value:
     if _shape(value) == (size,):
         return value
-    kind = _vector((size,), str(ir.VectorType(value.type).element_type))
-    return _make("vector.extract_strided_slice", kind, value, offsets=f"[{first}]", sizes=f"[{size}]", strides="[1]")
+    kind = vector_text((size,), str(ir.VectorType(value.type).element_type))
+    return make("vector.extract_strided_slice", kind, value, offsets=f"[{first}]", sizes=f"[{size}]", strides="[1]")
 
 
 def _gathered(memory: _Memref, offsets: ir.Value, mask: ir.Value, otherwise: ir.Value) -> ir.Value:
@@ -213,11 +200,11 @@ def _gathered(memory: _Memref, offsets: ir.Value, mask: ir.Value, otherwise: ir.
     for first, size in _messages(_shape(mask)[0]):
         at, active, other = (_slice(v, first, size) for v in (offsets, mask, otherwise))
         loaded = xegpu.load_gather(memory.lanes(at), active, mode="vc")
-        found = _make("arith.select", other.type, active, loaded, other)
+        found = make("arith.select", other.type, active, loaded, other)
         if size == _shape(mask)[0]:
             return found
         place = {"offsets": f"[{first}]", "strides": "[1]"}
-        result = _make("vector.insert_strided_slice", result.type, found, result, **place)
+        result = make("vector.insert_strided_slice", result.type, found, result, **place)
     return result
 
 
@@ -239,7 +226,7 @@ def _places(memory: _Memref, value: ir.Value) -> tuple[ir.Value, int]:
     count = math.prod(shape)
     flat = _reshape(value, (count,))
     if str(ir.VectorType(flat.type).element_type) != "index":
-        flat = _make("arith.index_cast", f"vector<{count}xindex>", flat)
+        flat = make("arith.index_cast", f"vector<{count}xindex>", flat)
     return memory.offsets([*[np.zeros(count, np.int64)] * (memory.rank - 1), flat], count), count
 
 
@@ -262,10 +249,10 @@ def _atomic(owner: Pass, op: ir.Operation) -> ir.Value:
     value, target, *indices = op.operands
     memory = _Memref(owner, op, target, indices)
     offsets = memory.offsets([np.zeros(1, np.int64)] * memory.rank, 1)
-    one = _make("arith.constant", "vector<1xi1>", value="dense<true> : vector<1xi1>")
+    one = make("arith.constant", "vector<1xi1>", value="dense<true> : vector<1xi1>")
     kind = AtomicRMWKind(ir.IntegerAttr(op.attributes["kind"]).value)
     old = xegpu.atomic_rmw(kind, _spread(value, 1), memory.lanes(offsets), one, mode="vc")
-    return _make("vector.extract", value.type, old, static_position="array<i64: 0>")
+    return make("vector.extract", value.type, old, static_position="array<i64: 0>")
 
 
 @dataclass
@@ -315,12 +302,12 @@ class _Transfer:
             if self.bounded[i]:
                 continue
             index = _index(d)
-            extent = _make("memref.dim", "index", self.memory.value, index)
-            left = _make("arith.subi", "index", extent, self.memory.indices[d])
-            inside = _make("arith.cmpi", kind, _constants(places[i]), _spread(left, count), predicate="2 : i64")
-            active = inside if active is None else _make("arith.andi", kind, active, inside)
+            extent = make("memref.dim", "index", self.memory.value, index)
+            left = make("arith.subi", "index", extent, self.memory.indices[d])
+            inside = make("arith.cmpi", kind, _constants(places[i]), _spread(left, count), predicate="2 : i64")
+            active = inside if active is None else make("arith.andi", kind, active, inside)
         if active is None:
-            active = _make("arith.constant", kind, value=f"dense<true> : {kind}")
+            active = make("arith.constant", kind, value=f"dense<true> : {kind}")
         return self.memory.offsets(added, count), active, count
 
     def _active(self, mask: ir.Value, places: Order) -> ir.Value:
@@ -334,8 +321,8 @@ class _Transfer:
             chosen = np.ravel_multi_index(tuple(places[i] for i in order), tuple(self.shape[i] for i in order))
         if np.array_equal(chosen, np.arange(*_shape(flat))):
             return flat
-        kind = _vector((len(chosen),), "i1")
-        return _make("vector.shuffle", kind, flat, flat, mask=_integers([int(n) for n in chosen]))
+        kind = vector_text((len(chosen),), "i1")
+        return make("vector.shuffle", kind, flat, flat, mask=integers([int(n) for n in chosen]))
 
 
 def _transfer_read(owner: Pass, op: ir.Operation) -> ir.Value:
@@ -345,8 +332,8 @@ def _transfer_read(owner: Pass, op: ir.Operation) -> ir.Value:
     result = op.results[0].type
     transfer = _Transfer.of(owner, op, source, indices, result)
     if not transfer.shape:
-        one = _make("memref.load", ir.VectorType(result).element_type, source, *indices)
-        return _make("vector.broadcast", result, one)
+        one = make("memref.load", ir.VectorType(result).element_type, source, *indices)
+        return make("vector.broadcast", result, one)
     if transfer.rows():
         return _read_rows(transfer.memory, transfer.shape)
     offsets, active, count = transfer.elements()
@@ -359,7 +346,7 @@ def _transfer_write(owner: Pass, op: ir.Operation) -> None:
     value, target, *indices = list(op.operands)[: 2 + segments[2]]
     transfer = _Transfer.of(owner, op, target, indices, value.type)
     if not transfer.shape:
-        one = _make("vector.extract", transfer.memory.element, value, static_position="array<i64>")
+        one = make("vector.extract", transfer.memory.element, value, static_position="array<i64>")
         ir.Operation.create("memref.store", [], [one, target, *indices], {})
         return
     if transfer.rows():

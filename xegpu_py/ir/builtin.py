@@ -25,7 +25,7 @@ def vector_of(text: str) -> tuple[tuple[int, ...], str]:
     return tuple(int(n) for n in re.findall(r"\d+", m[1])), m[2].strip()
 
 
-def vector_text(shape: tuple[int, ...], element: str) -> str:
+def vector_text(shape: Sequence[int], element: str) -> str:
     """The text of a vector type."""
     return f"vector<{'x'.join(map(str, (*shape, element)))}>"
 
