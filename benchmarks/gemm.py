@@ -42,8 +42,10 @@ PLOTTED = (
 
 
 def seconds(run: Callable[[], object]) -> float:
-    # The threads of numpy's BLAS wait actively for some time after each product.
-    time.sleep(0.1)
+    """How long the second of two calls takes."""
+    # The threads of numpy's BLAS wait actively for a tenth of a second after each product.
+    time.sleep(0.2)
+    run()
     start = CLOCK()
     run()
     return CLOCK() - start
@@ -51,14 +53,15 @@ def seconds(run: Callable[[], object]) -> float:
 
 def matrices(dtype: str, size: int) -> list[np.ndarray]:
     rng = np.random.default_rng(0)
-    if dtype == "i8":
-        return [rng.integers(-128, 128, (size, size), np.int8) for _ in range(2)]
     kind = np.dtype(np.float32) if dtype == "tf32" else DTYPES[dtype]
-    return [rng.standard_normal((size, size), np.float32).astype(kind) for _ in range(2)]
+    found = [xegpu_py.zeros_aligned((size, size), kind) for _ in range(2)]
+    for array in found:
+        array[:] = rng.integers(-128, 128, array.shape) if dtype == "i8" else rng.standard_normal(array.shape)
+    return found
 
 
 def result_of(kernel: GemmKernel) -> np.ndarray:
-    return np.zeros((kernel.size, kernel.size), np.int32 if kernel.result == "i32" else np.float32)
+    return xegpu_py.zeros_aligned((kernel.size, kernel.size), np.int32 if kernel.result == "i32" else np.float32)
 
 
 def torch_seconds(dtype: str, a: np.ndarray, b: np.ndarray, times: int) -> float | None:

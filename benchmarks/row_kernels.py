@@ -86,7 +86,9 @@ def measured(case: Case, kernel: xegpu_py.CompiledKernel, times: int) -> tuple[f
         found.append([])
         # In turns, so that both see the same machine.
         for work in (run, case.peer):
-            time.sleep(0.05)
+            # The threads of numpy's BLAS wait actively for a tenth of a second after each product.
+            time.sleep(0.2)
+            work()
             start = time.perf_counter()
             work()
             found[-1].append(time.perf_counter() - start)

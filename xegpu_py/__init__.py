@@ -19,6 +19,7 @@ from xegpu_py.ir.passes import Pass, register_pass, run_pipeline
 if TYPE_CHECKING:
     from xegpu_py.compiled import CompiledKernel, compile
     from xegpu_py.kernel import Kernel
+    from xegpu_py.runtime.memory import zeros_aligned
 
 passes.load()
 
@@ -34,12 +35,21 @@ __all__ = [
     "parse",
     "register_pass",
     "run_pipeline",
+    "zeros_aligned",
 ]
+
+
+_ROOMS = {
+    "Kernel": "kernel",
+    "CompiledKernel": "compiled",
+    "compile": "compiled",
+    "zeros_aligned": "runtime.memory",
+}
 
 
 def __getattr__(name: str) -> Any:
     # Tools that only read and print IR start without the engines.
-    room = {"Kernel": "kernel", "CompiledKernel": "compiled", "compile": "compiled"}.get(name)
+    room = _ROOMS.get(name)
     if room:
         return getattr(importlib.import_module(f"xegpu_py.{room}"), name)
     raise AttributeError(f"module 'xegpu_py' has no attribute '{name}'")

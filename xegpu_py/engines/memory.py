@@ -9,6 +9,21 @@ import numpy as np
 
 from xegpu_py.numerics.formats import Array
 
+APART = 128
+"""Bytes that a processor fetches together."""
+
+
+def aligned(size: int) -> Array:
+    """Zero bytes, uint8[size], that begin at a multiple of `APART`, with nothing else up to the next one behind them.
+
+    So no load of a line of the cache's size crosses lines, and threads that each write their own do not take them from
+    each other's caches.
+    """
+    raw = np.zeros(size + 2 * APART, np.uint8)
+    start = -raw.ctypes.data % APART
+    found: Array = raw[start : start + size]
+    return found
+
 
 @dataclass
 class AccessFault(Exception):

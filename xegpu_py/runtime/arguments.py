@@ -12,6 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from xegpu_py.numerics.formats import Array
+from xegpu_py.runtime.memory import zeros_aligned
 
 DTYPES: dict[str, Any] = {
     **{f"i{bits}": np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)},
@@ -65,7 +66,13 @@ def _load(text: str) -> Array:
         if array.dtype.itemsize != dtype.itemsize:
             raise ValueError(f"argument '{text}': the file's elements are {array.dtype}, not {name}")
         array = array.view(dtype)
-    return array
+    return _aligned(array)
+
+
+def _aligned(array: Array) -> Array:
+    made = zeros_aligned(array.shape, array.dtype)
+    made[...] = array
+    return made
 
 
 def _dtype(name: str, text: str) -> np.dtype[Any]:
@@ -97,7 +104,7 @@ def _generate(kind: str, rest: str, text: str) -> Array:
     size = math.prod(shape) * dtype.itemsize
     if size > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
         raise ValueError(f"argument '{text}': there is no memory for {size} bytes")
-    return _GENERATORS[kind](dtype, shape, words[2:], text)
+    return _aligned(_GENERATORS[kind](dtype, shape, words[2:], text))
 
 
 def _seeded(extra: list[str], text: str) -> np.random.Generator:

@@ -66,6 +66,24 @@ End:
         assert out.tolist() == [5, 5]
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_each_launch_begins_anew(engine: str) -> None:
+    """Nothing is left of earlier workgroups in local memory, nor in a register that is read before it is written."""
+    body = """\
+    mov (M1_NM, 1) Local(0,0)<1> 0:ud
+    lsc_load.slm (M1_NM, 1) T.0:d32 flat[Local]:a32
+    add (M1_NM, 1) S(0,0)<1> S(0,0)<0;1,0> 5:ud
+    add (M1_NM, 1) S(0,0)<1> S(0,0)<0;1,0> T(0,0)<0;1,0>
+    barrier
+    lsc_store.slm (M1_NM, 1) flat[Local]:a32 S.0:d32
+"""
+    local = kernel(thread_number(2) + body + ADDRESS + STORE, engine=engine, threads=2)
+    for block in (2, 1, 2):
+        out = np.zeros(6, np.uint32)
+        local(out, grid=3, block=block)
+        assert out[: 2 * 3 : 3 - block].tolist() == [5] * (3 * block)
+
+
 @pytest.fixture
 def interruptible() -> Iterator[None]:
     """What runs the tests may have told them to ignore interrupts."""

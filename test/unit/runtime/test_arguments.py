@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from xegpu_py.runtime.arguments import DTYPES, parse_argument
+from xegpu_py.runtime.memory import zeros_aligned
 
 
 @pytest.mark.parametrize("name", DTYPES)
@@ -31,6 +32,14 @@ def test_values() -> None:
     assert parse_argument("f32:1e3") == 1000
     assert np.isnan(parse_argument("f32:nan"))
     assert parse_argument("ui64:18446744073709551615") == (1 << 64) - 1
+
+
+def test_alignment() -> None:
+    for word in ("randn:f32:7", "zeros:bf16:3x5", "ones:i8:1"):
+        assert parse_argument(word).ctypes.data % 64 == 0
+    made = zeros_aligned((3, 5), np.float16)
+    assert (made.shape, made.dtype, made.any(), made.flags.c_contiguous) == ((3, 5), np.float16, False, True)
+    assert zeros_aligned(4).tolist() == [0, 0, 0, 0]
 
 
 def test_random_numbers() -> None:

@@ -19,7 +19,7 @@ from xegpu_py.engines.jit.control import block_starts
 from xegpu_py.engines.jit.frame import GOLDEN_CALL, TABLES, TRAFFIC, Context, Frame, Status
 from xegpu_py.engines.jit.kernel import frame_of, module_text
 from xegpu_py.engines.jit.native import compiled, host_features, shared
-from xegpu_py.engines.memory import AccessFault, LocalMemory, Memory, RuntimeFault
+from xegpu_py.engines.memory import AccessFault, LocalMemory, Memory, RuntimeFault, aligned
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.elementary import table
 from xegpu_py.numerics.formats import Array
@@ -75,23 +75,14 @@ class Outcome:
     traffic: Counter[tuple[str, str]]
 
 
-def _aligned(size: int, fill: Array | None = None) -> Array:
-    """Bytes in memory that begin at a multiple of 64."""
-    raw = np.zeros(size + 64, np.uint8)
-    start = -raw.ctypes.data % 64
-    found = raw[start : start + size]
-    if fill is not None:
-        found[: len(fill)] = fill
-    return found
-
-
 class _Slot:
     """The memory of one workgroup in flight."""
 
     def __init__(self, frame: Frame, group_size: int, slm_bytes: int) -> None:
-        self.blocks = _aligned(group_size * frame.bytes)
-        self.slm = _aligned(max(slm_bytes, 8))
-        self.barriers = np.zeros((frame.barriers, 2), np.int64)
+        self.group_size = group_size
+        self.blocks = aligned(group_size * frame.bytes)
+        self.slm = aligned(max(slm_bytes, 8))
+        self.barriers = aligned(16 * frame.barriers).view(np.int64)
         self.group = 0
 
     def use(self, context: Context) -> None:
@@ -139,6 +130,24 @@ class Jit:
         features = frozenset(cpu[1:]) if cpu else host_features()
         text = module_text(self.program, self.layout, self.model, features, self.lanes_part, keep)
         self.native = compiled(text, cache, cpu) if alone else shared(text, cache)
+        wanted = {i.name for i in self.program.instructions} & set(TABLES)
+        # Tables cost some time to make: none that the program does not look into.
+        self._tables = [table(n, "hf") if n in wanted else np.zeros(0, np.uint16) for n in TABLES]
+        self.tables = np.array([t.ctypes.data for t in self._tables], np.uint64)
+        self._spare: list[_Slot] = []
+
+    def new_slot(self, group_size: int) -> _Slot:
+        """Memory for a workgroup, which native code clears before it runs one."""
+        try:
+            slot = self._spare.pop()
+        except IndexError:
+            slot = None
+        fits = slot is not None and slot.group_size == group_size
+        return slot if slot and fits else _Slot(self.frame, group_size, self.program.slm_bytes)
+
+    def keep_slot(self, slot: _Slot) -> None:
+        """Keep memory that the next launch can use: the system takes its time to give a process more."""
+        self._spare.append(slot)
 
     def run(self, launch: Launch, threads: int | None = None, progress: Callable[[int], None] | None = None) -> Outcome:
         """Run workgroups.
@@ -201,21 +210,18 @@ class _Team:
     jit: Jit
     launch: Launch
     size: int
-    stop: ctypes.c_int32 = field(default_factory=lambda: ctypes.c_int32(0))
     faults: list[tuple[int, BaseException]] = field(default_factory=list)
     stuck: dict[int, Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
-        self._next = 0
+        # All workers write `next`, and read `stop` often.
+        self.next, self.stop = (aligned(8).view(np.int64) for _ in range(2))
         memory = self.launch.memory
         self.table = np.array(memory.ranges(), np.int64).reshape(-1, 3)
-        self.template = _aligned(self.jit.frame.bytes, self.launch.registers)
+        self.template = aligned(self.jit.frame.bytes)
+        self.template[: len(self.launch.registers)] = self.launch.registers
         self.template[self.jit.frame.status :].view(np.int32)[0] = Status.YIELDED
-        # Tables cost some time to make: none that the program does not look into.
-        wanted = {i.name for i in self.jit.program.instructions if i.name in TABLES}
-        self._tables = [table(n, "hf") if n in wanted else np.zeros(0, np.uint16) for n in TABLES]
-        self.tables = np.array([t.ctypes.data for t in self._tables], np.uint64)
         self.chunk = max(1, self.launch.groups // (16 * self.size))
         self.workers = [_Worker(self, n) for n in range(self.size)]
         # Native code names its worker by number.
@@ -223,20 +229,11 @@ class _Team:
         for worker in self.workers:
             worker.context.golden = ctypes.cast(self.golden, ctypes.c_void_p).value
 
-    def take(self) -> tuple[int, int] | None:
-        """Workgroups to run next; None if there are none."""
-        with self._lock:
-            if self._next >= self.launch.groups or self.stop.value:
-                return None
-            first = self._next
-            self._next = min(first + self.chunk, self.launch.groups)
-            return first, self._next
-
     def fail(self, group: int, error: BaseException) -> None:
         """Note a failure, and let all workers stop."""
         with self._lock:
             self.faults.append((group, error))
-        self.stop.value = 1
+        self.stop[0] = 1
 
     def run(self, progress: Callable[[int], None] | None) -> None:
         """Run all workgroups."""
@@ -248,12 +245,14 @@ class _Team:
                 while thread.is_alive():
                     thread.join(_POLL)
                     if progress:
-                        progress(sum(w.done for w in self.workers))
+                        progress(sum(int(w.context.ended) for w in self.workers))
         except BaseException:
-            self.stop.value = 1
+            self.stop[0] = 1
             for thread in threads:
                 thread.join()
             raise
+        for worker in self.workers:
+            self.jit.keep_slot(worker.slot)
         self.end()
 
     def end(self) -> None:
@@ -277,20 +276,25 @@ class _Worker:
     def __init__(self, team: _Team, number: int) -> None:
         self.team, self.jit, self.launch = team, team.jit, team.launch
         frame = self.jit.frame
-        self.executed = np.zeros(len(self.jit.starts), np.int64)
-        self.traffic = np.zeros(len(TRAFFIC), np.int64)
-        self.slot = self._new_slot()
+        self.executed = aligned(8 * len(self.jit.starts)).view(np.int64)
+        self.traffic = aligned(8 * len(TRAFFIC)).view(np.int64)
+        self.slot = self.jit.new_slot(self.launch.group_size)
         x, y, _ = self.launch.grid
-        self.context = Context(
+        self.context = Context.from_buffer(aligned(ctypes.sizeof(Context)).data)
+        Context.__init__(
+            self.context,
             buffers=len(team.table),
             table=team.table.ctypes.data,
             worker=number,
-            stop=ctypes.addressof(team.stop),
+            stop=team.stop.ctypes.data,
+            next=team.next.ctypes.data,
+            groups=self.launch.groups,
+            chunk=team.chunk,
             executed=self.executed.ctypes.data,
             traffic=self.traffic.ctypes.data,
             threads=self.launch.group_size,
             template=team.template.ctypes.data,
-            tables=team.tables.ctypes.data,
+            tables=self.jit.tables.ctypes.data,
             grid_x=x,
             grid_y=y,
             items=self.launch.items,
@@ -298,15 +302,6 @@ class _Worker:
             block_y=self.launch.block[1],
         )
         self._frame = frame
-        self._ended = self._first = 0
-
-    @property
-    def done(self) -> int:
-        """Workgroups that have ended, about: native code may be among some of them."""
-        return self._ended + max(0, int(self.context.first) - self._first)
-
-    def _new_slot(self) -> _Slot:
-        return _Slot(self.jit.frame, self.launch.group_size, self.jit.program.slm_bytes)
 
     def run(self) -> None:
         """Run workgroups until there are no more."""
@@ -319,32 +314,27 @@ class _Worker:
         waiting: list[_Slot] = []
         context, native = self.context, self.jit.native
         while True:
-            chunk = self.team.take()
-            if chunk is None and not waiting:
+            self.slot.use(context)
+            native.launch(context)
+            status = Status(context.status)
+            if status == Status.YIELDED:
+                # It waits for what others do: they run, and it goes on later.
+                self.slot.group = context.first
+                waiting.append(self.slot)
+                self.slot = self.jit.new_slot(self.launch.group_size)
+                context.first += 1
+                context.pause = 1
+            elif status != Status.ENDED:
+                self.slot.group = context.first
+                self._fine(status)
+                # The threads of a workgroup that is stuck keep no others from running.
+                if status != Status.DEADLOCK:
+                    return
+                context.first += 1
+            if context.first < context.last:
+                continue
+            if not waiting and self.team.next[0] >= self.launch.groups:
                 return
-            if self.team.stop.value:
-                return
-            if chunk:
-                self._first = chunk[0]
-                context.first, context.last = chunk
-                while context.first < context.last and not self.team.stop.value:
-                    start = self._first = context.first
-                    self.slot.use(context)
-                    native.launch(context)
-                    self._ended += context.first - start
-                    self._first = context.first
-                    self.slot.group = context.first
-                    status = Status(context.status)
-                    if status == Status.YIELDED:
-                        # It waits for what others do: they run, and it goes on later.
-                        waiting.append(self.slot)
-                        self.slot = self._new_slot()
-                        context.first += 1
-                    elif not self._fine(status):
-                        # The threads of a workgroup that is stuck keep no others from running.
-                        if status != Status.DEADLOCK:
-                            return
-                        context.first += 1
             for slot in list(waiting):
                 own, self.slot = self.slot, slot
                 slot.use(context)
@@ -352,10 +342,11 @@ class _Worker:
                 status = Status(context.status)
                 if status != Status.YIELDED:
                     waiting.remove(slot)
-                    self._ended += 1
+                    context.ended += 1
                     if not self._fine(status) and status != Status.DEADLOCK:
                         return
                 self.slot = own
+            context.pause = bool(waiting)
 
     def _fine(self, status: Status) -> bool:
         """Whether to go on."""

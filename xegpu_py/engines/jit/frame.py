@@ -107,8 +107,13 @@ class Context(ctypes.Structure):
         ("threads", ctypes.c_int64),  # of a workgroup
         ("blocks", ctypes.c_void_p),  # the workgroup's threads, one block after the other
         ("template", ctypes.c_void_p),  # the registers with which each thread starts
-        ("first", ctypes.c_int64),  # the next workgroup to run
-        ("last", ctypes.c_int64),  # and the one before which to stop
+        ("next", ctypes.c_void_p),  # i64: the first workgroup that no worker has taken
+        ("groups", ctypes.c_int64),  # number of workgroups
+        ("chunk", ctypes.c_int64),  # how many of them a worker takes at once
+        ("first", ctypes.c_int64),  # of those taken, the next one to run
+        ("last", ctypes.c_int64),  # and the one before which to take others
+        ("ended", ctypes.c_int64),  # how many have ended
+        ("pause", ctypes.c_int64),  # not zero if it is to come back before it takes others
         ("faulty", ctypes.c_int64),  # the thread of the workgroup that failed
         ("budget", ctypes.c_int64),  # work that a thread may still do in loops before others run
         ("progress", ctypes.c_int64),  # not zero if a thread has passed a barrier
