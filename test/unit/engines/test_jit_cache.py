@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,6 +33,10 @@ TEXT = """
 """
 
 
+DRIVER = native.key_of(native.driver_text(), host(), native.versions())
+"""The entry that serves all programs."""
+
+
 def writer(data: bytes) -> Callable[[str], None]:
     """What writes data to a file of a name."""
 
@@ -44,7 +48,8 @@ def writer(data: bytes) -> Callable[[str], None]:
 
 @pytest.fixture(autouse=True)
 def fresh() -> None:
-    """Nothing is known to this process, only what is on disk."""
+    """Nothing of a program is known to this process, only what is on disk."""
+    native.driver(None)
     native._kept.clear()
 
 
@@ -55,7 +60,8 @@ def result(**options: object) -> int:
 
 
 def entries(folder: Path) -> list[Path]:
-    return sorted(folder.iterdir())
+    """Those of programs."""
+    return sorted(entry for entry in folder.iterdir() if entry.stem != DRIVER)
 
 
 @pytest.fixture
@@ -64,9 +70,9 @@ def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     own = native._compile
 
-    def spy(text: str, cache: Cache | None, key: str) -> native.Native:
+    def spy(text: str, names: Sequence[str], cache: Cache | None, key: str) -> native.Native:
         found.append(key)
-        return own(text, cache, key)
+        return own(text, names, cache, key)
 
     monkeypatch.setattr(native, "_compile", spy)
     return found
@@ -83,7 +89,9 @@ def test_processes_that_compile_the_same_at_once(tmp_path: Path, compilations: l
     assert [process.communicate()[0] for process in both] == [b"Out =\n[7]\n"] * 2
     (entry,) = entries(tmp_path / "kept")
     assert entry.stat().st_mode & 0o777 == 0o600 and entry.parent.stat().st_mode & 0o777 == 0o700
+    assert {DRIVER, entry.stem} == {e.stem for e in entry.parent.iterdir()}
     assert result(cache=tmp_path / "kept") == 7
+    native.Driver(Cache(tmp_path / "kept"))
     assert compilations == []
 
 

@@ -300,11 +300,24 @@ class Code:
         """Begin a block."""
         self._lines.append(f"{label}:")
 
-    def br(self, label: str) -> None:
-        self.line(f"llvm.br {label}")
+    def begin_with(self, label: str, *kinds: str) -> list[Value]:
+        """Begin a block that takes arguments; gives them."""
+        arguments = [Value(self.fresh(), kind) for kind in kinds]
+        self._lines.append(f"{label}({', '.join(f'{a}: {a.type}' for a in arguments)}):")
+        return arguments
 
-    def cond_br(self, which: Value, yes: str, no: str) -> None:
-        self.line(f"llvm.cond_br {which}, {yes}, {no}")
+    def br(self, label: str, *operands: Value) -> None:
+        self.line(f"llvm.br {self._to(label, operands)}")
+
+    def cond_br(self, which: Value, yes: str, no: str, *operands: Value) -> None:
+        """Go on at one of two blocks, of which the second one takes operands."""
+        self.line(f"llvm.cond_br {which}, {yes}, {self._to(no, operands)}")
+
+    @staticmethod
+    def _to(label: str, operands: Sequence[Value]) -> str:
+        if not operands:
+            return label
+        return f"{label}({', '.join(map(str, operands))} : {', '.join(o.type for o in operands)})"
 
     def switch(self, value: Value, default: str, cases: Sequence[tuple[int, str]]) -> None:
         listed = ",\n".join(f"{n}: {label}" for n, label in cases)

@@ -23,6 +23,7 @@ _LONG = {"dpas": 16, "lsc_load_block2d": 16, "lsc_store_block2d": 16}
 
 _COUNTERS = f"vector<{LANES}xi32>"
 _SCHEDULE = "^schedule"
+_PARK = "^park"
 
 
 def block_starts(program: Program) -> list[int]:
@@ -88,6 +89,9 @@ class Control:
         code.switch(least, done, [(s, self.block(s)) for s in self.starts])
         code.begin(done)
         code.ret(code.const(Status.ENDED, "i32"))
+        (to,) = code.begin_with(_PARK, "i32")
+        self._move(code.splat(to, LANES))
+        code.br(_SCHEDULE)
 
     @staticmethod
     def block(index: int) -> str:
@@ -115,11 +119,8 @@ class Control:
         elif emitter.active is None:
             code.br(self.block(to))
         else:
-            meet = code.label()
-            code.cond_br(code.icmp("sgt", code.load(self._stop, "i32", 4), to), self.block(to), meet)
-            code.begin(meet)
-            self._move(code.const(to, _COUNTERS))
-            code.br(_SCHEDULE)
+            alone = code.icmp("sgt", code.load(self._stop, "i32", 4), to)
+            code.cond_br(alone, self.block(to), _PARK, code.const(to, "i32"))
 
     def _go_back(self, at: int, to: int) -> None:
         """Jump back; now and then others run first, who may be waited for."""
@@ -162,8 +163,7 @@ class Control:
         if self.emitter.active is None:
             code.ret(code.const(Status.ENDED, "i32"))
             return
-        self._move(code.const(ENDED_PC, _COUNTERS))
-        code.br(_SCHEDULE)
+        code.br(_PARK, code.const(ENDED_PC, "i32"))
 
     def leave(self, at: int, status: Status) -> None:
         """Return, to go on at an instruction the next time."""

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from xegpu_py.engines.access import Layout
+from xegpu_py.engines.access import BUILTIN_OFFSETS
 from xegpu_py.engines.jit.code import PTR, Code, Value
-from xegpu_py.engines.jit.frame import Frame, Status, context_offset
-from xegpu_py.visa.program import Program
+from xegpu_py.engines.jit.frame import Status, context_offset
 
 _TURN = 1 << 12
 """Work, as `control` counts it, that a thread may do in loops before others of its workgroup run: little enough that
@@ -17,16 +14,13 @@ _ROUNDS = 1 << 14
 """Rounds in which no thread of a workgroup gets to its end or past a barrier before other workgroups may run."""
 
 
-def driver(program: Program, layout: Layout, frame: Frame, builtins: Mapping[str, int]) -> str:
-    """The functions `launch`, which runs workgroups, and `resume`, which goes on with one that has begun."""
-    return "\n".join(
-        [
-            _begin(program, layout, frame, builtins),
-            _drive(frame),
-            _launch(),
-            _resume(),
-        ]
-    )
+def driver_text() -> str:
+    """The module with the functions `launch`, which runs workgroups, and `resume`, which goes on with one that began.
+
+    It is the same for all programs: what it needs to know of one is in the context.
+    """
+    functions = [_begin(), _drive(), _launch(), _resume()]
+    return "module {\n" + "\n".join(functions) + "\n}\n"
 
 
 def _field(code: Code, name: str) -> Value:
@@ -41,54 +35,52 @@ def _set(code: Code, name: str, value: Value) -> None:
     code.store(value, _field(code, name), 8)
 
 
-def _block(code: Code, frame: Frame, index: Value) -> Value:
-    return code.at(_get(code, "blocks", PTR), code.mul(index, code.const(frame.bytes, "i64")))
+def _block(code: Code, index: Value) -> Value:
+    return code.at(_get(code, "blocks", PTR), code.mul(index, _get(code, "block_bytes")))
 
 
-def _begin(program: Program, layout: Layout, frame: Frame, builtins: Mapping[str, int]) -> str:
+def _begin() -> str:
     """The function that makes a workgroup's threads ready."""
     code = Code("begin", [PTR, "i64"], "", '"noinline", "nounwind"')
     group = code.arguments[1]
 
-    def clear(name: str, size: int) -> None:
-        if size:
-            code.line(
-                f'"llvm.intr.memset"({_get(code, name, PTR)}, {code.const(0, "i8")}, {code.const(size, "i64")}) '
-                f"<{{isVolatile = false}}> : ({PTR}, i8, i64) -> ()"
-            )
-
-    clear("slm", program.slm_bytes)
-    clear("barriers", 16 * frame.barriers)
+    for name, size in (("slm", "slm_bytes"), ("barriers", "barrier_bytes")):
+        code.line(
+            f'"llvm.intr.memset"({_get(code, name, PTR)}, {code.const(0, "i8")}, {_get(code, size)}) '
+            f"<{{isVolatile = false}}> : ({PTR}, i8, i64) -> ()"
+        )
     columns, rows = _get(code, "grid_x"), _get(code, "grid_y")
     line = code.bin("udiv", group, columns)
     place = [code.bin("urem", group, columns), code.bin("urem", line, rows), code.bin("udiv", line, rows)]
     template, items = _get(code, "template", PTR), _get(code, "items")
     width, depth = _get(code, "block_x"), _get(code, "block_y")
-    local_ids = [i for i in program.inputs if i.kind == "LOCAL_ID"]
 
     def ready(index: Value) -> None:
-        block = _block(code, frame, index)
+        block = _block(code, index)
         code.line(
-            f'"llvm.intr.memcpy"({block}, {template}, {code.const(frame.bytes, "i64")}) <{{isVolatile = false}}> : '
+            f'"llvm.intr.memcpy"({block}, {template}, {_get(code, "block_bytes")}) <{{isVolatile = false}}> : '
             f"({PTR}, {PTR}, i64) -> ()"
         )
         code.store(code.resize(index, 32, False), code.at(block, 8), 4)
         for name, value in zip(("%group_id_x", "%group_id_y", "%group_id_z"), place):
-            code.store(code.resize(value, 32, False), code.at(block, builtins[name]), 4)
+            code.store(code.resize(value, 32, False), code.at(block, BUILTIN_OFFSETS[name]), 4)
         item = code.mul(index, items)
         row = code.bin("udiv", item, width)
         own = [code.bin("urem", item, width), code.bin("urem", row, depth), code.bin("udiv", row, depth)]
-        for declared in local_ids:
+
+        def write(number: Value) -> None:
+            place = code.load(code.at(_get(code, "local_ids", PTR), code.shl(number, 3)), "i64", 8)
             for i, value in enumerate(own):
-                at = code.at(block, layout.offset(declared.var) + 4 * i)
-                code.store(code.resize(value, 32, False), at, 1)
+                code.store(code.resize(value, 32, False), code.at(code.at(block, place), 4 * i), 1)
+
+        code.repeat(_get(code, "local_id_count"), write)
 
     code.repeat(_get(code, "threads"), ready)
     code.ret()
     return code.text()
 
 
-def _drive(frame: Frame) -> str:
+def _drive() -> str:
     """The function that runs a workgroup's threads in turns until they have ended."""
     code = Code("drive", [PTR], "i32", '"noinline", "nounwind"')
     live, moved, yielded, rounds = (code.alloca(8, 8) for _ in range(4))
@@ -101,14 +93,15 @@ def _drive(frame: Frame) -> str:
         code.store(zero, slot, 8)
 
     def turn(index: Value) -> None:
-        block = _block(code, frame, index)
+        block = _block(code, index)
+        status_at = code.at(block, _get(code, "status_offset"))
         run, done = code.label(), code.label()
-        before = code.load(code.at(block, frame.status), "i32", 4)
+        before = code.load(status_at, "i32", 4)
         code.cond_br(code.icmp("ne", before, Status.ENDED), run, done)
         code.begin(run)
         _set(code, "budget", code.const(_TURN, "i64"))
-        status = code.call("thread", code.arguments[0], block, result="i32")
-        code.store(status, code.at(block, frame.status), 4)
+        status = code.call(str(_get(code, "thread", PTR)), code.arguments[0], block, result="i32")
+        code.store(status, status_at, 4)
         fault, fine = code.label(), code.label()
         code.cond_br(code.icmp("eq", status, Status.FAULT), fault, fine)
         code.begin(fault)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from xegpu_py.engines.access import Layout
 from xegpu_py.engines.jit.code import PTR, Code, Value, lanes_of, vector
-from xegpu_py.engines.jit.frame import TRAFFIC, Frame, Status, context_offset
+from xegpu_py.engines.jit.frame import Frame, Status, context_offset
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import TYPES, Format
 from xegpu_py.visa.instructions import INSTRUCTIONS
@@ -16,6 +16,9 @@ from xegpu_py.visa.program import Instruction, Program
 
 _WIDEST_LOAD = 256
 """Bytes up to which elements that lie apart are loaded together and picked out."""
+
+_WAY_OUT = "^leave"
+"""The block by which a thread's function is left where it is to be entered again."""
 
 
 def format_of(operand: Region | Immediate) -> Format:
@@ -54,6 +57,7 @@ class Emitter:
     active: Value | None = None
     live: Mapping[Variable, tuple[int, int]] | None = None
     _scratch: int = 0
+    _left: bool = False
 
     def forgotten(self, at: int, reader: int) -> bool:
         """Whether nothing needs the result of instruction `at` after instruction `reader`."""
@@ -72,6 +76,8 @@ class Emitter:
         """The function's text."""
         if self._scratch:
             self.code.reserve("%scratch", self._scratch)
+        if self._left:
+            self._write_way_out()
         return self.code.text()
 
     @property
@@ -217,19 +223,25 @@ class Emitter:
 
     def leave(self, at: int, status: Status) -> None:
         """Return, to go on at an instruction the next time."""
+        self.code.br(_WAY_OUT, *self._leaving(at, status))
+
+    def _leaving(self, at: int, status: Status) -> tuple[Value, Value]:
+        self._left = True
+        return self.code.const(at, "i32"), self.code.const(status, "i32")
+
+    def _write_way_out(self) -> None:
         code = self.code
-        code.put(code.const(at, "i32"), self.thread, self.frame.pc)
+        at, status = code.begin_with(_WAY_OUT, "i32", "i32")
+        code.put(at, self.thread, self.frame.pc)
         if self.active is not None:
             code.put(code.load(self.active, "i32", 4), self.thread, self.frame.active)
-        code.ret(code.const(status, "i32"))
+        code.ret(status)
 
     def require(self, fine: Value, at: int) -> None:
         """Fail before instruction `at` unless an i1 is set."""
         code = self.code
-        bad, good = code.label(), code.label()
-        code.cond_br(fine, good, bad)
-        code.begin(bad)
-        self.leave(at, Status.FAULT)
+        good = code.label()
+        code.cond_br(fine, good, _WAY_OUT, *self._leaving(at, Status.FAULT))
         code.begin(good)
 
     def golden(self, at: int) -> None:
@@ -239,9 +251,3 @@ class Emitter:
         pointer = self.context("golden", PTR)
         done = code.call(str(pointer), self.context("worker"), code.const(at, "i32"), self.thread, active, result="i32")
         self.require(code.icmp("ne", done, 0), at)
-
-    def count_traffic(self, memory: str, category: str, amount: Value) -> None:
-        """Count bytes that a message moved."""
-        code = self.code
-        place = code.at(self.context("traffic", PTR), 8 * TRAFFIC.index((memory, category)))
-        code.store(code.add(code.load(place, "i64", 8), amount), place, 8)

@@ -18,7 +18,7 @@ from xegpu_py.engines.jit.cache import Cache
 from xegpu_py.engines.jit.control import block_starts
 from xegpu_py.engines.jit.frame import GOLDEN_CALL, TABLES, TRAFFIC, Context, Frame, Status
 from xegpu_py.engines.jit.kernel import frame_of, module_text
-from xegpu_py.engines.jit.native import compiled, host_features, shared
+from xegpu_py.engines.jit.native import ThreadFunction, driver, host_features, shared
 from xegpu_py.engines.memory import AccessFault, LocalMemory, Memory, RuntimeFault, aligned
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.elementary import table
@@ -129,7 +129,10 @@ class Jit:
         self.starts = block_starts(self.program)
         features = frozenset(cpu[1:]) if cpu else host_features()
         text = module_text(self.program, self.layout, self.model, features, self.lanes_part, keep)
-        self.native = compiled(text, cache, cpu) if alone else shared(text, cache)
+        self.thread = ThreadFunction(text, cache, cpu) if alone else shared(text, cache)
+        self.driver = driver(cache)
+        places = [self.layout.offset(i.var) for i in self.program.inputs if i.kind == "LOCAL_ID"]
+        self.local_ids = np.array(places, np.int64)
         wanted = {i.name for i in self.program.instructions} & set(TABLES)
         # Tables cost some time to make: none that the program does not look into.
         self._tables = [table(n, "hf") if n in wanted else np.zeros(0, np.uint16) for n in TABLES]
@@ -292,7 +295,14 @@ class _Worker:
             chunk=team.chunk,
             executed=self.executed.ctypes.data,
             traffic=self.traffic.ctypes.data,
+            slm_bytes=self.jit.program.slm_bytes,
+            barrier_bytes=16 * frame.barriers,
+            thread=self.jit.thread.address,
             threads=self.launch.group_size,
+            block_bytes=frame.bytes,
+            status_offset=frame.status,
+            local_ids=self.jit.local_ids.ctypes.data,
+            local_id_count=len(self.jit.local_ids),
             template=team.template.ctypes.data,
             tables=self.jit.tables.ctypes.data,
             grid_x=x,
@@ -312,10 +322,10 @@ class _Worker:
 
     def _run(self) -> None:
         waiting: list[_Slot] = []
-        context, native = self.context, self.jit.native
+        context, driver = self.context, self.jit.driver
         while True:
             self.slot.use(context)
-            native.launch(context)
+            driver.launch(context)
             status = Status(context.status)
             if status == Status.YIELDED:
                 # It waits for what others do: they run, and it goes on later.
@@ -338,7 +348,7 @@ class _Worker:
             for slot in list(waiting):
                 own, self.slot = self.slot, slot
                 slot.use(context)
-                native.resume(context)
+                driver.resume(context)
                 status = Status(context.status)
                 if status != Status.YIELDED:
                     waiting.remove(slot)
@@ -360,7 +370,7 @@ class _Worker:
         """Run the workgroup of the slot, which has begun, to its end."""
         status = Status.YIELDED
         while status == Status.YIELDED:
-            self.jit.native.resume(self.context)
+            self.jit.driver.resume(self.context)
             status = Status(self.context.status)
         if not self._fine(status):
             self.team.end()

@@ -103,10 +103,17 @@ class Context(ctypes.Structure):
         ("executed", ctypes.c_void_p),  # i64 for each basic block: how often it ran
         ("traffic", ctypes.c_void_p),  # i64[6]: bytes of ugm loads, stores, atomics, and of slm
         ("slm", ctypes.c_void_p),  # the workgroup's shared local memory
+        ("slm_bytes", ctypes.c_int64),
         ("barriers", ctypes.c_void_p),  # i64[barriers, 2]: signals towards the phase, and phases complete
+        ("barrier_bytes", ctypes.c_int64),
+        ("thread", ctypes.c_void_p),  # the function of a hardware thread
         ("threads", ctypes.c_int64),  # of a workgroup
         ("blocks", ctypes.c_void_p),  # the workgroup's threads, one block after the other
-        ("template", ctypes.c_void_p),  # the registers with which each thread starts
+        ("block_bytes", ctypes.c_int64),
+        ("status_offset", ctypes.c_int64),  # of `Frame.status`
+        ("template", ctypes.c_void_p),  # the block with which each thread starts
+        ("local_ids", ctypes.c_void_p),  # i64[local_id_count]: where in its block its local ids belong
+        ("local_id_count", ctypes.c_int64),
         ("next", ctypes.c_void_p),  # i64: the first workgroup that no worker has taken
         ("groups", ctypes.c_int64),  # number of workgroups
         ("chunk", ctypes.c_int64),  # how many of them a worker takes at once
@@ -135,6 +142,12 @@ def context_offset(name: str) -> int:
 
 TRAFFIC = tuple((memory, category) for memory in ("ugm", "slm") for category in ("load", "store", "atomic"))
 """What the counters of `Context.traffic` count."""
+
+
+def traffic_offset(memory: str, category: str) -> int:
+    """Where in `Context.traffic` the bytes of such messages are counted."""
+    return 8 * TRAFFIC.index((memory, category))
+
 
 TABLES = ("rsqrt", "exp", "log", "sin", "cos")
 """The functions of 16 bits of which `Context.tables` has tables of results."""

@@ -1,15 +1,14 @@
-"""A program as a module of native code: the function of a thread, and the loop over workgroups and their threads."""
+"""A program as a module of native code: the function of a thread."""
 
 from __future__ import annotations
 
 import platform
 
-from xegpu_py.engines.access import BUILTIN_OFFSETS, Layout
+from xegpu_py.engines.access import Layout
 from xegpu_py.engines.jit import rules
 from xegpu_py.engines.jit.arithmetic import emit_arithmetic, emit_flag_logic
 from xegpu_py.engines.jit.code import PTR, Code
 from xegpu_py.engines.jit.control import CONTROL, Control
-from xegpu_py.engines.jit.driver import driver
 from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.frame import Frame
 from xegpu_py.engines.jit.halves import half_functions
@@ -37,7 +36,9 @@ def frame_of(program: Program, layout: Layout) -> Frame:
 def module_text(
     program: Program, layout: Layout, model: Model, features: frozenset[str], lanes_part: bool, keep: bool
 ) -> str:
-    """The MLIR module of a program.
+    """The MLIR module of a program. It has a function `entry`, which gives the address of the function of a thread.
+
+    That takes the worker's context and the thread's block, and gives the `Status` with which the thread has stopped.
 
     Args:
         features: what the host's CPU has.
@@ -53,8 +54,15 @@ def module_text(
     _write_blocks(emitter, control)
     # Other CPUs than x86 that wheels are made for have these conversions.
     halves = [] if "f16c" in features or platform.machine().lower() not in ("x86_64", "amd64") else [half_functions()]
-    functions = [*halves, emitter.finish(), *emitter.helpers.values(), driver(program, layout, frame, BUILTIN_OFFSETS)]
+    functions = [*halves, emitter.finish(), *emitter.helpers.values(), _entry()]
     return "module {\n" + "\n".join(functions) + "\n}\n"
+
+
+def _entry() -> str:
+    """The function that gives the address of the thread's function."""
+    code = Code("entry", [], PTR)
+    code.ret(code.op(f"llvm.mlir.addressof @thread : {PTR}", PTR))
+    return code.text("")
 
 
 def _write_blocks(emitter: Emitter, control: Control) -> None:

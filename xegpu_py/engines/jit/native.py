@@ -5,21 +5,20 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 
 from xegpu_py.engines.jit.cache import Cache, digest
+from xegpu_py.engines.jit.driver import driver_text
 from xegpu_py.engines.jit.frame import Context
 from xegpu_py.engines.jit.llvm import Host, Loaded, LoadError, host
-
-_ENTRIES = ("_mlir_launch", "_mlir_resume")
-"""Functions as the engine exports them, which take an array of pointers to the arguments."""
 
 _LEVEL = 2
 _KEPT = 32
 
-_kept: OrderedDict[str, Native] = OrderedDict()
+_kept: OrderedDict[str, ThreadFunction] = OrderedDict()
+_drivers: list[Driver] = []
 _lock = threading.Lock()
 
 
@@ -37,61 +36,93 @@ class Native:
 
         Args:
             owner: what their memory belongs to.
-            addresses: of those of `_ENTRIES`.
+            addresses: where they are, as the engine exports them: they take an array of pointers, to the arguments
+                and to where the result goes.
         """
         self._owner = owner
-        self._launch, self._resume = (ctypes.CFUNCTYPE(None, ctypes.c_void_p)(a) for a in addresses)
+        self._functions = [ctypes.CFUNCTYPE(None, ctypes.c_void_p)(a) for a in addresses]
+
+    def call(self, number: int, pointer: ctypes.c_void_p) -> None:
+        """Call a function that takes or gives a pointer, without the interpreter lock."""
+        arguments = (ctypes.c_void_p * 1)(ctypes.addressof(pointer))
+        self._functions[number](ctypes.addressof(arguments))
+
+
+class Driver:
+    """The loop over workgroups and their threads, of which a process needs one."""
+
+    def __init__(self, cache: Cache | None) -> None:
+        """Compile it, or find it in a cache."""
+        self._native = compiled(driver_text(), ("launch", "resume"), cache)
 
     def launch(self, context: Context) -> None:
-        """Run the workgroups that a context names, without the interpreter lock."""
-        _call(self._launch, context)
+        """Run workgroups as a context says, without the interpreter lock."""
+        self._native.call(0, ctypes.c_void_p(ctypes.addressof(context)))
 
     def resume(self, context: Context) -> None:
         """Go on with the workgroup of a context."""
-        _call(self._resume, context)
+        self._native.call(1, ctypes.c_void_p(ctypes.addressof(context)))
 
 
-def _call(entry: Callable[[int], None], context: Context) -> None:
-    argument = ctypes.c_void_p(ctypes.addressof(context))
-    arguments = (ctypes.c_void_p * 1)(ctypes.addressof(argument))
-    entry(ctypes.addressof(arguments))
+class ThreadFunction:
+    """The function of a program's hardware thread.
+
+    Attributes:
+        address: where it is.
+    """
+
+    def __init__(self, text: str, cache: Cache | None = None, cpu: tuple[str, ...] = ()) -> None:
+        """Compile a program's module, or find it in a cache; see `compiled`."""
+        self._native = compiled(text, ("entry",), cache, cpu)
+        found = ctypes.c_void_p()
+        self._native.call(0, found)
+        self.address = int(found.value or 0)
 
 
-def compiled(text: str, cache: Cache | None = None, cpu: tuple[str, ...] = ()) -> Native:
-    """The code of a module that has the functions `launch` and `resume`.
+def driver(cache: Cache | None) -> Driver:
+    """The process's driver, which the first who asks has compiled."""
+    with _lock:
+        if not _drivers:
+            _drivers.append(Driver(cache))
+        return _drivers[0]
+
+
+def compiled(text: str, names: Sequence[str], cache: Cache | None = None, cpu: tuple[str, ...] = ()) -> Native:
+    """The code of a module.
 
     Args:
+        names: functions of it that can be called.
         cache: where it is looked for, and kept.
         cpu: LLVM's name of another CPU than the host's, which the host must be able to stand in for, and its features;
             its code is not kept.
     """
     if cpu:
-        return _compile(text, None, "", cpu)
+        return _compile(text, names, None, "", cpu)
     # Known here only if LLVM's library is, which loads what was kept.
     machine = host() if cache else None
     if cache is None or machine is None:
-        return _compile(text, None, "")
+        return _compile(text, names, None, "")
     key = key_of(text, machine, versions())
     code = cache.get(key)
     if code is not None:
         try:
-            loaded = Loaded(code, _ENTRIES)
+            loaded = Loaded(code, [f"_mlir_{name}" for name in names])
             return Native(loaded, loaded.addresses)
         except LoadError:
             # It is written anew below.
             pass
-    return _compile(text, cache, key)
+    return _compile(text, names, cache, key)
 
 
-def shared(text: str, cache: Cache | None = None) -> Native:
-    """The same, one for all who ask in this process: the last ones asked for are kept."""
+def shared(text: str, cache: Cache | None = None) -> ThreadFunction:
+    """The function of a program's thread, one for all who ask in this process: the last ones asked for are kept."""
     key = digest(text)
     with _lock:
         found = _kept.get(key)
         if found:
             _kept.move_to_end(key)
             return found
-    made = compiled(text, cache)
+    made = ThreadFunction(text, cache)
     with _lock:
         _kept[key] = made
         while len(_kept) > _KEPT:
@@ -124,7 +155,7 @@ def versions() -> str:
     return ", ".join(found)
 
 
-def _compile(text: str, cache: Cache | None, key: str, cpu: tuple[str, ...] = ()) -> Native:
+def _compile(text: str, names: Sequence[str], cache: Cache | None, key: str, cpu: tuple[str, ...] = ()) -> Native:
     # Not needed, and not loaded, by those who find code.
     from mlir import ir
     from mlir.execution_engine import ExecutionEngine
@@ -136,7 +167,7 @@ def _compile(text: str, cache: Cache | None, key: str, cpu: tuple[str, ...] = ()
             function.attributes["target_cpu"] = ir.StringAttr.get(cpu[0])
             function.attributes["target_features"] = ir.Attribute.parse(f"#llvm.target_features<[{features}]>")
         engine = ExecutionEngine(module, opt_level=_LEVEL)
-    addresses = [engine.raw_lookup(name.removeprefix("_mlir_")) for name in _ENTRIES]
+    addresses = [engine.raw_lookup(name) for name in names]
     if not all(addresses):
         raise RuntimeError("native code does not link: LLVM calls a function that is not there")
     if cache:

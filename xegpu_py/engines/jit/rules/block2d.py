@@ -7,7 +7,7 @@ from functools import partial
 
 from xegpu_py.engines.jit.code import PTR, Code, Value, vector
 from xegpu_py.engines.jit.emitter import Emitter
-from xegpu_py.engines.jit.frame import TRAFFIC, context_offset
+from xegpu_py.engines.jit.frame import context_offset, traffic_offset
 from xegpu_py.engines.jit.rules import rule
 from xegpu_py.engines.jit.rules.memory import locator
 from xegpu_py.visa.program import Instruction
@@ -140,7 +140,7 @@ class _Block:
     def _moved(self, category: str, elements: Value) -> None:
         code = self.code
         traffic = code.load(code.at(self.ctx, context_offset("traffic")), PTR, 8)
-        place = code.at(traffic, 8 * TRAFFIC.index(("ugm", category)))
+        place = code.at(traffic, traffic_offset("ugm", category))
         amount = code.mul(elements, code.const(self.size, "i64"))
         code.store(code.add(code.load(place, "i64", 8), amount), place, 8)
 

@@ -8,7 +8,7 @@ from functools import partial
 from xegpu_py.engines.access import data_places
 from xegpu_py.engines.jit.code import PTR, Code, Value, vector
 from xegpu_py.engines.jit.emitter import Emitter
-from xegpu_py.engines.jit.frame import context_offset
+from xegpu_py.engines.jit.frame import context_offset, traffic_offset
 from xegpu_py.engines.jit.numbers import narrow
 from xegpu_py.engines.jit.rules import rule
 from xegpu_py.numerics.formats import TYPES
@@ -60,6 +60,29 @@ def locator(emitter: Emitter, lanes: int) -> str:
     return emitter.helper(f"locate_{lanes}", make)
 
 
+def _reacher(emitter: Emitter, lanes: int) -> str:
+    """The same as `locator`, which also counts the bytes: it takes in addition where they are counted."""
+    name = f"reach_{lanes}"
+
+    def make() -> str:
+        kind = vector(lanes, "i64")
+        code = Code(name, [PTR, kind, "i64", "i32", PTR, "i64"], "i1", '"noinline", "nounwind"')
+        ctx, addresses, size, acting, to, place = code.arguments
+        fine = code.call(locator(emitter, lanes), ctx, addresses, size, acting, to, result="i1")
+        counted, done = code.label(), code.label()
+        code.cond_br(fine, counted, done)
+        code.begin(counted)
+        counter = code.at(code.load(code.at(ctx, context_offset("traffic")), PTR, 8), place)
+        moved = code.mul(code.resize(code.intrinsic("ctpop", acting), 64, False), size)
+        code.store(code.add(code.load(counter, "i64", 8), moved), counter, 8)
+        code.br(done)
+        code.begin(done)
+        code.ret(fine)
+        return code.text()
+
+    return emitter.helper(name, make)
+
+
 def _addresses(emitter: Emitter, inst: Instruction) -> Value:
     """Each lane's address, i64. The constant is added in the address's own width."""
     code, operand = emitter.code, inst["address"]
@@ -74,6 +97,7 @@ def _locate(emitter: Emitter, inst: Instruction, at: int, size: int, aligned: bo
     code, lanes = emitter.code, inst.exec_size
     addresses, acting = _addresses(emitter, inst), emitter.acting(inst)
     bits = code.const((1 << lanes) - 1, "i32") if acting is None else acting
+    bytes_, category = code.const(size, "i64"), INSTRUCTIONS[inst.name].category
     if inst["sfid"] == "slm":
         last = emitter.program.slm_bytes - size
         fits = code.icmp("sle", addresses, last)
@@ -82,17 +106,17 @@ def _locate(emitter: Emitter, inst: Instruction, at: int, size: int, aligned: bo
         base = code.op(f"llvm.ptrtoint {emitter.context('slm', PTR)} : {PTR} to i64", "i64")
         hosts = code.add(addresses, code.splat(base, lanes))
     else:
-        to = emitter.scratch(8 * lanes)
-        fine = code.call(
-            locator(emitter, lanes), emitter.ctx, addresses, code.const(size, "i64"), bits, to, result="i1"
-        )
+        to, counter = emitter.scratch(8 * lanes), code.const(traffic_offset("ugm", category), "i64")
+        fine = code.call(_reacher(emitter, lanes), emitter.ctx, addresses, bytes_, bits, to, counter, result="i1")
         hosts = code.load(to, addresses.type, 8)
     if aligned:
         odd = code.mask_to_bits(code.icmp("ne", code.mask(addresses, size - 1), 0))
         fine = code.and_(fine, code.icmp("eq", code.and_(odd, bits), 0))
     emitter.require(fine, at)
-    moved = code.mul(code.resize(code.intrinsic("ctpop", bits), 64, False), code.const(size, "i64"))
-    emitter.count_traffic(inst["sfid"], INSTRUCTIONS[inst.name].category, moved)
+    if inst["sfid"] == "slm":
+        place = code.at(emitter.context("traffic", PTR), traffic_offset("slm", category))
+        moved = code.mul(code.resize(code.intrinsic("ctpop", bits), 64, False), bytes_)
+        code.store(code.add(code.load(place, "i64", 8), moved), place, 8)
     return hosts, bits
 
 
