@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from xegpu_py.engines.access import Layout
 from xegpu_py.engines.jit.code import PTR, Code, Value, lanes_of, vector
 from xegpu_py.engines.jit.frame import Frame, Status, context_offset
+from xegpu_py.engines.jit.matrices import Matrices, Matrix
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import TYPES, Format
 from xegpu_py.visa.instructions import INSTRUCTIONS
@@ -45,6 +46,7 @@ class Emitter:
         helpers: functions that the thread's function calls, by name.
         live: the instructions between which each variable that is no alias is needed; None to keep all.
         active: where the enabled lanes are, as i32; None if all are.
+        matrices: variables that are not in registers; None if all are there.
     """
 
     program: Program
@@ -56,6 +58,7 @@ class Emitter:
     helpers: dict[str, str] = field(default_factory=dict)
     active: Value | None = None
     live: Mapping[Variable, tuple[int, int]] | None = None
+    matrices: Matrices | None = None
     _scratch: int = 0
     _left: bool = False
 
@@ -76,9 +79,23 @@ class Emitter:
         """The function's text."""
         if self._scratch:
             self.code.reserve("%scratch", self._scratch)
+        if self.matrices and self.matrices.bytes:
+            self.code.reserve("%matrices", self.matrices.bytes)
         if self._left:
             self._write_way_out()
         return self.code.text()
+
+    def matrix(self, operand: Raw | Vector) -> tuple[Matrix, int] | None:
+        """The matrix in which an operand lies instead of in registers, and at which byte of that memory."""
+        found = self.matrices.of(operand.var) if self.matrices else None
+        if found is None:
+            return None
+        matrix, offset = found
+        return matrix, matrix.at(offset + self.place(operand) - self.layout.offset(operand.var))
+
+    def matrix_pointer(self, place: int) -> Value:
+        """A pointer to a byte of the memory of matrices."""
+        return self.code.at(Value("%matrices", PTR), place)
 
     @property
     def ctx(self) -> Value:

@@ -12,6 +12,7 @@ from xegpu_py.engines.jit.control import CONTROL, Control
 from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.frame import Frame
 from xegpu_py.engines.jit.halves import half_functions
+from xegpu_py.engines.jit.matrices import Matrices
 from xegpu_py.engines.jit.rules import RULES
 from xegpu_py.engines.jit.rules.matrix import emit_run
 from xegpu_py.numerics.dpas import Model
@@ -49,6 +50,8 @@ def module_text(
     code = Code("thread", [PTR, f"{PTR} {{llvm.noalias, llvm.align = 64 : i64}}"], "i32", _ATTRIBUTES, alignment=64)
     emitter = Emitter(program, layout, frame, model, code, features)
     emitter.live = None if keep else live_ranges(program, layout.target)
+    if emitter.live and model == "fma" and not lanes_part:
+        emitter.matrices = Matrices(program, layout.target, emitter.live, CONTROL)
     control = Control(emitter, lanes_part)
     control.enter()
     _write_blocks(emitter, control)

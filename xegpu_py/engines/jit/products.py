@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from xegpu_py.engines.jit.code import PTR, Code, Value, vector
+from xegpu_py.engines.jit.code import PTR, Code, Value, bits_of, vector
 from xegpu_py.engines.jit.numbers import narrow, widen
 from xegpu_py.numerics.formats import PRECISIONS, TYPES, Format
 
@@ -62,7 +62,7 @@ class Shape:
         return 8 if self.work == "f64" else 4
 
 
-def _number(code: Code, pattern: Value, fmt: Format) -> Value:
+def as_float(code: Code, pattern: Value, fmt: Format) -> Value:
     """Elements, integers of their width or wider, as f32, or as f64 or i32 where they are df or integers."""
     if fmt.name in ("bf", "hf"):
         return widen(code, pattern, TYPES[fmt.name])
@@ -142,7 +142,7 @@ def widen_a(name: str, shape: Shape, count: int) -> str:
         lanes = min(16, count - done)
         at = code.at(source, done * fmt.bits // 8)
         if fmt.bits >= 8:
-            numbers = _number(code, code.load(at, vector(lanes, f"i{fmt.bits}")), fmt)
+            numbers = as_float(code, code.load(at, vector(lanes, f"i{fmt.bits}")), fmt)
         else:
             held = max(lanes * fmt.bits // 8, 1)
             lanes = min(lanes, held * 8 // fmt.bits)
@@ -173,21 +173,26 @@ def widen_b(name: str, shape: Shape) -> str:
     per, columns = channel // fmt.bits, shape.columns
     for first in range(0, shape.depth, per):
         words = code.load(code.at(source, first // per * columns * channel // 8), vector(columns, f"i{channel}"))
-        if fmt.bits == channel:
-            rows = [_number(code, words, fmt)]
-        elif fmt.name == "bf":
-            high = code.mask(words, 0xFFFF0000)
-            rows = [code.cast("bitcast", v, "f32") for v in (code.shl(words, 16), high)]
-        elif fmt.is_float:
-            shifted = [code.lshr(words, i * fmt.bits) if i else words for i in range(per)]
-            rows = [_number(code, code.resize(v, fmt.bits, False), fmt) for v in shifted]
-        else:
-            rows = _fields(code, words, fmt)
+        rows = rows_of(code, words, fmt)
         for i, row in enumerate(rows[: shape.depth - first]):
             code.store(extent.note(row, shape), code.at(to, (first + i) * columns * shape.size))
     extent.store(code.at(to, shape.depth * columns * shape.size))
     code.ret()
     return code.text()
+
+
+def rows_of(code: Code, words: Value, fmt: Format) -> list[Value]:
+    """The rows of B whose elements lie in channels: of each column the first, then the second, and so on."""
+    channel = bits_of(words.type)
+    if fmt.bits == channel:
+        return [as_float(code, words, fmt)]
+    if fmt.name == "bf":
+        high = code.mask(words, 0xFFFF0000)
+        return [code.cast("bitcast", v, "f32") for v in (code.shl(words, 16), high)]
+    if not fmt.is_float:
+        return _fields(code, words, fmt)
+    shifted = [code.lshr(words, i * fmt.bits) if i else words for i in range(channel // fmt.bits)]
+    return [as_float(code, code.resize(v, fmt.bits, False), fmt) for v in shifted]
 
 
 def accumulator(code: Code, shape: Shape, pointer: Value, row: int) -> Value:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from xegpu_py.engines.jit.code import PTR, Code, Value, vector
+from xegpu_py.engines.jit.code import PTR, Code, Value, bits_of, vector
 from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.frame import context_offset, traffic_offset
+from xegpu_py.engines.jit.matrices import Matrix
+from xegpu_py.engines.jit.products import WORKER, as_float, rows_of
 from xegpu_py.engines.jit.rules import rule
 from xegpu_py.engines.jit.rules.memory import locator
+from xegpu_py.numerics.formats import PRECISIONS
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import BlockShape
 
@@ -32,12 +35,11 @@ def _surface(emitter: Emitter, inst: Instruction) -> list[Value]:
     ]
 
 
-def _call(emitter: Emitter, inst: Instruction, at: int, function: str, registers: int) -> None:
+def _call(emitter: Emitter, inst: Instruction, at: int, function: str, data: Value) -> None:
     code = emitter.code
 
     def call() -> None:
-        pointer = code.at(emitter.thread, registers)
-        fine = code.call(function, emitter.ctx, pointer, *_surface(emitter, inst), result="i1")
+        fine = code.call(function, emitter.ctx, data, *_surface(emitter, inst), result="i1")
         emitter.require(fine, at)
 
     _guarded(emitter, inst, call)
@@ -69,10 +71,16 @@ def lsc_load_block2d(emitter: Emitter, inst: Instruction, at: int) -> None:
             inst,
             lambda: code.call(name, emitter.ctx, emitter.thread, *_surface(emitter, inst), result="i1"),
         )
+        return
+    name = f"load2d_{inst['block']}".replace(".", "_")
+    found = emitter.matrix(inst["dst"])
+    if found:
+        matrix, place = found
+        name, data = f"{name}_as_{matrix.name}", emitter.matrix_pointer(place)
     else:
-        name = f"load2d_{inst['block']}".replace(".", "_")
-        emitter.helper(name, lambda: _Block(emitter, name, inst["block"]).load())
-        _call(emitter, inst, at, name, emitter.place(inst["dst"]))
+        matrix, data = None, emitter.code.at(emitter.thread, emitter.place(inst["dst"]))
+    emitter.helper(name, lambda: _Block(emitter, name, inst["block"], matrix).load())
+    _call(emitter, inst, at, name, data)
 
 
 @rule("lsc_store_block2d")
@@ -80,18 +88,18 @@ def lsc_store_block2d(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Store a block to a surface."""
     name = f"store2d_{inst['block']}".replace(".", "_")
     emitter.helper(name, lambda: _Block(emitter, name, inst["block"]).store())
-    _call(emitter, inst, at, name, emitter.place(inst["src0"]))
+    _call(emitter, inst, at, name, emitter.code.at(emitter.thread, emitter.place(inst["src0"])))
 
 
 class _Block:
-    """The function that moves blocks of one shape."""
+    """The function that moves blocks of one shape: to registers, or to a matrix that does not lie there."""
 
-    def __init__(self, emitter: Emitter, name: str, shape: BlockShape) -> None:
-        self.emitter, self.shape = emitter, shape
+    def __init__(self, emitter: Emitter, name: str, shape: BlockShape, matrix: Matrix | None = None) -> None:
+        self.emitter, self.shape, self.matrix = emitter, shape, matrix
         self.grf_bytes = emitter.layout.target.grf_bytes
         self.size = shape.size // 8
         self.element = f"i{shape.size}"
-        self.code = code = Code(name, _ARGUMENTS, "i1", '"noinline", "nounwind"')
+        self.code = code = Code(name, _ARGUMENTS, "i1", WORKER)
         self.ctx, self.registers, self.base, self.width, self.height, self.pitch, self.x, self.y = code.arguments
 
     def _check(self) -> Value:
@@ -263,10 +271,29 @@ class _Block:
                     once(block, number)
             for block in range(shape.count):
                 line = self._line(partial(once, block), i, columns, pack)
-                code.put(line, self.registers, block * each + i * columns * pack * self.size)
+                self._put(line, block * each + i * columns * pack * self.size)
         used = rows * columns * pack * self.size
         for block in range(shape.count if used < each else 0):
-            code.put(code.const(0, vector((each - used), "i8")), self.registers, block * each + used)
+            self._put(code.const(0, vector((each - used), "i8")), block * each + used)
+
+    def _put(self, line: Value, offset: int) -> None:
+        """Write what belongs at a byte of the registers."""
+        code, matrix = self.code, self.matrix
+        if matrix is None:
+            code.put(line, self.registers, offset)
+            return
+        fmt, at, size = PRECISIONS[matrix.precision], matrix.scale * offset, line.lanes * bits_of(line.type) // 8
+        if not matrix.columns:
+            elements = code.recast(line, vector(8 * size // fmt.bits, f"i{fmt.bits}"))
+            code.put(as_float(code, elements, fmt), self.registers, at)
+            return
+        words = code.recast(line, vector(size // 4, "i32"))
+        for first in range(0, size // 4, matrix.columns):
+            own = list(range(first, first + matrix.columns))
+            part = words if len(own) == words.lanes else code.shuffle(words, words, own)
+            for row in rows_of(code, part, fmt):
+                code.put(row, self.registers, at)
+                at += 4 * matrix.columns
 
     def _line(self, found: Callable[[int], Value], line: int, columns: int, pack: int) -> Value:
         """One row of a block in registers, from the rows in memory."""

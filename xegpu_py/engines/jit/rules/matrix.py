@@ -23,6 +23,10 @@ _LONGEST_CHAIN = 4
 _LONGEST_RUN = 64
 
 
+_Place = tuple[int, int | None]
+"""Where an operand is in the register file, and where it is instead; None if it is there."""
+
+
 @dataclass
 class _Chain:
     """Instructions that add to one accumulator, one after the other: places in the register file.
@@ -31,15 +35,15 @@ class _Chain:
         shape: what each multiplies.
         acc: where the first one's accumulator is.
         dst: where each result goes.
-        a, b: where matrices are.
+        a, b: where matrices are, and the place of those that are not in registers.
         at: the instructions' indices.
     """
 
     shape: Shape
     acc: int
     dst: list[int] = field(default_factory=list)
-    a: list[int] = field(default_factory=list)
-    b: list[int] = field(default_factory=list)
+    a: list[_Place] = field(default_factory=list)
+    b: list[_Place] = field(default_factory=list)
     at: list[int] = field(default_factory=list)
 
     @property
@@ -139,8 +143,9 @@ def _chains(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> list[_C
             chain = _Chain(shape, acc)
             chains.append(chain)
         chain.dst.append(dst)
-        chain.a.append(emitter.place(inst["src2"]))
-        chain.b.append(emitter.place(inst["src1"]))
+        for places, operand in ((chain.a, inst["src2"]), (chain.b, inst["src1"])):
+            matrix = emitter.matrix(operand)
+            places.append((emitter.place(operand), matrix[1] if matrix else None))
         chain.at.append(at)
         latest[dst] = chain
     return chains
@@ -182,9 +187,9 @@ class _Scratch:
         self._places: dict[tuple[str, int], int] = {}
         self._end = 0
 
-    def operand(self, function: str, place: int, size: int) -> Value:
+    def operand(self, function: str, where: _Place, size: int) -> Value:
         """An operand widened by a function, which takes where to and where from."""
-        code = self.emitter.code
+        code, place = self.emitter.code, where[0]
         offset = self._places.get((function, place))
         if offset is None:
             offset = self._places[function, place] = self._end
@@ -193,12 +198,14 @@ class _Scratch:
             code.call(function, target, code.at(self.emitter.thread, place))
         return code.at(self.emitter.scratch(self._end), offset)
 
-    def a(self, shape: Shape, place: int) -> Value:
+    def a(self, shape: Shape, place: _Place) -> Value:
         """Matrix A, row after row."""
+        if place[1] is not None:
+            return self.emitter.matrix_pointer(place[1])
         if shape.packed:
             size = shape.rows * shape.depth
             if not shape.corrected:
-                return self.emitter.code.at(self.emitter.thread, place)
+                return self.emitter.code.at(self.emitter.thread, place[0])
             self.emitter.helper(f"move_a_{size}", lambda: move_a(f"move_a_{size}", size))
             return self.operand(f"move_a_{size}", place, size)
         count = shape.rows * shape.depth
@@ -206,16 +213,18 @@ class _Scratch:
         self.emitter.helper(name, lambda: widen_a(name, shape, count))
         return self.operand(name, place, count * shape.size + Extent.BYTES)
 
-    def correction(self, shape: Shape, place: int) -> Value:
+    def correction(self, shape: Shape, place: _Place) -> Value:
         """What is too much in products of bytes with this matrix B."""
         name = f"correct_b_{shape.W}_{shape.steps}_{shape.columns}"
         self.emitter.helper(name, lambda: correct_b(name, shape))
         return self.operand(name, place, shape.columns * 4)
 
-    def b(self, shape: Shape, place: int) -> Value:
+    def b(self, shape: Shape, place: _Place) -> Value:
         """Matrix B, row after row."""
+        if place[1] is not None:
+            return self.emitter.matrix_pointer(place[1])
         if shape.packed:
-            return self.emitter.code.at(self.emitter.thread, place)
+            return self.emitter.code.at(self.emitter.thread, place[0])
         name = f"widen_b_{shape.W}_{shape.work}_{shape.depth}_{shape.columns}"
         self.emitter.helper(name, lambda: widen_b(name, shape))
         return self.operand(name, place, shape.depth * shape.columns * shape.size + Extent.BYTES)

@@ -1,0 +1,149 @@
+"""Matrices that only dpas reads: block messages load them as dpas multiplies them, and registers are left alone.
+
+Elsewhere dpas widens what it finds in registers, which a message has stored there just before.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from xegpu_py.numerics.formats import PRECISIONS
+from xegpu_py.target import Target
+from xegpu_py.visa.accesses import Access, accesses
+from xegpu_py.visa.operands import Variable
+from xegpu_py.visa.program import Instruction, Program
+from xegpu_py.visa.spec import BlockShape
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """How a variable's elements lie as f32, in memory of their own.
+
+    Attributes:
+        precision: what its elements are.
+        columns: those of B, whose elements of one column lie in a channel of 32 bits each; 0 for A, row after row.
+        place: byte at which it begins in that memory.
+    """
+
+    precision: str
+    columns: int
+    place: int = 0
+
+    @property
+    def scale(self) -> int:
+        """How many times as much memory an element needs."""
+        return 32 // PRECISIONS[self.precision].bits
+
+    @property
+    def name(self) -> str:
+        """Part of the name of a function that loads it."""
+        return f"{'b' if self.columns else 'a'}{self.columns or ''}_{self.precision}"
+
+    def at(self, offset: int) -> int:
+        """Where a byte of the variable begins there."""
+        return self.place + self.scale * offset
+
+
+@dataclass
+class _Uses:
+    """What a program does with a variable.
+
+    Attributes:
+        kinds: what dpas reads it as.
+        loads: block messages that load it, and where to.
+        order: all accesses.
+    """
+
+    kinds: set[Matrix] = field(default_factory=set)
+    loads: list[tuple[BlockShape, int]] = field(default_factory=list)
+    order: list[Access] = field(default_factory=list)
+
+
+class Matrices:
+    """The matrices of a program that are loaded as dpas multiplies them.
+
+    Attributes:
+        bytes: of the memory in which they lie.
+    """
+
+    def __init__(
+        self, program: Program, target: Target, live: Mapping[Variable, tuple[int, int]], ends: Iterable[str]
+    ) -> None:
+        """Find them.
+
+        Args:
+            live: the instructions between which each variable is needed.
+            ends: instructions at which the thread may be left, or control goes elsewhere.
+        """
+        names = set(ends)
+        leaves = [at for at, inst in enumerate(program.instructions) if inst.name in names]
+        self._found: dict[Variable, Matrix] = {}
+        self.bytes = 0
+        for var, uses in _uses(program, target).items():
+            first, last = live.get(var, (0, 0))
+            if bisect_left(leaves, first) != bisect_left(leaves, last + 1) or not _fits(uses, target):
+                continue
+            matrix = replace(next(iter(uses.kinds)), place=self.bytes)
+            self._found[var] = matrix
+            self.bytes += -(-var.bytes * matrix.scale // 64) * 64
+
+    def of(self, var: Variable) -> tuple[Matrix, int] | None:
+        """The matrix in which a variable lies, and at which byte of it; None if it is in registers."""
+        root, offset = var.root
+        found = self._found.get(root)
+        return (found, offset) if found else None
+
+
+def _uses(program: Program, target: Target) -> dict[Variable, _Uses]:
+    """Of the variables that block messages alone write, and dpas alone reads."""
+    found: dict[Variable, _Uses] = {}
+    others = {item.var.root[0] for item in program.inputs}
+    for inst in program.instructions:
+        for access in accesses(inst, target):
+            uses = found.setdefault(access.var, _Uses())
+            uses.order.append(access)
+            kinds = _kinds(inst, access)
+            if access.writes and access.whole and inst.name == "lsc_load_block2d":
+                uses.loads.append((inst["block"], access.start))
+            elif kinds:
+                uses.kinds |= kinds
+            else:
+                others.add(access.var)
+    return {var: uses for var, uses in found.items() if var not in others and uses.loads and uses.kinds}
+
+
+def _kinds(inst: Instruction, access: Access) -> set[Matrix]:
+    """What dpas reads a variable as; nothing if it is no matrix of floats there, or something else does."""
+    if access.writes or inst.name != "dpas" or not PRECISIONS[inst["W"]].is_float or "df" in (inst["W"], inst["A"]):
+        return set()
+    if inst["src0"].var is not None and inst["src0"].var.root[0] == access.var:
+        return set()
+    kinds = set()
+    if inst["src1"].var.root[0] == access.var:
+        kinds.add(Matrix(inst["W"], inst.exec_size))
+    if inst["src2"].var.root[0] == access.var:
+        kinds.add(Matrix(inst["A"], 0))
+    return kinds
+
+
+def _fits(uses: _Uses, target: Target) -> bool:
+    """Whether it is read as one kind of matrix, only where it was loaded, and in whole rows of the messages' lines."""
+    if len(uses.kinds) != 1:
+        return False
+    (matrix,) = uses.kinds
+    grain = 4 * matrix.columns or PRECISIONS[matrix.precision].bits // 8
+    for shape, start in uses.loads:
+        _, columns, pack = shape.register_shape()
+        sizes = start, columns * pack * shape.size // 8, shape.block_bytes(target.grf_bytes)
+        if any(size % grain for size in sizes):
+            return False
+    loaded = 0
+    for access in uses.order:
+        bits = ((1 << (access.end - access.start)) - 1) << access.start
+        if access.writes:
+            loaded |= bits
+        elif bits & ~loaded or access.start % grain:
+            return False
+    return True
