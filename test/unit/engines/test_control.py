@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xegpu_py.engines import interpreter
+from xegpu_py.engines.jit import control
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.runtime import launch
 
@@ -38,8 +39,11 @@ Done:
 """
 
 
+@pytest.mark.parametrize("longest", [1, 3, 500])
 @pytest.mark.parametrize("with_goto", [False, True])
-def test_loops_of_threads(with_goto: bool) -> None:
+def test_loops_of_threads(with_goto: bool, longest: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control, "_LONGEST", longest)
+
     def steps(n: int) -> int:
         found = 0
         while n != 1:
@@ -57,13 +61,20 @@ def test_loops_of_threads(with_goto: bool) -> None:
 
 
 @settings(max_examples=250, deadline=None)
-@given(statements(3), st.sampled_from(sorted(SIZES)), st.integers(0, 1000), st.sampled_from([0, 1, 256]))
-def test_structured_programs(program: list[object], size: str, seed: int, patience: int) -> None:
-    """Whichever of the threads that parted run first."""
+@given(
+    statements(3),
+    st.sampled_from(sorted(SIZES)),
+    st.integers(0, 1000),
+    st.sampled_from([0, 1, 256]),
+    st.sampled_from([40, 400]),
+)
+def test_structured_programs(program: list[object], size: str, seed: int, patience: int, longest: int) -> None:
+    """Whichever of the threads that parted run first, and however many functions native code is."""
     body, declarations, values = lanes_of(program, size, 4, seed)
     out = values.copy()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(interpreter, "_PATIENCE", patience)
+        patch.setattr(control, "_LONGEST", longest)
         kernel(thread_number(2) + body, declarations)(out, grid=2, block=2)
     want = values.copy()
     for thread in range(4):

@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 
+from xegpu_py.engines.jit import control
 from xegpu_py.engines.jit.kernel import module_text
 from xegpu_py.kernel import Kernel
 
@@ -108,6 +109,13 @@ def test_what_lies_in_registers(between: str, behind: str, wanted: set[str]) -> 
 def test_what_is_not_loaded_is_zero() -> None:
     rng = random.Random(0)
     run(load("A.0", "d16.16x8nn", rng) + load("B.0", "d16.16x8nt", rng) + dpas("bf"), {"A"})
+
+
+def test_blocks_that_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Native code of some length is several functions, between which matrices are in registers."""
+    monkeypatch.setattr(control, "_LONGEST", 2)
+    rng = random.Random(0)
+    run(load("A.0", "d16.16x8nn", rng) + load("B.0", "d16.16x16nt", rng) + 2 * dpas("bf", acc="C.0"), set())
 
 
 def test_lines_that_are_no_rows() -> None:

@@ -6,9 +6,10 @@ block. The lanes farthest behind run, and wait where others are: `stop` is the l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 
-from xegpu_py.engines.jit.code import Value
+from xegpu_py.engines.jit.code import Code, Value
 from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.frame import ENDED_PC, Status, context_offset
 from xegpu_py.visa.program import Instruction, Program
@@ -21,74 +22,107 @@ CONTROL = ("label", "jmp", "goto", "ret", *_BARRIERS)
 _LONG = {"dpas": 16, "lsc_load_block2d": 16, "lsc_store_block2d": 16}
 """How many others an instruction takes as long as, about."""
 
+_LONGEST = 500
+"""Instructions of a function, about."""
+
 _COUNTERS = f"vector<{LANES}xi32>"
 _SCHEDULE = "^schedule"
 _PARK = "^park"
 
 
 def block_starts(program: Program) -> list[int]:
-    """Indices of the instructions that begin blocks."""
+    """Indices of the instructions that begin blocks; long blocks are cut into several."""
+    length = len(program.instructions)
     starts = {0}
     for i, inst in enumerate(program.instructions):
         if inst.name in CONTROL:
             starts.add(i + 1)
         if inst.name in ("label", *_BARRIERS):
             starts.add(i)
-    return sorted(s for s in starts if s < len(program.instructions))
+    ordered = sorted(s for s in starts if s < length)
+    for start, end in zip(ordered, [*ordered[1:], length]):
+        pieces = -(-(end - start) // _LONGEST)
+        starts.update(start + (end - start) * n // pieces for n in range(1, pieces))
+    return sorted(s for s in starts if s < length)
+
+
+def parts_of(starts: Sequence[int], length: int) -> list[range]:
+    """The instructions of each function in which a program is written, whole blocks.
+
+    What LLVM does takes more than twice as long for a function that is twice as long.
+    """
+    firsts = [0]
+    for start, end in zip(starts, [*starts[1:], length]):
+        if end - firsts[-1] > _LONGEST and start > firsts[-1]:
+            firsts.append(start)
+    return [range(first, end) for first, end in zip(firsts, [*firsts[1:], length])]
+
+
+def least_counter(code: Code, counters: Value, parting: int) -> tuple[Value, Value]:
+    """The least program counter of the lanes that part, and those of all of them; other lanes' count as ended."""
+    own = code.bits_to_mask(code.const(parting, "i32"), LANES)
+    found = code.select(own, counters, code.const(ENDED_PC, _COUNTERS))
+    return code.intrinsic("vector.reduce.smin", found, kind="i32"), found
+
+
+def parting_lanes(program: Program) -> int:
+    """The lanes that a `goto` has, as bits. Others run wherever the thread is."""
+    gotos = [i for i in program.instructions if i.name == "goto"]
+    first = min((i.first_lane for i in gotos), default=0)
+    last = max((i.first_lane + i.exec_size for i in gotos), default=LANES)
+    return (1 << last) - (1 << first)
 
 
 class Control:
-    """The blocks of a program.
+    """The blocks of a function, which is a whole program or a part of one.
 
     Attributes:
         emitter: what writes code.
         labels: index of the instruction of each label.
-        starts: indices of instructions that begin blocks, in order.
     """
 
-    def __init__(self, emitter: Emitter, lanes_part: bool) -> None:
-        """Find the blocks.
+    def __init__(self, emitter: Emitter, lanes_part: bool, starts: Sequence[int], part: range) -> None:
+        """Begin a function.
 
         Args:
             lanes_part: whether each lane has its program counter.
+            starts: indices of instructions that begin blocks, in order.
+            part: the function's instructions.
         """
         self.emitter = emitter
         program = emitter.program
         self.labels: Mapping[str, int] = program.labels
-        self.starts = block_starts(program)
+        self._part, self._whole = part, len(part) == len(program.instructions)
+        self._starts = starts[bisect_left(starts, part.start) : bisect_left(starts, part.stop)]
         code = emitter.code
         self._stop = code.alloca(4, 4)
         if lanes_part:
             emitter.active = code.alloca(4, 4)
-        gotos = [i for i in program.instructions if i.name == "goto"]
-        first = min((i.first_lane for i in gotos), default=0)
-        last = max((i.first_lane + i.exec_size for i in gotos), default=LANES)
-        # Lanes that no goto has run wherever the thread is.
-        self._parting = (1 << last) - (1 << first)
+        self._parting = parting_lanes(program)
 
     def enter(self) -> None:
         """Write the way into the function: to where the thread is."""
         code, emitter = self.emitter.code, self.emitter
         if emitter.active is None:
             pc = code.fetch(emitter.thread, emitter.frame.pc, "i32")
-            code.switch(pc, self.block(0), [(s, self.block(s)) for s in self.starts if s])
+            code.switch(pc, self.block(self._part.start), [(s, self.block(s)) for s in self._starts[1:]])
             return
         code.br(_SCHEDULE)
         code.begin(_SCHEDULE)
-        counters = self._counters()
         ended = code.const(ENDED_PC, _COUNTERS)
-        own = code.bits_to_mask(code.const(self._parting, "i32"), LANES)
-        parting = code.select(own, counters, ended)
-        least = code.intrinsic("vector.reduce.smin", parting, kind="i32")
+        least, parting = least_counter(code, self._counters(), self._parting)
         here = code.icmp("eq", parting, code.splat(least, LANES))
         stop = code.intrinsic("vector.reduce.smin", code.select(here, ended, parting), kind="i32")
         code.store(stop, self._stop, 4)
         active = code.or_(code.mask_to_bits(here), code.const(~self._parting, "i32"))
         code.store(active, emitter.active, 4)
         done = code.label()
-        code.switch(least, done, [(s, self.block(s)) for s in self.starts])
+        code.switch(least, done, [(s, self.block(s)) for s in self._starts])
         code.begin(done)
-        code.ret(code.const(Status.ENDED, "i32"))
+        status = code.const(Status.ENDED, "i32")
+        if not self._whole:
+            status = code.select(code.icmp("eq", least, ENDED_PC), status, code.const(Status.MOVED, "i32"))
+        code.ret(status)
         (to,) = code.begin_with(_PARK, "i32")
         self._move(code.splat(to, LANES))
         code.br(_SCHEDULE)
@@ -117,10 +151,22 @@ class Control:
         if to <= at:
             self._go_back(at, to)
         elif emitter.active is None:
-            code.br(self.block(to))
+            self._jump(to)
+        elif to not in self._part:
+            code.br(_PARK, code.const(to, "i32"))
         else:
             alone = code.icmp("sgt", code.load(self._stop, "i32", 4), to)
             code.cond_br(alone, self.block(to), _PARK, code.const(to, "i32"))
+
+    def _jump(self, to: int) -> None:
+        """Go on at an instruction, whoever waits there."""
+        code = self.emitter.code
+        if to in self._part:
+            code.br(self.block(to))
+        elif self.emitter.active is None:
+            self.emitter.leave(to, Status.MOVED)
+        else:
+            code.br(_PARK, code.const(to, "i32"))
 
     def _go_back(self, at: int, to: int) -> None:
         """Jump back; now and then others run first, who may be waited for."""
@@ -129,8 +175,10 @@ class Control:
         place = code.at(self.emitter.ctx, context_offset("budget"))
         left = code.sub(code.load(place, "i64", 8), code.const(work, "i64"))
         code.store(left, place, 8)
-        others = code.label()
-        code.cond_br(code.icmp("sgt", left, 0), self.block(to), others)
+        own, others = code.label(), code.label()
+        code.cond_br(code.icmp("sgt", left, 0), own, others)
+        code.begin(own)
+        self._jump(to)
         code.begin(others)
         self.leave(to, Status.YIELDED)
 

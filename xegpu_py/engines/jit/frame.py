@@ -23,6 +23,8 @@ class Status(IntEnum):
     """Since it was asked to stop."""
     DEADLOCK = 5
     """All threads of a workgroup wait for signals that never come."""
+    MOVED = 6
+    """To go on in another part of the thread's function."""
 
 
 ENDED_PC = 1 << 30

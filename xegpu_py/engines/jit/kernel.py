@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 
 from xegpu_py.engines.access import Layout
 from xegpu_py.engines.jit import rules
 from xegpu_py.engines.jit.arithmetic import emit_arithmetic, emit_flag_logic
-from xegpu_py.engines.jit.code import PTR, Code
-from xegpu_py.engines.jit.control import CONTROL, Control
+from xegpu_py.engines.jit.code import PTR, Code, vector
+from xegpu_py.engines.jit.control import CONTROL, Control, block_starts, least_counter, parting_lanes, parts_of
 from xegpu_py.engines.jit.emitter import Emitter
-from xegpu_py.engines.jit.frame import Frame
+from xegpu_py.engines.jit.frame import Frame, Status
 from xegpu_py.engines.jit.halves import half_functions
 from xegpu_py.engines.jit.matrices import Matrices
 from xegpu_py.engines.jit.rules import RULES
@@ -20,6 +21,7 @@ from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.liveness import live_ranges
 from xegpu_py.visa.operands import Flag
 from xegpu_py.visa.program import Instruction, Program
+from xegpu_py.visa.spec import LANES
 
 rules.load()
 
@@ -47,18 +49,62 @@ def module_text(
         keep: whether registers hold all results at the end, and not only those that the program needs.
     """
     frame = frame_of(program, layout)
-    code = Code("thread", [PTR, f"{PTR} {{llvm.noalias, llvm.align = 64 : i64}}"], "i32", _ATTRIBUTES, alignment=64)
-    emitter = Emitter(program, layout, frame, model, code, features)
-    emitter.live = None if keep else live_ranges(program, layout.target)
-    if emitter.live and model == "fma" and not lanes_part:
-        emitter.matrices = Matrices(program, layout.target, emitter.live, CONTROL)
-    control = Control(emitter, lanes_part)
-    control.enter()
-    _write_blocks(emitter, control)
+    live = None if keep else live_ranges(program, layout.target)
+    starts = block_starts(program)
+    parts = parts_of(starts, len(program.instructions))
+    matrices = Matrices(program, layout.target, live, starts) if live and model == "fma" and not lanes_part else None
     # Other CPUs than x86 that wheels are made for have these conversions.
-    halves = [] if "f16c" in features or platform.machine().lower() not in ("x86_64", "amd64") else [half_functions()]
-    functions = [*halves, emitter.finish(), *emitter.helpers.values(), _entry()]
-    return "module {\n" + "\n".join(functions) + "\n}\n"
+    functions = (
+        [] if "f16c" in features or platform.machine().lower() not in ("x86_64", "amd64") else [half_functions()]
+    )
+    helpers: dict[str, str] = {}
+    for number, part in enumerate(parts):
+        code = _function("thread" if len(parts) == 1 else f"thread_{number}")
+        emitter = Emitter(program, layout, frame, model, code, features, helpers, live=live, matrices=matrices)
+        control = Control(emitter, lanes_part, starts, part)
+        control.enter()
+        _write_blocks(emitter, control, starts, part)
+        functions.append(emitter.finish())
+    if len(parts) > 1:
+        functions.append(_dispatcher(program, frame, parts, lanes_part))
+    return "module {\n" + "\n".join([*functions, *helpers.values(), _entry()]) + "\n}\n"
+
+
+def _function(name: str) -> Code:
+    """A function that takes the context and the thread's block, and gives a status."""
+    return Code(name, [PTR, f"{PTR} {{llvm.noalias, llvm.align = 64 : i64}}"], "i32", _ATTRIBUTES, alignment=64)
+
+
+def _dispatcher(program: Program, frame: Frame, parts: Sequence[range], lanes_part: bool) -> str:
+    """The function that calls the parts of a thread's function, each where the thread is, until one stops."""
+    code = _function("thread")
+    ctx, thread = code.arguments
+    again, out = code.label(), code.label()
+    code.br(again)
+    code.begin(again)
+    if lanes_part:
+        counters = code.fetch(thread, frame.lane_pc, vector(LANES, "i32"))
+        at, _ = least_counter(code, counters, parting_lanes(program))
+    else:
+        at = code.fetch(thread, frame.pc, "i32")
+
+    def choose(first: int, last: int) -> None:
+        if first + 1 == last:
+            status = code.call(f"thread_{first}", ctx, thread, result="i32")
+            code.cond_br(code.icmp("eq", status, Status.MOVED), again, out, status)
+            return
+        middle = (first + last) // 2
+        low, high = code.label(), code.label()
+        code.cond_br(code.icmp("slt", at, parts[middle].start), low, high)
+        code.begin(low)
+        choose(first, middle)
+        code.begin(high)
+        choose(middle, last)
+
+    choose(0, len(parts))
+    (status,) = code.begin_with(out, "i32")
+    code.ret(status)
+    return code.text()
 
 
 def _entry() -> str:
@@ -68,24 +114,25 @@ def _entry() -> str:
     return code.text("")
 
 
-def _write_blocks(emitter: Emitter, control: Control) -> None:
+def _write_blocks(emitter: Emitter, control: Control, starts: Sequence[int], part: range) -> None:
     code, instructions = emitter.code, emitter.program.instructions
-    starts = {s: n for n, s in enumerate(control.starts)}
-    at, ended = 0, True
-    while at < len(instructions):
+    numbers = {s: n for n, s in enumerate(starts)}
+    ends = {*starts, len(instructions)}
+    at, ended = part.start, True
+    while at < part.stop:
         inst = instructions[at]
-        if at in starts:
+        if at in numbers:
             if not ended:
                 control.go(at - 1, at)
             code.begin(control.block(at))
-            _count(emitter, starts[at])
+            _count(emitter, numbers[at])
         ended = inst.name in CONTROL
         if ended:
             RULES[inst.name](control, inst, at)
             at += 1
             continue
         run = [at]
-        while inst.name == "dpas" and run[-1] + 1 < len(instructions) and instructions[run[-1] + 1].name == "dpas":
+        while inst.name == "dpas" and run[-1] + 1 not in ends and instructions[run[-1] + 1].name == "dpas":
             run.append(run[-1] + 1)
         if len(run) > 1:
             emit_run(emitter, [(i, instructions[i]) for i in run])
@@ -93,7 +140,7 @@ def _write_blocks(emitter: Emitter, control: Control) -> None:
             _write(emitter, inst, at)
         at = run[-1] + 1
     if not ended:
-        control.end()
+        control.go(part.stop - 1, part.stop)
 
 
 def _count(emitter: Emitter, block: int) -> None:

@@ -5,8 +5,8 @@ Elsewhere dpas widens what it finds in registers, which a message has stored the
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from xegpu_py.numerics.formats import PRECISIONS
@@ -69,25 +69,34 @@ class Matrices:
     """
 
     def __init__(
-        self, program: Program, target: Target, live: Mapping[Variable, tuple[int, int]], ends: Iterable[str]
+        self, program: Program, target: Target, live: Mapping[Variable, tuple[int, int]], starts: Sequence[int]
     ) -> None:
         """Find them.
 
         Args:
             live: the instructions between which each variable is needed.
-            ends: instructions at which the thread may be left, or control goes elsewhere.
+            starts: instructions that begin blocks, behind each of which the thread may be left.
         """
-        names = set(ends)
-        leaves = [at for at, inst in enumerate(program.instructions) if inst.name in names]
         self._found: dict[Variable, Matrix] = {}
         self.bytes = 0
-        for var, uses in _uses(program, target).items():
-            first, last = live.get(var, (0, 0))
-            if bisect_left(leaves, first) != bisect_left(leaves, last + 1) or not _fits(uses, target):
-                continue
-            matrix = replace(next(iter(uses.kinds)), place=self.bytes)
-            self._found[var] = matrix
-            self.bytes += -(-var.bytes * matrix.scale // 64) * 64
+        within = [
+            (live[var], var, uses)
+            for var, uses in _uses(program, target).items()
+            if bisect_right(starts, live[var][0]) == bisect_right(starts, live[var][1]) and _fits(uses, target)
+        ]
+        # Those that are needed at the same time are as many as registers hold.
+        taken: list[tuple[int, int, int]] = []
+        for (first, last), var, uses in sorted(within, key=lambda found: found[0]):
+            (matrix,) = uses.kinds
+            size, place = -(-var.bytes * matrix.scale // 64) * 64, 0
+            taken = sorted(place for place in taken if place[2] >= first)
+            for start, end, _ in taken:
+                if start >= place + size:
+                    break
+                place = max(place, end)
+            taken.append((place, place + size, last))
+            self._found[var] = replace(matrix, place=place)
+            self.bytes = max(self.bytes, place + size)
 
     def of(self, var: Variable) -> tuple[Matrix, int] | None:
         """The matrix in which a variable lies, and at which byte of it; None if it is in registers."""
