@@ -65,12 +65,27 @@ def least_counter(code: Code, counters: Value, parting: int) -> tuple[Value, Val
     return code.intrinsic("vector.reduce.smin", found, kind="i32"), found
 
 
-def parting_lanes(program: Program) -> int:
-    """The lanes that a `goto` has, as bits. Others run wherever the thread is."""
-    gotos = [i for i in program.instructions if i.name == "goto"]
-    first = min((i.first_lane for i in gotos), default=0)
-    last = max((i.first_lane + i.exec_size for i in gotos), default=LANES)
-    return (1 << last) - (1 << first)
+class Blocks:
+    """A program's blocks, and the functions in which it is written.
+
+    Attributes:
+        starts: indices of instructions that begin blocks, in order.
+        numbers: the number of the block that each of these begins.
+        parts: the instructions of each function.
+        labels: index of the instruction of each label.
+        parting: the lanes that a `goto` has, as bits. Others run wherever the thread is.
+    """
+
+    def __init__(self, program: Program) -> None:
+        """Find them."""
+        self.starts = block_starts(program)
+        self.numbers = {start: number for number, start in enumerate(self.starts)}
+        self.parts = parts_of(self.starts, len(program.instructions))
+        self.labels: Mapping[str, int] = program.labels
+        gotos = [i for i in program.instructions if i.name == "goto"]
+        first = min((i.first_lane for i in gotos), default=0)
+        last = max((i.first_lane + i.exec_size for i in gotos), default=LANES)
+        self.parting = (1 << last) - (1 << first)
 
 
 class Control:
@@ -81,24 +96,22 @@ class Control:
         labels: index of the instruction of each label.
     """
 
-    def __init__(self, emitter: Emitter, lanes_part: bool, starts: Sequence[int], part: range) -> None:
+    def __init__(self, emitter: Emitter, lanes_part: bool, blocks: Blocks, part: range) -> None:
         """Begin a function.
 
         Args:
             lanes_part: whether each lane has its program counter.
-            starts: indices of instructions that begin blocks, in order.
             part: the function's instructions.
         """
         self.emitter = emitter
-        program = emitter.program
-        self.labels: Mapping[str, int] = program.labels
-        self._part, self._whole = part, len(part) == len(program.instructions)
+        self.labels, self._parting = blocks.labels, blocks.parting
+        self._part, self._whole = part, len(blocks.parts) == 1
+        starts = blocks.starts
         self._starts = starts[bisect_left(starts, part.start) : bisect_left(starts, part.stop)]
         code = emitter.code
         self._stop = code.alloca(4, 4)
         if lanes_part:
             emitter.active = code.alloca(4, 4)
-        self._parting = parting_lanes(program)
 
     def enter(self) -> None:
         """Write the way into the function: to where the thread is."""

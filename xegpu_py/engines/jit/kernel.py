@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
 
 from xegpu_py.engines.access import Layout
 from xegpu_py.engines.jit import rules
 from xegpu_py.engines.jit.arithmetic import emit_arithmetic, emit_flag_logic
 from xegpu_py.engines.jit.code import PTR, Code, vector
-from xegpu_py.engines.jit.control import CONTROL, Control, block_starts, least_counter, parting_lanes, parts_of
+from xegpu_py.engines.jit.control import CONTROL, Blocks, Control, least_counter
 from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.frame import Frame, Status
 from xegpu_py.engines.jit.halves import half_functions
@@ -50,23 +49,23 @@ def module_text(
     """
     frame = frame_of(program, layout)
     live = None if keep else live_ranges(program, layout.target)
-    starts = block_starts(program)
-    parts = parts_of(starts, len(program.instructions))
-    matrices = Matrices(program, layout.target, live, starts) if live and model == "fma" and not lanes_part else None
+    blocks = Blocks(program)
+    matrices = None
+    if live and model == "fma" and not lanes_part:
+        matrices = Matrices(program, layout.target, live, blocks.starts)
     # Other CPUs than x86 that wheels are made for have these conversions.
-    functions = (
-        [] if "f16c" in features or platform.machine().lower() not in ("x86_64", "amd64") else [half_functions()]
-    )
+    converts = "f16c" in features or platform.machine().lower() not in ("x86_64", "amd64")
+    functions = [] if converts else [half_functions()]
     helpers: dict[str, str] = {}
-    for number, part in enumerate(parts):
-        code = _function("thread" if len(parts) == 1 else f"thread_{number}")
+    for number, part in enumerate(blocks.parts):
+        code = _function("thread" if len(blocks.parts) == 1 else f"thread_{number}")
         emitter = Emitter(program, layout, frame, model, code, features, helpers, live=live, matrices=matrices)
-        control = Control(emitter, lanes_part, starts, part)
+        control = Control(emitter, lanes_part, blocks, part)
         control.enter()
-        _write_blocks(emitter, control, starts, part)
+        _write_blocks(emitter, control, blocks, part)
         functions.append(emitter.finish())
-    if len(parts) > 1:
-        functions.append(_dispatcher(program, frame, parts, lanes_part))
+    if len(blocks.parts) > 1:
+        functions.append(_dispatcher(frame, blocks, lanes_part))
     return "module {\n" + "\n".join([*functions, *helpers.values(), _entry()]) + "\n}\n"
 
 
@@ -75,16 +74,16 @@ def _function(name: str) -> Code:
     return Code(name, [PTR, f"{PTR} {{llvm.noalias, llvm.align = 64 : i64}}"], "i32", _ATTRIBUTES, alignment=64)
 
 
-def _dispatcher(program: Program, frame: Frame, parts: Sequence[range], lanes_part: bool) -> str:
+def _dispatcher(frame: Frame, blocks: Blocks, lanes_part: bool) -> str:
     """The function that calls the parts of a thread's function, each where the thread is, until one stops."""
-    code = _function("thread")
+    code, parts = _function("thread"), blocks.parts
     ctx, thread = code.arguments
     again, out = code.label(), code.label()
     code.br(again)
     code.begin(again)
     if lanes_part:
         counters = code.fetch(thread, frame.lane_pc, vector(LANES, "i32"))
-        at, _ = least_counter(code, counters, parting_lanes(program))
+        at, _ = least_counter(code, counters, blocks.parting)
     else:
         at = code.fetch(thread, frame.pc, "i32")
 
@@ -114,10 +113,8 @@ def _entry() -> str:
     return code.text("")
 
 
-def _write_blocks(emitter: Emitter, control: Control, starts: Sequence[int], part: range) -> None:
-    code, instructions = emitter.code, emitter.program.instructions
-    numbers = {s: n for n, s in enumerate(starts)}
-    ends = {*starts, len(instructions)}
+def _write_blocks(emitter: Emitter, control: Control, blocks: Blocks, part: range) -> None:
+    code, instructions, numbers = emitter.code, emitter.program.instructions, blocks.numbers
     at, ended = part.start, True
     while at < part.stop:
         inst = instructions[at]
@@ -131,14 +128,14 @@ def _write_blocks(emitter: Emitter, control: Control, starts: Sequence[int], par
             RULES[inst.name](control, inst, at)
             at += 1
             continue
-        run = [at]
-        while inst.name == "dpas" and run[-1] + 1 not in ends and instructions[run[-1] + 1].name == "dpas":
-            run.append(run[-1] + 1)
-        if len(run) > 1:
-            emit_run(emitter, [(i, instructions[i]) for i in run])
+        end = at + 1
+        while inst.name == "dpas" and end < part.stop and end not in numbers and instructions[end].name == "dpas":
+            end += 1
+        if end > at + 1:
+            emit_run(emitter, [(i, instructions[i]) for i in range(at, end)])
         else:
             _write(emitter, inst, at)
-        at = run[-1] + 1
+        at = end
     if not ended:
         control.go(part.stop - 1, part.stop)
 
