@@ -1,12 +1,13 @@
 """A GEMM of XeTile, 1024^3 in bf16 by workgroup tiles of 256x256: lowering it, and running it on both engines."""
 
 import time
-from collections.abc import Callable
 from functools import partial
 
 import ml_dtypes
 import numpy as np
+from support.calls import median_seconds
 
+import xegpu_py
 from xegpu_py import build
 
 N = 1024
@@ -29,16 +30,6 @@ def gemm() -> build.TileKernel:
     return kernel
 
 
-def seconds(run: Callable[[], object], times: int) -> float:
-    """The median time of a call."""
-    taken = []
-    for _ in range(times):
-        start = time.perf_counter()
-        run()
-        taken.append(time.perf_counter() - start)
-    return sorted(taken)[times // 2]
-
-
 def main() -> None:
     kernel = gemm()
     start = time.perf_counter()
@@ -46,18 +37,19 @@ def main() -> None:
     print(f"building and lowering: {time.perf_counter() - start:.2f} s")
     rng = np.random.default_rng(0)
     # Whole numbers, so that every order of summation gives the same bits.
-    a, b = (rng.integers(-8, 9, (N, N)).astype(BF16) for _ in range(2))
+    a, b = (xegpu_py.zeros_aligned((N, N), BF16) for _ in range(2))
+    a[:], b[:] = rng.integers(-8, 9, (2, N, N))
     left, right = a.astype(np.float32), b.astype(np.float32)
     wanted = left @ right
-    peer = seconds(lambda: left @ right, 5)
+    peer = median_seconds(lambda: left @ right)
     print(f"numpy float32 matmul: {peer:.4f} s, {N**3 / peer / 1e9:.1f} GMAC/s")
     for engine, ahead, times in (("interpreter", False, 1), ("jit", False, 5), ("jit", True, 5)):
         compiled = kernel.compile(registers=256, engine=engine, load_ahead=ahead)
-        c = np.zeros((N, N), np.float32)
-        own = seconds(partial(compiled, a, b, c, grid=(N // 256, N // 256), block=32), times)
+        c = xegpu_py.zeros_aligned((N, N), np.float32)
+        own = median_seconds(partial(compiled, a, b, c, grid=(N // 256, N // 256), block=32), times)
         assert (c == wanted).all()
         how = f"{engine}{', loading ahead' if ahead else ''}"
-        print(f"xetile gemm {N}^3, {how}: {own:.2f} s, {N**3 / own / 1e9:.3f} GMAC/s, ratio {own / peer:.2f} to numpy")
+        print(f"xetile gemm {N}^3, {how}: {own:.4f} s, {N**3 / own / 1e9:.3f} GMAC/s, ratio {own / peer:.2f} to numpy")
 
 
 if __name__ == "__main__":
