@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from visa.programs import PREDICATES, general, random_instruction
 
@@ -89,6 +89,8 @@ def test_instructions(name: str) -> None:
 
 @settings(max_examples=500, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from(["any", "dg2", "pvcxt"]))
+# LLVM 22 lost lanes of a predicate here, which it kept in a mask register.
+@example(1003965, "pvcxt")
 def test_programs(seed: int, gpu: str) -> None:
     """Programs of all instructions that work on registers, whose results the next ones use."""
     rng, target = random.Random(seed), TARGETS[gpu]

@@ -40,12 +40,13 @@ def test_each_thread_runs_once(engine: str, threads: int) -> None:
     assert done.traffic == {("ugm", "store"): 4 * 303}
 
 
-def test_workgroups_may_wait_for_later_ones() -> None:
+@pytest.mark.parametrize("groups", [4, 100])
+def test_workgroups_may_wait_for_later_ones(groups: int) -> None:
     """The first workgroup polls what the last one stores."""
-    body = """\
+    body = f"""\
     mov (M1_NM, 1) At(0,0)<1> Out(0,0)<0;1,0>
     mov (M1_NM, 1) S(0,0)<1> 5:ud
-    cmp.eq (M1_NM, 1) P %group_id_x(0,0)<0;1,0> 3:ud
+    cmp.eq (M1_NM, 1) P %group_id_x(0,0)<0;1,0> {groups - 1}:ud
     (P) jmp (M1, 1) Set
     cmp.ne (M1_NM, 1) P %group_id_x(0,0)<0;1,0> 0:ud
     (P) jmp (M1, 1) End
@@ -62,7 +63,7 @@ End:
 """
     for threads in (1, 2):
         out = np.zeros(2, np.uint32)
-        kernel(body, engine="jit", threads=threads)(out, grid=4)
+        kernel(body, engine="jit", threads=threads)(out, grid=groups)
         assert out.tolist() == [5, 5]
 
 

@@ -262,8 +262,10 @@ class Code:
             return self.op(f"llvm.getelementptr {base}[{offset}] : ({PTR}) -> {PTR}, i8", PTR)
         return self.op(f"llvm.getelementptr {base}[{offset}] : ({PTR}, {offset.type}) -> {PTR}, i8", PTR)
 
-    def load(self, pointer: Value, kind: str, align: int = 1) -> Value:
-        return self.op(f"llvm.load {pointer} {{alignment = {align} : i64}} : {PTR} -> {kind}", kind)
+    def load(self, pointer: Value, kind: str, align: int = 1, volatile: bool = False) -> Value:
+        """Load; a volatile load hides from LLVM what is loaded."""
+        word = "volatile " if volatile else ""
+        return self.op(f"llvm.load {word}{pointer} {{alignment = {align} : i64}} : {PTR} -> {kind}", kind)
 
     def store(self, value: Value, pointer: Value, align: int = 1) -> None:
         self.line(f"llvm.store {value}, {pointer} {{alignment = {align} : i64}} : {value.type}, {PTR}")

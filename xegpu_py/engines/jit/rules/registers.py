@@ -7,7 +7,7 @@ from xegpu_py.engines.jit.emitter import Emitter, format_of, modifier_of
 from xegpu_py.engines.jit.numbers import converted
 from xegpu_py.engines.jit.rules import rule
 from xegpu_py.numerics.formats import BF8, HF, TF32
-from xegpu_py.visa.operands import Flag
+from xegpu_py.visa.operands import Flag, Immediate
 from xegpu_py.visa.program import Instruction
 
 
@@ -40,7 +40,14 @@ def sel(emitter: Emitter, inst: Instruction, at: int) -> None:
 @rule("setp")
 def setp(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Set a predicate to the lowest bits of a scalar."""
-    emitter.write_flag(inst, emitter.code.resize(emitter.scalar(inst["src0"]), 32, False))
+    code, source = emitter.code, inst["src0"]
+    if isinstance(source, Immediate):
+        bits = emitter.scalar(source)
+    else:
+        # See `write_flag`: what instructions do with numbers is not to be moved to mask registers.
+        place = code.at(emitter.thread, emitter.place(source))
+        bits = code.load(place, f"i{source.var.format.bits}", volatile=True)
+    emitter.write_flag(inst, code.resize(bits, 32, False))
 
 
 @rule("srnd")
