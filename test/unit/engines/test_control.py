@@ -213,6 +213,26 @@ ADDRESS = """\
 """
 
 
+def test_a_number_that_becomes_a_predicate() -> None:
+    """A byte is inserted into the number before, which LLVM 22 must not do in a mask register."""
+    body = """\
+    mov (M1_NM, 1) At(0,0)<1> Out(0,0)<0;1,0>
+    lsc_load.ugm (M1_NM, 1) T.0:d32x4t flat[At]:a64
+    jmp (M1, 1) Here
+Here:
+    and (M1_NM, 1) T(0,0)<1> T(0,0)<0;1,0> 0xffffff00:ud
+    or (M1_NM, 1) T(0,0)<1> T(0,0)<0;1,0> Byte(0,0)<0;1,0>
+    setp (M1_NM, 32) P T(0,0)<0;1,0>
+    mov (M1_NM, 32) S(0,0)<1> 0:ud
+    (P) mov (M1_NM, 32) S(0,0)<1> 1:ud
+    lsc_store.ugm (M1_NM, 1) flat[At]:a64 S.0:d32x32t
+    ret (M1, 1)
+"""
+    out = np.array([0x12345678, 0, 0xAB, *[0] * 29], np.uint32)
+    kernel(body, ".decl Byte v_type=G type=ub num_elts=4 align=dword alias=<T,8>")(out)
+    assert out.tolist() == [0x123456AB >> bit & 1 for bit in range(32)]
+
+
 def test_ring_through_local_memory() -> None:
     """Each thread hands a number to the next one, as often as there are threads; many more of them than run at once."""
     threads, groups = 8, 3 * launch.THREADS_AT_ONCE // 8 // 2

@@ -20,6 +20,7 @@ HEAD = """\
 .decl B v_type=G type=ud num_elts=128 align=GRF
 .decl AlsoA v_type=G type=ud num_elts=64 align=GRF alias=<A,0>
 .decl AlsoB v_type=G type=ud num_elts=128 align=GRF alias=<B,0>
+.decl SumB v_type=G type=f num_elts=128 align=GRF alias=<B,0>
 .decl C v_type=G type=f num_elts=128 align=GRF
 .decl X v_type=G type=ud num_elts=16 align=GRF
 .decl P v_type=P num_elts=1
@@ -97,9 +98,10 @@ SOUND = [("A.0", "d16.16x8nn"), ("B.0", "d16.16x16nt")]
         ("    barrier\n", "", set()),
         ("", dpas("hf", acc="C.0"), set()),
         ("", dpas("bf", a="B", acc="C.0"), {"A"}),
+        ("", dpas("bf", acc="SumB.0"), {"A"}),
         ("", "    jmp (M1, 1) Here\nHere:\n" + dpas("bf", acc="C.0"), set()),
     ],
-    ids=["A read", "B read", "A written", "guarded", "label", "barrier", "another type", "B as A", "jump"],
+    ids=["A read", "B read", "A written", "guarded", "label", "barrier", "another type", "B as A", "B as sum", "jump"],
 )
 def test_what_lies_in_registers(between: str, behind: str, wanted: set[str]) -> None:
     rng = random.Random(0)
