@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import xegpu_py
+from xegpu_py.engines.jit import engine as engine_module
 from xegpu_py.engines.jit.rules import RULES
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.kernel import Kernel
@@ -65,6 +66,37 @@ End:
         out = np.zeros(2, np.uint32)
         kernel(body, engine="jit", threads=threads)(out, grid=groups)
         assert out.tolist() == [5, 5]
+
+
+def test_workgroups_that_wait_go_on_before_many_others_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each second one polls what the one two behind it stores; each that waits needs memory of its own."""
+    made: list[int] = []
+    own = engine_module._Slot.__init__
+
+    def spy(slot: engine_module._Slot, *arguments: object) -> None:
+        made.append(1)
+        own(slot, *arguments)
+
+    monkeypatch.setattr(engine_module._Slot, "__init__", spy)
+    body = """\
+    mov (M1_NM, 1) S(0,0)<1> 5:ud
+    lsc_store.ugm (M1_NM, 1) flat[At]:a64 S.0:d32
+    cmp.ge (M1_NM, 1) P %group_id_x(0,0)<0;1,0> 30:ud
+    (P) jmp (M1, 1) End
+    and (M1_NM, 1) T(0,0)<1> %group_id_x(0,0)<0;1,0> 1:ud
+    cmp.ne (M1_NM, 1) P T(0,0)<0;1,0> 0:ud
+    (P) jmp (M1, 1) End
+Poll:
+    lsc_load.ugm (M1_NM, 1) T.0:d32 flat[At+0x8]:a64
+    cmp.eq (M1_NM, 1) P T(0,0)<0;1,0> 0:ud
+    (P) jmp (M1, 1) Poll
+End:
+    ret (M1, 1)
+"""
+    out = np.zeros(32, np.uint32)
+    kernel(thread_number(1) + ADDRESS + body, engine="jit", threads=1)(out, grid=32)
+    assert (out == 5).all()
+    assert len(made) < 8
 
 
 @pytest.mark.parametrize("engine", ENGINES)

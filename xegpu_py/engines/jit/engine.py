@@ -355,6 +355,7 @@ class _Worker:
                     context.ended += 1
                     if not self._fine(status) and status != Status.DEADLOCK:
                         return
+                    self.jit.keep_slot(slot)
                 self.slot = own
             context.pause = bool(waiting)
 
