@@ -11,9 +11,12 @@ class XeTileToVisaPipeline(Pass):
     """Lower kernels of XeTile to vISA: xetile-to-xegpu-pipeline, then xegpu-to-visa-pipeline.
 
     xegpu-opt gemm.mlir --xetile-to-visa-pipeline='target=pvcxt grf=256'
+
+    With `kernel` only the kernel of that name is lowered from XeGPU to vISA.
     """
 
     target: str = ""
+    kernel: str = ""
     grf: int = 0
     optimize: bool = True
     strict: bool = False
@@ -24,8 +27,9 @@ class XeTileToVisaPipeline(Pass):
         above = f"target={self.target} " if self.target else ""
         above += f"grf={self.grf} "
         ahead = f"prefetch-distance={self.prefetch_distance} load-ahead={str(self.load_ahead).lower()}"
+        kernel = f"kernel={self.kernel} " if self.kernel else ""
         return (
             f"xetile-to-xegpu-pipeline{{{above}{ahead}}},"
-            f"xegpu-to-visa-pipeline{{{above}optimize={str(self.optimize).lower()} "
+            f"xegpu-to-visa-pipeline{{{above}{kernel}optimize={str(self.optimize).lower()} "
             f"strict={str(self.strict).lower()}}}"
         )

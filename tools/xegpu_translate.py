@@ -1,4 +1,4 @@
-"""`xegpu-translate`: kernels to vISA assembly, to native ISA, and back. The manners are mlir-translate's."""
+"""`xegpu-translate`: kernels to vISA assembly, to native ISA, and back. Behaves like mlir-translate."""
 
 import argparse
 from collections import Counter
@@ -14,16 +14,16 @@ from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.ir.module import Module, parse_source
 from xegpu_py.ir.passes import run_pipeline
 from xegpu_py.ir.source import Source
-from xegpu_py.ir.verifier import position_of
+from xegpu_py.ir.verifier import position_of, walk
 from xegpu_py.target import DEFAULT, TARGETS, target
 from xegpu_py.visa import assembly
 from xegpu_py.visa.finalizer import FinalizerError, FinalizerMissing, finalize
 from xegpu_py.visa.verify import verify
 
 TRANSLATIONS = {
-    "mlir_to_visaasm": "kernels, lowered if they are not, to vISA assembly",
+    "mlir_to_visaasm": "kernels of any level, lowered where they are not vISA, to vISA assembly",
     "visaasm_to_mlir": "vISA assembly to kernels of the visa dialect",
-    "mlir_to_gen": "kernels, lowered if they are not, to native ISA, by Intel's finalizer",
+    "mlir_to_gen": "kernels of any level to native ISA, by Intel's finalizer",
 }
 
 
@@ -39,6 +39,8 @@ def _arguments() -> driver.Parser:
     described = f"the GPU by whose rules kernels are verified (default: the module's, else {DEFAULT})"
     parser.add_argument("--target", choices=TARGETS, help=described)
     parser.add_argument("--kernel", metavar="NAME", help="translate this kernel alone")
+    registers = "registers of a thread of kernels that are lowered: 128 (default) or 256"
+    parser.add_argument("--registers", type=int, metavar="N", help=registers)
     return parser
 
 
@@ -107,8 +109,11 @@ class _Translator:
         chosen = [found[i] for i in self._chosen(names, source)]
         if all(visa.is_lowered(func) for func in chosen):
             return chosen
-        wanted = f"{{kernel={self.args.kernel}}}" if self.args.kernel else ""
-        run_pipeline(module, f"builtin.module(xegpu-to-visa-pipeline{wanted})")
+        given = {"kernel": self.args.kernel, "grf": self.args.registers}
+        options = " ".join(f"{name}={value}" for name, value in given.items() if value)
+        tiles = any(op.name.startswith("xetile.") for func in chosen for op in walk(func))
+        level = "xetile" if tiles else "xegpu"
+        run_pipeline(module, f"builtin.module({level}-to-visa-pipeline{{{options}}})")
         return [f for f in visa.kernels(module.operation) if self.args.kernel in (None, visa.name_of(f))]
 
     def _chosen(self, names: Sequence[str], source: Source) -> Iterable[int]:

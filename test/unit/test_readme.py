@@ -9,7 +9,16 @@ from markdown import ROOT, blocks, runs
 README = (ROOT / "README.md").read_text()
 
 
-@pytest.mark.parametrize(("page", "least"), [("README.md", 6), ("docs/numerics.md", 1), ("docs/lowering.md", 7)])
+@pytest.mark.parametrize(
+    ("page", "least"),
+    [
+        ("README.md", 6),
+        ("docs/command-line.md", 7),
+        ("docs/python.md", 3),
+        ("docs/numerics.md", 1),
+        ("docs/lowering.md", 7),
+    ],
+)
 def test_outputs_are_true(tmp_path, page, least):
     found = list(runs((ROOT / page).read_text(), tmp_path))
     assert len(found) >= least

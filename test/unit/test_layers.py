@@ -1,4 +1,4 @@
-"""Code imports only from the floors below its own, which README.md lists."""
+"""Code imports only from the layers below its own, which CONTRIBUTING.md lists."""
 
 import ast
 import re
@@ -20,23 +20,24 @@ def module_of(file: Path) -> str:
 MODULES = {module_of(f) for f in SOURCES}
 
 
-def floors() -> list[set[str]]:
-    """The rooms of each floor, the lowest first."""
-    readme = (ROOT / "README.md").read_text()
-    rows = re.findall(r"^\| (`.+`) \| .* \|$", readme[readme.index("Code lies on floors") :], re.MULTILINE)
+def layers() -> list[set[str]]:
+    """The packages of each layer, the lowest first."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    text = text[text.index("Code imports only from lower layers") :]
+    rows = re.findall(r"^\| (`.+`) \| .* \|$", text, re.MULTILINE)
     found = []
     for row in rows:
-        rooms = [room.strip("/").replace("/", ".") for room in re.findall(r"`([^`]+)`", row)]
-        found.append({room if room.startswith("xegpu_py") else f"xegpu_py.{room}" for room in rooms})
+        packages = [p.strip("/").replace("/", ".") for p in re.findall(r"`([^`]+)`", row)]
+        found.append({p if p.startswith("xegpu_py") else f"xegpu_py.{p}" for p in packages})
     return found[::-1]
 
 
-FLOORS = floors()
+LAYERS = layers()
 
 
-def floor_of(module: str) -> int:
-    rooms = [(len(room), n) for n, floor in enumerate(FLOORS) for room in floor if f"{module}.".startswith(f"{room}.")]
-    return max(rooms)[1]
+def layer_of(module: str) -> int:
+    found = [(len(p), n) for n, packages in enumerate(LAYERS) for p in packages if f"{module}.".startswith(f"{p}.")]
+    return max(found)[1]
 
 
 def imported(file: Path) -> Iterator[str]:
@@ -49,10 +50,10 @@ def imported(file: Path) -> Iterator[str]:
             yield from (name if name in MODULES else node.module for name in names)
 
 
-def test_floors_are_read():
-    assert len(FLOORS) == 7
-    assert floor_of("xegpu_py.ir.module") < floor_of("xegpu_py.dialects.xegpu") < floor_of("xegpu_py.passes.xetile")
-    assert floor_of("xegpu_py.runtime.launch") < floor_of("xegpu_py.kernel") < floor_of("xegpu_py.tools.driver")
+def test_layers_are_read():
+    assert len(LAYERS) == 7
+    assert layer_of("xegpu_py.ir.module") < layer_of("xegpu_py.dialects.xegpu") < layer_of("xegpu_py.passes.xetile")
+    assert layer_of("xegpu_py.runtime.launch") < layer_of("xegpu_py.kernel") < layer_of("xegpu_py.tools.driver")
 
 
 def test_imports_go_down():
@@ -60,12 +61,12 @@ def test_imports_go_down():
     for file in SOURCES:
         own = module_of(file)
         names = [n for n in imported(file) if n.startswith("xegpu_py.")]
-        upward += [f"{own} imports {n}" for n in names if floor_of(n) > floor_of(own)]
+        upward += [f"{own} imports {n}" for n in names if layer_of(n) > layer_of(own)]
     assert upward == []
 
 
 def test_tools_start_without_what_they_may_not_need():
     code = "import sys, xegpu_py.tools.xegpu_opt; print(*sys.modules, sep='\\n')"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    rooms = ("dialects.", "engines", "runtime", "visa", "numerics", "layout")
-    assert not [m for m in found if m.startswith(tuple(f"xegpu_py.{room}" for room in rooms))]
+    packages = ("dialects.", "engines", "runtime", "visa", "numerics", "layout")
+    assert not [m for m in found if m.startswith(tuple(f"xegpu_py.{p}" for p in packages))]
