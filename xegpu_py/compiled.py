@@ -243,6 +243,8 @@ def compile(
                 strict_grf=strict_grf,
                 engine=engine,
                 threads=threads,
+                cache=cache,
+                progress=progress,
                 optimize=optimize,
                 prefetch=prefetch,
                 load_ahead=load_ahead,

@@ -192,7 +192,7 @@ def test_conversions():
     np.testing.assert_array_equal(w, 1 + np.maximum(x.astype(F32), 0))
 
 
-def test_arrays_that_are_not_aligned():
+def test_arrays_that_are_not_aligned(tmp_path):
     """A kernel gathers what 2D block messages cannot serve of the arrays that it is called with, and only that."""
     small = build.WgMap((2, 2), (8, 16))
 
@@ -207,12 +207,13 @@ def test_arrays_that_are_not_aligned():
             b.advance(rows=16)
         C.tile((16, 32), at=(m, n)).store(c)
 
-    compiled = kernel.compile(registers=256)
+    compiled = kernel.compile(registers=256, cache=tmp_path, progress=False)
     versions = set()
     for m, k, n in ((19, 35, 37), (17, 21, 64), (32, 64, 40)):
         a, b = (RNG.integers(-4, 5, shape).astype(BF16) for shape in ((m, k), (k, n)))
         c = np.zeros((m, n), F32)
         version = compiled.version_for([a, b, c])
+        assert (version.kernel.launcher.cache, version.kernel.launcher.progress) == (tmp_path, False)
         versions.add((version is compiled, *(version.ir("xegpu").count(f"create_{t}tdesc") > 0 for t in ("nd_", ""))))
         compiled(a, b, c, grid=(2, 2), block=4)
         np.testing.assert_array_equal(c, a.astype(F32) @ b.astype(F32))

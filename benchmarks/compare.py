@@ -1,0 +1,96 @@
+"""Two checkouts side by side in one run: how long they take to compile, and what they compile kernels to.
+
+    python benchmarks/compare.py /path/to/before .
+
+Times are of the processor. Both run this checkout's scripts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from kernel_sizes import COLUMNS
+
+HERE = Path(__file__).parent
+TIMES = (
+    ["compile_gemm.py", "--json=256x256x256"],
+    ["compile_gemm.py", "--json=250x246x100"],
+    ["lowering.py", "--json=5000"],
+    ["lowering.py", "--json=50000"],
+)
+MAPPED = ("dialects", "passes", "tools")
+"""Folders that are packages of `xegpu_py` once it is installed."""
+
+
+def installed(checkout: Path, folder: Path) -> Path:
+    """A folder to import a checkout from, laid out as it is installed."""
+    package = folder / "xegpu_py"
+    package.mkdir(parents=True)
+    for path in [*(checkout / "xegpu_py").iterdir(), *(checkout / name for name in MAPPED)]:
+        (package / path.name).symlink_to(path.resolve())
+    return folder
+
+
+def run(folder: Path, arguments: list[str]) -> dict[str, Any]:
+    """What a script of this folder prints with a checkout."""
+    env = {**os.environ, "PYTHONPATH": str(folder), "XEGPU_PY_CACHE": "off"}
+    command = [sys.executable, str(HERE / arguments[0]), *arguments[1:]]
+    found: dict[str, Any] = json.loads(subprocess.run(command, env=env, check=True, capture_output=True).stdout)
+    return found
+
+
+def times(before: Path, after: Path, rounds: int) -> None:
+    """Print the least seconds of each measurement, and their ratio."""
+    best: list[dict[str, float]] = [{}, {}]
+    for _ in range(rounds):
+        for arguments in TIMES:
+            for side, folder in enumerate((before, after)):
+                for name, taken in run(folder, arguments).items():
+                    best[side][name] = min(taken, best[side].get(name, taken))
+    for name, old in best[0].items():
+        new = best[1][name]
+        print(f"{name:40}{old:12.3f}{new:12.3f}   ratio {new / old:.3f}")
+
+
+def sizes(before: Path, after: Path) -> int:
+    """Print the kernels that differ; how many have more of something."""
+    old, new = (run(folder, ["kernel_sizes.py", "--json"]) for folder in (before, after))
+    worse = 0
+    for name, row in new.items():
+        if name in old and row != old[name]:
+            pairs = list(zip(COLUMNS, old[name], row))
+            worse += any(b > a for _, a, b in pairs)
+            changed = [f"{column} {a} -> {b}" for column, a, b in pairs if a != b]
+            print(f"{name}: {', '.join(changed) or 'other instructions'}")
+    same = sum(old.get(name) == row for name, row in new.items())
+    print(f"of {len(new)} kernels {same} have the same assembly, {worse} more of something")
+    return worse
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("before", type=Path, nargs="?", help="without it nothing is compared")
+    parser.add_argument("after", type=Path, nargs="?", default=HERE.parent)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--only", choices=("times", "sizes"))
+    args = parser.parse_args()
+    if args.before is None:
+        parser.print_usage()
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        before, after = (installed(c, Path(folder) / side) for side, c in (("0", args.before), ("1", args.after)))
+        if args.only != "sizes":
+            times(before, after, args.rounds)
+        if args.only != "times":
+            sizes(before, after)
+
+
+if __name__ == "__main__":
+    main()

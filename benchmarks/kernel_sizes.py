@@ -1,0 +1,97 @@
+"""What kernels of test/run, examples and benchmarks become: instructions, registers, loads and dpas in loops."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from mlir import ir
+from support import gemm_text
+from support.gemm_kernel import BITS, GemmKernel
+from xegpu_py.dialects import visa
+
+import xegpu_py
+from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.program import Program
+
+ROOT = Path(__file__).parent.parent
+TARGETS = ("pvcxt", "pvc", "any")
+COLUMNS = ("instructions", "registers", "loads in loops", "dpas in loops")
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """The modules by name."""
+    for path in [*sorted((ROOT / "test" / "run").rglob("*.mlir")), *sorted((ROOT / "examples").glob("*.mlir"))]:
+        yield str(path.relative_to(ROOT)), path.read_text()
+    sys.path.append(str(ROOT / "examples"))
+    from gemm_xetile import gemm
+
+    yield "examples/gemm_xetile.py", str(gemm.module)
+    for dtype in BITS:
+        yield f"benchmarks/gemm.py {dtype}", GemmKernel(dtype, 512).text()
+    yield "benchmarks/lowering.py", gemm_text.ours(2_000)
+
+
+def kernels() -> Iterator[tuple[str, xegpu_py.CompiledKernel]]:
+    """Each kernel of the modules; one of XeTile also for arrays that are not aligned."""
+    for name, text in texts():
+        module = xegpu_py.parse(text)
+        found = visa.kernels(module.operation)
+        for func in found:
+            title = f"{name} @{visa.name_of(func)}" if len(found) > 1 else name
+            yield title, _compiled(module, func, None)
+            if "xetile." in text:
+                count = len(func.regions[0].blocks[0].arguments)
+                yield f"{title}, unaligned", _compiled(module, func, range(count))
+
+
+def _compiled(module: xegpu_py.Module, func: ir.Operation, unaligned: range | None) -> xegpu_py.CompiledKernel:
+    """A kernel lowered for the first target that has what it needs."""
+    for target in TARGETS:
+        try:
+            return xegpu_py.compile(
+                module, visa.name_of(func), target=target, registers=256, cache="off", unaligned=unaligned
+            )
+        except DiagnosticError:
+            if target == TARGETS[-1]:
+                raise
+    raise AssertionError
+
+
+def in_loops(program: Program, category: str) -> int:
+    """Instructions of a category between a label and a jump back to it."""
+    labels = program.labels
+    inside: set[int] = set()
+    for at, inst in enumerate(program.instructions):
+        to = labels.get(inst.values.get("label", ""))
+        if inst.name in ("jmp", "goto") and to is not None and to <= at:
+            inside.update(range(to, at))
+    return sum(INSTRUCTIONS[program.instructions[at].name].category == category for at in inside)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--json", action="store_true", help="print JSON: by name the columns, and a hash of the assembly"
+    )
+    args = parser.parse_args()
+    rows = {}
+    for name, compiled in kernels():
+        program, pressure = compiled.kernel.program, compiled.kernel.launcher.allocation.pressure
+        counts = [len(program.instructions), pressure, in_loops(program, "load"), in_loops(program, "dpas")]
+        rows[name] = [*counts, hashlib.sha256(compiled.asm.encode()).hexdigest()[:16]]
+    if args.json:
+        print(json.dumps(rows))
+        return
+    print(f"{'':52}" + "".join(f"{c:>16}" for c in COLUMNS))
+    for name, row in rows.items():
+        print(f"{name:52}" + "".join(f"{n:16,}" for n in row[:-1]))
+
+
+if __name__ == "__main__":
+    main()
