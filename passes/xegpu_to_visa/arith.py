@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 from mlir import ir
+from xegpu_py.passes.xegpu_to_visa.combine import combiner, wide_product
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
 from xegpu_py.passes.xegpu_to_visa.values import (
@@ -133,7 +134,7 @@ def _binary(instruction: str, modifiers: tuple[str, ...] = ()) -> Callable[[Lowe
             low.set(op, const(_FOLDED[instruction](a.value, b.value), name, count))
             return
         if instruction == "mul" and name == "q":
-            low.set(op, _wide_product(low, a, b, count))
+            low.set(op, wide_product(low.emit, a, b, count))
             return
         a, b, signs = _registers_first(low, a, b, modifiers, instruction)
         # vISA has min and max of every float but bf.
@@ -172,26 +173,6 @@ def _registers_first(
 def bf_as_f(number: Const) -> Const:
     """A constant of bf, of which vISA has none, as one of f."""
     return Const(number.bits << 16, "f", number.count)
-
-
-def _wide_product(low: Lowering, a: Numbers, b: Numbers, count: int) -> Reg:
-    """The lowest 64 bits of a product of 64-bit integers, from the products of their 32-bit halves."""
-    emit = low.emit
-    a_reg, b_reg = emit.spread(emit.in_registers(a), count), emit.spread(emit.in_registers(b), count)
-    halves = []
-    for reg in (a_reg, b_reg):
-        low_half = emit.apply("mov", "ud", count, emit.as_type(reg, "uq"))
-        high_half = emit.apply(
-            "mov", "ud", count, emit.apply("shr", "uq", count, emit.as_type(reg, "uq"), const(32, "ud"))
-        )
-        halves.append((low_half, high_half))
-    (al, ah), (bl, bh) = halves
-    total = emit.apply("mul", "uq", count, al, bl)
-    cross = emit.apply(
-        "add", "ud", count, emit.apply("mul", "ud", count, al, bh), emit.apply("mul", "ud", count, ah, bl)
-    )
-    high = emit.apply("shl", "uq", count, emit.apply("mov", "uq", count, cross), const(32, "ud"))
-    return emit.as_type(emit.apply("add", "uq", count, total, high), "q")
 
 
 for _name, _instruction in {
@@ -271,16 +252,8 @@ def min_max_unsigned(low: Lowering, op: ir.Operation) -> None:
 @lowers("arith.maximumf", "arith.minimumf")
 def minimum_maximum(low: Lowering, op: ir.Operation) -> None:
     """Minimum and maximum that give NaN if either operand is one."""
-    count, _, name = result_of(op)
-    a, b = (low.reg(v) for v in op.operands)
-    wide = "f" if name == "bf" else name
-    a, b = low.emit.in_registers(a, wide), low.emit.in_registers(b, wide)
-    found = low.emit.apply("max" if "max" in op.name else "min", wide, count, a, b)
-    for operand in (b, a):
-        is_number = low.emit.compare("eq", count, operand, operand)
-        found = low.emit.choose(is_number, wide, count, found, operand)
-    # A sum with a NaN is the canonical one.
-    low.set(op, found if wide == name else low.emit.in_registers(found, name))
+    combine = combiner(low.emit, op.name.rpartition(".")[2], result_of(op)[2])
+    low.set(op, combine(*(low.reg(v) for v in op.operands)))
 
 
 @lowers("arith.shli", "arith.shrsi", "arith.shrui", "index.shl", "index.shrs", "index.shru")

@@ -9,6 +9,7 @@ from mlir import ir
 from xegpu_py.passes.xegpu_simt_to_vc import WORK_ITEMS
 from xegpu_py.passes.xegpu_to_visa import (
     arith,
+    atomics,
     blocks,
     calls,
     casts,
@@ -33,7 +34,7 @@ from xegpu_py.visa.operands import Variable
 from xegpu_py.visa.program import Program
 from xegpu_py.visa.text import rename
 
-ROOMS = (arith, blocks, calls, casts, gpu, math, matrix, memref, scattered, scf, sync, vector)
+ROOMS = (arith, atomics, blocks, calls, casts, gpu, math, matrix, memref, scattered, scf, sync, vector)
 """The modules that register rules."""
 
 

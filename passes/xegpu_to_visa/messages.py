@@ -7,6 +7,10 @@ from typing import Any
 from xegpu_py.dialects.xegpu import CacheHint, TensorDesc
 
 from xegpu_py.ir.builtin import bit_width, is_integer, signedness
+from xegpu_py.target import Target
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.operands import Raw, Variable
+from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import BlockShape, DataShape
 
 READ = {
@@ -29,11 +33,9 @@ ATOMICS = {
     "addf": "fadd",
     "addi": "iadd",
     "assign": "store",
-    "maximumf": "fmax",
     "maxnumf": "fmax",
     "maxs": "smax",
     "maxu": "umax",
-    "minimumf": "fmin",
     "minnumf": "fmin",
     "mins": "smin",
     "minu": "umin",
@@ -41,7 +43,35 @@ ATOMICS = {
     "andi": "and",
     "xori": "xor",
 }
-"""The atomic operation of each of arith's kinds that has one."""
+"""The atomic message of each of arith's kinds that has one.
+
+fmin and fmax are minnumf and maxnumf: a number wins over NaN. Intel's compilers make them of LLVM's `atomicrmw fmin`
+and `fmax`, which are defined so.
+"""
+
+
+def atomic_shape(bits: int) -> DataShape:
+    """What an atomic message moves for elements of 16, 32 or 64 bits."""
+    return DataShape(f"d{bits}c32" if bits < 32 else f"d{bits}")
+
+
+def atomic_message(kind: str, element: str, slm: bool, target: Target) -> str:
+    """The atomic message that updates elements, such as `fadd`; `icas` if it takes a loop of compare and swap.
+
+    Args:
+        kind: one of arith's `AtomicRMWKind`.
+        element: MLIR's type of the elements, of 16, 32 or 64 bits.
+        slm: whether they are in shared local memory.
+    """
+    operation = ATOMICS.get(kind)
+    if operation is None or element == "bf16":
+        return "icas"
+    where = {"sfid": "slm", "address_size": "a32"} if slm else {"sfid": "ugm", "address_size": "a64"}
+    data = Raw(Variable("data", "ud", 1))
+    values = {**where, "data": atomic_shape(bit_width(element)), "src0": data, "src1": Raw(None)}
+    name = f"lsc_atomic_{operation}"
+    problem = INSTRUCTIONS[name].check(Instruction(name, values), target)
+    return "icas" if problem else operation
 
 
 def caches_of(view: Any, write: bool = False) -> str:

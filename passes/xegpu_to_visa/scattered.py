@@ -1,4 +1,4 @@
-"""`xegpu`: scattered elements: each lane's addresses, gathers, scatters and atomics."""
+"""`xegpu`: scattered elements: each lane's addresses, gathers and scatters."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from xegpu_py.passes.xegpu_to_visa.descriptors import TYPES_BYTES, check_mode, i
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
 from xegpu_py.passes.xegpu_to_visa.memref import element_bytes
-from xegpu_py.passes.xegpu_to_visa.messages import ATOMICS, caches_of, chunk_messages
+from xegpu_py.passes.xegpu_to_visa.messages import caches_of, chunk_messages
 from xegpu_py.passes.xegpu_to_visa.values import INDEX, Const, KnownMask, Lanes, Memory, Numbers, Reg, register_type
 
-from xegpu_py.ir.builtin import bit_width, is_float
+from xegpu_py.ir.builtin import bit_width
 from xegpu_py.visa.operands import Address, Guard, Raw
 from xegpu_py.visa.spec import DataShape
 
@@ -64,7 +64,7 @@ def update_offset(low: Lowering, op: ir.Operation) -> None:
     low.set(op, Lanes(low.emit.apply("add", name, deltas.count, lanes.addresses, wide, into=into)))
 
 
-def _lanes(low: Lowering, op: ir.Operation) -> tuple[TensorDesc, Reg, int, int]:
+def lanes_of(low: Lowering, op: ir.Operation) -> tuple[TensorDesc, Reg, int, int]:
     """The descriptor, its addresses, the number of lanes and of elements that each has."""
     check_mode(low, op)
     desc = TensorDesc.of(op.opview.tdesc)
@@ -73,22 +73,22 @@ def _lanes(low: Lowering, op: ir.Operation) -> tuple[TensorDesc, Reg, int, int]:
     return desc, found.addresses, desc.shape[0], desc.shape[1] if len(desc.shape) > 1 else 1
 
 
-def _guards(low: Lowering, op: ir.Operation, lanes: int) -> list[tuple[int, int, Guard | None]]:
-    """(first lane, lanes, guard) of the messages of an op with a mask."""
+def guards(low: Lowering, op: ir.Operation, lanes: int, most: int = 32) -> list[tuple[int, int, Guard | None]]:
+    """(first lane, lanes, guard) of the messages of an op with a mask, of `most` lanes each."""
     known = low.value(op.opview.mask)
     if isinstance(known, KnownMask) and known.value:
-        most = 32 if low.target.grf_bytes == 64 else 16
+        most = min(most, 32 if low.target.grf_bytes == 64 else 16)
         return [(at, min(most, lanes - at), None) for at in range(0, lanes, most)]
     mask = low.mask(op.opview.mask)
     return [(16 * i, min(16, lanes - 16 * i), Guard(p)) for i, p in enumerate(mask.predicates)]
 
 
-def _padded_row(low: Lowering, lanes: int, size: int) -> int:
+def padded_row(low: Lowering, lanes: int, size: int) -> int:
     """Elements between those of one lane's neighbours in a message's registers."""
     return -(-lanes * size // low.target.grf_bytes) * low.target.grf_bytes // size
 
 
-def _in_place(low: Lowering, numbers: Reg, start: int, lanes: int, count: int, shape: DataShape) -> Reg | None:
+def in_place(low: Lowering, numbers: Reg, start: int, lanes: int, count: int, shape: DataShape) -> Reg | None:
     """A vector's registers from number `start` on, if a message of `count` lanes can work on them as they are.
 
     They are if they begin at a register, and rows of the message's vector follow each other as those of the op's do.
@@ -96,7 +96,7 @@ def _in_place(low: Lowering, numbers: Reg, start: int, lanes: int, count: int, s
     size, grf = numbers.format.bytes, low.target.grf_bytes
     if size < 4:
         return None
-    row = _padded_row(low, count, size)
+    row = padded_row(low, count, size)
     root, inner = numbers.var.root
     begin = (numbers.first + start) * size
     follows = shape.vector == 1 or row == count == lanes
@@ -109,16 +109,16 @@ def _in_place(low: Lowering, numbers: Reg, start: int, lanes: int, count: int, s
 @lowers("xegpu.load_gather")
 def load_gather(low: Lowering, op: ir.Operation) -> None:
     """Gathers; what is narrower than 32 bits is packed afterwards. The chunk is the outer dimension."""
-    desc, addresses, lanes, chunk = _lanes(low, op)
+    desc, addresses, lanes, chunk = lanes_of(low, op)
     emit = low.emit
     name = register_type(desc.element)
     size = TYPES_BYTES[name]
     result = emit.whole(name, lanes * chunk)
     held_name = name if size >= 4 else "ud"
     for first, shape in chunk_messages(chunk, size):
-        for lane, count, guard in _guards(low, op, lanes):
-            row = _padded_row(low, count, max(size, 4))
-            own = _in_place(low, result, first * lanes + lane, lanes, count, shape)
+        for lane, count, guard in guards(low, op, lanes):
+            row = padded_row(low, count, max(size, 4))
+            own = in_place(low, result, first * lanes + lane, lanes, count, shape)
             held = own or emit.whole(held_name, row * shape.vector)
             if guard:
                 emit.apply("mov", held_name, held.count, const(0, held_name), into=held)
@@ -151,7 +151,7 @@ def _narrow(low: Lowering, part: Reg, to: Reg, size: int) -> None:
 @lowers("xegpu.store_scatter")
 def store_scatter(low: Lowering, op: ir.Operation) -> None:
     """Scatters; what is narrower than 32 bits is widened before."""
-    desc, addresses, lanes, chunk = _lanes(low, op)
+    desc, addresses, lanes, chunk = lanes_of(low, op)
     emit = low.emit
     name = register_type(desc.element)
     size = TYPES_BYTES[name]
@@ -159,9 +159,9 @@ def store_scatter(low: Lowering, op: ir.Operation) -> None:
     bits = {1: "ub", 2: "uw", 4: "ud", 8: "uq"}[size]
     source = emit.as_type(value, bits)
     for first, shape in chunk_messages(chunk, size):
-        for lane, count, guard in _guards(low, op, lanes):
-            row = _padded_row(low, count, max(size, 4))
-            own = _in_place(low, source, first * lanes + lane, lanes, count, shape)
+        for lane, count, guard in guards(low, op, lanes):
+            row = padded_row(low, count, max(size, 4))
+            own = in_place(low, source, first * lanes + lane, lanes, count, shape)
             held = own or emit.whole("uq" if size == 8 else "ud", row * shape.vector)
             for e in range(0 if own else shape.vector):
                 to = Reg(held.var, e * row, count)
@@ -183,7 +183,7 @@ def store_scatter(low: Lowering, op: ir.Operation) -> None:
 @lowers("xegpu.prefetch")
 def prefetch(low: Lowering, op: ir.Operation) -> None:
     """Gathers without a destination."""
-    desc, addresses, lanes, chunk = _lanes(low, op)
+    desc, addresses, lanes, chunk = lanes_of(low, op)
     if in_slm(desc):
         return
     size = bit_width(desc.element) // 8
@@ -200,51 +200,3 @@ def prefetch(low: Lowering, op: ir.Operation) -> None:
                 data=shape,
                 address_size="a64",
             )
-
-
-@lowers("xegpu.atomic_rmw")
-def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
-    """Atomic messages; the result is what was there before."""
-    desc, addresses, lanes, chunk = _lanes(low, op)
-    view, emit = op.opview, low.emit
-    kind = str(view.kind).rpartition(".")[2].lower()
-    operation = ATOMICS.get(kind)
-    name = register_type(desc.element)
-    size = TYPES_BYTES[name]
-    if operation is None:
-        low.fail(f"of kind {kind} has no atomic message", f"there are {', '.join(ATOMICS)}")
-    if size not in (2, 4, 8) or desc.element == "bf16" or (is_float(desc.element) and size == 8 and kind != "addf"):
-        low.fail(f"of {desc.element} has no atomic message", "convert to a type of 32 bits")
-    value = low.reg(view.value, name)
-    shape = DataShape({2: "d16c32", 4: "d32", 8: "d64"}[size])
-    result = emit.whole(name, lanes * chunk)
-    bits = {2: "uw", 4: "ud", 8: "uq"}[size]
-    source = emit.as_type(value, bits)
-    used = any(True for _ in op.results[0].uses)
-    for first in range(chunk):
-        for lane, count, guard in _guards(low, op, lanes):
-            row = _padded_row(low, count, max(size, 4))
-            own = _in_place(low, source, first * lanes + lane, lanes, count, shape)
-            held = own or emit.whole("uq" if size == 8 else "ud", row)
-            if not own:
-                part = Reg(source.var, source.first + first * lanes + lane, count)
-                emit.apply("mov", held.type, count, part, into=Reg(held.var, 0, count))
-            there = _in_place(low, result, first * lanes + lane, lanes, count, shape)
-            old = (there or emit.whole(held.type, row)) if used else None
-            emit.emit(
-                f"lsc_atomic_{operation}",
-                count,
-                guard=guard,
-                dst=emit.raw(old) if old else Raw(None),
-                address=Address(addresses.var, (addresses.first + lane) * addresses.format.bytes, first * size),
-                src0=emit.raw(held),
-                src1=Raw(None),
-                sfid="slm" if in_slm(desc) else "ugm",
-                caches="",
-                data=shape,
-                address_size="a32" if in_slm(desc) else "a64",
-            )
-            if old and not there:
-                to = Reg(result.var, first * lanes + lane, count)
-                emit.apply("mov", bits, count, Reg(old.var, 0, count), into=emit.as_type(to, bits))
-    low.set(op, result)

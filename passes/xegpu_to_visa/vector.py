@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from mlir import ir
 from xegpu_py.passes.xegpu_to_visa.arith import as_type, from_numbers, result_of
+from xegpu_py.passes.xegpu_to_visa.combine import combiner
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
 from xegpu_py.passes.xegpu_to_visa.values import (
@@ -380,45 +381,8 @@ def multiply_add(low: Lowering, name: str, count: int, a: Numbers, b: Numbers, c
     return found if wide == name else low.emit.in_registers(found, name)
 
 
-_KINDS = {
-    "add": "add",
-    "mul": "mul",
-    "minui": "min",
-    "minsi": "min",
-    "minnumf": "min",
-    "minimumf": "min",
-    "maxui": "max",
-    "maxsi": "max",
-    "maxnumf": "max",
-    "maximumf": "max",
-    "and": "and",
-    "or": "or",
-    "xor": "xor",
-}
-
-
 def _kind(op: ir.Operation) -> str:
     return str(op.attributes["kind"]).rstrip(">").rpartition("<")[2]
-
-
-def _combine(low: Lowering, kind: str, name: str) -> Callable[[Reg, Reg], Reg]:
-    unsigned_kind = kind in ("minui", "maxui")
-
-    def combine(a: Reg, b: Reg) -> Reg:
-        if unsigned_kind:
-            from xegpu_py.passes.xegpu_to_visa.values import unsigned
-
-            u = unsigned(name)
-            found = low.emit.apply(_KINDS[kind], u, a.count, low.emit.as_type(a, u), low.emit.as_type(b, u))
-            return low.emit.as_type(found, name)
-        found = low.emit.apply(_KINDS[kind], name, a.count, a, b)
-        if kind in ("minimumf", "maximumf"):
-            for operand in (b, a):
-                number = low.emit.compare("eq", a.count, operand, operand)
-                found = low.emit.choose(number, name, a.count, found, operand)
-        return found
-
-    return combine
 
 
 def _reduce(low: Lowering, rows: Reg, count: int, each: int, combine: Callable[[Reg, Reg], Reg]) -> Reg:
@@ -451,7 +415,7 @@ def reduction(low: Lowering, op: ir.Operation) -> None:
         low.set(op, _reduce_mask(low, op, value))
         return
     source = _working(low, low.reg(op.operands[0]))
-    combine = _combine(low, _kind(op), source.type)
+    combine = combiner(low.emit, _kind(op), source.type)
     found = _reduce(low, source, count, 1, combine)
     if len(op.operands) > 1:
         acc = low.emit.in_registers(low.numbers(op.operands[1]), source.type)
@@ -473,7 +437,7 @@ def _reduce_mask(low: Lowering, op: ir.Operation, value: Mask | KnownMask) -> Ma
         found: Mask | KnownMask = KnownMask(value.value and (kind != "xor" or value.count % 2 == 1))
     elif kind == "xor" or value.count % MASK_LANES not in (0, value.predicates[-1].count):
         numbers = emit.choose(value, "w", value.count, const(1, "w"), const(0, "w"))
-        one = _reduce(low, numbers, value.count, 1, _combine(low, kind, "w"))
+        one = _reduce(low, numbers, value.count, 1, combiner(low.emit, kind, "w"))
         found = emit.compare("ne", 1, one, const(0, "w"))
     else:
         joined, *others = (Mask((p,), p.count) for p in value.predicates)
@@ -498,7 +462,7 @@ def multi_reduction(low: Lowering, op: ir.Operation) -> None:
     groups = math.prod(shape[d] for d in dims)
     order = _positions(shape).transpose([*dims, *kept])
     source = _working(low, gather(low, low.reg(op.operands[0]), order))
-    combine = _combine(low, _kind(op), source.type)
+    combine = combiner(low.emit, _kind(op), source.type)
     found = _reduce(low, source, groups, count, combine)
     acc = low.reg(op.operands[1]) if _shape(op.operands[1]) else low.emit.in_registers(low.numbers(op.operands[1]))
     found = combine(low.emit.in_registers(acc, source.type), found)

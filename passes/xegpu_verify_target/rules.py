@@ -17,9 +17,10 @@ from xegpu_py.dialects.xegpu.checks import is_slm, strides_of
 from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT
 from xegpu_py.dialects.xegpu.types import MemoryScope
 from xegpu_py.passes.xegpu_to_visa.messages import (
-    ATOMICS,
     READ,
     WRITE,
+    atomic_message,
+    atomic_shape,
     block_load,
     caches_of,
     chunk_messages,
@@ -38,7 +39,7 @@ from xegpu_py.target import Target
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Raw, Variable
 from xegpu_py.visa.program import Instruction
-from xegpu_py.visa.spec import BlockShape, Caches, DataShape, Problem
+from xegpu_py.visa.spec import BlockShape, Caches, Problem
 
 SPLITS = "xegpu-legalize splits it"
 REWRITES = "xegpu-legalize rewrites it"
@@ -280,8 +281,9 @@ def lanes_problem(desc: TensorDesc, target: Target, name: str, **values: Any) ->
     slm = desc.attr.memory_scope == MemoryScope.SLM
     size = desc.bits // 8
     # An atomic message moves one element a lane.
-    atomic = DataShape({8: "d8c32", 16: "d16c32"}.get(desc.bits, f"d{desc.bits}"))
-    shapes = [atomic] if name.startswith("lsc_atomic") else [s for _, s in chunk_messages(desc.chunk, size)]
+    shapes = (
+        [atomic_shape(desc.bits)] if name.startswith("lsc_atomic") else [s for _, s in chunk_messages(desc.chunk, size)]
+    )
     common = {"sfid": "slm" if slm else "ugm", "address_size": "a32" if slm else "a64"}
     for shape in dict.fromkeys(shapes):
         inst = Instruction(name, {**common, "data": shape, **values}, desc.lanes)
@@ -318,20 +320,17 @@ def store_scatter(kernel: Kernel, op: ir.Operation) -> Problem:
 
 @_of("xegpu.atomic_rmw")
 def atomic_rmw(kernel: Kernel, op: ir.Operation) -> Problem:
-    """One atomic message for each element of a lane."""
+    """An atomic message for each element of a lane, or one in a loop."""
     view: Any = op.opview
     desc = TensorDesc.of(view.tdesc)
     problem = element_problem(desc.element)
     if problem:
         return problem
-    kind: str = view.kind.name
-    operation = ATOMICS.get(kind)
-    if operation is None:
-        return (f"of kind {kind} has no atomic message", f"there are {', '.join(ATOMICS)}")
-    if desc.bits == 8 or desc.element == "bf16":
+    if desc.bits == 8:
         return (f"of {desc.element} has no atomic message", "use elements of 32 bits")
-    name = f"lsc_atomic_{operation}"
-    problem = lanes_problem(desc, kernel.target, name, src0=_DATA, src1=Raw(None))
+    operation = atomic_message(view.kind.name, desc.element, desc.attr.memory_scope == MemoryScope.SLM, kernel.target)
+    second = _DATA if operation == "icas" else Raw(None)
+    problem = lanes_problem(desc, kernel.target, f"lsc_atomic_{operation}", src0=_DATA, src1=second)
     if problem and "registers" in problem[0]:
         return (*problem, SPLITS)
     return problem

@@ -78,14 +78,14 @@ gpu.module @m {
     gpu.return
   }
 
-  // Of the minima vISA has the one that prefers numbers; the other puts NaNs back.
+  // Of the minima vISA has the one that prefers numbers; of the other a NaN operand makes the canonical NaN.
   // CHECK-LABEL: gpu.func @minima(
   // CHECK: visa.min (M1_NM, 16) [[V0:%\w+]](0,0)<1> %in0(0,0)<1;1,0> %in1(0,0)<1;1,0>
   // CHECK-NEXT: visa.min (M1_NM, 16) [[V1:%\w+]](0,0)<1> %in0(0,0)<1;1,0> %in1(0,0)<1;1,0>
-  // CHECK-NEXT: visa.cmp.eq (M1_NM, 16) [[P0:%\w+]] %in1(0,0)<1;1,0> %in1(0,0)<1;1,0>
-  // CHECK-NEXT: visa.sel (M1_NM, 16, [[P0]]) [[V2:%\w+]](0,0)<1> [[V1]](0,0)<1;1,0> %in1(0,0)<1;1,0>
-  // CHECK-NEXT: visa.cmp.eq (M1_NM, 16) [[P1:%\w+]] %in0(0,0)<1;1,0> %in0(0,0)<1;1,0>
-  // CHECK-NEXT: visa.sel (M1_NM, 16, [[P1]]) [[V3:%\w+]](0,0)<1> [[V2]](0,0)<1;1,0> %in0(0,0)<1;1,0>
+  // CHECK-NEXT: visa.cmp.eq (M1_NM, 16) [[P0:%\w+]] %in0(0,0)<1;1,0> %in0(0,0)<1;1,0>
+  // CHECK-NEXT: visa.cmp.eq (M1_NM, 16) [[P1:%\w+]] %in1(0,0)<1;1,0> %in1(0,0)<1;1,0>
+  // CHECK-NEXT: visa.and (M1_NM, 16) [[P2:%\w+]] [[P0]] [[P1]]
+  // CHECK-NEXT: visa.sel (M1_NM, 16, [[P2]]) [[V2:%\w+]](0,0)<1> [[V1]](0,0)<1;1,0> 0x7fc00000:f
   gpu.func @minima(%a: vector<16xf32>, %b: vector<16xf32>) kernel {
     %number = arith.minnumf %a, %b : vector<16xf32>
     %nan = arith.minimumf %a, %b : vector<16xf32>

@@ -1,0 +1,145 @@
+"""`xegpu.atomic_rmw`: atomic messages, and loops of compare and swap for what has none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mlir import ir
+from xegpu_py.passes.xegpu_to_visa.combine import combiner
+from xegpu_py.passes.xegpu_to_visa.descriptors import TYPES_BYTES, in_slm
+from xegpu_py.passes.xegpu_to_visa.emit import const
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
+from xegpu_py.passes.xegpu_to_visa.messages import atomic_message, atomic_shape
+from xegpu_py.passes.xegpu_to_visa.scattered import guards, in_place, lanes_of, padded_row
+from xegpu_py.passes.xegpu_to_visa.scf import assign
+from xegpu_py.passes.xegpu_to_visa.values import MASK_LANES, KnownMask, Mask, Reg, register_type, unsigned
+
+from xegpu_py.visa.operands import Address, Guard, Raw
+from xegpu_py.visa.spec import DataShape
+
+
+@lowers("xegpu.atomic_rmw")
+def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
+    """An update of each lane's element; the result is what was there before."""
+    desc, addresses, lanes, chunk = lanes_of(low, op)
+    view, emit = op.opview, low.emit
+    kind = str(view.kind).rpartition(".")[2].lower()
+    name = register_type(desc.element)
+    size = TYPES_BYTES[name]
+    if size == 1:
+        low.fail(f"of {desc.element} has no atomic message", "convert to a type of 32 bits")
+    operation = atomic_message(kind, desc.element, in_slm(desc), low.target)
+    value = low.reg(view.value, name)
+    shape = atomic_shape(8 * size)
+    result = emit.whole(name, lanes * chunk)
+    bits = unsigned(name)
+    source = emit.as_type(value, bits)
+    used = any(True for _ in op.results[0].uses)
+    for first in range(chunk):
+        for lane, count, guard in guards(low, op, lanes, MASK_LANES if operation == "icas" else 32):
+            place = Place(addresses, lane, first * size, shape, in_slm(desc))
+            start = first * lanes + lane
+            if operation == "icas":
+                part = Reg(value.var, value.first + start, count)
+                before = update(low, place, count, guard, part, combiner(emit, kind, name))
+                emit.apply("mov", bits, count, emit.as_type(before, bits), into=_part(low, result, start, count, bits))
+                continue
+            row = padded_row(low, count, max(size, 4))
+            own = in_place(low, source, start, lanes, count, shape)
+            held = own or emit.whole("uq" if size == 8 else "ud", row)
+            if not own:
+                part = Reg(source.var, source.first + start, count)
+                emit.apply("mov", held.type, count, part, into=Reg(held.var, 0, count))
+            there = in_place(low, result, start, lanes, count, shape)
+            old = (there or emit.whole(held.type, row)) if used else None
+            place.message(low, operation, count, guard, old, held)
+            if old and not there:
+                into = _part(low, result, start, count, bits)
+                emit.apply("mov", bits, count, Reg(old.var, 0, count), into=into)
+    low.set(op, result)
+
+
+def _part(low: Lowering, numbers: Reg, start: int, count: int, type_name: str) -> Reg:
+    return low.emit.as_type(Reg(numbers.var, numbers.first + start, count), type_name)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the lanes of an atomic message have their elements.
+
+    Attributes:
+        addresses: an address for each lane: uq, or ud in shared local memory.
+        lane: the first lane's index among them.
+        offset: bytes from the addresses.
+        data: the elements' size in memory and in registers.
+        slm: whether they are in shared local memory.
+    """
+
+    addresses: Reg
+    lane: int
+    offset: int
+    data: DataShape
+    slm: bool
+
+    @property
+    def register_type(self) -> str:
+        """The type of a lane's element in the registers of a message."""
+        return {4: "ud", 8: "uq"}[self.data.register_bytes]
+
+    def message(
+        self, low: Lowering, operation: str, count: int, guard: Guard | None, old: Reg | None, *operands: Reg
+    ) -> None:
+        """One atomic message of `count` lanes."""
+        src0, src1 = (low.emit.raw(operands[i]) if i < len(operands) else Raw(None) for i in range(2))
+        low.emit.emit(
+            f"lsc_atomic_{operation}",
+            count,
+            guard=guard,
+            dst=low.emit.raw(old) if old else Raw(None),
+            address=Address(
+                self.addresses.var, (self.addresses.first + self.lane) * self.addresses.format.bytes, self.offset
+            ),
+            src0=src0,
+            src1=src1,
+            sfid="slm" if self.slm else "ugm",
+            caches="",
+            data=self.data,
+            address_size="a32" if self.slm else "a64",
+        )
+
+
+def update(
+    low: Lowering, place: Place, count: int, guard: Guard | None, value: Reg, combine: Callable[[Reg, Reg], Reg]
+) -> Reg:
+    """Replace each lane's element by its combination with a value, by a loop of compare and swap.
+
+    Each turn combines what memory is expected to hold, and writes the results where memory holds it. Lanes whose memory
+    holds something else (at first 0 is expected; later other lanes or threads may have written) take the next turn.
+
+    Args:
+        count: how many lanes, at most 16.
+        guard: which of them take part, by their own bits; None for all.
+        value: the second operand of `combine`, a number for each lane.
+        combine: what two numbers become.
+
+    Returns:
+        What each element was before, of the type of `value`.
+    """
+    emit, held = low.emit, place.register_type
+    bits = unsigned(value.type)
+    pending = emit.mask(count)
+    assign(emit, pending, Mask((guard.var,), count) if guard else KnownMask(True, count))
+    expected, new, seen = (emit.whole(held, count) for _ in range(3))
+    emit.apply("mov", held, count, const(0, held), into=expected)
+    begin = emit.label("Update")
+    emit.place(begin)
+    before = emit.as_type(emit.in_registers(expected, bits), value.type)
+    emit.apply("mov", held, count, emit.as_type(combine(before, value), bits), into=new)
+    emit.apply("mov", held, count, expected, into=seen)
+    place.message(low, "icas", count, Guard(pending.predicates[0]), seen, expected, new)
+    emit.compare("ne", count, seen, expected, into=pending)
+    emit.apply("mov", held, count, seen, into=expected)
+    more = emit.test(pending, "any") if count > 1 else pending
+    emit.emit("jmp", guard=Guard(more.predicates[0]), no_mask=False, label=begin)
+    return before

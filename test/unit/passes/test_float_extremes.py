@@ -1,0 +1,164 @@
+"""Minima and maxima of floats: maximumf gives NaN if either operand is one, maxnumf then gives the other operand."""
+
+import itertools
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import xegpu_py
+
+KINDS = ("maximumf", "minimumf", "maxnumf", "minnumf")
+DTYPES = {"f16": np.float16, "f32": np.float32, "f64": np.float64, "bf16": ml_dtypes.bfloat16}
+SPECIAL = (np.nan, 0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, 6e-8)
+
+
+def expected(kind, a, b):
+    """The minimum or maximum of two arrays; -0 is less than +0, and a NaN is the canonical one."""
+    if kind.startswith("max"):
+        found = np.where((a > b) | ((a == b) & ~np.signbit(a)), a, b)
+    else:
+        found = np.where((a < b) | ((a == b) & np.signbit(a)), a, b)
+    if "num" in kind:
+        return np.where(np.isnan(a), b, np.where(np.isnan(b), a, found))
+    return np.where(np.isnan(a) | np.isnan(b), a.dtype.type(np.nan), found)
+
+
+def bits(values):
+    return values.view(f"u{values.itemsize}")
+
+
+def pairs(dtype):
+    a, b = (np.array(x, dtype) for x in zip(*itertools.product(SPECIAL, repeat=2)))
+    return a, b
+
+
+ATOMIC = """
+gpu.module @m {{
+  gpu.func @k(%m: memref<?x{t}>, %values: memref<?x{t}>, %places: memref<?xi32>, %enabled: memref<?xi32>,
+              %before: memref<?x{t}>) kernel {{
+    %c16 = arith.constant 16 : index
+    %zero = arith.constant dense<0> : vector<16xi32>
+    %bx = gpu.block_id x
+    %at = arith.muli %bx, %c16 : index
+    %none = arith.constant 0.0 : {t}
+    %no = arith.constant 0 : i32
+    %v = vector.transfer_read %values[%at], %none {{in_bounds = [true]}} : memref<?x{t}>, vector<16x{t}>
+    %p = vector.transfer_read %places[%at], %no {{in_bounds = [true]}} : memref<?xi32>, vector<16xi32>
+    %e = vector.transfer_read %enabled[%at], %no {{in_bounds = [true]}} : memref<?xi32>, vector<16xi32>
+    %mask = arith.cmpi ne, %e, %zero : vector<16xi32>
+    %offsets = arith.index_cast %p : vector<16xi32> to vector<16xindex>
+    %lanes = xegpu.create_tdesc %m, %offsets {{mode = vc}}
+      : memref<?x{t}>, vector<16xindex> -> !xegpu.tensor_desc<16x{t}, #xegpu.scattered>
+    %r = xegpu.atomic_rmw {kind}, %v, %lanes, %mask {{mode = vc}} : vector<16x{t}>,
+      !xegpu.tensor_desc<16x{t}, #xegpu.scattered>, vector<16xi1> -> vector<16x{t}>
+    vector.transfer_write %r, %before[%at] {{in_bounds = [true]}} : vector<16x{t}>, memref<?x{t}>
+    gpu.return
+  }}
+}}
+"""
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize("t", DTYPES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_atomic_updates(kind, t):
+    memory, values = pairs(DTYPES[t])
+    n = len(memory)
+    places, enabled, before = np.arange(n, dtype=np.int32), np.ones(n, np.int32), np.zeros(n, DTYPES[t])
+    enabled[5::7] = 0
+    changed = memory.copy()
+    kernel = xegpu_py.compile(ATOMIC.format(kind=kind, t=t), target="pvc", engine="both")
+    kernel(changed, values, places, enabled, before, grid=n // 16)
+    on = enabled != 0
+    np.testing.assert_array_equal(bits(changed), bits(np.where(on, expected(kind, memory, values), memory)))
+    np.testing.assert_array_equal(bits(before)[on], bits(memory)[on])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_updates_of_one_element_by_all_lanes_and_threads(kind):
+    rng = np.random.default_rng(0)
+    values = rng.standard_normal(1024).astype(np.float32)
+    for column, special in enumerate((np.nan, -0.0)):
+        values[column::64] = special
+    places = np.tile(np.arange(8, dtype=np.int32), len(values) // 8)
+    memory, before = np.zeros(8, np.float32), np.zeros_like(values)
+    kernel = xegpu_py.compile(ATOMIC.format(kind=kind, t="f32"), target="pvc", engine="both")
+    kernel(memory, values, places, np.ones_like(places), before, grid=len(values) // 16)
+    whole = np.zeros(8, np.float32)
+    for row in values.reshape(-1, 8):
+        whole = expected(kind, whole, row)
+    np.testing.assert_array_equal(bits(memory), bits(whole))
+
+
+@pytest.mark.parametrize("simt", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_memref_atomic(kind, simt):
+    """One update a thread, or one a work item."""
+    attributes = "attributes {xegpu.subgroup_size = 16 : i32}" * simt
+    text = f"""
+gpu.module @m {{
+  gpu.func @k(%m: memref<?xf32>, %values: memref<?xf32>) kernel {attributes} {{
+    %id = gpu.global_id x
+    %v = memref.load %values[%id] : memref<?xf32>
+    %old = memref.atomic_rmw {kind} %v, %m[%id] : (f32, memref<?xf32>) -> f32
+    memref.store %old, %values[%id] : memref<?xf32>
+    gpu.return
+  }}
+}}
+"""
+    memory, values = pairs(np.float32)
+    changed, before = memory.copy(), values.copy()
+    kernel = xegpu_py.compile(text, target="pvc", engine="both")
+    kernel(changed, before, grid=len(memory) // 16, block=16)
+    np.testing.assert_array_equal(bits(changed), bits(expected(kind, memory, values)))
+    np.testing.assert_array_equal(bits(before), bits(memory))
+
+
+@pytest.mark.parametrize("space", ["", ", 3"])
+@pytest.mark.parametrize(
+    ("kind", "t"),
+    [("addf", "f32"), ("addf", "f64"), ("addf", "bf16"), ("mulf", "f16"), ("mulf", "f64"), ("muli", "i16"),
+     ("muli", "i32"), ("muli", "i64"), ("addi", "i64"), ("assign", "f64"), ("maxs", "i64"), ("minnumf", "f64")],
+)  # fmt: skip
+def test_atomic_updates_without_a_message(kind, t, space):
+    """In global and in shared local memory; where a lane fails once it tries again."""
+    dtype = {"bf16": ml_dtypes.bfloat16, "i16": np.int16, "i32": np.int32, "i64": np.int64, **DTYPES}[t]
+    text = f"""
+gpu.module @m {{
+  gpu.func @k(%m: memref<4x{t}>, %values: memref<16x{t}>) kernel {{
+    %c0 = arith.constant 0 : index
+    %zero = arith.constant {"0.0" if t[0] in "fb" else "0"} : {t}
+    %v = vector.transfer_read %values[%c0], %zero {{in_bounds = [true]}} : memref<16x{t}>, vector<16x{t}>
+    %start = vector.transfer_read %m[%c0], %zero {{in_bounds = [true]}} : memref<4x{t}>, vector<4x{t}>
+    %buffer = {f"memref.alloc() : memref<4x{t}, 3>" if space else f"memref.cast %m : memref<4x{t}> to memref<4x{t}>"}
+    vector.transfer_write %start, %buffer[%c0] {{in_bounds = [true]}} : vector<4x{t}>, memref<4x{t}{space}>
+    gpu.barrier
+    %offsets = arith.constant dense<[0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3]> : vector<16xindex>
+    %mask = arith.constant dense<true> : vector<16xi1>
+    %lanes = xegpu.create_tdesc %buffer, %offsets {{mode = vc}} : memref<4x{t}{space}>, vector<16xindex>
+      -> !xegpu.tensor_desc<16x{t}, #xegpu.tdesc_attr<{"memory_scope = slm, " * bool(space)}#xegpu.scattered>>
+    %r = xegpu.atomic_rmw {kind}, %v, %lanes, %mask {{mode = vc}} : vector<16x{t}>,
+      !xegpu.tensor_desc<16x{t}, #xegpu.tdesc_attr<{"memory_scope = slm, " * bool(space)}#xegpu.scattered>>,
+      vector<16xi1> -> vector<16x{t}>
+    gpu.barrier
+    %end = vector.transfer_read %buffer[%c0], %zero {{in_bounds = [true]}} : memref<4x{t}{space}>, vector<4x{t}>
+    vector.transfer_write %end, %m[%c0] {{in_bounds = [true]}} : vector<4x{t}>, memref<4x{t}>
+    gpu.return
+  }}
+}}
+"""
+    rng = np.random.default_rng(0)
+    memory, values = rng.integers(-9, 9, 4).astype(dtype), rng.integers(-5, 5, 16).astype(dtype)
+    wanted = memory.copy()
+    combine = {
+        "add": lambda a, b: a + b,
+        "mul": lambda a, b: a * b,
+        "ass": lambda a, b: b,
+        "max": np.maximum,
+        "min": np.minimum,
+    }[kind[:3]]
+    for row in values.reshape(4, 4):
+        wanted = combine(wanted, row).astype(dtype)
+    xegpu_py.compile(text, target="pvc", engine="both")(memory, values, grid=1)
+    np.testing.assert_array_equal(memory, wanted)
