@@ -44,6 +44,10 @@ class Block2DLimits:
     least_bytes: int = 64
     most_extent: int = 1 << 24
 
+    def transposed_unit(self, bits: int) -> int | None:
+        """Bits of the unit in which a message transposes elements of `bits` bits; None if it transposes none such."""
+        return min((unit for unit in self.transposed if unit >= bits), default=None)
+
 
 @dataclass(frozen=True, eq=False)
 class Target:

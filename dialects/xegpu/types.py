@@ -1,6 +1,6 @@
 """The dialect itself, its enums, attributes and types."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, ClassVar
 
@@ -134,11 +134,12 @@ class SgMap(Attr, dialect=XeGPU, name="sg_map"):
 class TdescAttr(Attr, dialect=XeGPU, name="tdesc_attr"):
     """What a tensor descriptor has beside its shape and element type (RFC, tdesc_attr).
 
-    All of it may be left out. It is also read without this attribute around it, in the descriptor itself.
+    All of it may be left out. It is also read without this attribute around it, in the descriptor itself. Accesses to
+    blocks of one dimension are never checked against bounds: their `boundary_check` is false by default.
 
         #xegpu.tdesc_attr<memory_scope = slm, array_length = 2, boundary_check = false>
         #xegpu.tdesc_attr<memory_scope = slm, #xegpu.scattered>
-        #xegpu.tdesc_attr<boundary_check = false, map = <wi_layout = [1, 16], wi_data = [1, 1]>>
+        #xegpu.tdesc_attr<array_length = 2, map = <wi_layout = [1, 16], wi_data = [1, 1]>>
         #xegpu.scattered
     """
 
@@ -194,13 +195,13 @@ _SETTINGS = {
 }
 
 
-def _read_entries(cursor: Cursor, scope: Scope) -> tuple[TdescAttr, int | None]:
+def _read_entries(cursor: Cursor, scope: Scope) -> tuple[TdescAttr, dict[str, Any]]:
     """Read descriptor settings up to a closing bracket: `key = value`, and bare attributes that say what they are.
 
-    The second result is the chunk size, if one is given.
+    The second result has what is given as `key = value` alone, and the chunk size.
     """
+    given: dict[str, Any] = {}
     found: dict[str, Any] = {}
-    chunk: int | None = None
 
     def put(name: str, value: Any, offset: int) -> None:
         if name in found:
@@ -216,16 +217,17 @@ def _read_entries(cursor: Cursor, scope: Scope) -> tuple[TdescAttr, int | None]:
             key = cursor.word() or ""
             if key == "chunk_size_per_lane":
                 cursor.expect("=")
-                chunk = cursor.integer()
+                given[key] = cursor.integer()
             elif key in _SETTINGS:
                 cursor.expect("=")
                 name = _SETTINGS[key]
-                put(name, kinds[name].read(cursor, scope), start)
+                given[name] = kinds[name].read(cursor, scope)
+                put(name, given[name], start)
             else:
                 raise cursor.fault(f"expected a setting of a tensor descriptor ({', '.join(_SETTINGS)})", start)
         if not cursor.accept(","):
             break
-    return TdescAttr(**found), chunk
+    return TdescAttr(**found), given
 
 
 def _put_attribute(raw: str, put: Any, cursor: Cursor, offset: int) -> None:
@@ -259,6 +261,14 @@ class TensorDesc(Type, dialect=XeGPU, name="tensor_desc", also_named=("tile",)):
     element: TypeText
     attr: TdescAttr = TdescAttr()
 
+    def __post_init__(self) -> None:
+        if self._is_line():
+            # The default of a block of one dimension is the one value that it may have.
+            object.__setattr__(self, "attr", replace(self.attr, boundary_check=False))
+
+    def _is_line(self) -> bool:
+        return len(self.shape) == 1 and not self.attr.scattered
+
     @classmethod
     def read_body(cls, cursor: Cursor, scope: Scope) -> "TensorDesc":
         cursor.expect("<")
@@ -268,9 +278,12 @@ class TensorDesc(Type, dialect=XeGPU, name="tensor_desc", also_named=("tile",)):
         else:
             shape = cursor.dimensions("a tensor descriptor")
             element = scope.resolve(scope.read_type(cursor))
-            attr, chunk = _read_entries(cursor, scope) if cursor.accept(",") else (TdescAttr(), None)
+            attr, given = _read_entries(cursor, scope) if cursor.accept(",") else (TdescAttr(), {})
             cursor.expect(">")
             found = cls(shape, element, attr)
+            if given.get("boundary_check") and found._is_line():
+                raise cursor.fault("a 1D tensor descriptor has no boundary check: boundary_check is false", start)
+            chunk = given.get("chunk_size_per_lane")
             if chunk is not None and chunk != found.chunk:
                 raise cursor.fault(f"chunk_size_per_lane = {chunk} does not fit the shape {by(shape)}", start)
         problem = found.problem()
@@ -279,13 +292,13 @@ class TensorDesc(Type, dialect=XeGPU, name="tensor_desc", also_named=("tile",)):
         return found
 
     def write_body(self, print_defaults: bool = False) -> str:
-        settings = self.attr.entries(print_defaults)
-        if not settings:
+        attr = replace(self.attr, boundary_check=True) if self._is_line() and not print_defaults else self.attr
+        if not attr.entries(print_defaults):
             suffix = ""
-        elif self.attr == TdescAttr(map=self.attr.map) and not print_defaults:
-            suffix = f", {self.attr.map}"
+        elif attr == TdescAttr(map=attr.map) and not print_defaults:
+            suffix = f", {attr.map}"
         else:
-            suffix = f", {self.attr.write(print_defaults)}"
+            suffix = f", {attr.write(print_defaults)}"
         return f"<{by((*self.shape, self.element))}{suffix}>"
 
     @property
@@ -316,8 +329,6 @@ class TensorDesc(Type, dialect=XeGPU, name="tensor_desc", also_named=("tile",)):
             return self._scattered_problem()
         if attr.array_length > 1 and len(self.shape) != 2:
             return "array_length is for 2D descriptors only"
-        if len(self.shape) == 1 and attr.boundary_check:
-            return "a 1D tensor descriptor needs boundary_check = false"
         return self._map_problem(attr.map) if attr.map else None
 
     def _scattered_problem(self) -> str | None:

@@ -173,11 +173,13 @@ def _load(
 ) -> list[tuple[int, ir.Value]]:
     """(first column, elements) of each block of a message."""
     view: Any = op.opview
-    made = message_desc(desc, message, transform)
+    limits = low.plan.target.block2d
+    assert limits
+    made = message_desc(desc, message, transform, limits)
     height, width = made.shape[-2:]
     count = len(message.blocks)
     lead = made.shape[:-2]
-    bits, unit = unit_of(desc, transform)
+    bits, unit = unit_of(desc, transform, limits)
     extra: dict[str, Any] = {"vnni_axis": view.vnni_axis}
     shape = _block_shape(height, width, desc, transform)
     if transform.turned:

@@ -167,7 +167,7 @@ def _limit_block(plan: Plan, op: ir.Operation) -> None:
     for d in range(len(desc.shape) - 2):
         plan.cut(value, d, range(desc.shape[d]))
     rows, columns = desc.shape[-2:]
-    bits, _ = unit_of(desc, transform)
+    bits, _ = unit_of(desc, transform, limits)
     high = blocks.row_limit(limits, bits, transform) if load else limits.store_height
     wide = blocks.column_limit(limits, bits, transform) * bits // desc.bits
     plan.cut(value, axes.rows, [axes.row_index(r) for r in range(0, rows, high)])

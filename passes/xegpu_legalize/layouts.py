@@ -15,7 +15,7 @@ from xegpu_py.passes.xegpu_legalize.shapes import Layout, Message, Transform
 from xegpu_py.passes.xegpu_verify_target.rules import block_problem, lanes_problem
 
 from xegpu_py.ir.builtin import bit_width
-from xegpu_py.target import Target
+from xegpu_py.target import Block2DLimits, Target
 from xegpu_py.visa.operands import Raw
 from xegpu_py.visa.spec import BlockShape
 
@@ -72,11 +72,12 @@ def axes_of(desc: TensorDesc, shape: Shape, transform: Transform) -> Axes:
     return Axes(rows, columns, factor if transform.vnni == 0 else 1, factor if transform.vnni == 1 else 1, array)
 
 
-def unit_of(desc: TensorDesc, transform: Transform) -> tuple[int, int]:
+def unit_of(desc: TensorDesc, transform: Transform, limits: Block2DLimits) -> tuple[int, int]:
     """Bits of what a load takes for one element, and elements of the descriptor in it."""
     if not transform.turned:
         return desc.bits, 1
-    bits = max(desc.bits * transform.unit, blocks.TRANSPOSED_UNIT)
+    bits = limits.transposed_unit(desc.bits * transform.unit)
+    assert bits
     return bits, bits // desc.bits
 
 
@@ -138,9 +139,9 @@ def _load_layout(plan: Plan, op: ir.Operation, desc: TensorDesc) -> Layout | Non
     found = load_messages(plan, op)
     if found is None:
         return None
-    transform = transform_of(op.opview, desc)
-    assert transform
-    return _with_lead(desc, [((m.row, m.blocks[0][0]), message_desc(desc, m, transform)) for m in found])
+    transform, limits = transform_of(op.opview, desc), plan.target.block2d
+    assert transform and limits
+    return _with_lead(desc, [((m.row, m.blocks[0][0]), message_desc(desc, m, transform, limits)) for m in found])
 
 
 def is_one_message(plan: Plan, op: ir.Operation) -> bool:
@@ -169,7 +170,7 @@ def load_messages(plan: Plan, op: ir.Operation) -> list[Message] | None:
         return None
     rows, columns = desc.shape[-2:]
     cuts = plan.cuts.get(plan.vectors.find(op.results[0])) or [set() for _ in shape]
-    bits, unit = unit_of(desc, transform)
+    bits, unit = unit_of(desc, transform, limits)
     wide = blocks.column_limit(limits, bits, transform) * unit
     # Registers hold what is cut along the outer dimension in one piece after another, so that only the cuts of the
     # inner one count.
@@ -184,9 +185,9 @@ def load_messages(plan: Plan, op: ir.Operation) -> list[Message] | None:
     return blocks.messages(desc, lines, tuple(pieces), transform, plan.target)
 
 
-def message_desc(desc: TensorDesc, message: Message, transform: Transform) -> TensorDesc:
+def message_desc(desc: TensorDesc, message: Message, transform: Transform, limits: Block2DLimits) -> TensorDesc:
     """The descriptor of a message: rows and columns that it has too few of are loaded too, and dropped."""
-    bits, unit = unit_of(desc, transform)
+    bits, unit = unit_of(desc, transform, limits)
     width = message.blocks[0][1]
     least = max(unit, 32 // desc.bits)
     height = message.height

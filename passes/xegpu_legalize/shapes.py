@@ -19,9 +19,6 @@ from xegpu_py.visa.spec import BlockShape
 Layout = tuple[tuple[tuple[int, ...], TensorDesc], ...]
 """Pieces of a block: the offsets of each in elements, and its descriptor."""
 
-TRANSPOSED_UNIT = 32
-"""Bits of the units that narrower elements are transposed in."""
-
 
 @dataclass(frozen=True)
 class Transform:

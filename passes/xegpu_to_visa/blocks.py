@@ -7,6 +7,7 @@ from typing import Any
 
 from mlir import ir
 from xegpu_py.dialects.xegpu import TensorDesc
+from xegpu_py.passes.common.divisors import transposes_in_message
 from xegpu_py.passes.xegpu_to_visa.descriptors import TYPES_BYTES, check_mode, in_slm
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lines import load_line, prefetch_line, store_line
@@ -17,6 +18,8 @@ from xegpu_py.passes.xegpu_to_visa.values import (
     INDEX,
     Block,
     Const,
+    KnownMask,
+    Mask,
     Memory,
     Numbers,
     Reg,
@@ -48,13 +51,14 @@ def create_nd_tdesc(low: Lowering, op: ir.Operation) -> None:
         strides = tuple(low.index_list(view.strides))
     desc = TensorDesc.of(view.tdesc)
     surface: tuple[Numbers, ...] = ()
+    lead = tuple(shape[:-2]) if desc.attr.boundary_check else ()
     if len(shape) > 1 and not in_slm(desc):
         size = bit_width(desc.element) // 8
         height, width = shape[-2:]
         rows = low.add(height, const(-1, INDEX))
         across = _less_one(low, width, size)
         surface = (across, rows, across if strides[-2] == width else _less_one(low, strides[-2], size))
-    low.set(op, Block(low.emit.in_registers(base), surface, strides, offsets))
+    low.set(op, Block(low.emit.in_registers(base), surface, lead, strides, offsets))
 
 
 def _block(low: Lowering, value: ir.Value) -> Block:
@@ -68,7 +72,7 @@ def update_nd_offset(low: Lowering, op: ir.Operation) -> None:
     """The offsets moved on."""
     block = _block(low, op.opview.tdesc)
     moved = tuple(low.add(a, b) for a, b in zip(block.offsets, low.index_list(op.opview.offsets)))
-    low.set(op, Block(block.base, block.surface, block.strides, moved))
+    low.set(op, Block(block.base, block.surface, block.lead, block.strides, moved))
 
 
 def _scalar(low: Lowering, numbers: Numbers) -> Region | Immediate:
@@ -94,22 +98,52 @@ def _surface(low: Lowering, block: Block, desc: TensorDesc, row: int = 0, scale:
     x: Numbers = block.offsets[-1]
     if scale > 1:
         x = low.emit.apply("asr", INDEX, 1, low.emit.in_registers(x), const(scale.bit_length() - 1, "uw"))
+    base, y = _matrix(low, block, bit_width(desc.element) // 8)
     return {
-        "base": _scalar(low, low.emit.in_registers(_base(low, block, bit_width(desc.element) // 8))),
+        "base": _scalar(low, low.emit.in_registers(base)),
         "width": _scalar(low, width),
         "height": _scalar(low, height),
         "pitch": _scalar(low, pitch),
         "x": _scalar(low, x),
-        "y": _scalar(low, low.add(block.offsets[-2], const(row, INDEX))),
+        "y": _scalar(low, low.add(y, const(row, INDEX))),
     }
 
 
-def _base(low: Lowering, block: Block, size: int) -> Numbers:
-    """The address of the 2D matrix in which a block of more dimensions lies."""
-    base = block.base
-    for offset, stride in list(zip(block.offsets, block.strides))[:-2]:
+def _matrix(low: Lowering, block: Block, size: int) -> tuple[Numbers, Numbers]:
+    """The address of the 2D matrix in which a block of more dimensions lies, and the block's first row there.
+
+    Messages check the innermost two dimensions. Of a block that is out of bounds along another one, the first row is
+    put below the matrix, and the matrix is the tensor's first one.
+    """
+    base, y = block.base, block.offsets[-2]
+    limits = low.target.block2d
+    below = const(limits.most_extent if limits else 0, INDEX)
+    for i, (offset, stride) in enumerate(list(zip(block.offsets, block.strides))[:-2]):
+        if block.lead:
+            inside = _inside(low, offset, block.lead[i])
+            offset, y = _chosen(low, inside, offset, const(0, INDEX)), _chosen(low, inside, y, below)
         base = low.address(base, low.multiply(offset, stride), size)
-    return base
+    return base, y
+
+
+def _inside(low: Lowering, offset: Numbers, extent: Numbers) -> Mask | KnownMask:
+    """Whether 0 <= offset < extent."""
+    if isinstance(offset, Const) and offset.value < 0:
+        return KnownMask(False)
+    if isinstance(offset, Const) and isinstance(extent, Const):
+        return KnownMask(offset.value < extent.value)
+    # Unsigned, so that negative offsets lie above all extents.
+    a, b = (const(n.value, "ud") if isinstance(n, Const) else low.emit.as_type(n, "ud") for n in (offset, extent))
+    if isinstance(a, Const):
+        return low.emit.compare("gt", 1, b, a)
+    return low.emit.compare("lt", 1, a, b)
+
+
+def _chosen(low: Lowering, mask: Mask | KnownMask, a: Numbers, b: Numbers) -> Numbers:
+    """`a` where the mask is set, else `b`."""
+    if isinstance(mask, KnownMask):
+        return a if mask.value else b
+    return a if a == b else low.emit.choose(mask, INDEX, 1, a, b)
 
 
 def _one_dimensional(desc: TensorDesc) -> bool:
@@ -142,6 +176,9 @@ def load_nd(low: Lowering, op: ir.Operation) -> None:
     if view.transpose is not None and not transposed and list(view.transpose) != list(range(len(desc.shape))):
         low.fail(f"cannot transpose by {list(view.transpose)}", "xegpu-legalize rewrites it")
     message = block_load(desc, transposed, view.transpose_bit_width, view.vnni_axis)
+    limits = low.target.block2d
+    if transposed and limits and not transposes_in_message(view, desc, limits):
+        low.fail(f"is not known to begin at a multiple of {message.size} bits", "xegpu-legalize rewrites it")
     scale = message.size // bit_width(element)
     grf = low.target.grf_bytes
     count = math.prod(shape)

@@ -251,7 +251,7 @@ def parts_of(value: Value) -> list[Numbers | Mask | KnownMask]:
     if isinstance(value, (Reg, Const, Mask, KnownMask)):
         return [value]
     if isinstance(value, Block):
-        return [value.base, *value.surface, *value.strides, *value.offsets]
+        return [value.base, *value.surface, *value.lead, *value.strides, *value.offsets]
     if isinstance(value, Lanes):
         return [value.addresses]
     if isinstance(value, NamedBarrier):
@@ -266,9 +266,9 @@ def with_parts(value: Value, parts: Sequence[Any]) -> Value:
         part: Value = parts[0]
         return part
     if isinstance(value, Block):
-        rank = len(value.offsets)
-        n, m = 1 + len(value.surface), 1 + len(value.surface) + len(value.strides)
-        return Block(parts[0], tuple(parts[1:n]), tuple(parts[n:m]), tuple(parts[m : m + rank]))
+        rest = iter(parts[1:])
+        groups = (value.surface, value.lead, value.strides, value.offsets)
+        return Block(parts[0], *(tuple(next(rest) for _ in group) for group in groups))
     if isinstance(value, Lanes):
         return Lanes(parts[0])
     if isinstance(value, NamedBarrier):

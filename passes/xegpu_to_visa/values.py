@@ -133,12 +133,15 @@ class Block:
         base: address of the tensor's first element, uq.
         surface: of two and more dimensions in global memory: width, height and pitch of the innermost two, as 2D block
             messages have them, in bytes, rows and bytes, less one; else nothing.
+        lead: extents of the dimensions outside the innermost two, d, which no message checks; nothing where
+            out-of-bounds accesses are not checked.
         strides: the tensor's strides in elements, d.
         offsets: where the block begins, in elements, d.
     """
 
     base: Numbers
     surface: tuple[Numbers, ...]
+    lead: tuple[Numbers, ...]
     strides: tuple[Numbers, ...]
     offsets: tuple[Numbers, ...]
 

@@ -16,6 +16,7 @@ from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.checks import is_slm, strides_of
 from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT
 from xegpu_py.dialects.xegpu.types import MemoryScope
+from xegpu_py.passes.common.divisors import transposes_in_message
 from xegpu_py.passes.xegpu_to_visa.messages import (
     READ,
     WRITE,
@@ -90,7 +91,7 @@ def problems(func: ir.Operation, target: Target) -> list[Diagnostic]:
         rule = _RULES.get(op.name)
         if rule is None or (op.name.startswith("xegpu.") and not _in_vc(op)):
             continue
-        if op.name in _LOCAL:
+        if op.name in _LOCAL and "transpose" not in op.attributes:
             key = (op.name, tuple(v.type for v in (*op.operands, *op.results)), str(op.attributes))
             if key not in seen:
                 seen[key] = rule(kernel, op)
@@ -187,6 +188,8 @@ def load_nd(kernel: Kernel, op: ir.Operation) -> Problem:
     problem = block_problem(block, kernel.target)
     if problem:
         return problem if kernel.target.block2d is None else (*problem, _remedy(block))
+    if transposed and kernel.target.block2d and not transposes_in_message(view, desc, kernel.target.block2d):
+        return (f"transposes units of {block.size} bits, but is not known to begin at a multiple of them", REWRITES)
     return caches_problem(view, "lsc_load_block2d")
 
 

@@ -6,7 +6,7 @@ gpu.module @k {
   // A row is a 1D block.
   // CHECK-LABEL: gpu.func @row
   // CHECK: %[[ROW:.+]] = memref.subview %{{.+}}[%{{.+}}, 0] [1, 5] [1, 1] : memref<?x64xf32> to memref<5xf32, strided<[1], offset: ?>>
-  // CHECK: %[[T:.+]] = xegpu.create_nd_tdesc %[[ROW]][0] {mode = vc} : {{.+}} -> !xegpu.tensor_desc<5xf32, #xegpu.tdesc_attr<boundary_check = false>>
+  // CHECK: %[[T:.+]] = xegpu.create_nd_tdesc %[[ROW]][0] {mode = vc} : {{.+}} -> !xegpu.tensor_desc<5xf32>
   // CHECK: %[[V:.+]] = xegpu.load_nd %[[T]] {mode = vc} : {{.+}} -> vector<5xf32>
   // CHECK: xegpu.store_nd %[[V]], %{{.+}} {mode = vc}
   gpu.func @row(%m: memref<?x64xf32>, %s: memref<8xf32, 3>, %i: index) kernel {

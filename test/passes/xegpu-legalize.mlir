@@ -38,9 +38,9 @@ gpu.module @m {
   }
 
   // CHECK-LABEL: gpu.func @lines
-  // CHECK: xegpu.create_nd_tdesc %{{.*}}[0] {mode = vc} : {{.*}} -> !xegpu.tensor_desc<64xf32,
-  // CHECK: xegpu.create_nd_tdesc %{{.*}}[64] {mode = vc} : {{.*}} -> !xegpu.tensor_desc<32xf32,
-  // CHECK: xegpu.create_nd_tdesc %{{.*}}[96] {mode = vc} : {{.*}} -> !xegpu.tensor_desc<4xf32,
+  // CHECK: xegpu.create_nd_tdesc %{{.*}}[0] {mode = vc} : {{.*}} -> !xegpu.tensor_desc<64xf32>
+  // CHECK: xegpu.create_nd_tdesc %{{.*}}[64] {mode = vc} : {{.*}} -> !xegpu.tensor_desc<32xf32>
+  // CHECK: xegpu.create_nd_tdesc %{{.*}}[96] {mode = vc} : {{.*}} -> !xegpu.tensor_desc<4xf32>
   gpu.func @lines(%m: memref<128xf32>) kernel {
     %d = xegpu.create_nd_tdesc %m[0] {mode = vc}
       : memref<128xf32> -> !xegpu.tensor_desc<100xf32, #xegpu.tdesc_attr<boundary_check = false>>
@@ -89,6 +89,38 @@ gpu.module @m {
     }
     %cd = xegpu.create_nd_tdesc %c[0, 0] {mode = vc} : memref<64x64xf32> -> !xegpu.tensor_desc<16x32xf32>
     xegpu.store_nd %r#0, %cd {mode = vc} : vector<16x32xf32>, !xegpu.tensor_desc<16x32xf32>
+    gpu.return
+  }
+
+  // Where they may begin within a unit, they are transposed in registers.
+  // CHECK-LABEL: gpu.func @transpose_at_any_column(
+  // CHECK: xegpu.load_nd %{{.*}} {mode = vc} : {{.*}} -> vector<2x16x8xbf16>
+  // CHECK: vector.transpose %{{.*}}, [1, 0] : vector<16x8xbf16> to vector<8x16xbf16>
+  gpu.func @transpose_at_any_column(%m: memref<64x64xbf16>, %column: index) kernel {
+    %d = xegpu.create_nd_tdesc %m[0, %column] {mode = vc} : memref<64x64xbf16> -> !xegpu.tensor_desc<16x16xbf16>
+    %x = xegpu.load_nd %d {transpose = [1, 0], mode = vc} : !xegpu.tensor_desc<16x16xbf16> -> vector<16x16xbf16>
+    %e = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<64x64xbf16> -> !xegpu.tensor_desc<16x16xbf16>
+    xegpu.store_nd %x, %e {mode = vc} : vector<16x16xbf16>, !xegpu.tensor_desc<16x16xbf16>
+    gpu.return
+  }
+
+  // A loop that moves by whole units keeps to them.
+  // CHECK-LABEL: gpu.func @transpose_in_a_loop(
+  // CHECK: xegpu.load_nd %{{.*}} {mode = vc, transpose = [1, 0], transpose_bit_width = 32}
+  // CHECK-NOT: xegpu.load_nd
+  gpu.func @transpose_in_a_loop(%m: memref<64x64xf16>, %o: memref<64x64xf16>, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %d0 = xegpu.create_nd_tdesc %m[0, 6] {mode = vc} : memref<64x64xf16> -> !xegpu.tensor_desc<8x16xf16>
+    %e = xegpu.create_nd_tdesc %o[0, 0] {mode = vc} : memref<64x64xf16> -> !xegpu.tensor_desc<16x8xf16>
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%d = %d0) -> (!xegpu.tensor_desc<8x16xf16>) {
+      %x = xegpu.load_nd %d {transpose = [1, 0], mode = vc} : !xegpu.tensor_desc<8x16xf16> -> vector<16x8xf16>
+      xegpu.store_nd %x, %e {mode = vc} : vector<16x8xf16>, !xegpu.tensor_desc<16x8xf16>
+      %by = arith.muli %i, %c2 : index
+      %next = xegpu.update_nd_offset %d, [0, %by] {mode = vc} : !xegpu.tensor_desc<8x16xf16> -> !xegpu.tensor_desc<8x16xf16>
+      scf.yield %next : !xegpu.tensor_desc<8x16xf16>
+    }
     gpu.return
   }
 

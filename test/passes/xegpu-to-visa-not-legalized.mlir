@@ -34,3 +34,16 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  gpu.func @within_a_unit(%m: memref<64x64xf16>, %column: index) kernel {
+    %d = xegpu.create_nd_tdesc %m[0, %column] {mode = vc} : memref<64x64xf16> -> !xegpu.tensor_desc<8x16xf16>
+    // expected-error @+2 {{is not known to begin at a multiple of 32 bits}}
+    // expected-note @+1 {{xegpu-legalize rewrites it}}
+    %x = xegpu.load_nd %d {transpose = [1, 0], transpose_bit_width = 32, mode = vc}
+      : !xegpu.tensor_desc<8x16xf16> -> vector<8x16xf16>
+    gpu.return
+  }
+}

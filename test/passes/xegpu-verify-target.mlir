@@ -73,6 +73,24 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
+  gpu.func @transposition_within_a_unit(%m: memref<64x64xf16>, %two: index) kernel {
+    %c2 = arith.constant 2 : index
+    %even = arith.muli %two, %c2 : index
+    %d = xegpu.create_nd_tdesc %m[0, %even] {mode = vc} : memref<64x64xf16> -> !xegpu.tensor_desc<8x16xf16>
+    %x = xegpu.load_nd %d {transpose = [1, 0], transpose_bit_width = 32, mode = vc}
+      : !xegpu.tensor_desc<8x16xf16> -> vector<8x16xf16>
+    %e = xegpu.update_nd_offset %d, [0, 1] {mode = vc} : !xegpu.tensor_desc<8x16xf16> -> !xegpu.tensor_desc<8x16xf16>
+    // expected-error @+2 {{transposes units of 32 bits, but is not known to begin at a multiple of them}}
+    // expected-note @+1 {{xegpu-legalize rewrites it}}
+    %y = xegpu.load_nd %e {transpose = [1, 0], transpose_bit_width = 32, mode = vc}
+      : !xegpu.tensor_desc<8x16xf16> -> vector<8x16xf16>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
   gpu.func @blocks_of_three_dimensions(%m: memref<4x64x64xf32>) kernel {
     %d = xegpu.create_nd_tdesc %m[0, 0, 0] {mode = vc} : memref<4x64x64xf32> -> !xegpu.tensor_desc<2x8x16xf32>
     // expected-error @+2 {{of a block of 3 dimensions has no message}}

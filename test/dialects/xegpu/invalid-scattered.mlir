@@ -10,7 +10,7 @@ func.func @f(%s: ui64, %o: vector<16xindex>) {
 // -----
 
 func.func @f(%s: ui64, %o: vector<16xindex>) {
-  // expected-error @below {{'xegpu.create_tdesc' op needs a scattered tensor descriptor, but got !xegpu.tensor_desc<16xf16, #xegpu.tdesc_attr<boundary_check = false>>}}
+  // expected-error @below {{'xegpu.create_tdesc' op needs a scattered tensor descriptor, but got !xegpu.tensor_desc<16xf16>}}
   // expected-note @below {{xegpu.create_tdesc makes such descriptors}}
   xegpu.create_tdesc %s, %o {mode = vc} : ui64, vector<16xindex> -> !xegpu.tensor_desc<16xf16, boundary_check = false>
   return

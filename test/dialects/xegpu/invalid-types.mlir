@@ -30,8 +30,8 @@ func.func private @f(!xegpu.tensor_desc<16xf16, #xegpu.tdesc_attr<array_length =
 
 // -----
 
-// expected-error @below {{a 1D tensor descriptor needs boundary_check = false}}
-func.func private @f(!xegpu.tensor_desc<16xf16>)
+// expected-error @below {{a 1D tensor descriptor has no boundary check: boundary_check is false}}
+func.func private @f(!xegpu.tensor_desc<16xf16, boundary_check = true>)
 
 // -----
 

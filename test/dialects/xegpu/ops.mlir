@@ -10,7 +10,7 @@ func.func @create_nd_tdesc(%a: i64, %s: si64, %m: memref<?x?xf16, strided<[?, 1]
                            %cube: memref<4x8x16xf32>, %line: memref<128xi8>) {
   // CHECK: xegpu.create_nd_tdesc %{{.*}}[0, %{{.*}}], [%{{.*}}, 64], [64, 1] {mode = vc} : i64 -> !xegpu.tensor_desc<8x16xf16>
   %0 = xegpu.create_nd_tdesc %a[0, %i], [%i, 64], [64, 1] {mode = vc} : i64 -> !xegpu.tensor_desc<8x16xf16>
-  // CHECK: xegpu.create_nd_tdesc %{{.*}}[%{{.*}}] {mode = vc} : si64 -> !xegpu.tensor_desc<32xf16, #xegpu.tdesc_attr<boundary_check = false>>
+  // CHECK: xegpu.create_nd_tdesc %{{.*}}[%{{.*}}] {mode = vc} : si64 -> !xegpu.tensor_desc<32xf16>
   %1 = xegpu.create_nd_tdesc %s[%i] {mode = vc} : si64 -> !xegpu.tensor_desc<32xf16, boundary_check = false>
   // CHECK: xegpu.create_nd_tdesc %{{.*}}[%{{.*}}], [128], [1] {mode = vc} : si64 ->
   %2 = xegpu.create_nd_tdesc %s[%i], [128], [1] {mode = vc} : si64 -> !xegpu.tensor_desc<32xf16, boundary_check = false>
@@ -27,9 +27,9 @@ func.func @create_nd_tdesc(%a: i64, %s: si64, %m: memref<?x?xf16, strided<[?, 1]
   %8 = xegpu.load_nd %7 {mode = vc, transpose = [2, 0, 1]} : !xegpu.tensor_desc<2x4x8xf32> -> vector<8x2x4xf32>
   // CHECK: xegpu.update_nd_offset %{{.*}}, [0, %{{.*}}, 8] {mode = vc} : !xegpu.tensor_desc<2x4x8xf32> -> !xegpu.tensor_desc<2x4x8xf32>
   %9 = xegpu.update_nd_offset %7, [0, %i, 8] {mode = vc} : !xegpu.tensor_desc<2x4x8xf32> -> !xegpu.tensor_desc<2x4x8xf32>
-  // CHECK: xegpu.create_nd_tdesc %{{.*}}[%{{.*}}] : memref<128xi8> -> !xegpu.tensor_desc<32xi8, #xegpu.tdesc_attr<boundary_check = false, map = <wi_layout = [1, 16], wi_data = [1, 2]>>>
+  // CHECK: xegpu.create_nd_tdesc %{{.*}}[%{{.*}}] : memref<128xi8> -> !xegpu.tensor_desc<32xi8, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 2]>>
   %10 = xegpu.create_nd_tdesc %line[%i] : memref<128xi8> -> !xegpu.tensor_desc<32xi8, boundary_check = false, map = <wi_layout = [1, 16], wi_data = [1, 2]>>
-  // CHECK: xegpu.load_nd %{{.*}} : !xegpu.tensor_desc<32xi8, #xegpu.tdesc_attr<boundary_check = false, map = <wi_layout = [1, 16], wi_data = [1, 2]>>> -> vector<2xi8>
+  // CHECK: xegpu.load_nd %{{.*}} : !xegpu.tensor_desc<32xi8, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 2]>> -> vector<2xi8>
   %11 = xegpu.load_nd %10 : !xegpu.tensor_desc<32xi8, boundary_check = false, map = <wi_layout = [1, 16], wi_data = [1, 2]>> -> vector<2xi8>
   return
 }

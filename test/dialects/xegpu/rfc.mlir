@@ -102,11 +102,11 @@ func.func @create_nd_tdesc(%mem_addr: ui64, %mref: memref<1024x1024xbf16>, %offs
 		: memref<1024x1024xbf16>, index, index
      	into tensor_desc<8x16xbf16>
 
-  // CHECK: xegpu.create_nd_tdesc %{{.*}}[%{{.*}}] : ui64 -> !xegpu.tensor_desc<16xbf16, #xegpu.tdesc_attr<memory_scope = slm, boundary_check = false, map = <wi_layout = [1, 16], wi_data = [1, 1]>>>
+  // CHECK: xegpu.create_nd_tdesc %{{.*}}[%{{.*}}] : ui64 -> !xegpu.tensor_desc<16xbf16, #xegpu.tdesc_attr<memory_scope = slm, map = <wi_layout = [1, 16], wi_data = [1, 1]>>>
   %tdesc6 = XeGPU.create_nd_tdesc %mem_addr, %offset :
 		uint64, index into tensor_desc<16xbf16, #tdesc_attr1>
 
-  // CHECK: xegpu.create_nd_tdesc %{{.*}}[%{{.*}}] {mode = vc} : ui64 -> !xegpu.tensor_desc<16xbf16, #xegpu.tdesc_attr<memory_scope = slm, boundary_check = false>>
+  // CHECK: xegpu.create_nd_tdesc %{{.*}}[%{{.*}}] {mode = vc} : ui64 -> !xegpu.tensor_desc<16xbf16, #xegpu.tdesc_attr<memory_scope = slm>>
   %tdesc7 = XeGPU.create_nd_tdesc %mem_addr, %offset {mode = vc} :
 		uint64, index into tensor_desc<16xbf16, #tdesc_attr2>
   return
@@ -186,8 +186,8 @@ func.func @dpas(%a: vector<4x2xbf16>, %b: vector<8x2xbf16>,
 func.func @blocks(%value1: vector<8x1xf32>, %value2: vector<8x16xbf16>,
                   %c: !xegpu.tensor_desc<8x16xf32, #sg_map_c>, %tdesc1: !xegpu.tensor_desc<8x16xbf16, #sg_map_a>,
                   %tdesc2: !xegpu.tensor_desc<8x16xbf16>,
-                  %line1: !xegpu.tensor_desc<16xbf16, boundary_check=false, #sg_map_c>,
-                  %line2: !xegpu.tensor_desc<16xbf16, boundary_check=false>) {
+                  %line1: !xegpu.tensor_desc<16xbf16, #sg_map_c>,
+                  %line2: !xegpu.tensor_desc<16xbf16>) {
   %offsets:2 = "test.pair"() : () -> (index, index)
 
   // CHECK: xegpu.store_nd %{{.*}}, %{{.*}} : vector<8x1xf32>, !xegpu.tensor_desc<8x16xf32, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 1]>>
@@ -203,11 +203,10 @@ func.func @blocks(%value1: vector<8x1xf32>, %value2: vector<8x16xbf16>,
   // CHECK: xegpu.prefetch_nd %{{.*}} {mode = vc} : !xegpu.tensor_desc<8x16xbf16>
   XeGPU.prefetch_nd %tdesc2 {mode = vc} : tensor_desc<8x16xbf16>
 
-  // Mended: a 1D descriptor needs boundary_check = false.
-  // CHECK: xegpu.prefetch_nd %{{.*}} : !xegpu.tensor_desc<16xbf16, #xegpu.tdesc_attr<boundary_check = false, map = <wi_layout = [1, 16], wi_data = [1, 1]>>>
-  XeGPU.prefetch_nd %line1: tensor_desc<16xbf16, boundary_check=false, #sg_map_c>
-  // CHECK: xegpu.prefetch_nd %{{.*}} {mode = vc} : !xegpu.tensor_desc<16xbf16, #xegpu.tdesc_attr<boundary_check = false>>
-  XeGPU.prefetch_nd %line2 {mode = vc} : tensor_desc<16xbf16, boundary_check=false>
+  // CHECK: xegpu.prefetch_nd %{{.*}} : !xegpu.tensor_desc<16xbf16, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 1]>>
+  XeGPU.prefetch_nd %line1: tensor_desc<16xbf16, #sg_map_c>
+  // CHECK: xegpu.prefetch_nd %{{.*}} {mode = vc} : !xegpu.tensor_desc<16xbf16>
+  XeGPU.prefetch_nd %line2 {mode = vc} : tensor_desc<16xbf16>
 
   // CHECK: xegpu.update_nd_offset %{{.*}}, [%{{.*}}#0, %{{.*}}#1] : !xegpu.tensor_desc<8x16xbf16, #xegpu.sg_map<wi_layout = [2, 8], wi_data = [1, 2]>> -> !xegpu.tensor_desc<8x16xbf16, #xegpu.sg_map<wi_layout = [2, 8], wi_data = [1, 2]>>
   %tdesc_updated1 = XeGpu.update_nd_offset %tdesc1, %offsets:2 :

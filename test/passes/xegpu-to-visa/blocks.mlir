@@ -6,6 +6,8 @@
 !wide = !xegpu.tensor_desc<16x16xf16, #xegpu.tdesc_attr<array_length = 2>>
 !tall = !xegpu.tensor_desc<32x16xf16>
 !line = !xegpu.tensor_desc<64xf32, #xegpu.tdesc_attr<boundary_check = false>>
+!slab = !xegpu.tensor_desc<1x8x16xf32>
+!unchecked = !xegpu.tensor_desc<1x8x16xf32, #xegpu.tdesc_attr<boundary_check = false>>
 !odd = !xegpu.tensor_desc<19xf16, #xegpu.tdesc_attr<boundary_check = false>>
 
 gpu.module @m {
@@ -13,13 +15,17 @@ gpu.module @m {
   // CHECK-LABEL: gpu.func @load(
   // CHECK: visa.lsc_load_block2d.ugm (M1_NM, 1) [[V0:%\w+]][0]:d16.16x8nn flat[%in0(0,0),0xff,0x3f,0xff,%in2(0,0),%in1(0,0)]
   // CHECK-NEXT: visa.lsc_load_block2d.ugm (M1_NM, 1) [[V1:%\w+]][0]:d16.16x8nt flat[%in0(0,0),0xff,0x3f,0xff,%in2(0,0),%in1(0,0)]
-  // CHECK-NEXT: visa.asr (M1_NM, 1) [[V2:%\w+]](0,0)<1> %in2(0,0)<0;1,0> 0x1:uw
+  // CHECK-NEXT: visa.mul (M1_NM, 1) [[EVEN:%\w+]](0,0)<1> %in2(0,0)<0;1,0> 0x2:d
+  // CHECK-NEXT: visa.asr (M1_NM, 1) [[V2:%\w+]](0,0)<1> [[EVEN]](0,0)<0;1,0> 0x1:uw
   // CHECK-NEXT: visa.lsc_load_block2d.ugm (M1_NM, 1) [[V3:%\w+]][0]:d32.8x8tn flat[%in0(0,0),0xff,0x3f,0xff,[[V2]](0,0),%in1(0,0)]
   gpu.func @load(%m: memref<64x128xf16>, %y: index, %x: index) kernel {
+    %two = arith.constant 2 : index
     %d = xegpu.create_nd_tdesc %m[%y, %x] {mode = vc} : memref<64x128xf16> -> !a
     %plain = xegpu.load_nd %d {mode = vc} : !a -> vector<8x16xf16>
     %packed = xegpu.load_nd %d {mode = vc, vnni_axis = 0} : !a -> vector<4x16x2xf16>
-    %pairs = xegpu.load_nd %d {mode = vc, transpose = [1, 0], transpose_bit_width = 32} : !a -> vector<8x16xf16>
+    %even = arith.muli %x, %two : index
+    %u = xegpu.create_nd_tdesc %m[%y, %even] {mode = vc} : memref<64x128xf16> -> !a
+    %pairs = xegpu.load_nd %u {mode = vc, transpose = [1, 0], transpose_bit_width = 32} : !a -> vector<8x16xf16>
     gpu.return
   }
 
@@ -77,6 +83,28 @@ gpu.module @m {
     xegpu.store_nd %x, %d {mode = vc} : vector<64xf32>, !line
     %o = xegpu.create_nd_tdesc %h[0] {mode = vc} : memref<1024xf16> -> !odd
     %y = xegpu.load_nd %o {mode = vc} : !odd -> vector<19xf16>
+    gpu.return
+  }
+
+  // No message checks dimensions outside the innermost two: a block that is out of bounds there begins below the matrix.
+  // CHECK-LABEL: gpu.func @outer_bound(
+  // CHECK: visa.cmp.lt (M1_NM, 1) [[P:%\w+]] {{%\w+}}(0,0)<0;1,0> 0x4:ud
+  // CHECK-NEXT: visa.sel (M1_NM, 1, [[P]]) [[SLAB:%\w+]](0,0)<1> %in1(0,0)<0;1,0> 0x0:d
+  // CHECK-NEXT: visa.sel (M1_NM, 1, [[P]]) [[Y:%\w+]](0,0)<1> %in2(0,0)<0;1,0> 0x1000000:d
+  // CHECK-NEXT: visa.shl (M1_NM, 1) {{%\w+}}(0,0)<1> [[SLAB]](0,0)<0;1,0> 0xa:d
+  // CHECK: visa.lsc_load_block2d.ugm (M1_NM, 1) {{.*}}:d32.16x8nn flat[{{%\w+}}(0,0),0xff,0xf,0xff,0x10,[[Y]](0,0)]
+  // Offsets that are known are checked when compiling.
+  // CHECK: visa.lsc_store_block2d.ugm (M1_NM, 1) flat[%in0(0,0),0xff,0xf,0xff,0x0,0x1000000]
+  // Without the check nothing is compared.
+  // CHECK-NOT: visa.cmp
+  // CHECK: visa.lsc_load_block2d
+  gpu.func @outer_bound(%m: memref<4x16x64xf32>, %slab: index, %y: index) kernel {
+    %d = xegpu.create_nd_tdesc %m[%slab, %y, 16] {mode = vc} : memref<4x16x64xf32> -> !slab
+    %x = xegpu.load_nd %d {mode = vc} : !slab -> vector<1x8x16xf32>
+    %e = xegpu.create_nd_tdesc %m[-1, 0, 0] {mode = vc} : memref<4x16x64xf32> -> !slab
+    xegpu.store_nd %x, %e {mode = vc} : vector<1x8x16xf32>, !slab
+    %f = xegpu.create_nd_tdesc %m[%slab, 0, 0] {mode = vc} : memref<4x16x64xf32> -> !unchecked
+    xegpu.prefetch_nd %f {mode = vc} : !unchecked
     gpu.return
   }
 }

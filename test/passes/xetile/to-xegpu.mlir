@@ -100,7 +100,7 @@ gpu.module @m {
 // CHECK-LABEL: gpu.func @slm
 gpu.module @m {
   gpu.func @slm(%S: memref<32x64xf32, 3>, %i: index) kernel {
-    // CHECK-COUNT-2: xegpu.create_nd_tdesc %{{.*}} : memref<2048xf32, strided<[1]>, 3> -> !xegpu.tensor_desc<16xf32, #xegpu.tdesc_attr<memory_scope = slm, boundary_check = false>>
+    // CHECK-COUNT-2: xegpu.create_nd_tdesc %{{.*}} : memref<2048xf32, strided<[1]>, 3> -> !xegpu.tensor_desc<16xf32, #xegpu.tdesc_attr<memory_scope = slm>>
     // CHECK-COUNT-2: xegpu.load_nd %{{.*}} -> vector<16xf32>
     %0 = xetile.init_tile %S[%i, 16] {in_bounds = true} : memref<32x64xf32, 3> -> !shared
     %1 = xetile.load_tile %0 : !shared -> vector<2x16xf32>

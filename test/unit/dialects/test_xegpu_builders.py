@@ -67,8 +67,7 @@ BUILDS: list[tuple[Callable[[Any], Any], str]] = [
         lambda v: xegpu.create_nd_tdesc(
             v.line, [v.i], tdesc=TensorDesc((32,), "f16", TdescAttr(boundary_check=False)), mode="vc"
         ),
-        f"create_nd_tdesc %line[%i] {{{VC}}} : memref<64xf16> -> "
-        "!xegpu.tensor_desc<32xf16, #xegpu.tdesc_attr<boundary_check = false>>",
+        f"create_nd_tdesc %line[%i] {{{VC}}} : memref<64xf16> -> !xegpu.tensor_desc<32xf16>",
     ),
     (lambda v: xegpu.load_nd(v.block, mode="vc"), f"load_nd %block {{{VC}}} : {BLOCK} -> vector<8x16xf16>"),
     (lambda v: xegpu.load_nd(v.mapped), f"load_nd %mapped : {ARGUMENTS['mapped']} -> vector<8x1xf16>"),

@@ -1,0 +1,142 @@
+"""Powers of two that are known to divide an index, and the column at which a block begins.
+
+Only powers of two are found, since these divide what has wrapped around as well.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from mlir import ir
+from xegpu_py.dialects.xegpu import TensorDesc
+
+from xegpu_py.target import Block2DLimits
+
+_UNKNOWN = 1
+_SAME = ("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui", "arith.trunci")
+_MEETS = ("arith.addi", "arith.subi", "arith.minsi", "arith.minui", "arith.maxsi", "arith.maxui")
+
+
+def power_of_two(number: int) -> int:
+    """The largest power of two that divides a number; 0 for 0."""
+    return number & -number
+
+
+def divisor(value: ir.Value | int) -> int:
+    """The largest power of two that is known to divide an index; 0 if the index is known to be 0."""
+    return _divisor(value, frozenset())
+
+
+def _divisor(value: ir.Value | int, seen: frozenset[ir.Value]) -> int:
+    """Likewise; a value that depends on itself adds nothing (`seen`)."""
+    if isinstance(value, int):
+        return power_of_two(value)
+    if value in seen:
+        return 0
+    seen = seen | {value}
+    sources = carried_from(value)
+    if sources is not None:
+        return math.gcd(*(_divisor(v, seen) for v in sources))
+    if isinstance(value.owner, ir.Block):
+        return _of_induction_variable(value, seen)
+    return _of_op(value.owner.operation, seen)
+
+
+def _of_induction_variable(value: ir.BlockArgument, seen: frozenset[ir.Value]) -> int:
+    parent = value.owner.owner
+    if parent is None or parent.operation.name != "scf.for" or value.arg_number:
+        return _UNKNOWN
+    lower, _, step = list(parent.operation.operands)[:3]
+    return math.gcd(_divisor(lower, seen), _divisor(step, seen))
+
+
+def _of_op(op: ir.Operation, seen: frozenset[ir.Value]) -> int:
+    name = op.name
+    if name in ("arith.constant", "index.constant"):
+        number = op.attributes["value"]
+        return power_of_two(ir.IntegerAttr(number).value) if isinstance(number, ir.IntegerAttr) else _UNKNOWN
+    if name in _SAME:
+        return _divisor(op.operands[0], seen)
+    if name in _MEETS:
+        return math.gcd(*(_divisor(v, seen) for v in op.operands))
+    if name == "arith.select":
+        return math.gcd(*(_divisor(v, seen) for v in list(op.operands)[1:]))
+    if name == "arith.muli":
+        return math.prod(_divisor(v, seen) for v in op.operands)
+    if name == "arith.shli":
+        by = _constant(op.operands[1])
+        return _UNKNOWN if by is None or not 0 <= by < 64 else _divisor(op.operands[0], seen) << by
+    if name == "arith.andi":
+        mask = _constant(op.operands[1])
+        return _UNKNOWN if mask is None else power_of_two(mask)
+    return _UNKNOWN
+
+
+def _constant(value: ir.Value) -> int | None:
+    if isinstance(value.owner, ir.Block) or value.owner.operation.name != "arith.constant":
+        return None
+    number = value.owner.operation.attributes["value"]
+    return int(ir.IntegerAttr(number).value) if isinstance(number, ir.IntegerAttr) else None
+
+
+def carried_from(value: ir.Value) -> list[ir.Value] | None:
+    """The values that a loop or branch may pass on as this one; None if it is not carried."""
+    if not isinstance(value.owner, ir.Block):
+        op = value.owner.operation
+        number = ir.OpResult(value).result_number
+        if op.name in ("scf.if", "scf.index_switch", "scf.execute_region"):
+            return [_end(r.blocks[0])[number] for r in op.regions if len(r.blocks)]
+        if op.name == "scf.for":
+            return [list(op.operands)[3 + number], _end(op.regions[0].blocks[0])[number]]
+        if op.name == "scf.while":
+            return [_end(op.regions[0].blocks[0])[1 + number]]
+        return None
+    parent = value.owner.owner
+    number = ir.BlockArgument(value).arg_number
+    if parent is None:
+        return None
+    op = parent.operation
+    if op.name == "scf.for" and number:
+        return [list(op.operands)[2 + number], _end(value.owner)[number - 1]]
+    if op.name == "scf.while":
+        before, after = (r.blocks[0] for r in op.regions)
+        if value.owner == before:
+            return [op.operands[number], _end(after)[number]]
+        return [_end(before)[1 + number]]
+    return None
+
+
+def _end(block: ir.Block) -> list[ir.Value]:
+    return list(list(block.operations)[-1].operation.operands)
+
+
+def column_divisor(desc: ir.Value) -> int:
+    """The largest power of two that is known to divide the column at which a descriptor's blocks begin, in elements."""
+    return _column(desc, frozenset())
+
+
+def _column(desc: ir.Value, seen: frozenset[ir.Value]) -> int:
+    if desc in seen:
+        return 0
+    seen = seen | {desc}
+    sources = carried_from(desc)
+    if sources is not None:
+        return math.gcd(*(_column(v, seen) for v in sources))
+    if isinstance(desc.owner, ir.Block):
+        return _UNKNOWN
+    view: Any = desc.owner.operation.opview
+    if desc.owner.operation.name == "xegpu.create_nd_tdesc":
+        return divisor(view.offsets[-1])
+    if desc.owner.operation.name == "xegpu.update_nd_offset":
+        return math.gcd(_column(view.tdesc, seen), divisor(view.offsets[-1]))
+    return _UNKNOWN
+
+
+def transposes_in_message(view: Any, desc: TensorDesc, limits: Block2DLimits) -> bool:
+    """Whether the blocks of a transposed load begin where a message can transpose them: at a multiple of its unit."""
+    unit = limits.transposed_unit(view.transpose_bit_width or desc.bits)
+    first = column_divisor(view.tdesc)
+    if desc.attr.array_length > 1:
+        first = math.gcd(first, desc.shape[-1])
+    return unit is not None and first * desc.bits % unit == 0
