@@ -16,6 +16,7 @@ from mlir.passmanager import PassManager
 from xegpu_py.ir.cursor import Cursor, SyntaxFault
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.ir.module import Module, from_mlir
+from xegpu_py.ir.slices import cut_misread_slices
 from xegpu_py.ir.source import Source
 from xegpu_py.ir.verifier import position_of, verify
 
@@ -23,6 +24,9 @@ ROOT = "builtin.module"
 
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _FOR_UPSTREAM_XEGPU = re.compile(r"xegpu|to-xevm-pipeline")
+_NEVER_FOLD = ("cse", "symbol-dce", "strip-debuginfo")
+"""Upstream's passes that are known to fold no ops, and so not to misread slices."""
+
 _IMPLICIT_NESTS = ("{}", "func.func({})", "gpu.module({})", "gpu.module(gpu.func({}))")
 
 
@@ -342,6 +346,8 @@ def _run_upstream(step: Step, op: ir.Operation, module: Module) -> None:
         reason = " ".join(str(e).split()).replace("MLIR Textual PassPipeline Parser:1:1: error: ", "")
         raise DiagnosticError([Diagnostic("error", f"pass '{step}': {reason}", position_of(op.location))]) from None
     manager.enable_verifier(False)
+    if step.name not in _NEVER_FOLD:
+        cut_misread_slices(op)
     try:
         manager.run(op)
     except ir.MLIRError as e:

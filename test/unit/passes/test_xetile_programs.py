@@ -1,0 +1,67 @@
+"""Random kernels of XeTile, whatever their maps, store what numpy computes."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import xegpu_py
+
+from .xetile_programs import REMAPS, STEPS, program
+
+
+def check(made):
+    kernel = xegpu_py.compile(made.text(), target="pvcxt", engine="both", registers=256)
+    arguments = [a.copy() for a in made.arguments]
+    kernel(*arguments, grid=1, block=made.subgroups)
+    for number, wanted in made.expected.items():
+        np.testing.assert_array_equal(arguments[number], wanted)
+
+
+@settings(deadline=None, max_examples=4)
+@given(st.randoms(use_true_random=False))
+def test_maps_change_no_value(random):
+    """Pairs of maps with conversions of elements and elementwise ops before and after."""
+    check(program(random, REMAPS, most=3))
+
+
+@settings(deadline=None, max_examples=4)
+@given(st.randoms(use_true_random=False))
+def test_programs(random):
+    check(program(random, STEPS, most=3))
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+def test_accumulators_in_narrow_parts_are_stored_in_broad_ones(optimize):
+    """Sums of 16 columns, rounded to f16, in the place of blocks of 32."""
+    tile = "!xetile.tile<128x64xf16, #xetile.tile_attr<wg_map = <sg_layout = [8, 1], sg_data = [16, 64]>>>"
+    kernel = xegpu_py.compile(
+        f"""gpu.module @m {{
+  gpu.func @gemm(%A: memref<128x64xf16>, %B: memref<64x64xf16>, %C: memref<128x64xf16>) kernel {{
+    %c0 = arith.constant 0 : index
+    %c16 = arith.constant 16 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant dense<0.0> : vector<128x64xf32>
+    %r = scf.for %k = %c0 to %c64 step %c16 iter_args(%sum = %zero) -> (vector<128x64xf32>) {{
+      %a = xetile.init_tile %A[0, %k] : memref<128x64xf16> -> !xetile.tile<128x16xf16>
+      %b = xetile.init_tile %B[%k, 0] : memref<64x64xf16> -> !xetile.tile<16x64xf16>
+      %va = xetile.load_tile %a : !xetile.tile<128x16xf16> -> vector<128x16xf16>
+      %vb = xetile.load_tile %b : !xetile.tile<16x64xf16> -> vector<16x64xf16>
+      %d = xetile.tile_mma %va, %vb, %sum {{wg_map_c = #xetile.wg_map<sg_layout = [8, 1], sg_data = [16, 16]>}}
+        : vector<128x16xf16>, vector<16x64xf16>, vector<128x64xf32> -> vector<128x64xf32>
+      scf.yield %d : vector<128x64xf32>
+    }}
+    %h = arith.truncf %r : vector<128x64xf32> to vector<128x64xf16>
+    %c = xetile.init_tile %C[0, 0] : memref<128x64xf16> -> {tile}
+    xetile.store_tile %h, %c : vector<128x64xf16>, {tile}
+    gpu.return
+  }}
+}}""",
+        target="pvcxt",
+        engine="both",
+        optimize=optimize,
+    )
+    a = np.random.default_rng(0).integers(-8, 8, (128, 64)).astype(np.float16)
+    c = np.zeros_like(a)
+    kernel(a, np.eye(64, dtype=np.float16), c, block=8)
+    np.testing.assert_array_equal(c, a)

@@ -1,0 +1,156 @@
+"""Slices of vectors that upstream's folder misreads, rewritten before it runs.
+
+`vector.extract_strided_slice` of a chain of `vector.insert_strided_slice` folds to what was inserted, and looks past
+inserts that do not meet the slice. MLIR 22 (`foldExtractStridedOpFromInsertChain` of VectorOps.cpp) errs twice:
+
+- An insert that begins inside of the slice, in any dimension, is taken for one that does not meet it, and so is lost:
+
+      %1 = vector.insert_strided_slice %a, %0 {offsets = [2], strides = [1]} : vector<2xf32> into vector<8xf32>
+      %2 = vector.extract_strided_slice %1 {offsets = [0], sizes = [4], strides = [1]} : vector<8xf32> to vector<4xf32>
+
+  becomes a slice of what was inserted into %0. A slice that is cut in two where the insert begins is read correctly.
+- Dimensions for which the slice gives no offset, and so takes all of, are not compared. Where each has its offset they
+  are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise, product
+
+from mlir import ir
+from mlir.dialects import arith, vector
+
+_EXTRACT, _INSERT = "vector.extract_strided_slice", "vector.insert_strided_slice"
+_NEVER_FOLDED = ("xegpu.", "xetile.", "visa.", "iree_vector_ext.", "gpu.", "memref.load", "vector.transfer_read")
+"""Prefixes of the names of ops whose results upstream's passes never replace by other vectors."""
+
+Box = tuple[tuple[int, int], ...]
+"""The first element and the number of elements along each dimension."""
+
+
+def _numbers(op: ir.Operation, name: str) -> list[int]:
+    return [ir.IntegerAttr(a).value for a in ir.ArrayAttr(op.attributes[name])]
+
+
+def _extracted(op: ir.Operation) -> Box:
+    """Where an extracted slice lies: all of the dimensions that it leaves out."""
+    given = list(zip(_numbers(op, "offsets"), _numbers(op, "sizes")))
+    shape = ir.VectorType(op.operands[0].type).shape
+    return (*given, *((0, n) for n in shape[len(given) :]))
+
+
+def _complete(op: ir.Operation) -> None:
+    """Give an extracted slice an offset for each dimension."""
+    box = _extracted(op)
+    if len(_numbers(op, "offsets")) == len(box):
+        return
+    integer = ir.IntegerType.get_signless(64)
+    for name, numbers in (
+        ("offsets", [first for first, _ in box]),
+        ("sizes", [size for _, size in box]),
+        ("strides", [1] * len(box)),
+    ):
+        op.attributes[name] = ir.ArrayAttr.get([ir.IntegerAttr.get(integer, n) for n in numbers])
+
+
+def _inserted(op: ir.Operation) -> Box:
+    """Where an inserted slice lies: one element of the dimensions that it lacks, which are the first ones."""
+    offsets = _numbers(op, "offsets")
+    shape = ir.VectorType(op.operands[0].type).shape
+    return tuple(zip(offsets, [1] * (len(offsets) - len(shape)) + shape))
+
+
+def _meet(a: Box, b: Box) -> bool:
+    return all(x < y + m and y < x + n for (x, n), (y, m) in zip(a, b))
+
+
+@dataclass
+class _Function:
+    """The slices of a function."""
+
+    extracts: list[ir.Operation] = field(default_factory=list)
+    inserts: dict[ir.Type, dict[Box, None]] = field(default_factory=dict)
+
+    def note(self, op: ir.Operation) -> None:
+        """Remember a slice; if it is extracted, let it say all of its offsets."""
+        if op.name == _EXTRACT:
+            self.extracts.append(op)
+            _complete(op)
+        else:
+            self.inserts.setdefault(op.results[0].type, {})[_inserted(op)] = None
+
+    def cuts(self, op: ir.Operation) -> list[list[int]]:
+        """Where to cut an extracted slice, in each dimension.
+
+        Inserts in its chain count. Where the chain begins with a value that folding may replace by another one, such
+        as a block argument, all inserts that make vectors of its type do.
+        """
+        box = _extracted(op)
+        inserts: list[Box] = []
+        source = op.operands[0]
+        while not isinstance(source.owner, ir.Block) and source.owner.name == _INSERT:
+            inserts.append(_inserted(source.owner.operation))
+            source = source.owner.operands[1]
+        if isinstance(source.owner, ir.Block) or not source.owner.name.startswith(_NEVER_FOLDED):
+            inserts += self.inserts.get(op.operands[0].type, {})
+        starts = [[at for at, _ in insert] for insert in inserts if _meet(box, insert)]
+        return [
+            sorted({at[dim] for at in starts if first < at[dim] < first + size})
+            for dim, (first, size) in enumerate(box)
+        ]
+
+
+def cut_misread_slices(root: ir.Operation) -> None:
+    """Cut the slices in an op that upstream's folder could misread, so that it reads all of them as they are."""
+    functions: dict[ir.Operation, _Function] = {}
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name in (_EXTRACT, _INSERT):
+            functions.setdefault(_function_of(op), _Function()).note(op)
+        return ir.WalkResult.ADVANCE
+
+    root.walk(visit)
+    for function in functions.values():
+        if not function.inserts:
+            continue
+        while function.extracts:
+            op = function.extracts.pop()
+            cuts = function.cuts(op)
+            if any(cuts) and op.operands[0].type != op.results[0].type:
+                _cut(op, cuts, function)
+
+
+def _function_of(op: ir.Operation) -> ir.Operation:
+    while op.parent is not None and op.name not in ("func.func", "gpu.func"):
+        op = op.parent.operation
+    return op
+
+
+def _cut(op: ir.Operation, cuts: Sequence[Sequence[int]], function: _Function) -> None:
+    """Replace an extracted slice by smaller ones that are put together."""
+    source, kind, box = op.operands[0], ir.VectorType(op.results[0].type), _extracted(op)
+    rank = len(kind.shape)
+    bounds = [[first, *inner, first + size] for inner, (first, size) in zip(cuts, box)]
+    with ir.InsertionPoint(op), op.location:
+        zero = ir.Attribute.parse(f"dense<{_zero(kind.element_type)}> : {kind}")
+        made: ir.Value = arith.constant(kind, zero)
+        for part in product(*(pairwise(b) for b in bounds)):
+            offsets, sizes = [low for low, _ in part], [high - low for low, high in part]
+            piece = ir.VectorType.get(sizes, kind.element_type)
+            taken = vector.extract_strided_slice(piece, source, offsets, sizes, [1] * rank)
+            at = [low - first for low, (first, _) in zip(offsets, box)]
+            made = vector.insert_strided_slice(taken, made, at, [1] * rank)
+            function.note(made.owner.operation)
+    op.results[0].replace_all_uses_with(made)
+    # Slices of this one see the new inserts.
+    users = [u.owner.operation for u in made.uses]
+    function.extracts += [u for u in users if u.name == _EXTRACT]
+    op.erase()
+
+
+def _zero(element: ir.Type) -> str:
+    if str(element) == "i1":
+        return "false"
+    return "0.0" if isinstance(element, ir.FloatType) else "0"
