@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from mlir import ir
+from xegpu_py.passes.common.combining import combining_op
 
 from xegpu_py.ir.builtin import vector_text
 from xegpu_py.ir.generic import integers, make
@@ -14,21 +15,6 @@ from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.ir.verifier import walk
 
 _FLOATS = ("f", "bf", "tf")
-_KINDS = {
-    "mul": ("arith.mulf", "arith.muli"),
-    "add": ("arith.addf", "arith.addi"),
-    "minnumf": ("arith.minnumf", ""),
-    "maxnumf": ("arith.maxnumf", ""),
-    "minimumf": ("arith.minimumf", ""),
-    "maximumf": ("arith.maximumf", ""),
-    "minsi": ("", "arith.minsi"),
-    "maxsi": ("", "arith.maxsi"),
-    "minui": ("", "arith.minui"),
-    "maxui": ("", "arith.maxui"),
-    "and": ("", "arith.andi"),
-    "or": ("", "arith.ori"),
-    "xor": ("", "arith.xori"),
-}
 
 
 @register_pass("vector-lower-contract")
@@ -75,7 +61,9 @@ class VectorLowerContract(Pass):
         sizes = {d: n for m, v in zip(maps, (lhs, rhs)) for d, n in zip(m, _shape(v.type))}
         kind = str(op.attributes["kind"]).rstrip(">").split("<")[-1] if "kind" in op.attributes else "add"
         is_float = element.startswith(_FLOATS)
-        combine = _KINDS[kind][0 if is_float else 1]
+        combine = combining_op(
+            kind, ir.VectorType(result).element_type if isinstance(result, ir.VectorType) else result
+        )
         if not combine:
             self.fail(op, f"combines {element} by '{kind}', which is not for such elements")
         sides = [_Side(m, v, reduced, kept, sizes, element) for m, v in zip(maps, (lhs, rhs))]

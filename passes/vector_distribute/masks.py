@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from mlir import ir
+from xegpu_py.passes.common.combining import identity
 from xegpu_py.passes.vector_distribute.distributor import Distributor, attributes_of, distributes, element_of
 from xegpu_py.passes.vector_distribute.memory import transfer
-from xegpu_py.passes.vector_distribute.reductions import contracted, kind_of, multi_reduced, neutral, reduced
+from xegpu_py.passes.vector_distribute.reductions import contracted, kind_of, multi_reduced, reduced
 from xegpu_py.passes.vector_distribute.shapes import spread, transposed
 from xegpu_py.passes.vector_layout_analysis.relations import masked_op, masked_over
 
@@ -21,7 +22,7 @@ def mask(d: Distributor, op: ir.Operation) -> None:
     elif inner.name in ("vector.multi_reduction", "vector.reduction"):
         d.layout(op, op.operands[0])
         part = d.part(inner.operands[0])
-        other = d.splat(part.type, neutral(kind_of(inner), element_of(inner.operands[0])))
+        other = d.splat(part.type, identity(kind_of(inner), element_of(inner.operands[0])))
         chosen = d.create("arith.select", [part.type], [d.part(op.operands[0]), part, other])
         made = [(multi_reduced if inner.name == "vector.multi_reduction" else reduced)(d, inner, chosen)]
     elif inner.name == "vector.contract":

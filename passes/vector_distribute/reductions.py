@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 
 from mlir import ir
+from xegpu_py.passes.common.combining import combining_op, identity
 from xegpu_py.passes.vector_distribute.distributor import Distributor, attributes_of, distributes, element_of
 from xegpu_py.passes.vector_distribute.lanes import shuffled
 from xegpu_py.passes.vector_distribute.memory import scalars_through_memory, through_memory
@@ -14,40 +15,10 @@ from xegpu_py.passes.vector_layout_analysis.relations import map_of, reduction_d
 
 from xegpu_py.layout import NestedLayout
 
-COMBINE = {
-    "add": ("arith.addf", "arith.addi"),
-    "mul": ("arith.mulf", "arith.muli"),
-    "and": ("", "arith.andi"),
-    "or": ("", "arith.ori"),
-    "xor": ("", "arith.xori"),
-    "minsi": ("", "arith.minsi"),
-    "maxsi": ("", "arith.maxsi"),
-    "minui": ("", "arith.minui"),
-    "maxui": ("", "arith.maxui"),
-    "minimumf": ("arith.minimumf", ""),
-    "maximumf": ("arith.maximumf", ""),
-    "minnumf": ("arith.minnumf", ""),
-    "maxnumf": ("arith.maxnumf", ""),
-}
-"""The op that combines two values of a kind of reduction: of floats, of integers."""
-
 
 def kind_of(op: ir.Operation) -> str:
     """The kind of reduction, such as `add`."""
     return str(op.attributes["kind"]).partition("<")[2].rstrip(">")
-
-
-def neutral(kind: str, element: ir.Type) -> ir.Attribute:
-    """What changes nothing when it is combined, not even the sign of a zero or a NaN."""
-    if isinstance(element, ir.FloatType):
-        values = {"add": -0.0, "mul": 1.0, "minimumf": math.inf, "maximumf": -math.inf}
-        return ir.FloatAttr.get(element, values.get(kind, math.nan))
-    bits = 64 if isinstance(element, ir.IndexType) else ir.IntegerType(element).width
-    top = 1 << (bits - 1)
-    numbers = {"mul": 1, "and": -1, "minui": -1, "minsi": top - 1, "maxsi": -top}
-    number = numbers.get(kind, 0)
-    # A single bit that is set is the signed number -1.
-    return ir.IntegerAttr.get(element, -(number & 1) if bits == 1 else number)
 
 
 class Reduction:
@@ -71,9 +42,7 @@ class Reduction:
     ) -> None:
         self.d, self.op, self.kind, self.layout, self.dims = d, op, kind_of(op), layout, list(dims)
         self.kept = kept or layout.project([i for i in range(layout.rank) if i not in self.dims])
-        kind = self.kind
-        floats, integers = COMBINE[kind]
-        self._name = floats if isinstance(element, ir.FloatType) else integers
+        self._name = combining_op(self.kind, element)
         self._fastmath = {"fastmath": op.attributes["fastmath"]} if "fastmath" in op.attributes else {}
         self.element = element
 
@@ -89,7 +58,7 @@ class Reduction:
 
     def neutral(self, kind: ir.Type) -> ir.Value:
         """A neutral value of a vector's or a scalar's type."""
-        return self.d.splat(kind, neutral(self.kind, self.element))
+        return self.d.splat(kind, identity(self.kind, self.element))
 
     def finish(self, partial: ir.Value) -> ir.Value:
         """The result in all lanes, from each lane's own."""

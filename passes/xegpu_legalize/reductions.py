@@ -5,34 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlir import ir
+from xegpu_py.passes.common.combining import combining_op
 from xegpu_py.passes.xegpu_legalize import boxes
 from xegpu_py.passes.xegpu_legalize.boxes import Bounds
 from xegpu_py.passes.xegpu_legalize.plan import element_of, integers, shape_of
 from xegpu_py.passes.xegpu_legalize.rewrite import Rewriter, rewrites
-
-_COMBINE = {
-    "add": ("arith.addf", "arith.addi"),
-    "mul": ("arith.mulf", "arith.muli"),
-    "minui": "arith.minui",
-    "minsi": "arith.minsi",
-    "minnumf": "arith.minnumf",
-    "minimumf": "arith.minimumf",
-    "maxui": "arith.maxui",
-    "maxsi": "arith.maxsi",
-    "maxnumf": "arith.maxnumf",
-    "maximumf": "arith.maximumf",
-    "and": "arith.andi",
-    "or": "arith.ori",
-    "xor": "arith.xori",
-}
-
-
-def _op_of(kind: ir.Attribute, value: ir.Value) -> str:
-    found = _COMBINE[str(kind).rstrip(">").rpartition("<")[2]]
-    if isinstance(found, str):
-        return found
-    element = str(ir.VectorType(value.type).element_type)
-    return found["i" in element]
 
 
 def halves(count: int) -> bool:
@@ -42,7 +19,8 @@ def halves(count: int) -> bool:
 
 def _combined(low: Rewriter, op: ir.Operation, parts: Sequence[ir.Value]) -> ir.Value:
     """Pieces of one shape, combined element by element: the first half with the second, and so on."""
-    name = _op_of(op.attributes["kind"], parts[0])
+    kind = str(op.attributes["kind"]).rstrip(">").rpartition("<")[2]
+    name = combining_op(kind, ir.VectorType(parts[0].type).element_type)
     while len(parts) > 1:
         half = len(parts) // 2
         parts = [low.emit(name, [a.type], [a, b]).results[0] for a, b in zip(parts[:half], parts[half:])]

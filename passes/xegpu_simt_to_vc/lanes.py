@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 from mlir import ir
+from mlir.dialects import arith
+from xegpu_py.passes.common.combining import combining_op, identity
 from xegpu_py.passes.xegpu_simt_to_vc.fragments import Order, Placement
-from xegpu_py.passes.xegpu_simt_to_vc.widen import Held, Widener, element_of, ordered, shape_of, vector_text, widens
+from xegpu_py.passes.xegpu_simt_to_vc.widen import Held, Widener, element_of, ordered, shape_of, widens
 
 
 def _dimension(name: str) -> str:
@@ -209,29 +211,15 @@ def subgroup_broadcast(w: Widener, op: ir.Operation) -> None:
     w.held[op.results[0]] = Held(w.make("vector.extract", element_of(data.type), data, static_position=place))
 
 
-_NEUTRAL = {"add": 0, "or": 0, "xor": 0, "mul": 1, "and": -1, "minui": -1, "maxui": 0}
-
-
-def _neutral(kind: str, element: str) -> float | int | str:
-    """What changes no result of a reduction."""
-    if element.startswith(("f", "bf")):
-        infinity = {"f16": "0x7C00", "bf16": "0x7F80", "f32": "0x7F800000", "f64": "0x7FF0000000000000"}[element]
-        low = {"f16": "0xFC00", "bf16": "0xFF80", "f32": "0xFF800000", "f64": "0xFFF0000000000000"}[element]
-        return {"add": "-0.0", "mul": "1.0"}.get(kind, infinity if kind.startswith("min") else low)
-    bits = 32 if element == "index" else int(element[1:])
-    return {"minsi": (1 << bits - 1) - 1, "maxsi": -(1 << bits - 1)}.get(kind, _NEUTRAL.get(kind, 0))
-
-
 @widens("gpu.subgroup_reduce")
 def subgroup_reduce(w: Widener, op: ir.Operation) -> None:
     """Lane i with lane i + n/2, then those with n/4, and so on: one value for all, or for each cluster of lanes."""
     kind = str(op.attributes["op"]).rstrip(">").split()[-1]
     result = op.results[0]
     data = w.wide(op.operands[0])
-    element = element_of(result.type)
+    element = ir.VectorType(data.type).element_type
     if w.mask is not None:
-        neutral = vector_text(shape_of(data.type), element)
-        other = w.make("arith.constant", neutral, value=f"dense<{_neutral(kind, element)}> : {neutral}")
+        other = arith.constant(data.type, ir.DenseElementsAttr.get_splat(data.type, identity(kind, element)))
         data = w.choose(w.mask, data, other)
     if "cluster_size" not in op.attributes:
         if shape_of(result.type):
@@ -244,12 +232,6 @@ def subgroup_reduce(w: Widener, op: ir.Operation) -> None:
     while step >= stride:
         lane = np.arange(w.lanes)
         other = w.make("vector.shuffle", data.type, data, data, mask=ordered(lane ^ step))
-        data = w.make(_combining(kind, element), data.type, data, other)
+        data = w.make(combining_op(kind, element), data.type, data, other)
         step //= 2
     w.set(result, data)
-
-
-def _combining(kind: str, element: str) -> str:
-    if kind in ("add", "mul"):
-        return f"arith.{kind}{'f' if element.startswith(('f', 'bf')) else 'i'}"
-    return f"arith.{ {'and': 'andi', 'or': 'ori', 'xor': 'xori'}.get(kind, kind) }"

@@ -7,27 +7,11 @@ from typing import Any
 
 from mlir import ir
 from mlir.dialects import arith, vector
+from xegpu_py.passes.common.combining import combining_op
 
 from xegpu_py.ir.builtin import is_float, vector_of, vector_text
 
 _ALSO_ELEMENTWISE = ("vector.fma",)
-
-COMBINING = {
-    "mul": ("arith.mulf", "arith.muli"),
-    "add": ("arith.addf", "arith.addi"),
-    "minui": ("", "arith.minui"),
-    "minsi": ("", "arith.minsi"),
-    "minnumf": ("arith.minnumf", ""),
-    "minimumf": ("arith.minimumf", ""),
-    "maxui": ("", "arith.maxui"),
-    "maxsi": ("", "arith.maxsi"),
-    "maxnumf": ("arith.maxnumf", ""),
-    "maximumf": ("arith.maximumf", ""),
-    "and": ("", "arith.andi"),
-    "or": ("", "arith.ori"),
-    "xor": ("", "arith.xori"),
-}
-"""The arith ops, of floats and of integers, that combine two elements as a reduction of this kind does."""
 
 
 def is_vector(value: ir.Value | ir.Type) -> bool:
@@ -85,6 +69,11 @@ def constant(kind: ir.Type, number: str) -> ir.Value:
     return arith.constant(kind, ir.Attribute.parse(text))
 
 
+def splat(kind: ir.Type, value: ir.Attribute) -> ir.Value:
+    """A constant vector of this type, of which all elements are the same."""
+    return arith.constant(kind, ir.DenseElementsAttr.get_splat(kind, value))
+
+
 def zero(kind: ir.Type) -> ir.Value:
     """The vector of zeros."""
     element = vector_of(str(kind))[1]
@@ -98,7 +87,7 @@ def index(number: int) -> ir.Value:
 
 def combine(kind: str, a: ir.Value, b: ir.Value) -> ir.Value:
     """Two vectors combined element by element, as a reduction of this kind does."""
-    name = COMBINING[kind][0 if is_float(element_of(a)) else 1]
+    name = combining_op(kind, ir.VectorType(a.type).element_type)
     found: ir.Value = ir.Operation.create(name, results=[a.type], operands=[a, b]).result
     return found
 

@@ -6,27 +6,8 @@ from typing import Any
 
 from mlir import ir
 from mlir.dialects import vector
-from xegpu_py.passes.xetile.vectors import constant, element_of, shape_of, vector_type
-
-from xegpu_py.ir.builtin import bit_width, is_float
-
-_INFINITY = {
-    "f16": ("0x7C00", "0xFC00"),
-    "bf16": ("0x7F80", "0xFF80"),
-    "f32": ("0x7F800000", "0xFF800000"),
-    "f64": ("0x7FF0000000000000", "0xFFF0000000000000"),
-}
-
-
-def neutral(kind: str, element: str) -> str:
-    """The number that changes nothing when it is combined with another one."""
-    if is_float(element):
-        if kind in ("add", "mul"):
-            return "-0.0" if kind == "add" else "1.0"
-        return _INFINITY[element]["max" in kind]
-    bits = bit_width(element)
-    least, most = -(1 << bits - 1), (1 << bits - 1) - 1
-    return str({"mul": 1, "and": -1, "minui": -1, "minsi": most, "maxsi": least}.get(kind, 0))
+from xegpu_py.passes.common.combining import identity
+from xegpu_py.passes.xetile.vectors import element_of, shape_of, splat, vector_type
 
 
 def reduce(view: Any, value: ir.Value) -> ir.Value:
@@ -46,7 +27,7 @@ def reduce(view: Any, value: ir.Value) -> ir.Value:
     else:
         value = vector.shape_cast(vector_type(apart, element), value)
     axis = dim if result[dim] == 1 else dim + 1
-    start = constant(vector_type(left, element), neutral(kind, element))
+    start = splat(vector_type(left, element), identity(kind, ir.Type.parse(element)))
     found = ir.Operation.create(
         "vector.multi_reduction",
         results=[vector_type(left, element)],

@@ -162,3 +162,85 @@ gpu.module @m {{
         wanted = combine(wanted, row).astype(dtype)
     xegpu_py.compile(text, target="pvc", engine="both")(memory, values, grid=1)
     np.testing.assert_array_equal(memory, wanted)
+
+
+def folded(kind, rows):
+    found = rows[0]
+    for row in rows[1:]:
+        found = expected(kind, found, row)
+    return found
+
+
+REDUCTIONS = {
+    "vector.reduction": """
+    %v = vector.transfer_read %m[%c0, %c0], %z {{in_bounds = [true, true]}} : memref<16x16x{t}>, vector<16x16x{t}>
+    %flat = vector.shape_cast %v : vector<16x16x{t}> to vector<256x{t}>
+    %r = vector.reduction <{kind}>, %flat : vector<256x{t}> into {t}
+    memref.store %r, %o[%c0] : memref<16x{t}>""",
+    "vector.multi_reduction": """
+    %v = vector.transfer_read %m[%c0, %c0], %z {{in_bounds = [true, true]}} : memref<16x16x{t}>, vector<16x16x{t}>
+    %first = vector.extract %v[0] : vector<16x{t}> from vector<16x16x{t}>
+    %r = vector.multi_reduction <{kind}>, %v, %first [0] : vector<16x16x{t}> to vector<16x{t}>
+    vector.transfer_write %r, %o[%c0] {{in_bounds = [true]}} : vector<16x{t}>, memref<16x{t}>""",
+    "xetile.reduction": """
+    %t = xetile.init_tile %m[0, 0] : memref<16x16x{t}> -> !xetile.tile<16x16x{t}>
+    %v = xetile.load_tile %t : !xetile.tile<16x16x{t}> -> vector<16x16x{t}>
+    %r = xetile.reduction <{kind}>, %v [0] : vector<16x16x{t}> -> vector<1x16x{t}>
+    %lines = memref.expand_shape %o [[0, 1]] output_shape [1, 16] : memref<16x{t}> into memref<1x16x{t}>
+    %u = xetile.init_tile %lines[0, 0] : memref<1x16x{t}> -> !xetile.tile<1x16x{t}>
+    xetile.store_tile %r, %u : vector<1x16x{t}>, !xetile.tile<1x16x{t}>""",
+}
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize("t", ["f16", "bf16"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("form", REDUCTIONS)
+def test_reductions(form, kind, t):
+    """Also of NaN alone."""
+    body = REDUCTIONS[form].format(kind=kind, t=t)
+    text = f"""
+gpu.module @m {{
+  gpu.func @k(%m: memref<16x16x{t}>, %o: memref<16x{t}>) kernel {{
+    %c0 = arith.constant 0 : index
+    %z = arith.constant 0.0 : {t}
+    {body}
+    gpu.return
+  }}
+}}
+"""
+    kernel = xegpu_py.compile(text, target="pvc", engine="both")
+    rng = np.random.default_rng(0)
+    values = np.array(SPECIAL, DTYPES[t])[rng.integers(1, len(SPECIAL), (16, 16))]
+    values[rng.random((16, 16)) < 0.1] = np.nan
+    values[:, 3] = np.nan
+    for matrix in (values, np.full_like(values, np.nan)):
+        rows = [row[:1] for row in matrix.reshape(-1, 1)] if form == "vector.reduction" else list(matrix)
+        wanted = folded(kind, rows)
+        out = np.zeros(16, DTYPES[t])
+        kernel(matrix, out, grid=1)
+        np.testing.assert_array_equal(bits(out)[: len(wanted)], bits(wanted))
+
+
+@pytest.mark.parametrize("block", [16, 5])
+@pytest.mark.parametrize("kind", KINDS)
+def test_reductions_of_a_subgroup(kind, block):
+    """Lanes that are missing in the workgroup's last subgroup change nothing."""
+    text = f"""
+gpu.module @m {{
+  gpu.func @k(%m: memref<16xf32>, %o: memref<16xf32>) kernel attributes {{xegpu.subgroup_size = 16 : i32}} {{
+    %i = gpu.thread_id x
+    %v = memref.load %m[%i] : memref<16xf32>
+    %r = gpu.subgroup_reduce {kind} %v : (f32) -> f32
+    memref.store %r, %o[%i] : memref<16xf32>
+    gpu.return
+  }}
+}}
+"""
+    kernel = xegpu_py.compile(text, target="pvc", engine="both")
+    for values in (SPECIAL * 2, [np.nan] * 16, [-np.inf] * 16, [-0.0] * 16):
+        values = np.array(values, np.float32)
+        out = np.zeros(16, np.float32)
+        kernel(values, out, grid=1, block=block)
+        wanted = folded(kind, list(values[:block]))
+        np.testing.assert_array_equal(bits(out)[:block], np.repeat(bits(wanted.reshape(1)), block))
