@@ -15,8 +15,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from support.hosts import CORES, blas_core, choose_host
+
 if "--cpu-time" in sys.argv:
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
+# Before numpy and the JIT are loaded, which look at these once.
+if "--host" in sys.argv:
+    choose_host(sys.argv[sys.argv.index("--host") + 1])
 # What is compiled here is compiled, unless a folder is named where it may be found.
 os.environ.setdefault("XEGPU_PY_CACHE", "off")
 
@@ -25,6 +30,7 @@ from support.fma_peak import flops_of_one_core
 from support.gemm_kernel import BITS, GemmKernel
 
 import xegpu_py
+from xegpu_py.engines.jit.host import chosen_host
 from xegpu_py.runtime.arguments import DTYPES
 from xegpu_py.runtime.launch import ENGINES
 
@@ -226,6 +232,7 @@ def main() -> None:
     parser.add_argument("--engine", choices=ENGINES[:2], default="jit")
     parser.add_argument("--model", choices=("fma", "stage", "exact"), default="fma")
     parser.add_argument("--threads", type=int)
+    parser.add_argument("--host", choices=CORES, help="make code for another CPU, and let numpy's BLAS do so too")
     parser.add_argument(
         "--cpu-time",
         action="store_true",
@@ -254,9 +261,11 @@ def main() -> None:
     print(f"greatest error against float64, relative to the greatest number: {error:.1e}")
     if args.scaling:
         scaling(kernel, a, b, c, args.model, args.times)
+    host = chosen_host()
     torch = torch_seconds(args.dtype, a, b, args.times)
     print(f"torch matmul, {args.dtype}: " + (f"{found.flops / torch / 1e9:.1f} GFLOP/s" if torch else "not here"))
-    print(f"fused multiply-adds of f32 alone, one core: {flops_of_one_core() / 1e9:.1f} GFLOP/s")
+    print(f"fused multiply-adds of f32 alone, one core: {flops_of_one_core(host) / 1e9:.1f} GFLOP/s")
+    print(f"code for {host.machine.cpu}, numpy's BLAS for {blas_core()}")
     print(f"numpy float32 matmul: {found.peer / 1e9:.1f} GFLOP/s")
     best = [found.flops / min(x) / 1e9 for x in (found.ours, found.numpy)]
     print(f"fastest runs: {best[0]:.1f} and {best[1]:.1f} GFLOP/s")

@@ -1,58 +1,61 @@
-"""The most that one core adds and multiplies: fused multiply-adds of f32 on vectors of 64 bytes, and nothing else."""
+"""The most that one core adds and multiplies: fused multiply-adds of f32 on whole vectors, and nothing else."""
 
 from __future__ import annotations
 
 import ctypes
 import time
 
-from mlir import ir
-from mlir.execution_engine import ExecutionEngine
+from xegpu_py.engines.jit.host import Host
+from xegpu_py.engines.jit.llvm import Loaded, compiled
 
-_CHAINS = 20
-_TURNS = 2_000_000
-_LANES = 16
+_TIMES = 1_000_000
+
+_SPARE = 4
+"""Registers that hold no sum: one has the factor, and some are left to LLVM."""
 
 
-def flops_of_one_core() -> float:
-    """FLOP a second, the best of some runs."""
-    kind = f"vector<{_LANES}xf32>"
-    values = [f"%v{i}" for i in range(_CHAINS)]
-    arguments = ", ".join(f"{v}: {kind}" for v in values)
-    sums = "\n".join(
-        f'%s{i} = "llvm.intr.fma"({v}, %one, %one) : ({kind}, {kind}, {kind}) -> {kind}' for i, v in enumerate(values)
+def loop(host: Host) -> str:
+    """A function `peak` that adds to as many sums as registers hold, and takes an array of a vector for each."""
+    lanes, chains = host.lanes(4), host.vector_registers - _SPARE
+    kind = f"<{lanes} x float>"
+    sums = "\n".join(f"  %v{i} = phi {kind} [%first, %entry], [%s{i}, %loop]" for i in range(chains))
+    more = "\n".join(
+        f"  %s{i} = call {kind} @llvm.fma.v{lanes}f32({kind} %v{i}, {kind} %one, {kind} %one)" for i in range(chains)
     )
-    results, types = ", ".join(f"%s{i}" for i in range(_CHAINS)), ", ".join([kind] * _CHAINS)
     stores = "\n".join(
-        f"%p{i} = llvm.getelementptr %to[{4 * _LANES * i}] : (!llvm.ptr) -> !llvm.ptr, i8\n"
-        f"llvm.store {v}, %p{i} {{alignment = 4 : i64}} : {kind}, !llvm.ptr"
-        for i, v in enumerate(values)
+        f"  %p{i} = getelementptr {kind}, ptr %to, i64 {i}\n  store {kind} %s{i}, ptr %p{i}, align 4"
+        for i in range(chains)
     )
-    text = f"""
-    llvm.func @peak(%to: !llvm.ptr) attributes {{passthrough = [["prefer-vector-width", "512"]]}} {{
-      %zero = llvm.mlir.constant(0 : i64) : i64
-      %step = llvm.mlir.constant(1 : i64) : i64
-      %turns = llvm.mlir.constant({_TURNS} : i64) : i64
-      %first = llvm.load %to {{alignment = 4 : i64}} : !llvm.ptr -> {kind}
-      %one = llvm.load %to {{alignment = 4 : i64}} : !llvm.ptr -> {kind}
-      llvm.br ^loop(%zero, {", ".join(["%first"] * _CHAINS)} : i64, {types})
-    ^loop(%n: i64, {arguments}):
-      {sums}
-      %next = llvm.add %n, %step : i64
-      %more = llvm.icmp "slt" %next, %turns : i64
-      llvm.cond_br %more, ^loop(%next, {results} : i64, {types}), ^done({results} : {types})
-    ^done({arguments.replace("%v", "%r")}):
-      {stores.replace("store %v", "store %r")}
-      llvm.return
-    }}"""
-    with ir.Context(), ir.Location.unknown():
-        engine = ExecutionEngine(ir.Module.parse(text), opt_level=2)
-    entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(engine.raw_lookup("peak"))
-    memory = (ctypes.c_float * (_LANES * _CHAINS))()
-    argument = ctypes.c_void_p(ctypes.addressof(memory))
-    arguments_ = (ctypes.c_void_p * 1)(ctypes.addressof(argument))
+    width = 8 * host.vector_bytes
+    return f"""
+define void @peak(ptr %to) "prefer-vector-width"="{width}" "min-legal-vector-width"="{width}" {{
+entry:
+  %first = load {kind}, ptr %to, align 4
+  %second = getelementptr {kind}, ptr %to, i64 1
+  %one = load {kind}, ptr %second, align 4
+  br label %loop
+loop:
+  %n = phi i64 [0, %entry], [%next, %loop]
+{sums}
+{more}
+  %next = add i64 %n, 1
+  %again = icmp slt i64 %next, {_TIMES}
+  br i1 %again, label %loop, label %done
+done:
+{stores}
+  ret void
+}}"""
+
+
+def flops_of_one_core(host: Host) -> float:
+    """FLOP a second of code made for a host, the best of some runs in processor time."""
+    code = Loaded([compiled(loop(host), host.machine, "default<O1>", 2)], ["peak"])
+    entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.addresses[0])
+    count = host.lanes(4) * (host.vector_registers - _SPARE)
+    memory = (ctypes.c_float * count)()
     best = 0.0
-    for _ in range(5):
+    for _ in range(9):
         start = time.thread_time()
-        entry(ctypes.addressof(arguments_))
-        best = max(best, 2 * _LANES * _CHAINS * _TURNS / (time.thread_time() - start))
+        entry(ctypes.addressof(memory))
+        best = max(best, 2 * count * _TIMES / (time.thread_time() - start))
     return best

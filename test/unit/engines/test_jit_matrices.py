@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from xegpu_py.engines.jit import control
-from xegpu_py.engines.jit.kernel import module_text
+from xegpu_py.engines.jit.host import native_host
+from xegpu_py.engines.jit.kernel import functions_of_program
 from xegpu_py.kernel import Kernel
 
 HEAD = """\
@@ -57,7 +58,7 @@ def run(body: str, wanted: set[str]) -> None:
     rng = np.random.default_rng(0)
     kernel(rng.integers(0, 256, (ROWS, BYTES), np.uint8), np.zeros((8, 16), np.float32))
     own = kernel.launcher._interpreter
-    text = module_text(own.program, own.layout, own.model, frozenset(), False, False)
+    text = "".join(functions_of_program(own.program, own.layout, own.model, native_host(), False, False))
     assert {name for name, mark in (("A", "_as_a_"), ("B", "_as_b16_")) if mark in text} == wanted, body
 
 

@@ -1,6 +1,6 @@
 """The JIT: programs as native code, bit for bit what the interpreter computes.
 
-A program becomes a module of MLIR's `llvm` dialect, which LLVM compiles for the host's CPU (`native`). Workgroups run
+A program becomes functions of LLVM IR, which LLVM compiles for a CPU (`host`, `native`). Workgroups run
 on several threads of the operating system (`engine`). docs/jit.md tells how.
 """
 

@@ -11,7 +11,6 @@ import hashlib
 import os
 import stat
 import tempfile
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ OFF = "off"
 LIMIT = 256 << 20
 """Bytes that a folder's entries may have together."""
 
-_MAGIC = b"xegpu-py native code 1\n"
+_MAGIC = b"xegpu-py native code 2\n"
 _SUFFIX = ".native"
 _STALE = 3600.0
 """Seconds after which a file that a writer has left behind is taken for forgotten."""
@@ -89,22 +88,14 @@ class Cache:
             os.utime(path)
         return code
 
-    def put(self, key: str, write: Callable[[str], None]) -> None:
-        """Keep code. A folder that cannot be written to is no error: the next process compiles again.
-
-        Args:
-            write: writes the code to a file of this name.
-        """
+    def put(self, key: str, code: bytes) -> None:
+        """Keep code. A folder that cannot be written to is no error: the next process compiles again."""
         with suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             number, name = tempfile.mkstemp(suffix=".new", dir=self.folder)
             os.close(number)
             new = Path(name)
             try:
-                write(name)
-                code = new.read_bytes()
-                if not code:
-                    return
                 new.write_bytes(_head(key) + hashlib.sha256(code).digest() + code)
                 os.replace(new, self._path(key))
             finally:

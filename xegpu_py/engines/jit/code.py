@@ -1,25 +1,35 @@
-"""Text of MLIR's `llvm` dialect, written value by value.
+"""Functions of LLVM IR, written as text, value by value.
 
-The JIT writes whole functions of some thousand ops. As text MLIR parses them several times faster than its Python
-builders make them, and what is written here is LLVM IR already: no lowering passes run.
+LLVM reads its own text faster than bindings make instructions, and a person can read it too.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import gcd
+
+PTR = "ptr"
+
+_NAMES = {"f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double"}
+"""LLVM's names of the types that have others here."""
 
 
 @dataclass(frozen=True)
 class Value:
-    """An SSA value: its name and its type in MLIR's text."""
+    """An SSA value or a constant: its text and its type.
+
+    Types are those of LLVM, written `i32`, `f32` or `ptr`, and `vector<16xf32>` of these.
+    """
 
     name: str
     type: str
 
     def __str__(self) -> str:
-        return self.name
+        """It with its type, as operands are written."""
+        return f"{llvm_type(self.type)} {self.name}"
 
     @property
     def lanes(self) -> int:
@@ -32,7 +42,19 @@ class Value:
         return element_of(self.type)
 
 
-PTR = "!llvm.ptr"
+@lru_cache(None)
+def llvm_type(kind: str) -> str:
+    """A type in LLVM's text."""
+    if kind.startswith("vector<"):
+        return f"<{lanes_of(kind)} x {llvm_type(element_of(kind))}>"
+    return _NAMES.get(kind, kind)
+
+
+@lru_cache(None)
+def _suffix(kind: str) -> str:
+    """A type in the name of an intrinsic."""
+    lanes, element = lanes_of(kind), element_of(kind)
+    return (f"v{lanes}" if lanes else "") + ("p0" if element == PTR else element)
 
 
 def vector(lanes: int, element: str) -> str:
@@ -40,11 +62,13 @@ def vector(lanes: int, element: str) -> str:
     return f"vector<{lanes}x{element}>" if lanes else element
 
 
+@lru_cache(None)
 def lanes_of(kind: str) -> int:
     """Elements of a type; 0 for a scalar."""
     return int(kind[7:].partition("x")[0]) if kind.startswith("vector<") else 0
 
 
+@lru_cache(None)
 def element_of(kind: str) -> str:
     """A vector type's element type; else the type."""
     return kind[7:-1].partition("x")[2] if kind.startswith("vector<") else kind
@@ -56,6 +80,27 @@ def bits_of(kind: str) -> int:
     return 64 if element == PTR else 16 if element == "bf16" else int(element[1:])
 
 
+@lru_cache(4096)
+def constant(pattern: int, kind: str) -> Value:
+    """A constant of a bit pattern, in every lane."""
+    element = element_of(kind)
+    if element[0] == "i":
+        bits = int(element[1:])
+        pattern &= (1 << bits) - 1
+        text = str(pattern - (1 << bits) if pattern >> (bits - 1) and bits > 1 else pattern)
+        if bits == 1:
+            text = "true" if pattern else "false"
+    elif element == "f32":
+        # LLVM writes the number as f64, in which all numbers of f32 are.
+        (number,) = struct.unpack("<f", struct.pack("<I", pattern))
+        text = f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
+    elif element == "f64":
+        text = f"0x{pattern:016X}"
+    else:
+        text = f"0x{'H' if element == 'f16' else 'R'}{pattern:04X}"
+    return Value(f"splat ({llvm_type(element)} {text})" if kind != element else text, kind)
+
+
 class Code:
     """The body of one function."""
 
@@ -65,77 +110,69 @@ class Code:
         """Begin a function.
 
         Args:
-            arguments: types, with their attributes in braces.
+            arguments: types, each with its attributes behind it.
             result: its result's type; "" for none.
-            attributes: LLVM's attributes of the function, as items of `passthrough`.
+            attributes: LLVM's attributes of the function.
             alignment: of what `fetch` and `put` work on.
         """
         self.name, self.result, self.attributes, self.alignment = name, result, attributes, alignment
-        self.arguments = [Value(f"%a{i}", t.partition(" {")[0]) for i, t in enumerate(arguments)]
-        self._signature = ", ".join(f"%a{i}: {t}" for i, t in enumerate(arguments))
+        kinds = [kind.partition(" ") for kind in arguments]
+        self.arguments = [Value(f"%a{i}", kind) for i, (kind, _, _) in enumerate(kinds)]
+        self._signature = ", ".join(
+            f"{llvm_type(kind)} {own} {value.name}" for (kind, _, own), value in zip(kinds, self.arguments)
+        )
         self._entry: list[str] = []
         self._lines: list[str] = []
-        self._constants: dict[tuple[str, str], Value] = {}
         self._count = 0
+        self._here = "entry"
+        self._incoming: dict[str, list[tuple[str, Sequence[Value]]]] = {}
+        self._merged: list[tuple[int, str, list[Value]]] = []
 
-    def text(self, linkage: str = "internal ", extra: str = "") -> str:
+    def text(self) -> str:
         """The whole function."""
-        result = f" -> {self.result}" if self.result else ""
-        attributes = f" attributes {{passthrough = [{self.attributes}]{extra}}}" if self.attributes or extra else ""
-        head = f"llvm.func {linkage}@{self.name}({self._signature}){result}{attributes} {{"
-        return "\n".join([head, *self._entry, *self._lines, "}"])
+        lines = list(self._lines)
+        for at, label, values in self._merged:
+            lines[at] = "\n".join(self._phi(i, value, self._incoming[label]) for i, value in enumerate(values))
+        result = llvm_type(self.result) if self.result else "void"
+        head = f"define hidden {result} @{self.name}({self._signature}) {self.attributes} {{\nentry:"
+        return "\n".join([head, *self._entry, *lines, "}"])
 
-    # Values and plain ops.
+    @staticmethod
+    def _phi(index: int, value: Value, incoming: Sequence[tuple[str, Sequence[Value]]]) -> str:
+        sources = ", ".join(f"[{operands[index].name}, %{label}]" for label, operands in incoming)
+        return f"{value.name} = phi {llvm_type(value.type)} {sources}"
+
+    # Values and plain instructions.
 
     def fresh(self) -> str:
         """A name that nothing has."""
         self._count += 1
-        return f"%{self._count}"
+        return f"%v{self._count}"
 
     def line(self, text: str) -> None:
-        """An op without a result."""
+        """An instruction without a result."""
         self._lines.append(text)
 
     def op(self, text: str, kind: str) -> Value:
-        """An op with a result of a type."""
+        """An instruction with a result of a type."""
         name = self.fresh()
         self._lines.append(f"{name} = {text}")
         return Value(name, kind)
 
-    def _constant(self, literal: str, kind: str) -> Value:
-        found = self._constants.get((literal, kind))
-        if found is None:
-            name = self.fresh()
-            typed = literal if kind == "i1" else f"{literal} : {kind}"
-            self._entry.append(f"{name} = llvm.mlir.constant({typed}) : {kind}")
-            found = self._constants[literal, kind] = Value(name, kind)
-        return found
-
-    def const(self, pattern: int, kind: str) -> Value:
+    @staticmethod
+    def const(pattern: int, kind: str) -> Value:
         """A constant of a bit pattern, in every lane."""
-        element = element_of(kind)
-        if element[0] == "i":
-            bits = int(element[1:])
-            pattern &= (1 << bits) - 1
-            literal = str(pattern - (1 << bits) if pattern >> (bits - 1) and bits > 1 else pattern)
-            if bits == 1:
-                literal = "true" if pattern else "false"
-        else:
-            literal = f"0x{pattern:0{bits_of(kind) // 4}X}"
-        return self._constant(f"dense<{literal}>" if kind != element else literal, kind)
+        return constant(pattern, kind)
 
-    def consts(self, numbers: Sequence[int], element: str) -> Value:
+    @staticmethod
+    def consts(numbers: Sequence[int], element: str) -> Value:
         """A vector of integer constants."""
-        return self._constant(f"dense<[{', '.join(map(str, numbers))}]>", vector(len(numbers), element))
+        return Value(f"<{', '.join(f'{element} {n}' for n in numbers)}>", vector(len(numbers), element))
 
-    def poison(self, kind: str) -> Value:
+    @staticmethod
+    def poison(kind: str) -> Value:
         """No particular value."""
-        found = self._constants.get(("poison", kind))
-        if found is None:
-            name = self.fresh()
-            self._entry.append(f"{name} = llvm.mlir.poison : {kind}")
-            found = self._constants["poison", kind] = Value(name, kind)
-        return found
+        return Value("poison", kind)
 
     def alloca(self, size: int, align: int) -> Value:
         """Memory of the function's frame."""
@@ -145,12 +182,11 @@ class Code:
 
     def reserve(self, name: str, size: int, align: int = 64) -> None:
         """The same under a name."""
-        count = self.const(size, "i64")
-        self._entry.append(f"{name} = llvm.alloca {count} x i8 {{alignment = {align} : i64}} : (i64) -> {PTR}")
+        self._entry.append(f"{name} = alloca [{size} x i8], align {align}")
 
     def bin(self, name: str, a: Value, b: Value) -> Value:
-        """An op of two operands of one type: add, fadd, and, shl, ..."""
-        return self.op(f"llvm.{name} {a}, {b} : {a.type}", a.type)
+        """An instruction of two operands of one type: add, fadd, and, shl, ..."""
+        return self.op(f"{name} {a}, {b.name}", a.type)
 
     def add(self, a: Value, b: Value) -> Value:
         return self.bin("add", a, b)
@@ -185,27 +221,27 @@ class Code:
 
     def icmp(self, how: str, a: Value, b: Value | int) -> Value:
         other = self.const(b, a.type) if isinstance(b, int) else b
-        return self.op(f'llvm.icmp "{how}" {a}, {other} : {a.type}', vector(a.lanes, "i1"))
+        return self.op(f"icmp {how} {a}, {other.name}", vector(a.lanes, "i1"))
 
     def fcmp(self, how: str, a: Value, b: Value) -> Value:
-        return self.op(f'llvm.fcmp "{how}" {a}, {b} : {a.type}', vector(a.lanes, "i1"))
+        return self.op(f"fcmp {how} {a}, {b.name}", vector(a.lanes, "i1"))
 
     def not_(self, a: Value) -> Value:
         return self.xor(a, self.const(-1, a.type))
 
     def select(self, which: Value, a: Value, b: Value) -> Value:
-        return self.op(f"llvm.select {which}, {a}, {b} : {which.type}, {a.type}", a.type)
+        return self.op(f"select {which}, {a}, {b}", a.type)
 
     def cast(self, name: str, a: Value, element: str) -> Value:
         """A conversion of each element: zext, sext, trunc, bitcast, fpext, fptrunc, sitofp, ..."""
         kind = vector(a.lanes, element)
         if kind == a.type:
             return a
-        return self.op(f"llvm.{name} {a} : {a.type} to {kind}", kind)
+        return self.op(f"{name} {a} to {llvm_type(kind)}", kind)
 
     def recast(self, a: Value, kind: str) -> Value:
         """The same bits as another type."""
-        return a if kind == a.type else self.op(f"llvm.bitcast {a} : {a.type} to {kind}", kind)
+        return a if kind == a.type else self.op(f"bitcast {a} to {llvm_type(kind)}", kind)
 
     def resize(self, a: Value, bits: int, signed: bool) -> Value:
         """An integer in another width."""
@@ -214,19 +250,23 @@ class Code:
             return a
         return self.cast("trunc" if bits < own else "sext" if signed else "zext", a, f"i{bits}")
 
-    def intrinsic(self, name: str, *operands: Value, kind: str = "") -> Value:
-        """An intrinsic of MLIR's `llvm.intr`; its result has its first operand's type unless said otherwise."""
+    def intrinsic(self, name: str, *operands: Value, kind: str = "", overloads: Sequence[str] | None = None) -> Value:
+        """An intrinsic; its result has its first operand's type unless said otherwise.
+
+        Args:
+            overloads: the types that are part of its name; by default the first operand's.
+        """
         result = kind or operands[0].type
-        types = ", ".join(o.type for o in operands)
-        return self.op(f'"llvm.intr.{name}"({", ".join(map(str, operands))}) : ({types}) -> {result}', result)
+        own = [operands[0].type] if overloads is None else overloads
+        return self.call(".".join(["llvm", name, *map(_suffix, own)]), *operands, result=result)
 
     # Vectors.
 
     def extract(self, a: Value, index: int) -> Value:
-        return self.op(f"llvm.extractelement {a}[{self.const(index, 'i32')} : i32] : {a.type}", a.element)
+        return self.op(f"extractelement {a}, i32 {index}", a.element)
 
     def insert(self, a: Value, element: Value, index: int) -> Value:
-        return self.op(f"llvm.insertelement {element}, {a}[{self.const(index, 'i32')} : i32] : {a.type}", a.type)
+        return self.op(f"insertelement {a}, {element}, i32 {index}", a.type)
 
     def splat(self, scalar: Value, lanes: int) -> Value:
         """A scalar in every lane."""
@@ -235,18 +275,18 @@ class Code:
 
     def shuffle(self, a: Value, b: Value, picks: Sequence[int]) -> Value:
         """Elements of two vectors laid end to end."""
-        kind = vector(len(picks), a.element)
-        return self.op(f"llvm.shufflevector {a}, {b} [{', '.join(map(str, picks))}] : {a.type}", kind)
+        mask = self.consts(picks, "i32")
+        return self.op(f"shufflevector {a}, {b}, {mask}", vector(len(picks), a.element))
 
     def bits_to_mask(self, bits: Value, lanes: int) -> Value:
         """The lowest bits of an i32 as a vector of i1."""
-        narrow = bits if lanes == 32 else self.op(f"llvm.trunc {bits} : i32 to i{lanes}", f"i{lanes}")
+        narrow = bits if lanes == 32 else self.op(f"trunc {bits} to i{lanes}", f"i{lanes}")
         return self.recast(narrow, vector(lanes, "i1"))
 
     def mask_to_bits(self, mask: Value) -> Value:
         """A vector of i1 as the lowest bits of an i32."""
         narrow = self.recast(mask, f"i{mask.lanes}")
-        return narrow if mask.lanes == 32 else self.op(f"llvm.zext {narrow} : i{mask.lanes} to i32", "i32")
+        return narrow if mask.lanes == 32 else self.op(f"zext {narrow} to i32", "i32")
 
     def any(self, mask: Value) -> Value:
         """Whether a bit of a vector of i1 is set."""
@@ -259,16 +299,16 @@ class Code:
         if isinstance(offset, int):
             if not offset:
                 return base
-            return self.op(f"llvm.getelementptr {base}[{offset}] : ({PTR}) -> {PTR}, i8", PTR)
-        return self.op(f"llvm.getelementptr {base}[{offset}] : ({PTR}, {offset.type}) -> {PTR}, i8", PTR)
+            offset = self.const(offset, "i64")
+        return self.op(f"getelementptr i8, {base}, {offset}", PTR)
 
     def load(self, pointer: Value, kind: str, align: int = 1, volatile: bool = False) -> Value:
         """Load; a volatile load hides from LLVM what is loaded."""
         word = "volatile " if volatile else ""
-        return self.op(f"llvm.load {word}{pointer} {{alignment = {align} : i64}} : {PTR} -> {kind}", kind)
+        return self.op(f"load {word}{llvm_type(kind)}, {pointer}, align {align}", kind)
 
     def store(self, value: Value, pointer: Value, align: int = 1) -> None:
-        self.line(f"llvm.store {value}, {pointer} {{alignment = {align} : i64}} : {value.type}, {PTR}")
+        self.line(f"store {value}, {pointer}, align {align}")
 
     def fetch(self, base: Value, offset: int, kind: str) -> Value:
         """Load from a place of a register file."""
@@ -279,65 +319,75 @@ class Code:
         self.store(value, self.at(base, offset), gcd(offset, self.alignment))
 
     def masked_load(self, pointer: Value, mask: Value, other: Value) -> Value:
+        kind = llvm_type(other.type)
         return self.op(
-            f"llvm.intr.masked.load {pointer}, {mask}, {other} {{alignment = 1 : i32}} : ({PTR}, {mask.type}, "
-            f"{other.type}) -> {other.type}",
+            f"call {kind} @llvm.masked.load.{_suffix(other.type)}.p0(ptr align 1 {pointer.name}, {mask}, {other})",
             other.type,
         )
 
     def masked_store(self, value: Value, pointer: Value, mask: Value) -> None:
-        self.line(
-            f"llvm.intr.masked.store {value}, {pointer}, {mask} {{alignment = 1 : i32}} : {value.type}, {mask.type} "
-            f"into {PTR}"
-        )
+        name = f"llvm.masked.store.{_suffix(value.type)}.p0"
+        self.line(f"call void @{name}({value}, ptr align 1 {pointer.name}, {mask})")
+
+    def gather(self, pointers: Value, mask: Value, other: Value) -> Value:
+        """Load through each pointer whose lane is set; `other`'s elements elsewhere."""
+        kind = llvm_type(other.type)
+        name = f"llvm.masked.gather.{_suffix(other.type)}.{_suffix(pointers.type)}"
+        places = f"{llvm_type(pointers.type)} align 1 {pointers.name}"
+        return self.op(f"call {kind} @{name}({places}, {mask}, {other})", other.type)
+
+    def scatter(self, values: Value, pointers: Value, mask: Value) -> None:
+        """Store through each pointer whose lane is set, lane after lane."""
+        name = f"llvm.masked.scatter.{_suffix(values.type)}.{_suffix(pointers.type)}"
+        self.line(f"call void @{name}({values}, {llvm_type(pointers.type)} align 1 {pointers.name}, {mask})")
 
     # Control flow.
 
     def label(self) -> str:
         """The name of a block to come."""
         self._count += 1
-        return f"^b{self._count}"
+        return f"b{self._count}"
 
     def begin(self, label: str) -> None:
         """Begin a block."""
         self._lines.append(f"{label}:")
+        self._here = label
 
     def begin_with(self, label: str, *kinds: str) -> list[Value]:
-        """Begin a block that takes arguments; gives them."""
-        arguments = [Value(self.fresh(), kind) for kind in kinds]
-        self._lines.append(f"{label}({', '.join(f'{a}: {a.type}' for a in arguments)}):")
-        return arguments
+        """Begin a block that takes values from the branches to it; gives them."""
+        self.begin(label)
+        values = [Value(self.fresh(), kind) for kind in kinds]
+        self._merged.append((len(self._lines), label, values))
+        self._lines.append("")
+        return values
 
     def br(self, label: str, *operands: Value) -> None:
-        self.line(f"llvm.br {self._to(label, operands)}")
+        self.line(f"br label %{self._to(label, operands)}")
 
     def cond_br(self, which: Value, yes: str, no: str, *operands: Value) -> None:
         """Go on at one of two blocks, of which the second one takes operands."""
-        self.line(f"llvm.cond_br {which}, {yes}, {self._to(no, operands)}")
+        self.line(f"br {which}, label %{yes}, label %{self._to(no, operands)}")
 
-    @staticmethod
-    def _to(label: str, operands: Sequence[Value]) -> str:
-        if not operands:
-            return label
-        return f"{label}({', '.join(map(str, operands))} : {', '.join(o.type for o in operands)})"
+    def _to(self, label: str, operands: Sequence[Value]) -> str:
+        if operands:
+            self._incoming.setdefault(label, []).append((self._here, operands))
+        return label
 
     def switch(self, value: Value, default: str, cases: Sequence[tuple[int, str]]) -> None:
-        listed = ",\n".join(f"{n}: {label}" for n, label in cases)
-        self.line(f"llvm.switch {value} : {value.type}, {default} [\n{listed}\n]" if cases else f"llvm.br {default}")
+        listed = " ".join(f"{value.type} {n}, label %{label}" for n, label in cases)
+        self.line(f"switch {value}, label %{default} [ {listed} ]")
 
     def ret(self, value: Value | None = None) -> None:
-        self.line(f"llvm.return {value} : {value.type}" if value else "llvm.return")
+        self.line(f"ret {value}" if value else "ret void")
 
-    def call(self, name: str, *operands: Value, result: str = "") -> Value:
-        """Call a function of the module by its name, or through a pointer where `name` is a value's."""
-        types = ", ".join(o.type for o in operands)
-        callee = f"{name} : {PTR}," if name.startswith("%") else ""
-        inner = f"({', '.join(map(str, operands))})"
-        text = f"llvm.call {name}{inner} : {PTR}, ({types})" if callee else f"llvm.call @{name}{inner} : ({types})"
+    def call(self, name: str | Value, *operands: Value, result: str = "") -> Value:
+        """Call a function by its name, or through a pointer."""
+        callee = name.name if isinstance(name, Value) else f"@{name}"
+        text = f"call {llvm_type(result) if result else 'void'} {callee}({', '.join(map(str, operands))})"
         if not result:
-            self.line(f"{text} -> ()")
+            self.line(text)
             return Value("", "")
-        return self.op(f"{text} -> {result}", result)
+        return self.op(text, result)
 
     def repeat(self, count: Value, body: Callable[[Value], None]) -> None:
         """Run a body for 0 to `count` - 1, an i64."""

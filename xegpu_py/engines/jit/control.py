@@ -26,8 +26,8 @@ _LONGEST = 500
 """Instructions of a function, about."""
 
 _COUNTERS = f"vector<{LANES}xi32>"
-_SCHEDULE = "^schedule"
-_PARK = "^park"
+_SCHEDULE = "schedule"
+_PARK = "park"
 
 
 def block_starts(program: Program) -> list[int]:
@@ -143,7 +143,7 @@ class Control:
     @staticmethod
     def block(index: int) -> str:
         """The label of the block that an instruction begins."""
-        return f"^i{index}"
+        return f"i{index}"
 
     def _counters(self) -> Value:
         return self.emitter.code.fetch(self.emitter.thread, self.emitter.frame.lane_pc, _COUNTERS)
@@ -235,4 +235,4 @@ class Control:
     def barrier(self, number: Value) -> Value:
         """Where a barrier of the workgroup lies: signals towards its phase, and phases complete."""
         code = self.emitter.code
-        return code.at(self.emitter.context("barriers", "!llvm.ptr"), code.shl(number, 4))
+        return code.at(self.emitter.context("barriers", "ptr"), code.shl(number, 4))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from xegpu_py.engines.access import Layout
 from xegpu_py.engines.jit.code import PTR, Code, Value, lanes_of, vector
 from xegpu_py.engines.jit.frame import Frame, Status, context_offset
+from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.matrices import Matrices, Matrix
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import TYPES, Format
@@ -18,7 +19,7 @@ from xegpu_py.visa.program import Instruction, Program
 _WIDEST_LOAD = 256
 """Bytes up to which elements that lie apart are loaded together and picked out."""
 
-_WAY_OUT = "^leave"
+_WAY_OUT = "leave"
 """The block by which a thread's function is left where it is to be entered again."""
 
 
@@ -42,7 +43,7 @@ class Emitter:
         frame: where the thread's state lies.
         model: how dpas rounds.
         code: the function that is written.
-        features: what the host's CPU has.
+        host: the CPU for which code is made.
         helpers: functions that the thread's function calls, by name.
         live: the instructions between which each variable that is no alias is needed; None to keep all.
         active: where the enabled lanes are, as i32; None if all are.
@@ -54,7 +55,7 @@ class Emitter:
     frame: Frame
     model: Model
     code: Code
-    features: frozenset[str] = frozenset()
+    host: Host
     helpers: dict[str, str] = field(default_factory=dict)
     active: Value | None = None
     live: Mapping[Variable, tuple[int, int]] | None = None
@@ -270,5 +271,5 @@ class Emitter:
         code = self.code
         active = code.load(self.active, "i32", 4) if self.active is not None else code.const(-1, "i32")
         pointer = self.context("golden", PTR)
-        done = code.call(str(pointer), self.context("worker"), code.const(at, "i32"), self.thread, active, result="i32")
+        done = code.call(pointer, self.context("worker"), code.const(at, "i32"), self.thread, active, result="i32")
         self.require(code.icmp("ne", done, 0), at)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -17,8 +16,9 @@ from xegpu_py.engines.interpreter import Interpreter
 from xegpu_py.engines.jit.cache import Cache
 from xegpu_py.engines.jit.control import block_starts
 from xegpu_py.engines.jit.frame import GOLDEN_CALL, TABLES, TRAFFIC, Context, Frame, Status
-from xegpu_py.engines.jit.kernel import frame_of, module_text
-from xegpu_py.engines.jit.native import ThreadFunction, driver, host_features, shared
+from xegpu_py.engines.jit.host import Host, chosen_host
+from xegpu_py.engines.jit.kernel import frame_of, functions_of_program
+from xegpu_py.engines.jit.native import ThreadFunction, driver, processors, shared
 from xegpu_py.engines.memory import AccessFault, LocalMemory, Memory, RuntimeFault, aligned
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.elementary import table
@@ -28,14 +28,6 @@ from xegpu_py.visa.spec import LANES
 
 _POLL = 0.05
 """Seconds between looks at the keyboard and the progress."""
-
-
-def processors() -> int:
-    """Processors that this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:
-        return os.cpu_count() or 1
 
 
 @dataclass
@@ -108,7 +100,7 @@ class Jit:
         keep: bool = False,
         alone: bool = True,
         cache: Cache | None = None,
-        cpu: tuple[str, ...] = (),
+        host: Host | None = None,
     ) -> None:
         """Compile a program.
 
@@ -118,7 +110,8 @@ class Jit:
             keep: whether registers hold all results at the end, and not only those that the program needs.
             alone: whether the code is for this object only; else the process keeps it for equal programs.
             cache: where code is kept on disk.
-            cpu: LLVM's name of another CPU than the host's, and its features: tests that no rule depends on the host.
+            host: the CPU for which code is made, which this machine must be able to stand in for; by default the one
+                that the environment names, or this one (see `chosen_host`).
         """
         self.interpreter = interpreter
         self.program: Program = interpreter.program
@@ -127,9 +120,9 @@ class Jit:
         self.lanes_part = any(i.name == "goto" for i in self.program.instructions) if lanes_part is None else lanes_part
         self.frame = frame_of(self.program, self.layout)
         self.starts = block_starts(self.program)
-        features = frozenset(cpu[1:]) if cpu else host_features()
-        text = module_text(self.program, self.layout, self.model, features, self.lanes_part, keep)
-        self.thread = ThreadFunction(text, cache, cpu) if alone else shared(text, cache)
+        own = host or chosen_host()
+        text = functions_of_program(self.program, self.layout, self.model, own, self.lanes_part, keep)
+        self.thread = ThreadFunction(text, own, cache) if alone else shared(text, own, cache)
         self.driver = driver(cache)
         places = [self.layout.offset(i.var) for i in self.program.inputs if i.kind == "LOCAL_ID"]
         self.local_ids = np.array(places, np.int64)

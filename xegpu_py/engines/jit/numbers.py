@@ -89,7 +89,7 @@ def modified(code: Code, values: Value, modifier: str, signed: bool = True) -> V
     if values.element[0] == "f":
         if "abs" in modifier:
             values = code.intrinsic("fabs", values)
-        return code.op(f"llvm.fneg {values} : {values.type}", values.type) if modifier.startswith("-") else values
+        return code.op(f"fneg {values}", values.type) if modifier.startswith("-") else values
     if modifier == "~":
         return code.not_(values)
     zero = code.const(0, values.type)
@@ -109,8 +109,8 @@ def modified_bits(code: Code, pattern: Value, fmt: Format, modifier: str) -> Val
 def float_to_integer(code: Code, values: Value, fmt: Format) -> Value:
     """Numbers toward zero, as the nearest integers that the type has; NaN gives 0."""
     kind = vector(values.lanes, f"i{fmt.bits}")
-    name = "llvm.fptoui.sat" if fmt.kind == "u" else "llvm.fptosi.sat"
-    return code.op(f'llvm.call_intrinsic "{name}"({values}) : ({values.type}) -> {kind}', kind)
+    name = "fptoui.sat" if fmt.kind == "u" else "fptosi.sat"
+    return code.intrinsic(name, values, kind=kind, overloads=[kind, values.type])
 
 
 def integer_to_float(code: Code, pattern: Value, fmt: Format, modifier: str, target: Format) -> Value:

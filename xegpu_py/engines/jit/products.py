@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from xegpu_py.engines.jit.code import PTR, Code, Value, bits_of, vector
+from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.numbers import narrow, widen
 from xegpu_py.numerics.formats import PRECISIONS, TYPES, Format
 
 _UNROLLED = 4
 _NAN32 = 0x7FC00000
-WORKER = '"noinline", "nounwind", ["prefer-vector-width", "512"]'
 
 
 @dataclass(frozen=True)
 class Shape:
     """What is multiplied in one instruction.
+
+    A step is what one multiplication of the host does in each lane: of integers it may add several products.
 
     Attributes:
         W, A: precisions of B and A.
@@ -24,7 +26,7 @@ class Shape:
         stages: systolic depth.
         rows, columns: of the result.
         dst, acc: types of destination and accumulator; "" for no accumulator.
-        packed: whether bytes are multiplied as they are, four of them by one instruction of the host (VNNI).
+        dot: products of a step: 4 of bytes as they are (VNNI), 2 of words, else 1.
         terms: products that are added exactly before the sum is rounded.
     """
 
@@ -36,30 +38,44 @@ class Shape:
     columns: int
     dst: str
     acc: str
-    packed: bool = False
+    dot: int = 1
     terms: int = 1
 
     @property
     def steps(self) -> int:
         """How often a row of B is multiplied."""
-        return self.depth // 4 if self.packed else self.depth
+        return self.depth // self.dot
 
     @property
     def corrected(self) -> bool:
-        """Whether packed bytes are both signed, or both not: the host multiplies unsigned ones with signed ones."""
-        return self.packed and self.W[0] == self.A[0]
+        """Whether bytes are both signed, or both not: VNNI multiplies unsigned ones with signed ones."""
+        return self.dot == 4 and self.W[0] == self.A[0]
 
     @property
     def work(self) -> str:
-        """The type in which elements are multiplied."""
+        """The type of sums."""
         if not PRECISIONS[self.W].is_float:
             return "i32"
         return "f64" if self.W == "df" or self.terms > 1 else "f32"
 
     @property
+    def unit(self) -> int:
+        """Bytes of the elements of a step, which are as wide as a sum."""
+        return bits_of(self.work) // 8
+
+    @property
     def size(self) -> int:
-        """Bytes of a widened element."""
-        return 8 if self.work == "f64" else 4
+        """Bytes of an element as it is multiplied."""
+        return self.unit // self.dot
+
+    @property
+    def b_row(self) -> int:
+        """Bytes of the elements of B of a step."""
+        return self.columns * self.unit
+
+    def lanes(self, host: Host) -> int:
+        """Sums in a vector register of the host."""
+        return min(self.columns, host.lanes(self.unit))
 
 
 def as_float(code: Code, pattern: Value, fmt: Format) -> Value:
@@ -132,14 +148,14 @@ def _fields(code: Code, words: Value, fmt: Format) -> list[Value]:
     return found
 
 
-def widen_a(name: str, shape: Shape, count: int) -> str:
+def widen_a(name: str, shape: Shape, count: int, host: Host) -> str:
     """The function that widens A, `count` elements side by side."""
-    code, fmt = Code(name, [PTR, PTR], "", WORKER), PRECISIONS[shape.A]
+    code, fmt = host.function(name, [PTR, PTR]), PRECISIONS[shape.A]
     to, source = code.arguments
     extent = Extent(code)
     done = 0
     while done < count:
-        lanes = min(16, count - done)
+        lanes = min(host.lanes(4), count - done)
         at = code.at(source, done * fmt.bits // 8)
         if fmt.bits >= 8:
             numbers = as_float(code, code.load(at, vector(lanes, f"i{fmt.bits}")), fmt)
@@ -149,6 +165,8 @@ def widen_a(name: str, shape: Shape, count: int) -> str:
             numbers = _interleaved(code, _fields(code, code.load(at, vector(held, "i8")), fmt))
             if numbers.lanes > lanes:
                 numbers = code.shuffle(numbers, numbers, list(range(lanes)))
+        if shape.dot == 2:
+            numbers = code.resize(numbers, 16, False)
         code.store(extent.note(numbers, shape), code.at(to, done * shape.size))
         done += lanes
     extent.store(code.at(to, count * shape.size))
@@ -164,19 +182,21 @@ def _interleaved(code: Code, parts: list[Value]) -> Value:
     return code.shuffle(even, odd, [i // 2 + even.lanes * (i % 2) for i in range(2 * even.lanes)])
 
 
-def widen_b(name: str, shape: Shape) -> str:
-    """The function that widens B, whose columns lie in channels, to rows."""
-    code, fmt = Code(name, [PTR, PTR], "", WORKER), PRECISIONS[shape.W]
+def widen_b(name: str, shape: Shape, host: Host) -> str:
+    """The function that widens B, whose columns lie in channels, to the rows of its steps."""
+    code, fmt = host.function(name, [PTR, PTR]), PRECISIONS[shape.W]
     to, source = code.arguments
     extent = Extent(code)
     channel = max(fmt.bits, 32)
     per, columns = channel // fmt.bits, shape.columns
     for first in range(0, shape.depth, per):
         words = code.load(code.at(source, first // per * columns * channel // 8), vector(columns, f"i{channel}"))
-        rows = rows_of(code, words, fmt)
-        for i, row in enumerate(rows[: shape.depth - first]):
-            code.store(extent.note(row, shape), code.at(to, (first + i) * columns * shape.size))
-    extent.store(code.at(to, shape.depth * columns * shape.size))
+        rows = rows_of(code, words, fmt)[: shape.depth - first]
+        if shape.dot == 2:
+            rows = [code.or_(code.mask(low, 0xFFFF), code.shl(high, 16)) for low, high in zip(rows[::2], rows[1::2])]
+        for i, row in enumerate(rows):
+            code.store(extent.note(row, shape), code.at(to, (first // shape.dot + i) * shape.b_row))
+    extent.store(code.at(to, shape.steps * shape.b_row))
     code.ret()
     return code.text()
 
@@ -195,16 +215,83 @@ def rows_of(code: Code, words: Value, fmt: Format) -> list[Value]:
     return [as_float(code, code.resize(v, fmt.bits, False), fmt) for v in shifted]
 
 
-def accumulator(code: Code, shape: Shape, pointer: Value, row: int) -> Value:
-    """One row of the accumulator, as f32, or as f64 or i32 where that is its type."""
+def accumulator(code: Code, shape: Shape, pointer: Value, row: int, first: int, lanes: int) -> Value:
+    """Some columns of a row of the accumulator, as f32, or as f64 or i32 where that is its type."""
     if not shape.acc:
-        return code.const(0, vector(shape.columns, "f32" if shape.terms > 1 else shape.work))
+        return code.const(0, vector(lanes, "f32" if shape.terms > 1 else shape.work))
     fmt = TYPES[shape.acc]
-    pattern = code.load(code.at(pointer, row * shape.columns * fmt.bytes), vector(shape.columns, f"i{fmt.bits}"))
+    place = code.at(pointer, (row * shape.columns + first) * fmt.bytes)
+    pattern = code.load(place, vector(lanes, f"i{fmt.bits}"))
     return widen(code, pattern, fmt) if fmt.is_float else pattern
 
 
-def multiplier(name: str, shape: Shape, count: int, kept: tuple[bool, ...]) -> str:
+@dataclass(frozen=True)
+class Sums:
+    """Accumulators that are in vector registers at the same time: some rows, and some vectors of each.
+
+    Attributes:
+        rows: of the result.
+        places: of each vector the chain and the first column.
+        slots: where each is, by row and vector; LLVM keeps them in registers.
+    """
+
+    rows: range
+    places: Sequence[tuple[int, int]]
+    slots: Sequence[Sequence[Value]]
+
+    def each(self) -> Iterator[tuple[int, int, int, Value]]:
+        """Row, chain, first column and slot of each."""
+        for row, slots in zip(self.rows, self.slots):
+            for (chain, first), slot in zip(self.places, slots):
+                yield row, chain, first, slot
+
+
+def tiled(code: Code, shape: Shape, count: int, host: Host) -> Iterator[Sums]:
+    """The accumulators of chains side by side, in tiles that the host's registers hold."""
+    lanes = shape.lanes(host)
+    vectors = [(chain, first) for chain in range(count) for first in range(0, shape.columns, lanes)]
+    tile = host.tile(shape.rows, len(vectors))
+    passes = -(-len(vectors) // tile.vectors)
+    slots = [[code.alloca(lanes * shape.unit, 64) for _ in range(tile.vectors)] for _ in range(tile.rows)]
+    for row in range(0, shape.rows, tile.rows):
+        for n in range(passes):
+            places = vectors[len(vectors) * n // passes : len(vectors) * (n + 1) // passes]
+            yield Sums(range(row, row + tile.rows), places, slots)
+
+
+def add_products(code: Code, shape: Shape, sums: Sums, a: Value, b: Sequence[Value], host: Host) -> None:
+    """Add the products of a matrix A with matrices B, one for each chain, to sums; in increasing k."""
+    lanes = shape.lanes(host)
+    kind = vector(lanes, shape.work)
+    step = min(_UNROLLED, shape.steps) if shape.terms == 1 else min(_UNROLLED, shape.terms)
+    by_lane = host.multiplies_by_lane and step > 1
+
+    def steps(index: Value) -> None:
+        first = code.mul(index, code.const(step, "i64"))
+        totals = [[code.load(slot, kind, 64) for slot, _ in zip(slots, sums.places)] for slots in sums.slots]
+        a_at = code.at(a, code.mul(first, code.const(shape.unit, "i64")))
+        moved = code.mul(first, code.const(shape.b_row, "i64"))
+        b_at = [code.at(b[chain], code.add(moved, code.const(at * shape.unit, "i64"))) for chain, at in sums.places]
+        places = [code.at(a_at, row * shape.steps * shape.unit) for row in sums.rows]
+        whole = [code.load(place, vector(step, shape.work)) for place in places] if by_lane else []
+        for k in range(step):
+            rows = [code.load(code.at(p, k * shape.b_row), kind) for p in b_at]
+            for r, place in enumerate(places):
+                if by_lane:
+                    wide = code.shuffle(whole[r], whole[r], [k] * lanes)
+                else:
+                    wide = code.splat(code.load(code.at(place, k * shape.unit), shape.work), lanes)
+                totals[r] = [_fused(code, shape, wide, row, total) for row, total in zip(rows, totals[r])]
+        for values, slots in zip(totals, sums.slots):
+            for value, slot in zip(values, slots):
+                if step == shape.terms > 1:
+                    value = code.cast("fpext", code.cast("fptrunc", value, "f32"), "f64")
+                code.store(value, slot, 64)
+
+    code.repeat(code.const(shape.steps // step, "i64"), steps)
+
+
+def multiplier(name: str, shape: Shape, count: int, kept: tuple[bool, ...], host: Host) -> str:
     """The function that multiplies: each product is added in increasing k with one rounding.
 
     It takes pointers: to each chain's accumulator, to its results that are kept, to A of each link, to B of each link
@@ -212,58 +299,39 @@ def multiplier(name: str, shape: Shape, count: int, kept: tuple[bool, ...]) -> s
     """
     links, results = len(kept), sum(kept)
     corrections = count * links if shape.corrected else 0
-    code = Code(name, [PTR] * (count + count * results + links + count * links + corrections), "", WORKER)
+    code = host.function(name, [PTR] * (count + count * results + links + count * links + corrections))
     acc, rest = code.arguments[:count], code.arguments[count:]
     dst, rest = rest[: count * results], rest[count * results :]
     a, b, correction = rest[:links], rest[links : links + count * links], rest[links + count * links :]
-    kind = vector(shape.columns, shape.work)
-    slots = [[code.alloca(shape.columns * shape.size, 64) for _ in range(shape.rows)] for _ in range(count)]
-    for c in range(count):
-        for r in range(shape.rows):
-            code.store(accumulator(code, shape, acc[c], r), slots[c][r], 64)
-    step = min(_UNROLLED, shape.steps)
-
-    def steps(link: int, index: Value) -> None:
-        first = code.mul(index, code.const(step, "i64"))
-        sums = [[code.load(s, kind, 64) for s in column] for column in slots]
-        a_at = code.at(a[link], code.mul(first, code.const(shape.size, "i64")))
-        b_at = [
-            code.at(b[c * links + link], code.mul(first, code.const(shape.columns * shape.size, "i64")))
-            for c in range(count)
-        ]
-        for k in range(step):
-            rows = [code.load(code.at(p, k * shape.columns * shape.size), kind) for p in b_at]
-            for r in range(shape.rows):
-                one = code.load(code.at(a_at, (r * shape.steps + k) * shape.size), shape.work)
-                wide = code.splat(one, shape.columns)
-                for c in range(count):
-                    sums[c][r] = _fused(code, shape, wide, rows[c], sums[c][r])
-        for column, values in zip(slots, sums):
-            for slot, value in zip(column, values):
-                code.store(value, slot, 64)
-
-    fmt, stored = TYPES[shape.dst], 0
-    for link in range(links):
-        for c in range(count if corrections else 0):
-            wrong = code.load(correction[c * links + link], kind)
-            for slot in slots[c]:
+    lanes, fmt = shape.lanes(host), TYPES[shape.dst]
+    kind = vector(lanes, shape.work)
+    for sums in tiled(code, shape, count, host):
+        for row, chain, first, slot in sums.each():
+            code.store(accumulator(code, shape, acc[chain], row, first, lanes), slot, 64)
+        stored = 0
+        for link in range(links):
+            for _, chain, first, slot in sums.each() if corrections else ():
+                wrong = code.load(code.at(correction[chain * links + link], first * shape.unit), kind)
                 code.store(code.sub(code.load(slot, kind, 64), wrong), slot, 64)
-        code.repeat(code.const(shape.steps // step, "i64"), partial(steps, link))
-        if not kept[link]:
-            continue
-        for c in range(count):
-            for r in range(shape.rows):
-                total = code.load(slots[c][r], kind, 64)
+            add_products(code, shape, sums, a[link], b[link::links], host)
+            if not kept[link]:
+                continue
+            for row, chain, first, slot in sums.each():
+                total = code.load(slot, kind, 64)
                 pattern = narrow(code, total, fmt) if fmt.is_float else total
-                code.store(pattern, code.at(dst[c * results + stored], r * shape.columns * fmt.bytes))
-        stored += 1
+                place = (row * shape.columns + first) * fmt.bytes
+                code.store(pattern, code.at(dst[chain * results + stored], place))
+            stored += 1
     code.ret()
     return code.text()
 
 
 def _fused(code: Code, shape: Shape, a: Value, b: Value, total: Value) -> Value:
-    if shape.packed:
+    if shape.dot == 4:
         return _dot_bytes(code, shape, a, b, total)
+    if shape.dot == 2:
+        kind = vector(2 * total.lanes, "i16")
+        return code.add(total, _dot_words(code, code.recast(a, kind), code.recast(b, kind), total.type))
     if a.element == "i32":
         return code.add(code.mul(a, b), total)
     return code.intrinsic("fma", a, b, total)
@@ -271,35 +339,41 @@ def _fused(code: Code, shape: Shape, a: Value, b: Value, total: Value) -> Value:
 
 def _dot_bytes(code: Code, shape: Shape, a: Value, b: Value, total: Value) -> Value:
     """Add the products of four bytes in each lane: unsigned ones with signed ones."""
-    kind = vector(4 * shape.columns, "i8")
+    kind = vector(4 * total.lanes, "i8")
     # A of the same kind as B has been moved by 128 to the other kind.
     first, second = (b, a) if shape.W[0] == "u" else (a, b)
-    operands = f"{total}, {code.recast(first, kind)}, {code.recast(second, kind)}"
-    name = f"llvm.x86.avx512.vpdpbusd.{32 * shape.columns}"
-    text = f'llvm.call_intrinsic "{name}"({operands}) : ({total.type}, {kind}, {kind}) -> {total.type}'
-    return code.op(text, total.type)
+    name = f"llvm.x86.avx512.vpdpbusd.{32 * total.lanes}"
+    return code.call(name, total, code.recast(first, kind), code.recast(second, kind), result=total.type)
 
 
-def move_a(name: str, size: int) -> str:
+def _dot_words(code: Code, a: Value, b: Value, kind: str) -> Value:
+    """The sums of the products of two signed words in each lane."""
+    names = {4: "sse2.pmadd.wd", 8: "avx2.pmadd.wd", 16: "avx512.pmaddw.d.512"}
+    return code.call(f"llvm.x86.{names[a.lanes // 2]}", a, b, result=kind)
+
+
+def move_a(name: str, size: int, host: Host) -> str:
     """The function that moves bytes by 128, so that signed ones become unsigned and the other way."""
-    code = Code(name, [PTR, PTR], "", WORKER)
+    code = host.function(name, [PTR, PTR])
     to, source = code.arguments
-    for start in range(0, size, 64):
-        kind = vector(min(64, size - start), "i8")
+    for start in range(0, size, host.vector_bytes):
+        kind = vector(min(host.vector_bytes, size - start), "i8")
         value = code.load(code.at(source, start), kind)
         code.store(code.xor(value, code.const(0x80, kind)), code.at(to, start))
     code.ret()
     return code.text()
 
 
-def correct_b(name: str, shape: Shape) -> str:
+def correct_b(name: str, shape: Shape, host: Host) -> str:
     """The function that computes what is too much in the products with an A that was moved: of each column of B."""
-    code, kind = Code(name, [PTR, PTR], "", WORKER), vector(shape.columns, "i32")
+    code, lanes = host.function(name, [PTR, PTR]), shape.lanes(host)
+    kind = vector(lanes, "i32")
     to, source = code.arguments
-    total, moved = code.const(0, kind), code.const(0x80808080, kind)
-    for step in range(shape.steps):
-        row = code.load(code.at(source, step * shape.columns * 4), kind)
-        total = _dot_bytes(code, shape, moved, row, total)
-    code.store(total, to)
+    for first in range(0, shape.columns, lanes):
+        total, moved = code.const(0, kind), code.const(0x80808080, kind)
+        for step in range(shape.steps):
+            row = code.load(code.at(source, step * shape.b_row + first * shape.unit), kind)
+            total = _dot_bytes(code, shape, moved, row, total)
+        code.store(total, code.at(to, first * shape.unit))
     code.ret()
     return code.text()

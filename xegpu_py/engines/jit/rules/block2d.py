@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from xegpu_py.engines.jit.code import PTR, Code, Value, bits_of, vector
+from xegpu_py.engines.jit.code import PTR, Value, bits_of, vector
 from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.frame import context_offset, traffic_offset
 from xegpu_py.engines.jit.matrices import Matrix
-from xegpu_py.engines.jit.products import WORKER, as_float, rows_of
+from xegpu_py.engines.jit.products import as_float, rows_of
 from xegpu_py.engines.jit.rules import rule
 from xegpu_py.engines.jit.rules.memory import locator
 from xegpu_py.numerics.formats import PRECISIONS
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import BlockShape
 
-_ARGUMENTS = [PTR, f"{PTR} {{llvm.noalias}}", "i64", "i64", "i64", "i64", "i32", "i32"]
+_ARGUMENTS = [PTR, f"{PTR} noalias", "i64", "i64", "i64", "i64", "i32", "i32"]
 
 
 def _surface(emitter: Emitter, inst: Instruction) -> list[Value]:
@@ -99,7 +99,7 @@ class _Block:
         self.grf_bytes = emitter.layout.target.grf_bytes
         self.size = shape.size // 8
         self.element = f"i{shape.size}"
-        self.code = code = Code(name, _ARGUMENTS, "i1", WORKER)
+        self.code = code = emitter.host.function(name, _ARGUMENTS, "i1")
         self.ctx, self.registers, self.base, self.width, self.height, self.pitch, self.x, self.y = code.arguments
 
     def _check(self) -> Value:
@@ -143,7 +143,7 @@ class _Block:
         x, y = code.resize(self.x, 64, True), code.resize(self.y, 64, True)
         offset = code.add(code.mul(y, self.pitch), code.mul(x, code.const(self.size, "i64")))
         address = code.add(host, offset)
-        return code.op(f"llvm.inttoptr {address} : i64 to {PTR}", PTR), x, y
+        return code.op(f"inttoptr {address} to ptr", PTR), x, y
 
     def _moved(self, category: str, elements: Value) -> None:
         code = self.code
@@ -244,9 +244,8 @@ class _Block:
         pointer, _, _ = self._place(code.load(found, "i64", 8))
         for number in range(shape.height):
             row = code.at(pointer, code.mul(self.pitch, code.const(number, "i64")))
-            code.line(
-                f'"llvm.intr.prefetch"({row}) <{{rw = 0 : i32, hint = 3 : i32, cache = 1 : i32}}> : ({PTR}) -> ()'
-            )
+            # To be read, into all levels of the cache, of data.
+            code.call("llvm.prefetch.p0", row, *(code.const(n, "i32") for n in (0, 3, 1)))
         code.br(done)
         code.begin(done)
         code.ret(code.const(1, "i1"))

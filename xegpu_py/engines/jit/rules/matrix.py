@@ -18,7 +18,7 @@ from xegpu_py.numerics.dpas import operand_bytes, ops_per_channel
 from xegpu_py.numerics.formats import PRECISIONS, TYPES
 from xegpu_py.visa.program import Instruction
 
-_SIDE_BY_SIDE = 2
+_SIDE_BY_SIDE = 4
 _LONGEST_CHAIN = 4
 _LONGEST_RUN = 64
 
@@ -65,7 +65,9 @@ def shape_of(emitter: Emitter, inst: Instruction) -> Shape:
     """What an instruction multiplies."""
     acc = inst["src0"].var
     depth = inst["SD"] * ops_per_channel(inst["W"], inst["A"])
+    is_float, host = PRECISIONS[inst["W"]].is_float, emitter.host
     bytes_ = {inst["W"], inst["A"]} <= {"u8", "s8"}
+    dot = 1 if is_float else 4 if bytes_ and host.dots_bytes else 2 if host.dots_words else 1
     terms = {"fma": 1, "stage": depth // inst["SD"], "exact": depth}[emitter.model]
     return Shape(
         inst["W"],
@@ -76,8 +78,8 @@ def shape_of(emitter: Emitter, inst: Instruction) -> Shape:
         inst.exec_size,
         inst["dst"].var.type,
         acc.type if acc else "",
-        bytes_ and {"avx512vnni", "avx512vl"} <= emitter.features,
-        terms if PRECISIONS[inst["W"]].is_float else 1,
+        dot,
+        terms if is_float else 1,
     )
 
 
@@ -202,42 +204,42 @@ class _Scratch:
         """Matrix A, row after row."""
         if place[1] is not None:
             return self.emitter.matrix_pointer(place[1])
-        if shape.packed:
+        if shape.dot == 4:
             size = shape.rows * shape.depth
             if not shape.corrected:
                 return self.emitter.code.at(self.emitter.thread, place[0])
-            self.emitter.helper(f"move_a_{size}", lambda: move_a(f"move_a_{size}", size))
+            self.emitter.helper(f"move_a_{size}", lambda: move_a(f"move_a_{size}", size, self.emitter.host))
             return self.operand(f"move_a_{size}", place, size)
         count = shape.rows * shape.depth
-        name = f"widen_a_{shape.A}_{shape.work}_{count}"
-        self.emitter.helper(name, lambda: widen_a(name, shape, count))
+        name = f"widen_a_{shape.A}_{shape.work}x{shape.dot}_{count}"
+        self.emitter.helper(name, lambda: widen_a(name, shape, count, self.emitter.host))
         return self.operand(name, place, count * shape.size + Extent.BYTES)
 
     def correction(self, shape: Shape, place: _Place) -> Value:
         """What is too much in products of bytes with this matrix B."""
         name = f"correct_b_{shape.W}_{shape.steps}_{shape.columns}"
-        self.emitter.helper(name, lambda: correct_b(name, shape))
+        self.emitter.helper(name, lambda: correct_b(name, shape, self.emitter.host))
         return self.operand(name, place, shape.columns * 4)
 
     def b(self, shape: Shape, place: _Place) -> Value:
         """Matrix B, row after row."""
         if place[1] is not None:
             return self.emitter.matrix_pointer(place[1])
-        if shape.packed:
+        if shape.dot == 4:
             return self.emitter.code.at(self.emitter.thread, place[0])
-        name = f"widen_b_{shape.W}_{shape.work}_{shape.depth}_{shape.columns}"
-        self.emitter.helper(name, lambda: widen_b(name, shape))
-        return self.operand(name, place, shape.depth * shape.columns * shape.size + Extent.BYTES)
+        name = f"widen_b_{shape.W}_{shape.work}x{shape.dot}_{shape.depth}_{shape.columns}"
+        self.emitter.helper(name, lambda: widen_b(name, shape, self.emitter.host))
+        return self.operand(name, place, shape.steps * shape.b_row + Extent.BYTES)
 
 
 def _multiply(emitter: Emitter, group: list[_Chain], kept: tuple[bool, ...], scratch: _Scratch) -> None:
     """Multiply chains that share A."""
     code, shape = emitter.code, group[0].shape
     stored = "".join("01"[k] for k in kept)
-    work = f"{shape.A}_{shape.W}" if shape.packed else shape.work
+    work = f"{shape.A}_{shape.W}" if shape.dot == 4 else f"{shape.work}x{shape.dot}"
     types = f"{work}_{shape.dst}_{shape.acc or 'none'}"
     name = f"multiply_{types}_{shape.rows}x{shape.columns}x{shape.depth}_{len(group)}_{stored}"
-    emitter.helper(name, lambda: multiplier(name, shape, len(group), kept))
+    emitter.helper(name, lambda: multiplier(name, shape, len(group), kept, emitter.host))
     operands = [code.at(emitter.thread, max(c.acc, 0)) for c in group]
     operands += [code.at(emitter.thread, d) for c in group for d, k in zip(c.dst, kept) if k]
     operands += [scratch.a(shape, place) for place in group[0].a]
@@ -256,7 +258,7 @@ def _sum(emitter: Emitter, chain: _Chain, scratch: _Scratch) -> None:
         return
     types = f"{shape.A}_{shape.W}_{shape.dst}_{shape.acc or 'none'}"
     name = f"sum_{shape.terms}_{types}_{shape.rows}x{shape.columns}x{shape.depth}"
-    emitter.helper(name, lambda: summer(name, shape))
+    emitter.helper(name, lambda: summer(name, shape, emitter.host))
     fine = code.call(
         name,
         code.at(emitter.thread, max(chain.acc, 0)),

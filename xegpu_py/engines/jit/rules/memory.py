@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from xegpu_py.engines.access import data_places
-from xegpu_py.engines.jit.code import PTR, Code, Value, vector
+from xegpu_py.engines.jit.code import PTR, Code, Value, bits_of, vector
 from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.frame import context_offset, traffic_offset
 from xegpu_py.engines.jit.numbers import narrow
@@ -26,7 +26,7 @@ def locator(emitter: Emitter, lanes: int) -> str:
 
     def make() -> str:
         kind = vector(lanes, "i64")
-        code = Code(f"locate_{lanes}", [PTR, kind, "i64", "i32", PTR], "i1", '"noinline", "nounwind"')
+        code = Code(f"locate_{lanes}", [PTR, kind, "i64", "i32", PTR], "i1", "noinline nounwind")
         ctx, addresses, size, acting, to = code.arguments
         table = code.load(code.at(ctx, context_offset("table")), PTR, 8)
         count = code.load(code.at(ctx, context_offset("buffers")), "i64", 8)
@@ -66,7 +66,7 @@ def _reacher(emitter: Emitter, lanes: int) -> str:
 
     def make() -> str:
         kind = vector(lanes, "i64")
-        code = Code(name, [PTR, kind, "i64", "i32", PTR, "i64"], "i1", '"noinline", "nounwind"')
+        code = Code(name, [PTR, kind, "i64", "i32", PTR, "i64"], "i1", "noinline nounwind")
         ctx, addresses, size, acting, to, place = code.arguments
         fine = code.call(locator(emitter, lanes), ctx, addresses, size, acting, to, result="i1")
         counted, done = code.label(), code.label()
@@ -103,7 +103,7 @@ def _locate(emitter: Emitter, inst: Instruction, at: int, size: int, aligned: bo
         fits = code.icmp("sle", addresses, last)
         missing = code.and_(bits, code.not_(code.mask_to_bits(fits)))
         fine = code.icmp("eq", missing, 0)
-        base = code.op(f"llvm.ptrtoint {emitter.context('slm', PTR)} : {PTR} to i64", "i64")
+        base = code.op(f"ptrtoint {emitter.context('slm', PTR)} to i64", "i64")
         hosts = code.add(addresses, code.splat(base, lanes))
     else:
         to, counter = emitter.scratch(8 * lanes), code.const(traffic_offset("ugm", category), "i64")
@@ -121,12 +121,11 @@ def _locate(emitter: Emitter, inst: Instruction, at: int, size: int, aligned: bo
 
 
 def _pointer(code: Code, address: Value) -> Value:
-    return code.op(f"llvm.inttoptr {address} : i64 to {PTR}", PTR)
+    return code.op(f"inttoptr {address} to ptr", PTR)
 
 
 def _pointers(code: Code, addresses: Value) -> Value:
-    kind = vector(addresses.lanes, PTR)
-    return code.op(f"llvm.inttoptr {addresses} : {addresses.type} to {kind}", kind)
+    return code.cast("inttoptr", addresses, PTR)
 
 
 def _rows(shape: DataShape, lanes: int, grf_bytes: int) -> list[int]:
@@ -163,11 +162,7 @@ def lsc_load(emitter: Emitter, inst: Instruction, at: int) -> None:
         moved = code.add(addresses, code.const(e * size, addresses.type)) if e else addresses
         pointers = _pointers(code, moved)
         other = code.resize(before, 8 * size, False)
-        loaded = code.op(
-            f"llvm.intr.masked.gather {pointers}, {mask}, {other} {{alignment = 1 : i32}} : ({pointers.type}, "
-            f"{mask.type}, {other.type}) -> {vector(lanes, element)}",
-            vector(lanes, element),
-        )
+        loaded = code.gather(pointers, mask, other)
         if wide != element:
             loaded = code.select(mask, code.resize(loaded, bits=8 * shape.register_bytes, signed=False), before)
         found.append((loaded, base + row))
@@ -206,10 +201,7 @@ def lsc_store(emitter: Emitter, inst: Instruction, at: int) -> None:
             code.bits_to_mask(bits, lanes),
             _pointers(code, addresses),
         )
-        code.line(
-            f"llvm.intr.masked.scatter {values}, {pointers}, {mask} {{alignment = 1 : i32}} : {values.type}, "
-            f"{mask.type} into {pointers.type}"
-        )
+        code.scatter(values, pointers, mask)
         return
 
     def store(lane: int) -> None:
@@ -227,10 +219,17 @@ def lsc_store(emitter: Emitter, inst: Instruction, at: int) -> None:
 
 
 _RMW = {
-    "iinc": "add", "idec": "sub", "load": "_or", "store": "xchg", "iadd": "add", "isub": "sub", "smin": "min",
-    "smax": "max", "umin": "umin", "umax": "umax", "and": "_and", "or": "_or", "xor": "_xor",
+    "iinc": "add", "idec": "sub", "load": "or", "store": "xchg", "iadd": "add", "isub": "sub", "smin": "min",
+    "smax": "max", "umin": "umin", "umax": "umax", "and": "and", "or": "or", "xor": "xor",
 }  # fmt: skip
 """LLVM's atomic operations; `load` changes nothing by an or with zero."""
+
+
+def _exchanged(code: Code, pointer: Value, old: Value, new: Value) -> tuple[Value, Value]:
+    """Write a number if another one is there, as one step; what was there, and an i1, whether it was that one."""
+    align = bits_of(old.type) // 8
+    pair = code.op(f"cmpxchg {pointer}, {old}, {new} seq_cst seq_cst, align {align}", f"{{ {old.type}, i1 }}")
+    return code.op(f"extractvalue {pair}, 0", old.type), code.op(f"extractvalue {pair}, 1", "i1")
 
 
 def _atomic_float(emitter: Emitter, operation: str, bits: int) -> str:
@@ -238,7 +237,7 @@ def _atomic_float(emitter: Emitter, operation: str, bits: int) -> str:
     name = f"atomic_{operation}_{bits}"
 
     def make() -> str:
-        code = Code(name, [PTR, f"i{bits}", f"i{bits}"], f"i{bits}", '"noinline", "nounwind"')
+        code = Code(name, [PTR, f"i{bits}", f"i{bits}"], f"i{bits}", "noinline nounwind")
         pointer, a, b = code.arguments
         slot, again, done = code.alloca(8, 8), code.label(), code.label()
         code.store(code.load(pointer, f"i{bits}", bits // 8), slot, 8)
@@ -246,12 +245,9 @@ def _atomic_float(emitter: Emitter, operation: str, bits: int) -> str:
         code.begin(again)
         old = code.load(slot, f"i{bits}", 8)
         new = _changed(code, operation, bits, old, a, b)
-        pair = code.op(
-            f"llvm.cmpxchg {pointer}, {old}, {new} seq_cst seq_cst {{alignment = {bits // 8} : i64}} : {PTR}, i{bits}",
-            f"!llvm.struct<(i{bits}, i1)>",
-        )
-        code.store(code.op(f"llvm.extractvalue {pair}[0] : {pair.type}", f"i{bits}"), slot, 8)
-        code.cond_br(code.op(f"llvm.extractvalue {pair}[1] : {pair.type}", "i1"), done, again)
+        before, same = _exchanged(code, pointer, old, new)
+        code.store(before, slot, 8)
+        code.cond_br(same, done, again)
         code.begin(done)
         code.ret(old)
         return code.text()
@@ -311,17 +307,11 @@ def _change(emitter: Emitter, operation: str, element: str, pointer: Value, oper
         neutral = code.const(0 if operation == "load" else 1, element)
         operand = operands[0] if operands else neutral
         return code.op(
-            f"llvm.atomicrmw {_RMW[operation]} {pointer}, {operand} seq_cst {{alignment = {bits // 8} : i64}} : {PTR}, "
-            f"{element}",
+            f"atomicrmw {_RMW[operation]} {pointer}, {operand} seq_cst, align {bits // 8}",
             element,
         )
     if operation == "icas":
-        pair = code.op(
-            f"llvm.cmpxchg {pointer}, {operands[0]}, {operands[1]} seq_cst seq_cst {{alignment = {bits // 8} : i64}} : "
-            f"{PTR}, {element}",
-            f"!llvm.struct<({element}, i1)>",
-        )
-        return code.op(f"llvm.extractvalue {pair}[0] : {pair.type}", element)
+        return _exchanged(code, pointer, operands[0], operands[1])[0]
     function = _atomic_float(emitter, operation, bits)
     second = operands[1] if len(operands) > 1 else code.const(0, element)
     return code.call(function, pointer, operands[0], second, result=element)
@@ -330,7 +320,7 @@ def _change(emitter: Emitter, operation: str, element: str, pointer: Value, oper
 @rule("lsc_fence")
 def lsc_fence(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Order memory for other workers; within a workgroup each access is complete before the next instruction."""
-    emitter.code.line("llvm.fence seq_cst")
+    emitter.code.line("fence seq_cst")
 
 
 @rule("fence_sw")

@@ -1,0 +1,304 @@
+; The loop over workgroups and their threads, which take turns where they wait for each other. It is the same for all
+; programs: what it needs to know of one is in the context.
+;
+; `driver.py` fills in the words behind dollar signs: byte offsets of the fields of `Context` and of a thread's block,
+; the numbers of `Status`, and two limits that stand there.
+
+; Makes the threads of a workgroup ready: its memory is cleared, and each thread's block becomes a copy of the template
+; with the thread's number, the workgroup's place in the grid, and the ids of the thread's first work item.
+define hidden void @begin(ptr %ctx, i64 %group) noinline nounwind {
+entry:
+  %slm.at = getelementptr i8, ptr %ctx, i64 $slm
+  %slm = load ptr, ptr %slm.at
+  %slm_bytes.at = getelementptr i8, ptr %ctx, i64 $slm_bytes
+  %slm_bytes = load i64, ptr %slm_bytes.at
+  call void @llvm.memset.p0.i64(ptr %slm, i8 0, i64 %slm_bytes, i1 false)
+  %barriers.at = getelementptr i8, ptr %ctx, i64 $barriers
+  %barriers = load ptr, ptr %barriers.at
+  %barrier_bytes.at = getelementptr i8, ptr %ctx, i64 $barrier_bytes
+  %barrier_bytes = load i64, ptr %barrier_bytes.at
+  call void @llvm.memset.p0.i64(ptr %barriers, i8 0, i64 %barrier_bytes, i1 false)
+
+  ; The workgroup's place, x fastest.
+  %grid_x.at = getelementptr i8, ptr %ctx, i64 $grid_x
+  %grid_x = load i64, ptr %grid_x.at
+  %grid_y.at = getelementptr i8, ptr %ctx, i64 $grid_y
+  %grid_y = load i64, ptr %grid_y.at
+  %group_x = urem i64 %group, %grid_x
+  %line = udiv i64 %group, %grid_x
+  %group_y = urem i64 %line, %grid_y
+  %group_z = udiv i64 %line, %grid_y
+  %x32 = trunc i64 %group_x to i32
+  %y32 = trunc i64 %group_y to i32
+  %z32 = trunc i64 %group_z to i32
+
+  %threads.at = getelementptr i8, ptr %ctx, i64 $threads
+  %threads = load i64, ptr %threads.at
+  %blocks.at = getelementptr i8, ptr %ctx, i64 $blocks
+  %blocks = load ptr, ptr %blocks.at
+  %block_bytes.at = getelementptr i8, ptr %ctx, i64 $block_bytes
+  %block_bytes = load i64, ptr %block_bytes.at
+  %template.at = getelementptr i8, ptr %ctx, i64 $template
+  %template = load ptr, ptr %template.at
+  %items.at = getelementptr i8, ptr %ctx, i64 $items
+  %items = load i64, ptr %items.at
+  %block_x.at = getelementptr i8, ptr %ctx, i64 $block_x
+  %block_x = load i64, ptr %block_x.at
+  %block_y.at = getelementptr i8, ptr %ctx, i64 $block_y
+  %block_y = load i64, ptr %block_y.at
+  %local_ids.at = getelementptr i8, ptr %ctx, i64 $local_ids
+  %local_ids = load ptr, ptr %local_ids.at
+  %id_count.at = getelementptr i8, ptr %ctx, i64 $local_id_count
+  %id_count = load i64, ptr %id_count.at
+  br label %next
+
+next:
+  %thread = phi i64 [ 0, %entry ], [ %thread.next, %ready ]
+  %more = icmp slt i64 %thread, %threads
+  br i1 %more, label %copy, label %done
+
+copy:
+  %offset = mul i64 %thread, %block_bytes
+  %block = getelementptr i8, ptr %blocks, i64 %offset
+  call void @llvm.memcpy.p0.p0.i64(ptr %block, ptr %template, i64 %block_bytes, i1 false)
+  %number.at = getelementptr i8, ptr %block, i64 8
+  %number = trunc i64 %thread to i32
+  store i32 %number, ptr %number.at
+  %x.at = getelementptr i8, ptr %block, i64 $group_id_x
+  store i32 %x32, ptr %x.at
+  %y.at = getelementptr i8, ptr %block, i64 $group_id_y
+  store i32 %y32, ptr %y.at
+  %z.at = getelementptr i8, ptr %block, i64 $group_id_z
+  store i32 %z32, ptr %z.at
+  %item = mul i64 %thread, %items
+  %own_x = urem i64 %item, %block_x
+  %row = udiv i64 %item, %block_x
+  %own_y = urem i64 %row, %block_y
+  %own_z = udiv i64 %row, %block_y
+  %own_x32 = trunc i64 %own_x to i32
+  %own_y32 = trunc i64 %own_y to i32
+  %own_z32 = trunc i64 %own_z to i32
+  br label %ids
+
+ids:
+  %id = phi i64 [ 0, %copy ], [ %id.next, %write ]
+  %id.more = icmp slt i64 %id, %id_count
+  br i1 %id.more, label %write, label %ready
+
+write:
+  %place.at = getelementptr i64, ptr %local_ids, i64 %id
+  %place = load i64, ptr %place.at
+  %id_x.at = getelementptr i8, ptr %block, i64 %place
+  %id_y.at = getelementptr i8, ptr %id_x.at, i64 4
+  %id_z.at = getelementptr i8, ptr %id_x.at, i64 8
+  store i32 %own_x32, ptr %id_x.at, align 1
+  store i32 %own_y32, ptr %id_y.at, align 1
+  store i32 %own_z32, ptr %id_z.at, align 1
+  %id.next = add i64 %id, 1
+  br label %ids
+
+ready:
+  %thread.next = add i64 %thread, 1
+  br label %next
+
+done:
+  ret void
+}
+
+; Runs a workgroup's threads in turns until they have ended; gives a status. A round is a turn of each of them.
+define hidden i32 @drive(ptr %ctx) noinline nounwind {
+entry:
+  %threads.at = getelementptr i8, ptr %ctx, i64 $threads
+  %threads = load i64, ptr %threads.at
+  %blocks.at = getelementptr i8, ptr %ctx, i64 $blocks
+  %blocks = load ptr, ptr %blocks.at
+  %block_bytes.at = getelementptr i8, ptr %ctx, i64 $block_bytes
+  %block_bytes = load i64, ptr %block_bytes.at
+  %status_offset.at = getelementptr i8, ptr %ctx, i64 $status_offset
+  %status_offset = load i64, ptr %status_offset.at
+  %run.at = getelementptr i8, ptr %ctx, i64 $thread
+  %run = load ptr, ptr %run.at
+  %budget.at = getelementptr i8, ptr %ctx, i64 $budget
+  %faulty.at = getelementptr i8, ptr %ctx, i64 $faulty
+  %progress.at = getelementptr i8, ptr %ctx, i64 $progress
+  %stop.at = getelementptr i8, ptr %ctx, i64 $stop
+  %stop = load ptr, ptr %stop.at
+  br label %round
+
+round:
+  ; Rounds since a thread has last come to its end or past a barrier.
+  %idle = phi i64 [ 0, %entry ], [ %idle.next, %again ]
+  store i64 0, ptr %progress.at
+  br label %next
+
+next:
+  %thread = phi i64 [ 0, %round ], [ %thread.next, %back ]
+  %live = phi i1 [ false, %round ], [ %live.next, %back ]
+  %moved = phi i1 [ false, %round ], [ %moved.next, %back ]
+  %yielded = phi i1 [ false, %round ], [ %yielded.next, %back ]
+  %more = icmp slt i64 %thread, %threads
+  br i1 %more, label %look, label %count
+
+look:
+  %offset = mul i64 %thread, %block_bytes
+  %block = getelementptr i8, ptr %blocks, i64 %offset
+  %status.at = getelementptr i8, ptr %block, i64 %status_offset
+  %before = load i32, ptr %status.at
+  %over = icmp eq i32 %before, $ENDED
+  br i1 %over, label %back, label %go
+
+go:
+  store i64 $turn, ptr %budget.at
+  %after = call i32 %run(ptr %ctx, ptr %block)
+  store i32 %after, ptr %status.at
+  switch i32 %after, label %note [ i32 $FAULT, label %fault ]
+
+note:
+  %ended = icmp eq i32 %after, $ENDED
+  %waits = icmp eq i32 %after, $WAITING
+  %waited = icmp eq i32 %before, $WAITING
+  %yields = icmp eq i32 %after, $YIELDED
+  %not_ended = xor i1 %ended, true
+  %not_waited = xor i1 %waited, true
+  %arrived = and i1 %waits, %not_waited
+  %moves = or i1 %ended, %arrived
+  br label %back
+
+back:
+  %own_live = phi i1 [ false, %look ], [ %not_ended, %note ]
+  %own_moved = phi i1 [ false, %look ], [ %moves, %note ]
+  %own_yielded = phi i1 [ false, %look ], [ %yields, %note ]
+  %live.next = or i1 %live, %own_live
+  %moved.next = or i1 %moved, %own_moved
+  %yielded.next = or i1 %yielded, %own_yielded
+  %thread.next = add i64 %thread, 1
+  br label %next
+
+fault:
+  store i64 %thread, ptr %faulty.at
+  ret i32 $FAULT
+
+count:
+  br i1 %live, label %interrupted, label %all_ended
+
+all_ended:
+  ret i32 $ENDED
+
+interrupted:
+  %asked = load i32, ptr %stop
+  %stops = icmp ne i32 %asked, 0
+  br i1 %stops, label %stopped, label %stuck
+
+stopped:
+  ret i32 $STOPPED
+
+stuck:
+  ; Nobody has ended, come to a barrier or passed one, and nobody polls.
+  %passed = load i64, ptr %progress.at
+  %passes = icmp ne i64 %passed, 0
+  %some = or i1 %moved, %passes
+  %runs = or i1 %some, %yielded
+  br i1 %runs, label %patience, label %deadlock
+
+deadlock:
+  ret i32 $DEADLOCK
+
+patience:
+  %idle.more = add i64 %idle, 1
+  %idle.next = select i1 %some, i64 0, i64 %idle.more
+  %long = icmp sgt i64 %idle.next, $rounds
+  br i1 %long, label %others, label %again
+
+others:
+  ret i32 $YIELDED
+
+again:
+  br label %round
+}
+
+; Takes workgroups from the counter that all workers share, and runs them; the status is in the context.
+define hidden void @launch(ptr %ctx) {
+entry:
+  %stop.at = getelementptr i8, ptr %ctx, i64 $stop
+  %stop = load ptr, ptr %stop.at
+  %next.at = getelementptr i8, ptr %ctx, i64 $next
+  %next = load ptr, ptr %next.at
+  %groups.at = getelementptr i8, ptr %ctx, i64 $groups
+  %groups = load i64, ptr %groups.at
+  %chunk.at = getelementptr i8, ptr %ctx, i64 $chunk
+  %chunk = load i64, ptr %chunk.at
+  %pause.at = getelementptr i8, ptr %ctx, i64 $pause
+  %first.at = getelementptr i8, ptr %ctx, i64 $first
+  %last.at = getelementptr i8, ptr %ctx, i64 $last
+  %ended.at = getelementptr i8, ptr %ctx, i64 $ended
+  %status.at = getelementptr i8, ptr %ctx, i64 $status
+  br label %check
+
+check:
+  %asked = load i32, ptr %stop
+  %stops = icmp ne i32 %asked, 0
+  br i1 %stops, label %stopped, label %look
+
+look:
+  %first = load i64, ptr %first.at
+  %last = load i64, ptr %last.at
+  %left = icmp slt i64 %first, %last
+  br i1 %left, label %run, label %take
+
+take:
+  %start = atomicrmw add ptr %next, i64 %chunk monotonic, align 8
+  %some = icmp slt i64 %start, %groups
+  br i1 %some, label %taken, label %out
+
+taken:
+  %end = add i64 %start, %chunk
+  %limit = call i64 @llvm.smin.i64(i64 %end, i64 %groups)
+  store i64 %start, ptr %first.at
+  store i64 %limit, ptr %last.at
+  br label %run
+
+run:
+  %group = load i64, ptr %first.at
+  call void @begin(ptr %ctx, i64 %group)
+  %how = call i32 @drive(ptr %ctx)
+  %how64 = zext i32 %how to i64
+  store i64 %how64, ptr %status.at
+  %fine = icmp eq i32 %how, $ENDED
+  br i1 %fine, label %ran, label %failed
+
+failed:
+  ret void
+
+ran:
+  %group.next = add i64 %group, 1
+  store i64 %group.next, ptr %first.at
+  %ended = load i64, ptr %ended.at
+  %ended.next = add i64 %ended, 1
+  store i64 %ended.next, ptr %ended.at
+  %limit.now = load i64, ptr %last.at
+  %own = icmp slt i64 %group.next, %limit.now
+  br i1 %own, label %check, label %pauses
+
+pauses:
+  %pause = load i64, ptr %pause.at
+  %back = icmp ne i64 %pause, 0
+  br i1 %back, label %out, label %check
+
+stopped:
+  store i64 $STOPPED, ptr %status.at
+  ret void
+
+out:
+  store i64 $ENDED, ptr %status.at
+  ret void
+}
+
+; Goes on with a workgroup that has begun.
+define hidden void @resume(ptr %ctx) {
+entry:
+  %how = call i32 @drive(ptr %ctx)
+  %how64 = zext i32 %how to i64
+  %status.at = getelementptr i8, ptr %ctx, i64 $status
+  store i64 %how64, ptr %status.at
+  ret void
+}

@@ -1,0 +1,174 @@
+"""What native code is made for: the one place that knows widths and instructions of CPUs.
+
+Rules and micro-kernels ask a `Host`; LLVM gets its name and features, and chooses instructions by them.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from xegpu_py.engines.jit.code import Code
+from xegpu_py.engines.jit.llvm import Machine, machine
+
+VARIABLE = "XEGPU_PY_HOST"
+"""The environment variable that names another CPU than this one: one of `KNOWN`, or `NATIVE`."""
+
+NATIVE = "native"
+
+_AVX2 = frozenset({"sse2", "avx2", "fma", "f16c"})
+_AVX512 = _AVX2 | {"avx512f", "avx512bw", "avx512dq", "avx512vl"}
+
+KNOWN: dict[str, tuple[str, frozenset[str]]] = {
+    "x86-64": ("x86_64", frozenset({"sse2"})),
+    "haswell": ("x86_64", _AVX2),
+    "znver3": ("x86_64", _AVX2),
+    "skylake-avx512": ("x86_64", _AVX512),
+    "sapphirerapids": ("x86_64", _AVX512 | {"avx512vnni", "avxvnni", "avx512bf16", "avx512fp16"}),
+    "neoverse-n1": ("aarch64", frozenset({"neon", "fullfp16", "dotprod"})),
+    "apple-m1": ("aarch64", frozenset({"neon", "fullfp16", "dotprod"})),
+}
+"""CPUs by LLVM's names: their architecture, and what of their features matters here. LLVM knows the others itself."""
+
+_REGISTERS_ABOVE_16 = ("avx512vl", "neon")
+
+
+@dataclass(frozen=True)
+class Tile:
+    """The accumulators that a micro-kernel holds in vector registers.
+
+    Attributes:
+        rows: of the result.
+        vectors: of each row, side by side.
+    """
+
+    rows: int
+    vectors: int
+
+
+@dataclass(frozen=True)
+class Host:
+    """A CPU for which code is made.
+
+    Attributes:
+        machine: what LLVM calls it.
+        features: what it has, by LLVM's names; of a CPU that is not this one, those that matter here.
+    """
+
+    machine: Machine
+    features: frozenset[str]
+
+    @property
+    def is_arm(self) -> bool:
+        """Whether it is of AArch64."""
+        return self.machine.triple.startswith(("aarch64", "arm64"))
+
+    @property
+    def vector_bytes(self) -> int:
+        """Width of a vector register."""
+        return 64 if "avx512vl" in self.features else 32 if "avx2" in self.features else 16
+
+    @property
+    def vector_registers(self) -> int:
+        """How many there are."""
+        return 32 if self.features.intersection(_REGISTERS_ABOVE_16) else 16
+
+    @property
+    def converts_halves(self) -> bool:
+        """Whether it has instructions between f16 and f32, which are exact and round to nearest even."""
+        return self.is_arm or "f16c" in self.features
+
+    @property
+    def dots_bytes(self) -> bool:
+        """Whether one instruction adds four products of an unsigned byte and a signed one to an i32 (VNNI)."""
+        return {"avx512vnni", "avx512vl"} <= self.features or ("avxvnni" in self.features and self.vector_bytes == 32)
+
+    @property
+    def dots_words(self) -> bool:
+        """Whether one instruction adds two products of signed words to an i32, before another adds to that."""
+        return not self.is_arm
+
+    @property
+    def multiplies_by_lane(self) -> bool:
+        """Whether a multiplication takes one lane of a vector for all lanes; else a scalar is broadcast."""
+        return self.is_arm
+
+    def function(self, name: str, arguments: Sequence[str], result: str = "", alignment: int = 1) -> Code:
+        """A function that works on vectors as wide as registers are; see `Code`."""
+        width = 8 * self.vector_bytes
+        attributes = f'noinline nounwind "prefer-vector-width"="{width}" "min-legal-vector-width"="{width}"'
+        return Code(name, arguments, result, attributes, alignment)
+
+    @property
+    def runs_here(self) -> bool:
+        """Whether this machine runs its code."""
+        own = native_host()
+        return self.is_arm == own.is_arm and self.features <= own.features
+
+    def lanes(self, element_bytes: int) -> int:
+        """Elements of a vector register."""
+        return self.vector_bytes // element_bytes
+
+    def tile(self, rows: int, vectors: int) -> Tile:
+        """The accumulators to hold at once, of so many rows and vectors side by side.
+
+        With them the registers hold one row of B, and of A one element, or where a lane is multiplied by, a vector of
+        each row. Of the tiles that fit, it is the one with the most multiplications for each load.
+        """
+
+        def fits(tile: Tile) -> bool:
+            of_a = tile.rows if self.multiplies_by_lane else 1
+            return tile.rows * tile.vectors + tile.vectors + of_a <= self.vector_registers
+
+        def loads(tile: Tile) -> float:
+            """Loads for each multiplication of the whole, where the last tile of a row may be narrower."""
+            passes = -(-vectors // tile.vectors)
+            return passes / vectors + 1 / tile.rows
+
+        sizes = [Tile(r, v) for r in range(1, rows + 1) if rows % r == 0 for v in range(1, vectors + 1)]
+        return min(filter(fits, sizes), key=lambda tile: (loads(tile), tile.rows * tile.vectors), default=Tile(1, 1))
+
+
+@lru_cache
+def native_host() -> Host:
+    """The CPU on which this runs.
+
+    Raises:
+        RuntimeError: if LLVM's library is not found.
+    """
+    found = machine()
+    return Host(found, frozenset(f[1:] for f in found.tuning.split(",") if f.startswith("+")))
+
+
+def host_named(name: str) -> Host:
+    """A CPU by LLVM's name.
+
+    Raises:
+        ValueError: if it is not known here.
+    """
+    if name == NATIVE:
+        return native_host()
+    if name not in KNOWN:
+        raise ValueError(f"unknown host CPU '{name}'; there are {', '.join((NATIVE, *KNOWN))}")
+    architecture, features = KNOWN[name]
+    own = machine()
+    if (architecture == "x86_64") != (platform.machine().lower() in ("x86_64", "amd64")):
+        return Host(replace(own, cpu=name, tuning="", triple=f"{architecture}-unknown-linux-gnu"), features)
+    # What this CPU does not have of another one, such as AMD's SSE4a, is left out: the code is to run here.
+    missing = ",".join(f for f in own.tuning.split(",") if f.startswith("-") and f[1:] not in features)
+    return Host(replace(own, cpu=name, tuning=missing), features)
+
+
+def chosen_host() -> Host:
+    """The CPU that the environment names; by default this one.
+
+    Raises:
+        ValueError: if it is not known here, or this machine does not run its code.
+    """
+    found = host_named(os.environ.get(VARIABLE) or NATIVE)
+    if not found.runs_here:
+        raise ValueError(f"{VARIABLE}: this machine does not run code for '{found.machine.cpu}'")
+    return found
