@@ -132,12 +132,13 @@ def _put(view: Array, rows: Rows, columns: slice | Array, values: Array, mask: A
     _put(view, rows, columns, current, None)
 
 
-def raw_writer(operand: Raw, layout: Layout) -> Callable[[Batch, Rows, Array], None]:
-    """Writes bytes uint8[threads, size] to an operand."""
+def raw_writer(operand: Raw, layout: Layout) -> Callable[..., None]:
+    """Writes bytes uint8[threads, size] to an operand; under a mask bool[threads, size] those that it sets."""
     start = layout.offset(operand.var) + operand.offset
 
-    def write(batch: Batch, rows: Rows, values: Array) -> None:
-        batch.regs[rows, start : start + values.shape[1]] = values
+    def write(batch: Batch, rows: Rows, values: Array, mask: Array | None = None) -> None:
+        place = slice(start, start + values.shape[1])
+        batch.regs[rows, place] = values if mask is None else np.where(mask, values, batch.regs[rows, place])
 
     return write
 

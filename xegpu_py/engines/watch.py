@@ -110,6 +110,10 @@ def _bytes(slot: Slot, inst: Instruction, layout: Layout) -> _Bytes | None:
     total = slot.bytes(inst, layout.target)
     if isinstance(operand, Address):
         return _Bytes(var, start + np.arange(total).reshape(inst.exec_size, -1))
+    if inst.name == "dpas" and slot.name in ("dst", "src0"):
+        # A lane has a column.
+        rows = np.arange(total).reshape(inst["RC"], inst.exec_size, size)
+        return _Bytes(var, start + rows.transpose(1, 0, 2).reshape(inst.exec_size, -1))
     if "data" in inst.values:
         shape: DataShape = inst["data"]
         moved = shape.register_bytes if slot.use == "write" else shape.memory_bytes
@@ -118,8 +122,8 @@ def _bytes(slot: Slot, inst: Instruction, layout: Layout) -> _Bytes | None:
     if "block" in inst.values and slot.use == "read":
         # The padding of rows, and the rest of the last register, go nowhere.
         block: BlockShape = inst["block"]
-        rows, columns, _ = block.register_shape()
+        lines, columns, _ = block.register_shape()
         row = np.arange(block.width * block.size // 8)
-        places = np.arange(rows)[:, None] * (columns * block.size // 8) + row
+        places = np.arange(lines)[:, None] * (columns * block.size // 8) + row
         return _Bytes(var, start + places.reshape(1, -1))
     return _Bytes(var, start + np.arange(total)[None, :])

@@ -126,7 +126,7 @@ class Flow:
     def certain(self, inst: Instruction) -> bool:
         """Whether an instruction writes its result for all its lanes."""
         guarded = inst.guard is not None and inst.name != "sel"
-        return not guarded and (inst.no_mask or not self.parts or inst.name == "dpas")
+        return not guarded and (inst.no_mask or not self.parts)
 
 
 def _meet(a: int, b: int, dominators: dict[int, int], rank: dict[int, int]) -> int:

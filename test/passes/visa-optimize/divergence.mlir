@@ -39,6 +39,31 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // A product without NoMask leaves the columns of disabled lanes as the move wrote them.
+  // CHECK-LABEL: gpu.func @product
+  // CHECK: visa.goto
+  // CHECK-NEXT: visa.mov (M1_NM, 16) %d(0,0)<1> 0x3f800000:f
+  // CHECK-NEXT: visa.dpas.bf.bf.8.1 (M1, 16) %d[0] null %b[0] %x(0,0)
+  gpu.func @product() kernel {
+    %a = visa.decl "a", uq x 1, align = qword
+    %x = visa.decl "x", d x 16, align = GRF
+    %b = visa.decl "b", d x 128, align = GRF
+    %d = visa.decl "d", f x 16, align = GRF
+    %p = visa.decl_pred "p", 16
+    visa.input %a, offset = 64, size = 8
+    visa.lsc_load.ugm (M1_NM, 1) %x[0]:d32x16t flat[%a[0]]:a64
+    visa.lsc_load.ugm (M1_NM, 1) %b[0]:d32x64t flat[%a[0]]:a64
+    visa.lsc_load.ugm (M1_NM, 1) %b[256]:d32x64t flat[%a[0]+256]:a64
+    visa.cmp.gt (M1_NM, 16) %p %x(0,0)<1;1,0> 0:d
+    visa.goto (M1, 16, %p) Over
+    visa.mov (M1_NM, 16) %d(0,0)<1> 1.0:f
+    visa.dpas.bf.bf.8.1 (M1, 16) %d[0] null %b[0] %x(0,0)
+    visa.lsc_store.ugm (M1_NM, 1) flat[%a[0]]:a64 %d[0]:d32x16t
+    visa.label Over
+    visa.ret (M1, 1)
+    gpu.return
+  }
+
   // The same without a goto: no lane is ever disabled, and the copy is one.
   // CHECK-LABEL: gpu.func @together
   // CHECK: visa.lsc_load

@@ -27,12 +27,12 @@ def _size(inst: Instruction, name: str, layout: Layout) -> int:
 
 @golden("dpas")
 def dpas(inst: Instruction, layout: Layout, model: Model) -> Step:
-    """Multiply and add matrices (DPAS.md)."""
+    """Multiply and add matrices (DPAS.md); columns of disabled lanes keep what they hold."""
     acc = inst["src0"]
     read_acc = raw_reader(acc, _size(inst, "src0", layout), layout) if acc.var else None
     read_b = raw_reader(inst["src1"], _size(inst, "src1", layout), layout)
     read_a = raw_reader(inst["src2"], _size(inst, "src2", layout), layout)
-    write = raw_writer(inst["dst"], layout)
+    write, mask = raw_writer(inst["dst"], layout), masker(inst, layout)
     dst_type = inst["dst"].var.type
     acc_type = acc.var.type if acc.var else dst_type
 
@@ -50,7 +50,10 @@ def dpas(inst: Instruction, layout: Layout, model: Model) -> Step:
             src0_type=acc_type,
             model=model,
         )
-        write(batch, rows, np.broadcast_to(result, (_count(batch, rows), result.shape[-1])))
+        lanes = mask(batch, rows, active)
+        size = result.shape[-1] // (inst["RC"] * inst.exec_size)
+        columns = None if lanes is None else np.tile(np.repeat(lanes, size, axis=1), inst["RC"])
+        write(batch, rows, np.broadcast_to(result, (_count(batch, rows), result.shape[-1])), columns)
 
     return step
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from xegpu_py.engines.jit.code import Value
+from xegpu_py.engines.jit.code import Value, vector
 from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.exact_sums import summer
 from xegpu_py.engines.jit.products import Extent, Shape, correct_b, move_a, multiplier, widen_a, widen_b
@@ -91,6 +91,10 @@ def dpas(emitter: Emitter, inst: Instruction, at: int) -> None:
 
 def emit_run(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
     """Write consecutive instructions, together where none reads what another one writes but as its accumulator."""
+    if emitter.active is not None and not all(inst.no_mask for _, inst in run):
+        for at, inst in run:
+            _emit_masked(emitter, at, inst)
+        return
     parts: list[list[tuple[int, Instruction]]] = [[]]
     links: dict[int, int] = {}
     for at, inst in run:
@@ -103,6 +107,18 @@ def emit_run(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
         parts[-1].append((at, inst))
     for part in parts:
         _emit_part(emitter, part)
+
+
+def _emit_masked(emitter: Emitter, at: int, inst: Instruction) -> None:
+    """Write an instruction whose disabled lanes keep their columns."""
+    code, mask = emitter.code, emitter.mask(inst)
+    size, place = inst["dst"].var.format.bytes, emitter.place(inst["dst"])
+    row = vector(inst.exec_size, f"i{8 * size}")
+    places = [place + r * inst.exec_size * size for r in range(inst["RC"])]
+    before = [code.fetch(emitter.thread, p, row) for p in places] if mask else []
+    _emit_part(emitter, [(at, inst)])
+    for p, old in zip(places, before):
+        code.put(code.select(mask, code.fetch(emitter.thread, p, row), old), emitter.thread, p)
 
 
 def _emit_part(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
