@@ -4,7 +4,7 @@ import argparse
 import io
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from xegpu_py.tools import driver
@@ -22,6 +22,9 @@ from xegpu_py.runtime.trace import Tracer, statistics_table
 from xegpu_py.target import DEFAULT, TARGETS
 from xegpu_py.visa import assembly
 from xegpu_py.visa.program import Program
+
+REFERENCE: Literal["reference"] = "reference"
+"""The engine that evaluates a module's ops, and lowers nothing."""
 
 _ASSEMBLY = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*\.(?:version|kernel)\b", re.DOTALL)
 """How vISA assembly begins; all else is MLIR."""
@@ -59,7 +62,8 @@ def _output(text: str) -> tuple[str, str]:
     return name, path
 
 
-def _arguments() -> driver.Parser:
+def argument_parser() -> driver.Parser:
+    """The parser of the tool's arguments."""
     parser = driver.Parser(
         "xegpu-run",
         "Run a kernel on arrays, and write what it computes.",
@@ -87,9 +91,10 @@ def _arguments() -> driver.Parser:
     )
     add(
         "--engine",
-        choices=ENGINES,
+        choices=(*ENGINES, REFERENCE),
         help="what runs the kernel: jit (native code, the default), interpreter (the golden model, the default with "
-        "--check=uninit, --check=races and --trace), or both, compared in every byte",
+        "--check=uninit, --check=races and --trace), both, compared in every byte, or reference (the ops, before "
+        "any pass)",
     )
     add(
         "--threads",
@@ -130,8 +135,13 @@ def _arguments() -> driver.Parser:
 
 def _kernel(
     source: Source, args: argparse.Namespace, arguments: Sequence[Any]
-) -> tuple[Kernel, Callable[..., Statistics], list[str]]:
-    """The kernel, what launches it, and the names of its arguments."""
+) -> tuple[Kernel | None, Callable[..., Statistics | None], list[str]]:
+    """The kernel, None if it is not lowered; what launches it, and the names of its arguments."""
+    if args.engine == REFERENCE:
+        evaluated = compile_kernel(
+            parse_source(source, context=Context()), args.kernel, engine=REFERENCE, model=args.model
+        )
+        return None, evaluated, [str(i) for i in range(len(evaluated.types))]
     options = {
         "target": args.target,
         "model": args.model,
@@ -162,11 +172,15 @@ def _check_thread(parser: driver.Parser, program: Program, args: argparse.Namesp
 
 def run(argv: Sequence[str]) -> int:
     """Run the tool with these arguments; its exit status."""
-    parser = _arguments()
+    parser = argument_parser()
     args = parser.parse_intermixed_args(parser.normalized(argv))
     if args.trace and args.engine not in (None, "interpreter"):
         parser.error(f"only the interpreter can trace, not --engine={args.engine}")
+    if args.engine == REFERENCE and (args.stats or {"uninit", "races"} & set(args.check)):
+        parser.error(f"--{'stats' if args.stats else 'check'} is for programs of vISA, not for --engine=reference")
     source = parser.read(args.file)
+    if args.engine == REFERENCE and _ASSEMBLY.match(source.text):
+        parser.error("--engine=reference evaluates MLIR; vISA assembly is run by --engine=interpreter")
     try:
         arguments: list[Any] = [parse_argument(a) for a in args.args]
     except OSError as e:
@@ -179,7 +193,7 @@ def run(argv: Sequence[str]) -> int:
         for name in [*args.shown, *(name for name, _ in args.outputs)]:
             if name not in names or (name in given and not isinstance(given[name], np.ndarray)):
                 parser.error(f"'{name}' is no array among the kernel's arguments {', '.join(names)}")
-        if args.trace:
+        if args.trace and kernel:
             launcher, (group, thread) = kernel.launcher, args.trace
             _check_thread(parser, kernel.program, args)
             launcher.observer = Tracer(kernel.program, launcher.target, launcher.allocation, group, thread, print)
@@ -191,7 +205,7 @@ def run(argv: Sequence[str]) -> int:
         parser.error(str(e))
     for name in args.shown:
         print(f"{name} =\n{given[name]}")
-    if args.stats:
+    if args.stats and kernel and done:
         print(statistics_table(kernel.program, done))
     for name, path in args.outputs:
         file = io.BytesIO()

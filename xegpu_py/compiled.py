@@ -6,11 +6,12 @@ import functools
 from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 from mlir import ir as mlir
 
+from xegpu_py import reference
 from xegpu_py.dialects import visa
 from xegpu_py.ir.module import Module, parse
 from xegpu_py.ir.passes import run_pipeline
@@ -187,6 +188,32 @@ def _article(kind: str) -> str:
     return f"{'an' if kind[0] in 'aeio' or kind.startswith('f') else 'a'} {kind}"
 
 
+class ReferenceKernel:
+    """A kernel as its module has it, evaluated op by op by `xegpu_py.reference` instead of lowered.
+
+    Attributes:
+        name: the kernel's name.
+        types: MLIR's types of its arguments.
+    """
+
+    def __init__(self, module: Module, name: str, model: Model) -> None:
+        """Make one of a kernel of a module; see `compile`."""
+        self._module, self._model = module, model
+        self.name = name
+        self.types = reference.types_of(reference.chosen(module, name))
+
+    def __call__(self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] = 1) -> None:
+        """Evaluate the kernel; arguments and errors are those of `CompiledKernel`."""
+        reference.run(self._module, self.name, arguments, grid=grid, block=block, model=self._model)
+
+
+@overload
+def compile(
+    module: Module | str | Path, kernel: str | None = None, *, engine: Literal["reference"], model: Model = "fma"
+) -> ReferenceKernel: ...
+
+
+@overload
 def compile(
     module: Module | str | Path,
     kernel: str | None = None,
@@ -204,8 +231,31 @@ def compile(
     prefetch: int = 0,
     load_ahead: bool = False,
     unaligned: Sequence[int] | None = None,
-) -> CompiledKernel:
+) -> CompiledKernel: ...
+
+
+def compile(
+    module: Module | str | Path,
+    kernel: str | None = None,
+    *,
+    target: str = DEFAULT,
+    model: Model = "fma",
+    check: Sequence[str] = (),
+    registers: int | None = None,
+    strict_grf: bool = False,
+    engine: Engine | Literal["reference"] | None = None,
+    threads: int | None = None,
+    cache: str | PathLike[str] | None = None,
+    progress: bool = True,
+    optimize: bool = True,
+    prefetch: int = 0,
+    load_ahead: bool = False,
+    unaligned: Sequence[int] | None = None,
+) -> CompiledKernel | ReferenceKernel:
     """Lower a kernel of XeTile or XeGPU to vISA.
+
+    With `engine="reference"` it is not lowered, but evaluated at the level at which it is; of the options `model` alone
+    has a meaning then.
 
     Args:
         module: a module, its text, or the path of a file that holds it. It stays as it is.
@@ -225,6 +275,8 @@ def compile(
     target_of(target)
     read = parse(module) if isinstance(module, (str, Path)) else module
     name = _chosen(read, kernel)
+    if engine == "reference":
+        return ReferenceKernel(read, name, model)
     options = f"target={target} kernel={name} optimize={str(optimize).lower()}"
     options += f" grf={registers}" if registers else ""
     lowered = Module(_copy(read), read.sources)
@@ -276,7 +328,8 @@ def compile(
 
 
 def _compile_unaligned(module: Module, name: str, arguments: Sequence[int], **options: Any) -> CompiledKernel:
-    return compile(module, name, unaligned=arguments, **options)
+    found: CompiledKernel = compile(module, name, unaligned=arguments, **options)
+    return found
 
 
 def _mark(module: Module, name: str, arguments: Sequence[int]) -> None:

@@ -221,7 +221,8 @@ class TileKernel:
 
     def compile(self, **options: Any) -> CompiledKernel:
         """The kernel lowered to vISA; see `xegpu_py.compile`."""
-        return compile(self.module, self.name, **options)
+        found: CompiledKernel = compile(self.module, self.name, **options)
+        return found
 
     @functools.cached_property
     def _compiled(self) -> CompiledKernel:

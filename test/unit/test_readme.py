@@ -17,6 +17,7 @@ README = (ROOT / "README.md").read_text()
         ("docs/python.md", 3),
         ("docs/numerics.md", 1),
         ("docs/lowering.md", 7),
+        ("docs/reference.md", 3),
     ],
 )
 def test_outputs_are_true(tmp_path, page, least):

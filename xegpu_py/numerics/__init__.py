@@ -1,7 +1,7 @@
 """Number formats and golden arithmetic on bit patterns, in numpy."""
 
 from xegpu_py.numerics.convert import convert
-from xegpu_py.numerics.dpas import dpas
+from xegpu_py.numerics.dpas import dpas, multiply
 from xegpu_py.numerics.elementary import (
     cos,
     div,
@@ -31,6 +31,7 @@ __all__ = [
     "fma",
     "inv",
     "log",
+    "multiply",
     "pack_a",
     "pack_b",
     "pack_c",

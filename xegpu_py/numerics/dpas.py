@@ -116,6 +116,56 @@ def dpas(
     return result.reshape(*result.shape[:-2], -1).view(np.uint8)
 
 
+def multiply(
+    acc: npt.ArrayLike | None,
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    *,
+    W: str,
+    A: str,
+    dst_type: str,
+    src0_type: str,
+    model: Model = "fma",
+) -> Array:
+    """`acc + a x b` for matrices of any size, with the bits of the DPAS instructions that compute it.
+
+    K is taken in steps of what one instruction of the greatest systolic depth takes, and the last may be shorter: 8
+    depths of `ops_per_channel` elements. Each step is one DPAS, so that accumulators of bf and hf are rounded after it.
+
+    Args:
+        acc: [M, N] of the storage type of `src0_type`; None for zero.
+        a: [M, K] of the storage type of `A`.
+        b: [K, N] of the storage type of `W`.
+        W, A, dst_type, src0_type, model: see `dpas`.
+
+    Returns:
+        [M, N] of the storage type of `dst_type`.
+
+    Raises:
+        ValueError: if the precisions and types cannot meet, or the model is none.
+    """
+    problem = types_problem(W, A, dst_type, src0_type)
+    if problem:
+        raise ValueError(problem)
+    if model not in MODELS:
+        raise ValueError(f"'model' must be one of {', '.join(MODELS)}, not {model!r}")
+    dst, src0 = TYPES[dst_type], TYPES[src0_type]
+    x, y = _numbers(np.asarray(a), PRECISIONS[A]), _numbers(np.asarray(b), PRECISIONS[W])
+    ops = ops_per_channel(W, A)
+    # A stage whose K is not filled multiplies zeros.
+    missing = -x.shape[-1] % ops
+    x, y = np.pad(x, ((0, 0), (0, missing))), np.pad(y, ((0, missing), (0, 0)))
+    size = (x.shape[-2], y.shape[-1])
+    total = np.zeros(size, src0.dtype) if acc is None else np.asarray(acc)
+    for k in range(0, x.shape[-1], SYSTOLIC_DEPTHS[-1] * ops):
+        left, right = x[:, k : k + SYSTOLIC_DEPTHS[-1] * ops], y[k : k + SYSTOLIC_DEPTHS[-1] * ops]
+        if src0.is_float:
+            total = _multiply_floats(left, right, total, left.shape[1] // ops, dst, model)
+        else:
+            total = _multiply_integers(left, right, total).view(dst.dtype)
+    return np.ascontiguousarray(total.astype(dst.dtype, copy=False))
+
+
 def _check(W: str, A: str, SD: int, RC: int, exec_size: int, dst_type: str, src0_type: str, model: str) -> None:
     for name, precision in (("W", W), ("A", A)):
         if precision not in PRECISIONS:

@@ -1,0 +1,12 @@
+"""The reference evaluator: what a kernel means at each level of the IR, evaluated op by op.
+
+It runs kernels of XeTile, of XeGPU in both modes, and of MLIR's own dialects, before any pass or between passes, and
+shares nothing with passes and engines but `numerics` and `layout`. docs/reference.md says how it works.
+
+Each dialect has a file, each op a function in it. A vector is a numpy array (`elements`), memory is in `memory`, and
+`machine` runs workgroups.
+"""
+
+from xegpu_py.reference.launch import chosen, run, types_of
+
+__all__ = ["chosen", "run", "types_of"]

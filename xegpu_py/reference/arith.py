@@ -1,0 +1,373 @@
+"""`arith`, `index` and `ub`: numbers, and vectors of them element by element.
+
+Sources: MLIR's documentation of the dialects, and docs/numerics.md for what it leaves open: which bits floats have, and
+shifts by more than the width. Divisions by zero are undefined; they give zero here.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from mlir import ir
+
+from xegpu_py.numerics import div
+from xegpu_py.numerics.formats import Array, bits_of
+from xegpu_py.reference.elements import Element, element_of, from_integers, to_float, to_integers
+from xegpu_py.reference.program import Node, decoded, evaluates
+
+
+@evaluates("arith.constant", "index.constant", "index.bool.constant")
+def constant(node: Node) -> Array:
+    """A number, or a vector of numbers."""
+    found: Array = node.memo("value", lambda: _constant(node))
+    return found
+
+
+def _constant(node: Node) -> Array:
+    element, shape = node.element, node.shape
+    raw = node.op.attributes["value"]
+    if isinstance(raw, ir.DenseElementsAttr) and not raw.is_splat:
+        return np.array([_number(a, element) for a in decoded(raw)], element.dtype).reshape(shape)
+    single = raw.get_splat_value() if isinstance(raw, ir.DenseElementsAttr) else raw
+    return np.full(shape, _number(single, element), element.dtype)
+
+
+def _number(attribute: ir.Attribute, element: Element) -> Any:
+    if not element.is_float:
+        if isinstance(attribute, ir.BoolAttr):
+            return element.wrap(np.asarray(int(attribute.value)))[()]
+        return element.wrap(np.asarray(ir.IntegerAttr(attribute).value & (1 << 64) - 1, np.uint64).view(np.int64))[()]
+    value = float(ir.FloatAttr(attribute).value)
+    if value != value:
+        return _nan(str(attribute), element)
+    return to_float(np.asarray(value), element_of("f64"), element)[()]
+
+
+def _nan(text: str, element: Element) -> Any:
+    """A NaN with the bits that its text has."""
+    assert element.format
+    bits = int(text.split()[0], 16) if text.startswith("0x") else element.format.nan
+    return np.asarray(bits, f"u{element.dtype.itemsize}").view(element.dtype)[()]
+
+
+@evaluates("ub.poison")
+def poison(node: Node) -> Array:
+    """Any value; zeros here."""
+    return np.zeros(node.shape, node.element.dtype)
+
+
+Integers = Callable[[Any, Any], Any]
+
+
+def _integers(*names: str, signed: bool = True) -> Callable[[Integers], Integers]:
+    """Register a function of two integers of unlimited meaning, of which the lowest bits are kept."""
+
+    def register(function: Integers) -> Integers:
+        def rule(node: Node, a: Array, b: Array) -> Array:
+            kind = node.operand_kind(0).element
+            read = kind.signed if signed else kind.unsigned
+            return node.element.wrap(function(read(a), read(b)))
+
+        evaluates(*names)(rule)
+        return function
+
+    return register
+
+
+_integers("arith.addi", "index.add")(operator.add)
+_integers("arith.subi", "index.sub")(operator.sub)
+_integers("arith.muli", "index.mul")(operator.mul)
+_integers("arith.andi", "index.and")(operator.and_)
+_integers("arith.ori", "index.or")(operator.or_)
+_integers("arith.xori", "index.xor")(operator.xor)
+_integers("arith.maxsi", "index.maxs")(np.maximum)
+_integers("arith.minsi", "index.mins")(np.minimum)
+_integers("arith.maxui", "index.maxu", signed=False)(np.maximum)
+_integers("arith.minui", "index.minu", signed=False)(np.minimum)
+
+
+def _quotient(a: Array, b: Array) -> Array:
+    """The quotient toward minus infinity."""
+    return np.asarray(np.floor_divide(a, np.where(b == 0, b.dtype.type(1), b)) * (b != 0))
+
+
+def _rest(a: Array, b: Array) -> Array:
+    return np.asarray(a - _quotient(a, b) * b)
+
+
+_integers("arith.divui", "index.divu", signed=False)(_quotient)
+
+
+@_integers("arith.remui", "index.remu", signed=False)
+def remui(a: Array, b: Array) -> Array:
+    """The rest of an unsigned division."""
+    return np.where(b == 0, b, _rest(a, b))
+
+
+@_integers("arith.ceildivui", "index.ceildivu", signed=False)
+def ceildivui(a: Array, b: Array) -> Array:
+    """The least integer that is not below an unsigned quotient."""
+    return np.asarray(_quotient(a, b) + ((b != 0) & (_rest(a, b) != 0)))
+
+
+@_integers("arith.floordivsi", "index.floordivs")
+def floordivsi(a: Array, b: Array) -> Array:
+    """The greatest integer that is not above a quotient."""
+    return _quotient(a, b)
+
+
+@_integers("arith.ceildivsi", "index.ceildivs")
+def ceildivsi(a: Array, b: Array) -> Array:
+    """The least integer that is not below a quotient."""
+    return np.asarray(_quotient(a, b) + ((b != 0) & (_rest(a, b) != 0)))
+
+
+@_integers("arith.divsi", "index.divs")
+def divsi(a: Array, b: Array) -> Array:
+    """The quotient toward zero."""
+    below = ((a < 0) != (b < 0)) & (b != 0)
+    return np.asarray(_quotient(a, b) + (below & (_rest(a, b) != 0)))
+
+
+@_integers("arith.remsi", "index.rems")
+def remsi(a: Array, b: Array) -> Array:
+    """What the quotient toward zero leaves; it has the sign of the dividend."""
+    return np.where(b == 0, b, a - divsi(a, b) * b)
+
+
+def _shift(a: Array, b: Array, element: Element) -> tuple[Array, Array]:
+    """A number in the width in which it is shifted, and the count: the lowest 5 or 6 bits (docs/numerics.md)."""
+    wide = np.int64 if element.bits > 32 else np.int32
+    return np.asarray(a, wide), np.asarray(np.asarray(b) & (63 if wide is np.int64 else 31), wide)
+
+
+@evaluates("arith.shli", "index.shl")
+def shli(node: Node, a: Array, b: Array) -> Array:
+    """The bits moved up."""
+    value, count = _shift(a, b, node.element)
+    return node.element.wrap(value << count)
+
+
+@evaluates("arith.shrsi", "index.shrs")
+def shrsi(node: Node, a: Array, b: Array) -> Array:
+    """The bits moved down, with copies of the sign."""
+    value, count = _shift(a, b, node.element)
+    return node.element.wrap(value >> count)
+
+
+@evaluates("arith.shrui", "index.shru")
+def shrui(node: Node, a: Array, b: Array) -> Array:
+    """The bits moved down, with zeros."""
+    value, count = _shift(node.element.unsigned(a), b, node.element)
+    unsigned = f"u{value.dtype.itemsize}"
+    return node.element.wrap(value.view(unsigned) >> count.view(unsigned))
+
+
+@evaluates("arith.addui_extended")
+def addui_extended(node: Node, a: Array, b: Array) -> tuple[Array, Array]:
+    """A sum, and whether it has a carry."""
+    total = node.element.wrap(node.element.signed(a) + node.element.signed(b))
+    return total, node.element.unsigned(total) < node.element.unsigned(a)
+
+
+def _extended(node: Node, a: Array, b: Array, read: Callable[[Array], Array]) -> tuple[Array, Array]:
+    x, y = np.broadcast_arrays(read(a), read(b))
+    bits, low, high = node.element.bits, [], []
+    for p in (int(m) * int(n) for m, n in zip(x.ravel(), y.ravel())):
+        low.append(p & (1 << 64) - 1)
+        high.append(p >> bits & (1 << 64) - 1)
+    return (
+        node.element.wrap(np.array(low, np.uint64).reshape(node.shape)),
+        node.element.wrap(np.array(high, np.uint64).reshape(node.shape)),
+    )
+
+
+@evaluates("arith.mulsi_extended")
+def mulsi_extended(node: Node, a: Array, b: Array) -> tuple[Array, Array]:
+    """The lower and the upper half of a signed product."""
+    return _extended(node, a, b, node.element.signed)
+
+
+@evaluates("arith.mului_extended")
+def mului_extended(node: Node, a: Array, b: Array) -> tuple[Array, Array]:
+    """The lower and the upper half of an unsigned product."""
+    return _extended(node, a, b, node.element.unsigned)
+
+
+def wide_floats(values: Array, element: Element) -> Array:
+    """Floats in a type in which numpy computes so that one more rounding to the format gives the bits of one."""
+    return np.asarray(values).astype(np.float32) if element.bits < 32 else np.asarray(values)
+
+
+def rounded(values: Array, element: Element) -> Array:
+    """What was computed of `wide_floats`, in the format."""
+    if element.bits < 32:
+        return to_float(np.asarray(values, np.float32), element_of("f32"), element)
+    return element.finish(values)
+
+
+Floats = Callable[[Any, Any], Any]
+
+
+def _floats(*names: str) -> Callable[[Floats], Floats]:
+    """Register a function of two floats whose result is rounded once."""
+
+    def register(function: Floats) -> Floats:
+        def rule(node: Node, a: Array, b: Array) -> Array:
+            element = node.element
+            return rounded(function(wide_floats(a, element), wide_floats(b, element)), element)
+
+        evaluates(*names)(rule)
+        return function
+
+    return register
+
+
+_floats("arith.addf")(operator.add)
+_floats("arith.subf")(operator.sub)
+_floats("arith.mulf")(operator.mul)
+_floats("arith.remf")(np.fmod)
+
+
+@_floats("arith.divf")
+def divf(a: Array, b: Array) -> Array:
+    """The quotient, rounded once."""
+    return div(a, b, "df" if a.dtype == np.float64 else "f")
+
+
+@_floats("arith.maxnumf")
+def maxnumf(a: Array, b: Array) -> Array:
+    """The greater number; a number wins over a NaN, and -0 is less than +0."""
+    greater = (a > b) | ((a == b) & ~np.signbit(a)) | np.isnan(b)
+    return np.where(greater, a, b)
+
+
+@_floats("arith.minnumf")
+def minnumf(a: Array, b: Array) -> Array:
+    """The lesser number; a number wins over a NaN, and -0 is less than +0."""
+    less = (a < b) | ((a == b) & np.signbit(a)) | np.isnan(b)
+    return np.where(less, a, b)
+
+
+@_floats("arith.maximumf")
+def maximumf(a: Array, b: Array) -> Array:
+    """The greater number, or NaN if either is; -0 is less than +0."""
+    return np.where(np.isnan(a) | np.isnan(b), np.nan, maxnumf(a, b)).astype(a.dtype)
+
+
+@_floats("arith.minimumf")
+def minimumf(a: Array, b: Array) -> Array:
+    """The lesser number, or NaN if either is; -0 is less than +0."""
+    return np.where(np.isnan(a) | np.isnan(b), np.nan, minnumf(a, b)).astype(a.dtype)
+
+
+def with_bits(values: Array, change: Callable[[Array, Any], Array]) -> Array:
+    """Floats with their patterns changed by a function that also gets the sign bit."""
+    pattern = bits_of(np.asarray(values))
+    sign = pattern.dtype.type(1 << 8 * pattern.dtype.itemsize - 1)
+    return np.asarray(change(pattern, sign)).view(values.dtype)
+
+
+@evaluates("arith.negf")
+def negf(node: Node, a: Array) -> Array:
+    """The sign changed, that of a NaN too."""
+    return with_bits(a, lambda bits, sign: bits ^ sign)
+
+
+INTEGER_CONDITIONS = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+_COMPARED: dict[str, Callable[[Any, Any], Any]] = {
+    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
+}  # fmt: skip
+
+
+@evaluates("arith.cmpi", "index.cmp")
+def cmpi(node: Node, a: Array, b: Array) -> Array:
+    """A comparison of integers, signed or not."""
+    name = node.word("pred") if node.name == "index.cmp" else INTEGER_CONDITIONS[node.attribute("predicate")]
+    kind = node.operand_kind(0).element
+    read = kind.unsigned if name.startswith("u") else kind.signed
+    return np.asarray(_COMPARED[name if name in ("eq", "ne") else name[1:]](read(a), read(b)))
+
+
+FLOAT_CONDITIONS = (
+    "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true",
+)  # fmt: skip
+
+
+@evaluates("arith.cmpf")
+def cmpf(node: Node, a: Array, b: Array) -> Array:
+    """A comparison of floats: ordered ones are false with a NaN, unordered ones true."""
+    name = FLOAT_CONDITIONS[node.attribute("predicate")]
+    x, y = (wide_floats(v, node.operand_kind(0).element) for v in (a, b))
+    unordered = np.isnan(x) | np.isnan(y)
+    if name in ("false", "true"):
+        return np.full(node.shape, name == "true")
+    if name in ("ord", "uno"):
+        return np.asarray(unordered == (name == "uno"))
+    found = _COMPARED[name[1:]](x, y)
+    return np.asarray(found | unordered if name[0] == "u" else found & ~unordered)
+
+
+@evaluates("arith.select")
+def select(node: Node, condition: Array, a: Any, b: Any) -> Any:
+    """One of two values; of vectors element by element if the condition is one."""
+    if not isinstance(a, (np.ndarray, np.generic)) or not np.shape(condition):
+        return a if condition else b
+    return np.where(condition, a, b)
+
+
+@evaluates("arith.extsi", "arith.trunci", "arith.index_cast", "index.casts")
+def extsi(node: Node, a: Array) -> Array:
+    """An integer of another width, with its sign."""
+    return node.element.wrap(node.operand_kind(0).element.signed(a))
+
+
+@evaluates("arith.extui", "arith.index_castui", "index.castu")
+def extui(node: Node, a: Array) -> Array:
+    """An unsigned integer of another width."""
+    return node.element.wrap(node.operand_kind(0).element.unsigned(a))
+
+
+@evaluates("arith.sitofp")
+def sitofp(node: Node, a: Array) -> Array:
+    """A signed integer as a float, rounded once."""
+    return from_integers(node.operand_kind(0).element.signed(a), node.element)
+
+
+@evaluates("arith.uitofp")
+def uitofp(node: Node, a: Array) -> Array:
+    """An unsigned integer as a float, rounded once."""
+    return from_integers(node.operand_kind(0).element.unsigned(a), node.element)
+
+
+@evaluates("arith.fptosi")
+def fptosi(node: Node, a: Array) -> Array:
+    """A float toward zero; out of range the nearest limit, and 0 for NaN."""
+    return to_integers(a, node.operand_kind(0).element, node.element, signed=True)
+
+
+@evaluates("arith.fptoui")
+def fptoui(node: Node, a: Array) -> Array:
+    """A float toward zero as an unsigned integer; out of range the nearest limit, and 0 for NaN."""
+    return to_integers(a, node.operand_kind(0).element, node.element, signed=False)
+
+
+@evaluates("arith.extf", "arith.truncf", "arith.convertf")
+def convertf(node: Node, a: Array) -> Array:
+    """A float in another format, rounded once to nearest even."""
+    return to_float(a, node.operand_kind(0).element, node.element)
+
+
+@evaluates("arith.bitcast")
+def bitcast(node: Node, a: Array) -> Array:
+    """The same bits as another type of the same width."""
+    return np.asarray(a).view(node.element.dtype)
+
+
+@evaluates("index.sizeof")
+def sizeof(node: Node) -> Array:
+    """The bits of an index."""
+    return np.asarray(64, np.int64)

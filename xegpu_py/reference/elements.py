@@ -1,0 +1,226 @@
+"""Element types: how their numbers are held in numpy, and how one becomes another.
+
+An integer of any width, with or without a sign in its type, is held as a signed number in the next larger numpy type;
+an `i1` is a bool, an `index` an int64. A float is held in its storage type (docs/numerics.md), a `tf32` as float32.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from xegpu_py.ir.builtin import bit_width, is_float, is_integer, vector_of
+from xegpu_py.numerics import convert, fcvt
+from xegpu_py.numerics.formats import BF, BF8, DF, HF, HF8, TF32, TYPES, Array, F, Format, bits_of, canonical
+
+FLOATS: dict[str, Format] = {
+    "f16": HF, "bf16": BF, "f32": F, "f64": DF, "tf32": TF32, "f8E5M2": BF8, "f8E4M3FN": HF8,
+}  # fmt: skip
+"""The formats of MLIR's floating-point types."""
+
+_WIDE_INTEGERS = {"index": 64}
+
+
+@dataclass(frozen=True)
+class Element:
+    """An element type.
+
+    Attributes:
+        name: MLIR's name.
+        bits: the number's width.
+        dtype: what holds a number.
+        memory: what memory holds, of the same width or wider: a byte for `i1`.
+        format: of a floating-point type its format.
+    """
+
+    name: str
+    bits: int
+    dtype: np.dtype[Any]
+    memory: np.dtype[Any]
+    format: Format | None = None
+
+    @property
+    def is_float(self) -> bool:
+        """Whether it is a floating-point type."""
+        return self.format is not None
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of an element in memory."""
+        return self.memory.itemsize
+
+    def signed(self, values: Array) -> Array:
+        """Integers of this type as numbers; a true `i1` is -1."""
+        return np.asarray(-values.astype(np.int8) if self.bits == 1 else values)
+
+    def unsigned(self, values: Array) -> Array:
+        """Integers of this type taken as unsigned, in an unsigned numpy type."""
+        if self.bits == 1:
+            return values.astype(np.uint8)
+        wide = np.asarray(values).view(f"u{self.dtype.itemsize}")
+        return wide if self.bits == 8 * self.dtype.itemsize else wide & wide.dtype.type((1 << self.bits) - 1)
+
+    def wrap(self, values: Array) -> Array:
+        """The lowest bits of integers of any numpy type, as integers of this type."""
+        if self.bits == 1:
+            return np.asarray(np.asarray(values).astype(np.uint8) & np.uint8(1) != 0)
+        held = np.asarray(values).astype(self.dtype)
+        over = self.dtype.type(8 * self.dtype.itemsize - self.bits)
+        return np.asarray(held << over >> over if over else held)
+
+    def finish(self, values: Array) -> Array:
+        """Floats that an operation gave, with the canonical NaN."""
+        assert self.format
+        return canonical(np.array(values, self.dtype), self.format)
+
+    def to_memory(self, values: Array) -> Array:
+        """Numbers as memory holds them."""
+        return np.asarray(values).astype(self.memory, copy=False)
+
+    def from_memory(self, values: Array) -> Array:
+        """What memory holds as numbers."""
+        if self.bits == 1:
+            return np.asarray(values != 0)
+        return values.astype(self.dtype, copy=False) if self.is_float else self.wrap(values)
+
+
+@lru_cache(maxsize=256)
+def element_of(name: str) -> Element:
+    """The element type of MLIR's name.
+
+    Raises:
+        ValueError: if it is none that has numbers.
+    """
+    if name in FLOATS:
+        fmt = FLOATS[name]
+        return Element(name, fmt.bits, fmt.dtype, fmt.dtype, fmt)
+    if name == "index":
+        return Element(name, 64, np.dtype(np.int64), np.dtype(np.int64))
+    if not is_integer(name) or bit_width(name) > 64:
+        raise ValueError(f"has no rule for elements of type {name}")
+    bits = bit_width(name)
+    if bits == 1:
+        return Element(name, 1, np.dtype(bool), np.dtype(np.uint8))
+    size = next(n for n in (1, 2, 4, 8) if 8 * n >= bits)
+    return Element(name, bits, np.dtype(f"i{size}"), np.dtype(f"i{size}"))
+
+
+def stored_as(element: Element, dtype: np.dtype[Any]) -> Element:
+    """The element type where an array's elements have another width than usual: an `index` in 32 bits."""
+    return replace(element, memory=np.dtype(f"i{dtype.itemsize}")) if element.name == "index" else element
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The type of a number or vector.
+
+    Attributes:
+        shape: () for a number.
+        element: the type of its elements.
+        is_vector: whether it is a vector, which may have no dimensions either.
+    """
+
+    shape: tuple[int, ...]
+    element: Element
+    is_vector: bool
+
+
+@lru_cache(maxsize=4096)
+def kind_of(text: str) -> Kind:
+    """The kind of a type by its text.
+
+    Raises:
+        ValueError: if it is neither a number nor a vector of a fixed size.
+    """
+    if text.startswith("vector<"):
+        shape, element = vector_of(text)
+        return Kind(shape, element_of(element), True)
+    return Kind((), element_of(text), False)
+
+
+def is_number(name: str) -> bool:
+    """Whether values of this type are numbers or vectors."""
+    return name == "index" or name.startswith("vector<") or is_integer(name) or is_float(name)
+
+
+def widened(values: Array, element: Element) -> Array:
+    """Floats as f64, exactly."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(values).astype(np.float64)
+
+
+def _odd_single(wide: Array) -> Array:
+    """f64 numbers in f32 so that rounding them once more rounds the number itself: rounded to odd."""
+    near = wide.astype(np.float32)
+    back = near.astype(np.float64)
+    bits = near.view(np.int32)
+    moves = (back != wide) & (bits & 1 == 0) & np.isfinite(wide)
+    outward = np.abs(wide) > np.abs(back)
+    return np.asarray(bits + np.where(moves, np.where(outward, 1, -1), 0).astype(np.int32)).view(np.float32)
+
+
+def to_float(values: Array, source: Element, target: Element) -> Array:
+    """Floats in another format: rounded once to nearest even, with canonical NaNs (docs/numerics.md, mov and FCVT)."""
+    assert source.format and target.format
+    with np.errstate(all="ignore"):
+        if source == target:
+            return np.asarray(values)
+        if target.name == "tf32" and source.bits < 32 and source.bits != 16:
+            return canonical(np.asarray(values).astype(np.float32), F)
+        if target.name in ("tf32", "f8E5M2", "f8E4M3FN"):
+            single = _odd_single(widened(values, source))
+            if target.name == "tf32":
+                return fcvt(single, "tf32")
+            return canonical(single.astype(target.dtype), target.format)
+        if source.format.name in TYPES:
+            return convert(values, source.format.name, target.format.name)
+        return convert(widened(values, source), "df", target.format.name)
+
+
+def from_integers(values: Array, target: Element) -> Array:
+    """Integers, of any numpy type, as floats: rounded once to nearest even; infinity from overflow."""
+    assert target.format
+    held = np.asarray(values)
+    source = next(f.name for f in TYPES.values() if not f.is_float and f.dtype == held.dtype)
+    if target.format.name in TYPES:
+        return convert(held, source, target.format.name)
+    if held.dtype.itemsize == 8:
+        # Rounded to odd at bit 11, 64 bits are exact in f64, and rounding them again does no harm.
+        unit = held.dtype.type(1 << 11)
+        odd = (held & -unit if held.dtype.kind == "i" else held // unit * unit) | np.where(
+            held % unit != 0, unit, 0 * unit
+        )
+        held = np.where(np.abs(held.astype(np.float64)) >= 2.0**53, odd, held)
+    return to_float(convert(held, source, "df"), element_of("f64"), target)
+
+
+def to_integers(values: Array, source: Element, target: Element, *, signed: bool) -> Array:
+    """Floats toward zero; out of range the nearest limit, and 0 for NaN (docs/numerics.md, mov)."""
+    wide = np.trunc(widened(values, source))
+    low, high = (-(1 << target.bits - 1), (1 << target.bits - 1) - 1) if signed else (0, (1 << target.bits) - 1)
+    dtype = np.int64 if signed else np.uint64
+    with np.errstate(all="ignore"):
+        inside = (wide >= float(low)) & (wide < float(high + 1))
+        found = np.where(inside, wide, 0.0).astype(dtype)
+        found = np.where(wide >= float(high + 1), dtype(high), found)
+        found = np.where(wide < float(low), dtype(low), found)
+    return target.wrap(found)
+
+
+__all__ = [
+    "FLOATS",
+    "Element",
+    "Kind",
+    "bits_of",
+    "element_of",
+    "from_integers",
+    "is_number",
+    "kind_of",
+    "stored_as",
+    "to_float",
+    "to_integers",
+    "widened",
+]

@@ -1,0 +1,153 @@
+"""Which elements of a matrix a work item's fragment has, of the operands of a dpas in SIMT mode (docs/simt.md).
+
+A fragment follows the sg_map of the load that made it, or of the store that takes it, also through elementwise ops and
+control flow: all values that such ops make correspond, element by element.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from mlir import ir
+
+from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.dialects.xegpu.shapes import loaded_shapes, vnni_factor
+from xegpu_py.ir.builtin import vector_of
+from xegpu_py.ir.verifier import walk
+from xegpu_py.layout import from_sg_map
+from xegpu_py.numerics.formats import Array
+from xegpu_py.reference.memory import Fault
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """Where the elements of fragments are in the vector that the subgroup would hold.
+
+    Attributes:
+        shape: of that vector.
+        order: int64[lanes, elements], row-major places in it of each lane's elements in row-major order.
+    """
+
+    shape: tuple[int, ...]
+    order: Array
+
+
+def placement_of(op: ir.Operation) -> Placement:
+    """The placement of what a load_nd gives, or a store_nd takes, in SIMT mode with an sg_map."""
+    view = op.opview
+    desc = TensorDesc.of(view.tdesc)
+    assert desc.attr.map
+    count, size = desc.attr.array_length, math.prod(desc.shape)
+    numbers = np.arange(count * size).reshape(count, *desc.shape)
+    layout = from_sg_map(desc.attr.map.wi_layout, desc.attr.map.wi_data, desc.shape)
+    owned = layout.fragment(layout.distribute(np.arange(size).reshape(desc.shape))[0])
+    parts = [np.stack([lane + b * size for b in range(count)]) for lane in owned]
+    if op.name == "xegpu.load_nd":
+        given = (view.transpose, None, view.vnni_axis)
+        shapes = loaded_shapes(desc, Mode.SIMT, *given)
+        side_by_side = count > 1 and shapes.index(vector_of(str(view.value.type))[0]) == 1
+        shape = loaded_shapes(desc, Mode.VC, *given)[int(side_by_side)]
+        factor = 1 if view.vnni_axis is None else vnni_factor(desc.bits)
+        numbers, *parts = (_moved(n, side_by_side, view.transpose, view.vnni_axis, factor) for n in (numbers, *parts))
+    else:
+        shape = desc.shape if count == 1 else (count, *desc.shape)
+    place = np.empty(count * size, np.int64)
+    place[numbers.ravel()] = np.arange(count * size)
+    return Placement(tuple(shape), np.stack([place[p.ravel()] for p in parts]))
+
+
+def _moved(blocks: Array, side_by_side: bool, transpose: Any, axis: int | None, factor: int) -> Array:
+    """Blocks, or fragments, [array_length, ...], after a load's transforms."""
+    found = np.concatenate(list(blocks), axis=-1)[None] if side_by_side else blocks
+    if transpose is not None:
+        found = found.transpose(0, *(1 + t for t in transpose))
+    if axis == 0:
+        outer, rows, columns = found.shape
+        found = found.reshape(outer, rows // factor, factor, columns).transpose(0, 1, 3, 2)
+    return found
+
+
+def _alike(op: ir.Operation) -> Iterator[list[ir.Value]]:
+    """Groups of an op's values whose elements correspond one by one."""
+    results, operands = list(op.results), list(op.operands)
+    bodies = [list(r.blocks) for r in op.regions]
+    if op.name in ("scf.if", "scf.index_switch"):
+        yields = [list(list(b[0].operations)[-1].operation.operands) for b in bodies if b]
+        yield from (list(group) for group in zip(results, *yields))
+    elif op.name == "scf.for":
+        (body,) = bodies[0]
+        ends = list(list(body.operations)[-1].operation.operands)
+        yield from (list(group) for group in zip(results, operands[3:], list(body.arguments)[1:], ends))
+    elif op.name == "scf.while":
+        (before,), (after,) = bodies
+        first, second = (list(list(b.operations)[-1].operation.operands) for b in (before, after))
+        yield from (list(group) for group in zip(operands, before.arguments, second))
+        yield from (list(group) for group in zip(results, after.arguments, first[1:]))
+    elif op.name == "xegpu.dpas":
+        yield [v for v in (op.opview.acc, op.opview.result) if v is not None]
+    elif op.name.startswith(("arith.", "math.")) or op.name == "vector.fma":
+        shapes = {v: _shape(v) for v in (*results, *operands)}
+        if results and shapes[results[0]] is not None:
+            yield [v for v in (results[0], *operands) if shapes[v] == shapes[results[0]]]
+
+
+def _is_mapped(op: ir.Operation) -> bool:
+    return op.opview.mode == Mode.SIMT and TensorDesc.of(op.opview.tdesc).attr.map is not None
+
+
+def _shape(value: ir.Value) -> tuple[int, ...] | None:
+    text = str(value.type)
+    return vector_of(text)[0] if text.startswith("vector<") else None
+
+
+class Maps:
+    """The placements that loads and stores of a function give to its fragments."""
+
+    def __init__(self, func: ir.Operation) -> None:
+        self._class: dict[ir.Value, set[ir.Value]] = {}
+        self._found: list[tuple[ir.Value, Placement]] = []
+        for op in walk(func):
+            for group in _alike(op):
+                joined = set().union(*(self._class.get(v, {v}) for v in group))
+                self._class |= dict.fromkeys(joined, joined)
+            if op.name in ("xegpu.load_nd", "xegpu.store_nd") and _is_mapped(op):
+                self._found.append((op.opview.value, placement_of(op)))
+
+    def find(self, value: ir.Value) -> list[Placement]:
+        """The different placements that a fragment has."""
+        same = self._class.get(value, {value})
+        found: list[Placement] = []
+        for owner, placement in self._found:
+            if owner in same and not any(np.array_equal(placement.order, f.order) for f in found):
+                found.append(placement)
+        return found
+
+    def only(self, value: ir.Value, role: str, shape: tuple[int, ...], lanes: int) -> Placement:
+        """The one placement of an operand or result of a dpas; without any its columns are dealt out to the lanes.
+
+        Raises:
+            Fault: if there are several, or none is possible.
+        """
+        found = self.find(value)
+        if len(found) > 1:
+            raise Fault(
+                f"has a {role} whose elements are dealt out in {len(found)} different ways",
+                "its loads and stores have different sg_maps: which one the fragment follows is not known",
+            )
+        if found:
+            return found[0]
+        rows, columns, *inner = shape
+        unit = math.prod(inner)
+        if columns % lanes:
+            raise Fault(f"has a {role} for which no descriptor gives an sg_map")
+        order = np.arange(rows * columns * unit).reshape(rows, columns // lanes, lanes, unit)
+        return Placement(shape, order.transpose(2, 0, 1, 3).reshape(lanes, -1))
+
+
+def maps_of(func: ir.Operation) -> Maps:
+    """The placements of a function's fragments."""
+    return Maps(func)

@@ -1,0 +1,49 @@
+"""`func`: calls of functions, and of the intrinsics that functions without a body stand for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xegpu_py import numerics
+from xegpu_py.numerics.formats import Array
+from xegpu_py.reference.machine import Frame, Lanes, Steps, Subgroup
+from xegpu_py.reference.memory import Fault
+from xegpu_py.reference.program import Node, controls
+
+
+@controls("func.call")
+def call(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
+    """A function's body on its own values."""
+    name = node.attribute("callee")
+    function = subgroup.launch.callee(node, name)
+    if function is None:
+        for lane in lanes:
+            operands = [frame.values[p][lane] for p in node.operands]
+            frame.set(node.results, _intrinsic(node, name, operands), lane)
+        return
+    inner = Frame(function.size, len(subgroup.lanes))
+    for lane in lanes:
+        for argument, place in zip(function.blocks[0].arguments, node.operands):
+            inner.values[argument][lane] = frame.values[place][lane]
+    ends = yield from subgroup.region(inner, function.blocks, lanes)
+    for lane, end in ends.items():
+        for place, result in zip(node.results, end.operands):
+            frame.values[place][lane] = inner.values[result][lane]
+
+
+_RANDOM = {("f32", "f16"): ("hf", 13), ("f16", "f8E5M2"): ("bf8", 8)}
+
+
+def _intrinsic(node: Node, name: str, operands: list[Any]) -> Array:
+    """`llvm.genx.srnd`: stochastic rounding (docs/lowering.md)."""
+    if not f"{name}.".startswith("llvm.genx.srnd."):
+        raise Fault(f"calls '{name}', which has no body and stands for no instruction")
+    numbers, random = (np.asarray(v) for v in operands)
+    pair = (node.operand_kind(0).element.name, node.element.name)
+    if pair not in _RANDOM:
+        raise Fault(f"cannot round {pair[0]} to {pair[1]}")
+    target, _ = _RANDOM[pair]
+    bits = random.view(f"u{random.dtype.itemsize}").astype(f"u{numbers.dtype.itemsize}")
+    return numerics.srnd(numbers, bits, target)  # type: ignore[arg-type]

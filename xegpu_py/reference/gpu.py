@@ -1,0 +1,164 @@
+"""`gpu`: where a work item is, barriers, and what the work items of a subgroup tell each other.
+
+Source: MLIR's documentation of the dialect, and docs/simt.md for what it leaves open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from xegpu_py.numerics.formats import Array
+from xegpu_py.reference.machine import Dim, Frame, Lane, Lanes, Steps, Subgroup
+from xegpu_py.reference.memory import Fault
+from xegpu_py.reference.program import Node, controls, evaluates_in, together
+from xegpu_py.reference.vector import by_halves, combine, neutral
+
+_WORKGROUP = -1
+
+
+def _index(value: int) -> Array:
+    return np.asarray(value, np.int64)
+
+
+def _of_items(lane: Lane) -> None:
+    """Refuse what differs within a workgroup where its values are those of the whole."""
+    if lane.launch.whole:
+        raise Fault(
+            "differs within a workgroup, but the kernel's vectors are of the whole workgroup",
+            "its tiles have a wg_map, or its vectors a layout; lower it to subgroups first",
+        )
+
+
+def _local(lane: Lane) -> Dim:
+    x, y, _ = lane.launch.block
+    item = lane.item
+    return item % x, item // x % y, item // (x * y)
+
+
+def _dimension(names: str, find: Callable[[Lane], Dim]) -> None:
+    @evaluates_in(names)
+    def rule(lane: Lane, node: Node) -> Array:
+        return _index(find(lane)["xyz".index(node.word("dimension"))])
+
+
+def _thread(lane: Lane) -> Dim:
+    _of_items(lane)
+    return _local(lane)
+
+
+def _global(lane: Lane) -> Dim:
+    x, y, z = (g * b + t for g, b, t in zip(lane.workgroup.place, lane.launch.block, _thread(lane)))
+    return x, y, z
+
+
+_dimension("gpu.thread_id", _thread)
+_dimension("gpu.global_id", _global)
+_dimension("gpu.block_id", lambda lane: lane.workgroup.place)
+_dimension("gpu.block_dim", lambda lane: lane.launch.block)
+_dimension("gpu.grid_dim", lambda lane: lane.launch.grid)
+
+
+@evaluates_in("gpu.lane_id")
+def lane_id(lane: Lane, node: Node) -> Array:
+    """The lane's number; 0 in VC mode."""
+    _of_items(lane)
+    return _index(lane.number)
+
+
+@evaluates_in("gpu.subgroup_id")
+def subgroup_id(lane: Lane, node: Node) -> Array:
+    """The subgroup's number in its workgroup."""
+    _of_items(lane)
+    return _index(lane.subgroup.number)
+
+
+@evaluates_in("gpu.num_subgroups")
+def num_subgroups(lane: Lane, node: Node) -> Array:
+    """Subgroups of a workgroup."""
+    launch = lane.launch
+    # A hardware thread that does several work items has them as the lanes that it had before it was lowered.
+    return _index(-(-launch.block_items // launch.lanes) if launch.items == launch.lanes else launch.block_items)
+
+
+@evaluates_in("gpu.subgroup_size")
+def subgroup_size(lane: Lane, node: Node) -> Array:
+    """Lanes of a subgroup; 1 in VC mode."""
+    return _index(lane.launch.lanes)
+
+
+@controls("gpu.barrier")
+def barrier(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
+    """Wait until all subgroups of the workgroup have come here."""
+    subgroup.check_together(lanes)
+    found = subgroup.workgroup.barrier(_WORKGROUP)
+    found.signal(len(subgroup.workgroup.subgroups))
+    yield from found.wait(subgroup, node)
+
+
+@together("gpu.shuffle")
+def shuffle(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any]]) -> list[Any]:
+    """Each lane has the value of another of its segment of `width` lanes; outside of it its own."""
+    mode, found = node.word("mode"), []
+    for lane, (own, offset, width) in enumerate(given):
+        o, w = int(np.uint32(np.int32(offset))), int(width)
+        place = lane % w
+        other = {"xor": place ^ o, "up": place - o, "down": place + o, "idx": o}[mode]
+        valid = 0 <= other < w
+        source = lane // w * w + other if valid else lane
+        # A lane that has no work item has nothing to tell.
+        found.append((given[source][0] if source < len(given) else np.zeros_like(own), np.asarray(valid)))
+    return found
+
+
+@together("gpu.rotate")
+def rotate(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any]]) -> list[Any]:
+    """Each lane has the value of the one `offset` further on, round its segment."""
+    offset, width = node.attribute("offset"), node.attribute("width")
+    found = []
+    for lane, (own,) in enumerate(given):
+        source = lane // width * width + (lane % width + offset) % width
+        found.append((given[source][0] if source < len(given) else np.zeros_like(own), np.asarray(lane < width)))
+    return found
+
+
+@together("gpu.subgroup_broadcast")
+def subgroup_broadcast(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any]]) -> list[Any]:
+    """One lane's value for all: that of a given lane, or of the first."""
+    chosen = int(given[0][1]) if len(given[0]) > 1 else 0
+    return [given[chosen][0]] * len(given)
+
+
+@together("gpu.subgroup_reduce")
+def subgroup_reduce(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any]]) -> list[Any]:
+    """Lanes combined: lane i with lane i + n/2, then those with n/4, and so on; missing lanes are neutral."""
+    kind, element = node.word("op"), node.element
+    rows = np.array([row[0] for row in given], element.dtype)
+    count = len(subgroup.lanes)
+    if len(rows) < count:
+        missing = np.broadcast_to(_missing(kind, node), (count - len(rows), *rows.shape[1:]))
+        rows = np.concatenate([rows, missing])
+    size = node.attribute("cluster_size")
+    if size is None:
+        return [np.asarray(by_halves(kind, element, rows))] * len(given)
+    stride = node.attribute("cluster_stride", 1)
+    step = size * stride // 2
+    while step >= stride:
+        rows = combine(kind, element, rows, rows[np.arange(count) ^ step])
+        step //= 2
+    return [np.asarray(row) for row in rows[: len(given)]]
+
+
+def _missing(kind: str, node: Node) -> Array:
+    element = node.element
+    if kind in ("minnumf", "maxnumf"):
+        return np.asarray(np.inf if kind == "minnumf" else -np.inf).astype(element.dtype)
+    return neutral(kind, element)
+
+
+@evaluates_in("gpu.printf")
+def printf(lane: Lane, node: Node, *operands: Any) -> None:
+    """Print to standard output."""
+    print(node.attribute("format") % tuple(v.item() if hasattr(v, "item") else v for v in operands), end="")

@@ -1,0 +1,243 @@
+"""Running a kernel: which of a module, at which level it is, on which arguments, over which grid."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from mlir import ir
+
+from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.ir.module import Module
+from xegpu_py.ir.verifier import walk
+from xegpu_py.numerics.dpas import MODELS, Model
+from xegpu_py.reference.elements import element_of, kind_of, stored_as
+from xegpu_py.reference.machine import Dim, Launch, Workgroup
+from xegpu_py.reference.memory import BASE, Memory, MemRef, attach
+from xegpu_py.reference.program import Function
+
+DIALECTS = (
+    "arith", "cf", "func", "gpu", "iree_vector_ext", "math", "memref", "scf", "vector", "xegpu", "xetile",
+)  # fmt: skip
+"""The files that register rules."""
+
+for _name in DIALECTS:
+    importlib.import_module(f"xegpu_py.reference.{_name}")
+
+SUBGROUP_SIZE, WORK_ITEMS = "xegpu.subgroup_size", "xegpu.work_items"
+"""Attributes of kernels: of one of work items how many are a subgroup, of a lowered one how many a subgroup does."""
+
+_DEFAULT_LANES = 16
+
+
+def run(
+    module: Module,
+    kernel: str | None = None,
+    arguments: Sequence[Any] = (),
+    *,
+    grid: int | Sequence[int] = 1,
+    block: int | Sequence[int] = 1,
+    model: Model = "fma",
+    groups: Iterable[int] | None = None,
+) -> None:
+    """Evaluate a kernel at whatever level it is; arrays are changed in place.
+
+    Workgroups run one after the other, by increasing x, then y, then z.
+
+    Args:
+        module: the module that has the kernel, at any level above vISA. It stays as it is.
+        kernel: the name of the `gpu.func`; it may be left out where there is one kernel.
+        arguments: one for each of the kernel's: for a memref an array of its element type, shape and strides, for a
+            vector an array of its elements, else a number.
+        grid: workgroups in x, or in x, y and z.
+        block: subgroups of a workgroup likewise; of a kernel of work items its work items.
+        model: how dpas rounds (docs/numerics.md).
+        groups: the numbers of the workgroups to run, x fastest; by default all.
+
+    Raises:
+        TypeError, ValueError: if there is no such kernel, or an argument does not fit.
+        DiagnosticError: at an op that has no rule, accesses what is in no allocation, or waits forever.
+    """
+    if model not in MODELS:
+        raise ValueError(f"'model' must be one of {', '.join(MODELS)}, not {model!r}")
+    func = chosen(module, kernel)
+    memory = Memory("global memory", BASE)
+    size = {"grid": extent(grid, "grid"), "block": extent(block, "block")}
+    for what, given in size.items():
+        known = func.attributes.get(f"known_{what}_size")
+        if known is not None and tuple(ir.DenseI32ArrayAttr(known)) != given:
+            raise ValueError(
+                f"'{what}' must be {tuple(known)}, which the kernel says by known_{what}_size, not {given}"
+            )
+    values = bind(types_of(func), arguments, memory)
+    whole = is_of_workgroups(func)
+    lanes = 1 if whole else lanes_of(func)
+    items = lanes
+    if WORK_ITEMS in func.attributes:
+        items = int(ir.IntegerAttr(func.attributes[WORK_ITEMS]).value)
+    try:
+        with np.errstate(all="ignore"):
+            function = Function(func)
+            launch = Launch(function, size["grid"], size["block"], lanes, items, whole, model, values, memory)
+            count = math.prod(launch.grid)
+            for number in range(count) if groups is None else groups:
+                Workgroup(launch, launch.group(number)).run()
+    except DiagnosticError as e:
+        e.sources = list(module.sources)
+        raise
+
+
+def types_of(func: ir.Operation) -> tuple[ir.Type, ...]:
+    """The types of a kernel's arguments."""
+    return tuple(ir.FunctionType(ir.TypeAttr(func.attributes["function_type"]).value).inputs)
+
+
+def chosen(module: Module, name: str | None) -> ir.Operation:
+    """The kernel of a name, or the one that there is.
+
+    Raises:
+        ValueError: if there is none, or a name is needed.
+    """
+    found = {
+        ir.StringAttr(op.attributes["sym_name"]).value: op
+        for op in walk(module.operation)
+        if op.name == "gpu.func" and "gpu.kernel" in op.attributes
+    }
+    names = ", ".join(found)
+    if name is None:
+        if len(found) != 1:
+            raise ValueError(
+                f"there are several kernels, of which one must be named: {names}" if found else "there is no kernel"
+            )
+        return next(iter(found.values()))
+    if name not in found:
+        raise ValueError(f"there is no kernel '{name}'; there are {names}")
+    return found[name]
+
+
+def extent(given: int | Sequence[int], name: str) -> Dim:
+    """A grid or block in x, y and z.
+
+    Raises:
+        ValueError: if it is none; `name` is what the message calls it.
+    """
+    values = [int(v) for v in given] if isinstance(given, Sequence) else [int(given)]
+    if not 1 <= len(values) <= 3 or min(values) < 1:
+        raise ValueError(f"'{name}' must be one to three positive integers, not {given!r}")
+    x, y, z = (*values, 1, 1)[:3]
+    return x, y, z
+
+
+def is_of_workgroups(func: ir.Operation) -> bool:
+    """Whether a kernel's vectors are of a whole workgroup: its tiles have a wg_map, or its vectors a layout."""
+    for op in walk(func):
+        if op.name == "iree_vector_ext.to_layout":
+            return True
+        if any("wg_map" in str(op.attributes[name]) for name in op.attributes if op.name != "gpu.func"):
+            return True
+        if any("wg_map" in text for text in (str(v.type) for v in op.results) if text.startswith("!xetile.")):
+            return True
+    return False
+
+
+def lanes_of(func: ir.Operation) -> int:
+    """Work items of a subgroup; 1 of a kernel that is none of work items (docs/simt.md).
+
+    A kernel is one of work items if it has the attribute, or an op of XeGPU in SIMT mode. A subgroup has as many as the
+    attribute says, or else as an sg_map deals out to, or else 16.
+    """
+    from xegpu_py.dialects.xegpu import Mode, TensorDesc
+
+    if SUBGROUP_SIZE in func.attributes:
+        return int(ir.IntegerAttr(func.attributes[SUBGROUP_SIZE]).value)
+    is_simt = False
+    for op in walk(func):
+        if not op.name.startswith("xegpu.") or getattr(op.opview, "mode", None) != Mode.SIMT:
+            continue
+        is_simt = True
+        for value in (*op.operands, *op.results):
+            text = str(value.type)
+            sg_map = TensorDesc.decode(text).attr.map if text.startswith("!xegpu.tensor_desc") else None
+            if sg_map is not None:
+                return math.prod(sg_map.wi_layout)
+    return _DEFAULT_LANES if is_simt else 1
+
+
+def bind(types: Sequence[ir.Type], arguments: Sequence[Any], memory: Memory) -> list[Any]:
+    """Arguments as values of a kernel's; arrays become allocations where they are.
+
+    Raises:
+        TypeError, ValueError: if one does not fit; the message names it.
+    """
+    if len(arguments) != len(types):
+        listed = ", ".join(f"{i}: {t}" for i, t in enumerate(types))
+        raise TypeError(f"the kernel takes {len(types)} arguments ({listed}), not {len(arguments)}")
+    arrays = [
+        (f"in{i}", _array(a, kind, f"argument {i}, a {kind},"))
+        for i, (kind, a) in enumerate(zip(types, arguments))
+        if isinstance(kind, ir.MemRefType)
+    ]
+    addresses = iter(attach(memory, arrays))
+    found: list[Any] = []
+    for i, (kind, argument) in enumerate(zip(types, arguments)):
+        if isinstance(kind, ir.MemRefType):
+            element = stored_as(element_of(str(kind.element_type)), argument.dtype)
+            strides = tuple(s // argument.itemsize for s in argument.strides)
+            found.append(MemRef(memory, next(addresses), 0, tuple(argument.shape), strides, element))
+        else:
+            found.append(_number(argument, str(kind), f"argument {i}, a {kind},"))
+    return found
+
+
+def _array(argument: Any, kind: ir.MemRefType, title: str) -> np.ndarray[Any, Any]:
+    if not isinstance(argument, np.ndarray):
+        raise TypeError(f"{title} must be a numpy array, not {type(argument).__name__}")
+    element = element_of(str(kind.element_type))
+    if element.is_float:
+        fits = argument.dtype == element.dtype
+    elif element.bits == 1:
+        fits = argument.dtype.itemsize == 1 and argument.dtype.kind in "iub"
+    else:
+        sizes = (4, 8) if element.name == "index" else (element.bytes,)
+        fits = argument.dtype.kind in "iu" and argument.dtype.itemsize in sizes
+    if not fits:
+        raise TypeError(f"{title} must be an array of {element.name}, not of {argument.dtype}")
+    wanted = [None if kind.is_dynamic_dim(i) else kind.shape[i] for i in range(kind.rank)]
+    if len(wanted) != argument.ndim or any(w not in (None, n) for w, n in zip(wanted, argument.shape)):
+        raise ValueError(f"{title} cannot be an array of shape {argument.shape}")
+    own = [s // argument.itemsize for s in argument.strides]
+    if any(s < 0 or s % argument.itemsize for s in argument.strides):
+        raise ValueError(f"{title} cannot be an array of strides {argument.strides} bytes")
+    strides, offset = kind.get_strides_and_offset()
+    unknown = ir.ShapedType.get_dynamic_stride_or_offset()
+    if kind.layout == ir.AffineMapAttr.get(ir.AffineMap.get_identity(kind.rank, kind.context)):
+        if not argument.flags.c_contiguous:
+            raise ValueError(f"{title} must lie in memory in row-major order; numpy.ascontiguousarray makes it so")
+    elif any(w not in (unknown, have) and n != 1 for w, have, n in zip(strides, own, argument.shape)):
+        raise ValueError(f"{title} cannot be an array of strides {tuple(own)} elements")
+    elif offset not in (0, unknown):
+        raise ValueError(f"{title} begins {offset} elements into its buffer, which no array does; let it be dynamic")
+    return argument
+
+
+def _number(argument: Any, text: str, title: str) -> Any:
+    try:
+        kind = kind_of(text)
+    except ValueError as e:
+        raise TypeError(f"{title} {e}") from None
+    array = np.asarray(argument)
+    if array.size != math.prod(kind.shape) or (array.ndim and not kind.is_vector):
+        raise TypeError(f"{title} must be {'an array of numbers' if kind.is_vector else 'a number'}, not {argument!r}")
+    if kind.element.is_float:
+        return array.astype(kind.element.dtype).reshape(kind.shape)
+    try:
+        bits = [int(v) & (1 << 64) - 1 for v in array.ravel().tolist()]
+    except (TypeError, ValueError):
+        raise TypeError(f"{title} must be an integer, not {argument!r}") from None
+    return np.asarray(kind.element.wrap(np.array(bits, np.uint64).view(np.int64))).reshape(kind.shape)
+
+
+__all__ = ["bind", "chosen", "extent", "is_of_workgroups", "lanes_of", "run", "types_of"]

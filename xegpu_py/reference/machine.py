@@ -1,0 +1,325 @@
+"""The machine on which functions are evaluated: workgroups of subgroups of lanes.
+
+Lanes of a subgroup run in lockstep: an op is evaluated for all active lanes before the next one is. Where lanes
+diverge, each branch runs with the lanes that take it. A program of a subgroup (VC mode), or of a workgroup's tiles, has
+one lane. Subgroups are generators, which yield where they wait; a workgroup resumes them in turn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from mlir import ir
+
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
+from xegpu_py.ir.verifier import position_of
+from xegpu_py.numerics.dpas import Model
+from xegpu_py.reference.memory import Fault, Memory, MemRef
+from xegpu_py.reference.program import Block, Function, Node
+
+Dim = tuple[int, int, int]
+Lanes = tuple[int, ...]
+"""The active lanes of a subgroup, in increasing order."""
+
+Steps = Generator["Barrier | None", None, Any]
+"""What runs: it yields a barrier where it waits, or None where others may go on, and returns a result."""
+
+
+@dataclass
+class Launch:
+    """What all workgroups share.
+
+    Attributes:
+        function: the kernel.
+        grid, block: workgroups, and work items of a workgroup, in x, y and z.
+        lanes: work items that are lanes of a subgroup; 1 in VC mode.
+        items: work items of the launch that a subgroup does.
+        whole: whether the kernel's values are those of a whole workgroup.
+        model: how dpas rounds.
+        arguments: the kernel's arguments.
+        memory: global memory.
+    """
+
+    function: Function
+    grid: Dim
+    block: Dim
+    lanes: int
+    items: int
+    whole: bool
+    model: Model
+    arguments: Sequence[Any]
+    memory: Memory
+    functions: dict[str, Function | None] = field(default_factory=dict)
+
+    def callee(self, node: Node, name: str) -> Function | None:
+        """The function that a call names; None if it has no body."""
+        if name not in self.functions:
+            found = _symbol(node.op, name)
+            self.functions[name] = Function(found) if len(found.regions[0].blocks) else None
+        return self.functions[name]
+
+    def group(self, number: int) -> Dim:
+        """Where in the grid a workgroup is, by its number; x fastest."""
+        x, y, _ = self.grid
+        return number % x, number // x % y, number // (x * y)
+
+    @property
+    def block_items(self) -> int:
+        """Work items of a workgroup."""
+        return math.prod(self.block)
+
+
+def _symbol(op: ir.Operation, name: str) -> ir.Operation:
+    module = op.parent.operation
+    while module.name not in ("gpu.module", "builtin.module"):
+        module = module.parent.operation
+    found: ir.Operation = ir.SymbolTable(module)[name].operation
+    return found
+
+
+class Barrier:
+    """A barrier. A phase is complete when all have signalled; a subgroup waits for the next that it has not passed."""
+
+    def __init__(self) -> None:
+        self.arrived = self.phases = 0
+        self.passed: dict[int, int] = {}
+
+    def signal(self, expected: int) -> None:
+        """One more has arrived."""
+        self.arrived += 1
+        if self.arrived == expected:
+            self.arrived, self.phases = 0, self.phases + 1
+
+    def is_open(self, subgroup: int) -> bool:
+        """Whether the phase that a subgroup waits for is complete."""
+        return self.phases > self.passed.get(subgroup, 0)
+
+    def wait(self, subgroup: Subgroup, node: Node) -> Steps:
+        """Wait for the next phase."""
+        subgroup.waits_at = node
+        while not self.is_open(subgroup.number):
+            yield self
+        self.passed[subgroup.number] = self.passed.get(subgroup.number, 0) + 1
+
+
+class Workgroup:
+    """A workgroup.
+
+    Attributes:
+        place: where in the grid it is.
+        shared: shared local memory.
+        barriers: by number; -1 is that of the whole workgroup.
+        allocated: shared memrefs, by the op that allocates them.
+    """
+
+    def __init__(self, launch: Launch, place: Dim) -> None:
+        self.launch, self.place = launch, place
+        self.shared = Memory("shared local memory")
+        self.barriers: dict[int, Barrier] = {}
+        self.allocated: dict[Any, MemRef] = {}
+        self.named_barriers = 0
+        count = 1 if launch.whole else -(-launch.block_items // launch.items)
+        self.subgroups = [Subgroup(self, n) for n in range(count)]
+
+    def barrier(self, number: int) -> Barrier:
+        """The barrier of a number."""
+        return self.barriers.setdefault(number, Barrier())
+
+    def run(self) -> None:
+        """Run all subgroups to their ends.
+
+        Raises:
+            DiagnosticError: if an op cannot be evaluated, or all that is left waits forever.
+        """
+        alive = [(s, s.run()) for s in self.subgroups]
+        waiting: dict[int, Barrier] = {}
+        while alive:
+            left, moved = [], False
+            for subgroup, steps in alive:
+                barrier = waiting.get(subgroup.number)
+                if barrier is None or barrier.is_open(subgroup.number):
+                    waiting.pop(subgroup.number, None)
+                    moved = True
+                    try:
+                        found = next(steps)
+                    except StopIteration:
+                        continue
+                    if found is not None:
+                        waiting[subgroup.number] = found
+                left.append((subgroup, steps))
+            alive = left
+            if not moved:
+                self._report_deadlock([s for s, _ in alive])
+
+    def _report_deadlock(self, waiting: Sequence[Subgroup]) -> NoReturn:
+        first = waiting[0]
+        numbers = ", ".join(str(s.number) for s in waiting)
+        note = f"subgroup{'s' * (len(waiting) > 1)} {numbers} of {len(self.subgroups)} wait; the others have ended"
+        raise first.error(first.waits_at, Fault("waits forever at a barrier", note), None)
+
+
+class Frame:
+    """The values of one call of a function: for each place those of the lanes."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, size: int, lanes: int) -> None:
+        self.values: list[list[Any]] = [[None] * lanes for _ in range(size)]
+
+    def give(self, targets: Sequence[int], sources: Sequence[int], lanes: Lanes) -> None:
+        """Give places the values of others, all at once."""
+        for lane in lanes:
+            found = [self.values[s][lane] for s in sources]
+            for target, value in zip(targets, found):
+                self.values[target][lane] = value
+
+    def set(self, places: Sequence[int], results: Any, lane: int) -> None:
+        """Set the results of an op: one value, or a tuple of several."""
+        if len(places) == 1:
+            self.values[places[0]][lane] = results
+        else:
+            for place, value in zip(places, results or ()):
+                self.values[place][lane] = value
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A lane of a subgroup, as rules see it."""
+
+    subgroup: Subgroup
+    number: int
+
+    @property
+    def workgroup(self) -> Workgroup:
+        """Its workgroup."""
+        return self.subgroup.workgroup
+
+    @property
+    def launch(self) -> Launch:
+        """The launch."""
+        return self.subgroup.workgroup.launch
+
+    @property
+    def item(self) -> int:
+        """The number of its work item in the workgroup, or of the first one that its subgroup does."""
+        return self.subgroup.number * self.launch.items + self.number
+
+
+class Subgroup:
+    """A subgroup, or in a kernel of a workgroup's tiles the workgroup.
+
+    Attributes:
+        number: its number in the workgroup.
+        lanes: its lanes, as rules see them.
+        present: the lanes that have a work item: the last subgroup of a workgroup may have fewer.
+    """
+
+    def __init__(self, workgroup: Workgroup, number: int) -> None:
+        launch = workgroup.launch
+        self.workgroup, self.number = workgroup, number
+        self.launch = launch
+        self.lanes = [Lane(self, i) for i in range(launch.lanes)]
+        first = number * launch.items
+        here = launch.block_items - first if launch.lanes > 1 else 1
+        self.present: Lanes = tuple(range(min(launch.lanes, here)))
+        self.waits_at: Any = None
+
+    def run(self) -> Steps:
+        """Run the kernel."""
+        function = self.launch.function
+        frame = Frame(function.size, len(self.lanes))
+        entry = function.blocks[0].arguments
+        arguments = list(self.launch.arguments)
+        for op_argument in range(len(arguments), len(entry)):
+            arguments.append(self._attribution(op_argument))
+        for lane in range(len(self.lanes)):
+            for place, value in zip(entry, arguments):
+                frame.values[place][lane] = value
+        yield from self.region(frame, function.blocks, self.present)
+
+    def _attribution(self, argument: int) -> MemRef:
+        """The shared memory of a workgroup attribution of the kernel."""
+        from xegpu_py.reference.memref import shared
+
+        block = self.launch.function.op.regions[0].blocks[0]
+        return shared(self.workgroup, argument, ir.MemRefType(block.arguments[argument].type))
+
+    def region(self, frame: Frame, blocks: list[Block], lanes: Lanes) -> Steps:
+        """Run a region. Of lanes in several blocks, those in the first block go on first, so that they meet again.
+
+        Returns:
+            The terminator at which each lane left, by lane.
+        """
+        ends: dict[int, Node] = {}
+        places = dict.fromkeys(lanes, 0)
+        while places:
+            first = min(places.values())
+            here = tuple([lane for lane in lanes if places.get(lane) == first])
+            end = yield from self.block(frame, blocks[first], here)
+            if end is None or not end.successors:
+                for lane in here:
+                    ends[lane] = end
+                    del places[lane]
+                continue
+            for lane in here:
+                successor, passed = end.rule(end, [frame.values[p][lane] for p in end.operands])
+                places[lane] = end.successors[successor]
+                sources = end.operands[passed]
+                frame.give(blocks[places[lane]].arguments, sources, (lane,))
+        return ends
+
+    def block(self, frame: Frame, block: Block, lanes: Lanes) -> Steps:
+        """Run the ops of a block but its terminator, which is returned."""
+        values = frame.values
+        for node in block.nodes:
+            style, rule = node.style, node.rule
+            if rule is None:
+                raise self.error(node, Fault("has no rule in the reference evaluator"), None)
+            lane: int | None = None
+            try:
+                if style == "each":
+                    for lane in lanes:
+                        frame.set(node.results, rule(node, *[values[p][lane] for p in node.operands]), lane)
+                elif style == "in":
+                    for lane in lanes:
+                        operands = [values[p][lane] for p in node.operands]
+                        frame.set(node.results, rule(self.lanes[lane], node, *operands), lane)
+                elif style == "control":
+                    yield from rule(self, frame, node, lanes)
+                else:
+                    self.check_together(lanes)
+                    given = [[values[p][i] for p in node.operands] for i in lanes]
+                    for lane, results in zip(lanes, rule(self, node, given)):
+                        frame.set(node.results, results, lane)
+            except Fault as fault:
+                raise self.error(node, fault, lane) from None
+        return block.end
+
+    def check_together(self, lanes: Lanes) -> None:
+        """All lanes have come to an op that the subgroup does together.
+
+        Raises:
+            Fault: if they have not.
+        """
+        if len(lanes) != len(self.present):
+            missing = ", ".join(str(i) for i in self.present if i not in lanes)
+            raise Fault(
+                f"is for the whole subgroup, but lanes {missing} have not come to it",
+                "blocks, dpas and barriers must not stand where the work items of a subgroup have parted",
+            )
+
+    def error(self, node: Node, fault: Fault, lane: int | None) -> DiagnosticError:
+        """The diagnostic of a fault at an op."""
+        where = position_of(node.op.location)
+        x, y, z = self.workgroup.place
+        name = ir.StringAttr(self.launch.function.op.attributes["sym_name"]).value
+        at = f"in kernel '{name}', workgroup ({x}, {y}, {z})"
+        if not self.launch.whole:
+            at += f", subgroup {self.number}"
+        if lane is not None and len(self.lanes) > 1:
+            at += f", lane {lane}"
+        notes = tuple(Diagnostic("note", n, where) for n in (*fault.notes, at))
+        return DiagnosticError([Diagnostic("error", f"'{node.name}' op {fault.message}", where, notes)])

@@ -1,0 +1,131 @@
+"""`math`: functions of numbers, element by element.
+
+Source: docs/numerics.md. What vISA has an instruction for is rounded once; the others are the algorithms of
+`numerics.functions`. bf16 and eight-bit floats are computed in f32 and rounded again; so is f16 for the algorithms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from xegpu_py import numerics
+from xegpu_py.numerics import functions
+from xegpu_py.numerics.formats import Array
+from xegpu_py.reference.arith import with_bits
+from xegpu_py.reference.elements import Element, element_of, to_float
+from xegpu_py.reference.memory import Fault
+from xegpu_py.reference.program import Node, evaluates
+
+_SINGLE = element_of("f32")
+
+
+def _by_single(function: Callable[..., Array], element: Element, *operands: Array) -> Array:
+    """A function of f32, of whatever format."""
+    if element.bits > 32:
+        raise Fault(f"has no rule for the bits of its result in {element.name}", "compute in f32")
+    found = function(*(to_float(v, element, _SINGLE) for v in operands))
+    return to_float(np.asarray(found), _SINGLE, element)
+
+
+_INSTRUCTIONS: dict[str, Callable[[Array, str], Array]] = {
+    "math.exp2": numerics.exp,
+    "math.log2": numerics.log,
+    "math.sin": numerics.sin,
+    "math.cos": numerics.cos,
+    "math.sqrt": numerics.sqrt,
+    "math.rsqrt": numerics.rsqrt,
+    "math.floor": numerics.round_down,
+    "math.ceil": numerics.round_up,
+    "math.roundeven": numerics.round_even,
+    "math.trunc": numerics.round_zero,
+}
+_ALSO_F64 = ("math.sqrt", "math.rsqrt", "math.floor", "math.ceil", "math.roundeven", "math.trunc")
+
+
+@evaluates(*_INSTRUCTIONS)
+def instruction(node: Node, a: Array) -> Array:
+    """A function that vISA has, rounded once in f16, f32 and f64."""
+    function, element = _INSTRUCTIONS[node.name], node.element
+    if element.name in ("f16", "f64"):
+        if element.name == "f64" and node.name not in _ALSO_F64:
+            raise Fault("has no rule for the bits of its result in f64", "compute in f32")
+        assert element.format
+        return function(np.asarray(a), element.format.name)
+    return _by_single(lambda x: function(x, "f"), element, a)
+
+
+_ALGORITHMS: dict[str, Callable[..., Array]] = {
+    "math.exp": functions.natural_exp,
+    "math.log": functions.natural_log,
+    "math.log10": functions.log10,
+    "math.log1p": functions.log1p,
+    "math.expm1": functions.expm1,
+    "math.tanh": functions.tanh,
+    "math.erf": functions.erf,
+    "math.powf": functions.power,
+    "math.round": functions.round_away,
+}
+
+
+@evaluates(*_ALGORITHMS)
+def algorithm(node: Node, *operands: Array) -> Array:
+    """A function that is an algorithm of f32 operations."""
+    return _by_single(_ALGORITHMS[node.name], node.element, *operands)
+
+
+@evaluates("math.fma", "vector.fma")
+def fma(node: Node, a: Array, b: Array, c: Array) -> Array:
+    """A product and a sum, rounded once."""
+    element = node.element
+    assert element.format
+    if element.format.name in ("hf", "bf", "f", "df"):
+        return numerics.fma(np.asarray(a), np.asarray(b), np.asarray(c), element.format.name)
+    # Products and sums of eight-bit floats are exact in f64.
+    wide = element_of("f64")
+    x, y, z = (to_float(v, element, wide) for v in (a, b, c))
+    return to_float(np.asarray(numerics.fma(x, y, z, "df")), wide, element)
+
+
+@evaluates("math.absf")
+def absf(node: Node, a: Array) -> Array:
+    """The sign cleared, that of a NaN too."""
+    return with_bits(a, lambda bits, sign: bits & ~sign)
+
+
+@evaluates("math.copysign")
+def copysign(node: Node, a: Array, b: Array) -> Array:
+    """The first number with the sign of the second."""
+    signs = np.signbit(np.asarray(b).astype(np.float64))
+    return with_bits(a, lambda bits, sign: bits & ~sign | np.where(signs, sign, sign.dtype.type(0)))
+
+
+@evaluates("math.absi")
+def absi(node: Node, a: Array) -> Array:
+    """The magnitude; of the least number itself."""
+    return node.element.wrap(np.abs(node.element.signed(a)))
+
+
+@evaluates("math.ctpop")
+def ctpop(node: Node, a: Array) -> Array:
+    """How many bits are set."""
+    return _bits(node, a, int.bit_count)
+
+
+@evaluates("math.ctlz")
+def ctlz(node: Node, a: Array) -> Array:
+    """How many zeros lead."""
+    return _bits(node, a, lambda n: node.element.bits - n.bit_length())
+
+
+@evaluates("math.cttz")
+def cttz(node: Node, a: Array) -> Array:
+    """How many zeros trail."""
+    return _bits(node, a, lambda n: (n & -n).bit_length() - 1 if n else node.element.bits)
+
+
+def _bits(node: Node, a: Array, count: Callable[[int], int]) -> Array:
+    values = np.asarray(node.element.unsigned(a))
+    found = np.array([count(int(n)) for n in values.ravel()], np.int64).reshape(values.shape)
+    return node.element.wrap(found)

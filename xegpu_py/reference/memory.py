@@ -1,0 +1,234 @@
+"""Memory: allocations with bounds, in address spaces of global, shared local and private memory; and memrefs."""
+
+from __future__ import annotations
+
+import bisect
+import ctypes
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from xegpu_py.numerics.formats import Array
+from xegpu_py.reference.elements import Element
+
+BASE = 0x100000
+"""Address of the first allocation of global memory. Nothing lies below, so that null pointers are faults."""
+
+PAGE = 4096
+"""Alignment of allocations, and least distance between them."""
+
+
+class Fault(Exception):
+    """An op that cannot be evaluated.
+
+    Attributes:
+        message: what is wrong, as a clause that follows the op's name.
+        notes: the rule, and the fix where there is one.
+    """
+
+    def __init__(self, message: str, *notes: str) -> None:
+        self.message, self.notes = message, notes
+        super().__init__(message)
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """Consecutive bytes.
+
+    Attributes:
+        name: what messages call it.
+        address: of its first byte.
+        data: its bytes, uint8; writing them writes the memory.
+        writable: whether a kernel may write it.
+    """
+
+    name: str
+    address: int
+    data: Array
+    writable: bool = True
+
+
+class Memory:
+    """One address space."""
+
+    def __init__(self, name: str, base: int = 0) -> None:
+        self.name = name
+        self.allocations: list[Allocation] = []
+        self._starts: list[int] = []
+        self._next = base
+
+    def place(self, name: str, data: Array, writable: bool = True) -> Allocation:
+        """An allocation that is the given bytes; a gap behind it catches accesses over its end."""
+        made = Allocation(name, self._next, data, writable)
+        self._next += -(-len(data) // PAGE) * PAGE + PAGE
+        self.allocations.append(made)
+        self._starts.append(made.address)
+        return made
+
+    def allocate(self, name: str, size: int) -> Allocation:
+        """An allocation of so many bytes, which are zero."""
+        return self.place(name, np.zeros(size, np.uint8))
+
+    def _found(self, addresses: Array, size: int, verb: str) -> tuple[Allocation, Array] | None:
+        """The allocation that holds all of the elements, and where in it each begins; None if there are several."""
+        low, high = int(addresses.min()), int(addresses.max())
+        at = bisect.bisect_right(self._starts, low) - 1
+        if at >= 0 and high + size <= self.allocations[at].address + len(self.allocations[at].data):
+            return self.allocations[at], addresses - self.allocations[at].address
+        for address in addresses.ravel().tolist():
+            at = bisect.bisect_right(self._starts, address) - 1
+            if at < 0 or address + size > self.allocations[at].address + len(self.allocations[at].data):
+                raise Fault(f"{verb} {size} bytes at {self.describe(address, size)}")
+        return None
+
+    def read(self, addresses: Array, dtype: np.dtype[Any]) -> Array:
+        """The elements at addresses, int64 of any shape.
+
+        Raises:
+            Fault: if one lies outside of all allocations.
+        """
+        if not addresses.size:
+            return np.zeros(addresses.shape, dtype)
+        found = self._found(addresses, dtype.itemsize, "reads")
+        if found is None:
+            each = [self.read(np.array([a]), dtype)[0] for a in addresses.ravel().tolist()]
+            return np.array(each, dtype).reshape(addresses.shape)
+        allocation, places = found
+        if _aligned(allocation.data, places, dtype.itemsize):
+            return np.asarray(_as(allocation.data, dtype)[places // dtype.itemsize])
+        raw = allocation.data[places[..., None] + np.arange(dtype.itemsize)]
+        return np.ascontiguousarray(raw).view(dtype)[..., 0]
+
+    def write(self, addresses: Array, values: Array) -> None:
+        """Write elements one after the other, so that the last one of several at one address stays.
+
+        Raises:
+            Fault: if one lies outside of all allocations, or may not be written.
+        """
+        if not addresses.size:
+            return
+        dtype = values.dtype
+        found = self._found(addresses, dtype.itemsize, "writes")
+        if found is None:
+            for a, v in zip(addresses.ravel().tolist(), values.ravel()):
+                self.write(np.array([a]), np.array([v], dtype))
+            return
+        allocation, places = found
+        if not allocation.writable:
+            raise Fault(f"writes to '{allocation.name}', which is read-only")
+        if _aligned(allocation.data, places, dtype.itemsize):
+            _as(allocation.data, dtype)[places // dtype.itemsize] = values
+            return
+        raw = np.ascontiguousarray(values)[..., None].view(np.uint8)
+        allocation.data[places[..., None] + np.arange(dtype.itemsize)] = raw
+
+    def describe(self, address: int, size: int) -> str:
+        """An address in terms of the allocation that is nearest."""
+        if not self.allocations:
+            return f"{address:#x} of {self.name}, of which there is none"
+        gaps = [max(a.address - address, address + size - a.address - len(a.data)) for a in self.allocations]
+        near = self.allocations[gaps.index(min(gaps))]
+        what = f"'{near.name}', which has {len(near.data)} bytes"
+        if address < near.address:
+            return f"{address:#x} of {self.name}, {near.address - address} bytes before {what}"
+        over = address + size - near.address - len(near.data)
+        return f"{address:#x} of {self.name}, reaching {over} bytes over the end of {what}"
+
+
+def _aligned(data: Array, places: Array, size: int) -> bool:
+    return size == 1 or (data.ctypes.data % size == 0 and not (places % size).any())
+
+
+def _as(data: Array, dtype: np.dtype[Any]) -> Array:
+    return data[: len(data) // dtype.itemsize * dtype.itemsize].view(dtype)
+
+
+def attach(memory: Memory, arrays: Sequence[tuple[str, np.ndarray[Any, Any]]]) -> list[int]:
+    """Make arrays of the host allocations, where they are; arrays that share memory share one allocation.
+
+    Args:
+        arrays: names and arrays without negative strides.
+
+    Returns:
+        The address of each array's first element.
+    """
+    spans = [_span(array) for _, array in arrays]
+    groups: list[list[int]] = []
+    for i, (start, end) in enumerate(spans):
+        touching = [g for g in groups if any(start < spans[j][1] and spans[j][0] < end for j in g)]
+        groups = [g for g in groups if g not in touching] + [[j for g in touching for j in g] + [i]]
+    addresses = [0] * len(arrays)
+    for group in sorted(groups, key=min):
+        start, end = min(spans[i][0] for i in group), max(spans[i][1] for i in group)
+        name = ", ".join(arrays[i][0] for i in sorted(group))
+        writable = all(arrays[i][1].flags.writeable for i in group)
+        made = memory.place(name, _bytes(start, end), writable)
+        for i in group:
+            addresses[i] = made.address + spans[i][0] - start
+    return addresses
+
+
+def _span(array: np.ndarray[Any, Any]) -> tuple[int, int]:
+    """The host's addresses of an array's first byte, and behind its last one."""
+    start = int(array.ctypes.data)
+    if array.size == 0:
+        return start, start
+    return start, start + sum((n - 1) * s for n, s in zip(array.shape, array.strides)) + array.itemsize
+
+
+def _bytes(start: int, end: int) -> Array:
+    """The process's own memory between two addresses, which arrays that the caller holds keep alive."""
+    if start == end:
+        return np.zeros(0, np.uint8)
+    found: Array = np.ctypeslib.as_array((ctypes.c_uint8 * (end - start)).from_address(start))
+    return found
+
+
+@dataclass(frozen=True)
+class MemRef:
+    """A memref.
+
+    Attributes:
+        memory: where it lies.
+        base: address of the buffer's first byte.
+        offset: elements from there to the first element.
+        shape, strides: of each dimension, strides in elements.
+        element: what the elements are.
+    """
+
+    memory: Memory
+    base: int
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    element: Element
+
+    @property
+    def address(self) -> int:
+        """The address of the first element."""
+        return self.base + self.offset * self.element.bytes
+
+    def addresses(self, indices: Sequence[Any]) -> Array:
+        """The addresses of the elements at indices, one array (or number) a dimension."""
+        places = sum((np.asarray(i, np.int64) * s for i, s in zip(indices, self.strides)), np.int64(0))
+        return np.asarray(self.address + places * self.element.bytes)
+
+    def load(self, indices: Sequence[Any]) -> Array:
+        """The elements at indices."""
+        return self.element.from_memory(self.memory.read(self.addresses(indices), self.element.memory))
+
+    def store(self, values: Array, indices: Sequence[Any]) -> None:
+        """Write the elements at indices, in row-major order of these."""
+        self.memory.write(self.addresses(indices), self.element.to_memory(values))
+
+    def part(self, offset: int, shape: Sequence[int], strides: Sequence[int]) -> MemRef:
+        """Other elements of the same buffer."""
+        return replace(self, offset=offset, shape=tuple(shape), strides=tuple(strides))
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """The strides of elements that lie side by side."""
+    return tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))

@@ -1,0 +1,247 @@
+"""`memref`: views of memory, single elements, and atomic updates.
+
+Source: MLIR's documentation of the dialect. An index is not checked against the memref's shape; an access must lie in
+an allocation (docs/reference.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from mlir import ir
+from mlir.dialects.arith import AtomicRMWKind
+
+from xegpu_py.numerics.formats import Array
+from xegpu_py.reference.elements import Element, element_of
+from xegpu_py.reference.machine import Frame, Lane, Lanes, Steps, Subgroup, Workgroup
+from xegpu_py.reference.memory import Fault, Memory, MemRef, row_major
+from xegpu_py.reference.program import DYNAMIC, Node, controls, evaluates, evaluates_in, mixed
+from xegpu_py.reference.vector import combine
+
+
+@evaluates("memref.load")
+def load(node: Node, memref: MemRef, *indices: Any) -> Array:
+    """One element."""
+    return memref.load(indices)
+
+
+@evaluates("memref.store")
+def store(node: Node, value: Array, memref: MemRef, *indices: Any) -> None:
+    """One element written."""
+    memref.store(np.asarray(value), indices)
+
+
+def update(kind: str, element: Element, old: Array, value: Array) -> Array:
+    """What an atomic update of a kind writes (arith.AtomicRMWKind): as the op of arith of that name computes it."""
+    if kind == "assign":
+        return value
+    names = {"addf": "add", "addi": "add", "mulf": "mul", "muli": "mul", "andi": "and", "ori": "or", "xori": "xor",
+             "maxs": "maxsi", "mins": "minsi", "maxu": "maxui", "minu": "minui"}  # fmt: skip
+    return combine(names.get(kind, kind), element, old, value)
+
+
+def atomic(memory: Memory, addresses: Array, kind: str, element: Element, values: Array) -> Array:
+    """Update elements one after the other, in row-major order.
+
+    Args:
+        addresses: int64, of `values`' shape.
+
+    Returns:
+        What each had before.
+
+    Raises:
+        Fault: if one lies outside of memory.
+    """
+    flat, given = addresses.ravel(), np.asarray(values).ravel()
+    old = np.empty(flat.shape, element.dtype)
+    for turn in _turns(flat):
+        before = element.from_memory(memory.read(flat[turn], element.memory))
+        old[turn] = before
+        memory.write(flat[turn], element.to_memory(update(kind, element, before, given[turn])))
+    return old.reshape(addresses.shape)
+
+
+def _turns(addresses: Array) -> list[list[int]]:
+    """Elements in groups without a common address, so that those of one address come in their order."""
+    count: dict[int, int] = {}
+    found: list[list[int]] = []
+    for i, address in enumerate(addresses.tolist()):
+        turn = count.get(address, 0)
+        count[address] = turn + 1
+        if turn == len(found):
+            found.append([])
+        found[turn].append(i)
+    return found
+
+
+@evaluates("memref.atomic_rmw")
+def atomic_rmw(node: Node, value: Array, memref: MemRef, *indices: Any) -> Array:
+    """One element updated; gives what it was."""
+    kind = AtomicRMWKind(node.attribute("kind")).name.lower()
+    return atomic(memref.memory, memref.addresses(indices), kind, memref.element, np.asarray(value))
+
+
+@controls("memref.generic_atomic_rmw")
+def generic_atomic_rmw(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
+    """One element updated by what a region makes of it; gives what it was."""
+    body = node.regions[0][0]
+    for lane in lanes:
+        memref, *indices = [frame.values[p][lane] for p in node.operands]
+        old = memref.load(indices)
+        frame.values[body.arguments[0]][lane] = old
+        end = yield from subgroup.block(frame, body, (lane,))
+        memref.store(np.asarray(frame.values[end.operands[0]][lane]), indices)
+        frame.set(node.results, old, lane)
+
+
+@evaluates("memref.subview")
+def subview(node: Node, memref: MemRef, *dynamic: Any) -> MemRef:
+    """A part of a memref; dimensions of size 1 may be dropped."""
+    offsets, sizes, strides = _lists(node, (memref, *dynamic))
+    start = memref.offset + sum(o * s for o, s in zip(offsets, memref.strides))
+    kept = _kept(sizes, ir.MemRefType(node.op.results[0].type))
+    combined = [a * b for a, b in zip(strides, memref.strides)]
+    return memref.part(start, [sizes[i] for i in kept], [combined[i] for i in kept])
+
+
+@evaluates("memref.reinterpret_cast")
+def reinterpret_cast(node: Node, memref: MemRef, *dynamic: Any) -> MemRef:
+    """The buffer with another offset, shape and strides."""
+    (offset,), sizes, strides = _lists(node, (memref, *dynamic))
+    return memref.part(offset, sizes, strides)
+
+
+def _lists(node: Node, operands: Sequence[Any]) -> list[list[int]]:
+    _, *groups = node.groups(operands)
+    return [mixed(node.attribute(f"static_{n}"), g) for n, g in zip(("offsets", "sizes", "strides"), groups)]
+
+
+def _kept(sizes: Sequence[int], result: ir.MemRefType) -> list[int]:
+    """Which dimensions a subview keeps; those that it drops have size 1."""
+    dropped = len(sizes) - result.rank
+    kept: list[int] = []
+    for i, size in enumerate(sizes):
+        if dropped and size == 1 and (len(kept) >= result.rank or result.shape[len(kept)] != 1):
+            dropped -= 1
+        else:
+            kept.append(i)
+    return kept
+
+
+@evaluates("memref.collapse_shape")
+def collapse_shape(node: Node, memref: MemRef) -> MemRef:
+    """Contiguous dimensions taken together."""
+    groups = node.attribute("reassociation")
+    shape = [math.prod(memref.shape[i] for i in group) for group in groups]
+    # The innermost dimension that has more than one element says how far elements are apart.
+    strides = [memref.strides[next((i for i in reversed(g) if memref.shape[i] != 1), g[-1])] for g in groups]
+    return memref.part(memref.offset, shape, strides)
+
+
+@evaluates("memref.expand_shape")
+def expand_shape(node: Node, memref: MemRef, *dynamic: Any) -> MemRef:
+    """A dimension split."""
+    shape = mixed(node.attribute("static_output_shape"), dynamic)
+    strides = [1] * len(shape)
+    for group, stride in zip(node.attribute("reassociation"), memref.strides):
+        for i in reversed(group):
+            strides[i], stride = stride, stride * shape[i]
+    return memref.part(memref.offset, shape, strides)
+
+
+@evaluates("memref.transpose")
+def transpose(node: Node, memref: MemRef) -> MemRef:
+    """Dimensions in another order."""
+    order = [e.position for e in node.attribute("permutation").results]
+    return memref.part(memref.offset, [memref.shape[i] for i in order], [memref.strides[i] for i in order])
+
+
+@evaluates("memref.cast", "memref.memory_space_cast", "memref.assume_alignment", "memref.distinct_objects")
+def cast(node: Node, *memrefs: MemRef) -> Any:
+    """The same memref."""
+    return memrefs if len(memrefs) > 1 else memrefs[0]
+
+
+@evaluates("memref.view")
+def view(node: Node, memref: MemRef, shift: Any, *sizes: Any) -> MemRef:
+    """Bytes of a buffer as elements of another type."""
+    kind = ir.MemRefType(node.op.results[0].type)
+    shape = tuple(mixed([DYNAMIC if kind.is_dynamic_dim(i) else kind.shape[i] for i in range(kind.rank)], sizes))
+    base = memref.address + int(shift)
+    return MemRef(memref.memory, base, 0, shape, row_major(shape), element_of(str(kind.element_type)))
+
+
+@evaluates("memref.dim")
+def dim(node: Node, memref: MemRef, index: Any) -> Array:
+    """An extent."""
+    if not 0 <= int(index) < len(memref.shape):
+        raise Fault(f"asks for dimension {int(index)} of a memref that has {len(memref.shape)}")
+    return np.asarray(memref.shape[int(index)], np.int64)
+
+
+@evaluates("memref.rank")
+def rank(node: Node, memref: MemRef) -> Array:
+    """The number of dimensions."""
+    return np.asarray(len(memref.shape), np.int64)
+
+
+@evaluates("memref.extract_aligned_pointer_as_index")
+def pointer(node: Node, memref: MemRef) -> Array:
+    """The address of the buffer's first byte."""
+    return np.asarray(memref.base, np.int64)
+
+
+@evaluates("memref.extract_strided_metadata")
+def extract_strided_metadata(node: Node, memref: MemRef) -> Any:
+    """What the memref consists of: its buffer, offset, shape and strides."""
+    numbers = (memref.offset, *memref.shape, *memref.strides)
+    return (memref.part(0, (), ()), *(np.asarray(n, np.int64) for n in numbers))
+
+
+@evaluates("memref.copy")
+def copy(node: Node, source: MemRef, target: MemRef) -> None:
+    """All elements of one memref written to another."""
+    places = list(np.indices(source.shape))
+    target.store(source.load(places), places)
+
+
+@evaluates("memref.dealloc", "memref.prefetch")
+def nothing(node: Node, *operands: Any) -> None:
+    """Shared local memory lasts as long as the workgroup; a prefetch changes nothing."""
+
+
+def is_shared(kind: ir.MemRefType) -> bool:
+    """Whether a memref lies in shared local memory: in memory space 3, or gpu's workgroup space."""
+    space = str(kind.memory_space) if kind.memory_space is not None else ""
+    return space.split(" ")[0] == "3" or space == "#gpu.address_space<workgroup>"
+
+
+def _new(memory: Memory, kind: ir.MemRefType, name: str) -> MemRef:
+    element = element_of(str(kind.element_type))
+    if not kind.has_static_shape:
+        raise Fault("allocates memory of a size that is not known", "give the memref a static shape")
+    strides, _ = kind.get_strides_and_offset()
+    shape = tuple(kind.shape)
+    size = (sum((n - 1) * s for n, s in zip(shape, strides)) + 1) * element.bytes if math.prod(shape) else 0
+    made = memory.allocate(name, size)
+    return MemRef(memory, made.address, 0, shape, tuple(strides), element)
+
+
+def shared(workgroup: Workgroup, key: Any, kind: ir.MemRefType) -> MemRef:
+    """The workgroup's memref that an op, or an attribution, stands for; all its subgroups have the same."""
+    if key not in workgroup.allocated:
+        name = f"shared {len(workgroup.allocated)}"
+        workgroup.allocated[key] = _new(workgroup.shared, kind, name)
+    return workgroup.allocated[key]
+
+
+@evaluates_in("memref.alloc", "memref.alloca")
+def allocate(lane: Lane, node: Node) -> MemRef:
+    """Shared local memory, one piece for the workgroup; or memory of one work item."""
+    kind = ir.MemRefType(node.op.results[0].type)
+    if is_shared(kind):
+        return shared(lane.workgroup, node, kind)
+    return _new(Memory("private memory"), kind, "private memory")

@@ -1,0 +1,86 @@
+"""`scf`: loops and branches. Where lanes part, each way is gone with the lanes that go it (docs/simt.md)."""
+
+from __future__ import annotations
+
+from xegpu_py.reference.machine import Frame, Lanes, Steps, Subgroup
+from xegpu_py.reference.program import Block, Node, controls
+
+
+@controls("scf.for")
+def for_(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
+    """A counted loop, of as many turns as each lane's bounds say."""
+    (block,) = node.regions[0]
+    counter, *arguments = block.arguments
+    lower, upper, step = node.operands[:3]
+    element = node.memo("counter", lambda: node.operand_kind(0).element)
+    unsigned = node.attribute("unsignedCmp", False)
+
+    def left(lane: int) -> bool:
+        read = element.unsigned if unsigned else element.signed
+        return bool(read(frame.values[counter][lane]) < read(frame.values[upper][lane]))
+
+    frame.give(block.arguments, (lower, *node.operands[3:]), lanes)
+    going = tuple([lane for lane in lanes if left(lane)])
+    while going:
+        end = yield from subgroup.block(frame, block, going)
+        frame.give(arguments, end.operands, going)
+        for lane in going:
+            total = element.signed(frame.values[counter][lane]) + element.signed(frame.values[step][lane])
+            frame.values[counter][lane] = element.wrap(total)
+        going = tuple([lane for lane in going if left(lane)])
+    frame.give(node.results, arguments, lanes)
+
+
+@controls("scf.if")
+def if_(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
+    """A branch."""
+    condition = frame.values[node.operands[0]]
+    for wanted, region in zip((True, False), node.regions):
+        going = tuple([lane for lane in lanes if bool(condition[lane]) == wanted])
+        if going and region:
+            end = yield from subgroup.block(frame, region[0], going)
+            frame.give(node.results, end.operands, going)
+
+
+@controls("scf.while")
+def while_(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
+    """A loop as long as its condition holds; a lane that leaves keeps what it leaves with."""
+    (before,), (after,) = node.regions
+    frame.give(before.arguments, node.operands, lanes)
+    going = lanes
+    while going:
+        end = yield from subgroup.block(frame, before, going)
+        condition, *passed = end.operands
+        frame.give(node.results, passed, going)
+        going = tuple([lane for lane in going if frame.values[condition][lane]])
+        frame.give(after.arguments, passed, going)
+        if going:
+            end = yield from subgroup.block(frame, after, going)
+            frame.give(before.arguments, end.operands, going)
+        # Others may have to write what this loop waits for.
+        yield None
+
+
+@controls("scf.index_switch")
+def index_switch(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
+    """A choice among cases; the first region is the default."""
+    cases = node.attribute("cases")
+    chosen: dict[int, list[int]] = {}
+    for lane in lanes:
+        value = int(frame.values[node.operands[0]][lane])
+        chosen.setdefault(cases.index(value) + 1 if value in cases else 0, []).append(lane)
+    for number in sorted(chosen):
+        yield from _way(subgroup, frame, node, node.regions[number][0], tuple(chosen[number]))
+
+
+@controls("scf.execute_region")
+def execute_region(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
+    """A region of several blocks."""
+    ends = yield from subgroup.region(frame, node.regions[0], lanes)
+    for lane, end in ends.items():
+        frame.give(node.results, end.operands, (lane,))
+
+
+def _way(subgroup: Subgroup, frame: Frame, node: Node, block: Block, lanes: Lanes) -> Steps:
+    end = yield from subgroup.block(frame, block, lanes)
+    frame.give(node.results, end.operands, lanes)

@@ -1,0 +1,484 @@
+"""`vector`: shapes and places of elements, reductions, and accesses of memory.
+
+Source: MLIR's documentation of the dialect; for the order of reductions docs/reference.md.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from mlir import ir
+
+from xegpu_py import numerics
+from xegpu_py.numerics.formats import Array
+from xegpu_py.reference import arith
+from xegpu_py.reference.elements import Element, element_of, to_float
+from xegpu_py.reference.machine import Frame, Lanes, Steps, Subgroup
+from xegpu_py.reference.memory import Fault, MemRef
+from xegpu_py.reference.program import Node, controls, evaluates, mixed
+
+
+@evaluates("vector.shape_cast")
+def shape_cast(node: Node, a: Array) -> Array:
+    """The same elements row by row in another shape."""
+    return np.reshape(a, node.shape)
+
+
+@evaluates("vector.bitcast")
+def bitcast(node: Node, a: Array) -> Array:
+    """The same bits as elements of another width, along the innermost dimension; the lowest bits come first."""
+    source, target = node.operand_kind(0).element, node.element
+    if 8 in (source.bits % 8 + 8, target.bits % 8 + 8) and source.bits % 8 == 0 and target.bits % 8 == 0:
+        return np.ascontiguousarray(a).view(target.dtype).reshape(node.shape)
+    bits = _to_bits(np.asarray(a), source)
+    return _from_bits(bits.reshape(*node.shape, target.bits), target)
+
+
+def _to_bits(values: Array, element: Element) -> Array:
+    patterns = element.unsigned(values) if not element.is_float else values.view(f"u{element.dtype.itemsize}")
+    return np.asarray(patterns.astype(np.uint64)[..., None] >> np.arange(element.bits, dtype=np.uint64) & np.uint64(1))
+
+
+def _from_bits(bits: Array, element: Element) -> Array:
+    total = (bits << np.arange(element.bits, dtype=np.uint64)).sum(axis=-1, dtype=np.uint64)
+    if element.is_float:
+        return np.asarray(total.astype(f"u{element.dtype.itemsize}")).view(element.dtype)
+    return element.wrap(np.asarray(total))
+
+
+@evaluates("vector.broadcast", "vector.splat")
+def broadcast(node: Node, a: Array) -> Array:
+    """Elements repeated along new outer dimensions, and along those of size 1."""
+    return np.broadcast_to(np.asarray(a), node.shape)
+
+
+@evaluates("vector.transpose")
+def transpose(node: Node, a: Array) -> Array:
+    """Dimensions in another order."""
+    return np.transpose(a, node.attribute("permutation"))
+
+
+def _position(node: Node, dynamic: Sequence[Any], shape: Sequence[int]) -> tuple[int, ...] | None:
+    """A position in a vector; None if it lies outside, where the op gives poison."""
+    found = tuple(mixed(node.attribute("static_position"), dynamic))
+    return found if all(0 <= p < n for p, n in zip(found, shape)) else None
+
+
+@evaluates("vector.extract")
+def extract(node: Node, a: Array, *dynamic: Any) -> Array:
+    """An element, or all elements of the inner dimensions; outside of the vector poison."""
+    at = _position(node, dynamic, a.shape)
+    return np.asarray(a[at]) if at is not None else np.zeros(node.shape, node.element.dtype)
+
+
+@evaluates("vector.insert")
+def insert(node: Node, value: Array, a: Array, *dynamic: Any) -> Array:
+    """A vector with an element, or all elements of the inner dimensions, replaced; outside of the vector poison."""
+    at = _position(node, dynamic, node.shape)
+    made = np.array(a)
+    if at is not None:
+        made[at] = value
+    return made
+
+
+@evaluates("vector.extractelement")
+def extractelement(node: Node, a: Array, *at: Any) -> Array:
+    """An element."""
+    place = int(at[0]) if at else 0
+    return np.asarray(a.reshape(-1)[place]) if 0 <= place < a.size else np.zeros((), a.dtype)
+
+
+@evaluates("vector.insertelement")
+def insertelement(node: Node, value: Array, a: Array, *at: Any) -> Array:
+    """A vector with an element replaced."""
+    made, place = np.array(a), int(at[0]) if at else 0
+    if 0 <= place < a.size:
+        made.reshape(-1)[place] = value
+    return made
+
+
+def _slices(node: Node, sizes: Sequence[int]) -> tuple[slice, ...]:
+    offsets, strides = node.attribute("offsets"), node.attribute("strides")
+    steps = [*[1] * (len(offsets) - len(strides)), *strides]
+    return tuple(slice(o, o + (n - 1) * s + 1, s) for o, n, s in zip(offsets, sizes, steps))
+
+
+@evaluates("vector.extract_strided_slice")
+def extract_strided_slice(node: Node, a: Array) -> Array:
+    """A part of a vector."""
+    return a[_slices(node, node.attribute("sizes"))]
+
+
+@evaluates("vector.insert_strided_slice")
+def insert_strided_slice(node: Node, value: Array, a: Array) -> Array:
+    """A vector with a part replaced."""
+    made = np.array(a)
+    made[_slices(node, [*[1] * (a.ndim - value.ndim), *value.shape])] = value
+    return made
+
+
+@evaluates("vector.scalable.extract", "vector.scalable.insert")
+def scalable(node: Node, *operands: Any) -> Array:
+    """Vectors of a fixed size alone are evaluated."""
+    raise Fault("is for scalable vectors, which these GPUs have not")
+
+
+@evaluates("vector.shuffle")
+def shuffle(node: Node, a: Array, b: Array) -> Array:
+    """Rows of two vectors, chosen; -1 is poison."""
+    rows = np.concatenate([np.atleast_1d(a), np.atleast_1d(b)])
+    return rows[[max(i, 0) for i in node.attribute("mask")]]
+
+
+@evaluates("vector.interleave")
+def interleave(node: Node, a: Array, b: Array) -> Array:
+    """Elements of two vectors in turns."""
+    return np.stack([a, b], axis=-1).reshape(node.shape)
+
+
+@evaluates("vector.deinterleave")
+def deinterleave(node: Node, a: Array) -> tuple[Array, Array]:
+    """Even and odd elements."""
+    return a[..., 0::2], a[..., 1::2]
+
+
+@evaluates("vector.from_elements")
+def from_elements(node: Node, *elements: Array) -> Array:
+    """Single values side by side."""
+    return np.array(elements, node.element.dtype).reshape(node.shape)
+
+
+@evaluates("vector.to_elements")
+def to_elements(node: Node, a: Array) -> Any:
+    """Each element."""
+    found = tuple(np.asarray(v) for v in a.reshape(-1))
+    return found if len(found) > 1 else found[0]
+
+
+@evaluates("vector.step")
+def step(node: Node) -> Array:
+    """0, 1, 2 and so on."""
+    return np.arange(*node.shape, dtype=np.int64)
+
+
+@evaluates("vector.create_mask")
+def create_mask(node: Node, *bounds: Array) -> Array:
+    """Truth where every index is below a bound."""
+    return _mask(node.shape, [int(b) for b in bounds])
+
+
+@evaluates("vector.constant_mask")
+def constant_mask(node: Node) -> Array:
+    """The same with constant bounds."""
+    return _mask(node.shape, node.attribute("mask_dim_sizes"))
+
+
+def _mask(shape: Sequence[int], bounds: Sequence[int]) -> Array:
+    found = np.ones(tuple(shape), bool)
+    for index, bound in zip(np.indices(tuple(shape)), bounds):
+        found &= index < bound
+    return found
+
+
+@evaluates("vector.outerproduct")
+def outerproduct(node: Node, a: Array, b: Array, *acc: Array) -> Array:
+    """All products of elements of two vectors, added to the accumulator by fma as `vector.contract` does."""
+    column = np.asarray(a)[:, None] if np.ndim(b) else np.asarray(a)
+    x, y = np.broadcast_to(column, node.shape), np.broadcast_to(np.asarray(b), node.shape)
+    if not acc:
+        return combine("mul", node.element, x, y)
+    return multiply_add(node.word("kind") if "kind" in node.op.attributes else "add", node.element, x, y, acc[0])
+
+
+_COMBINED: dict[str, Callable[[Any, Any], Any]] = {
+    "add": lambda a, b: a + b,
+    "mul": lambda a, b: a * b,
+    "and": lambda a, b: a & b,
+    "or": lambda a, b: a | b,
+    "xor": lambda a, b: a ^ b,
+    "minsi": np.minimum, "maxsi": np.maximum, "minui": np.minimum, "maxui": np.maximum,
+    "minnumf": arith.minnumf, "maxnumf": arith.maxnumf, "minimumf": arith.minimumf, "maximumf": arith.maximumf,
+}  # fmt: skip
+
+
+def combine(kind: str, element: Element, a: Array, b: Array) -> Array:
+    """Two vectors combined element by element, as the op of arith of that name does."""
+    function = _COMBINED[kind]
+    if element.is_float:
+        return arith.rounded(function(arith.wide_floats(a, element), arith.wide_floats(b, element)), element)
+    read = element.unsigned if kind.endswith("ui") else element.signed
+    return np.asarray(element.wrap(function(read(np.asarray(a)), read(np.asarray(b)))))
+
+
+def by_halves(kind: str, element: Element, rows: Array) -> Array:
+    """Rows combined to one: of n rows, row i with row i + n/2, and so on; an odd last one with the first of the result.
+
+    This is the order of all reductions (docs/reference.md).
+    """
+    while len(rows) > 1:
+        half = len(rows) // 2
+        joined = combine(kind, element, rows[:half], rows[half : 2 * half])
+        if len(rows) % 2:
+            joined = np.array(joined)
+            joined[0] = combine(kind, element, joined[0], rows[-1])
+        rows = joined
+    return np.asarray(rows[0])
+
+
+def reduced(kind: str, element: Element, rows: Array, acc: Array | None) -> Array:
+    """Rows combined by halves, and then with an accumulator. bf16 and eight-bit floats are added up in f32."""
+    working = element
+    if element.is_float and (element.name == "bf16" or element.bits < 16):
+        working = element_of("f32")
+        rows = to_float(rows, element, working)
+        acc = None if acc is None else to_float(acc, element, working)
+    found = np.asarray(by_halves(kind, working, rows))
+    if acc is not None:
+        found = combine(kind, working, np.asarray(acc), found)
+    return to_float(found, working, element) if working != element else found
+
+
+@evaluates("vector.reduction")
+def reduction(node: Node, a: Array, *acc: Array) -> Array:
+    """All elements combined to one, by halves, and then with the accumulator."""
+    return reduced(node.word("kind"), node.element, a.reshape(-1), acc[0] if acc else None)
+
+
+@evaluates("vector.multi_reduction")
+def multi_reduction(node: Node, a: Array, acc: Array) -> Array:
+    """Some dimensions combined to one element each: their elements in row-major order by halves."""
+    dims = node.attribute("reduction_dims")
+    kept = [d for d in range(a.ndim) if d not in dims]
+    rows = np.transpose(a, (*dims, *kept)).reshape(-1, *(a.shape[d] for d in kept))
+    return reduced(node.word("kind"), node.element, rows, acc)
+
+
+def neutral(kind: str, element: Element) -> Array:
+    """The number that changes nothing when it is combined with another one."""
+    if element.is_float:
+        value = {"add": -0.0, "mul": 1.0, "minnumf": np.nan, "maxnumf": np.nan, "minimumf": np.inf}.get(kind, -np.inf)
+        return np.asarray(value).astype(element.dtype)
+    bits = element.bits
+    least, most = -(1 << bits - 1), (1 << bits - 1) - 1
+    value = {"mul": 1, "and": -1, "minui": -1, "minsi": most, "maxsi": least}.get(kind, 0)
+    return element.wrap(np.asarray(value, np.int64))
+
+
+def multiply_add(kind: str, element: Element, a: Array, b: Array, c: Array) -> Array:
+    """`c` combined with `a * b`; of floats that are added rounded once."""
+    if element.is_float and kind == "add":
+        assert element.format
+        if element.format.name in ("hf", "bf", "f", "df"):
+            return numerics.fma(np.array(a), np.array(b), np.array(c), element.format.name)
+    return combine(kind, element, c, combine("mul", element, a, b))
+
+
+@evaluates("vector.contract")
+def contract(node: Node, a: Array, b: Array, acc: Array) -> Array:
+    """Products added one after the other, along the reduced dimensions in row-major order (vector-lower-contract)."""
+    return _contract(node, a, b, acc, None)
+
+
+def _contract(node: Node, a: Array, b: Array, acc: Array, mask: Array | None) -> Array:
+    maps = [[e.position for e in m.results] for m in node.attribute("indexing_maps")]
+    kept = maps[2]
+    sizes = {d: n for dims, v in zip(maps, (a, b)) for d, n in zip(dims, v.shape)}
+    left = sorted({d for dims in maps[:2] for d in dims} - set(kept))
+    element, kind = node.element, node.word("kind") if "kind" in node.op.attributes else "add"
+    sides = []
+    for dims, value, index in ((maps[0], a, 0), (maps[1], b, 1)):
+        own = node.operand_kind(index).element
+        wide = to_float(value, own, element) if element.is_float else element.wrap(own.signed(value))
+        sides.append((dims, wide))
+    if mask is not None:
+        sides.append((list(range(len(sizes))), mask))
+    total = np.asarray(acc)
+    for place in itertools.product(*(range(sizes[d]) for d in left)):
+        at = dict(zip(left, place))
+        x, y, *active = (_aligned(value, dims, at, kept, sizes) for dims, value in sides)
+        found = multiply_add(kind, element, x, y, total)
+        total = np.where(active[0], found, total) if active else found
+    return total
+
+
+def _aligned(
+    value: Array, dims: Sequence[int], at: dict[int, int], kept: Sequence[int], sizes: dict[int, int]
+) -> Array:
+    """An operand at a place along the reduced dimensions, in the shape of the result."""
+    part = value[tuple(at.get(d, slice(None)) for d in dims)]
+    own = [d for d in dims if d not in at]
+    ordered = np.transpose(part, [own.index(d) for d in kept if d in own])
+    spread = ordered.reshape([sizes[d] if d in own else 1 for d in kept])
+    return np.broadcast_to(spread, [sizes[d] for d in kept])
+
+
+def _places(memref: MemRef, indices: Sequence[Any], shape: Sequence[int]) -> list[Array]:
+    """The indices of a vector's elements in a memref, whose innermost dimensions are the vector's."""
+    lead = len(indices) - len(shape)
+    inner = np.indices(tuple(shape))
+    return [np.asarray(int(i)) for i in indices[:lead]] + [int(i) + inner[d] for d, i in enumerate(indices[lead:])]
+
+
+@evaluates("vector.load")
+def load(node: Node, memref: MemRef, *indices: Any) -> Array:
+    """Consecutive elements."""
+    return memref.load(_places(memref, indices, node.shape))
+
+
+@evaluates("vector.store")
+def store(node: Node, value: Array, memref: MemRef, *indices: Any) -> None:
+    """Consecutive elements written."""
+    memref.store(value, _places(memref, indices, value.shape))
+
+
+def _access(memref: MemRef, places: Sequence[Array], mask: Array) -> list[Array]:
+    return [np.broadcast_to(p, mask.shape)[mask] for p in places]
+
+
+def read_masked(memref: MemRef, places: Sequence[Array], mask: Array, otherwise: Array) -> Array:
+    """The elements of a memref where a mask is set, and others elsewhere."""
+    made = np.array(np.broadcast_to(otherwise, mask.shape))
+    made[mask] = memref.load(_access(memref, places, mask))
+    return made
+
+
+def write_masked(memref: MemRef, places: Sequence[Array], mask: Array, value: Array) -> None:
+    """The elements of a memref written where a mask is set."""
+    memref.store(value[mask], _access(memref, places, mask))
+
+
+@evaluates("vector.maskedload")
+def maskedload(node: Node, memref: MemRef, *rest: Any) -> Array:
+    """Consecutive elements whose mask bit is set; for the others a given value."""
+    *indices, mask, otherwise = rest
+    return read_masked(memref, _places(memref, indices, node.shape), mask, otherwise)
+
+
+@evaluates("vector.maskedstore")
+def maskedstore(node: Node, memref: MemRef, *rest: Any) -> None:
+    """Consecutive elements written whose mask bit is set."""
+    *indices, mask, value = rest
+    write_masked(memref, _places(memref, indices, value.shape), mask, value)
+
+
+def _chosen(indices: Sequence[Any], places: Array) -> list[Array]:
+    """Indices whose innermost is moved by a vector."""
+    return [np.asarray(int(i)) for i in indices[:-1]] + [int(indices[-1]) + np.asarray(places, np.int64)]
+
+
+@evaluates("vector.gather")
+def gather(node: Node, memref: MemRef, *rest: Any) -> Array:
+    """Elements at indices along the innermost dimension; where the mask is clear a given value."""
+    *indices, places, mask, otherwise = rest
+    return read_masked(memref, _chosen(indices, places), mask, otherwise)
+
+
+@evaluates("vector.scatter")
+def scatter(node: Node, memref: MemRef, *rest: Any) -> None:
+    """Elements written at indices along the innermost dimension where the mask is set, in their order."""
+    *indices, places, mask, value = rest
+    write_masked(memref, _chosen(indices, places), mask, value)
+
+
+@evaluates("vector.expandload")
+def expandload(node: Node, memref: MemRef, *rest: Any) -> Array:
+    """Consecutive elements for those lanes whose mask bit is set."""
+    *indices, mask, otherwise = rest
+    return read_masked(memref, _chosen(indices, np.cumsum(mask) - 1), mask, otherwise)
+
+
+@evaluates("vector.compressstore")
+def compressstore(node: Node, memref: MemRef, *rest: Any) -> None:
+    """The elements whose mask bit is set, side by side."""
+    *indices, mask, value = rest
+    write_masked(memref, _chosen(indices, np.cumsum(mask) - 1), mask, value)
+
+
+def _transfer(
+    node: Node, memref: MemRef, indices: Sequence[Any], shape: Sequence[int], mask: Array | None
+) -> tuple[list[Array], Array]:
+    """Where a transfer's elements lie in a memref, and which of them are accessed."""
+    dims = [e.position if isinstance(e, ir.AffineDimExpr) else None for e in node.attribute("permutation_map").results]
+    bounded = node.attribute("in_bounds", [False] * len(dims))
+    places = [np.asarray(int(i)) for i in indices]
+    active = np.ones(tuple(shape), bool)
+    for i, (d, index) in enumerate(zip(dims, np.indices(tuple(shape)))):
+        if d is None:
+            continue
+        places[d] = int(indices[d]) + index
+        if not bounded[i]:
+            active &= (places[d] >= 0) & (places[d] < memref.shape[d])
+    if mask is not None:
+        # A mask has the dimensions of memory that the vector has, in their order.
+        known = sorted((d, i) for i, d in enumerate(dims) if d is not None)
+        order = [i for _, i in known]
+        moved = np.transpose(mask.reshape([shape[i] for i in order]), np.argsort(order)) if order else mask.reshape(())
+        kept = sorted(order)
+        active &= moved.reshape([n if i in kept else 1 for i, n in enumerate(shape)])
+    return places, active
+
+
+@evaluates("vector.transfer_read")
+def transfer_read(node: Node, *operands: Any) -> Array:
+    """A part of a memref; what lies outside of it, or is masked, is padding."""
+    return _transfer_read(node, operands, None)
+
+
+def _transfer_read(node: Node, operands: Sequence[Any], mask: Array | None) -> Array:
+    (memref,), indices, (padding,), masks = node.groups(operands)
+    places, active = _transfer(node, memref, indices, node.shape, mask if mask is not None else (masks or [None])[0])
+    return read_masked(memref, places, active, padding)
+
+
+@evaluates("vector.transfer_write")
+def transfer_write(node: Node, *operands: Any) -> None:
+    """A part of a memref written; what lies outside of it, or is masked, is left alone."""
+    _transfer_write(node, operands, None)
+
+
+def _transfer_write(node: Node, operands: Sequence[Any], mask: Array | None) -> None:
+    (value,), (memref,), indices, masks = node.groups(operands)
+    places, active = _transfer(node, memref, indices, value.shape, mask if mask is not None else (masks or [None])[0])
+    write_masked(memref, places, active, np.asarray(value))
+
+
+@controls("vector.mask")
+def mask(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
+    """One op of which only the masked elements are done; others of its result are passed through, or left out."""
+    body = node.regions[0][0]
+    for lane in lanes:
+        given, *passed = [frame.values[p][lane] for p in node.operands]
+        result: Any = None
+        for inner in body.nodes:
+            operands = [frame.values[p][lane] for p in inner.operands]
+            result = _masked(inner, operands, given)
+            if passed:
+                result = np.where(given, result, passed[0])
+            frame.set(inner.results, result, lane)
+        if node.results:
+            frame.give(node.results, body.end.operands, (lane,))
+    return
+    yield
+
+
+def _masked(node: Node, operands: list[Any], mask: Array) -> Any:
+    if node.name == "vector.transfer_read":
+        return _transfer_read(node, operands, mask)
+    if node.name == "vector.transfer_write":
+        return _transfer_write(node, operands, mask)
+    if node.name == "vector.contract":
+        a, b, acc = operands
+        return _contract(node, a, b, acc, mask)
+    if node.name in ("vector.multi_reduction", "vector.reduction"):
+        source, *rest = operands
+        kind = neutral(node.word("kind"), node.operand_kind(0).element)
+        rule = multi_reduction if node.name == "vector.multi_reduction" else reduction
+        return rule(node, np.where(mask, source, kind), *rest)
+    if node.name == "vector.gather":
+        memref, *rest = operands
+        *indices, places, own, otherwise = rest
+        return read_masked(memref, _chosen(indices, places), own & mask, otherwise)
+    raise Fault(f"has no rule for '{node.name}' in it")

@@ -1,0 +1,434 @@
+"""`xegpu`: blocks, scattered elements, dpas and barriers, in VC mode and in SIMT mode.
+
+Source: the XeGPU RFC; what it says of an op is quoted there. docs/xegpu.md and docs/simt.md for what it leaves open.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from xegpu_py.dialects.xegpu import MemoryScope, Mode, TensorDesc
+from xegpu_py.dialects.xegpu.shapes import loaded_shapes, vnni_factor
+from xegpu_py.layout import from_sg_map
+from xegpu_py.numerics import multiply
+from xegpu_py.numerics.formats import Array
+from xegpu_py.reference.elements import Element, element_of
+from xegpu_py.reference.fragments import maps_of
+from xegpu_py.reference.machine import Frame, Lane, Lanes, Steps, Subgroup
+from xegpu_py.reference.memory import Fault, Memory, MemRef
+from xegpu_py.reference.memref import atomic
+from xegpu_py.reference.program import Node, controls, evaluates, evaluates_in, together
+
+
+@dataclass(frozen=True)
+class Block:
+    """A descriptor of a block.
+
+    Attributes:
+        memory: where the tensor lies.
+        base: the address of its first element.
+        extents: its shape, of which the block may reach out; None for no bounds.
+        strides: in elements.
+        offsets: where the block begins.
+        element: what its elements are.
+    """
+
+    memory: Memory
+    base: int
+    extents: tuple[int, ...] | None
+    strides: tuple[int, ...]
+    offsets: tuple[int, ...]
+    element: Element
+
+    def places(self, shape: Sequence[int], block: int = 0) -> tuple[Array, Array]:
+        """The addresses of a block's elements, and which of them are inside of the tensor.
+
+        Args:
+            block: which of an array of blocks, which follow each other along the innermost dimension.
+        """
+        index = np.indices(tuple(shape))
+        places = [o + i for o, i in zip(self.offsets, index)]
+        places[-1] = places[-1] + block * shape[-1]
+        inside = np.ones(tuple(shape), bool)
+        for place, extent in zip(places, self.extents or ()):
+            inside &= (place >= 0) & (place < extent)
+        total = sum((p * s for p, s in zip(places, self.strides)), np.zeros(tuple(shape), np.int64))
+        return self.base + total * self.element.bytes, inside
+
+    def load(self, shape: Sequence[int], block: int = 0) -> Array:
+        """A block's elements. RFC: "pads with zero for out-of-boundary access"."""
+        addresses, inside = self.places(shape, block)
+        found = np.zeros(tuple(shape), self.element.dtype)
+        found[inside] = self.element.from_memory(self.memory.read(addresses[inside], self.element.memory))
+        return found
+
+    def store(self, values: Array, block: int = 0) -> None:
+        """A block's elements written; what lies outside of the tensor is dropped."""
+        addresses, inside = self.places(values.shape, block)
+        self.memory.write(addresses[inside], self.element.to_memory(values[inside]))
+
+
+@dataclass(frozen=True)
+class Scattered:
+    """A descriptor of an address for each lane: int64[lanes], and the elements there."""
+
+    memory: Memory
+    addresses: Array
+    element: Element
+
+
+def _desc(node: Node, where: str = "tdesc") -> TensorDesc:
+    found: TensorDesc = node.memo(("desc", where), lambda: TensorDesc.of(getattr(node.op.opview, where)))
+    return found
+
+
+def _source(lane: Lane, source: Any, desc: TensorDesc) -> tuple[Memory, int]:
+    """The memory and the address that a descriptor's source stands for."""
+    if isinstance(source, MemRef):
+        return source.memory, source.address
+    shared = desc.attr.memory_scope == MemoryScope.SLM
+    return (lane.workgroup.shared if shared else lane.launch.memory), int(source)
+
+
+@evaluates_in("xegpu.create_nd_tdesc")
+def create_nd_tdesc(lane: Lane, node: Node, *operands: Any) -> Block:
+    """RFC: "creates a tensor descriptor for an n-dimensional tensor, which describes a subview of an n-dimensional base
+    tensor"; "also accepts a memref as input instead of a memory address, shapes, and sizes"."""
+    given, desc = node.named(operands), _desc(node)
+    offsets, shape, strides = (node.index_list(n, given[n]) for n in ("offsets", "shape", "strides"))
+    (source,) = given["source"]
+    memory, address = _source(lane, source, desc)
+    if isinstance(source, MemRef):
+        shape, strides = shape or list(source.shape), strides or list(source.strides)
+    # RFC: "For 1D tensor description, the base_shape and base_stride are optional, the attribute boundary_check must be
+    # false".
+    bounded = len(desc.shape) > 1
+    element = source.element if isinstance(source, MemRef) else element_of(desc.element)
+    return Block(memory, address, tuple(shape) if bounded else None, tuple(strides or [1]), tuple(offsets), element)
+
+
+@evaluates("xegpu.update_nd_offset")
+def update_nd_offset(node: Node, block: Block, *operands: Any) -> Block:
+    """RFC: "updates the subtensor's offsets for the tensor descriptor. These offsets are relative offset to the current
+    position in the number of elements"."""
+    moved = node.index_list("offsets", operands)
+    return replace(block, offsets=tuple(a + b for a, b in zip(block.offsets, moved)))
+
+
+@evaluates("xegpu.prefetch_nd", "xegpu.prefetch", "xegpu.compile_hint", "xegpu.fence")
+def nothing(node: Node, *operands: Any) -> None:
+    """Prefetches and hints change no value; accesses are in order, so that fences have nothing to do."""
+
+
+def _blocks(node: Node, block: Block, desc: TensorDesc) -> Array:
+    """The blocks that a descriptor describes, [array_length, *shape]."""
+    return np.stack([block.load(desc.shape, i) for i in range(desc.attr.array_length)])
+
+
+def _transformed(node: Node, desc: TensorDesc, blocks: Array, mode: Mode) -> Array:
+    """Blocks, or a work item's fragments of them, [array_length, ...], as a load gives them.
+
+    - RFC: transpose "specifies the dimensions to be transposed during the load". transpose_bit_width "overrides the
+      element data type size for the transpose".
+    - RFC: vnni_axis 0 "effectively splits a 2D matrix [col, row] to be 3-d matrix [col/vnni_factor, row, vnni_factor]";
+      axis 1 "doesn't change the layout but splits the VNNI axis to 2 axes".
+    """
+    transpose, width, axis = (node.field(n) for n in ("transpose", "transpose_bit_width", "vnni_axis"))
+    rank = len(desc.shape)
+    wanted = node.memo("wanted", lambda: _vector_shape(node))
+    choices = node.memo(("shapes", mode), lambda: loaded_shapes(desc, mode, transpose, width, axis))
+    own = node.memo("own shapes", lambda: loaded_shapes(desc, node.field("mode"), transpose, width, axis))
+    found = blocks
+    if len(blocks) > 1 and own.index(wanted) == 1:
+        # The blocks side by side: the area that they cover.
+        found = np.concatenate(list(blocks), axis=-1)[None]
+    if transpose is not None:
+        unit = (width or desc.bits) // desc.bits
+        units = found.reshape(*found.shape[:-1], found.shape[-1] // unit, unit)
+        moved = units.transpose(0, *(1 + t for t in transpose), 1 + rank)
+        found = moved.reshape(*moved.shape[:-2], moved.shape[-2] * unit)
+    if axis is not None:
+        factor = vnni_factor(desc.bits)
+        outer, rows, columns = found.shape
+        if axis == 0:
+            found = found.reshape(outer, rows // factor, factor, columns).transpose(0, 1, 3, 2)
+        else:
+            found = found.reshape(outer, rows, columns // factor, factor)
+    shape: tuple[int, ...] = choices[own.index(wanted)]
+    return np.ascontiguousarray(found).reshape(shape)
+
+
+def _vector_shape(node: Node) -> tuple[int, ...]:
+    return node.kind().shape
+
+
+@together("xegpu.load_nd")
+def load_nd(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any]]) -> list[Array]:
+    """RFC: "loads the memory specified by tensor_desc to a multi-dimension vector"."""
+    desc, mode = _desc(node), node.field("mode")
+    blocks = _blocks(node, given[0][0], desc)
+    if mode == Mode.VC or desc.attr.map is None:
+        return [_transformed(node, desc, blocks, mode)] * len(given)
+    _check_lanes(subgroup, desc)
+    parts = [np.stack([block[owned] for block in blocks]) for owned in fragments(desc)]
+    return [_transformed(node, desc, part, mode) for part in parts]
+
+
+def _check_lanes(subgroup: Subgroup, desc: TensorDesc) -> None:
+    assert desc.attr.map
+    lanes = math.prod(desc.attr.map.wi_layout)
+    if lanes != len(subgroup.lanes):
+        raise Fault(f"deals out its block to {lanes} work items, but a subgroup has {len(subgroup.lanes)}")
+    if len(subgroup.present) != lanes:
+        raise Fault(
+            f"works on a block of {lanes} work items, but the subgroup has {len(subgroup.present)}",
+            "launch workgroups of whole subgroups",
+        )
+
+
+def fragments(desc: TensorDesc) -> list[tuple[Array, ...]]:
+    """For each work item the indices of its fragment in the block.
+
+    RFC: "the size of the 2D subtensor must be divisible by wi_layout x wi_data"; "when the 2D subtensor size is larger
+    than the sg_map size, it is distributed to WI threads in a round-robin fashion".
+    """
+    assert desc.attr.map
+    layout = from_sg_map(desc.attr.map.wi_layout, desc.attr.map.wi_data, desc.shape)
+    whole = np.arange(math.prod(desc.shape)).reshape(desc.shape)
+    owned = layout.fragment(layout.distribute(whole)[0])
+    return [np.unravel_index(lane, desc.shape) for lane in owned]
+
+
+@together("xegpu.store_nd")
+def store_nd(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any]]) -> list[None]:
+    """RFC: "stores a vector to memory specified by tensor_desc"."""
+    desc, mode = _desc(node), node.field("mode")
+    block = given[0][1]
+    count = desc.attr.array_length
+    if mode == Mode.VC or desc.attr.map is None:
+        blocks = _apart(np.asarray(given[0][0]), desc, desc.shape)
+    else:
+        _check_lanes(subgroup, desc)
+        blocks = np.zeros((count, *desc.shape), node.operand_kind(0).element.dtype)
+        for (value, _), owned in zip(given, fragments(desc)):
+            for i, part in enumerate(_apart(np.asarray(value), desc, desc.fragment())):
+                blocks[i][owned] = part
+    for i in range(count):
+        block.store(blocks[i], i)
+    return [None] * len(given)
+
+
+def _apart(value: Array, desc: TensorDesc, shape: tuple[int, ...]) -> Array:
+    """An array of blocks, or the area that they cover, as [array_length, *shape]."""
+    count = desc.attr.array_length
+    if value.shape in ((count, *shape), shape):
+        return value.reshape(count, *shape)
+    return np.stack(np.split(value, count, axis=-1))
+
+
+@evaluates_in("xegpu.create_tdesc")
+def create_tdesc(lane: Lane, node: Node, source: Any, offsets: Array) -> Scattered:
+    """RFC: "creates a tensor descriptor for a scattered load. It accepts a memory address and a vector of offsets"."""
+    desc = _desc(node)
+    memory, address = _source(lane, source, desc)
+    element = source.element if isinstance(source, MemRef) else element_of(desc.element)
+    return Scattered(memory, address + _offsets(node, offsets) * element.bytes, element)
+
+
+@evaluates("xegpu.update_offset")
+def update_offset(node: Node, scattered: Scattered, offsets: Array) -> Scattered:
+    """RFC: "updates the tensor descriptor for scatter load"; docs: by offsets in elements."""
+    return replace(scattered, addresses=scattered.addresses + _offsets(node, offsets) * scattered.element.bytes)
+
+
+def _offsets(node: Node, offsets: Array) -> Array:
+    """Offsets in elements; those of an unsigned type are not negative."""
+    element = node.operand_kind(1).element
+    read = element.unsigned if element.name.startswith("u") else element.signed
+    return np.asarray(read(np.asarray(offsets))).astype(np.int64)
+
+
+def _elements(scattered: Scattered, desc: TensorDesc, mask: Array) -> tuple[Array, Array]:
+    """The addresses of a vector's elements, [chunk, lanes] or [lanes], and which of them are accessed.
+
+    RFC: "Each WI thread may load a consecutive chunk of data elements from the memory but put them along the column
+    dimension"; "the mask applies to the first dimension in memory and not the second dimension (Chunk Size)".
+    """
+    chunk = np.arange(desc.chunk)[:, None] * scattered.element.bytes
+    addresses = scattered.addresses[None, :] + chunk
+    active = np.broadcast_to(np.asarray(mask)[None, :], addresses.shape)
+    shape = desc.shape[::-1]
+    return addresses.reshape(shape), active.reshape(shape)
+
+
+@evaluates("xegpu.load_gather")
+def load_gather(node: Node, scattered: Scattered, mask: Array) -> Array:
+    """RFC: "load data per each work item"; "the mask operand masks out memory access". Masked elements are zero."""
+    addresses, active = _elements(scattered, _desc(node), mask)
+    found = np.zeros(active.shape, scattered.element.dtype)
+    raw = scattered.memory.read(addresses[active], scattered.element.memory)
+    found[active] = scattered.element.from_memory(raw)
+    return found
+
+
+@evaluates("xegpu.store_scatter")
+def store_scatter(node: Node, value: Array, scattered: Scattered, mask: Array) -> None:
+    """RFC: "stores data to the memory specified by tensor_desc"."""
+    addresses, active = _elements(scattered, _desc(node), mask)
+    scattered.memory.write(addresses[active], scattered.element.to_memory(np.asarray(value)[active]))
+
+
+@evaluates("xegpu.atomic_rmw")
+def atomic_rmw(node: Node, value: Array, scattered: Scattered, mask: Array) -> Array:
+    """RFC: "atomically reads, modifies, and writes back data to the memory specified by the tensor_desc". Elements are
+    updated in row-major order; masked ones are zero in the result."""
+    addresses, active = _elements(scattered, _desc(node), mask)
+    found = np.zeros(active.shape, scattered.element.dtype)
+    kind = node.field("kind").name.lower()
+    values = np.asarray(value)[active]
+    found[active] = atomic(scattered.memory, addresses[active], kind, scattered.element, values)
+    return found
+
+
+def precision(element: str) -> str:
+    """DPAS.md's name of an element type."""
+    known = {"bf16": "bf", "f16": "hf", "tf32": "tf32", "f8E5M2": "bf8", "f8E4M3FN": "hf8", "f64": "df"}
+    return known.get(element) or f"{'u' if element.startswith('u') else 's'}{element.lstrip('sui')}"
+
+
+_REGISTERS = {"f32": "f", "bf16": "bf", "f16": "hf", "f64": "df", "i32": "d", "si32": "d", "ui32": "d"}
+
+
+def product(node: Node, acc: Array | None, a: Array, b: Array, names: tuple[str, str], model: Any) -> Array:
+    """`acc + a x b` as dpas computes it, of matrices of any size."""
+    first, second = (_multiplied(v, n) for v, n in zip((a, b), names))
+    kind = node.kind().element.name
+    # The accumulator may be of another type than the result.
+    own = kind if acc is None else {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}.get(acc.dtype.name, kind)
+    found = multiply(
+        acc,
+        first,
+        second,
+        W=precision(names[1]),
+        A=precision(names[0]),
+        dst_type=_REGISTERS[kind],
+        src0_type=_REGISTERS[own],
+        model=model,
+    )
+    return found.astype(node.kind().element.dtype, copy=False)
+
+
+def _multiplied(values: Array, name: str) -> Array:
+    element = element_of(name)
+    return element.unsigned(values) if name.startswith("u") else values
+
+
+def unpacked(b: Array) -> Array:
+    """A matrix in VNNI layout, [K/v, N, v], as [K, N]."""
+    return b if b.ndim == 2 else b.transpose(0, 2, 1).reshape(-1, b.shape[1])
+
+
+@together("xegpu.dpas")
+def dpas(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any]]) -> list[Array]:
+    """RFC: "does the matrix multiplication on the 2D matrix represented as 2D or 3D vectors"."""
+    names = node.memo("factors", lambda: _factors(node))
+    model = subgroup.launch.model
+    if node.field("mode") == Mode.VC:
+        groups = node.named(given[0])
+        (a,), (b,) = groups["lhs"], groups["rhs"]
+        acc = groups["acc"][0] if groups["acc"] else None
+        found = product(node, acc, a.reshape(a.shape[0], -1), unpacked(b), names, model)
+        return [found] * len(given)
+    return _dpas_of_fragments(subgroup, node, given, names)
+
+
+def _factors(node: Node) -> tuple[str, str]:
+    view = node.op.opview
+    found = [str(v.type).rstrip(">").rpartition("x")[2] for v in (view.lhs, view.rhs)]
+    return found[0], found[1]
+
+
+def _dpas_of_fragments(
+    subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any]], names: tuple[str, str]
+) -> list[Array]:
+    """RFC: "WI mapping for vector_a, vector_b, vector_c refer to the sg_mapping associated with tensor_desc"."""
+    lanes = len(subgroup.lanes)
+    if len(given) != lanes:
+        raise Fault(f"multiplies fragments of {lanes} work items, but the subgroup has {len(given)}")
+    groups = [node.named(row) for row in given]
+    view = node.op.opview
+    sizes = [math.prod(np.shape(groups[0][n][0])) * lanes for n in ("lhs", "rhs")]
+    result = math.prod(node.shape) * lanes
+    maps = subgroup.launch.function.memo(maps_of)
+    known = maps.find(view.rhs)
+    factor = max(vnni_factor(element_of(names[1]).bits), 1)
+    columns = known[0].shape[1] if known else lanes
+    rows, depth = result // columns, sizes[1] // columns
+    b_shape = (depth // factor, columns, factor) if factor > 1 else (depth, columns)
+
+    def matrix(name: str, value: Any, shape: tuple[int, ...]) -> Array:
+        parts = [np.asarray(g[name][0]) for g in groups]
+        placement = maps.only(value, name, shape, lanes)
+        whole = np.zeros(math.prod(shape), parts[0].dtype)
+        for lane, part in enumerate(parts):
+            whole[placement.order[lane]] = part.ravel()
+        return whole.reshape(shape)
+
+    a = matrix("lhs", view.lhs, (rows, depth))
+    b = unpacked(matrix("rhs", view.rhs, b_shape))
+    acc = matrix("acc", view.result, (rows, columns)) if view.acc is not None else None
+    found = product(node, acc, a, b, names, subgroup.launch.model).ravel()
+    placement = maps.only(view.result, "result", (rows, columns), lanes)
+    return [found[placement.order[lane]].reshape(node.shape) for lane in range(lanes)]
+
+
+@evaluates_in("xegpu.alloc_nbarrier")
+def alloc_nbarrier(lane: Lane, node: Node, *count: Any) -> None:
+    """RFC: "allocates a set of named barriers with the specified number"."""
+    wanted = int(node.operand_kind(0).element.unsigned(np.asarray(count[0]))) if count else node.field("nbarrier_num")
+    lane.workgroup.named_barriers = max(lane.workgroup.named_barriers, wanted)
+
+
+@dataclass(frozen=True)
+class Named:
+    """A named barrier: its number, and how many subgroups meet there."""
+
+    number: int
+    participants: int
+
+
+@evaluates("xegpu.init_nbarrier")
+def init_nbarrier(node: Node, number: Any, participants: Any) -> Named:
+    """RFC: "returns one named barrier with the specified barrier ID"; "the input specifies the number of total
+    participant threads"."""
+    return Named(int(number) & 0xFF, int(participants) & 0xFF)
+
+
+def _check_named(subgroup: Subgroup, barrier: Named) -> None:
+    count = subgroup.workgroup.named_barriers
+    if barrier.number >= max(count, 1):
+        raise Fault(f"uses named barrier {barrier.number}, but the workgroup has allocated {count}")
+
+
+@controls("xegpu.nbarrier_arrive")
+def nbarrier_arrive(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
+    """RFC: "notifies other threads sharing the same named barrier that it has arrived"."""
+    subgroup.check_together(lanes)
+    barrier = frame.values[node.operands[0]][lanes[0]]
+    _check_named(subgroup, barrier)
+    subgroup.workgroup.barrier(barrier.number).signal(barrier.participants)
+    return
+    yield
+
+
+@controls("xegpu.nbarrier_wait")
+def nbarrier_wait(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
+    """RFC: "waits until all other threads sharing the same named barrier have signaled the arrival"."""
+    subgroup.check_together(lanes)
+    barrier = frame.values[node.operands[0]][lanes[0]]
+    yield from subgroup.workgroup.barrier(barrier.number).wait(subgroup, node)

@@ -1,0 +1,208 @@
+"""`xetile`: tiles of matrices, as whole arrays. Maps say which subgroup works on what, and never change a value.
+
+Source: docs/xetile.md, and the docstrings of the ops in `dialects/xetile`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from xegpu_py.dialects.xetile import Tile
+from xegpu_py.numerics.formats import Array
+from xegpu_py.reference.elements import Element, element_of, to_float
+from xegpu_py.reference.machine import Lane
+from xegpu_py.reference.memory import Memory, MemRef
+from xegpu_py.reference.memref import atomic
+from xegpu_py.reference.program import Node, evaluates, evaluates_in
+from xegpu_py.reference.vector import reduced
+from xegpu_py.reference.xegpu import product
+
+
+@dataclass(frozen=True)
+class Place:
+    """A tile: where in which matrix it is.
+
+    Attributes:
+        memory, base: where the matrix's first element lies.
+        extents, strides: of the matrix, in elements.
+        row, column: the tile's first element.
+        shape: of the tile.
+        element: what the elements are.
+    """
+
+    memory: Memory
+    base: int
+    extents: tuple[int, int]
+    strides: tuple[int, int]
+    row: int
+    column: int
+    shape: tuple[int, int]
+    element: Element
+
+    def places(self) -> tuple[Array, Array]:
+        """The addresses of the tile's elements, and which of them lie inside of the matrix."""
+        rows, columns = np.indices(self.shape)
+        rows, columns = rows + self.row, columns + self.column
+        inside = (rows >= 0) & (rows < self.extents[0]) & (columns >= 0) & (columns < self.extents[1])
+        return self.base + (rows * self.strides[0] + columns * self.strides[1]) * self.element.bytes, inside
+
+
+@dataclass(frozen=True)
+class Elements:
+    """A scattered tile: the address of each element."""
+
+    memory: Memory
+    addresses: Array
+    element: Element
+
+
+def _tile(node: Node, where: str = "tile") -> Tile:
+    found: Tile = node.memo(("tile", where), lambda: Tile.of(getattr(node.op.opview, where)))
+    return found
+
+
+@evaluates_in("xetile.init_tile")
+def init_tile(lane: Lane, node: Node, *operands: Any) -> Place | Elements:
+    """A tile of the innermost two dimensions of a memref, or of a matrix at an address; or scattered elements."""
+    given, tile = node.named(operands), _tile(node)
+    (source,) = given["source"]
+    if isinstance(source, MemRef):
+        memory, address, element = source.memory, source.address, source.element
+    else:
+        memory, address, element = lane.launch.memory, int(source), element_of(tile.element)
+    if tile.scattered:
+        return Elements(memory, address + _indices(node, given["indices"][0]) * element.bytes, element)
+    offsets, shape, strides = (node.index_list(n, given[n]) for n in ("offsets", "shape", "strides"))
+    if isinstance(source, MemRef):
+        shape, strides = shape or list(source.shape), strides or list(source.strides)
+    base = address + sum(o * s for o, s in zip(offsets[:-2], strides[:-2])) * element.bytes
+    rows, columns = tile.shape
+    return Place(
+        memory, base, (shape[-2], shape[-1]), (strides[-2], strides[-1]), offsets[-2], offsets[-1],
+        (rows, columns), element,
+    )  # fmt: skip
+
+
+def _indices(node: Node, indices: Array) -> Array:
+    element = node.operand_kind(len(node.operands) - 1).element
+    read = element.unsigned if element.name.startswith("u") else element.signed
+    return np.asarray(read(np.asarray(indices))).astype(np.int64)
+
+
+@evaluates("xetile.update_tile_offset")
+def update_tile_offset(node: Node, tile: Place | Elements, *operands: Any) -> Place | Elements:
+    """The tile moved by offsets in elements, or by an index for each element if it is scattered."""
+    if isinstance(tile, Elements):
+        return replace(tile, addresses=tile.addresses + _indices(node, operands[0]) * tile.element.bytes)
+    rows, columns = node.index_list("offsets", operands)
+    return replace(tile, row=tile.row + rows, column=tile.column + columns)
+
+
+@evaluates("xetile.prefetch_tile")
+def prefetch_tile(node: Node, tile: Any) -> None:
+    """Nothing: caches change no value."""
+
+
+def _padding(node: Node) -> Array:
+    """What is read where nothing is accessed: the attribute's number, or zero."""
+    element, given = node.element, node.field("padding")
+    if given is None:
+        return np.zeros((), element.dtype)
+    number, _, kind = given.rpartition(" : ")
+    if not element.is_float:
+        return np.asarray(element.wrap(np.asarray(int(number, 0), np.int64)))
+    if number.startswith("0x"):
+        own = element_of(kind)
+        bits = np.asarray(int(number, 16), f"u{own.dtype.itemsize}").view(own.dtype)
+        return to_float(bits, own, element)
+    return to_float(np.asarray(float(number)), element_of("f64"), element)
+
+
+def _read(node: Node, memory: Memory, addresses: Array, active: Array, element: Element) -> Array:
+    found = np.full(addresses.shape, _padding(node), element.dtype)
+    found[active] = element.from_memory(memory.read(addresses[active], element.memory))
+    return found
+
+
+@evaluates("xetile.load_tile")
+def load_tile(node: Node, tile: Place) -> Array:
+    """The tile's elements; what lies outside of the matrix reads as padding."""
+    return _read(node, tile.memory, *tile.places(), tile.element)
+
+
+@evaluates("xetile.store_tile")
+def store_tile(node: Node, value: Array, tile: Place) -> None:
+    """The tile's elements written; what lies outside of the matrix is dropped."""
+    addresses, inside = tile.places()
+    tile.memory.write(addresses[inside], tile.element.to_memory(np.asarray(value)[inside]))
+
+
+def _active(shape: Sequence[int], mask: Sequence[Array]) -> Array:
+    return np.asarray(mask[0]) if mask else np.ones(tuple(shape), bool)
+
+
+@evaluates("xetile.load")
+def load(node: Node, tile: Elements, *mask: Array) -> Array:
+    """The elements of a scattered tile; those that the mask leaves out are padding."""
+    return _read(node, tile.memory, tile.addresses, _active(tile.addresses.shape, mask), tile.element)
+
+
+@evaluates("xetile.store")
+def store(node: Node, value: Array, tile: Elements, *mask: Array) -> None:
+    """The elements of a scattered tile written where the mask is set."""
+    active = _active(tile.addresses.shape, mask)
+    tile.memory.write(tile.addresses[active], tile.element.to_memory(np.asarray(value)[active]))
+
+
+@evaluates("xetile.atomic_rmw")
+def atomic_rmw(node: Node, value: Array, tile: Place | Elements, *mask: Array) -> Array:
+    """Each element updated; gives what was read, and zero for what is not accessed."""
+    if isinstance(tile, Place):
+        addresses, active = tile.places()
+    else:
+        addresses, active = tile.addresses, _active(tile.addresses.shape, mask)
+    found = np.zeros(addresses.shape, tile.element.dtype)
+    kind = node.field("kind").name.lower()
+    found[active] = atomic(tile.memory, addresses[active], kind, tile.element, np.asarray(value)[active])
+    return found
+
+
+@evaluates_in("xetile.tile_mma")
+def tile_mma(lane: Lane, node: Node, a: Array, b: Array, *acc: Array) -> Array:
+    """`d = a x b`, or `d = a x b + c`, with the bits of dpas."""
+    names = node.memo("factors", lambda: tuple(node.operand_kind(i).element.name for i in (0, 1)))
+    return product(node, acc[0] if acc else None, np.asarray(a), np.asarray(b), names, lane.launch.model)
+
+
+@evaluates("xetile.transpose")
+def transpose(node: Node, a: Array) -> Array:
+    """Rows and columns changed."""
+    return np.transpose(a, node.field("permutation"))
+
+
+@evaluates("xetile.convert_layout")
+def convert_layout(node: Node, a: Array) -> Array:
+    """The same value, held by other subgroups."""
+    return a
+
+
+@evaluates("xetile.reduction")
+def reduction(node: Node, a: Array) -> Array:
+    """Elements along a dimension combined: all of them, or each `reduction_size` that follow each other."""
+    (dim,) = node.field("dims")
+    a = np.asarray(a)
+    size = a.shape[dim] // node.shape[dim]
+    apart = a.reshape(*a.shape[:dim], node.shape[dim], size, *a.shape[dim + 1 :])
+    return reduced(node.field("kind").value, node.element, np.moveaxis(apart, dim + 1, 0), None)
+
+
+@evaluates("xetile.broadcast")
+def broadcast(node: Node, a: Array) -> Array:
+    """A matrix repeated along a dimension of size 1, or each of its elements repeated."""
+    (dim,) = node.field("dims")
+    times = node.shape[dim] // np.shape(a)[dim]
+    return np.repeat(a, times, axis=dim)
