@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from mlir import ir
 
+from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.passes import Pass, register_pass
 
 if TYPE_CHECKING:
@@ -41,17 +42,17 @@ class VisaAllocate(Pass):
     grf: int = 0
     strict: bool = False
 
-    def run(self, op: ir.Operation) -> None:
+    def run_with(self, op: ir.Operation, bodies: Bodies) -> None:
         # Loaded when it is needed, since tools start without it.
         from xegpu_py.dialects import visa
 
         from xegpu_py.visa.allocate import allocate
 
         for func in visa.kernels(op):
-            if not visa.is_lowered(func):
+            if not visa.is_lowered(func, bodies):
                 continue
             gpu = visa.target_of(func)
-            found = allocate(visa.program_of(func), gpu, registers_of(self, func, gpu, self.grf))
+            found = allocate(visa.program_of(func, bodies), gpu, registers_of(self, func, gpu, self.grf))
             if self.strict and found.beyond:
                 self.fail(func, f"does not fit: {found.report()}")
             i64 = ir.IntegerType.get_signless(64, func.context)

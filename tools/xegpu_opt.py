@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from mlir import ir
 from xegpu_py.tools import driver
 
+from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.context import DIALECTS, UPSTREAM, Context, dialects
 from xegpu_py.ir.diagnostics import Diagnostic
 from xegpu_py.ir.irdl import dump
@@ -90,6 +91,7 @@ class _IrPrinter(Listener):
     after_failure: bool
     module_scope: bool
     debuginfo: bool
+    bodies: Bodies = field(default_factory=Bodies)
 
     def before(self, step: Step, op: ir.Operation) -> None:
         if self.before_all or step.name in self.before_passes:
@@ -111,6 +113,7 @@ class _IrPrinter(Listener):
         shown = op
         while self.module_scope and shown.parent is not None:
             shown = shown.parent.operation
+        self.bodies.build()
         text = print_op(shown, debuginfo=self.debuginfo)
         print(f"// -----// IR Dump {when}{where} //----- //\n{text}\n", file=sys.stderr)
 
@@ -127,6 +130,9 @@ class _Timer(Listener):
 
     def after(self, step: Step, op: ir.Operation, seconds: float) -> None:
         self.add(step.name, seconds)
+
+    def verified(self, seconds: float) -> None:
+        self.add("Verifier", seconds)
 
     def report(self) -> str:
         """The table."""
@@ -159,6 +165,7 @@ class _Session:
         """The text that a source gives."""
         runner = Runner(self.args.verify_each, (self.printer, self.timer), arose)
         module = self._parse(source)
+        self.printer.bodies = module.bodies
         runner.run(self.pipeline, module)
         return self._print(module)
 
@@ -172,6 +179,9 @@ class _Session:
             self.timer.add("Parser", time.perf_counter() - start)
 
     def _print(self, module: Module) -> str:
+        start = time.perf_counter()
+        module.bodies.build()
+        self.timer.add("Ops of vISA", time.perf_counter() - start)
         start = time.perf_counter()
         text = module.text(
             generic=self.args.mlir_print_op_generic,

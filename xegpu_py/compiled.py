@@ -14,7 +14,8 @@ from mlir import ir as mlir
 from xegpu_py import reference
 from xegpu_py.dialects import visa
 from xegpu_py.ir.module import Module, parse
-from xegpu_py.ir.passes import run_pipeline
+from xegpu_py.ir.passes import Runner, parse_pipeline
+from xegpu_py.ir.verifier import walk
 from xegpu_py.kernel import Kernel, extent
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.runtime.arguments import DTYPES
@@ -47,14 +48,14 @@ class CompiledKernel:
         self,
         module: Module,
         func: mlir.Operation,
-        before: dict[str, str],
+        before: dict[str, Module],
         again: Callable[[Sequence[int]], CompiledKernel] | None = None,
         **options: Any,
     ) -> None:
         """Make one of a lowered kernel; see `compile`.
 
         Args:
-            before: the module's text at each level above vISA.
+            before: the module at each level above vISA.
             again: compiles the kernel for arguments of these numbers that are not aligned.
         """
         self._module, self._before = module, before
@@ -62,7 +63,7 @@ class CompiledKernel:
         self.name = visa.name_of(func)
         signature = mlir.FunctionType(mlir.TypeAttr(func.attributes["function_type"]).value)
         self.types: tuple[mlir.Type, ...] = tuple(signature.inputs)
-        self.kernel = Kernel(visa.program_of(func), **options)
+        self.kernel = Kernel(visa.program_of(func, module.bodies), **options)
         sizes = ((what, func.attributes.get(f"known_{what}_size")) for what in ("grid", "block"))
         self._known = {what: tuple(mlir.DenseI32ArrayAttr(size)) for what, size in sizes if size is not None}
         self.stats: Statistics | None = None
@@ -78,10 +79,10 @@ class CompiledKernel:
         Raises:
             ValueError: if there is no such level.
         """
-        levels = self._before | {"visa": str(self._module)}
+        levels = self._before | {"visa": self._module}
         if level not in levels:
             raise ValueError(f"unknown level '{level}'; there are {', '.join(levels)}")
-        return levels[level]
+        return str(levels[level])
 
     def version_for(self, arguments: Sequence[Any]) -> CompiledKernel:
         """What runs on these arguments: itself, unless 2D block messages cannot serve some of the arrays."""
@@ -279,10 +280,12 @@ def compile(
         return ReferenceKernel(read, name, model)
     options = f"target={target} kernel={name} optimize={str(optimize).lower()}"
     options += f" grf={registers}" if registers else ""
-    lowered = Module(_copy(read), read.sources)
-    before = {"xegpu": str(read)}
+    lowered = _copy(read)
+    before = {"xegpu": _copy(read)}
     again: Callable[[Sequence[int]], CompiledKernel] | None = None
-    if "xetile." in before["xegpu"]:
+    # Whoever gives a module has verified it, and the kernel verifies the program that comes of it.
+    runner = Runner(verify_each=False)
+    if any(op.name.startswith("xetile.") for op in walk(lowered.outline)):
         if unaligned is None:
             again = functools.partial(
                 _compile_unaligned,
@@ -304,10 +307,11 @@ def compile(
         else:
             _mark(lowered, name, unaligned)
         ahead = f"grf={registers or 0} prefetch-distance={prefetch} load-ahead={str(load_ahead).lower()}"
-        run_pipeline(lowered, f"builtin.module(xetile-to-xegpu-pipeline{{target={target} {ahead}}})")
-        before = {"xetile": before["xegpu"], "xegpu": str(lowered)}
-    run_pipeline(lowered, f"builtin.module(xegpu-to-visa-pipeline{{{options}}})")
-    func = next(f for f in visa.kernels(lowered.operation) if visa.name_of(f) == name)
+        pipeline = f"builtin.module(xetile-to-xegpu-pipeline{{target={target} {ahead}}})"
+        runner.run(parse_pipeline(pipeline), lowered)
+        before = {"xetile": before["xegpu"], "xegpu": _copy(lowered)}
+    runner.run(parse_pipeline(f"builtin.module(xegpu-to-visa-pipeline{{{options}}})"), lowered)
+    func = next(f for f in visa.kernels(lowered.outline) if visa.name_of(f) == name)
     source = lowered.sources[0] if lowered.sources else None
     return CompiledKernel(
         lowered,
@@ -367,7 +371,7 @@ def _chosen(module: Module, wanted: str | None) -> str:
     return wanted or names[0]
 
 
-def _copy(module: Module) -> mlir.Module:
+def _copy(module: Module) -> Module:
     """The module once more, so that lowering does not change the original. Locations are kept."""
     with module.context, module.operation.location:
         made = mlir.Module.create()
@@ -376,4 +380,4 @@ def _copy(module: Module) -> mlir.Module:
             op.operation.clone(point)
         for name in module.operation.attributes:
             made.operation.attributes[name] = module.operation.attributes[name]
-    return made
+    return Module(made, module.sources)

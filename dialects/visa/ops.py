@@ -19,6 +19,7 @@ from xegpu_py.dialects.visa.syntax import (
     instruction_of,
 )
 
+from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.definition import Attribute, Dialect, Operand, Result, Type, default
 from xegpu_py.ir.diagnostics import Diagnostic
 from xegpu_py.ir.kinds import NumberKind, WordKind
@@ -56,11 +57,11 @@ class Visa(Dialect, name="visa"):
     """
 
     @classmethod
-    def verify(cls, ops: Sequence[Operation]) -> Iterable[Diagnostic]:
+    def verify(cls, ops: Sequence[Operation], bodies: Bodies) -> Iterable[Diagnostic]:
         # Programs are made of the ops that this file defines.
         from xegpu_py.dialects.visa.programs import verify
 
-        return verify(ops)
+        return verify(ops, bodies)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
@@ -18,6 +19,7 @@ from xegpu_py.dialects.visa.ops import (
 from xegpu_py.dialects.visa.syntax import PRED, VAR, parts_of
 
 from xegpu_py.ir.assembly import encode
+from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.context import Context, current
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
 from xegpu_py.ir.kinds import StringKind
@@ -78,8 +80,33 @@ def target_of(func: ir.Operation) -> Target:
     return target()
 
 
-def is_lowered(func: ir.Operation) -> bool:
+@dataclass(frozen=True)
+class KernelBody:
+    """The body of a kernel whose program is known."""
+
+    program: Program
+
+    def clear(self, func: ir.Operation) -> None:
+        """Leave a kernel without ops but its end."""
+        block = func.regions[0].blocks[0]
+        for op in reversed(list(block.operations)):
+            op.operation.erase()
+        with ir.InsertionPoint(block):
+            ir.Operation.create(RETURN, loc=func.location)
+
+    def build(self, func: ir.Operation) -> None:
+        """Make the program's ops. The signature stays, so that launches of the kernel stay valid."""
+        replace_body(func, self.program)
+
+    def verify(self, func: ir.Operation) -> list[Diagnostic]:
+        """The rules that the program breaks on the kernel's target."""
+        return [_diagnostic(issue) for issue in program_issues(self.program, target_of(func))]
+
+
+def is_lowered(func: ir.Operation, bodies: Bodies | None = None) -> bool:
     """Whether a kernel holds instructions, and not ops that are still to be lowered."""
+    if bodies and isinstance(bodies.get(func), KernelBody):
+        return True
     blocks = func.regions[0].blocks
     return any(op.operation.name.startswith("visa.") for op in blocks[0].operations)
 
@@ -97,13 +124,19 @@ def set_target(module: ir.Operation, name: str) -> None:
     module.attributes[TARGET] = ir.StringAttr.get(name, module.context)
 
 
-def program_of(func: ir.Operation) -> Program:
-    """The program that a kernel's ops are. It need not be legal on any target.
+def program_of(func: ir.Operation, bodies: Bodies | None = None) -> Program:
+    """The program of a kernel: the one that is known, or else what its ops are. It need not be legal on any target.
 
     Raises:
         DiagnosticError: where the kernel is no list of instructions.
     """
-    return _Decoder(func.operation).program()
+    known = bodies.get(func) if bodies else None
+    if isinstance(known, KernelBody):
+        return known.program
+    program = _Decoder(func.operation).program()
+    if bodies:
+        bodies.note(func, KernelBody(program))
+    return program
 
 
 def _error(op: ir.Operation, message: str, *notes: str) -> Diagnostic:
@@ -226,7 +259,7 @@ class _Decoder:
         self.declared[variable.name] = where
 
 
-def verify(ops: Iterable[Operation]) -> list[Diagnostic]:
+def verify(ops: Iterable[Operation], bodies: Bodies) -> list[Diagnostic]:
     """The rules that ops of the dialect break together: those of the kernels in which they stand."""
     found: list[Diagnostic] = []
     parents: dict[Any, Operation] = {}
@@ -237,7 +270,7 @@ def verify(ops: Iterable[Operation]) -> list[Diagnostic]:
             found.append(_error(first.operation, "must stand in the body of a gpu.func with the attribute 'kernel'"))
             continue
         try:
-            gpu, program = target_of(parent), program_of(parent)
+            gpu, program = target_of(parent), program_of(parent, bodies)
         except DiagnosticError as e:
             found += e.diagnostics
         else:

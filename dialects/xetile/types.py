@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from xegpu_py.dialects import xegpu
 
+from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.builtin import bit_width, by, is_float, is_integer
 from xegpu_py.ir.cursor import Cursor
 from xegpu_py.ir.definition import Attr, Dialect, Type
@@ -32,7 +33,7 @@ class XeTile(Dialect, name="xetile"):
     attribute_spellings: ClassVar = {"l1": "l1_hint", "l2": "l2_hint", "l3": "l3_hint"}
 
     @classmethod
-    def verify(cls, ops: Sequence[Operation]) -> list[Diagnostic]:
+    def verify(cls, ops: Sequence[Operation], bodies: Bodies) -> list[Diagnostic]:
         # The module of this rule needs the op classes, which need this module.
         from xegpu_py.dialects.xetile.agreement import disagreements
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from mlir import ir
 from xegpu_py.passes.visa_allocate import registers_of
 
+from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.passes import Pass, register_pass
 
 if TYPE_CHECKING:
@@ -58,19 +59,19 @@ class VisaOptimize(Pass):
     dead: bool = True
     schedule: bool = True
 
-    def run(self, op: ir.Operation) -> None:
+    def run_with(self, op: ir.Operation, bodies: Bodies) -> None:
         # Loaded when it is needed, since tools start without it.
         from xegpu_py.dialects import visa
 
         for func in visa.kernels(op):
-            if not visa.is_lowered(func):
+            if not visa.is_lowered(func, bodies):
                 continue
             gpu = visa.target_of(func)
             registers_of(self, func, gpu, self.grf)
-            program = visa.program_of(func)
+            program = visa.program_of(func, bodies)
             new = self.optimize(program, gpu)
             if new != program:
-                visa.replace_body(func, new)
+                bodies.put(func, visa.KernelBody(new))
 
     def optimize(self, program: "Program", target: "Target") -> "Program":
         """The same kernel, optimized."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 
+from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.passes import Pass, register_pass
 
 
@@ -43,7 +44,7 @@ class XeGPUToVisa(Pass):
     target: str = ""
     kernel: str = ""
 
-    def run(self, op: ir.Operation) -> None:
+    def run_with(self, op: ir.Operation, bodies: Bodies) -> None:
         # What lowers ops is loaded when it is needed, since tools start without it.
         from xegpu_py.dialects import visa
         from xegpu_py.passes.xegpu_to_visa.kernel import lower_kernel
@@ -51,7 +52,7 @@ class XeGPUToVisa(Pass):
         from xegpu_py.target import target
 
         for func in visa.kernels(op):
-            if visa.is_lowered(func) or self.kernel not in ("", visa.name_of(func)):
+            if visa.is_lowered(func, bodies) or self.kernel not in ("", visa.name_of(func)):
                 continue
             if self.target:
                 try:
@@ -61,4 +62,4 @@ class XeGPUToVisa(Pass):
                 func.attributes[visa.TARGET] = ir.StringAttr.get(self.target, func.context)
             else:
                 gpu = visa.target_of(func)
-            visa.replace_body(func, lower_kernel(func, gpu))
+            bodies.put(func, visa.KernelBody(lower_kernel(func, gpu)))

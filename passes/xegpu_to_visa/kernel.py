@@ -108,7 +108,7 @@ def _program(
         tuple(variables),
         tuple(p for p in emit.predicates if p in used),
         tuple(inputs),
-        attributes,
+        dict(sorted(attributes.items())),
         tuple(instructions),
         where,
     )

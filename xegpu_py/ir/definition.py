@@ -41,6 +41,7 @@ from xegpu_py.ir.kinds import EnumKind, Kind, Scope, kind_of
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from xegpu_py.ir.bodies import Bodies
     from xegpu_py.ir.diagnostics import Diagnostic
     from xegpu_py.ir.operation import Operation
 
@@ -83,10 +84,10 @@ class Dialect:
         sys.modules[f"{_MODULES}.{name}"] = sys.modules[cls.__module__]
 
     @classmethod
-    def verify(cls, ops: Sequence[Operation]) -> Iterable[Diagnostic]:
+    def verify(cls, ops: Sequence[Operation], bodies: Bodies) -> Iterable[Diagnostic]:
         """The rules that concern several ops, broken by `ops`: all of the dialect in what is verified, in order.
 
-        Each of them alone has been found to be valid.
+        Each of them alone has been found to be valid. Functions that are decoded for that are noted in `bodies`.
         """
         return ()
 

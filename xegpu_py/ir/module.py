@@ -6,8 +6,9 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mlir import ir
+from mlir import ir as mlir
 
+from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.context import Context, current
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
 from xegpu_py.ir.printer import Printer
@@ -21,49 +22,60 @@ if TYPE_CHECKING:
 _BUFFER = "-"
 """The file name that MLIR gives to text that it parses from memory."""
 
-Op = TypeVar("Op", bound=ir.OpView)
+Op = TypeVar("Op", bound=mlir.OpView)
 
 
 class Module:
     """A module in a context with our dialects.
 
     Attributes:
-        context: the MLIR context.
-        ir: the module as the MLIR bindings see it.
         sources: the texts that its locations speak of, for diagnostics.
+        bodies: functions that passes have lowered below the IR. Whoever looks at the module finds their ops.
     """
 
-    def __init__(self, module: ir.Module, sources: tuple[Source, ...] = ()) -> None:
-        self.ir = module
+    def __init__(self, module: mlir.Module, sources: tuple[Source, ...] = ()) -> None:
+        self._module = module
         self.sources = sources
+        self.bodies = Bodies()
+
+    @property
+    def ir(self) -> mlir.Module:
+        """The module as the MLIR bindings see it."""
+        self.bodies.forget()
+        return self._module
 
     @property
     def context(self) -> Context:
         """The MLIR context."""
-        context: Context = self.ir.context
+        context: Context = self._module.context
         return context
 
     @property
-    def operation(self) -> ir.Operation:
+    def operation(self) -> mlir.Operation:
         """The `builtin.module` op."""
         return self.ir.operation
 
     @property
-    def body(self) -> ir.Block:
+    def outline(self) -> mlir.Operation:
+        """The `builtin.module` op, in which functions that are lowered below the IR may be empty; see `bodies`."""
+        return self._module.operation
+
+    @property
+    def body(self) -> mlir.Block:
         """The module's one block."""
         return self.ir.body
 
-    def ops(self, kind: type[Op] = ir.OpView) -> list[Op]:
+    def ops(self, kind: type[Op] = mlir.OpView) -> list[Op]:
         """The ops of a class in the module, in order; by default all."""
         found: list[Op] = []
 
-        def visit(op: ir.Operation) -> ir.WalkResult:
+        def visit(op: mlir.Operation) -> mlir.WalkResult:
             view = op.opview
             if isinstance(view, kind):
                 found.append(view)
-            return ir.WalkResult.ADVANCE
+            return mlir.WalkResult.ADVANCE
 
-        self.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+        self.operation.walk(visit, mlir.WalkOrder.PRE_ORDER)
         return found
 
     def verify(self) -> None:
@@ -72,11 +84,8 @@ class Module:
         Raises:
             DiagnosticError: with a diagnostic for each broken rule.
         """
-        try:
-            self.operation.verify()
-        except ir.MLIRError as e:
-            raise DiagnosticError(from_mlir(e, self.context), self.sources) from None
-        found = verify(self.operation)
+        self.bodies.build()
+        found = problems(self.outline, self.bodies)
         if found:
             raise DiagnosticError(found, self.sources)
 
@@ -85,11 +94,21 @@ class Module:
 
     def text(self, **options: Any) -> str:
         """The module as text; see `print_op` for the options."""
-        return print_op(self.operation, **options)
+        self.bodies.build()
+        return print_op(self.outline, **options)
+
+
+def problems(op: mlir.Operation, bodies: Bodies) -> list[Diagnostic]:
+    """The rules, MLIR's and those of our dialects, that `op` breaks, what is in it, and what is pending of it."""
+    try:
+        op.verify()
+    except mlir.MLIRError as e:
+        return from_mlir(e, op.context)
+    return verify(op, bodies) or bodies.verify()
 
 
 def print_op(
-    op: ir.Operation,
+    op: mlir.Operation,
     *,
     generic: bool = False,
     debuginfo: bool = False,
@@ -152,8 +171,8 @@ def parse_source(source: Source, *, context: Context | None = None, verify: bool
     rewritten = Reader(source, context.own).rewrite()
     try:
         with context:
-            module = ir.Module.parse(rewritten.text)
-    except ir.MLIRError as e:
+            module = mlir.Module.parse(rewritten.text)
+    except mlir.MLIRError as e:
         # MLIR 22 refuses some texts without a word.
         found = from_mlir(e, context, rewritten) or [Diagnostic("error", "cannot be parsed", source.position(0))]
         raise DiagnosticError(found, [source]) from None
@@ -164,13 +183,13 @@ def parse_source(source: Source, *, context: Context | None = None, verify: bool
     return made
 
 
-def _relocate(root: ir.Operation, rewritten: Rewritten) -> None:
+def _relocate(root: mlir.Operation, rewritten: Rewritten) -> None:
     """Let locations speak of the user's file instead of the rewritten text."""
     context, source = root.context, rewritten.source
     shifted = rewritten.shifted_lines()
-    file = ir.Location.file
+    file = mlir.Location.file
 
-    def moved(line: int, column: int) -> ir.Location:
+    def moved(line: int, column: int) -> mlir.Location:
         if line in shifted:
             where = source.position(rewritten.source_offset(line, column))
             return file(where.file, where.line, where.column, context)
@@ -189,12 +208,12 @@ def _relocate(root: ir.Operation, rewritten: Rewritten) -> None:
     root.location = file(source.name, source.first_line, 1, context)
 
 
-def _file_of(location: ir.Location) -> str:
+def _file_of(location: mlir.Location) -> str:
     name = location.filename
-    return name.value if isinstance(name, ir.StringAttr) else str(name)
+    return name.value if isinstance(name, mlir.StringAttr) else str(name)
 
 
-def from_mlir(error: ir.MLIRError, context: Context, rewritten: Rewritten | None = None) -> list[Diagnostic]:
+def from_mlir(error: mlir.MLIRError, context: Context, rewritten: Rewritten | None = None) -> list[Diagnostic]:
     """The diagnostics of an MLIR error, at positions in the user's text and in dialect syntax."""
     printer = Printer(context.own)
     return [_from_mlir(d, printer, rewritten) for d in error.error_diagnostics]

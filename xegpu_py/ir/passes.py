@@ -13,12 +13,13 @@ from typing import Any, ClassVar, NoReturn, TypeVar, get_type_hints
 from mlir import ir
 from mlir.passmanager import PassManager
 
+from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.cursor import Cursor, SyntaxFault
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
-from xegpu_py.ir.module import Module, from_mlir
+from xegpu_py.ir.module import Module, from_mlir, problems
 from xegpu_py.ir.slices import cut_misread_slices
 from xegpu_py.ir.source import Source
-from xegpu_py.ir.verifier import position_of, verify
+from xegpu_py.ir.verifier import position_of
 
 ROOT = "builtin.module"
 
@@ -46,6 +47,11 @@ class Pass:
             DiagnosticError: if it cannot be done; see `fail`.
         """
         raise NotImplementedError
+
+    def run_with(self, op: ir.Operation, bodies: Bodies) -> None:
+        """Transform `op`, of which functions may be lowered below the IR. By default they get their ops first."""
+        bodies.forget()
+        self.run(op)
 
     def steps(self) -> str:
         """For a pass that stands for several others, these as the inside of a pipeline; it is not run itself."""
@@ -245,6 +251,7 @@ def run_pipeline(module: Module, pipeline: str, *, verify_each: bool = True) -> 
         DiagnosticError: if the pipeline does not read, a pass fails, or leaves invalid IR.
     """
     Runner(verify_each).run(parse_pipeline(pipeline), module)
+    module.bodies.build()
 
 
 @dataclass
@@ -255,7 +262,10 @@ class Listener:
         """A step is about to run on `op`."""
 
     def after(self, step: Step, op: ir.Operation, seconds: float) -> None:
-        """A step has run on `op`, and what it made was verified."""
+        """A step has run on `op`, in so many seconds, and what it made was verified."""
+
+    def verified(self, seconds: float) -> None:
+        """The IR was verified."""
 
     def failed(self, step: Step, op: ir.Operation) -> None:
         """A step has failed on `op`."""
@@ -263,7 +273,7 @@ class Listener:
 
 @dataclass
 class Runner:
-    """Runs pipelines on a module.
+    """Runs pipelines on a module. Functions that passes lower below the IR stay there; see `Module.bodies`.
 
     Attributes:
         verify_each: whether the IR is verified after each step.
@@ -284,7 +294,7 @@ class Runner:
         handler = module.context.attach_diagnostic_handler(self._note)
         try:
             with module.context, ir.Location.unknown():
-                self._run_items(pipeline.items, module.operation, module)
+                self._run_items(pipeline.items, module.outline, module)
         except DiagnosticError as e:
             e.sources = list(module.sources)
             raise
@@ -317,17 +327,29 @@ class Runner:
         start = time.perf_counter()
         try:
             if made:
-                made.run(op)
+                made.run_with(op, module.bodies)
             else:
+                module.bodies.forget()
                 _run_upstream(step, op, module)
+            seconds = time.perf_counter() - start
             if self.verify_each:
-                _verify(op, step, module)
+                self._verify(op, step, module)
         except DiagnosticError:
             for listener in self.listeners:
                 listener.failed(step, op)
             raise
         for listener in self.listeners:
-            listener.after(step, op, time.perf_counter() - start)
+            listener.after(step, op, seconds)
+
+    def _verify(self, op: ir.Operation, step: Step, module: Module) -> None:
+        start = time.perf_counter()
+        found = problems(op, module.bodies)
+        for listener in self.listeners:
+            listener.verified(time.perf_counter() - start)
+        if found:
+            blame = Diagnostic("note", f"this is invalid after pass '{step}'", found[0].position)
+            first = dataclasses.replace(found[0], notes=(*found[0].notes, blame))
+            raise DiagnosticError([first, *found[1:]])
 
 
 def _children(op: ir.Operation, anchor: str) -> Iterator[ir.Operation]:
@@ -354,15 +376,3 @@ def _run_upstream(step: Step, op: ir.Operation, module: Module) -> None:
         found = from_mlir(e, module.context)
         where = position_of(op.location)
         raise DiagnosticError(found or [Diagnostic("error", f"pass '{step}' failed", where)]) from None
-
-
-def _verify(op: ir.Operation, step: Step, module: Module) -> None:
-    try:
-        op.verify()
-        found = verify(op)
-    except ir.MLIRError as e:
-        found = from_mlir(e, module.context)
-    if found:
-        blame = Diagnostic("note", f"this is invalid after pass '{step}'", found[0].position)
-        first = dataclasses.replace(found[0], notes=(*found[0].notes, blame))
-        raise DiagnosticError([first, *found[1:]])

@@ -7,6 +7,7 @@ from typing import Any
 from mlir import ir
 
 from xegpu_py.ir.assembly import unknown_attribute
+from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.definition import DYNAMIC, Dialect
 from xegpu_py.ir.diagnostics import Diagnostic, Position
 from xegpu_py.ir.operation import SEGMENTS, STATIC, Operation, VerifyError, group_sizes
@@ -47,8 +48,12 @@ def walk(root: ir.Operation) -> list[ir.Operation]:
     return found
 
 
-def verify(root: ir.Operation) -> list[Diagnostic]:
-    """The rules of our dialects that ops in `root` break, in order; an empty list if none."""
+def verify(root: ir.Operation, bodies: Bodies | None = None) -> list[Diagnostic]:
+    """The rules of our dialects that ops in `root` break, in order; an empty list if none.
+
+    Args:
+        bodies: where dialects note the bodies of functions that they decode.
+    """
     found: list[Diagnostic] = []
     # The rules depend on types and attributes only, so that equal ops are checked once.
     seen: dict[Any, tuple[str, tuple[str, ...]] | None] = {}
@@ -66,7 +71,7 @@ def verify(root: ir.Operation) -> list[Diagnostic]:
         if broken:
             found.append(_diagnostic(op, *broken))
     if not found:
-        found = [diagnostic for dialect, ops in own.items() for diagnostic in dialect.verify(ops)]
+        found = [diagnostic for dialect, ops in own.items() for diagnostic in dialect.verify(ops, bodies or Bodies())]
     return found
 
 
