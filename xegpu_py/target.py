@@ -64,6 +64,7 @@ class Target:
         dpas_precisions: precisions of src1 and src2.
         dpas_half_accumulators: whether accumulators and destinations of dpas may be bf and hf.
         absent: instructions that it has not.
+        tf32_conversion: whether fcvt converts to tf32.
         double_math: whether it divides and takes roots of f64.
         message_grfs: most registers that one gather or scatter message carries.
         block2d: limits of 2D block messages; None if it has none.
@@ -82,6 +83,7 @@ class Target:
     dpas_precisions: tuple[str, ...] = (*_INTEGERS, "bf", "hf", "tf32")
     dpas_half_accumulators: bool = True
     absent: frozenset[str] = frozenset()
+    tf32_conversion: bool = True
     double_math: bool = True
     message_grfs: int = 8
     block2d: Block2DLimits | None = field(default_factory=Block2DLimits)
@@ -93,7 +95,13 @@ class Target:
 TARGETS = {
     t.name: t
     for t in (
-        Target("pvc", "PVC", "Xe-HPC (Ponte Vecchio), first stepping", absent=frozenset(["srnd"])),
+        Target(
+            "pvc",
+            "PVC",
+            "Xe-HPC (Ponte Vecchio), first stepping",
+            absent=frozenset(["srnd"]),
+            tf32_conversion=False,
+        ),
         Target("pvcxt", "PVCXT", "Xe-HPC (Ponte Vecchio XT)"),
         Target(
             "dg2",
@@ -104,6 +112,7 @@ TARGETS = {
             dpas_precisions=(*_INTEGERS, "bf", "hf"),
             absent=frozenset(["srnd", "fcvt", "nbarrier.signal", "nbarrier.wait"]),
             dpas_half_accumulators=False,
+            tf32_conversion=False,
             double_math=False,
             block2d=None,
             slm_bytes=64 << 10,

@@ -12,7 +12,7 @@ from xegpu_py.dialects.xegpu.checks import (
     is_slm,
     strides_of,
 )
-from xegpu_py.dialects.xegpu.shapes import block_shapes, loaded_shapes
+from xegpu_py.dialects.xegpu.shapes import block_shapes, check_fragments, loaded_shapes
 from xegpu_py.dialects.xegpu.types import (
     READ_HINTS,
     WRITE_HINTS,
@@ -191,6 +191,7 @@ class StoreNdOp(Operation, dialect=XeGPU, name="store_nd"):
         check_scattered(self, desc, False)
         check_mode(self, desc)
         check_hints(self, WRITE_HINTS, "write")
+        check_fragments(desc, self.mode)
         check_value(
             self,
             "value",

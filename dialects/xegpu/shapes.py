@@ -41,6 +41,7 @@ def loaded_shapes(
         VerifyError: if the transforms do not fit the descriptor or each other.
     """
     rank = len(desc.shape)
+    check_fragments(desc, mode, vnni_axis)
     if transpose is not None and vnni_axis is not None:
         raise VerifyError("VNNI transformation and transpose cannot be combined")
     if transpose_bit_width is not None:
@@ -61,6 +62,19 @@ def loaded_shapes(
             block = packed(block, vnni_axis, vnni_factor(desc.bits))
         shapes.append((*outer, *block))
     return shapes
+
+
+def check_fragments(desc: TensorDesc, mode: Mode, vnni_axis: int | None = None) -> None:
+    """The elements of each work item's fragment lie side by side (RFC, sg_map).
+
+    Those of a column do after the VNNI transform, for which the RFC has `wi_data = [2, 1]`.
+    """
+    sg_map = desc.attr.map
+    if mode == Mode.SIMT and sg_map and sg_map.wi_data[0] > 1 and vnni_axis != 0:
+        raise VerifyError(
+            f"the elements of a fragment wi_data = {list(sg_map.wi_data)} are not contiguous",
+            "a fragment of a column is loaded with vnni_axis = 0",
+        )
 
 
 def check_transpose_unit(desc: TensorDesc, mode: Mode, transpose: tuple[int, ...] | None, bits: int) -> None:

@@ -110,7 +110,8 @@ class SgMap(Attr, dialect=XeGPU, name="sg_map"):
     """Which work item of a subgroup holds which elements of a 2D block (RFC, sg_map).
 
     The work items form a grid of `wi_layout` rows and columns, and each owns a `wi_data` fragment of contiguous
-    elements. A block larger than `wi_layout` x `wi_data` is dealt out round robin.
+    elements: part of a row, or a column of as many elements as VNNI packs into 32 bits. A block larger than
+    `wi_layout` x `wi_data` is dealt out round robin.
 
         #xegpu.sg_map<wi_layout = [2, 8], wi_data = [1, 2]>
     """
@@ -354,6 +355,12 @@ class TensorDesc(Type, dialect=XeGPU, name="tensor_desc", also_named=("tile",)):
             return f"sg_map describes one- and two-dimensional blocks, not {by(self.shape)}"
         if len(self.shape) == 1 and (sg_map.wi_layout[0], sg_map.wi_data[0]) != (1, 1):
             return "the outer dimension of wi_layout and wi_data must be 1 for a 1D tensor descriptor"
+        rows, columns = sg_map.wi_data
+        if rows > 1 and (columns > 1 or rows * self.bits != 32):
+            return (
+                f"the elements of a fragment wi_data = {[rows, columns]} of {self.element} are not contiguous: "
+                f"a fragment is part of a row, or a column of elements that VNNI packs into 32 bits"
+            )
         rows_and_columns = zip((1, *self.shape)[-2:], sg_map.wi_layout, sg_map.wi_data, ("rows", "columns"))
         for size, layout, data, what in rows_and_columns:
             if size < layout * data:

@@ -9,7 +9,7 @@ from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
 from xegpu_py.passes.xegpu_to_visa.values import Const, KnownMask, Mask, Numbers, Reg, shape_and_element, unsigned
 
 from xegpu_py.ir.builtin import bit_width
-from xegpu_py.numerics.formats import TYPES
+from xegpu_py.numerics.formats import TF32, TYPES
 
 
 def _convert(low: Lowering, op: ir.Operation, source: Numbers, saturate: bool = False) -> None:
@@ -94,7 +94,7 @@ def extf(low: Lowering, op: ir.Operation) -> None:
 
 @lowers("arith.truncf")
 def truncf(low: Lowering, op: ir.Operation) -> None:
-    """Narrowing of floats, rounded to nearest even; to f8E5M2 and tf32 by fcvt."""
+    """Narrowing of floats, rounded to nearest even; to f8E5M2 by fcvt, and to tf32 where fcvt does that."""
     count, element, _ = result_of(op)
     numbers = low.numbers(op.operands[0])
     if element == "f8E5M2":
@@ -102,12 +102,35 @@ def truncf(low: Lowering, op: ir.Operation) -> None:
         low.set(op, low.emit.apply("fcvt", "ub", count, low.emit.in_registers(half), most=16))
         return
     if element == "tf32":
-        found = low.emit.apply("fcvt", "ud", count, low.emit.in_registers(numbers), most=16)
-        low.set(op, low.emit.as_type(found, "f"))
+        if numbers.type == "df":
+            low.fail("from f64 cannot be lowered", "round to f32 first where rounding twice is good enough")
+        low.set(op, _to_tf32(low, low.emit.spread(low.emit.in_registers(numbers), count)))
         return
     if bit_width(element) == 8:
         low.fail(f"there is no conversion to {element}")
     _convert(low, op, numbers)
+
+
+def _to_tf32(low: Lowering, numbers: Reg) -> Reg:
+    """Numbers of f rounded to tf32 as fcvt does: to nearest even, subnormal numbers to zeros of their sign."""
+    emit, count = low.emit, numbers.count
+    if low.target.tf32_conversion:
+        return emit.as_type(emit.apply("fcvt", "ud", count, numbers, most=16), "f")
+
+    def word(value: int) -> Const:
+        return const(value, "ud")
+
+    bits = emit.as_type(numbers, "ud")
+    odd = emit.apply("and", "ud", count, emit.apply("shr", "ud", count, bits, word(13)), word(1))
+    # Half a unit less the lowest bit, so that ties go to even; a carry out of the mantissa raises the exponent.
+    raised = emit.apply("add", "ud", count, emit.apply("add", "ud", count, bits, odd), word(0xFFF))
+    rounded = emit.apply("and", "ud", count, raised, word(0xFFFFE000))
+    exponent = emit.apply("and", "ud", count, bits, word(0x7F800000))
+    normal = emit.compare("ne", count, exponent, word(0))
+    sign = emit.apply("and", "ud", count, bits, word(0x80000000))
+    found = emit.choose(normal, "ud", count, rounded, sign)
+    number = emit.compare("eq", count, numbers, numbers)
+    return emit.as_type(emit.choose(number, "ud", count, found, word(TF32.nan)), "f")
 
 
 def _half_to_odd(low: Lowering, numbers: Numbers, count: int) -> Reg:

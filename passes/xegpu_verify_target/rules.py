@@ -471,7 +471,7 @@ def convert(kernel: Kernel, op: ir.Operation) -> Problem:
         if bit_width(element) == 8 and element != "f8E5M2":
             where = "from" if element == source else "to"
             return (f"there is no conversion {where} {element}", "f8E5M2 is the one type of 8 bits that has it")
-    if ("f8E5M2" in (source, to) or to == "tf32") and "fcvt" in kernel.target.absent:
+    if "f8E5M2" in (source, to) and "fcvt" in kernel.target.absent:
         return (f"from {source} to {to} needs fcvt, which target {kernel.target.name} has not",)
     return None
 

@@ -24,7 +24,6 @@ gpu.module @m {
     // expected-error @+2 {{target dg2 does not divide f64}}
     // expected-note @+1 {{use f32}}
     %0 = arith.divf %a, %a : vector<8xf64>
-    // expected-error @+1 {{from f32 to tf32 needs fcvt, which target dg2 has not}}
     %1 = arith.truncf %f : vector<8xf32> to vector<8xtf32>
     // expected-error @+1 {{from f16 to f8E5M2 needs fcvt, which target dg2 has not}}
     %2 = arith.truncf %h : vector<8xf16> to vector<8xf8E5M2>

@@ -444,6 +444,8 @@ def _check_fcvt(inst: Instruction, target: Target) -> Problem:
     if pair not in _FCVT_PAIRS:
         known = ", ".join(f"{s} to {d}" for d, s in _FCVT_PAIRS)
         return (f"cannot convert {pair[1]} to {pair[0]}; it converts {known}", "FCVT.md: ub holds bf8, ud holds tf32")
+    if pair[0] == "ud" and not target.tf32_conversion:
+        return (f"to tf32 is not there on target {target.name}", "FCVT.md: PVC_XT and later have it")
     return None
 
 

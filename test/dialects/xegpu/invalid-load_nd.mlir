@@ -214,3 +214,12 @@ func.func @f(%t: !xegpu.tensor_desc<8x16xf16>) {
   xegpu.lod_nd %t {mode = vc} : !xegpu.tensor_desc<8x16xf16> -> vector<8x16xf16>
   return
 }
+
+// -----
+
+func.func @f(%t: !xegpu.tensor_desc<16x16xf16, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [2, 1]>>) {
+  // expected-error @below {{'xegpu.load_nd' op the elements of a fragment wi_data = [2, 1] are not contiguous}}
+  // expected-note @below {{a fragment of a column is loaded with vnni_axis = 0}}
+  xegpu.load_nd %t : !xegpu.tensor_desc<16x16xf16, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [2, 1]>> -> vector<16x1xf16>
+  return
+}

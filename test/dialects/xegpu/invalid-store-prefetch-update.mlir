@@ -57,3 +57,12 @@ func.func @f(%t: !xegpu.tensor_desc<8x16xf16>, %i: index) {
   xegpu.update_nd_offset %t, [%i, 0] {mode = vc} : !xegpu.tensor_desc<8x16xf16> -> !xegpu.tensor_desc<16x16xf16>
   return
 }
+
+// -----
+
+func.func @f(%v: vector<8x1xf16>, %t: !xegpu.tensor_desc<8x16xf16, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [2, 1]>>) {
+  // expected-error @below {{'xegpu.store_nd' op the elements of a fragment wi_data = [2, 1] are not contiguous}}
+  // expected-note @below {{a fragment of a column is loaded with vnni_axis = 0}}
+  xegpu.store_nd %v, %t : vector<8x1xf16>, !xegpu.tensor_desc<8x16xf16, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [2, 1]>>
+  return
+}

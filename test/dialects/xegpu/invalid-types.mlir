@@ -45,6 +45,28 @@ func.func private @f(!xegpu.tensor_desc<16xf16, boundary_check = false, #xegpu.s
 
 // -----
 
+// expected-error @below {{the elements of a fragment wi_data = [2, 2] of f16 are not contiguous: a fragment is part of a row, or a column of elements that VNNI packs into 32 bits}}
+func.func private @f(!xegpu.tensor_desc<8x16xf16, #xegpu.sg_map<wi_layout = [2, 8], wi_data = [2, 2]>>)
+
+// -----
+
+// expected-error @below {{the elements of a fragment wi_data = [2, 1] of f32 are not contiguous}}
+func.func private @f(!xegpu.tensor_desc<8x16xf32, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [2, 1]>>)
+
+// -----
+
+// expected-error @below {{the elements of a fragment wi_data = [2, 1] of i8 are not contiguous}}
+func.func private @f(!xegpu.tensor_desc<8x16xi8, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [2, 1]>>)
+
+// -----
+
+// A column that VNNI packs.
+func.func private @f(!xegpu.tensor_desc<8x16xi8, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [4, 1]>>,
+                     !xegpu.tensor_desc<8x16xf16, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [2, 1]>>,
+                     !xegpu.tensor_desc<8x16xf64, #xegpu.sg_map<wi_layout = [2, 8], wi_data = [1, 2]>>)
+
+// -----
+
 // expected-error @below {{8 rows are not divisible by wi_layout x wi_data = 3 x 1}}
 func.func private @f(!xegpu.tensor_desc<8x16xf16, #xegpu.sg_map<wi_layout = [3, 8], wi_data = [1, 1]>>)
 

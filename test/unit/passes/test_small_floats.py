@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import xegpu_py
-from xegpu_py.numerics import srnd
+from xegpu_py.numerics import fcvt, srnd
 
 from .kernels import apply
 
@@ -48,6 +48,20 @@ def test_f16_to_bf8_of_all_numbers():
         expected = x.astype(BF8)
     number = ~np.isnan(x)
     np.testing.assert_array_equal(found.view("u1")[number], expected.view("u1")[number])
+
+
+@pytest.mark.parametrize("target", ["pvc", "pvcxt", "dg2"])
+def test_f32_to_tf32(target):
+    """fcvt's bits also where there is no such fcvt: around each rounding point, and of special numbers."""
+    tops = np.array([0, 1, 0x3F80, 0x3F81, 0x7F7F, 0x007F, 0x0080, 0x7F80, 0x7FC0, 0x7FFF], np.uint32) << 16
+    low = np.array([0, 1, 0xFFF, 0x1000, 0x1001, 0x1FFF, 0x2FFF, 0x3000, 0x3001, 0xEFFF, 0xF000, 0xF001, 0xFFFF], "u4")
+    x = (tops[:, None] | low).ravel()
+    x = np.concatenate([x, x | np.uint32(1 << 31)])
+    x = np.concatenate([x, np.random.default_rng(0).integers(0, 1 << 32, 9 * LANES - len(x), np.uint32)]).view("f4")
+    body = f"""%t = arith.truncf %a0 : vector<{LANES}xf32> to vector<{LANES}xtf32>
+%r = arith.extf %t : vector<{LANES}xtf32> to vector<{LANES}xf32>"""
+    found = in_pieces(body, ["f32"], "f32", x, gpu=target)
+    np.testing.assert_array_equal(found.view("u4"), fcvt(x, "tf32").view("u4"))
 
 
 CALL = """

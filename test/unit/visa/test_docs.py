@@ -33,6 +33,7 @@ def test_the_table_of_targets(target: Target) -> None:
     assert row("dpas")[name] == f"SIMD{target.dpas_exec_size}, depth {depths}"
     assert row("srnd")[name] == yes("srnd" not in target.absent)
     assert row("fcvt, named barriers")[name] == yes("fcvt" not in target.absent) == yes(target.named_barriers > 0)
+    assert row("fcvt to tf32")[name] == yes(target.tf32_conversion)
     assert row("2D block messages")[name] == yes(target.block2d is not None)
     assert row("f64 div, inv, sqrt")[name] == yes(target.double_math)
     assert row("bf and hf accumulators")[name] == yes(target.dpas_half_accumulators)

@@ -191,6 +191,7 @@ def test_instructions(line: str, message: str) -> None:
     ("gpu", "line", "message"),
     [
         ("pvc", "srnd (M1_NM, 16) H(0,0)<1> F(0,0)<1;1,0> F(1,0)<1;1,0>", "is not there on target pvc"),
+        ("pvc", "fcvt (M1, 16) U(0,0)<1> F(0,0)<1;1,0>", "to tf32 is not there on target pvc"),
         ("dg2", f"lsc_load_block2d.ugm (M1, 1) F.0:d16.16x8nn {BLOCK}", "which has no 2D block messages"),
         ("dg2", "inv (M1, 4) DF(0,0)<1> DF(1,0)<1;1,0>", "target dg2 has no inv of f64"),
         ("dg2", "dpas.bf.bf.8.1 (M1, 8) BF.0 BF.0 D.0 D(0,0)", "target dg2 accumulates bf in f alone"),

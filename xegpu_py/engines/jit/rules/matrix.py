@@ -117,6 +117,8 @@ def _emit_masked(emitter: Emitter, at: int, inst: Instruction) -> None:
     places = [place + r * inst.exec_size * size for r in range(inst["RC"])]
     before = [code.fetch(emitter.thread, p, row) for p in places] if mask else []
     _emit_part(emitter, [(at, inst)])
+    if mask is None:
+        return
     for p, old in zip(places, before):
         code.put(code.select(mask, code.fetch(emitter.thread, p, row), old), emitter.thread, p)
 
