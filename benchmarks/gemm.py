@@ -28,6 +28,7 @@ os.environ.setdefault("XEGPU_PY_CACHE", "off")
 import numpy as np
 from support.fma_peak import flops_of_one_core
 from support.gemm_kernel import BITS, GemmKernel
+from support.processes import missing
 
 import xegpu_py
 from xegpu_py.engines.jit.host import chosen_host
@@ -186,7 +187,10 @@ def scaling(kernel: GemmKernel, a: np.ndarray, b: np.ndarray, c: np.ndarray, mod
 
 def plot(path: str, size: int, times: int, threads: int | None) -> None:
     """Draw the speed of types and models beside numpy's."""
-    import matplotlib
+    try:
+        import matplotlib
+    except ImportError:
+        raise missing("plot", "matplotlib") from None
 
     matplotlib.use("svg")
     # Small, and the same bytes for the same figures.

@@ -56,13 +56,13 @@ def compiled(ops: int) -> float:
     return time.process_time() - start
 
 
-def upstream(ops: int) -> str:
+def upstream(tool: Path, ops: int) -> str:
     """How fast mlir-opt lowers the same kernel to XeVM, or why it does not."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "gemm.mlir"
         path.write_text(gemm_text.upstream(ops))
         start = time.perf_counter()
-        command = [mlir_opt(), path, f"--gpu-lower-to-xevm-pipeline={UPSTREAM}", "-o", "/dev/null"]
+        command = [tool, path, f"--gpu-lower-to-xevm-pipeline={UPSTREAM}", "-o", "/dev/null"]
         done = subprocess.run(command, capture_output=True, text=True)
         taken = time.perf_counter() - start
     if done.returncode:
@@ -80,6 +80,7 @@ def main() -> None:
         taken = min(compiled(args.json) for _ in range(SIZES.get(args.json, 1)))
         print(json.dumps({f"{args.json:,} ops, microseconds an op": taken / args.json * 1e6}))
         return
+    tool = mlir_opt()
     per_op, whole = {}, {}
     for ops, runs in SIZES.items():
         found = [passes(ops) for _ in range(runs)]
@@ -93,7 +94,7 @@ def main() -> None:
     print(f"  {'ops a second':<22}" + "".join(f"{1e6 / taken:17,.0f}" for taken in whole.values()))
     growth = whole[50_000] / whole[5_000]
     print(f"an op takes {growth:.2f} times as long among 50,000 as among 5,000 (bound {BOUND})")
-    print(f"mlir-opt, its own XeGPU to XeVM: {upstream(500)}")
+    print(f"mlir-opt, its own XeGPU to XeVM: {upstream(tool, 500)}")
 
 
 if __name__ == "__main__":

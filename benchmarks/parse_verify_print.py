@@ -72,6 +72,7 @@ def whole_process() -> dict[str, float]:
 
 
 def main() -> None:
+    mlir_opt()
     small, large = per_op(SMALL), per_op(LARGE)
     print(f"{'microseconds per op':<24} {SMALL:>9,} ops {LARGE:>9,} ops")
     for name in large:

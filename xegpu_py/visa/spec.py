@@ -72,10 +72,17 @@ class Choice:
 
 @dataclass(frozen=True)
 class Number:
-    """An attribute that is a number of a range."""
+    """An attribute that is one of some numbers."""
 
-    low: int
-    high: int
+    values: tuple[int, ...]
+
+    @property
+    def summary(self) -> str:
+        """The numbers in words, such as `1 to 8`."""
+        first, last = self.values[0], self.values[-1]
+        if self.values == tuple(range(first, last + 1)):
+            return f"{first} to {last}"
+        return f"one of {', '.join(map(str, self.values))}"
 
 
 @dataclass(frozen=True)

@@ -319,9 +319,9 @@ def read_attribute(name: str, kind: Attribute, cursor: Cursor) -> Any:
         return word
     if isinstance(kind, Number):
         m = cursor.match(_NUMBER)
-        if m is None or not kind.low <= int(m[0]) <= kind.high:
+        if m is None or int(m[0]) not in kind.values:
             cursor.pos = start
-            raise cursor.expected(f"'{name}', {kind.low} to {kind.high}")
+            raise cursor.expected(f"'{name}', {kind.summary}")
         return int(m[0])
     if isinstance(kind, Caches):
         m = cursor.match(_CACHES) if cursor.at(".") else None

@@ -47,6 +47,32 @@ def test_srnd_of_every_half_and_every_byte() -> None:
     np.testing.assert_array_equal(found.view(np.uint8), expected)
 
 
+def test_mean_of_halves_is_exact() -> None:
+    """HF to BF8: of every half up to the greatest BF8, over all random bytes, in units of the least half."""
+    halves = HALVES[: np.float16(57344).view(np.uint16) + 1].view(np.float16)
+    found = srnd(halves[:, None], np.arange(256, dtype=np.uint16), "bf8")
+    total = (found.astype(np.float64) * 2.0**24).astype(np.int64).sum(axis=1)
+    np.testing.assert_array_equal(total, 256 * (halves.astype(np.float64) * 2.0**24).astype(np.int64))
+
+
+@pytest.mark.parametrize("exponent", range(-25, 3))
+def test_mean_of_floats(exponent: int) -> None:
+    """F to HF over all random words: exact for normal results; of subnormal ones only the highest go up."""
+    mantissas = np.unique([0, 1, 0x1FFF, 0x2000, 0x7FFFFF, *RANDOM.integers(0, 1 << 23, 60)]).astype(np.uint32)
+    bits = np.uint32(exponent + 127 << 23) | mantissas
+    words = np.arange(1 << 13, dtype=np.uint32)
+    found = srnd(bits[:, None], words, "hf")
+    extra = max(-14 - exponent, 0)
+    # In units of the float's last place: the mantissa with its leading bit, and steps of the result.
+    whole, step = mantissas.astype(np.int64) + (1 << 23), 1 << 13 + extra
+    steps = (found.astype(np.float64) * 2.0 ** (23 - exponent)).astype(np.int64) // step
+    below = whole // step
+    up = (steps - below[:, None]).sum(axis=1)
+    np.testing.assert_array_equal(up, np.maximum(whole % step - (step - (1 << 13)), 0))
+    if not extra:
+        np.testing.assert_array_equal(steps.sum(axis=1) * step, whole << 13)
+
+
 def test_srnd_uses_the_lowest_bits_only() -> None:
     words = RANDOM.integers(0, 1 << 16, 4096).astype(np.uint16)
     np.testing.assert_array_equal(

@@ -111,7 +111,7 @@ def _attribute(kind: object, rng: random.Random, spec: Spec, target: Target) -> 
             words = tuple(w for w in words if w in target.dpas_precisions)
         return rng.choice(words)
     if isinstance(kind, Number):
-        return 8 if kind.high == 8 and rng.random() < 0.7 else rng.randint(kind.low, kind.high)
+        return 8 if 8 in kind.values and rng.random() < 0.7 else rng.choice(kind.values)
     if isinstance(kind, Caches):
         return rng.choice(("", *kind.pairs))
     if isinstance(kind, Shape):

@@ -75,6 +75,7 @@ def test_spellings(written: str, canonical: str) -> None:
         ("lsc_store.ugm (M1, 16) flat[X]:a64 %null:d32", 41, "'src0' cannot be null"),
         ("lsc_load_block2d.ugm (M1, 1) X:d16 flat[X,1,1,1,1,1]", 32, "expected the block's shape"),
         ("dpas.bf.bf.8.9 (M1, 16) X.0 X.0 X.0 X(0,0)", 14, "expected 'RC', 1 to 8, found '9'"),
+        ("dpas.bf.bf.3.8 (M1, 16) X.0 X.0 X.0 X(0,0)", 12, "expected 'SD', one of 1, 2, 4, 8, found '3.8'"),
         ("(P) dpas.bf.bf.8.8 (M1, 16) X.0 X.0 X.0 X(0,0)", 1, "'dpas' cannot be predicated"),
         ("barrier X", 9, "unexpected 'X' after the statement"),
         (".decl X v_type=G type=f num_elts=1", 7, "'X' is declared already"),
