@@ -39,9 +39,9 @@ def value_classes(ops: Iterable[ir.Operation]) -> Classes[ir.Value]:
     classes: Classes[ir.Value] = Classes()
     for op in ops:
         if op.name in LOOPS:
-            for group in passed_on(op):
-                for value in group[1:]:
-                    classes.join(group[0], value)
+            for uses, values in passed_on(op):
+                for value in (*(user.operands[number] for user, number in uses), *values[1:]):
+                    classes.join(values[0], value)
         elif is_elementwise(op) or (is_splat(op) and op.name != "arith.constant"):
             vectors = [v for v in (*op.operands, *op.results) if is_vector(v)]
             for value in vectors[1:]:

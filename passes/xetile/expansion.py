@@ -186,20 +186,24 @@ class Expansion:
         self._split(op.results, iter(made.results))
 
 
-def passed_on(op: ir.Operation) -> Iterator[tuple[ir.Value, ...]]:
-    """Groups of values that an op of control flow makes the same: inits, arguments, what is yielded, and results."""
-    name = op.name
-    results = list(op.results)
+Use = tuple[ir.Operation, int]
+"""An op, and the number of its operand."""
+
+
+def passed_on(op: ir.Operation) -> Iterator[tuple[list[Use], list[ir.Value]]]:
+    """What an op of control flow makes the same: (inits and what is yielded, the arguments and results they become)."""
+    name, results = op.name, list(op.results)
+    ends = [list(r.blocks[0].operations)[-1].operation for r in op.regions if len(r.blocks)]
     if name == "scf.for":
-        body = op.regions[0].blocks[0]
-        yields = list(list(body.operations)[-1].operation.operands)
-        yield from zip(list(op.operands)[3:], list(body.arguments)[1:], yields, results)
+        arguments = list(op.regions[0].blocks[0].arguments)[1:]
+        for i, (argument, result) in enumerate(zip(arguments, results, strict=True)):
+            yield [(op, 3 + i), (ends[0], i)], [argument, result]
     elif name == "scf.while":
-        before, after = (r.blocks[0] for r in op.regions)
-        condition = list(list(before.operations)[-1].operation.operands)[1:]
-        yields = list(list(after.operations)[-1].operation.operands)
-        yield from zip(op.operands, before.arguments, yields)
-        yield from zip(condition, after.arguments, results)
+        before, after = (list(r.blocks[0].arguments) for r in op.regions)
+        for i, argument in enumerate(before):
+            yield [(op, i), (ends[1], i)], [argument]
+        for i, (argument, result) in enumerate(zip(after, results, strict=True)):
+            yield [(ends[0], 1 + i)], [argument, result]
     elif name in LOOPS:
-        ends = [list(list(r.blocks[0].operations)[-1].operation.operands) for r in op.regions if len(r.blocks)]
-        yield from zip(*ends, results)
+        for i, result in enumerate(results):
+            yield [(end, i) for end in ends], [result]

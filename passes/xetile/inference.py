@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from mlir import ir
 from xegpu_py.dialects.xetile import ConvertLayoutOp, Tile, WgMap
-from xegpu_py.passes.xetile.expansion import LOOPS, fail, passed_on
+from xegpu_py.passes.xetile.expansion import LOOPS, Use, fail, passed_on
 from xegpu_py.passes.xetile.layouts import Layouts, check_counts, factors, is_tile
 from xegpu_py.passes.xetile.vectors import is_elementwise, is_splat, is_vector
 
@@ -50,41 +52,37 @@ def _settle(op: ir.Operation, value: ir.Value, wg_map: WgMap | None) -> None:
 
 def _convert(op: ir.Operation, layouts: Layouts) -> None:
     """Give each operand the map that the op wants it to have."""
-    wanted: list[tuple[ir.Operation, ir.Value, WgMap | None]] = []
+    if op.name in LOOPS:
+        for uses, values in passed_on(op):
+            for use in uses:
+                _convert_passed(op, use, layouts.get(values[0]), layouts)
+        return
+    wanted: list[tuple[ir.Value, WgMap | None]] = []
     if isinstance(op.opview, Operation):
         if op.name not in _TAKE_WHAT_THEY_GET:
-            wanted = [(op, value, wg_map) for value, wg_map in layouts.wanted(op)]
+            wanted = list(layouts.wanted(op))
     elif is_elementwise(op):
         known = next((layouts.get(v) for v in op.results if is_vector(v)), None)
-        wanted = [(op, value, known) for value in op.operands if is_vector(value)]
-    elif op.name in LOOPS:
-        for group in passed_on(op):
-            wanted += _same(op, group, layouts)
-    for user, value, wg_map in wanted:
-        if wg_map is not None and layouts.get(value) not in (None, wg_map):
-            _insert_conversion(user, value, wg_map, layouts)
+        wanted = [(value, known) for value in op.operands if is_vector(value)]
+    # An op may take a value several times, with another map each time: they are listed in the order of the operands.
+    numbers: dict[ir.Value, Iterator[int]] = {}
+    for value, _ in wanted:
+        numbers.setdefault(value, iter([i for i, v in enumerate(op.operands) if v == value]))
+    for value, wg_map in wanted:
+        _insert_conversion(op, next(numbers[value]), wg_map, layouts)
 
 
-def _same(
-    op: ir.Operation, group: tuple[ir.Value, ...], layouts: Layouts
-) -> list[tuple[ir.Operation, ir.Value, WgMap | None]]:
-    """The values that control flow makes one with others of another map, and where they are passed on."""
-    first = layouts.get(group[-1])
-    ends = [list(b.operations)[-1].operation for r in op.regions for b in r.blocks]
-    found = []
-    for value in group[:-1]:
-        own = layouts.get(value)
-        if own in (None, first):
-            continue
-        if is_tile(value):
-            fail(
-                op,
-                f"makes tiles of {own} and of {first} one",
-                "give both the same wg_map; vectors that are stored to them are converted",
-            )
-        users = [u.owner.operation for u in value.uses]
-        found += [(user, value, first) for user in users if user == op or user in ends]
-    return found
+def _convert_passed(op: ir.Operation, use: Use, wg_map: WgMap | None, layouts: Layouts) -> None:
+    """Give what control flow passes on the map that it has afterwards."""
+    user, number = use
+    value = user.operands[number]
+    if is_tile(value) and layouts.get(value) != wg_map:
+        fail(
+            op,
+            f"makes tiles of {layouts.get(value)} and of {wg_map} one",
+            "give both the same wg_map; vectors that are stored to them are converted",
+        )
+    _insert_conversion(user, number, wg_map, layouts)
 
 
 def _write(op: ir.Operation, value: ir.Value, wg_map: WgMap) -> None:
@@ -110,10 +108,12 @@ def _separate_splats(func: ir.Operation) -> None:
                 use.owner.operands[use.operand_number] = made.results[0]
 
 
-def _insert_conversion(user: ir.Operation, value: ir.Value, wg_map: WgMap, layouts: Layouts) -> None:
+def _insert_conversion(user: ir.Operation, number: int, wg_map: WgMap | None, layouts: Layouts) -> None:
+    """Let an operand have a map, if it has another one."""
+    value = user.operands[number]
+    if wg_map is None or layouts.get(value) in (None, wg_map):
+        return
     with ir.InsertionPoint(user), user.location:
         made = ConvertLayoutOp(value, wg_map, result=value.type, wg_map_source=layouts.get(value))
-    layouts.maps[made.result] = wg_map
-    for i, operand in enumerate(user.operands):
-        if operand == value:
-            user.operands[i] = made.result
+    layouts.put(made.result, wg_map)
+    user.operands[number] = made.result

@@ -9,6 +9,7 @@ from mlir import ir
 from xegpu_py.dialects.xetile import Tile, WgMap
 from xegpu_py.dialects.xetile.agreement import attached_map, given_map
 from xegpu_py.dialects.xetile.compute import subgroups
+from xegpu_py.passes.xetile.classes import Classes
 from xegpu_py.passes.xetile.expansion import LOOPS, fail, passed_on
 from xegpu_py.passes.xetile.vectors import is_elementwise, is_splat, is_vector, shape_of
 
@@ -32,56 +33,61 @@ def has_maps(func: ir.Operation) -> bool:
 
 
 class Layouts:
-    """The map of each vector and tile of a kernel.
-
-    Attributes:
-        maps: the maps that are given or could be derived.
-    """
+    """The map of each vector and tile of a kernel. What control flow makes the same has one map."""
 
     def __init__(self, func: ir.Operation) -> None:
-        self.maps: dict[ir.Value, WgMap] = {}
+        self._maps: dict[ir.Value, WgMap] = {}
+        self._same: Classes[ir.Value] = Classes()
         self._ops = walk(func)
         for op in self._ops:
             self._seed(op)
+            if op.name in LOOPS:
+                for _, values in passed_on(op):
+                    for value in values[1:]:
+                        self._same.join(values[0], value)
         # First what is known is carried to where it is used, and only then back to what it is made of.
         while self._sweep(forward=True) or self._sweep(forward=False):
             pass
 
     def get(self, value: ir.Value) -> WgMap | None:
         """The map of a value."""
-        return self.maps.get(value)
+        return self._maps.get(self._same.find(value))
 
-    def _put(self, value: ir.Value, wg_map: WgMap | None) -> bool:
-        if wg_map is None or value in self.maps or wg_map.problem_for(_shape(value)):
+    def put(self, value: ir.Value, wg_map: WgMap | None) -> bool:
+        """Give a value its map, if it has none and the map fits it; whether it was given."""
+        root = self._same.find(value)
+        if wg_map is None or root in self._maps or wg_map.problem_for(_shape(value)):
             return False
-        self.maps[value] = wg_map
+        self._maps[root] = wg_map
         return True
 
     def _seed(self, op: ir.Operation) -> None:
         for result in op.results:
             if is_tile(result):
-                self._put(result, Tile.of(result).wg_map)
+                self.put(result, Tile.of(result).wg_map)
             elif is_vector(result):
-                self._put(result, given_map(result) or attached_map(op))
+                self.put(result, given_map(result) or attached_map(op))
         if op.name == "xetile.tile_mma":
-            self._put(op.results[0], _product(op.opview))
+            self.put(op.results[0], _product(op.opview))
 
     def _sweep(self, forward: bool) -> bool:
         changed = False
         for op in self._ops if forward else reversed(self._ops):
             pairs = self._forward(op) if forward else self._backward(op)
             for value, wg_map in pairs:
-                changed |= self._put(value, wg_map)
+                changed |= self.put(value, wg_map)
             if op.name in LOOPS:
-                for group in passed_on(op):
-                    known = next((self.maps[v] for v in group if v in self.maps), None)
-                    if known and (is_vector(group[0]) or is_tile(group[0])):
-                        for value in group:
-                            changed |= self._put(value, known)
+                for uses, values in passed_on(op):
+                    if not (is_vector(values[0]) or is_tile(values[0])):
+                        continue
+                    group = [*(user.operands[number] for user, number in uses), values[0]]
+                    known = next(filter(None, map(self.get, group)), None)
+                    for value in group:
+                        changed |= self.put(value, known)
         return changed
 
     def _forward(self, op: ir.Operation) -> Iterator[tuple[ir.Value, WgMap | None]]:
-        name, get, view = op.name.removeprefix("xetile."), self.maps.get, op.opview
+        name, get, view = op.name.removeprefix("xetile."), self.get, op.opview
         if name in ("load_tile", "load"):
             yield view.value, get(view.tile)
         elif name == "update_tile_offset" or name == "atomic_rmw":
@@ -102,7 +108,7 @@ class Layouts:
                 yield result, known
 
     def _backward(self, op: ir.Operation) -> Iterator[tuple[ir.Value, WgMap | None]]:
-        name, get, view = op.name.removeprefix("xetile."), self.maps.get, op.opview
+        name, get, view = op.name.removeprefix("xetile."), self.get, op.opview
         if is_splat(op):
             return
         if isinstance(view, Operation):
@@ -121,7 +127,7 @@ class Layouts:
         """(operand, map) for each vector that an op wants to have a map that is known."""
         view = op.operation.opview
         name = view.operation.name.removeprefix("xetile.")
-        get = self.maps.get
+        get = self.get
         if name in ("store_tile", "store", "atomic_rmw"):
             yield view.value, get(view.tile)
         if name in ("load", "store", "atomic_rmw") and view.mask is not None:
@@ -152,6 +158,11 @@ def check_counts(func: ir.Operation, layouts: Layouts, complete: bool = True) ->
     """
     first: tuple[int, WgMap] | None = None
     for op in walk(func):
+        for uses, values in passed_on(op) if complete else ():
+            given = layouts.get(values[0])
+            for value in (user.operands[number] for user, number in uses):
+                if layouts.get(value) != given and not is_splat(value.owner):
+                    fail(op, f"passes on {layouts.get(value)} as {given}", "xetile-infer-layout converts what differs")
         for result in op.results:
             if not (is_vector(result) or is_tile(result)):
                 continue

@@ -107,3 +107,36 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// A value that a loop passes on twice has another map each time, and so has one that is both factors of a product.
+
+#square = #xetile.wg_map<sg_layout = [2, 2], sg_data = [16, 16]>
+#rows = #xetile.wg_map<sg_layout = [4, 1], sg_data = [8, 32]>
+// CHECK-LABEL: gpu.func @twice
+gpu.module @twice {
+  gpu.func @twice(%A: memref<32x32xf32>) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %a = xetile.init_tile %A[0, 0] : memref<32x32xf32> -> !xetile.tile<32x32xf32, #xetile.tile_attr<wg_map = <sg_layout = [2, 2], sg_data = [16, 16]>>>
+    %v = xetile.load_tile %a : !xetile.tile<32x32xf32, #xetile.tile_attr<wg_map = <sg_layout = [2, 2], sg_data = [16, 16]>>> -> vector<32x32xf32>
+    %w = arith.addf %v, %v {map = #rows} : vector<32x32xf32>
+    // CHECK: scf.for
+    %r:2 = scf.for %i = %c0 to %c2 step %c1 iter_args(%x = %v, %y = %w) -> (vector<32x32xf32>, vector<32x32xf32>) {
+      // CHECK: %[[Z:.*]] = arith.negf %{{.*}} {map = #xetile.wg_map<sg_layout = [2, 2], sg_data = [16, 16]>}
+      %z = arith.negf %x : vector<32x32xf32>
+      // CHECK: %[[ROWS:.*]] = xetile.convert_layout %[[Z]] {wg_map_result = #xetile.wg_map<sg_layout = [4, 1], sg_data = [8, 32]>
+      // CHECK: scf.yield %[[Z]], %[[ROWS]]
+      scf.yield %z, %z : vector<32x32xf32>, vector<32x32xf32>
+    }
+    %h = arith.truncf %r#0 : vector<32x32xf32> to vector<32x32xf16>
+    // CHECK: %[[H:.*]] = arith.truncf
+    // CHECK: %[[FA:.*]] = xetile.convert_layout %[[H]] {wg_map_result = #xetile.wg_map<sg_layout = [4, 1], sg_data = [8, 32]>
+    // CHECK: %[[FB:.*]] = xetile.convert_layout %[[H]] {wg_map_result = #xetile.wg_map<sg_layout = [4, 1], sg_data = [32, 16]>
+    // CHECK: xetile.tile_mma %[[FA]], %[[FB]]
+    %p = xetile.tile_mma %h, %h {wg_map_c = #xetile.wg_map<sg_layout = [4, 1], sg_data = [8, 16]>} : vector<32x32xf16>, vector<32x32xf16> -> vector<32x32xf32>
+    gpu.return
+  }
+}

@@ -65,3 +65,36 @@ def test_accumulators_in_narrow_parts_are_stored_in_broad_ones(optimize):
     c = np.zeros_like(a)
     kernel(a, np.eye(64, dtype=np.float16), c, block=8)
     np.testing.assert_array_equal(c, a)
+
+
+def test_a_loop_yields_one_value_for_two_maps():
+    """Parts of the same shape that lie elsewhere."""
+    square, rows = (f"<sg_layout = {grid}, sg_data = [16, 16]>" for grid in ([2, 2], [4, 1]))
+    one, two = (f"!xetile.tile<64x32xf32, #xetile.tile_attr<wg_map = {m}>>" for m in (square, rows))
+    kernel = xegpu_py.compile(
+        f"""gpu.module @m {{
+  gpu.func @twice(%A: memref<64x32xf32>, %B: memref<64x32xf32>, %C: memref<64x32xf32>) kernel {{
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c3 = arith.constant 3 : index
+    %a = xetile.init_tile %A[0, 0] : memref<64x32xf32> -> {one}
+    %v = xetile.load_tile %a : {one} -> vector<64x32xf32>
+    %w = arith.addf %v, %v {{map = #xetile.wg_map{rows}}} : vector<64x32xf32>
+    %r:2 = scf.for %i = %c0 to %c3 step %c1 iter_args(%x = %v, %y = %w) -> (vector<64x32xf32>, vector<64x32xf32>) {{
+      %z = arith.addf %x, %y : vector<64x32xf32>
+      scf.yield %z, %z : vector<64x32xf32>, vector<64x32xf32>
+    }}
+    %b = xetile.init_tile %B[0, 0] : memref<64x32xf32> -> {one}
+    xetile.store_tile %r#0, %b : vector<64x32xf32>, {one}
+    %c = xetile.init_tile %C[0, 0] : memref<64x32xf32> -> {two}
+    xetile.store_tile %r#1, %c : vector<64x32xf32>, {two}
+    gpu.return
+  }}
+}}""",
+        target="pvcxt",
+    )
+    a = np.arange(64 * 32, dtype=np.float32).reshape(64, 32)
+    b, c = np.zeros_like(a), np.zeros_like(a)
+    kernel(a, b, c, block=4)
+    np.testing.assert_array_equal(b, 12 * a)
+    np.testing.assert_array_equal(c, 12 * a)
