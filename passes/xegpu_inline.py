@@ -16,7 +16,7 @@ CALL = "func.call"
 class XeGPUInline(Pass):
     """Put functions into kernels in the place of their calls.
 
-    Kernels have no stack, so that no function may call itself, and each is one block: loops and branches are scf ops.
+    Kernels have no stack, so that no function may call itself, and each function is one block: see `xegpu-lift-cf`.
     Functions that are only declared are left to the passes that know them. With `kernel` only calls in that kernel are
     replaced. The functions themselves stay.
 
@@ -50,7 +50,9 @@ class XeGPUInline(Pass):
         if len(blocks) == 0:
             return
         if len(blocks) > 1:
-            self.fail(call, "calls a function with unstructured control flow", "write loops and branches as scf ops")
+            self.fail(
+                call, "calls a function with unstructured control flow", "xegpu-lift-cf makes scf ops of branches"
+            )
         *body, end = (inner.operation for inner in blocks[0].operations)
         known = dict(zip(blocks[0].arguments, call.operands))
         inside = []

@@ -16,8 +16,8 @@ class XeGPUToVisaPipeline(Pass):
 
     is
 
-        xegpu-opt gemm.mlir --xegpu-inline --vector-lower-contract --xegpu-simt-to-vc --vector-to-xegpu
-          --canonicalize --cse --xegpu-dce --xegpu-legalize='target=pvcxt'
+        xegpu-opt gemm.mlir --xegpu-lift-cf --xegpu-inline --vector-lower-contract --xegpu-simt-to-vc
+          --vector-to-xegpu --canonicalize --cse --xegpu-dce --xegpu-legalize='target=pvcxt'
           --canonicalize --cse --xegpu-dce --xegpu-verify-target='target=pvcxt'
           --xegpu-to-visa='target=pvcxt' --visa-optimize='grf=256' --visa-allocate='grf=256'
 
@@ -35,7 +35,7 @@ class XeGPUToVisaPipeline(Pass):
         given = {"target": self.target, "kernel": self.kernel}
         options = " ".join(f"{name}={value}" for name, value in given.items() if value)
         passes = [
-            f"xegpu-inline{one},vector-lower-contract{one},xegpu-simt-to-vc{one},vector-to-xegpu{one},{_CLEAN}",
+            f"xegpu-lift-cf{one},xegpu-inline{one},vector-lower-contract{one},xegpu-simt-to-vc{one},vector-to-xegpu{one},{_CLEAN}",
             f"xegpu-legalize{{{options}}},{_CLEAN},xegpu-verify-target{{{options}}}",
             f"xegpu-to-visa{{{options}}}",
             *([f"visa-optimize{{grf={self.grf}}}"] if self.optimize else []),

@@ -14,7 +14,7 @@ class XeTileToXeGPUPipeline(Pass):
 
     is
 
-        xegpu-opt gemm.mlir --xegpu-inline --xetile-infer-layout --xetile-prefetch='distance=2'
+        xegpu-opt gemm.mlir --xegpu-lift-cf --xegpu-inline --xetile-infer-layout --xetile-prefetch='distance=2'
           --xetile-wg-to-sg='target=pvcxt' --canonicalize --cse
           --xetile-blocking='target=pvcxt load-ahead=true' --canonicalize --cse --xegpu-dce
           --xetile-to-xegpu='target=pvcxt' --canonicalize --cse --xegpu-dce
@@ -32,6 +32,7 @@ class XeTileToXeGPUPipeline(Pass):
         target = f"target={self.target} " if self.target else ""
         clean = "canonicalize,cse"
         steps = [
+            "xegpu-lift-cf",
             "xegpu-inline",
             "xetile-infer-layout",
             *([f"xetile-prefetch{{distance={self.prefetch_distance}}}"] if self.prefetch_distance else []),

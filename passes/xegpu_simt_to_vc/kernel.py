@@ -36,8 +36,9 @@ def widen_kernel(func: ir.Operation, count: int, placements: Placements, because
         DiagnosticError: at the op that cannot be rewritten.
     """
     if len(func.regions[0].blocks) != 1:
-        message = "kernels of work items must have structured control flow"
-        raise DiagnosticError([Diagnostic("error", f"'gpu.func' op {message}", position_of(func.location))])
+        message, where = "kernels of work items must have structured control flow", position_of(func.location)
+        note = Diagnostic("note", "xegpu-lift-cf makes scf ops of branches", where)
+        raise DiagnosticError([Diagnostic("error", f"'gpu.func' op {message}", where, (note,))])
     body = func.regions[0].blocks[0]
     size = func.attributes.get(_BLOCK_SIZE)
     known = tuple(size) if isinstance(size, ir.DenseI32ArrayAttr) else None

@@ -11,6 +11,7 @@ from mlir import ir
 from xegpu_py.passes.xegpu_to_visa.combine import combiner, wide_product
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
+from xegpu_py.passes.xegpu_to_visa.scf import choose
 from xegpu_py.passes.xegpu_to_visa.values import (
     INDEX,
     Const,
@@ -18,6 +19,7 @@ from xegpu_py.passes.xegpu_to_visa.values import (
     Mask,
     Numbers,
     Reg,
+    is_handle,
     register_type,
     shape_and_element,
     unsigned,
@@ -422,11 +424,14 @@ def cmpf(low: Lowering, op: ir.Operation) -> None:
 @lowers("arith.select")
 def select(low: Lowering, op: ir.Operation) -> None:
     """A choice, of all or lane by lane."""
-    count, _, name = result_of(op)
     condition = low.value(op.operands[0])
     if isinstance(condition, KnownMask):
         low.set(op, low.value(op.operands[1 if condition.value else 2]))
         return
+    if is_handle(str(op.results[0].type)):
+        choose(low, op)
+        return
+    count, _, name = result_of(op)
     mask = low.mask(op.operands[0])
     if not name:
         yes, no = low.mask(op.operands[1]), low.mask(op.operands[2])

@@ -49,7 +49,8 @@ def lower_kernel(func: ir.Operation, target: Target) -> Program:
     name = ir.StringAttr(func.attributes["sym_name"]).value
     if len(body) != 1:
         message = f"kernel '{name}' has unstructured control flow, which cannot be lowered"
-        raise DiagnosticError([Diagnostic("error", message, where)])
+        note = Diagnostic("note", "xegpu-lift-cf makes scf ops of branches", where)
+        raise DiagnosticError([Diagnostic("error", message, where, (note,))])
     block = body[0]
     emit = Emitter(target, where=where)
     low = Lowering(target, emit)

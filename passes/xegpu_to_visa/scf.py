@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mlir import ir
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers, parts_of, with_parts
-from xegpu_py.passes.xegpu_to_visa.values import INDEX, Const, KnownMask, Mask, Reg, Value
+from xegpu_py.passes.xegpu_to_visa.values import INDEX, Const, KnownMask, Mask, Reg, Undefined, Value
 
 from xegpu_py.visa.operands import Flag, Guard
 
@@ -98,7 +98,7 @@ def for_(low: Lowering, op: ir.Operation) -> None:
     carried: list[Value] = []
     for init, argument, yielded in zip(list(op.operands)[3:], arguments, yields):
         value = low.value(init)
-        carried.append(carry(emit, value, _unchanged(argument, yielded, value)))
+        carried.append(_carried(low, init, _unchanged(argument, yielded, value)))
         low.values[argument] = carried[-1]
     type_name = lower.type
     counter = Reg(emit.variable(type_name, 1), 0, 1)
@@ -119,6 +119,37 @@ def for_(low: Lowering, op: ir.Operation) -> None:
     low.set(op, *carried)
 
 
+def _carried(low: Lowering, init: ir.Value, fixed: Sequence[bool] = ()) -> Value:
+    """What carries a value through a loop."""
+    value = low.value(init)
+    if isinstance(value, Undefined):
+        low.fail(f"carries a value of type {init.type} that is not defined before the first iteration")
+    return carry(low.emit, value, fixed)
+
+
+def join(low: Lowering, results: list[Value], block: ir.Block) -> None:
+    """Give the results of an op with several regions what one of them yields. The first one makes the results."""
+    values = [low.value(v) for v in list(block.operations)[-1].operation.operands]
+    if not results:
+        results += [Undefined()] * len(values)
+    for i, value in enumerate(values):
+        if isinstance(results[i], Undefined):
+            results[i] = carry(low.emit, value)
+        elif not isinstance(value, Undefined):
+            assign(low.emit, results[i], value)
+
+
+def choose(low: Lowering, op: ir.Operation) -> None:
+    """`arith.select` of descriptors, memrefs and barriers: a branch."""
+    condition, yes, no = op.operands
+    result = carry(low.emit, low.value(yes))
+    end = low.emit.label("EndSelect")
+    low.emit.emit("jmp", guard=Guard(low.mask(condition).predicates[0]), no_mask=False, label=end)
+    assign(low.emit, result, low.value(no))
+    low.emit.place(end)
+    low.set(op, result)
+
+
 @lowers("scf.if")
 def if_(low: Lowering, op: ir.Operation) -> None:
     """A branch on a uniform condition."""
@@ -137,14 +168,14 @@ def if_(low: Lowering, op: ir.Operation) -> None:
     emit.emit("jmp", guard=Guard(predicate, True), no_mask=False, label=otherwise)
     first = regions[0].blocks[0]
     low.block(first)
-    results: list[Value] = [carry(emit, low.value(v)) for v in list(first.operations)[-1].operation.operands]
+    results: list[Value] = []
+    join(low, results, first)
     if len(regions) > 1:
         emit.emit("jmp", no_mask=False, label=end)
         emit.place(otherwise)
         second = regions[1].blocks[0]
         low.block(second)
-        for to, v in zip(results, list(second.operations)[-1].operation.operands):
-            assign(emit, to, low.value(v))
+        join(low, results, second)
         emit.place(end)
     else:
         emit.place(otherwise)
@@ -156,7 +187,7 @@ def while_(low: Lowering, op: ir.Operation) -> None:
     """A loop on a uniform condition."""
     emit = low.emit
     before, after = (r.blocks[0] for r in op.regions)
-    carried = [carry(emit, low.value(v)) for v in op.operands]
+    carried = [_carried(low, v) for v in op.operands]
     for argument, value in zip(before.arguments, carried):
         low.values[argument] = value
     begin, end = emit.label("While"), emit.label("Done")
@@ -184,14 +215,8 @@ def index_switch(low: Lowering, op: ir.Operation) -> None:
     results: list[Value] = []
 
     def branch(region: ir.Region) -> None:
-        block = region.blocks[0]
-        low.block(block)
-        values = [low.value(v) for v in list(block.operations)[-1].operation.operands]
-        if not results:
-            results.extend(carry(emit, v) for v in values)
-            return
-        for to, v in zip(results, values):
-            assign(emit, to, v)
+        low.block(region.blocks[0])
+        join(low, results, region.blocks[0])
 
     from xegpu_py.passes.xegpu_to_visa.emit import const
 

@@ -182,5 +182,15 @@ class NamedBarrier:
     count: Numbers
 
 
-Value = Numbers | Mask | KnownMask | Block | Lanes | Memory | NamedBarrier
+def is_handle(type_text: str) -> bool:
+    """Whether values of a type are descriptors, memrefs or barriers, and not numbers."""
+    return type_text.startswith(("!xegpu.", "memref<"))
+
+
+@dataclass(frozen=True)
+class Undefined:
+    """A descriptor, memref or barrier of which nothing is known: `ub.poison`."""
+
+
+Value = Numbers | Mask | KnownMask | Block | Lanes | Memory | NamedBarrier | Undefined
 """What an SSA value is."""

@@ -19,6 +19,8 @@ from xegpu_py.passes.xegpu_to_visa.values import (
     Mask,
     Numbers,
     Reg,
+    Undefined,
+    is_handle,
     shape_and_element,
 )
 
@@ -206,6 +208,9 @@ def _insert(low: Lowering, op: ir.Operation, places: Order) -> None:
 @lowers("ub.poison")
 def poison(low: Lowering, op: ir.Operation) -> None:
     """Any numbers; zeros where they are needed after all."""
+    if is_handle(str(op.results[0].type)):
+        low.set(op, Undefined())
+        return
     count, _, name = result_of(op)
     low.set(op, Const(0, name, count) if name else KnownMask(False, count))
 

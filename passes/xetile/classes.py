@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable
 from typing import Generic, TypeVar
 
 from mlir import ir
+from xegpu_py.dialects.xetile import Tile
 from xegpu_py.passes.xetile.expansion import LOOPS, passed_on
 from xegpu_py.passes.xetile.vectors import is_elementwise, is_splat, is_vector
 
@@ -34,6 +35,11 @@ class Classes(Generic[T]):
             self._above[b] = a
 
 
+def is_tile_choice(op: ir.Operation) -> bool:
+    """Whether an op chooses one of two tiles."""
+    return op.name == "arith.select" and Tile.accepts(str(op.results[0].type))
+
+
 def value_classes(ops: Iterable[ir.Operation]) -> Classes[ir.Value]:
     """Vectors that elementwise ops and control flow tie together, and tiles that are the same but for their place."""
     classes: Classes[ir.Value] = Classes()
@@ -46,6 +52,9 @@ def value_classes(ops: Iterable[ir.Operation]) -> Classes[ir.Value]:
             vectors = [v for v in (*op.operands, *op.results) if is_vector(v)]
             for value in vectors[1:]:
                 classes.join(vectors[0], value)
+        elif is_tile_choice(op):
+            for value in op.operands[1:]:
+                classes.join(op.results[0], value)
         elif op.name in ("xetile.update_tile_offset", "xetile.convert_layout"):
             classes.join(op.operands[0], op.results[0])
         elif op.name == "xetile.tile_mma" and len(op.operands) == 3:

@@ -7,6 +7,8 @@ from types import FunctionType
 from typing import Any, ClassVar, NoReturn, TypeVar
 
 from mlir import ir
+from mlir.dialects import arith
+from xegpu_py.dialects.xetile import Tile
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.ir.verifier import position_of, walk
@@ -45,7 +47,11 @@ def kernels(root: ir.Operation) -> list[ir.Operation]:
             inside = walk(op)
             if any(o.name.startswith("xetile.") for o in inside):
                 if len(op.regions[0].blocks) != 1:
-                    fail(op, "has unstructured control flow, in which tiles cannot be lowered")
+                    fail(
+                        op,
+                        "has unstructured control flow, in which tiles cannot be lowered",
+                        "xegpu-lift-cf makes scf ops of branches between blocks",
+                    )
                 found.append(op)
     return found
 
@@ -79,11 +85,26 @@ class Expansion:
             What stands for its results, of all of them in a row where each stays one; None to have it cloned.
         """
         rule = self._rules.get(op.name)
-        found: Sequence[ir.Value] | None = getattr(self, rule)(op.opview) if rule else self.other(op)
-        return found
+        if rule:
+            found: Sequence[ir.Value] | None = getattr(self, rule)(op.opview)
+            return found
+        found = self._tiles(op)
+        return self.other(op) if found is None else found
 
     def other(self, op: Any) -> Sequence[ir.Value] | None:
         """The same for ops that no method rebuilds."""
+        return None
+
+    def _tiles(self, op: ir.Operation) -> Sequence[ir.Value] | None:
+        """The same for tiles that control flow has made: undefined ones, and choices of two."""
+        if len(op.results) != 1 or not Tile.accepts(str(op.results[0].type)):
+            return None
+        if op.name == "ub.poison":
+            attributes = {name: op.attributes[name] for name in op.attributes}
+            return [ir.Operation.create(op.name, [t], [], attributes).result for t in self.types(op.results[0])]
+        if op.name == "arith.select":
+            condition, yes, no = op.operands
+            return [arith.select(self.one(condition), a, b) for a, b in zip(self.get(yes), self.get(no), strict=True)]
         return None
 
     def argument(self, argument: ir.Value) -> list[ir.Value]:

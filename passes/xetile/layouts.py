@@ -9,7 +9,7 @@ from mlir import ir
 from xegpu_py.dialects.xetile import Tile, WgMap
 from xegpu_py.dialects.xetile.agreement import attached_map, given_map
 from xegpu_py.dialects.xetile.compute import subgroups
-from xegpu_py.passes.xetile.classes import Classes
+from xegpu_py.passes.xetile.classes import Classes, is_tile_choice
 from xegpu_py.passes.xetile.expansion import LOOPS, fail, passed_on
 from xegpu_py.passes.xetile.vectors import is_elementwise, is_splat, is_vector, shape_of
 
@@ -40,11 +40,14 @@ class Layouts:
         self._same: Classes[ir.Value] = Classes()
         self._ops = walk(func)
         for op in self._ops:
+            groups = [values for _, values in passed_on(op)] if op.name in LOOPS else []
+            if is_tile_choice(op):
+                groups = [[*op.results, *list(op.operands)[1:]]]
+            for values in groups:
+                for value in values[1:]:
+                    self._same.join(values[0], value)
+        for op in self._ops:
             self._seed(op)
-            if op.name in LOOPS:
-                for _, values in passed_on(op):
-                    for value in values[1:]:
-                        self._same.join(values[0], value)
         # First what is known is carried to where it is used, and only then back to what it is made of.
         while self._sweep(forward=True) or self._sweep(forward=False):
             pass

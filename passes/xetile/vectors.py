@@ -49,15 +49,19 @@ def is_elementwise(op: ir.Operation) -> bool:
 
 
 def is_splat(op: ir.Operation) -> bool:
-    """Whether each element of the op's vector is the same: a constant, or a scalar that is repeated."""
+    """Whether each element of the op's vector is the same: a constant, a scalar that is repeated, or poison."""
     if op.name == "arith.constant" and is_vector(op.results[0]):
         value = op.attributes["value"]
         return isinstance(value, ir.DenseElementsAttr) and value.is_splat
+    if op.name == "ub.poison":
+        return is_vector(op.results[0])
     return op.name in ("vector.broadcast", "vector.splat") and not is_vector(op.operands[0])
 
 
-def splat_of(op: ir.Operation, shape: Sequence[int]) -> ir.Value:
-    """A splat constant in another shape."""
+def splat_of(op: ir.Operation, operands: Sequence[ir.Value], shape: Sequence[int]) -> ir.Value:
+    """A splat in another shape, of new operands."""
+    if op.name != "arith.constant":
+        return resized(op, operands, shape)[0]
     kind = reshaped(op.results[0].type, shape)
     value = ir.DenseElementsAttr(op.attributes["value"])
     return arith.constant(kind, ir.DenseElementsAttr.get_splat(kind, value.get_splat_value()))

@@ -136,10 +136,7 @@ class Blocking(Expansion):
         made: dict[Shape, ir.Value] = {}
         for _, size in self.plan.parts(op.results[0]):
             if size not in made:
-                if op.name == "arith.constant":
-                    made[size] = splat_of(op, size)
-                else:
-                    made[size] = resized(op, [self.one(op.operands[0])], size)[0]
+                made[size] = splat_of(op, [self.one(v) for v in op.operands], size)
         return [made[size] for _, size in self.plan.parts(op.results[0])]
 
     def _elementwise(self, op: ir.Operation) -> list[ir.Value]:

@@ -84,11 +84,7 @@ class Distribution(Expansion):
             return None
         if len(op.results) == 1 and is_splat(op):
             own = self.own(op.results[0])
-            if op.name == "arith.constant":
-                made = splat_of(op, own.data)
-            else:
-                made = resized(op, [self.one(op.operands[0])], own.data)[0]
-            return [made] * own.own_count
+            return [splat_of(op, [self.one(v) for v in op.operands], own.data)] * own.own_count
         if is_elementwise(op) and len(op.results) == 1:
             return self._elementwise(op)
         if op.name not in ("vector.step", "vector.create_mask"):

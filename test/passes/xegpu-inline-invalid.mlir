@@ -25,7 +25,7 @@ gpu.module @m {
   }
   gpu.func @calls(%x: i1) kernel {
     // expected-error @below {{'func.call' op calls a function with unstructured control flow}}
-    // expected-note @below {{write loops and branches as scf ops}}
+    // expected-note @below {{xegpu-lift-cf makes scf ops of branches}}
     %y = func.call @jumps(%x) : (i1) -> i1
     gpu.return
   }

@@ -330,7 +330,7 @@ class Runner:
                 made.run_with(op, module.bodies)
             else:
                 module.bodies.forget()
-                _run_upstream(step, op, module)
+                run_upstream(step, op)
             seconds = time.perf_counter() - start
             if self.verify_each:
                 self._verify(op, step, module)
@@ -360,7 +360,12 @@ def _children(op: ir.Operation, anchor: str) -> Iterator[ir.Operation]:
                     yield child.operation
 
 
-def _run_upstream(step: Step, op: ir.Operation, module: Module) -> None:
+def run_upstream(step: Step, op: ir.Operation) -> None:
+    """Run a pass of upstream's on an op, and on what is in it.
+
+    Raises:
+        DiagnosticError: if the pass cannot run on such an op, or fails.
+    """
     try:
         manager = PassManager(op.name)
         manager.add(str(step))
@@ -373,6 +378,6 @@ def _run_upstream(step: Step, op: ir.Operation, module: Module) -> None:
     try:
         manager.run(op)
     except ir.MLIRError as e:
-        found = from_mlir(e, module.context)
+        found = from_mlir(e, op.context)
         where = position_of(op.location)
         raise DiagnosticError(found or [Diagnostic("error", f"pass '{step}' failed", where)]) from None

@@ -126,6 +126,7 @@ gpu.module @m {
 
 gpu.module @m {
   // expected-error @below {{'gpu.func' op has unstructured control flow, in which tiles cannot be lowered}}
+  // expected-note @below {{xegpu-lift-cf makes scf ops of branches between blocks}}
   gpu.func @jumps(%X: memref<32x64xf32>) kernel {
     %x = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !xetile.tile<32x64xf32>
     cf.br ^bb1

@@ -110,10 +110,10 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // Branches that are no scf ops.
-  // RUN: not xegpu-run %s --kernel unstructured i8:1 zeros:i8:1 2>&1 | FileCheck %s --check-prefix=UNSTRUCTURED
-  // UNSTRUCTURED: bad-kernels.mlir:116:3: error: kernel 'unstructured' has unstructured control flow, which cannot be lowered
-  gpu.func @unstructured(%n: i8, %m: memref<1xi8>) kernel {
+  // Assertions behind branches: the branches become scf ops, but hardware has no assertions.
+  // RUN: not xegpu-run %s --kernel asserting i8:1 zeros:i8:1 2>&1 | FileCheck %s --check-prefix=ASSERTING
+  // ASSERTING: bad-kernels.mlir:125:5: error: 'cf.assert' op cannot be lowered to vISA
+  gpu.func @asserting(%n: i8, %m: memref<1xi8>) kernel {
     %c0 = arith.constant 0 : index
     %zero = arith.constant 0 : i8
     %p = arith.cmpi eq, %n, %zero : i8
@@ -122,12 +122,13 @@ gpu.module @kernels {
     memref.store %n, %m[%c0] : memref<1xi8>
     cf.br ^b
   ^b:
+    cf.assert %p, "zero"
     gpu.return
   }
 
   // More shared local memory than there is.
   // RUN: not xegpu-run %s --kernel slm 2>&1 | FileCheck %s --check-prefix=SLM
-  // SLM: bad-kernels.mlir:132:10: error: 'memref.alloc' op makes 3907 KiB of shared local memory, but target pvcxt has 128 KiB
+  // SLM: bad-kernels.mlir:133:10: error: 'memref.alloc' op makes 3907 KiB of shared local memory, but target pvcxt has 128 KiB
   gpu.func @slm() kernel {
     %m = memref.alloc() : memref<1000x1000xf32, 3>
     %c0 = arith.constant 0 : index
