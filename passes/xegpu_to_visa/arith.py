@@ -226,6 +226,9 @@ def divf(low: Lowering, op: ir.Operation) -> None:
     """The quotient; of bf16 by way of f32."""
     count, _, name = result_of(op)
     a, b = _sources(low, op)
+    if name == "df":
+        low.set(op, low.emit.double_math("div", count, a, b))
+        return
     wide = "f" if name == "bf" else name
     sources = [low.emit.in_registers(n, wide) if name == "bf" or isinstance(n, Const) else n for n in (a, b)]
     found = low.emit.apply("div", wide, count, *sources, most=16)
@@ -344,8 +347,7 @@ def _divide_in_f64(low: Lowering, a: Numbers, b: Numbers, name: str, count: int,
     emit = low.emit
     given = name if signed else unsigned(name)
     x, y = (as_type(low, emit.in_registers(n), given) for n in (a, b))
-    real_x, real_y = (emit.spread(emit.in_registers(n, "df"), count) for n in (x, y))
-    quotient = emit.apply("div", "df", count, real_x, real_y, most=8)
+    quotient = emit.double_math("div", count, *(emit.in_registers(n, "df") for n in (x, y)))
     # A quotient of 32-bit integers that is not whole is farther from the next whole one than f64 rounds.
     whole = emit.in_registers(quotient, given)
     if kind == "div":

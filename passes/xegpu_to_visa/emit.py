@@ -205,6 +205,26 @@ class Emitter:
             self.emit(name, lanes, dst=self.destination(result, start), saturate=saturate, **values)
         return result
 
+    def double_math(self, name: str, count: int, *sources: Numbers) -> Reg:
+        """A function of f64, whose operands begin at a register and lie side by side."""
+        lanes_of_register = self.target.grf_bytes // 8
+        numbers = [self.spread(self.in_registers(s), count) for s in sources]
+        result = self.whole("df", count)
+        for start, lanes in self.chunks(count, [result, *numbers], lanes_of_register):
+            pieces = [Reg(n.var, n.first + start, lanes) for n in numbers]
+            if all(self._begins_register(p) for p in (Reg(result.var, start, lanes), *pieces)):
+                self.apply(name, "df", lanes, *pieces, into=Reg(result.var, start, lanes))
+                continue
+            held = [self.apply("mov", "df", lanes, p, into=Reg(self.whole("df", lanes).var, 0, lanes)) for p in pieces]
+            found = self.apply(name, "df", lanes, *held, into=self.whole("df", lanes))
+            self.apply("mov", "df", lanes, found, into=Reg(result.var, start, lanes))
+        return result
+
+    def _begins_register(self, reg: Reg) -> bool:
+        root, inner = reg.var.root
+        begin = inner + reg.first * reg.format.bytes
+        return root.align in ("GRF", "GRFx2") and begin % self.target.grf_bytes == 0
+
     def _number(self, numbers: Numbers) -> Reg:
         """Registers, since constants have no modifiers."""
         return self.in_registers(numbers) if isinstance(numbers, Const) else numbers

@@ -9,7 +9,9 @@ from mlir import ir
 from xegpu_py.passes.xegpu_to_visa.arith import result_of
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
-from xegpu_py.passes.xegpu_to_visa.values import Numbers, Reg
+from xegpu_py.passes.xegpu_to_visa.values import Const, Numbers, Reg
+
+from xegpu_py.numerics.formats import TYPES
 
 _LOG2_E = 1.4426950408889634
 _LN_2 = 0.6931471805599453
@@ -39,6 +41,9 @@ _DIRECT = {
 @lowers(*_DIRECT)
 def direct(low: Lowering, op: ir.Operation) -> None:
     """Functions that are one instruction."""
+    if op.name == "math.sqrt" and result_of(op)[2] == "df":
+        low.set(op, low.emit.double_math("sqrt", result_of(op)[0], low.numbers(op.operands[0])))
+        return
     source, name = _operand(low, op)
     _finish(low, op, low.emit.apply(_DIRECT[op.name], name, source.count, source, most=16))
 
@@ -227,11 +232,29 @@ def erf(low: Lowering, op: ir.Operation) -> None:
 
 @lowers("math.powf")
 def powf(low: Lowering, op: ir.Operation) -> None:
-    """2 to the power of y log2(x), for x that is not negative."""
+    """2 to the power y log2(|x|), with the sign and the special values of C's pow (docs/numerics.md)."""
     emit = low.emit
-    x, y = (emit.in_registers(low.numbers(v), "f") for v in op.operands)
-    count = max(x.count, y.count)
-    power = emit.apply("mul", "f", count, y, emit.apply("log", "f", x.count, x, most=16))
-    found = emit.apply("exp", "f", count, power, most=16)
-    zero = emit.compare("eq", count, emit.spread(y, count), const(0.0, "f"))
-    _finish(low, op, emit.choose(zero, "f", count, const(1.0, "f"), found))
+    count = result_of(op)[0]
+    x, y = (emit.spread(emit.in_registers(low.numbers(v), "f"), count) for v in op.operands)
+    size, y_size = (emit.apply("mov", "f", count, v, modifiers=("abs",)) for v in (x, y))
+    one, infinity = const(1.0, "f"), const(math.inf, "f")
+    scaled = emit.apply("mul", "f", count, y, emit.apply("log", "f", count, size, most=16))
+    found = emit.apply("exp", "f", count, scaled, most=16)
+    # 1 to any power and any power zero is 1, also with a NaN; -1 to an infinite power is 1.
+    certain = emit.flags("or", count, emit.compare("eq", count, y, const(0.0, "f")), emit.compare("eq", count, x, one))
+    endless = emit.flags(
+        "and", count, emit.compare("eq", count, size, one), emit.compare("eq", count, y_size, infinity)
+    )
+    found = emit.choose(emit.flags("or", count, certain, endless), "f", count, one, found)
+    half = emit.apply("mul", "f", count, y, const(0.5, "f"))
+    whole, whole_half = (emit.apply("rndz", "f", count, v) for v in (y, half))
+    integral = emit.compare("eq", count, whole, y)
+    odd = emit.flags("and", count, integral, emit.compare("ne", count, whole_half, half))
+    negative = emit.compare("lt", count, emit.as_type(x, "d"), const(0, "d"))
+    sign = emit.choose(emit.flags("and", count, odd, negative), "f", count, const(-1.0, "f"), one)
+    found = emit.apply("mul", "f", count, found, sign)
+    # Roots of negative numbers; those of -0 and negative infinity are positive.
+    finite = emit.compare("lt", count, size, infinity)
+    below = emit.flags("and", count, emit.compare("lt", count, x, const(0.0, "f")), finite)
+    undefined = emit.flags("and", count, below, emit.flags("not", count, integral))
+    _finish(low, op, emit.choose(undefined, "f", count, Const(TYPES["f"].nan, "f"), found))

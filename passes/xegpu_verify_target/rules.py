@@ -489,9 +489,10 @@ def compute(kernel: Kernel, op: ir.Operation) -> Problem:
         remedy = REWRITES if element == "f8E5M2" else "convert to f16 or f32 in memory"
         return (f"there is no arithmetic on {element}", remedy)
     if element == "f64":
-        if op.name == "arith.divf" and not kernel.target.double_math:
-            return (f"target {kernel.target.name} does not divide f64", "use f32")
-        if op.name.startswith("math.") and op.name not in ("math.fma", "math.absf"):
+        if op.name in ("arith.divf", "math.sqrt") and not kernel.target.double_math:
+            what = "does not divide f64" if op.name == "arith.divf" else "has no roots of f64"
+            return (f"target {kernel.target.name} {what}", "use f32")
+        if op.name.startswith("math.") and op.name not in ("math.fma", "math.absf", "math.sqrt"):
             return ("of f64 has no instruction", "use f32")
     return None
 

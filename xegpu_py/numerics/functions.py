@@ -125,10 +125,16 @@ def erf(x: npt.ArrayLike) -> Array:
 
 
 def power(x: npt.ArrayLike, y: npt.ArrayLike) -> Array:
-    """x to the power y, for x that is not negative: 2 to the power y log2(x); 1 where y is zero."""
-    x, y = _f32(x), _f32(y)
-    found = exp(_mul(y, log(x, "f")), "f")
-    return np.where(y == 0, np.float32(1.0), found)
+    """x to the power y: 2 to the power y log2(|x|), with the sign and the special values of C's pow."""
+    x, y = np.broadcast_arrays(_f32(x), _f32(y))
+    found = exp(_mul(y, log(np.abs(x), "f")), "f")
+    found = np.where((y == 0) | (x == 1) | ((x == -1) & np.isinf(y)), np.float32(1.0), found)
+    integral = round_zero(y, "f") == y
+    half = _mul(y, 0.5)
+    odd = integral & (round_zero(half, "f") != half)
+    found = _mul(found, np.where(odd & np.signbit(x), np.float32(-1.0), np.float32(1.0)))
+    undefined = (x < 0) & (x > -np.inf) & ~integral
+    return np.where(undefined, np.float32(np.nan), found)
 
 
 def round_away(x: npt.ArrayLike) -> Array:
