@@ -30,8 +30,9 @@ _SHAPE = re.compile(r"\d+(?:x\d+)*\Z")
 
 FORMS = """\
 a file (a.npy, or bf16:a.npy where the file's type does not say), a number (i32:5, f32:1.5), or one of
-randn:TYPE:SHAPE[:seed=N], rand:TYPE:SHAPE[:seed=N] (0 to 1; integers of the whole range), arange:TYPE:SHAPE,
-zeros:TYPE:SHAPE, ones:TYPE:SHAPE and full:TYPE:SHAPE:VALUE, with a shape such as 64x64"""
+randn:TYPE:SHAPE[:seed=N], rand:TYPE:SHAPE[:seed=N] (0 to 1; integers of the whole range), small:TYPE:SHAPE[:seed=N] (integers of
+-4 to 4, or 0 to 8), bits:TYPE:SHAPE[:seed=N] (bit patterns, every second one a special value such as an infinity),
+arange:TYPE:SHAPE, zeros:TYPE:SHAPE, ones:TYPE:SHAPE and full:TYPE:SHAPE:VALUE, with a shape such as 64x64"""
 """What an argument may be, for help texts."""
 
 
@@ -127,6 +128,38 @@ def _rand(dtype: np.dtype[Any], shape: tuple[int, ...], extra: list[str], text: 
     return found
 
 
+def _small(dtype: np.dtype[Any], shape: tuple[int, ...], extra: list[str], text: str) -> Array:
+    first = 0 if dtype.kind == "u" else -4
+    found: Array = _seeded(extra, text).integers(first, first + 9, shape).astype(dtype)
+    return found
+
+
+def _bits(dtype: np.dtype[Any], shape: tuple[int, ...], extra: list[str], text: str) -> Array:
+    rng = _seeded(extra, text)
+    held = np.dtype(f"uint{8 * dtype.itemsize}")
+    found = rng.integers(0, np.iinfo(held).max, shape, held, endpoint=True)
+    special = rng.choice(_special_bits(dtype).view(held), shape)
+    kept: Array = np.where(rng.random(shape) < 0.5, found, special).view(dtype)
+    return kept
+
+
+def _special_bits(dtype: np.dtype[Any]) -> Array:
+    """Values at which rules change, and their neighbours: the least and greatest, zeros, ones, infinities, NaNs."""
+    if np.issubdtype(dtype, np.integer):
+        info = np.iinfo(dtype)
+        found: Array = np.array([info.min, info.min + 1, 0, 1, 2, info.max - 1, info.max], dtype)
+        return np.concatenate([found, np.array([-1 % (int(info.max) + 1), 7, 100], dtype)])
+    finfo = ml_dtypes.finfo(dtype)
+    held = np.dtype(f"uint{8 * dtype.itemsize}")
+    ordinary = [0.5, 1, 1.5, 2, 3, 10]
+    positive = np.array([0, finfo.smallest_subnormal, finfo.smallest_normal, *ordinary, finfo.max], dtype)
+    near = positive.view(held)
+    near = np.concatenate([near, near + held.type(1), near[1:] - held.type(1)])
+    near = np.concatenate([near, np.array([np.inf, np.nan]).astype(dtype).view(held)])
+    signed: Array = np.concatenate([near, near | held.type(1 << (8 * dtype.itemsize - 1))]).view(dtype)
+    return signed
+
+
 def _arange(dtype: np.dtype[Any], shape: tuple[int, ...], extra: list[str], text: str) -> Array:
     _nothing(extra, text)
     found: Array = np.arange(int(np.prod(shape))).reshape(shape).astype(dtype)
@@ -154,4 +187,7 @@ def _nothing(extra: list[str], text: str) -> None:
         raise ValueError(f"argument '{text}': unexpected '{':'.join(extra)}' after the shape")
 
 
-_GENERATORS = {"randn": _randn, "rand": _rand, "arange": _arange, "zeros": _zeros, "ones": _ones, "full": _full}
+_GENERATORS = {
+    "randn": _randn, "rand": _rand, "small": _small, "bits": _bits, "arange": _arange, "zeros": _zeros, "ones": _ones,
+    "full": _full,
+}  # fmt: skip

@@ -290,7 +290,9 @@ class Program:
     stages: list[Callable[[list[Item]], None]]
 
 
-def program(rng: random.Random, shared: Shared, lanes: int, known_size: tuple[int, int, int] | None) -> Program:
+def program(
+    rng: random.Random, shared: Shared, lanes: int, known_size: tuple[int, int, int] | None, tells: bool = True
+) -> Program:
     """A random kernel of `%in`, `%out`, `%counters` and a number, that may let lanes tell each other something."""
     w = Writer(rng, shared, lanes)
     known = ["%number", "%x32", "%y32", "%group32", "%lane32"]
@@ -299,7 +301,7 @@ def program(rng: random.Random, shared: Shared, lanes: int, known_size: tuple[in
         steps: list[Step] = []
         w.statement(steps, known, 2)
         stages.append(lambda items, steps=steps: [run(steps, i) for i in items] and None)
-        if rng.random() < 0.4:
+        if tells and rng.random() < 0.4:
             stages.append(tell(w, known))
     steps = []
     w.store(steps, known)

@@ -1,0 +1,238 @@
+"""The writing of a kernel: its lines, its arguments, and what is known of its values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+from xegpu_py.dialects.xegpu import CacheHint
+from xegpu_py.dialects.xegpu.types import READ_HINTS, WRITE_HINTS
+from xegpu_py.ir.builtin import bit_width, is_float, signedness, vector_text
+from xegpu_py.numerics.formats import TYPES
+from xegpu_py.passes.xegpu_to_visa.messages import caches_of
+from xegpu_py.visa.instructions import INSTRUCTIONS
+
+SIGNLESS = ("i32", "i8", "i16", "i64")
+FLOATS = ("f32", "f16", "bf16", "f64", "f8E5M2")
+NUMBERS = (*SIGNLESS, *FLOATS)
+"""Elements that arith computes with."""
+STORED = ("ui8", "ui16", "ui32", "ui64", "f8E4M3FN", "tf32")
+"""Elements that are loaded, stored and multiplied only."""
+
+_MANTISSA = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53, "f8E5M2": 3, "tf32": 11, "f8E4M3FN": 4}
+
+
+def most_exact(element: str) -> int:
+    """Up to which magnitude an element holds each integer."""
+    if is_float(element):
+        return 1 << _MANTISSA[element]
+    if element == "index":
+        return (1 << 31) - 1
+    return (1 << (bit_width(element) - (signedness(element) != "u"))) - 1
+
+
+def twin(element: str) -> str:
+    """A signless integer of an element's width."""
+    return f"i{bit_width(element)}"
+
+
+def dtype_of(element: str) -> str:
+    """What words of xegpu-run call an element's arrays."""
+    return "f32" if element == "tf32" else element.removeprefix("s")
+
+
+@dataclass(frozen=True)
+class Value:
+    """An SSA value.
+
+    Attributes:
+        shape: of the vector; () for a scalar.
+        exact: a bound of the magnitudes, if all elements are integers; sums below `most_exact` have no rounding then,
+            whatever their order.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    element: str
+    exact: int | None = None
+
+    @property
+    def type(self) -> str:
+        """MLIR's type."""
+        return vector_text(self.shape, self.element) if self.shape else self.element
+
+    @property
+    def size(self) -> int:
+        """How many elements there are."""
+        return math.prod(self.shape)
+
+    def typed(self, element: str) -> str:
+        """The type of a vector of this shape and of other elements."""
+        return vector_text(self.shape, element) if self.shape else element
+
+
+class Body:
+    """A kernel's body as it is written.
+
+    Attributes:
+        values: what later ops may use.
+        arguments: (name, type, word of xegpu-run) of each of the kernel's.
+        attributions: buffers in shared local memory.
+    """
+
+    def __init__(self, r: Random, target: str = "pvcxt") -> None:
+        self.r, self.target = r, target
+        self.lines: list[str] = []
+        self.values: list[Value] = []
+        self.arguments: list[tuple[str, str, str]] = []
+        self.attributions: list[tuple[str, str]] = []
+        self.depth, self.names = 2, 0
+        self.functions: tuple[str, ...] = ("sqrt", "rsqrt", "exp2", "log2", "sin", "cos")
+
+    def name(self) -> str:
+        """A new name."""
+        self.names += 1
+        return f"%v{self.names}"
+
+    def line(self, text: str) -> None:
+        """Write a line."""
+        self.lines.append("  " * self.depth + text)
+
+    def op(self, text: str, shape: tuple[int, ...], element: str, exact: int | None = None) -> Value:
+        """Write an op of one result."""
+        found = Value(self.name(), shape, element, exact if exact is None or exact <= most_exact(element) else None)
+        self.line(f"{found.name} = {text}")
+        return found
+
+    def keep(self, value: Value) -> Value:
+        """Let later ops use a value."""
+        self.values.append(value)
+        return value
+
+    def argument(self, kind: str, word: str) -> str:
+        """A further argument of the kernel."""
+        self.arguments.append((f"%a{len(self.arguments)}", kind, word))
+        return self.arguments[-1][0]
+
+    def shared(self, kind: str) -> str:
+        """A further buffer in shared local memory."""
+        self.attributions.append((f"%s{len(self.attributions)}", kind))
+        return self.attributions[-1][0]
+
+    def data(self, element: str, shape: Sequence[int], small: bool = False) -> str:
+        """A word that makes an array of a random seed: of small integers, or of any bit patterns."""
+        kind = "small" if small else self.r.choice(["small", "bits", "bits"])
+        return f"{kind}:{dtype_of(element)}:{'x'.join(map(str, shape))}:seed={self.r.randrange(100)}"
+
+    @contextmanager
+    def region(self) -> Iterator[None]:
+        """What is written in here is a block of its own, whose values end with it."""
+        kept = list(self.values)
+        self.depth += 1
+        yield
+        self.depth -= 1
+        self.values = kept
+
+    def index(self, number: int) -> str:
+        """A constant index."""
+        found = self.name()
+        self.line(f"{found} = arith.constant {number} : index")
+        return found
+
+    def scalar(self, number: int, element: str = "i32") -> Value:
+        """A constant number."""
+        text = f"{number}.0" if is_float(element) else str(number)
+        return self.op(f"arith.constant {text} : {element}", (), element, abs(number))
+
+    def splat(self, number: int | str, shape: tuple[int, ...], element: str) -> Value:
+        """A constant whose elements are all the same; a number as text may be a bit pattern."""
+        text = str(number)
+        if isinstance(number, int) and is_float(element):
+            text = f"{number}.0"
+        kind = vector_text(shape, element) if shape else element
+        written = f"dense<{text}>" if shape else text
+        return self.op(f"arith.constant {written} : {kind}", shape, element, abs(number) if number.__class__ is int else None)
+
+    def table(self, numbers: Sequence[int], element: str) -> Value:
+        """A constant vector."""
+        words = ", ".join(f"{n}.0" if is_float(element) else str(n) for n in numbers)
+        shape = (len(numbers),)
+        most = max(map(abs, numbers))
+        return self.op(f"arith.constant dense<[{words}]> : {vector_text(shape, element)}", shape, element, most)
+
+    def dynamic(self, number: int) -> str:
+        """An index of a known value: a constant, an argument, or a sum of both."""
+        how = self.r.randrange(4)
+        if how == 0:
+            return self.index(number)
+        if how == 1:
+            return self.argument("index", f"i32:{number}")
+        if how == 2:
+            name = self.argument("i32", f"i32:{number}")
+            return self.op(f"arith.index_cast {name} : i32 to index", (), "index").name
+        part = self.r.randint(0, 9)
+        given = self.argument("index", f"i32:{number - part}")
+        return self.op(f"arith.addi {given}, {self.index(part)} : index", (), "index").name
+
+    def place(self, number: int) -> str:
+        """An entry of an index list: a number, or an index of that value."""
+        return str(number) if self.r.random() < 0.6 else self.dynamic(number)
+
+    def pick(self, fits: Callable[[Value], bool] = lambda _: True) -> Value | None:
+        """One of the values, if one fits."""
+        found = [v for v in self.values if fits(v)]
+        return self.r.choice(found) if found else None
+
+    def hints(self, write: bool = False) -> list[str]:
+        """Cache hints of an op, of which there is a message."""
+        if self.r.random() < 0.6:
+            return []
+        found = self.r.choice(WRITES if write else READS)
+        return [f"l{n}_hint = {hint.value}" for n, hint in enumerate(found, 1) if hint]
+
+    def text(self, name: str = "random", attributes: str = "") -> str:
+        """The whole module."""
+        arguments = ", ".join(f"{n}: {kind}" for n, kind, _ in self.arguments)
+        shared = ", ".join(f"{n}: {kind}" for n, kind in self.attributions)
+        shared = f" workgroup({shared})" if shared else ""
+        attributes = f" attributes {{{attributes}}}" if attributes else ""
+        body = "\n".join(self.lines)
+        return (
+            f"gpu.module @kernels {{\n  gpu.func @{name}({arguments}){shared} kernel{attributes} {{\n{body}\n"
+            "    gpu.return\n  }\n}\n"
+        )
+
+    def words(self) -> tuple[str, ...]:
+        """The words of xegpu-run for all arguments."""
+        return tuple(word for _, _, word in self.arguments)
+
+
+def _pairs(hints: Sequence[CacheHint], write: bool) -> list[tuple[CacheHint | None, ...]]:
+    name = "lsc_store" if write else "lsc_load"
+    declared: Any = INSTRUCTIONS[name].attributes["caches"]
+    every = [None, *hints]
+    views = [SimpleNamespace(l1_hint=a, l2_hint=b, l3_hint=c) for a in every for b in every for c in every]
+    found = [v for v in views if caches_of(v, write) in ("", *declared.pairs)]
+    return [(v.l1_hint, v.l2_hint, v.l3_hint) for v in found]
+
+
+READS, WRITES = _pairs(READ_HINTS, False), _pairs(WRITE_HINTS, True)
+"""Hints for L1, L2 and L3 of which there is a message."""
+
+
+def attributes(entries: Sequence[str]) -> str:
+    """An attribute dictionary, with a space in front; nothing for no entries."""
+    return f" {{{', '.join(entries)}}}" if entries else ""
+
+
+def with_exact(value: Value, exact: int | None) -> Value:
+    """The value with another bound, if its element holds it."""
+    return replace(value, exact=exact if exact is not None and exact <= most_exact(value.element) else None)
+
+
+assert TYPES

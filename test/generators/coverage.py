@@ -1,0 +1,207 @@
+"""What random programs reach: each op and attribute value of the dialects, by element type.
+
+Rows and columns follow from the dialects' own declarations. A cell that no program can reach is in `IMPOSSIBLE`, with
+the reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import fields
+from functools import lru_cache
+from typing import Any
+
+from mlir import ir
+
+import xegpu_py
+from xegpu_py.dialects import iree_vector_ext, xegpu, xetile
+from xegpu_py.dialects.xegpu.matrix import accumulators
+from xegpu_py.dialects.xegpu.types import CHUNK_SIZES, TdescAttr, TensorDesc
+from xegpu_py.dialects.xetile.types import Tile, TileAttr
+from xegpu_py.ir.builtin import bit_width, is_float
+from xegpu_py.ir.kinds import BoolKind, EnumKind, NumberKind, WordKind
+from xegpu_py.ir.operation import AttributeField, Operation
+from xegpu_py.ir.verifier import walk
+from xegpu_py.runtime.arguments import DTYPES
+
+from .program import Program
+
+DIALECTS = (xegpu.XeGPU, xetile.XeTile, iree_vector_ext.IreeVectorExt)
+ELEMENTS = (*DTYPES, "tf32")
+"""The columns: elements that memory holds."""
+NONE = "-"
+"""The column of ops that have no element."""
+
+_DOMAINS: dict[str, tuple[int, ...]] = {
+    "vnni_axis": (0, 1),
+    "transpose_bit_width": (8, 16, 32, 64),
+    "array_length": (1, 2, 4),
+    "chunk_size_per_lane": CHUNK_SIZES,
+    "memory_space": (0, 3),
+}
+"""The values of attributes that are declared as any integer."""
+
+_SETTINGS = {"!xegpu.tensor_desc": TdescAttr, "!xetile.tile": TileAttr}
+
+
+def values_of(kind: Any, name: str) -> tuple[str, ...]:
+    """The values of an attribute that are told apart."""
+    if isinstance(kind, EnumKind):
+        return tuple(str(case.value) for case in kind.cases)
+    if hasattr(kind, "cases"):
+        return tuple(case.name for case in kind.cases)
+    if isinstance(kind, BoolKind):
+        return ("true", "false")
+    if isinstance(kind, WordKind):
+        return kind.words
+    if isinstance(kind, NumberKind):
+        return tuple(map(str, kind.numbers))
+    return tuple(map(str, _DOMAINS.get(name, ("given",))))
+
+
+def value_text(kind: Any, name: str, value: Any) -> str:
+    """Which of its values an attribute has."""
+    if value is None:
+        return "none"
+    known = values_of(kind, name)
+    if known == ("given",):
+        return "given"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, (str, int)) or hasattr(value, "value"):
+        text = str(value.value)
+        return text if text in known else str(value.name)
+    return str(value)
+
+
+@lru_cache(maxsize=1)
+def rows() -> tuple[str, ...]:
+    """The rows: ops, and their attributes' values; types' settings."""
+    found: list[str] = []
+    for dialect in DIALECTS:
+        for cls in dict.fromkeys(dialect.operations.values()):
+            found.append(cls.OPERATION_NAME)
+            for name, field in cls.spec.attributes.items():
+                found += [f"{cls.OPERATION_NAME} {name} = {v}" for v in _field_values(name, field)]
+    for head, cls in _SETTINGS.items():
+        for field in fields(cls):
+            kind = cls.parameters()[field.name]
+            values = values_of(kind, field.name)
+            found += [f"{head} {field.name} = {v}" for v in (*values, *(["none"] if field.default is None else []))]
+    return tuple(found)
+
+
+def _field_values(name: str, field: AttributeField) -> tuple[str, ...]:
+    if name.startswith("static_") or name == "operandSegmentSizes":
+        return ()
+    none = () if field.required or field.default is not None else ("none",)
+    return (*values_of(field.kind, name), *none)
+
+
+def cells(program: Program) -> set[str]:
+    """The cells that a program reaches, as `row | element`."""
+    if program.is_assembly:
+        return set()
+    return set(_cells(xegpu_py.parse(program.text)))
+
+
+def _cells(module: Any) -> Iterator[str]:
+    for op in walk(module.operation):
+        view = op.opview
+        if not isinstance(view, Operation) or view.dialect_class not in DIALECTS:
+            continue
+        element = element_of(op)
+        found = [op.name]
+        for name, field in view.spec.attributes.items():
+            if _field_values(name, field):
+                found.append(f"{op.name} {name} = {value_text(field.kind, name, getattr(view, name))}")
+        yield from (f"{row} | {element}" for row in found)
+        for value in op.results:
+            for head, cls in ((h, c) for h, c in _SETTINGS.items() if str(value.type).startswith(h)):
+                attr = (TensorDesc if cls is TdescAttr else Tile).of(value).attr
+                for field in fields(cls):
+                    text = value_text(cls.parameters()[field.name], field.name, getattr(attr, field.name))
+                    yield f"{head} {field.name} = {text} | {element}"
+
+
+def element_of(op: ir.Operation) -> str:
+    """The element that an op works on: that of its descriptor or tile, or of its first vector; a factor's for dpas."""
+    view: Any = op.opview
+    if op.name == "xegpu.dpas":
+        return _element(str(view.lhs.type))
+    kinds = [str(v.type) for v in (*op.operands, *op.results)]
+    for head in ("!xegpu.tensor_desc", "!xetile.tile", "vector<"):
+        for kind in kinds:
+            if kind.startswith(head):
+                return _element(kind)
+    return NONE
+
+
+def _element(kind: str) -> str:
+    if kind.startswith("!xegpu.tensor_desc"):
+        return TensorDesc.decode(kind).element
+    if kind.startswith("!xetile.tile"):
+        return Tile.decode(kind).element
+    return kind.removeprefix("vector<").removesuffix(">").rpartition("x")[2]
+
+
+def _multiplied(element: str) -> bool:
+    return bool(accumulators(element, element))
+
+
+_INTEGER_KINDS = "addi|andi|maxs|maxu|mins|minu|muli|ori|xori"
+_FLOAT_KINDS = "addf|maximumf|maxnumf|minimumf|minnumf|mulf"
+_SCATTERED = r"xegpu\.(create_tdesc|load_gather|store_scatter|prefetch|update_offset|atomic_rmw)"
+_READS = r"(xegpu\.(load_nd|prefetch_nd|load_gather|prefetch)|xetile\.(load_tile|prefetch_tile|load))"
+_WRITES = r"(xegpu\.(store_nd|store_scatter)|xetile\.(store_tile|store))"
+
+IMPOSSIBLE: tuple[tuple[str, Any, str], ...] = (
+    (r"xegpu\.(alloc_nbarrier|init_nbarrier|nbarrier_\w+|fence|compile_hint)\b", lambda e: e != NONE, "has no element"),
+    (
+        r"(?!xegpu\.(alloc_nbarrier|init_nbarrier|nbarrier_\w+|fence|compile_hint)\b)",
+        lambda e: e == NONE,
+        "always has an element",
+    ),
+    (r".* vnni_axis = [01]", lambda e: e != NONE and bit_width(e) >= 32, "VNNI packing is of less than 32 bits"),
+    (r".* transpose_bit_width = 8$", lambda e: e != NONE and bit_width(e) > 8, "a unit holds whole elements"),
+    (r".* transpose_bit_width = 16", lambda e: e != NONE and bit_width(e) > 16, "a unit holds whole elements"),
+    (r".* transpose_bit_width = 32", lambda e: e != NONE and bit_width(e) > 32, "a unit holds whole elements"),
+    (_SCATTERED + " mode = simt", lambda e: True, "the RFC has it in VC mode only"),
+    (r"xegpu\.dpas|xetile\.tile_mma", lambda e: e != NONE and not _multiplied(e), "dpas does not multiply it"),
+    (_READS + r" l\d_hint = write_\w+", lambda e: True, "a hint of writes"),
+    (_WRITES + r" l\d_hint = (cached|read_invalidate)", lambda e: True, "a hint of reads"),
+    (rf".*atomic_rmw kind = ({_INTEGER_KINDS})", lambda e: e != NONE and is_float(e), "a kind for integers"),
+    (rf".*atomic_rmw kind = ({_FLOAT_KINDS})", lambda e: e != NONE and not is_float(e), "a kind for floats"),
+    (r"xegpu\.atomic_rmw kind = (maxs|mins)$", lambda e: e.startswith("u"), "a kind for signed integers"),
+    (r".*_rmw kind = \w+f$", lambda e: e.startswith(("f8", "tf")), "there is no arithmetic on it"),
+)
+"""Cells that no program reaches: rows and elements, and why."""
+
+
+def impossible(row: str, element: str) -> str | None:
+    """Why no program reaches a cell; None if one does."""
+    return next((why for pattern, fits, why in IMPOSSIBLE if re.match(pattern, row) and fits(element)), None)
+
+
+def missing(found: Counter[str]) -> list[str]:
+    """The cells that were not reached though they can be."""
+    every = (f"{row} | {element}" for row in rows() for element in (*ELEMENTS, NONE) if not impossible(row, element))
+    return [cell for cell in every if not found[cell]]
+
+
+def table(found: Counter[str]) -> str:
+    """How often each cell was reached; `.` where it cannot be, and 0 where it could."""
+    columns = (*ELEMENTS, NONE)
+    width = max(map(len, rows()))
+    lines = [" " * width + "".join(f"{e.replace('f8E', 'E'):>7}" for e in columns)]
+    for row in rows():
+        counts = []
+        for element in columns:
+            count = found[f"{row} | {element}"]
+            counts.append("." if not count and impossible(row, element) else str(count))
+        lines.append(f"{row:{width}}" + "".join(f"{c:>7}" for c in counts))
+    reached = sum(1 for cell in found if found[cell])
+    lines.append(f"{reached} cells reached, {len(missing(found))} missing")
+    return "\n".join(lines)

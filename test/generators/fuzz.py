@@ -1,0 +1,211 @@
+"""`make fuzz`: random programs of all levels side by side, for a number of seconds; see docs/testing.md.
+
+Each task is a process of its own, so that a crash ends one task and leaves the program that it happened with.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis.errors import HypothesisException
+
+from . import coverage
+from .program import Failure, Program, check
+from .strategies import LEVELS, programs
+
+SHRINK_SECONDS = 60
+"""How long a failure is shrunken."""
+
+
+@dataclass
+class Report:
+    """What a task has done.
+
+    Attributes:
+        ran: programs by what became of them: "ran", or why a target refused them.
+        cells: how often each cell of the coverage table was reached.
+        failures: by signature, the smallest program as a lit test.
+    """
+
+    ran: Counter[str] = field(default_factory=Counter)
+    cells: Counter[str] = field(default_factory=Counter)
+    failures: dict[str, str] = field(default_factory=dict)
+
+    def add(self, other: Report) -> None:
+        """Add what another task has done."""
+        self.ran += other.ran
+        self.cells += other.cells
+        for signature, text in other.failures.items():
+            if len(text) < len(self.failures.get(signature, text + " ")):
+                self.failures[signature] = text
+
+
+def signature(message: str) -> str:
+    """What two failures have in common that have the same cause: the message without its numbers and types."""
+    lines = message.splitlines() or [""]
+    first = next((line for line in lines if "error:" in line or "differ" in line), lines[0])
+    first = re.sub(r"^.*?error: ", "", first)
+    first = re.sub(r"argument \d+ at .*\) by (\w+), .*", r"another result than by \1", first)
+    return re.sub(r"\d+", "N", re.sub(r"[!%#]?[\w.]+<[^'\"]*>", "T", first))[:120]
+
+
+def work(level: str, number: int, seconds: float, current: Path, evaluators: tuple[str, ...], watched: bool = True) -> Report:
+    """Run programs of a level for some seconds, and shrink the first failure.
+
+    Args:
+        number: the seed.
+        current: a file that holds the program that runs.
+    """
+    report = Report()
+    end = time.monotonic() + seconds
+    failure: list[tuple[Program, str, str]] = []
+
+    @seed(number)
+    @settings(
+        max_examples=1_000_000,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.generate, Phase.shrink],
+        report_multiple_bugs=False,
+    )
+    @given(programs(level))
+    def run(program: Program) -> None:
+        if time.monotonic() > end + (SHRINK_SECONDS if failure else 0):
+            raise KeyboardInterrupt
+        if watched:
+            current.write_text(program.lit())
+        try:
+            outcome = check(program, evaluators)
+        except Failure as error:
+            name = signature(str(error))
+            if failure and failure[0][1] != name:
+                return
+            if not failure or len(program.text) < len(failure[0][0].text):
+                failure[:] = [(program, name, str(error))]
+            raise
+        if not failure:
+            report.ran[outcome] += 1
+            report.cells.update(coverage.cells(program))
+
+    try:
+        run()
+    except KeyboardInterrupt:
+        pass
+    except (Failure, HypothesisException):
+        if not failure:
+            raise
+    if failure:
+        program, name, message = failure[0]
+        report.ran["failed"] += 1
+        report.failures[f"{level}: {name}"] = program.lit(f"{message.splitlines()[0]}\nFound by make fuzz, level {level}, seed {number}.")
+    current.unlink(missing_ok=True)
+    return report
+
+
+def _task(level: str, number: int, seconds: float, out: Path, reference: bool) -> subprocess.Popen[bytes]:
+    words = [sys.executable, "-m", __spec__.name if __spec__ else "generators.fuzz", "--task", level, str(number)]
+    words += ["--seconds", str(seconds), "--out", str(out)] + ([] if reference else ["--no-reference"])
+    log = (out / f"{level}-{number}.log").open("wb")
+    return subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT)
+
+
+def fuzz(seconds: float, workers: int, levels: list[str], out: Path, reference: bool, first: int) -> dict[str, Report]:
+    """Run tasks of all levels, one after the other on each worker, and gather what they report."""
+    out.mkdir(parents=True, exist_ok=True)
+    end = time.monotonic() + seconds
+    each = max(min(seconds / max(len(levels) // workers, 1) / 2, 40), 5)
+    found = {level: Report() for level in levels}
+    running: list[tuple[subprocess.Popen[bytes], str, int]] = []
+    number = first
+    while running or time.monotonic() < end:
+        while len(running) < workers and time.monotonic() < end:
+            level = levels[(number - first) % len(levels)]
+            left = min(each, end - time.monotonic())
+            running.append((_task(level, number, left, out, reference), level, number))
+            number += 1
+        time.sleep(0.2)
+        for item in [r for r in running if r[0].poll() is not None]:
+            running.remove(item)
+            _gather(item, found, out)
+    return found
+
+
+def _gather(item: tuple[subprocess.Popen[bytes], str, int], found: dict[str, Report], out: Path) -> None:
+    process, level, number = item
+    name = f"{level}-{number}"
+    result, log, current = out / f"{name}.json", out / f"{name}.log", out / f"{name}.current"
+    if result.exists():
+        data = json.loads(result.read_text())
+        found[level].add(Report(Counter(data["ran"]), Counter(data["cells"]), data["failures"]))
+        result.unlink()
+        log.unlink()
+        return
+    tail = log.read_text(errors="replace")[-2000:]
+    text = current.read_text() if current.exists() else ""
+    cause = f"exit status {process.returncode}"
+    found[level].failures[f"{level}: crash, {cause}"] = f"{text}\n// {cause}\n" + "".join(f"// {t}\n" for t in tail.splitlines())
+    found[level].ran["crashed"] += 1
+
+
+def show(found: dict[str, Report], out: Path, seconds: float) -> bool:
+    """Print what ran and the coverage table, and write the failures; whether there were none."""
+    cells: Counter[str] = Counter()
+    for report in found.values():
+        cells += report.cells
+    print(coverage.table(cells))
+    print()
+    failed = False
+    for level, report in found.items():
+        refused = {why: n for why, n in report.ran.items() if why not in ("ran", "failed", "crashed")}
+        print(f"{level:12} {report.ran['ran']:7} programs, {len(report.failures)} failures", end="")
+        print("".join(f"; {n} refused: {why}" for why, n in refused.items()))
+        for name, text in report.failures.items():
+            failed = True
+            path = out / f"{level}-{hashlib.sha256(name.encode()).hexdigest()[:8]}{'.visaasm' if level == 'visa' else '.mlir'}"
+            path.write_text(text)
+            print(f"    {name}\n    written to {path}")
+    total = sum(r.ran["ran"] for r in found.values())
+    print(f"{total} programs in {seconds:.0f} s")
+    return not failed
+
+
+def main() -> int:
+    """Entry point."""
+    parser = argparse.ArgumentParser("fuzz", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--workers", type=int, default=os.cpu_count())
+    parser.add_argument("--levels", default=",".join(LEVELS))
+    parser.add_argument("--out", type=Path, default=Path("build/fuzz"))
+    parser.add_argument("--seed", type=int, default=None, help="by default another one each time")
+    parser.add_argument("--no-reference", action="store_true", help="compare the interpreter and the JIT alone")
+    parser.add_argument("--task", nargs=2, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    os.environ["XEGPU_PY_CACHE"] = "off"
+    evaluators = () if args.no_reference else ("reference",)
+    if args.task:
+        level, number = args.task[0], int(args.task[1])
+        report = work(level, number, args.seconds, args.out / f"{level}-{number}.current", evaluators)
+        data = {"ran": report.ran, "cells": report.cells, "failures": report.failures}
+        (args.out / f"{level}-{number}.json").write_text(json.dumps(data))
+        return 0
+    first = random.randrange(1 << 30) if args.seed is None else args.seed
+    start = time.monotonic()
+    found = fuzz(args.seconds, args.workers, args.levels.split(","), args.out, not args.no_reference, first)
+    return 0 if show(found, args.out, time.monotonic() - start) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

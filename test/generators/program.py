@@ -1,0 +1,175 @@
+"""A random program: its text, what it is run on, and what may run it."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import xegpu_py
+from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.kernel import Kernel
+from xegpu_py.runtime.arguments import parse_argument
+
+
+class Failure(AssertionError):
+    """A program that was refused, that failed as it ran, or of which two evaluations differ in a byte."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A kernel and a launch of it.
+
+    Attributes:
+        text: MLIR, or vISA assembly.
+        arguments: what it is run on, as words of `xegpu-run`.
+        passes: a pipeline that the module goes through before it is compiled; the reference evaluates it without.
+    """
+
+    text: str
+    arguments: tuple[str, ...]
+    grid: tuple[int, ...] = (1,)
+    block: tuple[int, ...] = (1,)
+    target: str = "pvcxt"
+    registers: int | None = None
+    model: str = "fma"
+    passes: str = ""
+
+    @property
+    def is_assembly(self) -> bool:
+        """Whether it is vISA assembly, which only the engines run."""
+        return self.text.lstrip().startswith(".version")
+
+    def arrays(self) -> list[Any]:
+        """The arguments, made anew."""
+        return [parse_argument(word) for word in self.arguments]
+
+    def launched(self, **options: Any) -> list[Any]:
+        """Compile and run the program; its arguments afterwards.
+
+        Raises:
+            DiagnosticError: if it is refused, or fails.
+        """
+        arguments = self.arrays()
+        options |= {"target": self.target, "registers": self.registers, "model": self.model}
+        options |= {"threads": 1, "cache": "off", "progress": False}
+        if self.is_assembly:
+            Kernel.from_assembly(self.text, **options)(*arguments, grid=self.grid, block=self.block)
+            return arguments
+        module = xegpu_py.parse(self.text)
+        if self.passes:
+            xegpu_py.run_pipeline(module, f"builtin.module({self.passes})")
+        xegpu_py.compile(module, **options)(*arguments, grid=self.grid, block=self.block)
+        return arguments
+
+    def evaluated(self) -> list[Any]:
+        """Run the program by the reference evaluator; its arguments afterwards.
+
+        Raises:
+            DiagnosticError: if it fails.
+        """
+        from xegpu_py import reference
+
+        arguments = self.arrays()
+        module = xegpu_py.parse(self.text)
+        reference.run(module, None, arguments, grid=self.grid, block=self.block, model=self.model)
+        return arguments
+
+    def command(self, file: str = "%s", engine: str = "") -> str:
+        """The call of `xegpu-run` that runs it."""
+        words = [file, *self.arguments]
+        words += [f"--grid {','.join(map(str, self.grid))}"] if self.grid != (1,) else []
+        words += [f"--block {','.join(map(str, self.block))}"] if self.block != (1,) else []
+        words += [f"--target {self.target}"] if self.target != "pvcxt" else []
+        words += [f"--registers {self.registers}"] if self.registers else []
+        words += [f"--model {self.model}"] if self.model != "fma" else []
+        words += [f"--engine {engine}"] if engine else []
+        return "xegpu-run " + " ".join(words)
+
+    def lit(self, why: str = "") -> str:
+        """The text of a lit test that holds the engines, and the reference, against each other."""
+        names = [str(i) for i, word in enumerate(self.arguments) if not re.match(r"(u?i|b?f)\d+:", word)]
+        if self.is_assembly:
+            return _comment(why) + f"// RUN: {self.command(engine='both')}\n\n{self.text}"
+        first = f"xegpu-opt --pass-pipeline='builtin.module({self.passes})' %s | " if self.passes else ""
+        lines = []
+        for engine, start in (("both", first), ("reference", "")):
+            file = "-" if start else "%s"
+            outputs = " ".join(f"-o {n}=%t.{engine}.{n}.npy" for n in names)
+            lines.append(f"{start}{self.command(file, engine)} {outputs}")
+        lines += [f"cmp %t.both.{n}.npy %t.reference.{n}.npy" for n in names]
+        return _comment(why) + "".join(f"// RUN: {line}\n" for line in lines) + "\n" + self.text
+
+
+def _comment(text: str) -> str:
+    return "".join(f"// {line}".rstrip() + "\n" for line in text.splitlines()) + ("\n" if text else "")
+
+
+def difference(wanted: Sequence[Any], found: Sequence[Any], names: tuple[str, str]) -> str | None:
+    """Where two runs of a program have left other bytes; None if nowhere."""
+    for number, (a, b) in enumerate(zip(wanted, found, strict=True)):
+        if not isinstance(a, np.ndarray) or a.tobytes() == b.tobytes():
+            continue
+        unlike = a.reshape(-1).view(np.uint8).reshape(a.size, -1) != b.reshape(-1).view(np.uint8).reshape(a.size, -1)
+        places = np.flatnonzero(unlike.any(axis=1))
+        at = np.unravel_index(places[0], a.shape)
+        bits = [x[at].tobytes()[::-1].hex() for x in (a, b)]
+        where = ", ".join(map(str, at))
+        return (
+            f"argument {number} at [{where}]: {a[at]} (0x{bits[0]}) by {names[0]}, {b[at]} (0x{bits[1]}) by {names[1]}; "
+            f"{len(places)} of {a.size} elements differ"
+        )
+    return None
+
+
+LIMITS: dict[str, str] = {}
+"""Diagnostics by which a valid program may be refused, as regular expressions, and why: limits of a target."""
+
+
+def limit_of(error: DiagnosticError) -> str | None:
+    """The limit of a target that an error names; None if there is none."""
+    text = error.diagnostics[0].message if error.diagnostics else str(error)
+    return next((why for pattern, why in LIMITS.items() if re.search(pattern, text)), None)
+
+
+def check(program: Program, evaluators: Sequence[str] = ("reference",)) -> str:
+    """Hold the interpreter and the JIT against each other and against further evaluators.
+
+    Args:
+        evaluators: of "reference" and "plain" (the interpreter, without visa-optimize).
+
+    Returns:
+        "ran", or why the program was refused, if a target may refuse it.
+
+    Raises:
+        Failure: if something differs, or was refused.
+    """
+    try:
+        found = program.launched(engine="both")
+    except DiagnosticError as error:
+        limit = limit_of(error)
+        if limit:
+            return limit
+        raise Failure(f"{error}") from error
+    runs: dict[str, Callable[[], list[Any]]] = {
+        "reference": program.evaluated,
+        "plain": lambda: program.launched(engine="interpreter", optimize=False),
+    }
+    for name in evaluators:
+        if program.is_assembly:
+            continue
+        try:
+            wanted = runs[name]()
+        except DiagnosticError as error:
+            raise Failure(f"{name}: {error}") from error
+        unlike = difference(wanted, found, (name, "the engines"))
+        if unlike:
+            raise Failure(unlike)
+    return "ran"
+
+
+_numbers = itertools.count()

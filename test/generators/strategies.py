@@ -1,0 +1,57 @@
+"""The generators as hypothesis' strategies, whose failures shrink."""
+
+from __future__ import annotations
+
+import importlib
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hypothesis import strategies as st
+
+from .program import Program
+
+LEVELS = ("xetile", "xegpu_vc", "xegpu_simt", "nested", "visa")
+"""The levels, each a module of this package with a function `program`."""
+
+
+def generator(level: str) -> Callable[[random.Random], Program]:
+    """The function that makes a program of a level from random numbers."""
+    found: Callable[[random.Random], Program] = importlib.import_module(f"{__package__}.{level}").program
+    return found
+
+
+class Drawn(random.Random):
+    """Random numbers that hypothesis draws. Smaller ones are simpler: the first choice, and no rare case."""
+
+    def __init__(self, draw: Callable[[st.SearchStrategy[Any]], Any]) -> None:
+        super().__init__(0)
+        self._draw = draw
+
+    def _randbelow(self, n: int) -> int:
+        return int(self._draw(st.integers(0, n - 1)))
+
+    def getrandbits(self, k: int) -> int:
+        return int(self._draw(st.integers(0, (1 << k) - 1)))
+
+    def random(self) -> float:
+        # Rare cases are tested with `random() < ...`.
+        return 1 - int(self._draw(st.integers(1, 1000))) / 1001
+
+    def choices(self, population: Sequence[Any], weights: Any = None, *, cum_weights: Any = None, k: int = 1) -> list[Any]:
+        """As `random.Random.choices`, for weights that are integers."""
+        found = []
+        for _ in range(k):
+            rest = self._randbelow(sum(weights))
+            for item, weight in zip(population, weights):
+                rest -= weight
+                if rest < 0:
+                    found.append(item)
+                    break
+        return found
+
+
+@st.composite
+def programs(draw: Any, level: str) -> Program:
+    """Programs of a level."""
+    return generator(level)(Drawn(draw))

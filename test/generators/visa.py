@@ -1,0 +1,22 @@
+"""Random vISA programs: whole kernels of instructions that alias, branch and part, for interpreter and JIT."""
+
+from __future__ import annotations
+
+from random import Random
+
+from visa.mixtures import SCRATCH, Mixture
+
+from xegpu_py.target import TARGETS
+from xegpu_py.visa import assembly
+
+from .program import Program
+
+
+def program(r: Random) -> Program:
+    """A random vISA program."""
+    target = r.choice(["pvcxt", "pvcxt", "pvc", "dg2", "any"])
+    mixture = Mixture(r, TARGETS[target], lanes_part=r.random() < 0.5)
+    made = mixture.program(r.randint(1, 25), r.randint(0, 2))
+    size = sum(root.bytes for root in mixture.roots)
+    words = [f"bits:ui8:{size}:seed={r.randrange(100)}", f"zeros:ui8:{size + 64}", f"bits:ui8:{SCRATCH}:seed={r.randrange(100)}"]
+    return Program(assembly.write([made]), tuple(words), target=target)
