@@ -165,7 +165,7 @@ class Rewriter:
             return self._once(("part", value, box), lambda: self._from_tiles(value, self.tiles[value], box))
         op = owner_of(value)
         if op is not None and op.name in VIEWS and (value in self._views or box != boxes.whole(shape)):
-            made = self._once(("part", value, box), lambda: self._through(op, value, box) or value)
+            made = self._once(("through", value, box), lambda: self._through(op, value, box) or value)
             if made != value:
                 return made
             if value in self._views:

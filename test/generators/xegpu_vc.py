@@ -20,6 +20,13 @@ from .program import Program
 ROWS = (1, 2, 3, 4, 5, 8, 16, 17, 32)
 COLUMNS = (1, 2, 3, 4, 5, 8, 16, 24, 32, 64)
 LOOP_STEPS = 3
+_UNSIGNED = ("ui8", "ui16", "ui32", "ui64")
+ATOMICS = {
+    **dict.fromkeys(("addf", "mulf", "maximumf", "minimumf", "maxnumf", "minnumf"), ("f32", "f16", "bf16", "f64")),
+    **dict.fromkeys(("addi", "muli", "andi", "ori", "xori", "maxu", "minu"), (*SIGNLESS, *_UNSIGNED)),
+    **dict.fromkeys(("maxs", "mins"), SIGNLESS),
+}
+"""The kinds of atomic updates, and the elements that have them; `assign` is for all."""
 
 
 @dataclass(frozen=True)
@@ -397,7 +404,7 @@ class Kernel(Body):
 
     def gathered(self, desc: Desc, mask: str, lanes: int) -> Value:
         entries = ["mode = vc", *self.hints()]
-        if len(desc.shape) == 2 and self.r.random() < 0.5:
+        if len(desc.shape) == 2 and desc.shape[0] > 1 and self.r.random() < 0.5:
             entries.append("transpose = [1, 0]")
         kind = vector_text(desc.shape, desc.element)
         found = self.op(
@@ -447,14 +454,8 @@ class Kernel(Body):
     def atomic(self) -> Value:
         """atomic_rmw: of elements that no other lane has, or one whose sum has no rounding and whose result is not used."""
         shared = self.r.random() < 0.3
-        kinds = {
-            "addf": FLOATS[:4], "maximumf": FLOATS[:4], "minimumf": FLOATS[:4], "maxnumf": FLOATS[:4],
-            "minnumf": FLOATS[:4], "mulf": FLOATS[:4],
-            "addi": SIGNLESS, "muli": SIGNLESS, "andi": SIGNLESS, "ori": SIGNLESS, "xori": SIGNLESS, "maxs": SIGNLESS,
-            "mins": SIGNLESS, "maxu": SIGNLESS, "minu": SIGNLESS, "assign": NUMBERS,
-        }  # fmt: skip
-        kind = self.r.choice([k for k in kinds if self.has_atomic(k)])
-        element = self.r.choice([e for e in kinds[kind] if self.has_atomic(kind, e)])
+        kind = self.r.choice([*ATOMICS, "assign"])
+        element = self.r.choice(ATOMICS.get(kind) or (*NUMBERS, *STORED))
         if kind in ("mulf", "assign") or (kind == "addf" and element in ("f16", "bf16")):
             shared = False
         lanes = self.r.choice(LANES)
@@ -473,17 +474,6 @@ class Kernel(Body):
         if shared:
             return self.splat(1, desc.shape, element)
         return self.chosen(found, mask, lanes)
-
-    wide_atomics = False
-    """Whether atomics without a message are tried too."""
-
-    def has_atomic(self, kind: str, element: str = "") -> bool:
-        """Whether there is a message."""
-        if self.wide_atomics:
-            return True
-        return kind not in ("mulf", "muli") and not (
-            element and (bit_width(element) == 8 or element == "bf16" or (element == "f64" and kind != "addf"))
-        )
 
     # Matrices
 

@@ -14,7 +14,7 @@ from xegpu_py.target import TARGETS
 from . import elementwise, vectors
 from .body import FLOATS, NUMBERS, SIGNLESS, STORED, Body, Value, attributes, dtype_of, most_exact, twin
 from .program import Program
-from .xegpu_vc import dpas_pairs
+from .xegpu_vc import ATOMICS, dpas_pairs
 
 SIZES = (1, 2, 3, 4, 8, 8, 16, 16, 16, 24, 32, 32, 64)
 MOST = 256
@@ -505,19 +505,10 @@ class Kernel(Body):
         else:
             self.line(f"xetile.store {x.name}, {to}{m[0]}{attributes(self.hints(write=True))} : {x.type}, {kind}{m[1]}")
 
-    wide_atomics = False
-
     def atomic_kinds(self, element: str) -> list[str]:
         """The kinds of atomic updates of an element."""
-        if not self.wide_atomics and (bit_width(element) == 8 or element == "bf16"):
-            return []
-        if element == "f64" and not self.wide_atomics:
-            return ["addf"]
-        if is_float(element):
-            more = ["mulf"] if self.wide_atomics else []
-            return ["addf", "maximumf", "minimumf", "maxnumf", "minnumf", "assign", *more]
-        more = ["muli"] if self.wide_atomics else []
-        return ["addi", "andi", "ori", "xori", "maxs", "mins", "maxu", "minu", "assign", *more]
+        found = [kind for kind, elements in ATOMICS.items() if element in elements]
+        return [*found, "assign"]
 
     def atomic_tile(self, x: Value) -> None:
         """atomic_rmw of a tile."""

@@ -1,0 +1,21 @@
+// RUN: xegpu-opt %s --xegpu-legalize='target=pvc' --canonicalize | FileCheck %s
+
+// A constant whose elements differ is cut as other vectors are, where what uses it is split.
+
+!offsets = !xegpu.tensor_desc<32x8xi64, #xegpu.scattered>
+
+gpu.module @kernels {
+  // CHECK-LABEL: gpu.func @offsets
+  gpu.func @offsets(%m: memref<300xi64>, %mask: vector<32xi1>, %out: memref<8x32xi64>) kernel {
+    // CHECK-DAG: arith.constant dense<[0, 9, 18, {{.*}}, 135]> : vector<16xindex>
+    // CHECK-DAG: arith.constant dense<[144, 153, {{.*}}, 279]> : vector<16xindex>
+    // CHECK-COUNT-2: xegpu.create_tdesc {{.*}}vector<16xindex> -> !xegpu.tensor_desc<16x8xi64, #xegpu.scattered>
+    %places = arith.constant dense<[0, 9, 18, 27, 36, 45, 54, 63, 72, 81, 90, 99, 108, 117, 126, 135, 144, 153, 162,
+      171, 180, 189, 198, 207, 216, 225, 234, 243, 252, 261, 270, 279]> : vector<32xindex>
+    %t = xegpu.create_tdesc %m, %places {mode = vc, chunk_size_per_lane = 8} : memref<300xi64>, vector<32xindex> -> !offsets
+    %x = xegpu.load_gather %t, %mask {mode = vc} : !offsets, vector<32xi1> -> vector<8x32xi64>
+    %to = xegpu.create_nd_tdesc %out[0, 0] {mode = vc} : memref<8x32xi64> -> !xegpu.tensor_desc<8x32xi64>
+    xegpu.store_nd %x, %to {mode = vc} : vector<8x32xi64>, !xegpu.tensor_desc<8x32xi64>
+    gpu.return
+  }
+}
