@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 TYPECHECK := build/typecheck
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test lint fuzz bench docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
@@ -21,6 +21,11 @@ lint: $(VENV)/.installed
 	rm -rf $(TYPECHECK) && mkdir -p $(TYPECHECK)/xegpu_py
 	ln -s $(CURDIR)/xegpu_py/* $(CURDIR)/dialects $(CURDIR)/passes $(CURDIR)/tools $(TYPECHECK)/xegpu_py
 	cd $(TYPECHECK) && $(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml --strict -p xegpu_py
+
+# Random programs at every level, for so many seconds on all processors; docs/testing.md says more.
+SECONDS := 600
+fuzz: $(VENV)/.installed
+	cd test && PYTHONPATH=unit:. $(CURDIR)/$(BIN)/python -m generators.fuzz --seconds $(SECONDS) --out $(CURDIR)/build/fuzz
 
 bench: $(VENV)/.bench
 	for b in benchmarks/*.py; do echo "== $$b"; $(BIN)/python $$b || exit 1; done

@@ -112,6 +112,9 @@ def rewrite_arithmetic(op: ir.Operation, target: Target) -> None:
         _narrow_once(op)
     elif element not in _WIDE:
         return
+    elif name in ("arith.fptosi", "arith.fptoui") and element == "f8E5M2":
+        builder = Builder(op)
+        builder.replace(builder.emit(name, str(op.results[0].type), builder.convert(op.operands[0], "f16")))
     elif name in _EXACT or name in _FUNCTIONS or (name in _SIGNS and element == "f8E5M2"):
         _by_wider(op, "f32" if name in _FUNCTIONS else _WIDE[element])
     elif name == "arith.cmpf":
@@ -211,6 +214,8 @@ def _from_integer(op: ir.Operation) -> None:
     """Integers of 32 bits to bf16, rounded once: those that f32 does not hold have what it would lose kept in a bit."""
     shape, source = shape_and_element(str(op.operands[0].type))
     _, element = shape_and_element(str(op.results[0].type))
+    if element == "f8E5M2":
+        _small_from_integer(op)
     if element != "bf16" or source not in ("i32", "index"):
         return
     builder = Builder(op)
@@ -232,6 +237,19 @@ def _from_integer(op: ir.Operation) -> None:
     held = builder.emit("arith.select", kind, large, sticky, value)
     single = builder.emit(op.name, text_of(shape, "f32"), held)
     builder.replace(builder.convert(single, element))
+
+
+def _small_from_integer(op: ir.Operation) -> None:
+    """Integers to f8E5M2, rounded once, by f32: it holds all but those that are far beyond the greatest number."""
+    builder = Builder(op)
+    shape, source = shape_and_element(str(op.operands[0].type))
+    value = op.operands[0]
+    if source in ("i32", "i64"):
+        kind, signed = text_of(shape, source), op.name == "arith.sitofp"
+        value = builder.emit("arith.minsi" if signed else "arith.minui", kind, value, builder.constant(1 << 20, kind))
+        if signed:
+            value = builder.emit("arith.maxsi", kind, value, builder.constant(-(1 << 20), kind))
+    builder.replace(builder.convert(builder.emit(op.name, text_of(shape, "f32"), value), "f8E5M2"))
 
 
 def _divide(op: ir.Operation, target: Target) -> None:

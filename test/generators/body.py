@@ -12,9 +12,10 @@ from typing import Any
 
 from xegpu_py.dialects.xegpu import CacheHint
 from xegpu_py.dialects.xegpu.types import READ_HINTS, WRITE_HINTS
+from xegpu_py.passes.xegpu_to_visa.messages import caches_of
+
 from xegpu_py.ir.builtin import bit_width, is_float, signedness, vector_text
 from xegpu_py.numerics.formats import TYPES
-from xegpu_py.passes.xegpu_to_visa.messages import caches_of
 from xegpu_py.visa.instructions import INSTRUCTIONS
 
 SIGNLESS = ("i32", "i8", "i16", "i64")
@@ -156,7 +157,9 @@ class Body:
             text = f"{number}.0"
         kind = vector_text(shape, element) if shape else element
         written = f"dense<{text}>" if shape else text
-        return self.op(f"arith.constant {written} : {kind}", shape, element, abs(number) if number.__class__ is int else None)
+        return self.op(
+            f"arith.constant {written} : {kind}", shape, element, abs(number) if number.__class__ is int else None
+        )
 
     def table(self, numbers: Sequence[int], element: str) -> Value:
         """A constant vector."""

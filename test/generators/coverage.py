@@ -14,12 +14,12 @@ from functools import lru_cache
 from typing import Any
 
 from mlir import ir
-
-import xegpu_py
 from xegpu_py.dialects import iree_vector_ext, xegpu, xetile
 from xegpu_py.dialects.xegpu.matrix import accumulators
 from xegpu_py.dialects.xegpu.types import CHUNK_SIZES, TdescAttr, TensorDesc
 from xegpu_py.dialects.xetile.types import Tile, TileAttr
+
+import xegpu_py
 from xegpu_py.ir.builtin import bit_width, is_float
 from xegpu_py.ir.kinds import BoolKind, EnumKind, NumberKind, WordKind
 from xegpu_py.ir.operation import AttributeField, Operation

@@ -135,7 +135,11 @@ def select(b: Body, x: Value) -> Value:
 
 def conversions(element: str) -> list[str]:
     """The elements that a conversion may give."""
-    return [e for e in NUMBERS if e != element and not (is_float(e) and is_float(element) and bit_width(e) == bit_width(element))]
+    return [
+        e
+        for e in NUMBERS
+        if e != element and not (is_float(e) and is_float(element) and bit_width(e) == bit_width(element))
+    ]
 
 
 def clamped(b: Body, x: Value, low: int, high: int) -> Value:

@@ -61,7 +61,9 @@ def signature(message: str) -> str:
     return re.sub(r"\d+", "N", re.sub(r"[!%#]?[\w.]+<[^'\"]*>", "T", first))[:120]
 
 
-def work(level: str, number: int, seconds: float, current: Path, evaluators: tuple[str, ...], watched: bool = True) -> Report:
+def work(
+    level: str, number: int, seconds: float, current: Path, evaluators: tuple[str, ...], watched: bool = True
+) -> Report:
     """Run programs of a level for some seconds, and shrink the first failure.
 
     Args:
@@ -110,7 +112,9 @@ def work(level: str, number: int, seconds: float, current: Path, evaluators: tup
     if failure:
         program, name, message = failure[0]
         report.ran["failed"] += 1
-        report.failures[f"{level}: {name}"] = program.lit(f"{message.splitlines()[0]}\nFound by make fuzz, level {level}, seed {number}.")
+        report.failures[f"{level}: {name}"] = program.lit(
+            f"{message.splitlines()[0]}\nFound by make fuzz, level {level}, seed {number}."
+        )
     current.unlink(missing_ok=True)
     return report
 
@@ -156,7 +160,9 @@ def _gather(item: tuple[subprocess.Popen[bytes], str, int], found: dict[str, Rep
     tail = log.read_text(errors="replace")[-2000:]
     text = current.read_text() if current.exists() else ""
     cause = f"exit status {process.returncode}"
-    found[level].failures[f"{level}: crash, {cause}"] = f"{text}\n// {cause}\n" + "".join(f"// {t}\n" for t in tail.splitlines())
+    found[level].failures[f"{level}: crash, {cause}"] = f"{text}\n// {cause}\n" + "".join(
+        f"// {t}\n" for t in tail.splitlines()
+    )
     found[level].ran["crashed"] += 1
 
 
@@ -174,7 +180,10 @@ def show(found: dict[str, Report], out: Path, seconds: float) -> bool:
         print("".join(f"; {n} refused: {why}" for why, n in refused.items()))
         for name, text in report.failures.items():
             failed = True
-            path = out / f"{level}-{hashlib.sha256(name.encode()).hexdigest()[:8]}{'.visaasm' if level == 'visa' else '.mlir'}"
+            path = (
+                out
+                / f"{level}-{hashlib.sha256(name.encode()).hexdigest()[:8]}{'.visaasm' if level == 'visa' else '.mlir'}"
+            )
             path.write_text(text)
             print(f"    {name}\n    written to {path}")
     total = sum(r.ran["ran"] for r in found.values())

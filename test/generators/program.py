@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -76,7 +75,8 @@ class Program:
 
         arguments = self.arrays()
         module = xegpu_py.parse(self.text)
-        reference.run(module, None, arguments, grid=self.grid, block=self.block, model=self.model)
+        with module.context:
+            reference.run(module, None, arguments, grid=self.grid, block=self.block, model=self.model)
         return arguments
 
     def command(self, file: str = "%s", engine: str = "") -> str:
@@ -126,7 +126,9 @@ def difference(wanted: Sequence[Any], found: Sequence[Any], names: tuple[str, st
     return None
 
 
-LIMITS: dict[str, str] = {}
+LIMITS: dict[str, str] = {
+    r"atomic_rmw' op of (u?i8|f8\w+) has no atomic message": "atomic updates of 8 bits",
+}
 """Diagnostics by which a valid program may be refused, as regular expressions, and why: limits of a target."""
 
 
@@ -170,6 +172,3 @@ def check(program: Program, evaluators: Sequence[str] = ("reference",)) -> str:
         if unlike:
             raise Failure(unlike)
     return "ran"
-
-
-_numbers = itertools.count()

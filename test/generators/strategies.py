@@ -38,7 +38,9 @@ class Drawn(random.Random):
         # Rare cases are tested with `random() < ...`.
         return 1 - int(self._draw(st.integers(1, 1000))) / 1001
 
-    def choices(self, population: Sequence[Any], weights: Any = None, *, cum_weights: Any = None, k: int = 1) -> list[Any]:
+    def choices(
+        self, population: Sequence[Any], weights: Any = None, *, cum_weights: Any = None, k: int = 1
+    ) -> list[Any]:
         """As `random.Random.choices`, for weights that are integers."""
         found = []
         for _ in range(k):

@@ -55,7 +55,9 @@ def extract(b: Body, x: Value) -> Value:
 
 
 def insert(b: Body, x: Value) -> Value:
-    part = b.pick(lambda v: v.element == x.element and v.shape != x.shape and v.shape == x.shape[len(x.shape) - len(v.shape) :])
+    part = b.pick(
+        lambda v: v.element == x.element and v.shape != x.shape and v.shape == x.shape[len(x.shape) - len(v.shape) :]
+    )
     if part is None:
         part = extract(b, x)
     places = [b.r.randrange(n) for n in x.shape[: len(x.shape) - len(part.shape)]]

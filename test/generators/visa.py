@@ -18,5 +18,9 @@ def program(r: Random) -> Program:
     mixture = Mixture(r, TARGETS[target], lanes_part=r.random() < 0.5)
     made = mixture.program(r.randint(1, 25), r.randint(0, 2))
     size = sum(root.bytes for root in mixture.roots)
-    words = [f"bits:ui8:{size}:seed={r.randrange(100)}", f"zeros:ui8:{size + 64}", f"bits:ui8:{SCRATCH}:seed={r.randrange(100)}"]
+    words = [
+        f"bits:ui8:{size}:seed={r.randrange(100)}",
+        f"zeros:ui8:{size + 64}",
+        f"bits:ui8:{SCRATCH}:seed={r.randrange(100)}",
+    ]
     return Program(assembly.write([made]), tuple(words), target=target)

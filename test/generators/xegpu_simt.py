@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from random import Random
 
-from passes import work_items
-
 from xegpu_py.dialects.xegpu.matrix import accumulators
+
+from passes import work_items
 from xegpu_py.ir.builtin import bit_width, by, is_float, vector_text
 
 from . import elementwise, xegpu_vc
@@ -135,7 +135,11 @@ class Items(xegpu_vc.Kernel):
         memref = f"memref<8x{element}>"
         name = self.argument(memref, self.data(element, (8,)))
         x = self.pick(lambda v: not v.shape and v.element == element) or self.scalar(self.r.randint(-4, 4), element)
-        self.op(f"memref.atomic_rmw {kind} {x.name}, {name}[{self.within(8)}] : ({element}, {memref}) -> {element}", (), element)
+        self.op(
+            f"memref.atomic_rmw {kind} {x.name}, {name}[{self.within(8)}] : ({element}, {memref}) -> {element}",
+            (),
+            element,
+        )
 
     # Subgroups
 
@@ -145,7 +149,9 @@ class Items(xegpu_vc.Kernel):
             return x
         if self.r.random() < 0.4:
             kinds = ["maxsi", "minui", "add", "xor"] if not is_float(x.element) else ["maximumf", "minimumf", "maxnumf"]
-            return self.op(f"gpu.subgroup_reduce {self.r.choice(kinds)} {x.name} : ({x.type}) -> {x.type}", (), x.element)
+            return self.op(
+                f"gpu.subgroup_reduce {self.r.choice(kinds)} {x.name} : ({x.type}) -> {x.type}", (), x.element
+            )
         width = self.r.choice([n for n in (4, 8, 16, 32) if n <= self.lanes])
         mode = self.r.choice(["xor", "up", "down", "idx"])
         at = self.scalar(self.r.randrange(width))
@@ -176,7 +182,10 @@ class Items(xegpu_vc.Kernel):
 
     def group_row(self, rows: int) -> str:
         """Where a subgroup's rows begin."""
-        ids = (self.op(f"gpu.{op}", (), "index").name for op in ("block_id x", "num_subgroups : index", "subgroup_id : index"))
+        ids = (
+            self.op(f"gpu.{op}", (), "index").name
+            for op in ("block_id x", "num_subgroups : index", "subgroup_id : index")
+        )
         group, count, own = ids
         first = self.op(f"arith.muli {group}, {count} : index", (), "index").name
         number = self.op(f"arith.addi {first}, {own} : index", (), "index").name
@@ -185,10 +194,16 @@ class Items(xegpu_vc.Kernel):
     def map_of(self, layout: tuple[int, int], data: tuple[int, int]) -> str:
         return f"<wi_layout = {list(layout)}, wi_data = {list(data)}>"
 
-    def desc(self, shape: tuple[int, int], element: str, layout: tuple[int, int], data: tuple[int, int], length: int) -> str:
+    def desc(
+        self, shape: tuple[int, int], element: str, layout: tuple[int, int], data: tuple[int, int], length: int
+    ) -> str:
         """The type of a descriptor with a map."""
         entries = [f"array_length = {length}"] if length > 1 else []
-        inner = f"#xegpu.tdesc_attr<{', '.join([*entries, f'map = {self.map_of(layout, data)}'])}>" if entries else f"#xegpu.sg_map{self.map_of(layout, data)}"
+        inner = (
+            f"#xegpu.tdesc_attr<{', '.join([*entries, f'map = {self.map_of(layout, data)}'])}>"
+            if entries
+            else f"#xegpu.sg_map{self.map_of(layout, data)}"
+        )
         return f"!xegpu.tensor_desc<{by(shape)}x{element}, {inner}>"
 
     def fragment(self) -> Value:
@@ -208,17 +223,28 @@ class Items(xegpu_vc.Kernel):
         elif how == "transpose":
             data = (1, 1)
         rows = layout[0] * data[0] * self.r.choice([n for n in (1, 2, 4) if layout[0] * data[0] * n <= 32] or [1])
-        columns = layout[1] * data[1] * self.r.choice([n for n in (1, 2, 4) if layout[1] * data[1] * n * bits <= 512] or [1])
+        columns = (
+            layout[1] * data[1] * self.r.choice([n for n in (1, 2, 4) if layout[1] * data[1] * n * bits <= 512] or [1])
+        )
         length = 2 if how == "array" else 1
         kind = self.desc((rows, columns), element, layout, data, length)
         wide = self.columns_for(element, columns * length)
         small = element == "tf32" or self.r.random() < 0.5
         tensor = self.tensor(element, (rows * max(self.threads // self.lanes, 1) + 1, wide), small)
-        offsets = [self.group_row(rows) if self.r.random() < 0.5 else self.place(self.offset(rows + 2, rows, False)), self.place(self.offset(wide, columns, False))]
-        t = self.op(f"xegpu.create_nd_tdesc {tensor.source}[{', '.join(offsets)}]{tensor.given} : {tensor.kind} -> {kind}", (), "desc").name
+        offsets = [
+            self.group_row(rows) if self.r.random() < 0.5 else self.place(self.offset(rows + 2, rows, False)),
+            self.place(self.offset(wide, columns, False)),
+        ]
+        t = self.op(
+            f"xegpu.create_nd_tdesc {tensor.source}[{', '.join(offsets)}]{tensor.given} : {tensor.kind} -> {kind}",
+            (),
+            "desc",
+        ).name
         if self.r.random() < 0.3:
             move = [self.r.randint(-2, 3), self.r.randint(-2, 3)]
-            t = self.op(f"xegpu.update_nd_offset {t}, [{', '.join(map(self.place, move))}] : {kind} -> {kind}", (), "desc").name
+            t = self.op(
+                f"xegpu.update_nd_offset {t}, [{', '.join(map(self.place, move))}] : {kind} -> {kind}", (), "desc"
+            ).name
         if self.r.random() < 0.2:
             self.line(f"xegpu.prefetch_nd {t}{attributes(self.hints())} : {kind}")
         part = (rows // layout[0], columns // layout[1])
@@ -249,7 +275,11 @@ class Items(xegpu_vc.Kernel):
         kind = self.desc(shape, x.element, layout, data, 1)
         height = rows * max(self.threads // self.lanes, 1)
         tensor = self.tensor(x.element, (height, self.columns_for(x.element, columns)), False)
-        t = self.op(f"xegpu.create_nd_tdesc {tensor.source}[{self.group_row(rows)}, {self.place(self.r.randint(-2, 3))}]{tensor.given} : {tensor.kind} -> {kind}", (), "desc").name
+        t = self.op(
+            f"xegpu.create_nd_tdesc {tensor.source}[{self.group_row(rows)}, {self.place(self.r.randint(-2, 3))}]{tensor.given} : {tensor.kind} -> {kind}",
+            (),
+            "desc",
+        ).name
         self.line(f"xegpu.store_nd {x.name}, {t}{attributes(self.hints(write=True))} : {x.type}, {kind}")
 
     def fragments_dpas(self) -> Value | None:
@@ -269,8 +299,16 @@ class Items(xegpu_vc.Kernel):
             if layout[1] * data[1] > shape[1]:
                 return None
             kind = self.desc(shape, element, layout, data, 1)
-            tensor = self.tensor(element, (shape[0] * rows, self.columns_for(element, shape[1])), element == "tf32" or self.r.random() < 0.5)
-            t = self.op(f"xegpu.create_nd_tdesc {tensor.source}[{self.group_row(shape[0])}, 0]{tensor.given} : {tensor.kind} -> {kind}", (), "desc").name
+            tensor = self.tensor(
+                element,
+                (shape[0] * rows, self.columns_for(element, shape[1])),
+                element == "tf32" or self.r.random() < 0.5,
+            )
+            t = self.op(
+                f"xegpu.create_nd_tdesc {tensor.source}[{self.group_row(shape[0])}, 0]{tensor.given} : {tensor.kind} -> {kind}",
+                (),
+                "desc",
+            ).name
             part = (shape[0] // layout[0], shape[1] // layout[1])
             held = part
             if entries == ["vnni_axis = 1"]:

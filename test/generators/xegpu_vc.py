@@ -8,13 +8,14 @@ from random import Random
 
 from xegpu_py.dialects.xegpu.matrix import accumulators
 from xegpu_py.dialects.xegpu.types import CHUNK_SIZES, LANES
+from xegpu_py.passes.xegpu_to_visa.messages import precision_of
+
 from xegpu_py.ir.builtin import bit_width, by, is_float, vector_text
 from xegpu_py.numerics.dpas import ops_per_channel
-from xegpu_py.passes.xegpu_to_visa.messages import precision_of
 from xegpu_py.target import TARGETS
 
 from . import elementwise, vectors
-from .body import FLOATS, NUMBERS, SIGNLESS, STORED, Body, Value, attributes, dtype_of, most_exact, twin, with_exact
+from .body import NUMBERS, SIGNLESS, STORED, Body, Value, attributes, dtype_of, most_exact, twin, with_exact
 from .program import Program
 
 ROWS = (1, 2, 3, 4, 5, 8, 16, 17, 32)
@@ -170,15 +171,19 @@ class Kernel(Body):
     def moved(self, desc: Desc, by_: list[int]) -> Desc:
         """update_nd_offset."""
         offsets = ", ".join(map(self.place, by_))
-        found = self.op(f"xegpu.update_nd_offset {desc.name}, [{offsets}] {{mode = vc}} : {desc.type} -> {desc.type}", (), "desc")
+        found = self.op(
+            f"xegpu.update_nd_offset {desc.name}, [{offsets}] {{mode = vc}} : {desc.type} -> {desc.type}", (), "desc"
+        )
         return replace(desc, name=found.name)
 
     def load_desc(self, desc: Desc, length: int, bits: int) -> Value:
         """load_nd with any transforms that fit."""
         if self.r.random() < 0.2:
-            self.line(f"xegpu.prefetch_nd {desc.name}{attributes(['mode = vc', *self.scope(), *self.hints()])} : {desc.type}")
+            self.line(
+                f"xegpu.prefetch_nd {desc.name}{attributes(['mode = vc', *self.scope(), *self.hints()])} : {desc.type}"
+            )
         entries = ["mode = vc"]
-        *outer, rows, columns = desc.shape
+        rows, columns = desc.shape[-2:]
         rank = len(desc.shape)
         shape: tuple[int, ...] = desc.shape
         how = self.r.random()
@@ -207,7 +212,9 @@ class Kernel(Body):
         entries += self.hints()
         kind = vector_text(shape, desc.element)
         exact = 8 if desc.small else None
-        return self.op(f"xegpu.load_nd {desc.name}{attributes(entries)} : {desc.type} -> {kind}", shape, desc.element, exact)
+        return self.op(
+            f"xegpu.load_nd {desc.name}{attributes(entries)} : {desc.type} -> {kind}", shape, desc.element, exact
+        )
 
     def scope(self, slm: bool = False) -> list[str]:
         """The memory_scope that an op may repeat."""
@@ -295,7 +302,9 @@ class Kernel(Body):
 
     # Lanes
 
-    def lanes_desc(self, element: str, lanes: int, chunk: int, small: bool, unique: bool, slm: str = "") -> tuple[Desc, list[str]]:
+    def lanes_desc(
+        self, element: str, lanes: int, chunk: int, small: bool, unique: bool, slm: str = ""
+    ) -> tuple[Desc, list[str]]:
         """A descriptor with an address for each lane.
 
         Args:
@@ -324,7 +333,9 @@ class Kernel(Body):
             source = self.argument(source_kind, word)
         base = max(-moved, 0)
         if not slm and self.r.random() < 0.2:
-            pointer = self.op(f"memref.extract_aligned_pointer_as_index {source} : {source_kind} -> index", (), "index").name
+            pointer = self.op(
+                f"memref.extract_aligned_pointer_as_index {source} : {source_kind} -> index", (), "index"
+            ).name
             source, source_kind = self.op(f"arith.index_cast {pointer} : index to i64", (), "i64").name, "i64"
         if (parts > 1 or base) and kind in ("index", "i32", "i64"):
             first = self.index(base)
@@ -355,9 +366,15 @@ class Kernel(Body):
             how = self.r.choice(["index", "i32", "i64"])
             step = self.splat(moved, (lanes,), how)
             name = self.op(
-                f"xegpu.update_offset {name}, {step.name} {{mode = vc}} : {desc_kind}, {step.type} -> {desc_kind}", (), "desc"
+                f"xegpu.update_offset {name}, {step.name} {{mode = vc}} : {desc_kind}, {step.type} -> {desc_kind}",
+                (),
+                "desc",
             ).name
-        shape = (chunk, lanes) if "x".join(map(str, (lanes, chunk))) + "x" in dims + "x" and dims.count("x") == 2 else (lanes,)
+        shape = (
+            (chunk, lanes)
+            if "x".join(map(str, (lanes, chunk))) + "x" in dims + "x" and dims.count("x") == 2
+            else (lanes,)
+        )
         return Desc(name, desc_kind, shape, element, data_small), settings
 
     def lane_offsets(self, places: list[int], kind: str) -> str:
@@ -365,7 +382,9 @@ class Kernel(Body):
         if self.r.random() < 0.4 and kind in ("index", "i32", "i64") and places == sorted(places) and len(places) > 1:
             step = self.op(f"vector.step : vector<{len(places)}xindex>", (), "index").name
             if kind != "index":
-                step = self.op(f"arith.index_cast {step} : vector<{len(places)}xindex> to vector<{len(places)}x{kind}>", (), kind).name
+                step = self.op(
+                    f"arith.index_cast {step} : vector<{len(places)}xindex> to vector<{len(places)}x{kind}>", (), kind
+                ).name
             by_ = self.splat(places[1] - places[0], (len(places),), kind)
             if all(p == i * (places[1] - places[0]) for i, p in enumerate(places)):
                 return self.op(f"arith.muli {step}, {by_.name} : {by_.type}", (), kind).name
@@ -516,13 +535,17 @@ class Kernel(Body):
         if bits < 8:
             # There is no memory of such elements: bytes hold several.
             each = 8 // bits
-            bytes_ = self.operand(twin_byte(element), (rows, columns // each) if axis != 0 else (rows // each, columns), axis, False)
+            bytes_ = self.operand(
+                twin_byte(element), (rows, columns // each) if axis != 0 else (rows // each, columns), axis, False
+            )
             if axis is None:
                 kind = (rows, columns)
             else:
                 *outer, inner = bytes_.shape
                 kind = (*outer, inner * each)
-            return self.op(f"vector.bitcast {bytes_.name} : {bytes_.type} to {vector_text(kind, element)}", kind, element)
+            return self.op(
+                f"vector.bitcast {bytes_.name} : {bytes_.type} to {vector_text(kind, element)}", kind, element
+            )
         factor = 32 // bits if bits < 32 else 1
         wide = self.columns_for(element, columns)
         tensor = self.tensor(element, (rows + 1, wide), small)
@@ -542,7 +565,11 @@ class Kernel(Body):
         """A condition that holds for a whole thread."""
         how = self.r.random()
         if how < 0.3:
-            return self.op(f"arith.cmpi {self.r.choice(['eq', 'ult', 'sgt'])}, {self.tid}, {self.index(self.r.randint(0, 2))} : index", (), "i1")
+            return self.op(
+                f"arith.cmpi {self.r.choice(['eq', 'ult', 'sgt'])}, {self.tid}, {self.index(self.r.randint(0, 2))} : index",
+                (),
+                "i1",
+            )
         x = self.pick(lambda v: not v.shape and v.element in NUMBERS)
         if x is None:
             x = self.keep(Value(self.argument("i32", f"i32:{self.r.randint(-3, 9)}"), (), "i32"))
@@ -607,7 +634,9 @@ class Kernel(Body):
         carried = ", ".join(f"{n} = {start}" for n, (start, _) in zip(names, starts))
         types = ", ".join(kind for _, kind in starts)
         at = self.name()
-        self.line(f"{name} = scf.for {at} = {bounds[0]} to {bounds[1]} step {bounds[2]} iter_args({carried}) -> ({types}) {{")
+        self.line(
+            f"{name} = scf.for {at} = {bounds[0]} to {bounds[1]} step {bounds[2]} iter_args({carried}) -> ({types}) {{"
+        )
         with self.region():
             for n, v in zip(names, values):
                 self.keep(Value(n, v.shape, v.element))
@@ -673,7 +702,11 @@ class Kernel(Body):
         if not values:
             return
         two = self.index(2)
-        chosen = self.op(f"arith.remui {self.tid}, {two} : index", (), "index").name if self.r.random() < 0.5 else self.dynamic(self.r.randint(0, 3))
+        chosen = (
+            self.op(f"arith.remui {self.tid}, {two} : index", (), "index").name
+            if self.r.random() < 0.5
+            else self.dynamic(self.r.randint(0, 3))
+        )
         types = ", ".join(v.type for v in values)
         kept = len(self.values)
         name = self.results(values)
@@ -713,22 +746,37 @@ class Kernel(Body):
             step = self.op(f"vector.step : vector<{count}xindex>", (), "index").name
             first = self.op(f"vector.broadcast {at} : index to vector<{count}xindex>", (), "index").name
             places = self.op(f"arith.addi {first}, {step} : vector<{count}xindex>", (), "index").name
-            return self.op(f"xegpu.create_tdesc {buffer}, {places} {{mode = vc}} : {kind}, vector<{count}xindex> -> {scattered}", (), "desc").name
+            return self.op(
+                f"xegpu.create_tdesc {buffer}, {places} {{mode = vc}} : {kind}, vector<{count}xindex> -> {scattered}",
+                (),
+                "desc",
+            ).name
 
         mask = self.op(f"arith.constant dense<true> : vector<{count}xi1>", (), "i1").name
         if lanes:
             to = each(own)
             entries = ["mode = vc", *self.scope(slm=True)]
-            self.line(f"xegpu.store_scatter {x.name}, {to}, {mask}{attributes(entries)} : {x.type}, {scattered}, vector<{count}xi1>")
+            self.line(
+                f"xegpu.store_scatter {x.name}, {to}, {mask}{attributes(entries)} : {x.type}, {scattered}, vector<{count}xi1>"
+            )
         else:
             self.line(f"xegpu.store_nd {x.name}, {line(own)} {{mode = vc}} : {x.type}, {desc}")
         self.meet()
         if self.r.random() < 0.5 and count in LANES:
-            found = self.op(f"xegpu.load_gather {each(theirs)}, {mask} {{mode = vc}} : {scattered}, vector<{count}xi1> -> {x.type}", x.shape, element, x.exact)
+            found = self.op(
+                f"xegpu.load_gather {each(theirs)}, {mask} {{mode = vc}} : {scattered}, vector<{count}xi1> -> {x.type}",
+                x.shape,
+                element,
+                x.exact,
+            )
         else:
             if self.r.random() < 0.3:
-                self.line(f"xegpu.prefetch_nd {line(theirs)}{attributes(['mode = vc', *self.scope(slm=True)])} : {desc}")
-            found = self.op(f"xegpu.load_nd {line(theirs)} {{mode = vc}} : {desc} -> {x.type}", x.shape, element, x.exact)
+                self.line(
+                    f"xegpu.prefetch_nd {line(theirs)}{attributes(['mode = vc', *self.scope(slm=True)])} : {desc}"
+                )
+            found = self.op(
+                f"xegpu.load_nd {line(theirs)} {{mode = vc}} : {desc} -> {x.type}", x.shape, element, x.exact
+            )
         return found
 
     def meet(self) -> None:
@@ -740,7 +788,9 @@ class Kernel(Body):
             if not any("alloc_nbarrier" in line for line in self.lines):
                 self.lines.insert(0, "    xegpu.alloc_nbarrier 4")
             number, count = self.scalar(self.r.randint(0, 3), "i8"), self.scalar(self.block, "i8")
-            barrier = self.op(f"xegpu.init_nbarrier {number.name}, {count.name} : i8, i8 -> !xegpu.nbarrier", (), "nbarrier")
+            barrier = self.op(
+                f"xegpu.init_nbarrier {number.name}, {count.name} : i8, i8 -> !xegpu.nbarrier", (), "nbarrier"
+            )
             self.line(f"xegpu.nbarrier_arrive {barrier.name}")
             self.line(f"xegpu.nbarrier_wait {barrier.name}")
         else:
@@ -865,7 +915,12 @@ def program(r: Random) -> Program:
     b = Kernel(r, target, grid, block)
     for _ in range(r.randint(1, 3)):
         (how,) = r.choices(["block", "line", "gather", "dpas"], weights=[5, 2, 2, 3])
-        made = {"block": b.load_block, "line": lambda: b.load_line(r.choice(NUMBERS), r.random() < 0.5), "gather": b.gather, "dpas": b.dpas}[how]()
+        made = {
+            "block": b.load_block,
+            "line": lambda: b.load_line(r.choice(NUMBERS), r.random() < 0.5),
+            "gather": b.gather,
+            "dpas": b.dpas,
+        }[how]()
         assert made is not None
         b.keep(b.computable(made))
     b.statements(r.randint(1, 6), 2)

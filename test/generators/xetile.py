@@ -6,9 +6,10 @@ import math
 from random import Random
 
 from xegpu_py.dialects.xegpu.matrix import accumulators
+
 from xegpu_py.ir.builtin import bit_width, by, is_float, vector_text
-from xegpu_py.numerics.formats import TYPES
 from xegpu_py.layout import dealing_problem
+from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import TARGETS
 
 from . import elementwise, vectors
@@ -49,7 +50,9 @@ class Kernel(Body):
                 even = [n for n in fits if size // n == grid]
                 # Small parts make long programs.
                 large = [n for n in fits if n * 4 * grid >= size]
-                data.append(self.r.choice(even or large or fits) if self.r.random() < 0.6 else self.r.choice(large or fits))
+                data.append(
+                    self.r.choice(even or large or fits) if self.r.random() < 0.6 else self.r.choice(large or fits)
+                )
             return layout, tuple(data)
 
     @staticmethod
@@ -81,7 +84,9 @@ class Kernel(Body):
         inner = f", #xetile.tile_attr<{', '.join(entries)}>" if entries else ""
         return f"!xetile.tile<{by((*shape, element))}{inner}>"
 
-    def source(self, element: str, shape: tuple[int, int], word: str, column_major: bool, slm: bool = False) -> tuple[str, str, str, int]:
+    def source(
+        self, element: str, shape: tuple[int, int], word: str, column_major: bool, slm: bool = False
+    ) -> tuple[str, str, str, int]:
         """A matrix in memory.
 
         Returns:
@@ -101,7 +106,11 @@ class Kernel(Body):
         aligned = columns * bit_width(element) % 128 == 0 and columns * bit_width(element) >= 512
         if how < 0.2 and aligned:
             name = self.argument(f"memref<{rows}x{columns}x{element}>", word)
-            base = self.op(f"memref.extract_aligned_pointer_as_index {name} : memref<{rows}x{columns}x{element}> -> index", (), "index").name
+            base = self.op(
+                f"memref.extract_aligned_pointer_as_index {name} : memref<{rows}x{columns}x{element}> -> index",
+                (),
+                "index",
+            ).name
             address = self.op(f"arith.index_cast {base} : index to i64", (), "i64").name
             return address, "i64", f", [{self.place(rows)}, {self.place(columns)}], [{self.place(columns)}, 1]", 0
         dims = ["?" if self.r.random() < 0.3 else str(n) for n in shape]
@@ -126,7 +135,9 @@ class Kernel(Body):
             if math.prod(found) <= MOST and (math.prod(found) >= 8 or self.r.random() < 0.2):
                 return found
 
-    def load(self, element: str | None = None, shape: tuple[int, int] | None = None, small: bool | None = None) -> Value:
+    def load(
+        self, element: str | None = None, shape: tuple[int, int] | None = None, small: bool | None = None
+    ) -> Value:
         """load_tile from anywhere in and around a matrix."""
         element = element or self.r.choice([*NUMBERS, *NUMBERS, *STORED])
         rows, columns = shape or self.shape()
@@ -144,9 +155,16 @@ class Kernel(Body):
         kind = self.tile_type((rows, columns), element, given, *settings)
         source = self.source(element, (height, width), word, column_major)
         move = [self.r.randint(-3, 3) for _ in offsets] if self.r.random() < 0.2 else [0, 0]
-        tile = self.init(source, kind, [self.place(o - m) for o, m in zip(offsets, move)], inside and not any(move) and self.r.random() < 0.5)
+        tile = self.init(
+            source,
+            kind,
+            [self.place(o - m) for o, m in zip(offsets, move)],
+            inside and not any(move) and self.r.random() < 0.5,
+        )
         if any(move):
-            tile = self.op(f"xetile.update_tile_offset {tile}, [{', '.join(map(self.place, move))}] : {kind}", (), "tile").name
+            tile = self.op(
+                f"xetile.update_tile_offset {tile}, [{', '.join(map(self.place, move))}] : {kind}", (), "tile"
+            ).name
         if self.r.random() < 0.2:
             self.line(f"xetile.prefetch_tile {tile}{attributes(self.hints())} : {kind}")
         return self.made(self.loaded(tile, kind, (rows, columns), element, small), given)
@@ -314,7 +332,10 @@ class Kernel(Body):
             layout, data = given
             if self.r.random() < 0.6:
                 lhs, rhs = self.as_map(lhs, (layout, (data[0], k))), self.as_map(rhs, (layout, (k, data[1])))
-                entries += [f"wg_map_a = {self.map_text((layout, (data[0], k)))}", f"wg_map_b = {self.map_text((layout, (k, data[1])))}"]
+                entries += [
+                    f"wg_map_a = {self.map_text((layout, (data[0], k)))}",
+                    f"wg_map_b = {self.map_text((layout, (k, data[1])))}",
+                ]
         entries = [e for e in entries if e]
         kind = vector_text((m, n), result)
         more = (f", {acc.name}", f", {acc.type}") if acc else ("", "")
@@ -362,7 +383,9 @@ class Kernel(Body):
         low, high, one = self.index(0), self.dynamic(count), self.index(1)
         name, carried, moving, at = (self.name() for _ in range(4))
         types = f"{start.type}, {kind}"
-        self.line(f"{name}:2 = scf.for {at} = {low} to {high} step {one} iter_args({carried} = {start.name}, {moving} = {tile}) -> ({types}) {{")
+        self.line(
+            f"{name}:2 = scf.for {at} = {low} to {high} step {one} iter_args({carried} = {start.name}, {moving} = {tile}) -> ({types}) {{"
+        )
         with self.region():
             own = self.made(Value(carried, x.shape, x.element), self.maps.get(x.name))
             self.values = [own]
@@ -371,7 +394,11 @@ class Kernel(Body):
             for _ in range(self.r.randint(1, 3)):
                 self.statement(0)
             last = self.pick(lambda v: v.type == x.type and v.name != carried) or own
-            after = self.op(f"xetile.update_tile_offset {moving}, [{self.place(self.r.randint(-1, 2))}, {self.place(self.r.randint(0, 9))}] : {kind}", (), "tile").name
+            after = self.op(
+                f"xetile.update_tile_offset {moving}, [{self.place(self.r.randint(-1, 2))}, {self.place(self.r.randint(0, 9))}] : {kind}",
+                (),
+                "tile",
+            ).name
             self.line(f"scf.yield {last.name}, {after} : {types}")
         self.line("}")
         self.keep(self.made(Value(f"{name}#0", x.shape, x.element), self.maps.get(x.name)))
@@ -407,11 +434,16 @@ class Kernel(Body):
             for tile, (_, kind, shape, element) in zip((ta, tb), tiles):
                 if self.r.random() < 0.2:
                     self.line(f"xetile.prefetch_tile {tile} : {kind}")
-                factors.append(self.op(f"xetile.load_tile {tile} : {kind} -> {vector_text(shape, element)}", shape, element))
+                factors.append(
+                    self.op(f"xetile.load_tile {tile} : {kind} -> {vector_text(shape, element)}", shape, element)
+                )
             entries = attributes([f"wg_map_c = {self.map_text(given)}"] if given else [])
             total = self.op(
                 f"xetile.tile_mma {factors[0].name}, {factors[1].name}, {carried}{entries} : "
-                f"{factors[0].type}, {factors[1].type}, {acc.type} -> {acc.type}", (m, n), result)
+                f"{factors[0].type}, {factors[1].type}, {acc.type} -> {acc.type}",
+                (m, n),
+                result,
+            )
             after = [
                 self.op(f"xetile.update_tile_offset {tile}, [{move}] : {kind}", (), "tile").name
                 for tile, (_, kind, _, _), move in zip((ta, tb), tiles, (f"0, {k}", f"{k}, 0"))
@@ -419,7 +451,9 @@ class Kernel(Body):
             self.line(f"scf.yield {total.name}, {after[0]}, {after[1]} : {types}")
         self.line("}")
         bound = 64 * k * steps if is_float(result) else None
-        return self.made(Value(f"{name}#0", (m, n), result, bound if bound and bound <= most_exact(result) else None), given)
+        return self.made(
+            Value(f"{name}#0", (m, n), result, bound if bound and bound <= most_exact(result) else None), given
+        )
 
     # Shared local memory, scattered tiles, atomics
 
@@ -447,7 +481,9 @@ class Kernel(Body):
         """Elements by their indices: loaded, changed, and stored or added to where no other element is."""
         element = self.r.choice(NUMBERS)
         two = self.r.random() < 0.3
-        shape: tuple[int, ...] = (self.r.choice([2, 4]), self.r.choice([8, 16])) if two else (self.r.choice([1, 2]) * 16 * self.subgroups,)
+        shape: tuple[int, ...] = (
+            (self.r.choice([2, 4]), self.r.choice([8, 16])) if two else (self.r.choice([1, 2]) * 16 * self.subgroups,)
+        )
         count = math.prod(shape)
         given = self.map_for(shape)
         index = self.r.choice(["index", "i32", "i64"])
@@ -456,7 +492,9 @@ class Kernel(Body):
             # The indices come from memory, as all that there is for two dimensions.
             line = f"arange:i32:{by(shape)}"
             tile = self.tile_type(shape, "i32", given)
-            t = self.init((self.argument(f"memref<{by(shape)}xi32>", line), f"memref<{by(shape)}xi32>", "", 0), tile, ["0", "0"])
+            t = self.init(
+                (self.argument(f"memref<{by(shape)}xi32>", line), f"memref<{by(shape)}xi32>", "", 0), tile, ["0", "0"]
+            )
             places = self.op(f"xetile.load_tile {t} : {tile} -> {vector_text(shape, 'i32')}", shape, "i32")
             index = "i32"
         else:
@@ -464,12 +502,16 @@ class Kernel(Body):
             if index == "index":
                 places = step
             else:
-                places = self.op(f"arith.index_cast {step.name} : {step.type} to {vector_text(shape, index)}", shape, index)
+                places = self.op(
+                    f"arith.index_cast {step.name} : {step.type} to {vector_text(shape, index)}", shape, index
+                )
         kind = self.tile_type(shape, element, given, "scattered = true")
         source_kind = f"memref<{count + 3}x{element}>"
         word = self.data(element, (count + 3,))
         source = self.argument(source_kind, word)
-        tile = self.op(f"xetile.init_tile {source}, {places.name} : {source_kind}, {places.type} -> {kind}", (), "tile").name
+        tile = self.op(
+            f"xetile.init_tile {source}, {places.name} : {source_kind}, {places.type} -> {kind}", (), "tile"
+        ).name
         if self.r.random() < 0.4:
             by_ = self.splat(self.r.randint(0, 3), shape, index)
             tile = self.op(f"xetile.update_tile_offset {tile}, {by_.name} : {kind}, {by_.type}", (), "tile").name
@@ -499,7 +541,9 @@ class Kernel(Body):
         kinds = self.atomic_kinds(element)
         if self.r.random() < 0.5 and kinds:
             old = self.op(
-                f"xetile.atomic_rmw <{self.r.choice(kinds)}>, {x.name}, {to}{m[0]} : {x.type}, {kind}{m[1]} -> {x.type}", shape, element
+                f"xetile.atomic_rmw <{self.r.choice(kinds)}>, {x.name}, {to}{m[0]} : {x.type}, {kind}{m[1]} -> {x.type}",
+                shape,
+                element,
             )
             assert old
         else:
@@ -521,7 +565,11 @@ class Kernel(Body):
         source = self.source(x.element, shape, self.data(x.element, shape), False)
         row = self.op(f"arith.muli {self.group}, {self.index(rows)} : index", (), "index").name
         tile = self.init(source, kind, [row, self.place(self.r.randint(-1, 5))])
-        self.op(f"xetile.atomic_rmw <{self.r.choice(kinds)}>, {x.name}, {tile} : {x.type}, {kind} -> {x.type}", x.shape, x.element)
+        self.op(
+            f"xetile.atomic_rmw <{self.r.choice(kinds)}>, {x.name}, {tile} : {x.type}, {kind} -> {x.type}",
+            x.shape,
+            x.element,
+        )
 
     # Programs
 

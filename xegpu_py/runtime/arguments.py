@@ -30,9 +30,10 @@ _SHAPE = re.compile(r"\d+(?:x\d+)*\Z")
 
 FORMS = """\
 a file (a.npy, or bf16:a.npy where the file's type does not say), a number (i32:5, f32:1.5), or one of
-randn:TYPE:SHAPE[:seed=N], rand:TYPE:SHAPE[:seed=N] (0 to 1; integers of the whole range), small:TYPE:SHAPE[:seed=N] (integers of
--4 to 4, or 0 to 8), bits:TYPE:SHAPE[:seed=N] (bit patterns, every second one a special value such as an infinity),
-arange:TYPE:SHAPE, zeros:TYPE:SHAPE, ones:TYPE:SHAPE and full:TYPE:SHAPE:VALUE, with a shape such as 64x64"""
+randn:TYPE:SHAPE[:seed=N], rand:TYPE:SHAPE[:seed=N] (0 to 1; integers of the whole range),
+small:TYPE:SHAPE[:seed=N] (integers from -4 to 4; 0 to 8 if unsigned), bits:TYPE:SHAPE[:seed=N] (random bits, half of
+them special values such as infinities), arange:TYPE:SHAPE, zeros:TYPE:SHAPE, ones:TYPE:SHAPE and
+full:TYPE:SHAPE:VALUE, with a shape such as 64x64"""
 """What an argument may be, for help texts."""
 
 

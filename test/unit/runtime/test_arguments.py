@@ -15,7 +15,7 @@ from xegpu_py.runtime.memory import zeros_aligned
 
 @pytest.mark.parametrize("name", DTYPES)
 def test_types(name: str) -> None:
-    for kind in ("randn", "rand", "arange", "zeros", "ones"):
+    for kind in ("randn", "rand", "small", "bits", "arange", "zeros", "ones"):
         found = parse_argument(f"{kind}:{name}:2x3")
         assert (found.dtype, found.shape) == (DTYPES[name], (2, 3))
     number = parse_argument(f"{name}:5")
@@ -87,6 +87,17 @@ def test_files_of_objects(tmp_path: Path) -> None:
     np.save(path, np.array([{}], object), allow_pickle=True)
     with pytest.raises(ValueError, match="no array in numpy's format"):
         parse_argument(str(path))
+
+
+def test_small_numbers_are_exact_in_every_type() -> None:
+    assert set(parse_argument("small:f8E4M3FN:500").astype(int)) == set(range(-4, 5))
+    assert set(parse_argument("small:ui8:500")) == set(range(9))
+
+
+def test_bits_have_special_values() -> None:
+    numbers = parse_argument("bits:f16:2000:seed=3")
+    assert np.isnan(numbers).any() and np.isinf(numbers).any() and (np.abs(numbers) == 2.0**-24).any()
+    assert {-128, -127, 126, 127} <= set(parse_argument("bits:i8:500").tolist())
 
 
 @pytest.mark.parametrize(

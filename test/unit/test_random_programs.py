@@ -1,0 +1,66 @@
+"""A fixed small share of the random programs of `make fuzz`: the engines and the reference leave the same bytes."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from generators.program import Failure, Program, check
+from generators.strategies import LEVELS, generator, programs
+from hypothesis import HealthCheck, find, given, settings
+
+SHARE = {"xetile": 4, "xegpu_vc": 12, "xegpu_simt": 12, "nested": 4, "visa": 12}
+"""Programs of each level."""
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_all_evaluators_agree(level: str) -> None:
+    @settings(
+        max_examples=SHARE[level],
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(programs(level))
+    def run(program: Program) -> None:
+        check(program)
+
+    run()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_seed_gives_one_program(level: str) -> None:
+    first, second = (generator(level)(random.Random(7)) for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_simplest_program_is_small(level: str) -> None:
+    """What hypothesis shrinks to where anything fails."""
+    found = find(programs(level), lambda p: True, settings=settings(max_examples=20, database=None))
+    assert found.text.count("\n") < (40 if level != "visa" else 90)
+
+
+def test_differences_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reference that computes something else is told apart."""
+    program = Program(
+        "gpu.module @k {\n  gpu.func @f(%m: memref<4xi32>) kernel {\n    %i = arith.constant 2 : index\n"
+        "    %x = memref.load %m[%i] : memref<4xi32>\n    %y = arith.addi %x, %x : i32\n"
+        "    memref.store %y, %m[%i] : memref<4xi32>\n    gpu.return\n  }\n}\n",
+        ("arange:i32:4",),
+    )
+    assert check(program) == "ran"
+    right = program.evaluated()
+    right[0][3] += 1
+    monkeypatch.setattr(Program, "evaluated", lambda self: right)
+    with pytest.raises(
+        Failure, match=r"argument 0 at \[3\]: 4 \(0x00000004\) by reference, 3 \(0x00000003\) by the engines"
+    ):
+        check(program)
+
+
+def test_a_refused_program_is_a_failure() -> None:
+    text = 'gpu.module @k {\n  gpu.func @f() kernel {\n    "arith.nothing"() : () -> ()\n    gpu.return\n  }\n}\n'
+    with pytest.raises(Failure, match="unregistered operation"):
+        check(Program(text, ()))
