@@ -8,7 +8,7 @@ from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
 from xegpu_py.passes.xegpu_to_visa.values import Const, KnownMask, Mask, Numbers, Reg, shape_and_element, unsigned
 
-from xegpu_py.ir.builtin import bit_width
+from xegpu_py.ir.builtin import bit_width, is_float
 from xegpu_py.numerics.formats import TF32, TYPES
 
 
@@ -17,6 +17,16 @@ def _convert(low: Lowering, op: ir.Operation, source: Numbers, saturate: bool = 
     if isinstance(source, Const) and source.type == "bf":
         source = bf_as_f(source)
     low.set(op, convert(low, source, name, count, saturate))
+
+
+def _check_bytes(low: Lowering, op: ir.Operation) -> None:
+    """Registers hold floats of 8 bits as bytes, which no conversion takes for numbers."""
+    for value in (op.operands[0], op.results[0]):
+        _, element = shape_and_element(str(value.type))
+        if is_float(element) and bit_width(element) == 8:
+            low.fail(
+                f"converts between integers and {element}, which no instruction does", "xegpu-legalize rewrites it"
+            )
 
 
 def convert(low: Lowering, source: Numbers, name: str, count: int, saturate: bool = False) -> Reg:
@@ -29,6 +39,7 @@ def convert(low: Lowering, source: Numbers, name: str, count: int, saturate: boo
 @lowers("arith.extsi", "arith.trunci", "arith.index_cast", "index.casts", "arith.sitofp")
 def convert_signed(low: Lowering, op: ir.Operation) -> None:
     """Conversions from signed integers, and truncation."""
+    _check_bytes(low, op)
     count, element, name = result_of(op)
     source = low.value(op.operands[0])
     if isinstance(source, (Mask, KnownMask)):
@@ -51,6 +62,7 @@ def convert_signed(low: Lowering, op: ir.Operation) -> None:
 @lowers("arith.extui", "arith.index_castui", "index.castu", "arith.uitofp")
 def convert_unsigned(low: Lowering, op: ir.Operation) -> None:
     """Conversions from unsigned integers."""
+    _check_bytes(low, op)
     count, _, name = result_of(op)
     source = low.value(op.operands[0])
     if isinstance(source, (Mask, KnownMask)):
@@ -156,12 +168,14 @@ def _half_to_odd(low: Lowering, numbers: Numbers, count: int) -> Reg:
 @lowers("arith.fptosi")
 def fptosi(low: Lowering, op: ir.Operation) -> None:
     """Toward zero."""
+    _check_bytes(low, op)
     _convert(low, op, low.numbers(op.operands[0]))
 
 
 @lowers("arith.fptoui")
 def fptoui(low: Lowering, op: ir.Operation) -> None:
     """Toward zero, to unsigned integers."""
+    _check_bytes(low, op)
     count, _, name = result_of(op)
     source = low.numbers(op.operands[0])
     found = convert(

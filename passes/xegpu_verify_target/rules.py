@@ -476,6 +476,16 @@ def convert(kernel: Kernel, op: ir.Operation) -> Problem:
     return None
 
 
+@_of("arith.sitofp", "arith.uitofp", "arith.fptosi", "arith.fptoui")
+def convert_integers(kernel: Kernel, op: ir.Operation) -> Problem:
+    """Conversions between integers and floats that the target has."""
+    for element in (_element(op.operands[0]), _element(op.results[0])):
+        if is_float(element) and bit_width(element) == 8:
+            remedy = REWRITES if element == "f8E5M2" else "convert in memory"
+            return (f"there is no conversion between integers and {element}", remedy)
+    return None
+
+
 @_of("arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.maximumf", "arith.minimumf", "arith.maxnumf",
      "arith.minnumf", "arith.negf", "arith.cmpf", "math.absf", "vector.fma", "math.fma", "math.sqrt", "math.rsqrt",
      "math.exp", "math.exp2", "math.log", "math.log2", "math.sin", "math.cos", "math.tanh", "math.erf", "math.powf",

@@ -19,6 +19,11 @@ from .xegpu_vc import ATOMICS, dpas_pairs
 
 SIZES = (1, 2, 3, 4, 8, 8, 16, 16, 16, 24, 32, 32, 64)
 MOST = 256
+SHAPES = sorted(
+    [(a, b) for a in SIZES for b in SIZES if 8 <= a * b <= MOST] + [(1, 1), (2, 2), (1, 4), (3, 1)],
+    key=lambda shape: shape != (8, 16),
+)
+"""The shapes of tiles, the simplest first."""
 Map = tuple[tuple[int, ...], tuple[int, ...]]
 
 
@@ -38,22 +43,19 @@ class Kernel(Body):
         """A map that divides a shape among the subgroups; None for kernels without."""
         if not self.has_maps:
             return None
-        while True:
-            if len(shape) == 1:
-                layout: tuple[int, ...] = (self.subgroups,)
-            else:
-                rows = self.r.choice([n for n in range(1, self.subgroups + 1) if self.subgroups % n == 0])
-                layout = (rows, self.subgroups // rows)
-            data = []
-            for size, grid in zip(shape, layout):
-                fits = [n for n in range(1, size + 1) if size % n == 0 and not dealing_problem(size, grid, n)]
-                even = [n for n in fits if size // n == grid]
-                # Small parts make long programs.
-                large = [n for n in fits if n * 4 * grid >= size]
-                data.append(
-                    self.r.choice(even or large or fits) if self.r.random() < 0.6 else self.r.choice(large or fits)
-                )
-            return layout, tuple(data)
+        if len(shape) == 1:
+            layout: tuple[int, ...] = (self.subgroups,)
+        else:
+            rows = self.r.choice([n for n in range(1, self.subgroups + 1) if self.subgroups % n == 0])
+            layout = (rows, self.subgroups // rows)
+        data = []
+        for size, grid in zip(shape, layout):
+            fits = [n for n in range(1, size + 1) if size % n == 0 and not dealing_problem(size, grid, n)]
+            even = [n for n in fits if size // n == grid]
+            # Small parts make long programs.
+            large = [n for n in fits if n * 4 * grid >= size] or fits
+            data.append(self.r.choice(large if self.r.random() < 0.4 or not even else even))
+        return layout, tuple(data)
 
     @staticmethod
     def map_text(given: Map) -> str:
@@ -130,10 +132,7 @@ class Kernel(Body):
 
     def shape(self) -> tuple[int, int]:
         """The shape of a tile."""
-        while True:
-            found = self.r.choice(SIZES), self.r.choice(SIZES)
-            if math.prod(found) <= MOST and (math.prod(found) >= 8 or self.r.random() < 0.2):
-                return found
+        return self.r.choice(SHAPES)
 
     def load(
         self, element: str | None = None, shape: tuple[int, int] | None = None, small: bool | None = None
@@ -619,7 +618,7 @@ def program(r: Random) -> Program:
         found = b.computable(b.load()) if how == "load" else b.mma() if how == "mma" else b.gemm()
         if found is not None:
             b.keep(found)
-    for _ in range(r.randint(1, 5)):
+    for _ in range(r.randint(0, 3)):
         b.statement(1)
     stored = [v for v in b.values if v.element in NUMBERS and len(v.shape) == 2]
     for x in stored[-2:]:

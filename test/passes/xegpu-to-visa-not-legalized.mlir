@@ -47,3 +47,14 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  gpu.func @integers(%x: vector<16xi32>) kernel {
+    // expected-error @+2 {{converts between integers and f8E5M2, which no instruction does}}
+    // expected-note @+1 {{xegpu-legalize rewrites it}}
+    %y = arith.sitofp %x : vector<16xi32> to vector<16xf8E5M2>
+    gpu.return
+  }
+}

@@ -198,3 +198,25 @@ def test_reductions_round_once(kind):
     # The sums are exact in f32.
     sums = numbers.astype(np.float64).reshape(-1, LANES).sum(1)
     np.testing.assert_array_equal(found, np.repeat(sums.astype(DTYPES[kind])[:, None], LANES, 1))
+
+
+INTEGERS = (0, 1, -1, 2, 3, 5, 100, -100, 127, -128, 1000, 40000, 61439, 61440, -61440, 70000, 2**31 - 1, -(2**31))
+
+
+@pytest.mark.parametrize("source", ["i8", "i16", "i32", "i64"])
+@pytest.mark.parametrize("name", ["sitofp", "uitofp"])
+def test_integers_to_bf8(source, name):
+    """By way of f64, which holds them all."""
+    x = np.resize(np.array(INTEGERS), LANES).astype(DTYPES[source])
+    body = f"%r = arith.{name} %a0 : vector<{LANES}x{source}> to vector<{LANES}xf8E5M2>"
+    held = x if name == "sitofp" else x.view(f"u{x.itemsize}")
+    with np.errstate(over="ignore"):
+        wanted = held.astype(np.float64).astype(ml_dtypes.float8_e5m2)
+    np.testing.assert_array_equal(apply(body, [x], [source], "f8E5M2").view("u1"), wanted.view("u1"))
+
+
+@pytest.mark.parametrize("to", ["i8", "i16", "i32", "i64"])
+def test_bf8_to_integers(to):
+    x = np.resize(np.array([0, -0.0, 0.75, 1, -1, 1.75, -2.5, 3, 48, -96, 112]), LANES).astype(ml_dtypes.float8_e5m2)
+    found = apply(f"%r = arith.fptosi %a0 : vector<{LANES}xf8E5M2> to vector<{LANES}x{to}>", [x], ["f8E5M2"], to)
+    np.testing.assert_array_equal(found, np.trunc(x.astype(np.float64)).astype(found.dtype))

@@ -64,29 +64,6 @@ def test_f32_to_tf32(target):
     np.testing.assert_array_equal(found.view("u4"), fcvt(x, "tf32").view("u4"))
 
 
-NUMBERS = (0, 1, -1, 2, 3, 5, 100, -100, 127, -128, 1000, 40000, 61439, 61440, -61440, 70000, 2**31 - 1, -(2**31))
-
-
-@pytest.mark.parametrize("source", ["i8", "i16", "i32", "i64"])
-@pytest.mark.parametrize("name", ["sitofp", "uitofp"])
-def test_integers_to_bf8(source, name):
-    """By way of f64, which holds them all."""
-    x = np.resize(np.array(NUMBERS), LANES).astype(f"i{int(source[1:]) // 8}")
-    found = in_pieces(
-        f"%r = arith.{name} %a0 : vector<{LANES}x{source}> to vector<{LANES}xf8E5M2>", [source], "f8E5M2", x
-    )
-    held = x if name == "sitofp" else x.view(f"u{x.itemsize}")
-    with np.errstate(over="ignore"):
-        np.testing.assert_array_equal(found.view("u1"), held.astype(np.float64).astype(BF8).view("u1"))
-
-
-@pytest.mark.parametrize("to", ["i8", "i16", "i32", "i64"])
-def test_bf8_to_integers(to):
-    x = np.resize(np.array([0, -0.0, 0.75, 1, -1, 1.75, -2.5, 3, 48, -96, 112]), LANES).astype(BF8)
-    found = in_pieces(f"%r = arith.fptosi %a0 : vector<{LANES}xf8E5M2> to vector<{LANES}x{to}>", ["f8E5M2"], to, x)
-    np.testing.assert_array_equal(found, np.trunc(x.astype(np.float64)).astype(found.dtype))
-
-
 CALL = """
 %r = func.call @llvm.genx.srnd.some(%a0, %a1) : (vector<128xSOURCE>, vector<128xRANDOM>) -> vector<128xRESULT>"""
 DECLARED = "func.func private @llvm.genx.srnd.some(vector<128xSOURCE>, vector<128xRANDOM>) -> vector<128xRESULT>"
