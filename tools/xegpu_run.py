@@ -30,7 +30,8 @@ _ASSEMBLY = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*\.(?:version|kernel)\b", re
 """How vISA assembly begins; all else is MLIR."""
 
 
-def _dim(text: str) -> tuple[int, ...]:
+def dimensions(text: str) -> tuple[int, ...]:
+    """A grid or block, one to three positive numbers with commas between them."""
     try:
         values = tuple(int(word) for word in text.split(","))
     except ValueError:
@@ -74,8 +75,8 @@ def argument_parser() -> driver.Parser:
     add("file", metavar="FILE", help="the kernel: MLIR, which is lowered, or vISA assembly; '-' for standard input")
     add("args", metavar="ARG", nargs="*", default=[], help="the kernel's arguments, see below")
     add("--kernel", metavar="NAME", help="which kernel of the file; not needed where there is one")
-    add("--grid", metavar="X,Y,Z", type=_dim, default=(1,), help="workgroups (default 1)")
-    add("--block", metavar="X,Y,Z", type=_dim, default=(1,), help="work items of a workgroup (default 1)")
+    add("--grid", metavar="X,Y,Z", type=dimensions, default=(1,), help="workgroups (default 1)")
+    add("--block", metavar="X,Y,Z", type=dimensions, default=(1,), help="work items of a workgroup (default 1)")
     add("--target", choices=TARGETS, default=DEFAULT, help=f"the GPU (default {DEFAULT})")
     add("--model", choices=MODELS, default="fma", help="how dpas rounds (default fma)")
     add("--registers", type=int, metavar="N", help="registers of a thread: 128 (default) or 256")

@@ -17,6 +17,7 @@ from xegpu_py.ir.module import Module, parse
 from xegpu_py.ir.passes import Pass, register_pass, run_pipeline
 
 if TYPE_CHECKING:
+    from xegpu_py.bisection import Bisection, bisect
     from xegpu_py.compiled import CompiledKernel, compile
     from xegpu_py.kernel import Kernel
     from xegpu_py.runtime.memory import zeros_aligned
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 passes.load()
 
 __all__ = [
+    "Bisection",
     "CompiledKernel",
     "Context",
     "Diagnostic",
@@ -31,6 +33,7 @@ __all__ = [
     "Kernel",
     "Module",
     "Pass",
+    "bisect",
     "compile",
     "parse",
     "register_pass",
@@ -41,6 +44,8 @@ __all__ = [
 
 _ROOMS = {
     "Kernel": "kernel",
+    "Bisection": "bisection",
+    "bisect": "bisection",
     "CompiledKernel": "compiled",
     "compile": "compiled",
     "zeros_aligned": "runtime.memory",

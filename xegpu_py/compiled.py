@@ -86,11 +86,9 @@ class CompiledKernel:
 
     def version_for(self, arguments: Sequence[Any]) -> CompiledKernel:
         """What runs on these arguments: itself, unless 2D block messages cannot serve some of the arrays."""
-        limits = self.kernel.launcher.target.block2d
-        if self._again is None or limits is None:
+        if self._again is None:
             return self
-        pairs = enumerate(zip(self.types, arguments))
-        unaligned = tuple(i for i, (kind, given) in pairs if _misfits(kind, given, limits))
+        unaligned = unaligned_arrays(self.types, arguments, self.kernel.launcher.target.name)
         return self._again(unaligned) if unaligned else self
 
     def __call__(self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] = 1) -> Statistics:
@@ -275,17 +273,24 @@ def compile(
     """
     target_of(target)
     read = parse(module) if isinstance(module, (str, Path)) else module
-    name = _chosen(read, kernel)
+    name = chosen_kernel(read, kernel)
     if engine == "reference":
         return ReferenceKernel(read, name, model)
-    options = f"target={target} kernel={name} optimize={str(optimize).lower()}"
-    options += f" grf={registers}" if registers else ""
-    lowered = _copy(read)
-    before = {"xegpu": _copy(read)}
+    steps = pipelines(
+        read,
+        name,
+        target=target,
+        registers=registers,
+        optimize=optimize,
+        prefetch=prefetch,
+        load_ahead=load_ahead,
+    )
+    lowered = copied(read)
+    before = {"xegpu": copied(read)}
     again: Callable[[Sequence[int]], CompiledKernel] | None = None
     # Whoever gives a module has verified it, and the kernel verifies the program that comes of it.
     runner = Runner(verify_each=False)
-    if any(op.name.startswith("xetile.") for op in walk(lowered.outline)):
+    if len(steps) > 1:
         if unaligned is None:
             again = functools.partial(
                 _compile_unaligned,
@@ -305,12 +310,10 @@ def compile(
                 load_ahead=load_ahead,
             )
         else:
-            _mark(lowered, name, unaligned)
-        ahead = f"grf={registers or 0} prefetch-distance={prefetch} load-ahead={str(load_ahead).lower()}"
-        pipeline = f"builtin.module(xetile-to-xegpu-pipeline{{target={target} {ahead}}})"
-        runner.run(parse_pipeline(pipeline), lowered)
-        before = {"xetile": before["xegpu"], "xegpu": _copy(lowered)}
-    runner.run(parse_pipeline(f"builtin.module(xegpu-to-visa-pipeline{{{options}}})"), lowered)
+            mark_unaligned(lowered, name, unaligned)
+        runner.run(parse_pipeline(steps[0]), lowered)
+        before = {"xetile": before["xegpu"], "xegpu": copied(lowered)}
+    runner.run(parse_pipeline(steps[-1]), lowered)
     func = next(f for f in visa.kernels(lowered.outline) if visa.name_of(f) == name)
     source = lowered.sources[0] if lowered.sources else None
     return CompiledKernel(
@@ -336,12 +339,40 @@ def _compile_unaligned(module: Module, name: str, arguments: Sequence[int], **op
     return found
 
 
-def _mark(module: Module, name: str, arguments: Sequence[int]) -> None:
+def pipelines(
+    module: Module,
+    name: str,
+    *,
+    target: str = DEFAULT,
+    registers: int | None = None,
+    optimize: bool = True,
+    prefetch: int = 0,
+    load_ahead: bool = False,
+) -> tuple[str, ...]:
+    """The pipelines that lower a kernel, one after the other: that of XeTile if there is any, and that to vISA."""
+    options = f"target={target} kernel={name} optimize={str(optimize).lower()}"
+    options += f" grf={registers}" if registers else ""
+    last = f"builtin.module(xegpu-to-visa-pipeline{{{options}}})"
+    if "xetile." not in str(module):
+        return (last,)
+    ahead = f"grf={registers or 0} prefetch-distance={prefetch} load-ahead={str(load_ahead).lower()}"
+    return f"builtin.module(xetile-to-xegpu-pipeline{{target={target} {ahead}}})", last
+
+
+def mark_unaligned(module: Module, name: str, arguments: Sequence[int]) -> None:
     """Say of a kernel which arguments are not aligned."""
     from xegpu_py.passes.xetile_to_xegpu.matrices import UNALIGNED
 
     func = next(f for f in visa.kernels(module.operation) if visa.name_of(f) == name)
     func.attributes[UNALIGNED] = mlir.DenseI64ArrayAttr.get(list(arguments), func.context)
+
+
+def unaligned_arrays(types: Sequence[mlir.Type], arguments: Sequence[Any], target: str) -> tuple[int, ...]:
+    """The numbers of the arguments that are arrays that 2D block messages cannot serve."""
+    limits = target_of(target).block2d
+    if limits is None:
+        return ()
+    return tuple(i for i, (kind, given) in enumerate(zip(types, arguments)) if _misfits(kind, given, limits))
 
 
 def _misfits(kind: mlir.Type, array: Any, limits: Block2DLimits) -> bool:
@@ -359,8 +390,12 @@ def _misfits(kind: mlir.Type, array: Any, limits: Block2DLimits) -> bool:
     return Facts(array.shape[-2:], strides, 0).misfit(limits, array.itemsize, column_major)
 
 
-def _chosen(module: Module, wanted: str | None) -> str:
-    """The name of the kernel that is meant."""
+def chosen_kernel(module: Module, wanted: str | None) -> str:
+    """The name of the kernel that is meant.
+
+    Raises:
+        ValueError: if there is no such kernel, or a name is needed.
+    """
     names = [visa.name_of(func) for func in visa.kernels(module.operation)]
     known = ", ".join(names) or "none"
     if wanted is None and len(names) != 1:
@@ -371,7 +406,7 @@ def _chosen(module: Module, wanted: str | None) -> str:
     return wanted or names[0]
 
 
-def _copy(module: Module) -> Module:
+def copied(module: Module) -> Module:
     """The module once more, so that lowering does not change the original. Locations are kept."""
     with module.context, module.operation.location:
         made = mlir.Module.create()

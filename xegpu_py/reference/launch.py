@@ -42,7 +42,8 @@ def run(
     block: int | Sequence[int] = 1,
     model: Model = "fma",
     groups: Iterable[int] | None = None,
-) -> None:
+    watch: tuple[int, range] | None = None,
+) -> list[tuple[ir.Operation, str]]:
     """Evaluate a kernel at whatever level it is; arrays are changed in place.
 
     Workgroups run one after the other, by increasing x, then y, then z.
@@ -56,6 +57,10 @@ def run(
         block: subgroups of a workgroup likewise; of a kernel of work items its work items.
         model: how dpas rounds (docs/numerics.md).
         groups: the numbers of the workgroups to run, x fastest; by default all.
+        watch: the number of an argument that is an array, and which of its bytes to watch, from its first element on.
+
+    Returns:
+        The ops that wrote one of the bytes that are watched, in order, each with the workgroup and subgroup.
 
     Raises:
         TypeError, ValueError: if there is no such kernel, or an argument does not fit.
@@ -73,18 +78,22 @@ def run(
                 f"'{what}' must be {tuple(known)}, which the kernel says by known_{what}_size, not {given}"
             )
     values = bind(types_of(func), arguments, memory)
+    if watch is not None:
+        number, places = watch
+        memory.watched = range(values[number].address + places.start, values[number].address + places.stop)
     whole = is_of_workgroups(func)
     lanes = 1 if whole else lanes_of(func)
     items = lanes
     if WORK_ITEMS in func.attributes:
         items = int(ir.IntegerAttr(func.attributes[WORK_ITEMS]).value)
     try:
-        with np.errstate(all="ignore"):
+        with module.context, np.errstate(all="ignore"):
             function = Function(func)
             launch = Launch(function, size["grid"], size["block"], lanes, items, whole, model, values, memory)
             count = math.prod(launch.grid)
             for number in range(count) if groups is None else groups:
                 Workgroup(launch, launch.group(number)).run()
+            return launch.writers
     except DiagnosticError as e:
         e.sources = list(module.sources)
         raise

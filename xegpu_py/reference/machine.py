@@ -17,7 +17,7 @@ from mlir import ir
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.ir.verifier import position_of
 from xegpu_py.numerics.dpas import Model
-from xegpu_py.reference.memory import Fault, Memory, MemRef
+from xegpu_py.reference.memory import Fault, Memory, MemRef, Unknown
 from xegpu_py.reference.program import Block, Function, Node
 
 Dim = tuple[int, int, int]
@@ -41,6 +41,7 @@ class Launch:
         model: how dpas rounds.
         arguments: the kernel's arguments.
         memory: global memory.
+        writers: the ops that wrote what is watched of it, in order, and where.
     """
 
     function: Function
@@ -53,6 +54,7 @@ class Launch:
     arguments: Sequence[Any]
     memory: Memory
     functions: dict[str, Function | None] = field(default_factory=dict)
+    writers: list[tuple[ir.Operation, str]] = field(default_factory=list)
 
     def callee(self, node: Node, name: str) -> Function | None:
         """The function that a call names; None if it has no body."""
@@ -78,6 +80,10 @@ def _symbol(op: ir.Operation, name: str) -> ir.Operation:
         module = module.parent.operation
     found: ir.Operation = ir.SymbolTable(module)[name].operation
     return found
+
+
+class NotEvaluated(DiagnosticError):
+    """An op that the evaluator has no rule for; it says nothing of the kernel."""
 
 
 class Barrier:
@@ -273,11 +279,11 @@ class Subgroup:
 
     def block(self, frame: Frame, block: Block, lanes: Lanes) -> Steps:
         """Run the ops of a block but its terminator, which is returned."""
-        values = frame.values
+        values, memory = frame.values, self.launch.memory
         for node in block.nodes:
             style, rule = node.style, node.rule
             if rule is None:
-                raise self.error(node, Fault("has no rule in the reference evaluator"), None)
+                raise self.error(node, Unknown("has no rule in the reference evaluator"), None)
             lane: int | None = None
             try:
                 if style == "each":
@@ -296,6 +302,9 @@ class Subgroup:
                         frame.set(node.results, results, lane)
             except Fault as fault:
                 raise self.error(node, fault, lane) from None
+            if memory.is_touched:
+                memory.is_touched = False
+                self.launch.writers.append((node.op, f"workgroup {self.workgroup.place}, subgroup {self.number}"))
         return block.end
 
     def check_together(self, lanes: Lanes) -> None:
@@ -322,4 +331,5 @@ class Subgroup:
         if lane is not None and len(self.lanes) > 1:
             at += f", lane {lane}"
         notes = tuple(Diagnostic("note", n, where) for n in (*fault.notes, at))
-        return DiagnosticError([Diagnostic("error", f"'{node.name}' op {fault.message}", where, notes)])
+        kind = NotEvaluated if isinstance(fault, Unknown) else DiagnosticError
+        return kind([Diagnostic("error", f"'{node.name}' op {fault.message}", where, notes)])

@@ -15,7 +15,7 @@ from xegpu_py.numerics import functions
 from xegpu_py.numerics.formats import Array
 from xegpu_py.reference.arith import with_bits
 from xegpu_py.reference.elements import Element, element_of, to_float
-from xegpu_py.reference.memory import Fault
+from xegpu_py.reference.memory import Unknown
 from xegpu_py.reference.program import Node, evaluates
 
 _SINGLE = element_of("f32")
@@ -24,7 +24,7 @@ _SINGLE = element_of("f32")
 def _by_single(function: Callable[..., Array], element: Element, *operands: Array) -> Array:
     """A function of f32, of whatever format."""
     if element.bits > 32:
-        raise Fault(f"has no rule for the bits of its result in {element.name}", "compute in f32")
+        raise Unknown(f"has no rule for the bits of its result in {element.name}", "compute in f32")
     found = function(*(to_float(v, element, _SINGLE) for v in operands))
     return to_float(np.asarray(found), _SINGLE, element)
 
@@ -50,7 +50,7 @@ def instruction(node: Node, a: Array) -> Array:
     function, element = _INSTRUCTIONS[node.name], node.element
     if element.name in ("f16", "f64"):
         if element.name == "f64" and node.name not in _ALSO_F64:
-            raise Fault("has no rule for the bits of its result in f64", "compute in f32")
+            raise Unknown("has no rule for the bits of its result in f64", "compute in f32")
         assert element.format
         return function(np.asarray(a), element.format.name)
     return _by_single(lambda x: function(x, "f"), element, a)

@@ -34,6 +34,10 @@ class Fault(Exception):
         super().__init__(message)
 
 
+class Unknown(Fault):
+    """An op, or a type of it, that has no rule."""
+
+
 @dataclass(frozen=True)
 class Allocation:
     """Consecutive bytes.
@@ -52,13 +56,22 @@ class Allocation:
 
 
 class Memory:
-    """One address space."""
+    """One address space.
+
+    Attributes:
+        name: what messages call it.
+        allocations: by address.
+        watched: addresses whose writes are noticed.
+        is_touched: whether one of them was written since this was last cleared.
+    """
 
     def __init__(self, name: str, base: int = 0) -> None:
         self.name = name
         self.allocations: list[Allocation] = []
         self._starts: list[int] = []
         self._next = base
+        self.watched = range(0)
+        self.is_touched = False
 
     def place(self, name: str, data: Array, writable: bool = True) -> Allocation:
         """An allocation that is the given bytes; a gap behind it catches accesses over its end."""
@@ -117,6 +130,9 @@ class Memory:
                 self.write(np.array([a]), np.array([v], dtype))
             return
         allocation, places = found
+        if self.watched:
+            low, high = self.watched.start - dtype.itemsize, self.watched.stop
+            self.is_touched |= bool(((addresses > low) & (addresses < high)).any())
         if not allocation.writable:
             raise Fault(f"writes to '{allocation.name}', which is read-only")
         if _aligned(allocation.data, places, dtype.itemsize):

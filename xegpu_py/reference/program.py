@@ -19,7 +19,7 @@ from mlir import ir
 from xegpu_py.ir.dense import dense_elements
 from xegpu_py.ir.operation import STATIC, group_sizes
 from xegpu_py.reference.elements import Element, Kind, kind_of
-from xegpu_py.reference.memory import Fault
+from xegpu_py.reference.memory import Unknown
 
 Style = Literal["each", "in", "together", "control"]
 
@@ -163,7 +163,7 @@ def _kind(kind: ir.Type) -> Kind:
         return kind_of(str(kind))
     except ValueError as e:
         message = str(e)
-        raise Fault(message if message.startswith("has ") else f"has no rule for {kind}") from None
+        raise Unknown(message if message.startswith("has ") else f"has no rule for {kind}") from None
 
 
 def decoded(attribute: ir.Attribute) -> Any:

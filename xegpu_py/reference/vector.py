@@ -17,7 +17,7 @@ from xegpu_py.numerics.formats import Array
 from xegpu_py.reference import arith
 from xegpu_py.reference.elements import Element, element_of, to_float
 from xegpu_py.reference.machine import Frame, Lanes, Steps, Subgroup
-from xegpu_py.reference.memory import Fault, MemRef
+from xegpu_py.reference.memory import Fault, MemRef, Unknown
 from xegpu_py.reference.program import Node, controls, evaluates, mixed
 
 
@@ -481,4 +481,4 @@ def _masked(node: Node, operands: list[Any], mask: Array) -> Any:
         memref, *rest = operands
         *indices, places, own, otherwise = rest
         return read_masked(memref, _chosen(indices, places), own & mask, otherwise)
-    raise Fault(f"has no rule for '{node.name}' in it")
+    raise Unknown(f"has no rule for '{node.name}' in it")

@@ -1,0 +1,156 @@
+"""`bisect` names the pass that was given a mistake, and shows what it changed."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from mlir import ir
+from xegpu_py.tools import xegpu_bisect
+
+import xegpu_py
+from xegpu_py.bisection import bisect
+from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.ir.verifier import walk
+
+HALVE = """
+gpu.module @kernels {
+  gpu.func @halve(%m: memref<64x64xf32>, %times: i32) kernel {
+    %c8 = arith.constant 8 : index
+    %x = gpu.block_id x
+    %row = arith.muli %x, %c8 : index
+    %block = xegpu.create_nd_tdesc %m[%row, 16] {mode = vc} : memref<64x64xf32> -> !xegpu.tensor_desc<8x16xf32>
+    %half = arith.constant dense<0.5> : vector<8x16xf32>
+    %v = xegpu.load_nd %block {mode = vc} : !xegpu.tensor_desc<8x16xf32> -> vector<8x16xf32>
+    %y = arith.mulf %v, %half : vector<8x16xf32>
+    xegpu.store_nd %y, %block {mode = vc} : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>
+    gpu.return
+  }
+}
+"""
+
+
+@register_pass("test-subtract")
+@dataclass
+class Subtract(Pass):
+    """Make the first product of floats a difference.
+
+    arith.mulf
+
+    becomes
+
+    arith.subf
+    """
+
+    def run(self, op: ir.Operation) -> None:
+        first = next(o for o in walk(op) if o.name == "arith.mulf")
+        with first.location, ir.InsertionPoint(first):
+            made = ir.Operation.create("arith.subf", [first.results[0].type], list(first.operands))
+        first.results[0].replace_all_uses_with(made.results[0])
+        first.erase()
+
+
+@register_pass("test-triple")
+@dataclass
+class Triple(Pass):
+    """Make the factor 0.5 of an instruction 3.
+
+    visa.mul ... 0x3f000000:f
+
+    becomes
+
+    visa.mul ... 0x40400000:f
+    """
+
+    def run(self, op: ir.Operation) -> None:
+        for inner in walk(op):
+            if inner.name == "visa.mul" and "0x3f000000:f" in str(inner.attributes["src1_access"]):
+                inner.attributes["src1_access"] = ir.StringAttr.get("0x40400000:f")
+                return
+
+
+@register_pass("test-far")
+@dataclass
+class Far(Pass):
+    """Access memory that is not there.
+
+    arith.constant 8
+
+    becomes
+
+    arith.constant 8000000
+    """
+
+    def run(self, op: ir.Operation) -> None:
+        for inner in walk(op):
+            if inner.name == "xegpu.create_nd_tdesc":
+                with inner.location, ir.InsertionPoint(inner):
+                    index = ir.IndexType.get()
+                    far = ir.Operation.create(
+                        "arith.constant", [index], attributes={"value": ir.IntegerAttr.get(index, 1 << 40)}
+                    )
+                    memref = inner.operands[0]
+                    ir.Operation.create("memref.load", [memref.type.element_type], [memref, *[far.results[0]] * 2])
+
+
+def matrix():
+    return np.arange(4096, dtype=np.float32).reshape(64, 64)
+
+
+def found(pipeline, **options):
+    given = matrix()
+    result = bisect(HALVE, "halve", [given, 1], grid=8, pipeline=f"builtin.module({pipeline})", **options)
+    assert np.array_equal(given, matrix())
+    return result
+
+
+def test_a_right_pipeline():
+    result = bisect(HALVE, None, [matrix(), 1], grid=8)
+    assert result.step is None and len(result.steps) > 3 and not result.skipped
+    assert result.report() == f"no difference: {len(result.steps)} passes that changed the kernel"
+
+
+def test_a_pass_above_visa():
+    result = found("canonicalize,cse,test-subtract,xegpu-to-visa-pipeline{target=pvc}")
+    assert (result.step, result.argument, result.index) == ("test-subtract", 0, (0, 16))
+    assert result.message == (
+        "argument 0 differs first at [0, 16]: 8.0 before, 15.5 after (1021 of 4096 elements differ)"
+    ).replace("1021", str(int((matrix()[:, 16:32] * 0.5 != matrix()[:, 16:32] - 0.5).sum())))
+    assert result.before.where.startswith("written by 'xegpu.store_nd' at <string>:11:5 (workgroup (0, 0, 0)")
+    assert "arith.mulf" in result.before.text and "arith.subf" in result.after.text
+    assert result.after.text.splitlines()[-1].startswith(">   xegpu.store_nd")
+    assert "bisect.mark" not in result.report()
+
+
+def test_a_pass_of_visa():
+    result = found("xegpu-to-visa{target=pvc},test-triple,visa-optimize,visa-allocate")
+    assert (result.step, result.index) == ("test-triple", (0, 16))
+    assert "0x40400000:f" in result.after.text and "0x40400000:f" not in result.before.text
+    assert result.after.text.splitlines()[-1].startswith("> lsc_store_block2d")
+    assert "<string>:11:5" in result.after.where
+
+
+def test_a_fault_after_a_pass():
+    result = found("cse,test-far,canonicalize")
+    assert result.step == "test-far" and result.message.startswith("the kernel fails: 'memref.load' op reads 4 bytes")
+
+
+def test_a_pass_whose_result_cannot_be_evaluated():
+    text = HALVE.replace("arith.mulf %v, %half", "arith.mulf %v, %half").replace(
+        "    gpu.return", "    %f = arith.constant 1.0 : f64\n    %e = math.exp %f : f64\n    gpu.return"
+    )
+    with pytest.raises(xegpu_py.DiagnosticError, match="has no rule for the bits of its result in f64"):
+        bisect(text, None, [matrix(), 1], grid=8)
+
+
+def test_the_tool(tmp_path, capsys):
+    file = tmp_path / "halve.mlir"
+    file.write_text(HALVE)
+    words = [str(file), "arange:f32:64x64", "i32:1", "--grid", "8"]
+    assert xegpu_bisect.run(words) == 0
+    assert capsys.readouterr().out.startswith("no difference: ")
+    assert xegpu_bisect.run([*words, "--pass-pipeline=builtin.module(cse,test-subtract)"]) == 1
+    assert capsys.readouterr().out.startswith("after 'test-subtract' argument 0 differs first at [0, 16]")
+    for wrong in ([*words, "--kernel=other"], words[:2], [str(file), "lots:f32:3"]):
+        with pytest.raises(SystemExit):
+            xegpu_bisect.run(wrong)
+        assert "xegpu-bisect: error: " in capsys.readouterr().err

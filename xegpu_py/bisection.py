@@ -1,0 +1,340 @@
+"""`bisect`: which pass changes what a kernel computes.
+
+The kernel is evaluated before the first pass and after each: by the reference evaluator, and from vISA on by the
+interpreter. docs/reference.md says how to read what it finds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mlir import ir as mlir
+
+from xegpu_py import reference
+from xegpu_py.compiled import (
+    CompiledKernel,
+    chosen_kernel,
+    copied,
+    mark_unaligned,
+    pipelines,
+    unaligned_arrays,
+)
+from xegpu_py.dialects import visa
+from xegpu_py.engines.batch import Batch
+from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.ir.module import Module, parse, print_op
+from xegpu_py.ir.passes import Listener, Runner, Step, parse_pipeline
+from xegpu_py.ir.verifier import position_of
+from xegpu_py.numerics.dpas import Model
+from xegpu_py.numerics.formats import Array
+from xegpu_py.runtime.memory import BASE
+from xegpu_py.target import DEFAULT
+from xegpu_py.visa.assembly import write_statement
+
+_MARK = "bisect.mark"
+_MARKED = re.compile(rf"(, )?{_MARK} = \d+ : i64(, )?")
+_MOST_OPS = 24
+_COLUMNS = 160
+_AROUND = 8
+
+
+@dataclass(frozen=True)
+class Written:
+    """Who wrote an element.
+
+    Attributes:
+        where: the op or instruction, its place in the source, workgroup and subgroup; empty if nothing wrote it.
+        text: the IR that computes what it writes, as lines; its own line begins with `>`.
+    """
+
+    where: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Bisection:
+    """What was found.
+
+    Attributes:
+        steps: the passes after which the kernel was evaluated, those that changed nothing left out.
+        skipped: those after which it could not be, and why.
+        step: the first pass after which a byte differs; None if none does.
+        message: what differs, or the error in which the kernel ends after the pass.
+        argument: the number of the argument that differs; None if there is none, or an error.
+        index: the first element that differs.
+        before, after: who wrote that element before the pass, and after it.
+    """
+
+    steps: tuple[str, ...]
+    skipped: tuple[str, ...]
+    step: str | None = None
+    message: str = ""
+    argument: int | None = None
+    index: tuple[int, ...] = ()
+    before: Written | None = None
+    after: Written | None = None
+
+    def report(self) -> str:
+        """The text that `xegpu-bisect` prints."""
+        lines = [f"not evaluated after {s}" for s in self.skipped]
+        if self.step is None:
+            return "\n".join([*lines, f"no difference: {len(self.steps)} passes that changed the kernel"])
+        lines.append(f"after '{self.step}' {self.message}")
+        for name, written in (("before", self.before), ("after", self.after)):
+            if written is not None:
+                lines += (
+                    ["", f"{name} it: {written.where}", written.text]
+                    if written.text
+                    else ["", f"{name} it: {written.where}"]
+                )
+        return "\n".join(lines)
+
+
+def bisect(
+    module: Module | str | Path,
+    kernel: str | None = None,
+    arguments: Sequence[Any] = (),
+    *,
+    grid: int | Sequence[int] = 1,
+    block: int | Sequence[int] = 1,
+    target: str = DEFAULT,
+    model: Model = "fma",
+    registers: int | None = None,
+    optimize: bool = True,
+    prefetch: int = 0,
+    load_ahead: bool = False,
+    pipeline: str | None = None,
+) -> Bisection:
+    """Find the first pass after which a kernel leaves other bytes in its arrays.
+
+    Args:
+        module, kernel, target, model, registers, optimize, prefetch, load_ahead: see `compile`.
+        arguments: the kernel's, which stay as they are.
+        grid, block: see `CompiledKernel`.
+        pipeline: the passes; by default those that `compile` runs for these arguments.
+
+    Raises:
+        TypeError, ValueError: if an argument does not fit.
+        DiagnosticError: if the module does not read, cannot be evaluated before the first pass, or a pass fails.
+    """
+    read = parse(module) if isinstance(module, (str, Path)) else module
+    name = chosen_kernel(read, kernel)
+    launch = _Launch(name, arguments, grid, block, target, model)
+    lowered = copied(read)
+    if pipeline is None:
+        types = reference.types_of(reference.chosen(read, name))
+        unaligned = unaligned_arrays(types, arguments, target)
+        if unaligned and "xetile." in str(read):
+            mark_unaligned(lowered, name, unaligned)
+        texts = pipelines(
+            read,
+            name,
+            target=target,
+            registers=registers,
+            optimize=optimize,
+            prefetch=prefetch,
+            load_ahead=load_ahead,
+        )
+    else:
+        texts = (pipeline,)
+    watcher = _Watcher(launch, lowered)
+    try:
+        for text in texts:
+            Runner(listeners=[watcher]).run(parse_pipeline(text), lowered)
+    except _Found as found:
+        return Bisection(tuple(watcher.steps), tuple(watcher.skipped), **found.facts)
+    return Bisection(tuple(watcher.steps), tuple(watcher.skipped))
+
+
+class _Found(Exception):
+    """The pass is found; `facts` are those of `Bisection`."""
+
+    def __init__(self, **facts: Any) -> None:
+        self.facts = facts
+        super().__init__()
+
+
+@dataclass
+class _Launch:
+    """A launch that can be repeated on the module at any level."""
+
+    name: str
+    arguments: Sequence[Any]
+    grid: int | Sequence[int]
+    block: int | Sequence[int]
+    target: str
+    model: Model
+
+    def func(self, module: Module) -> mlir.Operation:
+        """The kernel."""
+        return next(f for f in visa.kernels(module.operation) if visa.name_of(f) == self.name)
+
+    def run(self, module: Module) -> list[Any]:
+        """The arguments as the kernel leaves them."""
+        made = [_copy(a) for a in self.arguments]
+        if visa.is_lowered(self.func(module)):
+            self._lowered(module)(*made, grid=self.grid, block=self.block)
+        else:
+            reference.run(module, self.name, made, grid=self.grid, block=self.block, model=self.model)
+        return made
+
+    def _lowered(self, module: Module) -> CompiledKernel:
+        return CompiledKernel(
+            module,
+            self.func(module),
+            {},
+            target=self.target,
+            model=self.model,
+            engine="interpreter",
+            progress=False,
+        )
+
+    def written(self, module: Module, argument: int, places: range) -> Written:
+        """Who wrote bytes of an argument."""
+        made = [_copy(a) for a in self.arguments]
+        if not visa.is_lowered(self.func(module)):
+            found = reference.run(
+                module, self.name, made, grid=self.grid, block=self.block, model=self.model, watch=(argument, places)
+            )
+            if not found:
+                return Written("nothing writes the element", "")
+            op, place = found[-1]
+            return Written(f"written by '{op.name}' at {position_of(op.location)} ({place})", _slice_of(module, op))
+        kernel = self._lowered(module)
+        observer = _Observer(f"in{argument}", places)
+        kernel.kernel.launcher.observer = observer
+        kernel(*made, grid=self.grid, block=self.block)
+        if observer.last is None:
+            return Written("no instruction changes the element", "")
+        instructions = kernel.kernel.program.instructions
+        at = observer.last
+        lines = [
+            f"{'>' if i == at else ' '} {write_statement(instructions[i])}" for i in range(max(at - _AROUND, 0), at + 1)
+        ]
+        where = f"written by '{instructions[at].name}', of {instructions[at].where}"
+        return Written(where, "\n".join(line[:_COLUMNS] for line in lines))
+
+
+def _copy(argument: Any) -> Any:
+    """An array with its strides, or a number."""
+    if not isinstance(argument, np.ndarray):
+        return argument
+    if argument.flags.c_contiguous:
+        return argument.copy()
+    items = 1 + sum((n - 1) * s for n, s in zip(argument.shape, argument.strides)) // argument.itemsize
+    made = np.lib.stride_tricks.as_strided(np.zeros(items, argument.dtype), argument.shape, argument.strides)
+    made[...] = argument
+    return made
+
+
+@dataclass
+class _Observer:
+    """Notes the last instruction that changed bytes of an array."""
+
+    name: str
+    places: range
+    last: int | None = None
+    _held: bytes | None = None
+
+    def ran(self, index: int, batch: Batch, rows: Array) -> None:
+        """See `engines.interpreter.Observer`."""
+        memory: Any = batch.memory
+        buffer = next(b for b in memory.buffers if self.name in b.name.split(", "))
+        start = buffer.address - BASE + self.places.start
+        now = memory.data[start : start + len(self.places)].tobytes()
+        if self._held is not None and now != self._held:
+            self.last = index
+        self._held = now
+
+
+@dataclass
+class _Watcher(Listener):
+    """Evaluates the module after each pass, and stops at the first difference."""
+
+    launch: _Launch
+    module: Module
+    steps: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._expected = self.launch.run(self.module)
+        self._previous = copied(self.module)
+        self._text = str(self.module)
+
+    def after(self, step: Step, op: mlir.Operation, seconds: float) -> None:
+        """See `Listener`."""
+        text = str(self.module)
+        if text == self._text:
+            return
+        self._text = text
+        try:
+            found = self.launch.run(self.module)
+        except reference.NotEvaluated as e:
+            self.skipped.append(f"'{step}': {e.diagnostics[0].message}")
+            return
+        except DiagnosticError as e:
+            raise _Found(step=str(step), message=f"the kernel fails: {e.diagnostics[0].message}") from None
+        self.steps.append(str(step))
+        self._compare(step, found)
+        self._previous = copied(self.module)
+
+    def _compare(self, step: Step, found: Sequence[Any]) -> None:
+        for number, (a, b) in enumerate(zip(self._expected, found)):
+            if not isinstance(a, np.ndarray):
+                continue
+            x, y = (np.ascontiguousarray(v).view(f"u{v.dtype.itemsize}") for v in (a, b))
+            places = np.argwhere(x != y)
+            if not len(places):
+                continue
+            index = tuple(places[0].tolist())
+            start = sum(i * s for i, s in zip(index, a.strides))
+            bytes_ = range(start, start + a.itemsize)
+            before, after = (self.launch.written(m, number, bytes_) for m in (self._previous, self.module))
+            raise _Found(
+                step=str(step),
+                message=f"argument {number} differs first at {list(index)}: {a[index]} before, {b[index]} after "
+                f"({len(places)} of {a.size} elements differ)",
+                argument=number,
+                index=index,
+                before=before,
+                after=after,
+            )
+
+
+def _slice_of(module: Module, op: mlir.Operation) -> str:
+    """The lines of a module with an op and the ops that its operands are computed of, the nearest of them."""
+    chosen, pending = [op], list(op.operands)
+    while pending and len(chosen) < _MOST_OPS:
+        owner = pending.pop(0).owner
+        if isinstance(owner, mlir.Block):
+            owner = owner.owner
+        inner = owner.operation
+        if inner in chosen or inner.name in ("gpu.func", "func.func"):
+            continue
+        if not len(inner.regions):
+            chosen.append(inner)
+        pending += list(inner.operands)
+    i64 = mlir.IntegerType.get_signless(64, module.context)
+    for i, one in enumerate(chosen):
+        one.attributes[_MARK] = mlir.IntegerAttr.get(i64, i)
+    try:
+        lines = print_op(module.operation, verified=True).splitlines()
+    finally:
+        for one in chosen:
+            del one.attributes[_MARK]
+    found, last = [], None
+    for number, line in enumerate(lines):
+        if _MARK not in line:
+            continue
+        if last is not None and number > last + 1:
+            found.append("    ...")
+        is_own = f"{_MARK} = 0 : i64" in line
+        clean = _MARKED.sub(lambda m: ", " if m[1] and m[2] else "", line).replace(" {}", "").strip()
+        found.append(f"{'>' if is_own else ' '}   {clean}"[:_COLUMNS])
+        last = number
+    return "\n".join(found)
