@@ -127,10 +127,6 @@ def bisect(
     launch = _Launch(name, arguments, grid, block, target, model)
     lowered = copied(read)
     if pipeline is None:
-        types = reference.types_of(reference.chosen(read, name))
-        unaligned = unaligned_arrays(types, arguments, target)
-        if unaligned and "xetile." in str(read):
-            mark_unaligned(lowered, name, unaligned)
         texts = pipelines(
             read,
             name,
@@ -140,6 +136,10 @@ def bisect(
             prefetch=prefetch,
             load_ahead=load_ahead,
         )
+        types = reference.types_of(reference.chosen(read, name))
+        unaligned = unaligned_arrays(types, arguments, target)
+        if unaligned and len(texts) > 1:
+            mark_unaligned(lowered, name, unaligned)
     else:
         texts = (pipeline,)
     watcher = _Watcher(launch, lowered)

@@ -353,7 +353,7 @@ def pipelines(
     options = f"target={target} kernel={name} optimize={str(optimize).lower()}"
     options += f" grf={registers}" if registers else ""
     last = f"builtin.module(xegpu-to-visa-pipeline{{{options}}})"
-    if "xetile." not in str(module):
+    if not any(op.name.startswith("xetile.") for op in walk(module.outline)):
         return (last,)
     ahead = f"grf={registers or 0} prefetch-distance={prefetch} load-ahead={str(load_ahead).lower()}"
     return f"builtin.module(xetile-to-xegpu-pipeline{{target={target} {ahead}}})", last
