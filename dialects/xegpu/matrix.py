@@ -1,6 +1,7 @@
 """Matrix multiplication."""
 
 import math
+from typing import Any
 
 from xegpu_py.dialects.xegpu.shapes import packed, vnni_factor
 from xegpu_py.dialects.xegpu.types import Mode, XeGPU
@@ -24,7 +25,7 @@ class DpasOp(Operation, dialect=XeGPU, name="dpas"):
     (K/v)xNxv for narrower ones, where v elements fill 32 bits. In SIMT mode they are a work item's fragments.
 
     The accumulator is printed first, as the RFC has it. It is also read after `rhs`, if the text has no meaning
-    otherwise.
+    otherwise. Where the text gives no mode, types that are no fragments but matrices say `mode = vc`.
     """
 
     acc: Operand[Vector] | None = None
@@ -53,10 +54,23 @@ class DpasOp(Operation, dialect=XeGPU, name="dpas"):
         types = [t for name in ("acc", "lhs", "rhs") for t in parts.types[name]]
         if len(types) < 3:
             return None
-        result, mode = parts.type_of("result"), parts.attributes.get("mode", Mode.SIMT)
+        result, given = parts.type_of("result"), parts.attributes.get("mode")
         first, second, third = types
-        wrong = dpas_problem(first, second, third, result, mode)
-        return "the accumulator comes last" if wrong and not dpas_problem(third, first, second, result, mode) else None
+        for mode in (given,) if given else (Mode.SIMT, Mode.VC):
+            as_it_stands = not dpas_problem(first, second, third, result, mode)
+            accumulator_last = not dpas_problem(third, first, second, result, mode)
+            if as_it_stands and accumulator_last and not given and mode == Mode.VC:
+                return "the types allow the accumulator as first and as last operand: with {mode = vc} it is the first"
+            if as_it_stands or accumulator_last:
+                return None if as_it_stands else "the accumulator comes last"
+        return None
+
+    @classmethod
+    def infer_attributes(cls, parts: Parts) -> dict[str, Any]:
+        types = [None, *(t for name in ("acc", "lhs", "rhs") for t in parts.types[name])][-3:]
+        acc, (lhs, rhs), result = types[0], map(str, types[1:]), parts.type_of("result")
+        fragments, matrices = (dpas_problem(acc, lhs, rhs, result, mode) for mode in (Mode.SIMT, Mode.VC))
+        return {"mode": Mode.VC} if "mode" not in parts.attributes and fragments and not matrices else {}
 
     @classmethod
     def infer(cls, parts: Parts) -> dict[str, str]:

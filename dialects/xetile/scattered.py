@@ -54,8 +54,8 @@ class StoreOp(Operation, dialect=XeTile, name="store"):
 class AtomicRmwOp(Operation, dialect=XeTile, name="atomic_rmw"):
     """Reads, modifies and writes each element of a tile atomically; gives what was read.
 
-    The kinds are those of arith's `AtomicRMWKind`. The tile may be scattered or not; what lies outside the matrix of
-    one that is not is left alone and reads as zero.
+    The kinds are those of arith's `AtomicRMWKind`. Read as well are the kind in quotes, or without `<>`. The tile may
+    be scattered or not; what lies outside the matrix of one that is not is left alone and reads as zero.
     """
 
     kind: Attribute[AtomicRMWKind]
@@ -68,6 +68,10 @@ class AtomicRmwOp(Operation, dialect=XeTile, name="atomic_rmw"):
     assembly_format = (
         "`<` $kind `>` `,` $value `,` $tile (`,` $mask^)? attr-dict `:` "
         "type($value) `,` type($tile) (`,` type($mask)^)? `->` type($result)"
+    )
+    also_reads = (
+        "$kind (`,`)? $value `,` $tile (`,` $mask^)? attr-dict `:` "
+        "type($value) `,` type($tile) (`,` type($mask)^)? `->` type($result)",
     )
 
     def verify_op(self) -> None:

@@ -31,6 +31,7 @@ class XeTile(Dialect, name="xetile"):
 
     spellings = ("XeTile", "Xetile")
     attribute_spellings: ClassVar = {"l1": "l1_hint", "l2": "l2_hint", "l3": "l3_hint"}
+    borrowed: ClassVar = {"cache_hint": xegpu.XeGPU.enums["cache_hint"]}
 
     @classmethod
     def verify(cls, ops: Sequence[Operation], bodies: Bodies) -> list[Diagnostic]:
@@ -131,7 +132,9 @@ class TileAttr(Attr, dialect=XeTile, name="tile_attr"):
     - `order`: which dimension of the tile lies innermost in memory: `[1, 0]` for row-major matrices, `[0, 1]` for
       column-major ones.
     - `memory_space`: 0 is global memory, 3 shared local memory.
-    - `scattered`: whether each element has an address of its own.
+    - `scattered`: whether each element has an address of its own; `scatter` is read, too.
+
+    `inner_blocks`, which older text has, is read and left out: `xetile-blocking` chooses the blocks.
 
         #xetile.tile_attr<wg_map = <sg_layout = [8, 4], sg_data = [32, 64]>, order = [0, 1]>
         #xetile.tile_attr<memory_space = 3, scattered = true>
@@ -153,6 +156,14 @@ class TileAttr(Attr, dialect=XeTile, name="tile_attr"):
         while not cursor.at(">"):
             start = cursor.skip()
             key = cursor.word() or ""
+            key = {"scatter": "scattered"}.get(key, key)
+            if key == "inner_blocks":
+                # Blocks that older text wants; xetile-blocking chooses them.
+                cursor.expect("=")
+                scope.read_attribute(cursor)
+                if not cursor.accept(","):
+                    break
+                continue
             if key not in kinds:
                 raise cursor.fault(f"expected a setting of a tile ({', '.join(kinds)})", start)
             if key in found:

@@ -541,6 +541,7 @@ def _complete(op: type[Operation], parts: Parts, start: int) -> None:
     refusal = op.reads_as(parts)
     if refusal:
         raise SyntaxFault(start, refusal)
+    parts.attributes.update(op.infer_attributes(parts))
     for attribute in op.spec.attributes.values():
         if attribute.required and attribute.name not in parts.attributes:
             raise SyntaxFault(start, f"attribute '{attribute.name}' is missing")

@@ -61,6 +61,7 @@ class Dialect:
         spellings: further spellings of the namespace that are read.
         attribute_spellings: further spellings of op attributes that are read, in lower case, and what they mean.
         shorthands: names of attributes that stand for one value of another.
+        borrowed: enums of other dialects that are read under this one's namespace, too, by name.
         type_names: names of builtin types that are read in op syntax, and the types they mean.
     """
 
@@ -69,6 +70,7 @@ class Dialect:
     attribute_spellings: ClassVar[Mapping[str, str]] = {}
     type_names: ClassVar[Mapping[str, str]] = {}
     shorthands: ClassVar[Mapping[str, Attr]] = {}
+    borrowed: ClassVar[Mapping[str, EnumKind]] = {}
     operations: ClassVar[dict[str, type[Operation]]]
     types: ClassVar[dict[str, type[Type]]]
     attributes: ClassVar[dict[str, type[Attr]]]

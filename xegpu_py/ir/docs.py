@@ -86,6 +86,7 @@ def _spellings(dialect: type[Dialect]) -> list[str]:
         (f"`#{dialect.name}.{key}`", f"`{attr.mnemonic()}{attr.write_body()}`")
         for key, attr in dialect.shorthands.items()
     ]
+    rows += [(f"`#{dialect.name}.{name}`", f"`{enum.mnemonic}`") for name, enum in dialect.borrowed.items()]
     for cls in _distinct((*dialect.types.values(), *dialect.attributes.values())):
         rows += [(f"`{name}`", f"`{cls.name}`") for name in cls.also_named]
     rows += [(f"`{name}`, in the syntax of our ops", f"`{meant}`") for name, meant in dialect.type_names.items()]

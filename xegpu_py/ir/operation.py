@@ -186,6 +186,11 @@ class Operation(ir.OpView):  # type: ignore[misc]
         return None
 
     @classmethod
+    def infer_attributes(cls, parts: Parts) -> dict[str, Any]:
+        """Attributes that the text leaves out and the types tell, by name."""
+        return {}
+
+    @classmethod
     def result_name(cls, parts: Parts) -> str | None:
         """What to print for the SSA name of the op's result, without `%`; None for MLIR's number."""
         return None

@@ -319,7 +319,7 @@ class Reader:
         return known
 
     def _read_parametrized(self, cursor: Cursor, start: int, dialect: type[Dialect], sigil: str, name: str) -> str:
-        enum = dialect.enums.get(name) if sigil == "#" else None
+        enum = dialect.enums.get(name, dialect.borrowed.get(name)) if sigil == "#" else None
         if enum:
             cursor.expect("<")
             case = enum.read(cursor, self)

@@ -138,3 +138,20 @@ func.func @f(%a: vector<8xf16>, %b: vector<8x2xf16>) {
   xegpu.dpas %a, %b : vector<8xf16>, vector<8x2xf16> -> vector<8x1xf32>
   return
 }
+
+// -----
+
+func.func @f(%a: vector<16x16xf64>) {
+  // expected-error @below {{the types allow the accumulator as first and as last operand: with {mode = vc} it is the first}}
+  %0 = xegpu.dpas %a, %a, %a : vector<16x16xf64>, vector<16x16xf64>, vector<16x16xf64> -> vector<16x16xf64>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<8x8x2xf16>, %b: vector<8x16x2xf16>, %c: vector<8x16xf32>) {
+  // expected-error @below {{'xegpu.dpas' op cannot multiply f32 by f16}}
+  // expected-note @below {{dpas multiplies}}
+  %0 = xegpu.dpas %b, %c, %a : vector<8x16x2xf16>, vector<8x16xf32>, vector<8x8x2xf16> -> vector<8x16xf32>
+  return
+}

@@ -41,9 +41,8 @@ func.func @table(%mem_addr: i64, %offset: vector<16xindex>, %mask: vector<16xi1>
   %tdesc3 = XeGPU.create_nd_tdesc %mem_addr, %tile_offset#0, %tile_offset#1, %shape#0, %shape#1, %strides#0 : int64, index, index, index, index, index -> tensor_desc<8x16xbf16>
   // CHECK: xegpu.load_nd %{{.*}} {l1_hint = uncached, l3_hint = uncached} : !xegpu.tensor_desc<8x16xbf16> -> vector<8x16xbf16>
   %loaded = XeGPU.load_nd %tdesc2 {L1_hint = uncached, L3_hint = uncached} : tensor_desc<8x16xbf16> -> vector<8x16xbf16>
-  // Mended: "mode = vc" added, as the operands are whole matrices.
   // CHECK: xegpu.dpas %{{.*}}, %{{.*}}, %{{.*}} {mode = vc} : vector<8x16xf32>, vector<8x8x2xbf16>, vector<8x16x2xbf16> -> vector<8x16xf32>
-  %vector_c = XeGPU.dpas %c, %a, %b {mode = vc} : vector<8x16xfloat>, vector<8x8x2xbf16>, vector<8x16x2xbf16> -> vector<8x16xfloat>
+  %vector_c = XeGPU.dpas %c, %a, %b : vector<8x16xfloat>, vector<8x8x2xbf16>, vector<8x16x2xbf16> -> vector<8x16xfloat>
   // CHECK: xegpu.store_nd %{{.*}}, %{{.*}} {l1_hint = uncached, l3_hint = uncached} : vector<8x16xbf16>, !xegpu.tensor_desc<8x16xbf16>
   XeGPU.store_nd %loaded, %tdesc2 {L1_hint = uncached, L3_hint = uncached} : vector<8x16xbf16>, tensor_desc<8x16xbf16>
   // Mended: ":" before the types, "%" before offset_y.

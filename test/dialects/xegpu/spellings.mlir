@@ -76,6 +76,12 @@ func.func @existing_files(%src: ui64, %x: index, %h: index, %w: index, %c1: inde
   // CHECK-COUNT-2: xegpu.dpas %[[C:arg[0-9]+]], %{{.*}}, %{{.*}} {mode = vc} : vector<8x16xf32>, vector<8x8x2xbf16>, vector<8x16x2xbf16> -> vector<8x16xf32>
   %d0 = xegpu.dpas %c, %a, %b {mode = vc} : vector<8x16xf32>, vector<8x8x2xbf16>, vector<8x16x2xbf16> -> vector<8x16xf32>
   %d1 = xegpu.dpas %a, %b, %c {mode = vc} : vector<8x8x2xbf16>, vector<8x16x2xbf16>, vector<8x16xf32> -> vector<8x16xf32>
+  // Types that are matrices and no fragments say the mode.
+  // CHECK-COUNT-2: xegpu.dpas %[[C]], %[[A:arg[0-9]+]], %[[B:arg[0-9]+]] {mode = vc} : vector<8x16xf32>, vector<8x8x2xbf16>, vector<8x16x2xbf16> -> vector<8x16xf32>
+  %d2 = xegpu.dpas %a, %b, %c : vector<8x8x2xbf16>, vector<8x16x2xbf16>, vector<8x16xf32> -> vector<8x16xf32>
+  %d3 = xegpu.dpas %c, %a, %b : vector<8x16xf32>, vector<8x8x2xbf16>, vector<8x16x2xbf16> -> vector<8x16xf32>
+  // CHECK: xegpu.dpas %[[A]], %[[B]] {mode = vc} : vector<8x8x2xbf16>, vector<8x16x2xbf16> -> vector<8x16xf32>
+  %d4 = xegpu.dpas %a, %b : vector<8x8x2xbf16>, vector<8x16x2xbf16> -> vector<8x16xf32>
   // CHECK: xegpu.alloc_nbarrier 8
   xegpu.alloc_nbarrier 8
   // CHECK-COUNT-4: xegpu.compile_hint{{$}}

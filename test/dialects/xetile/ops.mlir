@@ -100,3 +100,20 @@ func.func @compute(%a: vector<128x128xbf16>, %b: vector<128x256xbf16>, %c: vecto
   %12 = xetile.atomic_rmw <addf>, %v, %t : vector<64x32xf32>, !xetile.tile<64x32xf32> -> vector<64x32xf32>
   return
 }
+
+// Spellings that are read, and printed otherwise.
+// CHECK-LABEL: func.func @spellings
+func.func @spellings(%A: memref<128x128xf32>, %t: !xetile.tile<64x32xf32>, %v: vector<64x32xf32>) {
+  // CHECK-COUNT-4: xetile.atomic_rmw <addf>, %{{.*}}, %{{.*}} : vector<64x32xf32>, !xetile.tile<64x32xf32> -> vector<64x32xf32>
+  %0 = xetile.atomic_rmw addf, %v, %t : vector<64x32xf32>, !xetile.tile<64x32xf32> -> vector<64x32xf32>
+  %1 = xetile.atomic_rmw addf %v, %t : vector<64x32xf32>, !xetile.tile<64x32xf32> -> vector<64x32xf32>
+  %2 = xetile.atomic_rmw "addf" %v, %t : vector<64x32xf32>, !xetile.tile<64x32xf32> -> vector<64x32xf32>
+  %3 = xetile.atomic_rmw "addf", %v, %t : vector<64x32xf32>, !xetile.tile<64x32xf32> -> vector<64x32xf32>
+  // CHECK: xetile.prefetch_tile %{{.*}} {l1_hint = uncached, l2_hint = cached} : !xetile.tile<64x32xf32>
+  xetile.prefetch_tile %t {l1_hint = #xetile.cache_hint<uncached>, l2_hint = #xetile.cache_hint<cached>} : !xetile.tile<64x32xf32>
+  // CHECK: xetile.load_tile %{{.*}} {l1_hint = streaming} : !xetile.tile<64x32xf32> -> vector<64x32xf32>
+  %4 = xetile.load_tile %t {l1_hint = #xetile.cache_hint<"streaming">} : !xetile.tile<64x32xf32> -> vector<64x32xf32>
+  // CHECK: xetile.init_tile %{{.*}}[0, 0] : memref<128x128xf32> -> !xetile.tile<64x32xf32>
+  %5 = xetile.init_tile %A[0, 0] : memref<128x128xf32> -> !xetile.tile<64x32xf32, #xetile.tile_attr<inner_blocks = [8, 16], memory_space = 0, scatter = false>>
+  return
+}
