@@ -10,7 +10,7 @@ import numpy as np
 from mlir import ir
 from xegpu_py.passes.xegpu_to_visa.combine import combiner, wide_product
 from xegpu_py.passes.xegpu_to_visa.emit import const
-from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, Rule, lowers
 from xegpu_py.passes.xegpu_to_visa.scf import choose
 from xegpu_py.passes.xegpu_to_visa.values import (
     INDEX,
@@ -120,15 +120,37 @@ def _sources(low: Lowering, op: ir.Operation) -> list[Numbers]:
     return [low.numbers(v) for v in op.operands]
 
 
+_TRUTH = {
+    "addi": "xor", "subi": "xor", "muli": "and", "andi": "and", "ori": "or", "xori": "xor",
+    "maxsi": "and", "minsi": "or", "maxui": "or", "minui": "and",
+}  # fmt: skip
+"""Arithmetic on i1, whose numbers are 0 and 1, or signed 0 and -1."""
+
+
+def or_truth(rule: Rule) -> Rule:
+    """The rule of an op on integers, which on i1 is one of truth values."""
+
+    def lowered(low: Lowering, op: ir.Operation) -> None:
+        if shape_and_element(str(op.operands[0].type))[1] != "i1":
+            rule(low, op)
+            return
+        count, kind = result_of(op)[0], op.name.rpartition(".")[2]
+        a, b = (low.mask(v) for v in op.operands)
+        if kind in _TRUTH:
+            low.set(op, low.emit.flags(_TRUTH[kind], count, a, b))
+        elif kind.startswith("rem"):
+            low.set(op, KnownMask(False, count))
+        else:
+            # A shift by more than 0 is poison, and so is a quotient of another divisor than 1, or -1.
+            low.set(op, a)
+
+    return lowered
+
+
 def _binary(instruction: str, modifiers: tuple[str, ...] = ()) -> Callable[[Lowering, ir.Operation], None]:
+    @or_truth
     def rule(low: Lowering, op: ir.Operation) -> None:
         count, _, name = result_of(op)
-        if not name:
-            flags = {"and": "and", "or": "or", "xor": "xor", "add": "xor", "mul": "and"}.get(instruction)
-            if flags is None:
-                low.fail("cannot be lowered on i1")
-            low.set(op, low.emit.flags(flags, count, low.mask(op.operands[0]), low.mask(op.operands[1])))
-            return
         if name == "ub" and is_float(result_of(op)[1]):
             low.fail(f"there is no arithmetic on {result_of(op)[1]}", "convert to f16 or f32 by arith.extf")
         a, b = _sources(low, op)
@@ -189,12 +211,10 @@ for _name, _instruction in {
 
 
 @lowers("arith.subi", "index.sub", "arith.subf")
+@or_truth
 def sub(low: Lowering, op: ir.Operation) -> None:
     """Addition of the negated second operand."""
     count, _, name = result_of(op)
-    if not name:
-        low.set(op, low.emit.flags("xor", count, low.mask(op.operands[0]), low.mask(op.operands[1])))
-        return
     a, b = _sources(low, op)
     if isinstance(a, Const) and isinstance(b, Const) and not TYPES[name].is_float:
         low.set(op, const(a.value - b.value, name, count))
@@ -242,6 +262,7 @@ def remf(low: Lowering, op: ir.Operation) -> None:
 
 
 @lowers("arith.maxui", "arith.minui", "index.maxu", "index.minu")
+@or_truth
 def min_max_unsigned(low: Lowering, op: ir.Operation) -> None:
     """Minimum and maximum of unsigned integers."""
     count, _, name = result_of(op)
@@ -262,6 +283,7 @@ def minimum_maximum(low: Lowering, op: ir.Operation) -> None:
 
 
 @lowers("arith.shli", "arith.shrsi", "arith.shrui", "index.shl", "index.shrs", "index.shru")
+@or_truth
 def shift(low: Lowering, op: ir.Operation) -> None:
     """Shifts."""
     count, _, name = result_of(op)
@@ -286,6 +308,7 @@ _DIVISIONS = {
 
 
 @lowers(*_DIVISIONS)
+@or_truth
 def divide(low: Lowering, op: ir.Operation) -> None:
     """Integer division: by shifts where the divisor is a known power of two, else by way of f64, which is exact."""
     count, _, name = result_of(op)
@@ -380,15 +403,26 @@ def cmpi(low: Lowering, op: ir.Operation) -> None:
         predicate = _INTEGER_CONDITIONS[ir.IntegerAttr(op.attributes["predicate"]).value]
     operand = low.value(op.operands[0])
     if isinstance(operand, (Mask, KnownMask)):
-        same = low.emit.flags("xor", count, low.mask(op.operands[0]), low.mask(op.operands[1]))
-        if predicate not in ("eq", "ne"):
-            low.fail(f"cannot compare i1 by {predicate}")
-        low.set(op, same if predicate == "ne" else low.emit.flags("not", count, same))
+        low.set(op, _compare_truth(low, predicate, count, *(low.mask(v) for v in op.operands)))
         return
     a, b = _sources(low, op)
     if predicate.startswith("u"):
         a, b = as_unsigned(low, a), as_unsigned(low, b)
     low.set(op, _compare(low, predicate.lstrip("su") if predicate not in ("eq", "ne") else predicate, count, a, b))
+
+
+def _compare_truth(low: Lowering, predicate: str, count: int, a: Mask, b: Mask) -> Mask:
+    """Comparisons of i1: true is 1, and signed -1."""
+    emit = low.emit
+    if predicate in ("eq", "ne"):
+        differ = emit.flags("xor", count, a, b)
+        return differ if predicate == "ne" else emit.flags("not", count, differ)
+    if (predicate[0] == "s") != (predicate[1] == "l"):
+        a, b = b, a
+    # What is asked is whether `a` is true and `b` is not.
+    if predicate.endswith("e"):
+        return emit.flags("or", count, a, emit.flags("not", count, b))
+    return emit.flags("and", count, a, emit.flags("not", count, b))
 
 
 def _compare(low: Lowering, condition: str, count: int, a: Numbers, b: Numbers) -> Mask:

@@ -24,7 +24,7 @@ from xegpu_py.passes.xegpu_to_visa.values import (
     shape_and_element,
 )
 
-from xegpu_py.visa.operands import Destination, Region
+from xegpu_py.visa.operands import Destination, Flag, Region
 
 Order = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
@@ -124,9 +124,37 @@ def _reorder_mask(low: Lowering, mask: Mask, order: Order) -> Mask:
     """Truth values in another order: by way of numbers."""
     if np.array_equal(order.ravel(), np.arange(mask.count)):
         return mask
-    numbers = low.emit.choose(mask, "w", mask.count, const(1, "w"), const(0, "w"))
-    moved = gather(low, numbers, order)
-    return low.emit.compare("ne", moved.count, moved, const(0, "w"))
+    return _truth(low, gather(low, _choose(low, mask), order))
+
+
+def _choose(low: Lowering, mask: Mask) -> Reg:
+    return low.emit.choose(mask, "w", mask.count, const(1, "w"), const(0, "w"))
+
+
+def _truth(low: Lowering, numbers: Numbers) -> Mask:
+    return low.emit.compare("ne", numbers.count, low.emit.in_registers(numbers), const(0, "w"))
+
+
+def _numbers(low: Lowering, value: ir.Value) -> Numbers:
+    """An SSA value's numbers; of truth values 1 and 0, w."""
+    found = low.value(value)
+    if isinstance(found, KnownMask):
+        return const(int(found.value), "w", found.count)
+    return _choose(low, found) if isinstance(found, Mask) else low.numbers(value)
+
+
+def _registers(low: Lowering, value: ir.Value) -> Reg:
+    """The same in registers, one number for each element."""
+    if isinstance(low.value(value), (Mask, KnownMask)):
+        return low.emit.spread(low.emit.in_registers(_numbers(low, value)), math.prod(_shape(value)))
+    return low.reg(value)
+
+
+def _give(low: Lowering, op: ir.Operation, *numbers: Numbers) -> None:
+    """Set an op's results; truth values are given as numbers that are 0 or not."""
+    for result, found in zip(op.results, numbers):
+        is_mask = shape_and_element(str(result.type))[1] == "i1"
+        low.values[result] = _truth(low, found) if is_mask else found
 
 
 @lowers("vector.shape_cast")
@@ -137,10 +165,40 @@ def shape_cast(low: Lowering, op: ir.Operation) -> None:
 
 @lowers("vector.bitcast")
 def bitcast(low: Lowering, op: ir.Operation) -> None:
-    """The same registers as another type."""
+    """The same registers as another type; truth values are bits, the first one the lowest."""
     count, _, name = result_of(op)
+    value = low.value(op.operands[0])
+    if not name and isinstance(value, (Mask, KnownMask)):
+        low.set(op, value)
+        return
+    if not name:
+        low.set(op, _mask_of_bits(low, low.reg(op.operands[0]), count))
+        return
+    if isinstance(value, (Mask, KnownMask)):
+        bits = _bits_of_mask(low, low.mask(op.operands[0]))
+        low.set(op, Reg(low.emit.as_type(bits, name).var, 0, count))
+        return
     found = as_type(low, low.reg(op.operands[0]), name)
     low.set(op, Reg(found.var, found.first, count) if isinstance(found, Reg) else found)
+
+
+def _bits_of_mask(low: Lowering, mask: Mask) -> Reg:
+    """Truth values as words, a bit for each."""
+    words = low.emit.whole("uw", len(mask.predicates))
+    for i, predicate in enumerate(mask.predicates):
+        low.emit.emit("mov", dst=low.emit.destination(words, i), src0=Flag(predicate))
+    return words
+
+
+def _mask_of_bits(low: Lowering, numbers: Reg, count: int) -> Mask:
+    """The bits of numbers as truth values."""
+    bits = low.emit.whole("uw", -(-count // MASK_LANES))
+    held = low.emit.as_type(bits, numbers.type)
+    low.emit.apply("mov", numbers.type, numbers.count, numbers, into=Reg(held.var, 0, numbers.count))
+    result = low.emit.mask(count)
+    for i, predicate in enumerate(result.predicates):
+        low.emit.emit("setp", predicate.count, dst=Flag(predicate), src0=low.emit.source(Reg(bits.var, i, 1), 0))
+    return result
 
 
 @lowers("vector.broadcast", "vector.splat")
@@ -169,8 +227,8 @@ def extract(low: Lowering, op: ir.Operation) -> None:
     order = _positions(_shape(op.operands[0]))[tuple(_static(op, "static_position"))]
     value = low.value(op.operands[0])
     if isinstance(value, Mask) and order.size == 1:
-        numbers = low.emit.choose(value, "w", value.count, const(1, "w"), const(0, "w"))
-        low.set(op, low.emit.compare("ne", 1, Reg(numbers.var, numbers.first + int(order.item()), 1), const(0, "w")))
+        numbers = _choose(low, value)
+        low.set(op, _truth(low, Reg(numbers.var, numbers.first + int(order.item()), 1)))
         return
     _reorder(low, op, np.asarray(order))
 
@@ -186,14 +244,12 @@ def insert(low: Lowering, op: ir.Operation) -> None:
 
 def _insert(low: Lowering, op: ir.Operation, places: Order) -> None:
     count, _, name = result_of(op)
-    if not name:
-        low.fail("of i1 cannot be lowered", "extend it to i8")
-    old = low.value(op.operands[1])
+    name = name or "w"
+    old = _numbers(low, op.operands[1])
     result = Reg(low.emit.variable(name, _count_of(old, count)), 0, count)
-    assert isinstance(old, (Reg, Const))
     if not _is_poison(op.operands[1]):
         low.emit.copy(result, old if isinstance(old, Const) or old.count == count else low.emit.spread(old, count))
-    value = low.numbers(op.operands[0])
+    value = _numbers(low, op.operands[0])
     at = 0
     while at < len(places):
         run = 1
@@ -202,7 +258,7 @@ def _insert(low: Lowering, op: ir.Operation, places: Order) -> None:
         part = value if isinstance(value, Const) or value.count == 1 else Reg(value.var, value.first + at, run)
         low.emit.apply("mov", name, run, part, into=Reg(result.var, int(places[at]), run))
         at += run
-    low.set(op, result)
+    _give(low, op, result)
 
 
 @lowers("ub.poison")
@@ -261,8 +317,9 @@ def shuffle(low: Lowering, op: ir.Operation) -> None:
         _reorder(low, op, order[[max(m, 0) % rows for m in mask]])
         return
     count, _, name = result_of(op)
+    name = name or "w"
     each = count // len(mask)
-    sources = [low.reg(a), low.reg(b)]
+    sources = [_registers(low, a), _registers(low, b)]
     result = low.emit.reg(name, count)
     for i, row in enumerate(mask):
         source, index = (sources[0], row) if row < rows else (sources[1], row - rows)
@@ -270,18 +327,18 @@ def shuffle(low: Lowering, op: ir.Operation) -> None:
             continue
         part = Reg(source.var, source.first + index * each, each)
         low.emit.apply("mov", name, each, part, into=Reg(result.var, i * each, each))
-    low.set(op, result)
+    _give(low, op, result)
 
 
 @lowers("vector.interleave")
 def interleave(low: Lowering, op: ir.Operation) -> None:
     """Elements of two vectors in turns."""
     count, _, name = result_of(op)
-    result = low.emit.reg(name, count)
+    result = low.emit.reg(name or "w", count)
     for phase, operand in enumerate(op.operands):
-        source = low.reg(operand)
+        source = _registers(low, operand)
         _spaced(low, source, result, phase)
-    low.set(op, result)
+    _give(low, op, result)
 
 
 def _spaced(low: Lowering, source: Reg, result: Reg, phase: int) -> None:
@@ -308,24 +365,22 @@ def _spaced(low: Lowering, source: Reg, result: Reg, phase: int) -> None:
 @lowers("vector.deinterleave")
 def deinterleave(low: Lowering, op: ir.Operation) -> None:
     """Even and odd elements."""
-    source = low.reg(op.operands[0])
+    source = _registers(low, op.operands[0])
     order = _positions((source.count,))
-    low.set(op, gather(low, source, order[0::2]), gather(low, source, order[1::2]))
+    _give(low, op, gather(low, source, order[0::2]), gather(low, source, order[1::2]))
 
 
 @lowers("vector.from_elements")
 def from_elements(low: Lowering, op: ir.Operation) -> None:
     """Single values side by side."""
-    if not result_of(op)[2]:
-        low.fail("of i1 cannot be lowered", "extend them to i8")
-    low.set(op, from_numbers(low, [low.numbers(v) for v in op.operands]))
+    _give(low, op, from_numbers(low, [_numbers(low, v) for v in op.operands]))
 
 
 @lowers("vector.to_elements")
 def to_elements(low: Lowering, op: ir.Operation) -> None:
     """Each element."""
-    source = low.reg(op.operands[0])
-    low.set(op, *(Reg(source.var, source.first + i, 1) for i in range(source.count)))
+    source = _registers(low, op.operands[0])
+    _give(low, op, *(Reg(source.var, source.first + i, 1) for i in range(source.count)))
 
 
 @lowers("vector.step")
@@ -466,9 +521,21 @@ def multi_reduction(low: Lowering, op: ir.Operation) -> None:
     count, _, name = result_of(op)
     groups = math.prod(shape[d] for d in dims)
     order = _positions(shape).transpose([*dims, *kept])
+    if not name:
+        low.set(op, _multi_reduce_mask(low, op, order.reshape(groups, count)))
+        return
     source = _working(low, gather(low, low.reg(op.operands[0]), order))
     combine = combiner(low.emit, _kind(op), source.type)
     found = _reduce(low, source, groups, count, combine)
     acc = low.reg(op.operands[1]) if _shape(op.operands[1]) else low.emit.in_registers(low.numbers(op.operands[1]))
     found = combine(low.emit.in_registers(acc, source.type), found)
     low.set(op, found if source.type == name else low.emit.in_registers(found, name))
+
+
+def _multi_reduce_mask(low: Lowering, op: ir.Operation, order: Order) -> Mask:
+    """Truth values along the first dimension of `order`, and the accumulator's."""
+    groups, count = order.shape
+    kind = _MASK_KINDS.get(_kind(op), _kind(op))
+    rows = gather(low, _registers(low, op.operands[0]), order)
+    found = _truth(low, _reduce(low, rows, groups, count, combiner(low.emit, kind, "w")))
+    return low.emit.flags(kind, count, found, low.mask(op.operands[1]))
