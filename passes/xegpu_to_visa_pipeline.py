@@ -21,7 +21,8 @@ class XeGPUToVisaPipeline(Pass):
           --canonicalize --cse --xegpu-dce --xegpu-verify-target='target=pvcxt'
           --xegpu-to-visa='target=pvcxt' --visa-optimize='grf=256' --visa-allocate='grf=256'
 
-    `optimize=false` leaves visa-optimize out. With `kernel` only the kernel of that name is lowered.
+    `optimize=false` leaves visa-optimize out. With `kernel` only the kernel of that name is lowered. `unaligned` is
+    that of xegpu-legalize.
     """
 
     target: str = ""
@@ -29,14 +30,16 @@ class XeGPUToVisaPipeline(Pass):
     grf: int = 0
     optimize: bool = True
     strict: bool = False
+    unaligned: bool = False
 
     def steps(self) -> str:
         one = f"{{kernel={self.kernel}}}" if self.kernel else ""
         given = {"target": self.target, "kernel": self.kernel}
         options = " ".join(f"{name}={value}" for name, value in given.items() if value)
+        legalize = f"xegpu-legalize{{{options} unaligned={str(self.unaligned).lower()}}}"
         passes = [
             f"xegpu-lift-cf{one},xegpu-inline{one},vector-lower-contract{one},xegpu-simt-to-vc{one},vector-to-xegpu{one},{_CLEAN}",
-            f"xegpu-legalize{{{options}}},{_CLEAN},xegpu-verify-target{{{options}}}",
+            f"{legalize},{_CLEAN},xegpu-verify-target{{{options}}}",
             f"xegpu-to-visa{{{options}}}",
             *([f"visa-optimize{{grf={self.grf}}}"] if self.optimize else []),
             f"visa-allocate{{grf={self.grf} strict={str(self.strict).lower()}}}",

@@ -44,6 +44,7 @@ def _arguments() -> driver.Parser:
     add("--mlir-print-ir-after", metavar="PASS[,PASS]", default="", help="print the IR after these passes")
     switch("--mlir-print-ir-after-failure", "print the IR on which a pass failed")
     switch("--mlir-print-ir-module-scope", "print the whole module where IR is printed")
+    switch("--remarks", "print what passes say of code that is right, but slow")
     switch("--mlir-timing", "print how long each step took")
     switch("--mlir-disable-threading", "accepted and without effect: passes run on one thread")
     switch("--dump-pass-pipeline", "print the pipeline that runs")
@@ -163,7 +164,7 @@ class _Session:
 
     def convert(self, source: Source, arose: list[Diagnostic]) -> str:
         """The text that a source gives."""
-        runner = Runner(self.args.verify_each, (self.printer, self.timer), arose)
+        runner = Runner(self.args.verify_each, (self.printer, self.timer), arose, arose if self.args.remarks else None)
         module = self._parse(source)
         self.printer.bodies = module.bodies
         runner.run(self.pipeline, module)

@@ -3,6 +3,7 @@
 import argparse
 import io
 import re
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -122,6 +123,7 @@ def argument_parser() -> driver.Parser:
         help="write an argument's array after the run; may be given several times",
     )
     add("--print", dest="shown", metavar="NAME", action="append", default=[], help="print an argument's array")
+    add("--remarks", action="store_true", help="print what the lowering says of code that is right, but slow")
     add("--stats", action="store_true", help="print what ran, what was moved, and the register pressure")
     add(
         "--trace",
@@ -157,6 +159,9 @@ def _kernel(
         kernel = Kernel(choose(assembly.read(source), args.kernel), source=source, **options)
         return kernel, kernel, [i.var.name for i in kernel.program.arguments]
     compiled = compile_kernel(parse_source(source, context=Context()), args.kernel, **options).version_for(arguments)
+    if args.remarks:
+        for found in compiled.remarks:
+            print(found.render([source]), file=sys.stderr)
     return compiled.kernel, compiled, [str(i) for i in range(len(compiled.types))]
 
 

@@ -13,6 +13,7 @@ from mlir import ir as mlir
 
 from xegpu_py import reference
 from xegpu_py.dialects import visa
+from xegpu_py.ir.diagnostics import Diagnostic
 from xegpu_py.ir.module import Module, parse
 from xegpu_py.ir.passes import Runner, parse_pipeline
 from xegpu_py.ir.verifier import walk
@@ -34,13 +35,14 @@ class CompiledKernel:
         gemm = xegpu_py.compile("gemm.mlir", target="pvcxt")
         gemm(a, b, c, grid=(8, 8), block=(4, 4))
 
-    A kernel of XeTile that is called with arrays that 2D block messages cannot serve, as their rows are too short or
-    not aligned, is compiled once more for such arrays, and gathers what is in them.
+    A kernel that is called with arrays that 2D block messages cannot serve, as their rows are too short or not aligned,
+    is compiled once more for such arrays, and gathers what is in them.
 
     Attributes:
         name: the kernel's name.
         types: MLIR's types of its arguments.
         kernel: the vISA kernel that runs.
+        remarks: what the lowering said of code that is right, but slow; see `version_for`.
         stats: what the last call did; None before the first.
     """
 
@@ -50,6 +52,7 @@ class CompiledKernel:
         func: mlir.Operation,
         before: dict[str, Module],
         again: Callable[[Sequence[int]], CompiledKernel] | None = None,
+        remarks: Sequence[Diagnostic] = (),
         **options: Any,
     ) -> None:
         """Make one of a lowered kernel; see `compile`.
@@ -57,7 +60,9 @@ class CompiledKernel:
         Args:
             before: the module at each level above vISA.
             again: compiles the kernel for arguments of these numbers that are not aligned.
+            remarks: what the lowering said.
         """
+        self.remarks = tuple(remarks)
         self._module, self._before = module, before
         self._again = again and functools.cache(again)
         self.name = visa.name_of(func)
@@ -264,8 +269,8 @@ def compile(
         optimize: whether the pass visa-optimize runs.
         prefetch: of a kernel of XeTile, how many turns ahead loops prefetch the tiles that they load.
         load_ahead: of a kernel of XeTile, whether loops load a turn ahead.
-        unaligned: of a kernel of XeTile, the numbers of arguments of which nothing that is not known when compiling is
-            taken to be aligned. Without it all are, and where an array in a call is not, the kernel is compiled again.
+        unaligned: the numbers of arguments of which nothing that is not known when compiling is taken to be aligned.
+            Without it all are, and where an array in a call is not, the kernel is compiled again.
 
     Raises:
         ValueError: if there is no such kernel or target.
@@ -289,28 +294,29 @@ def compile(
     before = {"xegpu": copied(read)}
     again: Callable[[Sequence[int]], CompiledKernel] | None = None
     # Whoever gives a module has verified it, and the kernel verifies the program that comes of it.
-    runner = Runner(verify_each=False)
+    remarks: list[Diagnostic] = []
+    runner = Runner(verify_each=False, remarks=remarks)
+    if unaligned is None:
+        again = functools.partial(
+            _compile_unaligned,
+            read,
+            name,
+            target=target,
+            model=model,
+            check=check,
+            registers=registers,
+            strict_grf=strict_grf,
+            engine=engine,
+            threads=threads,
+            cache=cache,
+            progress=progress,
+            optimize=optimize,
+            prefetch=prefetch,
+            load_ahead=load_ahead,
+        )
+    else:
+        mark_unaligned(lowered, name, unaligned)
     if len(steps) > 1:
-        if unaligned is None:
-            again = functools.partial(
-                _compile_unaligned,
-                read,
-                name,
-                target=target,
-                model=model,
-                check=check,
-                registers=registers,
-                strict_grf=strict_grf,
-                engine=engine,
-                threads=threads,
-                cache=cache,
-                progress=progress,
-                optimize=optimize,
-                prefetch=prefetch,
-                load_ahead=load_ahead,
-            )
-        else:
-            mark_unaligned(lowered, name, unaligned)
         runner.run(parse_pipeline(steps[0]), lowered)
         before = {"xetile": before["xegpu"], "xegpu": copied(lowered)}
     runner.run(parse_pipeline(steps[-1]), lowered)
@@ -321,6 +327,7 @@ def compile(
         func,
         before,
         again,
+        remarks,
         target=target,
         model=model,
         check=check,
@@ -361,10 +368,9 @@ def pipelines(
 
 def mark_unaligned(module: Module, name: str, arguments: Sequence[int]) -> None:
     """Say of a kernel which arguments are not aligned."""
-    from xegpu_py.passes.xetile_to_xegpu.matrices import UNALIGNED
-
     func = next(f for f in visa.kernels(module.operation) if visa.name_of(f) == name)
-    func.attributes[UNALIGNED] = mlir.DenseI64ArrayAttr.get(list(arguments), func.context)
+    for dialect in ("xegpu", "xetile"):
+        func.attributes[f"{dialect}.unaligned"] = mlir.DenseI64ArrayAttr.get(list(arguments), func.context)
 
 
 def unaligned_arrays(types: Sequence[mlir.Type], arguments: Sequence[Any], target: str) -> tuple[int, ...]:
@@ -379,15 +385,15 @@ def _misfits(kind: mlir.Type, array: Any, limits: Block2DLimits) -> bool:
     """Whether 2D block messages cannot serve an array, of which the kernel does not know shape or strides."""
     if not (isinstance(kind, mlir.MemRefType) and isinstance(array, np.ndarray) and array.ndim > 1):
         return False
-    from xegpu_py.passes.xetile_to_xegpu.matrices import Facts
-
     memref = mlir.MemRefType(kind)
     unknown = mlir.ShapedType.get_dynamic_size()
     if unknown not in (*memref.shape[-2:], *memref.get_strides_and_offset()[0]):
         return False
-    strides = tuple(n // array.itemsize for n in array.strides[-2:])
-    column_major = strides[0] == 1 and strides[1] != 1
-    return Facts(array.shape[-2:], strides, 0).misfit(limits, array.itemsize, column_major)
+    (rows, columns), (pitch, step) = array.shape[-2:], array.strides[-2:]
+    if pitch == array.itemsize != step:
+        # Column-major.
+        rows, columns, pitch = columns, rows, step
+    return limits.surface_problem(columns * array.itemsize, rows, pitch, 0) is not None
 
 
 def chosen_kernel(module: Module, wanted: str | None) -> str:

@@ -48,6 +48,33 @@ class Block2DLimits:
         """Bits of the unit in which a message transposes elements of `bits` bits; None if it transposes none such."""
         return min((unit for unit in self.transposed if unit >= bits), default=None)
 
+    def surface_problem(self, width: int | None, rows: int | None, pitch: int | None, start: int | None) -> str | None:
+        """Why messages cannot address a surface, as "has rows of 30 bytes, but ..."; None if nothing known forbids it.
+
+        Args:
+            width: bytes of a row; None, here and below, if it is not known.
+            rows: how many there are.
+            pitch: bytes from row to row.
+            start: bytes from an address that is aligned to the surface's first.
+        """
+        for what, found, granule in (("rows", width, self.width_granule), ("a pitch", pitch, self.pitch_granule)):
+            if found is None:
+                continue
+            if found < self.least_bytes:
+                return f"has {what} of {found} bytes, but 2D block messages need {self.least_bytes}"
+            if found % granule:
+                return f"has {what} of {found} bytes, but 2D block messages need a multiple of {granule}"
+            if found > self.most_extent:
+                return f"has {what} of {found} bytes, but 2D block messages have at most {self.most_extent}"
+        if width is not None and pitch is not None and pitch < width:
+            return f"has a pitch of {pitch} bytes, less than its rows' {width}"
+        if rows is not None and rows > self.most_extent:
+            return f"has {rows} rows, but 2D block messages have at most {self.most_extent}"
+        if start is not None and start % self.base_alignment:
+            need = f"2D block messages need a multiple of {self.base_alignment}"
+            return f"begins {start} bytes behind its buffer, but {need}"
+        return None
+
 
 @dataclass(frozen=True, eq=False)
 class Target:

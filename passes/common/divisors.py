@@ -1,4 +1,4 @@
-"""Powers of two that are known to divide an index, and the column at which a block begins.
+"""What is known of indices: constants, and powers of two that divide them; and where blocks begin.
 
 Only powers of two are found, since these divide what has wrapped around as well.
 """
@@ -65,16 +65,19 @@ def _of_op(op: ir.Operation, seen: frozenset[ir.Value]) -> int:
     if name == "arith.muli":
         return math.prod(_divisor(v, seen) for v in op.operands)
     if name == "arith.shli":
-        by = _constant(op.operands[1])
+        by = constant_of(op.operands[1])
         return _UNKNOWN if by is None or not 0 <= by < 64 else _divisor(op.operands[0], seen) << by
     if name == "arith.andi":
-        mask = _constant(op.operands[1])
+        mask = constant_of(op.operands[1])
         return _UNKNOWN if mask is None else power_of_two(mask)
     return _UNKNOWN
 
 
-def _constant(value: ir.Value) -> int | None:
-    if isinstance(value.owner, ir.Block) or value.owner.operation.name != "arith.constant":
+def constant_of(value: ir.Value | int) -> int | None:
+    """An integer that is known; None for all else."""
+    if isinstance(value, int):
+        return value
+    if isinstance(value.owner, ir.Block) or value.owner.operation.name not in ("arith.constant", "index.constant"):
         return None
     number = value.owner.operation.attributes["value"]
     return int(ir.IntegerAttr(number).value) if isinstance(number, ir.IntegerAttr) else None

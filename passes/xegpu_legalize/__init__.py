@@ -19,6 +19,11 @@ class XeGPULegalize(Pass):
     and f8E5M2 do not have is done in f32 and f16, with the bits of one rounding, and division of 64-bit integers
     step by step.
 
+    Blocks of tensors that 2D block messages cannot address, and all blocks where the target has none, become 1D
+    messages where rows are known to be in bounds and aligned, else gathers and scatters. A remark (`--remarks`) says
+    what that costs. Extents, strides and offsets that are not known are taken to be as messages need them, but not of
+    the arguments that the kernel's attribute `xegpu.unaligned = array<i64: 0, 2>` counts; with `unaligned` of none.
+
         %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<64x64xf32> -> !xegpu.tensor_desc<64x16xf32>
         %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<64x16xf32> -> vector<64x16xf32>
 
@@ -32,6 +37,7 @@ class XeGPULegalize(Pass):
 
     target: str = ""
     kernel: str = ""
+    unaligned: bool = False
 
     def run(self, op: ir.Operation) -> None:
         # Loaded when it is needed, since tools start without it.
@@ -39,4 +45,4 @@ class XeGPULegalize(Pass):
         from xegpu_py.passes.xegpu_verify_target.functions import functions
 
         for func, gpu in functions(op, self.target, self.kernel):
-            split_function(func, gpu)
+            split_function(func, gpu, None if self.unaligned else ())

@@ -9,7 +9,7 @@ from typing import Any
 from mlir import ir
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
-from xegpu_py.passes.xegpu_legalize import boxes
+from xegpu_py.passes.xegpu_legalize import boxes, fallback
 from xegpu_py.passes.xegpu_legalize import shapes as blocks
 from xegpu_py.passes.xegpu_legalize.layouts import (
     axes_of,
@@ -21,7 +21,7 @@ from xegpu_py.passes.xegpu_legalize.layouts import (
 )
 from xegpu_py.passes.xegpu_legalize.plan import shape_of
 from xegpu_py.passes.xegpu_legalize.rewrite import Rewriter, rewrites
-from xegpu_py.passes.xegpu_legalize.shapes import Layout, Message, Transform
+from xegpu_py.passes.xegpu_legalize.shapes import Message, Pieces, Place, Transform
 
 from xegpu_py.ir.builtin import vector_text
 
@@ -38,6 +38,9 @@ def create_nd_tdesc(low: Rewriter, op: ir.Operation) -> bool:
     """A descriptor for each piece, of the same tensor."""
     view: Any = op.opview
     for layout in low.plan.layouts_of(op.results[0]):
+        if isinstance(layout, Place):
+            low.pieces[op.results[0], layout] = fallback.create(low, view, layout)
+            continue
         made = []
         for offsets, desc in layout:
             moved = [low.add(o, step) for o, step in zip(view.offsets, offsets)]
@@ -54,6 +57,10 @@ def update_nd_offset(low: Rewriter, op: ir.Operation) -> bool:
     """Each piece moved alike."""
     view: Any = op.opview
     for layout in low.plan.layouts_of(op.results[0]):
+        if isinstance(layout, Place):
+            held = low.pieces[view.tdesc, layout]
+            low.pieces[op.results[0], layout] = fallback.update(low, held, list(view.offsets))
+            continue
         low.pieces[op.results[0], layout] = tuple(
             low.build(xegpu.update_nd_offset, piece, view.offsets, mode=view.mode)
             for piece in low.pieces[view.tdesc, layout]
@@ -68,6 +75,9 @@ def prefetch_nd(low: Rewriter, op: ir.Operation) -> bool:
     layout = layout_of(low.plan, op)
     if layout is None:
         return False
+    if isinstance(layout, Place):
+        fallback.prefetch(low, op, layout)
+        return True
     for piece in low.pieces[view.tdesc, layout]:
         low.build(xegpu.prefetch_nd, piece, mode=view.mode, memory_scope=view.memory_scope, **hints_of(view))
     return True
@@ -80,6 +90,9 @@ def store_nd(low: Rewriter, op: ir.Operation) -> bool:
     layout = layout_of(low.plan, op)
     if layout is None:
         return False
+    if isinstance(layout, Place):
+        fallback.store(low, op, layout)
+        return True
     desc = TensorDesc.of(view.tdesc)
     shape = shape_of(view.value)
     assert shape
@@ -111,6 +124,9 @@ def load_nd(low: Rewriter, op: ir.Operation) -> bool:
     layout = layout_of(low.plan, op)
     if layout is None:
         return False
+    if isinstance(layout, Place):
+        fallback.load(low, op, layout)
+        return True
     if blocks.is_line(desc):
         bounds = (tuple(part.shape[0] for _, part in layout),)
         parts = [low.build(xegpu.load_nd, p, mode=view.mode, **hints_of(view)) for p in low.pieces[view.tdesc, layout]]
@@ -122,7 +138,7 @@ def load_nd(low: Rewriter, op: ir.Operation) -> bool:
     return True
 
 
-def _load_blocks(low: Rewriter, op: ir.Operation, desc: TensorDesc, transform: Transform, layout: Layout) -> None:
+def _load_blocks(low: Rewriter, op: ir.Operation, desc: TensorDesc, transform: Transform, layout: Pieces) -> None:
     shape = shape_of(op.results[0])
     assert shape
     axes = axes_of(desc, shape, transform)

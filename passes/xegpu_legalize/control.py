@@ -8,6 +8,7 @@ from mlir import ir
 from xegpu_py.passes.xegpu_legalize import boxes
 from xegpu_py.passes.xegpu_legalize.plan import carried, is_desc, shape_of
 from xegpu_py.passes.xegpu_legalize.rewrite import Rewriter, rewrites
+from xegpu_py.passes.xegpu_legalize.shapes import types_of
 
 
 def _is_split(low: Rewriter, value: ir.Value) -> bool:
@@ -44,7 +45,7 @@ def _types(low: Rewriter, values: Sequence[ir.Value]) -> list[ir.Type]:
             if low.plan.is_kept(value):
                 found.append(value.type)
             for layout in low.plan.layouts_of(value):
-                found += [desc.to_ir() for _, desc in layout]
+                found += types_of(layout)
         else:
             found.append(value.type)
     return found
@@ -68,7 +69,7 @@ def _bind(low: Rewriter, old: Sequence[ir.Value], new: Sequence[ir.Value]) -> No
             low.plan.descs.join([value, own])
             value.replace_all_uses_with(own)
         for layout in layouts:
-            low.pieces[own, layout] = tuple(next(rest) for _ in layout)
+            low.pieces[own, layout] = tuple(next(rest) for _ in types_of(layout))
 
 
 def _take_body(low: Rewriter, region: ir.Region, new: ir.Region, fixed: int) -> None:

@@ -11,6 +11,7 @@ from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT
 from xegpu_py.passes.xegpu_legalize import shapes as blocks
 from xegpu_py.passes.xegpu_legalize.boxes import reshape_cuts
+from xegpu_py.passes.xegpu_legalize.fallback import limit
 from xegpu_py.passes.xegpu_legalize.layouts import (
     BLOCK_OPS,
     LANE_OPS,
@@ -34,6 +35,7 @@ from xegpu_py.passes.xegpu_legalize.plan import (
     shape_of,
 )
 from xegpu_py.passes.xegpu_legalize.shapes import Transform
+from xegpu_py.passes.xegpu_legalize.surfaces import Surfaces
 from xegpu_py.passes.xegpu_to_visa.messages import precision_of
 from xegpu_py.passes.xegpu_verify_target.rules import dpas_step
 
@@ -45,9 +47,9 @@ CHAIN_GRFS = 2
 """Registers of a piece of a vector that no message or dpas gives a shape."""
 
 
-def make_plan(func: ir.Operation, target: Target) -> Plan:
+def make_plan(func: ir.Operation, target: Target, surfaces: Surfaces) -> Plan:
     """Find where the vectors and blocks of a function are cut."""
-    plan = Plan(target)
+    plan = Plan(target, surfaces)
     ops = walk(func)
     for op in ops:
         _join(plan, op)
@@ -71,12 +73,8 @@ def _join(plan: Plan, op: ir.Operation) -> None:
     for group in carried(op):
         if shape_of(group[0]):
             plan.vectors.join(group)
-        elif is_desc(group[0]):
-            plan.descs.join(group)
     if is_elementwise(op):
         plan.vectors.join([op.results[0], *(v for v in op.operands if shape_of(v)), *list(op.results)[1:]])
-    elif op.name in ("xegpu.update_nd_offset", "xegpu.update_offset"):
-        plan.descs.join([op.results[0], op.operands[0]])
     elif op.name == "xegpu.dpas" and op.opview.mode == Mode.VC and op.opview.acc is not None:
         plan.vectors.join([op.results[0], op.opview.acc])
     elif op.name == "xegpu.atomic_rmw":
@@ -155,8 +153,12 @@ def _limit_block(plan: Plan, op: ir.Operation) -> None:
     if blocks.is_line(desc):
         plan.cut(value, 0, blocks.line_cuts(desc))
         return
+    if plan.surfaces.problem(view.tdesc):
+        if not load:
+            limit(plan, op, CHAIN_GRFS * plan.target.grf_bytes)
+        return
     limits = plan.target.block2d
-    if limits is None or blocks.is_slm(desc):
+    if limits is None:
         return
     transform = transform_of(view, desc) if load else Transform()
     shape = shape_of(value)

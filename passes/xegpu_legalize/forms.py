@@ -2,67 +2,124 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from mlir import ir
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
-from xegpu_py.dialects.xegpu.shapes import block_shapes
+from xegpu_py.dialects.xegpu.shapes import block_shapes, vnni_factor
 from xegpu_py.passes.common.divisors import transposes_in_message
 from xegpu_py.passes.xegpu_legalize.numbers import rewrite_arithmetic
+from xegpu_py.passes.xegpu_legalize.plan import is_desc
+from xegpu_py.passes.xegpu_legalize.surfaces import Surfaces
 
 from xegpu_py.ir.builtin import vector_of, vector_text
+from xegpu_py.ir.diagnostics import remark
 from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
 
 
-def rewrite_forms(func: ir.Operation, target: Target) -> None:
+def branch_among_descriptors(func: ir.Operation) -> None:
+    """Make branches of choices between descriptors: branches may carry what these become."""
+    for op in walk(func)[1:]:
+        if op.name == "arith.select" and is_desc(op.results[0]):
+            _branch(op)
+
+
+def rewrite_forms(func: ir.Operation, target: Target, surfaces: Surfaces) -> None:
     """Rewrite what has no message or instruction, of whatever size it is."""
     for op in walk(func)[1:]:
         if op.name == "xegpu.load_nd":
-            _transpose_in_registers(op, target)
+            _transform_in_registers(op, target, surfaces)
         else:
             rewrite_arithmetic(op, target)
 
 
-def _transpose_in_registers(op: ir.Operation, target: Target) -> None:
-    """A transposed load that no message does becomes a load, and a transposition of what it loaded.
+def _branch(op: ir.Operation) -> None:
+    condition, *values = op.operands
+    made = ir.Operation.create(
+        "scf.if",
+        results=[op.results[0].type],
+        operands=[condition],
+        regions=2,
+        loc=op.location,
+        ip=ir.InsertionPoint(op),
+    )
+    for region, value in zip(made.regions, values):
+        with ir.InsertionPoint(ir.Block.create_at_start(region, [])), op.location:
+            ir.Operation.create("scf.yield", operands=[value])
+    op.results[0].replace_all_uses_with(made.results[0])
+    op.erase()
+
+
+def _transform_in_registers(op: ir.Operation, target: Target, surfaces: Surfaces) -> None:
+    """A load whose transform no message does becomes one of the block as it lies, and the transform of what it loaded.
 
     Messages transpose blocks of two dimensions, in units of at least 32 bits that begin at a multiple of their size.
     """
     view: Any = op.opview
     desc = TensorDesc.of(view.tdesc)
-    if view.mode != Mode.VC or view.transpose is None or tuple(view.transpose) == tuple(range(len(desc.shape))):
+    if view.mode != Mode.VC or len(desc.shape) < 2:
         return
+    gathered = surfaces.problem(view.tdesc) is not None
+    is_turned = view.transpose is not None and tuple(view.transpose) != tuple(range(len(desc.shape)))
     limits = target.block2d
-    if limits and (len(desc.shape) > 2 or not transposes_in_message(view, desc, limits)):
-        unit = (view.transpose_bit_width or desc.bits) // desc.bits
-        _replace(op, view, desc, unit)
+    if is_turned and limits and not gathered and len(desc.shape) == 2:
+        if transposes_in_message(view, desc, limits):
+            return
+        remark(op, "transposes its block in registers: it is not known to begin at a multiple of a message's unit")
+    if gathered and view.vnni_axis is not None:
+        _pack(op, view, desc)
+    elif is_turned and (gathered or limits):
+        _transpose(op, view, desc)
 
 
-def _replace(op: ir.Operation, view: Any, desc: TensorDesc, unit: int) -> None:
-    """Load the block as it lies, and transpose units of elements."""
-    place: dict[str, Any] = {"loc": op.location, "ip": ir.InsertionPoint(op)}
+def _pack(op: ir.Operation, view: Any, desc: TensorDesc) -> None:
+    """Elements along the axis that is packed become the innermost dimension."""
+    *lead, rows, columns = _plain_shape(op, desc)
+    factor = vnni_factor(desc.bits)
+    if view.vnni_axis == 1:
+        _load_and_move(op, view, desc, (*lead, rows, columns // factor, factor), range(len(lead) + 3))
+        return
+    n = len(lead)
+    _load_and_move(op, view, desc, (*lead, rows // factor, factor, columns), (*range(n), n, n + 2, n + 1))
 
-    def emit(name: str, shape: tuple[int, ...], value: ir.Value, **attributes: ir.Attribute) -> ir.Value:
-        kind = ir.Type.parse(vector_text(shape, desc.element), op.context)
-        made = ir.Operation.create(name, results=[kind], operands=[value], attributes=attributes, **place)
-        return made.results[0]
 
-    shapes = block_shapes(desc, Mode.VC)
-    whole, _ = vector_of(str(op.results[0].type))
-    shape = next(s for s in shapes if len(s) == len(whole))
-    hints = {name: getattr(view, name) for name in ("l1_hint", "l2_hint", "l3_hint")}
-    value = xegpu.load_nd(view.tdesc, value=vector_text(shape, desc.element), mode=view.mode, **hints, **place)
+def _transpose(op: ir.Operation, view: Any, desc: TensorDesc) -> None:
+    """Dimensions change places; what is in a unit of `transpose_bit_width` stays together."""
+    shape = _plain_shape(op, desc)
+    unit = (view.transpose_bit_width or desc.bits) // desc.bits
     lead = len(shape) - len(desc.shape)
     order = [*range(lead), *(lead + i for i in view.transpose)]
     if unit > 1:
         shape = (*shape[:-1], shape[-1] // unit, unit)
         order.append(len(order))
-        value = emit("vector.shape_cast", shape, value)
-    moved = tuple(shape[i] for i in order)
-    value = emit("vector.transpose", moved, value, permutation=ir.DenseI64ArrayAttr.get(order))
-    if unit > 1:
-        value = emit("vector.shape_cast", whole, value)
-    op.results[0].replace_all_uses_with(value)
+    _load_and_move(op, view, desc, shape, order)
+
+
+def _plain_shape(op: ir.Operation, desc: TensorDesc) -> tuple[int, ...]:
+    """The shape of a load without its transform; an array's blocks are a dimension if they are one in the result."""
+    rank = len(vector_of(str(op.results[0].type))[0]) - (op.opview.vnni_axis is not None)
+    return next(s for s in block_shapes(desc, Mode.VC) if len(s) == rank)
+
+
+def _load_and_move(op: ir.Operation, view: Any, desc: TensorDesc, shape: tuple[int, ...], order: Sequence[int]) -> None:
+    """Load the block as it lies, and give its dimensions, seen as `shape`, another order."""
+    place: dict[str, Any] = {"loc": op.location, "ip": ir.InsertionPoint(op)}
+
+    def emit(name: str, shape: tuple[int, ...], value: ir.Value, **attributes: ir.Attribute) -> ir.Value:
+        kind = ir.Type.parse(vector_text(shape, desc.element), op.context)
+        if value.type == kind and name == "vector.shape_cast":
+            return value
+        made = ir.Operation.create(name, results=[kind], operands=[value], attributes=attributes, **place)
+        return made.results[0]
+
+    hints = {name: getattr(view, name) for name in ("l1_hint", "l2_hint", "l3_hint")}
+    plain = vector_text(_plain_shape(op, desc), desc.element)
+    value = emit("vector.shape_cast", shape, xegpu.load_nd(view.tdesc, value=plain, mode=view.mode, **hints, **place))
+    if list(order) != list(range(len(order))):
+        permutation = ir.DenseI64ArrayAttr.get(list(order))
+        value = emit("vector.transpose", tuple(shape[i] for i in order), value, permutation=permutation)
+    op.results[0].replace_all_uses_with(emit("vector.shape_cast", vector_of(str(op.results[0].type))[0], value))
     op.erase()

@@ -11,7 +11,7 @@ from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.passes.xegpu_legalize import shapes as blocks
 from xegpu_py.passes.xegpu_legalize.boxes import Bounds, Shape, segments, starts
 from xegpu_py.passes.xegpu_legalize.plan import Plan, shape_of
-from xegpu_py.passes.xegpu_legalize.shapes import Layout, Message, Transform
+from xegpu_py.passes.xegpu_legalize.shapes import Layout, Message, Pieces, Transform
 from xegpu_py.passes.xegpu_verify_target.rules import block_problem, lanes_problem
 
 from xegpu_py.ir.builtin import bit_width
@@ -83,9 +83,13 @@ def unit_of(desc: TensorDesc, transform: Transform, limits: Block2DLimits) -> tu
 
 def lanes_of_message(op: ir.Operation, target: Target) -> int:
     """Lanes of a scattered descriptor that one message serves."""
-    desc = TensorDesc.of(op.opview.tdesc)
     name = {"xegpu.store_scatter": "lsc_store", "xegpu.atomic_rmw": "lsc_atomic_iadd"}.get(op.name, "lsc_load")
-    values = {"src0": Raw(None), "src1": Raw(None)} if op.name == "xegpu.atomic_rmw" else {}
+    return fitting_lanes(TensorDesc.of(op.opview.tdesc), target, name)
+
+
+def fitting_lanes(desc: TensorDesc, target: Target, name: str) -> int:
+    """Lanes of a scattered descriptor that one message of this name serves."""
+    values = {"src0": Raw(None), "src1": Raw(None)} if name.startswith("lsc_atomic") else {}
     lanes = desc.lanes
     while lanes > 1:
         problem = lanes_problem(blocks.lanes_part(desc, lanes), target, name, **values)
@@ -102,7 +106,7 @@ def layout_of(plan: Plan, op: ir.Operation) -> Layout | None:
     return _block_layout(plan, op) if op.name in BLOCK_OPS else _lane_layout(plan, op)
 
 
-def _lane_layout(plan: Plan, op: ir.Operation) -> Layout | None:
+def _lane_layout(plan: Plan, op: ir.Operation) -> Pieces | None:
     desc = TensorDesc.of(op.opview.tdesc)
     most = lanes_of_message(op, plan.target)
     if most == desc.lanes:
@@ -116,6 +120,8 @@ def _block_layout(plan: Plan, op: ir.Operation) -> Layout | None:
     desc = TensorDesc.of(view.tdesc)
     if bit_width(desc.element) not in (8, 16, 32, 64):
         return None
+    if plan.surfaces.problem(view.tdesc):
+        return plan.surfaces.place(view.tdesc)
     if op.name == "xegpu.prefetch_nd":
         return _prefetch_layout(plan, desc)
     load = op.name == "xegpu.load_nd"
@@ -123,12 +129,12 @@ def _block_layout(plan: Plan, op: ir.Operation) -> Layout | None:
     bounds = plan.bounds(value)
     if blocks.is_line(desc):
         return _line_layout(desc)
-    if plan.target.block2d is None or blocks.is_slm(desc):
+    if plan.target.block2d is None:
         return None
-    return _load_layout(plan, op, desc) if load else _store_layout(plan, desc, value, bounds)
+    return _load_layout(plan, op, desc) if load else _store_layout(plan, op, desc, bounds)
 
 
-def _line_layout(desc: TensorDesc) -> Layout | None:
+def _line_layout(desc: TensorDesc) -> Pieces | None:
     """The pieces of a line, each a message; None if it is one."""
     cuts = blocks.line_cuts(desc)
     pieces = segments(desc.shape[0], sorted(cuts))
@@ -198,27 +204,23 @@ def message_desc(desc: TensorDesc, message: Message, transform: Transform, limit
     return blocks.part_of(desc, height, -(-width // least) * least, count=len(message.blocks))
 
 
-def _with_lead(desc: TensorDesc, pieces: Sequence[tuple[tuple[int, ...], TensorDesc]]) -> Layout:
+def _with_lead(desc: TensorDesc, pieces: Sequence[tuple[tuple[int, ...], TensorDesc]]) -> Pieces:
     """The pieces in each of the matrices that a block of more than two dimensions holds."""
     lead = [segments(n, range(n)) for n in desc.shape[:-2]]
     places = blocks.places(tuple(lead))
     return tuple(((*place, *offsets), piece) for place in places for offsets, piece in pieces)
 
 
-def _store_layout(plan: Plan, desc: TensorDesc, value: ir.Value, bounds: Bounds | None) -> Layout | None:
-    limits = plan.target.block2d
-    assert limits
-    shape = shape_of(value)
+def _store_layout(plan: Plan, op: ir.Operation, desc: TensorDesc, bounds: Bounds | None) -> Layout | None:
+    shape = shape_of(op.opview.value)
     assert shape
     rows, columns = desc.shape[-2:]
     axes = axes_of(desc, shape, Transform())
     whole = BlockShape(desc.bits, desc.attr.array_length, columns, rows)
-    if bounds is None:
-        return None
     legal = block_problem(whole, plan.target, True) is None and all(n == 1 for n in desc.shape[:-2])
-    narrow = any(n * desc.bits % 32 for n in bounds[axes.columns])
-    if narrow and legal:
+    if legal and (bounds is None or any(n * desc.bits % 32 for n in bounds[axes.columns])):
         return None
+    bounds = bounds or tuple((n,) for n in shape)
     high, wide = bounds[axes.rows], bounds[axes.columns]
     found = []
     count = desc.attr.array_length if axes.array is not None else 1
@@ -226,6 +228,9 @@ def _store_layout(plan: Plan, desc: TensorDesc, value: ir.Value, bounds: Bounds 
         for row, height in zip(starts(high), high):
             for column, width in zip(starts(wide), wide):
                 found.append(((row, block * columns + column), blocks.part_of(desc, height, width)))
+    for _, part in found:
+        if block_problem(BlockShape(desc.bits, 1, part.shape[-1], part.shape[-2]), plan.target, True):
+            return plan.surfaces.place(op.opview.tdesc)
     return _with_lead(desc, found)
 
 
@@ -233,7 +238,7 @@ def _prefetch_layout(plan: Plan, desc: TensorDesc) -> Layout | None:
     if blocks.is_line(desc):
         return _line_layout(desc)
     limits = plan.target.block2d
-    if limits is None or blocks.is_slm(desc):
+    if limits is None:
         return None
     rows, columns = desc.shape[-2:]
     flat = all(n == 1 for n in desc.shape[:-2])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mlir import ir
 from xegpu_py.passes.xegpu_legalize.boxes import Bounds, Shape, segments
@@ -12,6 +12,9 @@ from xegpu_py.passes.xegpu_legalize.shapes import Layout
 
 from xegpu_py.ir.builtin import vector_of
 from xegpu_py.target import Target
+
+if TYPE_CHECKING:
+    from xegpu_py.passes.xegpu_legalize.surfaces import Surfaces
 
 DESC = "!xegpu.tensor_desc<"
 MADE = ("arith.constant", "vector.broadcast", "vector.splat", "vector.step", "vector.create_mask")
@@ -112,9 +115,9 @@ class Plan:
 
     Attributes:
         target: the GPU.
+        surfaces: the tensors of block descriptors; their classes are `descs`.
         vectors: vectors of one shape that are cut alike.
         cuts: by class, the positions in front of which each dimension is cut.
-        descs: descriptors that are moved and carried together.
         layouts: by class of descriptors, the layouts that their uses need.
         kept: classes of descriptors that are needed as they are, too.
         given: classes of descriptors that cannot be made in pieces, as their making is not seen.
@@ -122,13 +125,18 @@ class Plan:
     """
 
     target: Target
+    surfaces: Surfaces
     vectors: Classes = field(default_factory=Classes)
     cuts: dict[ir.Value, list[set[int]]] = field(default_factory=dict)
-    descs: Classes = field(default_factory=Classes)
     layouts: dict[ir.Value, dict[Layout, None]] = field(default_factory=dict)
     kept: set[ir.Value] = field(default_factory=set)
     given: set[ir.Value] = field(default_factory=set)
     held: set[ir.Value] = field(default_factory=set)
+
+    @property
+    def descs(self) -> Classes:
+        """Descriptors that are moved and carried together."""
+        return self.surfaces.classes
 
     def bounds(self, value: ir.Value) -> Bounds | None:
         """How a vector is cut; None if it is not."""

@@ -16,8 +16,35 @@ from xegpu_py.passes.xegpu_verify_target.rules import block_problem
 from xegpu_py.target import Block2DLimits, Target
 from xegpu_py.visa.spec import BlockShape
 
-Layout = tuple[tuple[tuple[int, ...], TensorDesc], ...]
+Pieces = tuple[tuple[tuple[int, ...], TensorDesc], ...]
 """Pieces of a block: the offsets of each in elements, and its descriptor."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A descriptor as numbers, where no message moves its block: where the block is.
+
+    Attributes:
+        rank: its dimensions, each of which has an offset.
+        address: if the tensor is given likewise, as descriptors carried together may be of several, the type of its
+            address; there are also its extents, and its strides but the innermost one. Else nothing.
+    """
+
+    rank: int
+    address: str = ""
+
+
+Layout = Pieces | Place
+"""What a descriptor becomes."""
+
+
+def types_of(layout: Layout) -> list[ir.Type]:
+    """The types of the values that a descriptor becomes."""
+    if not isinstance(layout, Place):
+        return [desc.to_ir() for _, desc in layout]
+    index = [ir.IndexType.get()]
+    tensor = [ir.Type.parse(layout.address), *index * (2 * layout.rank - 1)] if layout.address else []
+    return tensor + index * layout.rank
 
 
 @dataclass(frozen=True)

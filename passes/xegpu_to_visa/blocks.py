@@ -44,7 +44,7 @@ def create_nd_tdesc(low: Lowering, op: ir.Operation) -> None:
         base = at(source.base, source.offset, element_bytes(source.element))
         shape, strides = source.shape, source.strides
     else:
-        base = low.emit.in_registers(low.numbers(view.source), "uq")
+        base = low.emit.in_registers(low.numbers(view.source), "ud" if in_slm(TensorDesc.of(view.tdesc)) else "uq")
         shape, strides = (), ()
     if view.shape:
         shape = tuple(low.index_list(view.shape))
@@ -143,7 +143,7 @@ def _chosen(low: Lowering, mask: Mask | KnownMask, a: Numbers, b: Numbers) -> Nu
     """`a` where the mask is set, else `b`."""
     if isinstance(mask, KnownMask):
         return a if mask.value else b
-    return a if a == b else low.emit.choose(mask, INDEX, 1, a, b)
+    return a if a == b else low.emit.choose(mask, INDEX, 1, low.emit.in_registers(a), b)
 
 
 def _one_dimensional(desc: TensorDesc) -> bool:

@@ -13,10 +13,11 @@ from typing import Any
 
 from mlir import ir
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
-from xegpu_py.dialects.xegpu.checks import is_slm, strides_of
+from xegpu_py.dialects.xegpu.checks import is_slm
 from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT
 from xegpu_py.dialects.xegpu.types import MemoryScope
 from xegpu_py.passes.common.divisors import transposes_in_message
+from xegpu_py.passes.common.surfaces import surface_problem
 from xegpu_py.passes.xegpu_to_visa.messages import (
     READ,
     WRITE,
@@ -31,7 +32,6 @@ from xegpu_py.passes.xegpu_to_visa.messages import (
 from xegpu_py.passes.xegpu_to_visa.values import register_type, shape_and_element
 
 from xegpu_py.ir.builtin import bit_width, is_float
-from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.diagnostics import Diagnostic
 from xegpu_py.ir.verifier import position_of, walk
 from xegpu_py.numerics.dpas import ops_per_channel, types_problem
@@ -241,42 +241,10 @@ def create_nd_tdesc(kernel: Kernel, op: ir.Operation) -> Problem:
     """A surface that 2D block messages can address, as far as it is known."""
     view: Any = op.opview
     desc = TensorDesc.of(view.tdesc)
-    limits = kernel.target.block2d
-    if limits is None or len(desc.shape) < 2 or desc.attr.memory_scope == MemoryScope.SLM:
+    if kernel.target.block2d is None or len(desc.shape) < 2 or desc.attr.memory_scope == MemoryScope.SLM:
         return None
-    problem = element_problem(desc.element)
-    if problem:
-        return problem
-    size = desc.bits // 8
-    shape, strides, offset = list(view.static_shape), list(view.static_strides), 0
-    if isinstance(view.source.type, ir.MemRefType):
-        memref = ir.MemRefType(view.source.type)
-        dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
-        shape = shape or [DYNAMIC if n == ir.ShapedType.get_dynamic_size() else n for n in memref.shape]
-        if not strides:
-            strides = [DYNAMIC if n == dynamic else n for n in strides_of(memref) or [DYNAMIC] * len(shape)]
-        offset = memref.get_strides_and_offset()[1]
-        offset = 0 if offset == dynamic else offset
-    pad = "pad the rows of the tensor, or use scattered descriptors"
-    if offset * size % limits.base_alignment:
-        align = f"2D block messages need it aligned to {limits.base_alignment} bytes"
-        return (f"has a base that is {offset * size} bytes behind its buffer's", align + "; put the offset in the op's")
-    width = shape[-1] * size if shape[-1] != DYNAMIC else None
-    pitch = strides[-2] * size if strides[-2] != DYNAMIC else None
-    for what, found, granule in (("rows", width, limits.width_granule), ("a pitch", pitch, limits.pitch_granule)):
-        if found is None:
-            continue
-        if found < limits.least_bytes:
-            return (f"has {what} of {found} bytes, but 2D block messages need {limits.least_bytes}", pad)
-        if found % granule:
-            return (f"has {what} of {found} bytes, but 2D block messages need a multiple of {granule}", pad)
-        if found > limits.most_extent:
-            return (f"has {what} of {found} bytes, but 2D block messages have at most {limits.most_extent}",)
-    if width is not None and pitch is not None and pitch < width:
-        return (f"has a pitch of {pitch} bytes, less than its rows' {width}",)
-    if shape[-2] != DYNAMIC and shape[-2] > limits.most_extent:
-        return (f"has {shape[-2]} rows, but 2D block messages have at most {limits.most_extent}",)
-    return None
+    problem = surface_problem(view, kernel.target)
+    return element_problem(desc.element) or (None if problem is None else (problem, REWRITES))
 
 
 def lanes_problem(desc: TensorDesc, target: Target, name: str, **values: Any) -> Problem:

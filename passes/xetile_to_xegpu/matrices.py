@@ -178,17 +178,8 @@ class Facts:
         pitch = self.strides[1 if column_major else 0]
         if not trusted and None in (inner, pitch, self.start):
             return True
-        if inner is not None:
-            width = inner * size
-            if width < limits.least_bytes or width % limits.width_granule or width > limits.most_extent:
-                return True
-        if pitch is not None:
-            line = pitch * size
-            if line % limits.pitch_granule or line < limits.least_bytes or line > limits.most_extent:
-                return True
-            if inner is not None and pitch < inner:
-                return True
-        return self.start is not None and bool(self.start * size % limits.base_alignment)
+        width, line, start = (None if n is None else n * size for n in (inner, pitch, self.start))
+        return limits.surface_problem(width, None, line, start) is not None
 
 
 def facts_of(view: InitTileOp) -> Facts:

@@ -153,16 +153,16 @@ gpu.module @m {
   gpu.func @surfaces(%narrow: memref<64x8xf32>, %odd: memref<64x65xi8>, %pitch: memref<64x50xf16>,
                      %behind: memref<64x64xf32, strided<[64, 1], offset: 8>>, %address: i64) kernel {
     // expected-error @+2 {{has rows of 32 bytes, but 2D block messages need 64}}
-    // expected-note @+1 {{pad the rows of the tensor, or use scattered descriptors}}
+    // expected-note @+1 {{xegpu-legalize rewrites it}}
     %0 = xegpu.create_nd_tdesc %narrow[0, 0] {mode = vc} : memref<64x8xf32> -> !xegpu.tensor_desc<8x8xf32>
     // expected-error @+2 {{has rows of 65 bytes, but 2D block messages need a multiple of 4}}
-    // expected-note @+1 {{pad the rows of the tensor, or use scattered descriptors}}
+    // expected-note @+1 {{xegpu-legalize rewrites it}}
     %1 = xegpu.create_nd_tdesc %odd[0, 0] {mode = vc} : memref<64x65xi8> -> !xegpu.tensor_desc<8x8xi8>
     // expected-error @+2 {{has a pitch of 100 bytes, but 2D block messages need a multiple of 16}}
-    // expected-note @+1 {{pad the rows of the tensor, or use scattered descriptors}}
+    // expected-note @+1 {{xegpu-legalize rewrites it}}
     %2 = xegpu.create_nd_tdesc %pitch[0, 0] {mode = vc} : memref<64x50xf16> -> !xegpu.tensor_desc<8x8xf16>
-    // expected-error @+2 {{has a base that is 32 bytes behind its buffer's}}
-    // expected-note @+1 {{2D block messages need it aligned to 64 bytes; put the offset in the op's}}
+    // expected-error @+2 {{begins 32 bytes behind its buffer, but 2D block messages need a multiple of 64}}
+    // expected-note @+1 {{xegpu-legalize rewrites it}}
     %3 = xegpu.create_nd_tdesc %behind[0, 0] {mode = vc}
       : memref<64x64xf32, strided<[64, 1], offset: 8>> -> !xegpu.tensor_desc<8x8xf32>
     // expected-error @+1 {{has a pitch of 128 bytes, less than its rows' 256}}

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from mlir import ir
+
     from xegpu_py.ir.source import Source
 
 Severity = Literal["error", "warning", "remark", "note"]
@@ -83,3 +87,29 @@ class DiagnosticError(Exception):
 
     def __str__(self) -> str:
         return "\n".join(d.render(self.sources) for d in self.diagnostics)
+
+
+_REMARKS: ContextVar[list[Diagnostic] | None] = ContextVar("remarks", default=None)
+
+
+@contextmanager
+def collecting(remarks: list[Diagnostic] | None) -> Iterator[None]:
+    """Within it remarks are added to a list; without a list they are dropped."""
+    token = _REMARKS.set(remarks)
+    try:
+        yield
+    finally:
+        _REMARKS.reset(token)
+
+
+def remark(op: ir.Operation, message: str, *notes: str) -> None:
+    """Say at an op what is right, but slow. An op at one place says the same once."""
+    remarks = _REMARKS.get()
+    if remarks is None:
+        return
+    from xegpu_py.ir.verifier import position_of
+
+    where = position_of(op.location)
+    found = Diagnostic("remark", f"'{op.name}' op {message}", where, tuple(Diagnostic("note", n, where) for n in notes))
+    if found not in remarks:
+        remarks.append(found)

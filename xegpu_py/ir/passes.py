@@ -15,7 +15,7 @@ from mlir.passmanager import PassManager
 
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.cursor import Cursor, SyntaxFault
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, collecting
 from xegpu_py.ir.module import Module, from_mlir, problems
 from xegpu_py.ir.slices import cut_misread_slices
 from xegpu_py.ir.source import Source
@@ -278,12 +278,14 @@ class Runner:
     Attributes:
         verify_each: whether the IR is verified after each step.
         listeners: who watches.
-        warnings: diagnostics below an error that steps gave.
+        warnings: diagnostics below an error that steps of upstream's gave.
+        remarks: takes what our passes say of legal but slow code; None if nobody wants to know.
     """
 
     verify_each: bool = True
     listeners: Sequence[Listener] = ()
     warnings: list[Diagnostic] = field(default_factory=list)
+    remarks: list[Diagnostic] | None = None
 
     def run(self, pipeline: Nest, module: Module) -> None:
         """Run a pipeline.
@@ -293,7 +295,7 @@ class Runner:
         """
         handler = module.context.attach_diagnostic_handler(self._note)
         try:
-            with module.context, ir.Location.unknown():
+            with module.context, ir.Location.unknown(), collecting(self.remarks):
                 self._run_items(pipeline.items, module.outline, module)
         except DiagnosticError as e:
             e.sources = list(module.sources)

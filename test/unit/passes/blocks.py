@@ -238,7 +238,7 @@ class Access:
         steps = [(p - s) // max(self.turns, 1) for p, s in zip(self.place, self.start)]
         return [*self.start, *steps, *self.view]
 
-    def check(self, target: str, seed: int, engine: Any = "both") -> Any:
+    def check(self, target: str, seed: int, engine: Any = "both", unaligned: tuple[int, ...] | None = None) -> Any:
         """Run it, and compare with numpy; the compiled kernel."""
         memory = some(self.element, self.whole, seed)
         shape = self.loaded(memory).shape
@@ -252,7 +252,7 @@ class Access:
             if self.array > 1 and not self.side_by_side:
                 value = np.concatenate(list(value), axis=-1)
             expected[tuple(a[inside] for a in at)] = value[inside]
-        kernel = xegpu_py.compile(self.text(), target=target, registers=256, engine=engine)
+        kernel = xegpu_py.compile(self.text(), target=target, registers=256, engine=engine, unaligned=unaligned)
         kernel(memory, line, *self.numbers())
         for found, right in ((line, wanted), (memory, expected)):
             np.testing.assert_array_equal(found.view("u1"), right.view("u1"))

@@ -1,22 +1,29 @@
 """Blocks anywhere in and around their tensors: out-of-bounds elements read as zero and are not written."""
 
+import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import xegpu_py
+from xegpu_py.visa.finalizer import available, finalize
+
 from .blocks import accesses
 
+TARGETS = ("pvc", "pvcxt", "dg2", "any")
+TARGETS_OF = {"pvc": "PVC", "pvcxt": "PVCXT", "dg2": "DG2"}
 WITH_MESSAGES = ("pvc", "pvcxt", "any")
 ENGINES = st.sampled_from(("interpreter", "interpreter", "both"))
 SEEDS = st.integers(0, 2**31)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(accesses(ranks=(3, 4), transforms=("", "transpose")), st.sampled_from(WITH_MESSAGES), ENGINES, SEEDS)
 def test_outer_dimensions_are_checked(access, target, engine, seed):
     access.check(target, seed, engine)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     accesses(ranks=(2,), transforms=("transpose", "units32", "units64"), ops=("load",)),
     st.sampled_from(WITH_MESSAGES),
@@ -25,3 +32,67 @@ def test_outer_dimensions_are_checked(access, target, engine, seed):
 )
 def test_transposed_loads_begin_at_any_column(access, target, engine, seed):
     access.check(target, seed, engine)
+
+
+@settings(max_examples=20, deadline=None)
+@given(accesses(), st.sampled_from(("pvcxt", "dg2")), ENGINES, SEEDS)
+def test_accesses_of_all_kinds(access, target, engine, seed):
+    access.check(target, seed, engine)
+
+
+@settings(max_examples=20, deadline=None)
+@given(accesses(aligned=False), st.sampled_from(("pvc", "pvcxt", "any")), ENGINES, SEEDS)
+def test_tensors_that_no_message_addresses(access, target, engine, seed):
+    access.check(target, seed, engine, unaligned=(0,))
+
+
+@settings(max_examples=20, deadline=None)
+@given(accesses(aligned=False, slm=True), st.sampled_from(TARGETS), ENGINES, SEEDS)
+def test_blocks_in_shared_local_memory(access, target, engine, seed):
+    access.check(target, seed, engine)
+
+
+COPY = """
+gpu.module @m {
+  gpu.func @copy(%a: memref<?x?xf16>, %o: memref<?x?xf16>) kernel {
+    %t = xegpu.create_nd_tdesc %a[1, 3] {mode = vc} : memref<?x?xf16> -> !xegpu.tensor_desc<8x16xf16>
+    %x = xegpu.load_nd %t {mode = vc} : !xegpu.tensor_desc<8x16xf16> -> vector<8x16xf16>
+    %u = xegpu.create_nd_tdesc %o[0, 0] {mode = vc} : memref<?x?xf16> -> !xegpu.tensor_desc<8x16xf16>
+    xegpu.store_nd %x, %u {mode = vc} : vector<8x16xf16>, !xegpu.tensor_desc<8x16xf16>
+    gpu.return
+  }
+}
+"""
+
+
+def test_a_call_with_an_array_that_messages_cannot_address_compiles_the_kernel_again():
+    kernel = xegpu_py.compile(COPY, engine="interpreter")
+    source, out = np.arange(7 * 11, dtype=np.float16).reshape(7, 11), np.zeros((8, 32), np.float16)
+    kernel(source, out)
+    expected = np.zeros((8, 32), np.float16)
+    expected[:6, :8] = source[1:, 3:]
+    np.testing.assert_array_equal(out, expected)
+    assert kernel.remarks == ()
+    again = kernel.version_for([source, out])
+    (remark,) = again.remarks
+    assert remark.severity == "remark" and remark.position.line == 5
+    assert remark.message.startswith("'xegpu.load_nd' op takes 4 gathers in place of 2D block messages")
+    assert "lsc_store_block2d" in again.asm and "lsc_load_block2d" not in again.asm
+    fitting = np.zeros((64, 64), np.float16)
+    assert kernel.version_for([fitting, out]) is kernel
+
+
+def test_an_array_that_begins_anywhere():
+    kernel = xegpu_py.compile(COPY.replace("?x?xf16", "?x?xf16, strided<[?, 1], offset: ?>"), engine="both")
+    whole, out = np.arange(64 * 64, dtype=np.float16).reshape(64, 64), np.zeros((8, 32), np.float16)
+    kernel(whole[5:, 7:], out)
+    np.testing.assert_array_equal(out[:, :16], whole[6:14, 10:26])
+
+
+@pytest.mark.skipif(not available(), reason="the finalizer is not installed")
+@pytest.mark.parametrize("target", ["pvc", "pvcxt", "dg2"])
+@settings(max_examples=8, deadline=None)
+@given(access=accesses(aligned=False))
+def test_the_finalizer_accepts_what_is_in_place_of_messages(target, access):
+    kernel = xegpu_py.compile(access.text(), target=target, registers=256, unaligned=(0,))
+    finalize(kernel.asm, TARGETS_OF[target])

@@ -1,0 +1,117 @@
+"""Which of a function's descriptors have tensors that no 2D block message addresses, and what is known of blocks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mlir import ir
+from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.passes.common.divisors import column_divisor
+from xegpu_py.passes.common.surfaces import surface_problem, tensor_of, unaligned_arguments
+from xegpu_py.passes.xegpu_legalize.plan import Classes, carried, is_desc
+from xegpu_py.passes.xegpu_legalize.shapes import Place
+
+from xegpu_py.ir.verifier import walk
+from xegpu_py.target import Target
+
+
+@dataclass
+class Surfaces:
+    """The tensors of a function's block descriptors.
+
+    Attributes:
+        classes: descriptors that are moved and carried together.
+        creations: by class the ops that make its descriptors.
+        problems: by class, why 2D block messages cannot address the tensors.
+        users: by class the ops that use its descriptors.
+    """
+
+    classes: Classes = field(default_factory=Classes)
+    creations: dict[ir.Value, list[ir.Operation]] = field(default_factory=dict)
+    problems: dict[ir.Value, str] = field(default_factory=dict)
+    users: dict[ir.Value, list[ir.Operation]] = field(default_factory=dict)
+
+    def problem(self, desc: ir.Value) -> str | None:
+        """Why no 2D block message moves a descriptor's block; None if messages do."""
+        return self.problems.get(self.classes.find(desc))
+
+    def made_by(self, desc: ir.Value) -> list[Any]:
+        """The `xegpu.create_nd_tdesc` that may have made a descriptor."""
+        return [op.opview for op in self.creations.get(self.classes.find(desc), ())]
+
+    def place(self, desc: ir.Value) -> Place | None:
+        """A descriptor as numbers; None if its making is not seen, or addresses of several types are carried."""
+        made = self.made_by(desc)
+        if not made:
+            return None
+        sources = [[view.source, *view.shape, *view.strides] for view in made]
+        values = [v for v in sources[0] if not isinstance(v, int)]
+        alike = all(s == sources[0] for s in sources)
+        users = self.users.get(self.classes.find(desc), [])
+        rank = len(TensorDesc.of(desc).shape)
+        if alike and all(_sees(op, v) for op in users for v in values):
+            return Place(rank)
+        kinds = {"i64" if isinstance(view.source.type, ir.MemRefType) else str(view.source.type) for view in made}
+        return Place(rank, kinds.pop()) if len(kinds) == 1 else None
+
+    def row_alignment(self, desc: ir.Value) -> int:
+        """Bytes of which the address of each of a block's rows is known to be a multiple."""
+        kind = TensorDesc.of(desc)
+        size = max(kind.bits // 8, 1)
+        known = [column_divisor(desc)]
+        for view in self.made_by(desc):
+            tensor = tensor_of(view)
+            # Buffers are aligned; of an address that is given nothing is known.
+            numbers = (tensor.start, *tensor.strides[:-1])
+            known += [1 if n is None else n for n in numbers]
+        return math.gcd(*known) * size if len(known) > 1 else size
+
+
+def _sees(op: ir.Operation, value: ir.Value) -> bool:
+    """Whether a value is defined in a block around an op."""
+    block = value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
+    at: Any = op
+    while at is not None:
+        if at.block == block:
+            return True
+        at = at.parent
+        at = None if at is None or at.operation.name in ("gpu.func", "func.func") else at.operation
+    return False
+
+
+def find_surfaces(func: ir.Operation, target: Target, unaligned: Sequence[int] | None = ()) -> Surfaces:
+    """Find the classes of a function's block descriptors, and those that have no messages.
+
+    Args:
+        unaligned: see `surface_problem`; beside it counts what the kernel's `xegpu.unaligned` says.
+    """
+    found = Surfaces()
+    ops = walk(func)
+    for op in ops:
+        join_descriptors(found.classes, op)
+    for op in ops:
+        for value in op.operands:
+            if is_desc(value):
+                found.users.setdefault(found.classes.find(value), []).append(op)
+    marked = None if unaligned is None else (*unaligned, *unaligned_arguments(func))
+    for op in ops:
+        if op.name != "xegpu.create_nd_tdesc" or op.opview.mode != Mode.VC:
+            continue
+        root = found.classes.find(op.results[0])
+        found.creations.setdefault(root, []).append(op)
+        problem = surface_problem(op.opview, target, marked)
+        if problem:
+            found.problems.setdefault(root, problem)
+    return found
+
+
+def join_descriptors(classes: Classes, op: ir.Operation) -> None:
+    """Join the descriptors that an op moves or carries."""
+    for group in carried(op):
+        if is_desc(group[0]):
+            classes.join(group)
+    if op.name in ("xegpu.update_nd_offset", "xegpu.update_offset"):
+        classes.join([op.results[0], op.operands[0]])

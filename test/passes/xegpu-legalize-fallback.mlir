@@ -1,0 +1,113 @@
+// RUN: xegpu-opt %s --split-input-file --xegpu-legalize=target=pvc --canonicalize --cse --xegpu-dce | FileCheck %s
+// RUN: xegpu-opt %s --split-input-file --xegpu-legalize=target=pvc --remarks --verify-diagnostics
+
+// Blocks that no 2D message moves.
+
+gpu.module @m {
+  // Rows that are in bounds and aligned are 1D messages.
+  // CHECK-LABEL: gpu.func @short_rows(
+  // CHECK: %[[LINE:.*]] = memref.reinterpret_cast %{{.*}} to offset: [4], sizes: [4], strides: [1] : memref<8x8xf32> to memref<4xf32, strided<[1], offset: 4>>
+  // CHECK-NEXT: %[[D:.*]] = xegpu.create_nd_tdesc %[[LINE]][0] {mode = vc} : {{.*}} -> !xegpu.tensor_desc<4xf32>
+  // CHECK-NEXT: xegpu.load_nd %[[D]] {mode = vc, l1_hint = cached} : !xegpu.tensor_desc<4xf32> -> vector<4xf32>
+  // CHECK: xegpu.load_nd
+  // CHECK-NOT: xegpu.load
+  gpu.func @short_rows(%m: memref<8x8xf32>, %o: memref<8xf32>) kernel {
+    %d = xegpu.create_nd_tdesc %m[0, 4] {mode = vc} : memref<8x8xf32> -> !xegpu.tensor_desc<2x4xf32>
+    // expected-remark @+1 {{takes 2 1D loads in place of 2D block messages: its tensor has rows of 32 bytes, but 2D block messages need 64}}
+    %x = xegpu.load_nd %d {mode = vc, l1_hint = cached} : !xegpu.tensor_desc<2x4xf32> -> vector<2x4xf32>
+    %f = vector.shape_cast %x : vector<2x4xf32> to vector<8xf32>
+    %e = xegpu.create_nd_tdesc %o[0] {mode = vc} : memref<8xf32> -> !xegpu.tensor_desc<8xf32>
+    xegpu.store_nd %f, %e {mode = vc} : vector<8xf32>, !xegpu.tensor_desc<8xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  // Others are gathered; short rows of a power of two share a message.
+  // CHECK-LABEL: gpu.func @out_of_bounds(
+  // CHECK: %[[ON:.*]] = arith.constant dense<[true, true, false, false, true, true, false, false]> : vector<8xi1>
+  // CHECK: %[[AT:.*]] = arith.constant dense<[0, 1, 2, 3, 11, 12, 13, 14]> : vector<8xindex>
+  // CHECK: %[[D:.*]] = xegpu.create_tdesc %{{.*}}, %[[AT]] {mode = vc} : {{.*}} -> !xegpu.tensor_desc<8xf16, #xegpu.scattered>
+  // CHECK: xegpu.load_gather %[[D]], %[[ON]] {mode = vc} : {{.*}} -> vector<8xf16>
+  gpu.func @out_of_bounds(%m: memref<7x11xf16>, %o: memref<8xf16>) kernel {
+    %d = xegpu.create_nd_tdesc %m[2, 9] {mode = vc} : memref<7x11xf16> -> !xegpu.tensor_desc<2x4xf16>
+    // expected-remark @+1 {{takes 1 gather in place of 2D block messages: its tensor has rows of 22 bytes, but 2D block messages need 64}}
+    %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<2x4xf16> -> vector<2x4xf16>
+    %f = vector.shape_cast %x : vector<2x4xf16> to vector<8xf16>
+    %e = xegpu.create_nd_tdesc %o[0] {mode = vc} : memref<8xf16> -> !xegpu.tensor_desc<8xf16>
+    xegpu.store_nd %f, %e {mode = vc} : vector<8xf16>, !xegpu.tensor_desc<8xf16>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  // Of a descriptor that is carried its offsets are; what is known of its tensor is not.
+  // CHECK-LABEL: gpu.func @carried(
+  // CHECK: scf.for {{.*}} iter_args(%[[Y:.*]] = %{{.*}}) -> (index)
+  // CHECK: %[[IN:.*]] = arith.cmpi ult, %[[Y]], %{{.*}} : index
+  // CHECK: xegpu.store_scatter {{.*}} {mode = vc} : vector<16xf32>, !xegpu.tensor_desc<16xf32, #xegpu.tdesc_attr<memory_scope = slm, #xegpu.scattered>>, vector<16xi1>
+  // CHECK: arith.addi %[[Y]]
+  gpu.func @carried(%n: index, %v: vector<1x16xf32>) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %m = memref.alloc() : memref<8x16xf32, 3>
+    %d0 = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<8x16xf32, 3> -> !xegpu.tensor_desc<1x16xf32, memory_scope = slm>
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%d = %d0) -> (!xegpu.tensor_desc<1x16xf32, memory_scope = slm>) {
+      // expected-remark @+1 {{takes 1 scatter in place of 2D block messages: its tensor lies in shared local memory, of which there are no 2D block messages}}
+      xegpu.store_nd %v, %d {mode = vc} : vector<1x16xf32>, !xegpu.tensor_desc<1x16xf32, memory_scope = slm>
+      %e = xegpu.update_nd_offset %d, [1, 0] {mode = vc} : !xegpu.tensor_desc<1x16xf32, memory_scope = slm> -> !xegpu.tensor_desc<1x16xf32, memory_scope = slm>
+      scf.yield %e : !xegpu.tensor_desc<1x16xf32, memory_scope = slm>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  // What is not known is trusted, but not of arguments that the kernel calls unaligned.
+  // CHECK-LABEL: gpu.func @unaligned(
+  // CHECK: xegpu.load_nd {{.*}} !xegpu.tensor_desc<8x16xf32> -> vector<8x16xf32>
+  // CHECK-NOT: xegpu.store_nd
+  // CHECK-COUNT-4: xegpu.store_scatter
+  gpu.func @unaligned(%m: memref<?x?xf32>, %o: memref<?x?xf32>) kernel attributes {xegpu.unaligned = array<i64: 1>} {
+    %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<?x?xf32> -> !xegpu.tensor_desc<8x16xf32>
+    %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<8x16xf32> -> vector<8x16xf32>
+    %e = xegpu.create_nd_tdesc %o[0, 0] {mode = vc} : memref<?x?xf32> -> !xegpu.tensor_desc<8x16xf32>
+    // expected-remark @+1 {{its tensor is not known to be aligned as 2D block messages need it}}
+    xegpu.store_nd %x, %e {mode = vc} : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  // Rows that a store message cannot have are scattered, while loads of the same block are messages.
+  // CHECK-LABEL: gpu.func @narrow(
+  // CHECK: xegpu.load_nd
+  // CHECK: xegpu.store_scatter
+  gpu.func @narrow(%m: memref<64x64xf16>) kernel {
+    %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<64x64xf16> -> !xegpu.tensor_desc<8x3xf16>
+    %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<8x3xf16> -> vector<8x3xf16>
+    // expected-remark @+1 {{has rows that no 2D block message stores}}
+    xegpu.store_nd %x, %d {mode = vc} : vector<8x3xf16>, !xegpu.tensor_desc<8x3xf16>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @within_a_unit(%m: memref<64x64xf16>, %x: index) kernel {
+    %d = xegpu.create_nd_tdesc %m[0, %x] {mode = vc} : memref<64x64xf16> -> !xegpu.tensor_desc<16x16xf16>
+    // expected-remark @+1 {{transposes its block in registers: it is not known to begin at a multiple of a message's unit}}
+    %v = xegpu.load_nd %d {mode = vc, transpose = [1, 0]} : !xegpu.tensor_desc<16x16xf16> -> vector<16x16xf16>
+    xegpu.store_nd %v, %d {mode = vc} : vector<16x16xf16>, !xegpu.tensor_desc<16x16xf16>
+    gpu.return
+  }
+}
