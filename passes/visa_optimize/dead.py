@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from xegpu_py.visa.accesses import EffectsOf, span_bits
-from xegpu_py.visa.flow import Flow, fills
+from xegpu_py.target import Target
+from xegpu_py.visa.accesses import effects, span_bits
+from xegpu_py.visa.flow import Flow, fills, flow_of
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.liveness import Liveness
+from xegpu_py.visa.liveness import Liveness, liveness_of
 from xegpu_py.visa.operands import Predicate, Raw, Variable
 from xegpu_py.visa.program import Instruction, Program
 
@@ -16,11 +17,11 @@ _CHUNK = 64
 """Bytes of a variable whose readers are looked at together."""
 
 
-def remove_dead_code(program: Program, effects_of: EffectsOf) -> Program:
+def remove_dead_code(program: Program, target: Target) -> Program:
     """The program without instructions, jumps and labels that change nothing."""
     program = _remove_idle_jumps(_remove_unreachable(program))
-    program = _remove_unread(program, effects_of)
-    return _remove_overwritten(program, effects_of)
+    program = _remove_unread(program, target)
+    return _remove_overwritten(program, target)
 
 
 def is_removable(inst: Instruction) -> bool:
@@ -34,10 +35,10 @@ def is_removable(inst: Instruction) -> bool:
 
 
 def _remove_unreachable(program: Program) -> Program:
-    flow = Flow(program)
+    flow = flow_of(program)
     reached = set(flow.order)
     kept = [program.instructions[b.start : b.stop] for n, b in enumerate(flow.blocks) if n in reached]
-    return replace(program, instructions=tuple(i for block in kept for i in block))
+    return program.with_instructions([i for block in kept for i in block])
 
 
 def _remove_idle_jumps(program: Program) -> Program:
@@ -49,7 +50,7 @@ def _remove_idle_jumps(program: Program) -> Program:
             kept.append(inst)
     named = {i["label"] for i in kept if i.name in ("jmp", "goto")}
     kept = [i for i in kept if i.name != "label" or i["label"] in named]
-    return replace(program, instructions=tuple(kept))
+    return program.with_instructions(kept)
 
 
 def _is_next(instructions: tuple[Instruction, ...], at: int, label: str) -> bool:
@@ -61,46 +62,46 @@ def _is_next(instructions: tuple[Instruction, ...], at: int, label: str) -> bool
     return False
 
 
-def _remove_unread(program: Program, effects_of: EffectsOf) -> Program:
+def _remove_unread(program: Program, target: Target) -> Program:
     """Without what only feeds what is not needed, whatever order things run in."""
     writers: dict[Any, list[int]] = {}
     instructions = program.instructions
     for at, inst in enumerate(instructions):
         if is_removable(inst):
-            for key in _keys(inst, effects_of, "write"):
+            for key in _keys(inst, target, "write"):
                 writers.setdefault(key, []).append(at)
     needed = [at for at, inst in enumerate(instructions) if not is_removable(inst)]
     live = set(needed)
     while needed:
-        for key in _keys(instructions[needed.pop()], effects_of, "read"):
+        for key in _keys(instructions[needed.pop()], target, "read"):
             # Once asked for, the writers of a place are all needed.
             for at in writers.pop(key, ()):
                 if at not in live:
                     live.add(at)
                     needed.append(at)
-    return replace(program, instructions=tuple(i for at, i in enumerate(instructions) if at in live))
+    return program.with_instructions([i for at, i in enumerate(instructions) if at in live])
 
 
-def _keys(inst: Instruction, effects_of: EffectsOf, use: str) -> list[Any]:
-    known = effects_of(inst)
+def _keys(inst: Instruction, target: Target, use: str) -> list[Any]:
+    known = effects(inst, target)
     found: list[Any] = list(known.tests) if use == "read" else [known.sets] if known.sets else []
     for access in known.reads if use == "read" else known.writes:
         found += [(access.var, c) for c in range(access.start // _CHUNK, (access.end - 1) // _CHUNK + 1)]
     return found
 
 
-def _remove_overwritten(program: Program, effects_of: EffectsOf) -> Program:
+def _remove_overwritten(program: Program, target: Target) -> Program:
     """Without writes of what is written again before it is read."""
-    flow = Flow(program)
-    liveness = Liveness(program, flow, effects_of)
+    flow = flow_of(program)
+    liveness = liveness_of(program, target)
     kept: list[Instruction] = []
     for number in reversed(range(len(flow.blocks))):
         block = flow.blocks[number]
         live = _Live(liveness, number)
         for inst in reversed(program.instructions[block.start : block.stop]):
-            if _step_back(inst, live, flow, effects_of):
+            if _step_back(inst, live, flow, target):
                 kept.append(inst)
-    return replace(program, instructions=tuple(reversed(kept)))
+    return program.with_instructions(kept[::-1])
 
 
 class _Live:
@@ -126,9 +127,9 @@ def _every(var: Variable | Predicate) -> int:
     return (1 << (var.count if isinstance(var, Predicate) else var.bytes)) - 1
 
 
-def _step_back(inst: Instruction, live: _Live, flow: Flow, effects_of: EffectsOf) -> bool:
+def _step_back(inst: Instruction, live: _Live, flow: Flow, target: Target) -> bool:
     """What lives before an instruction, from what lives after it; False if the instruction is dead."""
-    known = effects_of(inst)
+    known = effects(inst, target)
     if is_removable(inst):
         needed = any(live[a.var] & span_bits(a) for a in known.writes)
         if not needed and not (known.sets and live[known.sets]):
@@ -156,8 +157,8 @@ def without_unused_declarations(program: Program) -> Program:
         while var is not None and var not in used:
             used.add(var)
             var = var.alias[0] if isinstance(var, Variable) and var.alias else None
-    return replace(
-        program,
-        variables=tuple(v for v in program.variables if v in used),
-        predicates=tuple(p for p in program.predicates if p in used),
-    )
+    variables = tuple(v for v in program.variables if v in used)
+    predicates = tuple(p for p in program.predicates if p in used)
+    if len(variables) == len(program.variables) and len(predicates) == len(program.predicates):
+        return program
+    return replace(program, variables=variables, predicates=predicates)

@@ -10,7 +10,8 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from xegpu_py.visa.accesses import EffectsOf, Root
+from xegpu_py.target import Target
+from xegpu_py.visa.accesses import Root, effects
 from xegpu_py.visa.flow import Flow, fills
 from xegpu_py.visa.operands import Guard
 from xegpu_py.visa.program import Instruction, Program
@@ -82,10 +83,10 @@ class _Table(Generic[F]):
 class Facts:
     """What is known as a walk over the dominator tree of a program reaches an instruction."""
 
-    def __init__(self, program: Program, flow: Flow, effects_of: EffectsOf) -> None:
+    def __init__(self, program: Program, flow: Flow, target: Target) -> None:
         """Nothing is known yet."""
         self.flow = flow
-        self._effects_of = effects_of
+        self._target = target
         self._total: dict[Root, int] = {}
         self._done: dict[Root, int] = {}
         self._versions: dict[Root, dict[int, int]] = {}
@@ -110,7 +111,7 @@ class Facts:
                 written[root] = written.get(root, 0) | bits
 
     def _writes(self, inst: Instruction) -> Iterator[tuple[Root, int, int, bool]]:
-        known = self._effects_of(inst)
+        known = effects(inst, self._target)
         for access in known.writes:
             yield access.var, access.start, access.end, fills(inst, access, self.flow)
         if known.sets:

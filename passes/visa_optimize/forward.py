@@ -9,23 +9,24 @@ from xegpu_py.passes.visa_optimize.copies import is_copy
 from xegpu_py.passes.visa_optimize.places import Places, bytes_of
 
 from xegpu_py.target import Target
-from xegpu_py.visa.accesses import EffectsOf
-from xegpu_py.visa.flow import Flow
+from xegpu_py.visa.accesses import effects
+from xegpu_py.visa.flow import Flow, flow_of
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Destination, Region, Variable
 from xegpu_py.visa.program import Instruction, Program
 from xegpu_py.visa.verify import instruction_problem
 
 
-def forward_results(program: Program, target: Target, effects_of: EffectsOf) -> Program:
+def forward_results(program: Program, target: Target) -> Program:
     """The program without moves of values that are computed before in the same block, and read by that move alone."""
-    flow = Flow(program)
-    walk = _Forward(program, target, flow, effects_of)
+    flow = flow_of(program)
+    walk = _Forward(program, target, flow)
     instructions: list[Instruction] = []
     for block in flow.blocks:
         instructions += walk.block(program.instructions[block.start : block.stop])
-    variables = (*program.variables, *walk.places.added)
-    return replace(program, variables=variables, instructions=tuple(instructions))
+    if walk.places.added:
+        program = replace(program, variables=(*program.variables, *walk.places.added))
+    return program.with_instructions(instructions)
 
 
 @dataclass(frozen=True)
@@ -37,14 +38,14 @@ class _Result:
 
 
 class _Forward:
-    def __init__(self, program: Program, target: Target, flow: Flow, effects_of: EffectsOf) -> None:
-        self.target, self.flow, self.effects_of = target, flow, effects_of
+    def __init__(self, program: Program, target: Target, flow: Flow) -> None:
+        self.target, self.flow = target, flow
         self.places = Places(program, target)
         inputs = {i.var.root[0] for i in program.inputs}
         reads: dict[Variable, int] = dict.fromkeys(inputs, 2)
         writes: dict[Variable, int] = {}
         for inst in program.instructions:
-            known = effects_of(inst)
+            known = effects(inst, target)
             for access in known.reads:
                 reads[access.var] = reads.get(access.var, 0) + 1
             for access in known.writes:
@@ -65,7 +66,7 @@ class _Forward:
                 at, inst = result, new
             else:
                 kept.append(inst)
-            known = self.effects_of(inst)
+            known = effects(inst, self.target)
             for access in (*known.reads, *known.writes):
                 accessed[access.var] = max(at, accessed.get(access.var, -1))
             dst = inst.values.get("dst")

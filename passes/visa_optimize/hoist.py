@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from xegpu_py.visa.accesses import EffectsOf, Root, span_bits
-from xegpu_py.visa.flow import Flow, fills
+from xegpu_py.target import Target
+from xegpu_py.visa.accesses import Root, effects, span_bits
+from xegpu_py.visa.flow import Flow, fills, flow_of
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.liveness import Liveness
+from xegpu_py.visa.liveness import liveness_of
 from xegpu_py.visa.operands import Variable
 from xegpu_py.visa.program import Instruction, Program
 
@@ -21,7 +22,7 @@ class _Loop:
     last: int
 
 
-def hoist(program: Program, effects_of: EffectsOf, room: int) -> Program:
+def hoist(program: Program, target: Target, room: int) -> Program:
     """The program with arithmetic moved out of loops, from the inner ones first.
 
     A move is safe without a look at how often the loop runs, since what is moved has no effect but its result, its
@@ -30,16 +31,16 @@ def hoist(program: Program, effects_of: EffectsOf, room: int) -> Program:
     Args:
         room: bytes of registers that values moved out may take for as long as their loops run.
     """
-    flow = Flow(program)
+    flow = flow_of(program)
     loops = _loops(flow)
     if not loops:
         return program
-    return _Hoist(program, flow, effects_of, room).run(loops)
+    return _Hoist(program, flow, target, room).run(loops)
 
 
 def has_loops(program: Program) -> bool:
     """Whether there is a loop to move something out of."""
-    return bool(_loops(Flow(program)))
+    return bool(_loops(flow_of(program)))
 
 
 def _loops(flow: Flow) -> list[_Loop]:
@@ -68,9 +69,9 @@ def _is_closed(flow: Flow, first: int, last: int) -> bool:
 class _Hoist:
     """Moves instructions; `before` has what comes to stand in front of each block."""
 
-    def __init__(self, program: Program, flow: Flow, effects_of: EffectsOf, room: int) -> None:
-        self.program, self.flow, self.effects_of, self.room = program, flow, effects_of, room
-        self.liveness = Liveness(program, flow, effects_of)
+    def __init__(self, program: Program, flow: Flow, target: Target, room: int) -> None:
+        self.program, self.flow, self.target, self.room = program, flow, target, room
+        self.liveness = liveness_of(program, target)
         self.blocks: list[list[Instruction]] = [list(program.instructions[b.start : b.stop]) for b in flow.blocks]
         self.before: dict[int, list[Instruction]] = {}
         self.sites: dict[Root, list[int]] = {}
@@ -81,7 +82,7 @@ class _Hoist:
                 self._count(inst, number, written)
 
     def _count(self, inst: Instruction, number: int, written: dict[Root, int]) -> None:
-        known = self.effects_of(inst)
+        known = effects(inst, self.target)
         if known.sets:
             self.sites.setdefault(known.sets, []).append(number)
             if not self.flow.certain(inst) or written.get(known.sets):
@@ -101,7 +102,7 @@ class _Hoist:
         instructions: list[Instruction] = []
         for number, block in enumerate(self.blocks):
             instructions += [*self.before.get(number, ()), *block]
-        return replace(self.program, instructions=tuple(instructions))
+        return self.program.with_instructions(instructions)
 
     def _inside(self, loop: _Loop) -> Iterator[list[Instruction]]:
         """The lists of instructions that a loop consists of, in order."""
@@ -114,7 +115,7 @@ class _Hoist:
         changing: dict[Root, int] = {}
         for block in self._inside(loop):
             for inst in block:
-                for root in self.effects_of(inst).written:
+                for root in effects(inst, self.target).written:
                     changing[root] = changing.get(root, 0) + 1
         out = self.before.setdefault(loop.first, [])
         for block in self._inside(loop):
@@ -128,7 +129,7 @@ class _Hoist:
             block[:] = kept
 
     def _leave(self, inst: Instruction, changing: dict[Root, int]) -> None:
-        known = self.effects_of(inst)
+        known = effects(inst, self.target)
         for root in known.written:
             changing[root] -= 1
         self.room -= sum(access.end - access.start for access in known.writes)
@@ -136,7 +137,7 @@ class _Hoist:
     def _is_invariant(self, inst: Instruction, loop: _Loop, changing: dict[Root, int]) -> bool:
         if INSTRUCTIONS[inst.name].category not in ("alu", "math") or not self.flow.certain(inst):
             return False
-        known = self.effects_of(inst)
+        known = effects(inst, self.target)
         if known.sets:
             # Predicates are few.
             return False

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import accumulate
 
 import numpy as np
 
-from xegpu_py.visa.accesses import EffectsOf, Root
-from xegpu_py.visa.flow import Flow
+from xegpu_py.target import Target
+from xegpu_py.visa.accesses import Root, effects
+from xegpu_py.visa.flow import flow_of
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.liveness import Liveness
+from xegpu_py.visa.liveness import Liveness, liveness_of
 from xegpu_py.visa.operands import Predicate
 from xegpu_py.visa.program import Instruction, Program
 
@@ -28,22 +29,22 @@ _MESSAGES = ("load", "store", "atomic")
 _WALLS = ("control", "sync")
 
 
-def schedule_loads(program: Program, effects_of: EffectsOf, room: int) -> Program:
+def schedule_loads(program: Program, target: Target, room: int) -> Program:
     """The program with loads moved up.
 
     Args:
         room: bytes of registers that may live at once; no load is moved where more would.
     """
-    flow = Flow(program)
-    liveness = Liveness(program, flow, effects_of)
+    flow = flow_of(program)
+    liveness = liveness_of(program, target)
     instructions: list[Instruction] = []
     for number, block in enumerate(flow.blocks):
         inside = program.instructions[block.start : block.stop]
         if not any(_is_load(i) for i in inside):
             instructions += inside
             continue
-        instructions += _schedule_block(inside, _Live(liveness, number), effects_of, room)
-    return replace(program, instructions=tuple(instructions))
+        instructions += _schedule_block(inside, _Live(liveness, number), target, room)
+    return program.with_instructions(instructions)
 
 
 def _is_load(inst: Instruction) -> bool:
@@ -51,7 +52,7 @@ def _is_load(inst: Instruction) -> bool:
 
 
 def _schedule_block(
-    instructions: Sequence[Instruction], live: _Live, effects_of: EffectsOf, room: int
+    instructions: Sequence[Instruction], live: _Live, target: Target, room: int
 ) -> list[Instruction]:
     """A block's instructions, in the pieces between its walls."""
     pieces: list[tuple[list[Instruction], Instruction | None]] = []
@@ -67,11 +68,11 @@ def _schedule_block(
     for piece, wall in reversed([*pieces, (inside, None)]):
         if wall:
             found.append(wall)
-            live.add(_read(wall, effects_of))
-        order = _Piece(piece, live, effects_of, room).order() if any(map(_is_load, piece)) else piece
+            live.add(_read(wall, target))
+        order = _Piece(piece, live, target, room).order() if any(map(_is_load, piece)) else piece
         found += reversed(order)
         for inst in piece:
-            live.add(_read(inst, effects_of))
+            live.add(_read(inst, target))
     return found[::-1]
 
 
@@ -94,8 +95,8 @@ class _Live:
                 self.bytes += _size(root)
 
 
-def _read(inst: Instruction, effects_of: EffectsOf) -> set[Root]:
-    return set(effects_of(inst).read)
+def _read(inst: Instruction, target: Target) -> set[Root]:
+    return set(effects(inst, target).read)
 
 
 @dataclass
@@ -109,8 +110,8 @@ class _Places:
 class _Piece:
     """Instructions without a wall among them."""
 
-    def __init__(self, instructions: Sequence[Instruction], after: _Live, effects_of: EffectsOf, room: int) -> None:
-        self.instructions, self.after, self.effects_of, self.room = instructions, after, effects_of, room
+    def __init__(self, instructions: Sequence[Instruction], after: _Live, target: Target, room: int) -> None:
+        self.instructions, self.after, self.target, self.room = instructions, after, target, room
         self.next: list[set[int]] = [set() for _ in instructions]
         self.waits = [0] * len(instructions)
         self._depend()
@@ -119,7 +120,7 @@ class _Piece:
         places: dict[tuple[Root, int], _Places] = {}
         message = -1
         for at, inst in enumerate(self.instructions):
-            known = self.effects_of(inst)
+            known = effects(inst, self.target)
             reads: list[tuple[Root, int]] = [(a.var, c) for a in known.reads for c in _chunks(a.start, a.end)]
             writes: list[tuple[Root, int]] = [(a.var, c) for a in known.writes for c in _chunks(a.start, a.end)]
             reads += [(p, 0) for p in known.tests]
@@ -160,7 +161,7 @@ class _Piece:
         plain: list[int] = []
         waits = list(self.waits)
         done = [False] * count
-        ahead = _Ahead(self.instructions, _profile(self.instructions, self.after, self.effects_of), self.effects_of)
+        ahead = _Ahead(self.instructions, _profile(self.instructions, self.after, self.target), self.target)
 
         def ready(at: int) -> None:
             heapq.heappush(plain, at)
@@ -189,17 +190,17 @@ class _Piece:
         return found
 
 
-def _profile(instructions: Sequence[Instruction], after: _Live, effects_of: EffectsOf) -> list[int]:
+def _profile(instructions: Sequence[Instruction], after: _Live, target: Target) -> list[int]:
     """The bytes of variables that live at each instruction, in the order as it is. A variable lives as a whole."""
     first: dict[Root, int] = {}
     last: dict[Root, int] = {}
     for at, inst in enumerate(instructions):
-        reads = _read(inst, effects_of)
+        reads = _read(inst, target)
         for root in reads:
             # What is read before it is written comes from before.
             first.setdefault(root, 0)
             last[root] = at
-        for access in effects_of(inst).writes:
+        for access in effects(inst, target).writes:
             first.setdefault(access.var, at)
             last[access.var] = at
     change = [0] * (len(instructions) + 1)
@@ -217,8 +218,8 @@ def _profile(instructions: Sequence[Instruction], after: _Live, effects_of: Effe
 class _Ahead:
     """The registers that instructions take which run before their turn."""
 
-    def __init__(self, instructions: Sequence[Instruction], profile: Sequence[int], effects_of: EffectsOf) -> None:
-        self._writes = [[a.var for a in effects_of(inst).writes] for inst in instructions]
+    def __init__(self, instructions: Sequence[Instruction], profile: Sequence[int], target: Target) -> None:
+        self._writes = [[a.var for a in effects(inst, target).writes] for inst in instructions]
         self._done = [False] * len(instructions)
         self._turn = 0
         self._held: dict[Root, int] = {}

@@ -14,8 +14,8 @@ from xegpu_py.passes.visa_optimize.facts import Facts
 from xegpu_py.passes.visa_optimize.places import Places
 
 from xegpu_py.target import Target
-from xegpu_py.visa.accesses import EffectsOf, Root
-from xegpu_py.visa.flow import Flow
+from xegpu_py.visa.accesses import Root, effects
+from xegpu_py.visa.flow import Flow, flow_of
 from xegpu_py.visa.operands import Destination, Flag
 from xegpu_py.visa.program import Instruction, Program
 
@@ -33,10 +33,10 @@ class Parts(Protocol):
     def addresses(self) -> bool: ...
 
 
-def rewrite_values(program: Program, target: Target, effects_of: EffectsOf, parts: Parts) -> Program:
+def rewrite_values(program: Program, target: Target, parts: Parts) -> Program:
     """The program with instructions that read the oldest place of each value, and compute as little as they can."""
-    flow = Flow(program)
-    walk = _Walk(program, target, flow, effects_of, parts)
+    flow = flow_of(program)
+    walk = _Walk(program, target, flow, parts)
     rewritten: dict[int, list[Instruction]] = {}
     for number in sorted(flow.spans, key=lambda n: flow.spans[n]):
         block = flow.blocks[number]
@@ -44,20 +44,21 @@ def rewrite_values(program: Program, target: Target, effects_of: EffectsOf, part
     instructions: list[Instruction] = []
     for number, block in enumerate(flow.blocks):
         instructions += rewritten.get(number, program.instructions[block.start : block.stop])
-    variables = (*program.variables, *walk.places.added)
-    return replace(program, variables=variables, instructions=tuple(instructions))
+    if walk.places.added:
+        program = replace(program, variables=(*program.variables, *walk.places.added))
+    return program.with_instructions(instructions)
 
 
 class _Walk:
     """One walk over a program."""
 
-    def __init__(self, program: Program, target: Target, flow: Flow, effects_of: EffectsOf, parts: Parts) -> None:
+    def __init__(self, program: Program, target: Target, flow: Flow, parts: Parts) -> None:
         self.flow, self.parts = flow, parts
-        self.facts = Facts(program, flow, effects_of)
+        self.facts = Facts(program, flow, target)
         self.places = Places(program, target)
         reads: dict[Root, int] = {}
         for inst in program.instructions:
-            for access in effects_of(inst).reads:
+            for access in effects(inst, target).reads:
                 reads[access.var] = reads.get(access.var, 0) + 1
         self.copies = Copies(self.facts, self.places, target)
         self.constants = Constants(self.facts, target)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -64,20 +65,28 @@ class Interpreter:
     observer: Observer | None = None
 
     def __post_init__(self) -> None:
-        self._steps: list[Step | None] = []
-        self._next: list[Next | None] = []
-        for inst in self.program.instructions:
+        self._prepared: dict[int, tuple[Step | None, Next | None]] = {}
+        gotos = [i for i in self.program.instructions if i.name == "goto"]
+        first = min((i.first_lane for i in gotos), default=0)
+        # Lanes that no goto has run wherever the thread is.
+        self._parting = slice(first, max((i.first_lane + i.exec_size for i in gotos), default=LANES))
+
+    def _prepare(self, at: int) -> tuple[Step | None, Next | None]:
+        """What an instruction does, or where it goes on. Native code asks for few of them."""
+        found = self._prepared.get(at)
+        if found is None:
+            inst = self.program.instructions[at]
             decide = GOLDEN[inst.name](inst, self.program, self.layout) if inst.name in _CONTROL else None
             step = None if decide else self._step(inst)
             if self.layout.watch:
                 decide = decide and watched_next(decide, inst, self.layout)
                 step = step and watched_step(step, inst, self.layout)
-            self._next.append(decide)
-            self._steps.append(step)
-        gotos = [i for i in self.program.instructions if i.name == "goto"]
-        first = min((i.first_lane for i in gotos), default=0)
-        # Lanes that no goto has run wherever the thread is.
-        self._parting = slice(first, max((i.first_lane + i.exec_size for i in gotos), default=LANES))
+            found = self._prepared[at] = (step, decide)
+        return found
+
+    @cached_property
+    def _steps(self) -> list[Step | None]:
+        return [self._prepare(at)[0] for at in range(len(self.program.instructions))]
 
     def _step(self, inst: Instruction) -> Step:
         if inst.name in _OWN_STEPS:
@@ -168,7 +177,7 @@ class Interpreter:
         Raises:
             AccessFault: if an access is refused.
         """
-        step, decide = self._steps[at], self._next[at]
+        step, decide = self._prepare(at)
         if step:
             step(batch, slice(None), active)
         elif decide:
@@ -176,7 +185,7 @@ class Interpreter:
 
     def _decide(self, batch: Batch, rows: Array, at: int, active: Array | None) -> int | Array:
         """Where threads go on: one place for all, or for each of them, or for each lane."""
-        function = self._next[at]
+        _, function = self._prepare(at)
         assert function
         to = function(batch, rows, at, active)
         decisive = to if to.ndim == 1 else to[:, self._parting]

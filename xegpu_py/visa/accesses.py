@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -40,15 +39,10 @@ class Access(NamedTuple):
     whole: bool
 
 
-def accesses(inst: Instruction, target: Target) -> Iterator[Access]:
+def accesses(inst: Instruction, target: Target) -> tuple[Access, ...]:
     """What an instruction reads, then what it writes."""
-    slots = INSTRUCTIONS[inst.name].slots
-    for use in ("read", "write"):
-        for slot in slots:
-            if slot.use == use:
-                found = _access(slot, inst, target)
-                if found:
-                    yield found
+    found = effects(inst, target)
+    return found.reads + found.writes
 
 
 def _access(slot: Slot, inst: Instruction, target: Target) -> Access | None:
@@ -60,10 +54,9 @@ def _access(slot: Slot, inst: Instruction, target: Target) -> Access | None:
     size = var.format.bytes
     packed = True
     if isinstance(value, (Region, Destination)):
-        elements = value.elements(1 if slot.kind == "scalar" else inst.exec_size)
+        last, packed = value.reach(1 if slot.kind == "scalar" else inst.exec_size)
         start = offset + first_byte(value, target.grf_bytes)
-        end = start + (max(elements) + 1) * size
-        packed = elements == list(range(len(elements)))
+        end = start + (last + 1) * size
     else:
         assert isinstance(value, (Raw, Vector, Address)) and slot.bytes
         start = offset + (first_byte(value, target.grf_bytes) if isinstance(value, Vector) else value.offset)
@@ -116,36 +109,30 @@ class Effects:
 
 def effects(inst: Instruction, target: Target) -> Effects:
     """What an instruction reads and writes, on its own: whether its lanes are enabled is not asked."""
-    found = tuple(accesses(inst, target))
+    # An instruction does not change, and is asked for its effects by each analysis.
+    known: tuple[Target, Effects] | None = inst.__dict__.get("_effects")
+    if known is None or known[0] is not target:
+        known = inst.__dict__["_effects"] = (target, _effects(inst, target))
+    return known[1]
+
+
+def _effects(inst: Instruction, target: Target) -> Effects:
+    reads: list[Access] = []
+    writes: list[Access] = []
     tests = [inst.guard.var] if inst.guard else []
     sets = None
     for slot in INSTRUCTIONS[inst.name].slots:
-        value = inst[slot.name]
+        value = inst.values[slot.name]
         if isinstance(value, Flag):
             if slot.use == "write":
                 sets = value.var
             else:
                 tests.append(value.var)
+            continue
+        access = _access(slot, inst, target)
+        if access:
+            (writes if slot.use == "write" else reads).append(access)
     lanes = None
     if sets and inst.guard is None:
         lanes = (inst.first_lane, inst.first_lane + inst.exec_size)
-    return Effects(
-        tuple(a for a in found if not a.writes), tuple(a for a in found if a.writes), tuple(tests), sets, lanes
-    )
-
-
-class EffectsOf:
-    """The effects of instructions, each looked at once."""
-
-    def __init__(self, target: Target) -> None:
-        """For instructions on a target."""
-        self.target = target
-        self._known: dict[int, tuple[Instruction, Effects]] = {}
-
-    def __call__(self, inst: Instruction) -> Effects:
-        """The effects of an instruction."""
-        known = self._known.get(id(inst))
-        if known is None:
-            # The instruction is kept, so that its identity is not given to another.
-            known = self._known[id(inst)] = (inst, effects(inst, self.target))
-        return known[1]
+    return Effects(tuple(reads), tuple(writes), tuple(tests), sets, lanes)

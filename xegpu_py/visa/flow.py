@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from xegpu_py.visa.accesses import Access
-from xegpu_py.visa.program import Instruction, Program
+from xegpu_py.visa.program import Instruction, Program, analysis
 
 JUMPS = ("jmp", "goto")
 
@@ -127,6 +127,12 @@ class Flow:
         """Whether an instruction writes its result for all its lanes."""
         guarded = inst.guard is not None and inst.name != "sel"
         return not guarded and (inst.no_mask or not self.parts)
+
+
+@analysis
+def flow_of(program: Program) -> Flow:
+    """The flow of a program, made once."""
+    return Flow(program)
 
 
 def _meet(a: int, b: int, dominators: dict[int, int], rank: dict[int, int]) -> int:

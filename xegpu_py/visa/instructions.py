@@ -113,7 +113,7 @@ def _double_math(inst: Instruction, target: Target) -> Problem:
     if not target.double_math:
         return (f"target {target.name} has no {inst.name} of f64",)
     regions = [v for v in inst.values.values() if isinstance(v, (Region, Destination))]
-    if any(r.col or r.elements(inst.exec_size) != list(range(inst.exec_size)) for r in regions):
+    if any(r.col or not r.reach(inst.exec_size)[1] for r in regions):
         return ("of f64 has operands that begin at a register and lie side by side",)
     return None
 

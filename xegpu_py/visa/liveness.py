@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from xegpu_py.target import Target
-from xegpu_py.visa.accesses import Access, EffectsOf, Root, accesses, span_bits
-from xegpu_py.visa.flow import Flow, fills
+from xegpu_py.visa.accesses import Access, Root, accesses, effects, span_bits
+from xegpu_py.visa.flow import Flow, fills, flow_of
 from xegpu_py.visa.operands import BUILTINS, Predicate, Variable
-from xegpu_py.visa.program import Instruction, Program
+from xegpu_py.visa.program import Instruction, Program, analysis
 
 
+@analysis
 def live_ranges(program: Program, target: Target) -> dict[Variable, tuple[int, int]]:
     """First and last instruction, by index, between which each variable that is no alias must keep its registers.
 
@@ -21,7 +22,7 @@ def live_ranges(program: Program, target: Target) -> dict[Variable, tuple[int, i
     written in between. A variable's range spans all places at which one of its bytes is live, or accessed. Inputs are
     written before the first instruction.
     """
-    flow = Flow(program)
+    flow = flow_of(program)
     found = [list(_changes(program.instructions, target, block, flow.parts)) for block in flow.blocks]
     ranges = _ranges_of_accesses(found)
     given = {item.var.root[0] for item in program.inputs}
@@ -173,9 +174,10 @@ class _Lives:
 class Liveness:
     """What is still read where blocks begin and end. A variable lives as a whole."""
 
-    def __init__(self, program: Program, flow: Flow, effects_of: EffectsOf) -> None:
+    def __init__(self, program: Program, target: Target) -> None:
         """Of a program's variables that are no aliases, and its predicates."""
-        found = [self._block(program.instructions[b.start : b.stop], flow, effects_of) for b in flow.blocks]
+        flow = flow_of(program)
+        found = [self._block(program.instructions[b.start : b.stop], flow, target) for b in flow.blocks]
         self._variables = list(dict.fromkeys(var for reads, _ in found for var in reads))
         self._numbers = {var: number for number, var in enumerate(self._variables)}
         exposed = [self._bits(reads) for reads, _ in found]
@@ -199,12 +201,12 @@ class Liveness:
         return sum(1 << number for number in set(numbers) if number is not None)
 
     @staticmethod
-    def _block(instructions: Sequence[Instruction], flow: Flow, effects_of: EffectsOf) -> tuple[set[Root], set[Root]]:
+    def _block(instructions: Sequence[Instruction], flow: Flow, target: Target) -> tuple[set[Root], set[Root]]:
         """What a block reads before it writes it, and what it writes as a whole."""
         written: dict[Root, int] = {}
         exposed: set[Root] = set()
         for inst in instructions:
-            known = effects_of(inst)
+            known = effects(inst, target)
             for access in known.reads:
                 if access.var not in exposed and span_bits(access) & ~written.get(access.var, 0):
                     exposed.add(access.var)
@@ -241,6 +243,12 @@ class Liveness:
         live = self._out(block).to_bytes(len(self._sizes) // 8 + 1, "little")
         bits = np.unpackbits(np.frombuffer(live, np.uint8), bitorder="little")[: len(self._sizes)]
         return int(bits @ self._sizes)
+
+
+@analysis
+def liveness_of(program: Program, target: Target) -> Liveness:
+    """What is still read where a program's blocks begin and end, found once."""
+    return Liveness(program, target)
 
 
 def _all(var: Root) -> int:

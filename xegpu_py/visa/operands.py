@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any
 
 from xegpu_py.numerics.formats import TYPES, Format
@@ -30,12 +31,19 @@ class Variable:
     align: str = "byte"
     alias: tuple[Variable, int] | None = None
 
-    @property
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.name, self.type, self.count, self.align, self.alias))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
     def format(self) -> Format:
         """The element type."""
         return TYPES[self.type]
 
-    @property
+    @cached_property
     def bytes(self) -> int:
         """Its size in bytes."""
         return self.count * self.format.bytes
@@ -48,7 +56,7 @@ class Variable:
             count, var = count + 1, var.alias[0]
         return count
 
-    @property
+    @cached_property
     def root(self) -> tuple[Variable, int]:
         """The variable that is no alias in which it lies, and its byte offset there."""
         if self.alias is None:
@@ -88,6 +96,12 @@ BUILTINS = {
 """Variables that each thread has from the start. `%r0` is the thread's payload header."""
 
 
+@lru_cache(maxsize=4096)
+def _elements(vstride: int, width: int, hstride: int, lanes: int) -> tuple[tuple[int, ...], int, bool]:
+    found = tuple((i // width) * vstride + (i % width) * hstride for i in range(lanes))
+    return found, max(found), found == tuple(range(lanes))
+
+
 @dataclass(frozen=True)
 class Region:
     """A source `V(row,col)<vstride;width,hstride>`: element i is at `(i // width) * vstride + (i % width) * hstride`.
@@ -110,8 +124,11 @@ class Region:
 
     def elements(self, exec_size: int) -> list[int]:
         """Where each lane's element lies, counted in elements from that of lane 0."""
-        w = max(self.width, 1)
-        return [(i // w) * self.vstride + (i % w) * self.hstride for i in range(exec_size)]
+        return list(_elements(self.vstride, max(self.width, 1), self.hstride, exec_size)[0])
+
+    def reach(self, exec_size: int) -> tuple[int, bool]:
+        """The last of the elements, and whether they lie side by side."""
+        return _elements(self.vstride, max(self.width, 1), self.hstride, exec_size)[1:]
 
     @property
     def is_scalar(self) -> bool:
@@ -130,7 +147,11 @@ class Destination:
 
     def elements(self, exec_size: int) -> list[int]:
         """Where each lane's element lies, counted in elements from that of lane 0."""
-        return [i * self.stride for i in range(exec_size)]
+        return list(_elements(self.stride, 1, 0, exec_size)[0])
+
+    def reach(self, exec_size: int) -> tuple[int, bool]:
+        """The last of the elements, and whether they lie side by side."""
+        return _elements(self.stride, 1, 0, exec_size)[1:]
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+import operator
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, wraps
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from xegpu_py.ir.diagnostics import Position
 from xegpu_py.visa.operands import Guard, Predicate, Variable
 
 NOWHERE = Position("<unknown>")
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -69,12 +73,12 @@ class Instruction:
     def __hash__(self) -> int:
         return hash((self.name, tuple(self.values.items()), self.exec_size, self.mask, self.guard, self.saturate))
 
-    @property
+    @cached_property
     def first_lane(self) -> int:
         """Number of the thread's SIMD lane that is the instruction's first."""
         return 4 * (int(self.mask[1]) - 1)
 
-    @property
+    @cached_property
     def no_mask(self) -> bool:
         """Whether disabled lanes run too."""
         return self.mask.endswith("_NM")
@@ -93,6 +97,7 @@ class Program:
         instructions: what runs, labels included.
         where: where the kernel stands.
         declared: where each variable and predicate is declared, by name, as far as that is known.
+        known: what analyses have found; see `analysis`.
     """
 
     name: str
@@ -103,6 +108,7 @@ class Program:
     instructions: tuple[Instruction, ...] = ()
     where: Position = field(default=NOWHERE, compare=False)
     declared: Mapping[str, Position] = field(default_factory=dict, compare=False)
+    known: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False, init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", MappingProxyType(dict(self.attributes)))
@@ -127,3 +133,26 @@ class Program:
     def arguments(self) -> tuple[Input, ...]:
         """The inputs that the caller gives, in order."""
         return tuple(i for i in self.inputs if not i.kind)
+
+    def with_instructions(self, instructions: Sequence[Instruction]) -> Program:
+        """The program with other instructions; itself if they are the same, so that what is known of it is kept."""
+        if len(instructions) == len(self.instructions) and all(map(operator.is_, instructions, self.instructions)):
+            return self
+        return replace(self, instructions=tuple(instructions))
+
+
+def analysis(compute: Callable[Concatenate[Program, P], R]) -> Callable[Concatenate[Program, P], R]:
+    """Let what a function computes of a program be computed once for each program and further arguments.
+
+    Programs do not change, so that optimizer, allocator, engines and checks share what is found.
+    """
+
+    @wraps(compute)
+    def found(program: Program, *args: P.args, **kwargs: P.kwargs) -> R:
+        key = (compute, args, tuple(kwargs.items()))
+        if key not in program.known:
+            program.known[key] = compute(program, *args, **kwargs)
+        result: R = program.known[key]
+        return result
+
+    return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 from xegpu_py.ir.diagnostics import Diagnostic, Position
 from xegpu_py.numerics.formats import TYPES
@@ -25,7 +24,7 @@ from xegpu_py.visa.operands import (
     Vector,
     first_byte,
 )
-from xegpu_py.visa.program import Instruction, Program
+from xegpu_py.visa.program import Instruction, Program, analysis
 from xegpu_py.visa.spec import LANES, Problem, Slot
 
 _VERTICAL = (0, 1, 2, 4, 8, 16, 32)
@@ -67,6 +66,7 @@ class Issue:
         return Diagnostic("error", f"{name}{self.message}", self.where, notes)
 
 
+@analysis
 def verify(program: Program, target: Target) -> list[Issue]:
     """The rules that a program breaks on a target, in order; an empty list if none."""
     issues = list(_attributes(program))
@@ -178,9 +178,16 @@ def variable_problem(var: Variable, target: Target) -> Problem:
     return None
 
 
-@lru_cache(maxsize=65536)
 def instruction_problem(inst: Instruction, target: Target) -> Problem:
     """Why an instruction is not legal on a target; None if it is. What depends on the kernel is not asked."""
+    # An instruction does not change, and is asked about once more where its program is verified.
+    known: tuple[Target, Problem] | None = inst.__dict__.get("_problem")
+    if known is None or known[0] is not target:
+        known = inst.__dict__["_problem"] = (target, _instruction_problem(inst, target))
+    return known[1]
+
+
+def _instruction_problem(inst: Instruction, target: Target) -> Problem:
     spec = INSTRUCTIONS[inst.name]
     if inst.name in target.absent:
         return (f"is not there on target {target.name}",)
@@ -279,9 +286,8 @@ def _region_problem(slot: Slot, value: Region | Destination, lanes: int, target:
     elif value.stride != 1 and value.var.type == "df":
         return (f"operand '{slot.name}' of f64 must be packed", "Intel's finalizer fails on others")
     size = value.var.format.bytes
-    elements = value.elements(lanes)
     start = first_byte(value, target.grf_bytes)
-    end = start + (max(elements) + 1) * size
+    end = start + (value.reach(lanes)[0] + 1) * size
     if value.col * size >= target.grf_bytes:
         return (
             f"operand '{slot.name}' begins at element {value.col} of a register, which has {target.grf_bytes // size}",

@@ -25,7 +25,6 @@ import xegpu_py
 from xegpu_py.kernel import Kernel
 from xegpu_py.runtime.arguments import DTYPES
 from xegpu_py.target import TARGETS
-from xegpu_py.visa.accesses import EffectsOf
 from xegpu_py.visa.allocate import allocate
 from xegpu_py.visa.finalizer import available, finalize
 from xegpu_py.visa.operands import Address, Destination, Raw, Region, Variable
@@ -208,11 +207,11 @@ def test_time_is_linear(lanes_part: bool) -> None:
         gc.collect()
         gc.disable()
         start = time.process_time()
-        program = remove_dead_code(program, EffectsOf(TARGET))
-        program = rewrite_values(program, TARGET, EffectsOf(TARGET), Steps())
-        program = forward_results(program, TARGET, EffectsOf(TARGET))
-        program = hoist(program, EffectsOf(TARGET), 1 << 20)
-        schedule_loads(program, EffectsOf(TARGET), 1 << 20)
+        program = remove_dead_code(program, TARGET)
+        program = rewrite_values(program, TARGET, Steps())
+        program = forward_results(program, TARGET)
+        program = hoist(program, TARGET, 1 << 20)
+        schedule_loads(program, TARGET, 1 << 20)
         taken = time.process_time() - start
         gc.enable()
         return taken
