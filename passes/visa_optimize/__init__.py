@@ -26,7 +26,7 @@ class VisaOptimize(Pass):
     - `copies`: operands read what a value was copied from, and results are put where they are moved to.
     - `common`: what was computed before is read from there.
     - `addresses`: products become shifts, and constants go into the offsets of messages.
-    - `hoist`: what each turn of a loop computes alike is computed before the loop.
+    - `hoist`: what each iteration of a loop computes alike is computed before the loop.
     - `dead`: what nobody reads is not computed; idle jumps and labels go, and what cannot be reached.
     - `schedule`: loads start as soon as their addresses are known.
 

@@ -1,4 +1,4 @@
-"""Loop-invariant code motion: what every turn of a loop computes alike is computed before the loop."""
+"""Loop-invariant code motion: what every iteration of a loop computes alike is computed before the loop."""
 
 from __future__ import annotations
 
@@ -46,22 +46,22 @@ def has_loops(program: Program) -> bool:
 def _loops(flow: Flow) -> list[_Loop]:
     """Loops that are entered at their first block alone, from the block before it; inner ones first."""
     last: dict[int, int] = {}
-    for number, followers in enumerate(flow.followers):
-        for follower in followers:
+    for number, successors in enumerate(flow.successors):
+        for successor in successors:
             # Lanes that part come back in no loop of the thread's own.
-            if 0 < follower <= number and number in flow.spans and flow.blocks[number]:
-                last[follower] = max(last.get(follower, 0), number)
+            if 0 < successor <= number and number in flow.spans and flow.blocks[number]:
+                last[successor] = max(last.get(successor, 0), number)
     found = [_Loop(first, end) for first, end in last.items() if _is_closed(flow, first, end)]
     return sorted(found, key=lambda loop: (loop.last - loop.first, loop.first))
 
 
 def _is_closed(flow: Flow, first: int, last: int) -> bool:
-    if first - 1 not in flow.leaders[first]:
+    if first - 1 not in flow.predecessors[first]:
         return False
     for number in range(first, last + 1):
-        for leader in flow.leaders[number]:
-            inside = first <= leader <= last
-            if not inside and (number != first or leader != first - 1):
+        for predecessor in flow.predecessors[number]:
+            inside = first <= predecessor <= last
+            if not inside and (number != first or predecessor != first - 1):
                 return False
     return True
 

@@ -26,7 +26,7 @@ _CHUNK = 64
 """Bytes of a variable that are taken for one place."""
 
 _MESSAGES = ("load", "store", "atomic")
-_WALLS = ("control", "sync")
+_FENCES = ("control", "sync")
 
 
 def schedule_loads(program: Program, target: Target, room: int) -> Program:
@@ -51,24 +51,22 @@ def _is_load(inst: Instruction) -> bool:
     return INSTRUCTIONS[inst.name].category == "load"
 
 
-def _schedule_block(
-    instructions: Sequence[Instruction], live: _Live, target: Target, room: int
-) -> list[Instruction]:
-    """A block's instructions, in the pieces between its walls."""
+def _schedule_block(instructions: Sequence[Instruction], live: _Live, target: Target, room: int) -> list[Instruction]:
+    """A block's instructions, in the pieces between its fences."""
     pieces: list[tuple[list[Instruction], Instruction | None]] = []
     inside: list[Instruction] = []
     for inst in instructions:
-        if INSTRUCTIONS[inst.name].category in _WALLS:
+        if INSTRUCTIONS[inst.name].category in _FENCES:
             pieces.append((inside, inst))
             inside = []
         else:
             inside.append(inst)
     found: list[Instruction] = []
     # What lives behind a piece is known from the end.
-    for piece, wall in reversed([*pieces, (inside, None)]):
-        if wall:
-            found.append(wall)
-            live.add(_read(wall, target))
+    for piece, fence in reversed([*pieces, (inside, None)]):
+        if fence:
+            found.append(fence)
+            live.add(_read(fence, target))
         order = _Piece(piece, live, target, room).order() if any(map(_is_load, piece)) else piece
         found += reversed(order)
         for inst in piece:
@@ -108,7 +106,7 @@ class _Places:
 
 
 class _Piece:
-    """Instructions without a wall among them."""
+    """Instructions without a fence among them."""
 
     def __init__(self, instructions: Sequence[Instruction], after: _Live, target: Target, room: int) -> None:
         self.instructions, self.after, self.target, self.room = instructions, after, target, room
@@ -183,10 +181,10 @@ class _Piece:
             done[at] = True
             found.append(self.instructions[at])
             ahead.run(at)
-            for follower in self.next[at]:
-                waits[follower] -= 1
-                if not waits[follower]:
-                    ready(follower)
+            for successor in self.next[at]:
+                waits[successor] -= 1
+                if not waits[successor]:
+                    ready(successor)
         return found
 
 
@@ -216,12 +214,12 @@ def _profile(instructions: Sequence[Instruction], after: _Live, target: Target) 
 
 
 class _Ahead:
-    """The registers that instructions take which run before their turn."""
+    """The registers that instructions take which run earlier than they stood."""
 
     def __init__(self, instructions: Sequence[Instruction], profile: Sequence[int], target: Target) -> None:
         self._writes = [[a.var for a in effects(inst, target).writes] for inst in instructions]
         self._done = [False] * len(instructions)
-        self._turn = 0
+        self._next = 0
         self._held: dict[Root, int] = {}
         self._bytes = 0
         # Row n has the most of 2^n instructions from each one on.
@@ -231,29 +229,29 @@ class _Ahead:
             self._most.append(np.maximum(row[:-step], row[step:]))
 
     def with_early(self, at: int) -> int:
-        """The most bytes that live up to an instruction's turn, if it runs now."""
-        span = at - self._turn + 1
+        """The most bytes that live from here to an instruction, if it runs now."""
+        span = at - self._next + 1
         row = self._most[span.bit_length() - 1]
-        most = max(row[self._turn], row[at + 1 - (1 << (span.bit_length() - 1))])
+        most = max(row[self._next], row[at + 1 - (1 << (span.bit_length() - 1))])
         return int(most) + self._bytes + sum(_size(r) for r in set(self._writes[at]) if r not in self._held)
 
     def run(self, at: int) -> None:
         """An instruction runs."""
         self._done[at] = True
-        if at > self._turn:
+        if at > self._next:
             for root in self._writes[at]:
                 if root not in self._held:
                     self._bytes += _size(root)
                 self._held[root] = self._held.get(root, 0) + 1
             return
-        self._turn += 1
-        while self._turn < len(self._done) and self._done[self._turn]:
-            for root in self._writes[self._turn]:
+        self._next += 1
+        while self._next < len(self._done) and self._done[self._next]:
+            for root in self._writes[self._next]:
                 self._held[root] -= 1
                 if not self._held[root]:
                     del self._held[root]
                     self._bytes -= _size(root)
-            self._turn += 1
+            self._next += 1
 
 
 def _chunks(start: int, end: int) -> range:

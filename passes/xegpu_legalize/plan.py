@@ -29,10 +29,10 @@ VIEWS = (
 
 def shape_of(value: ir.Value) -> Shape | None:
     """The shape of a vector; None of all else."""
-    text = str(value.type)
-    if not text.startswith("vector<") or "[" in text:
+    kind = value.type
+    if not isinstance(kind, ir.VectorType) or kind.scalable:
         return None
-    return vector_of(text)[0] or None
+    return tuple(kind.shape) or None
 
 
 def element_of(value: ir.Value) -> str:

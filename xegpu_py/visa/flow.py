@@ -22,7 +22,7 @@ class Flow:
     Attributes:
         blocks: the instructions of each block, by their indices. Blocks without any come last: each leads to a place
             where lanes may wait, and to the next of them.
-        followers: for each block those that may run next.
+        successors: for each block those that may run next.
         parts: whether lanes can part, so that an instruction without NoMask may leave lanes of its result as they are.
     """
 
@@ -37,7 +37,7 @@ class Flow:
         self.blocks = [range(a, b) for a, b in zip(starts, [*starts[1:], count])]
         number = {block.start: n for n, block in enumerate(self.blocks)}
         waiting = {at: len(self.blocks) + n for n, at in enumerate(waits)}
-        self.followers: list[list[int]] = []
+        self.successors: list[list[int]] = []
         for block in self.blocks:
             at = block.stop - 1
             last = instructions[at]
@@ -47,18 +47,18 @@ class Flow:
             if last.name == "ret" or (last.name in JUMPS and labels[last["label"]] > at):
                 behind = bisect.bisect_right(waits, at)
                 found += [waiting[w] for w in waits[behind : behind + 1]]
-            self.followers.append(found)
+            self.successors.append(found)
         for n, at in enumerate(waits):
-            self.followers.append([number[at], *(waiting[w] for w in waits[n + 1 : n + 2])])
+            self.successors.append([number[at], *(waiting[w] for w in waits[n + 1 : n + 2])])
         self.blocks += [range(at, at) for at in waits]
 
     @cached_property
-    def leaders(self) -> list[list[int]]:
+    def predecessors(self) -> list[list[int]]:
         """For each block those on which it may follow."""
         found: list[list[int]] = [[] for _ in self.blocks]
-        for number, followers in enumerate(self.followers):
-            for follower in followers:
-                found[follower].append(number)
+        for number, successors in enumerate(self.successors):
+            for successor in successors:
+                found[successor].append(number)
         return found
 
     @cached_property
@@ -66,13 +66,13 @@ class Flow:
         """The blocks that can be reached, in reverse postorder."""
         done: list[int] = []
         seen = {0}
-        stack = [(0, iter(self.followers[0]))]
+        stack = [(0, iter(self.successors[0]))]
         while stack:
             number, rest = stack[-1]
-            for follower in rest:
-                if follower not in seen:
-                    seen.add(follower)
-                    stack.append((follower, iter(self.followers[follower])))
+            for successor in rest:
+                if successor not in seen:
+                    seen.add(successor)
+                    stack.append((successor, iter(self.successors[successor])))
                     break
             else:
                 done.append(number)
@@ -89,9 +89,9 @@ class Flow:
             changed = False
             for number in self.order[1:]:
                 best = -1
-                for leader in self.leaders[number]:
-                    if leader in found:
-                        best = leader if best < 0 else _meet(best, leader, found, rank)
+                for predecessor in self.predecessors[number]:
+                    if predecessor in found:
+                        best = predecessor if best < 0 else _meet(best, predecessor, found, rank)
                 if found.get(number) != best:
                     found[number] = best
                     changed = True

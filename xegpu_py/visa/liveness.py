@@ -108,7 +108,7 @@ _Summaries = Mapping[int, _Summary]
 def _across_blocks(
     found: Sequence[Mapping[Variable, _Summary]], given: Collection[Variable]
 ) -> dict[Variable, _Summaries]:
-    """The variables that may hold something from one block to another, or from one turn of a block to its next."""
+    """The variables that may hold something from one block to another, or from one run of a block to its next."""
     each: dict[Variable, dict[int, _Summary]] = {}
     for number, summaries in enumerate(found):
         for var, summary in summaries.items():
@@ -135,7 +135,7 @@ class _Lives:
             if not new:
                 continue
             wanted_first[number] = wanted_first.get(number, 0) | new
-            for before in self._flow.leaders[number]:
+            for before in self._flow.predecessors[number]:
                 wanted_last[before] = wanted_last.get(before, 0) | new
                 summary = self._summaries.get(before)
                 todo.append((before, new & ~summary.killed if summary else new))
@@ -159,7 +159,7 @@ class _Lives:
                 continue
             reached_last[number] = reached_last.get(number, 0) | new
             yield self._flow.blocks[number].stop - 1
-            for after in self._flow.followers[number]:
+            for after in self._flow.successors[number]:
                 came = new & self._wanted_first.get(after, 0) & ~reached_first.get(after, 0)
                 if came:
                     reached_first[after] = reached_first.get(after, 0) | came
@@ -180,17 +180,17 @@ class Liveness:
         found = [self._block(program.instructions[b.start : b.stop], flow, target) for b in flow.blocks]
         self._variables = list(dict.fromkeys(var for reads, _ in found for var in reads))
         self._numbers = {var: number for number, var in enumerate(self._variables)}
-        exposed = [self._bits(reads) for reads, _ in found]
-        filled = [self._bits(kills) for _, kills in found]
+        uses = [self._bits(reads) for reads, _ in found]
+        defs = [self._bits(kills) for _, kills in found]
         self._in = [0] * len(flow.blocks)
-        self._followers = flow.followers
+        self._successors = flow.successors
         # Backwards, so that few rounds are needed: one for each level of loops, and two more.
         order = [*reversed(flow.order), *(set(range(len(flow.blocks))) - set(flow.order))]
         changed = True
         while changed:
             changed = False
             for number in order:
-                live = exposed[number] | (self._out(number) & ~filled[number])
+                live = uses[number] | (self._out(number) & ~defs[number])
                 if live != self._in[number]:
                     self._in[number] = live
                     changed = True
@@ -204,15 +204,15 @@ class Liveness:
     def _block(instructions: Sequence[Instruction], flow: Flow, target: Target) -> tuple[set[Root], set[Root]]:
         """What a block reads before it writes it, and what it writes as a whole."""
         written: dict[Root, int] = {}
-        exposed: set[Root] = set()
+        uses: set[Root] = set()
         for inst in instructions:
             known = effects(inst, target)
             for access in known.reads:
-                if access.var not in exposed and span_bits(access) & ~written.get(access.var, 0):
-                    exposed.add(access.var)
+                if access.var not in uses and span_bits(access) & ~written.get(access.var, 0):
+                    uses.add(access.var)
             for predicate in known.tests:
                 if written.get(predicate, 0) != (1 << predicate.count) - 1:
-                    exposed.add(predicate)
+                    uses.add(predicate)
             for access in known.writes:
                 if fills(inst, access, flow):
                     written[access.var] = written.get(access.var, 0) | span_bits(access)
@@ -220,12 +220,12 @@ class Liveness:
                 first, end = known.lanes
                 written[known.sets] = written.get(known.sets, 0) | ((1 << end) - (1 << first))
         whole = {v for v, bits in written.items() if not ~bits & _all(v)}
-        return exposed, whole
+        return uses, whole
 
     def _out(self, block: int) -> int:
         live = 0
-        for follower in self._followers[block]:
-            live |= self._in[follower]
+        for successor in self._successors[block]:
+            live |= self._in[successor]
         return live
 
     def enters(self, block: int, var: Root) -> bool:
@@ -236,7 +236,7 @@ class Liveness:
     def leaves(self, block: int, var: Root) -> bool:
         """Whether a variable that is no alias is still read where a block ends."""
         number = self._numbers.get(var)
-        return number is not None and any(self._in[f] >> number & 1 for f in self._followers[block])
+        return number is not None and any(self._in[f] >> number & 1 for f in self._successors[block])
 
     def bytes_after(self, block: int) -> int:
         """Bytes of the general variables that are still read where a block ends."""

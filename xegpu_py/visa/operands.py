@@ -6,15 +6,35 @@ The records hold the variable as an object; where only text is at hand, as in ML
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from typing import Any
+from weakref import WeakValueDictionary
 
 from xegpu_py.numerics.formats import TYPES, Format
 
 
-@dataclass(frozen=True)
-class Variable:
+class _Interned(type):
+    """Makes equal records one object, which compares and hashes by its identity: analyses ask for little else."""
+
+    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
+        super().__init__(name, bases, namespace)
+        cls._known: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = super().__call__(*args, **kwargs)
+        return cls._known.setdefault(tuple([getattr(made, f.name) for f in fields(made)]), made)
+
+
+class _Declared(metaclass=_Interned):
+    """What a kernel declares."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple([getattr(self, f.name) for f in fields(self)])  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, eq=False)
+class Variable(_Declared):
     """A general variable: a typed region of registers, mutable, declared once (`.decl v_type=G`).
 
     Attributes:
@@ -30,13 +50,6 @@ class Variable:
     count: int
     align: str = "byte"
     alias: tuple[Variable, int] | None = None
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.name, self.type, self.count, self.align, self.alias))
-
-    def __hash__(self) -> int:
-        return self._hash
 
     @cached_property
     def format(self) -> Format:
@@ -65,8 +78,8 @@ class Variable:
         return base, offset + self.alias[1]
 
 
-@dataclass(frozen=True)
-class Predicate:
+@dataclass(frozen=True, eq=False)
+class Predicate(_Declared):
     """A predicate variable: one bit for each SIMD lane (`.decl v_type=P`).
 
     Attributes:

@@ -445,14 +445,17 @@ def write_instruction(spec: Spec, inst: Instruction, notation: Notation) -> str:
 
 def rename(inst: Instruction, variables: Mapping[Any, Any]) -> Instruction:
     """The instruction with other variables, by a mapping of the old ones; those not in it stay."""
-    values = {
-        name: replace(value, var=variables.get(value.var, value.var)) if getattr(value, "var", None) else value
-        for name, value in inst.values.items()
-    }
+    values = {}
+    for name, value in inst.values.items():
+        var = variables.get(getattr(value, "var", None))
+        if var is not None:
+            values[name] = replace(value, var=var)
     guard = inst.guard
-    if guard is not None:
-        guard = replace(guard, var=variables.get(guard.var, guard.var))
-    return replace(inst, values=values, guard=guard)
+    if guard is not None and guard.var in variables:
+        guard = replace(guard, var=variables[guard.var])
+    if not values and guard is inst.guard:
+        return inst
+    return replace(inst, values={**inst.values, **values}, guard=guard)
 
 
 __all__ = [
