@@ -36,6 +36,13 @@ def _arguments() -> driver.Parser:
     add("--prefetch", type=int, metavar="N", default=0, help="of XeTile, how many iterations ahead loops prefetch")
     parser.add_switch("--load-ahead", "of XeTile, load one iteration ahead")
     parser.add_switch("--no-optimize", "leave visa-optimize out")
+    add(
+        "--ulps",
+        type=int,
+        metavar="N",
+        default=0,
+        help="units in the last place by which floats may differ (default 0)",
+    )
     add("--pass-pipeline", dest="pipeline", metavar="TEXT", help="other passes, such as 'builtin.module(cse)'")
     return parser
 
@@ -60,6 +67,7 @@ def run(argv: Sequence[str]) -> int:
             prefetch=args.prefetch,
             load_ahead=args.load_ahead,
             pipeline=args.pipeline,
+            ulps=args.ulps,
         )
     except DiagnosticError as e:
         e.sources = e.sources or [source]

@@ -61,7 +61,7 @@ class Bisection:
     """What was found.
 
     Attributes:
-        steps: the passes after which the kernel was evaluated, those that changed nothing left out.
+        steps: the passes that changed the kernel and not what it computes, in order.
         skipped: those after which it could not be, and why.
         step: the first pass after which a byte differs; None if none does.
         message: what differs, or the error in which the kernel ends after the pass.
@@ -84,7 +84,8 @@ class Bisection:
         lines = [f"not evaluated after {s}" for s in self.skipped]
         if self.step is None:
             return "\n".join([*lines, f"no difference: {len(self.steps)} passes that changed the kernel"])
-        lines.append(f"after '{self.step}' {self.message}")
+        follows = f", which follows '{self.steps[-1]}'," if self.steps else ""
+        lines.append(f"after '{self.step}'{follows} {self.message}")
         for name, written in (("before", self.before), ("after", self.after)):
             if written is not None:
                 lines += (
@@ -109,6 +110,7 @@ def bisect(
     prefetch: int = 0,
     load_ahead: bool = False,
     pipeline: str | None = None,
+    ulps: int = 0,
 ) -> Bisection:
     """Find the first pass after which a kernel leaves other bytes in its arrays.
 
@@ -117,6 +119,7 @@ def bisect(
         arguments: the kernel's, which stay as they are.
         grid, block: see `CompiledKernel`.
         pipeline: the passes; by default those that `compile` runs for these arguments.
+        ulps: by how many units in the last place floats may differ: passes may change the order of a sum.
 
     Raises:
         TypeError, ValueError: if an argument does not fit.
@@ -142,7 +145,7 @@ def bisect(
             mark_unaligned(lowered, name, unaligned)
     else:
         texts = (pipeline,)
-    watcher = _Watcher(launch, lowered)
+    watcher = _Watcher(launch, lowered, ulps)
     try:
         for text in texts:
             Runner(listeners=[watcher]).run(parse_pipeline(text), lowered)
@@ -258,6 +261,7 @@ class _Watcher(Listener):
 
     launch: _Launch
     module: Module
+    ulps: int
     steps: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
 
@@ -279,18 +283,19 @@ class _Watcher(Listener):
             return
         except DiagnosticError as e:
             raise _Found(step=str(step), message=f"the kernel fails: {e.diagnostics[0].message}") from None
-        self.steps.append(str(step))
         self._compare(step, found)
+        self.steps.append(str(step))
         self._previous = copied(self.module)
 
     def _compare(self, step: Step, found: Sequence[Any]) -> None:
         for number, (a, b) in enumerate(zip(self._expected, found)):
             if not isinstance(a, np.ndarray):
                 continue
-            x, y = (np.ascontiguousarray(v).view(f"u{v.dtype.itemsize}") for v in (a, b))
-            places = np.argwhere(x != y)
+            apart = ulps_apart(a, b)
+            places = np.argwhere(apart > self.ulps)
             if not len(places):
                 continue
+            most = f", by up to {int(apart.max())} units in the last place" if _is_float(a) else ""
             index = tuple(places[0].tolist())
             start = sum(i * s for i, s in zip(index, a.strides))
             bytes_ = range(start, start + a.itemsize)
@@ -298,12 +303,32 @@ class _Watcher(Listener):
             raise _Found(
                 step=str(step),
                 message=f"argument {number} differs first at {list(index)}: {a[index]} before, {b[index]} after "
-                f"({len(places)} of {a.size} elements differ)",
+                f"({len(places)} of {a.size} elements differ{most})",
                 argument=number,
                 index=index,
                 before=before,
                 after=after,
             )
+
+
+def _is_float(array: Array) -> bool:
+    return array.dtype.kind not in "iub"
+
+
+def ulps_apart(a: Array, b: Array) -> Array:
+    """How many numbers of the type elements are apart, uint64; integers, and NaNs and numbers, infinitely many."""
+    x, y = (np.ascontiguousarray(v).view(f"u{v.dtype.itemsize}") for v in (a, b))
+    if not _is_float(a):
+        return np.asarray(np.where(x != y, np.uint64(1 << 63), np.uint64(0)))
+    sign = np.int64(1 << 8 * a.dtype.itemsize - 1) if a.dtype.itemsize < 8 else np.int64(-1 << 63)
+    p, q = (v.astype(f"i{v.dtype.itemsize}").astype(np.int64) for v in (x, y))
+    # Patterns of negative numbers count away from zero.
+    p, q = (np.where(v < 0, (sign if sign < 0 else -sign) - v, v) for v in (p, q))
+    apart = np.where(p > q, p - q, q - p).view(np.uint64)
+    with np.errstate(invalid="ignore"):
+        mixed = np.isnan(a.astype(np.float64)) != np.isnan(b.astype(np.float64))
+    far = np.where(mixed, np.uint64(1 << 63), np.maximum(apart, np.uint64(1)))
+    return np.asarray(np.where(x == y, np.uint64(0), far))
 
 
 def _slice_of(module: Module, op: mlir.Operation) -> str:

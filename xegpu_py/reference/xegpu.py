@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -191,6 +192,7 @@ def _check_lanes(subgroup: Subgroup, desc: TensorDesc) -> None:
         )
 
 
+@lru_cache(maxsize=256)
 def fragments(desc: TensorDesc) -> list[tuple[Array, ...]]:
     """For each work item the indices of its fragment in the block.
 

@@ -1,16 +1,19 @@
 """`bisect` names the pass that was given a mistake, and shows what it changed."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 from mlir import ir
 from xegpu_py.tools import xegpu_bisect
 
 import xegpu_py
-from xegpu_py.bisection import bisect
+from xegpu_py.bisection import bisect, ulps_apart
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.ir.verifier import walk
+from xegpu_py.runtime.arguments import parse_argument
 
 HALVE = """
 gpu.module @kernels {
@@ -109,12 +112,32 @@ def test_a_right_pipeline():
     assert result.report() == f"no difference: {len(result.steps)} passes that changed the kernel"
 
 
+RUN = Path(__file__).parents[2] / "run"
+
+
+@pytest.mark.parametrize(
+    ("file", "kernel", "arguments", "launch"),
+    [
+        ("xetile_softmax.mlir", None, ["randn:f32:32x64", "zeros:f32:32x64"], {"block": 8, "ulps": 4}),
+        ("simt/gather.mlir", None, ["randn:f16:50x12", "arange:i32:40", "zeros:f16:40x12"], {"grid": 2, "block": 20}),
+        ("gemm_i8.mlir", "signed", ["rand:i8:32x96", "rand:i8:96x64", "zeros:i32:32x64"], {"grid": (2, 2)}),
+        ("gemm_nbarriers.mlir", None, ["randn:bf16:16x96", "randn:bf16:96x32", "zeros:f32:16x32"],
+         {"grid": (1, 2), "block": 3}),
+    ],
+)  # fmt: skip
+def test_every_level_of_a_kernel_is_evaluated(file, kernel, arguments, launch):
+    result = bisect(RUN / file, kernel, [parse_argument(a) for a in arguments], **launch)
+    assert result.step is None and not result.skipped, result.report()
+
+
 def test_a_pass_above_visa():
     result = found("canonicalize,cse,test-subtract,xegpu-to-visa-pipeline{target=pvc}")
     assert (result.step, result.argument, result.index) == ("test-subtract", 0, (0, 16))
+    part = matrix()[:, 16:32]
     assert result.message == (
-        "argument 0 differs first at [0, 16]: 8.0 before, 15.5 after (1021 of 4096 elements differ)"
-    ).replace("1021", str(int((matrix()[:, 16:32] * 0.5 != matrix()[:, 16:32] - 0.5).sum())))
+        f"argument 0 differs first at [0, 16]: 8.0 before, 15.5 after ({(part * 0.5 != part - 0.5).sum()} of 4096 "
+        "elements differ, by up to 8386560 units in the last place)"
+    )
     assert result.before.where.startswith("written by 'xegpu.store_nd' at <string>:11:5 (workgroup (0, 0, 0)")
     assert "arith.mulf" in result.before.text and "arith.subf" in result.after.text
     assert result.after.text.splitlines()[-1].startswith(">   xegpu.store_nd")
@@ -140,6 +163,18 @@ def test_a_pass_whose_result_cannot_be_evaluated():
     )
     with pytest.raises(xegpu_py.DiagnosticError, match="has no rule for the bits of its result in f64"):
         bisect(text, None, [matrix(), 1], grid=8)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ml_dtypes.bfloat16, ml_dtypes.float8_e5m2])
+def test_units_in_the_last_place(dtype):
+    least = np.array([1], f"u{np.dtype(dtype).itemsize}").view(dtype)
+    a = np.concatenate([np.array([1, -1, 0, -0.0, np.nan, np.inf, 5]).astype(dtype), least])
+    b = np.concatenate([np.nextafter(a[:2], np.array(2, dtype)) if dtype in (np.float32, np.float64) else a[:2], a[2:]])
+    b[3], b[4], b[5], b[7] = 0, 1, a[5], -least[0]
+    found = [int(n) for n in ulps_apart(a, b)]
+    assert found[2:] == [0, 1, 1 << 63, 0, 0, 2]
+    assert found[:2] == ([1, 1] if dtype in (np.float32, np.float64) else [0, 0])
+    assert int(ulps_apart(np.array([1]), np.array([2]))[0]) > 1
 
 
 def test_the_tool(tmp_path, capsys):

@@ -13,6 +13,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 from xegpu_py.tools import xegpu_run
@@ -53,6 +54,24 @@ def lines() -> list[Line]:
 
 
 LINES = lines()
+
+
+EXAMPLES = RUN.parents[1] / "examples"
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "launch"),
+    [("gemm.mlir", 1024, {"grid": (128, 64)}), ("gemm_bf16.mlir", 512, {"grid": (4, 4), "block": (4, 4)})],
+)
+def test_the_examples_leave_the_bytes_of_the_jit(name, size, launch):
+    """Two workgroups of each."""
+    rng = np.random.default_rng(3)
+    a, b = (rng.standard_normal((size, size)).astype(ml_dtypes.bfloat16) for _ in range(2))
+    found, expected = np.zeros((size, size), np.float32), np.zeros((size, size), np.float32)
+    reference.run(xegpu_py.parse(EXAMPLES / name), None, [a, b, found], groups=(0, 5), **launch)
+    xegpu_py.compile(EXAMPLES / name, cache="off")(a, b, expected, **launch)
+    written = found != 0
+    assert written.sum() >= 250 and np.array_equal(found[written], expected[written])
 
 
 def test_every_file_has_a_line():

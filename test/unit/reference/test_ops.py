@@ -1,0 +1,379 @@
+"""Ops of the reference evaluator against numpy and exact arithmetic, and the faults that it reports."""
+
+import math
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import xegpu_py
+from xegpu_py import reference
+from xegpu_py.ir.builtin import vector_of
+from xegpu_py.runtime.arguments import DTYPES
+
+RNG = np.random.default_rng(7)
+
+
+def evaluate(body, result, *arguments, attributes="", **launch):
+    """What `%r` is, of vectors (or memrefs) `%a0`, `%a1`, which are given as (type, array)."""
+    shape, element = vector_of(result)
+    memrefs = [(f"memref<{'x'.join(map(str, (*a.shape, vector_of(t)[1])))}>", t, a) for t, a in arguments]
+    out = f"memref<{'x'.join(map(str, (*shape, element)))}>"
+    params = ", ".join([*(f"%m{i}: {m}" for i, (m, _, _) in enumerate(memrefs)), f"%out: {out}"])
+    zeros = ", ".join(["%c0"] * len(shape))
+    loads = "".join(
+        f"%a{i} = vector.load %m{i}[{', '.join(['%c0'] * a.ndim)}] : {m}, {t}\n" for i, (m, t, a) in enumerate(memrefs)
+    )
+    text = f"""gpu.module @k {{ gpu.func @f({params}) kernel {attributes} {{
+      %c0 = arith.constant 0 : index
+      {loads}
+      {body}
+      vector.store %r, %out[{zeros}] : {out}, {result}
+      gpu.return }} }}"""
+    found = np.zeros(shape, np.bool_ if element == "i1" else np.int64 if element == "index" else DTYPES[element])
+    reference.run(xegpu_py.parse(text), None, [*(a for _, _, a in memrefs), found], **launch)
+    return found
+
+
+def integers(count, dtype=np.int32):
+    info = np.iinfo(dtype)
+    found = RNG.integers(info.min, info.max, count, dtype, endpoint=True)
+    found[:4] = (info.min, info.max, 0, 1)
+    return found
+
+
+A, B = integers(64), integers(64)
+B[4:8] = (1, -1, 3, -3)
+NONZERO = np.where((B == 0) | (B == -1), 7, B)
+
+INTEGER_OPS = {
+    "divsi": lambda a, b: int(a / b) if abs(a) < 2**52 else 0,
+    "remsi": lambda a, b: math.fmod(a, b),
+    "floordivsi": lambda a, b: a // b,
+    "ceildivsi": lambda a, b: -(-a // b),
+    "divui": lambda a, b: (a % 2**32) // (b % 2**32),
+    "remui": lambda a, b: (a % 2**32) % (b % 2**32),
+    "ceildivui": lambda a, b: -(-(a % 2**32) // (b % 2**32)),
+    "addi": lambda a, b: a + b,
+    "subi": lambda a, b: a - b,
+    "muli": lambda a, b: a * b,
+    "maxui": lambda a, b: max(a % 2**32, b % 2**32),
+    "minsi": min,
+    "shli": lambda a, b: a << b % 32,
+    "shrsi": lambda a, b: a >> b % 32,
+    "shrui": lambda a, b: (a % 2**32) >> b % 32,
+}
+
+
+@pytest.mark.parametrize("name", INTEGER_OPS)
+def test_integers(name):
+    kind = "vector<64xi32>"
+    found = evaluate(f"%r = arith.{name} %a0, %a1 : {kind}", kind, (kind, A), (kind, NONZERO))
+    expected = [int(INTEGER_OPS[name](int(a), int(b))) % 2**32 for a, b in zip(A, NONZERO)]
+    assert found.view(np.uint32).tolist() == expected
+
+
+def test_integers_of_odd_widths_wrap():
+    kind = "vector<64xi8>"
+    a = integers(64, np.int8)
+    body = """%x = arith.trunci %a0 : vector<64xi8> to vector<64xi5>
+      %y = arith.muli %x, %x : vector<64xi5>
+      %r = arith.extsi %y : vector<64xi5> to vector<64xi8>"""
+    wrapped = [(int(v) % 32) ** 2 % 32 for v in a]
+    assert evaluate(body, kind, (kind, a)).tolist() == [w - 32 if w >= 16 else w for w in wrapped]
+
+
+def test_index_has_64_bits():
+    body = """%big = arith.constant 100000 : index
+      %p = arith.muli %big, %big : index
+      %v = arith.index_cast %p : index to i64
+      %r = vector.broadcast %v : i64 to vector<2xi64>"""
+    assert evaluate(body, "vector<2xi64>").tolist() == [10**10] * 2
+
+
+@pytest.mark.parametrize("kind", ["f16", "bf16", "f32", "f64", "f8E5M2"])
+def test_special_floats(kind):
+    """Zeros with signs, infinities and NaNs."""
+    dtype = DTYPES[kind]
+    values = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.5, 3.0]).astype(dtype)
+    a, b = (np.ascontiguousarray(v.ravel()) for v in np.meshgrid(values, values))
+    vector = f"vector<64x{kind}>"
+    with np.errstate(all="ignore"):
+        wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
+        either = np.isnan(wide_a) | np.isnan(wide_b)
+        less = (wide_a < wide_b) | ((wide_a == wide_b) & np.signbit(wide_a))
+        low, high = np.where(less, wide_a, wide_b), np.where(less, wide_b, wide_a)
+        number = np.where(np.isnan(wide_a), wide_b, wide_a)
+        expected = {
+            "addf": wide_a + wide_b,
+            "mulf": wide_a * wide_b,
+            "divf": wide_a / wide_b,
+            "minimumf": np.where(either, np.nan, low),
+            "maximumf": np.where(either, np.nan, high),
+            "minnumf": np.where(either, number, low),
+            "maxnumf": np.where(either, number, high),
+        }
+        for name, wanted in expected.items():
+            found = evaluate(f"%r = arith.{name} %a0, %a1 : {vector}", vector, (vector, a), (vector, b))
+            rounded = wanted.astype(dtype)
+            nan = np.isnan(wanted)
+            assert np.array_equal(found.view(f"u{dtype.itemsize}")[~nan], rounded.view(f"u{dtype.itemsize}")[~nan])
+            assert (
+                np.isnan(found[nan].astype(np.float64)).all() and len(set(found[nan].tobytes()[:: dtype.itemsize])) == 1
+            )
+
+
+def test_conversions_round_once():
+    """Numbers beside the middles of f8E5M2 and bf16, where rounding twice goes wrong."""
+    x = np.array([1.125 + 2.0**-30, 1.125, 1.375 - 2.0**-30, 2.0**-17 * (1 + 2.0**-40), 61440.0, 61439.99, np.nan])
+    found = evaluate(
+        "%r = arith.truncf %a0 : vector<7xf64> to vector<7xf8E5M2>", "vector<7xf8E5M2>", ("vector<7xf64>", x)
+    )
+    assert found[:6].astype(np.float64).tolist() == [1.25, 1.0, 1.25, 2.0**-16, np.inf, 57344.0]
+    assert found.view(np.uint8)[6] == 0x7E
+    y = np.array([2**62 + 2**54, 2**62 + 2**54 + 1, -(2**62 + 2**54 + 1), 255])
+    found = evaluate("%r = arith.sitofp %a0 : vector<4xi64> to vector<4xbf16>", "vector<4xbf16>", ("vector<4xi64>", y))
+    assert found.astype(np.float64).tolist() == [2.0**62, 2.0**62 + 2.0**55, -(2.0**62) - 2.0**55, 255.0]
+
+
+def test_shapes():
+    x = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
+    kind = "vector<2x3x4xi32>"
+    for body, result, expected in (
+        (f"vector.transpose %a0, [2, 0, 1] : {kind} to vector<4x2x3xi32>", "vector<4x2x3xi32>", x.transpose(2, 0, 1)),
+        (f"vector.shape_cast %a0 : {kind} to vector<6x4xi32>", "vector<6x4xi32>", x.reshape(6, 4)),
+        (f"vector.extract %a0[1] : vector<3x4xi32> from {kind}", "vector<3x4xi32>", x[1]),
+        (
+            "vector.extract_strided_slice %a0 {offsets = [0, 1], sizes = [2, 2], strides = [1, 1]} : "
+            f"{kind} to vector<2x2x4xi32>",
+            "vector<2x2x4xi32>",
+            x[:, 1:],
+        ),
+        (f"vector.shuffle %a0, %a0 [1, 2, 0] : {kind}, {kind}", "vector<3x3x4xi32>", x[[1, 0, 0]]),
+        (f"vector.bitcast %a0 : {kind} to vector<2x3x8xi16>", "vector<2x3x8xi16>", x.view(np.int16)),
+    ):
+        assert np.array_equal(evaluate(f"%r = {body}", result, (kind, x)), expected), body
+
+
+def test_bits_below_a_byte():
+    x = np.array([0x21, -0x7C, 0x0F, -1], np.int8)
+    body = """%n = vector.bitcast %a0 : vector<4xi8> to vector<8xi4>
+      %r = arith.extsi %n : vector<8xi4> to vector<8xi8>"""
+    assert evaluate(body, "vector<8xi8>", ("vector<4xi8>", x)).tolist() == [1, 2, 4, -8, -1, 0, -1, -1]
+
+
+def test_reductions_are_by_halves():
+    x = RNG.standard_normal(11).astype(np.float32)
+    rows = list(x)
+    while len(rows) > 1:
+        half = len(rows) // 2
+        joined = [a + b for a, b in zip(rows, rows[half:])][:half]
+        if len(rows) % 2:
+            joined[0] = joined[0] + rows[-1]
+        rows = joined
+    body = """%s = vector.reduction <add>, %a0 : vector<11xf32> into f32
+      %r = vector.broadcast %s : f32 to vector<1xf32>"""
+    assert evaluate(body, "vector<1xf32>", ("vector<11xf32>", x))[0] == rows[0]
+
+
+def test_contraction():
+    a, b = (RNG.integers(-9, 9, s).astype(np.float32) for s in ((2, 3, 4), (4, 5, 2)))
+    body = """%z = arith.constant dense<1.0> : vector<3x5xf32>
+      %r = vector.contract {indexing_maps = [affine_map<(m, n, j, k) -> (j, m, k)>,
+        affine_map<(m, n, j, k) -> (k, n, j)>, affine_map<(m, n, j, k) -> (m, n)>],
+        iterator_types = ["parallel", "parallel", "reduction", "reduction"]}
+        %a0, %a1, %z : vector<2x3x4xf32>, vector<4x5x2xf32> into vector<3x5xf32>"""
+    found = evaluate(body, "vector<3x5xf32>", ("vector<2x3x4xf32>", a), ("vector<4x5x2xf32>", b))
+    assert np.array_equal(found, np.einsum("jmk,knj->mn", a, b) + 1)
+
+
+def test_transfers_with_a_permutation_a_mask_and_an_edge():
+    x = np.arange(30, dtype=np.float32).reshape(5, 6)
+    body = """%c3 = arith.constant 3 : index
+      %pad = arith.constant -1.0 : f32
+      %mask = vector.constant_mask [2, 3] : vector<4x4xi1>
+      %r = vector.transfer_read %m0[%c3, %c3], %pad, %mask {permutation_map = affine_map<(d0, d1) -> (d1, d0)>,
+        in_bounds = [false, false]} : memref<5x6xf32>, vector<4x4xf32>"""
+    expected = np.full((4, 4), -1.0, np.float32)
+    expected[:3, :2] = x[3:5, 3:6].T
+    assert np.array_equal(evaluate(body, "vector<4x4xf32>", ("vector<5x6xf32>", x)), expected)
+
+
+def test_masked_ops():
+    x = np.arange(8, dtype=np.float32)
+    body = """%z = arith.constant 100.0 : f32
+      %mask = vector.constant_mask [3] : vector<8xi1>
+      %s = vector.mask %mask { vector.reduction <add>, %a0, %z : vector<8xf32> into f32 } : vector<8xi1> -> f32
+      %r = vector.broadcast %s : f32 to vector<1xf32>"""
+    assert evaluate(body, "vector<1xf32>", ("vector<8xf32>", x)) == 103
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        ("maximumf", 1.0, np.nan), ("maxnumf", 1.0, 1.0), ("minimumf", 1.0, np.nan), ("addf", 1.0, np.nan),
+        ("assign", 2.0, 2.0),
+    ],
+)  # fmt: skip
+def test_atomics_on_a_nan(kind, value, expected):
+    x = np.full(2, np.nan, np.float32)
+    body = f"""%v = arith.constant {value} : f32
+      %old = memref.atomic_rmw {kind} %v, %m0[%c0] : (f32, memref<2xf32>) -> f32
+      %r = vector.broadcast %old : f32 to vector<1xf32>"""
+    old = evaluate(body, "vector<1xf32>", ("vector<2xf32>", x))
+    assert np.isnan(old[0]) and np.array_equal(x[:1], np.array([expected], np.float32), equal_nan=True)
+
+
+def test_atomics_of_equal_addresses_follow_each_other():
+    x = np.zeros(1, np.int32)
+    body = """%zero = arith.constant dense<0> : vector<16xindex>
+      %all = arith.constant dense<true> : vector<16xi1>
+      %one = arith.constant dense<1> : vector<16xi32>
+      %d = xegpu.create_tdesc %m0, %zero {mode = vc} : memref<1xi32>, vector<16xindex>
+        -> !xegpu.tensor_desc<16xi32, #xegpu.scattered>
+      %r = xegpu.atomic_rmw addi, %one, %d, %all {mode = vc}
+        : vector<16xi32>, !xegpu.tensor_desc<16xi32, #xegpu.scattered>, vector<16xi1> -> vector<16xi32>"""
+    assert evaluate(body, "vector<16xi32>", ("vector<1xi32>", x)).tolist() == list(range(16))
+    assert x[0] == 16
+
+
+def test_three_dimensional_blocks_obey_every_bound():
+    x = np.arange(4 * 3 * 16, dtype=np.float32).reshape(4, 3, 16)
+    body = """%d = xegpu.create_nd_tdesc %m0[-1, 2, 8] {mode = vc}
+        : memref<4x3x16xf32> -> !xegpu.tensor_desc<6x2x16xf32>
+      %r = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<6x2x16xf32> -> vector<6x2x16xf32>"""
+    expected = np.zeros((6, 2, 16), np.float32)
+    expected[1:5, 0, :8] = x[:, 2, 8:]
+    assert np.array_equal(evaluate(body, "vector<6x2x16xf32>", ("vector<4x3x16xf32>", x)), expected)
+
+
+def test_unstructured_control_flow_of_work_items():
+    """Collatz: lanes leave the loop at different times, and meet behind it."""
+    text = """gpu.module @k { gpu.func @f(%out: memref<40xi32>) kernel attributes {xegpu.subgroup_size = 16 : i32} {
+      %zero = arith.constant 0 : i32
+      %one = arith.constant 1 : i32
+      %three = arith.constant 3 : i32
+      %i = gpu.global_id x
+      %s = arith.index_cast %i : index to i32
+      %start = arith.addi %s, %one : i32
+      cf.br ^head(%start, %zero : i32, i32)
+    ^head(%x: i32, %n: i32):
+      %done = arith.cmpi eq, %x, %one : i32
+      cf.cond_br %done, ^end(%n : i32), ^step
+    ^step:
+      %next = arith.addi %n, %one : i32
+      %odd = arith.andi %x, %one : i32
+      %half = arith.shrui %x, %one : i32
+      cf.switch %odd : i32, [default: ^head(%half, %next : i32, i32), 1: ^up]
+    ^up:
+      %t = arith.muli %x, %three : i32
+      %u = arith.addi %t, %one : i32
+      cf.br ^head(%u, %next : i32, i32)
+    ^end(%r: i32):
+      gpu.barrier
+      memref.store %r, %out[%i] : memref<40xi32>
+      gpu.return } }"""
+    out = np.zeros(40, np.int32)
+    reference.run(xegpu_py.parse(text), None, [out], block=40)
+
+    def steps(n):
+        return 0 if n == 1 else 1 + steps(n // 2 if n % 2 == 0 else 3 * n + 1)
+
+    assert out.tolist() == [steps(n) for n in range(1, 41)]
+
+
+SIMT = "attributes {xegpu.subgroup_size = 16 : i32}"
+
+
+@pytest.mark.parametrize(
+    ("body", "attributes", "block", "message"),
+    [
+        ("%s = gpu.subgroup_id : index\n%z = arith.cmpi eq, %s, %c0 : index\nscf.if %z { gpu.barrier }", "", 2,
+         "'gpu.barrier' op waits forever at a barrier"),
+        ("%s = gpu.lane_id\n%z = arith.cmpi eq, %s, %c0 : index\nscf.if %z { gpu.barrier }", SIMT, 16,
+         "'gpu.barrier' op is for the whole subgroup, but lanes 1, 2, 3"),
+        ("%far = arith.constant -5 : index\n%s = memref.load %out[%far] : memref<4xf32>", "", 1,
+         "'memref.load' op reads 4 bytes at 0xfffec of global memory, 20 bytes before 'in0', which has 16 bytes"),
+        ("%far = arith.constant 4096 : index\n%s = arith.constant 1.0 : f32\n"
+         "memref.store %s, %out[%far] : memref<4xf32>", "", 1,
+         "'memref.store' op writes 4 bytes at 0x104000 of global memory, reaching"),
+        ("%n = arith.constant 3 : i8\n%b = xegpu.init_nbarrier %n, %n : i8, i8 -> !xegpu.nbarrier\n"
+         "xegpu.nbarrier_arrive %b", "", 1,
+         "'xegpu.nbarrier_arrive' op uses named barrier 3, but the workgroup has allocated 0"),
+        ('"cf.assert"(%no) {msg = "never"} : (i1) -> ()', "", 1, "'cf.assert' op does not hold: never"),
+        ("%w = arith.constant 1.0 : f64\n%e = math.tanh %w : f64", "", 1,
+         "has no rule for the bits of its result in f64"),
+        ("%e = gpu.dynamic_shared_memory : memref<?xi8, #gpu.address_space<workgroup>>", "", 1,
+         "'gpu.dynamic_shared_memory' op has no rule in the reference evaluator"),
+    ],
+)  # fmt: skip
+def test_faults(body, attributes, block, message):
+    text = f"""gpu.module @k {{ gpu.func @f(%out: memref<4xf32>) kernel {attributes} {{
+      %c0 = arith.constant 0 : index
+      %no = arith.constant false
+      {body}
+      gpu.return }} }}"""
+    with pytest.raises(xegpu_py.DiagnosticError) as caught:
+        reference.run(xegpu_py.parse(text), None, [np.zeros(4, np.float32)], block=block)
+    (diagnostic,) = caught.value.diagnostics
+    assert message in f"{diagnostic.message}"
+    assert diagnostic.position.line > 1
+    assert any("in kernel 'f', workgroup (0, 0, 0)" in note.message for note in diagnostic.notes)
+
+
+def test_arguments():
+    module = xegpu_py.parse("""gpu.module @k { gpu.func @f(%a: memref<2x2xf32>, %n: i32) kernel { gpu.return } }""")
+    ok = np.zeros((2, 2), np.float32)
+    for wrong, kind, message in (
+        ([ok], TypeError, "takes 2 arguments"),
+        ([np.zeros((2, 2)), 1], TypeError, "must be an array of f32, not of float64"),
+        ([np.zeros((2, 3), np.float32), 1], ValueError, "cannot be an array of shape"),
+        ([np.zeros((2, 4), np.float32)[:, ::2], 1], ValueError, "row-major"),
+        ([1, 1], TypeError, "must be a numpy array, not int"),
+        ([ok, np.zeros(2, np.int32)], TypeError, "must be a number"),
+        ([ok, "x"], TypeError, "must be an integer"),
+    ):
+        with pytest.raises(kind, match=message):
+            reference.run(module, None, wrong)
+    for options in ({"grid": 0}, {"model": "best"}, {"kernel": "g"}):
+        with pytest.raises(ValueError, match="must be|there is no kernel"):
+            reference.run(module, options.pop("kernel", None), [ok, 1], **options)
+
+
+def test_arrays_that_overlap_share_memory_and_read_only_ones_are_not_written():
+    text = """gpu.module @k { gpu.func @f(%a: memref<?xf32>, %b: memref<?xf32>) kernel {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %x = arith.constant 5.0 : f32
+      memref.store %x, %a[%c1] : memref<?xf32>
+      %y = memref.load %b[%c0] : memref<?xf32>
+      memref.store %y, %a[%c0] : memref<?xf32>
+      gpu.return } }"""
+    whole = np.zeros(4, np.float32)
+    reference.run(xegpu_py.parse(text), None, [whole[:3], whole[1:]])
+    assert whole.tolist() == [5, 5, 0, 0]
+    whole.flags.writeable = False
+    with pytest.raises(xegpu_py.DiagnosticError, match="writes to 'in0', which is read-only"):
+        reference.run(xegpu_py.parse(text), None, [whole, np.zeros(4, np.float32)])
+
+
+def test_matrices_of_any_size():
+    """tile_mma of 40x24x72: every product rounded once, in increasing k."""
+    a, b = (RNG.standard_normal(s).astype(ml_dtypes.bfloat16) for s in ((40, 72), (72, 24)))
+    text = """gpu.module @k {
+    gpu.func @f(%A: memref<40x72xbf16>, %B: memref<72x24xbf16>, %C: memref<40x24xf32>) kernel {
+      %a = xetile.init_tile %A[0, 0] : memref<40x72xbf16> -> !xetile.tile<40x72xbf16>
+      %b = xetile.init_tile %B[0, 0] : memref<72x24xbf16> -> !xetile.tile<72x24xbf16>
+      %c = xetile.init_tile %C[0, 0] : memref<40x24xf32> -> !xetile.tile<40x24xf32>
+      %va = xetile.load_tile %a : !xetile.tile<40x72xbf16> -> vector<40x72xbf16>
+      %vb = xetile.load_tile %b : !xetile.tile<72x24xbf16> -> vector<72x24xbf16>
+      %d = xetile.tile_mma %va, %vb : vector<40x72xbf16>, vector<72x24xbf16> -> vector<40x24xf32>
+      xetile.store_tile %d, %c : vector<40x24xf32>, !xetile.tile<40x24xf32>
+      gpu.return } }"""
+    c = np.zeros((40, 24), np.float32)
+    reference.run(xegpu_py.parse(text), None, [a, b, c])
+    expected = np.zeros((40, 24), np.float32)
+    for k in range(72):
+        # Products of bf16 are exact in f32.
+        expected += a[:, k, None].astype(np.float32) * b[None, k].astype(np.float32)
+    assert np.array_equal(c, expected)
