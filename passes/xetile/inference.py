@@ -8,7 +8,8 @@ from mlir import ir
 from xegpu_py.dialects.xetile import ConvertLayoutOp, Tile, WgMap
 from xegpu_py.passes.xetile.expansion import LOOPS, Use, fail, passed_on
 from xegpu_py.passes.xetile.layouts import Layouts, check_counts, factors, is_tile
-from xegpu_py.passes.xetile.vectors import is_elementwise, is_splat, is_vector
+from xegpu_py.passes.xetile.vector_ops import use_tile_ops
+from xegpu_py.passes.xetile.vectors import is_elementwise, is_splat, is_vector, shape_of
 
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.verifier import walk
@@ -26,6 +27,7 @@ def infer(func: ir.Operation) -> None:
     Raises:
         DiagnosticError: at the op that makes a value whose map cannot be derived.
     """
+    use_tile_ops(func)
     _separate_splats(func)
     layouts = Layouts(func)
     check_counts(func, layouts, complete=False)
@@ -41,6 +43,9 @@ def infer(func: ir.Operation) -> None:
 def _settle(op: ir.Operation, value: ir.Value, wg_map: WgMap | None) -> None:
     if wg_map is not None:
         _write(op, value, wg_map)
+    elif is_vector(value) and len(shape_of(value)) > 2:
+        # Each subgroup has all of it.
+        return
     elif next(iter(value.uses), None) is not None or not is_splat(op):
         what = "a tile's" if is_tile(value) else "the vector's"
         fail(

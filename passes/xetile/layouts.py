@@ -69,7 +69,7 @@ class Layouts:
             if is_tile(result):
                 self.put(result, Tile.of(result).wg_map)
             elif is_vector(result):
-                self.put(result, given_map(result) or attached_map(op))
+                self.put(result, _fitted(given_map(result) or attached_map(op), shape_of(result)))
         if op.name == "xetile.tile_mma":
             self.put(op.results[0], _product(op.opview))
 
@@ -105,6 +105,8 @@ class Layouts:
             yield view.result, _reduced(get(view.value), view)
         elif name == "broadcast":
             yield view.result, _broadcast(get(view.value), view)
+        elif op.name == "vector.shape_cast":
+            yield op.results[0], _cast(get(op.operands[0]), shape_of(op.operands[0]), shape_of(op.results[0]))
         elif is_elementwise(op):
             known = next((get(v) for v in op.operands if is_vector(v) and get(v)), None)
             for result in op.results:
@@ -120,6 +122,8 @@ class Layouts:
             yield view.tile, get(view.value)
         elif name == "update_tile_offset":
             yield view.tile, get(view.result)
+        elif op.name == "vector.shape_cast":
+            yield op.operands[0], _cast(get(op.results[0]), shape_of(op.results[0]), shape_of(op.operands[0]))
         elif is_elementwise(op):
             known = next((get(v) for v in op.results if get(v)), None)
             for operand in op.operands:
@@ -171,7 +175,7 @@ def check_counts(func: ir.Operation, layouts: Layouts, complete: bool = True) ->
                 continue
             wg_map = layouts.get(result)
             if wg_map is None:
-                if complete and not is_splat(op):
+                if complete and not is_splat(op) and len(_shape(result)) <= 2:
                     fail(op, "has no map", "xetile-infer-layout derives maps from those that are given")
                 continue
             count = subgroups(wg_map)
@@ -200,6 +204,30 @@ def factors(product: WgMap | None, view: Any) -> tuple[WgMap | None, WgMap | Non
     rows, columns = product.sg_data
     depth = shape_of(view.a)[1]
     return WgMap(product.sg_layout, (rows, depth)), WgMap(product.sg_layout, (depth, columns))
+
+
+def _fitted(wg_map: WgMap | None, shape: tuple[int, ...]) -> WgMap | None:
+    """The map, as one of a line if that is what has the shape: a map of one row of subgroups does for it, too."""
+    if wg_map and len(shape) == 1 and len(wg_map.sg_data) == 2 and (wg_map.sg_layout[0], wg_map.sg_data[0]) == (1, 1):
+        return WgMap(wg_map.sg_layout[1:], wg_map.sg_data[1:])
+    return wg_map
+
+
+def _cast(wg_map: WgMap | None, have: tuple[int, ...], want: tuple[int, ...]) -> WgMap | None:
+    """A map of the same elements in another shape: by lines, and by those of the other map if they are the same."""
+    if wg_map is None or not 1 <= len(want) <= 2:
+        return None
+    count = subgroups(wg_map)
+    axes = [i for i, n in enumerate(want) if n > 1] or [0]
+    axis = axes[0]
+    along = [(n, d) for n, d in zip(have, wg_map.sg_data) if n > 1]
+    size = want[axis]
+    data = size // count if size % count == 0 else 1 if count % size == 0 else size
+    if len(axes) == 1 and len(along) == 1:
+        data = along[0][1]
+    parts = tuple(data if i == axis else n for i, n in enumerate(want))
+    found = WgMap(tuple(count if i == axis else 1 for i in range(len(want))), parts)
+    return None if found.problem_for(want) else found
 
 
 def _transposed(wg_map: WgMap | None) -> WgMap | None:

@@ -8,8 +8,11 @@ from typing import Any
 from mlir import ir
 from mlir.dialects import arith, scf, vector
 from xegpu_py.dialects.xetile import BroadcastOp, InitTileOp, ReductionOp, Tile, TileMmaOp, TransposeOp
+from xegpu_py.dialects.xetile.agreement import MAP
+from xegpu_py.dialects.xetile.compute import subgroups
 from xegpu_py.passes.xetile.expansion import Expansion, fail, rebuilds
 from xegpu_py.passes.xetile.layouts import Layouts, check_counts, is_tile
+from xegpu_py.passes.xetile.vector_ops import use_tile_ops
 from xegpu_py.passes.xetile.vectors import (
     combine,
     is_elementwise,
@@ -33,6 +36,7 @@ class Distribution(Expansion):
     def __init__(self, func: ir.Operation, target: Target) -> None:
         super().__init__(func)
         self.target = target
+        use_tile_ops(func)
         self.layouts = Layouts(func)
         check_counts(func, self.layouts)
         self._subgroup: Subgroup | None = None
@@ -87,9 +91,43 @@ class Distribution(Expansion):
             return [splat_of(op, [self.one(v) for v in op.operands], own.data)] * own.own_count
         if is_elementwise(op) and len(op.results) == 1:
             return self._elementwise(op)
-        if op.name not in ("vector.step", "vector.create_mask"):
+        if op.name in ("vector.step", "vector.create_mask"):
+            return self._placed(op)
+        if len(op.results) != 1 or not op.name.startswith(("vector.", "arith.constant")):
             fail(op, "on vectors cannot be divided among subgroups")
-        return self._placed(op)
+        return self._undivided(op)
+
+    def _undivided(self, op: ir.Operation) -> list[ir.Value]:
+        """An op that works on whole vectors: each subgroup gets all of its operands, and computes all of it."""
+        operands = []
+        for old in op.operands:
+            if is_vector(old) and self.layouts.get(old) is not None:
+                operands += self.parts(old, self._everywhere(old), op)
+            else:
+                operands.append(self.one(old))
+        made = op.clone()
+        for i, operand in enumerate(operands):
+            made.operands[i] = operand
+        if MAP in made.attributes:
+            del made.attributes[MAP]
+        (old,) = op.results
+        if not is_vector(old) or self.layouts.get(old) is None:
+            return [made.results[0]]
+        return self.subgroup.exchange([made.results[0]], self._everywhere(old), self.own(old), op)
+
+    def _everywhere(self, given: ir.Value) -> WgTiles:
+        """The division of an old vector by which each subgroup has all of it."""
+        shape, wg_map = shape_of(given), self.layouts.get(given)
+        assert wg_map is not None
+        grid = [subgroups(wg_map), *[1] * (len(shape) - 1)]
+        return WgTiles.of(shape, grid, shape)
+
+    @rebuilds("vector.shape_cast")
+    def _shape_cast(self, view: Any) -> list[ir.Value]:
+        old, new = view.operation.operands[0], view.operation.results[0]
+        if self.layouts.get(old) is None or self.layouts.get(new) is None:
+            return self._undivided(view.operation)
+        return self.subgroup.reshape(self.get(old), self.own(old), self.own(new), view.operation)
 
     def parts(self, old: ir.Value, want: WgTiles, user: Any) -> list[ir.Value]:
         """The parts of an old vector that the subgroup needs."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from mlir import ir
 from mlir.dialects import arith, gpu, memref, scf, vector
 from xegpu_py.dialects.xetile import InitTileOp, LoadTileOp, StoreTileOp, Tile, TileAttr
@@ -134,13 +136,19 @@ class Subgroup:
             found.append(made)
         return found
 
+    def reshape(self, parts: Sequence[ir.Value], have: WgTiles, want: WgTiles, user: ir.Operation) -> list[ir.Value]:
+        """The parts that the subgroup wants of a value in another shape."""
+        if _same_elements(have, want):
+            return [_reshaped(p, want.data) for p in parts]
+        return self._through_memory(parts, have, want, user)
+
     def _through_memory(
         self, parts: Sequence[ir.Value], have: WgTiles, want: WgTiles, user: ir.Operation
     ) -> list[ir.Value]:
-        if len(have.shape) == 1:
+        if 1 in (len(have.shape), len(want.shape)):
             # A line is a matrix of one row.
-            rows = [_reshaped(p, (1, *have.data)) for p in parts]
-            found = self._through_memory(rows, _as_row(have), _as_row(want), user)
+            rows, wanted = _as_row(have), _as_row(want)
+            found = self._through_memory([_reshaped(p, rows.data) for p in parts], rows, wanted, user)
             return [_reshaped(f, want.data) for f in found]
         held = element_of(parts[0])
         element = _CARRIED.get(held, held)
@@ -163,6 +171,11 @@ class Subgroup:
                 scf.yield_([])
         gpu.barrier()
         found = []
+        if want.shape != have.shape:
+            strides = [want.shape[1], 1]
+            layout = ir.StridedLayoutAttr.get(0, strides)
+            kind = ir.MemRefType.get(want.shape, kind.element_type, layout, kind.memory_space)
+            buffer = memref.reinterpret_cast(kind, buffer, [], [], [], [0], list(want.shape), strides)
         for start in self.starts(want):
             tile = self._tile(buffer, start, want.data, element)
             loaded = LoadTileOp(tile, value=vector_type(want.data, element)).value
@@ -178,11 +191,26 @@ class Subgroup:
         return made
 
 
+def _same_elements(have: WgTiles, want: WgTiles) -> bool:
+    """Whether the parts of each subgroup hold the same elements in the same order in two shapes."""
+    numbers = [np.arange(math.prod(own.shape)).reshape(own.shape) for own in (have, want)]
+
+    def elements(own: WgTiles, numbers: Any, subgroup: int) -> list[list[int]]:
+        parts = (tuple(slice(a, a + n) for a, n in zip(start, own.data)) for start in own.starts(subgroup))
+        return [numbers[part].ravel().tolist() for part in parts]
+
+    return all(elements(have, numbers[0], i) == elements(want, numbers[1], i) for i in range(have.subgroups))
+
+
 def _as_row(own: WgTiles) -> WgTiles:
+    if len(own.shape) == 2:
+        return own
     return WgTiles((1, *own.shape), (1, *own.grid), (1, *own.data), (own.subgroups, *own.strides))
 
 
 def _reshaped(value: ir.Value, shape: Sequence[int]) -> ir.Value:
+    if shape_of(value) == tuple(shape):
+        return value
     return vector.shape_cast(vector_type(shape, element_of(value)), value)
 
 

@@ -140,3 +140,36 @@ gpu.module @twice {
     gpu.return
   }
 }
+
+// -----
+
+// Ops of the vector dialect become those of XeTile: transposes, broadcasts, and reductions with what they begin with.
+
+// CHECK-LABEL: gpu.func @vector_ops
+gpu.module @vector_ops {
+  gpu.func @vector_ops(%X: memref<64x32xf32>, %Y: memref<32x64xf32>) kernel {
+    %t = xetile.init_tile %X[0, 0] : memref<64x32xf32> -> !xetile.tile<64x32xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 1], sg_data = [16, 32]>>>
+    // CHECK: %[[V:.*]] = xetile.load_tile
+    %v = xetile.load_tile %t : !xetile.tile<64x32xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 1], sg_data = [16, 32]>>> -> vector<64x32xf32>
+    // CHECK: %[[T:.*]] = xetile.transpose %[[V]], [1, 0] {map = #xetile.wg_map<sg_layout = [2, 2], sg_data = [16, 32]>} : vector<64x32xf32> -> vector<32x64xf32>
+    %w = vector.transpose %v, [1, 0] {map = #xetile.wg_map<sg_layout = [2, 2], sg_data = [16, 32]>} : vector<64x32xf32> to vector<32x64xf32>
+    // CHECK: %[[G:.*]] = xetile.reduction <add>, %[[V]] [0] {reduction_size = 4, map = #xetile.wg_map<sg_layout = [4, 1], sg_data = [4, 32]>} : vector<64x32xf32> -> vector<16x32xf32>
+    // CHECK: arith.addf %[[G]], %{{.*}}
+    %zero = arith.constant dense<0.0> : vector<16x32xf32>
+    %groups = vector.shape_cast %v : vector<64x32xf32> to vector<16x4x32xf32>
+    %sums = vector.multi_reduction <add>, %groups, %zero [1] : vector<16x4x32xf32> to vector<16x32xf32>
+    // CHECK: %[[M:.*]] = xetile.reduction <maxnumf>, %{{.*}} [0] {{.*}} : vector<16x32xf32> -> vector<1x32xf32>
+    // CHECK: %[[A:.*]] = arith.maxnumf %[[M]], %{{.*}} : vector<1x32xf32>
+    // CHECK: %[[L:.*]] = vector.shape_cast %[[A]] {{.*}} : vector<1x32xf32> to vector<32xf32>
+    %least = arith.constant dense<0.0> : vector<32xf32>
+    %line = vector.multi_reduction <maxnumf>, %sums, %least [0] : vector<16x32xf32> to vector<32xf32>
+    // CHECK: %[[C:.*]] = vector.shape_cast %[[L]] {{.*}} : vector<32xf32> to vector<32x1xf32>
+    %column = vector.shape_cast %line : vector<32xf32> to vector<32x1xf32>
+    // CHECK: xetile.broadcast %[[C]] [1]
+    %wide = vector.broadcast %column : vector<32x1xf32> to vector<32x64xf32>
+    %sum = arith.addf %wide, %w : vector<32x64xf32>
+    %u = xetile.init_tile %Y[0, 0] : memref<32x64xf32> -> !xetile.tile<32x64xf32>
+    xetile.store_tile %sum, %u : vector<32x64xf32>, !xetile.tile<32x64xf32>
+    gpu.return
+  }
+}

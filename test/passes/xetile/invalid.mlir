@@ -68,9 +68,9 @@ gpu.module @m {
   gpu.func @other_ops(%X: memref<32x64xf32>) kernel {
     %t = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !t
     %v = xetile.load_tile %t : !t -> vector<32x64xf32>
-    // expected-error @below {{'vector.shuffle' op on vectors cannot be divided among subgroups}}
-    %w = vector.shuffle %v, %v [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31] {map = #xetile.wg_map<sg_layout = [4, 2], sg_data = [8, 32]>} : vector<32x64xf32>, vector<32x64xf32>
-    xetile.store_tile %w, %t : vector<32x64xf32>, !t
+    %c0 = arith.constant 0 : index
+    // expected-error @below {{'vector.store' op on vectors cannot be divided among subgroups}}
+    vector.store %v, %X[%c0, %c0] : memref<32x64xf32>, vector<32x64xf32>
     gpu.return
   }
 }

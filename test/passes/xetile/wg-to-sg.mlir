@@ -112,3 +112,35 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// A value gets another shape in registers where each subgroup has the same elements in the same order, and else goes
+// through shared local memory.
+
+!in = !xetile.tile<32x16xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 1], sg_data = [8, 16]>>>
+!out = !xetile.tile<16x32xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 1], sg_data = [4, 32]>>>
+!square = !xetile.tile<16x32xf32, #xetile.tile_attr<wg_map = <sg_layout = [2, 2], sg_data = [8, 16]>>>
+
+// CHECK-LABEL: gpu.func @shapes
+gpu.module @m {
+  gpu.func @shapes(%X: memref<32x16xf32>, %Y: memref<16x32xf32>, %Z: memref<16x32xf32>) kernel {
+    %t = xetile.init_tile %X[0, 0] : memref<32x16xf32> -> !in
+    // CHECK: %[[V:.*]] = xetile.load_tile
+    %v = xetile.load_tile %t : !in -> vector<32x16xf32>
+    // CHECK: vector.shape_cast %[[V]] : vector<8x16xf32> to vector<4x32xf32>
+    %a = vector.shape_cast %v {map = #xetile.wg_map<sg_layout = [4, 1], sg_data = [4, 32]>} : vector<32x16xf32> to vector<16x32xf32>
+    %u = xetile.init_tile %Y[0, 0] : memref<16x32xf32> -> !out
+    xetile.store_tile %a, %u : vector<16x32xf32>, !out
+    // CHECK: %[[B:.*]] = memref.alloc() : memref<32x16xf32, 3>
+    // CHECK: xetile.store_tile %[[V]]
+    // CHECK: gpu.barrier
+    // CHECK: %[[R:.*]] = memref.reinterpret_cast %[[B]] to offset: [0], sizes: [16, 32], strides: [32, 1]
+    // CHECK: xetile.init_tile %[[R]]
+    // CHECK: xetile.load_tile {{.*}} -> vector<8x16xf32>
+    %b = vector.shape_cast %v {map = #xetile.wg_map<sg_layout = [2, 2], sg_data = [8, 16]>} : vector<32x16xf32> to vector<16x32xf32>
+    %w = xetile.init_tile %Z[0, 0] : memref<16x32xf32> -> !square
+    xetile.store_tile %b, %w : vector<16x32xf32>, !square
+    gpu.return
+  }
+}

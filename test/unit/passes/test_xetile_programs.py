@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import xegpu_py
 
-from .xetile_programs import REMAPS, STEPS, program
+from .xetile_programs import REMAPS, STEPS, VECTORS, program
 
 
 def check(made):
@@ -29,6 +29,12 @@ def test_maps_change_no_value(random):
 @given(st.randoms(use_true_random=False))
 def test_programs(random):
     check(program(random, STEPS, most=3))
+
+
+@settings(deadline=None, max_examples=4)
+@given(st.randoms(use_true_random=False))
+def test_ops_of_the_vector_dialect(random):
+    check(program(random, VECTORS, most=3))
 
 
 @pytest.mark.parametrize("optimize", [True, False])

@@ -66,11 +66,11 @@ class Program:
     elements: list[str] = field(default_factory=list)
     expected: dict[int, np.ndarray] = field(default_factory=dict)
     values: list[Value] = field(default_factory=list)
-    number: int = 0
+    count: int = 0
 
     def name(self):
-        self.number += 1
-        return f"%v{self.number}"
+        self.count += 1
+        return f"%v{self.count}"
 
     def emit(self, line):
         self.lines.append(line)
@@ -200,6 +200,77 @@ class Program:
             f"xetile.transpose {value.name}, [1, 0] : {value.kind} -> RESULT", value.element, value.array.T
         )
 
+    def vector_transpose(self, value):
+        text = f"vector.transpose {value.name}, [1, 0] : {value.kind} to RESULT"
+        return self.made(text, value.element, value.array.T)
+
+    def shape_cast(self, value):
+        """The same elements in another shape, of one dimension in between or not."""
+        size = value.array.size
+        shapes = [(n, size // n) for n in (1, 8, 16, 32) if size % n == 0 and size // n <= 1024]
+        array = value.array.reshape(self.random.choice(shapes or [value.array.shape]))
+        if self.random.random() < 0.4:
+            line, kind = self.name(), f"vector<{size}x{value.element}>"
+            self.emit(f"{line} = vector.shape_cast {value.name} : {value.kind} to {kind}")
+            return self.made(f"vector.shape_cast {line} : {kind} to RESULT", value.element, array)
+        return self.made(f"vector.shape_cast {value.name} : {value.kind} to RESULT", value.element, array)
+
+    def vector_reduce(self, value):
+        """A reduction of all of a dimension, or of groups of it."""
+        dim = self.random.randrange(2)
+        kind, found = self.random.choice([("maxnumf" if is_float(value.element) else "maxsi", np.max), ("add", np.sum)])
+        wide = self.cast(value, "f32" if is_float(value.element) else "i32") if kind == "add" else value
+        shape = wide.array.shape
+        groups = self.random.choice([1, *(n for n in divisors(shape[dim]) if n in (2, 4, 8))])
+        apart = (*shape[:dim], groups, shape[dim] // groups, *shape[dim + 1 :])
+        result = found(wide.array.reshape(apart), axis=dim + 1)
+        source, of = wide.name, wide.kind
+        if groups > 1:
+            source, of = self.name(), f"vector<{'x'.join(map(str, apart))}x{wide.element}>"
+            self.emit(f"{source} = vector.shape_cast {wide.name} : {wide.kind} to {of}")
+        axis = dim + 1 if groups > 1 else dim
+        if groups == 1:
+            result = result.reshape(-1)
+        start, name = self.name(), self.name()
+        to = f"vector<{'x'.join(map(str, result.shape))}x{wide.element}>"
+        least = "-16.0" if is_float(wide.element) else "-16"
+        zero = least if kind != "add" else least.replace("-16", "0")
+        self.emit(f"{start} = arith.constant dense<{zero}> : {to}")
+        self.emit(f"{name} = vector.multi_reduction <{kind}>, {source}, {start} [{axis}] : {of} to {to}")
+        if groups > 1:
+            made = Value(name, wide.element, result)
+            self.values.append(made)
+            return self.clamped(made)
+        array = result.reshape(1, -1) if self.random.random() < 0.5 else result.reshape(-1, 1)
+        return self.clamped(self.made(f"vector.shape_cast {name} : {to} to RESULT", wide.element, array))
+
+    def vector_broadcast(self, value):
+        if value.array.shape[0] != 1:
+            return value
+        array = np.broadcast_to(value.array, (self.random.choice(SIZES), value.array.shape[1]))
+        return self.made(f"vector.broadcast {value.name} : {value.kind} to RESULT", value.element, array)
+
+    def constant(self, value):
+        """A constant of different elements is added."""
+        f = "f" if is_float(value.element) else "i"
+        numbers = np.arange(value.array.size).reshape(value.array.shape) % 5 - 2
+        listed = [[f"{n}.0" if f == "f" else str(n) for n in row] for row in numbers]
+        rows = ", ".join(f"[{', '.join(row)}]" for row in listed)
+        name = self.name()
+        self.emit(f"{name} = arith.constant dense<[{rows}]> : {value.kind}")
+        text = f"arith.add{f} {value.name}, {name} : RESULT"
+        return self.clamped(self.made(text, value.element, value.array + numbers))
+
+    def number(self, value):
+        """One element, added to all."""
+        f = "f" if is_float(value.element) else "i"
+        at = [self.random.randrange(n) for n in value.array.shape]
+        one, splat = self.name(), self.name()
+        self.emit(f"{one} = vector.extract {value.name}[{at[0]}, {at[1]}] : {value.element} from {value.kind}")
+        self.emit(f"{splat} = vector.broadcast {one} : {value.element} to {value.kind}")
+        text = f"arith.add{f} {value.name}, {splat} : RESULT"
+        return self.clamped(self.made(text, value.element, value.array + value.array[tuple(at)]))
+
     def reduce(self, value):
         dim = self.random.randrange(2)
         float_kinds = {"add": np.sum, "maxnumf": np.max, "minimumf": np.min}
@@ -306,6 +377,7 @@ class Program:
 
 REMAPS = ("elementwise", "cast", "convert", "product")
 STEPS = (*REMAPS, "elementwise", "transpose", "reduce", "broadcast", "loop", "branch")
+VECTORS = ("vector_transpose", "shape_cast", "vector_reduce", "vector_broadcast", "constant", "number", "convert")
 
 
 def program(random, steps=STEPS, most=6):

@@ -1,0 +1,111 @@
+"""Ops of the vector dialect that say what ops of XeTile say, as those."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from mlir import ir
+from mlir.dialects import vector
+from xegpu_py.dialects.xetile import BroadcastOp, ReductionOp, TransposeOp
+from xegpu_py.dialects.xetile.agreement import attached_map
+from xegpu_py.passes.xetile.vectors import (
+    combine,
+    is_splat,
+    is_vector,
+    reshaped,
+    shape_of,
+    splat_of,
+)
+
+from xegpu_py.ir.verifier import walk
+
+
+def use_tile_ops(func: ir.Operation) -> None:
+    """Replace transposes, broadcasts and reductions of a workgroup's vectors, as the vector dialect has them.
+
+    What has one dimension, as the result of such a reduction, is a row or a column in between. `vector.shape_cast` that
+    divides a dimension into groups, followed by a reduction of the groups, is one reduction.
+    """
+    casts: list[ir.Operation] = []
+    for op in walk(func):
+        if op.name == "vector.shape_cast":
+            casts.append(op)
+        rule = _RULES.get(op.name)
+        if rule is None:
+            continue
+        with ir.InsertionPoint(op), op.location:
+            made = rule(op)
+        if made is not None:
+            op.results[0].replace_all_uses_with(made)
+            op.erase()
+    for op in reversed(casts):
+        if next(iter(op.results[0].uses), None) is None:
+            op.erase()
+
+
+def _cast(value: ir.Value, shape: Sequence[int]) -> ir.Value:
+    """A value in another shape of the same elements; a splat stays one."""
+    if shape_of(value) == tuple(shape):
+        return value
+    owner = value.owner
+    if not isinstance(owner, ir.Block) and is_splat(owner.operation):
+        return splat_of(owner.operation, list(owner.operation.operands), shape)
+    return vector.shape_cast(reshaped(value.type, shape), value)
+
+
+def _transpose(op: ir.Operation) -> ir.Value | None:
+    order = tuple(ir.DenseI64ArrayAttr(op.attributes["permutation"]))
+    if len(order) != 2:
+        return None
+    made: ir.Value = TransposeOp(op.operands[0], order, result=op.results[0].type, map=attached_map(op)).result
+    return made
+
+
+def _broadcast(op: ir.Operation) -> ir.Value | None:
+    wide = shape_of(op.results[0])
+    value = op.operands[0]
+    if not is_vector(value) or len(wide) != 2:
+        return None
+    narrow = shape_of(value)
+    narrow = (*[1] * (2 - len(narrow)), *narrow)
+    value = _cast(value, narrow)
+    dims = [i for i in range(2) if narrow[i] != wide[i]]
+    for dim in dims:
+        narrow = tuple(wide[i] if i == dim else n for i, n in enumerate(narrow))
+        kind = reshaped(value.type, narrow)
+        value = BroadcastOp(value, (dim,), result=kind, map=attached_map(op) if dim == dims[-1] else None).result
+    return value
+
+
+def _reduction(op: ir.Operation) -> ir.Value | None:
+    dims = tuple(ir.DenseI64ArrayAttr(op.attributes["reduction_dims"]))
+    source, start = op.operands
+    if len(dims) != 1 or not is_vector(op.results[0]):
+        return None
+    kind = str(op.attributes["kind"]).partition("<")[2].rstrip(">")
+    shape, (dim,), size = shape_of(source), dims, None
+    owner = source.owner
+    if len(shape) == 3 and not isinstance(owner, ir.Block) and owner.name == "vector.shape_cast":
+        # Groups of elements that follow each other.
+        source, size = owner.operands[0], shape[dim]
+        merged = (*shape[: dim - 1], shape[dim - 1] * size, *shape[dim + 1 :])
+        if dim == 0 or shape_of(source) != merged:
+            return None
+        dim, shape = dim - 1, merged
+    if len(shape) != 2:
+        return None
+    left = tuple(n // (size or n) if i == dim else n for i, n in enumerate(shape))
+    own = attached_map(op)
+    fits = own is not None and own.problem_for(left) is None
+    value = ReductionOp(
+        kind, source, (dim,), result=reshaped(source.type, left), reduction_size=size, map=own if fits else None
+    ).result
+    return _cast(combine(kind, value, _cast(start, left)), shape_of(op.results[0]))
+
+
+_RULES: dict[str, Callable[[ir.Operation], ir.Value | None]] = {
+    "vector.transpose": _transpose,
+    "vector.broadcast": _broadcast,
+    "vector.multi_reduction": _reduction,
+}
+"""By name of an op what makes ops of XeTile of it; None if it is none."""
