@@ -23,7 +23,7 @@ _WRITE = ("vector.transfer_write", "vector.store", "vector.scatter", "vector.mas
           "memref.store", "memref.copy", "memref.atomic_rmw", "memref.alloc", "gpu.barrier", "gpu.printf")  # fmt: skip
 _HARMLESS = ("arith.", "math.", "index.", "vector.", "memref.", "gpu.", "scf.", "ub.", "xegpu.prefetch")
 _PLACES = ("arith.", "index.", "memref.dim", "memref.cast", "memref.subview", "memref.reinterpret_cast",
-           "memref.extract_strided_metadata", "memref.collapse_shape", "xegpu.create_nd_tdesc",
+           "memref.transpose", "memref.extract_strided_metadata", "memref.collapse_shape", "xegpu.create_nd_tdesc",
            "xegpu.update_nd_offset")  # fmt: skip
 """Ops that say where a block is, without a look into memory."""
 

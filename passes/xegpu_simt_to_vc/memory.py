@@ -230,13 +230,15 @@ def write_rows(
         write_lanes(w, part, target, indices, [*[0] * outer, *row, 0], mask)
 
 
-@widens("memref.dim", "memref.cast", "memref.subview", "memref.view", "memref.reinterpret_cast")
+@widens("memref.dim", "memref.cast", "memref.subview", "memref.view", "memref.reinterpret_cast", "memref.transpose")
 def view(w: Widener, op: ir.Operation) -> None:
     """A memref is the subgroup's."""
     w.keep(op)
 
 
-@widens("memref.get_global", "memref.expand_shape", "memref.collapse_shape", "memref.memory_space_cast")
+@widens(
+    "memref.get_global", "memref.transpose", "memref.expand_shape", "memref.collapse_shape", "memref.memory_space_cast"
+)
 def other_view(w: Widener, op: ir.Operation) -> None:
     """A memref is the subgroup's."""
     made = w.keep(op)

@@ -160,6 +160,15 @@ def reshape(low: Lowering, op: ir.Operation) -> None:
     low.set(op, Memory(mem.base, mem.offset, tuple(shape), tuple(strides), str(result.element_type), mem.slm))
 
 
+@lowers("memref.transpose")
+def transpose(low: Lowering, op: ir.Operation) -> None:
+    """The dimensions in another order; nothing is moved."""
+    mem = memory(low, op.operands[0])
+    order = [ir.AffineDimExpr(e).position for e in ir.AffineMapAttr(op.attributes["permutation"]).value.results]
+    shape, strides = (tuple(group[i] for i in order) for group in (mem.shape, mem.strides))
+    low.set(op, Memory(mem.base, mem.offset, shape, strides, mem.element, mem.slm))
+
+
 @lowers("memref.cast", "memref.memory_space_cast", "memref.assume_alignment")
 def cast(low: Lowering, op: ir.Operation) -> None:
     """The same memref."""

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import xegpu_py
+import xegpu_py.reference
 
 RNG = np.random.default_rng(0)
 
@@ -242,3 +243,49 @@ def test_batches_of_any_strides():
     c = np.zeros((3, 80, 96), np.float32)[:, :64, :64]
     compiled(text)(a, b, c, grid=(1, 1, 3), block=4)
     np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
+
+
+TRANSPOSED_TILE = """
+  gpu.func @view(%A: {a}, %B: memref<32x64xf32>) kernel {{
+    %T = memref.transpose %A (i, j) -> (j, i) : {a} to {t}
+    %t = xetile.init_tile %T[0, 0] : {t} -> !xetile.tile<32x64xf32, #xetile.tile_attr<order = [0, 1]>>
+    %v = xetile.load_tile %t : !xetile.tile<32x64xf32, #xetile.tile_attr<order = [0, 1]>> -> vector<32x64xf32>
+    %b = xetile.init_tile %B[0, 0] : memref<32x64xf32> -> !xetile.tile<32x64xf32>
+    xetile.store_tile %v, %b : vector<32x64xf32>, !xetile.tile<32x64xf32>
+    gpu.return
+  }}
+"""
+TRANSPOSED_ITEMS = """
+  gpu.func @view(%A: memref<64x32xf32>, %B: memref<32x64xf32>) kernel {{
+    %T = memref.transpose %B (i, j) -> (j, i) : memref<32x64xf32> to memref<64x32xf32, strided<[1, 64]>>
+    %i = gpu.thread_id x
+    %j = gpu.block_id x
+    %x = memref.load %A[%i, %j] : memref<64x32xf32>
+    memref.store %x, %T[%i, %j] : memref<64x32xf32, strided<[1, 64]>>
+    gpu.return
+  }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "grid", "block"),
+    [
+        (TRANSPOSED_TILE.format(a="memref<64x32xf32>", t="memref<32x64xf32, strided<[1, 32]>>"), 1, 1),
+        (
+            TRANSPOSED_TILE.format(
+                a="memref<64x32xf32>", t="memref<32x64xf32, affine_map<(d0, d1) -> (d1 * 32 + d0)>>"
+            ),
+            1,
+            1,
+        ),
+        (TRANSPOSED_TILE.format(a="memref<?x?xf32>", t="memref<?x?xf32, strided<[1, ?]>>"), 1, 1),
+        (TRANSPOSED_ITEMS.format(), 32, 64),
+    ],
+    ids=["static", "affine", "dynamic", "work items"],
+)
+def test_transposed_views(text, grid, block):
+    a, b, c = whole(64, 32), np.zeros((32, 64), np.float32), np.zeros((32, 64), np.float32)
+    compiled(text)(a, b, grid=grid, block=block)
+    np.testing.assert_array_equal(b, a.T)
+    xegpu_py.reference.run(xegpu_py.parse(f"gpu.module @m {{ {text} }}"), "view", (a, c), grid=grid, block=block)
+    np.testing.assert_array_equal(c, a.T)
