@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from xegpu_py.bisection import Bisection, bisect
     from xegpu_py.compiled import CompiledKernel, compile
     from xegpu_py.kernel import Kernel
+    from xegpu_py.language import Constexpr, cdiv, function, jit
     from xegpu_py.runtime.memory import zeros_aligned
 
 passes.load()
@@ -27,6 +28,7 @@ passes.load()
 __all__ = [
     "Bisection",
     "CompiledKernel",
+    "Constexpr",
     "Context",
     "Diagnostic",
     "DiagnosticError",
@@ -34,7 +36,10 @@ __all__ = [
     "Module",
     "Pass",
     "bisect",
+    "cdiv",
     "compile",
+    "function",
+    "jit",
     "parse",
     "register_pass",
     "run_pipeline",
@@ -48,6 +53,10 @@ _ROOMS = {
     "bisect": "bisection",
     "CompiledKernel": "compiled",
     "compile": "compiled",
+    "Constexpr": "language",
+    "cdiv": "language",
+    "function": "language",
+    "jit": "language",
     "zeros_aligned": "runtime.memory",
 }
 

@@ -6,8 +6,7 @@ with build.module() as module, build.gpu_module("kernels"):
         xegpu.prefetch_nd(block, mode="vc")
 print(module)
 
-Kernels of XeTile are built of Python functions: `tile_kernel` and all names of `xegpu_py.tiles` and `xegpu_py.values`
-are here too.
+Kernels of XeTile are built of Python functions: all names of `xegpu_py.language` are here too.
 """
 
 from __future__ import annotations
@@ -83,8 +82,7 @@ def kernel(name: str, *types: ir.Type | str) -> Iterator[tuple[ir.Value, ...]]:
 def __getattr__(name: str) -> Any:
     # Its import takes the engines and the dialect, which those who build XeGPU need not.
     if not name.startswith("_"):
-        for place in ("xegpu_py.tiles", "xegpu_py.values"):
-            found = getattr(importlib.import_module(place), name, None)
-            if found is not None:
-                return found
+        found = getattr(importlib.import_module("xegpu_py.language"), name, None)
+        if found is not None:
+            return found
     raise AttributeError(f"module 'xegpu_py.build' has no attribute '{name}'")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
@@ -53,6 +54,7 @@ class CompiledKernel:
         before: dict[str, Module],
         again: Callable[[Sequence[int]], CompiledKernel] | None = None,
         remarks: Sequence[Diagnostic] = (),
+        subgroups: int | None = None,
         **options: Any,
     ) -> None:
         """Make one of a lowered kernel; see `compile`.
@@ -61,8 +63,10 @@ class CompiledKernel:
             before: the module at each level above vISA.
             again: compiles the kernel for arguments of these numbers that are not aligned.
             remarks: what the lowering said.
+            subgroups: of a workgroup, where the kernel's maps say how many there are.
         """
         self.remarks = tuple(remarks)
+        self._subgroups = subgroups
         self._module, self._before = module, before
         self._again = again and functools.cache(again)
         self.name = visa.name_of(func)
@@ -77,6 +81,11 @@ class CompiledKernel:
     def asm(self) -> str:
         """vISA assembly, with comments that say from which lines of the module instructions come."""
         return assembly.write([self.kernel.program], lines=True)
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The levels of which `ir` knows the text, the highest first."""
+        return (*self._before, "visa")
 
     def ir(self, level: str) -> str:
         """The module's text as it was ("xetile" or "xegpu"), or lowered to a level ("xegpu" or "visa").
@@ -96,14 +105,17 @@ class CompiledKernel:
         unaligned = unaligned_arrays(self.types, arguments, self.kernel.launcher.target.name)
         return self._again(unaligned) if unaligned else self
 
-    def __call__(self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] = 1) -> Statistics:
+    def __call__(
+        self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] | None = None
+    ) -> Statistics:
         """Run the kernel; arrays are changed in place.
 
         Args:
             arguments: one for each of the kernel's: for a memref an array of its element type, shape and strides, for
                 a vector an array of its elements, else a number.
             grid: workgroups in x, or in x, y and z.
-            block: subgroups of a workgroup likewise; of a kernel of work items its work items.
+            block: subgroups of a workgroup likewise; of a kernel of work items its work items. By default it is what
+                the kernel's known_block_size or its maps say, else 1.
 
         Raises:
             TypeError, ValueError: if an argument does not fit; the message names it, and what was expected.
@@ -114,6 +126,7 @@ class CompiledKernel:
             raise TypeError(
                 f"kernel '{self.name}' takes {len(self.types)} arguments ({expected}), not {len(arguments)}"
             )
+        block = _block(block, self._known.get("block"), self._subgroups)
         for what, given in (("grid", grid), ("block", block)):
             wanted = self._known.get(what)
             if wanted and extent(given, what) != wanted:
@@ -192,6 +205,32 @@ def _article(kind: str) -> str:
     return f"{'an' if kind[0] in 'aeio' or kind.startswith('f') else 'a'} {kind}"
 
 
+def _block(
+    given: int | Sequence[int] | None, known: tuple[int, ...] | None, subgroups: int | None
+) -> int | Sequence[int]:
+    """The block of a launch: what was given, or else what the kernel says.
+
+    Raises:
+        ValueError: if it is not as many subgroups as the kernel's maps speak of.
+    """
+    if given is None:
+        return known or subgroups or 1
+    if subgroups and math.prod(extent(given, "block")) != subgroups:
+        raise ValueError(f"'block' must be {subgroups} subgroups, as the kernel's maps say, not {given}")
+    return given
+
+
+def _subgroups_of(module: Module, name: str) -> int | None:
+    """How many subgroups the maps of a kernel of XeTile speak of; None if there are no maps."""
+    func = next(f for f in visa.kernels(module.operation) if visa.name_of(f) == name)
+    if not any(op.name.startswith("xetile.") for op in walk(func)):
+        return None
+    from xegpu_py.dialects import xetile
+
+    found: int | None = xetile.subgroups_of(func)
+    return found
+
+
 class ReferenceKernel:
     """A kernel as its module has it, evaluated op by op by `xegpu_py.reference` instead of lowered.
 
@@ -205,9 +244,13 @@ class ReferenceKernel:
         self._module, self._model = module, model
         self.name = name
         self.types = reference.types_of(reference.chosen(module, name))
+        self._subgroups = _subgroups_of(module, name)
 
-    def __call__(self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] = 1) -> None:
+    def __call__(
+        self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] | None = None
+    ) -> None:
         """Evaluate the kernel; arguments and errors are those of `CompiledKernel`."""
+        block = _block(block, None, self._subgroups)
         reference.run(self._module, self.name, arguments, grid=grid, block=block, model=self._model)
 
 
@@ -328,6 +371,7 @@ def compile(
         before,
         again,
         remarks,
+        _subgroups_of(read, name),
         target=target,
         model=model,
         check=check,

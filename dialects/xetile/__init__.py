@@ -1,5 +1,6 @@
 """The XeTile dialect: kernels in terms of the tiles that workgroups and subgroups work on."""
 
+from xegpu_py.dialects.xetile.agreement import subgroups_of
 from xegpu_py.dialects.xetile.compute import (
     BroadcastOp,
     ConvertLayoutOp,
@@ -40,6 +41,7 @@ __all__ = [
     "UpdateTileOffsetOp",
     "WgMap",
     "XeTile",
+    "subgroups_of",
 ]
 
 __getattr__ = XeTile.function

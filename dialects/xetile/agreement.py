@@ -12,6 +12,7 @@ from xegpu_py.dialects.xetile.compute import (
     ReductionOp,
     TileMmaOp,
     TransposeOp,
+    subgroups,
 )
 from xegpu_py.dialects.xetile.scattered import AtomicRmwOp, LoadOp, StoreOp
 from xegpu_py.dialects.xetile.tiles import LoadTileOp, StoreTileOp
@@ -19,7 +20,7 @@ from xegpu_py.dialects.xetile.types import Tile, WgMap
 
 from xegpu_py.ir.diagnostics import Diagnostic
 from xegpu_py.ir.operation import Operation
-from xegpu_py.ir.verifier import position_of
+from xegpu_py.ir.verifier import position_of, walk
 
 MAP = "map"
 """The attribute by which an op of another dialect says the map of its results."""
@@ -50,6 +51,18 @@ def attached_map(op: Any) -> WgMap | None:
         return None
     text = str(attributes[MAP])
     return WgMap.decode(text) if text.startswith(WgMap.mnemonic() + "<") else None
+
+
+def subgroups_of(func: ir.Operation) -> int | None:
+    """How many subgroups the maps of a kernel speak of; None if it has no maps, and so is a kernel of one subgroup."""
+    for op in walk(func):
+        given = [Tile.of(v).wg_map for v in op.results if Tile.accepts(str(v.type))]
+        texts = [str(op.attributes[name]) for name in op.attributes]
+        given += [WgMap.decode(t) for t in texts if t.startswith(f"{WgMap.mnemonic()}<")]
+        for wg_map in given:
+            if wg_map:
+                return subgroups(wg_map)
+    return None
 
 
 def wanted_maps(view: Operation) -> Iterator[tuple[str, ir.Value, WgMap]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from mlir import ir
 from xegpu_py.dialects.xetile import Tile, WgMap
-from xegpu_py.dialects.xetile.agreement import attached_map, given_map
+from xegpu_py.dialects.xetile.agreement import attached_map, given_map, subgroups_of
 from xegpu_py.dialects.xetile.compute import subgroups
 from xegpu_py.passes.xetile.classes import Classes, is_tile_choice
 from xegpu_py.passes.xetile.expansion import LOOPS, fail, passed_on
@@ -24,12 +24,7 @@ def is_tile(value: ir.Value) -> bool:
 
 def has_maps(func: ir.Operation) -> bool:
     """Whether a kernel says anywhere what subgroups work on, and so is at workgroup level."""
-    for op in walk(func):
-        if any(Tile.of(v).wg_map for v in op.results if is_tile(v)):
-            return True
-        if any(str(op.attributes[name]).startswith(f"{WgMap.mnemonic()}<") for name in op.attributes):
-            return True
-    return False
+    return subgroups_of(func) is not None
 
 
 class Layouts:

@@ -70,7 +70,9 @@ def runs(page: str, folder: Path, environment: Mapping[str, str] = MappingProxyT
         elif block.language == "python":
             after = found[i + 1] if i + 1 < len(found) else None
             is_output = after and after.language == "text" and not page[block.end : after.start].strip()
-            command = [sys.executable, "-c", block.text]
+            # A file, since kernels are compiled from their source.
+            (folder / "block.py").write_text(block.text)
+            command = [sys.executable, "block.py"]
             yield Run(block.text, after.text if is_output else "", _run(command, folder, environment))
 
 

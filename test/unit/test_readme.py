@@ -15,6 +15,7 @@ README = (ROOT / "README.md").read_text()
         ("README.md", 6),
         ("docs/command-line.md", 7),
         ("docs/python.md", 3),
+        ("docs/tile-language.md", 1),
         ("docs/numerics.md", 1),
         ("docs/lowering.md", 7),
         ("docs/reference.md", 3),

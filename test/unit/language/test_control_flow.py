@@ -1,0 +1,127 @@
+"""Control flow of the tile language: random Python functions compute in a kernel what they compute in Python."""
+
+import linecache
+import random
+
+import numpy as np
+import pytest
+
+import xegpu_py
+import xegpu_py.language as xl
+
+VARIABLES = ("a", "b", "c")
+
+
+class Program:
+    """Random statements on a few integers. All loops end, and every variable is defined from the start."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.loops = 0
+
+    def expression(self, depth: int = 2) -> str:
+        pick = self.random.random()
+        if depth == 0 or pick < 0.35:
+            return self.random.choice((*VARIABLES, "n", str(self.random.randint(-4, 9))))
+        left, right = self.expression(depth - 1), self.expression(depth - 1)
+        if pick < 0.8:
+            return f"({left} {self.random.choice(('+', '-', '*', '&', '|', '^'))} {right}) % 1000"
+        if pick < 0.9:
+            return f"({left} if {self.condition(1)} else {right})"
+        return f"({left} {self.random.choice(('//', '%'))} {self.random.choice((-7, -2, 3, 5))})"
+
+    def condition(self, depth: int = 2) -> str:
+        pick = self.random.random()
+        if depth == 0 or pick < 0.5:
+            sign = self.random.choice(("<", "<=", ">", ">=", "==", "!="))
+            return f"{self.expression(1)} {sign} {self.expression(1)}"
+        if pick < 0.6:
+            return f"{self.expression(0)} <= {self.expression(1)} < {self.expression(0)}"
+        if pick < 0.7:
+            return f"not ({self.condition(depth - 1)})"
+        joint = self.random.choice(("and", "or"))
+        return f"({self.condition(depth - 1)} {joint} {self.condition(depth - 1)})"
+
+    def block(self, depth: int, in_loop: bool) -> list[str]:
+        lines = []
+        for _ in range(self.random.randint(1, 3)):
+            lines += self.statement(depth, in_loop)
+        return lines
+
+    def statement(self, depth: int, in_loop: bool) -> list[str]:
+        pick, inner = self.random.random(), depth > 0
+        if inner and pick < 0.3:
+            lines = [f"if {self.condition()}:", *indent(self.block(depth - 1, in_loop))]
+            if self.random.random() < 0.3:
+                lines += [f"elif {self.condition()}:", *indent(self.block(depth - 1, in_loop))]
+            if self.random.random() < 0.5:
+                lines += ["else:", *indent(self.block(depth - 1, in_loop))]
+            return lines
+        if inner and pick < 0.5:
+            self.loops += 1
+            bounds = self.random.choice(("n", "3", "1, 7, 2", "5, -1, -2", "a % 4", "n, 0, -1"))
+            lines = [f"for i{self.loops} in range({bounds}):"]
+            lines += indent([f"{self.random.choice(VARIABLES)} += i{self.loops}"]) if self.random.random() < 0.5 else []
+            lines += indent(self.block(depth - 1, True))
+            return lines + (["else:", *indent(self.block(0, in_loop))] if self.random.random() < 0.2 else [])
+        if inner and pick < 0.6:
+            self.loops += 1
+            count = f"w{self.loops}"
+            lines = [f"{count} = {self.random.randint(1, 5)}", f"while {count} > 0 and {self.condition(1)}:"]
+            return [*lines, *indent([f"{count} -= 1", *self.block(depth - 1, True)])]
+        if in_loop and pick < 0.7:
+            return [f"if {self.condition()}:", *indent([self.random.choice(("break", "continue"))])]
+        if pick < 0.74:
+            return [f"if {self.condition()}:", *indent([f"return {self.expression()}, {self.expression()}"])]
+        if pick < 0.85:
+            return [f"{self.random.choice(VARIABLES)} {self.random.choice(('+', '-', '^'))}= {self.expression(1)}"]
+        if pick < 0.9:
+            return [f"{', '.join(self.random.sample(VARIABLES, 2))} = {self.expression()}, {self.expression()}"]
+        return [f"{self.random.choice(VARIABLES)} = {self.expression()}"]
+
+    def text(self) -> str:
+        body = ["a, b, c = n % 5, 3, n - 1"]
+        for _ in range(4):
+            body += self.statement(3, False)
+            body += [f"{v} = {v} % 1000" for v in VARIABLES]
+        return "\n".join(["def program(n):", *indent([*body, "return a, b + c"])]) + "\n"
+
+
+def indent(lines):
+    return [f"    {line}" for line in lines]
+
+
+def function_of(text, name):
+    """A function of a text, which tracebacks and `inspect` know."""
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    found = {}
+    exec(compile(text, name, "exec"), found)
+    return found["program"]
+
+
+def kernel_of(program):
+    @xegpu_py.jit
+    def kernel(inputs, outputs):
+        i = xl.program_id(0)
+        first, second = program(inputs[i])
+        outputs[i, 0] = first
+        outputs[i, 1] = second
+
+    return kernel
+
+
+INPUTS = np.array([0, 1, 2, 3, 5, 8, -1, -6], np.int64)
+
+
+def check(seed):
+    text = Program(seed).text()
+    program = function_of(text, f"<program {seed}>")
+    outputs = np.zeros((len(INPUTS), 2), np.int64)
+    expected = [program(int(n)) for n in INPUTS]
+    kernel_of(program)[len(INPUTS)](INPUTS, outputs)
+    np.testing.assert_array_equal(outputs, np.array(expected), text)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_programs_do_what_python_does(seed):
+    check(seed)

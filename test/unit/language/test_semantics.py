@@ -1,0 +1,276 @@
+"""Types and operators of the tile language, against numpy; and what it refuses, at the user's line."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import xegpu_py
+import xegpu_py.language as xl
+from xegpu_py import DiagnosticError, build
+
+F16, F32, I8, I32, U8, U32, BF16 = np.float16, np.float32, np.int8, np.int32, np.uint8, np.uint32, ml_dtypes.bfloat16
+SMALL = np.arange(-8, 8, dtype=I32)
+
+
+def applied(function, x, out):
+    """What a function of a line of 16 elements gives in a kernel."""
+
+    @build.tile_kernel((x.dtype, (1, 16)), (out, (1, 16)), engine="both")
+    def kernel(X, Y):
+        Y.tile((1, 16), at=(0, 0)).store(function(X.tile((1, 16), at=(0, 0)).load()))
+
+    y = np.zeros((1, 16), out)
+    kernel(x.reshape(1, 16), y)
+    return y[0]
+
+
+BYTES = np.array([0, 1, 2, 3, 7, 100, 126, 127, 128, 129, 130, 200, 253, 254, 255, 5], U8)
+WORDS = np.array([0, 1, 5, 6, 2**31 - 1, 2**31, 2**31 + 1, 2**32 - 1] * 2, U32)
+REALS = np.array([0, -0.0, 1, -1.5, 2.5, 3.5, 1e-3, 1e4, -7, 0.1, 300, -300, 17, 5, 6, 8], F32)
+
+# The function, its argument, the type of what it gives, and numpy's result.
+CASES = {
+    "true is 1": (lambda v: (v > 0).to(I32), SMALL, I32, lambda v: (v > 0).astype(I32)),
+    "true is 1.0": (lambda v: (v > 0).to(F32), SMALL, F32, lambda v: (v > 0).astype(F32)),
+    "floor division": (lambda v: v // 3, SMALL, I32, lambda v: v // 3),
+    "floor division by negative": (lambda v: v // -3, SMALL, I32, lambda v: v // -3),
+    "modulo": (lambda v: v % 3, SMALL, I32, lambda v: v % 3),
+    "modulo by negative": (lambda v: v % -3, SMALL, I32, lambda v: v % -3),
+    "reflected modulo": (lambda v: 100 % (v * 2 + 1), SMALL, I32, lambda v: 100 % (v * 2 + 1)),
+    "integer times float": (lambda v: v * 0.5, SMALL, F32, lambda v: v.astype(F32) * F32(0.5)),
+    "integer plus float": (lambda v: v + 1.5, SMALL, F32, lambda v: v.astype(F32) + F32(1.5)),
+    "true division": (lambda v: v / 2, SMALL, F32, lambda v: v.astype(F32) / 2),
+    "unsigned widens with zeros": (lambda v: v.to(I32), BYTES, I32, lambda v: v.astype(I32)),
+    "unsigned comparison": (lambda v: xl.where(v > 5, v, v * 0), WORDS, U32, lambda v: np.where(v > 5, v, 0)),
+    "unsigned maximum": (lambda v: v * 0 + v.max(1), BYTES, U8, lambda v: v * 0 + v.max()),
+    "unsigned division": (lambda v: v // 3, WORDS, U32, lambda v: v // U32(3)),
+    "unsigned remainder": (lambda v: v % 7, WORDS, U32, lambda v: v % U32(7)),
+    "unsigned to float": (lambda v: v.to(F32), WORDS, F32, lambda v: v.astype(F32)),
+    "unsigned shift": (lambda v: v >> 3, WORDS, U32, lambda v: v >> U32(3)),
+    "shifts and bits": (lambda v: (v << 2) ^ (v >> 1) | ~v, SMALL, I32, lambda v: (v << 2) ^ (v >> 1) | ~v),
+    "chained comparison": (
+        lambda v: xl.where(-4 < v < 6, v, -v),
+        SMALL,
+        I32,
+        lambda v: np.where((v > -4) & (v < 6), v, -v),
+    ),
+    "mixed widths": (lambda v: v + v.to(I8), SMALL, I32, lambda v: v + v),
+    "mixed signs": (
+        lambda v: v.to(U8).to(np.int16) + v.to(I8),
+        SMALL,
+        np.int16,
+        lambda v: v.astype(U8).astype(np.int16) + v.astype(I8),
+    ),
+    "power": (lambda v: v**3, SMALL, I32, lambda v: v**3),
+    "absolute": (lambda v: abs(v) - (-v), SMALL, I32, lambda v: abs(v) + v),
+    "min and max": (lambda v: min(max(v, -3), 4), SMALL, I32, lambda v: np.clip(v, -3, 4)),
+    "f16 and bf16": (
+        lambda v: v.to(F16) + v.to(BF16),
+        REALS,
+        F32,
+        lambda v: v.astype(F16).astype(F32) + v.astype(BF16).astype(F32),
+    ),
+    "f16 to bf16": (lambda v: v.to(F16).to(BF16).to(F32), REALS, F32, lambda v: v.astype(F16).astype(BF16).astype(F32)),
+    "f32 to f8": (
+        lambda v: v.to(ml_dtypes.float8_e5m2).to(F32),
+        REALS,
+        F32,
+        lambda v: v.astype(ml_dtypes.float8_e5m2).astype(F32),
+    ),
+    "bits of a float": (lambda v: v.bitcast(I32) & 0xFFFF, REALS, I32, lambda v: v.view(I32) & 0xFFFF),
+    "not equal": (lambda v: (v != v.max()).to(I32), SMALL, I32, lambda v: (v != v.max()).astype(I32)),
+    "any and all": (
+        lambda v: v * 0 + (v > 6).any().to(I32) * 10 + (v > 6).all().to(I32),
+        SMALL,
+        I32,
+        lambda v: v * 0 + 10,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_operators(name):
+    function, x, out, model = CASES[name]
+    np.testing.assert_array_equal(applied(function, x, out), model(x))
+
+
+def test_conditions_on_what_is_known_only_as_the_kernel_runs():
+    def branch(v):
+        if v.max() > 6 and not v.min() > 0:
+            return v + 1
+        return v + 2
+
+    np.testing.assert_array_equal(applied(branch, SMALL, I32), SMALL + 1)
+    np.testing.assert_array_equal(applied(branch, SMALL - 20, I32), SMALL - 18)
+
+
+def assigned_anew(v):
+    place, total = xl.arange(16), v * 0
+    for _ in range(4):
+        total += place.to(I32)
+        place = place + 16
+    return total
+
+
+def divided_in_place(v):
+    place, total = v + 48, v * 0
+    for _ in range(4):
+        total += place
+        place //= 2
+    return total
+
+
+def test_loops_carry_what_is_assigned():
+    np.testing.assert_array_equal(applied(assigned_anew, SMALL, I32), 4 * np.arange(16) + 96)
+    expected, place = SMALL * 0, SMALL + 48
+    for _ in range(4):
+        expected, place = expected + place, place // 2
+    np.testing.assert_array_equal(applied(divided_in_place, SMALL, I32), expected)
+
+
+def loop_without_iterations(v):
+    for _ in range(0, -3, 1):
+        v += 1
+    for _ in range(3, 0, -1):
+        v += 10
+    return v
+
+
+def test_ranges_are_pythons():
+    np.testing.assert_array_equal(applied(loop_without_iterations, SMALL, I32), SMALL + 30)
+
+
+def imports(v):
+    import math
+
+    return v + math.pi
+
+
+def forever(v):
+    return forever(v + 1)
+
+
+def sums_tiles(v):
+    if v > 3:
+        return v
+    return v + 1
+
+
+# What is refused, and what is said of it.
+REFUSED = {
+    "float floor division": (lambda v: v.to(F32) // 1.0, "'//' needs integers, not float32"),
+    "float and": (lambda v: v.to(F32) & 3, "'&' needs integers or truth values, not float32"),
+    "float or": (lambda v: v.to(F32) | v.to(F32), "'|' needs integers or truth values, not float32"),
+    "number that does not fit": (lambda v: v.to(I8) + 300, "300 does not fit int8"),
+    "negative unsigned": (lambda v: v.to(U8) + -1, "-1 does not fit uint8"),
+    "axis": (lambda v: v.sum(2), "axis 2 is out of bounds for a value of dimension 2"),
+    "step 0": (lambda v: next(v for _ in range(0, 4, 0)), "range() arg 3 must not be zero"),
+    "shapes": (lambda v: v + xl.zeros((1, 8), I32), "shape mismatch"),
+    "and of lines": (lambda v: (v > 1) and (v < 3), "the truth value of bool[1, 16] is ambiguous"),
+    "condition of a line": (sums_tiles, "the truth value of bool[1, 16] is ambiguous"),
+    "int of a value": (lambda v: [1, 2, 3][v.max()], "list is indexed by what is known"),
+    "iteration": (lambda v: sum(x for x in v), "int32[1, 16] cannot be iterated over"),
+    "import": (imports, "'import' cannot be compiled in a kernel"),
+    "recursion": (forever, "calls are nested more than 64 deep"),
+    "unknown name": (lambda v: v + missing, "name 'missing' is not defined"),  # noqa: F821
+    "numpy function": (lambda v: np.exp(v), "exp() takes no value that is known only as the kernel runs"),
+    "uint64 with signed": (lambda v: v.to(np.uint64) + v, "no integer type holds both uint64 and int32"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name):
+    function, message = REFUSED[name]
+    with pytest.raises(DiagnosticError) as caught:
+        applied(function, SMALL, I32)
+    first = caught.value.diagnostics[0]
+    assert message in first.message
+    assert first.position.file == __file__
+    assert first.position.line >= function.__code__.co_firstlineno
+    assert "^" in str(caught.value)
+
+
+def test_a_value_of_another_kernel():
+    kept = []
+
+    @build.tile_kernel((F32, (8, 16)))
+    def first(X):
+        kept.append(xl.zeros((8, 16)))
+
+    with pytest.raises(DiagnosticError, match="a value of one kernel is used in another"):
+
+        @build.tile_kernel((F32, (8, 16)))
+        def second(X):
+            X.tile((8, 16), at=(0, 0)).store(kept[0])
+
+
+def test_what_is_assigned_in_one_branch_only():
+    with pytest.raises(DiagnosticError, match="'y' is assigned in one branch only"):
+
+        @build.tile_kernel((I32, (1, 16)))
+        def kernel(X):
+            x = X.tile((1, 16), at=(0, 0)).load()
+            if x.max() > 3:
+                y = x + 1
+            X.tile((1, 16), at=(0, 0)).store(y)
+
+
+def test_the_block_follows_from_the_maps():
+    @build.tile_kernel((F32, (32, 32)), (F32, (32, 32)))
+    def copy(X, Y):
+        x = X.tile((32, 32), at=(0, 0), map=build.WgMap((2, 2), (16, 16))).load()
+        Y.tile((32, 32), at=(0, 0)).store(x)
+
+    x, y = np.arange(1024, dtype=F32).reshape(32, 32), np.zeros((32, 32), F32)
+    copy(x, y)
+    np.testing.assert_array_equal(x, y)
+    with pytest.raises(ValueError, match="'block' must be 4 subgroups, as the kernel's maps say, not 1"):
+        copy(x, y, block=1)
+
+
+def test_kernels_are_compiled_for_their_arguments():
+    @xegpu_py.jit
+    def scale(X, Y, factor, ROWS: xegpu_py.Constexpr):
+        """Multiply."""
+        m = xl.program_id(0) * ROWS
+        Y.tile((ROWS, 16), at=(m, 0)).store(X.tile((ROWS, 16), at=(m, 0)).load() * factor)
+
+    for dtype, rows, factor in ((F32, 8, 2.5), (F32, 16, 2.5), (I32, 8, 3), (I32, 8, 1), (F32, 8, 0.5)):
+        x, y = np.arange(512).reshape(32, 16).astype(dtype), np.zeros((32, 16), dtype)
+        scale[lambda given: xegpu_py.cdiv(given["X"].shape[0], given["ROWS"])](x, y, factor, ROWS=rows)
+        np.testing.assert_array_equal(y, x * dtype(factor))
+    assert len(scale.versions) == 4
+    assert scale.__doc__ == "Multiply." and scale.__name__ == "scale"
+    assert "X, Y, factor" in repr(scale)
+    with pytest.raises(TypeError, match="argument 'X' of kernel 'scale' must be an array or a number, not object"):
+        scale(object(), y, 1.0, ROWS=8)
+    with pytest.raises(TypeError, match="missing a required argument"):
+        scale(x, y)
+
+
+def test_scalars_have_the_types_of_their_annotations():
+    @xegpu_py.jit
+    def fill(X, number: xl.U8, real: xl.F16):
+        X.tile((1, 16), at=(0, 0)).store(xl.full((1, 16), number, xl.F32) + real.to(F32))
+
+    x = np.zeros((1, 16), F32)
+    fill(x, 200, 0.5)
+    np.testing.assert_array_equal(x, np.full((1, 16), 200.5))
+    with pytest.raises(OverflowError, match="argument 'number': 256 does not fit uint8"):
+        fill(x, 256, 0.5)
+
+
+def test_pointers():
+    @xegpu_py.jit
+    def add(X, Y, OUT, n, BLOCK: xegpu_py.Constexpr):
+        offsets = xl.program_id(0) * BLOCK + xl.arange(0, BLOCK)
+        mask = offsets < n
+        x = xl.load(X + offsets, mask=mask)
+        y = xl.load(Y + offsets, mask=mask, other=0.0)
+        xl.store(OUT + offsets, x + y, mask=mask)
+
+    x, y = np.random.default_rng(0).standard_normal((2, 1000)).astype(F32)
+    out = np.zeros(1024, F32)
+    add[lambda given: (xegpu_py.cdiv(given["n"], given["BLOCK"]),)](x, y, out, 1000, BLOCK=64)
+    np.testing.assert_array_equal(out[:1000], x + y)
+    assert not out[1000:].any()

@@ -1,0 +1,530 @@
+"""Compiles the source of a Python function to MLIR: Python's statements become scf ops, its expressions values.
+
+The compiler walks the function's syntax tree. What is known as it compiles (Python numbers, strings, tuples, shapes) is
+computed by Python; conditions and loops over it are decided and unrolled. Values of the kernel build ops. A variable
+that a loop or branch assigns, and each place in memory that it moves, is carried by the scf op.
+
+`break`, `continue` and `return` under a condition that is known only as the kernel runs set flags, hidden variables
+that the rest of the block and the loop's condition ask.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from mlir import ir as mlir
+from mlir.dialects import arith, scf
+
+from xegpu_py.language import types
+from xegpu_py.language.expressions import BINARY, Expressions, Flow
+from xegpu_py.language.loops import Loop, LoopState, Retyped, iterations, without_unchanged
+from xegpu_py.language.memory import Array
+from xegpu_py.language.scopes import (
+    BREAK,
+    CONTINUE,
+    RESULT,
+    RETURN,
+    Tree,
+    Undefined,
+    described,
+    dynamic,
+    filled,
+    filler,
+    fits_types,
+    handles_in,
+    in_types,
+    outline,
+    promoted,
+    same,
+)
+from xegpu_py.language.source import as_load, as_store, assigned, assigned_by, escapes, title
+from xegpu_py.language.values import Handle, Product, Value, constant, value_of
+
+_MERGED = object()
+"""Marks what a variable has on both sides of a branch, in one type."""
+
+
+class Compiler(Expressions):
+    """Compiles one kernel, and inlines all functions that it calls."""
+
+    # Statements.
+
+    def _block(self, statements: Sequence[ast.stmt]) -> Flow:
+        for i, statement in enumerate(statements):
+            flow = self._statement(statement)
+            if flow is Flow.ESCAPED:
+                return flow
+            if flow is Flow.MAYBE:
+                rest = statements[i + 1 :]
+                if rest:
+                    self._guarded(rest)
+                return Flow.MAYBE
+        return Flow.NEXT
+
+    def _guarded(self, rest: Sequence[ast.stmt]) -> Flow:
+        """The rest of a block, executed unless a flag is set."""
+        with self._at(rest[0]):
+            flags = [f for n in (BREAK, CONTINUE, RETURN) if (f := self.scope.variables.get(n, False)) is not False]
+            running = ~functools.reduce(operator.or_, (value_of(f) for f in flags))
+            return self._branch(running, lambda: self._block(rest), lambda: Flow.ESCAPED)
+
+    def _statement(self, node: ast.stmt) -> Flow:
+        with self._at(node):
+            method = getattr(self, f"_do_{type(node).__name__}", None)
+            if method is None:
+                self._fail(f"{title(node)} cannot be compiled in a kernel")
+            flow: Flow | None = method(node)
+            return flow or Flow.NEXT
+        raise AssertionError
+
+    def _do_Expr(self, node: ast.Expr) -> None:
+        call = node.value
+        assigned_to = assigned_by(call)
+        if assigned_to is not None:
+            held = self._value(assigned_to)
+            if isinstance(held, Value):
+                # The older spelling of an assignment: `x.assign(y)` is `x = y` in the type and shape of x.
+                assert isinstance(call, ast.Call)
+                (given,) = self._elements(call.args)
+                given = given.value if isinstance(given, Product) else value_of(given, held.dtype)
+                self._assign(as_store(assigned_to), given.broadcast(held.shape))
+                return
+        if not isinstance(call, ast.Constant):
+            self._value(call)
+
+    def _do_Pass(self, node: ast.Pass) -> None:
+        pass
+
+    def _do_Assign(self, node: ast.Assign) -> None:
+        value = self._value(node.value)
+        for target in node.targets:
+            self._assign(target, value)
+
+    def _do_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self._assign(node.target, self._value(node.value))
+
+    def _do_AugAssign(self, node: ast.AugAssign) -> None:
+        load = ast.copy_location(as_load(node.target), node.target)
+        result = BINARY[type(node.op)](self._value(load), self._value(node.value))
+        self._assign(node.target, result)
+
+    def _assign(self, target: ast.expr, value: Any) -> None:
+        if isinstance(target, ast.Name):
+            self.scope.variables[target.id] = value
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            parts = self._unpacked(target, value)
+            for part, one in zip(target.elts, parts):
+                if isinstance(part, ast.Starred):
+                    self._assign(part.value, one)
+                else:
+                    self._assign(part, one)
+        elif isinstance(target, ast.Subscript):
+            held, key = self._value(target.value), self._key(target.slice)
+            if not isinstance(held, Array):
+                self._fail(f"elements of {described(held)} cannot be assigned in a kernel")
+            held[key] = value
+        else:
+            self._fail(f"{title(target)} cannot be assigned in a kernel")
+
+    def _unpacked(self, target: ast.Tuple | ast.List, value: Any) -> list[Any]:
+        parts = list(self._static_items(value, "unpacked"))
+        starred = [i for i, t in enumerate(target.elts) if isinstance(t, ast.Starred)]
+        wanted = len(target.elts)
+        if starred:
+            at, extra = starred[0], len(parts) - wanted + 1
+            if extra < 0:
+                self._fail(f"not enough values to unpack (expected at least {wanted - 1}, got {len(parts)})")
+            return [*parts[:at], parts[at : at + extra], *parts[at + extra :]]
+        if len(parts) != wanted:
+            few = "not enough" if len(parts) < wanted else "too many"
+            self._fail(f"{few} values to unpack (expected {wanted}, got {len(parts)})")
+        return parts
+
+    def _do_FunctionDef(self, node: ast.FunctionDef) -> None:
+        if node.decorator_list:
+            self._fail("a function in a kernel has no decorators")
+        self.scope.variables[node.name] = self._closure(node)
+
+    def _do_Assert(self, node: ast.Assert) -> None:
+        condition = self._value(node.test)
+        if dynamic(condition):
+            self._fail("an assertion of a kernel must be known as it is compiled")
+        if not condition:
+            shown = self._value(node.msg) if node.msg else ast.unparse(node.test)
+            self._fail(f"assertion failed: {shown}")
+
+    def _do_Return(self, node: ast.Return) -> Flow:
+        if node.value is not None:
+            value = self._value(node.value)
+            self.scope.variables[RESULT] = value.value if isinstance(value, Product) else value
+        self.scope.variables[RETURN] = True
+        return Flow.ESCAPED
+
+    def _do_Break(self, node: ast.Break) -> Flow:
+        self.scope.variables[BREAK] = True
+        return Flow.ESCAPED
+
+    def _do_Continue(self, node: ast.Continue) -> Flow:
+        self.scope.variables[CONTINUE] = True
+        return Flow.ESCAPED
+
+    # Branches.
+
+    def _do_If(self, node: ast.If) -> Flow:
+        condition = self._truth(self._value(node.test))
+        if not isinstance(condition, Value):
+            return self._block(node.body if condition else node.orelse)
+        return self._branch(condition, lambda: self._block(node.body), lambda: self._block(node.orelse))
+
+    def _branch(self, condition: Value, yes: Callable[[], Flow], no: Callable[[], Flow]) -> Flow:
+        """Both sides of a condition that is known only as the kernel runs, and what variables are afterwards."""
+        before = dict(self.scope.variables)
+        reached: dict[int, Handle] = {}
+        for scope in self._scopes:
+            for found in scope.variables.values():
+                handles_in(found, reached)
+        old = {key: handle.ir for key, handle in reached.items()}
+        draft = scf.IfOp(condition.ir, has_else=True)
+        sides = []
+        for block, run in ((draft.then_block, yes), (draft.else_block, no)):
+            self.scope.variables = dict(before)
+            with mlir.InsertionPoint(block):
+                flow = run()
+            places = {key: handle.ir for key, handle in reached.items()}
+            sides.append((flow, self.scope.variables, places, block))
+            for key, handle in reached.items():
+                handle.ir = old[key]
+        (first, left, left_places, _), (second, right, right_places, _) = sides
+        merged: dict[str, Any] = {}
+        pairs: list[tuple[list[mlir.Value], list[mlir.Value]]] = []
+        pending: list[tuple[str, Tree, int]] = []
+        for name in dict.fromkeys((*left, *right)):
+            made = self._merge(name, left, right, (first, second), (draft.then_block, draft.else_block))
+            if isinstance(made, tuple) and made and made[0] is _MERGED:
+                tree, other = made[1], made[2]
+                pending.append((name, tree, len(tree.values)))
+                pairs.append((tree.values, other.values))
+            else:
+                merged[name] = made
+        moved = [key for key in reached if left_places[key] != right_places[key] or left_places[key] != old[key]]
+        ours = [v for mine, _ in pairs for v in mine] + [left_places[key] for key in moved]
+        theirs = [v for _, others in pairs for v in others] + [right_places[key] for key in moved]
+        op = scf.IfOp(condition.ir, [v.type for v in ours], has_else=True)
+        for block, drafted, yielded in (
+            (op.then_block, draft.then_block, ours),
+            (op.else_block, draft.else_block, theirs),
+        ):
+            with mlir.InsertionPoint(block):
+                end = scf.YieldOp(yielded)
+            for inner in list(drafted.operations):
+                inner.operation.move_before(end.operation)
+        draft.operation.erase()
+        results = iter(op.results)
+        for name, tree, count in pending:
+            merged[name] = tree.rebuilt([next(results) for _ in range(count)])
+        for key in moved:
+            reached[key].ir = next(results)
+        self.scope.variables = merged
+        if first is second:
+            return first
+        return Flow.MAYBE
+
+    def _merge(
+        self,
+        name: str,
+        left: dict[str, Any],
+        right: dict[str, Any],
+        flows: tuple[Flow, Flow],
+        blocks: tuple[mlir.Block, mlir.Block],
+    ) -> Any:
+        """What a variable is after both sides: the same, SSA values to yield, or undefined."""
+        absent = Undefined("is assigned in one branch only")
+        flag = name in (BREAK, CONTINUE, RETURN)
+        a, b = left.get(name, False if flag else absent), right.get(name, False if flag else absent)
+        if a is b:
+            return a
+        if isinstance(a, Undefined) and isinstance(b, Undefined):
+            return a
+        if isinstance(a, Undefined) or isinstance(b, Undefined):
+            # After an escape nothing reads the variable: any number will do.
+            missing = 0 if isinstance(a, Undefined) else 1
+            present = b if missing == 0 else a
+            if name != RESULT and flows[missing] is Flow.NEXT:
+                return absent
+            with mlir.InsertionPoint(blocks[missing]):
+                dummy = filler(present)
+            if dummy is None:
+                return absent
+            a, b = (dummy, b) if missing == 0 else (a, dummy)
+        if not dynamic(a) and not dynamic(b) and type(a) is type(b) and same(a, b):
+            return a
+        a, b = self._joined(a, b, blocks)
+        one, other = Tree(a), Tree(b)
+        if [str(v.type) for v in one.values] != [str(v.type) for v in other.values] or not one.values:
+            if name == RESULT:
+                raise TypeError(f"the function returns {described(a)} in one case and {described(b)} in another")
+            return Undefined(f"is {described(a)} in one branch and {described(b)} in the other")
+        return _MERGED, one, other
+
+    def _joined(self, a: Any, b: Any, blocks: tuple[mlir.Block, mlir.Block]) -> tuple[Any, Any]:
+        """Two things in one type, where one holds the other: numbers that Python knows, and integers of two widths."""
+        if isinstance(a, (tuple, list)) and type(a) is type(b) and len(a) == len(b) and not hasattr(a, "_fields"):
+            pairs = [self._joined(x, y, blocks) for x, y in zip(a, b)]
+            return type(a)(x for x, _ in pairs), type(a)(y for _, y in pairs)
+        sides = [v.value if isinstance(v, Product) else v for v in (a, b)]
+        numbers = [isinstance(v, (bool, int, float, np.generic)) for v in sides]
+        if not all(n or isinstance(v, Value) for n, v in zip(numbers, sides)):
+            return a, b
+        kinds = [types.of_scalar(v) if n else v.dtype for n, v in zip(numbers, sides)]
+        if all(numbers) and kinds[0] == kinds[1] and same(a, b):
+            return a, b
+        if kinds[0] == kinds[1] or (numbers[0] == numbers[1] and not all(k.is_integer for k in kinds)):
+            wanted = kinds if not all(numbers) else [types.promote(*kinds)] * 2 if kinds[0] != kinds[1] else kinds
+        elif numbers[0] != numbers[1]:
+            known = numbers.index(True)
+            wanted = [types.with_scalar(kinds[1 - known], sides[known])] * 2
+        else:
+            wanted = [types.promote(*kinds)] * 2
+        shapes = [() if n else v.shape for n, v in zip(numbers, sides)]
+        made: list[Value] = []
+        for block, side, dtype, shape in zip(blocks, sides, wanted, shapes[::-1]):
+            with mlir.InsertionPoint(block):
+                made.append(side.to(dtype) if isinstance(side, Value) else constant(dtype, side, shape))
+        return made[0], made[1]
+
+    # Loops.
+
+    @contextmanager
+    def _own_flags(self) -> Iterator[None]:
+        """`break` and `continue` are those of the loop in this block, and not of the one around it."""
+        outer = {n: self.scope.variables.pop(n) for n in (BREAK, CONTINUE) if n in self.scope.variables}
+        yield
+        for name in (BREAK, CONTINUE):
+            self.scope.variables.pop(name, None)
+        self.scope.variables.update(outer)
+
+    def _do_For(self, node: ast.For) -> Flow:
+        over = self._value(node.iter)
+        if isinstance(over, Loop) and not over.unrolled:
+            return self._loop(node, over)
+        items = self._static_items(over, "iterated over")
+        with self._own_flags():
+            flow = self._unrolled(node, items)
+        if flow is None:
+            return self._block(node.orelse)
+        return flow
+
+    def _unrolled(self, node: ast.For, items: Iterable[Any]) -> Flow | None:
+        """Repeat the body; None if nothing left the loop."""
+        for item in items:
+            self._assign(node.target, item)
+            flow = self._block(node.body)
+            variables = self.scope.variables
+            if flow is Flow.NEXT:
+                continue
+            if flow is Flow.ESCAPED:
+                if variables.pop(CONTINUE, False) is True:
+                    continue
+                if variables.pop(BREAK, False) is True:
+                    return Flow.NEXT
+                return Flow.ESCAPED
+            variables.pop(CONTINUE, None)
+            if BREAK in variables or RETURN in variables:
+                self._fail(
+                    "an unrolled loop cannot be left by a condition that is known only as the kernel runs",
+                    "a loop over range() can",
+                )
+        return None
+
+    def _loop(self, node: ast.For, over: Loop) -> Flow:
+        """A loop that runs as the kernel does."""
+        if isinstance(over.step, int) and over.step > 0:
+            start, stop, step = (self._bound(b) for b in (over.start, over.stop, over.step))
+            first: Value | None = None
+        else:
+            # scf.for counts up: let it count iterations.
+            first, last, stride = (self._bound(b) for b in (over.start, over.stop, over.step))
+            count = iterations(first, last, stride, over.step)
+            start, stop, step = self._bound(0), count, self._bound(1)
+
+        def element(place: Value) -> Value:
+            return place if first is None else first + place * stride
+
+        if escapes(node.body):
+            return self._while(node, None, (start, stop, step, element))
+        with self._own_flags():
+            self._for(node, start, stop, step, element)
+        return self._block(node.orelse)
+
+    def _bound(self, bound: Any) -> Value:
+        if isinstance(bound, float) or (isinstance(bound, Value) and (bound.shape or not bound.dtype.is_integer)):
+            raise TypeError(f"'range' needs integers, not {described(bound)}")
+        return value_of(bound, types.index).to(types.index)
+
+    def _carried(self, body: Sequence[ast.stmt], *more: ast.AST) -> tuple[list[str], list[Handle]]:
+        """The variables that a loop may change, and the places that it may move."""
+        variables = self.scope.variables
+        names = [n for n in assigned([*body, *more]) if n in variables and not isinstance(variables[n], Undefined)]
+        reached: dict[int, Handle] = {}
+        for scope in self._scopes:
+            for found in scope.variables.values():
+                handles_in(found, reached)
+        return names, list(reached.values())
+
+    def _for(self, node: ast.For, start: Value, stop: Value, step: Value, element: Callable[[Value], Value]) -> None:
+        self._until_types_agree(lambda: self._try_for(node, start, stop, step, element))
+
+    def _try_for(
+        self, node: ast.For, start: Value, stop: Value, step: Value, element: Callable[[Value], Value]
+    ) -> None:
+        names, handles = self._carried(node.body)
+        self._leave_numbers(names)
+        state = LoopState(self.scope, names, handles)
+        loop = scf.ForOp(start.ir, stop.ir, step.ir, state.initial)
+        with mlir.InsertionPoint(loop.body):
+            state.enter(loop.inner_iter_args)
+            self._assign(node.target, element(Value(loop.induction_variable, types.index)))
+            self._block(node.body)
+            self.scope.variables.pop(CONTINUE, None)
+            yielded = state.leave(loop.operation)
+            scf.YieldOp(yielded)
+        kept = [i for i, (old, new) in enumerate(zip(loop.inner_iter_args, yielded)) if old != new]
+        if len(kept) != len(yielded):
+            loop = without_unchanged(loop, kept)
+        state.finish(kept, loop.results)
+
+    def _do_While(self, node: ast.While) -> Flow:
+        test = node.test
+        if isinstance(test, ast.Constant) and not test.value:
+            return self._block(node.orelse)
+        return self._while(node, test, None)
+
+    def _while(self, node: ast.For | ast.While, test: ast.expr | None, counted: Any) -> Flow:
+        """A loop with a condition: that of a `while`, or of a `for` that can be left; and no flag may be set."""
+        broke: Any = False
+        with self._own_flags():
+            hidden: dict[str, Any] = {}
+            if escapes(node.body):
+                variables = self.scope.variables
+                hidden = {BREAK: False, RETURN: variables.get(RETURN, False)}
+                hidden |= {RESULT: variables[RESULT]} if RESULT in variables else {}
+            # The body tells the type of what it returns: then it is compiled once more, to carry that too.
+            while True:
+                before = dict(self.scope.variables)
+                for name, value in hidden.items():
+                    self.scope.variables[name] = promoted(value() if callable(value) else value)
+                build = functools.partial(self._try_while, node, test, counted, list(hidden))
+                found = self._until_types_agree(build)
+                if not isinstance(found, dict):
+                    break
+                self.scope.variables = before
+                hidden |= found
+            broke = self.scope.variables.get(BREAK, False)
+        left = self.scope.variables.get(RETURN, False)
+        flow = Flow.MAYBE if isinstance(left, Value) else Flow.ESCAPED if left is True else Flow.NEXT
+        stopped = [f for f in (broke, left) if isinstance(f, Value)]
+        if not node.orelse or not stopped:
+            return self._block(node.orelse) if flow is Flow.NEXT else flow
+        completed = ~functools.reduce(operator.or_, stopped)
+        inner = self._branch(completed, lambda: self._block(node.orelse), lambda: Flow.NEXT)
+        return flow if inner is Flow.NEXT else Flow.MAYBE
+
+    def _try_while(
+        self, node: ast.For | ast.While, test: ast.expr | None, counted: Any, hidden: list[str]
+    ) -> Flow | dict[str, Any]:
+        """Build the loop, or tell which further hidden variables it must carry."""
+        more = [test] if test is not None else []
+        names, handles = self._carried(node.body, *more)
+        self._leave_numbers(names)
+        scope = self.scope
+        names = [*names, *hidden]
+        places: list[mlir.Value] = []
+        if counted:
+            start, stop, step, element = counted
+            places = [start.ir]
+        state = LoopState(self.scope, names, handles)
+        initial = [*places, *state.initial]
+        kinds = [v.type for v in initial]
+        loop = scf.WhileOp(kinds, initial)
+        where = mlir.Location.current
+        before = loop.before.blocks.append(*kinds, arg_locs=[where] * len(kinds))
+        after = loop.after.blocks.append(*kinds, arg_locs=[where] * len(kinds))
+        with mlir.InsertionPoint(before):
+            arguments = list(before.arguments)
+            state.enter(arguments[len(places) :])
+            if counted:
+                condition: Any = Value(arith.cmpi(arith.CmpIPredicate.slt, arguments[0], stop.ir), types.bool_)
+            else:
+                assert test is not None
+                condition = self._stopping(hidden, lambda: self._truth(self._value(test)))
+            if counted and hidden:
+                condition = condition & ~self._flag(hidden)
+            yielded = state.leave(loop.operation)
+            scf.ConditionOp(value_of(condition).ir, [*arguments[: len(places)], *yielded])
+        with mlir.InsertionPoint(after):
+            arguments = list(after.arguments)
+            state.enter(arguments[len(places) :])
+            if counted:
+                assert isinstance(node, ast.For)
+                self._assign(node.target, element(Value(arguments[0], types.index)))
+            self._block(node.body)
+            scope.variables.pop(CONTINUE, None)
+            result = scope.variables.get(RESULT)
+            if hidden and RESULT in scope.variables and RESULT not in names:
+                # The types are known now, and that is all that was wanted.
+                shape = outline(result)
+                state.finish([], [])
+                loop.operation.erase()
+                return {RESULT: lambda: filled(shape)}
+            yielded = state.leave(loop.operation)
+            following = [] if not counted else [arith.addi(arguments[0], step.ir)]
+            scf.YieldOp([*following, *yielded])
+        state.finish(list(range(len(yielded))), list(loop.results)[len(places) :])
+        return Flow.NEXT
+
+    def _flag(self, hidden: Sequence[str]) -> Value:
+        flags = (value_of(self.scope.variables[n]) for n in (BREAK, RETURN) if n in hidden)
+        return functools.reduce(operator.or_, flags)
+
+    def _stopping(self, hidden: Sequence[str], condition: Callable[[], Any]) -> Any:
+        """A loop's condition, evaluated only if no flag is set."""
+        if not hidden:
+            return value_of(condition())
+        running = ~self._flag(hidden)
+        op = scf.IfOp(running.ir, [running.ir.type], has_else=True)
+        with mlir.InsertionPoint(op.then_block):
+            scf.YieldOp([value_of(condition()).ir])
+        with mlir.InsertionPoint(op.else_block):
+            scf.YieldOp([constant(types.bool_, False).ir])
+        return Value(op.results[0], types.bool_)
+
+    def _leave_numbers(self, names: Sequence[str]) -> None:
+        """Python numbers that a loop assigns become scalars of the kernel."""
+        variables = self.scope.variables
+        for name in names:
+            variables[name] = promoted(variables[name])
+
+    def _until_types_agree(self, build: Callable[[], Any]) -> Any:
+        """Build a loop; once more, with variables in the types that an iteration gives them, if those are others."""
+        before = dict(self.scope.variables)
+        changed: dict[str, Any] = {}
+        while True:
+            self.scope.variables = dict(before)
+            for name, kinds in changed.items():
+                self.scope.variables[name] = in_types(before[name], kinds)
+            try:
+                return build()
+            except Retyped as e:
+                e.erase()
+                self.scope.variables = before
+                wanted = outline(e.now)
+                if e.name in changed or isinstance(e.now, Undefined) or not fits_types(before[e.name], wanted):
+                    raise e.error from None
+                changed[e.name] = wanted

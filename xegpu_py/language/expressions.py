@@ -1,0 +1,493 @@
+"""Expressions and calls: Python computes what is known as the kernel is compiled, and ops are built for the rest."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import enum
+import functools
+import inspect
+import operator
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import FunctionType, MethodType
+from typing import Any, NoReturn
+
+from mlir import ir as mlir
+
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
+from xegpu_py.language import functions, types
+from xegpu_py.language.loops import Loop
+from xegpu_py.language.memory import Array, Pointers
+from xegpu_py.language.scopes import RESULT, Closure, Scope, Undefined, described, dynamic, surroundings
+from xegpu_py.language.source import Code, assigned, code_of, title
+from xegpu_py.language.values import Handle, Product, Value, value_of
+
+MOST_INLINED = 64
+"""Deepest nesting of calls. A function that calls itself has no end when it is inlined."""
+
+
+class Flow(enum.Enum):
+    """Whether what follows a statement is executed."""
+
+    NEXT = "always"
+    MAYBE = "unless a flag is set"
+    ESCAPED = "never"
+
+
+BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.MatMult: operator.matmul,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+}
+
+
+_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.In: lambda a, b: a in b,
+    ast.NotIn: lambda a, b: a not in b,
+}
+
+
+_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+}
+
+
+_STRUCTURAL: tuple[Any, ...] = (tuple, list, dict, len, isinstance, type, getattr, hasattr, zip, enumerate, reversed)
+"""Functions of Python that only look at how things are put together."""
+
+
+class Expressions(ABC):
+    """Compiles expressions, and inlines the functions that they call. Statements are the business of a subclass."""
+
+    def __init__(self) -> None:
+        self._scopes: list[Scope] = []
+        self._node: ast.AST | None = None
+        self._calls: list[tuple[Scope, ast.AST]] = []
+        self._builtins: dict[Any, Callable[..., Any]] = {
+            range: Loop,
+            builtins.min: functions.minimum_of,
+            builtins.max: functions.maximum_of,
+            builtins.abs: abs,
+            builtins.float: lambda v: v.to(types.float32),
+            builtins.int: lambda v: v.to(types.int32),
+            builtins.bool: self._truth,
+        }
+
+    # What statements do.
+
+    @abstractmethod
+    def _block(self, statements: Sequence[ast.stmt]) -> Flow:
+        """Compile statements."""
+
+    @abstractmethod
+    def _assign(self, target: ast.expr, value: Any) -> None:
+        """Let a variable be a value."""
+
+    @abstractmethod
+    def _branch(self, condition: Value, yes: Callable[[], Flow], no: Callable[[], Flow]) -> Flow:
+        """Compile both sides of a condition that is known only as the kernel runs."""
+
+    def _truth(self, found: Any) -> Any:
+        """A condition: a Python bool, or a scalar of type bool.
+
+        Raises:
+            TypeError: if it is a line or matrix.
+        """
+        if isinstance(found, Product):
+            found = found.value
+        if isinstance(found, Value):
+            if found.shape:
+                raise TypeError(
+                    f"the truth value of {found.describe()} is ambiguous; use .any() or .all(), or & and | and where()"
+                )
+            return found.to(types.bool_)
+        if dynamic(found):
+            raise TypeError(f"{described(found)} has no truth value")
+        return bool(found)
+
+    def _static_items(self, value: Any, what: str) -> Iterable[Any]:
+        if isinstance(value, Loop):
+            if any(dynamic(x) for x in (value.start, value.stop, value.step)):
+                self._fail(f"a range that is known only as the kernel runs cannot be {what}")
+            return range(value.start, value.stop, value.step)
+        if dynamic(value) and not isinstance(value, (tuple, list)):
+            self._fail(f"{described(value)} cannot be {what}")
+        return iter(value)
+
+    def _closure(self, node: ast.FunctionDef | ast.Lambda) -> Closure:
+        positional = [*node.args.posonlyargs, *node.args.args]
+        defaults = {
+            a.arg: self._value(d)
+            for a, d in zip(positional[len(positional) - len(node.args.defaults) :], node.args.defaults)
+        }
+        defaults |= {
+            a.arg: self._value(d) for a, d in zip(node.args.kwonlyargs, node.args.kw_defaults) if d is not None
+        }
+        code = self.scope.code
+        return Closure(Code(node, code.source, code.first_line, code.indent), self.scope, defaults)
+
+    # Functions.
+
+    def run(self, function: FunctionType, arguments: Sequence[Any], keywords: Mapping[str, Any] | None = None) -> Any:
+        """Compile a function's body here, for these arguments.
+
+        Raises:
+            DiagnosticError: at the line of the user's file that cannot be compiled.
+        """
+        code = code_of(function)
+        signature = inspect.signature(function)
+        try:
+            bound = signature.bind(*arguments, **(keywords or {}))
+        except TypeError as e:
+            self._fail_here(f"{function.__name__}(): {e}", code)
+        bound.apply_defaults()
+        return self._inline(code, dict(bound.arguments), surroundings(function))
+
+    def _fail_here(self, message: str, code: Code) -> NoReturn:
+        if self._node is not None:
+            self._fail(message)
+        raise DiagnosticError([Diagnostic("error", message, code.position(code.node))], [code.source])
+
+    def _inline(self, code: Code, arguments: Mapping[str, Any], outer: Callable[[str], Any]) -> Any:
+        if len(self._scopes) >= MOST_INLINED:
+            self._fail(f"calls are nested more than {MOST_INLINED} deep; functions are inlined and must not recur")
+        scope = Scope(code, outer)
+        scope.variables.update(arguments)
+        node = self._node
+        if self._scopes:
+            assert node is not None
+            self._calls.append((self.scope, node))
+        self._scopes.append(scope)
+        self._node = None
+        try:
+            if isinstance(code.node, ast.Lambda):
+                return self._value(code.node.body)
+            self._block(code.node.body)
+            return self._returned()
+        finally:
+            self._scopes.pop()
+            if self._scopes:
+                self._calls.pop()
+            self._node = node
+
+    def _returned(self) -> Any:
+        found = self.scope.variables.get(RESULT)
+        if isinstance(found, Undefined):
+            self._fail("the function returns a value in some cases only")
+        return found
+
+    @property
+    def scope(self) -> Scope:
+        """The variables of the function that is compiled."""
+        return self._scopes[-1]
+
+    def _call_closure(self, closure: Closure, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+        parameters = closure.code.node.args
+        names = [a.arg for a in (*parameters.posonlyargs, *parameters.args)]
+        only = [a.arg for a in parameters.kwonlyargs]
+        what = getattr(closure.code.node, "name", "<lambda>")
+        if parameters.vararg or parameters.kwarg:
+            raise TypeError(f"{what}(): functions of kernels take no *args and **kwargs")
+        given = dict(zip(names, args))
+        unknown = [n for n in keywords if n not in (*names, *only)]
+        if len(args) > len(names) or unknown or any(n in given for n in keywords):
+            raise TypeError(f"{what}() takes {', '.join((*names, *only)) or 'no arguments'}")
+        bound = closure.defaults | given | dict(keywords)
+        missing = [n for n in (*names, *only) if n not in bound]
+        if missing:
+            raise TypeError(f"{what}() needs {', '.join(missing)}")
+        return self._inline(closure.code, bound, closure.scope.get)
+
+    # Diagnostics and locations.
+
+    def _error(self, message: str, *notes: str) -> DiagnosticError:
+        """A diagnostic at the node that is compiled, with a note for each call that led there."""
+        code = self.scope.code
+        where = code.position(self._node or code.node)
+        attached = [Diagnostic("note", n, where) for n in notes]
+        sources = [code.source]
+        for scope, node in reversed(self._calls):
+            attached.append(Diagnostic("note", "called from here", scope.code.position(node)))
+            sources.append(scope.code.source)
+        return DiagnosticError([Diagnostic("error", message, where, tuple(attached))], sources)
+
+    def _fail(self, message: str, *notes: str) -> NoReturn:
+        """Refuse the node that is compiled.
+
+        Raises:
+            DiagnosticError: at it.
+        """
+        raise self._error(message, *notes)
+
+    @contextmanager
+    def _at(self, node: ast.AST) -> Iterator[None]:
+        """Ops that are built in the block are located at a node, and Python's exceptions become diagnostics there."""
+        outer, self._node = self._node, node
+        where = self.scope.code.position(node)
+        depth = len(self._scopes)
+        try:
+            with mlir.Location.file(where.file, where.line, where.column):
+                yield
+        except DiagnosticError:
+            raise
+        except (TypeError, ValueError, OverflowError, NameError, AttributeError, LookupError, ZeroDivisionError) as e:
+            assert len(self._scopes) == depth
+            raise self._error(str(e) if not isinstance(e, KeyError) else f"key {e}") from e
+        except RuntimeError as e:
+            raise self._error(str(e)) from e
+        finally:
+            self._node = outer
+
+    # Expressions.
+
+    def _value(self, node: ast.expr) -> Any:
+        with self._at(node):
+            method = getattr(self, f"_get_{type(node).__name__}", None)
+            if method is None:
+                self._fail(f"{title(node)} cannot be compiled in a kernel")
+            return method(node)
+        raise AssertionError
+
+    def _get_Constant(self, node: ast.Constant) -> Any:
+        return node.value
+
+    def _get_Name(self, node: ast.Name) -> Any:
+        return self.scope.get(node.id)
+
+    def _get_Tuple(self, node: ast.Tuple) -> tuple[Any, ...]:
+        return tuple(self._elements(node.elts))
+
+    def _get_List(self, node: ast.List) -> list[Any]:
+        return self._elements(node.elts)
+
+    def _get_Dict(self, node: ast.Dict) -> dict[Any, Any]:
+        return {self._value(k): self._value(v) for k, v in zip(node.keys, node.values) if k is not None}
+
+    def _elements(self, nodes: Sequence[ast.expr]) -> list[Any]:
+        found = []
+        for node in nodes:
+            if isinstance(node, ast.Starred):
+                found += list(self._static_items(self._value(node.value), "unpacked"))
+            else:
+                found.append(self._value(node))
+        return found
+
+    def _get_BinOp(self, node: ast.BinOp) -> Any:
+        a, b = self._value(node.left), self._value(node.right)
+        try:
+            return BINARY[type(node.op)](a, b)
+        except TypeError as e:
+            if "unsupported operand" in str(e):
+                raise TypeError(f"cannot combine {described(a)} and {described(b)}") from None
+            raise
+
+    def _get_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        value = self._value(node.operand)
+        if isinstance(node.op, ast.Not):
+            truth = self._truth(value)
+            return ~truth if isinstance(truth, Value) else not truth
+        return _UNARY[type(node.op)](value)
+
+    def _get_BoolOp(self, node: ast.BoolOp) -> Any:
+        """`and` and `or`: what follows is evaluated only if it is needed."""
+        return self._lazy(node.values, isinstance(node.op, ast.And))
+
+    def _lazy(self, nodes: Sequence[ast.expr], all_needed: bool) -> Any:
+        first = self._value(nodes[0])
+        if len(nodes) == 1:
+            return first
+        truth = self._truth(first)
+        if not isinstance(truth, Value):
+            return self._lazy(nodes[1:], all_needed) if truth == all_needed else first
+        return self._chosen(
+            truth if all_needed else ~truth,
+            lambda: self._truth(self._lazy(nodes[1:], all_needed)),
+            lambda: not all_needed,
+        )
+
+    def _get_Compare(self, node: ast.Compare) -> Any:
+        found: Any = True
+        left = self._value(node.left)
+        for op, comparator in zip(node.ops, node.comparators):
+            right = self._value(comparator)
+            one = _COMPARE[type(op)](left, right)
+            if found is True:
+                found = one
+            elif isinstance(found, Value) or isinstance(one, Value):
+                found = value_of(found) & one
+            else:
+                found = found and one
+            if found is False:
+                return False
+            left = right
+        return found
+
+    def _get_IfExp(self, node: ast.IfExp) -> Any:
+        condition = self._truth(self._value(node.test))
+        if not isinstance(condition, Value):
+            return self._value(node.body if condition else node.orelse)
+        return self._chosen(condition, lambda: self._value(node.body), lambda: self._value(node.orelse))
+
+    def _chosen(self, condition: Value, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
+        """The value of one of two expressions."""
+        name = f"choice {len(self.scope.variables)}"
+
+        def side(value: Callable[[], Any]) -> Callable[[], Flow]:
+            def run() -> Flow:
+                self.scope.variables[name] = value()
+                return Flow.NEXT
+
+            return run
+
+        self._branch(condition, side(yes), side(no))
+        found = self.scope.variables.pop(name)
+        if isinstance(found, Undefined):
+            raise TypeError(f"the expression {found.why}")
+        return found
+
+    def _get_NamedExpr(self, node: ast.NamedExpr) -> Any:
+        value = self._value(node.value)
+        self._assign(node.target, value)
+        return value
+
+    def _get_Lambda(self, node: ast.Lambda) -> Closure:
+        return self._closure(node)
+
+    def _get_Attribute(self, node: ast.Attribute) -> Any:
+        held = self._value(node.value)
+        return getattr(held, node.attr)
+
+    def _key(self, node: ast.expr) -> Any:
+        if isinstance(node, ast.Slice):
+            return slice(*(None if n is None else self._value(n) for n in (node.lower, node.upper, node.step)))
+        if isinstance(node, ast.Tuple):
+            return tuple(self._key(n) for n in node.elts)
+        return self._value(node)
+
+    def _get_Slice(self, node: ast.Slice) -> Any:
+        return self._key(node)
+
+    def _get_Subscript(self, node: ast.Subscript) -> Any:
+        held, key = self._value(node.value), self._key(node.slice)
+        if isinstance(key, Value) and isinstance(held, (tuple, list, dict, str)):
+            self._fail(f"{type(held).__name__} is indexed by what is known as the kernel is compiled")
+        return held[key]
+
+    def _get_ListComp(self, node: ast.ListComp) -> list[Any]:
+        found: list[Any] = []
+        self._comprehension(node.generators, lambda: found.append(self._value(node.elt)))
+        return found
+
+    _get_GeneratorExp = _get_ListComp
+
+    def _comprehension(self, generators: Sequence[ast.comprehension], add: Callable[[], None]) -> None:
+        if not generators:
+            return add()
+        first, *rest = generators
+        held = dict(self.scope.variables)
+        for item in self._static_items(self._value(first.iter), "iterated over"):
+            self._assign(first.target, item)
+            conditions = [self._truth(self._value(c)) for c in first.ifs]
+            if any(isinstance(c, Value) for c in conditions):
+                self._fail("the condition of a comprehension must be known as the kernel is compiled")
+            if all(conditions):
+                self._comprehension(rest, add)
+        for name in assigned([first.target]):
+            self.scope.variables.pop(name, None)
+            if name in held:
+                self.scope.variables[name] = held[name]
+        return None
+
+    def _get_JoinedStr(self, node: ast.JoinedStr) -> str:
+        return "".join(str(self._value(v)) for v in node.values)
+
+    def _get_FormattedValue(self, node: ast.FormattedValue) -> str:
+        form = self._value(node.format_spec) if node.format_spec else ""
+        value = self._value(node.value)
+        return format(repr(value) if node.conversion == ord("r") or dynamic(value) else value, form)
+
+    def _get_Call(self, node: ast.Call) -> Any:
+        called = self._value(node.func)
+        args = self._elements(node.args)
+        keywords: dict[str, Any] = {}
+        for k in node.keywords:
+            given = self._value(k.value)
+            keywords |= given if k.arg is None else {k.arg: given}
+        return self._call(called, args, keywords)
+
+    def _call(self, called: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+        if isinstance(called, Closure):
+            return self._call_closure(called, args, keywords)
+        inner = getattr(called, "__kernel_function__", None)
+        if inner is not None:
+            return self.run(inner, args, keywords)
+        if any(map(dynamic, (*args, *keywords.values()))) or called is range:
+            replacement = self._builtins.get(called) if _hashable(called) else None
+            if replacement is not None:
+                return replacement(*args, **keywords)
+        if isinstance(called, MethodType) and isinstance(called.__func__, FunctionType) and _is_users(called.__func__):
+            return self.run(called.__func__, [called.__self__, *args], keywords)
+        if isinstance(called, FunctionType) and _is_users(called):
+            return self.run(called, args, keywords)
+        if called is print:
+            self._fail("print() shows nothing while a kernel runs")
+        if not callable(called):
+            raise TypeError(f"{described(called)} is not callable")
+        if not _is_ours(called) and any(map(dynamic, (*args, *keywords.values()))) and called not in _STRUCTURAL:
+            self._fail(
+                f"{getattr(called, '__name__', called)}() takes no value that is known only as the kernel runs",
+                "the functions of xegpu_py.language do",
+            )
+        return called(*args, **keywords)
+
+
+def _hashable(called: Any) -> bool:
+    try:
+        hash(called)
+    except TypeError:
+        return False
+    return True
+
+
+def _is_ours(called: Any) -> bool:
+    """Whether something is of this package, or builds ops."""
+    owner = getattr(called, "__self__", None)
+    if isinstance(owner, (Value, Product, Handle, Array, Pointers, list, dict)):
+        return True
+    module = getattr(called, "__module__", None) or ""
+    return module.startswith(("xegpu_py.", "mlir.")) or isinstance(called, type)
+
+
+def _is_users(function: FunctionType) -> bool:
+    """Whether a function is compiled from its source when a kernel calls it."""
+    module = function.__module__ or ""
+    return not module.startswith(("xegpu_py.", "mlir", "numpy", "ml_dtypes")) and not _is_standard(function)
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_standard(function: FunctionType) -> bool:
+
+    return (function.__module__ or "").partition(".")[0] in sys.stdlib_module_names - {"__main__"}

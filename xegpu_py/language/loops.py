@@ -1,0 +1,172 @@
+"""Loops: what a `for` statement runs over, and what a loop carries."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mlir import ir as mlir
+from mlir.dialects import scf
+
+from xegpu_py.language import functions, types
+from xegpu_py.language.scopes import BREAK, CONTINUE, RESULT, RETURN, Scope, Tree, Undefined, described
+from xegpu_py.language.values import Handle, Product, Value, constant, value_of
+
+
+class Loop:
+    """`range`, `static_range` and their like: what a `for` statement runs over.
+
+    Attributes:
+        unrolled: whether the body is repeated as the kernel is compiled.
+    """
+
+    def __init__(self, start: Any, stop: Any = None, step: Any = 1, *, unrolled: bool = False) -> None:
+        self.start: Any = 0 if stop is None else start
+        self.stop: Any = start if stop is None else stop
+        self.step, self.unrolled = step, unrolled
+        if isinstance(step, int) and step == 0:
+            raise ValueError("range() arg 3 must not be zero")
+
+
+def range_(start: Any, stop: Any = None, step: Any = 1) -> Loop:
+    """A loop of the kernel: `range` in a `for` statement is the same."""
+    return Loop(start, stop, step)
+
+
+def static_range(start: int, stop: int | None = None, step: int = 1) -> Loop:
+    """A loop that is unrolled as the kernel is compiled; its bounds are known then."""
+    return Loop(start, stop, step, unrolled=True)
+
+
+def iterations(first: Value, last: Value, step: Value, known: Any) -> Value:
+    """How often range(first, last, step) runs, for a step of any sign; 0 if never."""
+    up, down = (last - first + step - 1) // step, (first - last - step - 1) // (-step)
+    if isinstance(known, int):
+        count = down if known < 0 else up
+    elif not step.dtype.is_signed:
+        count = up
+    else:
+        count = functions.where(step > 0, up, down)
+    found: Value = functions.maximum(count, 0)
+    return found
+
+
+class Retyped(Exception):
+    """An iteration of a loop gives a variable another type than it had before the loop.
+
+    Attributes:
+        name: the variable's name.
+        now: what it is after an iteration.
+        error: what to tell the user where that cannot be helped.
+        erase: takes back what has been built of the loop.
+    """
+
+    def __init__(self, name: str, before: Any, now: Any, erase: Callable[[], None]) -> None:
+        super().__init__(name)
+        self.name, self.now, self.erase = name, now, erase
+        message = (
+            f"'{name}' {now.why}, but the loop carries it"
+            if isinstance(now, Undefined)
+            else f"'{name}' is {described(before)} before the loop and {described(now)} after an iteration; "
+            "a variable that a loop carries keeps its type"
+        )
+        self.error = TypeError(message)
+
+
+class LoopState:
+    """What a loop carries: variables of the function that is compiled, and places in memory."""
+
+    def __init__(self, scope: Scope, names: Sequence[str], handles: Sequence[Handle]) -> None:
+        self._scope = scope
+        self._before = dict(self._scope.variables)
+        self._names, self._handles = list(names), list(handles)
+        self._trees = {name: Tree(self._before[name]) for name in names}
+        self._places = [handle.ir for handle in handles]
+        self.initial = [v for tree in self._trees.values() for v in tree.values] + self._places
+
+    def enter(self, arguments: Sequence[mlir.Value]) -> None:
+        """Let the variables be the loop's arguments."""
+        given = iter(arguments)
+        variables = dict(self._before)
+        for name, tree in self._trees.items():
+            variables[name] = tree.rebuilt([next(given) for _ in tree.values])
+        for handle in self._handles:
+            handle.ir = next(given)
+        self._scope.variables = variables
+        self._arguments = list(arguments)
+
+    def leave(self, loop: mlir.Operation) -> list[mlir.Value]:
+        """What the loop hands on: the variables as they are now.
+
+        Raises:
+            Retyped: if a variable has another type than before the loop.
+        """
+        yielded: list[mlir.Value] = []
+        for name, tree in self._trees.items():
+            now = self._like(self._before[name], self._scope.variables.get(name))
+            new = Tree(now).values if not isinstance(now, Undefined) else None
+            if new is None or [str(v.type) for v in new] != [str(v.type) for v in tree.values]:
+                raise Retyped(name, self._before[name], now, functools.partial(self._abort, loop))
+            yielded += new
+        return yielded + [handle.ir for handle in self._handles]
+
+    def _abort(self, loop: mlir.Operation) -> None:
+        """Take back what has been built of the loop."""
+        for handle, old in zip(self._handles, self._places):
+            handle.ir = old
+        loop.operation.erase()
+
+    def _like(self, before: Any, now: Any) -> Any:
+        """What a variable is now, in the type that it had before where that holds it."""
+        if isinstance(now, Product):
+            now = now.value
+        if isinstance(before, (tuple, list)) and isinstance(now, (tuple, list)) and len(before) == len(now):
+            return type(now)(map(self._like, before, now)) if not hasattr(now, "_fields") else now
+        if not isinstance(before, Value):
+            return now
+        if isinstance(now, (bool, int, float)):
+            if before.dtype.holds(now) and (before.dtype.kind == "bool") == isinstance(now, bool):
+                return constant(before.dtype, now, before.shape)
+            return value_of(now)
+        if isinstance(now, Value) and now.shape == before.shape and now.dtype.is_integer and before.dtype.is_integer:
+            wide = types.promote(now.dtype, before.dtype)
+            return now.to(wide)
+        return now
+
+    def finish(self, kept: Sequence[int], results: Sequence[mlir.Value]) -> None:
+        """Let the variables be the loop's results, of which only those at `kept` changed."""
+        after = dict(zip(kept, results))
+        inner = self._scope.variables
+        variables = dict(self._before)
+        place = 0
+        for name, tree in self._trees.items():
+            values = [after.get(place + i, old) for i, old in enumerate(tree.values)]
+            place += len(values)
+            variables[name] = tree.rebuilt(values)
+        for handle, old in zip(self._handles, self._places):
+            handle.ir = after.get(place, old)
+            place += 1
+        for name in inner:
+            if name not in variables and name not in (BREAK, CONTINUE, RETURN, RESULT):
+                variables[name] = Undefined("is assigned only in a loop, which may not run at all")
+        self._scope.variables = variables
+
+
+def without_unchanged(loop: scf.ForOp, kept: Sequence[int]) -> scf.ForOp:
+    """The loop with only those values carried that change."""
+    initial = list(loop.initArgs)
+    with mlir.InsertionPoint(loop), loop.operation.location:
+        made = scf.ForOp(loop.lowerBound, loop.upperBound, loop.step, [initial[i] for i in kept])
+    arguments = list(loop.inner_iter_args)
+    loop.induction_variable.replace_all_uses_with(made.induction_variable)
+    for i, argument in enumerate(arguments):
+        argument.replace_all_uses_with(made.inner_iter_args[kept.index(i)] if i in kept else initial[i])
+    old = list(loop.body.operations)[-1]
+    yielded = [old.operands[i] for i in kept]
+    with mlir.InsertionPoint(made.body), loop.operation.location:
+        end = scf.YieldOp(yielded)
+    for op in list(loop.body.operations)[:-1]:
+        op.operation.move_before(end.operation)
+    loop.operation.erase()
+    return made

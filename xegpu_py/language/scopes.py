@@ -1,0 +1,215 @@
+"""The variables of functions that are compiled, and what they hold."""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from mlir import ir as mlir
+
+from xegpu_py.language import types
+from xegpu_py.language.memory import Array, Pointers
+from xegpu_py.language.source import Code
+from xegpu_py.language.types import DType
+from xegpu_py.language.values import Handle, Product, Value, constant, value_of
+
+BREAK, CONTINUE, RETURN, RESULT = "break", "continue", "return", "return value"
+"""Hidden variables: Python's keywords are no names of variables."""
+
+
+@dataclass(frozen=True)
+class Undefined:
+    """What a variable is that only some ways through the program assign.
+
+    Attributes:
+        why: what to tell who uses it.
+    """
+
+    why: str
+
+
+@dataclass
+class Closure:
+    """A function that is defined in a kernel.
+
+    Attributes:
+        code: its source.
+        scope: the variables that it sees.
+        defaults: of its parameters, by name.
+    """
+
+    code: Code
+    scope: Scope
+    defaults: dict[str, Any]
+
+
+class Scope:
+    """The variables of a function that is compiled, and what it sees of others."""
+
+    def __init__(self, code: Code, outer: Callable[[str], Any]) -> None:
+        self.code = code
+        self.variables: dict[str, Any] = {}
+        self._outer = outer
+
+    def get(self, name: str) -> Any:
+        """A variable.
+
+        Raises:
+            NameError: if there is none, or not in every case.
+        """
+        found = self.variables[name] if name in self.variables else self._outer(name)
+        if isinstance(found, Undefined):
+            raise NameError(f"'{name}' {found.why}")
+        return found
+
+
+def surroundings(function: FunctionType) -> Callable[[str], Any]:
+    """What a Python function sees beyond its own variables."""
+    closed = inspect.getclosurevars(function).nonlocals if function.__closure__ else {}
+
+    def find(name: str) -> Any:
+        for place in (closed, function.__globals__, vars(builtins)):
+            if name in place:
+                return place[name]
+        raise NameError(f"name '{name}' is not defined")
+
+    return find
+
+
+def dynamic(found: Any) -> bool:
+    """Whether something is known only as the kernel runs."""
+    if isinstance(found, (tuple, list)):
+        return any(map(dynamic, found))
+    return isinstance(found, (Value, Product, Handle, Array, Pointers))
+
+
+def described(found: Any) -> str:
+    """What something is, for diagnostics."""
+    if isinstance(found, (Value,)):
+        return found.describe()
+    if isinstance(found, Product):
+        return "a product of matrices"
+    if isinstance(found, Closure):
+        return "a function"
+    return repr(found)
+
+
+def handles_in(found: Any, into: dict[int, Handle]) -> None:
+    """All places in memory that a variable reaches."""
+    if isinstance(found, Handle):
+        into[id(found)] = found
+    elif isinstance(found, (tuple, list)):
+        for x in found:
+            handles_in(x, into)
+    elif isinstance(found, dict):
+        for x in found.values():
+            handles_in(x, into)
+
+
+class Tree:
+    """What variables hold, as SSA values and how to put them together again."""
+
+    def __init__(self, found: Any) -> None:
+        self.values: list[mlir.Value] = []
+        self.handles: list[Handle] = []
+        self._rebuild = self._take(found)
+
+    def _take(self, found: Any) -> Callable[[Iterator[mlir.Value]], Any]:
+        if isinstance(found, Product):
+            found = found.value
+        if isinstance(found, Value):
+            self.values.append(found.ir)
+            return lambda new: found.with_ir(next(new))
+        if isinstance(found, Pointers):
+            self.values.append(found.indices.ir)
+            return lambda new: Pointers(found.array, found.indices.with_ir(next(new)))
+        if isinstance(found, tuple) and hasattr(found, "_fields"):
+            parts = [self._take(x) for x in found]
+            return lambda new: type(found)(*(p(new) for p in parts))
+        if isinstance(found, (tuple, list)):
+            parts = [self._take(x) for x in found]
+            return lambda new: type(found)(p(new) for p in parts)
+        return lambda new: found
+
+    def rebuilt(self, values: Iterable[mlir.Value]) -> Any:
+        """The same with other SSA values."""
+        return self._rebuild(iter(values))
+
+
+def promoted(found: Any) -> Any:
+    """A Python number, or those of a tuple, as scalars of the kernel; anything else as it is."""
+    if isinstance(found, Product):
+        return found.value
+    if isinstance(found, (bool, int, float, np.generic)):
+        return value_of(found)
+    if isinstance(found, (tuple, list)) and not hasattr(found, "_fields"):
+        return type(found)(map(promoted, found))
+    return found
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two things that are known as the kernel is compiled are equal."""
+    try:
+        return bool(a == b)
+    except (TypeError, ValueError):
+        return False
+
+
+def outline(found: Any) -> Any:
+    """What it takes to make something of the same types."""
+    if isinstance(found, Product):
+        found = found.value
+    if isinstance(found, Value):
+        return found.dtype, found.shape
+    if isinstance(found, (bool, int, float)):
+        return types.of_scalar(found), ()
+    if isinstance(found, (tuple, list)):
+        return type(found), [outline(x) for x in found]
+    return None, found
+
+
+def fits_types(found: Any, outline: Any) -> bool:
+    """Whether `_in_types` can put something into other types and no number is lost."""
+    kind, rest = outline
+    if isinstance(found, (tuple, list)):
+        return kind is type(found) and len(rest) == len(found) and all(map(fits_types, found, rest))
+    if not isinstance(kind, DType):
+        return False
+    if isinstance(found, (bool, int, float, np.generic)):
+        return kind.holds(found) and (kind.kind == "bool") == isinstance(found, bool)
+    if not isinstance(found, Value) or found.shape != rest:
+        return False
+    return found.dtype == kind or types.holds_all(kind, found.dtype)
+
+
+def in_types(found: Any, outline: Any) -> Any:
+    """Numbers and integer values in the types of an outline."""
+    kind, rest = outline
+    if isinstance(found, (tuple, list)):
+        return kind(map(in_types, found, rest))
+    return found.to(kind) if isinstance(found, Value) else constant(kind, found, rest)
+
+
+def filled(outline: Any) -> Any:
+    """Zeros of the types of an outline."""
+    kind, rest = outline
+    if isinstance(kind, types.DType):
+        return constant(kind, 0, rest)
+    if kind in (tuple, list):
+        return kind(filled(x) for x in rest)
+    return rest
+
+
+def filler(found: Any) -> Any:
+    """Something of the same types, for where nothing reads it; None if there is nothing of the kind."""
+    if isinstance(found, (Value, Product, bool, int, float)):
+        return filled(outline(found))
+    if isinstance(found, (tuple, list)):
+        parts = [filler(x) for x in found]
+        return None if any(p is None for p in parts) else type(found)(parts)
+    return None if dynamic(found) else found

@@ -1,0 +1,223 @@
+"""Element types of the tile language, and the rules by which they combine.
+
+This is the only place with type rules. The table in docs/tile-language.md is made from it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import ml_dtypes
+import numpy as np
+
+Kind = Literal["bool", "int", "uint", "index", "float"]
+
+
+@dataclass(frozen=True)
+class DType:
+    """An element type.
+
+    Attributes:
+        name: what it is called in the language and in diagnostics, numpy's name where numpy has the type.
+        mlir: MLIR's element type. Integers are signless; the ops say how they are read.
+        kind: what it is.
+        bits: its width in memory; `index` has 64, and tf32 occupies 32.
+        digits: bits of a floating-point type's significand, with the leading one.
+        dtype: numpy's type; None for `index`, tf32 and types without one.
+    """
+
+    name: str
+    mlir: str
+    kind: Kind
+    bits: int
+    digits: int = 0
+    dtype: np.dtype[Any] | None = None
+
+    @property
+    def is_float(self) -> bool:
+        """Whether it is a floating-point type."""
+        return self.kind == "float"
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it is an integer type or `index`; bool is not."""
+        return self.kind in ("int", "uint", "index")
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether the integer has a sign."""
+        return self.kind in ("int", "index")
+
+    def holds(self, number: Any) -> bool:
+        """Whether a Python number can become an element: integers exactly, others rounded, not to infinity."""
+        if self.kind == "bool":
+            return isinstance(number, (bool, np.bool_)) or number in (0, 1)
+        if self.is_float:
+            if isinstance(number, int) and abs(number) > 1 << 1023:
+                return False
+            return not math.isfinite(number) or math.isfinite(self.rounded(float(number)))
+        low, high = (0, 1 << self.bits) if self.kind == "uint" else (-(1 << self.bits - 1), 1 << self.bits - 1)
+        return isinstance(number, (int, np.integer)) and bool(low <= number < high)
+
+    def rounded(self, number: float) -> float:
+        """A Python number rounded to nearest even in this floating-point type."""
+        if self.dtype is None:
+            return number if abs(number) < 2.0**128 else math.copysign(math.inf, number)
+        with np.errstate(over="ignore"):
+            return float(np.float64(number).astype(self.dtype))
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _integers() -> list[DType]:
+    return [
+        DType(f"{sign}int{bits}", f"i{bits}", "uint" if sign else "int", bits, dtype=np.dtype(f"{sign}int{bits}"))
+        for sign in ("", "u")
+        for bits in (8, 16, 32, 64)
+    ]
+
+
+bool_ = DType("bool", "i1", "bool", 1, dtype=np.dtype(bool))
+index = DType("index", "index", "index", 64)
+int8, int16, int32, int64, uint8, uint16, uint32, uint64 = _integers()
+float8_e5m2 = DType("float8_e5m2", "f8E5M2", "float", 8, 3, np.dtype(ml_dtypes.float8_e5m2))
+float8_e4m3fn = DType("float8_e4m3fn", "f8E4M3FN", "float", 8, 4, np.dtype(ml_dtypes.float8_e4m3fn))
+float16 = DType("float16", "f16", "float", 16, 11, np.dtype(np.float16))
+bfloat16 = DType("bfloat16", "bf16", "float", 16, 8, np.dtype(ml_dtypes.bfloat16))
+tfloat32 = DType("tf32", "tf32", "float", 32, 11)
+float32 = DType("float32", "f32", "float", 32, 24, np.dtype(np.float32))
+float64 = DType("float64", "f64", "float", 64, 53, np.dtype(np.float64))
+
+DTYPES = (
+    *(bool_, index, *_integers()),
+    *(float8_e5m2, float8_e4m3fn, float16, bfloat16, tfloat32, float32, float64),
+)
+"""All element types."""
+
+_BY_NAME = {t.name: t for t in DTYPES} | {t.mlir: t for t in DTYPES if t.kind != "uint"}
+_BY_NAME |= {f"ui{t.bits}": t for t in DTYPES if t.kind == "uint"}
+_BY_NUMPY = {t.dtype: t for t in DTYPES if t.dtype is not None}
+
+
+def dtype_of(given: Any) -> DType:
+    """The element type that something names: one of ours, numpy's, or the name of either, or MLIR's name.
+
+    Raises:
+        ValueError: if it names none.
+    """
+    if isinstance(given, DType):
+        return given
+    if isinstance(given, str) and given in _BY_NAME:
+        return _BY_NAME[given]
+    try:
+        found = _BY_NUMPY.get(np.dtype(given))
+    except TypeError:
+        found = None
+    if found is None:
+        raise ValueError(f"no element type stands for {given!r}; there are {', '.join(t.name for t in DTYPES)}")
+    return found
+
+
+def of_mlir(element: str) -> DType:
+    """The type that signless MLIR elements have by default.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    return dtype_of(element)
+
+
+def promote(a: DType, b: DType) -> DType:
+    """The type in which values of two types are combined.
+
+    Of integers the smallest type that holds both, as in numpy; an integer and a floating-point value give the
+    floating-point type, as in Triton and JAX; two floating-point types give the wider one, and float32 where neither
+    holds the other. bool takes part as the other type, and two bools as int32.
+
+    Raises:
+        TypeError: for uint64 with a signed type, which no integer type holds.
+    """
+    if a is b:
+        return int32 if a.kind == "bool" else a
+    for one, other in ((a, b), (b, a)):
+        if one.kind == "bool" or (other.is_float and not one.is_float):
+            return other
+    if a.is_float:
+        return _wider_float(a, b)
+    return _wider_integer(a, b)
+
+
+def _wider_float(a: DType, b: DType) -> DType:
+    low, high = sorted((a, b), key=lambda t: (t.bits, t.digits))
+    if low.bits == high.bits and low.bits < 32:
+        return float32
+    return high
+
+
+def _wider_integer(a: DType, b: DType) -> DType:
+    if a.is_signed == b.is_signed:
+        # index counts as wider than int64, so that places stay places.
+        return max(a, b, key=lambda t: (t.bits, t.kind == "index"))
+    unsigned, signed = (a, b) if b.is_signed else (b, a)
+    if signed.bits > unsigned.bits:
+        return signed
+    if unsigned.bits == 64:
+        raise TypeError(f"no integer type holds both {a} and {b}; convert one with .to(...)")
+    return {16: int16, 32: int32, 64: int64}[2 * unsigned.bits]
+
+
+def holds_all(wide: DType, narrow: DType) -> bool:
+    """Whether a type holds every number of another type of its kind: integers, or floating-point numbers."""
+    if {wide, narrow} == {index, int64}:
+        return True
+    if wide.is_float or narrow.is_float:
+        return wide.is_float and narrow.is_float and _wider_float(wide, narrow) is wide and wide.bits > narrow.bits
+    if narrow.kind == "bool":
+        return wide.is_integer
+    try:
+        return wide.is_integer and _wider_integer(wide, narrow) is wide
+    except TypeError:
+        return False
+
+
+def with_scalar(tile: DType, number: Any) -> DType:
+    """The type in which values are combined with a Python number, which is weakly typed (NEP 50).
+
+    An integer takes on the values' type. Any other number does so with floating-point values, and makes float32 of
+    integers. True and False take on any type.
+
+    Raises:
+        TypeError: if it is no number.
+        OverflowError: if it does not fit the type.
+    """
+    if isinstance(number, (bool, np.bool_)):
+        return tile
+    if isinstance(number, (int, np.integer)):
+        found = int32 if tile.kind == "bool" else tile
+    elif isinstance(number, (float, np.floating)):
+        found = tile if tile.is_float else float32
+    else:
+        raise TypeError(f"a value of {tile} cannot be combined with {number!r}")
+    if not found.holds(number):
+        raise OverflowError(f"{number} does not fit {found}")
+    return found
+
+
+def of_scalar(number: Any) -> DType:
+    """The type that a Python number has where it becomes a value of the kernel by itself.
+
+    Raises:
+        TypeError: if it is no number.
+    """
+    if isinstance(number, np.generic):
+        return dtype_of(number.dtype)
+    if isinstance(number, bool):
+        return bool_
+    if isinstance(number, int):
+        return index
+    if isinstance(number, float):
+        return float32
+    raise TypeError(f"{number!r} cannot become a value of the kernel")
