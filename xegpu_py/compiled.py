@@ -168,6 +168,10 @@ class CompiledKernel:
     @staticmethod
     def _check_element(element: str, argument: np.ndarray[Any, Any], title: str) -> None:
         wanted = [DTYPES[n] for n in _ALSO.get(element, (element.removeprefix("s"),)) if n in DTYPES]
+        if not wanted:
+            raise TypeError(
+                f"{title} has elements of {element}, which no array has; use i8, and vector.bitcast on vectors"
+            )
         if argument.dtype not in wanted:
             names = " or ".join(str(d) for d in wanted)
             raise TypeError(f"{title} must be an array of {names}, not of {argument.dtype}")

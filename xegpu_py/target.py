@@ -86,7 +86,7 @@ class Target:
         title: what it is.
         grf_bytes: bytes of a register of the general register file.
         grf_counts: registers that a thread may have, the usual number first.
-        dpas_exec_size: SIMD lanes of dpas.
+        dpas_exec_sizes: SIMD lanes of dpas, the usual number first.
         dpas_depths: systolic depths.
         dpas_precisions: precisions of src1 and src2.
         dpas_half_accumulators: whether accumulators and destinations of dpas may be bf and hf.
@@ -105,7 +105,7 @@ class Target:
     title: str
     grf_bytes: int = 64
     grf_counts: tuple[int, ...] = (128, 256)
-    dpas_exec_size: int = 16
+    dpas_exec_sizes: tuple[int, ...] = (16,)
     dpas_depths: tuple[int, ...] = (8,)
     dpas_precisions: tuple[str, ...] = (*_INTEGERS, "bf", "hf", "tf32")
     dpas_half_accumulators: bool = True
@@ -117,6 +117,15 @@ class Target:
     slm_bytes: int = 128 << 10
     named_barriers: int = 32
     threads: int = 64
+
+    @property
+    def dpas_exec_size(self) -> int:
+        """The usual number of SIMD lanes of dpas."""
+        return self.dpas_exec_sizes[0]
+
+    def dpas_columns(self, columns: int) -> int | None:
+        """The largest number of SIMD lanes of dpas that divides so many columns; None if none does."""
+        return max((size for size in self.dpas_exec_sizes if columns % size == 0), default=None)
 
 
 TARGETS = {
@@ -135,7 +144,7 @@ TARGETS = {
             "DG2",
             "Xe-HPG (Alchemist)",
             grf_bytes=32,
-            dpas_exec_size=8,
+            dpas_exec_sizes=(8,),
             dpas_precisions=(*_INTEGERS, "bf", "hf"),
             absent=frozenset(["srnd", "fcvt", "nbarrier.signal", "nbarrier.wait"]),
             dpas_half_accumulators=False,
@@ -149,6 +158,7 @@ TARGETS = {
             "any",
             None,
             "no particular GPU: all that the specification defines, for the interpreter alone",
+            dpas_exec_sizes=(16, 8),
             dpas_depths=(1, 2, 4, 8),
             dpas_precisions=("u1", "s1", *_INTEGERS, "bf", "hf", "tf32", "bf8", "hf8", "df"),
         ),

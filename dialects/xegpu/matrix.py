@@ -161,8 +161,6 @@ def _fragments_problem(
         m = math.isqrt(a * d * lanes // b)
         if m and m * m * b == a * d * lanes and d * lanes % m == 0 and a * lanes % m == 0:
             found.append(m)
-    if found and min(found) > MAX_REPEAT_COUNT:
-        return (f"result has {min(found)} rows, but the repeat count is at most {MAX_REPEAT_COUNT}",)
     if found:
         return None
     return (

@@ -59,10 +59,13 @@ class NbarrierWaitOp(Operation, dialect=XeGPU, name="nbarrier_wait"):
 
 
 class FenceOp(Operation, dialect=XeGPU, name="fence"):
-    """Orders the memory accesses before it and those after it (RFC, fence)."""
+    """Orders the memory accesses before it and those after it (RFC, fence).
 
-    scope: Attribute[FenceScope]
-    memory_kind: Attribute[MemoryKind]
+    Without `scope` it does for the whole GPU, and without `memory_kind` those of both memories.
+    """
+
+    scope: Attribute[FenceScope] | None = None
+    memory_kind: Attribute[MemoryKind] | None = None
 
     effects = frozenset(["sync"])
     assembly_format = "attr-dict"

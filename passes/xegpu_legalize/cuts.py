@@ -121,9 +121,10 @@ def dpas_cuts(view: Any, target: Target) -> tuple[range, range, range] | None:
     if {w_precision, a_precision} - set(target.dpas_precisions):
         return None
     step, k = dpas_step(w_precision, a_precision, target), math.prod(a_shape) // m
-    if k % step or n % target.dpas_exec_size:
+    columns = target.dpas_columns(n)
+    if k % step or columns is None:
         return None
-    return range(0, m, MAX_REPEAT_COUNT), range(0, n, target.dpas_exec_size), range(0, k, step)
+    return range(0, m, MAX_REPEAT_COUNT), range(0, n, columns), range(0, k, step)
 
 
 def _limit_dpas(plan: Plan, view: Any) -> None:
@@ -194,6 +195,10 @@ def _through_view(plan: Plan, op: ir.Operation) -> None:
     if op.name == "vector.shape_cast" and cuts and any(cuts):
         for d, positions in enumerate(reshape_cuts(cuts, to, shape)):
             plan.cut(source, d, positions)
+    elif op.name == "vector.bitcast" and cuts:
+        for d, positions in enumerate(cuts):
+            inner = d == len(shape) - 1
+            plan.cut(source, d, {p * shape[d] // to[d] for p in positions} if inner else positions)
     elif op.name == "vector.extract_strided_slice":
         offsets = integers(op.attributes["offsets"])
         for d, (offset, size) in enumerate(zip(offsets, to)):

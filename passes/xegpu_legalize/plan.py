@@ -22,7 +22,7 @@ MADE = ("arith.constant", "vector.broadcast", "vector.splat", "vector.step", "ve
 REDUCTIONS = ("vector.reduction", "vector.multi_reduction")
 VIEWS = (
     "vector.shape_cast", "vector.extract_strided_slice", "vector.transpose", "vector.extract", "vector.broadcast",
-    "vector.splat", "vector.step", "vector.create_mask", "arith.constant",
+    "vector.splat", "vector.step", "vector.create_mask", "arith.constant", "vector.bitcast",
 )  # fmt: skip
 """Ops of whose results a part is the same op on a part of the operand."""
 

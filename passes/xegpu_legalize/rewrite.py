@@ -386,6 +386,18 @@ def _transpose(low: Rewriter, op: ir.Operation, value: ir.Value, box: Box) -> ir
     return low.emit("vector.transpose", [text], [part], attributes).results[0]
 
 
+def _bitcast(low: Rewriter, op: ir.Operation, value: ir.Value, box: Box) -> ir.Value | None:
+    source = op.operands[0]
+    shape, to = shape_of(source), shape_of(value)
+    assert shape and to
+    *outer, (first, count) = box
+    scaled = [n * shape[-1] for n in (first, count)]
+    if any(n % to[-1] for n in scaled):
+        return _again(low, op, value, box)
+    part = low.part(source, (*outer, (scaled[0] // to[-1], scaled[1] // to[-1])))
+    return low.emit("vector.bitcast", [low.vector(boxes.sizes(box), value)], [part]).results[0]
+
+
 def _extract(low: Rewriter, op: ir.Operation, value: ir.Value, box: Box) -> ir.Value | None:
     source = op.operands[0]
     if len(op.operands) > 1:
@@ -422,6 +434,7 @@ _VIEW_RULES: dict[str, Callable[[Rewriter, ir.Operation, ir.Value, Box], ir.Valu
     "vector.extract_strided_slice": _strided_slice,
     "vector.transpose": _transpose,
     "vector.extract": _extract,
+    "vector.bitcast": _bitcast,
     "vector.create_mask": _create_mask,
     "vector.step": _step,
 }

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from mlir import ir
 from xegpu_py.passes.xegpu_to_visa.combine import combiner
 from xegpu_py.passes.xegpu_to_visa.descriptors import TYPES_BYTES, in_slm
-from xegpu_py.passes.xegpu_to_visa.emit import const
+from xegpu_py.passes.xegpu_to_visa.emit import Emitter, const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
 from xegpu_py.passes.xegpu_to_visa.messages import atomic_message, atomic_shape
 from xegpu_py.passes.xegpu_to_visa.scattered import guards, in_place, lanes_of, padded_row
 from xegpu_py.passes.xegpu_to_visa.scf import assign
 from xegpu_py.passes.xegpu_to_visa.values import MASK_LANES, KnownMask, Mask, Reg, register_type, unsigned
 
+from xegpu_py.ir.diagnostics import remark
 from xegpu_py.visa.operands import Address, Guard, Raw
 from xegpu_py.visa.spec import DataShape
 
@@ -27,9 +28,9 @@ def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
     kind = str(view.kind).rpartition(".")[2].lower()
     name = register_type(desc.element)
     size = TYPES_BYTES[name]
-    if size == 1:
-        low.fail(f"of {desc.element} has no atomic message", "convert to a type of 32 bits")
     operation = atomic_message(kind, desc.element, in_slm(desc), low.target)
+    if operation == "icas":
+        remark(op, f"is a loop of compare and swap: there is no atomic message for {kind} of {desc.element}")
     value = low.reg(view.value, name)
     shape = atomic_shape(8 * size)
     result = emit.whole(name, lanes * chunk)
@@ -42,7 +43,10 @@ def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
             start = first * lanes + lane
             if operation == "icas":
                 part = Reg(value.var, value.first + start, count)
-                before = update(low, place, count, guard, part, combiner(emit, kind, name))
+                if size == 1:
+                    before = update_bytes(low, place, count, guard, part, byte_combiner(emit, kind, name))
+                else:
+                    before = update(low, place, count, guard, part, combiner(emit, kind, name))
                 emit.apply("mov", bits, count, emit.as_type(before, bits), into=_part(low, result, start, count, bits))
                 continue
             row = padded_row(low, count, max(size, 4))
@@ -128,14 +132,83 @@ def update(
     """
     emit, held = low.emit, place.register_type
     bits = unsigned(value.type)
+
+    def read(word: Reg) -> Reg:
+        return emit.as_type(emit.in_registers(word, bits), value.type)
+
+    def write(word: Reg, found: Reg, into: Reg) -> None:
+        emit.apply("mov", held, count, emit.as_type(found, bits), into=into)
+
+    return _loop(low, place, count, guard, value, combine, read, write)
+
+
+def update_bytes(
+    low: Lowering, place: Place, count: int, guard: Guard | None, value: Reg, combine: Callable[[Reg, Reg], Reg]
+) -> Reg:
+    """The same for elements of 8 bits, by compare and swap of the 32 bits around each.
+
+    A lane fails, and tries again, too where another one has changed its neighbours in these.
+    """
+    emit = low.emit
+    kind = place.addresses.type
+    addresses = Reg(place.addresses.var, place.addresses.first + place.lane, count)
+    if place.offset:
+        addresses = emit.apply("add", kind, count, addresses, const(place.offset, "d"))
+    inside = emit.apply("and", "ud", count, emit.in_registers(addresses, "ud"), const(3, "ud"))
+    aligned = emit.apply("add", kind, count, addresses, inside, modifiers=("", "-"), into=emit.whole(kind, count))
+    around = Place(aligned, 0, 0, DataShape("d32"), place.slm)
+    shift = emit.apply("shl", "ud", count, inside, const(3, "ud"))
+    own = emit.apply("shl", "ud", count, emit.spread(const(0xFF, "ud"), count), shift)
+    others = emit.apply("not", "ud", count, own)
+
+    def read(word: Reg) -> Reg:
+        return emit.as_type(emit.in_registers(emit.apply("shr", "ud", count, word, shift), "ub"), value.type)
+
+    def write(word: Reg, found: Reg, into: Reg) -> None:
+        placed = emit.apply("shl", "ud", count, emit.in_registers(emit.as_type(found, "ub"), "ud"), shift)
+        emit.apply("or", "ud", count, emit.apply("and", "ud", count, word, others), placed, into=into)
+
+    return _loop(low, around, count, guard, value, combine, read, write)
+
+
+def byte_combiner(emit: Emitter, kind: str, name: str) -> Callable[[Reg, Reg], Reg]:
+    """What two integers of 8 bits become, computed in 32."""
+    signed = not kind.endswith("u")
+    narrow, wide = ("b", "d") if signed else ("ub", "ud")
+    combine = combiner(emit, kind, wide)
+
+    def combine_bytes(a: Reg, b: Reg) -> Reg:
+        left, right = (emit.in_registers(emit.as_type(n, narrow), wide) for n in (a, b))
+        return emit.as_type(emit.in_registers(emit.as_type(combine(left, right), "ud"), "ub"), name)
+
+    return combine_bytes
+
+
+def _loop(
+    low: Lowering,
+    place: Place,
+    count: int,
+    guard: Guard | None,
+    value: Reg,
+    combine: Callable[[Reg, Reg], Reg],
+    read: Callable[[Reg], Reg],
+    write: Callable[[Reg, Reg, Reg], None],
+) -> Reg:
+    """Compare and swap until all lanes have succeeded.
+
+    Args:
+        read: the element in what memory holds.
+        write: puts an element into what memory holds, in other registers.
+    """
+    emit, held = low.emit, place.register_type
     pending = emit.mask(count)
     assign(emit, pending, Mask((guard.var,), count) if guard else KnownMask(True, count))
     expected, new, seen = (emit.whole(held, count) for _ in range(3))
     emit.apply("mov", held, count, const(0, held), into=expected)
     begin = emit.label("Update")
     emit.place(begin)
-    before = emit.as_type(emit.in_registers(expected, bits), value.type)
-    emit.apply("mov", held, count, emit.as_type(combine(before, value), bits), into=new)
+    before = read(expected)
+    write(expected, combine(before, value), new)
     emit.apply("mov", held, count, expected, into=seen)
     place.message(low, "icas", count, Guard(pending.predicates[0]), seen, expected, new)
     emit.compare("ne", count, seen, expected, into=pending)

@@ -26,7 +26,7 @@ def dpas(low: Lowering, op: ir.Operation) -> None:
     b_element = shape_and_element(str(view.rhs.type))[1]
     (m, n), d_element = shape_and_element(str(view.result.type))
     w, a = precision_of(b_element), precision_of(a_element)
-    if n != low.target.dpas_exec_size:
+    if n not in low.target.dpas_exec_sizes:
         low.fail(f"has {n} columns, but target {low.target.name} multiplies {low.target.dpas_exec_size}")
     if m > MAX_REPEAT_COUNT:
         low.fail(f"has {m} rows, but the repeat count is at most {MAX_REPEAT_COUNT}", "xegpu-legalize splits it")
@@ -39,7 +39,7 @@ def dpas(low: Lowering, op: ir.Operation) -> None:
         low.fail(f"multiplies {k} elements along K, but {w} x {a} takes {each} at a time")
     operand = "df" if w == "df" else "d"
     name = register_type(d_element)
-    lhs, rhs = (emit.as_type(_aligned(low, low.reg(v)), operand) for v in (view.lhs, view.rhs))
+    lhs, rhs = (emit.as_type(_aligned(low, _packed(low, v)), operand) for v in (view.lhs, view.rhs))
     acc: Numbers | None = low.numbers(view.acc) if view.acc is not None else None
     if isinstance(acc, Const):
         acc = None if acc.bits == 0 else low.reg(view.acc)
@@ -57,6 +57,13 @@ def dpas(low: Lowering, op: ir.Operation) -> None:
         )
         acc = result
     low.set(op, result)
+
+
+def _packed(low: Lowering, value: ir.Value) -> Reg:
+    """An operand in registers; elements of less than 8 bits are held as the bytes that they are packed in."""
+    if bit_width(shape_and_element(str(value.type))[1]) >= 8:
+        return low.reg(value)
+    return low.emit.in_registers(low.numbers(value))
 
 
 def _instruction(

@@ -51,7 +51,9 @@ and `fmax`, which are defined so.
 
 
 def atomic_shape(bits: int) -> DataShape:
-    """What an atomic message moves for elements of 16, 32 or 64 bits."""
+    """What an atomic message moves for elements of 16, 32 or 64 bits; of 8, the 32 bits around them."""
+    if bits == 8:
+        return DataShape("d32")
     return DataShape(f"d{bits}c32" if bits < 32 else f"d{bits}")
 
 
@@ -64,7 +66,7 @@ def atomic_message(kind: str, element: str, slm: bool, target: Target) -> str:
         slm: whether they are in shared local memory.
     """
     operation = ATOMICS.get(kind)
-    if operation is None or element == "bf16":
+    if operation is None or element == "bf16" or bit_width(element) == 8:
         return "icas"
     where = {"sfid": "slm", "address_size": "a32"} if slm else {"sfid": "ugm", "address_size": "a64"}
     data = Raw(Variable("data", "ud", 1))

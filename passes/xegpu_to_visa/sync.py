@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mlir import ir
+from xegpu_py.dialects.xegpu.types import FenceScope, MemoryKind
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
 from xegpu_py.passes.xegpu_to_visa.values import Const, NamedBarrier
@@ -10,14 +11,12 @@ from xegpu_py.passes.xegpu_to_visa.values import Const, NamedBarrier
 
 @lowers("xegpu.alloc_nbarrier")
 def alloc_nbarrier(low: Lowering, op: ir.Operation) -> None:
-    """The kernel's number of named barriers."""
+    """The kernel's number of named barriers; as many as the target has, if it is not known when compiling."""
     view = op.opview
     count = view.nbarrier_num
     if count is None:
         known = low.numbers(view.count)
-        if not isinstance(known, Const):
-            low.fail("needs a constant", "the number of named barriers is one of the kernel's own")
-        count = known.value
+        count = known.value if isinstance(known, Const) else low.target.named_barriers
     low.barriers = max(low.barriers, count)
 
 
@@ -56,11 +55,12 @@ def nbarrier_wait(low: Lowering, op: ir.Operation) -> None:
 
 @lowers("xegpu.fence")
 def fence(low: Lowering, op: ir.Operation) -> None:
-    """A fence of one memory."""
+    """A fence of one memory, or of both."""
     view = op.opview
-    shared = view.memory_kind.value == "shared"
-    scope = "group" if shared or view.scope.value == "workgroup" else "gpu"
-    low.emit.emit("lsc_fence", no_mask=False, sfid="slm" if shared else "ugm", flush="none", scope=scope)
+    for kind in (view.memory_kind,) if view.memory_kind else MemoryKind:
+        shared = kind == MemoryKind.SHARED
+        scope = "group" if shared or view.scope == FenceScope.WORKGROUP else "gpu"
+        low.emit.emit("lsc_fence", no_mask=False, sfid="slm" if shared else "ugm", flush="none", scope=scope)
 
 
 @lowers("xegpu.compile_hint")

@@ -24,6 +24,7 @@ from xegpu_py.passes.xegpu_to_visa.values import (
     shape_and_element,
 )
 
+from xegpu_py.ir.builtin import bit_width
 from xegpu_py.visa.operands import Destination, Flag, Region
 
 Order = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
@@ -165,7 +166,13 @@ def shape_cast(low: Lowering, op: ir.Operation) -> None:
 
 @lowers("vector.bitcast")
 def bitcast(low: Lowering, op: ir.Operation) -> None:
-    """The same registers as another type; truth values are bits, the first one the lowest."""
+    """The same registers as another type; truth values are bits, the first one the lowest.
+
+    Elements of 2 and 4 bits stay the bytes that they are packed in.
+    """
+    if bit_width(shape_and_element(str(op.results[0].type))[1]) in (2, 4):
+        low.set(op, low.reg(op.operands[0]))
+        return
     count, _, name = result_of(op)
     value = low.value(op.operands[0])
     if not name and isinstance(value, (Mask, KnownMask)):

@@ -297,8 +297,8 @@ def atomic_rmw(kernel: Kernel, op: ir.Operation) -> Problem:
     problem = element_problem(desc.element)
     if problem:
         return problem
-    if desc.bits == 8:
-        return (f"of {desc.element} has no atomic message", "use elements of 32 bits")
+    if desc.bits == 8 and is_float(desc.element) and view.kind.name != "assign":
+        return (f"there is no arithmetic on {desc.element}", "update f16 or f32 elements, or assign")
     operation = atomic_message(view.kind.name, desc.element, desc.attr.memory_scope == MemoryScope.SLM, kernel.target)
     second = _DATA if operation == "icas" else Raw(None)
     problem = lanes_problem(desc, kernel.target, f"lsc_atomic_{operation}", src0=_DATA, src1=second)
@@ -326,9 +326,8 @@ def dpas(kernel: Kernel, op: ir.Operation) -> Problem:
         return (problem,)
     if not target.dpas_half_accumulators and {"bf16", "f16"} & {d, acc}:
         return (f"target {target.name} accumulates {w_precision} in f32 alone", "use f32, and truncate the result")
-    if n != target.dpas_exec_size:
-        whole = n % target.dpas_exec_size == 0
-        remedy = SPLITS if whole else f"pad B to a multiple of {target.dpas_exec_size} columns"
+    if n not in target.dpas_exec_sizes:
+        remedy = SPLITS if target.dpas_columns(n) else f"pad B to a multiple of {target.dpas_exec_size} columns"
         return (f"has {n} columns, but target {target.name} multiplies {target.dpas_exec_size}", remedy)
     if m > MAX_REPEAT_COUNT:
         return (f"has {m} rows, but the repeat count is at most {MAX_REPEAT_COUNT}", SPLITS)
@@ -372,9 +371,7 @@ def alloc_nbarrier(kernel: Kernel, op: ir.Operation) -> Problem:
     if most == 0:
         return (f"target {kernel.target.name} has no named barriers", "use gpu.barrier")
     count = _constant(op.opview.count) if op.opview.nbarrier_num is None else op.opview.nbarrier_num
-    if count is None:
-        return ("needs a constant", "the number of named barriers is one of the kernel's own")
-    if count > most:
+    if count is not None and count > most:
         return (f"has {count} named barriers, but target {kernel.target.name} has {most}",)
     return None
 

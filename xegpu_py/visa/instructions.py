@@ -383,8 +383,9 @@ def _check_dpas(inst: Instruction, target: Target) -> Problem:
     if inst["SD"] not in target.dpas_depths:
         depths = ", ".join(map(str, target.dpas_depths))
         return (f"target {target.name} has systolic depth {depths}, not {inst['SD']}",)
-    if inst.exec_size != target.dpas_exec_size:
-        return (f"target {target.name} has execution size {target.dpas_exec_size}, not {inst.exec_size}",)
+    if inst.exec_size not in target.dpas_exec_sizes:
+        sizes = " and ".join(map(str, target.dpas_exec_sizes))
+        return (f"target {target.name} has execution size {sizes}, not {inst.exec_size}",)
     dst, acc = inst["dst"].var.type, inst["src0"].var
     problem = types_problem(w, a, dst, acc.type if acc else dst)
     if problem:

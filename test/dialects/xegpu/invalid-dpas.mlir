@@ -116,14 +116,6 @@ func.func @f(%a: vector<8x8x4xi8>, %b: vector<8x16x4xi8>) {
 
 // -----
 
-func.func @f(%a: vector<8x2xf16>, %b: vector<8x2xf16>) {
-  // expected-error @below {{'xegpu.dpas' op result has 16 rows, but the repeat count is at most 8}}
-  xegpu.dpas %a, %b : vector<8x2xf16>, vector<8x2xf16> -> vector<16x1xf32>
-  return
-}
-
-// -----
-
 func.func @f(%a: vector<4x2xf16>, %b: vector<7x2xf16>) {
   // expected-error @below {{'xegpu.dpas' op fragments 4x2 and 7x2 do not multiply to 8x1 in a subgroup of 8, 16 or 32}}
   // expected-note @below {{a lane holds M*K, K*N and M*N elements divided by the number of lanes}}

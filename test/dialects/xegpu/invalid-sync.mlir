@@ -57,22 +57,6 @@ func.func @f(%n: i8) {
 // -----
 
 func.func @f() {
-  // expected-error @below {{attribute 'memory_kind' is missing}}
-  xegpu.fence {scope = gpu}
-  return
-}
-
-// -----
-
-func.func @f() {
-  // expected-error @below {{attribute 'scope' is missing}}
-  xegpu.fence {memory_kind = global}
-  return
-}
-
-// -----
-
-func.func @f() {
   // expected-error @below {{expected one of workgroup, gpu, found 'subgroup'}}
   xegpu.fence {scope = subgroup, memory_kind = global}
   return
