@@ -106,7 +106,7 @@ class TransposeOp(Operation, dialect=XeTile, name="transpose"):
         check_map(self, "map", self.map, vector_of(wanted)[0])
 
 
-class ReductionOp(Operation, dialect=XeTile, name="reduction"):
+class ReductionOp(Operation, dialect=XeTile, name="reduction", also_named=("reduce",)):
     """Combines the elements along a dimension, which has size 1 then.
 
     With `reduction_size = n` each n elements that follow each other are combined, and one of them is left.

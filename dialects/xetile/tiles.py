@@ -186,7 +186,10 @@ class PrefetchTileOp(Operation, dialect=XeTile, name="prefetch_tile"):
 
 
 class UpdateTileOffsetOp(Operation, dialect=XeTile, name="update_tile_offset"):
-    """Moves a tile by offsets in elements: by rows and columns, or by an index for each element if it is scattered."""
+    """Moves a tile by offsets in elements: by rows and columns, or by an index for each element if it is scattered.
+
+    Older text, which gives the types of offsets and the result, is read, too.
+    """
 
     tile: Operand[Tile]
     offsets: IndexList
@@ -195,7 +198,10 @@ class UpdateTileOffsetOp(Operation, dialect=XeTile, name="update_tile_offset"):
 
     effects = frozenset()
     assembly_format = "$tile (`,` $offsets^)? (`,` $indices^)? attr-dict `:` type($tile) (`,` type($indices)^)?"
-    also_reads = ("$tile $offsets attr-dict `:` type($tile)",)
+    also_reads = (
+        "$tile $offsets attr-dict `:` type($tile)",
+        "$tile (`,`)? $offsets attr-dict `:` type($tile) `,` `index` (`,` `index`)? (`->` type($result))?",
+    )
 
     def verify_op(self) -> None:
         tile = Tile.of(self.tile)

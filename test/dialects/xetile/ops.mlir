@@ -109,6 +109,13 @@ func.func @spellings(%A: memref<128x128xf32>, %t: !xetile.tile<64x32xf32>, %v: v
   %1 = xetile.atomic_rmw addf %v, %t : vector<64x32xf32>, !xetile.tile<64x32xf32> -> vector<64x32xf32>
   %2 = xetile.atomic_rmw "addf" %v, %t : vector<64x32xf32>, !xetile.tile<64x32xf32> -> vector<64x32xf32>
   %3 = xetile.atomic_rmw "addf", %v, %t : vector<64x32xf32>, !xetile.tile<64x32xf32> -> vector<64x32xf32>
+  // CHECK-COUNT-3: xetile.update_tile_offset %{{.*}}, [%{{.*}}, {{.*}}] : !xetile.tile<64x32xf32>
+  %c0 = arith.constant 0 : index
+  %6 = xetile.update_tile_offset %t, [%c0, %c0] : !xetile.tile<64x32xf32>, index, index -> !xetile.tile<64x32xf32>
+  %7 = xetile.update_tile_offset %t, [%c0, 32] : !xetile.tile<64x32xf32>, index -> !xetile.tile<64x32xf32>
+  %8 = xetile.update_tile_offset %t [%c0, 32] : !xetile.tile<64x32xf32>
+  // CHECK: xetile.reduction <add>, %{{.*}} [1] : vector<64x32xf32> -> vector<64x1xf32>
+  %9 = xetile.reduce <add>, %v [1] : vector<64x32xf32> -> vector<64x1xf32>
   // CHECK: xetile.prefetch_tile %{{.*}} {l1_hint = uncached, l2_hint = cached} : !xetile.tile<64x32xf32>
   xetile.prefetch_tile %t {l1_hint = #xetile.cache_hint<uncached>, l2_hint = #xetile.cache_hint<cached>} : !xetile.tile<64x32xf32>
   // CHECK: xetile.load_tile %{{.*}} {l1_hint = streaming} : !xetile.tile<64x32xf32> -> vector<64x32xf32>
