@@ -99,8 +99,8 @@ def function_of(text, name):
     return found["program"]
 
 
-def kernel_of(program):
-    @xegpu_py.jit
+def kernel_of(program, engine):
+    @xegpu_py.jit(engine=engine)
     def kernel(inputs, outputs):
         i = xl.program_id(0)
         first, second = program(inputs[i])
@@ -113,15 +113,20 @@ def kernel_of(program):
 INPUTS = np.array([0, 1, 2, 3, 5, 8, -1, -6], np.int64)
 
 
-def check(seed):
+def check(seed, engine):
     text = Program(seed).text()
     program = function_of(text, f"<program {seed}>")
     outputs = np.zeros((len(INPUTS), 2), np.int64)
     expected = [program(int(n)) for n in INPUTS]
-    kernel_of(program)[len(INPUTS)](INPUTS, outputs)
+    kernel_of(program, engine)[len(INPUTS)](INPUTS, outputs)
     np.testing.assert_array_equal(outputs, np.array(expected), text)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(24))
 def test_programs_do_what_python_does(seed):
-    check(seed)
+    check(seed, "reference")
+
+
+@pytest.mark.parametrize("seed", range(100, 104))
+def test_lowered_programs_do_what_python_does(seed):
+    check(seed, "both")
