@@ -197,8 +197,8 @@ def _through_view(plan: Plan, op: ir.Operation) -> None:
             plan.cut(source, d, positions)
     elif op.name == "vector.bitcast" and cuts:
         for d, positions in enumerate(cuts):
-            inner = d == len(shape) - 1
-            plan.cut(source, d, {p * shape[d] // to[d] for p in positions} if inner else positions)
+            last = d == len(shape) - 1
+            plan.cut(source, d, {p * shape[d] // to[d] for p in positions} if last else positions)
     elif op.name == "vector.extract_strided_slice":
         offsets = integers(op.attributes["offsets"])
         for d, (offset, size) in enumerate(zip(offsets, to)):

@@ -12,6 +12,7 @@ from xegpu_py.passes.xegpu_legalize.boxes import Box, whole
 from xegpu_py.passes.xegpu_legalize.layouts import layout_of
 from xegpu_py.passes.xegpu_legalize.plan import shape_of
 from xegpu_py.passes.xegpu_legalize.rewrite import Rewriter, rewrites
+from xegpu_py.passes.xegpu_legalize.shapes import pieces_of
 
 
 @rewrites("xegpu.create_tdesc")
@@ -28,7 +29,7 @@ def create_tdesc(low: Rewriter, op: ir.Operation) -> bool:
                 mode=view.mode,
                 chunk_size_per_lane=view.chunk_size_per_lane,
             )
-            for (lane,), desc in layout
+            for (lane,), desc in pieces_of(layout)
         )
     return not low.plan.is_kept(op.results[0])
 
@@ -40,7 +41,7 @@ def update_offset(low: Rewriter, op: ir.Operation) -> bool:
     for layout in low.plan.layouts_of(op.results[0]):
         low.pieces[op.results[0], layout] = tuple(
             low.build(xegpu.update_offset, piece, low.part(view.offsets, ((lane, desc.lanes),)), mode=view.mode)
-            for ((lane,), desc), piece in zip(layout, low.pieces[view.tdesc, layout])
+            for ((lane,), desc), piece in zip(pieces_of(layout), low.pieces[view.tdesc, layout])
         )
     return not low.plan.is_kept(op.results[0])
 
@@ -54,7 +55,7 @@ def _lanes(low: Rewriter, op: ir.Operation) -> list[Piece]:
     if layout is None:
         return []
     found = low.pieces[op.opview.tdesc, layout]
-    return [(lane, desc, piece) for ((lane,), desc), piece in zip(layout, found)]
+    return [(lane, desc, piece) for ((lane,), desc), piece in zip(pieces_of(layout), found)]
 
 
 def _values(value: ir.Value, lane: int, desc: TensorDesc) -> Box:

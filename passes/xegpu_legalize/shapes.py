@@ -38,6 +38,12 @@ Layout = Pieces | Place
 """What a descriptor becomes."""
 
 
+def pieces_of(layout: Layout) -> Pieces:
+    """The pieces of a descriptor that does not become numbers, as a scattered one never does."""
+    assert not isinstance(layout, Place)
+    return layout
+
+
 def types_of(layout: Layout) -> list[ir.Type]:
     """The types of the values that a descriptor becomes."""
     if not isinstance(layout, Place):

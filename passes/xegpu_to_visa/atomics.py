@@ -1,4 +1,4 @@
-"""`xegpu.atomic_rmw`: atomic messages, and loops of compare and swap for what has none."""
+"""Atomic updates: messages, and loops of compare and swap for what has none."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from xegpu_py.passes.xegpu_to_visa.combine import combiner
 from xegpu_py.passes.xegpu_to_visa.descriptors import TYPES_BYTES, in_slm
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter, const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
+from xegpu_py.passes.xegpu_to_visa.memref import address_of, flat, memory
 from xegpu_py.passes.xegpu_to_visa.messages import atomic_message, atomic_shape
 from xegpu_py.passes.xegpu_to_visa.scattered import guards, in_place, lanes_of, padded_row
 from xegpu_py.passes.xegpu_to_visa.scf import assign
@@ -62,6 +63,25 @@ def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
                 into = _part(low, result, start, count, bits)
                 emit.apply("mov", bits, count, Reg(old.var, 0, count), into=into)
     low.set(op, result)
+
+
+@lowers("memref.generic_atomic_rmw")
+def generic_atomic_rmw(low: Lowering, op: ir.Operation) -> None:
+    """An update of one element by the ops of a region; the result is what was there before."""
+    target, *indices = op.operands
+    mem = memory(low, target)
+    name, block = register_type(mem.element), op.regions[0].blocks[0]
+    size = TYPES_BYTES[name]
+    at = address_of(low, mem, flat(low, mem, [low.numbers(v) for v in indices]))
+    place = Place(at, 0, 0, atomic_shape(8 * size), mem.slm)
+
+    def combine(before: Reg, _: Reg) -> Reg:
+        low.values[block.arguments[0]] = before
+        low.block(block)
+        return low.reg(list(block.operations)[-1].operation.operands[0], name)
+
+    way = update_bytes if size == 1 else update
+    low.set(op, way(low, place, 1, None, low.emit.reg(name, 1), combine))
 
 
 def _part(low: Lowering, numbers: Reg, start: int, count: int, type_name: str) -> Reg:

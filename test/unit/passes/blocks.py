@@ -238,8 +238,14 @@ class Access:
         steps = [(p - s) // max(self.turns, 1) for p, s in zip(self.place, self.start)]
         return [*self.start, *steps, *self.view]
 
-    def check(self, target: str, seed: int, engine: Any = "both", unaligned: tuple[int, ...] | None = None) -> Any:
-        """Run it, and compare with numpy; the compiled kernel."""
+    def check(
+        self, target: str, seed: int, engine: Any = "both", unaligned: tuple[int, ...] | None = None, simt: bool = False
+    ) -> Any:
+        """Run it, and compare with numpy; the compiled kernel.
+
+        Args:
+            simt: whether in SIMT mode, in which work items have the whole block, as there is no sg_map.
+        """
         memory = some(self.element, self.whole, seed)
         shape = self.loaded(memory).shape
         line = some(self.element, (int(np.prod(shape)),), seed + 1)
@@ -252,8 +258,11 @@ class Access:
             if self.array > 1 and not self.side_by_side:
                 value = np.concatenate(list(value), axis=-1)
             expected[tuple(a[inside] for a in at)] = value[inside]
-        kernel = xegpu_py.compile(self.text(), target=target, registers=256, engine=engine, unaligned=unaligned)
-        kernel(memory, line, *self.numbers())
+        text = self.text()
+        if simt:
+            text = text.replace("{mode = vc}", "").replace(", mode = vc}", "}")
+        kernel = xegpu_py.compile(text, target=target, registers=256, engine=engine, unaligned=unaligned)
+        kernel(memory, line, *self.numbers(), block=16 if simt else 1)
         for found, right in ((line, wanted), (memory, expected)):
             np.testing.assert_array_equal(found.view("u1"), right.view("u1"))
         return kernel

@@ -112,6 +112,37 @@ def test_every_kind_of_every_type(target, space):
         assert old[OFF] == values[OFF] and memory[PLACES[OFF]] == before[PLACES[OFF]]
 
 
+@pytest.mark.parametrize("target", ["pvc", "dg2"])
+@pytest.mark.parametrize("element", ["i8", "i32", "bf16", "f32", "i64"])
+def test_updates_by_a_region(target, element):
+    """Each subgroup doubles an element and adds three, and keeps what it found."""
+    suffix, three = ("f", "3.0") if "f" in element else ("i", "3")
+    text = f"""
+    gpu.module @m {{ gpu.func @k(%m: memref<4x4x{element}>, %found: memref<8x{element}>) kernel {{
+      %c1 = arith.constant 1 : index
+      %c2 = arith.constant 2 : index
+      %three = arith.constant {three} : {element}
+      %id = gpu.block_id x
+      %old = memref.generic_atomic_rmw %m[%c1, %c2] : memref<4x4x{element}> {{
+      ^bb0(%x: {element}):
+        %twice = arith.add{suffix} %x, %x : {element}
+        %y = arith.add{suffix} %twice, %three : {element}
+        memref.atomic_yield %y : {element}
+      }}
+      memref.store %old, %found[%id] : memref<8x{element}>
+      gpu.return
+    }} }}"""
+    memory = np.arange(16).astype(DTYPES[element]).reshape(4, 4)
+    expected, found = memory.copy(), np.zeros(8, DTYPES[element])
+    read = []
+    for _ in range(3):
+        read.append(expected[1, 2])
+        expected[1, 2] = expected[1, 2] + expected[1, 2] + DTYPES[element].type(3)
+    xegpu_py.compile(text, target=target, engine="both")(memory, found, grid=3)
+    np.testing.assert_array_equal(memory, expected)
+    assert sorted(found[:3]) == read
+
+
 @pytest.mark.skipif(not available(), reason="the finalizer is not installed")
 @pytest.mark.parametrize(("target", "platform"), [("pvc", "PVC"), ("dg2", "DG2")])
 @pytest.mark.parametrize("space", ["", "slm"])

@@ -52,6 +52,40 @@ def test_blocks_in_shared_local_memory(access, target, engine, seed):
     access.check(target, seed, engine)
 
 
+@settings(max_examples=30, deadline=None)
+@given(accesses(aligned=False, transforms=("", "transpose", "vnni0", "vnni1")), st.sampled_from(TARGETS), SEEDS)
+def test_accesses_of_work_items(access, target, seed):
+    access.check(target, seed, "interpreter", unaligned=(0,), simt=True)
+
+
+FRAGMENTS = """
+!in = !xegpu.tensor_desc<8x16xf16, #xegpu.sg_map<wi_layout = [8, 2], wi_data = [1, 1]>>
+!out = !xegpu.tensor_desc<16x8xf16, #xegpu.sg_map<wi_layout = [2, 8], wi_data = [1, 1]>>
+
+gpu.module @m {
+  gpu.func @copy(%a: memref<7x11xf16>, %o: memref<16x8xf16>) kernel {
+    %t = xegpu.create_nd_tdesc %a[1, 3] : memref<7x11xf16> -> !in
+    %x = xegpu.load_nd %t {transpose = [1, 0]} : !in -> vector<8x1xf16>
+    %u = xegpu.create_nd_tdesc %o[0, 0] : memref<16x8xf16> -> !out
+    xegpu.store_nd %x, %u : vector<8x1xf16>, !out
+    gpu.return
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_transposed_fragments_of_an_odd_column(target):
+    source, out = np.arange(77, dtype=np.float16).reshape(7, 11), np.zeros((16, 8), np.float16)
+    xegpu_py.compile(FRAGMENTS, target=target, engine="interpreter")(source, out, block=16)
+    block, expected = np.zeros((8, 16), np.float16), np.zeros((16, 8), np.float16)
+    block[:6, :8] = source[1:, 3:]
+    for lane in range(16):
+        # Lanes are rows of two columns of the block, and two rows of what is stored.
+        expected[lane // 8 :: 2, lane % 8] = block[lane // 2, lane % 2 :: 2]
+    np.testing.assert_array_equal(out, expected)
+
+
 COPY = """
 gpu.module @m {
   gpu.func @copy(%a: memref<?x?xf16>, %o: memref<?x?xf16>) kernel {
