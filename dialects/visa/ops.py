@@ -29,7 +29,7 @@ from xegpu_py.visa.assembly import ALIGNMENTS, is_name
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import BUILTINS, PREDICATE_SIZES
 from xegpu_py.visa.program import IMPLICIT_KINDS, Instruction
-from xegpu_py.visa.spec import Caches, Slot, Spec
+from xegpu_py.visa.spec import Caches, InstructionSpec, OperandSpec
 
 
 class Visa(Dialect, name="visa"):
@@ -192,7 +192,7 @@ class InstructionOp(Operation):
         declaration: what the table of instructions says of it.
     """
 
-    declaration: ClassVar[Spec]
+    declaration: ClassVar[InstructionSpec]
 
     def instruction(
         self,
@@ -233,7 +233,7 @@ _EFFECTS = {
 }
 
 
-def _define(spec: Spec) -> type[InstructionOp]:
+def _define(spec: InstructionSpec) -> type[InstructionOp]:
     fields: dict[str, Any] = {}
     values: dict[str, Any] = {}
     for slot in spec.slots:
@@ -268,14 +268,14 @@ def _define(spec: Spec) -> type[InstructionOp]:
     return types.new_class(f"{name}Op", (InstructionOp,), header, lambda namespace: namespace.update(body))
 
 
-def _operand(slot: Slot) -> Any:
+def _operand(slot: OperandSpec) -> Any:
     if slot.kind == "flag":
         return Operand[Pred]
     found = Operand[Var | Pred] if slot.flags else Operand[Var]
     return found | None if slot.immediate or slot.null else found
 
 
-def _describe(spec: Spec) -> str:
+def _describe(spec: InstructionSpec) -> str:
     """The docstring of an instruction's op."""
     lines = [f"- `{slot.name}`, {'written' if slot.use == 'write' else 'read'}: {_slot(slot)}" for slot in spec.slots]
     rules = f"Rules: {spec.source}" + (
@@ -295,7 +295,7 @@ _FORMS = {
 }
 
 
-def _slot(slot: Slot) -> str:
+def _slot(slot: OperandSpec) -> str:
     text = _FORMS[slot.kind] + (f" of {', '.join(slot.types)}" if slot.types else "")
     also = ["a constant"] * slot.immediate + ["a predicate"] * slot.flags + ["`null`"] * slot.null
     text += "".join(f", or {a}" for a in also)

@@ -14,7 +14,7 @@ from xegpu_py.ir.operation import Operation, Parts
 from xegpu_py.visa import spec as declared
 from xegpu_py.visa.operands import Flag, Guard, Immediate, Operand
 from xegpu_py.visa.program import Instruction
-from xegpu_py.visa.spec import LANES, Slot, Spec
+from xegpu_py.visa.spec import LANES, InstructionSpec, OperandSpec
 from xegpu_py.visa.text import (
     Notation,
     pieces,
@@ -112,7 +112,7 @@ class _TextKind(StringKind):
         return self.decode(super().encode(value)) if isinstance(value, str) else value
 
 
-def access_kind(slot: Slot) -> Kind:
+def access_kind(slot: OperandSpec) -> Kind:
     """The kind of the attribute that says how an operand is accessed.
 
     It is the operand's text with `%` in the place of the variable: `(-)%(1,0)<1;1,0>`, `%[64]`, `0x10:d`, `null`.
@@ -141,7 +141,7 @@ def attribute_kind(name: str, attribute: declared.Attribute) -> Kind:
     )
 
 
-def parts_of(spec: Spec, inst: Instruction) -> Parts:
+def parts_of(spec: InstructionSpec, inst: Instruction) -> Parts:
     """The parts of an instruction's op. The instruction's variables are what `Parts` holds for operands."""
     parts = Parts()
     for slot in spec.slots:
@@ -169,7 +169,9 @@ def parts_of(spec: Spec, inst: Instruction) -> Parts:
     return parts
 
 
-def instruction_of(spec: Spec, attributes: Callable[[str], Any], operand: Callable[[str], Any]) -> Instruction:
+def instruction_of(
+    spec: InstructionSpec, attributes: Callable[[str], Any], operand: Callable[[str], Any]
+) -> Instruction:
     """The instruction that an op's attributes and operands, asked for by their names, make.
 
     Raises:
@@ -200,7 +202,7 @@ def instruction_of(spec: Spec, attributes: Callable[[str], Any], operand: Callab
 class InstructionSyntax(Syntax):
     """An instruction's text, with SSA names."""
 
-    def __init__(self, spec: Spec) -> None:
+    def __init__(self, spec: InstructionSpec) -> None:
         self.spec = spec
 
     def read(self, op: type[Operation], r: Reading) -> Parts:
@@ -229,7 +231,7 @@ class InstructionSyntax(Syntax):
         return name + "".join(p if kind == "text" else _placeholder(self.spec, p) for kind, p in rest) + " attr-dict?"
 
 
-def _placeholder(spec: Spec, field: str) -> str:
+def _placeholder(spec: InstructionSpec, field: str) -> str:
     if field == "sat":
         return "(.sat)?"
     if field == "exec":

@@ -18,7 +18,6 @@ from xegpu_py.visa.operands import Flag, Immediate, Region
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.verify import instruction_problem
 
-_COMMUTES = ("add", "mul", "and", "or", "xor")
 _IMMEDIATE_TYPES = ("uw", "w", "ud", "d", "hf", "f")
 """Types of which an instruction of two sources can have a constant."""
 
@@ -34,7 +33,7 @@ class Constants:
         """The instruction with what is known of its operands put to use; None if it does nothing."""
         decided = self._decided(inst)
         if decided is not None:
-            if inst.name == "sel":
+            if INSTRUCTIONS[inst.name].selects:
                 inst = self._chosen(inst, decided)
             elif not decided:
                 return None
@@ -47,7 +46,8 @@ class Constants:
 
     def results(self, inst: Instruction) -> tuple[int, ...] | None:
         """The bits of each lane's result, if all operands are known."""
-        if INSTRUCTIONS[inst.name].category not in ("alu", "math") or inst.name == "sel":
+        spec = INSTRUCTIONS[inst.name]
+        if spec.category not in ("alu", "math") or spec.selects:
             return None
         sources: dict[str, tuple[int, ...]] = {}
         for name, value in inst.values.items():
@@ -94,10 +94,10 @@ class Constants:
         for name in scalars:
             inst = self._with_immediate(inst, name)
         regions = [s.name for s in slots if s.kind == "src" and isinstance(inst[s.name], (Region, Immediate))]
-        if len(regions) != 2 or inst.name.startswith("nbarrier"):
+        if len(regions) != 2 or INSTRUCTIONS[inst.name].named_barrier:
             return inst
         changed = self._with_immediate(inst, "src1")
-        if changed is inst and inst.name in _COMMUTES and isinstance(inst["src1"], Region):
+        if changed is inst and INSTRUCTIONS[inst.name].commutes and isinstance(inst["src1"], Region):
             swapped = {**inst.values, "src0": inst["src1"], "src1": inst["src0"]}
             other = replace(inst, values=swapped)
             changed = self._with_immediate(other, "src1")
@@ -150,19 +150,15 @@ class Constants:
         dst = inst["dst"]
         if isinstance(dst, Flag) or any(TYPES[t].is_float for t in (source.var.type, other.type, dst.var.type)):
             return inst
-        narrow = dst.var.format.bytes <= source.var.format.bytes
-        count = self._number(other, inst)
-        ones = (1 << dst.var.format.bits) - 1
-        if count == 0 and inst.name in ("mul", "and"):
+        spec, constant = INSTRUCTIONS[inst.name], self._number(other, inst)
+        if constant == 0 and spec.zero:
             return self._moved(inst, Immediate(0, dst.var.type)) or inst
-        same = (
-            (count == 0 and inst.name == "add")
-            or (count == 1 and inst.name == "mul")
-            or (count == 0 and narrow and inst.name in ("or", "xor"))
-            or (count == ones and narrow and inst.name == "and")
-            or (count == 0 and inst.name in ("shl", "shr", "asr") and dst.var.format.bytes == source.var.format.bytes)
-        )
-        return (self._moved(inst, source) or inst) if same else inst
+        if spec.identity is None or constant != spec.identity[0] % (1 << dst.var.format.bits):
+            return inst
+        wider = dst.var.format.bytes - source.var.format.bytes
+        if (spec.identity[1] == "narrower" and wider > 0) or (spec.identity[1] == "same" and wider):
+            return inst
+        return self._moved(inst, source) or inst
 
     def _number(self, value: Immediate, inst: Instruction) -> int:
         """A constant's bits in the type of the result."""

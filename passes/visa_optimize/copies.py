@@ -14,11 +14,8 @@ from xegpu_py.visa.accesses import Root
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import BUILTINS, Address, Flag, Guard, Raw, Region, Variable, Vector
 from xegpu_py.visa.program import Instruction
-from xegpu_py.visa.spec import Slot
+from xegpu_py.visa.spec import OperandSpec
 from xegpu_py.visa.verify import instruction_problem
-
-_WRAPS = ("add", "mul", "mad", "and", "or", "xor", "not", "shl", "mov")
-"""Instructions on integers of which the lowest bits of operands alone decide the result's, unless it is wider."""
 
 
 class Copies:
@@ -41,7 +38,7 @@ class Copies:
                 inst = self._accept(inst, replace(inst, guard=replace(guard, var=other)))
         return inst
 
-    def _rewrite_slot(self, inst: Instruction, slot: Slot) -> Instruction:
+    def _rewrite_slot(self, inst: Instruction, slot: OperandSpec) -> Instruction:
         value = inst[slot.name]
         var = getattr(value, "var", None)
         if var is None or not self._facts.has_copies(var if isinstance(value, Flag) else var.root[0]):
@@ -88,7 +85,7 @@ class Copies:
             found.append(source)
         return found
 
-    def _region(self, inst: Instruction, slot: Slot, value: Region) -> Region | None:
+    def _region(self, inst: Instruction, slot: OperandSpec, value: Region) -> Region | None:
         root, places = bytes_of(value, 1 if slot.kind == "scalar" else inst.exec_size, self._target)
         size = value.var.format.bytes
         sources = self._sources(root, places, size)
@@ -109,16 +106,22 @@ class Copies:
         # Strided regions may cost the hardware a copy of their own.
         return found if strides == plain or strides == (1, 1, 0) or repeats else None
 
-    def _wraps(self, inst: Instruction, slot: Slot, value: Region) -> bool:
+    def _wraps(self, inst: Instruction, slot: OperandSpec, value: Region) -> bool:
         dst = inst.values.get("dst")
         if slot.kind == "scalar":
             return False
         same = value.var.format.kind in "us" and value.var.format.bytes == 4
-        if inst.name not in _WRAPS or inst.saturate or value.modifier or dst is None or isinstance(dst, Flag):
+        if (
+            not INSTRUCTIONS[inst.name].low_bits
+            or inst.saturate
+            or value.modifier
+            or dst is None
+            or isinstance(dst, Flag)
+        ):
             return False
         return same and not TYPES[dst.var.type].is_float and dst.var.format.bytes <= value.var.format.bytes
 
-    def _run(self, slot: Slot, value: Raw | Vector | Address, size: int) -> Any:
+    def _run(self, slot: OperandSpec, value: Raw | Vector | Address, size: int) -> Any:
         """Bytes that lie side by side, where they were copied from side by side."""
         root, start = start_of(value, self._target)
         at, source, first = start, None, 0

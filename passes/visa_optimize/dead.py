@@ -46,9 +46,9 @@ def _remove_idle_jumps(program: Program) -> Program:
     instructions = program.instructions
     kept = []
     for at, inst in enumerate(instructions):
-        if inst.name != "jmp" or not _is_next(instructions, at, inst["label"]):
+        if not INSTRUCTIONS[inst.name].uniform or not _is_next(instructions, at, inst["label"]):
             kept.append(inst)
-    named = {i["label"] for i in kept if i.name in ("jmp", "goto")}
+    named = {i["label"] for i in kept if INSTRUCTIONS[i.name].jumps}
     kept = [i for i in kept if i.name != "label" or i["label"] in named]
     return program.with_instructions(kept)
 

@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import Root, effects
 from xegpu_py.visa.flow import Flow, fills
+from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Guard
 from xegpu_py.visa.program import Instruction, Program
 
@@ -277,4 +278,4 @@ def tested_bits(inst: Instruction, guard: Guard) -> range:
     """The bits of its guard that decide what an instruction does."""
     if guard.control:
         return range(guard.var.count)
-    return range(1) if inst.name == "jmp" else range(inst.first_lane, inst.first_lane + inst.exec_size)
+    return range(1) if INSTRUCTIONS[inst.name].uniform else range(inst.first_lane, inst.first_lane + inst.exec_size)

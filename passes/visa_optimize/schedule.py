@@ -21,11 +21,11 @@ from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.liveness import Liveness, liveness_of
 from xegpu_py.visa.operands import Predicate
 from xegpu_py.visa.program import Instruction, Program
+from xegpu_py.visa.spec import MESSAGES
 
 _CHUNK = 64
 """Bytes of a variable that are taken for one place."""
 
-_MESSAGES = ("load", "store", "atomic")
 _FENCES = ("control", "sync")
 
 
@@ -133,7 +133,7 @@ class _Piece:
                 for reader in place.readers:
                     self._edge(reader, at)
                 places[key] = _Places(at)
-            if INSTRUCTIONS[inst.name].category in _MESSAGES:
+            if INSTRUCTIONS[inst.name].category in MESSAGES:
                 self._edge(message, at)
                 message = at
 

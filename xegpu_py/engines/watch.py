@@ -14,7 +14,7 @@ from xegpu_py.numerics.formats import Array
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Address, Destination, Raw, Region, Variable, Vector, first_byte
 from xegpu_py.visa.program import Instruction
-from xegpu_py.visa.spec import BlockShape, DataShape, Slot
+from xegpu_py.visa.spec import BlockShape, DataShape, OperandSpec
 
 
 class UnwrittenFault(Exception):
@@ -95,7 +95,7 @@ def _lanes(acting: Array, count: int) -> Array:
     return np.any(acting, axis=1, keepdims=True) if count == 1 else acting
 
 
-def _bytes(slot: Slot, inst: Instruction, layout: Layout) -> _Bytes | None:
+def _bytes(slot: OperandSpec, inst: Instruction, layout: Layout) -> _Bytes | None:
     operand = inst[slot.name]
     var = getattr(operand, "var", None)
     if not isinstance(var, Variable):

@@ -19,7 +19,7 @@ from xegpu_py.visa.operands import (
     first_byte,
 )
 from xegpu_py.visa.program import Instruction
-from xegpu_py.visa.spec import Slot
+from xegpu_py.visa.spec import MESSAGES, OperandSpec
 
 
 class Access(NamedTuple):
@@ -45,7 +45,7 @@ def accesses(inst: Instruction, target: Target) -> tuple[Access, ...]:
     return found.reads + found.writes
 
 
-def _access(slot: Slot, inst: Instruction, target: Target) -> Access | None:
+def _access(slot: OperandSpec, inst: Instruction, target: Target) -> Access | None:
     value = inst[slot.name]
     var = getattr(value, "var", None)
     if not isinstance(var, Variable):
@@ -61,8 +61,9 @@ def _access(slot: Slot, inst: Instruction, target: Target) -> Access | None:
         assert isinstance(value, (Raw, Vector, Address)) and slot.bytes
         start = offset + (first_byte(value, target.grf_bytes) if isinstance(value, Vector) else value.offset)
         end = start + slot.bytes(inst, target)
-    whole = packed and inst.guard is None and (inst.no_mask or inst.name == "dpas" or slot.kind == "dst")
-    if inst.name.startswith("lsc_") and inst.exec_size == 1:
+    spec = INSTRUCTIONS[inst.name]
+    whole = packed and inst.guard is None and (inst.no_mask or spec.all_lanes or slot.kind == "dst")
+    if spec.category in MESSAGES and inst.exec_size == 1:
         whole = inst.guard is None
     if "data" in inst.values and inst["data"].vector > 1 and not inst["data"].transpose:
         # Each element's lanes begin at a register, and may leave the rest of it alone.

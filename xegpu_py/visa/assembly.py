@@ -16,7 +16,7 @@ from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import BUILTINS, MAX_ALIASES, PREDICATE_SIZES, Guard, Predicate, Variable
 from xegpu_py.visa.program import IMPLICIT_KINDS, NOWHERE, Input, Instruction, Program
-from xegpu_py.visa.spec import Spec
+from xegpu_py.visa.spec import InstructionSpec
 from xegpu_py.visa.text import Notation, read_guard, read_instruction, write_instruction
 
 VERSION = "3.8"
@@ -280,7 +280,7 @@ def _read_statement(cursor: Cursor, where: Position, notation: Notation) -> Inst
     return replace(inst, guard=guard, where=where)
 
 
-def find_instruction(cursor: Cursor) -> Spec:
+def find_instruction(cursor: Cursor) -> InstructionSpec:
     """The instruction whose name comes next; what follows the name is left.
 
     Raises:

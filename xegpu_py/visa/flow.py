@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from xegpu_py.visa.accesses import Access
+from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import Instruction, Program, analysis
-
-JUMPS = ("jmp", "goto")
 
 
 class Flow:
@@ -30,9 +29,10 @@ class Flow:
         """The flow of a program's instructions."""
         instructions, labels = program.instructions, program.labels
         count = len(instructions)
-        self.parts = any(i.name == "goto" for i in instructions)
+        self.parts = any(INSTRUCTIONS[i.name].diverges for i in instructions)
         waits = sorted(_waiting_places(instructions, labels)) if self.parts else []
-        ends = {at + 1 for at, i in enumerate(instructions) if i.name in (*JUMPS, "ret")}
+        specs = [INSTRUCTIONS[i.name] for i in instructions]
+        ends = {at + 1 for at, spec in enumerate(specs) if spec.jumps or spec.ends}
         starts = sorted({0, *labels.values(), *waits, *ends} - {count})
         self.blocks = [range(a, b) for a, b in zip(starts, [*starts[1:], count])]
         number = {block.start: n for n, block in enumerate(self.blocks)}
@@ -40,11 +40,11 @@ class Flow:
         self.successors: list[list[int]] = []
         for block in self.blocks:
             at = block.stop - 1
-            last = instructions[at]
-            found = [number[labels[last["label"]]]] if last.name in JUMPS else []
-            if last.name != "ret" and (last.name != "jmp" or last.guard) and block.stop in number:
+            last, spec = instructions[at], specs[at]
+            found = [number[labels[last["label"]]]] if spec.jumps else []
+            if not spec.ends and (not spec.uniform or last.guard) and block.stop in number:
                 found.append(number[block.stop])
-            if last.name == "ret" or (last.name in JUMPS and labels[last["label"]] > at):
+            if spec.ends or (spec.jumps and labels[last["label"]] > at):
                 behind = bisect.bisect_right(waits, at)
                 found += [waiting[w] for w in waits[behind : behind + 1]]
             self.successors.append(found)
@@ -148,11 +148,12 @@ def _waiting_places(instructions: Sequence[Instruction], labels: Mapping[str, in
     """Where lanes that a `goto` has parted from others may wait for them."""
     found = set()
     for at, inst in enumerate(instructions):
-        if inst.name in JUMPS:
+        spec = INSTRUCTIONS[inst.name]
+        if spec.jumps:
             to = labels[inst["label"]]
             if to > at:
                 found.add(to)
-            elif inst.name == "goto":
+            elif spec.diverges:
                 # Those that go back are behind those that do not.
                 found.add(at + 1)
     return found - {len(instructions)}
@@ -162,5 +163,5 @@ def fills(inst: Instruction, access: Access, flow: Flow) -> bool:
     """Whether all bytes of an access are written for certain."""
     if access.whole:
         return flow.certain(inst)
-    # `accesses` takes sel's predicate for one that keeps lanes.
-    return inst.name == "sel" and flow.certain(inst) and inst["dst"].stride == 1
+    # `accesses` takes a predicate that selects for one that keeps lanes.
+    return INSTRUCTIONS[inst.name].selects and flow.certain(inst) and inst["dst"].stride == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from xegpu_py.numerics.dpas import operand_bytes, types_problem
 from xegpu_py.numerics.formats import PRECISIONS, TYPES
@@ -16,12 +17,12 @@ from xegpu_py.visa.spec import (
     Block,
     Caches,
     Choice,
+    InstructionSpec,
     Name,
     Number,
+    OperandSpec,
     Problem,
     Shape,
-    Slot,
-    Spec,
     Use,
 )
 
@@ -33,12 +34,12 @@ _MATH = ("hf", "f")
 _MATH_DOUBLE = ("hf", "f", "df")
 
 
-def _dst(types: tuple[str, ...], flags: bool = False) -> Slot:
-    return Slot("dst", "dst", "write", types, flags=flags)
+def _dst(types: tuple[str, ...], flags: bool = False) -> OperandSpec:
+    return OperandSpec("dst", "dst", "write", types, flags=flags)
 
 
-def _src(name: str, types: tuple[str, ...], modifiers: tuple[str, ...] = (), flags: bool = False) -> Slot:
-    return Slot(name, "src", "read", types, immediate=True, modifiers=modifiers, flags=flags)
+def _src(name: str, types: tuple[str, ...], modifiers: tuple[str, ...] = (), flags: bool = False) -> OperandSpec:
+    return OperandSpec(name, "src", "read", types, immediate=True, modifiers=modifiers, flags=flags)
 
 
 def _types(inst: Instruction) -> list[str]:
@@ -94,14 +95,15 @@ def _alu(
     sat: bool = True,
     category: str = "alu",
     check: Callable[[Instruction, Target], Problem] = _one_kind,
-) -> Spec:
+    **facts: Any,
+) -> InstructionSpec:
     slots = (_dst(types), *(_src(f"src{i}", types, modifiers) for i in range(sources)))
     operands = " ".join(f"{{src{i}}}" for i in range(sources))
     form = f"{name}{'{sat}' if sat else ''} {{exec}} {{dst}} {operands}"
-    return Spec(name, doc, form, slots, category=category, guard=True, check=check)
+    return InstructionSpec(name, doc, form, slots, category=category, guard=True, check=check, **facts)
 
 
-def _math(name: str, doc: str, sources: int = 1, types: tuple[str, ...] = _MATH) -> Spec:
+def _math(name: str, doc: str, sources: int = 1, types: tuple[str, ...] = _MATH) -> InstructionSpec:
     return _alu(name, doc, types, sources, category="math", check=_all_of(_one_kind, _double_math))
 
 
@@ -125,10 +127,11 @@ def _no_wide_product(inst: Instruction, target: Target) -> Problem:
     return None
 
 
-def _logic(name: str, doc: str, sources: int) -> Spec:
+def _logic(name: str, doc: str, sources: int, **facts: Any) -> InstructionSpec:
     slots = (_dst(INTEGERS, flags=True), *(_src(f"src{i}", INTEGERS, _LOGIC, flags=True) for i in range(sources)))
     operands = " ".join(f"{{src{i}}}" for i in range(sources))
-    return Spec(name, doc, f"{name} {{exec}} {{dst}} {operands}", slots, guard=True, check=_flags_or_none)
+    form = f"{name} {{exec}} {{dst}} {operands}"
+    return InstructionSpec(name, doc, form, slots, guard=True, check=_flags_or_none, low_bits=True, **facts)
 
 
 def _flags_or_none(inst: Instruction, target: Target) -> Problem:
@@ -140,8 +143,8 @@ def _flags_or_none(inst: Instruction, target: Target) -> Problem:
     return None
 
 
-def _shift(name: str, doc: str) -> Spec:
-    return _alu(name, doc, INTEGERS, 2, sat=False, modifiers=("-",))
+def _shift(name: str, doc: str, **facts: Any) -> InstructionSpec:
+    return _alu(name, doc, INTEGERS, 2, sat=False, modifiers=("-",), identity=(0, "same"), **facts)
 
 
 def _check_mov(inst: Instruction, target: Target) -> Problem:
@@ -229,12 +232,12 @@ def _messages(inst: Instruction, target: Target) -> Problem:
     return None
 
 
-def _address(name: str = "address") -> Slot:
-    return Slot(name, "address", "read", bytes=_address_bytes)
+def _address(name: str = "address") -> OperandSpec:
+    return OperandSpec(name, "address", "read", bytes=_address_bytes)
 
 
-def _data(name: str, use: Use, null: bool = False) -> Slot:
-    return Slot(name, "raw", use, null=null, bytes=_data_bytes)
+def _data(name: str, use: Use, null: bool = False) -> OperandSpec:
+    return OperandSpec(name, "raw", use, null=null, bytes=_data_bytes)
 
 
 _MESSAGE_ATTRIBUTES: dict[str, Attribute] = {"sfid": _MEMORY, "data": Shape(), "address_size": _ADDRESS_SIZE}
@@ -292,7 +295,8 @@ def _blocks(inst: Instruction, target: Target) -> Problem:
 
 _SURFACE = ("base", "width", "height", "pitch", "x", "y")
 _SURFACE_SLOTS = tuple(
-    Slot(n, "scalar", "read", ("uq", "q") if n == "base" else ("ud", "d"), immediate=n != "base") for n in _SURFACE
+    OperandSpec(n, "scalar", "read", ("uq", "q") if n == "base" else ("ud", "d"), immediate=n != "base")
+    for n in _SURFACE
 )
 _SURFACE_TEXT = "flat[" + ",".join(f"{{{n}}}" for n in _SURFACE) + "]"
 
@@ -338,7 +342,7 @@ def _check_atomic(inst: Instruction, target: Target) -> Problem:
     return None
 
 
-def _atomic(operation: str) -> Spec:
+def _atomic(operation: str) -> InstructionSpec:
     name = f"lsc_atomic_{operation}"
     slots = (
         _data("dst", "write", null=True),
@@ -348,7 +352,7 @@ def _atomic(operation: str) -> Spec:
     )
     doc = f"Atomically {ATOMICS[operation][1]} at each lane's `address`; `dst` gets what was there."
     form = f"{name}.{{sfid}}{{caches}} {{exec}} {{dst}}:{{data}} flat[{{address}}]:{{address_size}} {{src0}} {{src1}}"
-    return Spec(
+    return InstructionSpec(
         name,
         doc.replace("{src0}", "`src0`").replace("{src1}", "`src1`"),
         form,
@@ -411,15 +415,17 @@ def _check_dpas(inst: Instruction, target: Target) -> Problem:
     return None
 
 
-_DPAS = Spec(
+_DPAS = InstructionSpec(
     "dpas",
     "Multiplies matrix A in `src2` by B in `src1` and adds the accumulator `src0`.",
     "dpas.{W}.{A}.{SD}.{RC} {exec} {dst} {src0} {src1} {src2}",
     (
-        Slot("dst", "raw", "write", ("d", "ud", "f", "bf", "hf", "df"), bytes=_accumulator_bytes("dst")),
-        Slot("src0", "raw", "read", ("d", "ud", "f", "bf", "hf", "df"), null=True, bytes=_accumulator_bytes("src0")),
-        Slot("src1", "raw", "read", ("d", "ud", "df"), bytes=_dpas_bytes(0)),
-        Slot("src2", "vector", "read", ("d", "ud", "df"), bytes=_dpas_bytes(1)),
+        OperandSpec("dst", "raw", "write", ("d", "ud", "f", "bf", "hf", "df"), bytes=_accumulator_bytes("dst")),
+        OperandSpec(
+            "src0", "raw", "read", ("d", "ud", "f", "bf", "hf", "df"), null=True, bytes=_accumulator_bytes("src0")
+        ),
+        OperandSpec("src1", "raw", "read", ("d", "ud", "df"), bytes=_dpas_bytes(0)),
+        OperandSpec("src2", "vector", "read", ("d", "ud", "df"), bytes=_dpas_bytes(1)),
     ),
     {
         "W": Choice(tuple(PRECISIONS)),
@@ -429,6 +435,7 @@ _DPAS = Spec(
     },
     category="dpas",
     exec_sizes=(8, 16),
+    all_lanes=True,
     check=_check_dpas,
     source="DPAS.md",
 )
@@ -457,42 +464,60 @@ def _check_fcvt(inst: Instruction, target: Target) -> Problem:
 
 _SPECS = (
     _DPAS,
-    Spec(
+    InstructionSpec(
         "srnd",
         "Rounds `src0` stochastically, with the random bits `src1`.",
         "srnd {exec} {dst} {src0} {src1}",
         (
             _dst(("hf", "ub")),
-            Slot("src0", "src", types=("f", "hf")),
-            Slot("src1", "src", types=("f", "hf"), immediate=True),
+            OperandSpec("src0", "src", types=("f", "hf")),
+            OperandSpec("src1", "src", types=("f", "hf"), immediate=True),
         ),
         category="alu",
         no_mask_only=lambda inst: True,
         check=_check_srnd,
         source="SRND.md",
     ),
-    Spec(
+    InstructionSpec(
         "fcvt",
         "Converts between hf and bf8 (held in ub), or f to tf32 (held in ud).",
         "fcvt {exec} {dst} {src0}",
-        (_dst(("ub", "hf", "ud")), Slot("src0", "src", types=("hf", "ub", "f"))),
+        (_dst(("ub", "hf", "ud")), OperandSpec("src0", "src", types=("hf", "ub", "f"))),
         category="alu",
         no_mask_only=lambda inst: inst["dst"].var.type == "ub",
         check=_check_fcvt,
         source="FCVT.md",
     ),
-    Spec(
+    InstructionSpec(
         "mov",
         "Copies `src0`, converted to the type of `dst`; or a predicate's bits.",
         "mov{sat} {exec} {dst} {src0}",
         (_dst(_ALL), _src("src0", _ALL, _ARITHMETIC, flags=True)),
         guard=True,
         check=_check_mov,
+        low_bits=True,
     ),
-    _alu("add", "`src0 + src1`.", _ALL, 2),
-    _alu("mul", "`src0 * src1`.", _ALL, 2, check=_all_of(_one_kind, _no_wide_product)),
+    _alu("add", "`src0 + src1`.", _ALL, 2, commutes=True, identity=(0, "any"), low_bits=True),
+    _alu(
+        "mul",
+        "`src0 * src1`.",
+        _ALL,
+        2,
+        check=_all_of(_one_kind, _no_wide_product),
+        commutes=True,
+        identity=(1, "any"),
+        zero=True,
+        low_bits=True,
+    ),
     _alu("mulh", "The upper 32 bits of the 64-bit product of `src0` and `src1`.", ("ud", "d"), 2, sat=False),
-    _alu("mad", "`src0 * src1 + src2`, of floats rounded once.", _ALL, 3, check=_all_of(_one_kind, _no_wide_product)),
+    _alu(
+        "mad",
+        "`src0 * src1 + src2`, of floats rounded once.",
+        _ALL,
+        3,
+        check=_all_of(_one_kind, _no_wide_product),
+        low_bits=True,
+    ),
     _math("div", "`src0 / src1`.", 2, _MATH_DOUBLE),
     _math("inv", "`1 / src0`.", 1, _MATH_DOUBLE),
     _math("sqrt", "The square root of `src0`.", 1, _MATH_DOUBLE),
@@ -507,14 +532,25 @@ _SPECS = (
     _alu("rndu", "`src0` rounded up to an integral value.", ("f",), 1),
     _alu("rnde", "`src0` rounded to the nearest integral value, halves to the even one.", ("f",), 1),
     _alu("rndz", "`src0` rounded toward zero to an integral value.", ("f",), 1),
-    _logic("and", "Bitwise `src0 & src1`, of integers or predicates.", 2),
-    _logic("or", "Bitwise `src0 | src1`, of integers or predicates.", 2),
-    _logic("xor", "Bitwise `src0 ^ src1`, of integers or predicates.", 2),
+    _logic(
+        "and",
+        "Bitwise `src0 & src1`, of integers or predicates.",
+        2,
+        commutes=True,
+        identity=(-1, "narrower"),
+        zero=True,
+    ),
+    _logic("or", "Bitwise `src0 | src1`, of integers or predicates.", 2, commutes=True, identity=(0, "narrower")),
+    _logic("xor", "Bitwise `src0 ^ src1`, of integers or predicates.", 2, commutes=True, identity=(0, "narrower")),
     _logic("not", "Bitwise `~src0`, of an integer or predicate.", 1),
-    _shift("shl", "`src0` shifted left by the lowest bits of `src1`: 6 where `dst` or `src0` has 64 bits, else 5."),
+    _shift(
+        "shl",
+        "`src0` shifted left by the lowest bits of `src1`: 6 where `dst` or `src0` has 64 bits, else 5.",
+        low_bits=True,
+    ),
     _shift("shr", "`src0` shifted right by the lowest bits of `src1`, zeros shifted in."),
     _shift("asr", "`src0` shifted right by the lowest bits of `src1`, its sign shifted in."),
-    Spec(
+    InstructionSpec(
         "cmp",
         "Compares `src0` with `src1`; `dst` gets a bit a lane, or all bits of an element.",
         "cmp.{condition} {exec} {dst} {src0} {src1}",
@@ -522,14 +558,14 @@ _SPECS = (
         {"condition": _CONDITIONS},
         check=_check_cmp,
     ),
-    _alu("sel", "`src0` in the lanes of the predicate that are set, else `src1`.", _ALL, 2),
-    Spec(
+    _alu("sel", "`src0` in the lanes of the predicate that are set, else `src1`.", _ALL, 2, selects=True),
+    InstructionSpec(
         "setp",
         "Sets the predicate `dst` to the lowest bits of the scalar `src0`.",
         "setp {exec} {dst} {src0}",
-        (Slot("dst", "flag", "write"), _src("src0", ("uw", "w", "ud", "d"))),
+        (OperandSpec("dst", "flag", "write"), _src("src0", ("uw", "w", "ud", "d"))),
     ),
-    Spec(
+    InstructionSpec(
         "lsc_load",
         "Loads `data` from each lane's `address` into `dst`; a null `dst` prefetches.",
         "lsc_load.{sfid}{caches} {exec} {dst}:{data} flat[{address}]:{address_size}",
@@ -540,7 +576,7 @@ _SPECS = (
         check=_all_of(_messages, _needs_vector),
         source="finalizer",
     ),
-    Spec(
+    InstructionSpec(
         "lsc_store",
         "Stores `data` from `src0` to each lane's `address`.",
         "lsc_store.{sfid}{caches} {exec} flat[{address}]:{address_size} {src0}:{data}",
@@ -551,11 +587,11 @@ _SPECS = (
         check=_all_of(_messages, _needs_vector),
         source="finalizer",
     ),
-    Spec(
+    InstructionSpec(
         "lsc_load_block2d",
         "Loads blocks of a 2D surface into `dst`, zeros where they reach out of it; a null `dst` prefetches.",
         f"lsc_load_block2d.{{sfid}}{{caches}} {{exec}} {{dst}}:{{block}} {_SURFACE_TEXT}",
-        (Slot("dst", "raw", "write", null=True, bytes=_block_bytes), *_SURFACE_SLOTS),
+        (OperandSpec("dst", "raw", "write", null=True, bytes=_block_bytes), *_SURFACE_SLOTS),
         {"sfid": Choice(("ugm",)), "block": Block(), "caches": _LOAD_CACHES},
         category="load",
         guard=True,
@@ -563,11 +599,11 @@ _SPECS = (
         check=_blocks,
         source="finalizer",
     ),
-    Spec(
+    InstructionSpec(
         "lsc_store_block2d",
         "Stores a block to a 2D surface, except what reaches out of it.",
         f"lsc_store_block2d.{{sfid}}{{caches}} {{exec}} {_SURFACE_TEXT} {{src0}}:{{block}}",
-        (*_SURFACE_SLOTS, Slot("src0", "raw", "read", bytes=_block_bytes)),
+        (*_SURFACE_SLOTS, OperandSpec("src0", "raw", "read", bytes=_block_bytes)),
         {"sfid": Choice(("ugm",)), "block": Block(), "caches": _STORE_CACHES},
         category="store",
         guard=True,
@@ -576,7 +612,7 @@ _SPECS = (
         source="finalizer",
     ),
     *map(_atomic, ATOMICS),
-    Spec(
+    InstructionSpec(
         "lsc_fence",
         "Orders the thread's accesses to memory before it and after it.",
         "lsc_fence.{sfid}.{flush}.{scope}",
@@ -595,7 +631,7 @@ _SPECS = (
         ),
         source="finalizer",
     ),
-    Spec(
+    InstructionSpec(
         "fence_sw",
         "Keeps compilers from moving instructions across it. It does nothing as the kernel runs.",
         "fence_sw",
@@ -603,7 +639,7 @@ _SPECS = (
         exec_sizes=(),
         source="finalizer",
     ),
-    Spec(
+    InstructionSpec(
         "barrier",
         "Waits until all threads of the workgroup are there.",
         "barrier",
@@ -611,7 +647,7 @@ _SPECS = (
         exec_sizes=(),
         source="finalizer",
     ),
-    Spec(
+    InstructionSpec(
         "sbarrier.signal",
         "Tells the workgroup's threads that this one is there, and goes on.",
         "sbarrier.signal",
@@ -619,7 +655,7 @@ _SPECS = (
         exec_sizes=(),
         source="finalizer",
     ),
-    Spec(
+    InstructionSpec(
         "sbarrier.wait",
         "Waits until all threads of the workgroup have signalled.",
         "sbarrier.wait",
@@ -627,7 +663,7 @@ _SPECS = (
         exec_sizes=(),
         source="finalizer",
     ),
-    Spec(
+    InstructionSpec(
         "nbarrier.signal",
         "Tells the named barrier `id` that one of `count` threads is there, and goes on.",
         "nbarrier.signal {id} {count}",
@@ -635,8 +671,9 @@ _SPECS = (
         category="sync",
         exec_sizes=(),
         source="finalizer",
+        named_barrier=True,
     ),
-    Spec(
+    InstructionSpec(
         "nbarrier.wait",
         "Waits until the named barrier `id` has all its threads.",
         "nbarrier.wait {id}",
@@ -644,8 +681,9 @@ _SPECS = (
         category="sync",
         exec_sizes=(),
         source="finalizer",
+        named_barrier=True,
     ),
-    Spec(
+    InstructionSpec(
         "label",
         "A place that jumps name.",
         "label {label}",
@@ -654,7 +692,7 @@ _SPECS = (
         category="control",
         exec_sizes=(),
     ),
-    Spec(
+    InstructionSpec(
         "jmp",
         "Goes on at the label with all enabled lanes, where the predicate's first bit, or any or all of it, says so.",
         "jmp {exec} {label}",
@@ -663,8 +701,10 @@ _SPECS = (
         category="control",
         guard=True,
         exec_sizes=(1,),
+        jumps=True,
+        uniform=True,
     ),
-    Spec(
+    InstructionSpec(
         "goto",
         "Lanes whose predicate is set go on at the label; they meet the others again where those get there.",
         "goto {exec} {label}",
@@ -672,13 +712,15 @@ _SPECS = (
         {"label": Name()},
         category="control",
         guard=True,
+        jumps=True,
     ),
-    Spec(
+    InstructionSpec(
         "ret",
         "Ends the enabled lanes; with its last lane the thread ends.",
         "ret {exec}",
         category="control",
         exec_sizes=(1,),
+        ends=True,
     ),
 )
 

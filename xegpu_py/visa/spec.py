@@ -1,7 +1,8 @@
 """What an instruction declares: its operands, its attributes, its text, and its rules.
 
-From one `Spec` come the reading and writing of its assembly, its op in the `visa` dialect, its verification, its entry
-in the documentation, and the check that each engine knows it.
+From one `InstructionSpec` come the reading and writing of its assembly, its op in the `visa` dialect, its verification,
+its entry in the documentation, and the check that each engine knows it. What passes ask of an instruction, such as
+whether it commutes, jumps or accesses memory, stands there too, and not in tests on names.
 """
 
 from __future__ import annotations
@@ -23,13 +24,16 @@ INTEGERS = tuple(n for n, f in TYPES.items() if not f.is_float)
 FLOATS = tuple(n for n, f in TYPES.items() if f.is_float)
 WIDE_INTEGERS = ("ud", "d", "uq", "q")
 
+MESSAGES = ("load", "store", "atomic")
+"""The categories of instructions that access memory."""
+
 EXEC_SIZES = (1, 2, 4, 8, 16, 32)
 LANES = 32
 """SIMD lanes that a thread's execution mask has."""
 
 
 @dataclass(frozen=True)
-class Slot:
+class OperandSpec:
     """One operand.
 
     Attributes:
@@ -111,7 +115,7 @@ Attribute = Choice | Number | Caches | Shape | Block | Name
 
 
 @dataclass(frozen=True)
-class Spec:
+class InstructionSpec:
     """One instruction.
 
     Attributes:
@@ -126,12 +130,23 @@ class Spec:
         no_mask_only: when it must have NoMask.
         check: its own rules.
         source: where its rules are from.
+        commutes: whether `src0` and `src1` may change places.
+        identity: the integer that as `src1` leaves an integer `src0` as it is, modulo the result's width, or None; and
+            for which results: of any width, none wider than `src0`, or of its width.
+        zero: whether an integer `src1` of 0 makes the result 0.
+        low_bits: whether the lowest bits of integer operands alone decide those of the result.
+        selects: whether its predicate chooses between sources, and all lanes are written.
+        all_lanes: whether it writes all lanes whatever its mask says.
+        jumps: whether it may go on at its label.
+        uniform: whether the predicate's first bit decides for all lanes at once.
+        ends: whether it ends lanes.
+        named_barrier: whether its operand `id` is the number of a barrier.
     """
 
     name: str
     doc: str
     form: str
-    slots: tuple[Slot, ...] = ()
+    slots: tuple[OperandSpec, ...] = ()
     attributes: Mapping[str, Attribute] = field(default_factory=dict)
     category: str = "alu"
     guard: bool = False
@@ -139,6 +154,21 @@ class Spec:
     no_mask_only: Callable[[Instruction], bool] = lambda inst: False
     check: Callable[[Instruction, Target], Problem] = lambda inst, target: None
     source: str = "vISA"
+    commutes: bool = False
+    identity: tuple[int, Literal["any", "narrower", "same"]] | None = None
+    zero: bool = False
+    low_bits: bool = False
+    selects: bool = False
+    all_lanes: bool = False
+    jumps: bool = False
+    uniform: bool = False
+    ends: bool = False
+    named_barrier: bool = False
+
+    @property
+    def diverges(self) -> bool:
+        """Whether lanes may take different ways at it."""
+        return self.jumps and not self.uniform
 
     @property
     def saturates(self) -> bool:
@@ -150,7 +180,7 @@ class Spec:
         """Its name in the dialect."""
         return self.name.replace(".", "_")
 
-    def slot(self, name: str) -> Slot:
+    def slot(self, name: str) -> OperandSpec:
         """The operand of a name."""
         return next(s for s in self.slots if s.name == name)
 

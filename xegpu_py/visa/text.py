@@ -38,10 +38,10 @@ from xegpu_py.visa.spec import (
     Caches,
     Choice,
     DataShape,
+    InstructionSpec,
     Number,
+    OperandSpec,
     Shape,
-    Slot,
-    Spec,
 )
 
 _FIELD = re.compile(r"\{(\w+)\}")
@@ -178,7 +178,7 @@ def _pair(cursor: Cursor) -> tuple[int, int] | None:
     return None if m is None else (_number(m[1]), _number(m[2]))
 
 
-def read_operand(slot: Slot, cursor: Cursor, notation: Notation) -> Operand:
+def read_operand(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Operand:
     """Read one operand.
 
     Raises:
@@ -187,7 +187,7 @@ def read_operand(slot: Slot, cursor: Cursor, notation: Notation) -> Operand:
     return _READERS[slot.kind](slot, cursor, notation)
 
 
-def _read_destination(slot: Slot, cursor: Cursor, notation: Notation) -> Operand:
+def _read_destination(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Operand:
     var = need_name(cursor, notation)
     at = _pair(cursor)
     stride = cursor.match(_STRIDE)
@@ -199,7 +199,7 @@ def _read_destination(slot: Slot, cursor: Cursor, notation: Notation) -> Operand
     return Destination(var, row, col, int(stride[1]))
 
 
-def _read_source(slot: Slot, cursor: Cursor, notation: Notation) -> Operand:
+def _read_source(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Operand:
     modifier = cursor.match(_MODIFIER)
     if modifier and modifier[1] not in slot.modifiers:
         allowed = ", ".join(f"({m})" for m in slot.modifiers) or "none"
@@ -223,7 +223,7 @@ def _read_source(slot: Slot, cursor: Cursor, notation: Notation) -> Operand:
     return Region(var, row, col, *strides, modifier=modifier[1] if modifier else "")
 
 
-def _read_raw(slot: Slot, cursor: Cursor, notation: Notation) -> Operand:
+def _read_raw(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Operand:
     if cursor.accept(notation.null):
         if not slot.null:
             raise cursor.fault(f"'{slot.name}' cannot be null")
@@ -233,13 +233,13 @@ def _read_raw(slot: Slot, cursor: Cursor, notation: Notation) -> Operand:
     return Raw(var, notation.offset(cursor))
 
 
-def _read_vector(slot: Slot, cursor: Cursor, notation: Notation) -> Operand:
+def _read_vector(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Operand:
     var = need_name(cursor, notation)
     row, col = _pair(cursor) or (0, 0)
     return Vector(var, row, col)
 
 
-def _read_scalar(slot: Slot, cursor: Cursor, notation: Notation) -> Operand:
+def _read_scalar(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Operand:
     var = notation.name(cursor)
     if var is None:
         value = _integer(cursor) if slot.immediate else None
@@ -254,7 +254,7 @@ def _read_scalar(slot: Slot, cursor: Cursor, notation: Notation) -> Operand:
     return Region(var, *at, 0, 1, 0)
 
 
-def _read_address(slot: Slot, cursor: Cursor, notation: Notation) -> Operand:
+def _read_address(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Operand:
     var = need_name(cursor, notation)
     offset = notation.offset(cursor)
     plus = 0
@@ -263,7 +263,7 @@ def _read_address(slot: Slot, cursor: Cursor, notation: Notation) -> Operand:
     return Address(var, offset, plus)
 
 
-def _read_flag(slot: Slot, cursor: Cursor, notation: Notation) -> Operand:
+def _read_flag(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Operand:
     return Flag(need_name(cursor, notation, "a predicate"))
 
 
@@ -278,7 +278,7 @@ _READERS = {
 }
 
 
-def write_operand(slot: Slot, value: Any, notation: Notation) -> str:
+def write_operand(slot: OperandSpec, value: Any, notation: Notation) -> str:
     """The text of one operand."""
     if isinstance(value, Immediate):
         return f"{value.bits:#x}" if slot.kind == "scalar" else write_immediate(value)
@@ -367,7 +367,7 @@ def pieces(spec_name: str, form: str) -> tuple[tuple[str, str], ...]:
     return tuple(out)
 
 
-def read_instruction(spec: Spec, cursor: Cursor, notation: Notation) -> Instruction:
+def read_instruction(spec: InstructionSpec, cursor: Cursor, notation: Notation) -> Instruction:
     """Read an instruction's text after its name.
 
     Raises:
@@ -397,7 +397,7 @@ def _expect_text(cursor: Cursor, token: str) -> None:
     cursor.pos = start + len(token)
 
 
-def _read_exec(spec: Spec, cursor: Cursor, notation: Notation) -> dict[str, Any]:
+def _read_exec(spec: InstructionSpec, cursor: Cursor, notation: Notation) -> dict[str, Any]:
     cursor.expect("(")
     mask = cursor.match(_MASK)
     if mask:
@@ -425,7 +425,7 @@ def read_guard(cursor: Cursor, notation: Notation) -> Guard:
     return Guard(var, inverted, control[1] if control else "")
 
 
-def write_instruction(spec: Spec, inst: Instruction, notation: Notation) -> str:
+def write_instruction(spec: InstructionSpec, inst: Instruction, notation: Notation) -> str:
     """An instruction's text after its name."""
     out = ""
     for kind, piece in pieces(spec.name, spec.form):

@@ -25,7 +25,7 @@ from xegpu_py.visa.operands import (
     first_byte,
 )
 from xegpu_py.visa.program import Instruction, Program, analysis
-from xegpu_py.visa.spec import LANES, Problem, Slot
+from xegpu_py.visa.spec import LANES, OperandSpec, Problem
 
 _VERTICAL = (0, 1, 2, 4, 8, 16, 32)
 _WIDTHS = (1, 2, 4, 8, 16)
@@ -75,9 +75,10 @@ def verify(program: Program, target: Target) -> list[Issue]:
     issues = list(_declarations(program, target))
     for inst in program.instructions:
         problem = instruction_problem(inst, target)
-        if problem is None and inst.name in ("jmp", "goto") and inst["label"] not in program.labels:
+        spec = INSTRUCTIONS[inst.name]
+        if problem is None and spec.jumps and inst["label"] not in program.labels:
             problem = (f"jumps to label '{inst['label']}', which is not there",)
-        if problem is None and inst.name.startswith("nbarrier"):
+        if problem is None and spec.named_barrier:
             problem = _named_barrier(inst, program)
         if problem:
             issues.append(Issue(inst.where, problem[0], problem[1:], inst))
@@ -89,7 +90,8 @@ def verify(program: Program, target: Target) -> list[Issue]:
             if inst["label"] in _TAKEN:
                 issues.append(Issue(inst.where, f"'{inst['label']}' cannot have this name", (_KEEPS,), inst))
             labels.add(inst["label"])
-    if not issues and (not program.instructions or program.instructions[-1].name not in ("ret", "jmp")):
+    last = INSTRUCTIONS[program.instructions[-1].name] if program.instructions else None
+    if not issues and not (last and (last.ends or last.uniform)):
         where = program.instructions[-1].where if program.instructions else program.where
         issues.append(Issue(where, f"kernel '{program.name}' runs over its end", ("end it with 'ret (M1, 1)'",)))
     return issues
@@ -213,18 +215,18 @@ def _instruction_problem(inst: Instruction, target: Target) -> Problem:
     if guard is not None:
         if not isinstance(guard.var, Predicate):
             return (f"is predicated by '{guard.var.name}', which is no predicate",)
-        if not guard.control and inst.name != "jmp":
+        if not guard.control and not spec.uniform:
             problem = _bits_problem(guard.var, inst)
             if problem:
                 return problem
-    if inst.name == "sel" and guard is None:
+    if spec.selects and guard is None:
         return ("needs a predicate",)
     if spec.no_mask_only(inst) and not inst.no_mask:
         return ("must use NoMask", f"write ({inst.mask}_NM, {inst.exec_size}); {spec.source}")
     return None
 
 
-def _type_problem(slot: Slot, inst: Instruction) -> Problem:
+def _type_problem(slot: OperandSpec, inst: Instruction) -> Problem:
     value: Operand = inst[slot.name]
     if isinstance(value, Immediate):
         if slot.types and value.type not in slot.types:
@@ -245,7 +247,7 @@ def _type_problem(slot: Slot, inst: Instruction) -> Problem:
     return None
 
 
-def _reach_problem(slot: Slot, inst: Instruction, target: Target) -> Problem:
+def _reach_problem(slot: OperandSpec, inst: Instruction, target: Target) -> Problem:
     value: Operand = inst[slot.name]
     if isinstance(value, (Immediate, Flag)) or value.var is None:
         return None
@@ -254,7 +256,7 @@ def _reach_problem(slot: Slot, inst: Instruction, target: Target) -> Problem:
     return _extent_problem(slot, value, inst, target)
 
 
-def _flag_problem(slot: Slot, value: Flag, inst: Instruction) -> Problem:
+def _flag_problem(slot: OperandSpec, value: Flag, inst: Instruction) -> Problem:
     if not isinstance(value.var, Predicate):
         return (f"operand '{slot.name}' is '{value.var.name}', which is no predicate",)
     return None if inst.name == "mov" else _bits_problem(value.var, inst)
@@ -268,7 +270,7 @@ def _bits_problem(predicate: Predicate, inst: Instruction) -> Problem:
     return None
 
 
-def _region_problem(slot: Slot, value: Region | Destination, lanes: int, target: Target) -> Problem:
+def _region_problem(slot: OperandSpec, value: Region | Destination, lanes: int, target: Target) -> Problem:
     if isinstance(value, Region):
         if value.modifier and value.modifier not in slot.modifiers:
             return (f"operand '{slot.name}' cannot have the modifier ({value.modifier})",)
@@ -295,13 +297,13 @@ def _region_problem(slot: Slot, value: Region | Destination, lanes: int, target:
     return _bounds_problem(slot, value.var, start, end)
 
 
-def _bounds_problem(slot: Slot, var: Variable, start: int, end: int) -> Problem:
+def _bounds_problem(slot: OperandSpec, var: Variable, start: int, end: int) -> Problem:
     if end > var.bytes:
         return (f"operand '{slot.name}' reaches to byte {end} of '{var.name}', which has {var.bytes}",)
     return None
 
 
-def _extent_problem(slot: Slot, value: Raw | Vector | Address, inst: Instruction, target: Target) -> Problem:
+def _extent_problem(slot: OperandSpec, value: Raw | Vector | Address, inst: Instruction, target: Target) -> Problem:
     assert slot.bytes
     size = slot.bytes(inst, target)
     if isinstance(value, Vector):

@@ -23,7 +23,18 @@ from xegpu_py.visa.operands import (
     Vector,
 )
 from xegpu_py.visa.program import Input, Instruction, Program
-from xegpu_py.visa.spec import Block, BlockShape, Caches, Choice, DataShape, Name, Number, Shape, Slot, Spec
+from xegpu_py.visa.spec import (
+    Block,
+    BlockShape,
+    Caches,
+    Choice,
+    DataShape,
+    InstructionSpec,
+    Name,
+    Number,
+    OperandSpec,
+    Shape,
+)
 from xegpu_py.visa.verify import instruction_problem
 
 
@@ -53,7 +64,7 @@ def random_instruction(name: str, rng: random.Random, target: Target, tries: int
     raise AssertionError(f"no legal {name} found for {target.name}")
 
 
-def _attempt(spec: Spec, rng: random.Random, target: Target) -> Instruction:
+def _attempt(spec: InstructionSpec, rng: random.Random, target: Target) -> Instruction:
     sizes = [s for s in spec.exec_sizes if s <= 16] or [1]
     exec_size = target.dpas_exec_size if spec.name == "dpas" else rng.choice(sizes)
     values: dict[str, Any] = {n: _attribute(kind, rng, spec, target) for n, kind in spec.attributes.items()}
@@ -93,7 +104,7 @@ def _other(var: Variable, target: Target) -> Variable:
     return next(v for v in general(target) if v.type == ("ud" if var.type == "d" else "d"))
 
 
-def _types(spec: Spec, rng: random.Random) -> dict[str, str]:
+def _types(spec: InstructionSpec, rng: random.Random) -> dict[str, str]:
     """Types that are likely to go together."""
     common = rng.choice(list(TYPES))
     found = {}
@@ -104,7 +115,7 @@ def _types(spec: Spec, rng: random.Random) -> dict[str, str]:
     return found
 
 
-def _attribute(kind: object, rng: random.Random, spec: Spec, target: Target) -> object:
+def _attribute(kind: object, rng: random.Random, spec: InstructionSpec, target: Target) -> object:
     if isinstance(kind, Choice):
         words = kind.words
         if words == tuple(PRECISIONS):
@@ -132,7 +143,12 @@ def _attribute(kind: object, rng: random.Random, spec: Spec, target: Target) -> 
 
 
 def _operand(
-    slot: Slot, types: dict[str, str], values: dict[str, object], exec_size: int, rng: random.Random, target: Target
+    slot: OperandSpec,
+    types: dict[str, str],
+    values: dict[str, object],
+    exec_size: int,
+    rng: random.Random,
+    target: Target,
 ) -> object:
     grf = target.grf_bytes
     var = rng.choice([v for v in general(target) if v.type == types[slot.name]])
