@@ -21,11 +21,11 @@ from xegpu_py.dialects.visa.syntax import PRED, VAR, parts_of
 from xegpu_py.ir.assembly import encode
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.context import Context, current
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, position_of
 from xegpu_py.ir.kinds import StringKind
 from xegpu_py.ir.module import Module
 from xegpu_py.ir.operation import Operation, Parts
-from xegpu_py.ir.verifier import position_of, walk
+from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target, target
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import BUILTINS, MAX_ALIASES, Predicate, Variable

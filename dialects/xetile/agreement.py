@@ -18,9 +18,9 @@ from xegpu_py.dialects.xetile.scattered import AtomicRmwOp, LoadOp, StoreOp
 from xegpu_py.dialects.xetile.tiles import LoadTileOp, StoreTileOp
 from xegpu_py.dialects.xetile.types import Tile, WgMap
 
-from xegpu_py.ir.diagnostics import Diagnostic
+from xegpu_py.ir.diagnostics import Diagnostic, position_of
 from xegpu_py.ir.operation import Operation
-from xegpu_py.ir.verifier import position_of, walk
+from xegpu_py.ir.verifier import walk
 
 MAP = "map"
 """The attribute by which an op of another dialect says the map of its results."""

@@ -11,8 +11,7 @@ from xegpu_py.dialects import iree_vector_ext
 from xegpu_py.passes.vector_layout_analysis.flow import Layouts, analyze
 from xegpu_py.passes.vector_layout_analysis.relations import is_vector
 
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
-from xegpu_py.ir.verifier import position_of
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
 from xegpu_py.layout import NestedLayout
 
 SUBGROUP_SIZE = "xegpu.subgroup_size"

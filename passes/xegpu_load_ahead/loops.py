@@ -11,9 +11,9 @@ from mlir.dialects import arith, scf
 from xegpu_py.dialects.xegpu import MemoryScope, TensorDesc
 
 from xegpu_py.ir.builtin import bit_width, vector_of
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
 from xegpu_py.ir.operation import Operation
-from xegpu_py.ir.verifier import position_of, walk
+from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
 
 _VIEWS = ("vector.extract", "vector.extract_strided_slice", "vector.shape_cast", "vector.bitcast")

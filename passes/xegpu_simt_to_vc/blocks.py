@@ -22,8 +22,7 @@ from xegpu_py.passes.xegpu_simt_to_vc.widen import (
 )
 
 from xegpu_py.ir.builtin import bit_width
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
-from xegpu_py.ir.verifier import position_of
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
 
 
 def unmapped(value: ir.Type) -> ir.Type:

@@ -17,8 +17,7 @@ from xegpu_py.passes.xegpu_simt_to_vc.fragments import Placements
 from xegpu_py.passes.xegpu_simt_to_vc.uniformity import Uniformity
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Held, Widener
 
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
-from xegpu_py.ir.verifier import position_of
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
 
 ROOMS = (blocks, control, lanes, memory, transfers, vectors)
 """The modules that register rules."""

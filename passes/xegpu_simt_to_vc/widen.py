@@ -14,8 +14,7 @@ from xegpu_py.passes.xegpu_simt_to_vc.fragments import Order, Placement, Placeme
 from xegpu_py.passes.xegpu_simt_to_vc.known import Known
 from xegpu_py.passes.xegpu_simt_to_vc.uniformity import Uniformity
 
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
-from xegpu_py.ir.verifier import position_of
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,8 +27,7 @@ from xegpu_py.passes.xegpu_to_visa.emit import Emitter
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering
 from xegpu_py.passes.xegpu_to_visa.memref import shared
 
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
-from xegpu_py.ir.verifier import position_of
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
 from xegpu_py.target import Target
 from xegpu_py.visa.operands import Variable
 from xegpu_py.visa.program import Program

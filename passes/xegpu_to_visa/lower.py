@@ -24,8 +24,7 @@ from xegpu_py.passes.xegpu_to_visa.values import (
     shape_and_element,
 )
 
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
-from xegpu_py.ir.verifier import position_of
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target
 from xegpu_py.visa.operands import Variable

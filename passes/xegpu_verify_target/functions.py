@@ -6,8 +6,7 @@ from mlir import ir
 from xegpu_py.dialects import visa
 from xegpu_py.passes.xegpu_inline import Functions
 
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
-from xegpu_py.ir.verifier import position_of
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
 from xegpu_py.target import Target, target
 
 

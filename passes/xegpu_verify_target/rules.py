@@ -32,8 +32,8 @@ from xegpu_py.passes.xegpu_to_visa.messages import (
 from xegpu_py.passes.xegpu_to_visa.values import register_type, shape_and_element
 
 from xegpu_py.ir.builtin import bit_width, is_float
-from xegpu_py.ir.diagnostics import Diagnostic
-from xegpu_py.ir.verifier import position_of, walk
+from xegpu_py.ir.diagnostics import Diagnostic, position_of
+from xegpu_py.ir.verifier import walk
 from xegpu_py.numerics.dpas import ops_per_channel, types_problem
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target

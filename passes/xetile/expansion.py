@@ -10,8 +10,8 @@ from mlir import ir
 from mlir.dialects import arith
 from xegpu_py.dialects.xetile import Tile
 
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
-from xegpu_py.ir.verifier import position_of, walk
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
+from xegpu_py.ir.verifier import walk
 
 LOOPS = ("scf.for", "scf.while", "scf.if", "scf.index_switch", "scf.execute_region")
 """Ops whose regions pass values on."""

@@ -51,6 +51,7 @@ _MODULES = "xegpu_py.ir.defined"
 _cext.globals.append_dialect_search_prefix(_MODULES)
 
 T = TypeVar("T")
+Type_ = TypeVar("Type_", bound="Type")
 
 
 class Dialect:
@@ -267,7 +268,14 @@ class Type(_Parametrized, TypeConstraint):
         Raises:
             ValueError: if it is another type.
         """
-        return cls.decode(str(value if isinstance(value, ir.Type) else value.type))
+        text = str(value if isinstance(value, ir.Type) else value.type)
+        found: Self = _decoded(cls, text)  # type: ignore[arg-type]
+        return found
+
+
+@lru_cache(maxsize=4096)
+def _decoded(cls: type[Type_], text: str) -> Type_:
+    return cls.decode(text)
 
 
 class Attr(_Parametrized):

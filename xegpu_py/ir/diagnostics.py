@@ -6,12 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Protocol
 
-if TYPE_CHECKING:
-    from mlir import ir
-
-    from xegpu_py.ir.source import Source
+from mlir import ir
 
 Severity = Literal["error", "warning", "remark", "note"]
 
@@ -30,6 +27,15 @@ class Position:
         return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
 
 
+class Lines(Protocol):
+    """A text whose lines can be shown."""
+
+    @property
+    def name(self) -> str: ...
+
+    def line(self, number: int) -> str | None: ...
+
+
 @dataclass(frozen=True)
 class Diagnostic:
     """One message with its position and the notes attached to it."""
@@ -45,7 +51,7 @@ class Diagnostic:
         for note in self.notes:
             yield from note.flat()
 
-    def render(self, sources: Sequence[Source] = ()) -> str:
+    def render(self, sources: Sequence[Lines] = ()) -> str:
         """The text to show, with source lines and carets where `sources` hold the position's line."""
         out = []
         for d in self.flat():
@@ -56,7 +62,7 @@ class Diagnostic:
         return "\n".join(out)
 
 
-def _find_line(position: Position, sources: Sequence[Source]) -> str | None:
+def _find_line(position: Position, sources: Sequence[Lines]) -> str | None:
     for source in sources:
         if position.line and source.name == position.file:
             line = source.line(position.line)
@@ -80,13 +86,33 @@ class DiagnosticError(Exception):
         sources: the source texts that their positions speak of.
     """
 
-    def __init__(self, diagnostics: Sequence[Diagnostic], sources: Sequence[Source] = ()) -> None:
+    def __init__(self, diagnostics: Sequence[Diagnostic], sources: Sequence[Lines] = ()) -> None:
         self.diagnostics = list(diagnostics)
         self.sources = list(sources)
         super().__init__(diagnostics, sources)
 
     def __str__(self) -> str:
         return "\n".join(d.render(self.sources) for d in self.diagnostics)
+
+
+def position_of(location: ir.Location) -> Position:
+    """Where in a file an MLIR location points: through names, call sites and fusions to the first file position."""
+    pending = [location]
+    while pending:
+        loc = pending.pop()
+        if loc.is_a_file():
+            return Position(
+                loc.filename.value if hasattr(loc.filename, "value") else str(loc.filename),
+                loc.start_line,
+                loc.start_col,
+            )
+        if loc.is_a_name():
+            pending.append(loc.child_loc)
+        elif loc.is_a_callsite():
+            pending.append(loc.callee)
+        elif loc.is_a_fused():
+            pending.extend(reversed(loc.locations))
+    return Position("<unknown>")
 
 
 _REMARKS: ContextVar[list[Diagnostic] | None] = ContextVar("remarks", default=None)
@@ -107,8 +133,6 @@ def remark(op: ir.Operation, message: str, *notes: str) -> None:
     remarks = _REMARKS.get()
     if remarks is None:
         return
-    from xegpu_py.ir.verifier import position_of
-
     where = position_of(op.location)
     found = Diagnostic("remark", f"'{op.name}' op {message}", where, tuple(Diagnostic("note", n, where) for n in notes))
     if found not in remarks:

@@ -10,11 +10,11 @@ from mlir import ir as mlir
 
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.context import Context, current
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, position_of
 from xegpu_py.ir.printer import Printer
 from xegpu_py.ir.reader import Reader, Rewritten
 from xegpu_py.ir.source import Source, decode_utf8
-from xegpu_py.ir.verifier import position_of, verify, walk
+from xegpu_py.ir.verifier import verify, walk
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -187,18 +187,18 @@ def _relocate(root: mlir.Operation, rewritten: Rewritten) -> None:
     """Let locations speak of the user's file instead of the rewritten text."""
     context, source = root.context, rewritten.source
     shifted = rewritten.shifted_lines()
-    file = mlir.Location.file
+    file, name, before = mlir.Location.file, source.name, source.first_line - 1
 
     def moved(line: int, column: int) -> mlir.Location:
         if line in shifted:
             where = source.position(rewritten.source_offset(line, column))
             return file(where.file, where.line, where.column, context)
-        return file(source.name, line + source.first_line - 1, column, context)
+        return file(name, line + before, column, context)
 
     for op in walk(root):
         location = op.location
-        if location.is_a_file() and location.start_line and _file_of(location) == _BUFFER:
-            op.location = moved(location.start_line, location.start_col)
+        if location.is_a_file() and (line := location.start_line) and _file_of(location) == _BUFFER:
+            op.location = moved(line, location.start_col)
         for region in op.regions:
             for block in region:
                 for argument in block.arguments:

@@ -15,11 +15,10 @@ from mlir.passmanager import PassManager
 
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.cursor import Cursor, SyntaxFault
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, collecting
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, collecting, position_of
 from xegpu_py.ir.module import Module, from_mlir, problems
 from xegpu_py.ir.slices import cut_misread_slices
 from xegpu_py.ir.source import Source
-from xegpu_py.ir.verifier import position_of
 
 ROOT = "builtin.module"
 

@@ -9,28 +9,11 @@ from mlir import ir
 from xegpu_py.ir.assembly import unknown_attribute
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.definition import DYNAMIC, Dialect
-from xegpu_py.ir.diagnostics import Diagnostic, Position
+from xegpu_py.ir.diagnostics import Diagnostic, position_of
 from xegpu_py.ir.operation import SEGMENTS, STATIC, Operation, VerifyError, group_sizes
 
-
-def position_of(location: ir.Location) -> Position:
-    """Where in a file an MLIR location points: through names, call sites and fusions to the first file position."""
-    pending = [location]
-    while pending:
-        loc = pending.pop()
-        if loc.is_a_file():
-            return Position(
-                loc.filename.value if hasattr(loc.filename, "value") else str(loc.filename),
-                loc.start_line,
-                loc.start_col,
-            )
-        if loc.is_a_name():
-            pending.append(loc.child_loc)
-        elif loc.is_a_callsite():
-            pending.append(loc.callee)
-        elif loc.is_a_fused():
-            pending.extend(reversed(loc.locations))
-    return Position("<unknown>")
+Broken = tuple[str, tuple[str, ...]] | None
+"""A broken rule: the message and its notes."""
 
 
 def walk(root: ir.Operation) -> list[ir.Operation]:
@@ -56,17 +39,19 @@ def verify(root: ir.Operation, bodies: Bodies | None = None) -> list[Diagnostic]
     """
     found: list[Diagnostic] = []
     # The rules depend on types and attributes only, so that equal ops are checked once.
-    seen: dict[Any, tuple[str, tuple[str, ...]] | None] = {}
+    seen: dict[Any, Broken] = {}
+    # What is known to be valid, of which most ops have the same: types, and attributes by op and name.
+    valid: set[Any] = set()
     own: dict[type[Dialect], list[Operation]] = {}
     for op in walk(root):
         view = op.opview
         if not isinstance(view, Operation):
             continue
         own.setdefault(view.dialect_class, []).append(view)
-        types = tuple([v.type for v in (*op.operands, *op.results)])
-        key = (op.name, types, tuple([(name, op.attributes[name]) for name in op.attributes]))
+        types = tuple([v.type for v in op.operands] + [v.type for v in op.results])
+        key = (op.name, types, tuple(op.attributes.items()))
         if key not in seen:
-            seen[key] = _broken_type(view, types) or _broken_rule(view)
+            seen[key] = _broken_type(view, types, valid) or _broken_rule(view, valid)
         broken = seen[key]
         if broken:
             found.append(_diagnostic(op, *broken))
@@ -75,30 +60,36 @@ def verify(root: ir.Operation, bodies: Bodies | None = None) -> list[Diagnostic]
     return found
 
 
-def _broken_type(view: Operation, types: tuple[ir.Type, ...]) -> tuple[str, tuple[str, ...]] | None:
+def _broken_type(view: Operation, types: tuple[ir.Type, ...], valid: set[Any]) -> Broken:
     owned = {cls.mnemonic(): cls for cls in view.dialect_class.types.values()}
     for ir_type in dict.fromkeys(types):
+        if (view.dialect_class, ir_type) in valid:
+            continue
         text = str(ir_type)
         cls = owned.get(text.partition("<")[0])
         problem = cls.decode(text).problem() if cls else None
         if problem:
             return problem, ()
+        valid.add((view.dialect_class, ir_type))
     return None
 
 
-def _broken_rule(view: Operation) -> tuple[str, tuple[str, ...]] | None:
+def _broken_rule(view: Operation, valid: set[Any]) -> Broken:
     attributes = view.operation.attributes
     spec = view.spec
-    for name in attributes:
+    for name, value in attributes.items():
+        if (view.OPERATION_NAME, name, value) in valid:
+            continue
         attribute = spec.attributes.get(name)
         if attribute is None:
             if "." not in name and name not in SEGMENTS.values():
                 return unknown_attribute(name, type(view))[0], ()
             continue
         try:
-            attribute.kind.decode(str(attributes[name]))
+            attribute.kind.decode(str(value))
         except ValueError as e:
             return f"attribute '{name}': {e}", ()
+        valid.add((view.OPERATION_NAME, name, value))
     if spec.index_lists:
         for group, size in zip(spec.operands, group_sizes(view, "operand")):
             if group.name in spec.index_lists:

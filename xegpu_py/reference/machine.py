@@ -14,8 +14,7 @@ from typing import Any, NoReturn
 
 from mlir import ir
 
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
-from xegpu_py.ir.verifier import position_of
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.reference.memory import Fault, Memory, MemRef, Unknown
 from xegpu_py.reference.program import Block, Function, Node

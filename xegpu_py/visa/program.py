@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, wraps
+from functools import cached_property, update_wrapper
 from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -147,12 +147,12 @@ def analysis(compute: Callable[Concatenate[Program, P], R]) -> Callable[Concaten
     Programs do not change, so that optimizer, allocator, engines and checks share what is found.
     """
 
-    @wraps(compute)
-    def found(program: Program, *args: P.args, **kwargs: P.kwargs) -> R:
+    def found(program: Program, /, *args: P.args, **kwargs: P.kwargs) -> R:
         key = (compute, args, tuple(kwargs.items()))
         if key not in program.known:
             program.known[key] = compute(program, *args, **kwargs)
         result: R = program.known[key]
         return result
 
+    update_wrapper(found, compute)
     return found

@@ -7,7 +7,7 @@ from xegpu_py.dialects.iree_vector_ext import NestedLayoutAttr
 from xegpu_py.passes.vector_layout_analysis import LAYOUTS
 
 import xegpu_py
-from xegpu_py.ir.verifier import position_of
+from xegpu_py.ir.diagnostics import position_of
 from xegpu_py.layout import NestedLayout
 
 from .iree import IREE_OPT, remarks
