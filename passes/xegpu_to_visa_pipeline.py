@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from xegpu_py.passes.xegpu_to_visa import GRID_LIMIT
+
 from xegpu_py.ir.passes import Pass, register_pass
 
 _CLEAN = "canonicalize,cse,xegpu-dce"
@@ -21,8 +23,8 @@ class XeGPUToVisaPipeline(Pass):
           --canonicalize --cse --xegpu-dce --xegpu-verify-target='target=pvcxt'
           --xegpu-to-visa='target=pvcxt' --visa-optimize='grf=256' --visa-allocate='grf=256'
 
-    `optimize=false` leaves visa-optimize out. With `kernel` only the kernel of that name is lowered. `unaligned` is
-    that of xegpu-legalize.
+    `max-bytes`, `max-index` and `max-grid` are those of xegpu-to-visa, `unaligned` is that of xegpu-legalize.
+    `optimize=false` leaves visa-optimize out. With `kernel` only the kernel of that name is lowered.
     """
 
     target: str = ""
@@ -31,16 +33,20 @@ class XeGPUToVisaPipeline(Pass):
     optimize: bool = True
     strict: bool = False
     unaligned: bool = False
+    max_bytes: int = 0
+    max_index: int = 0
+    max_grid: int = GRID_LIMIT
 
     def steps(self) -> str:
         one = f"{{kernel={self.kernel}}}" if self.kernel else ""
         given = {"target": self.target, "kernel": self.kernel}
         options = " ".join(f"{name}={value}" for name, value in given.items() if value)
+        most = f"max-bytes={self.max_bytes} max-index={self.max_index} max-grid={self.max_grid}"
         legalize = f"xegpu-legalize{{{options} unaligned={str(self.unaligned).lower()}}}"
         passes = [
             f"xegpu-lift-cf{one},xegpu-inline{one},vector-lower-contract{one},xegpu-simt-to-vc{one},vector-to-xegpu{one},{_CLEAN}",
             f"{legalize},{_CLEAN},xegpu-verify-target{{{options}}}",
-            f"xegpu-to-visa{{{options}}}",
+            f"xegpu-to-visa{{{options} {most}}}",
             *([f"visa-optimize{{grf={self.grf}}}"] if self.optimize else []),
             f"visa-allocate{{grf={self.grf} strict={str(self.strict).lower()}}}",
         ]

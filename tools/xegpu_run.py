@@ -158,7 +158,8 @@ def _kernel(
     if _ASSEMBLY.match(source.text):
         kernel = Kernel(choose(assembly.read(source), args.kernel), source=source, **options)
         return kernel, kernel, [i.var.name for i in kernel.program.arguments]
-    compiled = compile_kernel(parse_source(source, context=Context()), args.kernel, **options).version_for(arguments)
+    compiled = compile_kernel(parse_source(source, context=Context()), args.kernel, **options)
+    compiled = compiled.version_for(arguments, args.grid)
     if args.remarks:
         for found in compiled.remarks:
             print(found.render([source]), file=sys.stderr)

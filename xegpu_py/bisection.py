@@ -18,6 +18,7 @@ from mlir import ir as mlir
 from xegpu_py import reference
 from xegpu_py.compiled import (
     CompiledKernel,
+    beyond,
     chosen_kernel,
     copied,
     mark_unaligned,
@@ -130,6 +131,7 @@ def bisect(
     launch = _Launch(name, arguments, grid, block, target, model)
     lowered = copied(read)
     if pipeline is None:
+        types = reference.types_of(reference.chosen(read, name))
         texts = pipelines(
             read,
             name,
@@ -138,8 +140,8 @@ def bisect(
             optimize=optimize,
             prefetch=prefetch,
             load_ahead=load_ahead,
+            large=beyond(types, arguments, grid) is not None,
         )
-        types = reference.types_of(reference.chosen(read, name))
         unaligned = unaligned_arrays(types, arguments, target)
         if unaligned and len(texts) > 1:
             mark_unaligned(lowered, name, unaligned)

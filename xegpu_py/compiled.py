@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -20,13 +20,18 @@ from xegpu_py.ir.passes import Runner, parse_pipeline
 from xegpu_py.ir.verifier import walk
 from xegpu_py.kernel import Kernel, extent
 from xegpu_py.numerics.dpas import Model
+from xegpu_py.passes.xegpu_to_visa import GRID_LIMIT
 from xegpu_py.runtime.arguments import DTYPES
 from xegpu_py.runtime.launch import Engine, Statistics
 from xegpu_py.target import DEFAULT, Block2DLimits
 from xegpu_py.target import target as target_of
 from xegpu_py.visa import assembly
 
-_ALSO = {"tf32": ("f32",), "index": ("i32", "i64"), **{f"i{n}": (f"i{n}", f"ui{n}") for n in (8, 16, 32, 64)}}
+SMALL = {"bytes": (1 << 31) - (1 << 16), "index": 1 << 30, "grid": GRID_LIMIT}
+"""For what kernels are compiled at first: arrays of so many bytes from the first to the last, index arguments of that
+absolute value, and so many workgroups in each dimension."""
+
+_ALSO = {"tf32": ("f32",), "index": ("i64", "ui64"), **{f"i{n}": (f"i{n}", f"ui{n}") for n in (8, 16, 32, 64)}}
 """MLIR's element types, and numpy's by MLIR's names, where they are not the same or not alone."""
 
 
@@ -37,7 +42,8 @@ class CompiledKernel:
         gemm(a, b, c, grid=(8, 8), block=(4, 4))
 
     A kernel that is called with arrays that 2D block messages cannot serve, as their rows are too short or not aligned,
-    is compiled once more for such arrays, and gathers what is in them.
+    is compiled once more for such arrays, and gathers what is in them. So is a kernel that is called with large arrays,
+    indices or grids: without them 32 bits hold most of what is computed of type index (`SMALL`).
 
     Attributes:
         name: the kernel's name.
@@ -52,7 +58,8 @@ class CompiledKernel:
         module: Module,
         func: mlir.Operation,
         before: dict[str, Module],
-        again: Callable[[Sequence[int]], CompiledKernel] | None = None,
+        again: Callable[[tuple[int, ...], bool], CompiledKernel] | None = None,
+        aligned: bool = False,
         remarks: Sequence[Diagnostic] = (),
         subgroups: int | None = None,
         **options: Any,
@@ -61,19 +68,22 @@ class CompiledKernel:
 
         Args:
             before: the module at each level above vISA.
-            again: compiles the kernel for arguments of these numbers that are not aligned.
+            again: compiles the kernel for arguments of these numbers that are not aligned, and large or small ones.
+            aligned: whether arrays are taken to be aligned that need not be.
             remarks: what the lowering said.
             subgroups: of a workgroup, where the kernel's maps say how many there are.
         """
         self.remarks = tuple(remarks)
         self._subgroups = subgroups
         self._module, self._before = module, before
-        self._again = again and functools.cache(again)
+        self._again, self._aligned = again and functools.cache(again), aligned
         self.name = visa.name_of(func)
         signature = mlir.FunctionType(mlir.TypeAttr(func.attributes["function_type"]).value)
         self.types: tuple[mlir.Type, ...] = tuple(signature.inputs)
         self.kernel = Kernel(visa.program_of(func, module.bodies), **options)
         sizes = ((what, func.attributes.get(f"known_{what}_size")) for what in ("grid", "block"))
+        limits = mlir.DictAttr(func.attributes[visa.LIMITS]) if visa.LIMITS in func.attributes else ()
+        self._limits = {n.name: mlir.IntegerAttr(n.attr).value for n in limits}
         self._known = {what: tuple(mlir.DenseI32ArrayAttr(size)) for what, size in sizes if size is not None}
         self.stats: Statistics | None = None
 
@@ -98,12 +108,18 @@ class CompiledKernel:
             raise ValueError(f"unknown level '{level}'; there are {', '.join(levels)}")
         return str(levels[level])
 
-    def version_for(self, arguments: Sequence[Any]) -> CompiledKernel:
-        """What runs on these arguments: itself, unless 2D block messages cannot serve some of the arrays."""
+    def version_for(self, arguments: Sequence[Any], grid: int | Sequence[int] = 1) -> CompiledKernel:
+        """What runs on these arguments: itself, unless 2D block messages cannot serve some, or it is for smaller ones.
+
+        Args:
+            arguments, grid: those of a call.
+        """
         if self._again is None:
             return self
-        unaligned = unaligned_arrays(self.types, arguments, self.kernel.launcher.target.name)
-        return self._again(unaligned) if unaligned else self
+        target = self.kernel.launcher.target.name
+        unaligned = unaligned_arrays(self.types, arguments, target) if self._aligned else ()
+        large = beyond(self.types, arguments, grid, self._limits) is not None
+        return self._again(unaligned, large) if unaligned or large else self
 
     def __call__(
         self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] | None = None
@@ -131,10 +147,13 @@ class CompiledKernel:
             wanted = self._known.get(what)
             if wanted and extent(given, what) != wanted:
                 raise ValueError(f"'{what}' must be {wanted}, which the kernel says by known_{what}_size, not {given}")
-        version = self.version_for(arguments)
+        version = self.version_for(arguments, grid)
         if version is not self:
             self.stats = version(*arguments, grid=grid, block=block)
             return self.stats
+        more = beyond(self.types, arguments, grid, self._limits)
+        if more:
+            raise ValueError(f"{more}, and kernel '{self.name}' was compiled for less; large=True compiles it for more")
         values: dict[str, Any] = {}
         titles: dict[str, str] = {}
         for i, (kind, argument) in enumerate(zip(self.types, arguments)):
@@ -197,6 +216,43 @@ class CompiledKernel:
                 f"{title} begins {offset} elements into its buffer, which no array does; let it be dynamic"
             )
         return found | {f"{name}_stride{d}": s for d, s in enumerate(own)} | {f"{name}_offset": 0}
+
+
+def beyond(
+    types: Sequence[mlir.Type],
+    arguments: Sequence[Any],
+    grid: int | Sequence[int],
+    limits: Mapping[str, int] = SMALL,
+) -> str | None:
+    """In what a call goes beyond limits, as a clause; None if it does not. A limit of 0 is none."""
+    most = {what: limits.get(what) or math.inf for what in SMALL}
+    if max(extent(grid, "grid")) > most["grid"]:
+        return f"'grid' has more than {most['grid']} workgroups in a dimension"
+    for i, (kind, given) in enumerate(zip(types, arguments)):
+        if _reach(kind, given) > most["bytes"]:
+            return f"argument {i} is an array of more than {most['bytes']} bytes"
+        if _greatest_index(kind, given) > most["index"]:
+            return f"argument {i} is an index of more than {most['index']}"
+    return None
+
+
+def _reach(kind: mlir.Type, argument: Any) -> int:
+    """The greatest of an array's bytes from the first to behind the last, its extents and its strides in bytes."""
+    if not (isinstance(kind, mlir.MemRefType) and isinstance(argument, np.ndarray)):
+        return 0
+    strides = [abs(n) for n in argument.strides]
+    # Strides of contiguous memrefs are computed from their extents, even if there are no elements.
+    contiguous = math.prod(argument.shape[1:]) * argument.itemsize
+    reach = sum((n - 1) * s for n, s in zip(argument.shape, strides)) + argument.itemsize
+    return max(*(n * argument.itemsize for n in argument.shape), *strides, contiguous, reach)
+
+
+def _greatest_index(kind: mlir.Type, argument: Any) -> int:
+    """The greatest absolute value of an argument of type index, or a vector of it; 0 of others, and of what is none."""
+    element = mlir.VectorType(kind).element_type if isinstance(kind, mlir.VectorType) else kind
+    found = np.asarray(argument) if isinstance(element, mlir.IndexType) else np.zeros(0)
+    whole = np.issubdtype(found.dtype, np.integer) or found.dtype == object
+    return max((abs(int(n)) for n in found.ravel()), default=0) if whole else 0
 
 
 def _is_number(argument: Any) -> bool:
@@ -282,6 +338,7 @@ def compile(
     prefetch: int = 0,
     load_ahead: bool = False,
     unaligned: Sequence[int] | None = None,
+    large: bool | None = None,
 ) -> CompiledKernel: ...
 
 
@@ -302,6 +359,7 @@ def compile(
     prefetch: int = 0,
     load_ahead: bool = False,
     unaligned: Sequence[int] | None = None,
+    large: bool | None = None,
 ) -> CompiledKernel | ReferenceKernel:
     """Lower a kernel of XeTile or XeGPU to vISA.
 
@@ -318,6 +376,8 @@ def compile(
         load_ahead: of a kernel of XeTile, whether loops load a turn ahead.
         unaligned: the numbers of arguments of which nothing that is not known when compiling is taken to be aligned.
             Without it all are, and where an array in a call is not, the kernel is compiled again.
+        large: whether arrays, index arguments and grids may be larger than `SMALL`. Without it they may not, and where
+            one in a call is, the kernel is compiled again.
 
     Raises:
         ValueError: if there is no such kernel or target.
@@ -336,32 +396,37 @@ def compile(
         optimize=optimize,
         prefetch=prefetch,
         load_ahead=load_ahead,
+        large=bool(large),
     )
     lowered = copied(read)
     before = {"xegpu": copied(read)}
-    again: Callable[[Sequence[int]], CompiledKernel] | None = None
     # Whoever gives a module has verified it, and the kernel verifies the program that comes of it.
     remarks: list[Diagnostic] = []
     runner = Runner(verify_each=False, remarks=remarks)
-    if unaligned is None:
-        again = functools.partial(
-            _compile_unaligned,
-            read,
-            name,
-            target=target,
-            model=model,
-            check=check,
-            registers=registers,
-            strict_grf=strict_grf,
-            engine=engine,
-            threads=threads,
-            cache=cache,
-            progress=progress,
-            optimize=optimize,
-            prefetch=prefetch,
-            load_ahead=load_ahead,
-        )
-    else:
+    again: Callable[[tuple[int, ...], bool], CompiledKernel] | None = None
+    if unaligned is None or large is None:
+
+        def again(arguments: tuple[int, ...], more: bool) -> CompiledKernel:
+            return compile(
+                read,
+                name,
+                target=target,
+                model=model,
+                check=check,
+                registers=registers,
+                strict_grf=strict_grf,
+                engine=engine,
+                threads=threads,
+                cache=cache,
+                progress=progress,
+                optimize=optimize,
+                prefetch=prefetch,
+                load_ahead=load_ahead,
+                unaligned=arguments if unaligned is None else unaligned,
+                large=more if large is None else large,
+            )
+
+    if unaligned is not None:
         mark_unaligned(lowered, name, unaligned)
     if len(steps) > 1:
         runner.run(parse_pipeline(steps[0]), lowered)
@@ -374,6 +439,7 @@ def compile(
         func,
         before,
         again,
+        unaligned is None,
         remarks,
         _subgroups_of(read, name),
         target=target,
@@ -389,11 +455,6 @@ def compile(
     )
 
 
-def _compile_unaligned(module: Module, name: str, arguments: Sequence[int], **options: Any) -> CompiledKernel:
-    found: CompiledKernel = compile(module, name, unaligned=arguments, **options)
-    return found
-
-
 def pipelines(
     module: Module,
     name: str,
@@ -403,10 +464,16 @@ def pipelines(
     optimize: bool = True,
     prefetch: int = 0,
     load_ahead: bool = False,
+    large: bool = True,
 ) -> tuple[str, ...]:
-    """The pipelines that lower a kernel, one after the other: that of XeTile if there is any, and that to vISA."""
+    """The pipelines that lower a kernel, one after the other: that of XeTile if there is any, and that to vISA.
+
+    Args:
+        large: whether launches may go beyond `SMALL`.
+    """
     options = f"target={target} kernel={name} optimize={str(optimize).lower()}"
     options += f" grf={registers}" if registers else ""
+    options += "".join(f" max-{what}={0 if large else n}" for what, n in SMALL.items())
     last = f"builtin.module(xegpu-to-visa-pipeline{{{options}}})"
     if not any(op.name.startswith("xetile.") for op in walk(module.outline)):
         return (last,)

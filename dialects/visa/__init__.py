@@ -12,6 +12,7 @@ from xegpu_py.dialects.visa.ops import (
     Visa,
 )
 from xegpu_py.dialects.visa.programs import (
+    LIMITS,
     PRESSURE,
     REGISTERS,
     TARGET,
@@ -31,6 +32,7 @@ DIALECT = Visa
 
 __all__ = [
     "DIALECT",
+    "LIMITS",
     "OPS",
     "PRESSURE",
     "REGISTERS",

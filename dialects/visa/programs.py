@@ -39,6 +39,7 @@ IS_KERNEL = "gpu.kernel"
 RETURN = "gpu.return"
 ATTRIBUTES = "visa.attributes"
 TARGET = "visa.target"
+LIMITS = "visa.limits"
 REGISTERS = "visa.registers"
 PRESSURE = "visa.pressure"
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from mlir import ir
 from xegpu_py.passes.xegpu_to_visa.values import shape_and_element
-from xegpu_py.passes.xegpu_verify_target.rules import is_power_of_two
 
 from xegpu_py.ir.builtin import vector_text
 from xegpu_py.target import Target
@@ -28,11 +27,6 @@ _FUNCTIONS = {
 _SIGNS = {"arith.negf", "math.absf"}
 _REDUCTIONS = ("vector.reduction", "vector.multi_reduction")
 _WIDE = {"bf16": "f32", "f8E5M2": "f16"}
-_DIVISIONS = {
-    "arith.divsi": (True, "quotient"), "arith.divui": (False, "quotient"), "arith.remsi": (True, "rest"),
-    "arith.remui": (False, "rest"), "arith.floordivsi": (True, "floor"), "arith.ceildivsi": (True, "ceil"),
-    "arith.ceildivui": (False, "ceil"),
-}  # fmt: skip
 
 
 @dataclass
@@ -97,9 +91,6 @@ def text_of(shape: Sequence[int], element: str) -> str:
 def rewrite_arithmetic(op: ir.Operation, target: Target) -> None:
     """Rewrite an op whose elements have no such arithmetic."""
     name = op.name
-    if name in _DIVISIONS:
-        _divide(op, target)
-        return
     if not op.operands or not op.results:
         return
     try:
@@ -216,13 +207,11 @@ def _from_integer(op: ir.Operation) -> None:
     _, element = shape_and_element(str(op.results[0].type))
     if element == "f8E5M2":
         _small_from_integer(op)
-    if element != "bf16" or source not in ("i32", "index"):
+    if element != "bf16" or source != "i32":
         return
     builder = Builder(op)
     kind, signed = text_of(shape, "i32"), op.name == "arith.sitofp"
     value = op.operands[0]
-    if source == "index":
-        value = builder.emit("arith.index_cast", kind, value)
     one, none, low = (builder.constant(n, kind) for n in (256, 0, 255))
     lost = builder.compare(_NE, builder.emit("arith.andi", kind, value, low), none)
     kept = builder.emit("arith.andi", kind, value, builder.constant(-256, kind))
@@ -250,87 +239,3 @@ def _small_from_integer(op: ir.Operation) -> None:
         if signed:
             value = builder.emit("arith.maxsi", kind, value, builder.constant(-(1 << 20), kind))
     builder.replace(builder.convert(builder.emit(op.name, text_of(shape, "f32"), value), "f8E5M2"))
-
-
-def _divide(op: ir.Operation, target: Target) -> None:
-    """Integers of 64 bits, and of fewer where there is no division of f64: bit by bit, as by hand."""
-    shape, element = shape_and_element(str(op.results[0].type))
-    if element == "index" or _known_power(op):
-        return
-    bits = int(element.lstrip("siu"))
-    if bits != 64 and target.double_math:
-        return
-    builder = Builder(op)
-    kind, truth = text_of(shape, element), text_of(shape, "i1")
-    signed, wanted = _DIVISIONS[op.name]
-    a, b = op.operands
-    zero, one = builder.constant(0, kind), builder.constant(1, kind)
-    x, y = (_magnitude(builder, v, kind, zero) for v in (a, b)) if signed else (a, b)
-    quotient, rest = _long_division(builder, x, y, bits, kind, zero, one)
-    if not signed:
-        if wanted == "ceil":
-            left = builder.compare(_NE, rest, zero)
-            more = builder.emit("arith.select", kind, left, one, zero)
-            quotient = builder.emit("arith.addi", kind, quotient, more)
-        builder.replace(rest if wanted == "rest" else quotient)
-        return
-    below_a, below_b = (builder.compare(_SLT, v, zero) for v in (a, b))
-    if wanted == "rest":
-        builder.replace(_signed(builder, rest, below_a, kind, zero))
-        return
-    opposite = builder.emit("arith.xori", truth, below_a, below_b)
-    found = _signed(builder, quotient, opposite, kind, zero)
-    if wanted in ("floor", "ceil"):
-        left = builder.compare(_NE, rest, zero)
-        same = builder.compare(_EQ, builder.emit("arith.extui", kind, opposite), zero)
-        off = builder.emit("arith.andi", truth, left, opposite if wanted == "floor" else same)
-        by = builder.emit("arith.select", kind, off, one, zero)
-        found = builder.emit("arith.subi" if wanted == "floor" else "arith.addi", kind, found, by)
-    builder.replace(found)
-
-
-def _magnitude(builder: Builder, value: ir.Value, kind: str, zero: ir.Value) -> ir.Value:
-    return _signed(builder, value, builder.compare(_SLT, value, zero), kind, zero)
-
-
-def _signed(builder: Builder, value: ir.Value, negative: ir.Value, kind: str, zero: ir.Value) -> ir.Value:
-    turned = builder.emit("arith.subi", kind, zero, value)
-    return builder.emit("arith.select", kind, negative, turned, value)
-
-
-def _long_division(
-    builder: Builder, x: ir.Value, y: ir.Value, bits: int, kind: str, zero: ir.Value, one: ir.Value
-) -> tuple[ir.Value, ir.Value]:
-    """Quotient and rest of unsigned integers, a bit a turn.
-
-    The rest is shifted left and takes x's highest bit; where the divisor fits in it, or a bit was shifted out of it,
-    the divisor is subtracted and the quotient, which takes the place of x from below, gets a one.
-    """
-    op = builder.op
-    bounds = [builder.constant(n, "index") for n in (0, bits, 1)]
-    top = builder.constant(bits - 1, kind)
-    types = [ir.Type.parse(kind, op.context)] * 2
-    loop = ir.Operation.create(
-        "scf.for", results=types, operands=[*bounds, x, zero], regions=1, loc=op.location, ip=ir.InsertionPoint(op)
-    )
-    index = ir.IndexType.get(op.context)
-    body = ir.Block.create_at_start(loop.regions[0], [index, *types], [op.location] * 3)
-    _, held, rest = body.arguments
-    with ir.InsertionPoint(body), op.location:
-        end = ir.Operation.create("scf.yield", operands=[held, rest])
-    inside = Builder(end)
-    out = inside.compare(_SLT, rest, zero)
-    moved = inside.emit("arith.ori", kind, inside.emit("arith.shli", kind, rest, one),
-                        inside.emit("arith.shrui", kind, held, top))  # fmt: skip
-    fits = inside.emit("arith.ori", text_of(shape_and_element(kind)[0], "i1"), out, inside.compare(_UGE, moved, y))
-    less = inside.emit("arith.subi", kind, moved, y)
-    end.operands[1] = inside.emit("arith.select", kind, fits, less, moved)
-    bit = inside.emit("arith.select", kind, fits, one, zero)
-    end.operands[0] = inside.emit("arith.ori", kind, inside.emit("arith.shli", kind, held, one), bit)
-    return loop.results[0], loop.results[1]
-
-
-def _known_power(op: ir.Operation) -> bool:
-    """Whether shifts alone divide."""
-    shape_element = shape_and_element(str(op.results[0].type))[1]
-    return shape_element != "i64" and is_power_of_two(op)

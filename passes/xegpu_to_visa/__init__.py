@@ -7,6 +7,9 @@ from mlir import ir
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.passes import Pass, register_pass
 
+GRID_LIMIT = 1 << 20
+"""Workgroups in each dimension of a launch, unless a kernel is lowered for more."""
+
 
 @register_pass("xegpu-to-visa")
 @dataclass
@@ -17,6 +20,11 @@ class XeGPUToVisa(Pass):
     the kernel or of an op around it. Its signature stays; its arguments become inputs: a memref its address, and what
     of its shape and strides is dynamic. Host functions stay as they are. With `kernel` only the kernel of that name is
     lowered.
+
+    `index` has 64 bits, of which a value takes 32 where its range shows that they hold it. What launches keep to
+    is where ranges begin: arrays of at most `max-bytes` from their first byte to their last, with extents and strides
+    of at most as much; arguments of type index of at most `max-index`, positive or negative; at most `max-grid`
+    workgroups in each dimension. 0 is any number. The kernel notes them as `visa.limits`.
 
         gpu.func @double(%m: memref<16xf32>) kernel {
           %d = xegpu.create_nd_tdesc %m[0] {mode = vc} : memref<16xf32> -> !xegpu.tensor_desc<16xf32, ...>
@@ -43,11 +51,15 @@ class XeGPUToVisa(Pass):
 
     target: str = ""
     kernel: str = ""
+    max_bytes: int = 0
+    max_index: int = 0
+    max_grid: int = GRID_LIMIT
 
     def run_with(self, op: ir.Operation, bodies: Bodies) -> None:
         # What lowers ops is loaded when it is needed, since tools start without it.
         from xegpu_py.dialects import visa
         from xegpu_py.passes.xegpu_to_visa.kernel import lower_kernel
+        from xegpu_py.passes.xegpu_to_visa.ranges import Limits
 
         from xegpu_py.target import target
 
@@ -62,4 +74,7 @@ class XeGPUToVisa(Pass):
                 func.attributes[visa.TARGET] = ir.StringAttr.get(self.target, func.context)
             else:
                 gpu = visa.target_of(func)
-            bodies.put(func, visa.KernelBody(lower_kernel(func, gpu)))
+            limits = {"bytes": self.max_bytes, "index": self.max_index, "grid": self.max_grid}
+            text = ", ".join(f"{name} = {n} : i64" for name, n in limits.items())
+            func.attributes[visa.LIMITS] = ir.Attribute.parse(f"{{{text}}}", func.context)
+            bodies.put(func, visa.KernelBody(lower_kernel(func, gpu, Limits(*limits.values()))))

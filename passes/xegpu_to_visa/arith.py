@@ -8,22 +8,26 @@ from collections.abc import Callable
 
 import numpy as np
 from mlir import ir
-from xegpu_py.passes.xegpu_to_visa.combine import combiner, wide_product
+from xegpu_py.passes.xegpu_to_visa.combine import combiner
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, Rule, lowers
+from xegpu_py.passes.xegpu_to_visa.ranges import within
 from xegpu_py.passes.xegpu_to_visa.scf import choose
 from xegpu_py.passes.xegpu_to_visa.values import (
     INDEX,
+    NARROW,
     Const,
     KnownMask,
     Mask,
     Numbers,
     Reg,
+    bounds_of,
     is_handle,
-    register_type,
     shape_and_element,
     unsigned,
 )
+from xegpu_py.passes.xegpu_to_visa.wide import divide as divide_integers
+from xegpu_py.passes.xegpu_to_visa.wide import low_half, product
 
 from xegpu_py.ir.builtin import is_float
 from xegpu_py.ir.dense import dense_elements
@@ -32,10 +36,10 @@ from xegpu_py.numerics.formats import BF8, HF8, TYPES
 _SPLAT = re.compile(r"dense<([^\[\]]*)> : ")
 
 
-def result_of(op: ir.Operation) -> tuple[int, str, str]:
+def result_of(low: Lowering, op: ir.Operation) -> tuple[int, str, str]:
     """Number of elements, MLIR's element type and vISA's type of an op's result."""
     shape, element = shape_and_element(str(op.results[0].type))
-    return math.prod(shape), element, "" if element == "i1" else register_type(element)
+    return math.prod(shape), element, "" if element == "i1" else low.type_of(op.results[0])
 
 
 def as_unsigned(low: Lowering, numbers: Numbers) -> Numbers:
@@ -52,7 +56,7 @@ def as_type(low: Lowering, numbers: Numbers, name: str) -> Numbers:
 @lowers("arith.constant", "index.constant")
 def constant(low: Lowering, op: ir.Operation) -> None:
     """Scalars and splats become immediates; other vectors are put into registers."""
-    count, element, name = result_of(op)
+    count, element, name = result_of(low, op)
     attribute = op.attributes["value"]
     if isinstance(attribute, ir.DenseElementsAttr):
         if element == "i1":
@@ -134,7 +138,7 @@ def or_truth(rule: Rule) -> Rule:
         if shape_and_element(str(op.operands[0].type))[1] != "i1":
             rule(low, op)
             return
-        count, kind = result_of(op)[0], op.name.rpartition(".")[2]
+        count, kind = result_of(low, op)[0], op.name.rpartition(".")[2]
         a, b = (low.mask(v) for v in op.operands)
         if kind in _TRUTH:
             low.set(op, low.emit.flags(_TRUTH[kind], count, a, b))
@@ -150,16 +154,18 @@ def or_truth(rule: Rule) -> Rule:
 def _binary(instruction: str, modifiers: tuple[str, ...] = ()) -> Callable[[Lowering, ir.Operation], None]:
     @or_truth
     def rule(low: Lowering, op: ir.Operation) -> None:
-        count, _, name = result_of(op)
-        if name == "ub" and is_float(result_of(op)[1]):
-            low.fail(f"there is no arithmetic on {result_of(op)[1]}", "convert to f16 or f32 by arith.extf")
+        count, _, name = result_of(low, op)
+        if name == "ub" and is_float(result_of(low, op)[1]):
+            low.fail(f"there is no arithmetic on {result_of(low, op)[1]}", "convert to f16 or f32 by arith.extf")
         a, b = _sources(low, op)
         if isinstance(a, Const) and isinstance(b, Const) and not TYPES[name].is_float and instruction in _FOLDED:
             low.set(op, const(_FOLDED[instruction](a.value, b.value), name, count))
             return
         if instruction == "mul" and name == "q":
-            low.set(op, wide_product(low.emit, a, b, count))
+            low.set(op, product(low.emit, a, b, count))
             return
+        if {a.type, b.type, name} == {"d", "q"}:
+            a, b, name = _of_one_width(low, a, b, name, instruction)
         a, b, signs = _registers_first(low, a, b, modifiers, instruction)
         # vISA has min and max of every float but bf.
         wide = "f" if name == "bf" and instruction in ("min", "max") else name
@@ -177,6 +183,16 @@ _FOLDED: dict[str, Callable[[int, int], int]] = {
     "or": lambda a, b: a | b,
     "xor": lambda a, b: a ^ b,
 }
+
+
+def _of_one_width(low: Lowering, a: Numbers, b: Numbers, name: str, instruction: str) -> tuple[Numbers, Numbers, str]:
+    """Indices, of which some have 32 bits, for an instruction, and the type that it gives."""
+    if instruction == "add" and name == "q":
+        return *low.wide_enough(*((b, a) if isinstance(a, Const) else (a, b))), name
+    if instruction in ("min", "max"):
+        name = "q"
+    # Of sums, products and bits the lowest ones follow from the lowest ones of the operands.
+    return low.typed(a, name), low.typed(b, name), name
 
 
 def _registers_first(
@@ -214,8 +230,10 @@ for _name, _instruction in {
 @or_truth
 def sub(low: Lowering, op: ir.Operation) -> None:
     """Addition of the negated second operand."""
-    count, _, name = result_of(op)
+    count, _, name = result_of(low, op)
     a, b = _sources(low, op)
+    if {a.type, b.type, name} == {"d", "q"}:
+        a, b = low.typed(a, name), low.typed(b, name)
     if isinstance(a, Const) and isinstance(b, Const) and not TYPES[name].is_float:
         low.set(op, const(a.value - b.value, name, count))
     elif isinstance(b, Const):
@@ -233,7 +251,7 @@ def sub(low: Lowering, op: ir.Operation) -> None:
 @lowers("arith.negf")
 def negf(low: Lowering, op: ir.Operation) -> None:
     """The sign flipped."""
-    count, _, name = result_of(op)
+    count, _, name = result_of(low, op)
     if name == "bf":
         bits = low.emit.as_type(low.reg(op.operands[0]), "uw")
         low.set(op, low.emit.as_type(low.emit.apply("xor", "uw", count, bits, const(0x8000, "uw")), "bf"))
@@ -244,7 +262,7 @@ def negf(low: Lowering, op: ir.Operation) -> None:
 @lowers("arith.divf")
 def divf(low: Lowering, op: ir.Operation) -> None:
     """The quotient; of bf16 by way of f32."""
-    count, _, name = result_of(op)
+    count, _, name = result_of(low, op)
     a, b = _sources(low, op)
     if name == "df":
         low.set(op, low.emit.double_math("div", count, a, b))
@@ -265,8 +283,12 @@ def remf(low: Lowering, op: ir.Operation) -> None:
 @or_truth
 def min_max_unsigned(low: Lowering, op: ir.Operation) -> None:
     """Minimum and maximum of unsigned integers."""
-    count, _, name = result_of(op)
-    a, b = (as_unsigned(low, n) for n in _sources(low, op))
+    count, _, name = result_of(low, op)
+    sources = _sources(low, op)
+    if {n.type for n in sources} == {"d", "q"}:
+        name = "q"
+        sources = [low.typed(n, name) for n in sources]
+    a, b = (as_unsigned(low, n) for n in sources)
     if isinstance(a, Const):
         a, b = b, a
     if isinstance(a, Const):
@@ -278,7 +300,7 @@ def min_max_unsigned(low: Lowering, op: ir.Operation) -> None:
 @lowers("arith.maximumf", "arith.minimumf")
 def minimum_maximum(low: Lowering, op: ir.Operation) -> None:
     """Minimum and maximum that give NaN if either operand is one."""
-    combine = combiner(low.emit, op.name.rpartition(".")[2], result_of(op)[2])
+    combine = combiner(low.emit, op.name.rpartition(".")[2], result_of(low, op)[2])
     low.set(op, combine(*(low.reg(v) for v in op.operands)))
 
 
@@ -286,10 +308,16 @@ def minimum_maximum(low: Lowering, op: ir.Operation) -> None:
 @or_truth
 def shift(low: Lowering, op: ir.Operation) -> None:
     """Shifts."""
-    count, _, name = result_of(op)
+    count, element, name = result_of(low, op)
     a, b = _sources(low, op)
     kind = op.name.rpartition(".")[2]
     instruction = {"shl": "shl", "shli": "shl", "shrs": "asr", "shrsi": "asr"}.get(kind, "shr")
+    if element == "index":
+        # What is shifted in, or out of 32 bits, is that of 64 bits.
+        narrow = name == NARROW and within(bounds_of(b), (0, 31)) and (instruction == "shl" or a.type == NARROW)
+        narrow = narrow and (instruction != "shr" or bounds_of(a)[0] >= 0)
+        name = NARROW if narrow else INDEX
+        a, b = low.typed(a, name), low_half(low.emit, b, count)
     if isinstance(a, Const):
         a = low.emit.in_registers(a)
     if instruction == "shr":
@@ -310,12 +338,20 @@ _DIVISIONS = {
 @lowers(*_DIVISIONS)
 @or_truth
 def divide(low: Lowering, op: ir.Operation) -> None:
-    """Integer division: by shifts where the divisor is a known power of two, else by way of f64, which is exact."""
-    count, _, name = result_of(op)
+    """Integer division: by shifts where the divisor is a known power of two, else by way of floats, exactly.
+
+    Integers of up to 32 bits are divided as f64 by targets that divide f64.
+    """
+    count, element, name = result_of(low, op)
     kind, signed = _DIVISIONS[op.name]
     a, b = _sources(low, op)
-    if TYPES[name].bits == 64:
-        low.fail("of 64 bits cannot be lowered", "divide 32-bit integers")
+    if element == "index":
+        natural = bounds_of(a)[0] >= 0 and bounds_of(b)[0] >= 0
+        # The quotient must fit too: that of the least number of 32 bits and -1 does not.
+        fits = bounds_of(a)[0] > -(1 << 31) or not within((-1, -1), bounds_of(b))
+        narrow = a.type == b.type == name == NARROW and (fits if signed else natural)
+        name = NARROW if narrow else INDEX
+        a, b = low.typed(a, name), low.typed(b, name)
     if isinstance(a, Const) and isinstance(b, Const) and b.value:
         low.set(op, const(_divide_known(a, b, kind, signed), name, count))
         return
@@ -324,7 +360,14 @@ def divide(low: Lowering, op: ir.Operation) -> None:
         if done is not None:
             low.set(op, done)
             return
-    low.set(op, _divide_in_f64(low, a, b, name, count, kind, signed))
+    if TYPES[name].bits < 64 and low.target.double_math:
+        low.set(op, _divide_in_f64(low, a, b, name, count, kind, signed))
+        return
+    if TYPES[name].bits < 32:
+        wide = "d" if signed else "ud"
+        a, b = (low.emit.in_registers(n if signed else as_unsigned(low, n), wide) for n in (a, b))
+    found = divide_integers(low.emit, a, b, count, kind, signed)
+    low.set(op, found if found.type == name else low.emit.in_registers(found, name))
 
 
 def _divide_known(a: Const, b: Const, kind: str, signed: bool) -> int:
@@ -350,6 +393,11 @@ def _divide_by_power(
         return low.emit.apply("asr", name, count, a, bits)
     if signed and kind in ("div", "rem", "ceil"):
         # Toward zero: negative numbers get the divisor less one added before they are shifted.
+        if kind == "ceil" and not within(bounds_of(a), (-(1 << 63), (1 << TYPES[name].bits - 1) - divisor)):
+            # The sum might overflow.
+            rest = low.emit.apply("and", name, count, a, const(divisor - 1, name))
+            more = low.emit.apply("min", name, count, rest, const(1, name))
+            return low.emit.apply("add", name, count, low.emit.apply("asr", name, count, a, bits), more)
         if kind == "ceil":
             biased: Numbers = low.emit.apply("add", name, count, a, const(divisor - 1, name))
         else:
@@ -365,8 +413,6 @@ def _divide_by_power(
 
 
 def _divide_in_f64(low: Lowering, a: Numbers, b: Numbers, name: str, count: int, kind: str, signed: bool) -> Numbers:
-    if not low.target.double_math:
-        low.fail(f"needs f64 division, which target {low.target.name} has not", "divide by a power of two")
     emit = low.emit
     given = name if signed else unsigned(name)
     x, y = (as_type(low, emit.in_registers(n), given) for n in (a, b))
@@ -396,7 +442,7 @@ _FLOAT_CONDITIONS = (
 @lowers("arith.cmpi", "index.cmp")
 def cmpi(low: Lowering, op: ir.Operation) -> None:
     """Comparisons of integers."""
-    count = result_of(op)[0]
+    count = result_of(low, op)[0]
     if op.name == "index.cmp":
         predicate = str(op.attributes["pred"]).rstrip(">)").rpartition("(")[2].rpartition(" ")[2]
     else:
@@ -406,7 +452,10 @@ def cmpi(low: Lowering, op: ir.Operation) -> None:
         low.set(op, _compare_truth(low, predicate, count, *(low.mask(v) for v in op.operands)))
         return
     a, b = _sources(low, op)
+    if {a.type, b.type} == {"d", "q"}:
+        a, b = low.typed(a, "q"), low.typed(b, "q")
     if predicate.startswith("u"):
+        # Of sign extended numbers the order as unsigned ones is that of their lower halves.
         a, b = as_unsigned(low, a), as_unsigned(low, b)
     low.set(op, _compare(low, predicate.lstrip("su") if predicate not in ("eq", "ne") else predicate, count, a, b))
 
@@ -433,7 +482,7 @@ def _compare(low: Lowering, condition: str, count: int, a: Numbers, b: Numbers) 
 @lowers("arith.cmpf")
 def cmpf(low: Lowering, op: ir.Operation) -> None:
     """Comparisons of floats, ordered and unordered."""
-    count = result_of(op)[0]
+    count = result_of(low, op)[0]
     predicate = _FLOAT_CONDITIONS[ir.IntegerAttr(op.attributes["predicate"]).value]
     if predicate in ("false", "true"):
         low.set(op, KnownMask(predicate == "true", count))
@@ -467,7 +516,7 @@ def select(low: Lowering, op: ir.Operation) -> None:
     if is_handle(str(op.results[0].type)):
         choose(low, op)
         return
-    count, _, name = result_of(op)
+    count, _, name = result_of(low, op)
     mask = low.mask(op.operands[0])
     if not name:
         yes, no = low.mask(op.operands[1]), low.mask(op.operands[2])
@@ -483,16 +532,18 @@ def select(low: Lowering, op: ir.Operation) -> None:
 
 def _number_for_choice(low: Lowering, value: ir.Value, name: str) -> Numbers:
     found = low.numbers(value)
+    if name == "q":
+        return low.typed(found, name)
     return bf_as_f(found) if isinstance(found, Const) and found.type == "bf" else found
 
 
 @lowers("arith.bitcast")
 def bitcast(low: Lowering, op: ir.Operation) -> None:
     """The same bits as another type."""
-    low.set(op, as_type(low, low.numbers(op.operands[0]), result_of(op)[2]))
+    low.set(op, as_type(low, low.numbers(op.operands[0]), result_of(low, op)[2]))
 
 
 @lowers("index.sizeof")
 def sizeof(low: Lowering, op: ir.Operation) -> None:
     """The bits of an index."""
-    low.set(op, const(TYPES[INDEX].bits, INDEX))
+    low.set(op, low.index(TYPES[INDEX].bits))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from mlir import ir
@@ -12,10 +13,10 @@ from xegpu_py.passes.xegpu_to_visa.descriptors import TYPES_BYTES, check_mode, i
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lines import load_line, prefetch_line, store_line
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
-from xegpu_py.passes.xegpu_to_visa.memref import element_bytes
 from xegpu_py.passes.xegpu_to_visa.messages import block_load, caches_of
+from xegpu_py.passes.xegpu_to_visa.ranges import join
 from xegpu_py.passes.xegpu_to_visa.values import (
-    INDEX,
+    NARROW,
     Block,
     Const,
     KnownMask,
@@ -23,9 +24,14 @@ from xegpu_py.passes.xegpu_to_visa.values import (
     Memory,
     Numbers,
     Reg,
+    bounds_of,
+    element_bytes,
+    index_type,
     register_type,
     shape_and_element,
+    unsigned,
 )
+from xegpu_py.passes.xegpu_to_visa.wide import as_type
 
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.visa.operands import Immediate, Raw, Region
@@ -55,9 +61,10 @@ def create_nd_tdesc(low: Lowering, op: ir.Operation) -> None:
     if len(shape) > 1 and not in_slm(desc):
         size = bit_width(desc.element) // 8
         height, width = shape[-2:]
-        rows = low.add(height, const(-1, INDEX))
+        rows = low.add_clamped(height, low.index(-1))
         across = _less_one(low, width, size)
         surface = (across, rows, across if strides[-2] == width else _less_one(low, strides[-2], size))
+        offsets = (*offsets[:-2], *map(low.clamped, offsets[-2:]))
     low.set(op, Block(low.emit.in_registers(base), surface, lead, strides, offsets))
 
 
@@ -71,8 +78,10 @@ def _block(low: Lowering, value: ir.Value) -> Block:
 def update_nd_offset(low: Lowering, op: ir.Operation) -> None:
     """The offsets moved on."""
     block = _block(low, op.opview.tdesc)
-    moved = tuple(low.add(a, b) for a, b in zip(block.offsets, low.index_list(op.opview.offsets)))
-    low.set(op, Block(block.base, block.surface, block.lead, block.strides, moved))
+    pairs = list(zip(block.offsets, low.index_list(op.opview.offsets)))
+    inner = len(pairs) - 2 if block.surface else len(pairs)
+    moved = tuple(low.add(a, b) if i < inner else low.add_clamped(a, b) for i, (a, b) in enumerate(pairs))
+    low.set(op, low.bounded(Block(block.base, block.surface, block.lead, block.strides, moved), op.results[0]))
 
 
 def _scalar(low: Lowering, numbers: Numbers) -> Region | Immediate:
@@ -84,7 +93,7 @@ def _scalar(low: Lowering, numbers: Numbers) -> Region | Immediate:
 
 def _less_one(low: Lowering, numbers: Numbers, size: int) -> Numbers:
     """An extent of elements in bytes, less one."""
-    return low.add(low.multiply(numbers, const(size, INDEX)), const(-1, INDEX))
+    return low.add_clamped(low.multiply(numbers, low.index(size)), low.index(-1))
 
 
 def _surface(low: Lowering, block: Block, desc: TensorDesc, row: int = 0, scale: int = 1) -> dict[str, Any]:
@@ -97,7 +106,7 @@ def _surface(low: Lowering, block: Block, desc: TensorDesc, row: int = 0, scale:
     width, height, pitch = block.surface
     x: Numbers = block.offsets[-1]
     if scale > 1:
-        x = low.emit.apply("asr", INDEX, 1, low.emit.in_registers(x), const(scale.bit_length() - 1, "uw"))
+        x = low.emit.apply("asr", NARROW, 1, low.emit.in_registers(x), const(scale.bit_length() - 1, "uw"))
     base, y = _matrix(low, block, bit_width(desc.element) // 8)
     return {
         "base": _scalar(low, low.emit.in_registers(base)),
@@ -105,7 +114,7 @@ def _surface(low: Lowering, block: Block, desc: TensorDesc, row: int = 0, scale:
         "height": _scalar(low, height),
         "pitch": _scalar(low, pitch),
         "x": _scalar(low, x),
-        "y": _scalar(low, low.add(y, const(row, INDEX))),
+        "y": _scalar(low, low.add_clamped(y, low.index(row))),
     }
 
 
@@ -117,11 +126,12 @@ def _matrix(low: Lowering, block: Block, size: int) -> tuple[Numbers, Numbers]:
     """
     base, y = block.base, block.offsets[-2]
     limits = low.target.block2d
-    below = const(limits.most_extent if limits else 0, INDEX)
+    below = low.index(limits.most_extent if limits else 0)
     for i, (offset, stride) in enumerate(list(zip(block.offsets, block.strides))[:-2]):
         if block.lead:
             inside = _inside(low, offset, block.lead[i])
-            offset, y = _chosen(low, inside, offset, const(0, INDEX)), _chosen(low, inside, y, below)
+            offset, y = _chosen(low, inside, offset, low.index(0)), _chosen(low, inside, y, below)
+            offset = low.as_index(offset, (0, bounds_of(block.lead[i])[1]))
         base = low.address(base, low.multiply(offset, stride), size)
     return base, y
 
@@ -133,7 +143,8 @@ def _inside(low: Lowering, offset: Numbers, extent: Numbers) -> Mask | KnownMask
     if isinstance(offset, Const) and isinstance(extent, Const):
         return KnownMask(offset.value < extent.value)
     # Unsigned, so that negative offsets lie above all extents.
-    a, b = (const(n.value, "ud") if isinstance(n, Const) else low.emit.as_type(n, "ud") for n in (offset, extent))
+    name = index_type(join(bounds_of(offset), bounds_of(extent)))
+    a, b = (as_type(low.emit, low.typed(n, name), unsigned(name)) for n in (offset, extent))
     if isinstance(a, Const):
         return low.emit.compare("gt", 1, b, a)
     return low.emit.compare("lt", 1, a, b)
@@ -143,7 +154,11 @@ def _chosen(low: Lowering, mask: Mask | KnownMask, a: Numbers, b: Numbers) -> Nu
     """`a` where the mask is set, else `b`."""
     if isinstance(mask, KnownMask):
         return a if mask.value else b
-    return a if a == b else low.emit.choose(mask, INDEX, 1, low.emit.in_registers(a), b)
+    bounds = join(bounds_of(a), bounds_of(b))
+    name = index_type(bounds)
+    if a == b:
+        return a
+    return replace(low.emit.choose(mask, name, 1, low.typed(a, name), low.typed(b, name)), bounds=bounds)
 
 
 def _one_dimensional(desc: TensorDesc) -> bool:

@@ -44,7 +44,7 @@ def srnd(low: Lowering, op: ir.Operation) -> None:
     if "srnd" in low.target.absent:
         low.fail(f"needs srnd, which target {low.target.name} has not", "arith.truncf rounds to nearest even")
     emit = low.emit
-    count, _, name = result_of(op)
+    count, _, name = result_of(low, op)
     numbers = low.reg(op.operands[0])
     bits = as_type(low, low.reg(op.operands[1]), unsigned(low.reg(op.operands[1]).type))
     assert isinstance(bits, Reg)

@@ -6,14 +6,23 @@ from mlir import ir
 from xegpu_py.passes.xegpu_to_visa.arith import as_type, as_unsigned, bf_as_f, result_of
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
-from xegpu_py.passes.xegpu_to_visa.values import Const, KnownMask, Mask, Numbers, Reg, shape_and_element, unsigned
+from xegpu_py.passes.xegpu_to_visa.values import (
+    INDEX,
+    Const,
+    KnownMask,
+    Mask,
+    Numbers,
+    Reg,
+    shape_and_element,
+    unsigned,
+)
 
 from xegpu_py.ir.builtin import bit_width, is_float
 from xegpu_py.numerics.formats import TF32, TYPES
 
 
 def _convert(low: Lowering, op: ir.Operation, source: Numbers, saturate: bool = False) -> None:
-    count, _, name = result_of(op)
+    count, _, name = result_of(low, op)
     if isinstance(source, Const) and source.type == "bf":
         source = bf_as_f(source)
     low.set(op, convert(low, source, name, count, saturate))
@@ -40,7 +49,7 @@ def convert(low: Lowering, source: Numbers, name: str, count: int, saturate: boo
 def convert_signed(low: Lowering, op: ir.Operation) -> None:
     """Conversions from signed integers, and truncation."""
     _check_bytes(low, op)
-    count, element, name = result_of(op)
+    count, element, name = result_of(low, op)
     source = low.value(op.operands[0])
     if isinstance(source, (Mask, KnownMask)):
         _from_mask(low, op, -1)
@@ -53,7 +62,7 @@ def convert_signed(low: Lowering, op: ir.Operation) -> None:
     if isinstance(numbers, Const) and not TYPES[name].is_float:
         low.set(op, const(numbers.value, name, count))
         return
-    if numbers.type == name:
+    if numbers.type == name or element == "index":
         low.set(op, numbers)
         return
     _convert(low, op, numbers)
@@ -63,12 +72,15 @@ def convert_signed(low: Lowering, op: ir.Operation) -> None:
 def convert_unsigned(low: Lowering, op: ir.Operation) -> None:
     """Conversions from unsigned integers."""
     _check_bytes(low, op)
-    count, _, name = result_of(op)
+    count, _, name = result_of(low, op)
     source = low.value(op.operands[0])
     if isinstance(source, (Mask, KnownMask)):
         _from_mask(low, op, 1)
         return
-    numbers = as_unsigned(low, low.numbers(op.operands[0]))
+    numbers = low.numbers(op.operands[0])
+    if shape_and_element(str(op.operands[0].type))[1] == "index" and TYPES[name].bits == 64:
+        numbers = low.typed(numbers, INDEX)
+    numbers = as_unsigned(low, numbers)
     if isinstance(numbers, Const) and not TYPES[name].is_float:
         low.set(op, const(numbers.bits, name, count))
         return
@@ -79,7 +91,7 @@ def convert_unsigned(low: Lowering, op: ir.Operation) -> None:
 
 
 def _from_mask(low: Lowering, op: ir.Operation, one: int) -> None:
-    count, _, name = result_of(op)
+    count, _, name = result_of(low, op)
     known = low.value(op.operands[0])
     if isinstance(known, KnownMask):
         low.set(op, const(one if known.value else 0, name, count))
@@ -92,7 +104,7 @@ def _from_mask(low: Lowering, op: ir.Operation, one: int) -> None:
 @lowers("arith.extf")
 def extf(low: Lowering, op: ir.Operation) -> None:
     """Widening of floats; of f8E5M2 by fcvt."""
-    count, _, name = result_of(op)
+    count, _, name = result_of(low, op)
     numbers = low.numbers(op.operands[0])
     element = shape_and_element(str(op.operands[0].type))[1]
     if bit_width(element) == 8:
@@ -107,7 +119,7 @@ def extf(low: Lowering, op: ir.Operation) -> None:
 @lowers("arith.truncf")
 def truncf(low: Lowering, op: ir.Operation) -> None:
     """Narrowing of floats, rounded to nearest even; to f8E5M2 by fcvt, and to tf32 where fcvt does that."""
-    count, element, _ = result_of(op)
+    count, element, _ = result_of(low, op)
     numbers = low.numbers(op.operands[0])
     if element == "f8E5M2":
         half = numbers if numbers.type == "hf" else _half_to_odd(low, numbers, count)
@@ -176,7 +188,7 @@ def fptosi(low: Lowering, op: ir.Operation) -> None:
 def fptoui(low: Lowering, op: ir.Operation) -> None:
     """Toward zero, to unsigned integers."""
     _check_bytes(low, op)
-    count, _, name = result_of(op)
+    count, _, name = result_of(low, op)
     source = low.numbers(op.operands[0])
     found = convert(
         low, bf_as_f(source) if isinstance(source, Const) and source.type == "bf" else source, unsigned(name), count

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xegpu_py.passes.xegpu_to_visa.emit import Emitter, const
-from xegpu_py.passes.xegpu_to_visa.values import Const, Numbers, Reg, unsigned
+from xegpu_py.passes.xegpu_to_visa.emit import Emitter
+from xegpu_py.passes.xegpu_to_visa.values import Const, Reg, unsigned
+from xegpu_py.passes.xegpu_to_visa.wide import product
 
 from xegpu_py.numerics.formats import TYPES
 
@@ -26,7 +27,7 @@ def combiner(emit: Emitter, kind: str, name: str) -> Callable[[Reg, Reg], Reg]:
         wide = combiner(emit, kind, "f")
         return lambda a, b: emit.in_registers(wide(emit.in_registers(a, "f"), emit.in_registers(b, "f")), name)
     if kind in ("mul", "muli") and name in ("q", "uq"):
-        return lambda a, b: emit.as_type(wide_product(emit, a, b, a.count), name)
+        return lambda a, b: emit.as_type(product(emit, a, b, a.count), name)
     instruction = next(i for i in _INSTRUCTIONS if kind.startswith(i))
     worked = unsigned(name) if instruction in ("min", "max") and kind.endswith(("u", "ui")) else name
 
@@ -40,22 +41,3 @@ def combiner(emit: Emitter, kind: str, name: str) -> Callable[[Reg, Reg], Reg]:
         return emit.choose(numbers, name, a.count, found, Const(TYPES[name].nan, name, a.count))
 
     return combine
-
-
-def wide_product(emit: Emitter, a: Numbers, b: Numbers, count: int) -> Reg:
-    """The lowest 64 bits of a product of 64-bit integers, from the products of their 32-bit halves."""
-    a_reg, b_reg = emit.spread(emit.in_registers(a), count), emit.spread(emit.in_registers(b), count)
-    halves = []
-    for reg in (a_reg, b_reg):
-        low_half = emit.apply("mov", "ud", count, emit.as_type(reg, "uq"))
-        high_half = emit.apply(
-            "mov", "ud", count, emit.apply("shr", "uq", count, emit.as_type(reg, "uq"), const(32, "ud"))
-        )
-        halves.append((low_half, high_half))
-    (al, ah), (bl, bh) = halves
-    total = emit.apply("mul", "uq", count, al, bl)
-    cross = emit.apply(
-        "add", "ud", count, emit.apply("mul", "ud", count, al, bh), emit.apply("mul", "ud", count, ah, bl)
-    )
-    high = emit.apply("shl", "uq", count, emit.apply("mov", "uq", count, cross), const(32, "ud"))
-    return emit.as_type(emit.apply("add", "uq", count, total, high), "q")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mlir import ir
-from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
-from xegpu_py.passes.xegpu_to_visa.values import INDEX, Reg
+from xegpu_py.passes.xegpu_to_visa.values import NARROW, Reg, index_type
 
 from xegpu_py.visa.operands import BUILTINS
 
@@ -18,11 +19,17 @@ def _dimension(op: ir.Operation) -> int:
     return "xyz".index(text.rstrip(">")[-1])
 
 
+def _group(low: Lowering, dimension: int) -> Reg:
+    """The workgroup's place in the grid."""
+    bounds = low.limits.place("block_id", dimension)
+    group = Reg(BUILTINS[f"%group_id_{'xyz'[dimension]}"], 0, 1)
+    return replace(low.emit.apply("mov", index_type(bounds), 1, group), bounds=bounds)
+
+
 @lowers("gpu.block_id")
 def block_id(low: Lowering, op: ir.Operation) -> None:
     """The workgroup's place in the grid."""
-    group = BUILTINS[f"%group_id_{'xyz'[_dimension(op)]}"]
-    low.set(op, low.emit.apply("mov", INDEX, 1, Reg(group, 0, 1)))
+    low.set(op, _group(low, _dimension(op)))
 
 
 @lowers("gpu.thread_id")
@@ -47,33 +54,34 @@ def grid_dim(low: Lowering, op: ir.Operation) -> None:
 def global_id(low: Lowering, op: ir.Operation) -> None:
     """The thread's place among all threads."""
     d = _dimension(op)
-    group = low.emit.apply("mov", INDEX, 1, Reg(BUILTINS[f"%group_id_{'xyz'[d]}"], 0, 1))
-    low.set(op, low.add(low.multiply(group, low.implicit("LOCAL_SIZE", d)), low.implicit("LOCAL_ID", d)))
+    first = low.multiply(_group(low, d), low.implicit("LOCAL_SIZE", d))
+    low.set(op, low.add(first, low.implicit("LOCAL_ID", d)))
 
 
 @lowers("gpu.subgroup_id")
 def subgroup_id(low: Lowering, op: ir.Operation) -> None:
     """The thread's number within its workgroup."""
-    low.set(op, low.emit.apply("mov", INDEX, 1, Reg(BUILTINS["%r0"], _THREAD_WORD, 1)))
+    low.set(op, low.emit.apply("mov", NARROW, 1, Reg(BUILTINS["%r0"], _THREAD_WORD, 1)))
 
 
 @lowers("gpu.num_subgroups")
 def num_subgroups(low: Lowering, op: ir.Operation) -> None:
     """Threads of a workgroup."""
+    within = low.limits.place("num_subgroups")
     x, y, z = (low.implicit("LOCAL_SIZE", d) for d in range(3))
-    low.set(op, low.multiply(low.multiply(x, y), z))
+    low.set(op, low.multiply(low.multiply(x, y, within), z, within))
 
 
 @lowers("gpu.lane_id")
 def lane_id(low: Lowering, op: ir.Operation) -> None:
     """In vector compute mode a thread is one work item."""
-    low.set(op, const(0, INDEX))
+    low.set(op, low.index(0))
 
 
 @lowers("gpu.subgroup_size")
 def subgroup_size(low: Lowering, op: ir.Operation) -> None:
     """In vector compute mode a thread is one work item."""
-    low.set(op, const(1, INDEX))
+    low.set(op, low.index(1))
 
 
 @lowers("gpu.barrier")

@@ -26,6 +26,7 @@ from xegpu_py.passes.xegpu_to_visa.coalesce import coalesce, expand
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering
 from xegpu_py.passes.xegpu_to_visa.memref import shared
+from xegpu_py.passes.xegpu_to_visa.ranges import Limits, Ranges
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
 from xegpu_py.target import Target
@@ -37,8 +38,11 @@ ROOMS = (arith, atomics, blocks, calls, casts, gpu, math, matrix, memref, scatte
 """The modules that register rules."""
 
 
-def lower_kernel(func: ir.Operation, target: Target) -> Program:
+def lower_kernel(func: ir.Operation, target: Target, limits: Limits | None = None) -> Program:
     """Lower a `gpu.func` that is a kernel.
+
+    Args:
+        limits: what its launches keep to.
 
     Raises:
         DiagnosticError: at the op that cannot be lowered.
@@ -52,7 +56,9 @@ def lower_kernel(func: ir.Operation, target: Target) -> Program:
         raise DiagnosticError([Diagnostic("error", message, where, (note,))])
     block = body[0]
     emit = Emitter(target, where=where)
-    low = Lowering(target, emit)
+    known = {f"known_{what}": _known(func, what) for what in ("grid", "block")}
+    limits = replace(limits or Limits(), threads=target.threads, lanes=max(_work_items(func), 1), **known)
+    low = Lowering(target, emit, Ranges(func, limits), limits)
     count = len(ir.FunctionType(ir.TypeAttr(func.attributes["function_type"]).value).inputs)
     for i, argument in enumerate(block.arguments):
         try:
@@ -67,6 +73,12 @@ def lower_kernel(func: ir.Operation, target: Target) -> Program:
     merged = coalesce(emit.instructions, target, fixed)
     expand(emit, merged)
     return _program(name, emit, low, merged, where, _work_items(func))
+
+
+def _known(func: ir.Operation, what: str) -> tuple[int, ...]:
+    """The extents of the grid or of a workgroup, where the kernel says them."""
+    name = f"known_{what}_size"
+    return tuple(ir.DenseI32ArrayAttr(func.attributes[name])) if name in func.attributes else ()
 
 
 def _work_items(func: ir.Operation) -> int:

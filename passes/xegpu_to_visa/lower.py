@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn, overload
 
 from mlir import ir
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter, const
+from xegpu_py.passes.xegpu_to_visa.ranges import Limits, Ranges
 from xegpu_py.passes.xegpu_to_visa.values import (
     INDEX,
+    NARROW,
     Block,
+    Bounds,
     Const,
     KnownMask,
     Lanes,
@@ -20,9 +23,13 @@ from xegpu_py.passes.xegpu_to_visa.values import (
     Numbers,
     Reg,
     Value,
+    bounds_of,
+    clamp,
+    index_type,
     register_type,
     shape_and_element,
 )
+from xegpu_py.passes.xegpu_to_visa.wide import product
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
 from xegpu_py.numerics.formats import TYPES
@@ -32,6 +39,9 @@ from xegpu_py.visa.program import Input
 
 FIRST_INPUT = 64
 """Offset of a kernel's first argument in a thread's payload in bytes: behind r0 on every target."""
+
+_PLACES = {"LOCAL_ID": "thread_id", "LOCAL_SIZE": "block_dim", "GROUP_COUNT": "grid_dim"}
+"""What the dwords of implicit inputs are."""
 
 Rule = Callable[["Lowering", ir.Operation], None]
 RULES: dict[str, Rule] = {}
@@ -55,6 +65,8 @@ class Lowering:
 
     Attributes:
         emit: takes the instructions.
+        ranges: what its integers can be.
+        limits: what its launches keep to.
         values: what each SSA value is.
         slm_bytes: shared local memory given out so far.
         barriers: named barriers that the kernel allocates.
@@ -62,6 +74,8 @@ class Lowering:
 
     target: Target
     emit: Emitter
+    ranges: Ranges
+    limits: Limits
     values: dict[ir.Value, Value] = field(default_factory=dict)
     slm_bytes: int = 0
     barriers: int = 0
@@ -113,6 +127,11 @@ class Lowering:
             self.fail(f"cannot take a value of type {value.type}")
         return found
 
+    def type_of(self, value: ir.Value) -> str:
+        """The register type of an SSA value that is numbers; of an index that which its range needs."""
+        element = shape_and_element(str(value.type))[1]
+        return index_type(self.ranges.of(value)) if element == "index" else register_type(element)
+
     def reg(self, value: ir.Value, type_name: str = "") -> Reg:
         """An SSA value's numbers in registers, one register number for each of its elements."""
         numbers = self.numbers(value)
@@ -138,15 +157,86 @@ class Lowering:
     def set(self, op: ir.Operation, *values: Value) -> None:
         """Say what an op's results are."""
         for result, value in zip(op.results, values):
-            self.values[result] = value
+            self.define(result, value)
+
+    def define(self, result: ir.Value, value: Value) -> None:
+        """Say what an SSA value is. An index gets the registers and bounds that its range asks for."""
+        if isinstance(value, (Reg, Const)) and shape_and_element(str(result.type))[1] == "index":
+            value = self.as_index(value, self.ranges.of(result))
+        self.values[result] = value
+
+    def as_index(self, numbers: Numbers, bounds: Bounds | None = None) -> Numbers:
+        """Signed integers as indices of the type that their bounds need."""
+        if isinstance(numbers, Const):
+            return self.index(numbers.value, numbers.count)
+        low, high = bounds_of(numbers)
+        bounds = (max(low, bounds[0]), min(high, bounds[1])) if bounds else (low, high)
+        wanted = index_type(bounds)
+        return replace(self.typed(numbers, wanted), bounds=bounds)
+
+    def fit(self, value: Value, to: ir.Value, fixed: Sequence[bool] = ()) -> Value:
+        """A value in registers of the types that an SSA value needs which is one of several values.
+
+        Args:
+            fixed: which parts of all of them are the same; by default none.
+        """
+        if isinstance(value, (Block, Memory)):
+            parts = parts_of(value)
+            # What lies before is an address, or has 32 bits in any case.
+            first = 1 + len(value.surface) if isinstance(value, Block) else 1
+            types = [INDEX] * len(parts)
+            if isinstance(value, Block):
+                bounds = self._offsets_of(value, to)
+                types[len(parts) - len(bounds) :] = map(index_type, bounds)
+            kept = [i < first or bool(fixed and fixed[i]) for i in range(len(parts))]
+            return with_parts(value, [p if k else self.typed(p, t) for p, t, k in zip(parts, types, kept)])
+        if isinstance(value, (Reg, Const)) and shape_and_element(str(to.type))[1] == "index":
+            return self.typed(value, self.type_of(to))
+        return value
+
+    def bounded(self, value: Value, to: ir.Value) -> Value:
+        """A value that `fit` has made, or registers like it, with the bounds of the SSA value that it is."""
+        if isinstance(value, Block):
+            pairs = zip(value.offsets, self._offsets_of(value, to))
+            return replace(value, offsets=tuple(replace(o, bounds=b) if isinstance(o, Reg) else o for o, b in pairs))
+        if isinstance(value, Reg) and shape_and_element(str(to.type))[1] == "index":
+            return replace(value, bounds=self.ranges.of(to))
+        return value
+
+    def _offsets_of(self, block: Block, value: ir.Value) -> list[Bounds]:
+        """The bounds of a block's offsets; those within a surface have 32 bits."""
+        found = list(self.ranges.offsets(value, len(block.offsets)))
+        if block.surface:
+            found[-2:] = [clamp(b) for b in found[-2:]]
+        return found
+
+    @overload
+    def typed(self, numbers: Reg, name: str) -> Reg: ...
+    @overload
+    def typed(self, numbers: Numbers, name: str) -> Numbers: ...
+    def typed(self, numbers: Numbers, name: str) -> Numbers:
+        """Signed integers as those of another type, all or the lowest of their bits."""
+        if isinstance(numbers, Const):
+            return const(numbers.value, name, numbers.count)
+        bits, wanted = numbers.format.bits, TYPES[name].bits
+        if bits == wanted or (bits > wanted and numbers.count == 1):
+            # The lower half of a register of 64 bits is one of 32.
+            return self.emit.as_type(numbers, name)
+        return self.emit.apply("mov", name, numbers.count, numbers)
+
+    @staticmethod
+    def index(value: int, count: int = 1) -> Const:
+        """An index that is known."""
+        return const(value, index_type((value, value)), count)
 
     def implicit(self, kind: str, index: int) -> Reg:
-        """One of the three dwords of an implicit input."""
+        """One of the three dwords of an implicit input, an index."""
         found = self._implicit.get(kind)
         if found is None:
             found = Reg(self.input(kind.lower(), "ud", 3, kind), 0, 3)
             self._implicit[kind] = found
-        return self.emit.as_type(Reg(found.var, index, 1), INDEX)
+        bounds = self.limits.place(_PLACES[kind], index)
+        return replace(self.typed(Reg(found.var, index, 1), index_type(bounds)), bounds=bounds)
 
     def input(self, name: str, type_name: str, count: int = 1, kind: str = "") -> Variable:
         """A new input of the kernel."""
@@ -171,14 +261,21 @@ class Lowering:
         count = 1
         for n in shape:
             count *= n
+        if element == "index":
+            bounds = self.limits.argument
+            return Reg(self.input(name, index_type(bounds), count), 0, count, bounds)
         return Reg(self.input(name, register_type(element), count), 0, count)
 
     def _memref_argument(self, name: str, memref: ir.MemRefType) -> Memory:
         base = Reg(self.input(name, "uq"), 0, 1)
         dynamic = ir.ShapedType.get_dynamic_size()
 
+        bounds = self.limits.array(str(memref.element_type))
+
         def number(what: str, value: int, sentinel: int) -> Numbers:
-            return Reg(self.input(f"{name}_{what}", INDEX), 0, 1) if value == sentinel else const(value, INDEX)
+            if value != sentinel:
+                return self.index(value)
+            return Reg(self.input(f"{name}_{what}", index_type(bounds)), 0, 1, bounds)
 
         shape = tuple(number(f"size{i}", n, dynamic) for i, n in enumerate(memref.shape))
         strides, offset = memref.get_strides_and_offset()
@@ -187,10 +284,10 @@ class Lowering:
         found: list[Numbers] = []
         for i in reversed(range(len(strides))):
             if strides[i] != unknown:
-                found.insert(0, const(strides[i], INDEX))
+                found.insert(0, self.index(strides[i]))
             elif contiguous:
                 # Contiguous: each stride is the extent of all that lies within.
-                found.insert(0, self.multiply(found[0], shape[i + 1]))
+                found.insert(0, self.multiply(found[0], shape[i + 1], bounds))
             else:
                 found.insert(0, number(f"stride{i}", strides[i], unknown))
         return Memory(base, number("offset", offset, unknown), shape, tuple(found), str(memref.element_type))
@@ -198,40 +295,93 @@ class Lowering:
     def add(self, a: Numbers, b: Numbers) -> Numbers:
         """The sum of two indices."""
         if isinstance(a, Const) and isinstance(b, Const):
-            return const(a.value + b.value, INDEX)
+            return self.index(a.value + b.value)
         if isinstance(a, Const):
             a, b = b, a
         if isinstance(b, Const) and b.value == 0:
             return a
-        return self.emit.apply("add", INDEX, 1, a, b)
+        (low, high), (least, most) = bounds_of(a), bounds_of(b)
+        return self._indices("add", a, b, (low + least, high + most))
 
-    def multiply(self, a: Numbers, b: Numbers) -> Numbers:
-        """The product of two indices."""
+    def multiply(self, a: Numbers, b: Numbers, within: Bounds | None = None) -> Numbers:
+        """The product of two indices, of which it may be known that it lies within bounds."""
         if isinstance(a, Const) and isinstance(b, Const):
-            return const(a.value * b.value, INDEX)
+            return self.index(a.value * b.value)
         if isinstance(a, Const):
             a, b = b, a
+        corners = [x * y for x in bounds_of(a) for y in bounds_of(b)]
+        bounds = within or (min(corners), max(corners))
         if isinstance(b, Const):
             if b.value == 1:
                 return a
             if b.value == 0:
                 return b
-            if b.value > 0 and b.value & (b.value - 1) == 0:
-                return self.emit.apply("shl", INDEX, 1, a, const(b.value.bit_length() - 1, INDEX))
-        return self.emit.apply("mul", INDEX, 1, a, b)
+            if b.value > 0 and b.value & (b.value - 1) == 0 and index_type(bounds) == NARROW:
+                return self._indices("shl", a, const(b.value.bit_length() - 1, NARROW), bounds)
+        return self._indices("mul", a, b, bounds)
+
+    def _indices(self, instruction: str, a: Numbers, b: Numbers, bounds: Bounds) -> Reg:
+        """An instruction on two indices, of which the first is in registers, with a result within bounds."""
+        kind = index_type(bounds)
+        if bounds[0] < -(1 << 63) or bounds[1] >= 1 << 63:
+            bounds = -(1 << 63), (1 << 63) - 1
+        if kind == NARROW:
+            a, b = (self.typed(n, NARROW) for n in (a, b))
+            found = self.emit.apply(instruction, kind, 1, a, b)
+        elif instruction == "mul":
+            found = product(self.emit, a, b, 1)
+        else:
+            found = self.emit.apply(instruction, kind, 1, *self.wide_enough(a, b))
+        return replace(found, bounds=bounds)
+
+    def wide_enough(self, a: Numbers, b: Numbers) -> tuple[Numbers, Numbers]:
+        """The operands of a sum of 64 bits, of which one must have as many: the sources say how wide it is computed."""
+        if INDEX in (a.type, b.type):
+            return a, b
+        if isinstance(b, Const):
+            return a, const(b.value, INDEX, b.count)
+        return self.emit.in_registers(a, INDEX), b
+
+    def clamped(self, numbers: Numbers) -> Numbers:
+        """An index brought to the range of 32 bits."""
+        if isinstance(numbers, Const):
+            return const(clamp(bounds_of(numbers))[0], NARROW, numbers.count)
+        if numbers.type == NARROW:
+            return numbers
+        found = self.emit.apply("mov", NARROW, numbers.count, numbers, saturate=True)
+        return replace(found, bounds=clamp(bounds_of(numbers)))
+
+    def add_clamped(self, a: Numbers, b: Numbers) -> Numbers:
+        """The sum of two indices brought to the range of 32 bits."""
+        (low, high), (least, most) = bounds_of(a), bounds_of(b)
+        if index_type((low + least, high + most)) == NARROW:
+            return self.add(a, b)
+        if isinstance(a, Const):
+            a, b = b, a
+        if isinstance(a, Const) or (isinstance(b, Const) and b.value == 0):
+            return self.clamped(self.add(a, b))
+        found = self.emit.apply("add", NARROW, 1, a, b, saturate=True)
+        return replace(found, bounds=clamp((low + least, high + most)))
 
     def address(self, base: Numbers, offset: Numbers, size: int) -> Numbers:
         """A 64-bit address: `base` and `offset` elements of `size` bytes."""
         if isinstance(offset, Const):
             if offset.value == 0:
                 return base
-            return self.emit.apply("add", "uq", 1, base, const(offset.value * size, "q"))
-        wide = self.emit.apply("mul", "q", 1, offset, const(size, INDEX)) if size > 1 else offset
-        return self.emit.apply("add", "uq", 1, base, wide)
+            return self.emit.apply("add", "uq", 1, base, const(offset.value * size, INDEX))
+        return self.emit.apply("add", "uq", 1, base, self.scaled(offset, size))
+
+    def scaled(self, offsets: Numbers, size: int) -> Numbers:
+        """Offsets in elements of `size` bytes as 64-bit offsets in bytes, or as they are if that is the same."""
+        return product(self.emit, offsets, const(size, NARROW), offsets.count) if size > 1 else offsets
 
     def local_address(self, base: Numbers, offset: Numbers, size: int) -> Numbers:
         """An address in shared local memory, ud: `base` and `offset` elements of `size` bytes."""
-        place = self.multiply(offset, const(size, INDEX))
+        place = self.clamped(offset)
+        if isinstance(place, Const):
+            place = const(place.value * size, NARROW)
+        elif size > 1:
+            place = self.emit.apply("shl", NARROW, 1, place, const(size.bit_length() - 1, NARROW))
         if isinstance(base, Const) and isinstance(place, Const):
             return const(base.value + place.value, "ud")
         if isinstance(base, Const):
@@ -240,9 +390,38 @@ class Lowering:
             return self.emit.as_type(self.emit.in_registers(base), "ud")
         return self.emit.apply("add", "ud", 1, base, place)
 
+    def uniform(self, value: ir.Value) -> Numbers | None:
+        """The index that a vector of indices has everywhere, if it is a broadcast or follows from broadcasts."""
+        if isinstance(value.owner, ir.Block):
+            return None
+        known, op = self.values[value], value.owner.operation
+        if isinstance(known, Const):
+            return self.index(known.value)
+        if op.name in ("vector.broadcast", "vector.splat") and not shape_and_element(str(op.operands[0].type))[0]:
+            return self.numbers(op.operands[0])
+        if op.name in ("arith.addi", "arith.muli"):
+            a, b = map(self.uniform, op.operands)
+            if a and b:
+                return self.add(a, b) if op.name == "arith.addi" else self.multiply(a, b)
+        return None
+
+    def apart(self, value: ir.Value) -> tuple[Numbers, Reg]:
+        """A vector of indices as an index and a vector whose sum it is. The vector has 32 bits where that can be."""
+        total: Numbers = self.index(0)
+        while not isinstance(value.owner, ir.Block) and self.type_of(value) == INDEX:
+            op = value.owner.operation
+            if op.name != "arith.addi":
+                break
+            uniform = [self.uniform(v) for v in op.operands]
+            found = next((i for i, n in enumerate(uniform) if n), None)
+            if found is None:
+                break
+            total, value = self.add(total, uniform[found] or total), op.operands[1 - found]
+        return total, self.reg(value)
+
     def index_list(self, values: Sequence[Any]) -> list[Numbers]:
         """Indices that are SSA values or integers."""
-        return [const(v, INDEX) if isinstance(v, int) else self.numbers(v) for v in values]
+        return [self.index(v) if isinstance(v, int) else self.numbers(v) for v in values]
 
 
 def parts_of(value: Value) -> list[Numbers | Mask | KnownMask]:

@@ -19,7 +19,7 @@ _LN_2 = 0.6931471805599453
 
 def _operand(low: Lowering, op: ir.Operation, index: int = 0) -> tuple[Reg, str]:
     """An operand in the type in which it is computed: f for bf."""
-    name = result_of(op)[2]
+    name = result_of(low, op)[2]
     if name == "df":
         low.fail("of f64 has no vISA instruction")
     wide = "f" if name == "bf" else name
@@ -27,7 +27,7 @@ def _operand(low: Lowering, op: ir.Operation, index: int = 0) -> tuple[Reg, str]
 
 
 def _finish(low: Lowering, op: ir.Operation, found: Reg) -> None:
-    count, _, name = result_of(op)
+    count, _, name = result_of(low, op)
     found = low.emit.spread(found, count)
     low.set(op, found if found.type == name else low.emit.in_registers(found, name))
 
@@ -41,8 +41,8 @@ _DIRECT = {
 @lowers(*_DIRECT)
 def direct(low: Lowering, op: ir.Operation) -> None:
     """Functions that are one instruction."""
-    if op.name == "math.sqrt" and result_of(op)[2] == "df":
-        low.set(op, low.emit.double_math("sqrt", result_of(op)[0], low.numbers(op.operands[0])))
+    if op.name == "math.sqrt" and result_of(low, op)[2] == "df":
+        low.set(op, low.emit.double_math("sqrt", result_of(low, op)[0], low.numbers(op.operands[0])))
         return
     source, name = _operand(low, op)
     _finish(low, op, low.emit.apply(_DIRECT[op.name], name, source.count, source, most=16))
@@ -54,7 +54,7 @@ _ROUNDINGS = {"math.floor": "rndd", "math.ceil": "rndu", "math.roundeven": "rnde
 @lowers(*_ROUNDINGS)
 def rounding(low: Lowering, op: ir.Operation) -> None:
     """Roundings, which vISA has of f alone."""
-    count, _, name = result_of(op)
+    count, _, name = result_of(low, op)
     source = low.emit.in_registers(low.numbers(op.operands[0]), "f")
     found = low.emit.apply(_ROUNDINGS[op.name], "f", source.count, source)
     low.set(op, low.emit.in_registers(low.emit.spread(found, count), name))
@@ -63,7 +63,7 @@ def rounding(low: Lowering, op: ir.Operation) -> None:
 @lowers("math.round")
 def round_away(low: Lowering, op: ir.Operation) -> None:
     """To the nearest integral value, halves away from zero: the magnitude rounded down, and one more from a half on."""
-    count, _, name = result_of(op)
+    count, _, name = result_of(low, op)
     emit = low.emit
     source = emit.spread(emit.in_registers(low.numbers(op.operands[0]), "f"), count)
     whole = emit.apply("rndz", "f", count, source)
@@ -79,7 +79,7 @@ def round_away(low: Lowering, op: ir.Operation) -> None:
 @lowers("math.absf")
 def absf(low: Lowering, op: ir.Operation) -> None:
     """The sign cleared."""
-    count, _, name = result_of(op)
+    count, _, name = result_of(low, op)
     if name == "bf":
         bits = low.emit.as_type(low.reg(op.operands[0]), "uw")
         low.set(op, low.emit.as_type(low.emit.apply("and", "uw", count, bits, const(0x7FFF, "uw")), "bf"))
@@ -90,7 +90,7 @@ def absf(low: Lowering, op: ir.Operation) -> None:
 @lowers("math.absi")
 def absi(low: Lowering, op: ir.Operation) -> None:
     """The magnitude."""
-    count, _, name = result_of(op)
+    count, _, name = result_of(low, op)
     low.set(op, low.emit.apply("mov", name, count, low.numbers(op.operands[0]), modifiers=("abs",)))
 
 
@@ -234,7 +234,7 @@ def erf(low: Lowering, op: ir.Operation) -> None:
 def powf(low: Lowering, op: ir.Operation) -> None:
     """2 to the power y log2(|x|), with the sign and the special values of C's pow (docs/numerics.md)."""
     emit = low.emit
-    count = result_of(op)[0]
+    count = result_of(low, op)[0]
     x, y = (emit.spread(emit.in_registers(low.numbers(v), "f"), count) for v in op.operands)
     size, y_size = (emit.apply("mov", "f", count, v, modifiers=("abs",)) for v in (x, y))
     one, infinity = const(1.0, "f"), const(math.inf, "f")

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from mlir import ir
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
-from xegpu_py.passes.xegpu_to_visa.values import INDEX, Memory, Numbers, Reg, register_type
+from xegpu_py.passes.xegpu_to_visa.values import Memory, Numbers, Reg, element_bytes, register_type
 
-from xegpu_py.ir.builtin import bit_width
 from xegpu_py.visa.operands import Address
 from xegpu_py.visa.spec import DataShape
 
@@ -22,11 +21,6 @@ def memory(low: Lowering, value: ir.Value) -> Memory:
     found = low.value(value)
     assert isinstance(found, Memory)
     return found
-
-
-def element_bytes(element: str) -> int:
-    """Bytes of an element in memory."""
-    return 4 if element == "index" else max(bit_width(element) // 8, 1)
 
 
 def flat(low: Lowering, mem: Memory, indices: Sequence[Numbers]) -> Numbers:
@@ -115,19 +109,19 @@ def subview(low: Lowering, op: ir.Operation) -> None:
         return
     offset = flat(low, mem, offsets)
     combined = [low.multiply(a, b) for a, b in zip(strides, mem.strides)]
-    kept = _kept_dimensions(sizes, result)
+    kept = _kept_dimensions(low, sizes, result)
     low.set(
         op,
         Memory(mem.base, offset, tuple(sizes[i] for i in kept), tuple(combined[i] for i in kept), mem.element, mem.slm),
     )
 
 
-def _kept_dimensions(sizes: Sequence[Numbers], result: ir.MemRefType) -> list[int]:
+def _kept_dimensions(low: Lowering, sizes: Sequence[Numbers], result: ir.MemRefType) -> list[int]:
     """Which dimensions a subview keeps; those that it drops have size 1."""
     dropped = len(sizes) - result.rank
     kept: list[int] = []
     for i, size in enumerate(sizes):
-        if dropped and size == const(1, INDEX) and (len(kept) >= result.rank or result.shape[len(kept)] != 1):
+        if dropped and size == low.index(1) and (len(kept) >= result.rank or result.shape[len(kept)] != 1):
             dropped -= 1
             continue
         kept.append(i)
@@ -143,7 +137,7 @@ def reshape(low: Lowering, op: ir.Operation) -> None:
     if op.name == "memref.collapse_shape":
         shape: list[Numbers] = []
         for group in groups:
-            extent: Numbers = const(1, INDEX)
+            extent: Numbers = low.index(1)
             for i in group:
                 extent = low.multiply(extent, mem.shape[i])
             shape.append(extent)
@@ -151,8 +145,8 @@ def reshape(low: Lowering, op: ir.Operation) -> None:
     else:
         mixed = ir.DenseI64ArrayAttr(op.attributes["static_output_shape"])
         dynamic, waiting = ir.ShapedType.get_dynamic_size(), iter(list(op.operands)[1:])
-        shape = [low.numbers(next(waiting)) if n == dynamic else const(n, INDEX) for n in mixed]
-        strides = [const(1, INDEX)] * len(shape)
+        shape = [low.numbers(next(waiting)) if n == dynamic else low.index(n) for n in mixed]
+        strides = [low.index(1)] * len(shape)
         for group, stride in zip(groups, mem.strides):
             for i in reversed(group):
                 strides[i] = stride
@@ -189,16 +183,15 @@ def dim(low: Lowering, op: ir.Operation) -> None:
 
 @lowers("memref.extract_aligned_pointer_as_index")
 def pointer(low: Lowering, op: ir.Operation) -> None:
-    """The buffer's address; as an index it has 32 bits, so that only casts to i64 keep all of it."""
-    mem = memory(low, op.operands[0])
-    low.set(op, low.emit.as_type(low.emit.in_registers(mem.base), "q") if not mem.slm else mem.base)
+    """The buffer's address."""
+    low.set(op, memory(low, op.operands[0]).base)
 
 
 @lowers("memref.extract_strided_metadata")
 def extract_strided_metadata(low: Lowering, op: ir.Operation) -> None:
     """What the memref consists of."""
     mem = memory(low, op.operands[0])
-    base = Memory(mem.base, const(0, INDEX), (), (), mem.element, mem.slm)
+    base = Memory(mem.base, low.index(0), (), (), mem.element, mem.slm)
     low.set(op, base, mem.offset, *mem.shape, *mem.strides)
 
 
@@ -224,9 +217,9 @@ def shared(low: Lowering, memref: ir.MemRefType) -> Memory:
     strides, _ = memref.get_strides_and_offset()
     return Memory(
         const(start, "ud"),
-        const(0, INDEX),
-        tuple(const(n, INDEX) for n in memref.shape),
-        tuple(const(s, INDEX) for s in strides),
+        low.index(0),
+        tuple(low.index(n) for n in memref.shape),
+        tuple(low.index(s) for s in strides),
         element,
         True,
     )
@@ -245,10 +238,10 @@ def view(low: Lowering, op: ir.Operation) -> None:
     memref = ir.MemRefType(op.results[0].type)
     dynamic = ir.ShapedType.get_dynamic_size()
     waiting = iter(sizes)
-    shape = [low.numbers(next(waiting)) if n == dynamic else const(n, INDEX) for n in memref.shape]
-    strides: list[Numbers] = [const(1, INDEX)]
+    shape = [low.numbers(next(waiting)) if n == dynamic else low.index(n) for n in memref.shape]
+    strides: list[Numbers] = [low.index(1)]
     for n in reversed(shape[1:]):
         strides.insert(0, low.multiply(strides[0], n))
     start = low.numbers(shift)
     base = low.local_address(mem.base, start, 1) if mem.slm else low.address(mem.base, start, 1)
-    low.set(op, Memory(base, const(0, INDEX), tuple(shape), tuple(strides), str(memref.element_type), mem.slm))
+    low.set(op, Memory(base, low.index(0), tuple(shape), tuple(strides), str(memref.element_type), mem.slm))

@@ -7,9 +7,18 @@ from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.passes.xegpu_to_visa.descriptors import TYPES_BYTES, check_mode, in_slm
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
-from xegpu_py.passes.xegpu_to_visa.memref import element_bytes
 from xegpu_py.passes.xegpu_to_visa.messages import caches_of, chunk_messages
-from xegpu_py.passes.xegpu_to_visa.values import INDEX, Const, KnownMask, Lanes, Memory, Numbers, Reg, register_type
+from xegpu_py.passes.xegpu_to_visa.values import (
+    NARROW,
+    Const,
+    KnownMask,
+    Lanes,
+    Memory,
+    Numbers,
+    Reg,
+    element_bytes,
+    register_type,
+)
 
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.visa.operands import Address, Guard, Raw
@@ -20,14 +29,13 @@ def _lane_addresses(low: Lowering, base: Numbers, offsets: Reg, size: int, slm: 
     """The address of each lane's elements."""
     emit = low.emit
     count = offsets.count
-    scaled: Numbers = offsets
     if slm:
+        scaled = low.clamped(offsets)
         if size > 1:
-            scaled = emit.apply("shl", INDEX, count, offsets, const(size.bit_length() - 1, "uw"))
+            scaled = emit.apply("shl", NARROW, count, scaled, const(size.bit_length() - 1, "uw"))
         return emit.apply("add", "ud", count, scaled, base, into=emit.whole("ud", count))
-    wide = emit.apply("mul", "q", count, offsets, const(size, INDEX)) if size > 1 else offsets
     made = emit.whole("uq", count)
-    return emit.apply("add", "uq", count, wide, emit.in_registers(base), into=made)
+    return emit.apply("add", "uq", count, low.scaled(offsets, size), emit.in_registers(base), into=made)
 
 
 @lowers("xegpu.create_tdesc")
@@ -41,11 +49,12 @@ def create_tdesc(low: Lowering, op: ir.Operation) -> None:
     if isinstance(source, Memory):
         at = low.local_address if source.slm else low.address
         base = at(source.base, source.offset, element_bytes(source.element))
-    offsets = low.emit.in_registers(low.reg(view.offsets), INDEX)
+    first, offsets = low.apart(view.offsets)
     size = bit_width(desc.element) // 8
     assert isinstance(base, (Reg, Const))
     if isinstance(source, (Reg, Const)):
         base = low.emit.in_registers(source, "ud" if in_slm(desc) else "uq")
+    base = (low.local_address if in_slm(desc) else low.address)(base, first, size)
     low.set(op, Lanes(_lane_addresses(low, base, offsets, size, in_slm(desc))))
 
 
@@ -57,9 +66,13 @@ def update_offset(low: Lowering, op: ir.Operation) -> None:
     lanes = low.value(view.tdesc)
     assert isinstance(lanes, Lanes)
     size = bit_width(desc.element) // 8
-    deltas = low.emit.in_registers(low.reg(view.offsets), INDEX)
+    deltas = low.reg(view.offsets)
     name = lanes.addresses.type
-    wide = low.emit.apply("mul", "d" if in_slm(desc) else "q", deltas.count, deltas, const(size, INDEX))
+    wide: Numbers = (
+        low.emit.apply("mul", NARROW, deltas.count, low.typed(deltas, NARROW), const(size, NARROW))
+        if (in_slm(desc))
+        else low.scaled(deltas, size)
+    )
     into = Reg(low.emit.variable(name, lanes.addresses.var.count), 0, lanes.addresses.count)
     low.set(op, Lanes(low.emit.apply("add", name, deltas.count, lanes.addresses, wide, into=into)))
 

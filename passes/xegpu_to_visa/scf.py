@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from mlir import ir
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers, parts_of, with_parts
-from xegpu_py.passes.xegpu_to_visa.values import INDEX, Const, KnownMask, Mask, Reg, Undefined, Value
+from xegpu_py.passes.xegpu_to_visa.values import (
+    Const,
+    KnownMask,
+    Mask,
+    Reg,
+    Undefined,
+    Value,
+    bounds_of,
+    index_type,
+)
 
 from xegpu_py.visa.operands import Flag, Guard
 
@@ -97,13 +106,16 @@ def for_(low: Lowering, op: ir.Operation) -> None:
     arguments = list(body.arguments)[1:]
     carried: list[Value] = []
     for init, argument, yielded in zip(list(op.operands)[3:], arguments, yields):
-        value = low.value(init)
-        carried.append(_carried(low, init, _unchanged(argument, yielded, value)))
-        low.values[argument] = carried[-1]
+        carried.append(_carried(low, init, argument, yielded))
+        low.values[argument] = low.bounded(carried[-1], argument)
     type_name = lower.type
+    if isinstance(body.arguments[0].type, ir.IndexType):
+        # Behind the last iteration too it must hold the counter.
+        last = bounds_of(upper)[1] - 1 + bounds_of(step)[1]
+        type_name = index_type((bounds_of(lower)[0], max(bounds_of(lower)[1], last)))
     counter = Reg(emit.variable(type_name, 1), 0, 1)
     emit.copy(counter, lower)
-    low.values[body.arguments[0]] = counter
+    low.define(body.arguments[0], counter)
     begin, end = emit.label("For"), emit.label("Done")
     runs = isinstance(lower, Const) and isinstance(upper, Const) and lower.value < upper.value
     if not runs:
@@ -116,25 +128,26 @@ def for_(low: Lowering, op: ir.Operation) -> None:
     more = emit.compare("lt", 1, counter, upper)
     emit.emit("jmp", guard=Guard(more.predicates[0]), no_mask=False, label=begin)
     emit.place(end)
-    low.set(op, *carried)
+    low.set(op, *(low.bounded(value, result) for value, result in zip(carried, op.results)))
 
 
-def _carried(low: Lowering, init: ir.Value, fixed: Sequence[bool] = ()) -> Value:
-    """What carries a value through a loop."""
+def _carried(low: Lowering, init: ir.Value, argument: ir.Value, yielded: ir.Value | None = None) -> Value:
+    """What carries a value through a loop, as an argument of its body; what the body yields may leave parts of it."""
     value = low.value(init)
     if isinstance(value, Undefined):
         low.fail(f"carries a value of type {init.type} that is not defined before the first iteration")
-    return carry(low.emit, value, fixed)
+    fixed = _unchanged(argument, yielded, value) if yielded is not None else ()
+    return carry(low.emit, low.fit(value, argument, fixed), fixed)
 
 
-def join(low: Lowering, results: list[Value], block: ir.Block) -> None:
+def join(low: Lowering, op: ir.Operation, results: list[Value], block: ir.Block) -> None:
     """Give the results of an op with several regions what one of them yields. The first one makes the results."""
     values = [low.value(v) for v in list(block.operations)[-1].operation.operands]
     if not results:
         results += [Undefined()] * len(values)
     for i, value in enumerate(values):
         if isinstance(results[i], Undefined):
-            results[i] = carry(low.emit, value)
+            results[i] = carry(low.emit, low.fit(value, op.results[i]))
         elif not isinstance(value, Undefined):
             assign(low.emit, results[i], value)
 
@@ -142,12 +155,12 @@ def join(low: Lowering, results: list[Value], block: ir.Block) -> None:
 def choose(low: Lowering, op: ir.Operation) -> None:
     """`arith.select` of descriptors, memrefs and barriers: a branch."""
     condition, yes, no = op.operands
-    result = carry(low.emit, low.value(yes))
+    result = carry(low.emit, low.fit(low.value(yes), op.results[0]))
     end = low.emit.label("EndSelect")
     low.emit.emit("jmp", guard=Guard(low.mask(condition).predicates[0]), no_mask=False, label=end)
     assign(low.emit, result, low.value(no))
     low.emit.place(end)
-    low.set(op, result)
+    low.set(op, low.bounded(result, op.results[0]))
 
 
 @lowers("scf.if")
@@ -169,17 +182,17 @@ def if_(low: Lowering, op: ir.Operation) -> None:
     first = regions[0].blocks[0]
     low.block(first)
     results: list[Value] = []
-    join(low, results, first)
+    join(low, op, results, first)
     if len(regions) > 1:
         emit.emit("jmp", no_mask=False, label=end)
         emit.place(otherwise)
         second = regions[1].blocks[0]
         low.block(second)
-        join(low, results, second)
+        join(low, op, results, second)
         emit.place(end)
     else:
         emit.place(otherwise)
-    low.set(op, *results)
+    low.set(op, *(low.bounded(value, to) for value, to in zip(results, op.results)))
 
 
 @lowers("scf.while")
@@ -187,22 +200,22 @@ def while_(low: Lowering, op: ir.Operation) -> None:
     """A loop on a uniform condition."""
     emit = low.emit
     before, after = (r.blocks[0] for r in op.regions)
-    carried = [_carried(low, v) for v in op.operands]
+    carried = [_carried(low, v, to) for v, to in zip(op.operands, before.arguments)]
     for argument, value in zip(before.arguments, carried):
-        low.values[argument] = value
+        low.values[argument] = low.bounded(value, argument)
     begin, end = emit.label("While"), emit.label("Done")
     emit.place(begin)
     low.block(before)
     condition, *passed = list(list(before.operations)[-1].operation.operands)
-    results = [carry(emit, low.value(v)) for v in passed]
+    results = [carry(emit, low.fit(low.value(v), to)) for v, to in zip(passed, op.results)]
     emit.emit("jmp", guard=Guard(low.mask(condition).predicates[0], True), no_mask=False, label=end)
     for argument, value in zip(after.arguments, results):
-        low.values[argument] = value
+        low.values[argument] = low.bounded(value, argument)
     low.block(after)
     assign_all(emit, carried, [low.value(v) for v in list(after.operations)[-1].operation.operands])
     emit.emit("jmp", no_mask=False, label=begin)
     emit.place(end)
-    low.set(op, *results)
+    low.set(op, *(low.bounded(value, to) for value, to in zip(results, op.results)))
 
 
 @lowers("scf.index_switch")
@@ -216,18 +229,16 @@ def index_switch(low: Lowering, op: ir.Operation) -> None:
 
     def branch(region: ir.Region) -> None:
         low.block(region.blocks[0])
-        join(low, results, region.blocks[0])
-
-    from xegpu_py.passes.xegpu_to_visa.emit import const
+        join(low, op, results, region.blocks[0])
 
     regions = list(op.regions)
     for case, region in zip(cases, regions[1:]):
         following = emit.label("Case")
-        same = emit.compare("eq", 1, low.emit.in_registers(chosen), const(case, INDEX))
+        same = emit.compare("eq", 1, low.emit.in_registers(chosen), low.index(case))
         emit.emit("jmp", guard=Guard(same.predicates[0], True), no_mask=False, label=following)
         branch(region)
         emit.emit("jmp", no_mask=False, label=end)
         emit.place(following)
     branch(regions[0])
     emit.place(end)
-    low.set(op, *results)
+    low.set(op, *(low.bounded(value, to) for value, to in zip(results, op.results)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xegpu_py.ir.builtin import bit_width, signedness, vector_of
 from xegpu_py.numerics.formats import TYPES, Format
@@ -11,12 +11,31 @@ from xegpu_py.visa.operands import Predicate, Variable
 _FLOATS = {"f64": "df", "f32": "f", "f16": "hf", "bf16": "bf", "tf32": "f", "f8E5M2": "ub", "f8E4M3FN": "ub"}
 _INTEGERS = {8: "b", 16: "w", 32: "d", 64: "q"}
 
-INDEX = "d"
-"""The register type of `index`: 32 bits. What is larger wraps; addresses are 64 bits all the same."""
+INDEX = "q"
+"""The register type of `index` in memory, and where it may need 64 bits."""
+
+NARROW = "d"
+"""The register type of an index that is known to fit in 32 bits."""
+
+Bounds = tuple[int, int]
+"""The least and the greatest of some integers."""
+
+_NARROW_BOUNDS: Bounds = (-(1 << 31), (1 << 31) - 1)
+
+
+def index_type(bounds: Bounds) -> str:
+    """The register type of indices that lie within bounds."""
+    return NARROW if _NARROW_BOUNDS[0] <= bounds[0] and bounds[1] <= _NARROW_BOUNDS[1] else INDEX
+
+
+def clamp(bounds: Bounds) -> Bounds:
+    """Bounds brought to the range of 32 bits."""
+    low, high = (min(max(n, _NARROW_BOUNDS[0]), _NARROW_BOUNDS[1]) for n in bounds)
+    return low, high
 
 
 def register_type(element: str) -> str:
-    """vISA's type that holds elements of an MLIR type; signless integers are held as signed ones.
+    """vISA's type that holds elements of an MLIR type; signless integers are held as signed ones, and index in 64 bits.
 
     Raises:
         ValueError: if there is none.
@@ -31,6 +50,11 @@ def register_type(element: str) -> str:
         if signedness(element) == "u":
             found = "u" + found
     return found
+
+
+def element_bytes(element: str) -> int:
+    """Bytes of an element in memory."""
+    return 8 if element == "index" else max(bit_width(element) // 8, 1)
 
 
 def shape_and_element(type_text: str) -> tuple[tuple[int, ...], str]:
@@ -53,11 +77,13 @@ class Reg:
         var: the variable; its element type is the numbers'.
         first: index of the first number in the variable.
         count: how many numbers.
+        bounds: what integers are known to lie within, if that is less than all of their type.
     """
 
     var: Variable
     first: int
     count: int
+    bounds: Bounds | None = field(default=None, compare=False)
 
     @property
     def type(self) -> str:
@@ -100,6 +126,16 @@ Numbers = Reg | Const
 """Numbers in registers, or known."""
 
 
+def bounds_of(numbers: Numbers) -> Bounds:
+    """What integers lie within."""
+    if isinstance(numbers, Const):
+        return numbers.value, numbers.value
+    if numbers.bounds is not None:
+        return numbers.bounds
+    fmt = numbers.format
+    return (-(1 << fmt.bits - 1), (1 << fmt.bits - 1) - 1) if fmt.kind == "s" else (0, (1 << fmt.bits) - 1)
+
+
 @dataclass(frozen=True)
 class Mask:
     """Truth values, one bit each: a scalar i1 or a vector of them.
@@ -133,10 +169,11 @@ class Block:
         base: address of the tensor's first element, uq.
         surface: of two and more dimensions in global memory: width, height and pitch of the innermost two, as 2D block
             messages have them, in bytes, rows and bytes, less one; else nothing.
-        lead: extents of the dimensions outside the innermost two, d, which no message checks; nothing where
+        lead: extents of the dimensions outside the innermost two, d or q, which no message checks; nothing where
             out-of-bounds accesses are not checked.
-        strides: the tensor's strides in elements, d.
-        offsets: where the block begins, in elements, d.
+        strides: the tensor's strides in elements, d or q.
+        offsets: where the block begins, in elements, d or q; of the innermost two of a surface d, since a surface is
+            smaller than that: what is out of its range is brought to its ends.
     """
 
     base: Numbers
@@ -159,9 +196,9 @@ class Memory:
 
     Attributes:
         base: address of the buffer, uq; in SLM an offset, ud.
-        offset: the memref's offset in elements, d.
-        shape: its extent in elements, d.
-        strides: its strides in elements, d.
+        offset: the memref's offset in elements, d or q.
+        shape: its extent in elements, d or q.
+        strides: its strides in elements, d or q.
         element: MLIR's element type.
         slm: whether it lies in shared local memory.
     """

@@ -14,6 +14,7 @@ from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
 from xegpu_py.passes.xegpu_to_visa.values import (
     INDEX,
     MASK_LANES,
+    NARROW,
     Const,
     KnownMask,
     Mask,
@@ -173,7 +174,7 @@ def bitcast(low: Lowering, op: ir.Operation) -> None:
     if bit_width(shape_and_element(str(op.results[0].type))[1]) in (2, 4):
         low.set(op, low.reg(op.operands[0]))
         return
-    count, _, name = result_of(op)
+    count, _, name = result_of(low, op)
     value = low.value(op.operands[0])
     if not name and isinstance(value, (Mask, KnownMask)):
         low.set(op, value)
@@ -250,11 +251,13 @@ def insert(low: Lowering, op: ir.Operation) -> None:
 
 
 def _insert(low: Lowering, op: ir.Operation, places: Order) -> None:
-    count, _, name = result_of(op)
+    count, _, name = result_of(low, op)
     name = name or "w"
     old = _numbers(low, op.operands[1])
     result = Reg(low.emit.variable(name, _count_of(old, count)), 0, count)
     if not _is_poison(op.operands[1]):
+        if isinstance(old, Const) and name == INDEX:
+            old = low.typed(old, name)
         low.emit.copy(result, old if isinstance(old, Const) or old.count == count else low.emit.spread(old, count))
     value = _numbers(low, op.operands[0])
     at = 0
@@ -274,7 +277,7 @@ def poison(low: Lowering, op: ir.Operation) -> None:
     if is_handle(str(op.results[0].type)):
         low.set(op, Undefined())
         return
-    count, _, name = result_of(op)
+    count, _, name = result_of(low, op)
     low.set(op, Const(0, name, count) if name else KnownMask(False, count))
 
 
@@ -323,7 +326,7 @@ def shuffle(low: Lowering, op: ir.Operation) -> None:
         # What is poison may be anything.
         _reorder(low, op, order[[max(m, 0) % rows for m in mask]])
         return
-    count, _, name = result_of(op)
+    count, _, name = result_of(low, op)
     name = name or "w"
     each = count // len(mask)
     sources = [_registers(low, a), _registers(low, b)]
@@ -340,7 +343,7 @@ def shuffle(low: Lowering, op: ir.Operation) -> None:
 @lowers("vector.interleave")
 def interleave(low: Lowering, op: ir.Operation) -> None:
     """Elements of two vectors in turns."""
-    count, _, name = result_of(op)
+    count, _, name = result_of(low, op)
     result = low.emit.reg(name or "w", count)
     for phase, operand in enumerate(op.operands):
         source = _registers(low, operand)
@@ -380,7 +383,9 @@ def deinterleave(low: Lowering, op: ir.Operation) -> None:
 @lowers("vector.from_elements")
 def from_elements(low: Lowering, op: ir.Operation) -> None:
     """Single values side by side."""
-    _give(low, op, from_numbers(low, [_numbers(low, v) for v in op.operands]))
+    name = result_of(low, op)[2]
+    numbers = [_numbers(low, v) for v in op.operands]
+    _give(low, op, from_numbers(low, [low.typed(n, name) if name == INDEX else n for n in numbers]))
 
 
 @lowers("vector.to_elements")
@@ -393,18 +398,18 @@ def to_elements(low: Lowering, op: ir.Operation) -> None:
 @lowers("vector.step")
 def step(low: Lowering, op: ir.Operation) -> None:
     """0, 1, 2 and so on."""
-    low.set(op, steps(low, result_of(op)[0]))
+    low.set(op, steps(low, result_of(low, op)[0]))
 
 
 def steps(low: Lowering, count: int) -> Reg:
     """Registers with 0, 1, 2 and so on: each instruction doubles what is there."""
-    result = low.emit.reg(INDEX, count)
-    low.emit.apply("mov", INDEX, 1, const(0, INDEX), into=Reg(result.var, 0, 1))
+    result = low.emit.reg(NARROW, count)
+    low.emit.apply("mov", NARROW, 1, const(0, NARROW), into=Reg(result.var, 0, 1))
     done = 1
     while done < count:
         size = min(done, count - done)
         low.emit.apply(
-            "add", INDEX, size, Reg(result.var, 0, size), const(done, INDEX), into=Reg(result.var, done, size)
+            "add", NARROW, size, Reg(result.var, 0, size), const(done, NARROW), into=Reg(result.var, done, size)
         )
         done += size
     return result
@@ -416,9 +421,9 @@ def create_mask(low: Lowering, op: ir.Operation) -> None:
     shape = _shape(op.results[0])
     count = math.prod(shape)
     if op.name == "vector.constant_mask":
-        bounds: list[Numbers] = [const(n, INDEX) for n in _integers(op, "mask_dim_sizes")]
+        bounds: list[Numbers] = [low.index(n) for n in _integers(op, "mask_dim_sizes")]
     else:
-        bounds = [low.numbers(v) for v in op.operands]
+        bounds = [low.clamped(low.numbers(v)) for v in op.operands]
     found: Mask | None = None
     order = _positions(shape)
     for d, bound in enumerate(bounds):
@@ -436,7 +441,7 @@ def create_mask(low: Lowering, op: ir.Operation) -> None:
 @lowers("vector.fma", "math.fma")
 def fma(low: Lowering, op: ir.Operation) -> None:
     """A product and a sum, rounded once."""
-    count, _, name = result_of(op)
+    count, _, name = result_of(low, op)
     low.set(op, multiply_add(low, name, count, *(low.numbers(v) for v in op.operands)))
 
 
@@ -468,20 +473,21 @@ def _reduce(low: Lowering, rows: Reg, count: int, each: int, combine: Callable[[
     return rows
 
 
-def _working(low: Lowering, source: Reg) -> Reg:
-    return low.emit.in_registers(source, "f") if source.type == "bf" else source
+def _working(low: Lowering, source: Reg, name: str) -> Reg:
+    """Numbers in the type in which they are reduced to one of type `name`."""
+    return low.emit.in_registers(source, {"bf": "f", "d": name}.get(source.type, ""))
 
 
 @lowers("vector.reduction")
 def reduction(low: Lowering, op: ir.Operation) -> None:
     """All elements to one, by halves: element i with element i + n/2, and so on."""
     count = math.prod(_shape(op.operands[0]))
-    _, _, name = result_of(op)
+    _, _, name = result_of(low, op)
     value = low.value(op.operands[0])
     if isinstance(value, (Mask, KnownMask)):
         low.set(op, _reduce_mask(low, op, value))
         return
-    source = _working(low, low.reg(op.operands[0]))
+    source = _working(low, low.reg(op.operands[0]), name)
     combine = combiner(low.emit, _kind(op), source.type)
     found = _reduce(low, source, count, 1, combine)
     if len(op.operands) > 1:
@@ -525,13 +531,13 @@ def multi_reduction(low: Lowering, op: ir.Operation) -> None:
     shape = _shape(op.operands[0])
     dims = _integers(op, "reduction_dims")
     kept = [d for d in range(len(shape)) if d not in dims]
-    count, _, name = result_of(op)
+    count, _, name = result_of(low, op)
     groups = math.prod(shape[d] for d in dims)
     order = _positions(shape).transpose([*dims, *kept])
     if not name:
         low.set(op, _multi_reduce_mask(low, op, order.reshape(groups, count)))
         return
-    source = _working(low, gather(low, low.reg(op.operands[0]), order))
+    source = _working(low, gather(low, low.reg(op.operands[0]), order), name)
     combine = combiner(low.emit, _kind(op), source.type)
     found = _reduce(low, source, groups, count, combine)
     acc = low.reg(op.operands[1]) if _shape(op.operands[1]) else low.emit.in_registers(low.numbers(op.operands[1]))

@@ -472,37 +472,6 @@ def compute(kernel: Kernel, op: ir.Operation) -> Problem:
     return None
 
 
-_DIVISIONS = (
-    "arith.divsi", "arith.divui", "arith.remsi", "arith.remui", "arith.floordivsi", "arith.ceildivsi",
-    "arith.ceildivui",
-)  # fmt: skip
-
-
-@_of(*_DIVISIONS)
-def divide(kernel: Kernel, op: ir.Operation) -> Problem:
-    """Integer division goes by way of f64, or is rewritten."""
-    element = _element(op.results[0])
-    if element != "index" and bit_width(element) == 64:
-        return ("of 64 bits has no instruction", REWRITES)
-    if not kernel.target.double_math and not is_power_of_two(op):
-        return (f"needs f64 division, which target {kernel.target.name} has not", REWRITES)
-    return None
-
-
-def is_power_of_two(op: ir.Operation) -> bool:
-    """Whether this divides by a known power of two, in a way that takes shifts alone."""
-    owner = op.operands[1].owner
-    if isinstance(owner, ir.Block) or owner.name != "arith.constant" or op.name == "arith.ceildivui":
-        return False
-    value = owner.attributes["value"]
-    if isinstance(value, ir.DenseElementsAttr):
-        if not value.is_splat:
-            return False
-        value = value.get_splat_value()
-    number: int = ir.IntegerAttr(value).value
-    return number > 0 and number & (number - 1) == 0
-
-
 @_of("arith.remf")
 def remf(kernel: Kernel, op: ir.Operation) -> Problem:
     """There is none."""
@@ -513,6 +482,5 @@ _LOCAL = frozenset(
     name
     for name in _RULES
     if name not in ("memref.alloc", "memref.alloca", "gpu.func", "xegpu.init_nbarrier", "xegpu.alloc_nbarrier")
-    and name not in _DIVISIONS
 )
 """Ops whose problems follow from their types and attributes alone."""

@@ -2,7 +2,6 @@
 
 // RUN: xegpu-opt %s --xegpu-legalize=target=pvc | FileCheck %s
 // RUN: xegpu-opt %s --xegpu-legalize=target=pvc --xegpu-verify-target=target=pvc -o /dev/null
-// RUN: xegpu-opt %s --xegpu-legalize=target=dg2 | FileCheck %s --check-prefix=DG2
 
 gpu.module @m {
   // CHECK-LABEL: gpu.func @sum
@@ -54,26 +53,6 @@ gpu.module @m {
   // CHECK: arith.truncf %{{.*}} : vector<16xf32> to vector<16xbf16>
   gpu.func @fma(%a: vector<16xbf16>) kernel {
     %0 = vector.fma %a, %a, %a : vector<16xbf16>
-    gpu.return
-  }
-
-  // CHECK-LABEL: gpu.func @quotient
-  // CHECK: scf.for %{{.*}} = %{{.*}} to %[[BITS:.*]] step
-  // CHECK: arith.cmpi uge, %{{.*}}, %{{.*}} : vector<8xi64>
-  // CHECK-NOT: arith.divui
-  gpu.func @quotient(%a: vector<8xi64>, %b: vector<8xi64>) kernel {
-    %0 = arith.divui %a, %b : vector<8xi64>
-    gpu.return
-  }
-
-  // By way of f64 where it divides.
-  // CHECK-LABEL: gpu.func @words
-  // CHECK: arith.divsi
-  // DG2-LABEL: gpu.func @words
-  // DG2: scf.for
-  // DG2-NOT: arith.divsi
-  gpu.func @words(%a: vector<8xi32>, %b: vector<8xi32>) kernel {
-    %0 = arith.divsi %a, %b : vector<8xi32>
     gpu.return
   }
 

@@ -27,8 +27,6 @@ gpu.module @m {
     %1 = arith.truncf %f : vector<8xf32> to vector<8xtf32>
     // expected-error @+1 {{from f16 to f8E5M2 needs fcvt, which target dg2 has not}}
     %2 = arith.truncf %h : vector<8xf16> to vector<8xf8E5M2>
-    // expected-error @+2 {{needs f64 division, which target dg2 has not}}
-    // expected-note @+1 {{xegpu-legalize rewrites it}}
     %3 = arith.divsi %i, %i : vector<8xi32>
     %c8 = arith.constant dense<8> : vector<8xi32>
     %4 = arith.divsi %i, %c8 : vector<8xi32>

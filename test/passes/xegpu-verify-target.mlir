@@ -310,8 +310,6 @@ gpu.module @m {
     // expected-error @+2 {{of f64 has no instruction}}
     // expected-note @+1 {{use f32}}
     %3 = math.exp %double : vector<16xf64>
-    // expected-error @+2 {{of 64 bits has no instruction}}
-    // expected-note @+1 {{xegpu-legalize rewrites it}}
     %4 = arith.divsi %i, %i : vector<16xi64>
     // expected-error @+2 {{has no instruction}}
     // expected-note @+1 {{compute a - b * floor(a / b) where that is exact enough}}

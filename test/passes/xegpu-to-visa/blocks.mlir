@@ -1,4 +1,4 @@
-// RUN: xegpu-opt %s --xegpu-to-visa='target=pvc' | FileCheck %s
+// RUN: xegpu-opt %s --xegpu-to-visa='target=pvc max-bytes=2147418112 max-index=536870912' | FileCheck %s
 
 // Blocks of two dimensions and of one.
 

@@ -54,12 +54,13 @@ gpu.module @m {
     gpu.return
   }
 
-  // index is i32 in registers; the cast is nothing.
+  // An index that is an i32 has 32 bits in registers, and the cast is nothing.
   // CHECK-LABEL: gpu.func @index(
-  // CHECK: visa.add (M1_NM, 16) [[V0:%\w+]](0,0)<1> %in0(0,0)<1;1,0> %in0(0,0)<1;1,0>
+  // CHECK: visa.max (M1_NM, 16) [[V0:%\w+]](0,0)<1> %in0(0,0)<1;1,0> 0x0:d
   gpu.func @index(%i: vector<16xi32>) kernel {
+    %zero = arith.constant dense<0> : vector<16xindex>
     %r = arith.index_cast %i : vector<16xi32> to vector<16xindex>
-    %sum = arith.addi %r, %r : vector<16xindex>
+    %sum = arith.maxsi %r, %zero : vector<16xindex>
     gpu.return
   }
 

@@ -1,13 +1,14 @@
-// RUN: xegpu-opt %s --xegpu-to-visa='target=pvc' | FileCheck %s
+// RUN: xegpu-opt %s --xegpu-to-visa='target=pvc max-bytes=2147418112 max-index=1073741824' | FileCheck %s
 
-// Addresses, and single elements.
+// Addresses, and single elements. Indices have 32 bits here, since launches keep to what the options say; an offset that
+// may need more has 64.
 
 gpu.module @m {
   // Known strides go into one offset; where they are not known they are inputs.
   // CHECK-LABEL: gpu.func @static(
-  // CHECK: visa.shl (M1_NM, 1) [[V0:%\w+]](0,0)<1> %in1(0,0)<0;1,0> 0x5:d
+  // CHECK: visa.mul (M1_NM, 1) [[V0:%\w+]](0,0)<1> %in1(0,0)<0;1,0> 0x20:d
   // CHECK-NEXT: visa.add (M1_NM, 1) [[V1:%\w+]](0,0)<1> [[V0]](0,0)<0;1,0> 0x3:d
-  // CHECK-NEXT: visa.mul (M1_NM, 1) [[V2:%\w+]](0,0)<1> [[V1]](0,0)<0;1,0> 0x4:d
+  // CHECK-NEXT: visa.shl (M1_NM, 1) [[V2:%\w+]](0,0)<1> [[V1]](0,0)<0;1,0> 0x2:uw
   // CHECK-NEXT: visa.add (M1_NM, 1) [[V3:%\w+]](0,0)<1> %in0(0,0)<0;1,0> [[V2]](0,0)<0;1,0>
   // CHECK-NEXT: visa.lsc_load.ugm (M1_NM, 1) [[V4:%\w+]][0]:d32 flat[[[V3]][0]]:a64
   // CHECK-NEXT: visa.add (M1_NM, 1) [[V5:%\w+]](0,0)<1> %in1(0,0)<0;1,0> 0x60:d
@@ -26,7 +27,7 @@ gpu.module @m {
   // CHECK: visa.mul (M1_NM, 1) [[V0:%\w+]](0,0)<1> %in1(0,0)<0;1,0> %in0_stride0(0,0)<0;1,0>
   // CHECK-NEXT: visa.add (M1_NM, 1) [[V1:%\w+]](0,0)<1> %in0_offset(0,0)<0;1,0> [[V0]](0,0)<0;1,0>
   // CHECK-NEXT: visa.add (M1_NM, 1) [[V2:%\w+]](0,0)<1> [[V1]](0,0)<0;1,0> %in1(0,0)<0;1,0>
-  // CHECK-NEXT: visa.mul (M1_NM, 1) [[V3:%\w+]](0,0)<1> [[V2]](0,0)<0;1,0> 0x2:d
+  // CHECK-NEXT: visa.shl (M1_NM, 1) [[V3:%\w+]](0,0)<1> [[V2]](0,0)<0;1,0> 0x1:uw
   // CHECK-NEXT: visa.add (M1_NM, 1) [[V4:%\w+]](0,0)<1> %in0(0,0)<0;1,0> [[V3]](0,0)<0;1,0>
   // CHECK-NEXT: visa.lsc_load.ugm (M1_NM, 1) [[V5:%\w+]][0]:d16c32 flat[[[V4]][0]]:a64
   gpu.func @dynamic(%m: memref<?x?xf16, strided<[?, 1], offset: ?>>, %i: index) kernel {
@@ -35,7 +36,7 @@ gpu.module @m {
   }
 
   // CHECK-LABEL: gpu.func @subview(
-  // CHECK: visa.shl (M1_NM, 1) [[V0:%\w+]](0,0)<1> %in1(0,0)<0;1,0> 0x6:d
+  // CHECK: visa.mul (M1_NM, 1) [[V0:%\w+]](0,0)<1> %in1(0,0)<0;1,0> 0x40:d
   // CHECK-NEXT: visa.add (M1_NM, 1) [[V1:%\w+]](0,0)<1> [[V0]](0,0)<0;1,0> 0x10:d
   // CHECK-NEXT: visa.add (M1_NM, 1) [[V2:%\w+]](0,0)<1> [[V1]](0,0)<0;1,0> 0x80:d
   // CHECK-NEXT: visa.add (M1_NM, 1) [[V3:%\w+]](0,0)<1> [[V2]](0,0)<0;1,0> 0x1:d

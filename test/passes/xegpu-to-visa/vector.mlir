@@ -1,4 +1,4 @@
-// RUN: xegpu-opt %s --xegpu-to-visa='target=pvc' | FileCheck %s
+// RUN: xegpu-opt %s --xegpu-to-visa='target=pvc max-bytes=2147418112 max-index=1073741824' | FileCheck %s
 
 // Vectors: shapes and parts are a matter of reading registers, other orders are moves.
 

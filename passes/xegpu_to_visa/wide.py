@@ -1,0 +1,225 @@
+"""Arithmetic on integers that vISA's instructions do not have: products of 64 bits, and division."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xegpu_py.passes.xegpu_to_visa.emit import Emitter, const
+from xegpu_py.passes.xegpu_to_visa.values import Const, Numbers, Reg, bounds_of, unsigned
+
+from xegpu_py.numerics.formats import TYPES
+from xegpu_py.visa.operands import Destination, Immediate, Region
+
+_SCALE_64 = 0x5F7FFFF0
+"""2^64 * (1 - 2^-20) as f32: greater than the errors of what is scaled by it, which is never too great thereby."""
+
+_SCALE_32 = 0x4F7FFFF8
+"""2^32 * (1 - 2^-21) likewise."""
+
+
+def as_type(emit: Emitter, numbers: Numbers, name: str) -> Numbers:
+    """The same bits taken as another type of the same width."""
+    return Const(numbers.bits, name, numbers.count) if isinstance(numbers, Const) else emit.as_type(numbers, name)
+
+
+@dataclass(frozen=True)
+class _Half:
+    """The lower or upper halves of 64-bit integers where they lie: every second number of 32 bits.
+
+    Attributes:
+        whole: the integers.
+        upper: which halves.
+    """
+
+    whole: Reg
+    upper: bool
+
+
+def _apply(emit: Emitter, name: str, into: Reg | _Half, count: int, *sources: Numbers | _Half) -> None:
+    """An instruction on integers and halves of them."""
+    operands = [o.whole if isinstance(o, _Half) else o for o in (into, *sources)]
+    for start, lanes in emit.chunks(count, operands):
+        values: dict[str, Region | Immediate] = {}
+        for i, source in enumerate(sources):
+            if isinstance(source, _Half):
+                numbers, one = emit.as_type(source.whole, "ud"), source.whole.count == 1
+                row, col = emit.place_of(numbers, (0 if one else 2 * start) + source.upper)
+                stride = 0 if one or lanes == 1 else 2
+                values[f"src{i}"] = Region(numbers.var, row, col, stride, 1, 0)
+            else:
+                values[f"src{i}"] = emit.source(source, start)
+        if isinstance(into, _Half):
+            numbers = emit.as_type(into.whole, "ud")
+            row, col = emit.place_of(numbers, 2 * start + into.upper)
+            emit.emit(name, lanes, dst=Destination(numbers.var, row, col, 2 if lanes > 1 else 1), **values)
+        else:
+            emit.emit(name, lanes, dst=emit.destination(into, start), **values)
+
+
+def _made(emit: Emitter, name: str, type_name: str, count: int, *sources: Numbers | _Half) -> Reg:
+    result = emit.reg(type_name, count)
+    _apply(emit, name, result, count, *sources)
+    return result
+
+
+def low_half(emit: Emitter, numbers: Numbers, count: int) -> Numbers:
+    """The lowest 32 bits of integers, ud."""
+    if isinstance(numbers, Const):
+        return Const(numbers.bits & 0xFFFFFFFF, "ud", numbers.count)
+    if numbers.format.bits == 32 or numbers.count == 1:
+        # The lower half of a register of 64 bits is a register of 32.
+        return emit.as_type(numbers, "ud")
+    return emit.apply("mov", "ud", count, numbers)
+
+
+def _lower(emit: Emitter, numbers: Numbers) -> Numbers | _Half:
+    if isinstance(numbers, Reg) and numbers.format.bits == 64:
+        return _Half(numbers, False)
+    return low_half(emit, numbers, numbers.count)
+
+
+def _upper(emit: Emitter, numbers: Numbers) -> Numbers | _Half | None:
+    """The upper halves of integers, of 32 bits their sign; None if they are zero."""
+    low, high = bounds_of(numbers)
+    if low >= 0 and high >> 32 == 0:
+        return None
+    if isinstance(numbers, Const):
+        return const(numbers.value >> 32, "ud", numbers.count)
+    if numbers.format.bits == 64:
+        return _Half(numbers, True)
+    return emit.as_type(emit.apply("asr", "d", numbers.count, emit.as_type(numbers, "d"), const(31, "uw")), "ud")
+
+
+def product(emit: Emitter, a: Numbers, b: Numbers, count: int) -> Reg:
+    """The lowest 64 bits of a product, q, from the products of 32-bit halves.
+
+    Args:
+        a, b: integers of 32 (signed) or 64 bits, one or `count`.
+    """
+    if isinstance(a, Const):
+        a, b = b, a
+    if isinstance(a, Const):
+        a = emit.in_registers(a)
+    if a.format.bits == 32 and b.format.bits == 32:
+        if min(bounds_of(a)[0], bounds_of(b)[0]) < 0:
+            return emit.apply("mul", "q", count, a, b)
+        # What is not negative may be a place that the hardware gives as ud.
+        return emit.as_type(emit.apply("mul", "uq", count, *(as_type(emit, n, "ud") for n in (a, b))), "q")
+    if isinstance(b, Const) and b.value > 0 and b.value & (b.value - 1) == 0:
+        wide = emit.in_registers(a, "q") if a.format.bits == 32 else a
+        return emit.apply("shl", "q", count, wide, const(b.value.bit_length() - 1, "uw"))
+    lower = [_lower(emit, n) for n in (a, b)]
+    result = _made(emit, "mul", "uq", count, *lower)
+    for wide, other in ((a, lower[1]), (b, lower[0])):
+        upper = _upper(emit, wide)
+        if upper is not None:
+            operands = (other, upper) if isinstance(upper, Const) else (upper, other)
+            cross = _made(emit, "mul", "ud", count, *operands)
+            _apply(emit, "add", _Half(result, True), count, _Half(result, True), cross)
+    return emit.as_type(result, "q")
+
+
+def _high_product(emit: Emitter, a: Reg, b: Reg, count: int) -> Reg:
+    """The highest 64 bits of a product of unsigned 64-bit integers."""
+    al, ah, bl, bh = (_Half(n, upper) for n in (a, b) for upper in (False, True))
+    low, mid, cross, high = (_made(emit, "mul", "uq", count, x, y) for x, y in ((al, bl), (ah, bl), (al, bh), (ah, bh)))
+    # Neither sum overflows: a product of halves is at most (2^32 - 1)^2.
+    mid = _made(emit, "add", "uq", count, mid, _Half(low, True))
+    cross = _made(emit, "add", "uq", count, cross, _Half(mid, False))
+    for part in (mid, cross):
+        high = _made(emit, "add", "uq", count, high, _Half(part, True))
+    return high
+
+
+def _less(emit: Emitter, a: Numbers, b: Numbers, name: str, count: int) -> Reg:
+    """`a - b`."""
+    return emit.apply("add", name, count, emit.in_registers(b), a, modifiers=("-",))
+
+
+def _reciprocal(emit: Emitter, y: Reg, count: int) -> Reg:
+    """2^64 / y of unsigned 64-bit integers, too small by so little that a quotient made with it is by at most 2.
+
+    From the reciprocal in f32, whose error each of two iterations of Newton's method, `z + z * (-y * z)`, squares. With
+    Z = 2^64 / y it is at most Z * 2^-19 + 1, then Z * 2^-38 + 1 + 1 / Z, and at last less than 1 + 2 / Z.
+    """
+    halves = [_made(emit, "mov", "f", count, _Half(y, upper)) for upper in (True, False)]
+    real = emit.apply("mad", "f", count, halves[0], emit.in_registers(const(2.0**32, "f")), halves[1])
+    scaled = emit.apply("mul", "f", count, emit.apply("inv", "f", count, real), Const(_SCALE_64, "f"))
+    above = emit.apply("rndz", "f", count, emit.apply("mul", "f", count, scaled, const(2.0**-32, "f")))
+    below = emit.apply("mad", "f", count, above, emit.in_registers(const(-(2.0**32), "f")), scaled)
+    parts = [emit.apply("mov", "ud", count, n) for n in (above, below)]
+    z = emit.reg("uq", count)
+    for half, upper in zip(parts, (True, False)):
+        _apply(emit, "mov", _Half(z, upper), count, half)
+    negative = emit.as_type(emit.apply("mov", "q", count, emit.as_type(y, "q"), modifiers=("-",)), "uq")
+    for _ in range(2):
+        error = emit.as_type(product(emit, negative, z, count), "uq")
+        z = emit.apply("add", "uq", count, z, _high_product(emit, z, error, count))
+    return z
+
+
+def _divide_64(emit: Emitter, x: Reg, y: Reg, count: int) -> tuple[Reg, Reg]:
+    """Quotient and remainder of unsigned 64-bit integers, uq."""
+    quotient = _high_product(emit, x, _reciprocal(emit, y, count), count)
+    rest = _less(emit, x, emit.as_type(product(emit, y, quotient, count), "uq"), "uq", count)
+    return _corrected(emit, quotient, rest, y, "uq", count)
+
+
+def _divide_32(emit: Emitter, x: Reg, y: Reg, count: int) -> tuple[Reg, Reg]:
+    """Quotient and remainder of unsigned 32-bit integers, ud, likewise, with one iteration."""
+    real = emit.apply("inv", "f", count, emit.apply("mov", "f", count, y))
+    z = emit.apply("mov", "ud", count, emit.apply("mul", "f", count, real, Const(_SCALE_32, "f")))
+    error = emit.apply("mul", "d", count, emit.as_type(z, "d"), emit.as_type(y, "d"))
+    error = emit.as_type(emit.apply("mov", "d", count, error, modifiers=("-",)), "ud")
+    z = emit.apply("add", "ud", count, z, emit.apply("mulh", "ud", count, z, error))
+    quotient = emit.apply("mulh", "ud", count, x, z)
+    rest = _less(emit, x, emit.apply("mul", "ud", count, quotient, y), "ud", count)
+    return _corrected(emit, quotient, rest, y, "ud", count)
+
+
+def _corrected(emit: Emitter, quotient: Reg, rest: Reg, y: Reg, name: str, count: int) -> tuple[Reg, Reg]:
+    """A quotient that is up to 2 too small, and its remainder."""
+    for _ in range(2):
+        more = emit.compare("ge", count, rest, y)
+        quotient = emit.choose(more, name, count, emit.apply("add", name, count, quotient, const(1, name)), quotient)
+        rest = emit.choose(more, name, count, _less(emit, rest, y, name, count), rest)
+    return quotient, rest
+
+
+def divide(emit: Emitter, a: Numbers, b: Numbers, count: int, kind: str, signed: bool) -> Reg:
+    """Integer division without division of f64; of a divisor 0 the result is any number.
+
+    Args:
+        a, b: integers of one type of 32 or 64 bits, one or `count`.
+        kind: "div" (toward zero), "floor", "ceil" or "rem".
+        signed: whether they are signed.
+    """
+    natural = unsigned(a.type)
+    given = {"ud": "d", "uq": "q"}[natural]
+    x, y = (emit.spread(emit.in_registers(as_type(emit, n, given)), count) for n in (a, b))
+    signs = [emit.apply("asr", given, count, n, const(TYPES[given].bits - 1, "uw")) for n in (x, y)] if signed else []
+    # A number less its sign, with all bits flipped if that is -1, is its magnitude.
+    x_size, y_size = (
+        (emit.as_type(_flipped(emit, n, s, given, count), natural) for n, s in zip((x, y), signs))
+        if (signed)
+        else (emit.as_type(n, natural) for n in (x, y))
+    )
+    divided = _divide_64 if natural == "uq" else _divide_32
+    quotient, rest = (emit.as_type(n, given) for n in divided(emit, x_size, y_size, count))
+    if kind == "rem":
+        return _flipped(emit, rest, signs[0], given, count) if signed else rest
+    opposite = emit.apply("xor", given, count, *signs) if signed else None
+    result = _flipped(emit, quotient, opposite, given, count) if opposite else quotient
+    if kind == "div":
+        return result
+    inexact = emit.compare("ne", count, rest, const(0, given))
+    if opposite:
+        rounds = emit.compare("ne" if kind == "floor" else "eq", count, opposite, const(0, given))
+        inexact = emit.flags("and", count, inexact, rounds)
+    step = emit.choose(inexact, given, count, const(-1 if kind == "floor" else 1, given), const(0, given))
+    return emit.apply("add", given, count, result, step)
+
+
+def _flipped(emit: Emitter, numbers: Reg, sign: Reg, name: str, count: int) -> Reg:
+    """Numbers negated where their sign is -1, and not where it is 0."""
+    return _less(emit, emit.apply("xor", name, count, numbers, sign), sign, name, count)

@@ -1,0 +1,194 @@
+"""`index` has 64 bits, however few of them a value has in registers: arithmetic against Python's integers."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+import xegpu_py
+
+LANES = 16
+BITS = 64
+
+
+def signed(n: int, bits: int = BITS) -> int:
+    n &= (1 << bits) - 1
+    return n - (1 << bits) if n >> (bits - 1) else n
+
+
+def unsigned(n: int, bits: int = BITS) -> int:
+    return n & ((1 << bits) - 1)
+
+
+def toward_zero(a: int, b: int) -> int:
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def of_unsigned(op: Callable[[int, int], int]) -> Callable[[int, int], int]:
+    return lambda a, b: op(unsigned(a), unsigned(b))
+
+
+BINARY: dict[str, Callable[[int, int], int]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "and": lambda a, b: a & b,
+    "or": lambda a, b: a | b,
+    "xor": lambda a, b: a ^ b,
+    "maxs": max,
+    "mins": min,
+    "maxu": of_unsigned(max),
+    "minu": of_unsigned(min),
+    "divs": toward_zero,
+    "divu": of_unsigned(lambda a, b: a // b),
+    "floordivs": lambda a, b: a // b,
+    "ceildivs": lambda a, b: -(-a // b),
+    "ceildivu": of_unsigned(lambda a, b: -(-a // b)),
+    "rems": lambda a, b: a - b * toward_zero(a, b),
+    "remu": of_unsigned(lambda a, b: a % b),
+}
+SHIFTS: dict[str, Callable[[int, int], int]] = {
+    "shl": lambda a, n: a << n,
+    "shrs": lambda a, n: a >> n,
+    "shru": lambda a, n: unsigned(a) >> n,
+}
+ARITH = {
+    "add": "addi", "sub": "subi", "mul": "muli", "and": "andi", "or": "ori", "xor": "xori", "maxs": "maxsi",
+    "mins": "minsi", "maxu": "maxui", "minu": "minui", "divs": "divsi", "divu": "divui", "floordivs": "floordivsi",
+    "ceildivs": "ceildivsi", "ceildivu": "ceildivui", "rems": "remsi", "remu": "remui", "shl": "shli", "shrs": "shrsi",
+    "shru": "shrui",
+}  # fmt: skip
+COMPARISONS: dict[str, Callable[[int, int], int]] = {
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "slt": lambda a, b: a < b,
+    "sge": lambda a, b: a >= b,
+    "ult": of_unsigned(lambda a, b: a < b),
+    "uge": of_unsigned(lambda a, b: a >= b),
+}
+
+RANGES = ((-(1 << 63), (1 << 63) - 1), (0, (1 << 40) - 1), (-(1 << 31), (1 << 31) - 1), (0, (1 << 31) - 1), (0, 255))
+"""What operands are brought into, so that some are known to fit in 32 bits."""
+
+
+def between(low: int, high: int, value: str, kind: str, name: str) -> str:
+    """Ops that bring a value into a range, and call it %name."""
+    if (low, high) == RANGES[0]:
+        return f"%{name} = arith.addi {value}, %zero : {kind}\n"
+    vector = kind.startswith("vector")
+    bounds = [f"dense<{n}> : {kind}" if vector else f"{n} : {kind}" for n in (low, high)]
+    return f"""
+        %{name}low = arith.constant {bounds[0]}
+        %{name}high = arith.constant {bounds[1]}
+        %{name}least = arith.maxsi {value}, %{name}low : {kind}
+        %{name} = arith.minsi %{name}least, %{name}high : {kind}
+    """
+
+
+def program(ranges: tuple[tuple[int, int], tuple[int, int]], vector: bool) -> str:
+    """A kernel that computes all ops of two indices, which are in the ranges, or of vectors of them."""
+    kind = f"vector<{LANES}xindex>" if vector else "index"
+    data = f"vector<{LANES}xi64>" if vector else "i64"
+    ops = [f"arith.{ARITH[name]} %a, %b : {kind}" for name in BINARY]
+    ops += [f"arith.{ARITH[name]} %a, %n : {kind}" for name in SHIFTS]
+    if not vector:
+        ops += [f"index.{name} %a, %b" for name in BINARY] + [f"index.{name} %a, %n" for name in SHIFTS]
+    condition = f"vector<{LANES}xi1>, {kind}" if vector else kind
+    ops += [f"arith.select %t{i}, %a, %b : {condition}" for i in range(len(COMPARISONS))]
+    lines = [f"%t{i} = arith.cmpi {name}, %a, %b : {kind}" for i, name in enumerate(COMPARISONS)]
+    desc = f"!xegpu.tensor_desc<{LANES}xi64, #xegpu.tdesc_attr<boundary_check = false>>"
+    count = "%c0" if vector else "%i"
+    for k, op in enumerate(ops):
+        lines += [
+            f"%r{k} = {op}",
+            f"%s{k} = arith.index_cast %r{k} : {kind} to {data}",
+            f"%k{k} = arith.constant {k} : index",
+        ]
+        if vector:
+            lines += [
+                f"%row{k} = memref.subview %out[{k}, 0] [1, {LANES}] [1, 1] : memref<{len(ops)}x{LANES}xi64> to "
+                f"memref<{LANES}xi64, strided<[1], offset: {k * LANES}>>",
+                f"%d{k} = xegpu.create_nd_tdesc %row{k}[0] {{mode = vc}} : "
+                f"memref<{LANES}xi64, strided<[1], offset: {k * LANES}>> -> {desc}",
+                f"xegpu.store_nd %s{k}, %d{k} {{mode = vc}} : {data}, {desc}",
+            ]
+        else:
+            lines.append(f"memref.store %s{k}, %out[%k{k}, {count}] : memref<{len(ops)}x{LANES}xi64>")
+    loads = "\n".join(
+        f"%{n}d = xegpu.create_nd_tdesc %{n}m[0] {{mode = vc}} : memref<{LANES}xi64> -> {desc}\n"
+        f"%{n}v = xegpu.load_nd %{n}d {{mode = vc}} : {desc} -> {data}"
+        if vector
+        else f"%{n}v = memref.load %{n}m[%i] : memref<{LANES}xi64>"
+        for n in ("a", "b", "n")
+    )
+    casts = "\n".join(f"%{n}i = arith.index_cast %{n}v : {data} to {kind}" for n in ("a", "b", "n"))
+    body = loads + "\n" + casts + "\n"
+    body += between(*ranges[0], "%ai", kind, "a") + between(*ranges[1], "%bi", kind, "b")
+    body += between(0, 63, "%ni", kind, "n") + "\n".join(lines)
+    if not vector:
+        body = f"scf.for %i = %c0 to %c16 step %c1 {{\n{body}\n}}"
+    zero = f"dense<0> : {kind}" if vector else "0 : index"
+    return f"""
+    gpu.module @kernels {{
+      gpu.func @k(%am: memref<{LANES}xi64>, %bm: memref<{LANES}xi64>, %nm: memref<{LANES}xi64>,
+                  %out: memref<{len(ops)}x{LANES}xi64>) kernel {{
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %c16 = arith.constant 16 : index
+        %zero = arith.constant {zero}
+        {body}
+        gpu.return
+      }}
+    }}
+    """
+
+
+_KERNELS: dict[object, xegpu_py.CompiledKernel] = {}
+
+
+def compiled(target: str, ranges, vector: bool) -> xegpu_py.CompiledKernel:
+    key = target, ranges, vector
+    if key not in _KERNELS:
+        _KERNELS[key] = xegpu_py.compile(program(ranges, vector), target=target, engine="both", cache="off")
+    return _KERNELS[key]
+
+
+def expected(a: int, b: int, n: int, vector: bool) -> list[int]:
+    found = [op(a, b) for op in BINARY.values()] + [op(a, n) for op in SHIFTS.values()]
+    if not vector:
+        found += found
+    found += [a if op(a, b) else b for op in COMPARISONS.values()]
+    return [signed(x) for x in found]
+
+
+EDGES = sorted(
+    {signed(s * (1 << k) + d) for k in (0, 1, 8, 31, 32, 33, 40, 62, 63) for d in (-1, 0, 1) for s in (-1, 1)}
+)
+numbers = st.one_of(st.sampled_from(EDGES), st.integers(*RANGES[0]), st.integers(-(1 << 34), 1 << 34))
+PAIRS = [(RANGES[0], RANGES[0]), (RANGES[1], RANGES[2]), (RANGES[2], RANGES[1]), (RANGES[2], RANGES[2]),
+         (RANGES[3], RANGES[4]), (RANGES[0], RANGES[4])]  # fmt: skip
+
+
+@pytest.mark.parametrize("vector", [False, True], ids=["scalar", "vector"])
+@pytest.mark.parametrize("ranges", PAIRS, ids=lambda r: f"{r[0][1].bit_length()}-{r[1][1].bit_length()}")
+@pytest.mark.parametrize("target", ["pvcxt", "dg2"])
+def test_arithmetic_is_that_of_integers_of_64_bits(target, ranges, vector):
+    kernel = compiled(target, ranges, vector)
+
+    # Lanes are independent, so that shrinking finds nothing that the message does not say.
+    @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=[Phase.generate])
+    @given(*(st.lists(kind, min_size=LANES, max_size=LANES) for kind in (numbers, numbers, st.integers(0, 63))))
+    def check(a, b, n):
+        a, b = ([min(max(x, low), high) for x in values] for values, (low, high) in zip((a, b), ranges))
+        b = [y or 1 for y in b]
+        # The one quotient that 64 bits do not hold.
+        a = [x + (x == RANGES[0][0] and y == -1) for x, y in zip(a, b)]
+        out = np.zeros((len(expected(1, 1, 1, vector)), LANES), np.int64)
+        kernel(*(np.array(x, np.int64) for x in (a, b, n)), out)
+        wanted = np.array([expected(*xs, vector) for xs in zip(a, b, n)], np.int64).T
+        wrong = np.argwhere(out != wanted)
+        assert not len(wrong), [(i, a[j], b[j], n[j], out[i, j], wanted[i, j]) for i, j in wrong[:5]]
+
+    check()
