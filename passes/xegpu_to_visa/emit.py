@@ -221,9 +221,7 @@ class Emitter:
         return result
 
     def _begins_register(self, reg: Reg) -> bool:
-        root, inner = reg.var.root
-        begin = inner + reg.first * reg.format.bytes
-        return root.align in ("GRF", "GRFx2") and begin % self.target.grf_bytes == 0
+        return (reg.var.root[1] + reg.first * reg.format.bytes) % self.target.grf_bytes == 0
 
     def _number(self, numbers: Numbers) -> Reg:
         """Registers, since constants have no modifiers."""
