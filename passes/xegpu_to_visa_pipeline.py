@@ -18,8 +18,8 @@ class XeGPUToVisaPipeline(Pass):
 
     is
 
-        xegpu-opt gemm.mlir --xegpu-lift-cf --xegpu-inline --vector-lower-contract --xegpu-simt-to-vc
-          --vector-to-xegpu --canonicalize --cse --xegpu-dce --xegpu-legalize='target=pvcxt'
+        xegpu-opt gemm.mlir --xegpu-lift-cf --xegpu-inline --xegpu-lower-loops --vector-lower-contract
+          --xegpu-simt-to-vc --vector-to-xegpu --canonicalize --cse --xegpu-dce --xegpu-legalize='target=pvcxt'
           --canonicalize --cse --xegpu-dce --xegpu-verify-target='target=pvcxt'
           --xegpu-to-visa='target=pvcxt' --visa-optimize='grf=256' --visa-allocate='grf=256'
 
@@ -44,7 +44,8 @@ class XeGPUToVisaPipeline(Pass):
         most = f"max-bytes={self.max_bytes} max-index={self.max_index} max-grid={self.max_grid}"
         legalize = f"xegpu-legalize{{{options} unaligned={str(self.unaligned).lower()}}}"
         passes = [
-            f"xegpu-lift-cf{one},xegpu-inline{one},vector-lower-contract{one},xegpu-simt-to-vc{one},vector-to-xegpu{one},{_CLEAN}",
+            f"xegpu-lift-cf{one},xegpu-inline{one},xegpu-lower-loops{one},vector-lower-contract{one}",
+            f"xegpu-simt-to-vc{one},vector-to-xegpu{one},{_CLEAN}",
             f"{legalize},{_CLEAN},xegpu-verify-target{{{options}}}",
             f"xegpu-to-visa{{{options} {most}}}",
             *([f"visa-optimize{{grf={self.grf}}}"] if self.optimize else []),

@@ -14,8 +14,8 @@ class XeTileToXeGPUPipeline(Pass):
 
     is
 
-        xegpu-opt gemm.mlir --xegpu-lift-cf --xegpu-inline --xetile-infer-layout --xetile-prefetch='distance=2'
-          --xetile-wg-to-sg='target=pvcxt' --canonicalize --cse
+        xegpu-opt gemm.mlir --xegpu-lift-cf --xegpu-inline --xegpu-lower-loops --xetile-infer-layout
+          --xetile-prefetch='distance=2' --xetile-wg-to-sg='target=pvcxt' --canonicalize --cse
           --xetile-blocking='target=pvcxt load-ahead=true' --canonicalize --cse --xegpu-dce
           --xetile-to-xegpu='target=pvcxt' --canonicalize --cse --xegpu-dce
           --xegpu-load-ahead='target=pvcxt grf=256' --canonicalize --cse --xegpu-dce
@@ -34,6 +34,7 @@ class XeTileToXeGPUPipeline(Pass):
         steps = [
             "xegpu-lift-cf",
             "xegpu-inline",
+            "xegpu-lower-loops",
             "xetile-infer-layout",
             *([f"xetile-prefetch{{distance={self.prefetch_distance}}}"] if self.prefetch_distance else []),
             f"xetile-wg-to-sg{{{target}}},{clean}",

@@ -38,6 +38,7 @@ class XeGPUVerifyTarget(Pass):
         from xegpu_py.ir.diagnostics import DiagnosticError
 
         chosen = functions(op, self.target, self.kernel)
-        found = [problem for func, gpu in chosen for problem in problems(func, gpu)]
+        # Legalisation makes several ops of one: what is wrong with all of them is said once.
+        found = dict.fromkeys(problem for func, gpu in chosen for problem in problems(func, gpu))
         if found:
-            raise DiagnosticError(found)
+            raise DiagnosticError(list(found))

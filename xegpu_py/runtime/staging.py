@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,8 +41,9 @@ def span(array: np.ndarray[Any, Any]) -> tuple[int, int]:
 class Staged:
     """Arrays that a kernel works on in device memory, and that are changed as if it had worked on them in place.
 
-    Arrays that share memory share it on the device too, at the same distance. What lies between the rows of a strided
-    array can be accessed, as on a GPU, and is written back as well.
+    An array that is given twice is one buffer; arrays that share elements otherwise are refused. Strided arrays between
+    whose rows another one lies have it there on the device too. What lies between the rows of a strided array can be
+    accessed, as on a GPU, and is written back as well.
     """
 
     def __init__(self, memory: DeviceMemory) -> None:
@@ -80,14 +82,15 @@ class Staged:
         They are copied, but for native code those that it can work on where they are.
 
         Raises:
-            ValueError: if an array that is packed shares memory with another.
+            ValueError: if arrays overlap that are not the same, or one that is packed shares memory with another.
         """
         found = {given.name: np.uint64(buffer.address).tobytes() for given, buffer in self._packed}
         for given, _ in self._packed:
             for other in [*self._given, *(g for g, _ in self._packed if g is not given)]:
-                if np.may_share_memory(given.array, other.array):
+                if _share_elements(given.array, other.array):
                     raise ValueError(f"{given.title} shares memory with {other.title}, and is not contiguous")
         for members in self._overlapping():
+            _refuse_overlaps(members)
             start, end = min(m.start for m in members), max(m.end for m in members)
             names = ", ".join(m.name for m in members)
             if (
@@ -144,6 +147,20 @@ class Staged:
             kept.insert(place, joined)
             groups = kept
         return groups
+
+
+def _refuse_overlaps(members: list[_Given]) -> None:
+    """Two arrays are the same memory, or share none of their elements."""
+    for a, b in itertools.combinations(members, 2):
+        if (a.start, a.end) != (b.start, b.end) and _share_elements(a.array, b.array):
+            raise ValueError(f"{b.title} overlaps {a.title}; give one array for both, or a copy")
+
+
+def _share_elements(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
+    try:
+        return np.shares_memory(a, b, max_work=1 << 20)
+    except np.exceptions.TooHardError:
+        return True
 
 
 def _bytes(start: int, end: int) -> Array:

@@ -70,10 +70,27 @@ def test_one_array_twice_is_one_buffer() -> None:
     np.testing.assert_array_equal(x, expected())
 
 
-def test_arrays_that_overlap_are_one_in_the_kernel() -> None:
+def test_arrays_that_overlap_are_refused() -> None:
     x = np.arange(48, dtype=np.float32)
-    KERNEL(x[:32], x[16:], 2, (0, 1), grid=1)
-    np.testing.assert_array_equal(x, [*range(16), *expected()[:16], *range(32, 48)])
+    before = x.copy()
+    with pytest.raises(ValueError, match="argument 'Out' overlaps argument 'In'; give one array for both, or a copy"):
+        KERNEL(x[:32], x[16:], 2, (0, 1), grid=1)
+    np.testing.assert_array_equal(x, before)
+
+
+def test_another_view_of_one_array_is_the_same_buffer() -> None:
+    x = source()
+    KERNEL(x, x.view(np.uint32).reshape(4, 8), 2, (0, 1), grid=2)
+    np.testing.assert_array_equal(x, expected())
+
+
+def test_columns_beside_each_other_do_not_overlap() -> None:
+    """Their elements are apart, though one's lie between the other's rows."""
+    x = np.zeros((4, 16), np.float32)
+    x[:, :8] = np.arange(32, dtype=np.float32).reshape(4, 8)
+    KERNEL(x[:, :8], x[:, 8:], 2, (0, 1), grid=2)
+    np.testing.assert_array_equal(x[:, :8].ravel(), np.arange(32))
+    np.testing.assert_array_equal(x[:, 8:].ravel(), expected())
 
 
 def test_strided_arrays_that_overlap_are_refused() -> None:
