@@ -157,8 +157,10 @@ def _refuse_overlaps(members: list[_Given]) -> None:
 
 
 def _share_elements(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
+    """Whether arrays have an element in common, or whether that is too hard to say."""
+    most: Any = 1 << 20
     try:
-        return np.shares_memory(a, b, max_work=1 << 20)
+        return np.shares_memory(a, b, max_work=most)
     except np.exceptions.TooHardError:
         return True
 
