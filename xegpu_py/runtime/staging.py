@@ -153,7 +153,7 @@ def _refuse_overlaps(members: list[_Given]) -> None:
     """Two arrays are the same memory, or share none of their elements."""
     for a, b in itertools.combinations(members, 2):
         if (a.start, a.end) != (b.start, b.end) and _share_elements(a.array, b.array):
-            raise ValueError(f"{b.title} overlaps {a.title}; give one array for both, or a copy")
+            raise ValueError(f"{b.title} overlaps {a.title.rstrip(',')}; give one array for both, or a copy")
 
 
 def _share_elements(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
