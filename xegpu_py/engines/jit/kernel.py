@@ -14,6 +14,7 @@ from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.matrices import Matrices
 from xegpu_py.engines.jit.rules import RULES
 from xegpu_py.engines.jit.rules.matrix import emit_run
+from xegpu_py.engines.jit.rules.registers import copies, emit_copies
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.liveness import live_ranges
@@ -24,6 +25,10 @@ from xegpu_py.visa.spec import LANES
 rules.load()
 
 _OWN = ("mov", "sel", "srnd", "fcvt", "setp")
+
+
+_RUNS = {"dpas": 1 << 20, "mov": 256}
+"""Instructions of which several in a row are written as one, and of how many that is looked for."""
 
 
 def frame_of(program: Program, layout: Layout) -> Frame:
@@ -46,7 +51,9 @@ def functions_of_program(
         keep: whether registers hold all results at the end, and not only those that the program needs.
     """
     frame = frame_of(program, layout)
-    live = None if keep else live_ranges(program, layout.target)
+    # What results are needed for is asked of products alone.
+    multiplies = any(inst.name == "dpas" for inst in program.instructions)
+    live = live_ranges(program, layout.target) if multiplies and not keep else None
     blocks = Blocks(program)
     matrices = None
     if live and model == "fma" and not lanes_part:
@@ -117,11 +124,14 @@ def _write_blocks(emitter: Emitter, control: Control, blocks: Blocks, part: rang
             RULES[inst.name](control, inst, at)
             at += 1
             continue
-        end = at + 1
-        while inst.name == "dpas" and end < part.stop and end not in numbers and instructions[end].name == "dpas":
+        end, stop = at + 1, min(part.stop, at + _RUNS.get(inst.name, 0))
+        while end < stop and end not in numbers and instructions[end].name == inst.name:
             end += 1
+        if inst.name == "mov":
+            end = at + max(1, copies(emitter, instructions[at:end]))
         if end > at + 1:
-            emit_run(emitter, [(i, instructions[i]) for i in range(at, end)])
+            run = [(i, instructions[i]) for i in range(at, end)]
+            (emit_run if inst.name == "dpas" else emit_copies)(emitter, run)
         else:
             _write(emitter, inst, at)
         at = end

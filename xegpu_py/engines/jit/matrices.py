@@ -108,6 +108,9 @@ class Matrices:
 def _uses(program: Program, target: Target) -> dict[Variable, _Uses]:
     """Of the variables that block messages alone write, and dpas alone reads."""
     found: dict[Variable, _Uses] = {}
+    loaded = {inst["dst"].var.root[0] for inst in program.instructions if _loads(inst)}
+    if not any(inst.name == "dpas" and _factors(inst) & loaded for inst in program.instructions):
+        return found
     others = {item.var.root[0] for item in program.inputs}
     for inst in program.instructions:
         for access in accesses(inst, target):
@@ -121,6 +124,16 @@ def _uses(program: Program, target: Target) -> dict[Variable, _Uses]:
             else:
                 others.add(access.var)
     return {var: uses for var, uses in found.items() if var not in others and uses.loads and uses.kinds}
+
+
+def _loads(inst: Instruction) -> bool:
+    """Whether it loads a block to registers."""
+    return inst.name == "lsc_load_block2d" and inst["dst"].var is not None
+
+
+def _factors(inst: Instruction) -> set[Variable]:
+    """The variables of which dpas multiplies parts."""
+    return {inst[name].var.root[0] for name in ("src1", "src2")}
 
 
 def _kinds(inst: Instruction, access: Access) -> set[Matrix]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from xegpu_py.engines.access import data_places
@@ -26,7 +27,7 @@ def locator(emitter: Emitter, lanes: int) -> str:
 
     def make() -> str:
         kind = vector(lanes, "i64")
-        code = Code(f"locate_{lanes}", [PTR, kind, "i64", "i32", PTR], "i1", "noinline nounwind")
+        code = emitter.host.function(f"locate_{lanes}", [PTR, kind, "i64", "i32", PTR], "i1")
         ctx, addresses, size, acting, to = code.arguments
         table = code.load(code.at(ctx, context_offset("table")), PTR, 8)
         count = code.load(code.at(ctx, context_offset("buffers")), "i64", 8)
@@ -60,29 +61,6 @@ def locator(emitter: Emitter, lanes: int) -> str:
     return emitter.helper(f"locate_{lanes}", make)
 
 
-def _reacher(emitter: Emitter, lanes: int) -> str:
-    """The same as `locator`, which also counts the bytes: it takes in addition where they are counted."""
-    name = f"reach_{lanes}"
-
-    def make() -> str:
-        kind = vector(lanes, "i64")
-        code = Code(name, [PTR, kind, "i64", "i32", PTR, "i64"], "i1", "noinline nounwind")
-        ctx, addresses, size, acting, to, place = code.arguments
-        fine = code.call(locator(emitter, lanes), ctx, addresses, size, acting, to, result="i1")
-        counted, done = code.label(), code.label()
-        code.cond_br(fine, counted, done)
-        code.begin(counted)
-        counter = code.at(code.load(code.at(ctx, context_offset("traffic")), PTR, 8), place)
-        moved = code.mul(code.resize(code.intrinsic("ctpop", acting), 64, False), size)
-        code.store(code.add(code.load(counter, "i64", 8), moved), counter, 8)
-        code.br(done)
-        code.begin(done)
-        code.ret(fine)
-        return code.text()
-
-    return emitter.helper(name, make)
-
-
 def _addresses(emitter: Emitter, inst: Instruction) -> Value:
     """Each lane's address, i64. The constant is added in the address's own width."""
     code, operand = emitter.code, inst["address"]
@@ -92,32 +70,89 @@ def _addresses(emitter: Emitter, inst: Instruction) -> Value:
     return code.resize(found, 64, False)
 
 
-def _locate(emitter: Emitter, inst: Instruction, at: int, size: int, aligned: bool = False) -> tuple[Value, Value]:
-    """Host addresses i64[lanes] that a message reaches, and the lanes that act as bits of an i32; checked."""
-    code, lanes = emitter.code, inst.exec_size
-    addresses, acting = _addresses(emitter, inst), emitter.acting(inst)
+@dataclass
+class _Message:
+    """The body of the function that does a kind of message.
+
+    Attributes:
+        code: the function.
+        shape: the data of a lane.
+        places: where the elements of each lane lie in an operand.
+        hosts: host addresses i64[lanes], which have been checked.
+        bits: lanes that act, as bits of an i32.
+        operands: pointers to the operands in registers, by name; those that are null are not there.
+    """
+
+    code: Code
+    shape: DataShape
+    places: list[list[int]]
+    hosts: Value
+    bits: Value
+    operands: dict[str, Value]
+
+    @property
+    def lanes(self) -> int:
+        return self.hosts.lanes
+
+
+def _send(
+    emitter: Emitter, inst: Instruction, at: int, names: Sequence[str], body: Callable[[_Message], None], aligned: bool
+) -> None:
+    """Do a message by a function, of which there is one for each kind; it fails where an access is refused.
+
+    Args:
+        names: of its operands in registers.
+        aligned: whether addresses must be multiples of the elements' size.
+    """
+    code, shape, lanes, acting = emitter.code, inst["data"], inst.exec_size, emitter.acting(inst)
+    used = [name for name in names if inst[name].var is not None]
+    function = "_".join([inst.name, inst["sfid"], str(lanes), str(shape), *used])
+    emitter.helper(function, lambda: _sender(emitter, inst, function, used, body, aligned))
     bits = code.const((1 << lanes) - 1, "i32") if acting is None else acting
-    bytes_, category = code.const(size, "i64"), INSTRUCTIONS[inst.name].category
-    if inst["sfid"] == "slm":
-        last = emitter.program.slm_bytes - size
-        fits = code.icmp("sle", addresses, last)
-        missing = code.and_(bits, code.not_(code.mask_to_bits(fits)))
+    pointers = [code.at(emitter.thread, emitter.place(inst[name])) for name in used]
+    emitter.require(code.call(function, emitter.ctx, _addresses(emitter, inst), bits, *pointers, result="i1"), at)
+
+
+def _sender(
+    emitter: Emitter,
+    inst: Instruction,
+    name: str,
+    used: Sequence[str],
+    body: Callable[[_Message], None],
+    aligned: bool,
+) -> str:
+    """The function that does messages like this one: it takes the context, addresses, the lanes that act, and pointers
+    to operands; gives an i1, whether the message is legal, and does nothing if it is not."""
+    lanes, shape = inst.exec_size, inst["data"]
+    code = emitter.host.function(name, [PTR, vector(lanes, "i64"), "i32", *[PTR for _ in used]], "i1")
+    ctx, addresses, bits, *pointers = code.arguments
+    # Atomics have one element, whatever they are told.
+    size = shape.memory_bytes * (1 if aligned else shape.vector)
+    memory, category = inst["sfid"], INSTRUCTIONS[inst.name].category
+    if memory == "slm":
+        missing = code.and_(bits, code.mask_to_bits(code.icmp("sgt", addresses, emitter.program.slm_bytes - size)))
         fine = code.icmp("eq", missing, 0)
-        base = code.op(f"ptrtoint {emitter.context('slm', PTR)} to i64", "i64")
+        base = code.load(code.at(ctx, context_offset("slm")), "i64", 8)
         hosts = code.add(addresses, code.splat(base, lanes))
     else:
-        to, counter = emitter.scratch(8 * lanes), code.const(traffic_offset("ugm", category), "i64")
-        fine = code.call(_reacher(emitter, lanes), emitter.ctx, addresses, bytes_, bits, to, counter, result="i1")
-        hosts = code.load(to, addresses.type, 8)
+        found = code.alloca(8 * lanes, 64)
+        fine = code.call(locator(emitter, lanes), ctx, addresses, code.const(size, "i64"), bits, found, result="i1")
+        hosts = code.load(found, addresses.type, 8)
     if aligned:
         odd = code.mask_to_bits(code.icmp("ne", code.mask(addresses, size - 1), 0))
         fine = code.and_(fine, code.icmp("eq", code.and_(odd, bits), 0))
-    emitter.require(fine, at)
-    if inst["sfid"] == "slm":
-        place = code.at(emitter.context("traffic", PTR), traffic_offset("slm", category))
-        moved = code.mul(code.resize(code.intrinsic("ctpop", bits), 64, False), bytes_)
-        code.store(code.add(code.load(place, "i64", 8), moved), place, 8)
-    return hosts, bits
+    good, refuse = code.label(), code.label()
+    code.cond_br(fine, good, refuse)
+    code.begin(refuse)
+    code.ret(code.const(0, "i1"))
+    code.begin(good)
+    counter = code.at(code.load(code.at(ctx, context_offset("traffic")), PTR, 8), traffic_offset(memory, category))
+    moved = code.mul(code.resize(code.intrinsic("ctpop", bits), 64, False), code.const(size, "i64"))
+    code.store(code.add(code.load(counter, "i64", 8), moved), counter, 8)
+    places = [[int(p) for p in lane] for lane in data_places(shape, lanes, emitter.layout.target.grf_bytes)]
+    body(_Message(code, shape, places, hosts, bits, dict(zip(used, pointers))))
+    code.ret(code.const(1, "i1"))
+    return code.text()
 
 
 def _pointer(code: Code, address: Value) -> Value:
@@ -126,11 +161,6 @@ def _pointer(code: Code, address: Value) -> Value:
 
 def _pointers(code: Code, addresses: Value) -> Value:
     return code.cast("inttoptr", addresses, PTR)
-
-
-def _rows(shape: DataShape, lanes: int, grf_bytes: int) -> list[int]:
-    """Where the elements of lane 0 lie in the operand."""
-    return [int(n) for n in data_places(shape, lanes, grf_bytes)[0]]
 
 
 def _if_acting(code: Code, bits: Value, body: Callable[[], None]) -> None:
@@ -143,79 +173,112 @@ def _if_acting(code: Code, bits: Value, body: Callable[[], None]) -> None:
     code.begin(done)
 
 
+def _if_side_by_side(message: _Message, yes: Callable[[Value], None], no: Callable[[], None]) -> None:
+    """Do one thing, with a pointer to the first lane's place, if those of the lanes that act lie side by side.
+
+    CPUs load and store a vector faster than its elements, and many have no instruction for the latter.
+    """
+    code, lanes, size = message.code, message.lanes, message.shape.memory_bytes
+    first = code.extract(message.hosts, 0)
+    wanted = code.add(code.splat(first, lanes), code.consts([size * n for n in range(lanes)], "i64"))
+    apart = code.and_(code.mask_to_bits(code.icmp("ne", message.hosts, wanted)), message.bits)
+    together, each, done = code.label(), code.label(), code.label()
+    code.cond_br(code.icmp("eq", apart, 0), together, each)
+    code.begin(together)
+    yes(_pointer(code, first))
+    code.br(done)
+    code.begin(each)
+    no()
+    code.br(done)
+    code.begin(done)
+
+
 @rule("lsc_load")
 def lsc_load(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Load from each lane's address."""
-    if inst["dst"].var is None:
-        return
-    code, shape, lanes = emitter.code, inst["data"], inst.exec_size
-    base, size = emitter.place(inst["dst"]), shape.memory_bytes
-    addresses, bits = _locate(emitter, inst, at, shape.vector * size)
-    element, wide = f"i{8 * size}", f"i{8 * shape.register_bytes}"
-    if lanes == 1:
-        _load_one(emitter, code.extract(addresses, 0), bits, shape, base)
-        return
-    mask = code.bits_to_mask(bits, lanes)
-    found = []
-    for e, row in enumerate(_rows(shape, lanes, emitter.layout.target.grf_bytes)):
-        before = code.fetch(emitter.thread, base + row, vector(lanes, wide))
-        moved = code.add(addresses, code.const(e * size, addresses.type)) if e else addresses
-        pointers = _pointers(code, moved)
-        other = code.resize(before, 8 * size, False)
-        loaded = code.gather(pointers, mask, other)
-        if wide != element:
-            loaded = code.select(mask, code.resize(loaded, bits=8 * shape.register_bytes, signed=False), before)
-        found.append((loaded, base + row))
-    for loaded, place in found:
-        code.put(loaded, emitter.thread, place)
+    if inst["dst"].var is not None:
+        _send(emitter, inst, at, ["dst"], _load_one if inst.exec_size == 1 else _load, False)
 
 
-def _load_one(emitter: Emitter, address: Value, bits: Value, shape: DataShape, base: int) -> None:
+def _load(message: _Message) -> None:
+    """Load the elements of all lanes: all first ones, then the second, and so on. All are loaded before one is written,
+    since addresses may lie where results go."""
+    code, shape, lanes, to = message.code, message.shape, message.lanes, message.operands["dst"]
+    size, wide = shape.memory_bytes, 8 * shape.register_bytes
+    mask = code.bits_to_mask(message.bits, lanes)
+    rows = message.places[0]
+    before = [code.load(code.at(to, row), vector(lanes, f"i{wide}")) for row in rows]
+
+    def write(row: int, old: Value, loaded: Value) -> None:
+        if wide != 8 * size:
+            loaded = code.select(mask, code.resize(loaded, wide, False), old)
+        code.store(loaded, code.at(to, row))
+
+    def gather() -> None:
+        found = []
+        for e, old in enumerate(before):
+            hosts = code.add(message.hosts, code.const(e * size, message.hosts.type)) if e else message.hosts
+            found.append(code.gather(_pointers(code, hosts), mask, code.resize(old, 8 * size, False)))
+        for row, old, loaded in zip(rows, before, found):
+            write(row, old, loaded)
+
+    if shape.vector > 1:
+        gather()
+        return
+    _if_side_by_side(
+        message,
+        lambda first: write(rows[0], before[0], code.masked_load(first, mask, code.resize(before[0], 8 * size, False))),
+        gather,
+    )
+
+
+def _load_one(message: _Message) -> None:
     """Load the elements of one lane, which lie side by side in memory."""
-    code, size = emitter.code, shape.memory_bytes
+    code, shape, to = message.code, message.shape, message.operands["dst"]
+    size, (places,) = shape.memory_bytes, message.places
 
     def load() -> None:
-        pointer = _pointer(code, address)
-        places = _rows(shape, 1, emitter.layout.target.grf_bytes)
+        pointer = _pointer(code, code.extract(message.hosts, 0))
         if shape.vector > 1 and places == [i * size for i in range(shape.vector)]:
-            code.put(code.load(pointer, vector(shape.vector, f"i{8 * size}")), emitter.thread, base)
+            code.store(code.load(pointer, vector(shape.vector, f"i{8 * size}")), to)
             return
         for e, place in enumerate(places):
             loaded = code.load(code.at(pointer, e * size), f"i{8 * size}")
-            code.put(code.resize(loaded, 8 * shape.register_bytes, False), emitter.thread, base + place)
+            code.store(code.resize(loaded, 8 * shape.register_bytes, False), code.at(to, place))
 
-    _if_acting(code, bits, load)
+    _if_acting(code, message.bits, load)
 
 
 @rule("lsc_store")
 def lsc_store(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Store to each lane's address; of lanes that share one the last wins."""
-    code, shape, lanes = emitter.code, inst["data"], inst.exec_size
-    base, size = emitter.place(inst["src0"]), shape.memory_bytes
-    addresses, bits = _locate(emitter, inst, at, shape.vector * size)
-    places = data_places(shape, lanes, emitter.layout.target.grf_bytes)
+    _send(emitter, inst, at, ["src0"], _store, False)
+
+
+def _store(message: _Message) -> None:
+    code, shape, lanes, source = message.code, message.shape, message.lanes, message.operands["src0"]
+    size = shape.memory_bytes
     if lanes > 1 and shape.vector == 1:
-        values = code.fetch(emitter.thread, base, vector(lanes, f"i{8 * shape.register_bytes}"))
-        values, mask, pointers = (
-            code.resize(values, 8 * size, False),
-            code.bits_to_mask(bits, lanes),
-            _pointers(code, addresses),
+        values = code.load(source, vector(lanes, f"i{8 * shape.register_bytes}"))
+        values, mask = code.resize(values, 8 * size, False), code.bits_to_mask(message.bits, lanes)
+        _if_side_by_side(
+            message,
+            lambda first: code.masked_store(values, first, mask),
+            lambda: code.scatter(values, _pointers(code, message.hosts), mask),
         )
-        code.scatter(values, pointers, mask)
         return
 
     def store(lane: int) -> None:
-        pointer = _pointer(code, code.extract(addresses, lane))
-        own = [int(p) for p in places[lane]]
+        pointer, own = _pointer(code, code.extract(message.hosts, lane)), message.places[lane]
         if own == [own[0] + i * size for i in range(len(own))]:
-            code.store(code.fetch(emitter.thread, base + own[0], vector(len(own), f"i{8 * size}")), pointer)
+            code.store(code.load(code.at(source, own[0]), vector(len(own), f"i{8 * size}")), pointer)
             return
         for e, place in enumerate(own):
-            code.store(code.fetch(emitter.thread, base + place, f"i{8 * size}"), code.at(pointer, e * size))
+            code.store(code.load(code.at(source, place), f"i{8 * size}"), code.at(pointer, e * size))
 
     # Lane by lane: where the elements of several lanes overlap, the later lane's are to stay.
     for lane in range(lanes):
-        _if_acting(code, code.mask(bits, 1 << lane), partial(store, lane))
+        _if_acting(code, code.mask(message.bits, 1 << lane), partial(store, lane))
 
 
 _RMW = {
@@ -237,7 +300,7 @@ def _atomic_float(emitter: Emitter, operation: str, bits: int) -> str:
     name = f"atomic_{operation}_{bits}"
 
     def make() -> str:
-        code = Code(name, [PTR, f"i{bits}", f"i{bits}"], f"i{bits}", "noinline nounwind")
+        code = emitter.host.function(name, [PTR, f"i{bits}", f"i{bits}"], f"i{bits}")
         pointer, a, b = code.arguments
         slot, again, done = code.alloca(8, 8), code.label(), code.label()
         code.store(code.load(pointer, f"i{bits}", bits // 8), slot, 8)
@@ -277,39 +340,40 @@ def _changed(code: Code, operation: str, bits: int, old: Value, a: Value, b: Val
 @rule(*(f"lsc_atomic_{name}" for name in ATOMICS))
 def lsc_atomic(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Change each lane's location, lane after lane."""
-    code, shape, lanes = emitter.code, inst["data"], inst.exec_size
-    operation, size = inst.name.removeprefix("lsc_atomic_"), shape.memory_bytes
-    addresses, acting = _locate(emitter, inst, at, size, aligned=True)
-    places = [int(p[0]) for p in data_places(shape, lanes, emitter.layout.target.grf_bytes)]
-    element, kind = f"i{8 * size}", f"i{8 * shape.register_bytes}"
+    operation = inst.name.removeprefix("lsc_atomic_")
+    _send(emitter, inst, at, ["dst", "src0", "src1"], partial(_change_all, emitter, operation), True)
+
+
+def _change_all(emitter: Emitter, operation: str, message: _Message) -> None:
+    code, shape, lanes = message.code, message.shape, message.lanes
+    bits, wide = 8 * shape.memory_bytes, 8 * shape.register_bytes
     # All operands are read before the first result is written.
-    operands = []
-    for name in ("src0", "src1"):
-        if inst[name].var is not None:
-            whole = code.fetch(emitter.thread, emitter.place(inst[name]), vector(lanes, kind))
-            operands.append(code.resize(whole, 8 * size, False))
+    operands = [
+        code.resize(code.load(message.operands[name], vector(lanes, f"i{wide}")), bits, False)
+        for name in ("src0", "src1")
+        if name in message.operands
+    ]
 
     def change(lane: int) -> None:
-        pointer = _pointer(code, code.extract(addresses, lane))
-        old = _change(emitter, operation, element, pointer, [code.extract(o, lane) for o in operands])
-        if inst["dst"].var is not None:
-            wide = code.resize(old, 8 * shape.register_bytes, False)
-            code.put(wide, emitter.thread, emitter.place(inst["dst"]) + places[lane])
+        pointer = _pointer(code, code.extract(message.hosts, lane))
+        own = [code.extract(operand, lane) for operand in operands]
+        old = _change(emitter, code, operation, f"i{bits}", pointer, own)
+        if "dst" in message.operands:
+            code.store(code.resize(old, wide, False), code.at(message.operands["dst"], message.places[lane][0]))
 
     for lane in range(lanes):
-        _if_acting(code, code.mask(acting, 1 << lane), partial(change, lane))
+        _if_acting(code, code.mask(message.bits, 1 << lane), partial(change, lane))
 
 
-def _change(emitter: Emitter, operation: str, element: str, pointer: Value, operands: list[Value]) -> Value:
+def _change(
+    emitter: Emitter, code: Code, operation: str, element: str, pointer: Value, operands: Sequence[Value]
+) -> Value:
     """Change one location; what was there."""
-    code, bits = emitter.code, int(element[1:])
+    bits = int(element[1:])
     if operation in _RMW:
         neutral = code.const(0 if operation == "load" else 1, element)
         operand = operands[0] if operands else neutral
-        return code.op(
-            f"atomicrmw {_RMW[operation]} {pointer}, {operand} seq_cst, align {bits // 8}",
-            element,
-        )
+        return code.op(f"atomicrmw {_RMW[operation]} {pointer}, {operand} seq_cst, align {bits // 8}", element)
     if operation == "icas":
         return _exchanged(code, pointer, operands[0], operands[1])[0]
     function = _atomic_float(emitter, operation, bits)

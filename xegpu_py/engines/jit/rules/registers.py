@@ -2,13 +2,92 @@
 
 from __future__ import annotations
 
-from xegpu_py.engines.jit.code import Code, Value
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xegpu_py.engines.jit.code import Code, Value, vector
 from xegpu_py.engines.jit.emitter import Emitter, format_of, modifier_of
 from xegpu_py.engines.jit.numbers import converted
 from xegpu_py.engines.jit.rules import rule
 from xegpu_py.numerics.formats import BF8, HF, TF32
 from xegpu_py.visa.operands import Flag, Immediate
 from xegpu_py.visa.program import Instruction
+
+_MOST_COPIED = 256
+"""Bytes that moves that are done as one write, and from which they pick."""
+
+
+@dataclass(frozen=True)
+class _Copy:
+    """A move of elements that changes none of them.
+
+    Attributes:
+        to: byte in the register file from which on they are written, one behind the other.
+        size: bytes of an element.
+        sources: byte in the register file of each; of constants their bits.
+        constant: whether they are constants.
+    """
+
+    to: int
+    size: int
+    sources: tuple[int, ...]
+    constant: bool
+
+    @property
+    def end(self) -> int:
+        """Behind what is written."""
+        return self.to + self.size * len(self.sources)
+
+
+def _copy(emitter: Emitter, inst: Instruction) -> _Copy | None:
+    """What a move copies in all lanes; None if it does more, or less."""
+    source, dst = inst["src0"], inst["dst"]
+    if inst.guard or inst.saturate or isinstance(source, Flag) or (emitter.active is not None and not inst.no_mask):
+        return None
+    if format_of(source) is not dst.var.format or modifier_of(source) or (dst.stride != 1 and inst.exec_size > 1):
+        return None
+    to, size, lanes = emitter.place(dst), dst.var.format.bytes, inst.exec_size
+    if isinstance(source, Immediate):
+        return _Copy(to, size, (source.bits,) * lanes, True)
+    start = emitter.place(source)
+    return _Copy(to, size, tuple(start + size * n for n in source.elements(lanes)), False)
+
+
+def copies(emitter: Emitter, instructions: Sequence[Instruction]) -> int:
+    """How many of the first instructions are moves that `emit_copies` does as one: they copy elements to places one
+    behind the other, and none of them reads what an earlier one has written."""
+    first = found = 0
+    low = high = end = size = 0
+    constant = False
+    for inst in instructions:
+        copy = _copy(emitter, inst) if inst.name == "mov" else None
+        if copy is None:
+            break
+        if not found:
+            first, size, constant = copy.to, copy.size, copy.constant
+            low, high = min(copy.sources), max(copy.sources) + size
+        elif (copy.to, copy.size, copy.constant) != (end, size, constant) or copy.end - first > _MOST_COPIED:
+            break
+        if not constant:
+            low, high = min(low, *copy.sources), max(high, max(copy.sources) + size)
+            if high - low > _MOST_COPIED or (low < copy.end and first < high) or (low - copy.sources[0]) % size:
+                break
+        found, end = found + 1, copy.end
+    return found
+
+
+def emit_copies(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
+    """Write moves as one load and one store. What lowerings unroll by elements is many of them."""
+    code = emitter.code
+    found = [copy for _, inst in run if (copy := _copy(emitter, inst))]
+    sources, size = [source for copy in found for source in copy.sources], found[0].size
+    if found[0].constant:
+        values = code.consts(sources, f"i{8 * size}")
+    else:
+        low = min(sources)
+        whole = code.fetch(emitter.thread, low, vector((max(sources) - low) // size + 1, f"i{8 * size}"))
+        values = code.shuffle(whole, whole, [(source - low) // size for source in sources])
+    code.put(values, emitter.thread, found[0].to)
 
 
 @rule("mov")
