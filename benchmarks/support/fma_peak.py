@@ -20,7 +20,7 @@ def loop(host: Host) -> str:
     kind = f"<{lanes} x float>"
     sums = "\n".join(f"  %v{i} = phi {kind} [%first, %entry], [%s{i}, %loop]" for i in range(chains))
     more = "\n".join(
-        f"  %s{i} = call {kind} @llvm.fma.v{lanes}f32({kind} %v{i}, {kind} %one, {kind} %one)" for i in range(chains)
+        f"  %s{i} = call {kind} @llvm.fma.v{lanes}f32({kind} %one, {kind} %first, {kind} %v{i})" for i in range(chains)
     )
     stores = "\n".join(
         f"  %p{i} = getelementptr {kind}, ptr %to, i64 {i}\n  store {kind} %s{i}, ptr %p{i}, align 4"

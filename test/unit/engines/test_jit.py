@@ -101,6 +101,31 @@ def test_programs(seed: int, gpu: str) -> None:
     compare(instructions, machine.state(2, rng), machine)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_moves_in_a_row(seed: int) -> None:
+    """Moves to places one behind the other are done as one, unless one reads what another has written."""
+    rng, machine = random.Random(seed), Machine(ANY)
+    words = [v for v in general(ANY) if v.type in ("ud", "d")]
+    instructions: list[Instruction] = []
+    while len(instructions) < 60:
+        to, source, lanes = rng.choice(words[:2]), rng.choice(words), rng.choice((1, 1, 1, 2, 4))
+        start, constant = rng.randrange(12), rng.random() < 0.4
+        apart = rng.choice((1, 1, 2))
+        for n in range(rng.randrange(1, 6)):
+            place = start + n * lanes + (rng.random() < 0.1)
+            values: dict[str, object] = {"dst": Destination(to, place // 16, place % 16, 1)}
+            if constant:
+                values["src0"] = Immediate(rng.getrandbits(31), to.type)
+            else:
+                at = rng.randrange(8) if rng.random() < 0.2 else start // 2 + n
+                values["src0"] = Region(source, at // 16, at % 16, apart, 1, 0)
+            mask = "M1" if rng.random() < 0.1 else "M1_NM"
+            move = Instruction("mov", values, lanes, mask, saturate=rng.random() < 0.05)
+            if instruction_problem(move, ANY) is None:
+                instructions.append(move)
+    compare(instructions, machine.state(4, rng), machine)
+
+
 @pytest.mark.parametrize("source", TYPES)
 def test_conversions(source: str) -> None:
     """mov and sel between all types, with all modifiers and saturation."""
@@ -221,6 +246,10 @@ def addressed(inst: Instruction, before: State, machine: Machine, rng: random.Ra
             places = [rng.randrange(0, last + 1) for _ in range(lanes)]
         if rng.random() < 0.3:
             places = [places[0]] * lanes
+        if rng.random() < 0.3:
+            # Side by side, nearly or quite.
+            places = [shape.memory_bytes * lane % (last + 1) for lane in range(lanes)]
+            places[rng.randrange(lanes)] = rng.choice((0, places[-1], places[0]))
         if wrong:
             places[rng.randrange(lanes)] += rng.choice((1, size, 1024, -2000, 1 << 31))
         base = 0x100000 + rng.choice((0, 8192)) if inst["sfid"] == "ugm" else 0

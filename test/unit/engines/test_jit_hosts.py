@@ -160,10 +160,13 @@ def test_features_of_the_table_are_llvms() -> None:
 
 
 def test_tiles_fit_the_registers() -> None:
-    """What the issue of each host's registers names: accumulators, one row of B, and A."""
+    """Accumulators, one row of B, and A."""
     tiles = {name: host_named(name).tile(8, 64 // host_named(name).lanes(4)) for name in KNOWN}
     assert tiles["haswell"] == tiles["znver3"] == Tile(4, 3)
-    assert tiles["skylake-avx512"] == tiles["sapphirerapids"] == Tile(4, 4)
+    assert tiles["skylake-avx512"] == tiles["sapphirerapids"] == Tile(8, 2)
+    assert tiles["neoverse-n1"] == tiles["apple-m1"] == Tile(8, 2)
+    # A product of words that is yet to be added takes a register.
+    assert host_named("haswell").tile(8, 8, temporaries=1) == Tile(4, 2)
     for name, tile in tiles.items():
         own = host_named(name)
         of_a = tile.rows if own.multiplies_by_lane else 1

@@ -120,14 +120,18 @@ entry:
   %run = load ptr, ptr %run.at
   %budget.at = getelementptr i8, ptr %ctx, i64 $budget
   %faulty.at = getelementptr i8, ptr %ctx, i64 $faulty
+  %patience.at = getelementptr i8, ptr %ctx, i64 $patience
   %progress.at = getelementptr i8, ptr %ctx, i64 $progress
   %stop.at = getelementptr i8, ptr %ctx, i64 $stop
   %stop = load ptr, ptr %stop.at
+  %idle.at = getelementptr i8, ptr %ctx, i64 $idle
+  %idle.before = load i64, ptr %idle.at
+  store i64 0, ptr %idle.at
   br label %round
 
 round:
   ; Rounds since a thread has last come to its end or past a barrier.
-  %idle = phi i64 [ 0, %entry ], [ %idle.next, %again ]
+  %idle = phi i64 [ %idle.before, %entry ], [ %idle.next, %again ]
   store i64 0, ptr %progress.at
   br label %next
 
@@ -179,6 +183,9 @@ fault:
   ret i32 $FAULT
 
 count:
+  %patience = load i64, ptr %patience.at
+  %patience.left = sub i64 %patience, 1
+  store i64 %patience.left, ptr %patience.at
   br i1 %live, label %interrupted, label %all_ended
 
 all_ended:
@@ -198,19 +205,27 @@ stuck:
   %passes = icmp ne i64 %passed, 0
   %some = or i1 %moved, %passes
   %runs = or i1 %some, %yielded
-  br i1 %runs, label %patience, label %deadlock
+  br i1 %runs, label %idles, label %deadlock
 
 deadlock:
   ret i32 $DEADLOCK
 
-patience:
+idles:
   %idle.more = add i64 %idle, 1
   %idle.next = select i1 %some, i64 0, i64 %idle.more
   %long = icmp sgt i64 %idle.next, $rounds
-  br i1 %long, label %others, label %again
+  br i1 %long, label %others, label %pauses
 
 others:
   ret i32 $YIELDED
+
+pauses:
+  %patient = icmp sgt i64 %patience.left, 0
+  br i1 %patient, label %again, label %paused
+
+paused:
+  store i64 %idle.next, ptr %idle.at
+  ret i32 $PAUSED
 
 again:
   br label %round
@@ -228,6 +243,7 @@ entry:
   %chunk.at = getelementptr i8, ptr %ctx, i64 $chunk
   %chunk = load i64, ptr %chunk.at
   %pause.at = getelementptr i8, ptr %ctx, i64 $pause
+  %patience.at = getelementptr i8, ptr %ctx, i64 $patience
   %first.at = getelementptr i8, ptr %ctx, i64 $first
   %last.at = getelementptr i8, ptr %ctx, i64 $last
   %ended.at = getelementptr i8, ptr %ctx, i64 $ended
@@ -275,6 +291,11 @@ ran:
   %ended = load i64, ptr %ended.at
   %ended.next = add i64 %ended, 1
   store i64 %ended.next, ptr %ended.at
+  %patience = load i64, ptr %patience.at
+  %patient = icmp sgt i64 %patience, 0
+  br i1 %patient, label %next_group, label %out
+
+next_group:
   %limit.now = load i64, ptr %last.at
   %own = icmp slt i64 %group.next, %limit.now
   br i1 %own, label %check, label %pauses

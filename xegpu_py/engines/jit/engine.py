@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,6 +29,18 @@ from xegpu_py.visa.spec import LANES
 
 _POLL = 0.05
 """Seconds between looks at the keyboard and the progress."""
+
+_PATIENCE = 32
+"""Rounds of turns after which the caller's thread comes back to Python, which looks at the keyboard then. A round of 32
+threads that multiply takes about a millisecond."""
+
+_FOREVER = 1 << 62
+
+_LINE = 128
+"""Bytes, at least those of a line of any host's cache."""
+
+_BRIEF = 2e-4
+"""Seconds of a launch below which other threads cannot help: it takes them half as long to begin."""
 
 
 @dataclass
@@ -76,11 +89,11 @@ class _Slot:
         self.slm = aligned(max(slm_bytes, 8))
         self.barriers = aligned(16 * frame.barriers).view(np.int64)
         self.group = 0
+        self._addresses = [memory.ctypes.data for memory in (self.blocks, self.slm, self.barriers)]
 
     def use(self, context: Context) -> None:
         """Make it what native code works on."""
-        context.blocks, context.slm = self.blocks.ctypes.data, self.slm.ctypes.data
-        context.barriers = self.barriers.ctypes.data
+        context.blocks, context.slm, context.barriers = self._addresses
 
 
 class Jit:
@@ -126,24 +139,27 @@ class Jit:
         self.driver = driver(cache)
         places = [self.layout.offset(i.var) for i in self.program.inputs if i.kind == "LOCAL_ID"]
         self.local_ids = np.array(places, np.int64)
+        self._lengths = np.diff([*self.starts, len(self.program.instructions)])
         wanted = {i.name for i in self.program.instructions} & set(TABLES)
         # Tables cost some time to make: none that the program does not look into.
         self._tables = [table(n, "hf") if n in wanted else np.zeros(0, np.uint16) for n in TABLES]
         self.tables = np.array([t.ctypes.data for t in self._tables], np.uint64)
-        self._spare: list[_Slot] = []
+        self._spare: list[_Worker] = []
+        # Whether the last launch was over before other threads could have helped.
+        self._brief = False
 
-    def new_slot(self, group_size: int) -> _Slot:
-        """Memory for a workgroup, which native code clears before it runs one."""
+    def worker(self, number: int) -> _Worker:
+        """A worker with its memory, of those that no launch uses: the system takes its time to give a process more."""
         try:
-            slot = self._spare.pop()
+            found = self._spare.pop()
         except IndexError:
-            slot = None
-        fits = slot is not None and slot.group_size == group_size
-        return slot if slot and fits else _Slot(self.frame, group_size, self.program.slm_bytes)
+            return _Worker(self, number)
+        found.context.worker = number
+        return found
 
-    def keep_slot(self, slot: _Slot) -> None:
-        """Keep memory that the next launch can use: the system takes its time to give a process more."""
-        self._spare.append(slot)
+    def keep(self, workers: Sequence[_Worker]) -> None:
+        """Keep workers for the next launch."""
+        self._spare.extend(workers)
 
     def run(self, launch: Launch, threads: int | None = None, progress: Callable[[int], None] | None = None) -> Outcome:
         """Run workgroups.
@@ -157,13 +173,11 @@ class Jit:
             KeyboardInterrupt: if the user asked for it; what has run has run.
         """
         team = _Team(self, launch, max(1, min(threads or processors(), launch.groups)))
-        team.run(progress)
-        counts = np.zeros(len(self.program.instructions), np.int64)
-        ends = [*self.starts[1:], len(counts)]
-        for start, end, count in zip(self.starts, ends, np.sum([w.executed for w in team.workers], axis=0)):
-            counts[start:end] = count
-        moved = np.sum([w.traffic for w in team.workers], axis=0)
-        return Outcome(counts, Counter({k: int(n) for k, n in zip(TRAFFIC, moved) if n}))
+        self._brief = team.run(progress, self._brief)
+        executed, traffic = team.counts()
+        self.keep(team.workers)
+        counts = np.repeat(executed, self._lengths)
+        return Outcome(counts, Counter({k: int(n) for k, n in zip(TRAFFIC, traffic) if n}))
 
     def run_batch(self, batch: Batch, name_thread: Callable[[int], str] = str) -> None:
         """Run a batch's threads from the state in which they are to their end, as `Interpreter.run` does.
@@ -177,7 +191,7 @@ class Jit:
         team = _Team(self, launch, 1)
         worker = team.workers[0]
         for group in range(groups):
-            rows, slot = slice(group * size, (group + 1) * size), worker.slot
+            rows, slot = slice(group * size, (group + 1) * size), worker.own
             slot.group = group
             blocks = slot.blocks.reshape(size, frame.bytes)
             blocks[:] = 0
@@ -211,19 +225,23 @@ class _Team:
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
-        # All workers write `next`, and read `stop` often.
-        self.next, self.stop = (aligned(8).view(np.int64) for _ in range(2))
+        # All workers write `next`, and read `stop` often, which is why they are apart.
+        shared = aligned(2 * _LINE).view(np.int64)
+        self.next, self.stop = shared[:1], shared[_LINE // 8 :]
+        self.shared_at = shared.ctypes.data
         memory = self.launch.memory
         self.table = np.array(memory.ranges(), np.int64).reshape(-1, 3)
         self.template = aligned(self.jit.frame.bytes)
         self.template[: len(self.launch.registers)] = self.launch.registers
         self.template[self.jit.frame.status :].view(np.int32)[0] = Status.YIELDED
         self.chunk = max(1, self.launch.groups // (16 * self.size))
-        self.workers = [_Worker(self, n) for n in range(self.size)]
-        # Native code names its worker by number.
-        self.golden = GOLDEN_CALL(lambda worker, at, block, active: self.workers[worker].golden(at, block, active))
-        for worker in self.workers:
-            worker.context.golden = ctypes.cast(self.golden, ctypes.c_void_p).value
+        self.workers = [self.new_worker()]
+
+    def new_worker(self) -> _Worker:
+        """One more worker of this launch."""
+        worker = self.jit.worker(len(self.workers) if hasattr(self, "workers") else 0)
+        worker.begin(self)
+        return worker
 
     def fail(self, group: int, error: BaseException) -> None:
         """Note a failure, and let all workers stop."""
@@ -231,25 +249,58 @@ class _Team:
             self.faults.append((group, error))
         self.stop[0] = 1
 
-    def run(self, progress: Callable[[int], None] | None) -> None:
-        """Run all workgroups."""
-        threads = [threading.Thread(target=w.run, daemon=True) for w in self.workers]
-        for thread in threads:
-            thread.start()
+    def run(self, progress: Callable[[int], None] | None, brief: bool) -> bool:
+        """Run all workgroups, some of them on this thread.
+
+        Args:
+            brief: whether this thread is to begin alone.
+
+        Returns:
+            Whether it was over before others could have helped.
+        """
+        threads: list[threading.Thread] = []
+        own = self.workers[0]
+        begun = time.perf_counter()
         try:
+            if not brief:
+                self._start(threads)
+            # This thread comes back now and then, for signals, and to show progress.
+            for _ in own.steps():
+                if not threads:
+                    self._start(threads)
+                self._show(progress)
+            alone = not threads or time.perf_counter() - begun < _BRIEF
             for thread in threads:
                 while thread.is_alive():
                     thread.join(_POLL)
-                    if progress:
-                        progress(sum(int(w.context.ended) for w in self.workers))
+                    self._show(progress)
         except BaseException:
             self.stop[0] = 1
             for thread in threads:
                 thread.join()
             raise
-        for worker in self.workers:
-            self.jit.keep_slot(worker.slot)
         self.end()
+        return alone
+
+    def _start(self, threads: list[threading.Thread]) -> None:
+        """Let other threads help."""
+        for _ in range(1, self.size):
+            self.workers.append(self.new_worker())
+            threads.append(threading.Thread(target=self.workers[-1].run, daemon=True))
+        for thread in threads:
+            thread.start()
+
+    def _show(self, progress: Callable[[int], None] | None) -> None:
+        if progress:
+            progress(sum(int(w.context.ended) for w in self.workers))
+
+    def counts(self) -> tuple[Array, Array]:
+        """How often each block ran, and bytes moved, of all workers."""
+        executed, traffic = (np.copy(x) for x in (self.workers[0].executed, self.workers[0].traffic))
+        for worker in self.workers[1:]:
+            executed += worker.executed
+            traffic += worker.traffic
+        return executed, traffic
 
     def end(self) -> None:
         """Raise what was found, of several the one in the first workgroup."""
@@ -269,95 +320,144 @@ class _Team:
 class _Worker:
     """One thread of the operating system, and what native code needs there."""
 
-    def __init__(self, team: _Team, number: int) -> None:
-        self.team, self.jit, self.launch = team, team.jit, team.launch
-        frame = self.jit.frame
-        self.executed = aligned(8 * len(self.jit.starts)).view(np.int64)
+    def __init__(self, jit: Jit, number: int) -> None:
+        self.jit, frame = jit, jit.frame
+        self._frame = frame
+        self.executed = aligned(8 * len(jit.starts)).view(np.int64)
         self.traffic = aligned(8 * len(TRAFFIC)).view(np.int64)
-        self.slot = self.jit.new_slot(self.launch.group_size)
-        x, y, _ = self.launch.grid
+        self.slot: _Slot | None = None
+        self._spare: list[_Slot] = []
+        self._golden_call = GOLDEN_CALL(lambda _, at, block, active: self.golden(at, block, active))
         self.context = Context.from_buffer(aligned(ctypes.sizeof(Context)).data)
         Context.__init__(
             self.context,
-            buffers=len(team.table),
-            table=team.table.ctypes.data,
+            golden=ctypes.cast(self._golden_call, ctypes.c_void_p).value,
             worker=number,
-            stop=team.stop.ctypes.data,
-            next=team.next.ctypes.data,
-            groups=self.launch.groups,
-            chunk=team.chunk,
             executed=self.executed.ctypes.data,
             traffic=self.traffic.ctypes.data,
-            slm_bytes=self.jit.program.slm_bytes,
+            slm_bytes=jit.program.slm_bytes,
             barrier_bytes=16 * frame.barriers,
-            thread=self.jit.thread.address,
-            threads=self.launch.group_size,
+            thread=jit.thread.address,
             block_bytes=frame.bytes,
             status_offset=frame.status,
-            local_ids=self.jit.local_ids.ctypes.data,
-            local_id_count=len(self.jit.local_ids),
-            template=team.template.ctypes.data,
-            tables=self.jit.tables.ctypes.data,
-            grid_x=x,
-            grid_y=y,
-            items=self.launch.items,
-            block_x=self.launch.block[0],
-            block_y=self.launch.block[1],
+            local_ids=jit.local_ids.ctypes.data,
+            local_id_count=len(jit.local_ids),
+            tables=jit.tables.ctypes.data,
         )
-        self._frame = frame
+
+    def begin(self, team: _Team) -> None:
+        """Make ready for a launch."""
+        self.team, self.launch = team, team.launch
+        self.executed[:] = 0
+        self.traffic[:] = 0
+        launch, context = team.launch, self.context
+        if self.slot is None or self.own.group_size != launch.group_size:
+            self._spare.clear()
+            self.slot = self._new_slot()
+        context.buffers, context.table = len(team.table), team.table.ctypes.data
+        context.next, context.stop = team.shared_at, team.shared_at + _LINE
+        context.groups, context.chunk, context.threads = launch.groups, team.chunk, launch.group_size
+        context.template = team.template.ctypes.data
+        context.grid_x, context.grid_y, _ = launch.grid
+        context.items = launch.items
+        context.block_x, context.block_y = launch.block
+        context.first = context.last = context.ended = context.pause = 0
+        context.idle, context.patience = 0, _FOREVER
+
+    def _new_slot(self) -> _Slot:
+        """Memory for a workgroup, which native code clears before it runs one."""
+        return (
+            self._spare.pop() if self._spare else _Slot(self._frame, self.launch.group_size, self.jit.program.slm_bytes)
+        )
 
     def run(self) -> None:
         """Run workgroups until there are no more."""
         try:
-            self._run()
+            for _ in self._steps():
+                pass
         except BaseException as error:
-            self.team.fail(self.slot.group, error)
+            self.team.fail(self.own.group, error)
 
-    def _run(self) -> None:
+    def steps(self) -> Iterator[None]:
+        """The same in steps, between which Python sees signals.
+
+        Raises:
+            KeyboardInterrupt: if there was one.
+        """
+        try:
+            for _ in self._steps(_PATIENCE):
+                yield
+        except Exception as error:
+            self.team.fail(self.own.group, error)
+
+    @property
+    def own(self) -> _Slot:
+        """The memory of the workgroup that runs."""
+        assert self.slot is not None
+        return self.slot
+
+    def _native(self, call: Callable[[Context], None], patience: int) -> Iterator[Status]:
+        """Run native code, and go on with the workgroup in whose middle it has come back; the last status counts."""
+        self.context.patience = patience
+        call(self.context)
+        while (status := Status(self.context.status)) == Status.PAUSED:
+            yield status
+            self.context.patience = patience
+            self.jit.driver.resume(self.context)
+            if self.context.status == Status.ENDED and call == self.jit.driver.launch:
+                self.context.first += 1
+                self.context.ended += 1
+        yield status
+
+    def _steps(self, patience: int = _FOREVER) -> Iterator[None]:
         waiting: list[_Slot] = []
         context, driver = self.context, self.jit.driver
         while True:
-            self.slot.use(context)
-            driver.launch(context)
-            status = Status(context.status)
+            self.own.use(context)
+            for status in self._native(driver.launch, patience):
+                if status == Status.PAUSED:
+                    yield
             if status == Status.YIELDED:
                 # It waits for what others do: they run, and it goes on later.
-                self.slot.group = context.first
-                waiting.append(self.slot)
-                self.slot = self.jit.new_slot(self.launch.group_size)
+                self.own.group = context.first
+                waiting.append(self.own)
+                self.slot = self._new_slot()
                 context.first += 1
                 context.pause = 1
             elif status != Status.ENDED:
-                self.slot.group = context.first
+                self.own.group = context.first
                 self._fine(status)
                 # The threads of a workgroup that is stuck keep no others from running.
                 if status != Status.DEADLOCK:
                     return
                 context.first += 1
             if context.first < context.last:
+                yield
                 continue
             if not waiting and self.team.next[0] >= self.launch.groups:
                 return
+            yield
             for slot in list(waiting):
-                own, self.slot = self.slot, slot
+                own, self.slot = self.own, slot
                 slot.use(context)
-                driver.resume(context)
-                status = Status(context.status)
+                for status in self._native(driver.resume, patience):
+                    if status == Status.PAUSED:
+                        yield
                 if status != Status.YIELDED:
                     waiting.remove(slot)
                     context.ended += 1
                     if not self._fine(status) and status != Status.DEADLOCK:
                         return
-                    self.jit.keep_slot(slot)
+                    self._spare.append(slot)
                 self.slot = own
             context.pause = bool(waiting)
 
     def _fine(self, status: Status) -> bool:
         """Whether to go on."""
         if status == Status.FAULT:
-            self.team.fail(self.slot.group, self._fault())
+            self.team.fail(self.own.group, self._fault())
         elif status == Status.DEADLOCK:
-            self.team.stuck[self.slot.group] = self._places()
+            self.team.stuck[self.own.group] = self._places()
         return status == Status.ENDED
 
     def finish(self) -> None:
@@ -389,7 +489,7 @@ class _Worker:
         batch.regs = blocks[:, : frame.registers]
         batch.__post_init__()
         batch.flags = _unpacked(blocks[:, frame.flags : frame.pc])
-        batch.slm = LocalMemory(self.slot.slm[: program.slm_bytes], program.slm_bytes)
+        batch.slm = LocalMemory(self.own.slm[: program.slm_bytes], program.slm_bytes)
         batch.numbers = blocks[:, 8:12].copy().view(np.uint32)[:, 0].astype(np.int64)
         batch.group_size = self.launch.group_size
         return batch
@@ -414,13 +514,13 @@ class _Worker:
 
     def _block(self, thread: int) -> Array:
         size = self._frame.bytes
-        return self.slot.blocks[thread * size : (thread + 1) * size]
+        return self.own.blocks[thread * size : (thread + 1) * size]
 
     def _word(self, thread: int, place: int) -> int:
         return int(self._block(thread)[place : place + 4].view(np.int32)[0])
 
     def _name(self, thread: int) -> str:
-        return self.launch.name_thread(self.slot.group * self.launch.group_size + thread)
+        return self.launch.name_thread(self.own.group * self.launch.group_size + thread)
 
     def _fault(self) -> BaseException:
         """What is wrong with the instruction before which native code stopped: the golden function says it."""
@@ -435,7 +535,7 @@ class _Worker:
 
     def _places(self) -> Array:
         """Program counters of the workgroup's threads."""
-        blocks = self.slot.blocks.reshape(-1, self._frame.bytes)
+        blocks = self.own.blocks.reshape(-1, self._frame.bytes)
         pc, status = (_words(blocks, p)[:, 0].astype(np.int64) for p in (self._frame.pc, self._frame.status))
         return np.where(status == Status.ENDED, ENDED, pc)
 

@@ -25,6 +25,8 @@ class Status(IntEnum):
     """All threads of a workgroup wait for signals that never come."""
     MOVED = 6
     """To go on in another part of the thread's function."""
+    PAUSED = 7
+    """In the middle of a workgroup, so that Python can look at signals."""
 
 
 ENDED_PC = 1 << 30
@@ -125,6 +127,8 @@ class Context(ctypes.Structure):
         ("pause", ctypes.c_int64),  # not zero if it is to come back before it takes others
         ("faulty", ctypes.c_int64),  # the thread of the workgroup that failed
         ("budget", ctypes.c_int64),  # work that a thread may still do in loops before others run
+        ("patience", ctypes.c_int64),  # rounds of turns after which it comes back
+        ("idle", ctypes.c_int64),  # of a workgroup in whose middle it came back: rounds without progress
         ("progress", ctypes.c_int64),  # not zero if a thread has passed a barrier
         ("status", ctypes.c_int64),  # a `Status`: how it ended
         ("grid_x", ctypes.c_int64),

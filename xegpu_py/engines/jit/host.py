@@ -112,24 +112,28 @@ class Host:
         """Elements of a vector register."""
         return self.vector_bytes // element_bytes
 
-    def tile(self, rows: int, vectors: int) -> Tile:
+    def tile(self, rows: int, vectors: int, temporaries: int = 0) -> Tile:
         """The accumulators to hold at once, of so many rows and vectors side by side.
 
         With them the registers hold one row of B, and of A one element, or where a lane is multiplied by, a vector of
-        each row. Of the tiles that fit, it is the one with the most multiplications for each load.
+        each row. Of the tiles that fit, it is the one that loads least for each multiplication, where a row of B counts
+        twice: the next ones of A are in the same line of the cache.
+
+        Args:
+            temporaries: registers that a multiplication takes beside these.
         """
 
         def fits(tile: Tile) -> bool:
             of_a = tile.rows if self.multiplies_by_lane else 1
-            return tile.rows * tile.vectors + tile.vectors + of_a <= self.vector_registers
+            return tile.rows * tile.vectors + tile.vectors + of_a + temporaries <= self.vector_registers
 
         def loads(tile: Tile) -> float:
-            """Loads for each multiplication of the whole, where the last tile of a row may be narrower."""
+            """Loads for each multiplication of the whole, in passes of about the same width."""
             passes = -(-vectors // tile.vectors)
-            return passes / vectors + 1 / tile.rows
+            return passes / vectors + 2 / tile.rows
 
         sizes = [Tile(r, v) for r in range(1, rows + 1) if rows % r == 0 for v in range(1, vectors + 1)]
-        return min(filter(fits, sizes), key=lambda tile: (loads(tile), tile.rows * tile.vectors), default=Tile(1, 1))
+        return min(filter(fits, sizes), key=lambda tile: (loads(tile), -tile.rows, tile.vectors), default=Tile(1, 1))
 
 
 @lru_cache

@@ -10,7 +10,12 @@ from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.numbers import narrow, widen
 from xegpu_py.numerics.formats import PRECISIONS, TYPES, Format
 
-_UNROLLED = 4
+_UNROLLED = 2
+"""Steps of a loop: of more LLVM loads some ahead, and has not the registers for it."""
+
+_BY_LANE = 4
+"""The same where a vector of A is multiplied lane by lane."""
+
 _NAN32 = 0x7FC00000
 
 
@@ -250,7 +255,7 @@ def tiled(code: Code, shape: Shape, count: int, host: Host) -> Iterator[Sums]:
     """The accumulators of chains side by side, in tiles that the host's registers hold."""
     lanes = shape.lanes(host)
     vectors = [(chain, first) for chain in range(count) for first in range(0, shape.columns, lanes)]
-    tile = host.tile(shape.rows, len(vectors))
+    tile = host.tile(shape.rows, len(vectors), temporaries=1 if shape.dot == 2 else 0)
     passes = -(-len(vectors) // tile.vectors)
     slots = [[code.alloca(lanes * shape.unit, 64) for _ in range(tile.vectors)] for _ in range(tile.rows)]
     for row in range(0, shape.rows, tile.rows):
@@ -263,7 +268,8 @@ def add_products(code: Code, shape: Shape, sums: Sums, a: Value, b: Sequence[Val
     """Add the products of a matrix A with matrices B, one for each chain, to sums; in increasing k."""
     lanes = shape.lanes(host)
     kind = vector(lanes, shape.work)
-    step = min(_UNROLLED, shape.steps) if shape.terms == 1 else min(_UNROLLED, shape.terms)
+    most = _BY_LANE if host.multiplies_by_lane or shape.terms > 1 else _UNROLLED
+    step = min(most, shape.steps if shape.terms == 1 else shape.terms)
     by_lane = host.multiplies_by_lane and step > 1
 
     def steps(index: Value) -> None:

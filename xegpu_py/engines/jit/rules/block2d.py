@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 from xegpu_py.engines.jit.code import PTR, Value, bits_of, vector
@@ -15,6 +16,9 @@ from xegpu_py.engines.jit.rules.memory import locator
 from xegpu_py.numerics.formats import PRECISIONS
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import BlockShape
+
+_UNROLLED = 4
+"""Lines of a block that are made in each step of a loop."""
 
 _ARGUMENTS = [PTR, f"{PTR} noalias", "i64", "i64", "i64", "i64", "i32", "i32"]
 
@@ -91,6 +95,16 @@ def lsc_store_block2d(emitter: Emitter, inst: Instruction, at: int) -> None:
     _call(emitter, inst, at, name, emitter.code.at(emitter.thread, emitter.place(inst["src0"])))
 
 
+@dataclass(frozen=True)
+class _Inside:
+    """What of a block lies in its surface: from which column and row on, and up to which, each an i64."""
+
+    left: Value
+    right: Value
+    top: Value
+    bottom: Value
+
+
 class _Block:
     """The function that moves blocks of one shape: to registers, or to a matrix that does not lie there."""
 
@@ -152,83 +166,67 @@ class _Block:
         amount = code.mul(elements, code.const(self.size, "i64"))
         code.store(code.add(code.load(place, "i64", 8), amount), place, 8)
 
-    def _both(self, category: str, whole: Callable[[Value], None], parts: Callable[..., None]) -> str:
-        """Write the function: for a block that lies in its surface, and for one that reaches out of it."""
+    def _within(self, category: str, whole: Callable[[Value], None], parts: Callable[[Value, _Inside], None]) -> None:
+        """Do one thing where the block lies in its surface, another where it reaches out of it; both end their blocks.
+        The bytes that are moved are counted."""
         code, shape = self.code, self.shape
         pointer, x, y = self._place(self._check())
-        zero = code.const(0, "i64")
+        zero, across = code.const(0, "i64"), shape.count * shape.width
         columns = code.lshr(self.width, self.size.bit_length() - 1)
         right, bottom = code.sub(columns, x), code.sub(self.height, y)
         inside = code.and_(
             code.and_(code.icmp("sge", x, 0), code.icmp("sge", y, 0)),
-            code.and_(code.icmp("sge", right, shape.count * shape.width), code.icmp("sge", bottom, shape.height)),
+            code.and_(code.icmp("sge", right, across), code.icmp("sge", bottom, shape.height)),
         )
         fast, slow = code.label(), code.label()
         code.cond_br(inside, fast, slow)
         code.begin(fast)
+        self._moved(category, code.const(across * shape.height, "i64"))
         whole(pointer)
-        self._moved(category, code.const(shape.count * shape.width * shape.height, "i64"))
-        code.ret(code.const(1, "i1"))
         code.begin(slow)
 
         def bounds(start: Value, end: Value, most: int) -> tuple[Value, Value]:
-            """From which element on, and to which, some are inside."""
             limit = code.const(most, "i64")
             first = code.intrinsic("smin", code.intrinsic("smax", code.sub(zero, start), zero), limit)
             return first, code.intrinsic("smin", code.intrinsic("smax", end, zero), limit)
 
-        left, right = bounds(x, right, shape.count * shape.width)
-        top, bottom = bounds(y, bottom, shape.height)
-        parts(pointer, left, right, top, bottom)
-        across = code.intrinsic("smax", code.sub(right, left), zero)
-        down = code.intrinsic("smax", code.sub(bottom, top), zero)
-        self._moved(category, code.mul(across, down))
-        code.ret(code.const(1, "i1"))
-        return code.text()
+        found = _Inside(*bounds(x, right, across), *bounds(y, bottom, shape.height))
+        wide = code.intrinsic("smax", code.sub(found.right, found.left), zero)
+        high = code.intrinsic("smax", code.sub(found.bottom, found.top), zero)
+        self._moved(category, code.mul(wide, high))
+        parts(pointer, found)
 
-    def _column_mask(self, block: int, left: Value, right: Value) -> Value:
-        """Which columns of a block are inside."""
-        code, width = self.code, self.shape.width
-        column = code.consts([block * width + i for i in range(width)], "i32")
-        first, last = (code.splat(code.resize(v, 32, False), width) for v in (left, right))
-        return code.and_(code.icmp("sge", column, first), code.icmp("slt", column, last))
-
-    def _row_mask(self, row: int, top: Value, bottom: Value, columns: Value) -> Value:
+    def _mask(self, row: Value, inside: _Inside, columns: int) -> Value:
+        """Which of some columns of a row are inside."""
         code = self.code
-        inside = code.and_(code.icmp("sle", top, row), code.icmp("sgt", bottom, row))
-        return code.and_(columns, code.splat(inside, self.shape.width))
+        column = code.consts(list(range(columns)), "i32")
+        first, last = (code.splat(code.resize(v, 32, False), columns) for v in (inside.left, inside.right))
+        own = code.and_(code.icmp("sle", inside.top, row), code.icmp("sgt", inside.bottom, row))
+        across = code.and_(code.icmp("sge", column, first), code.icmp("slt", column, last))
+        return code.and_(across, code.splat(own, columns))
 
     def load(self) -> str:
-        """The function that loads."""
+        """The function that loads. What a block lacks is zero, in a copy of it from which it is loaded then."""
         code, shape = self.code, self.shape
-        kind = vector(shape.width, self.element)
+        across = shape.count * shape.width
+        kind, arrange = vector(across, self.element), code.label()
 
-        def whole(pointer: Value) -> None:
-            lines: dict[int, Value] = {}
+        def parts(pointer: Value, inside: _Inside) -> None:
+            copy, pitch = code.alloca(shape.height * across * self.size, 64), code.const(across * self.size, "i64")
 
-            def row(block: int, number: int) -> Value:
-                # Of all blocks at once: together they are one vector of the host.
-                if number not in lines:
-                    at = code.at(pointer, code.mul(self.pitch, code.const(number, "i64")))
-                    lines[number] = code.load(at, vector(shape.count * shape.width, self.element))
-                if shape.count == 1:
-                    return lines[number]
-                own = range(block * shape.width, (block + 1) * shape.width)
-                return code.shuffle(lines[number], lines[number], list(own))
+            def row(number: Value) -> None:
+                source = code.at(pointer, code.mul(self.pitch, number))
+                found = code.masked_load(source, self._mask(number, inside, across), code.const(0, kind))
+                code.store(found, code.at(copy, code.mul(pitch, number)))
 
-            self._arrange(row)
+            code.repeat(code.const(shape.height, "i64"), row)
+            code.br(arrange, copy, pitch)
 
-        def parts(pointer: Value, left: Value, right: Value, top: Value, bottom: Value) -> None:
-            masks = [self._column_mask(b, left, right) for b in range(shape.count)]
-
-            def row(block: int, number: int) -> Value:
-                at = code.at(pointer, code.mul(self.pitch, code.const(number, "i64")))
-                mask = self._row_mask(number, top, bottom, masks[block])
-                return code.masked_load(code.at(at, block * shape.width * self.size), mask, code.const(0, kind))
-
-            self._arrange(row)
-
-        return self._both("load", whole, parts)
+        self._within("load", lambda pointer: code.br(arrange, pointer, self.pitch), parts)
+        pointer, pitch = code.begin_with(arrange, PTR, "i64")
+        self._arrange(pointer, pitch)
+        code.ret(code.const(1, "i1"))
+        return code.text()
 
     def prefetch(self) -> str:
         """The function that prefetches: nothing of it can fail."""
@@ -251,47 +249,57 @@ class _Block:
         code.ret(code.const(1, "i1"))
         return code.text()
 
-    def _arrange(self, row: Callable[[int, int], Value]) -> None:
+    def _arrange(self, pointer: Value, pitch: Value) -> None:
         """Put rows into registers as the message does: padded, transposed or packed."""
         code, shape = self.code, self.shape
         rows, columns, pack = shape.register_shape()
-        each = shape.block_bytes(self.grf_bytes)
-        loaded: dict[tuple[int, int], Value] = {}
+        each, line_bytes = shape.block_bytes(self.grf_bytes), columns * pack * self.size
+        # Lines that are made alike, of rows one below the other, are made in a loop.
+        alike = not shape.transpose and shape.height % pack == 0 and rows % _UNROLLED == 0
+        step = _UNROLLED if alike else rows
 
-        def once(block: int, number: int) -> Value:
-            if (block, number) not in loaded:
-                loaded[block, number] = row(block, number)
-            return loaded[block, number]
+        def lines(index: Value) -> None:
+            start = code.at(pointer, code.mul(pitch, code.mul(index, code.const(step * pack, "i64"))))
+            scale = self.matrix.scale if self.matrix else 1
+            to = code.at(self.registers, code.mul(index, code.const(step * line_bytes * scale, "i64")))
+            loaded: dict[int, Value] = {}
 
-        for i in range(rows):
-            # Blocks lie side by side: what is in one line of the cache is read at once.
-            for number in range(i * pack, 0 if shape.transpose else min((i + 1) * pack, shape.height)):
+            def row(block: int, number: int) -> Value:
+                # Of all blocks at once: together they are one vector of the host.
+                if number not in loaded:
+                    at = code.at(start, code.mul(pitch, code.const(number, "i64")))
+                    loaded[number] = code.load(at, vector(shape.count * shape.width, self.element))
+                if shape.count == 1:
+                    return loaded[number]
+                own = range(block * shape.width, (block + 1) * shape.width)
+                return code.shuffle(loaded[number], loaded[number], list(own))
+
+            for i in range(step):
                 for block in range(shape.count):
-                    once(block, number)
-            for block in range(shape.count):
-                line = self._line(partial(once, block), i, columns, pack)
-                self._put(line, block * each + i * columns * pack * self.size)
-        used = rows * columns * pack * self.size
-        for block in range(shape.count if used < each else 0):
-            self._put(code.const(0, vector((each - used), "i8")), block * each + used)
+                    self._put(self._line(partial(row, block), i, columns, pack), to, block * each + i * line_bytes)
 
-    def _put(self, line: Value, offset: int) -> None:
+        code.repeat(code.const(rows // step, "i64"), lines)
+        used = rows * line_bytes
+        for block in range(shape.count if used < each else 0):
+            self._put(code.const(0, vector((each - used), "i8")), self.registers, block * each + used)
+
+    def _put(self, line: Value, registers: Value, offset: int) -> None:
         """Write what belongs at a byte of the registers."""
         code, matrix = self.code, self.matrix
         if matrix is None:
-            code.put(line, self.registers, offset)
+            code.put(line, registers, offset)
             return
         fmt, at, size = PRECISIONS[matrix.precision], matrix.scale * offset, line.lanes * bits_of(line.type) // 8
         if not matrix.columns:
             elements = code.recast(line, vector(8 * size // fmt.bits, f"i{fmt.bits}"))
-            code.put(as_float(code, elements, fmt), self.registers, at)
+            code.put(as_float(code, elements, fmt), registers, at)
             return
         words = code.recast(line, vector(size // 4, "i32"))
         for first in range(0, size // 4, matrix.columns):
             own = list(range(first, first + matrix.columns))
             part = words if len(own) == words.lanes else code.shuffle(words, words, own)
             for row in rows_of(code, part, fmt):
-                code.put(row, self.registers, at)
+                code.put(row, registers, at)
                 at += 4 * matrix.columns
 
     def _line(self, found: Callable[[int], Value], line: int, columns: int, pack: int) -> Value:
@@ -327,17 +335,22 @@ class _Block:
         columns = shape.register_shape()[1]
         kind = vector(shape.width, self.element)
 
-        def held(number: int) -> tuple[Value, int]:
-            return code.fetch(self.registers, number * columns * self.size, kind), number
-
         def whole(pointer: Value) -> None:
-            for value, number in [held(n) for n in range(shape.height)]:
+            for number in range(shape.height):
+                value = code.fetch(self.registers, number * columns * self.size, kind)
                 code.store(value, code.at(pointer, code.mul(self.pitch, code.const(number, "i64"))))
+            code.ret(code.const(1, "i1"))
 
-        def parts(pointer: Value, left: Value, right: Value, top: Value, bottom: Value) -> None:
-            mask = self._column_mask(0, left, right)
-            for value, number in [held(n) for n in range(shape.height)]:
-                at = code.at(pointer, code.mul(self.pitch, code.const(number, "i64")))
-                code.masked_store(value, at, self._row_mask(number, top, bottom, mask))
+        def parts(pointer: Value, inside: _Inside) -> None:
+            def row(number: Value) -> None:
+                value = code.load(
+                    code.at(self.registers, code.mul(number, code.const(columns * self.size, "i64"))), kind
+                )
+                to = code.at(pointer, code.mul(self.pitch, number))
+                code.masked_store(value, to, self._mask(number, inside, shape.width))
 
-        return self._both("store", whole, parts)
+            code.repeat(code.const(shape.height, "i64"), row)
+            code.ret(code.const(1, "i1"))
+
+        self._within("store", whole, parts)
+        return code.text()

