@@ -21,10 +21,10 @@ The wider format has at least twice as many bits and two more, so that a sum, pr
 narrow one is none of the wide one either.
 """
 _FUNCTIONS = {
-    "math.exp", "math.exp2", "math.log", "math.log2", "math.sqrt", "math.rsqrt", "math.sin", "math.cos", "math.tanh",
-    "math.erf", "math.powf", "math.floor", "math.ceil", "math.round", "math.roundeven", "math.trunc",
+    "math.exp", "math.exp2", "math.expm1", "math.log", "math.log2", "math.log10", "math.log1p", "math.sqrt",
+    "math.rsqrt", "math.sin", "math.cos", "math.tanh", "math.erf", "math.powf", "math.floor", "math.ceil", "math.round",
+    "math.roundeven", "math.trunc",
 }  # fmt: skip
-_SIGNS = {"arith.negf", "math.absf"}
 _REDUCTIONS = ("vector.reduction", "vector.multi_reduction")
 _WIDE = {"bf16": "f32", "f8E5M2": "f16"}
 
@@ -106,7 +106,7 @@ def rewrite_arithmetic(op: ir.Operation, target: Target) -> None:
     elif name in ("arith.fptosi", "arith.fptoui") and element == "f8E5M2":
         builder = Builder(op)
         builder.replace(builder.emit(name, str(op.results[0].type), builder.convert(op.operands[0], "f16")))
-    elif name in _EXACT or name in _FUNCTIONS or (name in _SIGNS and element == "f8E5M2"):
+    elif name in _EXACT or name in _FUNCTIONS:
         _by_wider(op, "f32" if name in _FUNCTIONS else _WIDE[element])
     elif name == "arith.cmpf":
         builder = Builder(op)

@@ -248,13 +248,24 @@ def sub(low: Lowering, op: ir.Operation) -> None:
         low.set(op, low.emit.apply("add", name, count, b, a, modifiers=("-",)))
 
 
+SIGNS = {"bf": 0x8000, "ub": 0x80}
+"""The sign bits of floats that no instruction negates: of bf16, and of f8E5M2, which is held in bytes."""
+
+
+def on_pattern(low: Lowering, instruction: str, numbers: Reg, pattern: int) -> Numbers:
+    """The bits of floats and a pattern, combined by a logic instruction."""
+    name = {1: "ub", 2: "uw"}[numbers.format.bytes]
+    bits = low.emit.as_type(numbers, name)
+    found = low.emit.apply(instruction, name, numbers.count, bits, const(pattern, name))
+    return low.emit.as_type(found, numbers.type)
+
+
 @lowers("arith.negf")
 def negf(low: Lowering, op: ir.Operation) -> None:
-    """The sign flipped."""
+    """The sign flipped, that of a NaN too."""
     count, _, name = result_of(low, op)
-    if name == "bf":
-        bits = low.emit.as_type(low.reg(op.operands[0]), "uw")
-        low.set(op, low.emit.as_type(low.emit.apply("xor", "uw", count, bits, const(0x8000, "uw")), "bf"))
+    if name in SIGNS:
+        low.set(op, on_pattern(low, "xor", low.reg(op.operands[0]), SIGNS[name]))
         return
     low.set(op, low.emit.apply("mov", name, count, low.numbers(op.operands[0]), modifiers=("-",)))
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 from mlir import ir
-from xegpu_py.passes.xegpu_to_visa.arith import result_of
+from xegpu_py.passes.xegpu_to_visa.arith import SIGNS, on_pattern, result_of
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
 from xegpu_py.passes.xegpu_to_visa.values import Const, Numbers, Reg
@@ -78,11 +78,10 @@ def round_away(low: Lowering, op: ir.Operation) -> None:
 
 @lowers("math.absf")
 def absf(low: Lowering, op: ir.Operation) -> None:
-    """The sign cleared."""
+    """The sign cleared, that of a NaN too."""
     count, _, name = result_of(low, op)
-    if name == "bf":
-        bits = low.emit.as_type(low.reg(op.operands[0]), "uw")
-        low.set(op, low.emit.as_type(low.emit.apply("and", "uw", count, bits, const(0x7FFF, "uw")), "bf"))
+    if name in SIGNS:
+        low.set(op, on_pattern(low, "and", low.reg(op.operands[0]), SIGNS[name] - 1))
         return
     low.set(op, low.emit.apply("mov", name, count, low.numbers(op.operands[0]), modifiers=("abs",)))
 

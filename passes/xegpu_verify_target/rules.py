@@ -453,14 +453,15 @@ def convert_integers(kernel: Kernel, op: ir.Operation) -> Problem:
 
 @_of("arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.maximumf", "arith.minimumf", "arith.maxnumf",
      "arith.minnumf", "arith.negf", "arith.cmpf", "math.absf", "vector.fma", "math.fma", "math.sqrt", "math.rsqrt",
-     "math.exp", "math.exp2", "math.log", "math.log2", "math.sin", "math.cos", "math.tanh", "math.erf", "math.powf",
-     "math.floor", "math.ceil", "math.round", "math.roundeven", "math.trunc")  # fmt: skip
+     "math.exp", "math.exp2", "math.expm1", "math.log", "math.log2", "math.log10", "math.log1p", "math.sin",
+     "math.cos", "math.tanh", "math.erf", "math.powf", "math.floor", "math.ceil", "math.round", "math.roundeven",
+     "math.trunc")  # fmt: skip
 def compute(kernel: Kernel, op: ir.Operation) -> Problem:
     """Arithmetic on elements that have it."""
     element = _element(op.operands[0])
     if not is_float(element):
         return None
-    if bit_width(element) == 8:
+    if bit_width(element) == 8 and op.name not in ("arith.negf", "math.absf"):
         remedy = REWRITES if element == "f8E5M2" else "convert to f16 or f32 in memory"
         return (f"there is no arithmetic on {element}", remedy)
     if element == "f64":

@@ -177,7 +177,8 @@ def to_float(values: Array, source: Element, target: Element) -> Array:
             return canonical(single.astype(target.dtype), target.format)
         if source.format.name in TYPES:
             return convert(values, source.format.name, target.format.name)
-        return convert(widened(values, source), "df", target.format.name)
+        wide = canonical(widened(values, source), DF)
+        return wide if target.format is DF else convert(wide, "df", target.format.name)
 
 
 def from_integers(values: Array, target: Element) -> Array:

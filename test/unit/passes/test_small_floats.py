@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import xegpu_py
-from xegpu_py.numerics import fcvt, srnd
+from xegpu_py.numerics import fcvt, functions, srnd
 
 from .kernels import apply
 
@@ -138,3 +138,51 @@ def test_what_srnd_is_not(name, result, target, message):
     with pytest.raises(xegpu_py.DiagnosticError, match=message) as raised:
         xegpu_py.compile(text, target=target)
     assert raised.value.diagnostics[0].position.line == 6
+
+
+OF_ALL_BF8 = {
+    "math.log10": functions.log10,
+    "math.log1p": functions.log1p,
+    "math.expm1": functions.expm1,
+    "math.exp": functions.natural_exp,
+    "math.tanh": functions.tanh,
+    "arith.negf": None,
+    "math.absf": None,
+}
+
+
+@pytest.mark.parametrize("op", OF_ALL_BF8)
+def test_functions_of_all_bf8(op):
+    """Computed in f32 and rounded; negf and absf change the sign bit alone, that of a NaN too."""
+    x = np.arange(256, dtype=np.uint8).view(BF8)
+    y = np.zeros(256, BF8)
+    text = f"""gpu.module @k {{ gpu.func @f(%x: memref<256xf8E5M2>, %y: memref<256xf8E5M2>) kernel {{
+      %c0 = arith.constant 0 : index
+      %v = vector.load %x[%c0] : memref<256xf8E5M2>, vector<256xf8E5M2>
+      %r = {op} %v : vector<256xf8E5M2>
+      vector.store %r, %y[%c0] : memref<256xf8E5M2>, vector<256xf8E5M2>
+      gpu.return }} }}"""
+    xegpu_py.compile(text, target="pvcxt", cache="off")(x, y)
+    bits = x.view(np.uint8)
+    if OF_ALL_BF8[op] is None:
+        expected = bits ^ 0x80 if op == "arith.negf" else bits & 0x7F
+    else:
+        with np.errstate(all="ignore"):
+            wide = OF_ALL_BF8[op](x.astype(np.float32))
+            expected = np.where(np.isnan(wide), BF8(np.nan), wide.astype(BF8)).view(np.uint8)
+        nan = np.isnan(wide)
+        assert np.isnan(y.astype(np.float32)[nan]).all()
+        y, expected = y[~nan], expected[~nan]
+    assert np.array_equal(y.view(np.uint8), expected)
+
+
+@pytest.mark.parametrize("op", ["log10", "log1p", "expm1", "exp"])
+def test_functions_of_f64_are_refused(op):
+    """By way of f32 they would be silently wrong."""
+    text = f"""gpu.module @k {{ gpu.func @f(%y: memref<1xf64>, %x: f64) kernel {{
+      %c0 = arith.constant 0 : index
+      %r = math.{op} %x : f64
+      memref.store %r, %y[%c0] : memref<1xf64>
+      gpu.return }} }}"""
+    with pytest.raises(xegpu_py.DiagnosticError, match=f"'math.{op}' op"):
+        xegpu_py.compile(text)

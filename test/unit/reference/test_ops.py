@@ -131,6 +131,11 @@ def test_conversions_round_once():
     )
     assert found[:6].astype(np.float64).tolist() == [1.25, 1.0, 1.25, 2.0**-16, np.inf, 57344.0]
     assert found.view(np.uint8)[6] == 0x7E
+    z = np.array([0xFD, 0x7D, 0xFC], np.uint8).view(DTYPES["f8E5M2"])
+    found = evaluate(
+        "%r = arith.extf %a0 : vector<3xf8E5M2> to vector<3xf64>", "vector<3xf64>", ("vector<3xf8E5M2>", z)
+    )
+    assert found.view(np.uint64).tolist() == [0x7FF8 << 48, 0x7FF8 << 48, 0xFFF0 << 48]
     y = np.array([2**62 + 2**54, 2**62 + 2**54 + 1, -(2**62 + 2**54 + 1), 255])
     found = evaluate("%r = arith.sitofp %a0 : vector<4xi64> to vector<4xbf16>", "vector<4xbf16>", ("vector<4xi64>", y))
     assert found.astype(np.float64).tolist() == [2.0**62, 2.0**62 + 2.0**55, -(2.0**62) - 2.0**55, 255.0]
