@@ -93,6 +93,8 @@ class Target:
         absent: instructions that it has not.
         tf32_conversion: whether fcvt converts to tf32.
         double_math: whether it divides and takes roots of f64.
+        cache_line: bytes that one prefetch brings into a cache.
+        line_alignment: bytes at whose multiples a message of one lane that moves a line begins.
         message_grfs: most registers that one gather or scatter message carries.
         block2d: limits of 2D block messages; None if it has none.
         slm_bytes: most shared local memory of a workgroup.
@@ -112,6 +114,8 @@ class Target:
     absent: frozenset[str] = frozenset()
     tf32_conversion: bool = True
     double_math: bool = True
+    cache_line: int = 64
+    line_alignment: int = 4
     message_grfs: int = 8
     block2d: Block2DLimits | None = field(default_factory=Block2DLimits)
     slm_bytes: int = 128 << 10

@@ -12,7 +12,8 @@ from xegpu_py.dialects.xegpu.checks import strides_of
 from xegpu_py.dialects.xegpu.types import MemoryScope
 from xegpu_py.passes.common.divisors import constant_of
 
-from xegpu_py.ir.verifier import walk
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
+from xegpu_py.ir.verifier import position_of
 from xegpu_py.target import Target
 
 UNALIGNED = "xegpu.unaligned"
@@ -91,11 +92,19 @@ def surface_problem(view: Any, target: Target, unaligned: Sequence[int] | None =
 
 
 def unaligned_arguments(func: ir.Operation) -> tuple[int, ...]:
-    """What a kernel's `xegpu.unaligned` says."""
+    """What a kernel's `xegpu.unaligned` says.
+
+    Raises:
+        DiagnosticError: if it is no list of the kernel's arguments.
+    """
     found = func.attributes.get(UNALIGNED)
-    return () if found is None else tuple(ir.DenseI64ArrayAttr(found))
-
-
-def creations(func: ir.Operation) -> list[ir.Operation]:
-    """The ops of a function that make descriptors of blocks."""
-    return [op for op in walk(func) if op.name == "xegpu.create_nd_tdesc"]
+    if found is None:
+        return ()
+    count = len(func.regions[0].blocks[0].arguments)
+    numbers = tuple(found) if isinstance(found, ir.DenseI64ArrayAttr) else (-1,)
+    if not all(0 <= n < count for n in numbers):
+        where = position_of(func.location)
+        note = Diagnostic("note", f"write '{UNALIGNED} = array<i64: 0, 2>', of its {count} arguments from 0", where)
+        message = f"'{func.name}' op has {UNALIGNED} = {found}, which does not count arguments"
+        raise DiagnosticError([Diagnostic("error", message, where, (note,))])
+    return numbers

@@ -26,9 +26,6 @@ from xegpu_py.target import Target
 Number: TypeAlias = "int | ir.Value"
 """An index, known or not."""
 
-CACHE_LINE = 64
-"""Bytes that one prefetch brings into a cache."""
-
 _ULT = 6
 """Number of arith.cmpi's predicate for less than, unsigned: negative indices are above all extents."""
 
@@ -138,7 +135,7 @@ def create(low: Rewriter, view: Any, layout: Place) -> tuple[ir.Value, ...]:
 def update(low: Rewriter, held: Sequence[ir.Value], by: Sequence[Number]) -> tuple[ir.Value, ...]:
     """What an `xegpu.update_nd_offset` makes of these numbers."""
     fixed = len(held) - len(by)
-    return (*held[:fixed], *(_value(low, _add(low, a, b)) for a, b in zip(held[fixed:], by)))
+    return (*held[:fixed], *(_value(low, _add(low, _known(a), _known(b))) for a, b in zip(held[fixed:], by)))
 
 
 def _address(low: Rewriter, tensor: _Tensor, at: Number, desc: TensorDesc) -> ir.Value:
@@ -282,7 +279,7 @@ class _Access:
         aligned = self.low.plan.surfaces.row_alignment(self.op.opview.tdesc)
         if self.is_array:
             aligned = math.gcd(aligned, self.desc.shape[-1] * size)
-        return aligned % 4 == 0
+        return aligned % self.low.plan.target.line_alignment == 0
 
     def start(self, part: _Part) -> Number:
         """The place of a part's first element, in elements from the tensor's."""
@@ -447,7 +444,7 @@ def prefetch(low: Rewriter, op: ir.Operation, layout: Place) -> None:
     if desc.attr.memory_scope == MemoryScope.SLM:
         return
     across = access.desc.shape[-1] * desc.attr.array_length
-    step = max(CACHE_LINE * 8 // desc.bits, 1)
+    step = max(low.plan.target.cache_line * 8 // desc.bits, 1)
     columns = [*range(0, across, step), *([across - 1] if (across - 1) % step else [])]
     places = list(itertools.product(*map(range, desc.shape[:-1]), columns))
     most = _most_lanes(desc, low.plan.target, "lsc_load")

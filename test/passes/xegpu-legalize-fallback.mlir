@@ -12,7 +12,9 @@ gpu.module @m {
   // CHECK: xegpu.load_nd
   // CHECK-NOT: xegpu.load
   gpu.func @short_rows(%m: memref<8x8xf32>, %o: memref<8xf32>) kernel {
-    %d = xegpu.create_nd_tdesc %m[0, 4] {mode = vc} : memref<8x8xf32> -> !xegpu.tensor_desc<2x4xf32>
+    %c4 = arith.constant 4 : index
+    %before = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<8x8xf32> -> !xegpu.tensor_desc<2x4xf32>
+    %d = xegpu.update_nd_offset %before, [0, %c4] {mode = vc} : !xegpu.tensor_desc<2x4xf32> -> !xegpu.tensor_desc<2x4xf32>
     // expected-remark @+1 {{takes 2 1D loads in place of 2D block messages: its tensor has rows of 32 bytes, but 2D block messages need 64}}
     %x = xegpu.load_nd %d {mode = vc, l1_hint = cached} : !xegpu.tensor_desc<2x4xf32> -> vector<2x4xf32>
     %f = vector.shape_cast %x : vector<2x4xf32> to vector<8xf32>
