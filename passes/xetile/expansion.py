@@ -157,7 +157,8 @@ class Expansion:
             if any(len(self.values[v]) != 1 for v in op.operands):
                 fail(op, "cannot take a tile, or a vector that is divided")
             if len(op.regions):
-                fail(op, "cannot stand in a kernel of tiles")
+                note = ["gpu-kernel-outlining makes a kernel of it"] if op.name == "gpu.launch" else []
+                fail(op, "cannot stand in a kernel of tiles", *note)
             found = list(self.clone(op).results)
         if len(op.results) == 1:
             self.values[op.results[0]] = list(found)

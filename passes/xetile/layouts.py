@@ -15,6 +15,7 @@ from xegpu_py.passes.xetile.vectors import is_elementwise, is_splat, is_vector, 
 
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.verifier import walk
+from xegpu_py.layout.tiles import dealing_problem
 
 
 def is_tile(value: ir.Value) -> bool:
@@ -218,11 +219,10 @@ def _cast(wg_map: WgMap | None, have: tuple[int, ...], want: tuple[int, ...]) ->
     along = [(n, d) for n, d in zip(have, wg_map.sg_data) if n > 1]
     size = want[axis]
     data = size // count if size % count == 0 else 1 if count % size == 0 else size
-    if len(axes) == 1 and len(along) == 1:
+    if len(axes) == 1 and len(along) == 1 and dealing_problem(size, count, along[0][1]) is None:
         data = along[0][1]
     parts = tuple(data if i == axis else n for i, n in enumerate(want))
-    found = WgMap(tuple(count if i == axis else 1 for i in range(len(want))), parts)
-    return None if found.problem_for(want) else found
+    return WgMap(tuple(count if i == axis else 1 for i in range(len(want))), parts)
 
 
 def _transposed(wg_map: WgMap | None) -> WgMap | None:
@@ -235,7 +235,8 @@ def _with(wg_map: WgMap, dim: int, data: int) -> WgMap:
 
 def _reduced(wg_map: WgMap | None, view: Any) -> WgMap | None:
     (dim,) = view.dims
-    return _narrowed(wg_map, dim, None if shape_of(view.result)[dim] == 1 else view.reduction_size)
+    size = shape_of(view.result)[dim]
+    return _narrowed(wg_map, dim, None if size == 1 else view.reduction_size, size)
 
 
 def _reduction_source(wg_map: WgMap | None, view: Any) -> WgMap | None:
@@ -247,17 +248,21 @@ def _broadcast(wg_map: WgMap | None, view: Any) -> WgMap | None:
 
 
 def _broadcast_source(wg_map: WgMap | None, view: Any) -> WgMap | None:
-    return _narrowed(wg_map, view.dims[0], view.broadcast_size)
+    (dim,) = view.dims
+    return _narrowed(wg_map, dim, view.broadcast_size, shape_of(view.value)[dim])
 
 
-def _narrowed(wg_map: WgMap | None, dim: int, group: int | None) -> WgMap | None:
-    """The map of what has one element for each group of elements of a dimension, or for all of them."""
+def _narrowed(wg_map: WgMap | None, dim: int, group: int | None, size: int) -> WgMap | None:
+    """The map of what has one element for each group of elements of a dimension, `size` in all, or for all of them.
+
+    Where parts hold no whole groups each subgroup has all of them.
+    """
     if wg_map is None:
         return None
     if group is None:
         return _with(wg_map, dim, 1)
     data = wg_map.sg_data[dim]
-    return _with(wg_map, dim, data // group) if data % group == 0 else None
+    return _with(wg_map, dim, size if data % group else data // group)
 
 
 def _widened(wg_map: WgMap | None, dim: int, group: int | None, wide: ir.Value) -> WgMap | None:

@@ -80,9 +80,11 @@ def _broadcast(op: ir.Operation) -> ir.Value | None:
 def _reduction(op: ir.Operation) -> ir.Value | None:
     dims = tuple(ir.DenseI64ArrayAttr(op.attributes["reduction_dims"]))
     source, start = op.operands
+    kind = str(op.attributes["kind"]).partition("<")[2].rstrip(">")
+    if dims == (0, 1) and len(shape_of(source)) == 2:
+        return _total(kind, source, start)
     if len(dims) != 1 or not is_vector(op.results[0]):
         return None
-    kind = str(op.attributes["kind"]).partition("<")[2].rstrip(">")
     shape, (dim,), size = shape_of(source), dims, None
     owner = source.owner
     if len(shape) == 3 and not isinstance(owner, ir.Block) and owner.name == "vector.shape_cast":
@@ -101,6 +103,15 @@ def _reduction(op: ir.Operation) -> ir.Value | None:
         kind, source, (dim,), result=reshaped(source.type, left), reduction_size=size, map=own if fits else None
     ).result
     return _cast(combine(kind, value, _cast(start, left)), shape_of(op.results[0]))
+
+
+def _total(kind: str, source: ir.Value, start: ir.Value) -> ir.Value:
+    """The number that is left of a matrix."""
+    row, one = (1, shape_of(source)[1]), (1, 1)
+    line = ReductionOp(kind, source, (0,), result=reshaped(source.type, row)).result
+    value = ReductionOp(kind, line, (1,), result=reshaped(source.type, one)).result
+    whole = combine(kind, value, vector.broadcast(reshaped(source.type, one), start))
+    return vector.extract(whole, [], [0, 0])
 
 
 _RULES: dict[str, Callable[[ir.Operation], ir.Value | None]] = {

@@ -27,6 +27,7 @@ from xegpu_py.passes.xetile_to_xegpu.matrices import Number, add, value
 from xegpu_py.passes.xetile_wg_to_sg.exchange import Subgroup
 
 from xegpu_py.layout import WgTiles
+from xegpu_py.layout.tiles import dealing_problem
 from xegpu_py.target import Target
 
 
@@ -272,18 +273,10 @@ class Distribution(Expansion):
     @rebuilds("xetile.broadcast")
     def _broadcast(self, view: BroadcastOp) -> list[ir.Value]:
         (dim,) = view.dims
-        own = self.own(view.result)
         times = view.broadcast_size
-        data = own.data[dim]
-        if times is None:
-            want = own.replaced(dim, 1, 1)
-        elif data % times == 0:
-            want = own.replaced(dim, own.shape[dim] // times, data // times)
-        else:
-            fail(
-                view.operation,
-                f"repeats elements {times} times, which does not divide the {data} of a subgroup's part",
-            )
+        given = self.own(view.result)
+        own = _in_groups(given, dim, times or 1)
+        want = own.replaced(dim, own.shape[dim] // times, own.data[dim] // times) if times else own.replaced(dim, 1, 1)
         parts = self.parts(view.value, want, view)
         kind = reshaped(view.result.type, own.data)
         across = own.rounds[1]
@@ -295,23 +288,19 @@ class Distribution(Expansion):
                 found.append(BroadcastOp(parts[place], view.dims, result=kind).result)
             else:
                 found.append(BroadcastOp(parts[place], view.dims, result=kind, broadcast_size=times).result)
-        return found
+        return self.subgroup.exchange(found, own, given, view.operation)
 
     @rebuilds("xetile.reduction")
     def _reduction(self, view: ReductionOp) -> list[ir.Value]:
         (dim,) = view.dims
-        have, want = self.own(view.value), self.own(view.result)
-        size = view.reduction_size or have.shape[dim]
+        given, want = self.own(view.value), self.own(view.result)
+        size = view.reduction_size or given.shape[dim]
+        have = _in_groups(given, dim, size) if size < given.shape[dim] else given
+        parts = self.subgroup.exchange(self.get(view.value), given, have, view.operation)
         data, owners = have.data[dim], have.owners[dim]
-        if size < have.shape[dim] and data % size:
-            fail(
-                view.operation,
-                f"combines {size} elements at a time, which do not divide the {data} of a subgroup's part",
-                "xetile.convert_layout can give each subgroup whole groups",
-            )
         if data % size == 0:
             local = have.replaced(dim, have.shape[dim] // size, data // size)
-            parts = [self._reduced(view, p, size) for p in self.get(view.value)]
+            parts = [self._reduced(view, p, size) for p in parts]
             return self.subgroup.exchange(parts, local, want, view.operation)
         parts = self._combined(view, have)
         # What is left of each subgroup, side by side.
@@ -349,3 +338,10 @@ class Distribution(Expansion):
             view.kind, part, view.dims, result=reshaped(part.type, shape), reduction_size=given
         ).result
         return made
+
+
+def _in_groups(own: WgTiles, dim: int, size: int) -> WgTiles:
+    """A division like this one whose parts hold whole groups of `size` elements along a dimension."""
+    whole = own.shape[dim]
+    fitting = [n for n in range(size, whole + 1, size) if dealing_problem(whole, own.grid[dim], n) is None]
+    return own if own.data[dim] % size == 0 else own.replaced(dim, whole, fitting[0])

@@ -38,20 +38,3 @@ gpu.module @m {
     gpu.return
   }
 }
-
-// -----
-
-!s = !xetile.tile<32x2xf32, #xetile.tile_attr<wg_map = <sg_layout = [1, 4], sg_data = [32, 1]>>>
-!t = !xetile.tile<32x16xf32, #xetile.tile_attr<wg_map = <sg_layout = [1, 4], sg_data = [32, 4]>>>
-
-gpu.module @m {
-  gpu.func @repeats(%X: memref<32x16xf32>, %S: memref<32x2xf32>) kernel {
-    %t = xetile.init_tile %X[0, 0] : memref<32x16xf32> -> !t
-    %p = xetile.init_tile %S[0, 0] : memref<32x2xf32> -> !s
-    %s = xetile.load_tile %p : !s -> vector<32x2xf32>
-    // expected-error @below {{'xetile.broadcast' op repeats elements 8 times, which does not divide the 4 of a subgroup's part}}
-    %w = xetile.broadcast %s [1] {broadcast_size = 8, map = <sg_layout = [1, 4], sg_data = [32, 4]>} : vector<32x2xf32> -> vector<32x16xf32>
-    xetile.store_tile %w, %t : vector<32x16xf32>, !t
-    gpu.return
-  }
-}

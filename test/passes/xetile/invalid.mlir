@@ -77,22 +77,6 @@ gpu.module @m {
 
 // -----
 
-!t = !xetile.tile<32x64xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 2], sg_data = [8, 32]>>>
-
-gpu.module @m {
-  gpu.func @groups(%X: memref<32x64xf32>, %Y: memref<32x1xf32>) kernel {
-    %t = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !t
-    %v = xetile.load_tile %t : !t -> vector<32x64xf32>
-    %u = xetile.convert_layout %v {wg_map_result = <sg_layout = [1, 8], sg_data = [32, 8]>} : vector<32x64xf32>
-    // expected-error @below {{'xetile.reduction' op combines 16 elements at a time, which do not divide the 8 of a subgroup's part}}
-    // expected-note @below {{xetile.convert_layout can give each subgroup whole groups}}
-    %r = xetile.reduction <add>, %u [1] {reduction_size = 16, map = <sg_layout = [1, 8], sg_data = [32, 1]>} : vector<32x64xf32> -> vector<32x4xf32>
-    gpu.return
-  }
-}
-
-// -----
-
 gpu.module @m {
   // expected-error @below {{'gpu.func' op has an argument of type !xetile.tile<32x64xf32>}}
   // expected-note @below {{make tiles in the kernel, of memrefs}}

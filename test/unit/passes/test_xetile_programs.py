@@ -104,3 +104,34 @@ def test_a_loop_yields_one_value_for_two_maps():
     kernel(a, b, c, block=4)
     np.testing.assert_array_equal(b, 12 * a)
     np.testing.assert_array_equal(c, 12 * a)
+
+
+def test_groups_that_lie_in_several_parts():
+    """Reductions and broadcasts of groups of 16 and 8 elements, where a subgroup has 8 and 4 of them."""
+    narrow, sums, out = (
+        f"!xetile.tile<{n}xf32, #xetile.tile_attr<wg_map = <sg_layout = [1, 8], sg_data = [32, {data}]>>>"
+        for n, data in (("32x64", 8), ("32x4", 1), ("32x32", 4))
+    )
+    kernel = xegpu_py.compile(
+        f"""gpu.module @m {{
+  gpu.func @groups(%X: memref<32x64xf32>, %Y: memref<32x4xf32>, %Z: memref<32x32xf32>) kernel {{
+    %x = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> {narrow}
+    %v = xetile.load_tile %x : {narrow} -> vector<32x64xf32>
+    %r = xetile.reduction <add>, %v [1] {{reduction_size = 16}} : vector<32x64xf32> -> vector<32x4xf32>
+    %y = xetile.init_tile %Y[0, 0] : memref<32x4xf32> -> {sums}
+    xetile.store_tile %r, %y : vector<32x4xf32>, {sums}
+    %b = xetile.broadcast %r [1] {{broadcast_size = 8}} : vector<32x4xf32> -> vector<32x32xf32>
+    %z = xetile.init_tile %Z[0, 0] : memref<32x32xf32> -> {out}
+    xetile.store_tile %b, %z : vector<32x32xf32>, {out}
+    gpu.return
+  }}
+}}""",
+        target="pvcxt",
+        engine="both",
+    )
+    x = np.random.default_rng(0).integers(-9, 10, (32, 64)).astype(np.float32)
+    y, z = np.zeros((32, 4), np.float32), np.zeros((32, 32), np.float32)
+    kernel(x, y, z, block=8)
+    wanted = x.reshape(32, 4, 16).sum(2)
+    np.testing.assert_array_equal(y, wanted)
+    np.testing.assert_array_equal(z, np.repeat(wanted, 8, 1))

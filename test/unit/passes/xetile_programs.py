@@ -244,6 +244,19 @@ class Program:
         array = result.reshape(1, -1) if self.random.random() < 0.5 else result.reshape(-1, 1)
         return self.clamped(self.made(f"vector.shape_cast {name} : {to} to RESULT", wide.element, array))
 
+    def total(self, value):
+        """The largest element, added to all."""
+        f = "f" if is_float(value.element) else "i"
+        least, most, splat = self.name(), self.name(), self.name()
+        self.emit(f"{least} = arith.constant {'-2.0' if f == 'f' else -2} : {value.element}")
+        kind = "maxnumf" if f == "f" else "maxsi"
+        self.emit(
+            f"{most} = vector.multi_reduction <{kind}>, {value.name}, {least} [0, 1] : {value.kind} to {value.element}"
+        )
+        self.emit(f"{splat} = vector.broadcast {most} : {value.element} to {value.kind}")
+        text = f"arith.add{f} {value.name}, {splat} : RESULT"
+        return self.clamped(self.made(text, value.element, value.array + max(value.array.max(), -2)))
+
     def vector_broadcast(self, value):
         if value.array.shape[0] != 1:
             return value
@@ -377,7 +390,16 @@ class Program:
 
 REMAPS = ("elementwise", "cast", "convert", "product")
 STEPS = (*REMAPS, "elementwise", "transpose", "reduce", "broadcast", "loop", "branch")
-VECTORS = ("vector_transpose", "shape_cast", "vector_reduce", "vector_broadcast", "constant", "number", "convert")
+VECTORS = (
+    "vector_transpose",
+    "shape_cast",
+    "vector_reduce",
+    "vector_broadcast",
+    "constant",
+    "number",
+    "total",
+    "convert",
+)
 
 
 def program(random, steps=STEPS, most=6):
