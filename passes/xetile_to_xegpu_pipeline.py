@@ -14,7 +14,7 @@ class XeTileToXeGPUPipeline(Pass):
 
     is
 
-        xegpu-opt gemm.mlir --xegpu-lift-cf --xegpu-inline --xegpu-lower-loops --xetile-infer-layout
+        xegpu-opt gemm.mlir --xegpu-lift-cf --xegpu-inline --xegpu-lower-loops --xegpu-dce --xetile-infer-layout
           --xetile-prefetch='distance=2' --xetile-wg-to-sg='target=pvcxt' --canonicalize --cse
           --xetile-blocking='target=pvcxt load-ahead=true' --canonicalize --cse --xegpu-dce
           --xetile-to-xegpu='target=pvcxt' --canonicalize --cse --xegpu-dce
@@ -34,7 +34,7 @@ class XeTileToXeGPUPipeline(Pass):
         steps = [
             "xegpu-lift-cf",
             "xegpu-inline",
-            "xegpu-lower-loops",
+            "xegpu-lower-loops,xegpu-dce",
             "xetile-infer-layout",
             *([f"xetile-prefetch{{distance={self.prefetch_distance}}}"] if self.prefetch_distance else []),
             f"xetile-wg-to-sg{{{target}}},{clean}",

@@ -175,13 +175,32 @@ class _Rebuilding:
         for op in moved:
             op.move_before(before)
         stands: dict[ir.Value, ir.Value] = {}
+        _, upper, step, *_ = self._loop.operands
         with ir.InsertionPoint(before):
+            following = None
+            nexts = [load.op.operands[0], *(self._yields[n - 1] for n in numbers if n)]
+            if any(map(self._moves_base, nexts)):
+                # After the last iteration there is no surface to load from: the current one is loaded again.
+                place = arith.addi(self._body.arguments[0], step)
+                following = arith.cmpi(arith.CmpIPredicate.slt, place, upper)
             for n in numbers:
                 argument = self._body.arguments[n]
-                step = list(self._loop.operands)[2]
-                stands[argument] = self._yields[n - 1] if n else arith.addi(argument, step)
+                new = self._yields[n - 1] if n else arith.addi(argument, step)
+                stands[argument] = new if following is None else arith.select(following, new, argument)
             made: ir.Value = self._copy(load.op, stands).results[0]
         return made
+
+    def _moves_base(self, place: ir.Value) -> bool:
+        """Whether a descriptor's surface, and not only the offset in it, changes from one iteration to the next."""
+        owner = place.owner
+        if isinstance(owner, ir.Block) or owner.operation.block != self._body:
+            return False
+        op = owner.operation
+        if op.name == "xegpu.create_nd_tdesc":
+            view = op.opview
+            surface = [view.source, *view.shape, *view.strides]
+            return any(_leaves(v, self._body) for v in surface)
+        return any(self._moves_base(v) for v in op.operands)
 
     def _needed(self, value: ir.Value, place: int) -> Iterator[ir.Operation]:
         """The ops of the body that a value is computed of and that still stand after a place of it, in order."""

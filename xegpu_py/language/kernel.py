@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -145,6 +146,14 @@ def _argument(kind: ArrayType | ScalarType, value: mlir.Value) -> Array | Value:
     return (Array if isinstance(kind, ArrayType) else Value)(value, kind.dtype)
 
 
+def _warn_of_pressure(kernel: CompiledKernel) -> None:
+    """Say once where a kernel needs more registers than a thread has; hardware would spill them."""
+    allocation = kernel.kernel.launcher.allocation
+    if allocation.beyond:
+        where = kernel.kernel.program.instructions[allocation.peak].where
+        warnings.warn(f"{where}: kernel '{kernel.name}' does not fit: {allocation.report()}", stacklevel=4)
+
+
 @dataclass
 class TileKernel:
     """A kernel that was compiled for given types of its arguments.
@@ -167,7 +176,10 @@ class TileKernel:
     @functools.cached_property
     def compiled(self) -> CompiledKernel:
         """The kernel lowered to vISA with its own options, 256 registers a thread where they do not say."""
-        return self.compile(registers=self.options.get("registers", REGISTERS))
+        found = self.compile(registers=self.options.get("registers", REGISTERS))
+        if isinstance(found, CompiledKernel):
+            _warn_of_pressure(found)
+        return found
 
     @property
     def asm(self) -> dict[str, str]:

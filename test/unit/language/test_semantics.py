@@ -274,3 +274,57 @@ def test_pointers():
     add[lambda given: (xegpu_py.cdiv(given["n"], given["BLOCK"]),)](x, y, out, 1000, BLOCK=64)
     np.testing.assert_array_equal(out[:1000], x + y)
     assert not out[1000:].any()
+
+
+def test_what_is_dead_needs_no_map():
+    @build.tile_kernel((F32, (32, 32)), (F32, (32, 32)))
+    def kernel(X, Y):
+        X.tile((32, 32), at=(0, 0)).load()
+        Y.tile((32, 32), at=(0, 0), map=build.WgMap((2, 2), (16, 16))).store(build.ones((32, 32)))
+
+    y = np.zeros((32, 32), F32)
+    kernel(y.copy(), y)
+    assert (y == 1).all()
+
+
+def test_extents_of_a_transposed_array():
+    @build.tile_kernel((F32, (None, None)), (F32, (8, 16)))
+    def kernel(X, Y):
+        rows, columns = X.T.shape
+        Y.tile((8, 16), at=(0, 0)).store(build.ones((8, 16)) * (rows * 100 + columns).to(F32))
+
+    y = np.zeros((8, 16), F32)
+    kernel(np.zeros((5, 7), F32), y)
+    assert (y == 705).all()
+
+
+def test_loading_ahead_over_a_batch():
+    """The last iteration has no next matrix to load."""
+
+    @build.tile_kernel((F16, (4, 32, 32)), (F16, (4, 32, 32)), (F32, (32, 32)))
+    def kernel(X, W, Y):
+        total = build.zeros((32, 32))
+        for i in range(4):
+            total += X.tile((32, 32), at=(i, 0, 0)).load() @ W.tile((32, 32), at=(i, 0, 0)).load()
+        Y.tile((32, 32), at=(0, 0)).store(total)
+
+    rng = np.random.default_rng(0)
+    x, w = rng.integers(-3, 4, (2, 4, 32, 32)).astype(F16)
+    y = np.zeros((32, 32), F32)
+    kernel.compile(registers=256, load_ahead=True)(x, w, y)
+    np.testing.assert_array_equal(y, (x.astype(F32) @ w.astype(F32)).sum(0))
+
+
+def test_kernels_that_exceed_the_registers_say_so():
+    def needs_many(X, Y):
+        a, b = X.tile((128, 128), at=(0, 0)).load(), X.tile((128, 128), at=(128, 0)).load()
+        Y.tile((128, 128), at=(0, 0)).store(build.maximum(a, b).T + a)
+        Y.tile((128, 128), at=(128, 0)).store(a - b)
+
+    x, y = np.ones((256, 128), F32), np.zeros((256, 128), F32)
+    with pytest.warns(
+        UserWarning, match=r"test_semantics.py:\d+:\d+: kernel 'needs_many' does not fit: register pressure"
+    ):
+        xegpu_py.jit(needs_many)(x, y)
+    with pytest.raises(DiagnosticError, match="does not fit"):
+        xegpu_py.jit(needs_many, strict_grf=True)(x, y)

@@ -1,0 +1,3 @@
+"""The older name of `xegpu_py.language`, whose values this module had."""
+
+from xegpu_py.language import *  # noqa: F403
