@@ -143,7 +143,7 @@ def bisect(
             large=beyond(types, arguments, grid) is not None,
         )
         unaligned = unaligned_arrays(types, arguments, target)
-        if unaligned and len(texts) > 1:
+        if unaligned:
             mark_unaligned(lowered, name, unaligned)
     else:
         texts = (pipeline,)

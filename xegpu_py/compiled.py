@@ -303,14 +303,17 @@ class ReferenceKernel:
         """Make one of a kernel of a module; see `compile`."""
         self._module, self._model = module, model
         self.name = name
-        self.types = reference.types_of(reference.chosen(module, name))
+        func = reference.chosen(module, name)
+        self.types = reference.types_of(func)
+        known = func.attributes.get("known_block_size")
+        self._known = None if known is None else tuple(mlir.DenseI32ArrayAttr(known))
         self._subgroups = _subgroups_of(module, name)
 
     def __call__(
         self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] | None = None
     ) -> None:
         """Evaluate the kernel; arguments and errors are those of `CompiledKernel`."""
-        block = _block(block, None, self._subgroups)
+        block = _block(block, self._known, self._subgroups)
         reference.run(self._module, self.name, arguments, grid=grid, block=block, model=self._model)
 
 

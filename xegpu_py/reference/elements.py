@@ -6,7 +6,7 @@ an `i1` is a bool, an `index` an int64. A float is held in its storage type (doc
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -20,8 +20,6 @@ FLOATS: dict[str, Format] = {
     "f16": HF, "bf16": BF, "f32": F, "f64": DF, "tf32": TF32, "f8E5M2": BF8, "f8E4M3FN": HF8,
 }  # fmt: skip
 """The formats of MLIR's floating-point types."""
-
-_WIDE_INTEGERS = {"index": 64}
 
 
 @dataclass(frozen=True)
@@ -106,11 +104,6 @@ def element_of(name: str) -> Element:
         return Element(name, 1, np.dtype(bool), np.dtype(np.uint8))
     size = next(n for n in (1, 2, 4, 8) if 8 * n >= bits)
     return Element(name, bits, np.dtype(f"i{size}"), np.dtype(f"i{size}"))
-
-
-def stored_as(element: Element, dtype: np.dtype[Any]) -> Element:
-    """The element type where an array's elements have another width than usual: an `index` in 32 bits."""
-    return replace(element, memory=np.dtype(f"i{dtype.itemsize}")) if element.name == "index" else element
 
 
 @dataclass(frozen=True)
@@ -220,7 +213,6 @@ __all__ = [
     "from_integers",
     "is_number",
     "kind_of",
-    "stored_as",
     "to_float",
     "to_integers",
     "widened",

@@ -138,7 +138,7 @@ def subgroup_reduce(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any
     rows = np.array([row[0] for row in given], element.dtype)
     count = len(subgroup.lanes)
     if len(rows) < count:
-        missing = np.broadcast_to(_missing(kind, node), (count - len(rows), *rows.shape[1:]))
+        missing = np.broadcast_to(neutral(kind, element), (count - len(rows), *rows.shape[1:]))
         rows = np.concatenate([rows, missing])
     size = node.attribute("cluster_size")
     if size is None:
@@ -149,13 +149,6 @@ def subgroup_reduce(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any
         rows = combine(kind, element, rows, rows[np.arange(count) ^ step])
         step //= 2
     return [np.asarray(row) for row in rows[: len(given)]]
-
-
-def _missing(kind: str, node: Node) -> Array:
-    element = node.element
-    if kind in ("minnumf", "maxnumf"):
-        return np.asarray(np.inf if kind == "minnumf" else -np.inf).astype(element.dtype)
-    return neutral(kind, element)
 
 
 @evaluates_in("gpu.printf")

@@ -14,7 +14,7 @@ from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import Module
 from xegpu_py.ir.verifier import walk
 from xegpu_py.numerics.dpas import MODELS, Model
-from xegpu_py.reference.elements import element_of, kind_of, stored_as
+from xegpu_py.reference.elements import element_of, kind_of
 from xegpu_py.reference.machine import Dim, Launch, Workgroup
 from xegpu_py.reference.memory import BASE, Memory, MemRef, attach
 from xegpu_py.reference.program import Function
@@ -193,7 +193,7 @@ def bind(types: Sequence[ir.Type], arguments: Sequence[Any], memory: Memory) -> 
     found: list[Any] = []
     for i, (kind, argument) in enumerate(zip(types, arguments)):
         if isinstance(kind, ir.MemRefType):
-            element = stored_as(element_of(str(kind.element_type)), argument.dtype)
+            element = element_of(str(kind.element_type))
             strides = tuple(s // argument.itemsize for s in argument.strides)
             found.append(MemRef(memory, next(addresses), 0, tuple(argument.shape), strides, element))
         else:
@@ -210,8 +210,7 @@ def _array(argument: Any, kind: ir.MemRefType, title: str) -> np.ndarray[Any, An
     elif element.bits == 1:
         fits = argument.dtype.itemsize == 1 and argument.dtype.kind in "iub"
     else:
-        sizes = (4, 8) if element.name == "index" else (element.bytes,)
-        fits = argument.dtype.kind in "iu" and argument.dtype.itemsize in sizes
+        fits = argument.dtype.kind in "iu" and argument.dtype.itemsize == element.bytes
     if not fits:
         raise TypeError(f"{title} must be an array of {element.name}, not of {argument.dtype}")
     wanted = [None if kind.is_dynamic_dim(i) else kind.shape[i] for i in range(kind.rank)]

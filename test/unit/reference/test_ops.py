@@ -345,6 +345,32 @@ def test_arguments():
             reference.run(module, options.pop("kernel", None), [ok, 1], **options)
 
 
+def test_a_compiled_kernel_knows_its_block():
+    text = """gpu.module @k { gpu.func @f(%a: memref<48xi32>) kernel
+      attributes {xegpu.subgroup_size = 16 : i32, known_block_size = array<i32: 48, 1, 1>} {
+      %i = gpu.thread_id x
+      %n = arith.index_cast %i : index to i32
+      memref.store %n, %a[%i] : memref<48xi32>
+      gpu.return } }"""
+    out = np.zeros(48, np.int32)
+    xegpu_py.compile(text, engine="reference")(out)
+    assert out.tolist() == list(range(48))
+
+
+def test_missing_lanes_are_neutral_in_a_reduction():
+    """A subgroup of 5 lanes of 16: of nothing but NaN the greatest number is NaN."""
+    text = """gpu.module @k { gpu.func @f(%a: memref<5xf32>) kernel attributes {xegpu.subgroup_size = 16 : i32} {
+      %i = gpu.lane_id
+      %x = memref.load %a[%i] : memref<5xf32>
+      %r = gpu.subgroup_reduce maxnumf %x : (f32) -> f32
+      memref.store %r, %a[%i] : memref<5xf32>
+      gpu.return } }"""
+    for given, expected in (([np.nan] * 5, np.nan), ([np.nan, -3, -7, np.nan, -np.inf], -3)):
+        x = np.array(given, np.float32)
+        reference.run(xegpu_py.parse(text), None, [x], block=5)
+        assert np.array_equal(x, np.full(5, expected, np.float32), equal_nan=True)
+
+
 def test_arrays_that_overlap_share_memory_and_read_only_ones_are_not_written():
     text = """gpu.module @k { gpu.func @f(%a: memref<?xf32>, %b: memref<?xf32>) kernel {
       %c0 = arith.constant 0 : index
