@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +15,7 @@ from mlir import ir as mlir
 
 from xegpu_py import reference
 from xegpu_py.dialects import visa
-from xegpu_py.ir.diagnostics import Diagnostic
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.ir.module import Module, parse
 from xegpu_py.ir.passes import Runner, parse_pipeline
 from xegpu_py.ir.verifier import walk
@@ -162,7 +163,11 @@ class CompiledKernel:
             values |= found
             titles |= dict.fromkeys(found, title)
         names = [item.var.name for item in self.kernel.program.arguments]
-        self.stats = self.kernel.launch([values[n] for n in names], [titles[n] for n in names], grid, block)
+        try:
+            self.stats = self.kernel.launch([values[n] for n in names], [titles[n] for n in names], grid, block)
+        except DiagnosticError as e:
+            e.diagnostics = [_with_remedy(d) for d in e.diagnostics]
+            raise
         return self.stats
 
     def _inputs(self, index: int, kind: mlir.Type, argument: Any, title: str) -> dict[str, Any]:
@@ -289,6 +294,17 @@ def _subgroups_of(module: Module, name: str) -> int | None:
 
     found: int | None = xetile.subgroups_of(func)
     return found
+
+
+def _with_remedy(fault: Diagnostic) -> Diagnostic:
+    """A fault of a surface that no 2D block message can address, with what to do about it."""
+    if "accesses a surface whose" not in fault.message:
+        return fault
+    text = (
+        "what is not known when compiling is taken to be as 2D block messages need it, but not of arguments that the "
+        "kernel's attribute xegpu.unaligned, or the argument 'unaligned' of xegpu_py.compile, counts"
+    )
+    return dataclasses.replace(fault, notes=(*fault.notes, Diagnostic("note", text, fault.position)))
 
 
 class ReferenceKernel:

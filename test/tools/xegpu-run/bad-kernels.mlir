@@ -33,7 +33,8 @@ gpu.module @kernels {
 
   // A matrix that begins, as is known only as the kernel runs, where no 2D block message can have it.
   // RUN: not xegpu-run %s --kernel misaligned zeros:f16:64x64 i64:1 2>&1 | FileCheck %s --check-prefix=MISALIGNED
-  // MISALIGNED: bad-kernels.mlir:42:10: error: 'lsc_load_block2d' accesses a surface whose base is no multiple of 64:
+  // MISALIGNED: bad-kernels.mlir:43:10: error: 'lsc_load_block2d' accesses a surface whose base is no multiple of 64:
+  // MISALIGNED: note: what is not known when compiling is taken to be as 2D block messages need it, but not of arguments that the kernel's attribute xegpu.unaligned
   gpu.func @misaligned(%all: memref<64x64xf16>, %first: index) kernel {
     %m = memref.subview %all[0, %first] [64, 32] [1, 1]
       : memref<64x64xf16> to memref<64x32xf16, strided<[64, 1], offset: ?>>
@@ -46,7 +47,7 @@ gpu.module @kernels {
 
   // A dpas that no GPU has.
   // RUN: not xegpu-run %s --kernel dpas zeros:f32:64x64 2>&1 | FileCheck %s --check-prefix=DPAS
-  // DPAS: bad-kernels.mlir:54:10: error: 'xegpu.dpas' op has 24 columns, but target pvcxt multiplies 16
+  // DPAS: bad-kernels.mlir:55:10: error: 'xegpu.dpas' op has 24 columns, but target pvcxt multiplies 16
   gpu.func @dpas(%m: memref<64x64xf32>) kernel {
     %a = arith.constant dense<1.0> : vector<8x8x2xf16>
     %b = arith.constant dense<1.0> : vector<8x24x2xf16>
@@ -59,8 +60,8 @@ gpu.module @kernels {
 
   // A barrier to which one of two subgroups comes.
   // RUN: not xegpu-run %s --kernel barrier --block 2 2>&1 | FileCheck %s --check-prefix=BARRIER
-  // BARRIER: bad-kernels.mlir:69:7: error: deadlock: 1 threads of kernel 'barrier' wait for signals that never come
-  // BARRIER: bad-kernels.mlir:69:7: note: workgroup (0, 0, 0), subgroup 0 waits at
+  // BARRIER: bad-kernels.mlir:70:7: error: deadlock: 1 threads of kernel 'barrier' wait for signals that never come
+  // BARRIER: bad-kernels.mlir:70:7: note: workgroup (0, 0, 0), subgroup 0 waits at
   gpu.func @barrier() kernel {
     %c0 = arith.constant 0 : index
     %thread = gpu.thread_id x
@@ -73,8 +74,8 @@ gpu.module @kernels {
 
   // A named barrier for three, of which there are two.
   // RUN: not xegpu-run %s --kernel nbarrier --block 2 2>&1 | FileCheck %s --check-prefix=NBARRIER
-  // NBARRIER: bad-kernels.mlir:84:5: error: deadlock: 2 threads of kernel 'nbarrier' wait for signals that never come
-  // NBARRIER: bad-kernels.mlir:84:5: note: workgroup (0, 0, 0), subgroup 0 and 1 more wait at
+  // NBARRIER: bad-kernels.mlir:85:5: error: deadlock: 2 threads of kernel 'nbarrier' wait for signals that never come
+  // NBARRIER: bad-kernels.mlir:85:5: note: workgroup (0, 0, 0), subgroup 0 and 1 more wait at
   gpu.func @nbarrier() kernel {
     xegpu.alloc_nbarrier 1
     %id = arith.constant 0 : i8
@@ -87,8 +88,8 @@ gpu.module @kernels {
 
   // Recursion, by way of another function.
   // RUN: not xegpu-run %s --kernel recursion 2>&1 | FileCheck %s --check-prefix=RECURSION
-  // RECURSION: bad-kernels.mlir:97:10: error: 'func.call' op is recursive
-  // RECURSION: bad-kernels.mlir:97:10: note: vISA kernels have no stack
+  // RECURSION: bad-kernels.mlir:98:10: error: 'func.call' op is recursive
+  // RECURSION: bad-kernels.mlir:98:10: note: vISA kernels have no stack
   func.func @f(%n: index) -> index {
     %r = func.call @g(%n) : (index) -> index
     return %r : index
@@ -105,8 +106,8 @@ gpu.module @kernels {
 
   // An op that has no lowering.
   // RUN: not xegpu-run %s --kernel printing zeros:f32:64x64 2>&1 | FileCheck %s --check-prefix=PRINTING
-  // PRINTING: bad-kernels.mlir:111:5: error: 'gpu.printf' op cannot be lowered to vISA
-  // PRINTING: bad-kernels.mlir:111:5: note: kernels may contain ops of arith, {{.*}}xegpu, but not all of them
+  // PRINTING: bad-kernels.mlir:112:5: error: 'gpu.printf' op cannot be lowered to vISA
+  // PRINTING: bad-kernels.mlir:112:5: note: kernels may contain ops of arith, {{.*}}xegpu, but not all of them
   gpu.func @printing(%m: memref<64x64xf32>) kernel {
     gpu.printf "hello"
     gpu.return
@@ -114,7 +115,7 @@ gpu.module @kernels {
 
   // Assertions behind branches: the branches become scf ops, but hardware has no assertions.
   // RUN: not xegpu-run %s --kernel asserting i8:1 zeros:i8:1 2>&1 | FileCheck %s --check-prefix=ASSERTING
-  // ASSERTING: bad-kernels.mlir:127:5: error: 'cf.assert' op cannot be lowered to vISA
+  // ASSERTING: bad-kernels.mlir:128:5: error: 'cf.assert' op cannot be lowered to vISA
   gpu.func @asserting(%n: i8, %m: memref<1xi8>) kernel {
     %c0 = arith.constant 0 : index
     %zero = arith.constant 0 : i8
@@ -130,7 +131,7 @@ gpu.module @kernels {
 
   // More shared local memory than there is.
   // RUN: not xegpu-run %s --kernel slm 2>&1 | FileCheck %s --check-prefix=SLM
-  // SLM: bad-kernels.mlir:135:10: error: 'memref.alloc' op makes 3907 KiB of shared local memory, but target pvcxt has 128 KiB
+  // SLM: bad-kernels.mlir:136:10: error: 'memref.alloc' op makes 3907 KiB of shared local memory, but target pvcxt has 128 KiB
   gpu.func @slm() kernel {
     %m = memref.alloc() : memref<1000x1000xf32, 3>
     %c0 = arith.constant 0 : index
