@@ -27,10 +27,9 @@ from xegpu_py.compiled import (
 )
 from xegpu_py.dialects import visa
 from xegpu_py.engines.batch import Batch
-from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.ir.diagnostics import DiagnosticError, position_of
 from xegpu_py.ir.module import Module, parse, print_op
 from xegpu_py.ir.passes import Listener, Runner, Step, parse_pipeline
-from xegpu_py.ir.verifier import position_of
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
 from xegpu_py.runtime.memory import BASE
