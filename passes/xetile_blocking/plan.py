@@ -143,7 +143,7 @@ class Plan:
 
     def step(self, a: ir.Value) -> int:
         """Elements of K that one dpas takes."""
-        return self._depth * 32 // bit_width(element_of(a))
+        return self._depth * max(32 // bit_width(element_of(a)), 1)
 
     def slabs(self, mma: ir.Operation) -> Slabs:
         """The parts of a product: as deep as a message of A is wide, or all of K with the columns of a message of B.

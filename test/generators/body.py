@@ -15,7 +15,6 @@ from xegpu_py.dialects.xegpu.types import READ_HINTS, WRITE_HINTS
 from xegpu_py.passes.xegpu_to_visa.messages import caches_of
 
 from xegpu_py.ir.builtin import bit_width, is_float, signedness, vector_text
-from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.instructions import INSTRUCTIONS
 
 SIGNLESS = ("i32", "i8", "i16", "i64")
@@ -24,6 +23,11 @@ NUMBERS = (*SIGNLESS, *FLOATS)
 """Elements that arith computes with."""
 STORED = ("ui8", "ui16", "ui32", "ui64", "f8E4M3FN", "tf32")
 """Elements that are loaded, stored and multiplied only."""
+
+DIRECT = ("sqrt", "rsqrt", "exp2", "log2", "sin", "cos")
+"""Functions of math that are an instruction."""
+WRITTEN = ("exp", "log", "log10", "log1p", "expm1", "tanh", "erf")
+"""Functions of math that are written algorithms."""
 
 _MANTISSA = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53, "f8E5M2": 3, "tf32": 11, "f8E4M3FN": 4}
 
@@ -93,7 +97,7 @@ class Body:
         self.arguments: list[tuple[str, str, str]] = []
         self.attributions: list[tuple[str, str]] = []
         self.depth, self.names = 2, 0
-        self.functions: tuple[str, ...] = ("sqrt", "rsqrt", "exp2", "log2", "sin", "cos")
+        self.functions = (*DIRECT, *WRITTEN)
 
     def name(self) -> str:
         """A new name."""
@@ -236,6 +240,3 @@ def attributes(entries: Sequence[str]) -> str:
 def with_exact(value: Value, exact: int | None) -> Value:
     """The value with another bound, if its element holds it."""
     return replace(value, exact=exact if exact is not None and exact <= most_exact(value.element) else None)
-
-
-assert TYPES

@@ -11,7 +11,7 @@ from passes import work_items
 from xegpu_py.ir.builtin import bit_width, by, is_float, vector_text
 
 from . import elementwise, xegpu_vc
-from .body import NUMBERS, SIGNLESS, STORED, Value, attributes, most_exact
+from .body import NUMBERS, STORED, Value, attributes
 from .program import Program
 
 SCALARS = ("i32", "i16", "i64", "i8", "f32", "f16", "bf16", "f64")
@@ -363,6 +363,3 @@ def scalars(r: Random) -> Program:
 def program(r: Random) -> Program:
     """A random kernel of work items."""
     return fragments(r) if r.random() < 0.7 else scalars(r)
-
-
-assert SIGNLESS and most_exact

@@ -15,7 +15,7 @@ from xegpu_py.numerics.dpas import ops_per_channel
 from xegpu_py.target import TARGETS
 
 from . import elementwise, vectors
-from .body import NUMBERS, SIGNLESS, STORED, Body, Value, attributes, dtype_of, most_exact, twin, with_exact
+from .body import NUMBERS, SIGNLESS, STORED, Body, Value, attributes, dtype_of, most_exact, twin
 from .program import Program
 
 ROWS = (1, 2, 3, 4, 5, 8, 16, 17, 32)
@@ -934,6 +934,3 @@ def program(r: Random) -> Program:
     registers = r.choice([None, None, 256])
     model = r.choice(["fma", "fma", "stage", "exact"])
     return Program(b.text(), b.words(), (grid,), (block,), target, registers, model)
-
-
-assert with_exact

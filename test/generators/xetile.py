@@ -9,11 +9,10 @@ from xegpu_py.dialects.xegpu.matrix import accumulators
 
 from xegpu_py.ir.builtin import bit_width, by, is_float, vector_text
 from xegpu_py.layout import dealing_problem
-from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import TARGETS
 
 from . import elementwise, vectors
-from .body import FLOATS, NUMBERS, SIGNLESS, STORED, Body, Value, attributes, dtype_of, most_exact, twin
+from .body import NUMBERS, STORED, Body, Value, attributes, dtype_of, most_exact
 from .program import Program
 from .xegpu_vc import ATOMICS, dpas_pairs
 
@@ -624,6 +623,3 @@ def program(r: Random) -> Program:
     for x in stored[-2:]:
         b.store(x)
     return Program(b.text(), b.words(), (b.grid,), (subgroups,), target, r.choice([None, None, 256]))
-
-
-assert FLOATS and SIGNLESS and TYPES and twin

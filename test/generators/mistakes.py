@@ -1,0 +1,202 @@
+"""Planted mistakes: lowering rules broken one at a time, and how long the generators take to find each.
+
+    PYTHONPATH=unit:. python -m generators.mistakes --seconds 600 --workers 2
+
+Each mistake replaces a line in a copy of the repository. A process of the generators runs against the copy until a
+program fails, and says after how many; nothing is shrunken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A line that is replaced.
+
+    Attributes:
+        what: what is wrong then.
+        level: the level whose programs shall find it.
+    """
+
+    what: str
+    level: str
+    file: str
+    old: str
+    new: str
+
+
+MISTAKES = (
+    Mistake("update_nd_offset forgets where the block was", "xegpu_vc", "passes/xegpu_to_visa/blocks.py",
+            "moved = tuple(low.add(a, b) for a, b", "moved = tuple(b for a, b"),
+    Mistake("a surface is one byte less wide", "xegpu_vc", "passes/xegpu_to_visa/blocks.py",
+            "const(size, INDEX)), const(-1, INDEX))", "const(size, INDEX)), const(-2, INDEX))"),
+    Mistake("subi has its operands swapped", "xegpu_vc", "passes/xegpu_to_visa/arith.py",
+            'apply("add", name, count, b, a, modifiers=("-",))', 'apply("add", name, count, a, b, modifiers=("-",))'),
+    Mistake("shrsi shifts zeros in", "xegpu_vc", "passes/xegpu_to_visa/arith.py",
+            '"shrs": "asr", "shrsi": "asr"', '"shrs": "asr", "shrsi": "shr"'),
+    Mistake("comparisons of unsigned integers have a sign", "xegpu_vc", "passes/xegpu_to_visa/arith.py",
+            'if predicate.startswith("u"):', "if False:"),
+    Mistake("select has its operands swapped", "xegpu_vc", "passes/xegpu_to_visa/arith.py",
+            "low.emit.choose(mask, name, count, a, b)", "low.emit.choose(mask, name, count, b, a)"),
+    Mistake("floordivsi rounds toward zero", "xegpu_vc", "passes/xegpu_to_visa/arith.py",
+            '"arith.floordivsi": ("floor", True)', '"arith.floordivsi": ("div", True)'),
+    Mistake("update_offset moves by bytes", "xegpu_vc", "passes/xegpu_to_visa/scattered.py",
+            "deltas.count, deltas, const(size, INDEX))", "deltas.count, deltas, const(1, INDEX))"),
+    Mistake("masks of scatters beyond 16 lanes are those of the first 16", "xegpu_vc", "passes/xegpu_to_visa/scattered.py",
+            "Guard(p)) for i, p in enumerate(mask.predicates)]", "Guard(mask.predicates[0])) for i, p in enumerate(mask.predicates)]"),
+    Mistake("vnni_axis = 0 does not pack", "xegpu_vc", "passes/xegpu_to_visa/messages.py",
+            "transposed, vnni_axis == 0)", "transposed, False)"),
+    Mistake("atomic maxs has no sign", "xegpu_vc", "passes/xegpu_to_visa/messages.py", '"maxs": "smax"', '"maxs": "umax"'),
+    Mistake("the last bytes of a line are dropped", "xegpu_vc", "passes/xegpu_to_visa/messages.py",
+            "    while at < total:", "    while at + 3 < total:"),
+    Mistake("vector.transpose goes the other way", "xegpu_vc", "passes/xegpu_to_visa/vector.py",
+            '.transpose(_integers(op, "permutation")))', '.transpose(np.argsort(_integers(op, "permutation"))))'),
+    Mistake("loops of scf.for take a step more", "xegpu_vc", "passes/xegpu_to_visa/scf.py",
+            'emit.apply("add", type_name, 1, counter, step, into=counter)\n    more = emit.compare("lt"',
+            'emit.apply("add", type_name, 1, counter, step, into=counter)\n    more = emit.compare("le"'),
+    Mistake("a split dpas takes the first columns of B for all", "xegpu_vc", "passes/xegpu_legalize/matrix.py",
+            "depth.step // pack_b), (column, width)", "depth.step // pack_b), (0, width)"),
+    Mistake("parts dealt out round robin lie side by side", "xetile", "passes/xetile_wg_to_sg/exchange.py",
+            "add(first, r * grid * data)", "add(first, r * data)"),
+    Mistake("padding is left out where tiles are gathered and not masked", "xetile", "passes/xetile_to_xegpu/elements.py",
+            "loaded, padding)", "loaded, loaded)"),
+    Mistake("the other way of a divergent scf.if is taken by all lanes", "xegpu_simt", "passes/xegpu_simt_to_vc/control.py",
+            'other = w.make("arith.xori", condition.type, condition, w.splat(True, "i1"))', "other = condition"),
+    Mistake("gpu.shuffle up goes down", "xegpu_simt", "passes/xegpu_simt_to_vc/lanes.py",
+            '"up": place - offset, "down"', '"up": place + offset, "down"'),
+    Mistake("distributed transposes leave registers where they are", "nested", "passes/vector_distribute/shapes.py",
+            "if list(permutation) == list(range(n)):", "if True:"),
+)  # fmt: skip
+"""Twenty rules, broken."""
+
+
+def search(level: str, seconds: float, first: int) -> dict[str, object]:
+    """Run random programs of a level until one fails.
+
+    Returns:
+        Whether one was found, after how many programs and seconds, and the message.
+    """
+    from .program import Failure, check
+    from .strategies import generator
+
+    generate = generator(level)
+    start, cpu = time.monotonic(), time.process_time()
+    number = 0
+    while time.monotonic() - start < seconds:
+        number += 1
+        message = ""
+        try:
+            check(generate(random.Random(first + number)))
+        except Failure as error:
+            message = str(error).splitlines()[0]
+        except Exception as error:  # A mistake may break anything.
+            message = f"{type(error).__name__}: {error}"
+        if message:
+            took = {"seconds": time.monotonic() - start, "cpu": time.process_time() - cpu}
+            return {"found": True, "programs": number, "message": message, **took}
+    return {"found": False, "programs": number, "message": "", "seconds": seconds, "cpu": time.process_time() - cpu}
+
+
+def planted(mistake: Mistake, copy: Path) -> None:
+    """Copy the package, with a mistake."""
+    package = copy / "xegpu_py"
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "xegpu_py", package, ignore=ignored)
+    for folder in ("dialects", "passes", "tools"):
+        shutil.copytree(ROOT / folder, package / folder, ignore=ignored)
+    path = package / mistake.file
+    text = path.read_text()
+    if text.count(mistake.old) != 1:
+        raise ValueError(f"'{mistake.old}' is {text.count(mistake.old)} times in {mistake.file}")
+    path.write_text(text.replace(mistake.old, mistake.new))
+
+
+def try_out(mistake: Mistake, seconds: float, workers: int, first: int) -> dict[str, object]:
+    """Let some processes look for a mistake; what the first that finds it says."""
+    with tempfile.TemporaryDirectory() as folder:
+        planted(mistake, Path(folder))
+        paths = [folder, str(ROOT / "test" / "unit"), str(ROOT / "test")]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "XEGPU_PY_CACHE": "off"}
+        running = [
+            subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "generators.mistakes",
+                    "--search",
+                    mistake.level,
+                    str(first + 100_000 * n),
+                    str(seconds),
+                ],
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+                cwd=folder,
+            )
+            for n in range(workers)
+        ]
+        found: dict[str, object] = {"found": False, "programs": 0, "seconds": seconds, "cpu": 0, "message": ""}
+        while any(p.poll() is None for p in running):
+            time.sleep(0.1)
+            done = [p for p in running if p.poll() is not None]
+            if any(p.returncode == 0 for p in done):
+                break
+        for process in running:
+            if process.poll() is None:
+                process.terminate()
+            text, _ = process.communicate()
+            if process.returncode == 0 and text:
+                result = json.loads(text)
+                found = result if result["found"] or not found["found"] else found
+            elif process.returncode not in (0, -15):
+                found |= {"found": True, "message": f"exit status {process.returncode}"}
+        return found
+
+
+def main() -> int:
+    """Entry point."""
+    parser = argparse.ArgumentParser(
+        "mistakes", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seconds", type=float, default=600, help="how long to look for each")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", type=int, nargs="*", help="the numbers of mistakes, from 0")
+    parser.add_argument("--search", nargs=3, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.search:
+        level, first, seconds = args.search
+        print(json.dumps(search(level, float(seconds), int(first))))
+        return 0
+    total = 0
+    numbers = args.only if args.only is not None else range(len(MISTAKES))
+    for number in numbers:
+        mistake = MISTAKES[number]
+        found = try_out(mistake, args.seconds, args.workers, args.seed)
+        total += bool(found["found"])
+        how = f"{found['programs']:5} programs, {found['seconds']:6.1f} s, {found['cpu']:6.1f} s CPU"
+        print(
+            f"{number:2} {'found ' if found['found'] else 'MISSED'} {how}: {mistake.what}: {str(found['message'])[:110]}",
+            flush=True,
+        )
+    print(f"{total} of {len(numbers)} found")
+    return 0 if total >= 0.95 * len(numbers) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
