@@ -345,9 +345,10 @@ def interleave(low: Lowering, op: ir.Operation) -> None:
     """Elements of two vectors in turns."""
     count, _, name = result_of(low, op)
     result = low.emit.reg(name or "w", count)
+    # A destination of f64 is packed; its bits need not be.
+    bits = "uq" if name == "df" else result.type
     for phase, operand in enumerate(op.operands):
-        source = _registers(low, operand)
-        _spaced(low, source, result, phase)
+        _spaced(low, low.emit.as_type(_registers(low, operand), bits), low.emit.as_type(result, bits), phase)
     _give(low, op, result)
 
 

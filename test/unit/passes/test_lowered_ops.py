@@ -247,6 +247,13 @@ def _cases():
         np.stack([f[:24], g[:24]], 1).astype("f2"),
     )
     case(
+        "interleave f64",
+        "%r = vector.interleave %a0, %a1 : vector<24xf64> -> vector<48xf64>",
+        "vector<48xf64>",
+        [("vector<24xf64>", f[:24].astype("f8")), ("vector<24xf64>", g[:24].astype("f8"))],
+        np.stack([f[:24], g[:24]], 1).astype("f8"),
+    )
+    case(
         "deinterleave",
         "%r, %q = vector.deinterleave %a0 : vector<48xf32> -> vector<24xf32>",
         "vector<24xf32>",
