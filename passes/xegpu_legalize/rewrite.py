@@ -253,7 +253,7 @@ class Rewriter:
         if rule is not None and rule(self, op):
             self.dead.append(op)
             return
-        if op.name in VIEWS and self._is_lazy(op, bounds):
+        if op.name in VIEWS and shape_of(op.results[0]) and self._is_lazy(op, bounds):
             self._views[op.results[0]] = op
             self.dead.append(op)
             return

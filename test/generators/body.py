@@ -85,6 +85,8 @@ class Body:
     """A kernel's body as it is written.
 
     Attributes:
+        only: the element of a tour, a program that goes through all ops on memory; None for others.
+        plain_hints: how often an op has no cache hints.
         values: what later ops may use.
         arguments: (name, type, word of xegpu-run) of each of the kernel's.
         attributions: buffers in shared local memory.
@@ -97,6 +99,8 @@ class Body:
         self.arguments: list[tuple[str, str, str]] = []
         self.attributions: list[tuple[str, str]] = []
         self.depth, self.names = 2, 0
+        self.only: str | None = None
+        self.plain_hints = 0.6
         self.functions = (*DIRECT, *WRITTEN)
 
     def name(self) -> str:
@@ -195,9 +199,13 @@ class Body:
         found = [v for v in self.values if fits(v)]
         return self.r.choice(found) if found else None
 
+    def element_of(self, options: Sequence[str]) -> str:
+        """An element; that of a tour, if it may be."""
+        return self.only if self.only in options else self.r.choice(options)
+
     def hints(self, write: bool = False) -> list[str]:
         """Cache hints of an op, of which there is a message."""
-        if self.r.random() < 0.6:
+        if self.r.random() < self.plain_hints:
             return []
         found = self.r.choice(WRITES if write else READS)
         return [f"l{n}_hint = {hint.value}" for n, hint in enumerate(found, 1) if hint]

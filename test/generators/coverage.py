@@ -6,11 +6,13 @@ the reason.
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields
 from functools import lru_cache
+from random import Random
 from typing import Any
 
 from mlir import ir
@@ -26,6 +28,7 @@ from xegpu_py.ir.operation import AttributeField, Operation
 from xegpu_py.ir.verifier import walk
 from xegpu_py.runtime.arguments import DTYPES
 
+from .body import NUMBERS
 from .program import Program
 
 DIALECTS = (xegpu.XeGPU, xetile.XeTile, iree_vector_ext.IreeVectorExt)
@@ -104,7 +107,7 @@ def cells(program: Program) -> set[str]:
     """The cells that a program reaches, as `row | element`."""
     if program.is_assembly:
         return set()
-    return set(_cells(xegpu_py.parse(program.text)))
+    return set(_cells(xegpu_py.parse(program.text, verify=False)))
 
 
 def _cells(module: Any) -> Iterator[str]:
@@ -153,6 +156,7 @@ def _multiplied(element: str) -> bool:
 
 _INTEGER_KINDS = "addi|andi|maxs|maxu|mins|minu|muli|ori|xori"
 _FLOAT_KINDS = "addf|maximumf|maxnumf|minimumf|minnumf|mulf"
+_INTEGER_REDUCTIONS = "and|or|xor|minui|minsi|maxui|maxsi"
 _SCATTERED = r"xegpu\.(create_tdesc|load_gather|store_scatter|prefetch|update_offset|atomic_rmw)"
 _READS = r"(xegpu\.(load_nd|prefetch_nd|load_gather|prefetch)|xetile\.(load_tile|prefetch_tile|load))"
 _WRITES = r"(xegpu\.(store_nd|store_scatter)|xetile\.(store_tile|store))"
@@ -172,9 +176,15 @@ IMPOSSIBLE: tuple[tuple[str, Any, str], ...] = (
     (r"xegpu\.dpas|xetile\.tile_mma", lambda e: e != NONE and not _multiplied(e), "dpas does not multiply it"),
     (_READS + r" l\d_hint = write_\w+", lambda e: True, "a hint of writes"),
     (_WRITES + r" l\d_hint = (cached|read_invalidate)", lambda e: True, "a hint of reads"),
+    (r".* l3_hint = (streaming|read_invalidate|write_through)", lambda e: True, "no message has it for L3"),
+    (r"iree_vector_ext\.to_sim[dt]", lambda e: True, "vector-distribute makes it, and none is left when it is done"),
+    (r"iree_vector_ext\.", lambda e: e.startswith("u"), "vector.transfer_read needs a constant, which it has not"),
+    (r"xetile\.reduction", lambda e: e not in NUMBERS, "arith does not compute with it"),
+    (rf"xetile\.reduction kind = ({_INTEGER_REDUCTIONS})$", lambda e: e != NONE and is_float(e), "a kind for integers"),
+    (r"xetile\.reduction kind = \w+f$", lambda e: e != NONE and not is_float(e), "a kind for floats"),
     (rf".*atomic_rmw kind = ({_INTEGER_KINDS})", lambda e: e != NONE and is_float(e), "a kind for integers"),
     (rf".*atomic_rmw kind = ({_FLOAT_KINDS})", lambda e: e != NONE and not is_float(e), "a kind for floats"),
-    (r"xegpu\.atomic_rmw kind = (maxs|mins)$", lambda e: e.startswith("u"), "a kind for signed integers"),
+    (r"xe\w+\.atomic_rmw kind = (maxs|mins)$", lambda e: e.startswith("u"), "a kind for signed integers"),
     (r".*_rmw kind = \w+f$", lambda e: e.startswith(("f8", "tf")), "there is no arithmetic on it"),
 )
 """Cells that no program reaches: rows and elements, and why."""
@@ -189,6 +199,32 @@ def missing(found: Counter[str]) -> list[str]:
     """The cells that were not reached though they can be."""
     every = (f"{row} | {element}" for row in rows() for element in (*ELEMENTS, NONE) if not impossible(row, element))
     return [cell for cell in every if not found[cell]]
+
+
+_LEVELS = {"xetile": ("xetile",), "xegpu": ("xegpu_vc", "xegpu_simt"), "iree_vector_ext": ("nested",)}
+"""The generators that reach a dialect's cells."""
+
+
+def survey(r: Random, rounds: int, length: int) -> Counter[str]:
+    """What tours reach, which are written and not run: round by round those of elements with cells that are missing.
+
+    Args:
+        rounds: the most rounds.
+        length: statements of a tour.
+    """
+    found: Counter[str] = Counter()
+    for _ in range(rounds):
+        wanted = {(level, cell.rpartition(" ")[2]) for cell in missing(found) for level in _LEVELS[_dialect(cell)]}
+        if not wanted:
+            break
+        for level, element in sorted(wanted):
+            module = importlib.import_module(f"{__package__}.{level}")
+            found.update(cells(module.tour(r, None if element == NONE else element, length)))
+    return found
+
+
+def _dialect(cell: str) -> str:
+    return cell.lstrip("!").partition(".")[0]
 
 
 def table(found: Counter[str]) -> str:

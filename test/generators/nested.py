@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
+from collections.abc import Callable
 from random import Random
 
 from passes import layout_programs
+from xegpu_py.ir.builtin import is_float
 
+from .body import NUMBERS, dtype_of
 from .program import Program
+
+ELEMENTS = (*NUMBERS, "f8E4M3FN", "tf32")
+"""Elements of which there are constants, which a vector.transfer_read needs."""
 
 
 class Writer(layout_programs.Writer):
@@ -27,10 +34,43 @@ class Writer(layout_programs.Writer):
         )
         return found
 
+    def typed(self, shape: tuple[int, ...], element: str, fill: str) -> str:
+        """A memref argument of any element."""
+        dims = "x".join(map(str, shape))
+        seed = f":seed={self.r.randrange(100)}" if fill == "small" else ""
+        self.words.append(f"{fill}:{dtype_of(element)}:{dims}{seed}")
+        self.arguments.append(f"%m{len(self.arguments)}: memref<{dims}x{element}>")
+        return f"%m{len(self.arguments) - 1}"
+
+
+def moves(w: Writer, element: str) -> None:
+    """Numbers of any element that go from one layout to another."""
+    where = w.layout(w.r.randint(1, 2), most=256)
+    other = dataclasses.replace(where, batch_tile=where.element_tile, element_tile=where.batch_tile)
+    zero = "0.0" if is_float(element) else "0"
+    w.add(f"%none = arith.constant {zero} : {element}")
+    source, to = (w.typed(where.shape, element, fill) for fill in ("small", "zeros"))
+    places = ", ".join(["%c0"] * where.rank)
+    inside = f"{{in_bounds = [{', '.join(['true'] * where.rank)}]}}"
+    kind, memory = w.vector(where.shape, element), f"memref<{'x'.join(map(str, where.shape))}x{element}>"
+    x = w.op(f"vector.transfer_read {source}[{places}], %none {inside} : {memory}, {kind}")
+    x = w.anchor(w.anchor(x, where, element), other, element)
+    w.add(f"vector.transfer_write {x}, {to}[{places}] {inside} : {kind}, {memory}")
+
+
+def tour(r: Random, element: str | None = None, length: int | None = None) -> Program:
+    """A kernel that moves numbers of an element between layouts."""
+    return _program(r, lambda w: moves(w, element or r.choice(ELEMENTS)))
+
 
 def program(r: Random) -> Program:
     """A random kernel of vectors with layouts."""
-    kind = r.choice([*layout_programs.SHARED, *layout_programs.OWN])
+    if r.random() < 0.1:
+        return tour(r)
+    return _program(r, r.choice([*layout_programs.SHARED, *layout_programs.OWN]))
+
+
+def _program(r: Random, kind: Callable[[Writer], None]) -> Program:
     lanes, subgroups = r.choice([16, 16, 32]), r.choice([1, 2, 4])
     w = Writer(r, lanes, subgroups, gaps=r.random() < 0.5, outers=r.random() < 0.7)
     kind(w)

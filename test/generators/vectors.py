@@ -137,8 +137,9 @@ def kinds_for(x: Value, count: int) -> tuple[tuple[str, ...], int | None]:
     """The kinds of reductions whose result has no rounding, and a bound of a sum of so many elements."""
     if not is_float(x.element):
         return INTEGER_KINDS, x.exact and x.exact * count
-    if x.exact is not None and x.exact * count < most_exact(x.element):
-        return ("add", *FLOAT_KINDS), x.exact * count
+    if x.exact is not None and x.exact * count <= most_exact(x.element):
+        small = x.exact**count <= most_exact(x.element)
+        return (*(["mul"] if small else []), "add", *FLOAT_KINDS), x.exact * count
     return FLOAT_KINDS, None
 
 

@@ -208,7 +208,7 @@ class Items(xegpu_vc.Kernel):
 
     def fragment(self) -> Value:
         """load_nd in SIMT mode, some arithmetic, and store_nd of what has the fragment's shape."""
-        element = self.r.choice([*NUMBERS, *STORED])
+        element = self.element_of([*NUMBERS, *STORED])
         bits = bit_width(element)
         factor = max(32 // bits, 1)
         layout = self.r.choice(LAYOUTS)
@@ -245,7 +245,7 @@ class Items(xegpu_vc.Kernel):
             t = self.op(
                 f"xegpu.update_nd_offset {t}, [{', '.join(map(self.place, move))}] : {kind} -> {kind}", (), "desc"
             ).name
-        if self.r.random() < 0.2:
+        if self.r.random() < (0.6 if self.only else 0.2):
             self.line(f"xegpu.prefetch_nd {t}{attributes(self.hints())} : {kind}")
         part = (rows // layout[0], columns // layout[1])
         entries: list[str] = []
@@ -259,7 +259,9 @@ class Items(xegpu_vc.Kernel):
         elif how == "array":
             shape = (2, *part)
         text = f"xegpu.load_nd {t}{attributes([*entries, *self.hints()])} : {kind} -> {vector_text(shape, element)}"
-        x = self.op(text, shape, element, 8 if tensor.small else None)
+        x = self.op(text, shape, element, 4 if tensor.small else None)
+        if self.only and shape == part:
+            self.store_fragment(x, (rows, columns), layout, data)
         if element not in NUMBERS:
             x = self.bits(x)
         elif shape == part:
@@ -284,9 +286,12 @@ class Items(xegpu_vc.Kernel):
 
     def fragments_dpas(self) -> Value | None:
         """dpas of fragments, with the maps that the RFC's example has."""
-        element = self.r.choice(["f16", "bf16", "i8", "ui8", "tf32"])
+        every = ["f16", "bf16", "i8", "ui8", "tf32"]
+        if self.target == "any":
+            every += ["f8E5M2", "f8E4M3FN", "f64"]
+        element = self.element_of(every)
         bits = bit_width(element)
-        factor = 32 // bits
+        factor = max(32 // bits, 1)
         k, m, n = 8 * factor, self.r.choice([8, 8, 4]), 16
         result = self.r.choice([e for e in accumulators(element, element) if e in NUMBERS])
         rows = max(self.threads // self.lanes, 1)
@@ -316,7 +321,7 @@ class Items(xegpu_vc.Kernel):
             elif entries:
                 held = (part[0] // factor, part[1], factor)
             text = f"xegpu.load_nd {t}{attributes(entries)} : {kind} -> {vector_text(held, element)}"
-            parts.append(self.op(text, held, element, 8 if tensor.small else None))
+            parts.append(self.op(text, held, element, 4 if tensor.small else None))
         shape = (m, 1)
         acc = self.splat(self.r.randint(-3, 3), shape, result) if self.r.random() < 0.6 else None
         more = (f"{acc.name}, ", f"{acc.type}, ") if acc else ("", "")
@@ -341,6 +346,18 @@ def fragments(r: Random) -> Program:
     return Program(b.text(attributes=f"xegpu.subgroup_size = {lanes} : i32"), b.words(), (grid,), (items,), target)
 
 
+def tour(r: Random, element: str | None = None, length: int | None = None) -> Program:
+    """A kernel of fragments of one element."""
+    target = r.choice(["pvcxt", "pvc", "any"])
+    b = Items(r, target, r.choice([1, 2]), r.choice([16, 32]), 16)
+    b.only, b.plain_hints = element or r.choice([*NUMBERS, *STORED]), 0.3
+    for _ in range(length or r.randint(2, 4)):
+        found = b.fragments_dpas() if r.random() < 0.3 else b.fragment()
+        if found is not None:
+            b.store(found)
+    return Program(b.text(attributes="xegpu.subgroup_size = 16 : i32"), b.words(), (b.grid,), (b.block,), target)
+
+
 def scalars(r: Random) -> Program:
     """A kernel of 32-bit integers, with much control flow."""
     lanes = r.choice([8, 16, 32])
@@ -362,4 +379,6 @@ def scalars(r: Random) -> Program:
 
 def program(r: Random) -> Program:
     """A random kernel of work items."""
-    return fragments(r) if r.random() < 0.7 else scalars(r)
+    (how,) = r.choices([fragments, scalars, tour], weights=[5, 3, 2])
+    found: Program = how(r)
+    return found

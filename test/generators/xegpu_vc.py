@@ -130,7 +130,7 @@ class Kernel(Body):
 
     def load_block(self, element: str | None = None, small: bool | None = None) -> Value:
         """A block of one to three dimensions, with any transforms, from anywhere in and around a tensor."""
-        element = element or self.r.choice([*NUMBERS, *NUMBERS, *STORED])
+        element = element or self.element_of([*NUMBERS, *NUMBERS, *STORED])
         small = (element == "tf32" or self.r.random() < 0.4) if small is None else small
         bits = bit_width(element)
         rank = self.r.choice([2, 2, 2, 2, 1, 3])
@@ -178,7 +178,7 @@ class Kernel(Body):
 
     def load_desc(self, desc: Desc, length: int, bits: int) -> Value:
         """load_nd with any transforms that fit."""
-        if self.r.random() < 0.2:
+        if self.r.random() < (0.6 if self.only else 0.2):
             self.line(
                 f"xegpu.prefetch_nd {desc.name}{attributes(['mode = vc', *self.scope(), *self.hints()])} : {desc.type}"
             )
@@ -187,11 +187,11 @@ class Kernel(Body):
         rank = len(desc.shape)
         shape: tuple[int, ...] = desc.shape
         how = self.r.random()
-        if how < 0.3:
+        if how < (0.45 if self.only else 0.3):
             order = [1, 0] if rank == 2 else self.r.sample(range(rank), rank)
             units = [u for u in (8, 16, 32, 64) if u >= bits and columns * bits % u == 0]
             unit = bits
-            if units and self.r.random() < 0.5:
+            if units and self.r.random() < (0.85 if self.only else 0.5):
                 unit = self.r.choice(units)
                 entries.append(f"transpose_bit_width = {unit}")
             entries.append(f"transpose = {order}")
@@ -199,7 +199,7 @@ class Kernel(Body):
             in_units = (*desc.shape[:-1], columns // each)
             turned = [in_units[i] for i in order]
             shape = (*turned[:-1], turned[-1] * each)
-        elif how < 0.6 and rank == 2 and bits < 32:
+        elif how < 0.7 and rank == 2 and bits < 32:
             factor = 32 // bits
             axes = [axis for axis in (0, 1) if desc.shape[axis] % factor == 0]
             if axes:
@@ -207,11 +207,11 @@ class Kernel(Body):
                 entries.append(f"vnni_axis = {axis}")
                 shape = (rows // factor, columns, factor) if axis == 0 else (rows, columns // factor, factor)
         if length > 1:
-            whole = how >= 0.6 and self.r.random() < 0.4
+            whole = entries == ["mode = vc"] and self.r.random() < 0.4
             shape = (shape[0], length * shape[1]) if whole else (length, *shape)
         entries += self.hints()
         kind = vector_text(shape, desc.element)
-        exact = 8 if desc.small else None
+        exact = 4 if desc.small else None
         return self.op(
             f"xegpu.load_nd {desc.name}{attributes(entries)} : {desc.type} -> {kind}", shape, desc.element, exact
         )
@@ -229,7 +229,7 @@ class Kernel(Body):
         extra = ["boundary_check = false"]
         desc = self.block_desc(tensor, (count,), [place], extra)
         entries = ["mode = vc", *self.hints()]
-        exact = 8 if tensor.small else None
+        exact = 4 if tensor.small else None
         text = f"xegpu.load_nd {desc.name}{attributes(entries)} : {desc.type} -> {vector_text((count,), element)}"
         return self.op(text, (count,), element, exact)
 
@@ -413,11 +413,11 @@ class Kernel(Body):
 
     def gather(self) -> Value:
         """load_gather. What lanes without a mask bit have is chosen from another value."""
-        element = self.r.choice([*NUMBERS, *STORED])
+        element = self.element_of([*NUMBERS, *STORED])
         lanes, chunk = self.lanes_and_chunk(element)
         desc, _ = self.lanes_desc(element, lanes, chunk, element == "tf32" or self.r.random() < 0.4, False)
         mask = self.lane_mask(lanes)
-        if self.r.random() < 0.2:
+        if self.r.random() < (0.6 if self.only else 0.2):
             self.line(f"xegpu.prefetch {desc.name}{attributes(['mode = vc', *self.hints()])} : {desc.type}")
         return self.gathered(desc, mask, lanes)
 
@@ -430,7 +430,7 @@ class Kernel(Body):
             f"xegpu.load_gather {desc.name}, {mask}{attributes(entries)} : {desc.type}, vector<{lanes}xi1> -> {kind}",
             desc.shape,
             desc.element,
-            8 if desc.small else None,
+            4 if desc.small else None,
         )
         return self.chosen(found, mask, lanes)
 
@@ -447,7 +447,7 @@ class Kernel(Body):
 
     def scatter(self) -> None:
         """store_scatter of a value that fits, to elements that no other lane has."""
-        element = self.r.choice([*NUMBERS, *STORED])
+        element = self.element_of([*NUMBERS, *STORED])
         lanes, chunk = self.lanes_and_chunk(element)
         desc, _ = self.lanes_desc(element, lanes, chunk, False, True)
         x = self.of_shape(desc.shape, element)
@@ -473,8 +473,8 @@ class Kernel(Body):
     def atomic(self) -> Value:
         """atomic_rmw: of elements that no other lane has, or one whose sum has no rounding and whose result is not used."""
         shared = self.r.random() < 0.3
-        kind = self.r.choice([*ATOMICS, "assign"])
-        element = self.r.choice(ATOMICS.get(kind) or (*NUMBERS, *STORED))
+        kind = self.r.choice([k for k in [*ATOMICS, "assign"] if self.only in (None, *ATOMICS.get(k, [self.only]))])
+        element = self.element_of(ATOMICS.get(kind) or (*NUMBERS, *STORED))
         if kind in ("mulf", "assign") or (kind == "addf" and element in ("f16", "bf16")):
             shared = False
         lanes = self.r.choice(LANES)
@@ -499,7 +499,7 @@ class Kernel(Body):
     def dpas(self) -> Value | None:
         """A product of elements that meet, of one instruction or of several."""
         pairs = dpas_pairs(self.target)
-        a, b = self.r.choice(pairs)
+        a, b = self.r.choice([p for p in pairs if p[0] == self.only] or pairs)
         step = max(self.gpu.dpas_depths) * ops_per_channel(precision_of(b), precision_of(a))
         width = self.gpu.dpas_exec_size
         m, n, k = self.r.randint(1, 8), width, step
@@ -556,7 +556,7 @@ class Kernel(Body):
             entries.append(f"vnni_axis = {axis}")
             found = (rows // factor, columns, factor) if axis == 0 else (rows, columns // factor, factor)  # type: ignore[assignment]
         kind = vector_text(found, element)
-        exact = 8 if tensor.small else None
+        exact = 4 if tensor.small else None
         return self.op(f"xegpu.load_nd {desc.name}{attributes(entries)} : {desc.type} -> {kind}", found, element, exact)
 
     # Control flow
@@ -725,7 +725,7 @@ class Kernel(Body):
 
     def exchange(self) -> Value | None:
         """What each thread of a workgroup writes to shared local memory another one reads after a barrier."""
-        element = self.r.choice([*NUMBERS, "ui32", "tf32"])
+        element = self.element_of([*NUMBERS, *STORED])
         count = self.r.choice([4, 8, 16, 32])
         kind = f"memref<{self.block * count}x{element}, 3>"
         buffer = self.shared(kind) if self.r.random() < 0.5 else self.op(f"memref.alloc() : {kind}", (), "memref").name
@@ -770,7 +770,7 @@ class Kernel(Body):
                 x.exact,
             )
         else:
-            if self.r.random() < 0.3:
+            if self.only or self.r.random() < 0.3:
                 self.line(
                     f"xegpu.prefetch_nd {line(theirs)}{attributes(['mode = vc', *self.scope(slm=True)])} : {desc}"
                 )
@@ -786,7 +786,13 @@ class Kernel(Body):
             if not self.r.random() < 0.5:
                 self.line("xegpu.fence {scope = workgroup, memory_kind = global}")
             if not any("alloc_nbarrier" in line for line in self.lines):
-                self.lines.insert(0, "    xegpu.alloc_nbarrier 4")
+                if self.r.random() < 0.5:
+                    self.lines[:0] = [
+                        "    %barriers = arith.constant 4 : i8",
+                        "    xegpu.alloc_nbarrier %barriers : i8",
+                    ]
+                else:
+                    self.lines.insert(0, "    xegpu.alloc_nbarrier 4")
             number, count = self.scalar(self.r.randint(0, 3), "i8"), self.scalar(self.block, "i8")
             barrier = self.op(
                 f"xegpu.init_nbarrier {number.name}, {count.name} : i8, i8 -> !xegpu.nbarrier", (), "nbarrier"
@@ -826,7 +832,7 @@ class Kernel(Body):
         elif how == "load":
             made = self.load_block()
         elif how == "line":
-            element = self.r.choice([*NUMBERS, *STORED])
+            element = self.element_of([*NUMBERS, *STORED])
             made = self.load_line(element, element == "tf32" or self.r.random() < 0.4)
         elif how == "gather":
             made = self.gather()
@@ -908,8 +914,36 @@ NARROW = (8,)
 TARGET_NAMES = ("pvcxt", "pvcxt", "pvcxt", "any", "any", "pvc")
 
 
+def tour(r: Random, element: str | None = None, length: int | None = None) -> Program:
+    """A kernel of ops on memory and products, with one element and many attributes, whose results are stored."""
+    target = r.choice(TARGET_NAMES)
+    grid, block = r.choice([(1, 1), (2, 1), (1, 2)])
+    b = Kernel(r, target, grid, block)
+    b.only, b.plain_hints = element or r.choice([*NUMBERS, *STORED]), 0.1
+    for _ in range(length or r.randint(2, 6)):
+        (how,) = r.choices(
+            ["load", "line", "gather", "scatter", "atomic", "dpas", "exchange"], weights=[5, 1, 3, 3, 3, 1, 2]
+        )
+        made: Value | None = None
+        if r.random() < 0.1:
+            b.line("xegpu.compile_hint")
+        if how == "load":
+            made = b.load_block()
+        elif how == "line":
+            made = b.load_line(b.only, b.only == "tf32" or r.random() < 0.4)
+        elif how == "scatter":
+            b.scatter()
+        else:
+            made = getattr(b, how)()
+        if made is not None:
+            b.store(made)
+    return Program(b.text(), b.words(), (grid,), (block,), target)
+
+
 def program(r: Random) -> Program:
     """A random kernel of subgroups."""
+    if r.random() < 0.3:
+        return tour(r)
     target = r.choice(TARGET_NAMES)
     grid, block = r.choice([(1, 1), (1, 1), (2, 1), (1, 2), (2, 2), (3, 1)])
     b = Kernel(r, target, grid, block)

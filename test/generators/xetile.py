@@ -137,7 +137,7 @@ class Kernel(Body):
         self, element: str | None = None, shape: tuple[int, int] | None = None, small: bool | None = None
     ) -> Value:
         """load_tile from anywhere in and around a matrix."""
-        element = element or self.r.choice([*NUMBERS, *NUMBERS, *STORED])
+        element = element or self.element_of([*NUMBERS, *NUMBERS, *STORED])
         rows, columns = shape or self.shape()
         small = element == "tf32" or self.r.random() < 0.5 if small is None else small
         column_major = self.r.random() < 0.2
@@ -163,7 +163,7 @@ class Kernel(Body):
             tile = self.op(
                 f"xetile.update_tile_offset {tile}, [{', '.join(map(self.place, move))}] : {kind}", (), "tile"
             ).name
-        if self.r.random() < 0.2:
+        if self.r.random() < (0.6 if self.only else 0.2):
             self.line(f"xetile.prefetch_tile {tile}{attributes(self.hints())} : {kind}")
         return self.made(self.loaded(tile, kind, (rows, columns), element, small), given)
 
@@ -173,7 +173,7 @@ class Kernel(Body):
         if self.r.random() < 0.3:
             entries.append(f"padding = {self.padding(element)}")
         text = f"xetile.load_tile {tile}{attributes(entries)} : {kind} -> {vector_text(shape, element)}"
-        return self.op(text, shape, element, 8 if small else None)
+        return self.op(text, shape, element, 4 if small else None)
 
     def padding(self, element: str) -> str:
         """A number in the place of what lies outside."""
@@ -260,14 +260,29 @@ class Kernel(Body):
         shape = tuple((n // (group or n)) if i == dim else n for i, n in enumerate(x.shape))
         kinds, most = vectors.kinds_for(x, group or size)
         kind = self.r.choice(kinds)
-        entries, given = self.map_entry(shape)
+        entries, given = (
+            self.mapped(shape, source is None)
+            if not group and source and self.keeps(source, dim, shape)
+            else self.map_entry(shape)
+        )
+        if given is None and source:
+            given = (source[0], tuple(1 if i == dim else n for i, n in enumerate(source[1])))
         if group:
             entries.append(f"reduction_size = {group}")
         text = f"xetile.reduction <{kind}>, {x.name} [{dim}]{attributes(entries)} : {x.type} -> {vector_text(shape, x.element)}"
         return self.made(self.op(text, shape, x.element, most if kind == "add" else None), given)
 
+    @staticmethod
+    def keeps(source: Map, dim: int, shape: tuple[int, ...]) -> bool:
+        """Whether what is reduced along a dimension has the map that follows from its operand's."""
+        layout, data = source[0], tuple(1 if i == dim else n for i, n in enumerate(source[1]))
+        return not any(dealing_problem(size, grid, n) for size, grid, n in zip(shape, layout, data))
+
     def broadcast(self, x: Value) -> Value:
         dim = self.r.randrange(2)
+        if self.only and x.shape[dim] != 1 and self.r.random() < 0.5:
+            # A row or a column to repeat.
+            x = self.load(x.element, (1, 16) if dim == 0 else (8, 1), x.exact is not None)
         if x.shape[dim] == 1 and self.r.random() < 0.7:
             times, shown = self.r.choice([2, 3, 8, 16, 32]), False
         else:
@@ -300,7 +315,8 @@ class Kernel(Body):
 
     def mma(self) -> Value | None:
         """tile_mma of small numbers, whose sums have no rounding, or of integers."""
-        a, b = self.r.choice(dpas_pairs(self.target))
+        pairs = dpas_pairs(self.target)
+        a, b = self.r.choice([p for p in pairs if p[0] == self.only] or pairs)
         real = is_float(a)
         unit = 64 // bit_width(a)
         k = self.r.choice([unit, 2 * unit, 4 * unit, 4 * unit, 8, 16])
@@ -477,7 +493,7 @@ class Kernel(Body):
 
     def scattered(self) -> None:
         """Elements by their indices: loaded, changed, and stored or added to where no other element is."""
-        element = self.r.choice(NUMBERS)
+        element = self.element_of([*NUMBERS, *STORED] if self.only else NUMBERS)
         two = self.r.random() < 0.3
         shape: tuple[int, ...] = (
             (self.r.choice([2, 4]), self.r.choice([8, 16])) if two else (self.r.choice([1, 2]) * 16 * self.subgroups,)
@@ -521,11 +537,11 @@ class Kernel(Body):
         if mask and self.r.random() < 0.5:
             entries.append(f"padding = {self.padding(element)}")
         m = (f", {mask.name}", f", {mask.type}") if mask else ("", "")
-        if self.r.random() < 0.2:
+        if self.r.random() < (0.6 if self.only else 0.2):
             self.line(f"xetile.prefetch_tile {tile}{attributes(self.hints())} : {kind}")
         text = f"xetile.load {tile}{m[0]}{attributes(entries)} : {kind}{m[1]} -> {vector_text(shape, element)}"
-        x = self.made(self.op(text, shape, element, 8 if word.startswith("small") else None), given)
-        for _ in range(self.r.randint(0, 2)):
+        x = self.made(self.op(text, shape, element, 4 if word.startswith("small") else None), given)
+        for _ in range(self.r.randint(0, 2) if element in NUMBERS else 0):
             x = elementwise.float_op(self, x) if is_float(element) else elementwise.integer_op(self, x)
         # Each workgroup has elements of its own.
         into = self.argument(f"memref<{self.grid * count}x{element}>", self.data(element, (self.grid * count,)))
@@ -606,8 +622,49 @@ class Kernel(Body):
             self.keep(found)
 
 
+def tour(r: Random, element: str | None = None, length: int | None = None) -> Program:
+    """A kernel of ops on tiles of one element, with many attributes, whose results are stored."""
+    target = r.choice(["pvcxt", "pvc", "any"])
+    has_maps = r.random() < 0.7
+    subgroups = r.choice([1, 2, 4]) if has_maps else 1
+    b = Kernel(r, target, r.choice([1, 2]), subgroups, has_maps)
+    b.only, b.plain_hints = element or r.choice([*NUMBERS, *STORED]), 0.1
+    real = b.only in NUMBERS
+    for _ in range(length or r.randint(1, 3)):
+        x = b.load()
+        found: Value | None = x
+        how = r.choice(
+            [
+                "load",
+                "transpose",
+                "broadcast",
+                "convert",
+                "exchange",
+                "scattered",
+                "atomic",
+                "mma",
+                *["reduction"] * 2 * real,
+            ]
+        )
+        if how == "convert" and has_maps:
+            found = b.converted(x)[0]
+        elif how == "atomic":
+            b.atomic_tile(x)
+        elif how == "scattered":
+            b.scattered()
+        elif how == "mma":
+            found = b.mma()
+        elif how in ("transpose", "broadcast", "exchange", "reduction"):
+            found = getattr(b, how)(x)
+        if found is not None:
+            b.store(found)
+    return Program(b.text(), b.words(), (b.grid,), (subgroups,), target)
+
+
 def program(r: Random) -> Program:
     """A random kernel of tiles."""
+    if r.random() < 0.3:
+        return tour(r)
     target = r.choice(["pvcxt", "pvcxt", "pvcxt", "pvc", "any"])
     has_maps = r.random() < 0.75
     subgroups = r.choice([1, 2, 2, 4, 4, 8]) if has_maps else 1

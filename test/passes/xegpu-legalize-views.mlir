@@ -1,4 +1,4 @@
-// RUN: xegpu-opt %s --xegpu-legalize='target=pvc' --canonicalize | FileCheck %s
+// RUN: xegpu-opt %s --xegpu-legalize='target=pvc' --canonicalize --xegpu-dce | FileCheck %s
 
 // A constant whose elements differ is cut as other vectors are, where what uses it is split.
 
@@ -16,6 +16,23 @@ gpu.module @kernels {
     %x = xegpu.load_gather %t, %mask {mode = vc} : !offsets, vector<32xi1> -> vector<8x32xi64>
     %to = xegpu.create_nd_tdesc %out[0, 0] {mode = vc} : memref<8x32xi64> -> !xegpu.tensor_desc<8x32xi64>
     xegpu.store_nd %x, %to {mode = vc} : vector<8x32xi64>, !xegpu.tensor_desc<8x32xi64>
+    gpu.return
+  }
+}
+
+// One element of a load that is rewritten is taken from what it became.
+
+gpu.module @elements {
+  // CHECK-LABEL: gpu.func @element
+  gpu.func @element(%a: memref<4x64xui8>, %b: memref<8xui8>, %i: index) kernel {
+    %0 = xegpu.create_nd_tdesc %a[0, %i] {mode = vc} : memref<4x64xui8> -> !xegpu.tensor_desc<3x1xui8>
+    // CHECK: xegpu.load_nd {{.*}} -> vector<3x4xui8>
+    // CHECK-NOT: xegpu.load_nd
+    %1 = xegpu.load_nd %0 {mode = vc, transpose = [1, 0]} : !xegpu.tensor_desc<3x1xui8> -> vector<1x3xui8>
+    %2 = vector.shape_cast %1 : vector<1x3xui8> to vector<3xui8>
+    %3 = vector.extract %2[1] : ui8 from vector<3xui8>
+    // CHECK: memref.store
+    memref.store %3, %b[%i] : memref<8xui8>
     gpu.return
   }
 }
