@@ -12,11 +12,12 @@ from xegpu_py.passes.xegpu_legalize import shapes as blocks
 from xegpu_py.passes.xegpu_legalize.boxes import Bounds, Shape, segments, starts
 from xegpu_py.passes.xegpu_legalize.plan import Plan, shape_of
 from xegpu_py.passes.xegpu_legalize.shapes import Layout, Message, Pieces, Transform
+from xegpu_py.passes.xegpu_to_visa.messages import atomic_message
 from xegpu_py.passes.xegpu_verify_target.rules import block_problem, lanes_problem
 
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.target import Block2DLimits, Target
-from xegpu_py.visa.operands import Raw
+from xegpu_py.visa.operands import Raw, Variable
 from xegpu_py.visa.spec import BlockShape
 
 BLOCK_OPS = ("xegpu.load_nd", "xegpu.store_nd", "xegpu.prefetch_nd")
@@ -83,13 +84,17 @@ def unit_of(desc: TensorDesc, transform: Transform, limits: Block2DLimits) -> tu
 
 def lanes_of_message(op: ir.Operation, target: Target) -> int:
     """Lanes of a scattered descriptor that one message serves."""
-    name = {"xegpu.store_scatter": "lsc_store", "xegpu.atomic_rmw": "lsc_atomic_iadd"}.get(op.name, "lsc_load")
-    return fitting_lanes(TensorDesc.of(op.opview.tdesc), target, name)
+    desc = TensorDesc.of(op.opview.tdesc)
+    name = "lsc_store" if op.name == "xegpu.store_scatter" else "lsc_load"
+    if op.name == "xegpu.atomic_rmw":
+        name = f"lsc_atomic_{atomic_message(op.opview.kind.name, desc.element, blocks.is_slm(desc), target)}"
+    return fitting_lanes(desc, target, name)
 
 
 def fitting_lanes(desc: TensorDesc, target: Target, name: str) -> int:
     """Lanes of a scattered descriptor that one message of this name serves."""
-    values = {"src0": Raw(None), "src1": Raw(None)} if name.startswith("lsc_atomic") else {}
+    data, none = Raw(Variable("data", "ud", 1, "GRF")), Raw(None)
+    values = {"src0": data, "src1": data if name.endswith("icas") else none} if name.startswith("lsc_atomic") else {}
     lanes = desc.lanes
     while lanes > 1:
         problem = lanes_problem(blocks.lanes_part(desc, lanes), target, name, **values)

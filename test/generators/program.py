@@ -127,7 +127,8 @@ def difference(wanted: Sequence[Any], found: Sequence[Any], names: tuple[str, st
 
 
 LIMITS: dict[str, str] = {
-    r"atomic_rmw' op of (u?i8|f8\w+) has no atomic message": "atomic updates of 8 bits",
+    r"needs fcvt, which target dg2 has not": "dg2 has no conversions of f8E5M2",
+    r"target dg2 does not divide f64": "dg2 has no division of f64",
 }
 """Diagnostics by which a valid program may be refused, as regular expressions, and why: limits of a target."""
 

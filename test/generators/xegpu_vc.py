@@ -66,7 +66,7 @@ class Kernel(Body):
         self.gpu, self.threads, self.grid, self.block = TARGETS[target], grid * block, grid, block
         self.tid, self.local = self._ids()
         self.inputs: list[Matrix] = []
-        self.statements_left = 0
+        self.ragged = 0.15
 
     def _ids(self) -> tuple[str, str]:
         x, size, group = (self.op(f"gpu.{op} x", (), "index").name for op in ("thread_id", "block_dim", "block_id"))
@@ -102,8 +102,11 @@ class Kernel(Body):
         return Matrix(address, "i64", shape, element, given, small)
 
     def columns_for(self, element: str, least: int) -> int:
-        """Columns of a matrix that 2D block messages can serve."""
+        """Columns of a matrix, mostly of one that 2D block messages can serve."""
         size = bit_width(element) // 8
+        if self.r.random() < self.ragged:
+            # Rows that no 2D block message can serve.
+            return least + self.r.randint(0, 5)
         unit = 16 // size if size < 16 else 1
         return max(self.r.choice([64, 80, 96, 128]) // size, -(-least // unit) * unit)
 
@@ -661,7 +664,10 @@ class Kernel(Body):
             return None
         element = self.r.choice(NUMBERS)
         rows, columns = self.r.choice([1, 4, 8]), self.r.choice([4, 8, 16])
+        # A descriptor that is moved and never used is refused where no message could serve it.
+        kept, self.ragged = self.ragged, 0.0
         tensor = self.tensor(element, (rows + 6, self.columns_for(element, columns)), self.r.random() < 0.3)
+        self.ragged = kept
         offsets = [self.place(self.r.randint(-2, 5)) for _ in range(2)]
         return self.block_desc(tensor, (rows, columns), offsets, [])
 
@@ -909,9 +915,9 @@ def dpas_pairs(target: str) -> list[tuple[str, str]]:
     return [(a, b) for a, b in found if {precision_of(a), precision_of(b)} <= set(gpu.dpas_precisions)]
 
 
-NARROW = (8,)
+NARROW = (8, 8, 4, 2)
 """Widths of integers that dpas multiplies."""
-TARGET_NAMES = ("pvcxt", "pvcxt", "pvcxt", "any", "any", "pvc")
+TARGET_NAMES = ("pvcxt", "pvcxt", "pvcxt", "any", "any", "pvc", "dg2")
 
 
 def tour(r: Random, element: str | None = None, length: int | None = None) -> Program:

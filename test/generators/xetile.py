@@ -315,7 +315,7 @@ class Kernel(Body):
 
     def mma(self) -> Value | None:
         """tile_mma of small numbers, whose sums have no rounding, or of integers."""
-        pairs = dpas_pairs(self.target)
+        pairs = [p for p in dpas_pairs(self.target) if min(map(bit_width, p)) >= 8]
         a, b = self.r.choice([p for p in pairs if p[0] == self.only] or pairs)
         real = is_float(a)
         unit = 64 // bit_width(a)
@@ -419,7 +419,7 @@ class Kernel(Body):
 
     def gemm(self) -> Value | None:
         """A sum of products over a loop, as a GEMM has it."""
-        pairs = [(a, b) for a, b in dpas_pairs(self.target) if a == b]
+        pairs = [(a, b) for a, b in dpas_pairs(self.target) if a == b and bit_width(a) >= 8]
         a, b = self.r.choice(pairs)
         unit = 64 // bit_width(a)
         k = self.r.choice([4, 4, 8]) * unit // 2

@@ -412,13 +412,16 @@ def _transfer(
         if not bounded[i]:
             active &= (places[d] >= 0) & (places[d] < memref.shape[d])
     if mask is not None:
-        # A mask has the dimensions of memory that the vector has, in their order.
-        known = sorted((d, i) for i, d in enumerate(dims) if d is not None)
-        order = [i for _, i in known]
-        moved = np.transpose(mask.reshape([shape[i] for i in order]), np.argsort(order)) if order else mask.reshape(())
-        kept = sorted(order)
-        active &= moved.reshape([n if i in kept else 1 for i, n in enumerate(shape)])
+        active &= _in_vector(node, mask, shape)
     return places, active
+
+
+def _in_vector(node: Node, mask: Array, shape: Sequence[int]) -> Array:
+    """A transfer's mask, which has the dimensions of memory that the vector has in their order, in the vector's."""
+    dims = [e.position if isinstance(e, ir.AffineDimExpr) else None for e in node.attribute("permutation_map").results]
+    order = [i for _, i in sorted((d, i) for i, d in enumerate(dims) if d is not None)]
+    moved = np.transpose(mask.reshape([shape[i] for i in order]), np.argsort(order)) if order else mask.reshape(())
+    return moved.reshape([n if i in order else 1 for i, n in enumerate(shape)])
 
 
 @evaluates("vector.transfer_read")
@@ -456,7 +459,8 @@ def mask(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
             operands = [frame.values[p][lane] for p in inner.operands]
             result = _masked(inner, operands, given)
             if passed:
-                result = np.where(given, result, passed[0])
+                kept = _in_vector(inner, given, inner.shape) if inner.name == "vector.transfer_read" else given
+                result = np.where(kept, result, passed[0])
             frame.set(inner.results, result, lane)
         if node.results:
             frame.give(node.results, body.end.operands, (lane,))

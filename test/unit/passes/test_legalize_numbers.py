@@ -220,3 +220,14 @@ def test_bf8_to_integers(to):
     x = np.resize(np.array([0, -0.0, 0.75, 1, -1, 1.75, -2.5, 3, 48, -96, 112]), LANES).astype(ml_dtypes.float8_e5m2)
     found = apply(f"%r = arith.fptosi %a0 : vector<{LANES}xf8E5M2> to vector<{LANES}x{to}>", [x], ["f8E5M2"], to)
     np.testing.assert_array_equal(found, np.trunc(x.astype(np.float64)).astype(found.dtype))
+
+
+@pytest.mark.parametrize("name", ["exp", "expm1", "log", "log2", "log10", "log1p"])
+def test_functions_of_bf8(name):
+    """Of all numbers, computed in f32 and rounded."""
+    x = np.arange(256, dtype=np.uint8).view(ml_dtypes.float8_e5m2)
+    kind = f"vector<{LANES}xf8E5M2>"
+    found = apply(f"%r = math.{name} %a0 : {kind}", [x], ["f8E5M2"], "f8E5M2")
+    with np.errstate(all="ignore"):
+        wanted = getattr(np, name)(x.astype(np.float64)).astype(ml_dtypes.float8_e5m2)
+    np.testing.assert_array_equal(found.astype(np.float32), wanted.astype(np.float32))
