@@ -788,8 +788,11 @@ class Kernel(Body):
     def meet(self) -> None:
         """All threads of a workgroup wait for each other."""
         if self.r.random() < 0.3 and self.gpu.named_barriers:
-            self.line(f"xegpu.fence {{scope = {self.r.choice(['workgroup', 'gpu'])}, memory_kind = shared}}")
-            if not self.r.random() < 0.5:
+            fence = "xegpu.fence"
+            if self.r.random() < 0.8:
+                fence += f" {{scope = {self.r.choice(['workgroup', 'gpu'])}, memory_kind = shared}}"
+            self.line(fence)
+            if self.r.random() < 0.5:
                 self.line("xegpu.fence {scope = workgroup, memory_kind = global}")
             if not any("alloc_nbarrier" in line for line in self.lines):
                 if self.r.random() < 0.5:

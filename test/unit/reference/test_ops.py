@@ -204,6 +204,20 @@ def test_transfers_with_a_permutation_a_mask_and_an_edge():
     assert np.array_equal(evaluate(body, "vector<4x4xf32>", ("vector<5x6xf32>", x)), expected)
 
 
+def test_a_masked_read_that_transposes_passes_values_through():
+    """The mask has memory's dimensions, and what is passed through the vector's."""
+    x = np.arange(30, dtype=np.float32).reshape(5, 6)
+    body = """%pad = arith.constant 0.0 : f32
+      %else = arith.constant dense<7.0> : vector<6x5xf32>
+      %mask = vector.constant_mask [2, 4] : vector<5x6xi1>
+      %r = vector.mask %mask, %else { vector.transfer_read %m0[%c0, %c0], %pad {in_bounds = [true, true],
+        permutation_map = affine_map<(d0, d1) -> (d1, d0)>} : memref<5x6xf32>, vector<6x5xf32>
+      } : vector<5x6xi1> -> vector<6x5xf32>"""
+    expected = np.full((6, 5), 7.0, np.float32)
+    expected[:4, :2] = x[:2, :4].T
+    assert np.array_equal(evaluate(body, "vector<6x5xf32>", ("vector<5x6xf32>", x)), expected)
+
+
 def test_masked_ops():
     x = np.arange(8, dtype=np.float32)
     body = """%z = arith.constant 100.0 : f32
