@@ -9,7 +9,7 @@ from mlir import ir
 from xegpu_py.passes.xegpu_to_visa.arith import SIGNS, on_pattern, result_of
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
-from xegpu_py.passes.xegpu_to_visa.values import Const, Numbers, Reg
+from xegpu_py.passes.xegpu_to_visa.values import Const, Numbers, Reg, unsigned
 
 from xegpu_py.numerics.formats import TYPES
 
@@ -84,6 +84,18 @@ def absf(low: Lowering, op: ir.Operation) -> None:
         low.set(op, on_pattern(low, "and", low.reg(op.operands[0]), SIGNS[name] - 1))
         return
     low.set(op, low.emit.apply("mov", name, count, low.numbers(op.operands[0]), modifiers=("abs",)))
+
+
+@lowers("math.copysign")
+def copysign(low: Lowering, op: ir.Operation) -> None:
+    """The first operand's magnitude with the second one's sign, bit by bit."""
+    count, _, name = result_of(low, op)
+    bits = unsigned(name)
+    sign = 1 << (TYPES[name].bits - 1)
+    a, b = (low.emit.as_type(low.reg(v), bits) for v in op.operands)
+    size = low.emit.apply("and", bits, count, a, const(sign - 1, bits))
+    found = low.emit.apply("or", bits, count, size, low.emit.apply("and", bits, count, b, const(sign, bits)))
+    low.set(op, low.emit.as_type(found, name))
 
 
 @lowers("math.absi")

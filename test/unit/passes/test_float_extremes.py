@@ -244,3 +244,26 @@ gpu.module @m {{
         kernel(values, out, grid=1, block=block)
         wanted = folded(kind, list(values[:block]))
         np.testing.assert_array_equal(bits(out)[:block], np.repeat(bits(wanted.reshape(1)), block))
+
+
+@pytest.mark.parametrize("t", DTYPES)
+def test_copysign(t):
+    """Of NaN and zeros too."""
+    a, b = (np.concatenate([v, -v]).astype(DTYPES[t]) for v in pairs(DTYPES[t]))
+    text = f"""
+gpu.module @m {{
+  gpu.func @k(%a: memref<128x{t}>, %b: memref<128x{t}>) kernel {{
+    %c0 = arith.constant 0 : index
+    %z = arith.constant 0.0 : {t}
+    %x = vector.transfer_read %a[%c0], %z {{in_bounds = [true]}} : memref<128x{t}>, vector<128x{t}>
+    %y = vector.transfer_read %b[%c0], %z {{in_bounds = [true]}} : memref<128x{t}>, vector<128x{t}>
+    %r = math.copysign %x, %y : vector<128x{t}>
+    vector.transfer_write %r, %a[%c0] {{in_bounds = [true]}} : vector<128x{t}>, memref<128x{t}>
+    gpu.return
+  }}
+}}
+"""
+    top = bits(a).dtype.type(1 << (8 * a.itemsize - 1))
+    wanted = (bits(a) & ~top) | (bits(b) & top)
+    xegpu_py.compile(text, target="pvc", engine="both")(a, b, grid=1)
+    np.testing.assert_array_equal(bits(a), wanted)
