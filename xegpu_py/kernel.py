@@ -26,7 +26,7 @@ from xegpu_py.visa.verify import verify
 CHECKS = ("memory", "uninit", "races")
 """What can be looked for while a kernel runs: `memory`, accesses outside of allocations, which both engines always look
 for; `uninit`, reads of registers never written; `races`, accesses of one place by two threads that nothing orders."""
-_INTERPRETED = ("uninit", "races")
+_INTERPRETED = ("races",)
 
 
 class Kernel:
@@ -64,7 +64,8 @@ class Kernel:
             registers: registers of a thread, 128 or 256; by default the target's usual number.
             strict_grf: whether variables that do not fit the registers are an error.
             engine: what runs it: "jit", native code; "interpreter", the golden model; "both", which compares all that
-                they leave. By default the JIT, or the interpreter for what only it can look for, `uninit` and `races`.
+                they leave. By default the JIT; the interpreter with `races`, which only it can look for, and with
+                `uninit`, of which it finds the first read of all threads, the JIT the first of a thread.
             threads: threads of the operating system that the JIT uses; by default one for each processor.
             cache: the folder where the JIT keeps native code between processes, or "off"; by default what the
                 environment variable XEGPU_PY_CACHE says, or else a folder among the user's caches.
@@ -96,8 +97,8 @@ class Kernel:
         issues = verify(program, gpu)
         if issues:
             raise DiagnosticError([i.diagnostic() for i in issues], self._sources)
-        chosen = engine or ("interpreter" if interpreted else "jit")
-        watch, races = (name in checks for name in _INTERPRETED)
+        watch, races = (name in checks for name in ("uninit", "races"))
+        chosen = engine or ("interpreter" if watch or races else "jit")
         self.launcher = Launcher(
             program,
             gpu,

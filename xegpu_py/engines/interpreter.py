@@ -149,7 +149,7 @@ class Interpreter:
             except AccessFault as fault:
                 raise self.access_fault(fault, at, rows, name_thread) from None
             except UnwrittenFault as fault:
-                raise self._unwritten_fault(fault, at, rows, name_thread) from None
+                raise self.unwritten_fault(fault, at, rows, name_thread) from None
             except RaceFault as fault:
                 raise self._race_fault(fault, at, batch) from None
             if observer:
@@ -232,9 +232,10 @@ class Interpreter:
             where += f", lane {inst.first_lane + lane}"
         return self._fault(fault.reason, at, [where])
 
-    def _unwritten_fault(
+    def unwritten_fault(
         self, fault: UnwrittenFault, at: int, rows: Array, name_thread: Callable[[int], str]
     ) -> RuntimeFault:
+        """The error of a read of a register that was never written, by instruction `at` in threads `rows`."""
         message = f"reads byte {fault.byte} of '{fault.var.name}', which was never written"
         return self._fault(message, at, [f"in {name_thread(int(rows[fault.thread]))}"])
 

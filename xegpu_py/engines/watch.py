@@ -32,7 +32,7 @@ class UnwrittenFault(Exception):
 
 
 @dataclass(frozen=True)
-class _Bytes:
+class OperandBytes:
     """Places in the register file of an operand's bytes: [lanes, bytes], of one lane if the thread as a whole acts."""
 
     var: Variable
@@ -45,7 +45,7 @@ def watched_step(step: Step, inst: Instruction, layout: Layout) -> Step:
     Raises:
         UnwrittenFault: as it runs, if a lane that acts reads what was never written.
     """
-    reads, writes = _operands(inst, "read", layout), _operands(inst, "write", layout)
+    reads, writes = operand_bytes(inst, "read", layout), operand_bytes(inst, "write", layout)
     mask = masker(inst, layout)
 
     def watching(batch: Batch, rows: Rows, active: Array | None) -> None:
@@ -65,7 +65,7 @@ def watched_step(step: Step, inst: Instruction, layout: Layout) -> Step:
 
 def watched_next(decide: Next, inst: Instruction, layout: Layout) -> Next:
     """The same of an instruction that decides where threads go on."""
-    reads, mask = _operands(inst, "read", layout), masker(inst, layout)
+    reads, mask = operand_bytes(inst, "read", layout), masker(inst, layout)
 
     def watching(batch: Batch, rows: Array, at: int, active: Array | None) -> Array:
         _look(batch, rows, mask(batch, rows, active), reads, layout)
@@ -74,7 +74,7 @@ def watched_next(decide: Next, inst: Instruction, layout: Layout) -> Next:
     return watching
 
 
-def _look(batch: Batch, rows: Rows, acting: Array | None, reads: list[_Bytes], layout: Layout) -> None:
+def _look(batch: Batch, rows: Rows, acting: Array | None, reads: list[OperandBytes], layout: Layout) -> None:
     for operand in reads:
         assert batch.written is not None
         missing = ~batch.written[rows][:, operand.places]
@@ -86,7 +86,12 @@ def _look(batch: Batch, rows: Rows, acting: Array | None, reads: list[_Bytes], l
             raise UnwrittenFault(thread, place - layout.offset(operand.var), operand.var)
 
 
-def _operands(inst: Instruction, use: str, layout: Layout) -> list[_Bytes]:
+def operand_bytes(inst: Instruction, use: str, layout: Layout) -> list[OperandBytes]:
+    """The bytes of registers that an instruction's operands have.
+
+    Args:
+        use: "read" or "write".
+    """
     slots = [s for s in INSTRUCTIONS[inst.name].slots if s.use == use]
     return [b for b in (_bytes(s, inst, layout) for s in slots) if b]
 
@@ -95,7 +100,7 @@ def _lanes(acting: Array, count: int) -> Array:
     return np.any(acting, axis=1, keepdims=True) if count == 1 else acting
 
 
-def _bytes(slot: OperandSpec, inst: Instruction, layout: Layout) -> _Bytes | None:
+def _bytes(slot: OperandSpec, inst: Instruction, layout: Layout) -> OperandBytes | None:
     operand = inst[slot.name]
     var = getattr(operand, "var", None)
     if not isinstance(var, Variable):
@@ -104,26 +109,26 @@ def _bytes(slot: OperandSpec, inst: Instruction, layout: Layout) -> _Bytes | Non
     if isinstance(operand, (Region, Destination)):
         start = base + first_byte(operand, layout.target.grf_bytes)
         elements = np.array(operand.elements(1 if slot.kind == "scalar" else inst.exec_size))
-        return _Bytes(var, start + elements[:, None] * size + np.arange(size))
+        return OperandBytes(var, start + elements[:, None] * size + np.arange(size))
     assert isinstance(operand, (Raw, Vector, Address)) and slot.bytes
     start = base + (first_byte(operand, layout.target.grf_bytes) if isinstance(operand, Vector) else operand.offset)
     total = slot.bytes(inst, layout.target)
     if isinstance(operand, Address):
-        return _Bytes(var, start + np.arange(total).reshape(inst.exec_size, -1))
+        return OperandBytes(var, start + np.arange(total).reshape(inst.exec_size, -1))
     if inst.name == "dpas" and slot.name in ("dst", "src0"):
         # A lane has a column.
         rows = np.arange(total).reshape(inst["RC"], inst.exec_size, size)
-        return _Bytes(var, start + rows.transpose(1, 0, 2).reshape(inst.exec_size, -1))
+        return OperandBytes(var, start + rows.transpose(1, 0, 2).reshape(inst.exec_size, -1))
     if "data" in inst.values:
         shape: DataShape = inst["data"]
         moved = shape.register_bytes if slot.use == "write" else shape.memory_bytes
         places = data_places(shape, inst.exec_size, layout.target.grf_bytes)[:, :, None] + np.arange(moved)
-        return _Bytes(var, start + places.reshape(len(places), -1))
+        return OperandBytes(var, start + places.reshape(len(places), -1))
     if "block" in inst.values and slot.use == "read":
         # The padding of rows, and the rest of the last register, go nowhere.
         block: BlockShape = inst["block"]
         lines, columns, _ = block.register_shape()
         row = np.arange(block.width * block.size // 8)
         places = np.arange(lines)[:, None] * (columns * block.size // 8) + row
-        return _Bytes(var, start + places.reshape(1, -1))
-    return _Bytes(var, start + np.arange(total)[None, :])
+        return OperandBytes(var, start + places.reshape(1, -1))
+    return OperandBytes(var, start + np.arange(total)[None, :])

@@ -202,9 +202,14 @@ class Launcher:
     def _run_native(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> Statistics:
         program, group_size = self.program, size.threads(self.program)
         registers = np.zeros(self.jit.frame.registers, np.uint8)
+        written = np.zeros(len(registers), bool) if self.watch else None
+        if written is not None:
+            written[:HEADER_BYTES] = True
         for item in program.inputs:
+            at = self.allocation.offset(item.var)
+            if written is not None:
+                written[at : at + item.size] = True
             if item.kind != "LOCAL_ID":
-                at = self.allocation.offset(item.var)
                 value = _implicit(item.kind, size) if item.kind else arguments[item.var.name]
                 registers[at : at + item.size] = np.frombuffer(value, np.uint8)
         launch = Launch(
@@ -215,6 +220,7 @@ class Launcher:
             registers,
             memory,
             _namer(size, group_size),
+            written,
         )
         with Progress(program.name, launch.groups, self.progress) as progress:
             done = self.jit.run(launch, self.threads, progress)

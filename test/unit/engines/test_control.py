@@ -481,7 +481,7 @@ def test_named_barrier_that_is_not_there() -> None:
 
 def unwritten(body: str, declarations: str = "") -> list[str] | None:
     try:
-        kernel(body, declarations, check=["uninit"])(np.zeros(64, np.uint32), grid=2, block=2)
+        kernel(body, declarations, check=["uninit"], engine=ENGINE[0])(np.zeros(64, np.uint32), grid=2, block=2)
     except DiagnosticError as error:
         (diagnostic,) = error.diagnostics
         return [diagnostic.message, *(n.message for n in diagnostic.notes)]

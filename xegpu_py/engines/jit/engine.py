@@ -21,6 +21,7 @@ from xegpu_py.engines.jit.host import Host, chosen_host
 from xegpu_py.engines.jit.kernel import frame_of, functions_of_program
 from xegpu_py.engines.jit.native import ThreadFunction, driver, processors, shared
 from xegpu_py.engines.memory import AccessFault, LocalMemory, Memory, RuntimeFault, aligned
+from xegpu_py.engines.watch import UnwrittenFault
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.elementary import table
 from xegpu_py.numerics.formats import Array
@@ -55,6 +56,7 @@ class Launch:
         registers: the register file with which threads start, uint8[bytes].
         memory: global memory.
         name_thread: names a thread in messages, from its number among all threads.
+        written: bool[bytes], which of the registers are written before it starts, where that is watched.
     """
 
     grid: tuple[int, int, int]
@@ -64,6 +66,7 @@ class Launch:
     registers: Array
     memory: Memory
     name_thread: Callable[[int], str]
+    written: Array | None = None
 
     @property
     def groups(self) -> int:
@@ -197,6 +200,8 @@ class Jit:
             blocks[:] = 0
             blocks[:, : batch.regs.shape[1]] = batch.regs[rows]
             blocks[:, frame.flags : frame.pc] = _packed(batch.flags[rows])
+            if batch.written is not None:
+                blocks[:, frame.written : frame.written + batch.written.shape[1]] = batch.written[rows]
             _words(blocks, frame.status)[:] = Status.YIELDED
             _words(blocks, frame.pc)[:] = batch.pc[rows, None]
             if batch.lane_pc is not None:
@@ -208,6 +213,8 @@ class Jit:
             worker.finish()
             batch.regs[rows] = blocks[:, : batch.regs.shape[1]]
             batch.flags[rows] = _unpacked(blocks[:, frame.flags : frame.pc])
+            if batch.written is not None:
+                batch.written[rows] = blocks[:, frame.written : frame.written + batch.written.shape[1]] != 0
             local[:] = slot.slm[: len(local)]
         batch.traffic += Counter({k: int(n) for k, n in zip(TRAFFIC, worker.traffic) if n})
         batch.pc[:] = ENDED
@@ -233,6 +240,9 @@ class _Team:
         self.table = np.array(memory.ranges(), np.int64).reshape(-1, 3)
         self.template = aligned(self.jit.frame.bytes)
         self.template[: len(self.launch.registers)] = self.launch.registers
+        if self.launch.written is not None:
+            start = self.jit.frame.written
+            self.template[start : start + len(self.launch.written)] = self.launch.written
         self.template[self.jit.frame.status :].view(np.int32)[0] = Status.YIELDED
         self.chunk = max(1, self.launch.groups // (16 * self.size))
         self.workers = [self.new_worker()]
@@ -489,6 +499,8 @@ class _Worker:
         batch.regs = blocks[:, : frame.registers]
         batch.__post_init__()
         batch.flags = _unpacked(blocks[:, frame.flags : frame.pc])
+        if frame.watch:
+            batch.written = blocks[:, frame.written : frame.written + frame.registers] != 0
         batch.slm = LocalMemory(self.own.slm[: program.slm_bytes], program.slm_bytes)
         batch.numbers = blocks[:, 8:12].copy().view(np.uint32)[:, 0].astype(np.int64)
         batch.group_size = self.launch.group_size
@@ -498,7 +510,7 @@ class _Worker:
         """Run an instruction of a thread by its golden function; 0 if it fails."""
         try:
             self._golden(at, block, active)
-        except AccessFault:
+        except (AccessFault, UnwrittenFault):
             return 0
         return 1
 
@@ -531,6 +543,8 @@ class _Worker:
             self._golden(at, self._block(thread).ctypes.data, active)
         except AccessFault as fault:
             return self.jit.interpreter.access_fault(fault, at, np.zeros(1, np.int64), lambda _: self._name(thread))
+        except UnwrittenFault as fault:
+            return self.jit.interpreter.unwritten_fault(fault, at, np.zeros(1, np.int64), lambda _: self._name(thread))
         return RuntimeError(f"native code refused instruction {at}, which the interpreter runs")
 
     def _places(self) -> Array:

@@ -41,11 +41,13 @@ class Frame:
         registers: bytes of its register file, a multiple of 64.
         predicates: number of predicates, each a dword.
         barriers: barriers of a workgroup, of which the first is that of all its threads.
+        watch: whether reads of registers never written are looked for.
     """
 
     registers: int
     predicates: int
     barriers: int
+    watch: bool = False
 
     @property
     def flags(self) -> int:
@@ -82,9 +84,14 @@ class Frame:
         return -(-(self.lane_pc + 4 * LANES) // 8) * 8
 
     @property
+    def written(self) -> int:
+        """u8[registers]: of each byte of the registers, whether it was ever written; only where that is watched."""
+        return -(-(self.passed + 8 * self.barriers) // 64) * 64
+
+    @property
     def bytes(self) -> int:
         """Of the whole block."""
-        return -(-(self.passed + 8 * self.barriers) // 64) * 64
+        return self.written + self.registers * self.watch
 
 
 GOLDEN_CALL = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xegpu_py.engines.access import Layout
 from xegpu_py.engines.jit import rules
 from xegpu_py.engines.jit.arithmetic import emit_arithmetic, emit_flag_logic
@@ -15,6 +17,7 @@ from xegpu_py.engines.jit.matrices import Matrices
 from xegpu_py.engines.jit.rules import RULES
 from xegpu_py.engines.jit.rules.matrix import emit_run
 from xegpu_py.engines.jit.rules.registers import copies, emit_copies
+from xegpu_py.engines.jit.unwritten import emit_checks
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.liveness import live_ranges
@@ -35,7 +38,7 @@ def frame_of(program: Program, layout: Layout) -> Frame:
     """Where a thread's state lies."""
     size = max(layout.allocation.bytes, layout.target.grf_bytes)
     barriers = 1 + int(program.attributes.get("NBarrierCnt", 0))
-    return Frame(-(-size // 64) * 64, max(len(program.predicates), 1), barriers)
+    return Frame(-(-size // 64) * 64, max(len(program.predicates), 1), barriers, layout.watch)
 
 
 def functions_of_program(
@@ -121,6 +124,7 @@ def _write_blocks(emitter: Emitter, control: Control, blocks: Blocks, part: rang
             _count(emitter, numbers[at])
         ended = inst.name in CONTROL
         if ended:
+            _check(emitter, [(at, inst)])
             RULES[inst.name](control, inst, at)
             at += 1
             continue
@@ -129,14 +133,21 @@ def _write_blocks(emitter: Emitter, control: Control, blocks: Blocks, part: rang
             end += 1
         if inst.name == "mov":
             end = at + max(1, copies(emitter, instructions[at:end]))
+        run = [(i, instructions[i]) for i in range(at, end)]
+        _check(emitter, run)
         if end > at + 1:
-            run = [(i, instructions[i]) for i in range(at, end)]
             (emit_run if inst.name == "dpas" else emit_copies)(emitter, run)
         else:
             _write(emitter, inst, at)
         at = end
     if not ended:
         control.go(part.stop - 1, part.stop)
+
+
+def _check(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
+    """Write the checks of instructions that come next."""
+    for at, inst in run if emitter.frame.watch else ():
+        emit_checks(emitter, inst, at)
 
 
 def _count(emitter: Emitter, block: int) -> None:

@@ -1,0 +1,87 @@
+"""Reads of registers that were never written: native code finds those that the interpreter finds, and no others."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from visa.programs import random_instruction
+
+from xegpu_py import DiagnosticError, Kernel
+from xegpu_py.engines.interpreter import Interpreter
+from xegpu_py.engines.jit.engine import Jit
+from xegpu_py.engines.memory import RuntimeFault
+from xegpu_py.runtime.memory import DeviceMemory
+from xegpu_py.target import TARGETS
+
+from .machine import Machine, varied
+from .test_jit import REGISTERS
+
+ANY = TARGETS["any"]
+
+
+def outcome(run: object, batch: object) -> tuple[str, list[str]] | np.ndarray:
+    """The error of a run; without one which bytes are written after it."""
+    try:
+        run(batch)
+    except RuntimeFault as fault:
+        return fault.message, fault.notes
+    return batch.written
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_random_programs(part: int) -> None:
+    """One thread, of whose registers some were never written: the same error, or the same bytes written."""
+    faults = 0
+    for seed in range(part, 60, 4):
+        rng, machine = random.Random(seed), Machine(ANY)
+        instructions = [varied(random_instruction(n, rng, ANY), rng, ANY) for n in rng.choices(REGISTERS, k=6)]
+        interpreter = Interpreter(machine.program(instructions), machine.layout(watch=True))
+        before, written = machine.state(1, rng), np.random.default_rng(seed).random((1, machine.bytes))
+        share = rng.choice((0.0, 0.0005, 0.01, 0.9))
+        found = []
+        for run in (interpreter.run, Jit(interpreter, lanes_part=True, keep=True).run_batch):
+            batch = machine.batch(before, DeviceMemory())
+            batch.written = written >= share
+            found.append(outcome(run, batch))
+        golden, native = found
+        if isinstance(golden, tuple):
+            assert golden == native, seed
+            faults += 1
+        else:
+            assert (golden == native).all(), seed
+    assert 2 <= faults <= 13
+
+
+TEXT = """
+.version 3.8
+.kernel "sums"
+.decl In v_type=G type=uq num_elts=1 align=GRF
+.decl Out v_type=G type=uq num_elts=1 align=GRF
+.decl At v_type=G type=uq num_elts=16 align=GRF
+.decl X v_type=G type=d num_elts=16 align=GRF
+.decl Y v_type=G type=d num_elts=16 align=GRF
+.decl P v_type=P num_elts=16
+.input In offset=64 size=8
+.input Out offset=72 size=8
+.kernel_attr Target="cm"
+    add (M1_NM, 16) At(0,0)<1> In(0,0)<0;1,0> 4:ud
+    setp (M1_NM, 16) P LANES:ud
+    (P) lsc_load.ugm (M1_NM, 16) X.0:d32 flat[At.0]:a64
+    (USED) add (M1_NM, 16) Y(0,0)<1> X(0,0)<1;1,0> 1:d
+    ret (M1, 1)
+"""
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter", "both"])
+def test_lanes_of_a_message(engine: str) -> None:
+    """What a predicated message writes, and what those lanes read; in all launches of a kernel."""
+    data, out = np.arange(16, dtype=np.int32), np.zeros(16, np.int32)
+    fine = Kernel.from_assembly(TEXT.replace("LANES", "0xff").replace("USED", "P"), check="uninit", engine=engine)
+    for _ in range(2):
+        fine(data, out)
+    wrong = Kernel.from_assembly(TEXT.replace("LANES", "0xff").replace("(USED) ", ""), check="uninit", engine=engine)
+    for _ in range(2):
+        with pytest.raises(DiagnosticError, match="reads byte 32 of 'X', which was never written"):
+            wrong(data, out)
