@@ -31,6 +31,25 @@ def zeros_aligned(shape: int | Sequence[int], dtype: Any = float) -> np.ndarray[
     return found
 
 
+_PART = 1 << 20
+"""Bytes that are copied, or found to be zero, at once."""
+
+
+def copy_sparse(to: Array, source: Array) -> None:
+    """Copy bytes to memory that is zero. What is zero is not written, so that the system need not provide its pages."""
+    for start in range(0, len(source), _PART):
+        part = source[start : start + _PART]
+        if part.any():
+            to[start : start + len(part)] = part
+
+
+def _grown(data: Array, size: int) -> Array:
+    """A copy of bytes, with zeros behind it."""
+    made: Array = np.zeros(size, np.uint8)
+    copy_sparse(made, data)
+    return made
+
+
 @dataclass(frozen=True)
 class Buffer:
     """An allocation.
@@ -64,7 +83,7 @@ class DeviceMemory:
     def allocate(self, name: str, size: int) -> Buffer:
         """A new allocation of `size` bytes, which are zero."""
         buffer = self._place(name, size)
-        self.data = np.concatenate([self.data, np.zeros(self._end - len(self.data), np.uint8)])
+        self.data = _grown(self.data, self._end)
         return buffer
 
     def _place(self, name: str, size: int) -> Buffer:
@@ -80,7 +99,7 @@ class DeviceMemory:
     def copy(self) -> DeviceMemory:
         """The same allocations with the same contents."""
         made = DeviceMemory()
-        made.data, made.buffers = self.data.copy(), list(self.buffers)
+        made.data, made.buffers = _grown(self.data, len(self.data)), list(self.buffers)
         made._starts, made._ends, made._end = self._starts, self._ends, self._end
         return made
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from xegpu_py.numerics.formats import Array
-from xegpu_py.runtime.memory import Buffer, DeviceMemory, HostMemory
+from xegpu_py.runtime.memory import Buffer, DeviceMemory, HostMemory, copy_sparse
 
 
 @dataclass
@@ -101,7 +101,7 @@ class Staged:
                 self._in_place.append((members, start, self._memory.attach(names, _bytes(start, end))))
                 continue
             buffer = self._memory.allocate(names, end - start)
-            self._memory.bytes_of(buffer)[:] = _bytes(start, end)
+            copy_sparse(self._memory.bytes_of(buffer), _bytes(start, end))
             self._groups.append((members, start, buffer))
         return found | {
             m.name: np.uint64(buffer.address + m.start - start).tobytes()
