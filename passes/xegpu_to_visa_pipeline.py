@@ -41,13 +41,14 @@ class XeGPUToVisaPipeline(Pass):
         one = f"{{kernel={self.kernel}}}" if self.kernel else ""
         given = {"target": self.target, "kernel": self.kernel}
         options = " ".join(f"{name}={value}" for name, value in given.items() if value)
-        most = f"max-bytes={self.max_bytes} max-index={self.max_index} max-grid={self.max_grid}"
+        most = {"bytes": (self.max_bytes, 0), "index": (self.max_index, 0), "grid": (self.max_grid, GRID_LIMIT)}
+        last = " ".join([options, *(f"max-{what}={n}" for what, (n, usual) in most.items() if n != usual)]).strip()
         legalize = f"xegpu-legalize{{{options} unaligned={str(self.unaligned).lower()}}}"
         passes = [
             f"xegpu-lift-cf{one},xegpu-inline{one},xegpu-lower-loops{one},vector-lower-contract{one}",
             f"xegpu-simt-to-vc{one},vector-to-xegpu{one},{_CLEAN}",
             f"{legalize},{_CLEAN},xegpu-verify-target{{{options}}}",
-            f"xegpu-to-visa{{{options} {most}}}",
+            f"xegpu-to-visa{{{last}}}",
             *([f"visa-optimize{{grf={self.grf}}}"] if self.optimize else []),
             f"visa-allocate{{grf={self.grf} strict={str(self.strict).lower()}}}",
         ]
