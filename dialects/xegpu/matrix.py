@@ -56,9 +56,11 @@ class DpasOp(Operation, dialect=XeGPU, name="dpas"):
             return None
         result, given = parts.type_of("result"), parts.attributes.get("mode")
         first, second, third = types
-        for mode in (given,) if given else (Mode.SIMT, Mode.VC):
-            as_it_stands = not dpas_problem(first, second, third, result, mode)
-            accumulator_last = not dpas_problem(third, first, second, result, mode)
+        # Without a mode, fragments of an instruction's rows come first, and larger ones last.
+        readings = ((given, False),) if given else ((Mode.SIMT, True), (Mode.VC, False), (Mode.SIMT, False))
+        for mode, small in readings:
+            as_it_stands = not dpas_problem(first, second, third, result, mode, small)
+            accumulator_last = not dpas_problem(third, first, second, result, mode, small)
             if as_it_stands and accumulator_last and not given and mode == Mode.VC:
                 return "the types allow the accumulator as first and as last operand: with {mode = vc} it is the first"
             if as_it_stands or accumulator_last:
@@ -69,7 +71,8 @@ class DpasOp(Operation, dialect=XeGPU, name="dpas"):
     def infer_attributes(cls, parts: Parts) -> dict[str, Any]:
         types = [None, *(t for name in ("acc", "lhs", "rhs") for t in parts.types[name])][-3:]
         acc, (lhs, rhs), result = types[0], map(str, types[1:]), parts.type_of("result")
-        fragments, matrices = (dpas_problem(acc, lhs, rhs, result, mode) for mode in (Mode.SIMT, Mode.VC))
+        fragments = dpas_problem(acc, lhs, rhs, result, Mode.SIMT, True)
+        matrices = dpas_problem(acc, lhs, rhs, result, Mode.VC)
         return {"mode": Mode.VC} if "mode" not in parts.attributes and fragments and not matrices else {}
 
     @classmethod
@@ -91,8 +94,14 @@ _FP8 = ("f8E5M2", "f8E4M3FN")
 _INT_BITS = (1, 2, 4, 8)
 
 
-def dpas_problem(acc: str | None, lhs: str, rhs: str, result: str, mode: Mode) -> tuple[str, ...] | None:
-    """Why these types cannot meet in a dpas: a message and notes, or None if they can (DPAS.md, legal combinations)."""
+def dpas_problem(
+    acc: str | None, lhs: str, rhs: str, result: str, mode: Mode, small: bool = False
+) -> tuple[str, ...] | None:
+    """Why these types cannot meet in a dpas: a message and notes, or None if they can (DPAS.md, legal combinations).
+
+    Args:
+        small: whether fragments are those of no more rows than an instruction has.
+    """
     (a_shape, a), (b_shape, b) = vector_of(lhs), vector_of(rhs)
     (d_shape, d) = vector_of(result)
     known = accumulators(a, b)
@@ -109,7 +118,7 @@ def dpas_problem(acc: str | None, lhs: str, rhs: str, result: str, mode: Mode) -
     if len(d_shape) != 2:
         return (f"result must be 2D, but is {result}",)
     if mode == Mode.SIMT:
-        return _fragments_problem(a_shape, b_shape, d_shape)
+        return _fragments_problem(a_shape, b_shape, d_shape, small)
     return _matrices_problem((a_shape, a), (b_shape, b), d_shape)
 
 
@@ -150,7 +159,7 @@ def _matrices_problem(
 
 
 def _fragments_problem(
-    a_shape: tuple[int, ...], b_shape: tuple[int, ...], d_shape: tuple[int, ...]
+    a_shape: tuple[int, ...], b_shape: tuple[int, ...], d_shape: tuple[int, ...], small: bool
 ) -> tuple[str, ...] | None:
     if len(a_shape) not in (2, 3) or len(b_shape) not in (2, 3):
         return ("operands must be 2D, or 3D in VNNI layout",)
@@ -161,7 +170,7 @@ def _fragments_problem(
         m = math.isqrt(a * d * lanes // b)
         if m and m * m * b == a * d * lanes and d * lanes % m == 0 and a * lanes % m == 0:
             found.append(m)
-    if found:
+    if found and (not small or min(found) <= MAX_REPEAT_COUNT):
         return None
     return (
         f"fragments {by(a_shape)} and {by(b_shape)} do not multiply to {by(d_shape)} in a subgroup of 8, 16 or 32",
