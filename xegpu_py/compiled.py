@@ -249,7 +249,7 @@ def _reach(kind: mlir.Type, argument: Any) -> int:
     # Strides of contiguous memrefs are computed from their extents, even if there are no elements.
     contiguous = math.prod(argument.shape[1:]) * argument.itemsize
     reach = sum((n - 1) * s for n, s in zip(argument.shape, strides)) + argument.itemsize
-    return max(*(n * argument.itemsize for n in argument.shape), *strides, contiguous, reach)
+    return int(max(*(n * argument.itemsize for n in argument.shape), *strides, contiguous, reach))
 
 
 def _greatest_index(kind: mlir.Type, argument: Any) -> int:

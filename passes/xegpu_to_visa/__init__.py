@@ -77,4 +77,6 @@ class XeGPUToVisa(Pass):
             limits = {"bytes": self.max_bytes, "index": self.max_index, "grid": self.max_grid}
             text = ", ".join(f"{name} = {n} : i64" for name, n in limits.items())
             func.attributes[visa.LIMITS] = ir.Attribute.parse(f"{{{text}}}", func.context)
-            bodies.put(func, visa.KernelBody(lower_kernel(func, gpu, Limits(*limits.values()))))
+            bodies.put(
+                func, visa.KernelBody(lower_kernel(func, gpu, Limits(self.max_bytes, self.max_index, self.max_grid)))
+            )

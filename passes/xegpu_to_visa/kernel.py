@@ -56,8 +56,8 @@ def lower_kernel(func: ir.Operation, target: Target, limits: Limits | None = Non
         raise DiagnosticError([Diagnostic("error", message, where, (note,))])
     block = body[0]
     emit = Emitter(target, where=where)
-    known = {f"known_{what}": _known(func, what) for what in ("grid", "block")}
-    limits = replace(limits or Limits(), threads=target.threads, lanes=max(_work_items(func), 1), **known)
+    limits = replace(limits or Limits(), threads=target.threads, lanes=max(_work_items(func), 1))
+    limits = replace(limits, known_grid=_known(func, "grid"), known_block=_known(func, "block"))
     low = Lowering(target, emit, Ranges(func, limits), limits)
     count = len(ir.FunctionType(ir.TypeAttr(func.attributes["function_type"]).value).inputs)
     for i, argument in enumerate(block.arguments):

@@ -189,7 +189,10 @@ class Lowering:
                 bounds = self._offsets_of(value, to)
                 types[len(parts) - len(bounds) :] = map(index_type, bounds)
             kept = [i < first or bool(fixed and fixed[i]) for i in range(len(parts))]
-            return with_parts(value, [p if k else self.typed(p, t) for p, t, k in zip(parts, types, kept)])
+            fitted = [
+                p if k or isinstance(p, (Mask, KnownMask)) else self.typed(p, t) for p, t, k in zip(parts, types, kept)
+            ]
+            return with_parts(value, fitted)
         if isinstance(value, (Reg, Const)) and shape_and_element(str(to.type))[1] == "index":
             return self.typed(value, self.type_of(to))
         return value

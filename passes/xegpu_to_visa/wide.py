@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter, const
 from xegpu_py.passes.xegpu_to_visa.values import Const, Numbers, Reg, bounds_of, unsigned
 
 from xegpu_py.numerics.formats import TYPES
-from xegpu_py.visa.operands import Destination, Immediate, Region
+from xegpu_py.visa.operands import Destination, Region
 
 _SCALE_64 = 0x5F7FFFF0
 """2^64 * (1 - 2^-20) as f32: greater than the errors of what is scaled by it, which is never too great thereby."""
@@ -39,7 +40,7 @@ def _apply(emit: Emitter, name: str, into: Reg | _Half, count: int, *sources: Nu
     """An instruction on integers and halves of them."""
     operands = [o.whole if isinstance(o, _Half) else o for o in (into, *sources)]
     for start, lanes in emit.chunks(count, operands):
-        values: dict[str, Region | Immediate] = {}
+        values: dict[str, Any] = {}
         for i, source in enumerate(sources):
             if isinstance(source, _Half):
                 numbers, one = emit.as_type(source.whole, "ud"), source.whole.count == 1
@@ -110,8 +111,8 @@ def product(emit: Emitter, a: Numbers, b: Numbers, count: int) -> Reg:
         return emit.apply("shl", "q", count, wide, const(b.value.bit_length() - 1, "uw"))
     lower = [_lower(emit, n) for n in (a, b)]
     result = _made(emit, "mul", "uq", count, *lower)
-    for wide, other in ((a, lower[1]), (b, lower[0])):
-        upper = _upper(emit, wide)
+    for factor, other in ((a, lower[1]), (b, lower[0])):
+        upper = _upper(emit, factor)
         if upper is not None:
             operands = (other, upper) if isinstance(upper, Const) else (upper, other)
             cross = _made(emit, "mul", "ud", count, *operands)
