@@ -64,11 +64,8 @@ gpu.module @m {
   // CHECK-NEXT: visa.asr (M1_NM, 1) [[V6:%\w+]](0,0)<1> %in0(0,0)<0;1,0> 0x3:uw
   // CHECK-NEXT: visa.mov (M1_NM, 1) [[V7:%\w+]](0,0)<1> %in0(0,0)<0;1,0>
   // CHECK-NEXT: visa.mov (M1_NM, 1) [[V8:%\w+]](0,0)<1> %in1(0,0)<0;1,0>
-  // CHECK-NEXT: visa.mov (M1_NM, 1) [[X:%\w+]](0,0)<1> [[V7]](0,0)<0;1,0>
-  // CHECK-NEXT: visa.mov (M1_NM, 1) [[Y:%\w+]](0,0)<1> [[V8]](0,0)<0;1,0>
-  // CHECK-NEXT: visa.div (M1_NM, 1) [[V9:%\w+]](0,0)<1> [[X]](0,0)<0;1,0> [[Y]](0,0)<0;1,0>
-  // CHECK-NEXT: visa.mov (M1_NM, 1) [[Q:%\w+]](0,0)<1> [[V9]](0,0)<0;1,0>
-  // CHECK-NEXT: visa.mov (M1_NM, 1) [[V10:%\w+]](0,0)<1> [[Q]](0,0)<0;1,0>
+  // CHECK-NEXT: visa.div (M1_NM, 1) [[V9:%\w+]](0,0)<1> [[V7]](0,0)<0;1,0> [[V8]](0,0)<0;1,0>
+  // CHECK-NEXT: visa.mov (M1_NM, 1) [[V10:%\w+]](0,0)<1> [[V9]](0,0)<0;1,0>
   // CHECK-NEXT: visa.mul (M1_NM, 1) [[V11:%\w+]](0,0)<1> [[V10]](0,0)<0;1,0> %in1(0,0)<0;1,0>
   // CHECK-NEXT: visa.add (M1_NM, 1) [[V12:%\w+]](0,0)<1> (-)[[V11]](0,0)<0;1,0> %in0(0,0)<0;1,0>
   gpu.func @division(%a: i32, %b: i32) kernel {
