@@ -201,8 +201,15 @@ def missing(found: Counter[str]) -> list[str]:
     return [cell for cell in every if not found[cell]]
 
 
-_LEVELS = {"xetile": ("xetile",), "xegpu": ("xegpu_vc", "xegpu_simt"), "iree_vector_ext": ("nested",)}
-"""The generators that reach a dialect's cells."""
+_LEVELS = {"xetile": "xetile", "xegpu": "xegpu_vc", "iree_vector_ext": "nested"}
+"""The generators that reach a dialect's cells; of those in SIMT mode it is another one."""
+
+
+def level_of(cell: str) -> str:
+    """The generator that reaches a cell."""
+    row = cell.rpartition(" | ")[0]
+    simt = row.endswith("mode = simt") or (row.endswith("map = given") and row.startswith("!xegpu."))
+    return "xegpu_simt" if simt else _LEVELS[row.lstrip("!").partition(".")[0]]
 
 
 def survey(r: Random, rounds: int, length: int) -> Counter[str]:
@@ -214,17 +221,13 @@ def survey(r: Random, rounds: int, length: int) -> Counter[str]:
     """
     found: Counter[str] = Counter()
     for _ in range(rounds):
-        wanted = {(level, cell.rpartition(" ")[2]) for cell in missing(found) for level in _LEVELS[_dialect(cell)]}
+        wanted = {(level_of(cell), cell.rpartition(" ")[2]) for cell in missing(found)}
         if not wanted:
             break
         for level, element in sorted(wanted):
             module = importlib.import_module(f"{__package__}.{level}")
             found.update(cells(module.tour(r, None if element == NONE else element, length)))
     return found
-
-
-def _dialect(cell: str) -> str:
-    return cell.lstrip("!").partition(".")[0]
 
 
 def table(found: Counter[str]) -> str:

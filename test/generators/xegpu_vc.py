@@ -944,7 +944,8 @@ def tour(r: Random, element: str | None = None, length: int | None = None) -> Pr
             b.scatter()
         else:
             made = getattr(b, how)()
-        if made is not None:
+        # A tour of a given length is not run.
+        if made is not None and (length is None or r.random() < 0.5):
             b.store(made)
     return Program(b.text(), b.words(), (grid,), (block,), target)
 
