@@ -150,7 +150,7 @@ def _special_bits(dtype: np.dtype[Any]) -> Array:
         info = np.iinfo(dtype)
         found: Array = np.array([info.min, info.min + 1, 0, 1, 2, info.max - 1, info.max], dtype)
         return np.concatenate([found, np.array([-1 % (int(info.max) + 1), 7, 100], dtype)])
-    finfo = ml_dtypes.finfo(dtype)
+    finfo = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     held = np.dtype(f"uint{8 * dtype.itemsize}")
     ordinary = [0.5, 1, 1.5, 2, 3, 10]
     positive = np.array([0, finfo.smallest_subnormal, finfo.smallest_normal, *ordinary, finfo.max], dtype)
