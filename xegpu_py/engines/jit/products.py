@@ -269,7 +269,7 @@ def add_products(code: Code, shape: Shape, sums: Sums, a: Value, b: Sequence[Val
     lanes = shape.lanes(host)
     kind = vector(lanes, shape.work)
     most = _BY_LANE if host.multiplies_by_lane or shape.terms > 1 else _UNROLLED
-    step = min(most, shape.steps if shape.terms == 1 else shape.terms)
+    step = min(most, shape.steps)
     by_lane = host.multiplies_by_lane and step > 1
 
     def steps(index: Value) -> None:
@@ -288,10 +288,11 @@ def add_products(code: Code, shape: Shape, sums: Sums, a: Value, b: Sequence[Val
                 else:
                     wide = code.splat(code.load(code.at(place, k * shape.unit), shape.work), lanes)
                 totals[r] = [_fused(code, shape, wide, row, total) for row, total in zip(rows, totals[r])]
+                if shape.terms > 1 and (k + 1) % shape.terms == 0:
+                    singles = [code.cast("fptrunc", total, "f32") for total in totals[r]]
+                    totals[r] = [code.cast("fpext", single, "f64") for single in singles]
         for values, slots in zip(totals, sums.slots):
             for value, slot in zip(values, slots):
-                if step == shape.terms > 1:
-                    value = code.cast("fpext", code.cast("fptrunc", value, "f32"), "f64")
                 code.store(value, slot, 64)
 
     code.repeat(code.const(shape.steps // step, "i64"), steps)
