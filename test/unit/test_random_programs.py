@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from generators import coverage
@@ -76,6 +80,20 @@ def test_differences_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
         Failure, match=r"argument 0 at \[3\]: 4 \(0x00000004\) by reference, 3 \(0x00000003\) by the engines"
     ):
         check(program)
+
+
+@pytest.mark.parametrize("level", ["nested", "xegpu_vc"])
+def test_a_written_failure_is_a_lit_test(level: str, tmp_path: Path) -> None:
+    text = generator(level)(random.Random(3)).lit("what differs")
+    file = tmp_path / "failure.mlir"
+    file.write_text(text)
+    assert text.startswith("// what differs\n")
+    environment = {**os.environ, "PATH": os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])}
+    lines = [line.removeprefix("// RUN: ") for line in text.splitlines() if line.startswith("// RUN: ")]
+    assert "--engine both" in lines[0] and "--engine reference" in lines[1] and lines[2].startswith("cmp ")
+    for line in lines:
+        command = line.replace("%s", str(file)).replace("%t", str(tmp_path / "t"))
+        subprocess.run(command, shell=True, check=True, env=environment)
 
 
 def test_a_refused_program_is_a_failure() -> None:
