@@ -17,7 +17,7 @@ from xegpu_py.passes.xetile_to_xegpu.matrices import Number, add, multiply
 
 from xegpu_py.layout import WgTiles
 
-_CARRIED = {"i1": "i8", "index": "i32"}
+_CARRIED = {"i1": "i8", "index": "i64"}
 """Elements that memory does not hold, and those that stand for them there."""
 
 Copy = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
