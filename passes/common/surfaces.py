@@ -12,8 +12,7 @@ from xegpu_py.dialects.xegpu.checks import strides_of
 from xegpu_py.dialects.xegpu.types import MemoryScope
 from xegpu_py.passes.common.divisors import constant_of
 
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
-from xegpu_py.ir.verifier import position_of
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
 from xegpu_py.target import Target
 
 UNALIGNED = "xegpu.unaligned"

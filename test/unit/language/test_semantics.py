@@ -328,3 +328,18 @@ def test_kernels_that_exceed_the_registers_say_so():
         xegpu_py.jit(needs_many)(x, y)
     with pytest.raises(DiagnosticError, match="does not fit"):
         xegpu_py.jit(needs_many, strict_grf=True)(x, y)
+
+
+def test_indices_of_64_bits_between_subgroups():
+    """What one subgroup has of a line of indices and another needs goes through memory whole."""
+
+    @build.tile_kernel((np.int64, (32, 32)), (np.int64, (32, 32)))
+    def kernel(X, Y):
+        x = X.tile((32, 32), at=(0, 0), map=build.WgMap((4, 1), (8, 32))).load().to(xl.index)
+        y = x.with_map(build.WgMap((1, 4), (32, 8))).to(xl.int64)
+        Y.tile((32, 32), at=(0, 0), map=build.WgMap((1, 4), (32, 8))).store(y)
+
+    x = (np.arange(1024).reshape(32, 32) - 500) * (2**40 + 3)
+    y = np.zeros_like(x)
+    kernel(x, y)
+    np.testing.assert_array_equal(x, y)
