@@ -119,7 +119,9 @@ class Kernel(Body):
         name = self.argument(kind, word)
         given = ""
         if self.r.random() < 0.1:
-            given = f", [{self.place(rows)}, {self.place(columns)}], [{self.place(columns)}, 1]"
+            # An extent or stride that a value says is taken to be one that messages can serve.
+            written = self.place if aligned else str
+            given = f", [{written(rows)}, {written(columns)}], [{written(columns)}, 1]"
         return name, kind, given, 0
 
     def init(self, source: tuple[str, str, str, int], kind: str, offsets: list[str], in_bounds: bool = False) -> str:
