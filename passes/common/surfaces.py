@@ -84,9 +84,11 @@ def surface_problem(view: Any, target: Target, unaligned: Sequence[int] | None =
     width, pitch = found.extents[-1], found.strides[-2]
     in_bytes = [None if n is None else n * size for n in (width, pitch, found.start)]
     problem = target.block2d.surface_problem(in_bytes[0], found.extents[-2], in_bytes[1], in_bytes[2])
-    trusted = unaligned is not None and argument_of(view.source) not in unaligned
-    if problem is None and not trusted and None in in_bytes:
+    marked = unaligned is not None and argument_of(view.source) in unaligned
+    if problem is None and (marked or unaligned is None) and None in in_bytes:
         return "is not known to be aligned as 2D block messages need it"
+    if problem is None and marked and found.extents[-2] is None:
+        return f"is not known to have at most {target.block2d.most_extent} rows, as 2D block messages need it"
     return problem
 
 

@@ -174,12 +174,12 @@ class Facts:
         Args:
             trusted: whether what is not known is taken to be as they need it.
         """
-        inner = self.extents[0 if column_major else 1]
+        rows, inner = self.extents[::-1] if column_major else self.extents
         pitch = self.strides[1 if column_major else 0]
-        if not trusted and None in (inner, pitch, self.start):
+        if not trusted and None in (rows, inner, pitch, self.start):
             return True
         width, line, start = (None if n is None else n * size for n in (inner, pitch, self.start))
-        return limits.surface_problem(width, None, line, start) is not None
+        return limits.surface_problem(width, rows, line, start) is not None
 
 
 def facts_of(view: InitTileOp) -> Facts:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import xegpu_py
+from xegpu_py import build
 from xegpu_py.runtime.launch import Grid
 from xegpu_py.runtime.memory import DeviceMemory
 
@@ -158,3 +159,34 @@ def test_the_interpreter_agrees(form):
     length = LENGTH.get(form, 16)
     assert (found[0, COLUMN : COLUMN + length] == 1).all()
     assert found.sum() == length
+
+
+TALL = """
+gpu.module @kernels {
+  gpu.func @tall(%a: memref<?x64xi8>, %row: index, %out: memref<8x64xi8>) kernel {
+    %from = xegpu.create_nd_tdesc %a[%row, 0] {mode = vc} : memref<?x64xi8> -> !xegpu.tensor_desc<8x64xi8>
+    %v = xegpu.load_nd %from {mode = vc} : !xegpu.tensor_desc<8x64xi8> -> vector<8x64xi8>
+    %to = xegpu.create_nd_tdesc %out[0, 0] {mode = vc} : memref<8x64xi8> -> !xegpu.tensor_desc<8x64xi8>
+    xegpu.store_nd %v, %to {mode = vc} : vector<8x64xi8>, !xegpu.tensor_desc<8x64xi8>
+    gpu.return
+  }
+}
+"""
+
+
+@build.tile_kernel((np.int8, (None, 64)), (np.int8, (8, 64)))
+def tall_tile(A, OUT):
+    OUT.tile((8, 64), at=(0, 0)).store(A.tile((8, 64), at=(A.shape[0] - 13, 0)).load())
+
+
+@pytest.mark.parametrize("rows", [1 << 24, (1 << 24) + 64, 1 << 26])
+def test_more_rows_than_a_surface_has(rows):
+    """2D block messages address 2^24 rows; beyond, blocks are moved by other messages."""
+    array = np.zeros((rows, 64), np.int8)
+    array[rows - 13 : rows - 5] = np.arange(512).reshape(8, 64).astype(np.int8)
+    found = np.zeros((2, 8, 64), np.int8)
+    kernel = xegpu_py.compile(TALL)
+    kernel(array, rows - 13, found[0])
+    tall_tile(array, found[1])
+    assert (found == array[rows - 13 : rows - 5]).all()
+    assert ("block2d" in kernel.version_for([array, rows - 13, found[0]]).asm.split("store")[0]) == (rows <= 1 << 24)
