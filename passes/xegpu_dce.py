@@ -15,7 +15,8 @@ class XeGPUDce(Pass):
     """Remove ops of our dialects whose results are not used.
 
     Upstream's dead-code elimination leaves them alone, since an IRDL definition says nothing of effects. Ops without
-    effects go, and loads too; `keep-loads` keeps those, as a load may be there for the cache's sake.
+    effects go, and loads too; `keep-loads` keeps those, as a load may be there for the cache's sake. Ops on numbers and
+    vectors go likewise, so that chains of both kinds are removed at once.
 
         %0 = xegpu.create_nd_tdesc %m[%i, %j] {mode = vc} : memref<64x64xf16> -> !xegpu.tensor_desc<8x16xf16>
         %1 = xegpu.load_nd %0 {mode = vc} : !xegpu.tensor_desc<8x16xf16> -> vector<8x16xf16>
@@ -32,10 +33,19 @@ class XeGPUDce(Pass):
         harmless = frozenset[str]() if self.keep_loads else frozenset(["read"])
         # Users come after what they use, so that one pass from the end finds chains of dead ops too.
         for inner in reversed(walk(op)):
+            if any(_is_used(result) for result in inner.results):
+                continue
             view = inner.opview
-            removable = isinstance(view, Operation) and view.effects is not None and view.effects <= harmless
-            if removable and not any(_is_used(result) for result in inner.results):
+            own = isinstance(view, Operation) and view.effects is not None and view.effects <= harmless
+            if own or _computes(inner):
                 inner.erase()
+
+
+def _computes(op: ir.Operation) -> bool:
+    """Whether an op of upstream's does nothing but give numbers."""
+    if not len(op.results) or len(op.regions) or not op.name.startswith(("arith.", "math.", "index.", "vector.")):
+        return False
+    return not any(isinstance(v.type, ir.MemRefType) for v in op.operands)
 
 
 def _is_used(value: ir.Value) -> bool:

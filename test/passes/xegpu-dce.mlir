@@ -48,3 +48,14 @@ func.func @alive(%m: memref<64x64xf16>, %c0: index, %c8: index, %c64: index, %nb
   xegpu.compile_hint
   return
 }
+
+// Ops on numbers between ops of ours go with them.
+// CHECK-LABEL: func.func @between
+// CHECK-NEXT: return
+func.func @between(%a: vector<8x8x2xf16>, %b: vector<8x16x2xf16>) {
+  %0 = xegpu.dpas %a, %b {mode = vc} : vector<8x8x2xf16>, vector<8x16x2xf16> -> vector<8x16xf32>
+  %1 = arith.truncf %0 : vector<8x16xf32> to vector<8x16xf16>
+  %2 = vector.shape_cast %1 : vector<8x16xf16> to vector<8x8x2xf16>
+  %3 = xegpu.dpas %2, %b {mode = vc} : vector<8x8x2xf16>, vector<8x16x2xf16> -> vector<8x16xf32>
+  return
+}

@@ -355,12 +355,14 @@ def _make_init(cls: type[Operation]) -> Callable[..., None]:
     required = [n for n in spec.order if _is_required(spec, n) and n not in result_names]
     for name in required:
         parameters.append(inspect.Parameter(name, positional))
+    # The attributes of an op without operands are all that a caller says of it.
+    alone = not required and not spec.operands
     for name in spec.order:
         if name not in required and not any(r.name == name for r in spec.regions):
             parameters.append(
                 inspect.Parameter(
                     name,
-                    keyword if name in result_names or name in spec.attributes else positional,
+                    keyword if name in result_names or (name in spec.attributes and not alone) else positional,
                     default=None,
                 )
             )

@@ -133,7 +133,9 @@ def file_of(name):
 
 
 def test_every_file_is_tried():
-    assert set(FOLDER.glob("xetile_*.mlir")) == {file_of(name) for name in KERNELS}
+    # Only target any multiplies f64; that file's own RUN line compares the engines.
+    files = set(FOLDER.glob("xetile_*.mlir")) - {FOLDER / "xetile_gemm_f64.mlir"}
+    assert files == {file_of(name) for name in KERNELS}
 
 
 @pytest.mark.parametrize("prefetch", [0, 2])
