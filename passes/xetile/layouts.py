@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mlir import ir
@@ -45,6 +46,19 @@ class Layouts:
         for op in self._ops:
             self._seed(op)
         # First what is known is carried to where it is used, and only then back to what it is made of.
+        self._propagate()
+        # A layout never changes a value: products of which nothing says the map are divided by rows, then by columns.
+        count = next((subgroups(found) for found in self._maps.values()), None)
+        for op in self._ops:
+            if (
+                count
+                and op.name == "xetile.tile_mma"
+                and self.put(op.results[0], _by_rows(shape_of(op.results[0]), count))
+            ):
+                self._propagate()
+
+    def _propagate(self) -> None:
+        """Carry what is known to everything that it decides."""
         while self._sweep(forward=True) or self._sweep(forward=False):
             pass
 
@@ -178,6 +192,16 @@ def check_counts(func: ir.Operation, layouts: Layouts, complete: bool = True) ->
             first = first or (count, wg_map)
             if count != first[0]:
                 fail(op, f"is divided by {wg_map} among {count} subgroups, but by {first[1]} it is {first[0]}")
+
+
+def _by_rows(shape: Sequence[int], count: int) -> WgMap:
+    """The map that divides rows among as many of `count` subgroups as it can, and columns among the rest.
+
+    Subgroups that are left over have the parts of others too.
+    """
+    rows = math.gcd(shape[0], count)
+    across = count // rows
+    return WgMap((rows, across), (shape[0] // rows, shape[1] // math.gcd(shape[1], across)))
 
 
 def _shape(value: ir.Value) -> tuple[int, ...]:

@@ -1,5 +1,6 @@
 """Random kernels of XeTile, whatever their maps, store what numpy computes."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,6 +9,8 @@ from hypothesis import strategies as st
 import xegpu_py
 
 from .xetile_programs import REMAPS, STEPS, VECTORS, program
+
+BF16 = ml_dtypes.bfloat16
 
 
 def check(made):
@@ -135,3 +138,37 @@ def test_groups_that_lie_in_several_parts():
     wanted = x.reshape(32, 4, 16).sum(2)
     np.testing.assert_array_equal(y, wanted)
     np.testing.assert_array_equal(z, np.repeat(wanted, 8, 1))
+
+
+def test_a_product_whose_factors_are_divided_along_k():
+    """Nothing says how the product is divided among subgroups: any map gives the same numbers."""
+    a_tile, b_tile, c_tile = (
+        f"!xetile.tile<{shape}, #xetile.tile_attr<wg_map = <sg_layout = {list(layout)}, sg_data = {list(data)}>>>"
+        for shape, layout, data in (
+            ("16x32xbf16", (1, 4), (16, 8)),
+            ("32x16xbf16", (4, 1), (8, 16)),
+            ("16x16xf32", (2, 2), (8, 8)),
+        )
+    )
+    kernel = xegpu_py.compile(
+        f"""gpu.module @m {{
+  gpu.func @k(%A: memref<16x32xbf16>, %B: memref<32x16xbf16>, %C: memref<16x16xf32>) kernel {{
+    %a = xetile.init_tile %A[0, 0] : memref<16x32xbf16> -> {a_tile}
+    %b = xetile.init_tile %B[0, 0] : memref<32x16xbf16> -> {b_tile}
+    %c = xetile.init_tile %C[0, 0] : memref<16x16xf32> -> {c_tile}
+    %x = xetile.load_tile %a : {a_tile} -> vector<16x32xbf16>
+    %y = xetile.load_tile %b : {b_tile} -> vector<32x16xbf16>
+    %p = xetile.tile_mma %x, %y : vector<16x32xbf16>, vector<32x16xbf16> -> vector<16x16xf32>
+    %q = xetile.convert_layout %p {{wg_map_result = #xetile.wg_map<sg_layout = [2, 2], sg_data = [8, 8]>}}
+      : vector<16x16xf32>
+    xetile.store_tile %q, %c : vector<16x16xf32>, {c_tile}
+    gpu.return
+  }}
+}}""",
+        engine="both",
+    )
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(-4, 5, (16, 32)).astype(BF16), rng.integers(-4, 5, (32, 16)).astype(BF16)
+    c = np.zeros((16, 16), np.float32)
+    kernel(a, b, c)
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
