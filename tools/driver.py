@@ -1,4 +1,4 @@
-"""What the command-line programs share: LLVM's spellings of flags, files in and out, pieces of files, diagnostics."""
+"""What the command-line programs share: LLVM's spellings of flags, input, output, split files, diagnostics, colour."""
 
 import argparse
 import gc
@@ -6,9 +6,10 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from contextvars import ContextVar
+from typing import Any, NoReturn, TextIO
 
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Lines
 from xegpu_py.ir.expected import mismatches
 from xegpu_py.ir.source import Source, decode_utf8
 
@@ -17,22 +18,40 @@ SEPARATOR = "// -----\n"
 _SINGLE_DASH = re.compile(r"-[a-z][\w-]+(?:=.*)?\Z", re.DOTALL)
 _BOOLEAN = re.compile(r"(--[\w-]+)=(true|false)\Z")
 
+_COLOR: ContextVar[str] = ContextVar("color", default="auto")
+"""The value of `--color`, which what is printed before and after a tool's run obeys too."""
+
 Convert = Callable[[Source, list[Diagnostic]], str]
 """Makes the output of a source. Diagnostics that are no errors are added to the list; errors are raised."""
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser with what every tool has. Every error exits with status 1, as in MLIR's tools."""
+    """An argument parser with the options that every tool has. Every error exits with status 1, as in MLIR's tools.
 
-    def __init__(self, prog: str, description: str, epilog: str | None = None) -> None:
+    Args:
+        prog: the tool's name.
+        synopsis: the positional arguments, as the usage line shows them.
+        description: what the tool does.
+        examples: command lines, which `--help` shows first.
+        epilog: text below the options.
+    """
+
+    def __init__(
+        self, prog: str, synopsis: str, description: str, examples: Sequence[str], epilog: str | None = None
+    ) -> None:
+        shown = "\n".join(f"  {line}" for line in examples)
         super().__init__(
             prog=prog,
-            description=description,
+            usage=f"{prog} [OPTION...] {synopsis}",
+            description=f"{description}\n\nexamples:\n{shown}",
             epilog=epilog,
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
         self.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+        _COLOR.set("auto")
+        when = "when to colour diagnostics, IR and assembly (default auto: at a terminal, unless NO_COLOR is set)"
+        self.add_argument("--color", action=_Color, choices=("auto", "always", "never"), default="auto", help=when)
 
     def add_text_arguments(self) -> None:
         """Add the arguments of tools that make a text of a text."""
@@ -50,7 +69,14 @@ class Parser(argparse.ArgumentParser):
         self.exit(1, f"{self.prog}: error: {message}\n")
 
     def normalized(self, argv: Sequence[str]) -> list[str]:
-        """LLVM's spellings in those of argparse: one dash for two, and switches with `=true` or `=false`."""
+        """LLVM's spellings in those of argparse: one dash for two, and switches with `=true` or `=false`.
+
+        Where a shell asks for completions, they are printed instead, and the process ends.
+        """
+        if completing():
+            from argcomplete import autocomplete
+
+            autocomplete(self)
         switches = {s for a in self._actions if a.nargs == 0 for s in a.option_strings}
         out = []
         for word in argv:
@@ -86,9 +112,9 @@ class Parser(argparse.ArgumentParser):
         return decode_utf8(data, "<stdin>" if path == "-" else path)
 
     def write(self, path: str, text: str) -> None:
-        """Write a file, whole or not at all, or standard output for `-`."""
+        """Write a file, whole or not at all, or standard output for `-`, where IR and assembly are coloured."""
         if path == "-":
-            sys.stdout.write(text)
+            sys.stdout.write(_highlighted(text) if in_color(sys.stdout) else text)
             sys.stdout.flush()
         else:
             self.write_bytes(path, text.encode())
@@ -111,6 +137,43 @@ class Parser(argparse.ArgumentParser):
             os.replace(f.name, path)
         except OSError as e:
             self.error(f"cannot write output file '{path}': {e.strerror}")
+
+
+def completing() -> bool:
+    """Whether a shell has started the tool for the completions of a command line; see argcomplete's documentation."""
+    return "_ARGCOMPLETE" in os.environ
+
+
+def in_color(stream: TextIO) -> bool:
+    """Whether what is printed there is coloured: by `--color`, else at a terminal, unless NO_COLOR is set."""
+    if _COLOR.get() != "auto":
+        return _COLOR.get() == "always"
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def print_diagnostics(diagnostics: Sequence[Diagnostic], sources: Sequence[Lines]) -> None:
+    """Print diagnostics with their source lines to standard error."""
+    for d in diagnostics:
+        print(d.render(sources, in_color(sys.stderr)), file=sys.stderr)
+
+
+def _highlighted(text: str) -> str:
+    from pygments import highlight
+    from pygments.formatters import TerminalFormatter
+
+    from xegpu_py.lexers import MlirLexer, VisaLexer
+
+    lexer = VisaLexer if text.lstrip().startswith(".version") else MlirLexer
+    shown: str = highlight(text, lexer(stripnl=False, ensurenl=False), TerminalFormatter())
+    return shown
+
+
+class _Color(argparse.Action):
+    """Stores the value of `--color`, for errors that follow it too."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, value: Any, *_: object) -> None:
+        _COLOR.set(value)
+        setattr(namespace, self.dest, value)
 
 
 class _Version(argparse.Action):
@@ -140,8 +203,7 @@ def _process(source: Source, expects: bool, convert: Convert) -> str | None:
         arose += e.diagnostics
     if expects:
         arose = mismatches(source, arose)
-    for d in arose:
-        print(d.render([source]), file=sys.stderr)
+    print_diagnostics(arose, [source])
     return None if any(d.severity == "error" for d in arose) else text
 
 
@@ -161,7 +223,7 @@ def main(run: Callable[[Sequence[str]], int]) -> None:
     try:
         status = run(sys.argv[1:])
     except DiagnosticError as e:
-        print(e, file=sys.stderr)
+        print_diagnostics(e.diagnostics, e.sources)
         status = 1
     except BrokenPipeError:
         # The reader has gone; Python would complain once more when it flushes at exit.

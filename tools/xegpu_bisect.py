@@ -20,8 +20,10 @@ from xegpu_py.target import DEFAULT, TARGETS
 def _arguments() -> driver.Parser:
     parser = driver.Parser(
         "xegpu-bisect",
+        "FILE [ARG...]",
         "Evaluate a kernel before the first pass and after each, and name the first pass after which a byte of its\n"
         "arrays differs. The exit status is 1 if there is one.",
+        ["xegpu-bisect gemm.mlir rand:bf16:64x64 rand:bf16:64x64 zeros:f32:64x64 --grid 1 --block 4"],
         f"An ARG is {FORMS}.\nThey are in the order of the kernel's arguments.",
     )
     add = parser.add_argument

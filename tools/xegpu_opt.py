@@ -1,10 +1,14 @@
-"""`xegpu-opt`: read a module, run passes on it, print it. The manners are mlir-opt's."""
+"""`xegpu-opt`: read a module, run passes on it, print it. Behaves like mlir-opt."""
 
 import argparse
+import difflib
+import inspect
 import sys
+import textwrap
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from mlir import ir
 from xegpu_py.tools import driver
@@ -29,7 +33,12 @@ from xegpu_py.ir.source import Source
 
 def _arguments() -> driver.Parser:
     description = "Read an MLIR module, verify it, run passes on it, and print it."
-    parser = driver.Parser("xegpu-opt", description, _passes_help())
+    examples = [
+        "xegpu-opt kernel.mlir",
+        "xegpu-opt gemm.mlir --xetile-to-visa-pipeline --mlir-print-ir-after-all -o gemm.visa.mlir",
+        "xegpu-opt gemm.mlir --pass-pipeline='builtin.module(xetile-to-xegpu-pipeline,canonicalize,cse)'",
+    ]
+    parser = driver.Parser("xegpu-opt", "[FILE]", description, examples, _passes_help())
     parser.add_text_arguments()
     add, switch = parser.add_argument, parser.add_switch
     add("--pass-pipeline", metavar="TEXT", help="textual pipeline, such as 'builtin.module(cse,xegpu-dce)'")
@@ -50,18 +59,39 @@ def _arguments() -> driver.Parser:
     switch("--dump-pass-pipeline", "print the pipeline that runs")
     add("--dump-irdl", metavar="DIALECT", choices=DIALECTS, help="print a dialect's IRDL definition and exit")
     switch("--show-dialects", "print the dialects known and exit")
+    if driver.completing():
+        for name in registered():
+            switch(f"--{name}", "a pass")
+    add("--help-pass", action=_HelpPass, metavar="NAME", help="print what a pass does and its options, and exit")
     return parser
 
 
 def _passes_help() -> str:
-    out = ["passes, each also a flag '--NAME' or '--NAME=\"OPTION=VALUE ...\"':"]
+    """A line for each pass."""
+    width = max(map(len, registered())) + 2
+    out = ["passes, each also a flag '--NAME' or '--NAME=\"OPTION=VALUE ...\"'; --help-pass=NAME tells more of one:"]
     for name, cls in registered().items():
-        lines = (cls.__doc__ or "").strip().split("\n")
-        out += ["", f"  --{name}", *(f"    {line.removeprefix('    ')}".rstrip() for line in lines)]
-        for option, f in cls.options().items():
-            out.append(f"    {option}: {getattr(f.type, '__name__', f.type)} = {f.default}")
-    out += ["", "Every pass of upstream MLIR is available too, but those for its C++ xegpu dialect."]
+        summary = " ".join((cls.__doc__ or "").strip().split("\n\n")[0].split())
+        out += textwrap.wrap(summary, 118, initial_indent=f"  {name:{width}}", subsequent_indent=" " * (width + 2))
+    out += ["", "Every pass of upstream MLIR is available too, except those for its C++ xegpu dialect."]
     return "\n".join(out)
+
+
+class _HelpPass(argparse.Action):
+    """Prints what a pass does, with its options, and exits."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, name: Any, *_: object) -> None:
+        cls = registered().get(name.removeprefix("--"))
+        if cls is None:
+            near = difflib.get_close_matches(name, registered(), 1)
+            parser.error(f"there is no pass '{name}'{f'; did you mean {near[0]!r}?' if near else ''}")
+        print(f"--{name.removeprefix('--')}\n\n{inspect.cleandoc(cls.__doc__ or '')}")
+        options = cls.options().items()
+        if options:
+            print("\noptions:")
+        for option, f in options:
+            print(f"  {option}: {getattr(f.type, '__name__', f.type)} = {f.default}")
+        parser.exit()
 
 
 def _pipeline(flags: Sequence[str], text: str | None, parser: driver.Parser) -> Nest:

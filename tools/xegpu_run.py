@@ -4,6 +4,7 @@ import argparse
 import io
 import re
 import sys
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -19,7 +20,7 @@ from xegpu_py.kernel import CHECKS, Kernel, choose
 from xegpu_py.numerics.dpas import MODELS
 from xegpu_py.runtime.arguments import FORMS, parse_argument
 from xegpu_py.runtime.launch import ENGINES, Grid, Statistics
-from xegpu_py.runtime.trace import Tracer, statistics_table
+from xegpu_py.runtime.trace import Tracer, statistics_table, summary
 from xegpu_py.target import DEFAULT, TARGETS
 from xegpu_py.visa import assembly
 from xegpu_py.visa.program import Program
@@ -68,7 +69,12 @@ def argument_parser() -> driver.Parser:
     """The parser of the tool's arguments."""
     parser = driver.Parser(
         "xegpu-run",
+        "FILE [ARG...]",
         "Run a kernel on arrays, and write what it computes.",
+        [
+            "xegpu-run gemm.mlir randn:bf16:512x512 randn:bf16:512x512 zeros:f32:512x512 --grid 2,2 --block 32",
+            "xegpu-run add.mlir a.npy b.npy zeros:f32:64x64 --grid 8,4 -o 2=sum.npy --check=races",
+        ],
         f"An ARG is {FORMS}.\nThey are in the order of the kernel's arguments. NAME is the name of an input of "
         "vISA assembly,\nor the number of an argument of MLIR, from 0.",
     )
@@ -161,8 +167,7 @@ def _kernel(
     compiled = compile_kernel(parse_source(source, context=Context()), args.kernel, **options)
     compiled = compiled.version_for(arguments, args.grid)
     if args.remarks:
-        for found in compiled.remarks:
-            print(found.render([source]), file=sys.stderr)
+        driver.print_diagnostics(compiled.remarks, [source])
     return compiled.kernel, compiled, [str(i) for i in range(len(compiled.types))]
 
 
@@ -204,12 +209,16 @@ def run(argv: Sequence[str]) -> int:
             launcher, (group, thread) = kernel.launcher, args.trace
             _check_thread(parser, kernel.program, args)
             launcher.observer = Tracer(kernel.program, launcher.target, launcher.allocation, group, thread, print)
+        start = time.perf_counter()
         done = launch(*arguments, grid=args.grid, block=args.block)
+        seconds = time.perf_counter() - start
     except DiagnosticError as e:
         e.sources = e.sources or [source]
         raise
     except (TypeError, ValueError) as e:
         parser.error(str(e))
+    if kernel and done and sys.stderr.isatty():
+        print(summary(kernel.program, done, kernel.launcher.engine, seconds), file=sys.stderr)
     for name in args.shown:
         print(f"{name} =\n{given[name]}")
     if args.stats and kernel and done:

@@ -29,7 +29,12 @@ TRANSLATIONS = {
 
 def _arguments() -> driver.Parser:
     description = "Translate kernels between the visa dialect, vISA assembly and native ISA."
-    parser = driver.Parser("xegpu-translate", description)
+    examples = [
+        "xegpu-translate gemm.mlir --mlir-to-visaasm -o gemm.visaasm",
+        "xegpu-translate gemm.mlir --mlir-to-gen --target pvc --registers 256",
+        "xegpu-translate gemm.visaasm --visaasm-to-mlir",
+    ]
+    parser = driver.Parser("xegpu-translate", "[FILE]", description, examples)
     parser.add_text_arguments()
     which = parser.add_mutually_exclusive_group(required=True)
     for name, text in TRANSLATIONS.items():

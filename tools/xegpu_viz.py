@@ -63,7 +63,11 @@ for (const svg of document.querySelectorAll("svg")) {{
 
 def _arguments() -> driver.Parser:
     description = "Draw who owns which element, or how the operands of a DPAS lie in registers."
-    parser = driver.Parser("xegpu-viz", description, _EPILOG)
+    examples = [
+        "xegpu-viz '#xetile.wg_map<sg_layout = [2, 2], sg_data = [16, 32]>' --shape 32x64 -o map.svg",
+        "xegpu-viz dpas.bf.bf.8.8 -o dpas.html",
+    ]
+    parser = driver.Parser("xegpu-viz", "LAYOUT|FILE...", description, examples, _EPILOG)
     parser.add_argument("what", nargs="+", metavar="LAYOUT|FILE", help="a layout, a DPAS, or MLIR files")
     output = "output file, .svg or .html ('-', the default, is standard output, as SVG)"
     parser.add_argument("-o", dest="output", metavar="FILE", default="-", help=output)
@@ -187,7 +191,7 @@ def _page(pictures: Sequence[str], title: str) -> str:
 def run(argv: Sequence[str]) -> int:
     """Run the tool with these arguments; its exit status."""
     parser = _arguments()
-    args = parser.parse_args(argv)
+    args = parser.parse_args(parser.normalized(argv))
     if not args.output.endswith((".svg", ".html")) and args.output != "-":
         parser.error(f"'{args.output}' is neither .svg nor .html")
     pictures = _Drawing(parser, args).pictures()

@@ -14,6 +14,10 @@ Severity = Literal["error", "warning", "remark", "note"]
 
 _SHOWN_COLUMNS = 200
 
+_BOLD, _CARET = "1", "1;32"
+_COLORS: dict[Severity, str] = {"error": "1;31", "warning": "1;35", "remark": "1;34", "note": "1;36"}
+"""Parameters of the escape sequence "select graphic rendition" (ECMA-48, 8.3.117)."""
+
 
 @dataclass(frozen=True)
 class Position:
@@ -51,15 +55,29 @@ class Diagnostic:
         for note in self.notes:
             yield from note.flat()
 
-    def render(self, sources: Sequence[Lines] = ()) -> str:
-        """The text to show, with source lines and carets where `sources` hold the position's line."""
+    def render(self, sources: Sequence[Lines] = (), color: bool = False) -> str:
+        """The text to show, with source lines and carets where `sources` hold the position's line.
+
+        With `color` it has the terminal's escape sequences, in the colours of LLVM's tools.
+        """
+        paint = _paint if color else _plain
         out = []
         for d in self.flat():
-            out.append(f"{d.position}: {d.severity}: {d.message}")
+            message = d.message if d.severity == "note" else paint(d.message, _BOLD)
+            out.append(f"{paint(f'{d.position}:', _BOLD)} {paint(f'{d.severity}:', _COLORS[d.severity])} {message}")
             line = _find_line(d.position, sources)
             if line is not None:
-                out.extend(_excerpt(line, d.position.column))
+                shown, caret = _excerpt(line, d.position.column)
+                out += [shown, caret[:-1] + paint(caret[-1], _CARET)]
         return "\n".join(out)
+
+
+def _paint(text: str, parameters: str) -> str:
+    return f"\x1b[{parameters}m{text}\x1b[0m"
+
+
+def _plain(text: str, parameters: str) -> str:
+    return text
 
 
 def _find_line(position: Position, sources: Sequence[Lines]) -> str | None:

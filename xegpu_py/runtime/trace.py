@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from xegpu_py.engines.batch import Batch
+from xegpu_py.numerics.dpas import ops_per_channel
 from xegpu_py.numerics.formats import Array
 from xegpu_py.runtime.launch import Dim, Statistics
 from xegpu_py.target import Target
@@ -97,3 +98,18 @@ def statistics_table(program: Program, done: Statistics) -> str:
         out.append(f"  {memory} {category + ' bytes':<13} {moved:>12}")
     out.append(f"  {done.allocation.report()}")
     return "\n".join(out)
+
+
+def summary(program: Program, done: Statistics, engine: str, seconds: float) -> str:
+    """One line for a launch: what ran, how long, and the speed of its matrix multiplications where there were any.
+
+    Args:
+        seconds: from the call to its return.
+    """
+    operations = sum(
+        2 * inst["RC"] * inst.exec_size * inst["SD"] * ops_per_channel(inst["W"], inst["A"]) * int(times)
+        for inst, times in zip(program.instructions, done.executed)
+        if "SD" in inst.values
+    )
+    speed = f", {operations / seconds / 1e9:.3g} GFLOP/s in dpas" if operations else ""
+    return f"{program.name}: {done.threads} hardware threads in {seconds:.3g} s on the {engine} engine{speed}"

@@ -1,13 +1,26 @@
-// Every option, and each pass with its docstring and options.
+// Examples first, then every option, and each pass in one line; --help-pass shows a pass's docstring and options.
 
 // RUN: xegpu-opt --help | FileCheck %s
 // RUN: xegpu-opt -h | FileCheck %s
+// RUN: xegpu-opt --help-pass=xegpu-dce | FileCheck %s --check-prefix=PASS
+// RUN: xegpu-opt --help-pass xegpu-dce | FileCheck %s --check-prefix=PASS
+// RUN: not xegpu-opt --help-pass=xegpu-dec 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: xegpu-opt --version | FileCheck %s --check-prefix=VERSION
 
-// CHECK: usage: xegpu-opt
+// CHECK: usage: xegpu-opt [OPTION...] [FILE]
+// CHECK: examples:
+// CHECK-NEXT: xegpu-opt kernel.mlir
 // CHECK: --pass-pipeline
-// CHECK: --xegpu-dce
-// CHECK-NEXT: Remove ops of our dialects whose results are not used.
-// CHECK: becomes
-// CHECK: keep-loads: bool = False
+// CHECK: passes, each also a flag
+// CHECK: {{^}}  xegpu-dce {{ +}}Remove ops of our dialects whose results are not used.
+// CHECK-NOT: becomes
+
+// PASS: --xegpu-dce
+// PASS: Remove ops of our dialects whose results are not used.
+// PASS: becomes
+// PASS: options:
+// PASS: keep-loads: bool = False
+
+// UNKNOWN: xegpu-opt: error: there is no pass 'xegpu-dec'; did you mean 'xegpu-dce'?
+
 // VERSION: xegpu-opt {{[0-9]+\.[0-9]+}}

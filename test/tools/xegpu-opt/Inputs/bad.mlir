@@ -1,0 +1,1 @@
+module { "arith.constant"() : () -> i32 }

@@ -1,0 +1,84 @@
+"""`python -m xegpu_py`: what a bug report should say of the installation."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import sys
+from importlib.metadata import packages_distributions, version
+from pathlib import Path
+
+from xegpu_py.engines.jit.cache import folder_of
+from xegpu_py.engines.jit.host import chosen_host
+from xegpu_py.runtime.launch import ENGINES
+from xegpu_py.target import TARGETS
+
+_PROGRAMS = {
+    "GenX_IR": "Intel's finalizer, for xegpu-translate --mlir-to-gen",
+    "iga64": "Intel's assembler of native code",
+    "ocloc": "Intel's OpenCL C compiler",
+    "mlir-opt": "stock MLIR",
+    "iree-opt": "IREE's passes",
+}
+
+
+def _providers(module: str) -> str:
+    """The distributions that an imported package is from, with their versions."""
+    names = sorted(set(packages_distributions().get(module, [])))
+    return ", ".join(f"{name} {version(name)}" for name in names) or "not from an installed distribution"
+
+
+def _native() -> str:
+    """For what the JIT compiles, and with what."""
+    try:
+        host = chosen_host()
+    except (RuntimeError, ValueError) as e:
+        return f"none: {e}"
+    made_for = host.machine
+    return (
+        f"LLVM {made_for.version}, {made_for.cpu} ({made_for.triple}): {host.vector_registers} vector registers of "
+        f"{8 * host.vector_bytes} bits"
+    )
+
+
+def _cache() -> str:
+    folder = folder_of()
+    if folder is None:
+        return "off"
+    files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
+    return f"{folder}, {len(files)} files, {sum(path.stat().st_size for path in files) / 2**20:.1f} MiB"
+
+
+def _program(name: str) -> str:
+    beside = Path(sys.executable).with_name(name)
+    stock = [p for p in sys.path if p and (Path(p) / "mlir" / "bin" / name).exists()]
+    found = shutil.which(name) or (beside if beside.exists() else None)
+    return str(found or (Path(stock[0]) / "mlir" / "bin" / name if stock else "not found"))
+
+
+def rows() -> list[tuple[str, str]]:
+    """What is reported: names and values."""
+    return [
+        ("xegpu-py", version("xegpu-py")),
+        ("Python", f"{platform.python_version()} ({sys.executable})"),
+        ("system", f"{platform.platform()}, {platform.machine()}"),
+        ("MLIR bindings", _providers("mlir")),
+        ("LLVM library", _providers("llvm")),
+        ("numpy", version("numpy")),
+        ("ml_dtypes", version("ml_dtypes")),
+        ("native code", _native()),
+        ("cache", _cache()),
+        ("engines", ", ".join((*ENGINES, "reference"))),
+        ("targets", ", ".join(TARGETS)),
+        *((f"{name} ({what})", _program(name)) for name, what in _PROGRAMS.items()),
+    ]
+
+
+def main() -> None:
+    """Print the report."""
+    for name, value in rows():
+        print(f"{name}: {value}")
+
+
+if __name__ == "__main__":
+    main()
