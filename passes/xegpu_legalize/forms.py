@@ -10,6 +10,7 @@ from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.shapes import block_shapes, vnni_factor
 from xegpu_py.passes.common.divisors import transposes_in_message
+from xegpu_py.passes.xegpu_legalize.doubles import rewrite_double
 from xegpu_py.passes.xegpu_legalize.numbers import rewrite_arithmetic
 from xegpu_py.passes.xegpu_legalize.plan import is_desc
 from xegpu_py.passes.xegpu_legalize.surfaces import Surfaces
@@ -32,7 +33,7 @@ def rewrite_forms(func: ir.Operation, target: Target, surfaces: Surfaces) -> Non
     for op in walk(func)[1:]:
         if op.name == "xegpu.load_nd":
             _transform_in_registers(op, target, surfaces)
-        else:
+        elif not rewrite_double(op):
             rewrite_arithmetic(op, target)
 
 

@@ -13,7 +13,7 @@ from xegpu_py.target import Target
 
 _EXACT = {
     "arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.maximumf", "arith.minimumf", "arith.maxnumf",
-    "arith.minnumf",
+    "arith.minnumf", "arith.remf",
 }  # fmt: skip
 """Ops whose result, rounded first to f32 (or f16) and then to bf16 (or f8E5M2), is that of one rounding.
 
@@ -154,7 +154,7 @@ def _fma(op: ir.Operation) -> None:
     builder.replace(narrow(builder, total, element, lost))
 
 
-_STEPS = {"bf16": ("f64", "f32", "bf16"), "f8E5M2": ("f64", "f32", "f16", "f8E5M2")}
+_STEPS = {"bf16": ("f64", "f32", "bf16"), "tf32": ("f64", "f32", "tf32"), "f8E5M2": ("f64", "f32", "f16", "f8E5M2")}
 """The formats by which a wide number becomes a narrow one: each is converted to the next by the hardware."""
 
 

@@ -284,12 +284,6 @@ def divf(low: Lowering, op: ir.Operation) -> None:
     low.set(op, found if wide == name else low.emit.in_registers(found, name))
 
 
-@lowers("arith.remf")
-def remf(low: Lowering, op: ir.Operation) -> None:
-    """Refused: its exact result takes as many steps as the quotient has bits."""
-    low.fail("has no vISA instruction", "compute a - b * floor(a / b) where that is exact enough")
-
-
 @lowers("arith.maxui", "arith.minui", "index.maxu", "index.minu")
 @or_truth
 def min_max_unsigned(low: Lowering, op: ir.Operation) -> None:

@@ -127,7 +127,7 @@ def truncf(low: Lowering, op: ir.Operation) -> None:
         return
     if element == "tf32":
         if numbers.type == "df":
-            low.fail("from f64 cannot be lowered", "round to f32 first where rounding twice is good enough")
+            low.fail("from f64 has no instruction", "xegpu-legalize rewrites it")
         low.set(op, _to_tf32(low, low.emit.spread(low.emit.in_registers(numbers), count)))
         return
     if bit_width(element) == 8:
@@ -164,7 +164,7 @@ def _half_to_odd(low: Lowering, numbers: Numbers, count: int) -> Reg:
     """
     emit = low.emit
     if numbers.type == "df":
-        low.fail("from f64 cannot be lowered", "round to f32 first where rounding twice is good enough")
+        low.fail("from f64 has no instruction", "xegpu-legalize rewrites it")
     exact = emit.spread(emit.in_registers(numbers, "f"), count)
     half = emit.apply("mov", "hf", count, exact)
     bits = emit.as_type(half, "uw")

@@ -10,6 +10,7 @@ from xegpu_py.passes.xegpu_simt_to_vc import WORK_ITEMS
 from xegpu_py.passes.xegpu_to_visa import (
     arith,
     atomics,
+    bits,
     blocks,
     calls,
     casts,
@@ -17,6 +18,7 @@ from xegpu_py.passes.xegpu_to_visa import (
     math,
     matrix,
     memref,
+    remainder,
     scattered,
     scf,
     sync,
@@ -34,7 +36,7 @@ from xegpu_py.visa.operands import Variable
 from xegpu_py.visa.program import Program
 from xegpu_py.visa.text import rename
 
-ROOMS = (arith, atomics, blocks, calls, casts, gpu, math, matrix, memref, scattered, scf, sync, vector)
+ROOMS = (arith, atomics, bits, blocks, calls, casts, gpu, math, matrix, memref, remainder, scattered, scf, sync, vector)
 """The modules that register rules."""
 
 

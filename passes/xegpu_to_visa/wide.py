@@ -91,6 +91,11 @@ def _upper(emit: Emitter, numbers: Numbers) -> Numbers | _Half | None:
     return emit.as_type(emit.apply("asr", "d", numbers.count, emit.as_type(numbers, "d"), const(31, "uw")), "ud")
 
 
+def half(emit: Emitter, numbers: Reg, upper: bool) -> Reg:
+    """The lower or the upper 32 bits of 64-bit integers, ud."""
+    return _made(emit, "mov", "ud", numbers.count, _Half(numbers, upper))
+
+
 def product(emit: Emitter, a: Numbers, b: Numbers, count: int) -> Reg:
     """The lowest 64 bits of a product, q, from the products of 32-bit halves.
 

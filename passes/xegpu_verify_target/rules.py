@@ -18,6 +18,7 @@ from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT
 from xegpu_py.dialects.xegpu.types import MemoryScope
 from xegpu_py.passes.common.divisors import transposes_in_message
 from xegpu_py.passes.common.surfaces import surface_problem
+from xegpu_py.passes.xegpu_legalize.doubles import DOUBLES
 from xegpu_py.passes.xegpu_to_visa.messages import (
     READ,
     WRITE,
@@ -451,11 +452,11 @@ def convert_integers(kernel: Kernel, op: ir.Operation) -> Problem:
     return None
 
 
-@_of("arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.maximumf", "arith.minimumf", "arith.maxnumf",
-     "arith.minnumf", "arith.negf", "arith.cmpf", "math.absf", "vector.fma", "math.fma", "math.sqrt", "math.rsqrt",
-     "math.exp", "math.exp2", "math.expm1", "math.log", "math.log2", "math.log10", "math.log1p", "math.sin",
-     "math.cos", "math.tanh", "math.erf", "math.powf", "math.floor", "math.ceil", "math.round", "math.roundeven",
-     "math.trunc")  # fmt: skip
+@_of("arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.remf", "arith.maximumf", "arith.minimumf",
+     "arith.maxnumf", "arith.minnumf", "arith.negf", "arith.cmpf", "math.absf", "vector.fma", "math.fma", "math.sqrt",
+     "math.rsqrt", "math.exp", "math.exp2", "math.expm1", "math.log", "math.log2", "math.log10", "math.log1p",
+     "math.sin", "math.cos", "math.tanh", "math.erf", "math.powf", "math.floor", "math.ceil", "math.round",
+     "math.roundeven", "math.trunc")  # fmt: skip
 def compute(kernel: Kernel, op: ir.Operation) -> Problem:
     """Arithmetic on elements that have it."""
     element = _element(op.operands[0])
@@ -468,15 +469,11 @@ def compute(kernel: Kernel, op: ir.Operation) -> Problem:
         if op.name in ("arith.divf", "math.sqrt") and not kernel.target.double_math:
             what = "does not divide f64" if op.name == "arith.divf" else "has no roots of f64"
             return (f"target {kernel.target.name} {what}", "use f32")
+        if op.name in DOUBLES:
+            return ("of f64 has no instruction", REWRITES)
         if op.name.startswith("math.") and op.name not in ("math.fma", "math.absf", "math.sqrt"):
             return ("of f64 has no instruction", "use f32")
     return None
-
-
-@_of("arith.remf")
-def remf(kernel: Kernel, op: ir.Operation) -> Problem:
-    """There is none."""
-    return ("has no instruction", "compute a - b * floor(a / b) where that is exact enough")
 
 
 _LOCAL = frozenset(

@@ -11,7 +11,8 @@ from .body import NUMBERS, SIGNLESS, Body, Value, most_exact
 INTEGER_BINARY = ("addi", "subi", "muli", "andi", "ori", "xori", "maxsi", "maxui", "minsi", "minui")
 SHIFTS = ("shli", "shrsi", "shrui")
 DIVISIONS = ("divui", "divsi", "remui", "remsi", "floordivsi", "ceildivsi", "ceildivui")
-FLOAT_BINARY = ("addf", "subf", "mulf", "divf", "maximumf", "minimumf", "maxnumf", "minnumf")
+FLOAT_BINARY = ("addf", "subf", "mulf", "divf", "maximumf", "minimumf", "maxnumf", "minnumf", "remf")
+BIT_COUNTS = ("ctpop", "ctlz", "cttz")
 ROUNDINGS = ("floor", "ceil", "round", "roundeven", "trunc")
 INTEGER_CONDITIONS = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 FLOAT_CONDITIONS = (
@@ -74,6 +75,8 @@ def integer_op(b: Body, x: Value) -> Value:
         return binary(b, b.r.choice(SHIFTS), x, amount)
     if how < 0.9:
         return division(b, x)
+    if how < 0.96:
+        return unary(b, f"math.{b.r.choice(BIT_COUNTS)}", x, bit_width(x.element))
     return unary(b, "math.absi", x, x.exact)
 
 
@@ -91,14 +94,15 @@ def float_op(b: Body, x: Value) -> Value:
         return binary(b, b.r.choice(FLOAT_BINARY), x, other(b, x))
     if how < 0.6:
         return unary(b, b.r.choice(["arith.negf", "math.absf"]), x, x.exact)
-    if how < 0.75 or x.element == "f64":
+    if how < 0.75:
         y, z = other(b, x), other(b, x)
         name = b.r.choice(["math.fma", "vector.fma"]) if x.shape else "math.fma"
         exact = None if None in (x.exact, y.exact, z.exact) else x.exact * y.exact + z.exact  # type: ignore[operator]
         return b.op(f"{name} {x.name}, {y.name}, {z.name} : {x.type}", x.shape, x.element, exact)
     if how < 0.85:
         return unary(b, f"math.{b.r.choice(ROUNDINGS)}", x, x.exact)
-    return unary(b, f"math.{b.r.choice(b.functions)}", x)
+    functions = ("sqrt", "rsqrt") if x.element == "f64" else b.functions
+    return unary(b, f"math.{b.r.choice(functions)}", x)
 
 
 def compare(b: Body, x: Value, y: Value) -> Value:

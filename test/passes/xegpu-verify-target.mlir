@@ -311,9 +311,10 @@ gpu.module @m {
     // expected-note @+1 {{use f32}}
     %3 = math.exp %double : vector<16xf64>
     %4 = arith.divsi %i, %i : vector<16xi64>
-    // expected-error @+2 {{has no instruction}}
-    // expected-note @+1 {{compute a - b * floor(a / b) where that is exact enough}}
     %5 = arith.remf %f, %f : vector<16xf32>
+    // expected-error @+2 {{of f64 has no instruction}}
+    // expected-note @+1 {{xegpu-legalize rewrites it}}
+    %6 = math.floor %double : vector<16xf64>
     gpu.return
   }
 }
@@ -329,7 +330,7 @@ gpu.module @m {
     gpu.return
   }
 }
-func.func @host(%f: f32) -> f32 {
-  %0 = arith.remf %f, %f : f32
-  return %0 : f32
+func.func @host(%f: f64) -> f64 {
+  %0 = math.exp %f : f64
+  return %0 : f64
 }

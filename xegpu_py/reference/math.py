@@ -41,13 +41,15 @@ _INSTRUCTIONS: dict[str, Callable[[Array, str], Array]] = {
     "math.roundeven": numerics.round_even,
     "math.trunc": numerics.round_zero,
 }
-_ALSO_F64 = ("math.sqrt", "math.rsqrt", "math.floor", "math.ceil", "math.roundeven", "math.trunc")
+_ALSO_F64 = ("math.sqrt", "math.floor", "math.ceil", "math.roundeven", "math.trunc")
 
 
 @evaluates(*_INSTRUCTIONS)
 def instruction(node: Node, a: Array) -> Array:
     """A function that vISA has, rounded once in f16, f32 and f64."""
     function, element = _INSTRUCTIONS[node.name], node.element
+    if element.name == "f64" and node.name == "math.rsqrt":
+        return numerics.div(np.ones_like(a), numerics.sqrt(np.asarray(a), "df"), "df")
     if element.name in ("f16", "f64"):
         if element.name == "f64" and node.name not in _ALSO_F64:
             raise Unknown("has no rule for the bits of its result in f64", "compute in f32")
@@ -65,7 +67,6 @@ _ALGORITHMS: dict[str, Callable[..., Array]] = {
     "math.tanh": functions.tanh,
     "math.erf": functions.erf,
     "math.powf": functions.power,
-    "math.round": functions.round_away,
 }
 
 
@@ -73,6 +74,18 @@ _ALGORITHMS: dict[str, Callable[..., Array]] = {
 def algorithm(node: Node, *operands: Array) -> Array:
     """A function that is an algorithm of f32 operations."""
     return _by_single(_ALGORITHMS[node.name], node.element, *operands)
+
+
+@evaluates("math.round")
+def round_(node: Node, a: Array) -> Array:
+    """The nearest integral number, from the middle between two the one of greater magnitude."""
+    if node.element.name != "f64":
+        return _by_single(functions.round_away, node.element, a)
+    x = np.asarray(a)
+    whole = np.trunc(x)
+    with np.errstate(invalid="ignore"):
+        up = np.abs(x - whole) >= 0.5
+    return np.asarray(node.element.finish(np.where(up, whole + np.copysign(1.0, x), whole)))
 
 
 @evaluates("math.fma", "vector.fma")

@@ -543,6 +543,8 @@ _SPECS = (
     _logic("or", "Bitwise `src0 | src1`, of integers or predicates.", 2, commutes=True, identity=(0, "narrower")),
     _logic("xor", "Bitwise `src0 ^ src1`, of integers or predicates.", 2, commutes=True, identity=(0, "narrower")),
     _logic("not", "Bitwise `~src0`, of an integer or predicate.", 1),
+    _alu("cbit", "How many bits of `src0` are set.", ("ud",), 1, sat=False, modifiers=()),
+    _alu("lzd", "How many zeros are above the highest bit of `src0` that is set.", ("ud",), 1, sat=False, modifiers=()),
     _shift(
         "shl",
         "`src0` shifted left by the lowest bits of `src1`: 6 where `dst` or `src0` has 64 bits, else 5.",

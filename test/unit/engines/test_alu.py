@@ -86,6 +86,8 @@ INTEGER_FUNCTIONS: dict[str, Callable[..., int]] = {
     "or": lambda a, b: a | b,
     "xor": lambda a, b: a ^ b,
     "not": lambda a: ~a,
+    "cbit": int.bit_count,
+    "lzd": lambda a: 32 - a.bit_length(),
 }
 CONDITIONS: dict[str, Callable[[Number, Number], bool]] = {
     "eq": lambda a, b: a == b,
@@ -343,7 +345,7 @@ def _difference(
 ALU = (
     *("mov", "add", "mul", "mulh", "mad", "div", "inv", "sqrt", "rsqrt", "exp", "log", "sin", "cos", "min", "max"),
     *("rndd", "rndu", "rnde", "rndz", "and", "or", "xor", "not", "shl", "shr", "asr", "cmp", "sel", "setp"),
-    *("srnd", "fcvt"),
+    *("srnd", "fcvt", "cbit", "lzd"),
 )
 ROUNDS = {"mov": 300, "mad": 250, **dict.fromkeys(("add", "mul", "sel", "cmp"), 200)}
 

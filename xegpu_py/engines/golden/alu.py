@@ -170,6 +170,19 @@ def not_(op: AluOp, a: Array) -> Array:
     return ~a
 
 
+@golden("cbit")
+def cbit(op: AluOp, a: Array) -> Array:
+    """How many bits are set."""
+    found: Array = np.unpackbits(a.astype(np.uint32)[..., None].view(np.uint8), axis=-1).sum(axis=-1, dtype=a.dtype)
+    return found
+
+
+@golden("lzd")
+def lzd(op: AluOp, a: Array) -> Array:
+    """How many zeros are above the highest bit of 32 that is set: f64 has it as the exponent."""
+    return (32 - np.frexp(a.astype(np.uint32).astype(np.float64))[1]).astype(a.dtype)
+
+
 @golden("shl")
 def shl(op: AluOp, a: Array, count: Array) -> Array:
     """Shifted left by the count's lowest bits: 6 in the execution width of 64, else 5."""

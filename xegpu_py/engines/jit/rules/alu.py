@@ -133,6 +133,19 @@ def not_(op: Alu, a: Value) -> Value:
     return op.code.not_(a)
 
 
+@rule("cbit")
+def cbit(op: Alu, a: Value) -> Value:
+    """How many bits are set."""
+    return op.code.intrinsic("ctpop", a)
+
+
+@rule("lzd")
+def lzd(op: Alu, a: Value) -> Value:
+    """How many zeros are above the highest bit of 32 that is set, in whatever width the number comes."""
+    zeros = op.code.intrinsic("ctlz", a, Value("false", "i1"))
+    return op.code.sub(zeros, op.code.const(op.width.bits - 32, a.type))
+
+
 @rule("shl")
 def shl(op: Alu, a: Value, count: Value) -> Value:
     """Shifted left by the count's lowest bits."""
