@@ -16,23 +16,17 @@ import numpy as np
 from mlir import ir as mlir
 
 from xegpu_py import reference
-from xegpu_py.compiled import (
-    CompiledKernel,
-    beyond,
-    chosen_kernel,
-    copied,
-    mark_unaligned,
-    pipelines,
-    unaligned_arrays,
-)
+from xegpu_py.compiled import CompiledKernel
 from xegpu_py.dialects import visa
 from xegpu_py.engines.batch import Batch
 from xegpu_py.ir.diagnostics import DiagnosticError, position_of
 from xegpu_py.ir.module import Module, parse, print_op
 from xegpu_py.ir.passes import Listener, Runner, Step, parse_pipeline
+from xegpu_py.lowered import chosen_kernel, copied, found_in, mark_unaligned, pipelines
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
 from xegpu_py.runtime.memory import BASE
+from xegpu_py.signature import beyond, parameters_of, unaligned_arrays
 from xegpu_py.target import DEFAULT
 from xegpu_py.visa.assembly import write_statement
 
@@ -130,7 +124,7 @@ def bisect(
     launch = _Launch(name, arguments, grid, block, target, model)
     lowered = copied(read)
     if pipeline is None:
-        types = reference.types_of(reference.chosen(read, name))
+        parameters = parameters_of(reference.types_of(reference.chosen(read, name)))
         texts = pipelines(
             read,
             name,
@@ -139,9 +133,9 @@ def bisect(
             optimize=optimize,
             prefetch=prefetch,
             load_ahead=load_ahead,
-            large=beyond(types, arguments, grid) is not None,
+            large=beyond(parameters, arguments, grid) is not None,
         )
-        unaligned = unaligned_arrays(types, arguments, target)
+        unaligned = unaligned_arrays(parameters, arguments, target)
         if unaligned:
             mark_unaligned(lowered, name, unaligned)
     else:
@@ -189,9 +183,7 @@ class _Launch:
 
     def _lowered(self, module: Module) -> CompiledKernel:
         return CompiledKernel(
-            module,
-            self.func(module),
-            {},
+            found_in(module, self.func(module)),
             target=self.target,
             model=self.model,
             engine="interpreter",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 _INTEGERS = tuple(f"{sign}{bits}" for bits in (2, 4, 8) for sign in "us")
 
@@ -121,6 +122,9 @@ class Target:
     slm_bytes: int = 128 << 10
     named_barriers: int = 32
     threads: int = 64
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return target, (self.name,)
 
     @property
     def dpas_exec_size(self) -> int:

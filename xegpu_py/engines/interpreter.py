@@ -66,10 +66,13 @@ class Interpreter:
 
     def __post_init__(self) -> None:
         self._prepared: dict[int, tuple[Step | None, Next | None]] = {}
+
+    @cached_property
+    def _parting(self) -> slice:
+        """The lanes that a goto has. Others run wherever the thread is."""
         gotos = [i for i in self.program.instructions if i.name == "goto"]
         first = min((i.first_lane for i in gotos), default=0)
-        # Lanes that no goto has run wherever the thread is.
-        self._parting = slice(first, max((i.first_lane + i.exec_size for i in gotos), default=LANES))
+        return slice(first, max((i.first_lane + i.exec_size for i in gotos), default=LANES))
 
     def _prepare(self, at: int) -> tuple[Step | None, Next | None]:
         """What an instruction does, or where it goes on. Native code asks for few of them."""

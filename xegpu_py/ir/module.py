@@ -142,10 +142,16 @@ def parse(text_or_path: str | Path, *, name: str = "<string>", verify: bool = Tr
         DiagnosticError: if the text does not read, or breaks a rule.
         OSError: if the file cannot be read.
     """
-    return parse_source(_source(text_or_path, name), verify=verify)
+    return parse_source(source_of(text_or_path, name), verify=verify)
 
 
-def _source(text_or_path: str | Path, name: str) -> Source:
+def source_of(text_or_path: str | Path, name: str = "<string>") -> Source:
+    """The source that `parse` reads.
+
+    Raises:
+        DiagnosticError: if it is not UTF-8.
+        OSError: if the file cannot be read.
+    """
     if isinstance(text_or_path, str) and not _is_path(text_or_path):
         return decode_utf8(text_or_path.encode("utf-8", "surrogateescape"), name)
     with open(text_or_path, "rb") as f:

@@ -21,10 +21,12 @@ from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import Module
 from xegpu_py.language import types
 from xegpu_py.language.compiler import Compiler
+from xegpu_py.language.fingerprint import fingerprint
 from xegpu_py.language.memory import Array
 from xegpu_py.language.source import code_of
 from xegpu_py.language.types import DType, dtype_of
 from xegpu_py.language.values import BUILDING, Value
+from xegpu_py.lowered import ModuleSource
 
 REGISTERS = 256
 """Registers of a thread, unless the kernel's options say otherwise: tiles take many."""
@@ -160,17 +162,25 @@ class TileKernel:
 
     Attributes:
         name: its name.
-        module: the module of XeTile that holds it.
+        build: compiles it to the module of XeTile that holds it.
         options: of `xegpu_py.compile`.
+        source: all that the module depends on, under which it is kept on disk; empty if that cannot be told.
     """
 
     name: str
-    module: Module
+    build: Callable[[], Module]
     options: Mapping[str, Any]
+    source: tuple[str, ...] = ()
+
+    @functools.cached_property
+    def module(self) -> Module:
+        """The module of XeTile that holds it."""
+        return self.build()
 
     def compile(self, **options: Any) -> CompiledKernel:
         """The kernel lowered to vISA; see `xegpu_py.compile`."""
-        found: CompiledKernel = compile(self.module, self.name, **{**self.options, **options})
+        source = ModuleSource(lambda: self.module, self.source)
+        found: CompiledKernel = compile(source, self.name, **{**self.options, **options})
         return found
 
     @functools.cached_property
@@ -216,7 +226,8 @@ def tile_kernel(*arguments: tuple[Any, Sequence[int | None]], **options: Any) ->
         names = list(inspect.signature(function).parameters)
         if len(names) != len(kinds):
             raise TypeError(f"{function.__name__} takes {len(names)} arrays, but {len(kinds)} are typed")
-        return TileKernel(function.__name__, build_module(function, dict(zip(names, kinds))), options)
+        module = build_module(function, dict(zip(names, kinds)))
+        return TileKernel(function.__name__, lambda: module, options, fingerprint(function, dict(zip(names, kinds))))
 
     return make
 
@@ -293,8 +304,9 @@ class Kernel:
         key = tuple(kinds.values())
         version = self.versions.get(key)
         if version is None:
-            module = build_module(self._function, kinds)
-            version = self.versions[key] = TileKernel(self.__name__, module, self._options)
+            make = functools.partial(build_module, self._function, kinds)
+            version = TileKernel(self.__name__, make, self._options, fingerprint(self._function, kinds))
+            self.versions[key] = version
         passed = [
             kind.argument(values[name]) if isinstance(kind, ScalarType) else values[name]
             for name, kind in kinds.items()

@@ -14,7 +14,7 @@ from xegpu_py.target import Target
 from xegpu_py.visa.assembly import align_bytes
 from xegpu_py.visa.liveness import live_ranges
 from xegpu_py.visa.operands import Variable
-from xegpu_py.visa.program import Program, analysis
+from xegpu_py.visa.program import Program, kept_analysis
 
 HEADER_BYTES = 32
 """Bytes of a thread's header in r0."""
@@ -56,7 +56,7 @@ class Allocation:
         return text
 
 
-@analysis
+@kept_analysis
 def allocate(program: Program, target: Target, registers: int | None = None) -> Allocation:
     """Place the variables of a program by linear scan over their live ranges.
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import operator
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, update_wrapper
 from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -70,6 +72,12 @@ class Instruction:
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Read-only mappings cannot be pickled.
+        return Instruction, (
+            self.name, dict(self.values), self.exec_size, self.mask, self.guard, self.saturate, self.where,
+        )  # fmt: skip
+
     def __hash__(self) -> int:
         return hash((self.name, tuple(self.values.items()), self.exec_size, self.mask, self.guard, self.saturate))
 
@@ -101,18 +109,52 @@ class Program:
     """
 
     name: str
-    variables: tuple[Variable, ...] = ()
+    variables: tuple[Variable, ...] = field(default_factory=tuple)
     predicates: tuple[Predicate, ...] = ()
     inputs: tuple[Input, ...] = ()
     attributes: Mapping[str, int | str] = field(default_factory=dict)
-    instructions: tuple[Instruction, ...] = ()
+    instructions: tuple[Instruction, ...] = field(default_factory=tuple)
     where: Position = field(default=NOWHERE, compare=False)
     declared: Mapping[str, Position] = field(default_factory=dict, compare=False)
-    known: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False, init=False)
+    known: dict[tuple[Any, ...], Any] = field(default_factory=dict, compare=False, repr=False, init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", MappingProxyType(dict(self.attributes)))
         object.__setattr__(self, "declared", MappingProxyType(dict(self.declared)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: the fields, those of `_BODY` as bytes of their own."""
+        found = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("known", *_BODY)}
+        found["attributes"] = dict(self.attributes)
+        found["known"] = {key: value for key, value in self.known.items() if key[0] in _KEPT}
+        if "_body" not in vars(self):
+            body = {name: getattr(self, name) for name in _BODY} | {"declared": dict(self.declared)}
+            vars(self)["_body"] = pickle.dumps(body, pickle.HIGHEST_PROTOCOL)
+        return found | {"_body": vars(self)["_body"]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, attributes=MappingProxyType(state["attributes"]))
+
+    def __getattr__(self, name: str) -> Any:
+        """A field of `_BODY` of a program that was pickled: native code runs without them, and they take long to read.
+
+        Raises:
+            AttributeError: if there is no such attribute.
+        """
+        if name not in _BODY or "_body" not in vars(self):
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
+        body = pickle.loads(vars(self)["_body"])
+        vars(self).update(body, declared=MappingProxyType(body["declared"]))
+        return vars(self)[name]
+
+    @property
+    def digest(self) -> str | None:
+        """A number of what runs, for keys of caches; None of a program that was never pickled."""
+        body = vars(self).get("_body")
+        if body is None:
+            return None
+        head = repr((self.name, self.predicates, self.inputs, dict(self.attributes)))
+        return hashlib.sha256(head.encode() + body).hexdigest()
 
     @cached_property
     def labels(self) -> Mapping[str, int]:
@@ -141,6 +183,10 @@ class Program:
         return replace(self, instructions=tuple(instructions))
 
 
+_BODY = ("variables", "instructions", "declared")
+"""The fields of a program that engines of native code do not read to run it."""
+
+
 def analysis(compute: Callable[Concatenate[Program, P], R]) -> Callable[Concatenate[Program, P], R]:
     """Let what a function computes of a program be computed once for each program and further arguments.
 
@@ -148,7 +194,7 @@ def analysis(compute: Callable[Concatenate[Program, P], R]) -> Callable[Concaten
     """
 
     def found(program: Program, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        key = (compute, args, tuple(kwargs.items()))
+        key = (found, args, tuple(kwargs.items()))
         if key not in program.known:
             program.known[key] = compute(program, *args, **kwargs)
         result: R = program.known[key]
@@ -156,3 +202,13 @@ def analysis(compute: Callable[Concatenate[Program, P], R]) -> Callable[Concaten
 
     update_wrapper(found, compute)
     return found
+
+
+def kept_analysis(compute: Callable[Concatenate[Program, P], R]) -> Callable[Concatenate[Program, P], R]:
+    """An `analysis` whose results are pickled with the program."""
+    found = analysis(compute)
+    _KEPT.add(found)
+    return found
+
+
+_KEPT: set[Any] = set()

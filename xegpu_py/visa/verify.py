@@ -24,7 +24,7 @@ from xegpu_py.visa.operands import (
     Vector,
     first_byte,
 )
-from xegpu_py.visa.program import Instruction, Program, analysis
+from xegpu_py.visa.program import Instruction, Program, kept_analysis
 from xegpu_py.visa.spec import LANES, OperandSpec, Problem
 
 _VERTICAL = (0, 1, 2, 4, 8, 16, 32)
@@ -66,7 +66,7 @@ class Issue:
         return Diagnostic("error", f"{name}{self.message}", self.where, notes)
 
 
-@analysis
+@kept_analysis
 def verify(program: Program, target: Target) -> list[Issue]:
     """The rules that a program breaks on a target, in order; an empty list if none."""
     issues = list(_attributes(program))

@@ -1,7 +1,7 @@
-"""Native code on disk, from one process to the next.
+"""Native code and lowered kernels on disk, from one process to the next.
 
-An entry is a file whose name is a digest of all that the code depends on, and which says so inside, with a digest of
-the code. What does not agree is as if it were not there. Entries are written to a file beside them and then renamed,
+An entry is a file whose name is a digest of all that its data depend on, and which says so inside, with a digest of
+the data. What does not agree is as if it were not there. Entries are written to a file beside them and then renamed,
 so that nobody sees half of one.
 """
 
@@ -10,9 +10,11 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+import sys
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 VARIABLE = "XEGPU_PY_CACHE"
@@ -21,10 +23,9 @@ VARIABLE = "XEGPU_PY_CACHE"
 OFF = "off"
 
 LIMIT = 256 << 20
-"""Bytes that a folder's entries may have together."""
+"""Bytes that a folder's entries of one kind may have together."""
 
-_MAGIC = b"xegpu-py native code 2\n"
-_SUFFIX = ".native"
+_MAGIC = b"xegpu-py cache 3\n"
 _STALE = 3600.0
 """Seconds after which a file that a writer has left behind is taken for forgotten."""
 
@@ -54,23 +55,40 @@ def digest(*parts: str) -> str:
     return found.hexdigest()
 
 
+@lru_cache
+def package_state() -> str:
+    """A digest of the names, sizes and times of this package's files: while it is developed, its version stays."""
+    package = sys.modules["xegpu_py"]
+    roots = {*package.__path__, *(p for m in ("dialects", "passes") for p in getattr(package, m).__path__)}
+    found = []
+    for root in sorted(roots):
+        for folder, _, names in os.walk(root):
+            for name in names:
+                if name.endswith((".py", ".ll")):
+                    about = os.stat(os.path.join(folder, name))
+                    found.append(f"{folder}/{name} {about.st_size} {about.st_mtime_ns}")
+    return digest(*sorted(found))
+
+
 @dataclass(frozen=True)
 class Cache:
-    """Code in a folder.
+    """Entries of one kind in a folder.
 
     Attributes:
-        folder: where it is; made when something is written.
-        limit: bytes that all entries may have together; those not used for longest go first.
+        folder: where they are; made when something is written.
+        limit: bytes that all entries of the kind may have together; those not used for longest go first.
+        kind: what they hold, the ending of their files' names: "native" for code, "lowered" for kernels.
     """
 
     folder: Path
     limit: int = LIMIT
+    kind: str = "native"
 
     def _path(self, key: str) -> Path:
-        return self.folder / (key + _SUFFIX)
+        return self.folder / f"{key}.{self.kind}"
 
     def get(self, key: str) -> bytes | None:
-        """The code of a key; None if there is none, or what there is is damaged or another user's."""
+        """The data of a key; None if there is none, or what there is is damaged or another user's."""
         path = self._path(key)
         try:
             with path.open("rb") as file:
@@ -81,22 +99,22 @@ class Cache:
         except OSError:
             return None
         head = _head(key)
-        code = found[len(head) + 32 :]
-        if found[: len(head) + 32] != head + hashlib.sha256(code).digest():
+        data = found[len(head) + 32 :]
+        if found[: len(head) + 32] != head + hashlib.sha256(data).digest():
             return None
         with suppress(OSError):
             os.utime(path)
-        return code
+        return data
 
-    def put(self, key: str, code: bytes) -> None:
-        """Keep code. A folder that cannot be written to is no error: the next process compiles again."""
+    def put(self, key: str, data: bytes) -> None:
+        """Keep data. A folder that cannot be written to is no error: the next process compiles again."""
         with suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             number, name = tempfile.mkstemp(suffix=".new", dir=self.folder)
             os.close(number)
             new = Path(name)
             try:
-                new.write_bytes(_head(key) + hashlib.sha256(code).digest() + code)
+                new.write_bytes(_head(key) + hashlib.sha256(data).digest() + data)
                 os.replace(new, self._path(key))
             finally:
                 new.unlink(missing_ok=True)
@@ -109,7 +127,7 @@ class Cache:
             # Another process may remove it at the same time.
             with suppress(FileNotFoundError):
                 about = item.stat()
-                if item.name.endswith(_SUFFIX):
+                if item.name.endswith(f".{self.kind}"):
                     entries.append((about.st_mtime, about.st_size, item.path))
         newest = max((e[0] for e in entries), default=0.0)
         for left in self.folder.glob("*.new"):

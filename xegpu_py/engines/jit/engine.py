@@ -15,11 +15,11 @@ from xegpu_py.engines.access import Layout
 from xegpu_py.engines.batch import ENDED, Batch, new_batch
 from xegpu_py.engines.interpreter import Interpreter
 from xegpu_py.engines.jit.cache import Cache
-from xegpu_py.engines.jit.control import block_starts
 from xegpu_py.engines.jit.frame import GOLDEN_CALL, TABLES, TRAFFIC, Context, Frame, Status
 from xegpu_py.engines.jit.host import Host, chosen_host
-from xegpu_py.engines.jit.kernel import frame_of, functions_of_program
-from xegpu_py.engines.jit.native import ThreadFunction, driver, processors, shared
+from xegpu_py.engines.jit.kernel import frame_of
+from xegpu_py.engines.jit.native import driver, processors
+from xegpu_py.engines.jit.plan import prepared
 from xegpu_py.engines.memory import AccessFault, LocalMemory, Memory, RuntimeFault, aligned
 from xegpu_py.engines.watch import UnwrittenFault
 from xegpu_py.numerics.dpas import Model
@@ -133,19 +133,18 @@ class Jit:
         self.program: Program = interpreter.program
         self.layout: Layout = interpreter.layout
         self.model: Model = interpreter.model
-        self.lanes_part = any(i.name == "goto" for i in self.program.instructions) if lanes_part is None else lanes_part
         self.frame = frame_of(self.program, self.layout)
-        self.starts = block_starts(self.program)
         own = host or chosen_host()
-        text = functions_of_program(self.program, self.layout, self.model, own, self.lanes_part, keep)
-        self.thread = ThreadFunction(text, own, cache) if alone else shared(text, own, cache)
+        plan, self.thread = prepared(
+            self.program, self.layout, self.model, own, lanes_part=lanes_part, keep=keep, alone=alone, cache=cache
+        )
+        self.lanes_part, self.starts = plan.lanes_part, plan.starts
         self.driver = driver(cache)
         places = [self.layout.offset(i.var) for i in self.program.inputs if i.kind == "LOCAL_ID"]
         self.local_ids = np.array(places, np.int64)
-        self._lengths = np.diff([*self.starts, len(self.program.instructions)])
-        wanted = {i.name for i in self.program.instructions} & set(TABLES)
+        self._lengths = np.diff([*self.starts, plan.length])
         # Tables cost some time to make: none that the program does not look into.
-        self._tables = [table(n, "hf") if n in wanted else np.zeros(0, np.uint16) for n in TABLES]
+        self._tables = [table(n, "hf") if n in plan.tables else np.zeros(0, np.uint16) for n in TABLES]
         self.tables = np.array([t.ctypes.data for t in self._tables], np.uint64)
         self._spare: list[_Worker] = []
         # Whether the last launch was over before other threads could have helped.

@@ -65,9 +65,9 @@ class ThreadFunction:
         address: where it is.
     """
 
-    def __init__(self, functions: Sequence[str], host: Host, cache: Cache | None = None) -> None:
-        """Compile a program's functions, or find them in a cache."""
-        self._code = loaded(functions, ("thread",), host, cache)
+    def __init__(self, functions: Sequence[str] | Loaded, host: Host, cache: Cache | None = None) -> None:
+        """Compile a program's functions, or find them in a cache; or take their code."""
+        self._code = functions if isinstance(functions, Loaded) else loaded(functions, ("thread",), host, cache)
         (self.address,) = self._code.addresses
 
 
@@ -88,33 +88,62 @@ def loaded(functions: Sequence[str], names: Sequence[str], host: Host, cache: Ca
         cache: where code is looked for, and kept.
     """
     key = key_of(functions, host, versions()) if cache else ""
-    kept = cache.get(key) if cache else None
+    kept = _read(key, names, cache) if cache else None
     if kept is not None:
-        try:
-            return Loaded(_unpacked(kept), names)
-        except (LLVMError, struct.error):
-            # It is written anew below.
-            pass
+        return kept
     codes = objects(functions, host)
     if cache:
         cache.put(key, _packed(codes))
     return Loaded(codes, names)
 
 
+def _read(key: str, names: Sequence[str], cache: Cache) -> Loaded | None:
+    """The code that a cache has under a key; None if there is none that can be loaded."""
+    kept = cache.get(key)
+    try:
+        return None if kept is None else Loaded(_unpacked(kept), names)
+    except (LLVMError, struct.error):
+        return None
+
+
+def found(key: str, host: Host, cache: Cache, *, alone: bool) -> ThreadFunction | None:
+    """The function of a program's thread whose code is kept under a key; None if it is nowhere."""
+    if not alone:
+        known = _known(key)
+        if known is not None:
+            return known
+    code = _read(key, ("thread",), cache)
+    if code is None:
+        return None
+    made = ThreadFunction(code, host)
+    if not alone:
+        _keep(key, made)
+    return made
+
+
 def shared(functions: Sequence[str], host: Host, cache: Cache | None = None) -> ThreadFunction:
     """The function of a program's thread, one for all who ask in this process: the last ones asked for are kept."""
     key = key_of(functions, host, versions())
-    with _lock:
-        found = _kept.get(key)
-        if found:
-            _kept.move_to_end(key)
-            return found
+    known = _known(key)
+    if known is not None:
+        return known
     made = ThreadFunction(functions, host, cache)
+    _keep(key, made)
+    return made
+
+
+def _known(key: str) -> ThreadFunction | None:
+    with _lock:
+        if key in _kept:
+            _kept.move_to_end(key)
+        return _kept.get(key)
+
+
+def _keep(key: str, made: ThreadFunction) -> None:
     with _lock:
         _kept[key] = made
         while len(_kept) > _KEPT:
             _kept.popitem(last=False)
-    return made
 
 
 def key_of(functions: Sequence[str], host: Host, made_by: str) -> str:

@@ -1,0 +1,215 @@
+"""Lowered kernels on disk: what a second process finds, what makes it compile again, and what does no harm."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import xegpu_py
+import xegpu_py.language as xl
+from xegpu_py import lowered
+from xegpu_py.engines.jit.cache import Cache
+from xegpu_py.language.fingerprint import fingerprint
+
+SCRIPT = """
+import sys
+import numpy as np
+import xegpu_py
+import xegpu_py.language as xl
+from xegpu_py import lowered
+import helpers
+
+if sys.argv[1] == "found":
+    def refuse(*arguments):
+        raise AssertionError("lowered once more")
+    lowered.lower = refuse
+
+@xegpu_py.jit
+def scale(X, Y, n, BLOCK: xegpu_py.Constexpr):
+    i = xl.program_id(0) * BLOCK + xl.arange(0, BLOCK)
+    xl.store(Y + i, helpers.scaled(xl.load(X + i, mask=i < n)), mask=i < n)
+
+x = np.arange(100, dtype=np.float32)
+y = np.zeros_like(x)
+scale[4](x, y, 100, BLOCK=32)
+(version,) = scale.versions.values()
+# The program's instructions are read only where they are asked for.
+print(y[99], "instructions" in vars(version.compiled.kernel.program))
+print(len(version.compiled.asm) > 100, "visa.ret" in version.compiled.ir("visa") if sys.argv[1] != "found" else True)
+"""
+
+HELPERS = "FACTOR = {factor}\ndef scaled(x):\n    return x * FACTOR\n"
+
+
+def run(folder: Path, factor: int, state: str) -> list[str]:
+    (folder / "helpers.py").write_text(HELPERS.format(factor=factor))
+    (folder / "script.py").write_text(SCRIPT)
+    environment = {**os.environ, "XEGPU_PY_CACHE": str(folder / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "script.py", state], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_a_second_process_neither_compiles_nor_lowers(tmp_path: Path) -> None:
+    assert run(tmp_path, 2, "new") == ["198.0", "True", "True", "True"]
+    assert run(tmp_path, 2, "found") == ["198.0", "False", "True", "True"]
+    # A constant of a function that the kernel calls in another file.
+    assert run(tmp_path, 3, "new") == ["297.0", "True", "True", "True"]
+    assert run(tmp_path, 3, "found") == ["297.0", "False", "True", "True"]
+
+
+MLIR = """
+gpu.module @kernels {
+  gpu.func @double(%x: memref<16xf32>) kernel {
+    %block = xegpu.create_nd_tdesc %x[0] {mode = vc} : memref<16xf32> -> !xegpu.tensor_desc<16xf32>
+    %v = xegpu.load_nd %block {mode = vc} : !xegpu.tensor_desc<16xf32> -> vector<16xf32>
+    %w = arith.addf %v, %v : vector<16xf32>
+    xegpu.store_nd %w, %block {mode = vc} : vector<16xf32>, !xegpu.tensor_desc<16xf32>
+    gpu.return
+  }
+}
+"""
+
+
+@pytest.fixture
+def lowerings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The kernels that are lowered."""
+    found: list[str] = []
+    own = lowered.lower
+
+    def spy(module, name, options):
+        found.append(name)
+        return own(module, name, options)
+
+    monkeypatch.setattr("xegpu_py.compiled.lower", spy)
+    return found
+
+
+def doubled(folder: Path, text: str = MLIR, **options: object) -> float:
+    x = np.full(16, 3, np.float32)
+    xegpu_py.compile(text, cache=folder, **options)(x)
+    return float(x[5])
+
+
+def test_kernels_of_mlir_are_kept(tmp_path: Path, lowerings: list[str]) -> None:
+    assert doubled(tmp_path) == doubled(tmp_path) == doubled(tmp_path, engine="interpreter") == 6
+    assert lowerings == ["double"]
+    assert doubled(tmp_path, target="pvc") == doubled(tmp_path, optimize=False) == doubled(tmp_path, registers=256) == 6
+    assert doubled(tmp_path, MLIR.replace("addf", "mulf")) == 9
+    assert doubled(tmp_path, kernel="double") == 6
+    assert len(lowerings) == 6
+
+
+def test_remarks_and_levels_are_those_of_the_first_process(tmp_path: Path, lowerings: list[str]) -> None:
+    first, second = (xegpu_py.compile(MLIR, cache=tmp_path) for _ in range(2))
+    assert lowerings == ["double"]
+    assert (first.remarks, first.asm, str(first.types[0])) == (second.remarks, second.asm, "memref<16xf32>")
+    assert first.levels == second.levels == ("xegpu", "visa")
+    assert first.ir("visa") == second.ir("visa")
+
+
+@pytest.mark.parametrize("harm", ["cut", "garbage", "other pickle", "empty"])
+def test_damaged_entries_are_written_anew(tmp_path: Path, lowerings: list[str], harm: str) -> None:
+    assert doubled(tmp_path) == 6
+    (entry,) = tmp_path.glob("*.lowered")
+    whole = entry.read_bytes()
+    if harm == "other pickle":
+        # Whole by its digest, but nothing that can be read.
+        Cache(tmp_path, kind="lowered").put(entry.stem, b"\x80\x05cxegpu_py.gone\nNothing\n.")
+    else:
+        entry.write_bytes({"cut": whole[:-1], "garbage": bytes(len(whole)), "empty": b""}[harm])
+    assert doubled(tmp_path) == doubled(tmp_path) == 6
+    assert len(lowerings) == 2
+    assert len(entry.read_bytes()) == len(whole)
+
+
+def test_a_fault_is_shown_at_its_line(tmp_path: Path) -> None:
+    """Also where the kernel was found on disk."""
+    text = MLIR.replace("%x[0]", "%x[8]")
+    text = text.replace("tensor_desc<16xf32>", "tensor_desc<16xf32, #xegpu.tdesc_attr<boundary_check = false>>")
+    shown = []
+    for _ in range(2):
+        with pytest.raises(xegpu_py.DiagnosticError) as error:
+            doubled(tmp_path, text)
+        shown.append(str(error.value))
+    assert shown[0] == shown[1] and "%v = xegpu.load_nd" in shown[0]
+
+
+# What a kernel depends on.
+
+LIMIT = 4
+
+
+def helper(x):
+    return x + LIMIT
+
+
+def calls(X):
+    X[0] = helper(X[0])
+
+
+def other(X):
+    X[0] = X[0] * 2
+
+
+def takes(X, f):
+    X[0] = f(X[0])
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+    def wave(self):
+        return 600
+
+
+@dataclasses.dataclass(frozen=True)
+class Sizes:
+    rows: int = 3
+
+    def twice(self):
+        return 2 * self.rows
+
+
+def closed(number):
+    def kernel(X):
+        X[0] = X[0] + number
+
+    return kernel
+
+
+def test_fingerprints_tell_kernels_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = [
+        (calls, {}), (other, {}), (takes, {"f": helper}), (takes, {"f": other}), (closed(1), {}), (closed(2), {}),
+        (closed(1.0), {}), (closed(True), {}), (closed("1"), {}), (closed(Sizes()), {}), (closed(Sizes(4)), {}),
+        (closed(Colour.RED), {}), (closed((1, 2)), {}), (closed([1, 2]), {}), (closed(xl.float32), {}),
+        (closed(np.float32(1)), {}), (closed(xl.exp), {}), (closed(xl.exp2), {}), (closed(None), {}),
+    ]  # fmt: skip
+    found = [fingerprint(function, arguments) for function, arguments in cases]
+    assert all(found) and len(set(found)) == len(cases)
+    assert found == [fingerprint(function, arguments) for function, arguments in cases]
+    before = fingerprint(calls, {})
+    monkeypatch.setitem(globals(), "LIMIT", 5)
+    assert fingerprint(calls, {}) != before
+
+
+def test_methods_of_constants_are_part_of_a_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
+    for value, name in ((Sizes(), "twice"), (Colour.RED, "wave")):
+        before = fingerprint(closed(value), {})
+        monkeypatch.setattr(type(value), name, lambda self: 7)
+        assert fingerprint(closed(value), {}) != before
+
+
+@pytest.mark.parametrize("value", [object(), np.zeros(3), iter("abc"), [object()], sys.modules[__name__]])
+def test_what_cannot_be_told_is_not_kept(value) -> None:
+    assert fingerprint(closed(value), {}) == ()
+    assert fingerprint(calls, {"X": value}) == ()

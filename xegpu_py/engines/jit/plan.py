@@ -1,0 +1,77 @@
+"""What native code needs to know of a program, kept on disk beside the code so that neither is made again."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xegpu_py.engines.access import Layout
+from xegpu_py.engines.jit.cache import Cache, digest, package_state
+from xegpu_py.engines.jit.control import block_starts
+from xegpu_py.engines.jit.frame import TABLES
+from xegpu_py.engines.jit.host import Host
+from xegpu_py.engines.jit.kernel import functions_of_program
+from xegpu_py.engines.jit.native import ThreadFunction, found, key_of, shared, versions
+from xegpu_py.numerics.dpas import Model
+from xegpu_py.visa.program import Program
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What native code needs to know of a program.
+
+    Attributes:
+        lanes_part: whether each lane has its program counter.
+        starts: the instructions that begin blocks.
+        length: the number of instructions.
+        tables: names of the tables that the code looks into.
+        code: what the code is kept under.
+    """
+
+    lanes_part: bool
+    starts: Sequence[int]
+    length: int
+    tables: Sequence[str]
+    code: str
+
+
+def prepared(
+    program: Program,
+    layout: Layout,
+    model: Model,
+    host: Host,
+    *,
+    lanes_part: bool | None = None,
+    keep: bool = False,
+    alone: bool = True,
+    cache: Cache | None = None,
+) -> tuple[Plan, ThreadFunction]:
+    """A program's plan and its code: of a program that was read from disk those that are there; see `engine.Jit`."""
+    own = program.digest if cache else None
+    key = ""
+    if own is not None and cache is not None:
+        machine = host.machine
+        what = (layout.target.name, layout.allocation.registers, layout.watch, model, lanes_part, keep)
+        key = digest("plan", package_state(), versions(), own, repr(what), repr(machine), repr(sorted(host.features)))
+        plan = _read(cache.get(key))
+        code = found(plan.code, host, cache, alone=alone) if plan else None
+        if plan and code:
+            return plan, code
+    parts = any(i.name == "goto" for i in program.instructions) if lanes_part is None else lanes_part
+    functions = functions_of_program(program, layout, model, host, parts, keep)
+    tables = sorted({i.name for i in program.instructions} & set(TABLES))
+    plan = Plan(parts, block_starts(program), len(program.instructions), tables, key_of(functions, host, versions()))
+    make: Callable[..., ThreadFunction] = ThreadFunction if alone else shared
+    code = make(functions, host, cache)
+    if key and cache is not None:
+        cache.put(key, json.dumps(dataclasses.asdict(plan)).encode())
+    return plan, code
+
+
+def _read(kept: bytes | None) -> Plan | None:
+    try:
+        return Plan(**json.loads(kept)) if kept else None
+    except (ValueError, TypeError):
+        return None

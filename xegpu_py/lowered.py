@@ -1,0 +1,249 @@
+"""Lowering a kernel to vISA, and lowered kernels on disk."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from mlir import ir as mlir
+
+from xegpu_py.dialects import visa
+from xegpu_py.engines.jit.cache import Cache, digest, folder_of, package_state
+from xegpu_py.engines.jit.native import versions
+from xegpu_py.ir.diagnostics import Diagnostic
+from xegpu_py.ir.module import Module, parse_source, source_of
+from xegpu_py.ir.passes import Runner, parse_pipeline
+from xegpu_py.ir.source import Source
+from xegpu_py.ir.verifier import walk
+from xegpu_py.signature import SMALL, Parameter, parameters_of
+from xegpu_py.target import DEFAULT
+from xegpu_py.target import target as target_of
+from xegpu_py.visa.allocate import allocate
+from xegpu_py.visa.program import Program
+from xegpu_py.visa.verify import verify
+
+
+@dataclass
+class Lowered:
+    """A kernel lowered to vISA, as plain data: pickled, and read again without MLIR.
+
+    Attributes:
+        name: the kernel's name.
+        parameters: its parameters.
+        program: the vISA program.
+        limits: for which launches it is, as `SMALL`; 0 for any.
+        known: the extents of grid and block that the kernel fixes, by "grid" and "block".
+        subgroups: of a workgroup, where the kernel's maps say how many there are.
+        remarks: what the lowering said of code that is right, but slow.
+        source: the text from which it was read, for diagnostics.
+        levels: the modules at each level, the highest first; empty of a kernel that was read from disk.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    program: Program
+    limits: Mapping[str, int]
+    known: Mapping[str, tuple[int, ...]]
+    subgroups: int | None = None
+    remarks: tuple[Diagnostic, ...] = ()
+    source: Source | None = None
+    levels: dict[str, Module] = field(default_factory=dict)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"levels": {}}
+
+
+@dataclass(frozen=True)
+class ModuleSource:
+    """Where a module comes from.
+
+    Attributes:
+        read: gives the module, the same one each time.
+        key: all that the module depends on, under which a lowered kernel is kept on disk; empty if that cannot be told.
+    """
+
+    read: Callable[[], Module]
+    key: tuple[str, ...] = ()
+
+
+def text_of(module: Module | str | Path) -> ModuleSource:
+    """The source of a module, its text, or a file. What is in memory has no key: its locations have no text.
+
+    Raises:
+        DiagnosticError, OSError: if there is no text.
+    """
+    if isinstance(module, Module):
+        return ModuleSource(lambda: module)
+    source = source_of(module)
+    read = functools.cache(functools.partial(parse_source, source))
+    return ModuleSource(read, ("module", source.name, source.text))
+
+
+@dataclass(frozen=True)
+class Options:
+    """What decides how a kernel is lowered; see `xegpu_py.compile`."""
+
+    target: str = DEFAULT
+    registers: int | None = None
+    optimize: bool = True
+    prefetch: int = 0
+    load_ahead: bool = False
+    unaligned: tuple[int, ...] | None = None
+    large: bool = False
+
+
+def lower(module: Module, name: str, options: Options) -> Lowered:
+    """Lower a kernel of XeTile or XeGPU to vISA. The module stays as it is.
+
+    Raises:
+        DiagnosticError: if the kernel cannot be lowered.
+    """
+    steps = pipelines(
+        module,
+        name,
+        target=options.target,
+        registers=options.registers,
+        optimize=options.optimize,
+        prefetch=options.prefetch,
+        load_ahead=options.load_ahead,
+        large=options.large,
+    )
+    lowered = copied(module)
+    levels = {"xegpu": copied(module)}
+    # Whoever gives a module has verified it, and the kernel verifies the program that comes of it.
+    remarks: list[Diagnostic] = []
+    runner = Runner(verify_each=False, remarks=remarks)
+    if options.unaligned is not None:
+        mark_unaligned(lowered, name, options.unaligned)
+    if len(steps) > 1:
+        runner.run(parse_pipeline(steps[0]), lowered)
+        levels = {"xetile": levels["xegpu"], "xegpu": copied(lowered)}
+    runner.run(parse_pipeline(steps[-1]), lowered)
+    found = found_in(lowered, next(f for f in visa.kernels(lowered.outline) if visa.name_of(f) == name))
+    found.subgroups, found.remarks = subgroups_of(module, name), tuple(remarks)
+    found.levels = levels | {"visa": lowered}
+    return found
+
+
+def found_in(module: Module, func: mlir.Operation) -> Lowered:
+    """A kernel that has been lowered to vISA already."""
+    signature = mlir.FunctionType(mlir.TypeAttr(func.attributes["function_type"]).value)
+    sizes = ((what, func.attributes.get(f"known_{what}_size")) for what in ("grid", "block"))
+    limits = mlir.DictAttr(func.attributes[visa.LIMITS]) if visa.LIMITS in func.attributes else ()
+    return Lowered(
+        visa.name_of(func),
+        parameters_of(signature.inputs),
+        visa.program_of(func, module.bodies),
+        {n.name: mlir.IntegerAttr(n.attr).value for n in limits},
+        {what: tuple(mlir.DenseI32ArrayAttr(size)) for what, size in sizes if size is not None},
+        source=module.sources[0] if module.sources else None,
+        levels={"visa": module},
+    )
+
+
+def lowered_or_kept(
+    source: Sequence[str], options: Options, cache: str | PathLike[str] | None, make: Callable[[], Lowered]
+) -> Lowered:
+    """A lowered kernel: that which an earlier process has left on disk, or else a new one, which is kept there.
+
+    Args:
+        source: all that the kernel depends on but options and this package; if there is nothing, nothing is kept.
+        cache: the folder, or "off"; see `xegpu_py.kernel.Kernel`.
+    """
+    folder = folder_of(cache) if source else None
+    if folder is None:
+        return make()
+    kept = Cache(folder, kind="lowered")
+    key = digest("lowered", sys.version, versions(), package_state(), repr(options), *source)
+    data = kept.get(key)
+    if data is not None:
+        try:
+            found: Lowered = pickle.loads(data)
+            return found
+        except Exception:  # What another version of Python has pickled can fail in any way.
+            pass
+    made = make()
+    # What is always asked of a program is kept with it.
+    target = target_of(options.target)
+    if not verify(made.program, target):
+        allocate(made.program, target, options.registers)
+        kept.put(key, pickle.dumps(made, pickle.HIGHEST_PROTOCOL))
+    return made
+
+
+def pipelines(
+    module: Module,
+    name: str,
+    *,
+    target: str = DEFAULT,
+    registers: int | None = None,
+    optimize: bool = True,
+    prefetch: int = 0,
+    load_ahead: bool = False,
+    large: bool = True,
+) -> tuple[str, ...]:
+    """The pipelines that lower a kernel, one after the other: that of XeTile if there is any, and that to vISA.
+
+    Args:
+        large: whether launches may go beyond `SMALL`.
+    """
+    options = f"target={target} kernel={name} optimize={str(optimize).lower()}"
+    options += f" grf={registers}" if registers else ""
+    options += "".join(f" max-{what}={0 if large else n}" for what, n in SMALL.items())
+    last = f"builtin.module(xegpu-to-visa-pipeline{{{options}}})"
+    if not any(op.name.startswith("xetile.") for op in walk(module.outline)):
+        return (last,)
+    ahead = f"grf={registers or 0} prefetch-distance={prefetch} load-ahead={str(load_ahead).lower()}"
+    return f"builtin.module(xetile-to-xegpu-pipeline{{target={target} {ahead}}})", last
+
+
+def mark_unaligned(module: Module, name: str, arguments: Sequence[int]) -> None:
+    """Say of a kernel which arguments are not aligned."""
+    func = next(f for f in visa.kernels(module.operation) if visa.name_of(f) == name)
+    for dialect in ("xegpu", "xetile"):
+        func.attributes[f"{dialect}.unaligned"] = mlir.DenseI64ArrayAttr.get(list(arguments), func.context)
+
+
+def chosen_kernel(module: Module, wanted: str | None) -> str:
+    """The name of the kernel that is meant.
+
+    Raises:
+        ValueError: if there is no such kernel, or a name is needed.
+    """
+    names = [visa.name_of(func) for func in visa.kernels(module.operation)]
+    known = ", ".join(names) or "none"
+    if wanted is None and len(names) != 1:
+        raise ValueError(f"one kernel must be named: there are {known}")
+    if wanted is not None and names.count(wanted) != 1:
+        found = "are several kernels" if wanted in names else "is no kernel"
+        raise ValueError(f"there {found} '{wanted}'; there are {known}")
+    return wanted or names[0]
+
+
+def copied(module: Module) -> Module:
+    """The module once more, so that lowering does not change the original. Locations are kept."""
+    with module.context, module.operation.location:
+        made = mlir.Module.create()
+        point = mlir.InsertionPoint(made.body)
+        for op in module.body.operations:
+            op.operation.clone(point)
+        for name in module.operation.attributes:
+            made.operation.attributes[name] = module.operation.attributes[name]
+    return Module(made, module.sources)
+
+
+def subgroups_of(module: Module, name: str) -> int | None:
+    """How many subgroups the maps of a kernel of XeTile speak of; None if there are no maps."""
+    func = next(f for f in visa.kernels(module.operation) if visa.name_of(f) == name)
+    if not any(op.name.startswith("xetile.") for op in walk(func)):
+        return None
+    from xegpu_py.dialects import xetile
+
+    found: int | None = xetile.subgroups_of(func)
+    return found

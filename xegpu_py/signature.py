@@ -1,0 +1,192 @@
+"""The parameters of a lowered kernel: what arguments fit them, and what of these the lowering may rely on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from mlir import ir as mlir
+
+from xegpu_py.kernel import extent
+from xegpu_py.passes.xegpu_to_visa import GRID_LIMIT
+from xegpu_py.runtime.arguments import DTYPES
+from xegpu_py.target import Block2DLimits
+from xegpu_py.target import target as target_of
+
+SMALL = {"bytes": (1 << 31) - (1 << 16), "index": 1 << 30, "grid": GRID_LIMIT}
+"""For what kernels are compiled at first: arrays of so many bytes from the first to the last, index arguments of that
+absolute value, and so many workgroups in each dimension."""
+
+_ALSO = {"tf32": ("f32",), "index": ("i64", "ui64"), **{f"i{n}": (f"i{n}", f"ui{n}") for n in (8, 16, 32, 64)}}
+"""MLIR's element types, and numpy's by MLIR's names, where they are not the same or not alone."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a kernel. It is plain data, so that kernels that are found on disk need no MLIR context.
+
+    Attributes:
+        type: MLIR's type.
+        element: MLIR's type of an element; that of a scalar is itself.
+        kind: what it is.
+        shape: extents of a memref, None where it is dynamic.
+        strides: of a memref in elements, None where it is dynamic.
+        offset: of a memref's first element, None where it is dynamic.
+        contiguous: whether a memref is row-major without gaps.
+    """
+
+    type: str
+    element: str
+    kind: str = "scalar"
+    shape: tuple[int | None, ...] = ()
+    strides: tuple[int | None, ...] = ()
+    offset: int | None = 0
+    contiguous: bool = True
+
+    @property
+    def is_memref(self) -> bool:
+        """Whether it is an array."""
+        return self.kind == "memref"
+
+    def inputs(self, index: int, argument: Any, title: str) -> dict[str, Any]:
+        """An argument as what the lowered kernel takes for it: the array or number, then extents and strides.
+
+        Args:
+            index: the parameter's number.
+            title: what messages call the argument.
+
+        Raises:
+            TypeError, ValueError: if the argument does not fit.
+        """
+        name = f"in{index}"
+        if not self.is_memref:
+            if self.kind == "scalar" and not _is_number(argument):
+                array = isinstance(argument, np.ndarray)
+                raise TypeError(f"{title} must be a number, not {'an array' if array else type(argument).__name__}")
+            return {name: argument}
+        if not isinstance(argument, np.ndarray):
+            raise TypeError(f"{title} must be a numpy array, not {type(argument).__name__}")
+        self._check_element(argument, title)
+        fits = len(argument.shape) == len(self.shape) and all(
+            want in (None, have) for want, have in zip(self.shape, argument.shape)
+        )
+        if not fits:
+            raise ValueError(f"{title} cannot be an array of shape {argument.shape}")
+        return {name: argument} | self._layout(name, argument, title)
+
+    def _check_element(self, argument: np.ndarray[Any, Any], title: str) -> None:
+        wanted = [DTYPES[n] for n in _ALSO.get(self.element, (self.element.removeprefix("s"),)) if n in DTYPES]
+        if not wanted:
+            raise TypeError(
+                f"{title} has elements of {self.element}, which no array has; use i8, and vector.bitcast on vectors"
+            )
+        if argument.dtype not in wanted:
+            names = " or ".join(str(d) for d in wanted)
+            raise TypeError(f"{title} must be an array of {names}, not of {argument.dtype}")
+
+    def _layout(self, name: str, argument: np.ndarray[Any, Any], title: str) -> dict[str, int]:
+        found = {f"{name}_size{d}": n for d, n in enumerate(argument.shape)}
+        if self.contiguous:
+            if not argument.flags.c_contiguous:
+                raise ValueError(f"{title} must lie in memory in row-major order; numpy.ascontiguousarray makes it so")
+            return found
+        own = [s // argument.itemsize for s in argument.strides]
+        fits = all(
+            want in (None, have) or size == 1 for want, have, size in zip(self.strides, own, argument.shape)
+        ) and not any(s % argument.itemsize for s in argument.strides)
+        if not fits:
+            raise ValueError(f"{title} cannot be an array of strides {tuple(own)} elements")
+        if self.offset not in (0, None):
+            raise ValueError(
+                f"{title} begins {self.offset} elements into its buffer, which no array does; let it be dynamic"
+            )
+        return found | {f"{name}_stride{d}": s for d, s in enumerate(own)} | {f"{name}_offset": 0}
+
+    def misfits(self, array: Any, limits: Block2DLimits) -> bool:
+        """Whether 2D block messages cannot serve an array, of which the kernel does not know shape or strides."""
+        if not (self.is_memref and isinstance(array, np.ndarray) and array.ndim > 1):
+            return False
+        if None not in (*self.shape[-2:], *self.strides):
+            return False
+        (rows, columns), (pitch, step) = array.shape[-2:], array.strides[-2:]
+        if pitch == array.itemsize != step:
+            # Column-major.
+            rows, columns, pitch = columns, rows, step
+        return limits.surface_problem(columns * array.itemsize, rows, pitch, 0) is not None
+
+    def reach(self, argument: Any) -> int:
+        """The greatest of an array's bytes from the first to behind the last, its extents and its strides in bytes."""
+        if not (self.is_memref and isinstance(argument, np.ndarray)):
+            return 0
+        strides = [abs(n) for n in argument.strides]
+        # Strides of contiguous memrefs are computed from their extents, even if there are no elements.
+        contiguous = math.prod(argument.shape[1:]) * argument.itemsize
+        reach = sum((n - 1) * s for n, s in zip(argument.shape, strides)) + argument.itemsize
+        return int(max(*(n * argument.itemsize for n in argument.shape), *strides, contiguous, reach))
+
+    def greatest_index(self, argument: Any) -> int:
+        """The greatest absolute value of an index argument, or a vector of them; 0 of others, and of what is none."""
+        found = np.asarray(argument) if not self.is_memref and self.element == "index" else np.zeros(0)
+        whole = np.issubdtype(found.dtype, np.integer) or found.dtype == object
+        return max((abs(int(n)) for n in found.ravel()), default=0) if whole else 0
+
+
+def parameters_of(types: Iterable[mlir.Type]) -> tuple[Parameter, ...]:
+    """The parameters of these MLIR types."""
+    return tuple(map(_parameter, types))
+
+
+def _parameter(kind: mlir.Type) -> Parameter:
+    text = str(kind)
+    if isinstance(kind, mlir.VectorType):
+        return Parameter(text, str(mlir.VectorType(kind).element_type), "vector")
+    if not isinstance(kind, mlir.MemRefType):
+        return Parameter(text, text)
+    memref = mlir.MemRefType(kind)
+    strides, offset = memref.get_strides_and_offset()
+    size, step = mlir.ShapedType.get_dynamic_size(), mlir.ShapedType.get_dynamic_stride_or_offset()
+    identity = mlir.AffineMapAttr.get(mlir.AffineMap.get_identity(memref.rank, memref.context))
+    return Parameter(
+        text,
+        str(memref.element_type),
+        "memref",
+        tuple(None if n == size else int(n) for n in memref.shape),
+        tuple(None if n == step else int(n) for n in strides),
+        None if offset == step else int(offset),
+        memref.layout == identity,
+    )
+
+
+def beyond(
+    parameters: Sequence[Parameter],
+    arguments: Sequence[Any],
+    grid: int | Sequence[int],
+    limits: Mapping[str, int] = SMALL,
+) -> str | None:
+    """In what a call goes beyond limits, as a clause; None if it does not. A limit of 0 is none."""
+    most = {what: limits.get(what) or math.inf for what in SMALL}
+    if max(extent(grid, "grid")) > most["grid"]:
+        return f"'grid' has more than {most['grid']} workgroups in a dimension"
+    for i, (parameter, given) in enumerate(zip(parameters, arguments)):
+        if parameter.reach(given) > most["bytes"]:
+            return f"argument {i} is an array of more than {most['bytes']} bytes"
+        if parameter.greatest_index(given) > most["index"]:
+            return f"argument {i} is an index of more than {most['index']}"
+    return None
+
+
+def unaligned_arrays(parameters: Sequence[Parameter], arguments: Sequence[Any], target: str) -> tuple[int, ...]:
+    """The numbers of the arguments that are arrays that 2D block messages cannot serve."""
+    limits = target_of(target).block2d
+    if limits is None:
+        return ()
+    return tuple(i for i, (p, given) in enumerate(zip(parameters, arguments)) if p.misfits(given, limits))
+
+
+def _is_number(argument: Any) -> bool:
+    return isinstance(argument, (bool, int, float, np.generic)) or (
+        isinstance(argument, np.ndarray) and argument.ndim == 0
+    )
