@@ -30,6 +30,9 @@ from xegpu_py.ir.passes import (
 )
 from xegpu_py.ir.source import Source
 
+LEVELS = ("subgroup", "lane", "workgroup")
+"""Levels of upstream's kernels."""
+
 
 def _arguments() -> driver.Parser:
     description = "Read an MLIR module, verify it, run passes on it, and print it."
@@ -43,6 +46,8 @@ def _arguments() -> driver.Parser:
     add, switch = parser.add_argument, parser.add_switch
     add("--pass-pipeline", metavar="TEXT", help="textual pipeline, such as 'builtin.module(cse,xegpu-dce)'")
     add("--verify-each", action=argparse.BooleanOptionalAction, default=True, help="verify the IR after each pass")
+    switch("--import-upstream", "read upstream MLIR's XeGPU, and rebuild its kernels in xegpu and xetile")
+    add("--level", choices=LEVELS, help="the level of kernels that are imported, which is found out otherwise")
     switch("--allow-unregistered-dialect", "accept ops of unknown dialects in generic form")
     switch("--mlir-print-op-generic", "print generic form, as stock mlir-opt --irdl-file reads it")
     switch("--xegpu-print-defaults", "print attributes that have their default value too")
@@ -205,6 +210,11 @@ class _Session:
         context = Context()
         context.allow_unregistered_dialects = self.args.allow_unregistered_dialect
         try:
+            if self.args.import_upstream:
+                # Loaded when it is needed: it needs passes, and most runs of the tool none of upstream's texts.
+                from xegpu_py.upstream import import_upstream
+
+                return import_upstream(source, level=self.args.level)
             return parse_source(source, context=context)
         finally:
             self.timer.add("Parser", time.perf_counter() - start)

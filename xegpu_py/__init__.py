@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from xegpu_py.kernel import Kernel
     from xegpu_py.language import Constexpr, cdiv, function, jit
     from xegpu_py.runtime.memory import zeros_aligned
+    from xegpu_py.upstream import import_upstream
 
 passes.load()
 
@@ -39,6 +40,7 @@ __all__ = [
     "cdiv",
     "compile",
     "function",
+    "import_upstream",
     "jit",
     "parse",
     "register_pass",
@@ -56,6 +58,7 @@ _ROOMS = {
     "Constexpr": "language",
     "cdiv": "language",
     "function": "language",
+    "import_upstream": "upstream",
     "jit": "language",
     "zeros_aligned": "runtime.memory",
 }

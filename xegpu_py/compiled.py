@@ -280,7 +280,8 @@ def compile(
     has a meaning then.
 
     Args:
-        module: a module, its text, or the path of a file that holds it; or where to get one. It stays as it is.
+        module: a module, its text, or the path of a file that holds it; or where to get one. It stays as it is. A text
+            that does not read, but does in upstream MLIR's XeGPU, is imported (see `import_upstream`).
         kernel: the name of the `gpu.func`; it may be left out where there is one kernel.
         target: the GPU.
         model, check, registers, strict_grf, engine, threads, cache, progress: see `Kernel`.

@@ -16,7 +16,7 @@ from mlir import ir as mlir
 from xegpu_py.dialects import visa
 from xegpu_py.engines.jit.cache import Cache, digest, folder_of, package_state
 from xegpu_py.engines.jit.native import versions
-from xegpu_py.ir.diagnostics import Diagnostic
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.ir.module import Module, parse_source, source_of
 from xegpu_py.ir.passes import Runner, parse_pipeline
 from xegpu_py.ir.source import Source
@@ -81,8 +81,30 @@ def text_of(module: Module | str | Path) -> ModuleSource:
     if isinstance(module, Module):
         return ModuleSource(lambda: module)
     source = source_of(module)
-    read = functools.cache(functools.partial(parse_source, source))
+    read = functools.cache(functools.partial(_read, source))
     return ModuleSource(read, ("module", source.name, source.text))
+
+
+def _read(source: Source) -> Module:
+    """A module in our dialects, or in upstream's, which is imported.
+
+    Raises:
+        DiagnosticError: if it reads neither way. The faults are those of the dialect that it looks like.
+    """
+    try:
+        return parse_source(source)
+    except DiagnosticError:
+        if "xegpu." not in source.text:
+            raise
+        # Loaded when it is needed, as most texts are in our dialects.
+        from xegpu_py.upstream import import_upstream, looks_upstream
+
+        try:
+            return import_upstream(source)
+        except DiagnosticError:
+            if looks_upstream(source.text):
+                raise
+        raise
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ def imported(file: Path) -> Iterator[str]:
 
 
 def test_layers_are_read():
-    assert len(LAYERS) == 7
+    assert len(LAYERS) == 8
     assert layer_of("xegpu_py.ir.module") < layer_of("xegpu_py.dialects.xegpu") < layer_of("xegpu_py.passes.xetile")
     assert layer_of("xegpu_py.runtime.launch") < layer_of("xegpu_py.kernel") < layer_of("xegpu_py.tools.driver")
 

@@ -2,8 +2,8 @@
 
 Understood are: literals in back quotes (an empty one joins its neighbours without a space), `$field` for operands,
 index lists, attributes and regions, `type($field)`, `flat($field)` for an index list without brackets, `attr-dict`,
-and optional groups `( ... )?` whose anchor is marked `^`. A group of literals alone may be left out when read and is
-left out when printed.
+`prop-dict` (the op's own attributes as `<{...}>`, which the `attr-dict` may have too), and optional groups `( ... )?`
+whose anchor is marked `^`. A group of literals alone may be left out when read and is left out when printed.
 
 Reading turns an op's text into `Parts`; `encode` turns parts into MLIR's generic form; `decode` and `Format.write`
 go the other way.
@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING
 
 from xegpu_py.ir.cursor import Cursor, SyntaxFault, split_list
 from xegpu_py.ir.definition import DYNAMIC
-from xegpu_py.ir.kinds import Kind, Scope
+from xegpu_py.ir.kinds import Kind, Scope, UnitKind
 from xegpu_py.ir.operation import SEGMENTS, STATIC, Parts
 
 if TYPE_CHECKING:
     from xegpu_py.ir.operation import Operation, Spec, ValueField
 
-_ELEMENTS = re.compile(r"\s*(?:`([^`]*)`|(type|flat)\(\$(\w+)\)|(attr-dict)|\$(\w+)|(\()|(\)\?)|(\^))")
+_ELEMENTS = re.compile(r"\s*(?:`([^`]*)`|(type|flat)\(\$(\w+)\)|(attr-dict|prop-dict)|\$(\w+)|(\()|(\)\?)|(\^))")
 _KEY = re.compile(r'"([^"\n]*)"|([A-Za-z_][\w$.]*)')
 _ARROWS = ("->", "into", "to")
 _PACK = re.compile(r":(\d+)")
@@ -240,14 +240,22 @@ class TypeElement(Element):
 
 
 class AttrDict(Element):
-    """The attribute dictionary: every attribute that stands nowhere else in the format."""
+    """The attribute dictionary: every attribute that stands nowhere else in the format.
 
-    def __init__(self, elsewhere: frozenset[str]) -> None:
+    Args:
+        elsewhere: the attributes that stand elsewhere, and are not read here.
+        printed_elsewhere: those that are read here, but printed elsewhere.
+    """
+
+    opening, closing = "{", "}"
+
+    def __init__(self, elsewhere: frozenset[str], printed_elsewhere: frozenset[str] = frozenset()) -> None:
         self.elsewhere = elsewhere
+        self.printed_elsewhere = printed_elsewhere
 
     def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
         cursor = r.cursor
-        if not cursor.accept("{"):
+        if not cursor.accept(self.opening):
             return
         while not cursor.at("}"):
             start = cursor.skip()
@@ -257,7 +265,7 @@ class AttrDict(Element):
             self._read_entry(m[1] if m[1] is not None else m[2], start, r, op, parts)
             if not cursor.accept(","):
                 break
-        cursor.expect("}")
+        cursor.expect(self.closing)
 
     def _read_entry(self, key: str, start: int, r: Reading, op: type[Operation], parts: Parts) -> None:
         cursor = r.cursor
@@ -268,30 +276,48 @@ class AttrDict(Element):
         name = op.dialect_class.attribute_spellings.get(key.lower(), key.lower())
         attribute = op.spec.attributes.get(name)
         if attribute is None or name in self.elsewhere:
-            if "." not in key and key != SEGMENTS["operand"]:
+            if "." not in key and key != SEGMENTS["operand"] and not op.dialect_class.any_attributes:
                 raise cursor.fault(*unknown_attribute(key, op, self.elsewhere), start)
             parts.extra.append((key, r.scope.read_attribute(cursor) if cursor.accept("=") else None))
             return
         if name in parts.attributes:
             raise cursor.fault(f"attribute '{key}' is given twice", start)
+        if isinstance(attribute.kind, UnitKind) and not cursor.at("="):
+            parts.attributes[name] = True
+            return
         cursor.expect("=")
         parts.attributes[name] = attribute.kind.read(cursor, r.scope)
 
     def starts(self, cursor: Cursor) -> bool:
-        return cursor.at("{")
+        return cursor.at(self.opening)
 
     def write(self, op: type[Operation], parts: Parts, print_defaults: bool) -> str:
+        entries = self._entries(op, parts, print_defaults)
+        entries += [name if text is None else f"{name} = {text}" for name, text in parts.extra]
+        return f"{{{', '.join(entries)}}}" if entries else ""
+
+    def _entries(self, op: type[Operation], parts: Parts, print_defaults: bool) -> list[str]:
         entries = []
         for name, attribute in op.spec.attributes.items():
-            if name in self.elsewhere:
+            if name in self.elsewhere or name in self.printed_elsewhere:
                 continue
             value = parts.attributes.get(name)
             if value is None and print_defaults:
                 value = attribute.default
             if value is not None:
-                entries.append(f"{name} = {attribute.kind.write(value)}")
-        entries += [name if text is None else f"{name} = {text}" for name, text in parts.extra]
-        return f"{{{', '.join(entries)}}}" if entries else ""
+                text = attribute.kind.write(value)
+                entries.append(f"{name} = {text}" if text else name)
+        return entries
+
+
+class PropDict(AttrDict):
+    """The dictionary of the op's own attributes that stand nowhere else in the format, as `<{...}>`."""
+
+    opening, closing = "<{", "}>"
+
+    def write(self, op: type[Operation], parts: Parts, print_defaults: bool) -> str:
+        entries = self._entries(op, parts, print_defaults)
+        return f"<{{{', '.join(entries)}}}>" if entries else ""
 
 
 class Group(Element):
@@ -354,7 +380,15 @@ class Format(Syntax):
         elsewhere = frozenset(e.name for e in _walk(self.elements) if isinstance(e, AttributeElement)) | {
             STATIC + n for n in op.spec.index_lists
         }
-        self.elements = tuple(AttrDict(elsewhere) if isinstance(e, AttrDict) else e for e in self.elements)
+        split = any(isinstance(e, PropDict) for e in self.elements)
+        self.elements = tuple(
+            PropDict(elsewhere)
+            if isinstance(e, PropDict)
+            else AttrDict(elsewhere, frozenset(op.spec.attributes) if split else frozenset())
+            if isinstance(e, AttrDict)
+            else e
+            for e in self.elements
+        )
 
     def _compile(self, tokens: list[re.Match[str]], spec: Spec) -> tuple[Element, ...]:
         fields = {f.name: f for f in (*spec.operands, *spec.results)}
@@ -369,7 +403,7 @@ class Format(Syntax):
                 make = TypeElement if directive == "type" else FlatListElement
                 elements.append(make(fields[named]))
             elif attr_dict:
-                elements.append(AttrDict(frozenset()))
+                elements.append((PropDict if attr_dict == "prop-dict" else AttrDict)(frozenset()))
             elif variable in spec.index_lists:
                 elements.append(IndexListElement(variable))
             elif variable in fields:

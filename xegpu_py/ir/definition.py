@@ -64,12 +64,14 @@ class Dialect:
         shorthands: names of attributes that stand for one value of another.
         borrowed: enums of other dialects that are read under this one's namespace, too, by name.
         type_names: names of builtin types that are read in op syntax, and the types they mean.
+        any_attributes: whether ops may have attributes that their classes do not declare.
     """
 
     name: ClassVar[str]
     spellings: ClassVar[tuple[str, ...]] = ()
     attribute_spellings: ClassVar[Mapping[str, str]] = {}
     type_names: ClassVar[Mapping[str, str]] = {}
+    any_attributes: ClassVar[bool] = False
     shorthands: ClassVar[Mapping[str, Attr]] = {}
     borrowed: ClassVar[Mapping[str, EnumKind]] = {}
     operations: ClassVar[dict[str, type[Operation]]]

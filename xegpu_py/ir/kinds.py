@@ -165,6 +165,31 @@ class BoolKind(Kind):
         return emitter.any_of([emitter.constraint(f"irdl.is {v}") for v in self._VALUES])
 
 
+class UnitKind(Kind):
+    """A unit attribute, which is there or not: its name alone says so."""
+
+    summary = "no value"
+
+    def read(self, cursor: Cursor, scope: Scope) -> bool:
+        cursor.expect("unit")
+        return True
+
+    def decode(self, raw: str) -> bool:
+        if raw != "unit":
+            raise self._refuse(raw)
+        return True
+
+    def encode(self, value: bool) -> str:
+        return "unit"
+
+    def write(self, value: bool) -> str:
+        return ""
+
+
+Unit = Annotated[bool, UnitKind()]
+"""An attribute without a value. On an op it is True, or None if it is absent."""
+
+
 class StringKind(Kind):
     """A string."""
 

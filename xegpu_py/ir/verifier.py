@@ -82,7 +82,7 @@ def _broken_rule(view: Operation, valid: set[Any]) -> Broken:
             continue
         attribute = spec.attributes.get(name)
         if attribute is None:
-            if "." not in name and name not in SEGMENTS.values():
+            if "." not in name and name not in SEGMENTS.values() and not view.dialect_class.any_attributes:
                 return unknown_attribute(name, type(view))[0], ()
             continue
         try:

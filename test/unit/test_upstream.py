@@ -1,0 +1,99 @@
+"""Kernels of upstream's XeGPU compute what they mean, whatever their layouts say."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import xegpu_py
+from xegpu_py.upstream import import_upstream, looks_upstream
+
+
+def run(text, *arrays, level=None, **launch):
+    xegpu_py.compile(import_upstream(text, level=level))(*arrays, **launch)
+
+
+def kernel(arguments, body, attributes=""):
+    return f"gpu.module @m {{\n  gpu.func @k({arguments}) kernel {attributes} {{\n{body}\n    gpu.return\n  }}\n}}\n"
+
+
+MATRIX = """
+    %s = gpu.subgroup_id : index
+    %c8 = arith.constant 8 : index
+    %row = arith.muli %s, %c8 : index
+    %da = xegpu.create_nd_tdesc %a[%row, 0] : memref<32x16xf16> -> !xegpu.tensor_desc<8x16xf16>
+    %v = xegpu.load_nd %da : !xegpu.tensor_desc<8x16xf16> -> vector<8x16xf16>
+    %slm = memref.alloc() : memref<1024xi8, 3>
+    %m = xegpu.create_mem_desc %slm : memref<1024xi8, 3> -> !xegpu.mem_desc<32x16xf16{0}>
+    xegpu.store_matrix %v, %m[%row, 0] : vector<8x16xf16>, !xegpu.mem_desc<32x16xf16{0}>, index
+    gpu.barrier
+    %n = xegpu.create_mem_desc %slm : memref<1024xi8, 3> -> !xegpu.mem_desc<32x16xf16{1}>
+    %w = xegpu.load_matrix %n[%row, 0] : !xegpu.mem_desc<32x16xf16{1}>, index -> vector<8x16xf16>
+    %do = xegpu.create_nd_tdesc %o[%row, 0] : memref<32x16xf16> -> !xegpu.tensor_desc<8x16xf16>
+    xegpu.store_nd %w, %do : vector<8x16xf16>, !xegpu.tensor_desc<8x16xf16>"""
+
+PLACES = {
+    "": lambda r, c: r * 16 + c,
+    ", #xegpu.mem_layout<stride = [1, 32]>": lambda r, c: r + 32 * c,
+    ", #xegpu.mem_layout<block = [8, 8]>": lambda r, c: r // 8 * 128 + c // 8 * 64 + r % 8 * 8 + c % 8,
+    ", #xegpu.mem_layout<stride = [1, 32], block = [16, 8]>": lambda r, c: (
+        r // 16 * 128 + c // 8 * 256 + r % 16 + c % 8 * 16
+    ),
+}
+
+
+@pytest.mark.parametrize(("stored", "loaded"), list(itertools.product(PLACES, PLACES)))
+def test_a_matrix_in_shared_local_memory_lies_as_its_layout_says(stored, loaded):
+    a = np.arange(512, dtype=np.float16).reshape(32, 16)
+    memory = np.zeros(512, np.float16)
+    rows, columns = np.indices(a.shape)
+    memory[PLACES[stored](rows, columns)] = a
+    o = np.zeros_like(a)
+    run(kernel("%a: memref<32x16xf16>, %o: memref<32x16xf16>", MATRIX.format(stored, loaded)), a, o, block=4)
+    assert (o == memory[PLACES[loaded](rows, columns)]).all()
+
+
+def test_gathers_give_a_row_of_the_chunk_for_each_lane():
+    body = """
+    %at = arith.constant dense<[0, 9, 18, 27, 36, 45, 54, 63, 72, 81, 90, 99, 108, 117, 126, 135, 144, 153, 162, 171]>
+      : vector<20xindex>
+    %m = arith.constant dense<[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 1]> : vector<20xi1>
+    %v = xegpu.load %a[%at], %m <{chunk_size = 2 : i64}>
+      : memref<256xi32>, vector<20xindex>, vector<20xi1> -> vector<20x2xi32>
+    xegpu.store %v, %o[%at], %m <{chunk_size = 2 : i64}>
+      : vector<20x2xi32>, memref<256xi32>, vector<20xindex>, vector<20xi1>"""
+    a, o = np.arange(256, dtype=np.int32), np.zeros(256, np.int32)
+    run(kernel("%a: memref<256xi32>, %o: memref<256xi32>", body), a, o, level="subgroup")
+    at = [9 * i + j for i in range(20) for j in (0, 1) if i != 17]
+    expected = np.zeros_like(o)
+    expected[at] = a[at]
+    assert (o == expected).all()
+
+
+def test_a_line_of_a_matrix_of_dynamic_strides():
+    body = """
+    %i = gpu.subgroup_id : index
+    %d = xegpu.create_nd_tdesc %a[%i, 32], shape : [%h, %w], strides : [%w, 1]
+      : memref<?x?xf32, strided<[?, ?], offset: ?>> -> !xegpu.tensor_desc<16xf32>
+    %v = xegpu.load_nd %d : !xegpu.tensor_desc<16xf32> -> vector<16xf32>
+    %e = xegpu.create_nd_tdesc %o[%i, 0] : memref<4x16xf32> -> !xegpu.tensor_desc<16xf32>
+    xegpu.store_nd %v, %e : vector<16xf32>, !xegpu.tensor_desc<16xf32>"""
+    arguments = "%a: memref<?x?xf32, strided<[?, ?], offset: ?>>, %h: index, %w: index, %o: memref<4x16xf32>"
+    a, o = np.arange(4 * 64, dtype=np.float32).reshape(4, 64), np.zeros((4, 16), np.float32)
+    run(kernel(arguments, body), a, 4, 64, o, block=4)
+    assert (o == a[:, 32:48]).all()
+
+
+def test_compile_takes_texts_of_upstream():
+    body = """
+    %d = xegpu.create_nd_tdesc %a : memref<8x16xf32> -> !xegpu.tensor_desc<8x16xf32>
+    %v = xegpu.load_nd %d[0, 0] : !xegpu.tensor_desc<8x16xf32> -> vector<8x16xf32>
+    %w = arith.addf %v, %v : vector<8x16xf32>
+    xegpu.store_nd %w, %d[0, 0] : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>"""
+    text = kernel("%a: memref<8x16xf32>", body)
+    assert looks_upstream(text)
+    a = np.ones((8, 16), np.float32)
+    xegpu_py.compile(text)(a)
+    assert (a == 2).all()
+    with pytest.raises(xegpu_py.DiagnosticError, match="cannot be imported|differ"):
+        xegpu_py.compile(text.replace("memref<8x16xf32>", "memref<8x16xf16>"))

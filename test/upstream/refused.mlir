@@ -1,0 +1,65 @@
+// RUN: xegpu-opt %s --import-upstream --split-input-file --verify-diagnostics
+
+gpu.module @kernels {
+  gpu.func @unknown(%a: memref<64x64xf32>) kernel {
+    // expected-error @+1 {{unknown operation 'xegpu.load_and'; did you mean 'xegpu.load_nd'?}}
+    %v = xegpu.load_and %a : memref<64x64xf32> -> vector<8x16xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @scales(%a: vector<8x32xf8E5M2>, %b: vector<32x16xf8E5M2>, %c: vector<8x16xf32>) kernel {
+    // expected-error @+2 {{'xegpu.dpas_mx' op cannot be imported: no target has products of blocks with scales}}
+    // expected-note @+1 {{bring the scales in by hand}}
+    %d = xegpu.dpas_mx %a, %b, %c : vector<8x32xf8E5M2>, vector<32x16xf8E5M2>, vector<8x16xf32> -> vector<8x16xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @rules(%a: memref<64x64xf32>, %v: vector<8x16xf16>) kernel {
+    %d = xegpu.create_nd_tdesc %a : memref<64x64xf32> -> !xegpu.tensor_desc<8x16xf32>
+    // expected-error @+1 {{'xegpu.store_nd' op the elements of vector<8x16xf16> differ from the descriptor's, f32}}
+    xegpu.store_nd %v, %d : vector<8x16xf16>, !xegpu.tensor_desc<8x16xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @lanes(%a: memref<64x64xf32>, %o: memref<64xf32>) kernel {
+    // expected-error @+2 {{'gpu.thread_id' op cannot be imported: 'memref.load' uses it, which would differ between the lanes of a subgroup}}
+    // expected-note @+1 {{divide it by a multiple of 16, or use gpu.subgroup_id}}
+    %x = gpu.thread_id x
+    %c = memref.load %o[%x] : memref<64xf32>
+    %s = vector.broadcast %c : f32 to vector<8x16xf32>
+    %d = xegpu.create_nd_tdesc %a : memref<64x64xf32> -> !xegpu.tensor_desc<8x16xf32>
+    xegpu.store_nd %s, %d : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  // expected-error @+1 {{'gpu.func' op cannot be imported: known_block_size has 24 work items in x}}
+  gpu.func @block() kernel attributes {known_block_size = array<i32: 24, 1, 1>} {
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @extents(%a: memref<64x64xf32>) kernel {
+    // expected-error @+1 {{its strides [32, 1] differs from that of memref<64x64xf32>}}
+    %d = xegpu.create_nd_tdesc %a, shape : [64, 64], strides : [32, 1] : memref<64x64xf32> -> !xegpu.tensor_desc<8x16xf32>
+    gpu.return
+  }
+}

@@ -1,0 +1,138 @@
+"""Reading an upstream program, and choosing how each kernel of it is rebuilt."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+from mlir import ir
+from mlir.passmanager import PassManager
+
+from xegpu_py.ir.builtin import vector_of
+from xegpu_py.ir.context import Context
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
+from xegpu_py.ir.module import Module, from_mlir, parse_source, source_of
+from xegpu_py.ir.source import Source
+from xegpu_py.ir.verifier import walk
+from xegpu_py.upstream import ops  # noqa: F401  (defines the ops)
+from xegpu_py.upstream.rebuilding import PREFIX, parts, spelled
+from xegpu_py.upstream.subgroup import SubgroupImport
+from xegpu_py.upstream.types import Layout, TensorDesc, UpstreamXeGPU
+
+Level = Literal["subgroup", "lane", "workgroup"]
+
+_MARKS = re.compile(
+    r"#xegpu\.(?:layout|slice|block_tdesc_attr|scatter_tdesc_attr|mem_layout|range)\b|!xegpu\.mem_desc\b"
+    r"|\bxegpu\.(?:load_nd|prefetch_nd|load)\s+%[\w#]+\s*\[|\bxegpu\.\w+ [^\n:]*<\{|\bVectorComputeFunctionINTEL\b"
+)
+
+LEVELS: dict[str, Any] = {"subgroup": SubgroupImport}
+
+
+def import_upstream(
+    text_or_path: str | Path | Source, *, level: Level | None = None, name: str = "<string>", verify: bool = True
+) -> Module:
+    """Read a program in upstream MLIR's XeGPU, and rebuild its kernels in our dialects.
+
+    Kernels of subgroups become `xegpu` in VC mode, kernels of lanes `xegpu` in SIMT mode, kernels of workgroups
+    `xetile`. All that is outside of `gpu.module`s stays as it is, but layouts are dropped: they never change a value.
+
+    Args:
+        text_or_path: the program: text, a path, or a source that has been read.
+        level: the level of all kernels; without it each kernel's is found from its ops.
+        name: what diagnostics call the text if it is not a file.
+        verify: whether to verify what was made, too.
+
+    Raises:
+        DiagnosticError: where the program does not read, breaks a rule of upstream's, or cannot be imported.
+        OSError: if the file cannot be read.
+    """
+    source = text_or_path if isinstance(text_or_path, Source) else source_of(text_or_path, name)
+    try:
+        module = parse_source(source, context=Context((UpstreamXeGPU,)))
+        context = module.context
+        context.load(("xegpu", "xetile"))
+        with context, ir.Location.unknown():
+            _simplify(module.outline)
+            for func in kernels(module.outline):
+                LEVELS[level or level_of(func)](func).run()
+            _drop_layouts(module.outline)
+        context.own = tuple(d for d in context.own if d is not UpstreamXeGPU)
+        if verify:
+            module.verify()
+    except DiagnosticError as e:
+        raise DiagnosticError([_spelled(d) for d in e.diagnostics], e.sources or [source]) from None
+    return module
+
+
+def _spelled(found: Diagnostic) -> Diagnostic:
+    notes = tuple(_spelled(n) for n in found.notes)
+    return Diagnostic(found.severity, spelled(found.message), found.position, notes)
+
+
+def looks_upstream(text: str) -> bool:
+    """Whether a text has what upstream's syntax has and ours has not."""
+    return _MARKS.search(text) is not None
+
+
+def kernels(root: ir.Operation) -> Iterator[ir.Operation]:
+    """The functions of a program's `gpu.module`s."""
+    for module in [op for op in root.regions[0].blocks[0].operations if op.operation.name == "gpu.module"]:
+        for func in list(module.regions[0].blocks[0].operations):
+            if func.operation.name == "gpu.func":
+                yield func.operation
+
+
+def _simplify(root: ir.Operation) -> None:
+    """Lower ops of affine in kernels, and fold index arithmetic there."""
+    found = [op.operation for op in root.regions[0].blocks[0].operations if op.operation.name == "gpu.module"]
+    if not found:
+        return
+    try:
+        for module in found:
+            if any(op.name.startswith("affine.") for op in walk(module)):
+                PassManager.parse("gpu.module(lower-affine)").run(module)
+    except ir.MLIRError as e:
+        raise DiagnosticError(from_mlir(e, root.context)) from None
+
+
+def level_of(func: ir.Operation) -> Level:
+    """The level at which a kernel is written."""
+    if "VectorComputeFunctionINTEL" in func.attributes:
+        return "subgroup"
+    has_blocks = has_fragments = False
+    for op in parts(func):
+        for _, attr in op.attributes.items():
+            if "sg_layout = [" in (text := str(attr)) or _divides_subgroups(text):
+                return "workgroup"
+        for value in op.results:
+            if PREFIX in (text := str(value.type)) and _divides_subgroups(text):
+                return "workgroup"
+        if op.name in (PREFIX + "load_nd", PREFIX + "store_nd"):
+            view: Any = op.opview
+            flat = len(vector_of(str(view.value.type))[0]) == 1
+            desc = TensorDesc.of(view.tdesc)
+            has_fragments |= flat and len(desc.shape) > 1
+            has_blocks |= not flat
+        elif op.name in (PREFIX + "load", PREFIX + "store"):
+            has_fragments |= op.opview.offsets is not None and not str(op.opview.offsets.type).startswith("vector<16x")
+        elif op.name == PREFIX + "dpas":
+            has_fragments |= len(vector_of(str(op.opview.lhs.type))[0]) == 1
+    return "lane" if has_fragments and not has_blocks else "subgroup"
+
+
+def _divides_subgroups(text: str) -> bool:
+    """Whether a type or attribute in MLIR's own spelling holds a layout of subgroups."""
+    at = text.find(Layout.mnemonic() + "<")
+    return at >= 0 and not text[at + len(Layout.mnemonic()) + 1 :].startswith("array<i64>")
+
+
+def _drop_layouts(root: ir.Operation) -> None:
+    """Remove upstream's attributes from ops of other dialects."""
+    for op in walk(root):
+        if not op.attributes:
+            continue
+        for name in [n for n, attr in op.attributes.items() if PREFIX in str(attr)]:
+            del op.attributes[name]

@@ -1,0 +1,162 @@
+"""What rebuilding a kernel in our dialects takes at every level: types, values, refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, NoReturn
+
+from mlir import ir
+from mlir.dialects import arith
+
+from xegpu_py.dialects import xegpu as ours
+from xegpu_py.dialects.xegpu.types import READ_HINTS, WRITE_HINTS
+from xegpu_py.ir.builtin import vector_of, vector_text
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of, remark
+from xegpu_py.passes.xegpu_verify_target.rules import caches_problem
+from xegpu_py.upstream.types import NAME, BlockTdescAttr, MemDesc, NBarrier, TensorDesc
+
+LANES = 16
+"""Lanes of a subgroup: what upstream's lowering takes for these GPUs, and `intel_reqd_sub_group_size` says."""
+
+PREFIX = NAME + "."
+
+
+def spelled(text: str) -> str:
+    """A text with the dialect's name as users spell it."""
+    return text.replace(PREFIX, "xegpu.")
+
+
+def refuse(op: ir.Operation | ir.OpView, reason: str, *notes: str) -> NoReturn:
+    """Raise the diagnostic that an op cannot be imported.
+
+    Raises:
+        DiagnosticError: always.
+    """
+    op = op.operation
+    where = position_of(op.location)
+    attached = tuple(Diagnostic("note", spelled(n), where) for n in notes)
+    message = f"'{spelled(op.name)}' op cannot be imported: {spelled(reason)}"
+    raise DiagnosticError([Diagnostic("error", message, where, attached)])
+
+
+@lru_cache(maxsize=4096)
+def _is_kind(text: str) -> str:
+    for cls in (TensorDesc, MemDesc, NBarrier):
+        if cls.accepts(text):
+            return cls.name
+    return ""
+
+
+def is_desc(kind: ir.Type) -> bool:
+    """Whether this is the type of a tensor descriptor of upstream's."""
+    return _is_kind(str(kind)) == TensorDesc.name
+
+
+def parts(op: ir.Operation) -> list[ir.Operation]:
+    """All ops within an op, outer ones before inner ones."""
+    found: list[ir.Operation] = []
+
+    def visit(inner: ir.Operation) -> ir.WalkResult:
+        found.append(inner)
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return [inner for inner in found if inner != op]
+
+
+def values_of(op: ir.Operation) -> Iterable[ir.Value]:
+    """The results of an op, and the arguments of its regions' blocks."""
+    yield from op.results
+    for region in op.regions:
+        for block in region:
+            yield from block.arguments
+
+
+def index(value: int) -> ir.Value:
+    """A constant index at the insertion point."""
+    return arith.constant(ir.IndexType.get(), value)
+
+
+def mixed(entries: Sequence[Any]) -> list[ir.Value]:
+    """The values of a list of index values and constants."""
+    return [index(e) if isinstance(e, int) else e for e in entries]
+
+
+def shape_of(value: ir.Value) -> tuple[int, ...]:
+    """The shape of a vector; of a number ()."""
+    text = str(value.type)
+    return vector_of(text)[0] if text.startswith("vector<") else ()
+
+
+def element_of(value: ir.Value) -> str:
+    """The type of a vector's elements, or of a number."""
+    text = str(value.type)
+    return vector_of(text)[1] if text.startswith("vector<") else text
+
+
+def vector_type(shape: Sequence[int], element: str | ir.Type) -> ir.Type:
+    """A vector type; without dimensions its element type."""
+    return ir.Type.parse(vector_text(shape, str(element)) if shape else str(element))
+
+
+def cast(value: ir.Value, shape: Sequence[int]) -> ir.Value:
+    """The elements of a vector in another shape."""
+    if shape_of(value) == tuple(shape):
+        return value
+    return ir.Operation.create(
+        "vector.shape_cast", results=[vector_type(shape, element_of(value))], operands=[value]
+    ).result
+
+
+def block_attr(desc: TensorDesc) -> BlockTdescAttr:
+    """The attribute of a descriptor that is known to be of a block."""
+    found = desc.block
+    assert found is not None
+    return found
+
+
+def scope_of(desc: TensorDesc) -> str:
+    """Our name of the memory that a descriptor speaks of."""
+    attr = desc.scatter or block_attr(desc)
+    return str(attr.memory_space.value)
+
+
+HINTS = ("l1_hint", "l2_hint", "l3_hint")
+
+
+def put_hints(made: ir.Operation | ir.OpView, source: Any, message: str, write: bool = False) -> None:
+    """Give an op of ours the cache hints of upstream's, unless no message has such a pair."""
+    given = {h: getattr(source, h) for h in HINTS if getattr(source, h) is not None}
+    if not given:
+        return
+    operation = made.operation
+    known = WRITE_HINTS if write else READ_HINTS
+    foreign = next((h.value for h in given.values() if ours.CacheHint(h.value) not in known), None)
+    if foreign:
+        remark(
+            operation, f"is imported without its cache hints: {foreign} is none for a {'write' if write else 'read'}"
+        )
+        return
+    for name, hint in given.items():
+        operation.attributes[name] = _hint(operation.context, hint.value)
+    problem = _hint_problem(operation.opview, message, write)
+    if problem:
+        for name in given:
+            del operation.attributes[name]
+        remark(operation, f"is imported without its cache hints: {problem}")
+
+
+_HINT_PROBLEMS: dict[Any, str | None] = {}
+
+
+def _hint(context: ir.Context, value: str) -> ir.Attribute:
+    return ir.Attribute.parse(ours.XeGPU.enums["cache_hint"].encode(ours.CacheHint(value)), context)
+
+
+def _hint_problem(view: Any, message: str, write: bool) -> str | None:
+    key = (message, write, view.l1_hint, view.l2_hint, view.l3_hint)
+    if key not in _HINT_PROBLEMS:
+        found = caches_problem(view, message, write)
+        _HINT_PROBLEMS[key] = found[0] if found else None
+    return _HINT_PROBLEMS[key]

@@ -1,0 +1,543 @@
+"""Kernels of subgroups, and of IMEX's vector compute: they become `xegpu` with `mode = vc`, op by op."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mlir import ir
+from mlir.dialects import arith, memref, vector
+
+from xegpu_py.dialects import xegpu as ours
+from xegpu_py.dialects.xegpu.checks import is_slm, strides_of
+from xegpu_py.ir.builtin import bit_width, by
+from xegpu_py.ir.definition import DYNAMIC
+from xegpu_py.upstream import matrices, threads
+from xegpu_py.upstream.rebuilding import (
+    PREFIX,
+    block_attr,
+    cast,
+    element_of,
+    index,
+    is_desc,
+    mixed,
+    parts,
+    put_hints,
+    refuse,
+    scope_of,
+    shape_of,
+    values_of,
+    vector_type,
+)
+from xegpu_py.upstream.types import MemDesc, MemorySpace, NBarrier, TensorDesc
+
+Rule = Callable[[Any], Sequence[ir.Value] | None]
+
+VC = "vc"
+
+
+class SubgroupImport:
+    """Rebuilds one kernel, in place.
+
+    Every op of upstream's XeGPU has a method of its name, which builds at the op what it means and gives the values of
+    its results. All other ops stay; values that carry descriptors get our types.
+    """
+
+    mode = ours.Mode.VC
+
+    def __init__(self, func: ir.Operation) -> None:
+        self.func = func
+        self.sources: dict[ir.Value, Any] = {}
+        """The ops of upstream's that made descriptors, by what is in their place."""
+        self.buffers: dict[ir.Value, tuple[MemDesc, ir.Value]] = {}
+        """The buffers in which matrices lie, by their descriptors."""
+
+    def run(self) -> None:
+        """Rebuild the kernel.
+
+        Raises:
+            DiagnosticError: at an op that cannot be imported.
+        """
+        ops = parts(self.func)
+        self.prepare(ops)
+        for value in (
+            *values_of(self.func),
+            *(v for op in ops if not op.name.startswith(PREFIX) for v in values_of(op)),
+        ):
+            self.retype(value)
+        for op in ops:
+            rule = self.rule_of(op)
+            if rule is None:
+                continue
+            with ir.InsertionPoint(op), op.location:
+                made = rule(op.opview)
+            if made is None:
+                continue
+            for result, value in zip(op.results, made):
+                result.replace_all_uses_with(value)
+        for op in reversed(ops):
+            if self.is_replaced(op):
+                op.erase()
+        self.finish()
+
+    def prepare(self, ops: Sequence[ir.Operation]) -> None:
+        """What is done before the first op is rebuilt."""
+        if "VectorComputeFunctionINTEL" not in self.func.attributes:
+            threads.count_lanes(ops)
+
+    def finish(self) -> None:
+        """What is done after the last op is rebuilt."""
+        if "VectorComputeFunctionINTEL" not in self.func.attributes:
+            threads.mark_lanes(self.func)
+
+    def is_replaced(self, op: ir.Operation) -> bool:
+        """Whether something else stands for the op now."""
+        return bool(op.name.startswith(PREFIX))
+
+    def rule_of(self, op: ir.Operation) -> Rule | None:
+        """The method that rebuilds an op; None if it stays as it is."""
+        if op.name.startswith(PREFIX):
+            rule = getattr(self, "on_" + op.name.removeprefix(PREFIX), None)
+            return rule or self.unknown
+        return None
+
+    def unknown(self, view: Any) -> None:
+        """Refuse an op that has no rule."""
+        refuse(view, "it has no meaning at this level on the targets there are")
+
+    def retype(self, value: ir.Value) -> None:
+        """Give a value that stays our type in place of upstream's."""
+        text = str(value.type)
+        if PREFIX not in text:
+            return
+        if is_desc(value.type):
+            value.set_type(self.desc_type(TensorDesc.of(value)))
+        elif NBarrier.accepts(text):
+            value.set_type(ours.NBarrier().to_ir())
+
+    def desc_type(self, desc: TensorDesc) -> ir.Type:
+        """Our type of a descriptor."""
+        return self.our_desc(desc).to_ir()
+
+    def our_desc(self, desc: TensorDesc) -> ours.TensorDesc:
+        """Our descriptor for one of upstream's."""
+        scope = ours.MemoryScope(scope_of(desc))
+        if desc.scatter:
+            return ours.TensorDesc(desc.shape, desc.element, ours.TdescAttr(memory_scope=scope, scattered=True))
+        attr = block_attr(desc)
+        return ours.TensorDesc(
+            desc.shape,
+            desc.element,
+            ours.TdescAttr(scope, attr.array_length, attr.boundary_check and len(desc.shape) > 1),
+        )
+
+    # Blocks.
+
+    def on_create_nd_tdesc(self, view: Any) -> list[ir.Value]:
+        desc = TensorDesc.of(view.tdesc)
+        source, offsets, shape, strides = view.source, list(view.offsets), view.shape, view.strides
+        made = self.descriptor(view, desc, source, offsets, shape, strides)
+        self.sources[made] = view
+        return [made]
+
+    def descriptor(
+        self, view: Any, desc: TensorDesc, source: ir.Value, offsets: list[Any], shape: list[Any], strides: list[Any]
+    ) -> ir.Value:
+        """Build a descriptor of a block of a tensor's innermost dimensions."""
+        rank = len(desc.shape)
+        is_memref = isinstance(source.type, ir.MemRefType)
+        outer = (ir.MemRefType(source.type).rank if is_memref else len(shape)) - rank
+        offsets = offsets or [0] * (outer + rank)
+        if outer:
+            source, offsets, shape, strides = _inner(source, offsets, shape, strides, rank, desc)
+        elif not is_memref and str(source.type) not in ("i64", "ui64", "si64"):
+            source = arith.extui(ir.IntegerType.get_signless(64), _signless(source))
+        if isinstance(source.type, ir.MemRefType) and _is_static(source):
+            # Given as well, they would have to be compared when the kernel runs.
+            shape, strides = _unless_known(view, source, shape, strides)
+        made = ours.CreateNdTdescOp(
+            source, offsets, shape or None, strides or None, mode=self.mode, tdesc=self.desc_type(desc)
+        )
+        return made.tdesc
+
+    def moved(self, view: Any) -> ir.Value:
+        """The descriptor of an op, moved by the op's offsets if it has some."""
+        offsets = view.offsets
+        tdesc = view.tdesc
+        rank = len(ours.TensorDesc.of(tdesc).shape)
+        if len(offsets) > rank:
+            made = self.sources.get(tdesc)
+            if made is None:
+                refuse(view, f"it has {len(offsets)} offsets for a descriptor that is not made where it can be seen")
+            assert made is not None
+            if any(o != 0 for o in made.offsets):
+                refuse(view, "it has offsets for outer dimensions, and so has the descriptor")
+            desc = TensorDesc.of(made.tdesc)
+            return self.descriptor(made, desc, made.source, list(offsets), made.shape, made.strides)
+        if not offsets or all(o == 0 for o in offsets):
+            return tdesc
+        return ours.UpdateNdOffsetOp(tdesc, offsets, mode=self.mode, result=tdesc.type).result
+
+    def on_update_nd_offset(self, view: Any) -> list[ir.Value]:
+        return [ours.UpdateNdOffsetOp(view.tdesc, view.offsets, mode=self.mode, result=view.tdesc.type).result]
+
+    def on_load_nd(self, view: Any) -> list[ir.Value]:
+        tdesc = self.moved(view)
+        desc = ours.TensorDesc.of(tdesc)
+        options: dict[str, Any] = {}
+        if view.transpose is not None and tuple(view.transpose) != tuple(range(len(desc.shape))):
+            options["transpose"] = view.transpose
+            if view.transpose_bit_width is not None and view.transpose_bit_width > desc.bits:
+                options["transpose_bit_width"] = view.transpose_bit_width
+        if view.packed and desc.bits < 32:
+            options["vnni_axis"] = 0
+        wanted = shape_of(view.value)
+        made = ours.LoadNdOp(tdesc, mode=self.mode, **options)
+        put_hints(made, view, "lsc_load" if len(desc.shape) == 1 else "lsc_load_block2d")
+        found = shape_of(made.value)
+        if math.prod(found) != math.prod(wanted):
+            refuse(view, f"a block of {by(found)} is loaded as {by(wanted)}", "is this a kernel of lanes?")
+        return [self.shaped(view, made.value, wanted, options)]
+
+    def shaped(self, view: Any, value: ir.Value, wanted: tuple[int, ...], options: dict[str, Any]) -> ir.Value:
+        """A loaded block in the shape that upstream's op gives."""
+        return cast(value, wanted)
+
+    def on_store_nd(self, view: Any) -> list[ir.Value]:
+        tdesc = self.moved(view)
+        desc = ours.TensorDesc.of(tdesc)
+        if math.prod(shape_of(view.value)) != math.prod(desc.shape):
+            refuse(
+                view,
+                f"{view.value.type} is stored to a block of {by(desc.shape)}",
+                "is this a kernel of lanes?",
+            )
+        made = ours.StoreNdOp(cast(view.value, desc.shape), tdesc, mode=self.mode)
+        put_hints(made, view, "lsc_store" if len(desc.shape) == 1 else "lsc_store_block2d", True)
+        return []
+
+    def on_prefetch_nd(self, view: Any) -> list[ir.Value]:
+        tdesc = self.moved(view)
+        made = ours.PrefetchNdOp(tdesc, mode=self.mode)
+        put_hints(made, view, "lsc_load" if len(ours.TensorDesc.of(tdesc).shape) == 1 else "lsc_load_block2d")
+        return []
+
+    # Matrices.
+
+    def on_dpas(self, view: Any) -> list[ir.Value]:
+        a, b = view.lhs, view.rhs
+        shapes = [shape_of(v) for v in (a, b)]
+        if len(shapes[0]) != 2:
+            refuse(view, f"it multiplies {by(shapes[0])} and {by(shapes[1])}", "is this a kernel of lanes?")
+        made = ours.DpasOp(a, packed(b), view.acc, mode=self.mode, result=view.result.type)
+        return [made.result]
+
+    def on_dpas_mx(self, view: Any) -> None:
+        refuse(view, "no target has products of blocks with scales", "bring the scales in by hand")
+
+    # Scattered accesses.
+
+    def on_create_tdesc(self, view: Any) -> list[ir.Value]:
+        desc = self.our_desc(TensorDesc.of(view.tdesc))
+        return [
+            ours.CreateTdescOp(
+                view.source, view.offsets, mode=VC, chunk_size_per_lane=desc.chunk, tdesc=desc.to_ir()
+            ).tdesc
+        ]
+
+    def on_update_offset(self, view: Any) -> list[ir.Value]:
+        return [ours.UpdateOffsetOp(view.tdesc, view.offsets, mode=VC, result=view.tdesc.type).result]
+
+    def scattered(self, view: Any, source: ir.Value) -> list[tuple[ir.Value, ir.Value, tuple[int, int]]]:
+        """The descriptors by which a gather or scatter is done, with their masks, and the lanes that each has."""
+        if not isinstance(source.type, ir.MemRefType) and str(source.type).startswith("!"):
+            desc = ours.TensorDesc.of(source)
+            return [(source, _line(view.mask), (0, desc.lanes))]
+        chunk = getattr(view, "chunk_size", None) or 1
+        return self.lanes(source, _line(view.offsets), element_of(view.value), _line(view.mask), chunk)
+
+    def lanes(
+        self, source: ir.Value, offsets: ir.Value, element: str, mask: ir.Value | None = None, chunk: int = 1
+    ) -> list[tuple[ir.Value, ir.Value, tuple[int, int]]]:
+        """Descriptors of up to 32 lanes at these offsets, with their masks, and the lanes that each has."""
+        count = shape_of(offsets)[0]
+        mask = ones((count,)) if mask is None else mask
+        slm = isinstance(source.type, ir.MemRefType) and is_slm(ir.MemRefType(source.type).memory_space)
+        scope = ours.MemoryScope.SLM if slm else ours.MemoryScope.GLOBAL
+        if not isinstance(source.type, ir.MemRefType) and str(source.type) not in ("i64", "ui64", "si64"):
+            source = arith.extui(ir.IntegerType.get_signless(64), _signless(source))
+        found, at = [], 0
+        while at < count:
+            lanes = next(n for n in (32, 16, 8, 4, 2, 1) if n <= count - at)
+            shape = (lanes, chunk) if chunk > 1 else (lanes,)
+            kind = ours.TensorDesc(shape, element, ours.TdescAttr(memory_scope=scope, scattered=True))
+            made = ours.CreateTdescOp(
+                source, _slice(offsets, at, lanes), mode=VC, chunk_size_per_lane=chunk, tdesc=kind.to_ir()
+            )
+            found.append((made.tdesc, _slice(mask, at, lanes), (at, lanes)))
+            at += lanes
+        return found
+
+    def on_load(self, view: Any) -> list[ir.Value]:
+        wanted, pieces = shape_of(view.value), []
+        for tdesc, mask, _ in self.scattered(view, view.source):
+            desc = ours.TensorDesc.of(tdesc)
+            made = ours.LoadGatherOp(tdesc, mask, mode=VC)
+            put_hints(made, view, "lsc_load")
+            value = made.value
+            pieces.append(_swapped(value) if desc.chunk > 1 else value)
+        return [cast(_joined(pieces), wanted) if wanted else _only(pieces)]
+
+    def on_store(self, view: Any) -> list[ir.Value]:
+        value, source = _line(view.value), view.source
+        for tdesc, mask, (at, lanes) in self.scattered(view, source):
+            desc = ours.TensorDesc.of(tdesc)
+            whole = cast(value, (math.prod(shape_of(value)) // desc.chunk, desc.chunk)) if desc.chunk > 1 else value
+            piece = _slice(whole if desc.chunk > 1 else cast(value, (math.prod(shape_of(value)),)), at, lanes)
+            made = ours.StoreScatterOp(_swapped(piece) if desc.chunk > 1 else piece, tdesc, mask, mode=VC)
+            put_hints(made, view, "lsc_store", True)
+        return []
+
+    def on_prefetch(self, view: Any) -> list[ir.Value]:
+        if str(view.source.type).startswith("!"):
+            made = ours.PrefetchOp(view.source, mode=VC)
+            put_hints(made, view, "lsc_load")
+        # A prefetch by offsets brings nothing that is not read without it.
+        return []
+
+    def on_atomic_rmw(self, view: Any) -> list[ir.Value]:
+        value, pieces = _line(view.value), []
+        source = view.tdesc
+        wanted = shape_of(view.result)
+        for tdesc, mask, (at, lanes) in self.scattered(view, source):
+            desc = ours.TensorDesc.of(tdesc)
+            if desc.chunk > 1:
+                refuse(view, f"it works on {desc.chunk} elements a lane")
+            made = ours.AtomicRmwOp(view.kind, _slice(value, at, lanes), tdesc, mask, mode=VC)
+            pieces.append(made.result)
+        return [cast(_joined(pieces), wanted) if wanted else _only(pieces)]
+
+    # Matrices in shared local memory.
+
+    def on_create_mem_desc(self, view: Any) -> list[ir.Value]:
+        desc = MemDesc.of(view.mem_desc)
+        self.buffers[view.mem_desc] = (desc, matrices.buffer_of(view.source, desc.element))
+        return []
+
+    def buffer(self, view: Any) -> tuple[MemDesc, ir.Value]:
+        """The matrix that an op accesses, and the buffer in which it lies."""
+        found = self.buffers.get(view.mem_desc)
+        if found is None:
+            refuse(view, "its mem_desc is not made where it can be seen")
+        assert found is not None
+        return found
+
+    def on_load_matrix(self, view: Any) -> list[ir.Value]:
+        desc, buffer = self.buffer(view)
+        shape = shape_of(view.value)
+        where = matrices.places(desc, view.offsets, shape)
+        return [cast(self.gather(buffer, where, desc.element), shape)]
+
+    def on_store_matrix(self, view: Any) -> list[ir.Value]:
+        desc, buffer = self.buffer(view)
+        where = matrices.places(desc, view.offsets, shape_of(view.value))
+        for tdesc, mask, (at, lanes) in self.lanes(buffer, where, desc.element):
+            ours.StoreScatterOp(_slice(_line(view.value), at, lanes), tdesc, mask, mode=VC)
+        return []
+
+    def gather(self, buffer: ir.Value, where: ir.Value, element: str) -> ir.Value:
+        """The elements of a buffer at these places."""
+        return _joined([ours.LoadGatherOp(t, mask, mode=VC).value for t, mask, _ in self.lanes(buffer, where, element)])
+
+    # The rest.
+
+    def on_convert_layout(self, view: Any) -> list[ir.Value]:
+        # A layout never changes a value, and a subgroup has all of its own.
+        return [view.source]
+
+    def on_alloc_nbarrier(self, view: Any) -> list[ir.Value]:
+        ours.AllocNbarrierOp(nbarrier_num=view.nbarrier_num)
+        return []
+
+    def on_init_nbarrier(self, view: Any) -> list[ir.Value]:
+        return [ours.InitNbarrierOp(view.nbarrier_id, view.participant_thread_num).result]
+
+    def on_nbarrier_arrive(self, view: Any) -> list[ir.Value]:
+        ours.NbarrierArriveOp(view.nbarrier)
+        return []
+
+    def on_nbarrier_wait(self, view: Any) -> list[ir.Value]:
+        ours.NbarrierWaitOp(view.nbarrier)
+        return []
+
+    def on_fence(self, view: Any) -> list[ir.Value]:
+        kind = "shared" if view.memory_kind == MemorySpace.SLM else "global"
+        ours.FenceOp(scope=view.fence_scope.value, memory_kind=kind)
+        return []
+
+    def on_compile_hint(self, view: Any) -> list[ir.Value]:
+        ours.CompileHintOp()
+        return []
+
+
+def packed(b: ir.Value) -> ir.Value:
+    """The second factor of a product in VNNI layout."""
+    shape, element = shape_of(b), element_of(b)
+    factor = max(32 // bit_width(element), 1)
+    if factor == 1 or len(shape) != 2:
+        return b
+    k, n = shape
+    split = cast(b, (k // factor, factor, n))
+    return vector.transpose(vector_type((k // factor, n, factor), element), split, [0, 2, 1])
+
+
+def _signless(value: ir.Value) -> ir.Value:
+    kind = ir.IntegerType(value.type)
+    if kind.is_signless:
+        return value
+    return ir.Operation.create(
+        "builtin.unrealized_conversion_cast", results=[ir.IntegerType.get_signless(kind.width)], operands=[value]
+    ).result
+
+
+def _is_static(source: ir.Value) -> bool:
+    kind = ir.MemRefType(source.type)
+    strides = strides_of(kind)
+    return kind.has_static_shape and strides is not None and DYNAMIC not in strides
+
+
+def _unless_known(view: Any, source: ir.Value, shape: Sequence[Any], strides: Sequence[Any]) -> tuple[Any, Any]:
+    """Shape and strides that an op gives of a memref that has static ones, which must be the same."""
+    kind = ir.MemRefType(source.type)
+    for what, given, known in (("shape", shape, kind.shape), ("strides", strides, strides_of(kind) or [])):
+        for a, b in zip(given, known):
+            if isinstance(a, int) and a != b:
+                refuse(view, f"its {what} {list(given)} differs from that of {kind}")
+    return ([], []) if all(isinstance(n, int) for n in (*shape, *strides)) else (shape, strides)
+
+
+def _inner(
+    source: ir.Value, offsets: list[Any], shape: list[Any], strides: list[Any], rank: int, desc: TensorDesc
+) -> tuple[ir.Value, list[Any], list[Any], list[Any]]:
+    """The innermost dimensions of a tensor, as a tensor of `rank` dimensions, and the offsets in it.
+
+    A block of one dimension is where it is: rows have no bounds there.
+    """
+    outer = len(offsets) - rank
+    fixed = len(offsets) if rank == 1 else outer
+    if not isinstance(source.type, ir.MemRefType):
+        address = _signless(source)
+        i64 = ir.IntegerType.get_signless(64)
+        if str(address.type) != "i64":
+            address = arith.extui(i64, address)
+        size = bit_width(desc.element) // 8
+        for offset, stride in zip(offsets[:fixed], strides):
+            if offset == 0:
+                continue
+            elements = arith.muli(*mixed([offset, stride]))
+            moved = arith.muli(elements, index(size))
+            address = arith.addi(address, arith.index_cast(i64, moved))
+        left = [0] * rank if rank == 1 else offsets[outer:]
+        return address, left, shape[outer:], strides[outer:]
+    kind = ir.MemRefType(source.type)
+    starts = mixed(offsets[:fixed]) + mixed([0] * (len(offsets) - fixed))
+    inner_sizes: list[Any] = list(desc.shape) if rank == 1 else _sizes(source, shape)[outer:]
+    known = strides_of(kind) or [DYNAMIC] * kind.rank
+    view = subview(source, starts, [1] * outer + inner_sizes, known[outer:], rank)
+    return view, [0] * rank if rank == 1 else offsets[outer:], [], []
+
+
+def _sizes(source: ir.Value, shape: Sequence[Any]) -> list[Any]:
+    """The extents of a memref, as it or an op gives them."""
+    kind = ir.MemRefType(source.type)
+    given = list(shape) or [None] * kind.rank
+    return [
+        n if n != DYNAMIC else (g if g is not None else memref.dim(source, index(i)))
+        for i, (n, g) in enumerate(zip(kind.shape, given))
+    ]
+
+
+def subview(
+    source: ir.Value, offsets: Sequence[ir.Value], sizes: Sequence[Any], strides: Sequence[int], rank: int
+) -> ir.Value:
+    """A part of a memref, from which the outermost dimensions are dropped, which have size 1."""
+    kind = ir.MemRefType(source.type)
+    dynamic = "?"
+    extents = "x".join(str(n) if isinstance(n, int) else dynamic for n in sizes[len(sizes) - rank :])
+    steps = ", ".join(dynamic if n == DYNAMIC else str(n) for n in strides)
+    space = f", {kind.memory_space}" if kind.memory_space is not None else ""
+    result = ir.Type.parse(f"memref<{extents}x{kind.element_type}, strided<[{steps}], offset: ?>{space}>")
+    values = [n for n in sizes if not isinstance(n, int)]
+    count = len(offsets)
+    array = ir.DenseI64ArrayAttr.get
+    return ir.Operation.create(
+        "memref.subview",
+        results=[result],
+        operands=[source, *offsets, *values],
+        attributes={
+            "static_offsets": array([DYNAMIC] * count),
+            "static_sizes": array([n if isinstance(n, int) else DYNAMIC for n in sizes]),
+            "static_strides": array([1] * count),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, count, len(values), 0]),
+        },
+    ).result
+
+
+def _line(value: ir.Value) -> ir.Value:
+    """A value as a vector of one dimension."""
+    shape = shape_of(value)
+    if not shape and not str(value.type).startswith("vector<"):
+        return vector.broadcast(vector_type((1,), value.type), value)
+    return cast(value, (math.prod(shape),))
+
+
+def _slice(value: ir.Value, at: int, count: int) -> ir.Value:
+    """Part of a vector along its first dimension."""
+    shape = shape_of(value)
+    if shape[0] == count:
+        return value
+    rest = shape[1:]
+    kind = vector_type((count, *rest), element_of(value))
+    return vector.extract_strided_slice(kind, value, [at, *[0] * len(rest)], [count, *rest], [1] * len(shape))
+
+
+def _joined(pieces: Sequence[ir.Value]) -> ir.Value:
+    """Vectors side by side along their first dimension."""
+    if len(pieces) == 1:
+        return pieces[0]
+    rest = shape_of(pieces[0])[1:]
+    kind = vector_type((sum(shape_of(p)[0] for p in pieces), *rest), element_of(pieces[0]))
+    whole, at = zero_of(kind), 0
+    for piece in pieces:
+        whole = vector.insert_strided_slice(piece, whole, [at, *[0] * len(rest)], [1] * (1 + len(rest)))
+        at += shape_of(piece)[0]
+    return whole
+
+
+def zero_of(kind: ir.Type) -> ir.Value:
+    """A vector of zeros."""
+    element = ir.VectorType(kind).element_type
+    one = ir.FloatAttr.get(element, 0.0) if _is_float(element) else ir.IntegerAttr.get(element, 0)
+    return arith.ConstantOp(kind, ir.DenseElementsAttr.get_splat(kind, one)).result
+
+
+def ones(shape: Sequence[int]) -> ir.Value:
+    """A mask of which all bits are set."""
+    kind = vector_type(shape, "i1")
+    return arith.ConstantOp(kind, ir.DenseElementsAttr.get_splat(kind, ir.BoolAttr.get(True))).result
+
+
+def _is_float(kind: ir.Type) -> bool:
+    return isinstance(kind, ir.FloatType)
+
+
+def _swapped(value: ir.Value) -> ir.Value:
+    """A matrix with rows and columns exchanged."""
+    rows, columns = shape_of(value)
+    return vector.transpose(vector_type((columns, rows), element_of(value)), value, [1, 0])
+
+
+def _only(pieces: Sequence[ir.Value]) -> ir.Value:
+    """The one number of a vector of one."""
+    return vector.extract(pieces[0], [], [0])

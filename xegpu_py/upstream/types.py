@@ -1,0 +1,326 @@
+"""Upstream's XeGPU dialect: its enums, attributes and types.
+
+The names and the syntax are those of LLVM 22.1.8 (mlir/include/mlir/Dialect/XeGPU/IR); what its main branch or IMEX
+spell otherwise is read as well. The dialect bears another name in the IR, since a context has one dialect of a name:
+texts spell it `xegpu` all the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from mlir.dialects.arith import AtomicRMWKind
+
+from xegpu_py.ir.builtin import by
+from xegpu_py.ir.cursor import Cursor
+from xegpu_py.ir.definition import Attr, Dialect, Type
+from xegpu_py.ir.kinds import AttrKind, Scope, TypeText, enum_attr, register_int_enum
+
+NAME = "upstream_xegpu"
+"""The dialect's name in the IR. No text spells it."""
+
+
+class UpstreamXeGPU(Dialect, name=NAME):
+    """Upstream MLIR's XeGPU dialect, at workgroup, subgroup and lane level."""
+
+    spellings = ("xegpu",)
+    any_attributes = True
+
+
+DIALECT = UpstreamXeGPU
+
+
+@enum_attr(UpstreamXeGPU, "cache_hint")
+class CacheHint(str, Enum):
+    """What a cache level shall do with an access."""
+
+    CACHED = "cached"
+    UNCACHED = "uncached"
+    STREAMING = "streaming"
+    READ_INVALIDATE = "read_invalidate"
+    WRITE_BACK = "write_back"
+    WRITE_THROUGH = "write_through"
+
+
+@enum_attr(UpstreamXeGPU, "memory_space")
+class MemorySpace(str, Enum):
+    """Where a tensor lies."""
+
+    GLOBAL = "global"
+    SLM = "slm"
+
+
+@enum_attr(UpstreamXeGPU, "fence_scope")
+class FenceScope(str, Enum):
+    """For whom a fence orders accesses."""
+
+    WORKGROUP = "workgroup"
+    GPU = "gpu"
+
+
+register_int_enum(AtomicRMWKind)
+
+
+class _Settings(Attr):
+    """An attribute whose parameters are `name = value`, in any order, all of which may be left out."""
+
+    @classmethod
+    def read_body(cls, cursor: Cursor, scope: Scope) -> Any:
+        if not cursor.accept("<"):
+            return cls()
+        kinds = cls.parameters()
+        if not cursor.at(">") and not any(cursor.at(k) for k in kinds):
+            return cls._read_raw(cursor, scope)
+        found: dict[str, Any] = {}
+        while not cursor.at(">"):
+            start = cursor.skip()
+            key = cursor.word() or ""
+            if key not in kinds or key in found:
+                raise cursor.fault(f"expected one of {', '.join(k for k in kinds if k not in found)}", start)
+            cursor.expect("=")
+            found[key] = kinds[key].read(cursor, scope)
+            if not cursor.accept(","):
+                break
+        cursor.expect(">")
+        return cls(**found)
+
+    def write_body(self, print_defaults: bool = False) -> str:
+        default = type(self)()
+        shown = [
+            f"{k} = {kind.write(getattr(self, k))}"
+            for k, kind in self.parameters().items()
+            if getattr(self, k) != getattr(default, k)
+        ]
+        return f"<{', '.join(shown)}>"
+
+
+@dataclass(frozen=True)
+class BlockTdescAttr(_Settings, dialect=UpstreamXeGPU, name="block_tdesc_attr"):
+    """What the descriptor of a block has beside shape and element type."""
+
+    memory_space: MemorySpace = MemorySpace.GLOBAL
+    array_length: int = 1
+    boundary_check: bool = True
+
+
+@dataclass(frozen=True)
+class ScatterTdescAttr(_Settings, dialect=UpstreamXeGPU, name="scatter_tdesc_attr"):
+    """What a scattered descriptor has beside shape and element type."""
+
+    memory_space: MemorySpace = MemorySpace.GLOBAL
+    chunk_size: int = 1
+
+
+@dataclass(frozen=True)
+class Layout(_Settings, dialect=UpstreamXeGPU, name="layout"):
+    """Which subgroup, instruction and lane has which elements. An absent parameter is an empty list."""
+
+    sg_layout: tuple[int, ...] = ()
+    sg_data: tuple[int, ...] = ()
+    inst_data: tuple[int, ...] = ()
+    lane_layout: tuple[int, ...] = ()
+    lane_data: tuple[int, ...] = ()
+    order: tuple[int, ...] = ()
+
+    def problem(self) -> str | None:
+        """What breaks a rule that concerns the layout alone (LayoutAttr::verify)."""
+        ranks = {len(v) for v in (getattr(self, k) for k in self.parameters()) if v}
+        if not (self.sg_layout or self.inst_data or self.lane_layout):
+            return "a layout needs sg_layout, inst_data or lane_layout"
+        if len(ranks) > 1:
+            return f"the parts of a layout have one rank, but {self.write_body()} has several"
+        if self.sg_data and not self.sg_layout:
+            return "sg_data needs sg_layout"
+        if bool(self.lane_layout) != bool(self.lane_data) and self.lane_data:
+            return "lane_data needs lane_layout"
+        if self.order and sorted(self.order) != list(range(len(self.order))):
+            return f"order must be a permutation of the dimensions, but is {list(self.order)}"
+        return None
+
+
+@dataclass(frozen=True)
+class Slice(Attr, dialect=UpstreamXeGPU, name="slice"):
+    """The layout of what is left of a value when dimensions of it are taken away: `parent` is a layout or a slice."""
+
+    parent: Any
+    dims: tuple[int, ...]
+
+    @classmethod
+    def read_body(cls, cursor: Cursor, scope: Scope) -> Slice:
+        cursor.expect("<")
+        parent = scope.resolve(scope.read_attribute(cursor))
+        cursor.expect(",")
+        if cursor.accept("dims"):
+            cursor.expect("=")
+        dims = cls.parameters()["dims"].read(cursor, scope)
+        cursor.expect(">")
+        return cls(parent, dims)
+
+    def write_body(self, print_defaults: bool = False) -> str:
+        return f"<{layout_of(self.parent)}, dims = [{', '.join(map(str, self.dims))}]>"
+
+
+@dataclass(frozen=True)
+class Range(Attr, dialect=UpstreamXeGPU, name="range"):
+    """The subgroups, from the first to before the last, that run a part of a program."""
+
+    bounds: tuple[int, ...]
+
+    @classmethod
+    def read_body(cls, cursor: Cursor, scope: Scope) -> Range:
+        cursor.expect("<")
+        bounds = cls.parameters()["bounds"].read(cursor, scope)
+        cursor.expect(">")
+        if len(bounds) != 2:
+            raise cursor.fault(f"a range has a start and an end, but this is {list(bounds)}")
+        return cls(bounds)
+
+    def write_body(self, print_defaults: bool = False) -> str:
+        return f"<[{', '.join(map(str, self.bounds))}]>"
+
+
+@dataclass(frozen=True)
+class MemLayout(_Settings, dialect=UpstreamXeGPU, name="mem_layout"):
+    """How a matrix lies in shared local memory: strides in elements, and blocks that are contiguous."""
+
+    stride: tuple[int, ...] = ()
+    block: tuple[int, ...] = ()
+
+
+def layout_of(text: str) -> Layout | Slice:
+    """The layout of an attribute in MLIR's own spelling.
+
+    Raises:
+        ValueError: if it is none.
+    """
+    return Slice.decode(text) if text.startswith(Slice.mnemonic() + "<") else Layout.decode(text)
+
+
+class LayoutKind(AttrKind):
+    """A layout or a slice of one."""
+
+    summary = "a layout"
+
+    def __init__(self) -> None:
+        super().__init__(Layout)
+        self.summary = "a layout"
+
+    def read(self, cursor: Cursor, scope: Scope) -> Any:
+        start = cursor.skip()
+        return self._decode_at(scope.resolve(scope.read_attribute(cursor)), cursor, start)
+
+    def decode(self, raw: str) -> Any:
+        return layout_of(raw)
+
+    def coerce(self, value: Any) -> Any:
+        if not isinstance(value, (Layout, Slice)):
+            raise TypeError(f"expected {self.summary}, got {value!r}")
+        return value
+
+    def irdl(self, emitter: Any) -> str:
+        return str(emitter.constraint("irdl.any"))
+
+
+@dataclass(frozen=True)
+class TensorDesc(Type, dialect=UpstreamXeGPU, name="tensor_desc"):
+    """The descriptor of a block, or of scattered elements. `encoding` and `layout` are attributes' texts, or `unit`."""
+
+    shape: tuple[int, ...]
+    element: TypeText
+    encoding: Any = "unit"
+    layout: Any = "unit"
+
+    @classmethod
+    def read_body(cls, cursor: Cursor, scope: Scope) -> TensorDesc:
+        cursor.expect("<")
+        if cursor.at("array"):
+            return cls._read_raw(cursor, scope)
+        shape = cursor.dimensions("a tensor descriptor")
+        element = scope.resolve(scope.read_type(cursor))
+        found = {"encoding": "unit", "layout": "unit"}
+        while cursor.accept(","):
+            start = cursor.skip()
+            text = scope.resolve(scope.read_attribute(cursor))
+            is_layout = text.startswith((Layout.mnemonic(), Slice.mnemonic()))
+            if not is_layout and not text.startswith((BlockTdescAttr.mnemonic(), ScatterTdescAttr.mnemonic())):
+                raise cursor.fault(f"expected a layout or the attribute of a descriptor, found '{text}'", start)
+            found["layout" if is_layout else "encoding"] = text
+        cursor.expect(">")
+        return cls(shape, element, **found)
+
+    def write_body(self, print_defaults: bool = False) -> str:
+        parts = [by((*self.shape, self.element))]
+        if self.encoding != "unit":
+            parts.append(str(self.block or self.scatter))
+        if self.layout != "unit":
+            parts.append(str(layout_of(self.layout)))
+        return f"<{', '.join(parts)}>"
+
+    @property
+    def scatter(self) -> ScatterTdescAttr | None:
+        """What makes it a scattered descriptor, if it is one."""
+        is_one = self.encoding.startswith(ScatterTdescAttr.mnemonic())
+        return ScatterTdescAttr.decode(self.encoding) if is_one else None
+
+    @property
+    def block(self) -> BlockTdescAttr | None:
+        """The attribute of a block's descriptor; the default if it has none, and None if it is scattered."""
+        if self.encoding == "unit":
+            return BlockTdescAttr()
+        return None if self.scatter else BlockTdescAttr.decode(self.encoding)
+
+    def problem(self) -> str | None:
+        """What breaks a rule that concerns the descriptor alone (TensorDescType::verify)."""
+        if not self.shape or min(self.shape) < 1:
+            return f"a tensor descriptor needs positive dimensions, but has {by(self.shape) or 'none'}"
+        if self.layout != "unit":
+            layout = layout_of(self.layout)
+            problem = layout.problem()
+            if problem:
+                return problem
+            if isinstance(layout, Layout):
+                rank = max(len(v) for v in (layout.sg_layout, layout.inst_data, layout.lane_layout))
+                if rank != len(self.shape):
+                    return f"a layout of {rank} dimensions does not fit a descriptor of {by(self.shape)}"
+        block = self.block
+        if block and block.array_length > 1 and len(self.shape) != 2:
+            return "array_length is for 2D descriptors only"
+        return None
+
+
+@dataclass(frozen=True)
+class MemDesc(Type, dialect=UpstreamXeGPU, name="mem_desc"):
+    """A matrix in shared local memory. `mem_layout` is the attribute's text, or `unit`."""
+
+    shape: tuple[int, ...]
+    element: TypeText
+    mem_layout: Any = "unit"
+
+    @classmethod
+    def read_body(cls, cursor: Cursor, scope: Scope) -> MemDesc:
+        cursor.expect("<")
+        if cursor.at("array"):
+            return cls._read_raw(cursor, scope)
+        shape = cursor.dimensions("a matrix")
+        element = scope.resolve(scope.read_type(cursor))
+        layout = scope.resolve(scope.read_attribute(cursor)) if cursor.accept(",") else "unit"
+        cursor.expect(">")
+        return cls(shape, element, layout)
+
+    def write_body(self, print_defaults: bool = False) -> str:
+        parts = [by((*self.shape, self.element))]
+        if self.mem_layout != "unit":
+            parts.append(str(self.placed))
+        return f"<{', '.join(parts)}>"
+
+    @property
+    def placed(self) -> MemLayout:
+        """How it lies in memory."""
+        return MemLayout() if self.mem_layout == "unit" else MemLayout.decode(self.mem_layout)
+
+
+@dataclass(frozen=True)
+class NBarrier(Type, dialect=UpstreamXeGPU, name="nbarrier"):
+    """A named barrier."""
