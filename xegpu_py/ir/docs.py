@@ -48,6 +48,14 @@ def page(dialect: type[Dialect]) -> str:
     return "\n\n".join(out) + "\n"
 
 
+def entry(documented: Any) -> str:
+    """What the page of its dialect says of an op, a type, an attribute or an enum, as Markdown."""
+    if isinstance(documented, EnumKind):
+        return "\n\n".join(_enum(documented))
+    is_op = isinstance(documented, type) and issubclass(documented, Operation)
+    return "\n\n".join(_operation(documented) if is_op else _parametrized(documented))
+
+
 def _distinct(classes: Iterable[Any]) -> list[Any]:
     return list(dict.fromkeys(classes))
 

@@ -1,0 +1,39 @@
+"""`xegpu-lsp`: a language server for MLIR with this project's dialects, and for vISA assembly."""
+
+from collections.abc import Sequence
+from importlib.metadata import version
+
+from xegpu_py.tools import driver
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run the tool with these arguments; its exit status."""
+    parser = driver.Parser(
+        "xegpu-lsp",
+        "",
+        "A language server for editors: diagnostics, hover, definitions, references, completion, outline, formatting.\n"
+        "It speaks the Language Server Protocol on standard input and output; docs/editors.md says how to start it.",
+        ["xegpu-lsp", "xegpu-lsp --tcp 2087"],
+    )
+    parser.add_argument("--tcp", metavar="PORT", type=int, help="listen on this port of this machine instead")
+    parser.add_switch("--stdio", "accepted and without effect: some editors give it")
+    args = parser.parse_args(parser.normalized(argv))
+    try:
+        from xegpu_py.editor.server import make
+    except ImportError as e:
+        parser.error(f"{e.name} is not installed; the extra 'lsp' of xegpu-py brings it")
+    server = make(version("xegpu-py"))
+    if args.tcp is not None:
+        server.start_tcp("127.0.0.1", args.tcp)
+    else:
+        server.start_io()
+    return 0
+
+
+def main() -> None:
+    """Entry point of the command `xegpu-lsp`."""
+    driver.main(run)
+
+
+if __name__ == "__main__":
+    main()

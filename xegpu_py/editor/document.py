@@ -1,0 +1,485 @@
+"""One version of a file in an editor: its diagnostics, names, hover texts, completions and outline."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+from mlir import ir
+
+from xegpu_py.dialects import visa
+from xegpu_py.editor.names import Definition, Names, mlir_names, visa_names
+from xegpu_py.ir.context import Context, dialects
+from xegpu_py.ir.definition import Attr, Dialect, Type
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, position_of
+from xegpu_py.ir.docs import entry
+from xegpu_py.ir.formatting import formatted
+from xegpu_py.ir.kinds import EnumKind
+from xegpu_py.ir.module import Module, parse_source
+from xegpu_py.ir.operation import Operation
+from xegpu_py.ir.passes import run_pipeline
+from xegpu_py.ir.printer import Printer
+from xegpu_py.ir.source import Source
+from xegpu_py.ir.verifier import walk
+from xegpu_py.target import DEFAULT, target
+from xegpu_py.visa import assembly
+from xegpu_py.visa.allocate import allocate
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.program import Program
+from xegpu_py.visa.verify import verify
+
+_WORD = re.compile(r"[%@^!#]?[\w$][\w$.-]*")
+_DICTIONARY = re.compile(r"(?P<op>[a-z_]\w*\.\w+)[^\n{}]*\{(?P<inside>[^{}]*)\Z")
+_PARAMETERS = re.compile(r"(?P<name>[!#]?\w+(?:\.\w+)?)<(?P<inside>[^<>]*)\Z")
+_KEY = re.compile(r"(\w+)\s*=\s*[\w.#]*\Z")
+
+
+@dataclass(frozen=True)
+class Completion:
+    """Something that may stand at a place.
+
+    Attributes:
+        text: what is inserted.
+        kind: "op", "attribute", "value", "type" or "name".
+        detail: one line about it.
+        doc: more, as Markdown.
+    """
+
+    text: str
+    kind: str
+    detail: str = ""
+    doc: str = ""
+
+
+@lru_cache
+def _by_name() -> dict[str, type[Dialect]]:
+    return {d.name: d for d in dialects()}
+
+
+def _documented(word: str) -> Any:
+    """The class of ours that a word such as `xegpu.load_nd` or `!xegpu.tensor_desc` names, or None."""
+    sigil = word[:1] if word[:1] in "!#" else ""
+    name, _, rest = word.removeprefix(sigil).partition(".")
+    dialect = _by_name().get(name)
+    if dialect is None:
+        return None
+    if sigil:
+        return dialect.types.get(rest) if sigil == "!" else dialect.attributes.get(rest) or dialect.enums.get(rest)
+    return dialect.operations.get(rest)
+
+
+class Document:
+    """One version of a file's text.
+
+    Attributes:
+        source: the text with the file's name.
+    """
+
+    def __init__(self, text: str, name: str) -> None:
+        self.source = Source(text, name)
+
+    @staticmethod
+    def of(text: str, name: str) -> Document:
+        """The document of a file, by the ending of its name: vISA assembly or MLIR."""
+        return (AssemblyDocument if name.endswith(".visaasm") else MlirDocument)(text, name)
+
+    @property
+    def diagnostics(self) -> list[Diagnostic]:
+        """What is wrong with it."""
+        raise NotImplementedError
+
+    @property
+    def names(self) -> Names:
+        """Where its names are defined and used."""
+        raise NotImplementedError
+
+    def hover(self, offset: int) -> str | None:
+        """What there is to say of the word at an offset, as Markdown."""
+        raise NotImplementedError
+
+    def completions(self, offset: int) -> list[Completion]:
+        """What may stand at an offset."""
+        raise NotImplementedError
+
+    def formatted(self) -> str:
+        """The text as our printer would have it; as it is where it does not read."""
+        raise NotImplementedError
+
+    def lowered(self, offset: int) -> str:
+        """vISA assembly of the kernel at an offset.
+
+        Raises:
+            DiagnosticError: if it does not lower.
+            ValueError: if there is no kernel.
+        """
+        raise NotImplementedError
+
+    def word(self, offset: int) -> re.Match[str] | None:
+        """The word at an offset, with its sigil."""
+        text = self.source.text
+        start = text.rfind("\n", 0, offset) + 1
+        for m in _WORD.finditer(text, start):
+            if m.start() > offset or text.find("\n", start, m.start()) >= 0:
+                break
+            if offset <= m.end():
+                return m
+        return None
+
+    def definition(self, offset: int) -> Definition | None:
+        """What the name at an offset means."""
+        return self.names.at(offset)
+
+    def end_of(self, position: Position) -> int:
+        """The offset after the word at a position: diagnostics have a start alone."""
+        offset = self.source.offset(position.line, position.column)
+        m = re.compile(r"\"[^\"\n]*\"|[%@^!#]?[\w$.-]+|[^\n]").match(self.source.text, offset)
+        return m.end() if m else offset
+
+
+class MlirDocument(Document):
+    """MLIR with our dialects."""
+
+    @cached_property
+    def _read(self) -> tuple[Module | None, list[Diagnostic]]:
+        found: list[Diagnostic] = []
+        module: Module | None = None
+        # A file for lit's --split-input-file is several modules.
+        for piece in self.source.split():
+            try:
+                module = parse_source(piece, context=Context(), verify=False)
+                module.verify()
+            except DiagnosticError as e:
+                found += e.diagnostics
+        return module, found
+
+    @property
+    def diagnostics(self) -> list[Diagnostic]:
+        return self._read[1]
+
+    @cached_property
+    def names(self) -> Names:
+        return mlir_names(self.source.text)
+
+    @cached_property
+    def _ops(self) -> dict[tuple[int, int], ir.Operation]:
+        """The ops by line and column."""
+        module = self._read[0]
+        if module is None:
+            return {}
+        places = ((position_of(op.location), op) for op in walk(module.operation))
+        return {(where.line, where.column): op for where, op in places}
+
+    def _op_at(self, offset: int) -> ir.Operation | None:
+        where = self.source.position(offset)
+        return self._ops.get((where.line, where.column))
+
+    def _type_of(self, definition: Definition) -> str | None:
+        op = self._op_at(definition.owner)
+        if definition.result is None or op is None:
+            return self._argument_type(definition)
+        groups = re.findall(
+            r"%[\w$.-]+(?::(\d+))?", self.source.text[self._line_start(definition.start) : definition.owner]
+        )
+        first = sum(int(size or 1) for size in groups[: definition.result])
+        size = int(groups[definition.result] or 1)
+        types = [self._shown(r.type) for r in list(op.results)[first : first + size]]
+        return ", ".join(types) if types else None
+
+    def _line_start(self, offset: int) -> int:
+        return self.source.text.rfind("\n", 0, offset) + 1
+
+    def _argument_type(self, definition: Definition) -> str | None:
+        module = self._read[0]
+        where = self.source.position(definition.start)
+        for op in walk(module.operation) if module else ():
+            for region in op.regions:
+                for block in region:
+                    for argument in block.arguments:
+                        place = position_of(argument.location)
+                        if (place.line, place.column) == (where.line, where.column):
+                            return self._shown(argument.type)
+        return None
+
+    @staticmethod
+    def _shown(part: ir.Type | ir.Attribute) -> str:
+        return Printer(tuple(_by_name().values())).write(str(part))
+
+    def hover(self, offset: int) -> str | None:
+        word = self.word(offset)
+        if word is None:
+            return None
+        definition = self.names.at(offset)
+        if definition is not None and definition.kind == "value":
+            return self._hover_value(definition)
+        if definition is not None:
+            return _fenced(self._line(definition.start))
+        text = word[0]
+        documented = _documented(text)
+        if documented is not None:
+            return entry(documented)
+        upstream = _upstream(text)
+        return upstream and f"**{text}**\n\n{upstream}"
+
+    def _line(self, offset: int) -> str:
+        return self.source.line(self.source.position(offset).line) or ""
+
+    def _hover_value(self, definition: Definition) -> str:
+        type_ = self._type_of(definition)
+        parts = [_fenced(f"{definition.name} : {type_}" if type_ else definition.name)]
+        parts.append(_fenced(self._line(definition.start).strip()))
+        parts += [text for text in (self._layout(definition), self._register(definition)) if text]
+        return "\n\n".join(parts)
+
+    @cached_property
+    def _inferred(self) -> dict[tuple[int, int], ir.Operation]:
+        """The ops by line and column after maps and layouts were derived."""
+        text = self.source.text
+        passes = ["xetile-infer-layout"] * ("xetile." in text) + ["vector-layout-analysis"] * ("to_layout" in text)
+        if not passes or self.diagnostics:
+            return {}
+        module = parse_source(self.source, context=Context())
+        try:
+            run_pipeline(module, f"builtin.module({','.join(passes)})")
+        except DiagnosticError:
+            return {}
+        self._kept = module
+        places = ((position_of(op.location), op) for op in walk(module.operation))
+        return {(where.line, where.column): op for where, op in places}
+
+    def _layout(self, definition: Definition) -> str | None:
+        where = self.source.position(definition.owner)
+        op = self._inferred.get((where.line, where.column))
+        if op is None:
+            return None
+        found = [self._shown(value.type) for value in op.results if "_map" in str(value.type)]
+        found += [f"{n} = {self._shown(op.attributes[n])}" for n in op.attributes if "map" in n or "layout" in n]
+        # What a load makes has the map of its tile.
+        found = found or [self._shown(value.type) for value in op.operands if "_map" in str(value.type)]
+        return "Layout, as derived:\n\n" + _fenced("\n".join(found)) if found else None
+
+    def _register(self, definition: Definition) -> str | None:
+        op = self._op_at(definition.owner)
+        if op is None or op.name not in ("visa.decl", "visa.input"):
+            return None
+        func = op
+        while func is not None and func.name != "gpu.func":
+            func = func.parent.operation if func.parent else None
+        if func is None or not visa.is_lowered(func):
+            return None
+        name = definition.name.removeprefix("%")
+        return _register_of(visa.program_of(func), name, visa.target_of(func).name, visa.registers_of(func))
+
+    def completions(self, offset: int) -> list[Completion]:
+        text = self.source.text
+        before = text[self._line_start(offset) : offset]
+        typed = re.search(r"[%@^!#]?[\w.$-]*\Z", before)
+        prefix = typed[0] if typed else ""
+        if prefix[:1] in ("%", "@", "^"):
+            names = {d.name: d for d in self.names.definitions if d.name.startswith(prefix) and d.start < offset}
+            return [Completion(name, "name", self._type_of(d) or "") for name, d in names.items()]
+        # Where an op goes on over several lines, its dictionary may have begun above.
+        above = text[max(0, offset - 400) : offset]
+        inside = _DICTIONARY.search(above)
+        if inside and (op := _documented(inside["op"])):
+            return _of_attributes(op, inside["inside"])
+        parameters = _PARAMETERS.search(before)
+        if parameters and (cls := _parametrized(parameters["name"])):
+            return _of_parameters(cls, parameters["inside"])
+        return _of_words(prefix)
+
+    def formatted(self) -> str:
+        text = self.source.text
+        try:
+            made = formatted(self.source, tuple(_by_name().values()))
+            # A formatter that changed what the text means would be worse than none.
+            same = self.diagnostics or _meaning(made) == _meaning(text)
+        except DiagnosticError:
+            return text
+        return made if same else text
+
+    def lowered(self, offset: int) -> str:
+        at = self.source.position(offset).line
+        module = parse_source(self.source, context=Context())
+        kernels = [(position_of(func.location).line, visa.name_of(func)) for func in visa.kernels(module.operation)]
+        above = [name for line, name in kernels if line <= at]
+        if not kernels:
+            raise ValueError("there is no kernel: a gpu.func with the attribute 'kernel'")
+        name = above[-1] if above else kernels[0][1]
+        level = "xetile" if "xetile." in self.source.text else "xegpu"
+        func = next(f for f in visa.kernels(module.operation) if visa.name_of(f) == name)
+        if not visa.is_lowered(func):
+            run_pipeline(module, f"builtin.module({level}-to-visa-pipeline{{kernel={name}}})")
+            func = next(f for f in visa.kernels(module.operation) if visa.name_of(f) == name)
+        return assembly.write([visa.program_of(func)], lines=True)
+
+
+def _meaning(text: str) -> list[str]:
+    return [str(parse_source(piece, context=Context(), verify=False)) for piece in Source(text, "").split()]
+
+
+@lru_cache
+def _upstream(name: str) -> str | None:
+    """The documentation of an op of upstream's dialects, as the bindings have it."""
+    dialect, _, _ = name.partition(".")
+    cls = _upstream_ops(dialect).get(name)
+    return (cls.__doc__ or "").strip() or None if cls else None
+
+
+@lru_cache
+def _upstream_ops(dialect: str) -> dict[str, type[ir.OpView]]:
+    try:
+        module = importlib.import_module(f"mlir.dialects._{dialect}_ops_gen")
+    except ImportError:
+        return {}
+    classes = (value for value in vars(module).values() if isinstance(value, type) and issubclass(value, ir.OpView))
+    return {name: cls for cls in classes if (name := getattr(cls, "OPERATION_NAME", None))}
+
+
+_COMMON = ("arith", "math", "vector", "memref", "scf", "cf", "gpu", "index", "func", "affine")
+
+
+def _of_words(prefix: str) -> list[Completion]:
+    """Ops, types and attributes that begin with what was typed."""
+    sigil = prefix[:1] if prefix[:1] in ("!", "#") else ""
+    found = []
+    for dialect in _by_name().values():
+        table: dict[str, Any] = (
+            dialect.types if sigil == "!" else {**dialect.attributes, **dialect.enums} if sigil else dialect.operations
+        )
+        for name, cls in table.items():
+            text = f"{sigil}{dialect.name}.{name}"
+            if text.startswith(prefix):
+                doc = cls.cases.__doc__ if isinstance(cls, EnumKind) else cls.__doc__
+                kind = "type" if sigil else "op"
+                found.append(
+                    Completion(text, kind, (doc or "").strip().partition("\n")[0], "" if sigil else entry(cls))
+                )
+    if not sigil:
+        names = (name for dialect in _COMMON for name in _upstream_ops(dialect))
+        found += [Completion(name, "op", "upstream") for name in names if name.startswith(prefix)]
+    return found
+
+
+def _of_attributes(op: type[Operation], inside: str) -> list[Completion]:
+    """Names of an op's attributes, or values of the one that is being written."""
+    key = _KEY.search(inside)
+    if key:
+        name = op.dialect_class.attribute_spellings.get(key[1].lower(), key[1].lower())
+        attribute = op.spec.attributes.get(name)
+        return _values(attribute.kind) if attribute else []
+    hidden = {f"static_{name}" for name in op.spec.index_lists}
+    return [
+        Completion(name, "attribute", attribute.kind.summary)
+        for name, attribute in op.spec.attributes.items()
+        if name not in hidden and not re.search(rf"\b{name}\s*=", inside)
+    ]
+
+
+def _parametrized(name: str) -> type[Type] | type[Attr] | None:
+    for text in (name, f"#{name}", f"!{name}"):
+        found = _documented(text)
+        if isinstance(found, type):
+            return found
+    return None
+
+
+def _of_parameters(cls: type[Type] | type[Attr], inside: str) -> list[Completion]:
+    kinds = cls.parameters()
+    key = _KEY.search(inside)
+    if key:
+        return _values(kinds[key[1]]) if key[1] in kinds else []
+    return [Completion(name, "attribute", kind.summary) for name, kind in kinds.items()]
+
+
+def _values(kind: Any) -> list[Completion]:
+    if isinstance(kind, EnumKind):
+        return [Completion(str(case.value), "value") for case in kind.cases]
+    return (
+        [Completion(word, "value") for word in ("true", "false")] if kind.summary in ("bool", "true or false") else []
+    )
+
+
+class AssemblyDocument(Document):
+    """vISA assembly."""
+
+    @cached_property
+    def _read(self) -> tuple[list[Program], list[Diagnostic]]:
+        try:
+            programs = assembly.read(self.source)
+        except DiagnosticError as e:
+            return [], list(e.diagnostics)
+        gpu = target(DEFAULT)
+        return programs, [issue.diagnostic() for program in programs for issue in verify(program, gpu)]
+
+    @property
+    def diagnostics(self) -> list[Diagnostic]:
+        return self._read[1]
+
+    @cached_property
+    def names(self) -> Names:
+        return visa_names(self.source.text)
+
+    def _program(self, offset: int) -> Program | None:
+        """The kernel at an offset."""
+        line = self.source.position(offset).line
+        programs = self._read[0]
+        starts = [p.where.line for p in programs]
+        return programs[max(0, bisect_right(starts, line) - 1)] if programs else None
+
+    def hover(self, offset: int) -> str | None:
+        word = self.word(offset)
+        if word is None:
+            return None
+        definition = self.names.at(offset)
+        if definition is not None:
+            shown = _fenced((self.source.line(self.source.position(definition.start).line) or "").strip(), "visaasm")
+            program = self._program(offset)
+            if definition.kind == "variable" and program and not self.diagnostics:
+                return "\n\n".join(filter(None, (shown, _register_of(program, definition.name, DEFAULT, None))))
+            return shown
+        spec = INSTRUCTIONS.get(word[0].partition(".")[0])
+        return (
+            f"**{spec.name}**\n\n{spec.doc}\n\n{_fenced(spec.form, 'visaasm')}\n\nSource: {spec.source}"
+            if spec
+            else None
+        )
+
+    def completions(self, offset: int) -> list[Completion]:
+        start = self.source.text.rfind("\n", 0, offset) + 1
+        before = self.source.text[start:offset]
+        prefix = re.search(r"%?[\w$]*\Z", before)
+        typed = prefix[0] if prefix else ""
+        first = not before[: len(before) - len(typed)].strip() or before.rstrip().endswith(")")
+        found = [Completion(s.name, "op", s.doc) for s in INSTRUCTIONS.values() if first and s.name.startswith(typed)]
+        names = {d.name: d for d in self.names.definitions if d.name.startswith(typed) and d.kind != "kernel"}
+        return found + [Completion(name, "name", d.kind) for name, d in names.items()]
+
+    def formatted(self) -> str:
+        return self.source.text if self.diagnostics else assembly.write(self._read[0])
+
+    def lowered(self, offset: int) -> str:
+        program = self._program(offset)
+        if program is None:
+            raise ValueError("there is no kernel")
+        return assembly.write([program])
+
+
+def _register_of(program: Program, name: str, gpu: str, registers: int | None) -> str | None:
+    """Where a variable lies in the register file, and how it is aligned."""
+    var = next((v for v in program.variables if v.name == name), None)
+    if var is None:
+        return None
+    size = target(gpu).grf_bytes
+    at = allocate(program, target(gpu), registers).offset(var)
+    end = at + var.bytes - 1
+    place = f"r{at // size}.{at % size}" + (f" to r{end // size}.{end % size}" if end > at else "")
+    alias = f", alias of `{var.alias[0].name}` at byte {var.alias[1]}" if var.alias else ""
+    return f"Bytes {place} of the register file on {gpu}; {var.bytes} bytes, aligned to {var.align}{alias}."
+
+
+def _fenced(text: str, language: str = "mlir") -> str:
+    return f"```{language}\n{text}\n```"

@@ -1,0 +1,233 @@
+"""Where the names of a file are defined and used, found in its text, so that files with mistakes have an answer too.
+
+MLIR (Language Reference, "Value Scoping", "Symbols and Symbol Tables"): a value is visible in the region that defines
+it and the regions inside. A region is a pair of braces that is no dictionary; what an op's header defines (arguments,
+induction variables) belongs to the regions that follow the header.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+_ID = r"[\w$.-]+"
+_TOKEN = re.compile(
+    rf"(?P<skip>//[^\n]*)|(?P<symbol>@(?:{_ID}|\"[^\"\n]*\"))|(?P<string>\"(?:[^\"\\\n]|\\.)*\")"
+    rf"|(?P<value>%{_ID})(?:#\d+)?|(?P<block>\^{_ID})|(?P<bracket>[(){{}}])|(?P<word>[A-Za-z_][\w$]*(?:\.[\w$]+)*)|(?P<end>\n)"
+)
+_RESULTS = re.compile(rf"(?:%{_ID}(?::\d+)?\s*,\s*)*%{_ID}(?::\d+)?\s*=(?!=)")
+_BOUND_LIST = re.compile(rf"\(\s*%{_ID}(?:\s*,\s*%{_ID})*\s*\)\s*(?:=|in\b)")
+_DICTIONARY = re.compile(r"\{\s*(?:\}|\"?[\w$.-]+\"?\s*(?:=(?!=)|,|\}))")
+_FUNCTIONS = ("func.func", "gpu.func", "llvm.func", "func")
+_NAMED = (*_FUNCTIONS, "gpu.module", "module", "builtin.module", "memref.global", "gpu.binary")
+_BETWEEN = {"private", "public", "nested", "constant", "uninitialized"}
+
+
+@dataclass
+class Definition:
+    """A name where it is defined.
+
+    Attributes:
+        name: with its sigil, if it has one.
+        start: offset of the name.
+        kind: "value", "symbol", "block", "variable", "label" or "kernel".
+        owner: offset of the op that makes it, as diagnostics point at it; of an argument, its own.
+        result: of an op's results which group, from 0; None for an argument and for what is no value.
+        uses: offsets of where it is used.
+    """
+
+    name: str
+    start: int
+    kind: str
+    owner: int
+    result: int | None = None
+    uses: list[int] = field(default_factory=list)
+
+
+@dataclass
+class _Scope:
+    parent: _Scope | None
+    names: dict[str, Definition] = field(default_factory=dict)
+
+    def find(self, name: str) -> Definition | None:
+        scope: _Scope | None = self
+        while scope is not None:
+            if name in scope.names:
+                return scope.names[name]
+            scope = scope.parent
+        return None
+
+
+@dataclass
+class Names:
+    """The definitions of a file, in order, and what each occurrence of a name means."""
+
+    definitions: list[Definition] = field(default_factory=list)
+    _at: list[tuple[int, int, Definition]] = field(default_factory=list)
+
+    def finish(self) -> Names:
+        """Sort the occurrences, once all are known."""
+        for d in self.definitions:
+            for start in (d.start, *d.uses):
+                self._at.append((start, start + len(d.name), d))
+        self._at.sort(key=lambda entry: entry[:2])
+        return self
+
+    def at(self, offset: int) -> Definition | None:
+        """What the name at an offset means."""
+        i = bisect_right(self._at, offset, key=lambda entry: entry[0]) - 1
+        return self._at[i][2] if i >= 0 and offset <= self._at[i][1] else None
+
+
+class _Indexer:
+    """Reads the tokens of MLIR once, with the regions that are open."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.found = Names()
+        self.scope = _Scope(None)
+        self.open: list[bool] = []  # For each open brace, whether it is a region.
+        self.uses: list[tuple[str, int, _Scope]] = []
+        self.pending: list[Definition] = []  # What a header defines, for the regions that follow it.
+        self.parens = 0
+
+    def index(self) -> Names:
+        first, words, results, bound, header = True, list[str](), (-1, -1), -1, False
+        previous = ""
+        owner, order = 0, 0
+        for m in _TOKEN.finditer(self.text):
+            kind, word, at = m.lastgroup or "", m[0], m.start()
+            if kind in ("skip", "string"):
+                continue
+            if kind == "end":
+                first = first or self.parens == 0
+                continue
+            lhs = _RESULTS.match(self.text, at) if first and kind == "value" else None
+            # Other lines go on with the statement before.
+            starts = first and bool(lhs or kind in ("block", "bracket") or "." in word or word in ("module", "func"))
+            first = False
+            if starts:
+                words, header, order = [], False, 0
+                self.pending = self.pending if kind == "bracket" else []
+                results = lhs.span() if lhs else (-1, -1)
+                owner = at
+                if lhs:
+                    op = re.compile(r"\s*\"?").match(self.text, lhs.end())
+                    owner = op.end() if op else lhs.end()
+            if kind == "bracket":
+                if word == "(":
+                    self.parens += 1
+                    listed = _BOUND_LIST.match(self.text, at)
+                    bound = max(bound, listed.end() if listed else -1)
+                elif word == ")":
+                    self.parens = max(0, self.parens - 1)
+                elif word == "{":
+                    region = self._opens_region(at, previous)
+                    self.open.append(region)
+                    if region:
+                        self.scope = _Scope(self.scope, {d.name: d for d in self.pending})
+                        first, self.parens = True, 0
+                elif self.open and self.open.pop():
+                    self.scope = self.scope.parent or self.scope
+                    # What follows may be another region of the same op: `} else {`, `} do {`.
+                    first = False
+            elif kind == "word":
+                words.append(word)
+                header = header or word in _FUNCTIONS
+            elif kind == "value":
+                name = m["value"]
+                after = self.text[m.end() : m.end() + 80].lstrip()
+                if results[0] <= at < results[1]:
+                    self._define(self.scope, Definition(name, at, "value", owner, order))
+                    order += 1
+                elif (
+                    at < bound
+                    or (after.startswith("=") and not after.startswith("=="))
+                    or (header and self.parens == 1 and after.startswith(":"))
+                ):
+                    self.pending.append(self._made(Definition(name, at, "value", at)))
+                elif words[:1] == ["^"] and self.parens == 1 and after.startswith(":"):
+                    self._define(self.scope, Definition(name, at, "value", at))
+                else:
+                    self.uses.append((name, at, self.scope))
+            elif kind == "symbol":
+                named = next((w for w in words if w not in _BETWEEN), "")
+                if named in _NAMED and previous not in ("@", "::"):
+                    self._define(self.scope, Definition(word, at, "symbol", owner))
+                    words.append(word)
+                else:
+                    self.uses.append((word, at, self.scope))
+            elif kind == "block":
+                if starts:
+                    self._define(self.scope, Definition(word, at, "block", at))
+                    words = ["^"]
+                else:
+                    self.uses.append((word, at, self.scope))
+            previous = word
+        for name, at, scope in self.uses:
+            meant = scope.find(name)
+            if meant is None and name.startswith("@"):
+                meant = next((d for d in self.found.definitions if d.name == name), None)
+            if meant:
+                meant.uses.append(at)
+        return self.found.finish()
+
+    def _opens_region(self, at: int, previous: str) -> bool:
+        if previous == "attributes" or self.parens or self.text[at - 1 : at] in "<":
+            return False
+        m = _DICTIONARY.match(self.text, at)
+        # `{ gpu.return }` is a region of one op.
+        return m is None or (m[0] != "{}" and "." in m[0] and m[0].endswith("}") and "=" not in m[0])
+
+    def _made(self, definition: Definition) -> Definition:
+        self.found.definitions.append(definition)
+        return definition
+
+    def _define(self, scope: _Scope, definition: Definition) -> None:
+        scope.names[definition.name] = self._made(definition)
+
+
+def mlir_names(text: str) -> Names:
+    """The names of MLIR text."""
+    return _Indexer(text).index()
+
+
+_VISA = re.compile(
+    r"(?P<skip>//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\")"
+    r"|\.decl\s+(?P<variable>%?[A-Za-z_$][\w$]*)|\.kernel\s+\"?(?P<kernel>[\w$]+)"
+    r"|^[ \t]*(?P<label>[A-Za-z_$][\w$]*)\s*:(?=\s|$)|(?P<end>^\s*\.kernel)"
+    r"|(?P<use>(?<![\w$.:])%?[A-Za-z_$][\w$]*)",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+def visa_names(text: str) -> Names:
+    """The names of vISA assembly: of each kernel its variables, predicates and labels."""
+    found = Names()
+    scope = _Scope(None)
+    uses: list[tuple[str, int, _Scope]] = []
+    for m in _VISA.finditer(text):
+        kind = m.lastgroup or ""
+        if kind in ("skip", "end"):
+            continue
+        name, at = m[kind], m.start(kind)
+        if kind == "kernel":
+            scope = _Scope(None)
+        if kind == "use":
+            uses.append((name, at, scope))
+        else:
+            definition = Definition(name, at, kind, at)
+            found.definitions.append(definition)
+            scope.names.setdefault(name, definition)
+    for name, at, scope in uses:
+        meant = scope.find(name)
+        if meant and meant.kind != "kernel":
+            meant.uses.append(at)
+    return found.finish()
+
+
+def words(text: str) -> Iterator[re.Match[str]]:
+    """The words of a text with their sigils and dots, as hover and completion take them."""
+    return re.finditer(r"[%@^!#]?[\w$][\w$.-]*", text)
