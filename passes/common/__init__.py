@@ -1,1 +1,9 @@
-"""What several passes share."""
+"""What several passes share.
+
+- `conversion`: the rewriting of a function by patterns (`patterns`), in which a value may become several, and all
+  control flow with them.
+- `builders`: ops that passes make most; `values`: facts about values, types and attributes.
+- `control_flow`: which values loops, branches and blocks pass on as which others.
+- `combining`: the kinds of reductions. `union_find`: sets of values that belong together.
+- `divisors`, `surfaces`: what is known of indices, and of the tensors that block descriptors are made of.
+"""

@@ -7,6 +7,19 @@ from collections.abc import Sequence
 
 import numpy as np
 from mlir import ir
+from xegpu_py.passes.common.builders import (
+    compare,
+    extract,
+    extract_at,
+    from_elements,
+    integer_type,
+    make,
+    permute,
+    select,
+    shape_cast,
+    with_element,
+)
+from xegpu_py.passes.common.values import element_of, shape_of
 from xegpu_py.passes.vector_distribute.distributor import Distributor
 from xegpu_py.passes.vector_distribute.moves import Moves
 
@@ -17,38 +30,28 @@ from xegpu_py.layout.ids import Ints
 def shuffled(d: Distributor, value: ir.Value, mode: str, offset: ir.Value) -> ir.Value:
     """What another lane has of a scalar: the one whose number is the offset (`idx`), or differs in its bits (`xor`)."""
     given = value.type
-    value = carried(d, value)
-    width = d.constant(ir.IntegerAttr.get(ir.IntegerType.get_signless(32), d.subgroup_size))
-    types = [value.type, ir.IntegerType.get_signless(1)]
+    value = carried(value)
+    width = d.constant(ir.IntegerAttr.get(integer_type(32), d.subgroup_size))
     attributes = {"mode": ir.Attribute.parse(f"#gpu<shuffle_mode {mode}>")}
-    return restored(d, d.create("gpu.shuffle", types, [value, offset, width], attributes), given)
+    made = ir.Operation.create("gpu.shuffle", [value.type, integer_type(1)], [value, offset, width], attributes)
+    return restored(made.results[0], given)
 
 
-def _with_element(kind: ir.Type, element: ir.Type) -> ir.Type:
-    return ir.VectorType.get(ir.VectorType(kind).shape, element) if isinstance(kind, ir.VectorType) else element
-
-
-def _element(kind: ir.Type) -> ir.Type:
-    return ir.VectorType(kind).element_type if isinstance(kind, ir.VectorType) else kind
-
-
-def carried(d: Distributor, value: ir.Value) -> ir.Value:
+def carried(value: ir.Value) -> ir.Value:
     """A scalar, or a vector, as one of a type that shuffles take."""
-    element = _element(value.type)
+    element = element_of(value)
     if isinstance(element, ir.IndexType):
-        wide = _with_element(value.type, ir.IntegerType.get_signless(32))
-        return d.create("arith.index_cast", [wide], [value])
+        return make("arith.index_cast", with_element(value.type, integer_type(32)), value)
     if isinstance(element, ir.IntegerType) and element.width < 8:
-        wide = _with_element(value.type, ir.IntegerType.get_signless(32))
-        return d.create("arith.extui", [wide], [value])
+        return make("arith.extui", with_element(value.type, integer_type(32)), value)
     return value
 
 
-def restored(d: Distributor, value: ir.Value, kind: ir.Type) -> ir.Value:
+def restored(value: ir.Value, kind: ir.Type) -> ir.Value:
     """What `carried` was given, of this type."""
     if value.type == kind:
         return value
-    return d.create("arith.index_cast" if isinstance(_element(kind), ir.IndexType) else "arith.trunci", [kind], [value])
+    return make("arith.index_cast" if isinstance(element_of(kind), ir.IndexType) else "arith.trunci", kind, value)
 
 
 def _lane(d: Distributor) -> ir.Value:
@@ -64,12 +67,7 @@ def _looked_up(d: Distributor, rows: Sequence[Sequence[ir.Attribute]]) -> ir.Val
         return d.constant(ir.DenseElementsAttr.get(list(rows[0]), kind))
     whole = ir.VectorType.get([len(rows), len(rows[0])], kind.element_type)
     table = ir.DenseElementsAttr.get([a for row in rows for a in row], whole)
-    position = {"static_position": ir.DenseI64ArrayAttr.get([ir.ShapedType.get_dynamic_size()])}
-
-    def make() -> ir.Value:
-        return d.create("vector.extract", [kind], [d.constant(table), _lane(d)], position)
-
-    return d.once(("table", table), make)
+    return d.once(("table", table), lambda: extract_at(d.constant(table), _lane(d)))
 
 
 def _number(d: Distributor, numbers: Ints, kind: ir.Type) -> ir.Value:
@@ -78,9 +76,7 @@ def _number(d: Distributor, numbers: Ints, kind: ir.Type) -> ir.Value:
         return d.constant(ir.IntegerAttr.get(kind, int(numbers[0])))
     row = [ir.IntegerAttr.get(kind, int(n)) for n in numbers]
     table = d.constant(ir.DenseElementsAttr.get(row, ir.VectorType.get([len(row)], kind)))
-    position = {"static_position": ir.DenseI64ArrayAttr.get([ir.ShapedType.get_dynamic_size()])}
-    key = ("number", kind, *numbers.tolist())
-    return d.once(key, lambda: d.create("vector.extract", [kind], [table, _lane(d)], position))
+    return d.once(("number", kind, *numbers.tolist()), lambda: extract_at(table, _lane(d)))
 
 
 def constant_part(d: Distributor, layout: NestedLayout, elements: Sequence[ir.Attribute]) -> ir.Value:
@@ -93,32 +89,25 @@ def constant_part(d: Distributor, layout: NestedLayout, elements: Sequence[ir.At
     own = d.virtual_id("subgroup", 1, subgroups)
     for number, table in enumerate(tables):
         if table != tables[0]:
-            equal = {"predicate": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)}
-            i1 = ir.IntegerType.get_signless(1)
             assert own is not None
-            mine = d.create("arith.cmpi", [i1], [own, d.index(number)], equal)
-            found = d.create("arith.select", [found.type], [mine, _looked_up(d, table), found])
-    kind = d.part_type(layout, elements[0].type)
-    return found if found.type == kind else d.create("vector.shape_cast", [kind], [found])
+            found = select(compare("eq", own, d.index(number)), _looked_up(d, table), found)
+    return shape_cast(found, layout.distributed_shape)
 
 
 def moved(d: Distributor, part: ir.Value, how: Moves, kind: ir.Type) -> ir.Value:
     """A lane's part after its elements have been moved to other registers, and handed to other lanes."""
-    registers = math.prod(ir.VectorType(part.type).shape)
+    registers, given = math.prod(shape_of(part)), element_of(part)
     if not how.rounds and (how.takes == how.takes[0]).all():
-        return _reordered(d, part, how.takes[0].tolist(), kind)
-    given = _element(part.type)
-    part = carried(d, part)
-    element = _element(part.type)
-    flat_kind = ir.VectorType.get([registers], element)
-    flat = part if part.type == flat_kind else d.create("vector.shape_cast", [flat_kind], [part])
+        places = how.takes[0].tolist()
+        if places != list(range(registers)):
+            part = permute(shape_cast(part, [registers]), places)
+        return shape_cast(part, shape_of(kind))
+    flat = shape_cast(carried(part), [registers])
     found: dict[int, ir.Value] = {}
-    i32 = ir.IntegerType.get_signless(32)
 
     def register(number: int) -> ir.Value:
         if number not in found:
-            at = {"static_position": ir.DenseI64ArrayAttr.get([number])}
-            found[number] = d.create("vector.extract", [element], [flat], at)
+            found[number] = extract(flat, [number])
         return found[number]
 
     def chosen(numbers: Ints) -> ir.Value:
@@ -127,24 +116,10 @@ def moved(d: Distributor, part: ir.Value, how: Moves, kind: ir.Type) -> ir.Value
         values = [register(int(n)) for n in several]
         if len(values) == 1:
             return values[0]
-        together = d.create("vector.from_elements", [ir.VectorType.get([len(values)], element)], values)
         which = _number(d, np.searchsorted(several, numbers), ir.IndexType.get())
-        at = {"static_position": ir.DenseI64ArrayAttr.get([ir.ShapedType.get_dynamic_size()])}
-        return d.create("vector.extract", [element], [together, which], at)
+        return extract_at(from_elements(values, [len(values)]), which)
 
     for i, (sends, reads) in enumerate(zip(how.sends, how.reads)):
-        found[registers + i] = shuffled(d, chosen(sends), "idx", _number(d, reads, i32))
-    values = [chosen(column) for column in how.takes.T]
-    made = d.create("vector.from_elements", [_with_element(kind, element)], values)
-    return restored(d, made, _with_element(kind, given))
-
-
-def _reordered(d: Distributor, part: ir.Value, places: list[int], kind: ir.Type) -> ir.Value:
-    """The lane's own registers in another order."""
-    size = math.prod(ir.VectorType(part.type).shape)
-    if places != list(range(size)):
-        element = _element(part.type)
-        flat = d.create("vector.shape_cast", [ir.VectorType.get([size], element)], [part])
-        attributes = {"mask": ir.DenseI64ArrayAttr.get(places)}
-        part = d.create("vector.shuffle", [ir.VectorType.get([len(places)], element)], [flat, flat], attributes)
-    return part if part.type == kind else d.create("vector.shape_cast", [kind], [part])
+        found[registers + i] = shuffled(d, chosen(sends), "idx", _number(d, reads, integer_type(32)))
+    made = from_elements([chosen(column) for column in how.takes.T], shape_of(kind))
+    return restored(made, with_element(kind, given))

@@ -7,9 +7,12 @@ import math
 from collections.abc import Iterator, Sequence
 
 from mlir import ir
-from xegpu_py.passes.vector_distribute.distributor import Distributor, distributes, element_of
+from xegpu_py.passes.common.builders import create, extract, insert, make, number_attribute, vector_type
+from xegpu_py.passes.common.values import element_of
+from xegpu_py.passes.vector_distribute.distributor import Distributor, pattern
 from xegpu_py.passes.vector_layout_analysis.relations import map_of, mask_dims, transfer_groups
 
+from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.layout import NestedLayout
 
 
@@ -23,28 +26,6 @@ def pieces(layout: NestedLayout) -> Iterator[tuple[list[int], list[int]]]:
             grid = layout.thread_tile[i] * layout.element_tile[i]
             offsets.append((position[i] * layout.outer_tile[i] + position[rank + i]) * grid)
         yield list(position), offsets
-
-
-def extract(d: Distributor, part: ir.Value, position: Sequence[int], size: Sequence[int]) -> ir.Value:
-    """The elements of one batch and outer."""
-    if not position:
-        return part
-    kind = ir.VectorType.get(size, element_of(part))
-    attributes = {"static_position": ir.DenseI64ArrayAttr.get(list(position))}
-    return d.create("vector.extract", [kind], [part], attributes)
-
-
-def insert(d: Distributor, piece: ir.Value, whole: ir.Value, position: Sequence[int]) -> ir.Value:
-    """The part with the elements of one batch and outer replaced."""
-    if not position:
-        return piece
-    attributes = {"static_position": ir.DenseI64ArrayAttr.get(list(position))}
-    return d.create("vector.insert", [whole.type], [piece, whole], attributes)
-
-
-def zero(kind: ir.Type) -> ir.Attribute:
-    """The zero of an element type."""
-    return ir.FloatAttr.get(kind, 0.0) if isinstance(kind, ir.FloatType) else ir.IntegerAttr.get(kind, 0)
 
 
 class Access:
@@ -73,39 +54,37 @@ class Access:
     ) -> ir.Value:
         """A lane's part of what is read."""
         d, element = self.d, padding.type
-        whole = d.splat(d.part_type(layout, element), zero(element))
+        whole = d.splat(d.part_type(layout, element), number_attribute(element, 0))
         for position, offsets in pieces(layout):
             piece_mask = mask.piece(position)
             operands = [self.memory, *self.at(layout, offsets), padding, *piece_mask]
             sizes = [1, len(self.indices), 1, len(piece_mask)]
-            kind = ir.VectorType.get(layout.element_tile, element)
-            made = d.create("vector.transfer_read", [kind], operands, _sized(attributes, sizes))
-            whole = insert(d, made, whole, position)
+            kind = vector_type(layout.element_tile, element)
+            made = make("vector.transfer_read", kind, *operands, **_sized(attributes, sizes))
+            whole = insert(made, whole, position)
         return whole
 
     def write(self, layout: NestedLayout, part: ir.Value, attributes: dict[str, ir.Attribute], mask: _Mask) -> None:
         """Write a lane's part."""
         for position, offsets in pieces(layout):
-            piece = extract(self.d, part, position, layout.element_tile)
+            piece = extract(part, position)
             piece_mask = mask.piece(position)
             operands = [piece, self.memory, *self.at(layout, offsets), *piece_mask]
             sizes = [1, 1, len(self.indices), len(piece_mask)]
-            self.d.create("vector.transfer_write", [], operands, _sized(attributes, sizes))
+            create("vector.transfer_write", [], operands, _sized(attributes, sizes))
 
 
 class _Mask:
     """A lane's part of a mask, and which dimensions of the vector it has."""
 
-    def __init__(self, d: Distributor, part: ir.Value | None, dims: Sequence[int], layout: NestedLayout) -> None:
-        self.d, self.part, self.dims, self.layout = d, part, dims, layout
+    def __init__(self, part: ir.Value | None, dims: Sequence[int], rank: int) -> None:
+        self.part, self.dims, self.rank = part, dims, rank
 
     def piece(self, position: Sequence[int]) -> list[ir.Value]:
         """The mask of a piece of the vector, if there is a mask."""
         if self.part is None:
             return []
-        rank = self.layout.rank
-        own = [position[level * rank + i] for level in range(2) for i in self.dims]
-        return [extract(self.d, self.part, own, [self.layout.element_tile[i] for i in self.dims])]
+        return [extract(self.part, [position[level * self.rank + i] for level in range(2) for i in self.dims])]
 
 
 def _sized(attributes: dict[str, ir.Attribute], sizes: list[int]) -> dict[str, ir.Attribute]:
@@ -120,9 +99,9 @@ def transfer(d: Distributor, op: ir.Operation, mask: ir.Value | None = None) -> 
     layout = d.layout(op, vector)
     memory, indices = (groups[0][0], groups[1]) if reads else (groups[1][0], groups[2])
     if not isinstance(memory.type, ir.MemRefType):
-        d.fail(op, f"cannot be distributed, as it accesses {memory.type} and not a memref")
+        emit_error(op, f"cannot be distributed, as it accesses {memory.type} and not a memref")
     if isinstance(ir.MemRefType(memory.type).element_type, ir.VectorType):
-        d.fail(op, "cannot be distributed, as its elements are vectors themselves")
+        emit_error(op, "cannot be distributed, as its elements are vectors themselves")
     own = groups[-1][0] if groups[-1] else mask
     part = None
     if own is not None:
@@ -131,16 +110,16 @@ def transfer(d: Distributor, op: ir.Operation, mask: ir.Value | None = None) -> 
     kept = ("in_bounds", "permutation_map")
     attributes = {name: op.attributes[name] for name in kept}
     access = Access(d, memory, indices, map_of(op.attributes["permutation_map"]))
-    masked = _Mask(d, part, mask_dims(op), layout)
+    masked = _Mask(part, mask_dims(op), layout.rank)
     if reads:
         return [access.read(layout, groups[2][0], attributes, masked)]
     access.write(layout, d.part(vector), attributes, masked)
     return []
 
 
-@distributes("vector.transfer_read", "vector.transfer_write")
+@pattern("vector.transfer_read", "vector.transfer_write")
 def _transfer(d: Distributor, op: ir.Operation) -> None:
-    d.replace(op, *transfer(d, op))
+    d.replace_parts(op, *transfer(d, op))
 
 
 def scratch(d: Distributor, shape: Sequence[int], element: ir.Type) -> ir.Value:
@@ -149,12 +128,12 @@ def scratch(d: Distributor, shape: Sequence[int], element: ir.Type) -> ir.Value:
     kind = ir.MemRefType.get(list(shape), element, memory_space=space)
     sizes = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])}
     with ir.InsertionPoint(d.first):
-        return d.create("memref.alloc", [kind], [], sizes)
+        return make("memref.alloc", kind, **sizes)
 
 
-def barrier(d: Distributor) -> None:
+def barrier() -> None:
     """Wait for the other subgroups."""
-    d.create("gpu.barrier", [], [])
+    create("gpu.barrier", [], [])
 
 
 def through_memory(
@@ -179,15 +158,15 @@ def through_memory(
     count, number = lead
     element = element_of(part)
     memory = scratch(d, (count, *source.shape), element)
-    none = _Mask(d, None, (), source)
-    # Subgroups may still read what was here in the turn before of a loop.
-    barrier(d)
+    none = _Mask(None, (), source.rank)
+    # Subgroups may still read what was here in the iteration before of a loop.
+    barrier()
     start = d.index(0) if number is None else number
     _one_of(d, memory, start).write(source, part, _whole(source.rank), none)
-    barrier(d)
+    barrier()
     if target.shape != source.shape:
-        memory = _in_shape(d, memory, (count, *target.shape))
-    padding = d.constant(zero(element))
+        memory = _in_shape(memory, (count, *target.shape))
+    padding = d.constant(number_attribute(element, 0))
     attributes = _whole(target.rank)
     return [_one_of(d, memory, d.index(k)).read(target, padding, attributes, none) for k in range(count)]
 
@@ -208,7 +187,7 @@ def _whole(rank: int) -> dict[str, ir.Attribute]:
     }
 
 
-def _in_shape(d: Distributor, memory: ir.Value, shape: Sequence[int]) -> ir.Value:
+def _in_shape(memory: ir.Value, shape: Sequence[int]) -> ir.Value:
     """The same memory with other dimensions."""
     given = ir.MemRefType(memory.type)
     kind = ir.MemRefType.get(list(shape), given.element_type, memory_space=given.memory_space)
@@ -219,13 +198,13 @@ def _in_shape(d: Distributor, memory: ir.Value, shape: Sequence[int]) -> ir.Valu
         "static_strides": ir.DenseI64ArrayAttr.get(strides),
         "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
     }
-    return d.create("memref.reinterpret_cast", [kind], [memory], attributes)
+    return make("memref.reinterpret_cast", kind, memory, **attributes)
 
 
 def scalars_through_memory(d: Distributor, value: ir.Value, count: int, number: ir.Value | None) -> list[ir.Value]:
     """The scalars of all of `count` subgroups, of which this one has the given number."""
     memory = scratch(d, [count], value.type)
-    barrier(d)
-    d.create("memref.store", [], [value, memory, d.index(0) if number is None else number])
-    barrier(d)
-    return [d.create("memref.load", [value.type], [memory, d.index(k)]) for k in range(count)]
+    barrier()
+    create("memref.store", [], [value, memory, d.index(0) if number is None else number])
+    barrier()
+    return [make("memref.load", value.type, memory, d.index(k)) for k in range(count)]

@@ -7,18 +7,16 @@ import math
 from collections.abc import Sequence
 
 from mlir import ir
+from xegpu_py.passes.common.builders import create, extract, from_elements, like, make, shape_cast
 from xegpu_py.passes.common.combining import combining_op, identity
-from xegpu_py.passes.vector_distribute.distributor import Distributor, attributes_of, distributes, element_of
+from xegpu_py.passes.common.values import attributes_of, element_of, enumerator, shape_of
+from xegpu_py.passes.vector_distribute.distributor import Distributor, pattern
 from xegpu_py.passes.vector_distribute.lanes import shuffled
 from xegpu_py.passes.vector_distribute.memory import scalars_through_memory, through_memory
 from xegpu_py.passes.vector_layout_analysis.relations import map_of, reduction_dims
 
+from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.layout import NestedLayout
-
-
-def kind_of(op: ir.Operation) -> str:
-    """The kind of reduction, such as `add`."""
-    return str(op.attributes["kind"]).partition("<")[2].rstrip(">")
 
 
 class Reduction:
@@ -40,7 +38,8 @@ class Reduction:
         element: ir.Type,
         kept: NestedLayout | None = None,
     ) -> None:
-        self.d, self.op, self.kind, self.layout, self.dims = d, op, kind_of(op), layout, list(dims)
+        self.d, self.op, self.layout, self.dims = d, op, layout, list(dims)
+        self.kind = enumerator(op.attributes["kind"])
         self.kept = kept or layout.project([i for i in range(layout.rank) if i not in self.dims])
         self._name = combining_op(self.kind, element)
         self._fastmath = {"fastmath": op.attributes["fastmath"]} if "fastmath" in op.attributes else {}
@@ -53,11 +52,10 @@ class Reduction:
 
     def combine(self, a: ir.Value, b: ir.Value) -> ir.Value:
         """Two partial results taken together."""
-        extra = self._fastmath if self._name.endswith("f") else {}
-        return self.d.create(self._name, [a.type], [a, b], extra)
+        return make(self._name, a.type, a, b, **(self._fastmath if self._name.endswith("f") else {}))
 
-    def neutral(self, kind: ir.Type) -> ir.Value:
-        """A neutral value of a vector's or a scalar's type."""
+    def identity(self, kind: ir.Type) -> ir.Value:
+        """The identity, of a vector's or a scalar's type."""
         return self.d.splat(kind, identity(self.kind, self.element))
 
     def finish(self, partial: ir.Value) -> ir.Value:
@@ -71,7 +69,7 @@ class Reduction:
         if n == 1:
             return partial
         if n & (n - 1) or stride & (stride - 1):
-            self.d.fail(
+            emit_error(
                 self.op,
                 f"cannot be distributed, as dimension {dim} is over {n} lanes with a stride of {stride}",
                 "lanes are reduced by an exclusive or of their numbers, which takes powers of two",
@@ -82,20 +80,12 @@ class Reduction:
 
     def _shuffled(self, value: ir.Value, offset: int) -> ir.Value:
         """What the lane has whose number differs in these bits."""
-        d = self.d
-        if not isinstance(value.type, ir.VectorType):
-            return self._shuffled_scalar(value, offset)
-        shape = ir.VectorType(value.type).shape
-        found = []
-        for position in itertools.product(*map(range, shape)):
-            static = {"static_position": ir.DenseI64ArrayAttr.get(list(position))}
-            scalar = d.create("vector.extract", [self.element], [value], static)
-            found.append(self._shuffled_scalar(scalar, offset))
-        return d.create("vector.from_elements", [value.type], found)
-
-    def _shuffled_scalar(self, value: ir.Value, offset: int) -> ir.Value:
         bits = self.d.constant(ir.IntegerAttr.get(ir.IntegerType.get_signless(32), offset))
-        return shuffled(self.d, value, "xor", bits)
+        if not isinstance(value.type, ir.VectorType):
+            return shuffled(self.d, value, "xor", bits)
+        positions = itertools.product(*map(range, shape_of(value)))
+        found = [shuffled(self.d, extract(value, position), "xor", bits) for position in positions]
+        return from_elements(found, shape_of(value))
 
     def _over_subgroups(self, partial: ir.Value) -> ir.Value:
         d, layout = self.d, self.layout
@@ -104,7 +94,7 @@ class Reduction:
             n = layout.subgroup_tile[i]
             own, _ = d.virtual_ids(layout, i)
             if number is not None and n > 1:
-                number = d.create("arith.muli", [number.type], [number, d.index(n)])
+                number = make("arith.muli", number.type, number, d.index(n))
             number = d.sum(number, own)
             count *= n
         if count == 1:
@@ -126,20 +116,20 @@ def multi_reduced(d: Distributor, op: ir.Operation, source: ir.Value | None = No
         d.layout(op, op.operands[1])
     acc = d.part(op.operands[1])
     found = Reduction(d, op, layout, dims, element_of(op.operands[0]))
-    start = acc if found.is_local else found.neutral(acc.type)
+    start = acc if found.is_local else found.identity(acc.type)
     attributes = {
         "kind": op.attributes["kind"],
         "reduction_dims": ir.DenseI64ArrayAttr.get([level * n + i for level in range(3) for i in dims]),
     }
     part = d.part(op.operands[0]) if source is None else source
-    partial = d.create("vector.multi_reduction", [acc.type], [part, start], attributes)
+    partial = make("vector.multi_reduction", acc.type, part, start, **attributes)
     return partial if found.is_local else found.combine(found.finish(partial), acc)
 
 
-@distributes("vector.multi_reduction")
+@pattern("vector.multi_reduction")
 def multi_reduction(d: Distributor, op: ir.Operation) -> None:
     """Reduce in the lane, then over lanes and subgroups, then take the accumulator."""
-    d.replace(op, multi_reduced(d, op))
+    d.replace_parts(op, multi_reduced(d, op))
 
 
 def reduced(d: Distributor, op: ir.Operation, source: ir.Value | None = None) -> ir.Value:
@@ -147,19 +137,17 @@ def reduced(d: Distributor, op: ir.Operation, source: ir.Value | None = None) ->
     vector = op.operands[0]
     layout = d.layout(op, vector)
     part = d.part(vector) if source is None else source
-    flat = ir.VectorType.get([math.prod(layout.distributed_shape)], element_of(vector))
     found = Reduction(d, op, layout, [0], element_of(vector))
-    partial = d.create(
-        "vector.reduction", [flat.element_type], [d.create("vector.shape_cast", [flat], [part])], attributes_of(op)
-    )
+    flat = shape_cast(part, [math.prod(layout.distributed_shape)])
+    partial = like(op, [found.element], [flat]).results[0]
     total = found.finish(partial)
     return found.combine(total, op.operands[1]) if len(op.operands) > 1 else total
 
 
-@distributes("vector.reduction")
+@pattern("vector.reduction")
 def reduction(d: Distributor, op: ir.Operation) -> None:
     """A reduction to a scalar, which all lanes then have."""
-    d.replace(op, reduced(d, op))
+    d.replace_parts(op, reduced(d, op))
 
 
 def contracted(d: Distributor, op: ir.Operation, mask: ir.Value | None = None) -> ir.Value:
@@ -178,7 +166,7 @@ def contracted(d: Distributor, op: ir.Operation, mask: ir.Value | None = None) -
         d.layout(op, op.operands[2])
     for i in reduced:
         if i not in maps[0] or i not in maps[1]:
-            d.fail(op, "cannot be distributed", f"only one of its operands has the reduced dimension {i}")
+            emit_error(op, "cannot be distributed", f"only one of its operands has the reduced dimension {i}")
     acc = d.part(op.operands[2])
     dims = [maps[0].index(i) for i in reduced]
     found = Reduction(d, op, lhs, dims, element_of(op.results[0]), d.layouts.get(op.results[0]))
@@ -192,9 +180,9 @@ def contracted(d: Distributor, op: ir.Operation, mask: ir.Value | None = None) -
         "indexing_maps": ir.Attribute.parse(f"[{', '.join(map(tripled, maps))}]"),
         "iterator_types": ir.ArrayAttr.get(iterators * 3),
     }
-    start = acc if found.is_local else found.neutral(acc.type)
+    start = acc if found.is_local else found.identity(acc.type)
     operands = [d.part(op.operands[0]), d.part(op.operands[1]), start]
-    partial = d.create("vector.contract", [acc.type], operands, attributes)
+    partial = make("vector.contract", acc.type, *operands, **attributes)
     if mask is not None:
         partial = _under(mask, partial)
     return partial if found.is_local else found.combine(found.finish(partial), acc)
@@ -202,16 +190,16 @@ def contracted(d: Distributor, op: ir.Operation, mask: ir.Value | None = None) -
 
 def _under(mask: ir.Value, made: ir.Value) -> ir.Value:
     """The op that makes a value, in a `vector.mask`."""
-    outer = ir.Operation.create("vector.mask", [made.type], [mask], regions=1)
+    outer = create("vector.mask", [made.type], [mask], regions=1)
     block = outer.regions[0].blocks.append()
     made.owner.move_before(outer)
     block.append(made.owner)
     with ir.InsertionPoint(block):
-        ir.Operation.create("vector.yield", [], [made])
+        create("vector.yield", [], [made])
     return outer.results[0]
 
 
-@distributes("vector.contract")
+@pattern("vector.contract")
 def contract(d: Distributor, op: ir.Operation) -> None:
     """Contract in the lane, then go on over lanes and subgroups, then add the accumulator."""
-    d.replace(op, contracted(d, op))
+    d.replace_parts(op, contracted(d, op))

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 from mlir import ir
 from xegpu_py.dialects import iree_vector_ext
+from xegpu_py.passes.common.control_flow import forwarded, terminator
+from xegpu_py.passes.common.values import is_vector, shape_of
 from xegpu_py.passes.vector_layout_analysis import LAYOUTS
 from xegpu_py.passes.vector_layout_analysis.relations import (
     UNIT,
     Dim,
     Slot,
     dims_of,
-    is_vector,
     layout_of,
     relation,
-    shape_of,
 )
 from xegpu_py.passes.vector_layout_analysis.sweeps import Sweeps
 
@@ -63,29 +63,11 @@ Tie = list[tuple[ir.Value, "tuple[ir.Operation, int] | None"]]
 
 def ties(op: ir.Operation) -> Iterator[Tie]:
     """The vectors that an op of control flow hands on."""
-
-    def tie(made: list[ir.Value], *uses: tuple[ir.Operation, int]) -> Tie:
-        return [(v, None) for v in made] + [(o.operands[i], (o, i)) for o, i in uses]
-
-    def end(region: int) -> ir.Operation:
-        return list(op.regions[region].blocks[0])[-1].operation
-
-    results = list(op.results)
-    if op.name == "scf.for":
-        arguments = list(op.regions[0].blocks[0].arguments)[1:]
-        for i, result in enumerate(results):
-            yield tie([result, arguments[i]], (op, 3 + i), (end(0), i))
-    elif op.name == "scf.if":
-        for i, result in enumerate(results):
-            yield tie([result], *((end(k), i) for k in range(2)))
-    elif op.name == "scf.while":
-        before, after = (list(op.regions[k].blocks[0].arguments) for k in range(2))
-        for i, argument in enumerate(before):
-            yield tie([argument], (op, i), (end(1), i))
-        for i, result in enumerate(results):
-            yield tie([result, after[i]], (end(0), 1 + i))
-    elif op.name == "vector.mask" and results:
-        yield tie(results, (end(0), 0))
+    found = forwarded(op)
+    if op.name == "vector.mask" and len(op.results):
+        found = iter([([(terminator(op.regions[0].blocks[0]), 0)], list(op.results))])
+    for uses, made in found:
+        yield [(v, None) for v in reversed(made)] + [(user.operands[i], (user, i)) for user, i in uses]
 
 
 class _Flow:
@@ -113,7 +95,7 @@ class _Flow:
         self._related, self._tied, self._cast = (self._sweeps(mentioned) for mentioned in (related, tied, cast))
 
     def _sweeps(self, mentioned: list[list[ir.Value]]) -> tuple[Sweeps, Sweeps]:
-        """Sweeps forward and backward over what mentions vectors, and has a turn when one of them gets a layout."""
+        """Sweeps forward and backward over what mentions vectors, for when one of these gets a layout."""
         forward, backward = Sweeps(len(mentioned)), Sweeps(len(mentioned), backward=True)
         for i, values in enumerate(mentioned):
             for value in values:

@@ -11,6 +11,8 @@ from dataclasses import astuple, dataclass
 from functools import lru_cache
 
 from mlir import ir
+from xegpu_py.passes.common.patterns import PatternSet
+from xegpu_py.passes.common.values import is_vector, shape_of
 
 from xegpu_py.layout import LayoutError, NestedLayout
 
@@ -36,16 +38,6 @@ class Slot:
     use: tuple[ir.Operation, int] | None = None
 
 
-def is_vector(value: ir.Value) -> bool:
-    """Whether this is a vector of fixed size."""
-    return isinstance(value.type, ir.VectorType) and not ir.VectorType(value.type).scalable
-
-
-def shape_of(value: ir.Value) -> tuple[int, ...]:
-    """The shape of a vector."""
-    return tuple(ir.VectorType(value.type).shape)
-
-
 @lru_cache(maxsize=4096)
 def dims_of(layout: NestedLayout) -> tuple[Dim, ...]:
     """A layout's numbers dimension by dimension; the strides of single tiles, which mean nothing, are 0."""
@@ -67,15 +59,8 @@ def layout_of(dims: tuple[Dim, ...]) -> NestedLayout | None:
 
 
 Relation = Callable[[ir.Operation], "list[Slot] | None"]
-_RELATIONS: dict[str, Relation] = {}
-
-
-def _relates(*names: str) -> Callable[[Relation], Relation]:
-    def register(relation: Relation) -> Relation:
-        _RELATIONS.update(dict.fromkeys(names, relation))
-        return relation
-
-    return register
+_RELATIONS: PatternSet[Relation] = PatternSet()
+"""By name of an op what relates its vectors."""
 
 
 def relation(op: ir.Operation) -> list[Slot] | None:
@@ -101,18 +86,18 @@ def _used(op: ir.Operation, index: int, dims: Sequence[int] | None = None) -> Sl
     return Slot(value, _identity(value) if dims is None else tuple(dims), (op, index))
 
 
-@_relates("vector.fma", "vector.gather")
+@_RELATIONS("vector.fma", "vector.gather")
 def _elementwise(op: ir.Operation) -> list[Slot] | None:
     slots = [*_made(op), *(_used(op, i) for i, v in enumerate(op.operands) if is_vector(v))]
     return slots if len({shape_of(s.value) for s in slots}) == 1 else None
 
 
-@_relates("vector.step", "vector.create_mask", "vector.constant_mask", "ub.poison")
+@_RELATIONS("vector.step", "vector.create_mask", "vector.constant_mask", "ub.poison")
 def _source(op: ir.Operation) -> list[Slot]:
     return list(_made(op))
 
 
-@_relates("vector.broadcast")
+@_RELATIONS("vector.broadcast")
 def _broadcast(op: ir.Operation) -> list[Slot]:
     slots = list(_made(op))
     if is_vector(op.operands[0]):
@@ -127,7 +112,7 @@ def permutation_of(op: ir.Operation) -> tuple[int, ...]:
     return tuple(ir.DenseI64ArrayAttr(op.attributes["permutation"]))
 
 
-@_relates("vector.transpose")
+@_RELATIONS("vector.transpose")
 def _transpose(op: ir.Operation) -> list[Slot]:
     return [Slot(op.results[0], permutation_of(op)), _used(op, 0)]
 
@@ -137,7 +122,7 @@ def unit_dims_dropped(value: ir.Value) -> list[int]:
     return [i for i, n in enumerate(shape_of(value)) if n != 1]
 
 
-@_relates("vector.shape_cast")
+@_RELATIONS("vector.shape_cast")
 def _shape_cast(op: ir.Operation) -> list[Slot] | None:
     """Through casts that add or drop dimensions of size 1."""
     slots = []
@@ -153,7 +138,7 @@ def reduction_dims(op: ir.Operation) -> tuple[int, ...]:
     return tuple(ir.DenseI64ArrayAttr(op.attributes["reduction_dims"]))
 
 
-@_relates("vector.multi_reduction")
+@_RELATIONS("vector.multi_reduction")
 def _multi_reduction(op: ir.Operation) -> list[Slot]:
     kept = [i for i in _identity(op.operands[0]) if i not in reduction_dims(op)]
     slots = [Slot(r, tuple(kept)) for r in op.results if is_vector(r)]
@@ -161,17 +146,17 @@ def _multi_reduction(op: ir.Operation) -> list[Slot]:
     return slots + ([_used(op, 1, kept)] if is_vector(op.operands[1]) else [])
 
 
-@_relates("vector.reduction")
+@_RELATIONS("vector.reduction")
 def _reduction(op: ir.Operation) -> list[Slot]:
     return [_used(op, 0)]
 
 
 def map_of(attribute: ir.Attribute) -> tuple[int, ...]:
-    """The dimensions that an affine map gives in turn; -1 for a constant."""
+    """The dimensions that are the results of an affine map; -1 for a constant."""
     return tuple(int(str(e)[1:]) if str(e).startswith("d") else -1 for e in ir.AffineMapAttr(attribute).value.results)
 
 
-@_relates("vector.contract")
+@_RELATIONS("vector.contract")
 def _contract(op: ir.Operation) -> list[Slot] | None:
     lhs, rhs, acc = (map_of(a) for a in ir.ArrayAttr(op.attributes["indexing_maps"]))
     slots = [Slot(r, acc) for r in op.results if is_vector(r)]
@@ -195,7 +180,7 @@ def transfer_groups(op: ir.Operation) -> list[list[ir.Value]]:
     return groups
 
 
-@_relates("vector.transfer_read", "vector.transfer_write")
+@_RELATIONS("vector.transfer_read", "vector.transfer_write")
 def _transfer(op: ir.Operation) -> list[Slot]:
     slots = list(_made(op)) if op.name == "vector.transfer_read" else [_used(op, 0)]
     return slots + ([_used(op, len(op.operands) - 1, mask_dims(op))] if transfer_groups(op)[-1] else [])
@@ -218,7 +203,7 @@ def masked_over(op: ir.Operation) -> tuple[int, ...] | None:
     return None
 
 
-@_relates("vector.mask")
+@_RELATIONS("vector.mask")
 def _mask(op: ir.Operation) -> list[Slot] | None:
     inner = masked_op(op)
     slots = relation(inner) if inner else None

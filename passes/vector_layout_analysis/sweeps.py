@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 
 class Sweeps:
-    """Numbers that wait for their turn, which comes in sweeps from the first to the last, or the other way.
+    """A worklist of numbers, processed in sweeps from the first to the last, or the other way.
 
-    A number that is added ahead of where a sweep is has its turn in it, any other one in the next. So sweeps find what
+    A number that is added ahead of where a sweep is belongs to it, any other one to the next. So sweeps find what
     those over all numbers would, in time that grows with what there is to find.
     """
 
@@ -21,7 +21,7 @@ class Sweeps:
         self._at: int | None = None
 
     def add(self, number: int) -> None:
-        """Give a number another turn."""
+        """Add a number."""
         key = self._sign * number
         if self._at is None or key <= self._at:
             self._next.add(key)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from dataclasses import dataclass, replace
+from typing import Literal, NoReturn, Protocol
 
 from mlir import ir
 
@@ -133,6 +133,22 @@ def position_of(location: ir.Location) -> Position:
     return Position("<unknown>")
 
 
+def op_error(op: ir.Operation | ir.OpView, message: str, *notes: str | Diagnostic) -> Diagnostic:
+    """An error at an op. Notes that are text are at the op too."""
+    where = position_of(op.location)
+    attached = tuple(n if isinstance(n, Diagnostic) else Diagnostic("note", n, where) for n in notes)
+    return Diagnostic("error", f"'{op.operation.name}' op {message}", where, attached)
+
+
+def emit_error(op: ir.Operation | ir.OpView, message: str, *notes: str | Diagnostic) -> NoReturn:
+    """Report an error at an op.
+
+    Raises:
+        DiagnosticError: `op_error` of the arguments.
+    """
+    raise DiagnosticError([op_error(op, message, *notes)])
+
+
 _REMARKS: ContextVar[list[Diagnostic] | None] = ContextVar("remarks", default=None)
 
 
@@ -151,7 +167,6 @@ def remark(op: ir.Operation, message: str, *notes: str) -> None:
     remarks = _REMARKS.get()
     if remarks is None:
         return
-    where = position_of(op.location)
-    found = Diagnostic("remark", f"'{op.name}' op {message}", where, tuple(Diagnostic("note", n, where) for n in notes))
+    found = replace(op_error(op, message, *notes), severity="remark")
     if found not in remarks:
         remarks.append(found)

@@ -1,0 +1,233 @@
+"""Builders of the ops that passes make most, at the current insertion point and location.
+
+They fold what they can: an index that is known may be an int, and an op that would change nothing is not made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from mlir import ir
+from xegpu_py.passes.common.values import attributes_of, element_of, shape_of
+
+PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+"""Of arith.cmpi and index.cmp, by their numbers."""
+
+Index: TypeAlias = ir.Value | int
+"""An index, or the number that it is known to be."""
+
+
+def create(
+    name: str,
+    results: Sequence[ir.Type],
+    operands: Sequence[ir.Value],
+    attributes: Mapping[str, ir.Attribute] | None = None,
+    regions: int = 0,
+) -> ir.Operation:
+    """A new op."""
+    return ir.Operation.create(name, results, operands, attributes, None, regions)
+
+
+def make(name: str, result: ir.Type, *operands: ir.Value, **attributes: ir.Attribute) -> ir.Value:
+    """A new op's only result."""
+    return ir.Operation.create(name, [result], operands, attributes).results[0]
+
+
+def like(op: ir.Operation, results: Sequence[ir.Type], operands: Sequence[ir.Value]) -> ir.Operation:
+    """An op of the same name and attributes."""
+    return ir.Operation.create(op.name, results, operands, attributes_of(op))
+
+
+# Types and attributes.
+
+
+def integer_type(width: int) -> ir.IntegerType:
+    """A signless integer type."""
+    return ir.IntegerType.get_signless(width)
+
+
+def index_type() -> ir.IndexType:
+    """The type `index`."""
+    return ir.IndexType.get()
+
+
+def vector_type(shape: Sequence[int], element: ir.Type) -> ir.VectorType:
+    """A vector type."""
+    return ir.VectorType.get(shape, element)
+
+
+def with_element(kind: ir.Type, element: ir.Type) -> ir.Type:
+    """A vector type with other elements; of a scalar type, these themselves."""
+    return ir.VectorType.get(kind.shape, element) if isinstance(kind, ir.VectorType) else element
+
+
+def with_shape(kind: ir.Type, shape: Sequence[int]) -> ir.VectorType:
+    """A vector type with the elements of another one, or of this type."""
+    return ir.VectorType.get(shape, element_of(kind))
+
+
+def i64_array(numbers: Sequence[int]) -> ir.Attribute:
+    """Integers as `array<i64: ...>`."""
+    return ir.DenseI64ArrayAttr.get([int(n) for n in numbers])
+
+
+def integer_array(numbers: Sequence[int]) -> ir.Attribute:
+    """Integers as an array of integer attributes, `[0, 16]`."""
+    i64 = integer_type(64)
+    return ir.ArrayAttr.get([ir.IntegerAttr.get(i64, int(n)) for n in numbers])
+
+
+def number_attribute(element: ir.Type, number: float | int) -> ir.Attribute:
+    """A number of an integer, float or index type; integers wrap."""
+    if isinstance(element, ir.FloatType):
+        return ir.FloatAttr.get(element, number)
+    if isinstance(element, ir.IntegerType) and element.width == 1:
+        # A single bit that is set is the signed number -1.
+        number = -(int(number) & 1)
+    return ir.IntegerAttr.get(element, int(number))
+
+
+# Constants.
+
+
+def constant(kind: ir.Type, number: float | int | ir.Attribute) -> ir.Value:
+    """A constant of a scalar type, or a vector of it everywhere."""
+    value = number if isinstance(number, ir.Attribute) else number_attribute(element_of(kind), number)
+    if isinstance(kind, ir.VectorType):
+        value = ir.DenseElementsAttr.get_splat(kind, value)
+    return make("arith.constant", kind, value=value)
+
+
+def dense_integers(numbers: npt.NDArray[Any], element: ir.Type) -> ir.Value:
+    """A constant vector of integers, indices or truth values, of the shape of the numbers."""
+    kind = vector_type(numbers.shape, element)
+    if isinstance(element, ir.IntegerType) and element.width == 1:
+        found = [number_attribute(element, bool(n)) for n in numbers.ravel()]
+        return make("arith.constant", kind, value=ir.DenseElementsAttr.get(found, kind))
+    bits = 64 if isinstance(element, ir.IndexType) else element.width
+    array = np.ascontiguousarray(numbers.astype(f"i{bits // 8}"))
+    return make("arith.constant", kind, value=ir.DenseElementsAttr.get(array, type=kind))
+
+
+# Arithmetic on indices.
+
+
+def index(number: Index) -> ir.Value:
+    """An index as a value."""
+    return constant(index_type(), number) if isinstance(number, int) else number
+
+
+def add(*terms: Index) -> Index:
+    """The sum of indices: first of those that are not known, then of the others."""
+    known = sum(t for t in terms if isinstance(t, int))
+    total: ir.Value | None = None
+    for term in terms:
+        if not isinstance(term, int):
+            total = term if total is None else make("arith.addi", term.type, total, term)
+    if total is None:
+        return known
+    return make("arith.addi", total.type, total, constant(total.type, known)) if known else total
+
+
+def multiply(a: Index, b: Index) -> Index:
+    """The product of two indices."""
+    if isinstance(a, int):
+        if isinstance(b, int):
+            return a * b
+        a, b = b, a
+    if isinstance(b, int):
+        return a if b == 1 else 0 if b == 0 else make("arith.muli", a.type, a, constant(a.type, b))
+    return make("arith.muli", a.type, a, b)
+
+
+def compare(predicate: str, a: ir.Value, b: ir.Value) -> ir.Value:
+    """A comparison of integers or indices, or of vectors of them."""
+    number = ir.IntegerAttr.get(integer_type(64), PREDICATES.index(predicate))
+    return make("arith.cmpi", with_element(a.type, integer_type(1)), a, b, predicate=number)
+
+
+def select(condition: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
+    """`a` where the condition holds, else `b`."""
+    return make("arith.select", a.type, condition, a, b)
+
+
+# Vectors.
+
+
+def broadcast(value: ir.Value, kind: ir.Type) -> ir.Value:
+    """A scalar or vector repeated along outer dimensions, and those of size 1."""
+    return value if value.type == kind else make("vector.broadcast", kind, value)
+
+
+def shape_cast(value: ir.Value, shape: Sequence[int]) -> ir.Value:
+    """The same elements in another shape."""
+    if shape_of(value) == tuple(shape):
+        return value
+    return make("vector.shape_cast", with_shape(value.type, shape), value)
+
+
+def extract(value: ir.Value, position: Sequence[int]) -> ir.Value:
+    """A part of a vector by the indices of its outer dimensions."""
+    if not position:
+        return value
+    inner = shape_of(value)[len(position) :]
+    kind = with_shape(value.type, inner) if inner else element_of(value)
+    return make("vector.extract", kind, value, static_position=i64_array(position))
+
+
+def extract_at(value: ir.Value, position: ir.Value) -> ir.Value:
+    """A part of a vector by an index of its outermost dimension."""
+    inner = shape_of(value)[1:]
+    kind = with_shape(value.type, inner) if inner else element_of(value)
+    return make("vector.extract", kind, value, position, static_position=i64_array([ir.ShapedType.get_dynamic_size()]))
+
+
+def insert(value: ir.Value, into: ir.Value, position: Sequence[int]) -> ir.Value:
+    """A vector with a part replaced, which is found by the indices of its outer dimensions."""
+    return make("vector.insert", into.type, value, into, static_position=i64_array(position)) if position else value
+
+
+def extract_slice(value: ir.Value, offsets: Sequence[int], sizes: Sequence[int]) -> ir.Value:
+    """A slice of a vector; offsets and sizes are of all of its dimensions."""
+    if shape_of(value) == tuple(sizes):
+        return value
+    numbers = {"offsets": offsets, "sizes": sizes, "strides": [1] * len(sizes)}
+    attributes = {name: integer_array(found) for name, found in numbers.items()}
+    return make("vector.extract_strided_slice", with_shape(value.type, sizes), value, **attributes)
+
+
+def insert_slice(value: ir.Value, into: ir.Value, offsets: Sequence[int]) -> ir.Value:
+    """A vector with a slice replaced; offsets are of all of its dimensions."""
+    if shape_of(value) == shape_of(into):
+        return value
+    attributes = {"offsets": integer_array(offsets), "strides": integer_array([1] * len(shape_of(value)))}
+    return make("vector.insert_strided_slice", into.type, value, into, **attributes)
+
+
+def shuffle(a: ir.Value, b: ir.Value, order: Sequence[int]) -> ir.Value:
+    """Elements of the outermost dimension of two vectors, counted on from one to the other."""
+    kind = with_shape(a.type, (len(order), *shape_of(a)[1:]))
+    return make("vector.shuffle", kind, a, b, mask=i64_array(order))
+
+
+def permute(value: ir.Value, order: Sequence[int]) -> ir.Value:
+    """Elements of a vector of one dimension in another order, or some of them."""
+    size = shape_of(value)[0]
+    return value if list(order) == list(range(size)) else shuffle(value, value, order)
+
+
+def transpose(value: ir.Value, permutation: Sequence[int]) -> ir.Value:
+    """A vector whose dimension `i` is dimension `permutation[i]` of the given one."""
+    if list(permutation) == list(range(len(permutation))):
+        return value
+    shape = shape_of(value)
+    kind = with_shape(value.type, [shape[i] for i in permutation])
+    return make("vector.transpose", kind, value, permutation=i64_array(permutation))
+
+
+def from_elements(values: Sequence[ir.Value], shape: Sequence[int]) -> ir.Value:
+    """A vector of these scalars in row-major order."""
+    return make("vector.from_elements", vector_type(shape, values[0].type), *values)

@@ -1,0 +1,97 @@
+"""What control flow makes the same value: operands and what is yielded, arguments of blocks, and results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mlir import ir
+
+STRUCTURED = ("scf.for", "scf.while", "scf.if", "scf.index_switch", "scf.execute_region")
+"""Ops whose regions pass values on."""
+
+FIXED_OPERANDS = {"scf.for": 3, "scf.while": 0}
+"""Operands in front of those that a loop carries; other structured ops carry none of their operands."""
+
+Use = tuple[ir.Operation, int]
+"""An op, and the number of its operand."""
+
+
+def terminator(block: ir.Block) -> ir.Operation:
+    """The last op of a block."""
+    operations = block.operations
+    return operations[len(operations) - 1].operation
+
+
+def yielded(block: ir.Block) -> list[ir.Value]:
+    """The operands of a block's terminator."""
+    return list(terminator(block).operands)
+
+
+def successor_operands(op: ir.Operation) -> list[tuple[ir.Block, range]]:
+    """For each successor of a terminator of `cf` the numbers of the operands that its arguments get."""
+    successors = list(op.successors)
+    if not successors:
+        return []
+    sizes = [len(op.operands)]
+    if op.name == "cf.cond_br":
+        sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))[1:]
+    elif op.name == "cf.switch":
+        default = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])[1]
+        sizes = [default, *ir.DenseI32ArrayAttr(op.attributes["case_operand_segments"])]
+    found, first = [], len(op.operands) - sum(sizes)
+    for block, size in zip(successors, sizes, strict=True):
+        found.append((block, range(first, first + size)))
+        first += size
+    return found
+
+
+def forwarded(op: ir.Operation) -> Iterator[tuple[list[Use], list[ir.Value]]]:
+    """What an op of control flow makes the same.
+
+    Yields:
+        The uses of what is passed on, and the arguments and results that it becomes. Of a terminator of `cf` one pair
+        for each argument of each successor.
+    """
+    name = op.name
+    if name == "scf.for":
+        block = op.regions[0].blocks[0]
+        arguments, end = list(block.arguments)[1:], terminator(block)
+        for i, (argument, result) in enumerate(zip(arguments, op.results, strict=True)):
+            yield [(op, 3 + i), (end, i)], [argument, result]
+    elif name == "scf.while":
+        before, after = (r.blocks[0] for r in op.regions)
+        ends = terminator(before), terminator(after)
+        for i, argument in enumerate(before.arguments):
+            yield [(op, i), (ends[1], i)], [argument]
+        for i, (argument, result) in enumerate(zip(after.arguments, op.results, strict=True)):
+            yield [(ends[0], 1 + i)], [argument, result]
+    elif name in STRUCTURED:
+        last = [terminator(b) for r in op.regions for b in r.blocks]
+        last = [end for end in last if end.name == "scf.yield"]
+        for i, result in enumerate(op.results):
+            yield [(end, i) for end in last], [result]
+    elif name.startswith("cf."):
+        for block, numbers in successor_operands(op):
+            for argument, number in zip(block.arguments, numbers, strict=True):
+                yield [(op, number)], [argument]
+
+
+def sources(value: ir.Value) -> list[ir.Value] | None:
+    """The values that control flow may pass on as this one; None if it is not passed on."""
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        parent = owner.owner
+        if parent is None:
+            return None
+        op = parent.operation
+        if len(op.regions) and len(op.regions[0].blocks) > 1 and owner != op.regions[0].blocks[0]:
+            ends = [terminator(b) for b in op.regions[0].blocks]
+            return [u.operands[n] for end in ends for uses, to in forwarded(end) if value in to for u, n in uses]
+    else:
+        op = owner.operation
+    if op.name not in STRUCTURED:
+        return None
+    for uses, to in forwarded(op):
+        if value in to:
+            return [user.operands[number] for user, number in uses]
+    return None

@@ -1,0 +1,301 @@
+"""The conversion of a function: its ops are rewritten in place by patterns, and a value may become several.
+
+This is MLIR's dialect conversion as Python needs it. A pass derives from `Conversion`: it says what values become
+(`convert_types`), and its patterns rewrite ops. Ops that have no pattern stay; control flow, structured or between
+blocks, passes on whatever its values have become.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
+from typing import Any, ClassVar, NoReturn
+
+from mlir import ir
+from xegpu_py.passes.common.control_flow import FIXED_OPERANDS, STRUCTURED, successor_operands
+from xegpu_py.passes.common.patterns import PatternSet
+from xegpu_py.passes.common.values import attributes_of
+
+from xegpu_py.ir.diagnostics import Diagnostic, emit_error
+
+
+class PatternDriver:
+    """Applies a pattern to each op, and knows the op at hand, at which patterns report errors."""
+
+    patterns: ClassVar[PatternSet[Any]]
+    _op: ir.Operation | None = None
+
+    def fail(self, message: str, *notes: str | Diagnostic) -> NoReturn:
+        """Report an error at the op that is being rewritten.
+
+        Raises:
+            DiagnosticError: at the op.
+        """
+        assert self._op is not None
+        emit_error(self._op, message, *notes)
+
+
+class Conversion(PatternDriver):
+    """A function that is being converted.
+
+    A pattern gets the conversion and an op, with the insertion point in front of it, and calls `replace`. The op and
+    what it defined stay until the end, so that patterns may look at what was there before.
+
+    Attributes:
+        values: what stands for each value that has become others.
+    """
+
+    def __init__(self) -> None:
+        self.patterns.load()
+        self.values: dict[ir.Value, Sequence[ir.Value]] = {}
+        self._dead: list[ir.Operation] = []
+        self._dead_arguments: list[ir.Value] = []
+        self._replaced: dict[ir.Block, list[ir.Value]] = {}
+
+    # What subclasses say.
+
+    def convert_types(self, value: ir.Value, init: ir.Value | None = None) -> Sequence[ir.Type] | None:
+        """The types of what stands for a block's argument, or the result of an op of control flow; None to keep it.
+
+        Args:
+            value: the argument or result.
+            init: the value that a loop begins with, if it does.
+        """
+        return None
+
+    def forward(self, value: ir.Value, to: ir.Value) -> Sequence[ir.Value]:
+        """What stands for a value where control flow passes it on as an argument or result."""
+        return self.get(value)
+
+    def define(self, value: ir.Value, replacement: Sequence[ir.Value]) -> None:
+        """Say what stands for a value."""
+        self.values[value] = replacement
+
+    def is_legal(self, op: ir.Operation) -> bool:
+        """Whether an op stays although it may have a pattern."""
+        return False
+
+    def no_pattern(self, op: ir.Operation) -> None:
+        """What becomes of an op without a pattern: it stays, with what stands for its operands."""
+        self.keep(op)
+
+    def extra_inits(self, loop: ir.Operation) -> Sequence[ir.Value]:
+        """What an `scf.for` shall carry besides what it does: the values that it begins with."""
+        return ()
+
+    def extra_yields(self, loop: ir.Operation, carried: Sequence[ir.Value]) -> Sequence[ir.Value]:
+        """What is carried on of these, built at the end of the loop's body."""
+        return ()
+
+    # What patterns use.
+
+    def get(self, value: ir.Value) -> Sequence[ir.Value]:
+        """What stands for a value."""
+        found = self.values.get(value)
+        return (value,) if found is None else found
+
+    def one(self, value: ir.Value) -> ir.Value:
+        """The one value that stands for a value."""
+        found = self.get(value)
+        if len(found) != 1:
+            self.fail(f"cannot take a value of type {value.type}, which has been divided")
+        return found[0]
+
+    def replace(self, op: ir.Operation, *results: ir.Value | Sequence[ir.Value]) -> None:
+        """Replace an op, each result by one value or by several."""
+        for old, new in zip(op.results, results, strict=True):
+            if isinstance(new, ir.Value):
+                old.replace_all_uses_with(new)
+            else:
+                self.define(old, new)
+        self._dead.append(op)
+
+    def erase(self, op: ir.Operation) -> None:
+        """Remove an op, whose results are defined otherwise, in the end."""
+        self._dead.append(op)
+
+    def keep(self, op: ir.Operation) -> None:
+        """Leave an op, with what stands for its operands, and convert what is in it."""
+        if self.values:
+            for i, value in enumerate(op.operands):
+                if value in self.values:
+                    op.operands[i] = self.one(value)
+        if len(op.regions):
+            for region in op.regions:
+                self.region(region)
+
+    # The driver.
+
+    def region(self, region: ir.Region) -> None:
+        """Convert the blocks of a region; the types of the first one's arguments are the op's business."""
+        blocks = list(region.blocks)
+        for block in blocks[1:]:
+            self._arguments(block)
+        for block in blocks:
+            self.block(block)
+
+    def block(self, block: ir.Block) -> None:
+        """Convert the ops of a block."""
+        for op in list(block.operations):
+            self.op(op.operation)
+
+    def op(self, op: ir.Operation) -> None:
+        """Convert an op and what is in it."""
+        outer, self._op = self._op, op
+        name = op.name
+        pattern = self.patterns.get(name)
+        with ir.InsertionPoint(op), op.location:
+            if pattern is None and name in STRUCTURED:
+                self.structured(op)
+            elif name.startswith("cf."):
+                self._branch(op)
+            elif self.is_legal(op):
+                self.keep(op)
+            elif pattern is not None:
+                pattern(self, op)
+            else:
+                self.no_pattern(op)
+        self._op = outer
+
+    def inline(self, block: ir.Block) -> list[ir.Value]:
+        """Move the ops of a block to the insertion point and convert them; the operands of its terminator."""
+        point = ir.InsertionPoint.current
+        before, into = point.ref_operation, point.block
+        *ops, end = (op.operation for op in block.operations)
+        for op in ops:
+            if before is None:
+                into.append(op)
+            else:
+                op.move_before(before)
+            self.op(op)
+        found = list(end.operands)
+        end.erase()
+        return found
+
+    def finish(self) -> None:
+        """Remove what was replaced."""
+        for op in reversed(self._dead):
+            op.erase()
+        for argument in reversed(self._dead_arguments):
+            argument.owner.erase_argument(argument.arg_number)
+        self._dead, self._dead_arguments = [], []
+
+    # Control flow.
+
+    def structured(self, op: ir.Operation) -> None:
+        """A loop or branch, with what stands for its operands and results, and for the arguments of its blocks."""
+        blocks = [list(region.blocks) for region in op.regions]
+        fixed, first = FIXED_OPERANDS.get(op.name, len(op.operands)), int(op.name == "scf.for")
+        inits, results = list(op.operands)[fixed:], list(op.results)
+        extra = self.extra_inits(op) if first else ()
+        begun = self._arguments(blocks[0][0], first, inits, extra)
+        for block in (b for number, found in enumerate(blocks) for b in found[not number :]):
+            self._arguments(block)
+        operands = [self.one(v) for v in list(op.operands)[:fixed]]
+        operands += [v for value, to in zip(inits, begun) for v in self.forward(value, to)]
+        made = self._passing(op, [*operands, *extra], inits if first else (), blocks, extra)
+        carried = list(blocks[0][0].arguments)[len(blocks[0][0].arguments) - len(extra) :]
+        for number, found in enumerate(blocks):
+            targets = begun if first or (op.name == "scf.while" and number) else results
+            for block in found:
+                self._body(block, targets, made, carried)
+
+    def _passing(
+        self,
+        op: ir.Operation,
+        operands: list[ir.Value],
+        inits: Sequence[ir.Value],
+        blocks: list[list[ir.Block]],
+        extra: Sequence[ir.Value],
+    ) -> ir.Operation:
+        """The op with other operands, and with what stands for its results; itself if these stay."""
+        results = list(op.results)
+        types = [self.convert_types(*pair) for pair in zip_longest(results, inits)]
+        if all(t is None for t in types) and len(operands) == len(op.operands):
+            for i, value in enumerate(operands):
+                op.operands[i] = value
+            return op
+        kinds = [*_flat(results, types), *(v.type for v in extra)]
+        made = ir.Operation.create(op.name, kinds, operands, attributes_of(op), None, len(blocks))
+        for found, region in zip(blocks, made.regions):
+            for block in found:
+                block.append_to(region)
+        # Before what is in it: what is replaced is erased from the last on.
+        self._dead.append(op)
+        self._bind(results, types, made.results)
+        return made
+
+    def _arguments(
+        self, block: ir.Block, first: int = 0, inits: Sequence[ir.Value] = (), extra: Sequence[ir.Value] = ()
+    ) -> list[ir.Value]:
+        """Let what stands for a block's arguments from number `first` on, and more, take their place.
+
+        Returns:
+            The old arguments.
+        """
+        old = list(block.arguments)[first:]
+        types = [self.convert_types(*pair) for pair in zip_longest(old, inits)]
+        if extra or any(t is not None for t in types):
+            kinds = [*_flat(old, types), *(v.type for v in extra)]
+            where = ir.Location.current
+            self._bind(old, types, [block.add_argument(kind, where) for kind in kinds])
+            self._dead_arguments += old
+            self._replaced[block] = old
+        return old
+
+    def _bind(
+        self, olds: Sequence[ir.Value], types: Sequence[Sequence[ir.Type] | None], news: Iterable[ir.Value]
+    ) -> None:
+        """Say what stands for arguments or results, of all of them in a row."""
+        rest = iter(news)
+        for old, kinds in zip(olds, types):
+            if kinds is None:
+                old.replace_all_uses_with(next(rest))
+            else:
+                self.define(old, [next(rest) for _ in kinds])
+
+    def _body(self, block: ir.Block, targets: Sequence[ir.Value], op: ir.Operation, extra: Sequence[ir.Value]) -> None:
+        """A block of a structured op, whose terminator passes values on to these arguments or results."""
+        *ops, last = (o.operation for o in block.operations)
+        for inner in ops:
+            self.op(inner)
+        if len(last.successors):
+            self.op(last)
+            return
+        outer, self._op = self._op, last
+        with ir.InsertionPoint(last), last.location:
+            operands = list(last.operands)
+            first = len(operands) - len(targets)
+            passed = [self.one(v) for v in operands[:first]]
+            passed += [v for value, to in zip(operands[first:], targets) for v in self.forward(value, to)]
+            if extra:
+                passed += self.extra_yields(op, extra)
+            if passed != operands:
+                ir.Operation.create(last.name, [], passed, attributes_of(last))
+                last.erase()
+        self._op = outer
+
+    def _branch(self, op: ir.Operation) -> None:
+        """A terminator of `cf`, which passes values on to the arguments of its successors."""
+        operands, found = list(op.operands), successor_operands(op)
+        fixed = found[0][1].start
+        groups = []
+        for block, numbers in found:
+            old = self._replaced.get(block) or list(block.arguments)
+            groups.append([v for n, to in zip(numbers, old) for v in self.forward(operands[n], to)])
+        passed = [*map(self.one, operands[:fixed]), *(v for group in groups for v in group)]
+        if passed == operands:
+            return
+        attributes, sizes = attributes_of(op), [len(group) for group in groups]
+        if op.name == "cf.cond_br":
+            attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get([1, *sizes])
+        elif op.name == "cf.switch":
+            attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get([1, sizes[0], sum(sizes[1:])])
+            attributes["case_operand_segments"] = ir.DenseI32ArrayAttr.get(sizes[1:])
+        ir.Operation.create(op.name, [], passed, attributes, [block for block, _ in found])
+        op.erase()
+
+
+def _flat(values: Sequence[ir.Value], types: Sequence[Sequence[ir.Type] | None]) -> list[ir.Type]:
+    """The types of what stands for values, of all of them in a row."""
+    return [t for value, kinds in zip(values, types) for t in ([value.type] if kinds is None else kinds)]

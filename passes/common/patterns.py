@@ -1,0 +1,56 @@
+"""Patterns: the functions that rewrite ops, each registered for the names of its ops."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Generic, TypeVar
+
+from mlir import ir
+
+P = TypeVar("P", bound=Callable[..., Any])
+
+
+class PatternSet(Generic[P]):
+    """Patterns by the name of the op that each is for. A set is a decorator.
+
+        pattern: PatternSet[Pattern] = PatternSet(__package__, ("control", "memory"))
+
+        @pattern("vector.step")
+        def step(conversion: Conversion, op: ir.Operation) -> None: ...
+
+    Whoever applies the patterns calls `load` before: the modules that register them import this set, not the reverse.
+    """
+
+    def __init__(self, package: str | None = None, modules: Sequence[str] = ()) -> None:
+        """An empty set.
+
+        Args:
+            package: the package of the modules.
+            modules: those that register patterns.
+        """
+        self._by_name: dict[str, P] = {}
+        self._unloaded = [f"{package}.{m}" for m in modules]
+        self.get = self._by_name.get
+
+    def __call__(self, *names: str | type[ir.OpView]) -> Callable[[P], P]:
+        """Register a function for the ops of these names or classes."""
+
+        def register(function: P) -> P:
+            for name in names:
+                self._by_name[name if isinstance(name, str) else name.OPERATION_NAME] = function
+            return function
+
+        return register
+
+    def load(self) -> None:
+        """Import the modules that register patterns, unless they are."""
+        while self._unloaded:
+            importlib.import_module(self._unloaded.pop())
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of ops that have patterns."""
+        return iter(self._by_name)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._by_name

@@ -1,0 +1,76 @@
+"""Facts about values, types and attributes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from mlir import ir
+
+_CONSTANTS = ("arith.constant", "index.constant")
+
+
+def defining_op(value: ir.Value) -> ir.Operation | None:
+    """The op that defines a value; None of a block's argument."""
+    owner = value.owner
+    return None if isinstance(owner, ir.Block) else owner.operation
+
+
+@lru_cache(maxsize=4096)
+def _shape(kind: ir.VectorType) -> tuple[int, ...]:
+    return tuple(kind.shape)
+
+
+def is_vector(value: ir.Value | ir.Type) -> bool:
+    """Whether this is, or has the type of, a vector of fixed size."""
+    kind = value if isinstance(value, ir.Type) else value.type
+    return isinstance(kind, ir.VectorType) and not kind.scalable
+
+
+def shape_of(value: ir.Value | ir.Type) -> tuple[int, ...]:
+    """The shape of a vector, or of a vector type; () of all else."""
+    kind = value if isinstance(value, ir.Type) else value.type
+    return _shape(kind) if isinstance(kind, ir.VectorType) else ()
+
+
+def element_of(value: ir.Value | ir.Type) -> ir.Type:
+    """The element type of a vector, or of a vector type; of all else the type itself."""
+    kind = value if isinstance(value, ir.Type) else value.type
+    return kind.element_type if isinstance(kind, ir.VectorType) else kind
+
+
+def attributes_of(op: ir.Operation) -> dict[str, ir.Attribute]:
+    """An op's attributes by name."""
+    return {name: op.attributes[name] for name in op.attributes}
+
+
+def integers(attribute: ir.Attribute) -> list[int]:
+    """The numbers of an array attribute."""
+    if isinstance(attribute, ir.ArrayAttr):
+        return [a.value for a in attribute]
+    return list(attribute)
+
+
+def enumerator(attribute: Any) -> str:
+    """The name of the enumerator of an attribute such as `#vector.kind<add>` or `#gpu<dim x>`."""
+    return str(attribute).rstrip(">").replace("<", " ").split()[-1]
+
+
+def constant_of(value: ir.Value | int) -> int | None:
+    """An integer that is known; None for all else."""
+    if isinstance(value, int):
+        return value
+    op = defining_op(value)
+    if op is None or op.name not in _CONSTANTS:
+        return None
+    number = op.attributes["value"]
+    return int(number.value) if isinstance(number, ir.IntegerAttr) else None
+
+
+def splat_of(value: ir.Value) -> ir.Attribute | None:
+    """The element of a constant vector whose elements are all the same; None of all else."""
+    op = defining_op(value)
+    if op is None or op.name != "arith.constant":
+        return None
+    found = op.attributes["value"]
+    return found.get_splat_value() if isinstance(found, ir.DenseElementsAttr) and found.is_splat else None
