@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from generators import coverage
 from generators.program import Failure, Program, check
@@ -79,6 +80,22 @@ def test_differences_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(
         Failure, match=r"argument 0 at \[3\]: 4 \(0x00000004\) by reference, 3 \(0x00000003\) by the engines"
     ):
+        check(program)
+
+
+def test_a_folded_op_keeps_the_bits_of_a_nan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MLIR makes `%x` of `%x * 1`: of a NaN any bits are right, where the program has such an op, and nowhere else."""
+    kernel = (
+        "gpu.module @k {{\n  gpu.func @f(%m: memref<4xf32>) kernel {{\n    %i = arith.constant 2 : index\n"
+        "    %x = memref.load %m[%i] : memref<4xf32>\n    %c = arith.constant 1.0 : f32\n    %y = {} : f32\n"
+        "    memref.store %y, %m[%i] : memref<4xf32>\n    gpu.return\n  }}\n}}\n"
+    )
+    negative = np.full(4, 0xFFC00000, np.uint32).view(np.float32)
+    monkeypatch.setattr(Program, "arrays", lambda self: [negative.copy()])
+    assert check(Program(kernel.format("arith.mulf %x, %c"), ("zeros:f32:4",))) == "ran"
+    program = Program(kernel.format("arith.negf %x"), ("zeros:f32:4",))
+    monkeypatch.setattr(Program, "evaluated", lambda self: [negative.copy()])
+    with pytest.raises(Failure, match=r"nan \(0xffc00000\) by reference, nan \(0x7fc00000\) by the engines"):
         check(program)
 
 

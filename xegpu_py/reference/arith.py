@@ -357,7 +357,9 @@ def fptoui(node: Node, a: Array) -> Array:
 
 @evaluates("arith.extf", "arith.truncf", "arith.convertf")
 def convertf(node: Node, a: Array) -> Array:
-    """A float in another format, rounded once to nearest even."""
+    """A float in another format, rounded once to nearest even; f32 holds the bits of tf32 as they are."""
+    if (node.operand_kind(0).element.name, node.element.name) == ("tf32", "f32"):
+        return a
     return to_float(a, node.operand_kind(0).element, node.element)
 
 
