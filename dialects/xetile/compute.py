@@ -16,8 +16,8 @@ class TileMmaOp(Operation, dialect=XeTile, name="tile_mma"):
     """Multiplies matrices: `d = a x b`, or `d = a x b + c`.
 
     `a` is MxK, `b` KxN, `c` and `d` MxN. The maps say which parts each subgroup works on: `wg_map_c` is that of `c`
-    and `d`. A subgroup needs the rows of `a` and the columns of `b` that its part of `d` has, over all of K; so the
-    maps have the same `sg_layout`.
+    and `d`. A subgroup multiplies the rows of `a` and the columns of `b` that its part of `d` has, over all of K;
+    factors whose maps give them to others are exchanged through shared local memory.
     """
 
     a: Operand[Vector]
@@ -57,26 +57,10 @@ class TileMmaOp(Operation, dialect=XeTile, name="tile_mma"):
         maps = {"a": self.wg_map_a, "b": self.wg_map_b, "c": self.wg_map_c}
         for (name, wg_map), shape in zip(maps.items(), (a, b, d)):
             check_map(self, f"wg_map_{name}", wg_map, shape)
-        given = {name: m for name, m in maps.items() if m}
-        layouts = {m.sg_layout for m in given.values()}
-        if len(layouts) > 1:
-            listed = ", ".join(f"wg_map_{n} has {list(m.sg_layout)}" for n, m in given.items())
-            self.fail(f"needs the same sg_layout in all maps, but {listed}")
-        for name, axis, of_c in (("a", 0, 0), ("b", 1, 1)):
-            wg_map, result = maps[name], self.wg_map_c
-            whole = (a, b)[name == "b"][1 - axis]
-            if wg_map and wg_map.sg_data[1 - axis] != whole:
-                what = ("columns", "rows")[name == "b"]
-                self.fail(
-                    f"needs all {whole} {what} of '{name}' in each subgroup, but wg_map_{name} gives it "
-                    f"{wg_map.sg_data[1 - axis]}"
-                )
-            if wg_map and result and wg_map.sg_data[axis] != result.sg_data[of_c]:
-                what = ("rows", "columns")[name == "b"]
-                self.fail(
-                    f"needs as many {what} of '{name}' in each subgroup as of the result, "
-                    f"{result.sg_data[of_c]}, but wg_map_{name} gives it {wg_map.sg_data[axis]}"
-                )
+        counts = {name: subgroups(m) for name, m in maps.items() if m}
+        if len(set(counts.values())) > 1:
+            listed = ", ".join(f"wg_map_{name} has {count}" for name, count in counts.items())
+            self.fail(f"needs maps of the same number of subgroups, but {listed}")
 
 
 class TransposeOp(Operation, dialect=XeTile, name="transpose"):

@@ -9,6 +9,7 @@ from mlir import ir
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.shapes import block_shapes, vnni_factor
+from xegpu_py.passes.common.all_reduce import combine_subgroups, kind_of
 from xegpu_py.passes.common.divisors import transposes_in_message
 from xegpu_py.passes.xegpu_legalize.doubles import rewrite_double
 from xegpu_py.passes.xegpu_legalize.numbers import rewrite_arithmetic
@@ -16,7 +17,7 @@ from xegpu_py.passes.xegpu_legalize.plan import is_desc
 from xegpu_py.passes.xegpu_legalize.surfaces import Surfaces
 
 from xegpu_py.ir.builtin import vector_of, vector_text
-from xegpu_py.ir.diagnostics import remark
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of, remark
 from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
 
@@ -30,11 +31,30 @@ def branch_among_descriptors(func: ir.Operation) -> None:
 
 def rewrite_forms(func: ir.Operation, target: Target, surfaces: Surfaces) -> None:
     """Rewrite what has no message or instruction, of whatever size it is."""
+    for op in [op for op in walk(func) if op.name == "gpu.all_reduce"]:
+        _combine_subgroups(op)
     for op in walk(func)[1:]:
         if op.name == "xegpu.load_nd":
             _transform_in_registers(op, target, surfaces)
         elif not rewrite_double(op):
             rewrite_arithmetic(op, target)
+
+
+def _combine_subgroups(op: ir.Operation) -> None:
+    """In VC mode a work item is a subgroup."""
+    kind = kind_of(op)
+    where = position_of(op.location)
+    if kind is None:
+        message = "'gpu.all_reduce' op has a region that is not a single op of arith on both arguments"
+        note = Diagnostic("note", "name the operation: gpu.all_reduce add", where)
+        raise DiagnosticError([Diagnostic("error", message, where, (note,))])
+    with op.location, ir.InsertionPoint(op):
+        index = ir.IndexType.get()
+        number, count = (
+            ir.Operation.create(name, [index], []).results[0] for name in ("gpu.subgroup_id", "gpu.num_subgroups")
+        )
+        op.results[0].replace_all_uses_with(combine_subgroups(op.operands[0], kind, number, count))
+    op.erase()
 
 
 def _branch(op: ir.Operation) -> None:

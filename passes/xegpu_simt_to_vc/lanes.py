@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from mlir import ir
 from mlir.dialects import arith
+from xegpu_py.passes.common.all_reduce import combine_subgroups, kind_of
 from xegpu_py.passes.common.combining import combining_op, identity
 from xegpu_py.passes.xegpu_simt_to_vc.fragments import Order, Placement
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Held, Widener, element_of, ordered, shape_of, widens
@@ -111,8 +112,12 @@ def subgroup_size(w: Widener, op: ir.Operation) -> None:
 @widens("gpu.num_subgroups")
 def num_subgroups(w: Widener, op: ir.Operation) -> None:
     """As many as hold all work items."""
+    w.held[op.results[0]] = Held(_subgroups(w))
+
+
+def _subgroups(w: Widener) -> ir.Value:
     above = w.make("arith.addi", "index", _items(w), w.constant(w.lanes - 1, "index"))
-    w.held[op.results[0]] = Held(w.make("arith.divui", "index", above, w.constant(w.lanes, "index")))
+    return w.make("arith.divui", "index", above, w.constant(w.lanes, "index"))
 
 
 @widens("gpu.barrier")
@@ -216,11 +221,8 @@ def subgroup_reduce(w: Widener, op: ir.Operation) -> None:
     """Lane i with lane i + n/2, then those with n/4, and so on: one value for all, or for each cluster of lanes."""
     kind = str(op.attributes["op"]).rstrip(">").split()[-1]
     result = op.results[0]
-    data = w.wide(op.operands[0])
+    data = _present(w, op.operands[0], kind)
     element = ir.VectorType(data.type).element_type
-    if w.mask is not None:
-        other = arith.constant(data.type, ir.DenseElementsAttr.get_splat(data.type, identity(kind, element)))
-        data = w.choose(w.mask, data, other)
     if "cluster_size" not in op.attributes:
         if shape_of(result.type):
             w.fail("of vectors cannot be lowered", "reduce element by element")
@@ -235,3 +237,28 @@ def subgroup_reduce(w: Widener, op: ir.Operation) -> None:
         data = w.make(combining_op(kind, element), data.type, data, other)
         step //= 2
     w.set(result, data)
+
+
+def _present(w: Widener, value: ir.Value, kind: str) -> ir.Value:
+    """All lanes' values, with the identity of a kind in the lanes that have not come here."""
+    data = w.wide(value)
+    if w.mask is None:
+        return data
+    element = ir.VectorType(data.type).element_type
+    other = arith.constant(data.type, ir.DenseElementsAttr.get_splat(data.type, identity(kind, element)))
+    return w.choose(w.mask, data, other)
+
+
+@widens("gpu.all_reduce")
+def all_reduce(w: Widener, op: ir.Operation) -> None:
+    """The lanes of each subgroup as by gpu.subgroup_reduce, then the subgroups in their order."""
+    w.together("is a barrier")
+    kind = kind_of(op)
+    if kind is None:
+        w.fail(
+            "has a region that is not a single op of arith on both arguments", "name the operation: gpu.all_reduce add"
+        )
+    value = op.operands[0]
+    own = w.make("vector.reduction", value.type, _present(w, value, kind), kind=f"#vector.kind<{kind}>")
+    number = w.make("gpu.subgroup_id", "index")
+    w.held[op.results[0]] = Held(combine_subgroups(own, kind, number, _subgroups(w)))

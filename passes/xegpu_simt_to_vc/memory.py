@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from mlir import ir
@@ -19,6 +19,8 @@ from xegpu_py.passes.xegpu_simt_to_vc.widen import (
     vector_text,
     widens,
 )
+
+from xegpu_py.ir.verifier import walk
 
 
 def _stride(w: Widener, memref: ir.Value, dimension: int) -> ir.Value | int:
@@ -107,6 +109,68 @@ def atomic_rmw(w: Widener, op: ir.Operation) -> None:
     tdesc = lanes_of(w, source, offsets(w, source, indices))
     kind = AtomicRMWKind(int(ir.IntegerAttr(op.attributes["kind"]).value))
     w.set(op.results[0], xegpu.atomic_rmw(kind, w.wide(value), tdesc, w.active(), mode="vc"))
+
+
+@widens("memref.generic_atomic_rmw")
+def generic_atomic_rmw(w: Widener, op: ir.Operation) -> None:
+    """One lane after the other: XeGPU has no compare and swap of lanes, which a region needs."""
+    memref, *indices = op.operands
+    body, result = op.regions[0].blocks[0], op.results[0]
+    inner = [o for o in walk(op) if o is not op]
+    for found in inner:
+        if found.name.startswith("gpu."):
+            w.fail(f"has {found.name} in its region", "compute it before, and use the value")
+    own = {v for o in inner for v in o.results} | {
+        a for o in (op, *inner) for r in o.regions for b in r.blocks for a in b.arguments
+    }
+    used = dict.fromkeys(v for o in inner for v in o.operands if v not in own)
+    source, kind = w.uniform(memref), vector_text((w.lanes,), str(result.type))
+    values = {v: w.wide(v) if w.varies(v) else None for v in dict.fromkeys((*indices, *used))}
+    found = w.splat(0.0 if isinstance(result.type, ir.FloatType) else 0, str(result.type))
+    for lane in range(w.lanes):
+        place = ordered(np.array([lane]))
+        active = None if w.mask is None else w.make("vector.extract", "i1", w.mask, static_position=place)
+
+        def update(place: str = place) -> ir.Value:
+            mine = {
+                v: w.held[v].value if wide is None else _of_lane(w, wide, v.type, place) for v, wide in values.items()
+            }
+            made = w.create("memref.generic_atomic_rmw", [result.type], [source, *(mine[i] for i in indices)], {}, 1)
+            block = ir.Block.create_at_start(made.regions[0], [result.type])
+            mine[body.arguments[0]] = block.arguments[0]
+            for old in body.operations:
+                new = old.operation.clone(ip=ir.InsertionPoint(block))
+                mine.update(zip(old.operation.results, new.operation.results))
+                for each in walk(new.operation):
+                    for i, operand in enumerate(each.operands):
+                        if operand in mine:
+                            each.operands[i] = mine[operand]
+            return made.results[0]
+
+        if active is None:
+            before = update()
+        else:
+            before = _if(w, active, result.type, update)
+        found = w.make("vector.insert", kind, before, found, static_position=place)
+    w.set(result, found)
+
+
+def _of_lane(w: Widener, wide: ir.Value, kind: ir.Type, place: str) -> ir.Value:
+    """A lane's own value, of a scalar."""
+    if shape_of(kind):
+        w.fail(f"uses a value of type {kind} in its region", "extract the elements before")
+    return w.make("vector.extract", kind, wide, static_position=place)
+
+
+def _if(w: Widener, condition: ir.Value, kind: ir.Type, then: Callable[[], ir.Value]) -> ir.Value:
+    """A value where a condition is true, else zero."""
+    made = w.create("scf.if", [kind], [condition], {}, 2)
+    for region, value in zip(
+        made.regions, (then, lambda: w.constant(0.0 if isinstance(kind, ir.FloatType) else 0, str(kind)))
+    ):
+        with ir.InsertionPoint(ir.Block.create_at_start(region, [])):
+            w.create("scf.yield", [], [value()])
+    return made.results[0]
 
 
 @widens("memref.alloca", "memref.alloc")

@@ -20,7 +20,7 @@ _SOURCES = frozenset(
 )
 """Ops whose results differ whatever their operands are."""
 
-_UNIFORM = frozenset(("gpu.subgroup_broadcast",))
+_UNIFORM = frozenset(("gpu.subgroup_broadcast", "gpu.all_reduce"))
 """Ops whose results are the same whatever their operands are."""
 
 

@@ -16,6 +16,7 @@ from xegpu_py.passes.xegpu_to_visa.scattered import guards, in_place, lanes_of, 
 from xegpu_py.passes.xegpu_to_visa.scf import assign
 from xegpu_py.passes.xegpu_to_visa.values import MASK_LANES, KnownMask, Mask, Reg, register_type, unsigned
 
+from xegpu_py.ir.builtin import is_float
 from xegpu_py.ir.diagnostics import remark
 from xegpu_py.visa.operands import Address, Guard, Raw
 from xegpu_py.visa.spec import DataShape
@@ -45,7 +46,8 @@ def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
             if operation == "icas":
                 part = Reg(value.var, value.first + start, count)
                 if size == 1:
-                    before = update_bytes(low, place, count, guard, part, byte_combiner(emit, kind, name))
+                    combine = byte_combiner(emit, kind, name, is_float(desc.element))
+                    before = update_bytes(low, place, count, guard, part, combine)
                 else:
                     before = update(low, place, count, guard, part, combiner(emit, kind, name))
                 emit.apply("mov", bits, count, emit.as_type(before, bits), into=_part(low, result, start, count, bits))
@@ -191,8 +193,21 @@ def update_bytes(
     return _loop(low, around, count, guard, value, combine, read, write)
 
 
-def byte_combiner(emit: Emitter, kind: str, name: str) -> Callable[[Reg, Reg], Reg]:
-    """What two integers of 8 bits become, computed in 32."""
+def byte_combiner(emit: Emitter, kind: str, name: str, floats: bool) -> Callable[[Reg, Reg], Reg]:
+    """What two elements of 8 bits become: integers computed in 32, f8E5M2 in hf, whose result is rounded again.
+
+    Two roundings are one there (`xegpu_legalize.numbers` says why).
+    """
+    if kind == "assign":
+        return combiner(emit, kind, name)
+    if floats:
+        half = combiner(emit, kind, "hf")
+
+        def combine_floats(a: Reg, b: Reg) -> Reg:
+            left, right = (emit.apply("fcvt", "hf", n.count, n, most=16) for n in (a, b))
+            return emit.apply("fcvt", "ub", a.count, half(left, right), most=16)
+
+        return combine_floats
     signed = not kind.endswith("u")
     narrow, wide = ("b", "d") if signed else ("ub", "ud")
     combine = combiner(emit, kind, wide)

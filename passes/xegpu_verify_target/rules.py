@@ -299,7 +299,10 @@ def atomic_rmw(kernel: Kernel, op: ir.Operation) -> Problem:
     if problem:
         return problem
     if desc.bits == 8 and is_float(desc.element) and view.kind.name != "assign":
-        return (f"there is no arithmetic on {desc.element}", "update f16 or f32 elements, or assign")
+        if desc.element != "f8E5M2":
+            return (f"there is no arithmetic on {desc.element}", "update f16 or f32 elements, or assign")
+        if "fcvt" in kernel.target.absent:
+            return (f"of {desc.element} needs fcvt, which target {kernel.target.name} has not",)
     operation = atomic_message(view.kind.name, desc.element, desc.attr.memory_scope == MemoryScope.SLM, kernel.target)
     second = _DATA if operation == "icas" else Raw(None)
     problem = lanes_problem(desc, kernel.target, f"lsc_atomic_{operation}", src0=_DATA, src1=second)

@@ -214,7 +214,7 @@ def _product(view: Any) -> WgMap | None:
         found: WgMap = view.wg_map_c
         return found
     a, b = view.wg_map_a, view.wg_map_b
-    return WgMap(a.sg_layout, (a.sg_data[0], b.sg_data[1])) if a and b else None
+    return WgMap(a.sg_layout, (a.sg_data[0], b.sg_data[1])) if a and b and a.sg_layout == b.sg_layout else None
 
 
 def factors(product: WgMap | None, view: Any) -> tuple[WgMap | None, WgMap | None]:

@@ -203,6 +203,27 @@ class Body:
         """An element; that of a tour, if it may be."""
         return self.only if self.only in options else self.r.choice(options)
 
+    def all_reduced(self, x: Value) -> Value:
+        """A scalar of each work item combined with those of the workgroup, by a name or by a region."""
+        if is_float(x.element):
+            kinds = {n: f"arith.{n}" for n in ("maximumf", "minimumf", "maxnumf", "minnumf")}
+            kinds |= {"add": "arith.addf", "mul": "arith.mulf"}
+        else:
+            kinds = {n: f"arith.{n}" for n in ("maxsi", "minsi", "maxui", "minui")}
+            kinds |= {
+                "add": "arith.addi",
+                "mul": "arith.muli",
+                "and": "arith.andi",
+                "or": "arith.ori",
+                "xor": "arith.xori",
+            }
+        kind = self.r.choice(list(kinds))
+        signature = f": ({x.type}) -> {x.type}"
+        if self.r.random() < 0.7:
+            return self.op(f"gpu.all_reduce {kind} {x.name} uniform {{}} {signature}", (), x.element)
+        body = f"^bb0(%l: {x.type}, %r: {x.type}): %s = {kinds[kind]} %l, %r : {x.type} gpu.yield %s : {x.type}"
+        return self.op(f"gpu.all_reduce {x.name} uniform {{ {body} }} {signature}", (), x.element)
+
     def hints(self, write: bool = False) -> list[str]:
         """Cache hints of an op, of which there is a message."""
         if self.r.random() < self.plain_hints:

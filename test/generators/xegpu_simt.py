@@ -73,7 +73,8 @@ class Items(xegpu_vc.Kernel):
         elif how == "switch":
             self.switch(depth)
         elif how == "tell":
-            made = self.tell(self.r.choice(scalars))
+            x = self.r.choice(scalars)
+            made = self.tell(x) if self.r.random() < 0.8 else self.all_reduced(x)
         elif how == "fragment":
             made = self.fragment()
         elif how == "dpas":
@@ -135,6 +136,15 @@ class Items(xegpu_vc.Kernel):
         memref = f"memref<8x{element}>"
         name = self.argument(memref, self.data(element, (8,)))
         x = self.pick(lambda v: not v.shape and v.element == element) or self.scalar(self.r.randint(-4, 4), element)
+        if self.r.random() < 0.3 and kind in ("addi", "ori", "andi"):
+            old = f"%old{self.names}"
+            self.op(
+                f"memref.generic_atomic_rmw {name}[{self.within(8)}] : {memref} {{ ^bb0({old}: {element}): "
+                f"%new = arith.{kind} {old}, {x.name} : {element} memref.atomic_yield %new : {element} }}",
+                (),
+                element,
+            )
+            return
         self.op(
             f"memref.atomic_rmw {kind} {x.name}, {name}[{self.within(8)}] : ({element}, {memref}) -> {element}",
             (),

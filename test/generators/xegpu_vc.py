@@ -15,7 +15,7 @@ from xegpu_py.numerics.dpas import ops_per_channel
 from xegpu_py.target import TARGETS
 
 from . import elementwise, vectors
-from .body import NUMBERS, SIGNLESS, STORED, Body, Value, attributes, dtype_of, most_exact, twin
+from .body import FLOATS, NUMBERS, SIGNLESS, STORED, Body, Value, attributes, dtype_of, most_exact, twin
 from .program import Program
 
 ROWS = (1, 2, 3, 4, 5, 8, 16, 17, 32)
@@ -23,7 +23,7 @@ COLUMNS = (1, 2, 3, 4, 5, 8, 16, 24, 32, 64)
 LOOP_STEPS = 3
 _UNSIGNED = ("ui8", "ui16", "ui32", "ui64")
 ATOMICS = {
-    **dict.fromkeys(("addf", "mulf", "maximumf", "minimumf", "maxnumf", "minnumf"), ("f32", "f16", "bf16", "f64")),
+    **dict.fromkeys(("addf", "mulf", "maximumf", "minimumf", "maxnumf", "minnumf"), FLOATS),
     **dict.fromkeys(("addi", "muli", "andi", "ori", "xori", "maxu", "minu"), (*SIGNLESS, *_UNSIGNED)),
     **dict.fromkeys(("maxs", "mins"), SIGNLESS),
 }
@@ -483,7 +483,7 @@ class Kernel(Body):
         shared = self.r.random() < 0.3
         kind = self.r.choice([k for k in [*ATOMICS, "assign"] if self.only in (None, *ATOMICS.get(k, [self.only]))])
         element = self.element_of(ATOMICS.get(kind) or (*NUMBERS, *STORED))
-        if kind in ("mulf", "assign") or (kind == "addf" and element in ("f16", "bf16")):
+        if kind in ("mulf", "assign") or (kind == "addf" and element in ("f16", "bf16", "f8E5M2")):
             shared = False
         lanes = self.r.choice(LANES)
         chunk = self.r.choice([1, 1, 1, 2, 3])
@@ -974,7 +974,7 @@ def program(r: Random) -> Program:
         b.keep(b.computable(made))
     b.statements(r.randint(1, 6), 2)
     if block > 1 or r.random() < 0.15:
-        found = b.exchange()
+        found = b.all_reduced(b.element()) if r.random() < 0.25 else b.exchange()
         if found is not None:
             b.keep(b.computable(found))
         b.statements(r.randint(0, 2), 1)

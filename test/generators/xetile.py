@@ -346,7 +346,12 @@ class Kernel(Body):
             entries, given = [], self.maps[acc.name]
         if given and self.r.random() < 0.4:
             layout, data = given
-            if self.r.random() < 0.6:
+            if self.r.random() < 0.4:
+                maps = self.map_for((m, k)), self.map_for((k, n))
+                assert maps[0] and maps[1]
+                lhs, rhs = self.as_map(lhs, maps[0]), self.as_map(rhs, maps[1])
+                entries += [f"wg_map_a = {self.map_text(maps[0])}", f"wg_map_b = {self.map_text(maps[1])}"]
+            elif self.r.random() < 0.6:
                 lhs, rhs = self.as_map(lhs, (layout, (data[0], k))), self.as_map(rhs, (layout, (k, data[1])))
                 entries += [
                     f"wg_map_a = {self.map_text((layout, (data[0], k)))}",

@@ -14,7 +14,7 @@ from xegpu_py.numerics.formats import Array
 from xegpu_py.reference.machine import Dim, Frame, Lane, Lanes, Steps, Subgroup
 from xegpu_py.reference.memory import Fault
 from xegpu_py.reference.program import Node, controls, evaluates_in, together
-from xegpu_py.reference.vector import by_halves, combine, neutral
+from xegpu_py.reference.vector import combine, neutral, reduced
 
 _WORKGROUP = -1
 
@@ -93,9 +93,7 @@ def subgroup_size(lane: Lane, node: Node) -> Array:
 def barrier(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
     """Wait until all subgroups of the workgroup have come here."""
     subgroup.check_together(lanes)
-    found = subgroup.workgroup.barrier(_WORKGROUP)
-    found.signal(len(subgroup.workgroup.subgroups))
-    yield from found.wait(subgroup, node)
+    yield from _meet(subgroup, node)
 
 
 @together("gpu.shuffle")
@@ -142,13 +140,47 @@ def subgroup_reduce(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any
         rows = np.concatenate([rows, missing])
     size = node.attribute("cluster_size")
     if size is None:
-        return [np.asarray(by_halves(kind, element, rows))] * len(given)
+        return [reduced(kind, element, rows, None)] * len(given)
     stride = node.attribute("cluster_stride", 1)
     step = size * stride // 2
     while step >= stride:
         rows = combine(kind, element, rows, rows[np.arange(count) ^ step])
         step //= 2
     return [np.asarray(row) for row in rows[: len(given)]]
+
+
+@controls("gpu.all_reduce")
+def all_reduce(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
+    """Lanes combined as by gpu.subgroup_reduce, then the subgroups' numbers from the first to the last."""
+    _of_items(subgroup.lanes[lanes[0]])
+    subgroup.check_together(lanes)
+    element, group = node.element, subgroup.workgroup
+    kind = node.word("op") if "op" in node.op.attributes else _kind_of_region(node)
+    rows = np.array([frame.values[node.operands[0]][lane] for lane in lanes], element.dtype)
+    missing = len(subgroup.lanes) - len(rows)
+    rows = np.concatenate([rows, np.broadcast_to(neutral(kind, element), (missing, *rows.shape[1:]))])
+    group.told.setdefault(node.op, {})[subgroup.number] = reduced(kind, element, rows, None)
+    yield from _meet(subgroup, node)
+    told = group.told[node.op]
+    total = told[0]
+    for number in range(1, len(group.subgroups)):
+        total = combine(kind, element, total, told[number])
+    for lane in lanes:
+        frame.set(node.results, np.asarray(total), lane)
+    yield from _meet(subgroup, node)
+
+
+def _kind_of_region(node: Node) -> str:
+    """The kind of a region that is one op of arith, such as addf."""
+    names = {"addf": "add", "addi": "add", "mulf": "mul", "muli": "mul", "andi": "and", "ori": "or", "xori": "xor"}
+    first: str = next(iter(node.op.regions[0].blocks[0].operations)).operation.name.removeprefix("arith.")
+    return names.get(first, first)
+
+
+def _meet(subgroup: Subgroup, node: Node) -> Steps:
+    found = subgroup.workgroup.barrier(_WORKGROUP)
+    found.signal(len(subgroup.workgroup.subgroups))
+    yield from found.wait(subgroup, node)
 
 
 @evaluates_in("gpu.printf")

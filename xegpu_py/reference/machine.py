@@ -118,6 +118,7 @@ class Workgroup:
         shared: shared local memory.
         barriers: by number; -1 is that of the whole workgroup.
         allocated: shared memrefs, by the op that allocates them.
+        told: what each subgroup has given to an op of the whole workgroup, by the op and the subgroup's number.
     """
 
     def __init__(self, launch: Launch, place: Dim) -> None:
@@ -125,6 +126,7 @@ class Workgroup:
         self.shared = Memory("shared local memory")
         self.barriers: dict[int, Barrier] = {}
         self.allocated: dict[Any, MemRef] = {}
+        self.told: dict[Any, dict[int, Any]] = {}
         self.named_barriers = 0
         count = 1 if launch.whole else -(-launch.block_items // launch.items)
         self.subgroups = [Subgroup(self, n) for n in range(count)]

@@ -67,40 +67,8 @@ func.func @f(%a: vector<32x16xbf16>, %b: vector<16x64xbf16>) {
 // -----
 
 func.func @f(%a: vector<32x16xbf16>, %b: vector<16x64xbf16>) {
-  // expected-error @below {{'xetile.tile_mma' op needs the same sg_layout in all maps, but wg_map_a has [2, 4], wg_map_b has [4, 2]}}
-  %r = xetile.tile_mma %a, %b {wg_map_a = <sg_layout = [2, 4], sg_data = [16, 16]>, wg_map_b = <sg_layout = [4, 2], sg_data = [16, 32]>} : vector<32x16xbf16>, vector<16x64xbf16> -> vector<32x64xf32>
-  return
-}
-
-// -----
-
-func.func @f(%a: vector<32x16xbf16>, %b: vector<16x64xbf16>) {
-  // expected-error @below {{'xetile.tile_mma' op needs all 16 columns of 'a' in each subgroup, but wg_map_a gives it 4}}
-  %r = xetile.tile_mma %a, %b {wg_map_a = <sg_layout = [2, 4], sg_data = [16, 4]>} : vector<32x16xbf16>, vector<16x64xbf16> -> vector<32x64xf32>
-  return
-}
-
-// -----
-
-func.func @f(%a: vector<32x16xbf16>, %b: vector<16x64xbf16>) {
-  // expected-error @below {{'xetile.tile_mma' op needs all 16 rows of 'b' in each subgroup, but wg_map_b gives it 8}}
-  %r = xetile.tile_mma %a, %b {wg_map_b = <sg_layout = [2, 4], sg_data = [8, 16]>} : vector<32x16xbf16>, vector<16x64xbf16> -> vector<32x64xf32>
-  return
-}
-
-// -----
-
-func.func @f(%a: vector<32x16xbf16>, %b: vector<16x64xbf16>) {
-  // expected-error @below {{'xetile.tile_mma' op needs as many rows of 'a' in each subgroup as of the result, 16, but wg_map_a gives it 8}}
-  %r = xetile.tile_mma %a, %b {wg_map_a = <sg_layout = [2, 4], sg_data = [8, 16]>, wg_map_c = <sg_layout = [2, 4], sg_data = [16, 16]>} : vector<32x16xbf16>, vector<16x64xbf16> -> vector<32x64xf32>
-  return
-}
-
-// -----
-
-func.func @f(%a: vector<32x16xbf16>, %b: vector<16x64xbf16>) {
-  // expected-error @below {{'xetile.tile_mma' op needs as many columns of 'b' in each subgroup as of the result, 16, but wg_map_b gives it 8}}
-  %r = xetile.tile_mma %a, %b {wg_map_b = <sg_layout = [2, 4], sg_data = [16, 8]>, wg_map_c = <sg_layout = [2, 4], sg_data = [16, 16]>} : vector<32x16xbf16>, vector<16x64xbf16> -> vector<32x64xf32>
+  // expected-error @below {{'xetile.tile_mma' op needs maps of the same number of subgroups, but wg_map_a has 8, wg_map_b has 16}}
+  %r = xetile.tile_mma %a, %b {wg_map_a = <sg_layout = [2, 4], sg_data = [16, 16]>, wg_map_b = <sg_layout = [4, 4], sg_data = [16, 32]>} : vector<32x16xbf16>, vector<16x64xbf16> -> vector<32x64xf32>
   return
 }
 

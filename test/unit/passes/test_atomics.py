@@ -14,7 +14,7 @@ OFF = 6
 """A lane that its mask disables."""
 
 CASES = [(k, t) for t in ("i8", "i16", "i32", "i64") for k in INTEGERS]
-CASES += [(k, t) for t in ("f16", "bf16", "f32", "f64") for k in FLOATS]
+CASES += [(k, t) for t in ("f16", "bf16", "f32", "f64", "f8E5M2") for k in FLOATS]
 
 
 def kernel(cases, space):
@@ -87,7 +87,7 @@ def updated(kind, before, values):
 @pytest.mark.parametrize("space", ["", "slm"])
 @pytest.mark.parametrize("target", ["pvcxt", "dg2", "any"])
 def test_every_kind_of_every_type(target, space):
-    cases = [c for c in CASES if not (c[1] == "f64" and target == "dg2")][:: 1 if target == "pvcxt" else 3]
+    cases = [c for c in CASES if not (c[1] in ("f64", "f8E5M2") and target == "dg2")][:: 1 if target == "pvcxt" else 3]
     module = xegpu_py.parse(kernel(cases, space))
     rng = np.random.default_rng(5)
     for number, (kind, t) in enumerate(cases):
@@ -95,7 +95,12 @@ def test_every_kind_of_every_type(target, space):
         if t[0] == "i":
             before, values = (rng.integers(-(2**63), 2**63 - 1, 16).astype(dtype) for _ in range(2))
         else:
-            before, values = (rng.integers(-4, 5, 16).astype(dtype) for _ in range(2))
+            # Sums of four of these are exact in f8E5M2 too.
+            before, values = (
+                (rng.integers(-1, 2, 16).astype(dtype) for _ in range(2))
+                if t == "f8E5M2"
+                else (rng.integers(-4, 5, 16).astype(dtype) for _ in range(2))
+            )
         engine = "both" if number % 8 == 0 else "interpreter"
         memory, old = before.copy(), values.copy()
         compiled = xegpu_py.compile(module, f"{kind}_{t}", target=target, engine=engine)
@@ -149,3 +154,88 @@ def test_updates_by_a_region(target, element):
 def test_the_finalizer_accepts_updates_of_bytes(target, platform, space):
     for kind in ("addi", "muli", "minu", "assign"):
         finalize(xegpu_py.compile(kernel([(kind, "i8")], space), target=target).asm, platform)
+
+
+@pytest.mark.parametrize("items", [16, 37])
+def test_updates_by_a_region_of_work_items(items):
+    """Those that come there update, each with its own number and at its own place, and find what others left."""
+    text = """
+    gpu.module @m { gpu.func @k(%m: memref<4xi32>, %found: memref<?xi32>) kernel
+        attributes {xegpu.subgroup_size = 16 : i32} {
+      %c4 = arith.constant 4 : index
+      %c5 = arith.constant 5 : i32
+      %t = gpu.thread_id x
+      %at = arith.remui %t, %c4 : index
+      %own = arith.index_cast %t : index to i32
+      %more = arith.cmpi sge, %own, %c5 : i32
+      scf.if %more {
+        %old = memref.generic_atomic_rmw %m[%at] : memref<4xi32> {
+        ^bb0(%x: i32):
+          %twice = arith.addi %own, %own : i32
+          %y = arith.addi %x, %twice : i32
+          memref.atomic_yield %y : i32
+        }
+        memref.store %old, %found[%t] : memref<?xi32>
+      }
+      gpu.return
+    } }"""
+    for engine in ("interpreter", "jit", "reference"):
+        memory, found = np.arange(4, dtype=np.int32), np.full(items, -1, np.int32)
+        xegpu_py.compile(text, engine=engine)(memory, found, block=items)
+        for place in range(4):
+            mine = [i for i in range(place, items, 4) if i >= 5]
+            assert memory[place] == place + 2 * sum(mine)
+            # Each found what those before it had left: all are sums of different ones.
+            assert len(set(found[mine])) == len(mine) and min(found[mine]) == place
+        assert (found[:5] == -1).all()
+
+
+def test_a_region_may_not_ask_for_the_lane():
+    text = """gpu.module @m { gpu.func @k(%m: memref<4xi32>) kernel attributes {xegpu.subgroup_size = 16 : i32} {
+      %t = gpu.thread_id x
+      %old = memref.generic_atomic_rmw %m[%t] : memref<4xi32> {
+      ^bb0(%x: i32):
+        %l = gpu.lane_id
+        %own = arith.index_cast %l : index to i32
+        %y = arith.addi %x, %own : i32
+        memref.atomic_yield %y : i32
+      }
+      gpu.return
+    } }"""
+    with pytest.raises(xegpu_py.DiagnosticError, match="has gpu.lane_id in its region"):
+        xegpu_py.compile(text)
+
+
+@pytest.mark.parametrize("simt", [True, False])
+@pytest.mark.parametrize(
+    ("element", "kind"), [("f32", "add"), ("i32", "maxui"), ("f16", "mul"), ("bf16", "add"), ("i64", "region")]
+)
+def test_all_reduce(simt, element, kind):
+    """In a loop, so that the memory between the subgroups is used again."""
+    operation = "%v" if kind == "region" else f"{kind} %v"
+    region = (f"^bb0(%l: {element}, %r: {element}): %s = arith.xori %l, %r : {element} gpu.yield %s : {element}"
+              if kind == "region" else "")  # fmt: skip
+    attributes = "attributes {xegpu.subgroup_size = 16 : i32}" if simt else ""
+    text = f"""
+    gpu.module @m {{ gpu.func @k(%x: memref<3x?x{element}>, %y: memref<3x?x{element}>) kernel {attributes} {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c3 = arith.constant 3 : index
+      %t = gpu.thread_id x
+      scf.for %i = %c0 to %c3 step %c1 {{
+        %v = memref.load %x[%i, %t] : memref<3x?x{element}>
+        %w = gpu.all_reduce {operation} uniform {{ {region} }} : ({element}) -> {element}
+        memref.store %w, %y[%i, %t] : memref<3x?x{element}>
+      }}
+      gpu.return
+    }} }}"""
+    items = 37 if simt else 5
+    rng = np.random.default_rng(1)
+    x = rng.integers(1, 3 if kind == "mul" else 9, (3, items)).astype(DTYPES[element])
+    functions = {"add": np.add, "maxui": np.maximum, "mul": np.multiply, "region": np.bitwise_xor}
+    wide = x.astype(np.int64 if element[0] == "i" else np.float64)
+    wanted = functions[kind].reduce(wide, axis=1).astype(x.dtype)
+    for engine in ("both", "reference"):
+        y = np.zeros_like(x)
+        xegpu_py.compile(text, engine=engine)(x, y, block=items)
+        np.testing.assert_array_equal(y, np.repeat(wanted[:, None], items, 1))

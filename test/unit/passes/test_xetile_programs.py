@@ -172,3 +172,35 @@ def test_a_product_whose_factors_are_divided_along_k():
     c = np.zeros((16, 16), np.float32)
     kernel(a, b, c)
     np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
+
+
+@pytest.mark.parametrize("product", ["", ", wg_map_c = <sg_layout = [2, 4], sg_data = [32, 16]>"])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("<sg_layout = [8, 1], sg_data = [8, 32]>", "<sg_layout = [2, 4], sg_data = [16, 16]>"),
+        ("<sg_layout = [2, 4], sg_data = [8, 8]>", "<sg_layout = [2, 4], sg_data = [8, 16]>"),
+        ("<sg_layout = [1, 8], sg_data = [64, 4]>", "<sg_layout = [8, 1], sg_data = [4, 64]>"),
+    ],
+)
+def test_the_factors_of_a_product_have_any_maps(first, second, product):
+    """Other layouts than the product's, and parts of K: they are exchanged, and no value changes."""
+    a, b = (f"!xetile.tile<{s}xf16, #xetile.tile_attr<wg_map = {m}>>" for s, m in (("64x32", first), ("32x64", second)))
+    c = "!xetile.tile<64x64xf32>"
+    text = f"""
+    gpu.module @m {{ gpu.func @k(%a: memref<64x32xf16>, %b: memref<32x64xf16>, %c: memref<64x64xf32>) kernel {{
+      %ta = xetile.init_tile %a[0, 0] : memref<64x32xf16> -> {a}
+      %tb = xetile.init_tile %b[0, 0] : memref<32x64xf16> -> {b}
+      %tc = xetile.init_tile %c[0, 0] : memref<64x64xf32> -> {c}
+      %x = xetile.load_tile %ta : {a} -> vector<64x32xf16>
+      %y = xetile.load_tile %tb : {b} -> vector<32x64xf16>
+      %d = xetile.tile_mma %x, %y {{wg_map_a = {first}, wg_map_b = {second}{product}}}
+        : vector<64x32xf16>, vector<32x64xf16> -> vector<64x64xf32>
+      xetile.store_tile %d, %tc : vector<64x64xf32>, {c}
+      gpu.return
+    }} }}"""
+    rng = np.random.default_rng(0)
+    x, y = (rng.integers(-4, 5, shape).astype(np.float16) for shape in ((64, 32), (32, 64)))
+    found = np.zeros((64, 64), np.float32)
+    xegpu_py.compile(text, engine="both")(x, y, found, block=8)
+    np.testing.assert_array_equal(found, x.astype(np.float32) @ y.astype(np.float32))
