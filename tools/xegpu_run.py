@@ -1,4 +1,4 @@
-"""`xegpu-run`: run a kernel on arrays, without a GPU."""
+"""`xegpu-run`: run a kernel on arrays, or a program with its host code, without a GPU."""
 
 import argparse
 import io
@@ -14,10 +14,10 @@ from xegpu_py.tools import driver
 from xegpu_py.compiled import compile as compile_kernel
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import DiagnosticError
-from xegpu_py.ir.module import parse_source
 from xegpu_py.ir.source import Source
 from xegpu_py.kernel import CHECKS, Kernel, choose
 from xegpu_py.numerics.dpas import MODELS
+from xegpu_py.programs.program import read, run_source
 from xegpu_py.runtime.arguments import FORMS, parse_argument
 from xegpu_py.runtime.launch import ENGINES, Grid, Statistics
 from xegpu_py.runtime.trace import Tracer, statistics_table, summary
@@ -70,10 +70,11 @@ def argument_parser() -> driver.Parser:
     parser = driver.Parser(
         "xegpu-run",
         "FILE [ARG...]",
-        "Run a kernel on arrays, and write what it computes.",
+        "Run a kernel on arrays, and write what it computes; or run a program with its host code.",
         [
             "xegpu-run gemm.mlir randn:bf16:512x512 randn:bf16:512x512 zeros:f32:512x512 --grid 2,2 --block 32",
             "xegpu-run add.mlir a.npy b.npy zeros:f32:64x64 --grid 8,4 -o 2=sum.npy --check=races",
+            "xegpu-run program.mlir -e main",
         ],
         f"An ARG is {FORMS}.\nThey are in the order of the kernel's arguments. NAME is the name of an input of "
         "vISA assembly,\nor the number of an argument of MLIR, from 0.",
@@ -82,8 +83,17 @@ def argument_parser() -> driver.Parser:
     add("file", metavar="FILE", help="the kernel: MLIR, which is lowered, or vISA assembly; '-' for standard input")
     add("args", metavar="ARG", nargs="*", default=[], help="the kernel's arguments, see below")
     add("--kernel", metavar="NAME", help="which kernel of the file; not needed where there is one")
-    add("--grid", metavar="X,Y,Z", type=dimensions, default=(1,), help="workgroups (default 1)")
-    add("--block", metavar="X,Y,Z", type=dimensions, default=(1,), help="work items of a workgroup (default 1)")
+    add(
+        "-e",
+        "--entry",
+        metavar="FUNCTION",
+        help="run the program that FILE is: call a host function, and print what it prints. It has no arguments; an "
+        "integer that it gives is the exit status",
+    )
+    add("--import-upstream", action="store_true", help="FILE has kernels in the dialects of upstream MLIR or IMEX")
+    add("--seed", type=int, metavar="N", default=0, help="of a program's random numbers (default 0)")
+    add("--grid", metavar="X,Y,Z", type=dimensions, help="workgroups (default 1)")
+    add("--block", metavar="X,Y,Z", type=dimensions, help="work items of a workgroup (default 1)")
     add("--target", choices=TARGETS, default=DEFAULT, help=f"the GPU (default {DEFAULT})")
     add("--model", choices=MODELS, default="fma", help="how dpas rounds (default fma)")
     add("--registers", type=int, metavar="N", help="registers of a thread: 128 (default) or 256")
@@ -142,16 +152,11 @@ def argument_parser() -> driver.Parser:
     return parser
 
 
-def _kernel(
-    source: Source, args: argparse.Namespace, arguments: Sequence[Any]
-) -> tuple[Kernel | None, Callable[..., Statistics | None], list[str]]:
-    """The kernel, None if it is not lowered; what launches it, and the names of its arguments."""
+def _options(args: argparse.Namespace) -> dict[str, Any]:
+    """The options of `xegpu_py.compile`."""
     if args.engine == REFERENCE:
-        evaluated = compile_kernel(
-            parse_source(source, context=Context()), args.kernel, engine=REFERENCE, model=args.model
-        )
-        return None, evaluated, [str(i) for i in range(len(evaluated.types))]
-    options = {
+        return {"engine": REFERENCE, "model": args.model}
+    return {
         "target": args.target,
         "model": args.model,
         "check": args.check,
@@ -161,10 +166,20 @@ def _kernel(
         "threads": 1 if args.deterministic else args.threads,
         "cache": args.cache,
     }
+
+
+def _kernel(
+    source: Source, args: argparse.Namespace, arguments: Sequence[Any]
+) -> tuple[Kernel | None, Callable[..., Statistics | None], list[str]]:
+    """The kernel, None if it is not lowered; what launches it, and the names of its arguments."""
+    options = _options(args)
+    if args.engine == REFERENCE:
+        evaluated = compile_kernel(read(source, args.import_upstream, Context()), args.kernel, **options)
+        return None, evaluated, [str(i) for i in range(len(evaluated.types))]
     if _ASSEMBLY.match(source.text):
         kernel = Kernel(choose(assembly.read(source), args.kernel), source=source, **options)
         return kernel, kernel, [i.var.name for i in kernel.program.arguments]
-    compiled = compile_kernel(parse_source(source, context=Context()), args.kernel, **options)
+    compiled = compile_kernel(read(source, args.import_upstream, Context()), args.kernel, **options)
     compiled = compiled.version_for(arguments, args.grid)
     if args.remarks:
         driver.print_diagnostics(compiled.remarks, [source])
@@ -182,6 +197,40 @@ def _check_thread(parser: driver.Parser, program: Program, args: argparse.Namesp
         )
 
 
+def _run_program(parser: driver.Parser, source: Source, args: argparse.Namespace) -> int:
+    """Call a program's host function; the exit status."""
+    given = {
+        "ARG": args.args,
+        "--kernel": args.kernel,
+        "--grid": args.grid,
+        "--block": args.block,
+        "-o": args.outputs,
+        "--print": args.shown,
+    }
+    for name, value in given.items():
+        if value:
+            parser.error(f"{name} is for kernels; host code says itself what is launched on what, and --entry runs it")
+    if _ASSEMBLY.match(source.text):
+        parser.error("vISA assembly has no host code for --entry to run")
+    try:
+        results = run_source(
+            source,
+            args.entry,
+            import_upstream=args.import_upstream,
+            seed=args.seed,
+            trace=args.trace,
+            statistics=args.stats,
+            remarks=args.remarks,
+            **_options(args),
+        )
+    except DiagnosticError as e:
+        e.sources = e.sources or [source]
+        raise
+    except (TypeError, ValueError) as e:
+        parser.error(str(e))
+    return int(results[0]) & 0xFF if results and isinstance(results[0], np.integer) else 0
+
+
 def run(argv: Sequence[str]) -> int:
     """Run the tool with these arguments; its exit status."""
     parser = argument_parser()
@@ -191,6 +240,9 @@ def run(argv: Sequence[str]) -> int:
     if args.engine == REFERENCE and (args.stats or {"uninit", "races"} & set(args.check)):
         parser.error(f"--{'stats' if args.stats else 'check'} is for programs of vISA, not for --engine=reference")
     source = parser.read(args.file)
+    if args.entry is not None:
+        return _run_program(parser, source, args)
+    args.grid, args.block = args.grid or (1,), args.block or (1,)
     if args.engine == REFERENCE and _ASSEMBLY.match(source.text):
         parser.error("--engine=reference evaluates MLIR; vISA assembly is run by --engine=interpreter")
     try:

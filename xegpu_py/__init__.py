@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from xegpu_py.compiled import CompiledKernel, compile
     from xegpu_py.kernel import Kernel
     from xegpu_py.language import Constexpr, cdiv, function, jit
+    from xegpu_py.programs import Program, load_program
     from xegpu_py.runtime.memory import zeros_aligned
     from xegpu_py.upstream import import_upstream
 
@@ -36,12 +37,14 @@ __all__ = [
     "Kernel",
     "Module",
     "Pass",
+    "Program",
     "bisect",
     "cdiv",
     "compile",
     "function",
     "import_upstream",
     "jit",
+    "load_program",
     "parse",
     "register_pass",
     "run_pipeline",
@@ -60,6 +63,8 @@ _ROOMS = {
     "function": "language",
     "import_upstream": "upstream",
     "jit": "language",
+    "Program": "programs",
+    "load_program": "programs",
     "zeros_aligned": "runtime.memory",
 }
 

@@ -80,6 +80,11 @@ class CompiledKernel:
         with Context():
             return tuple(mlir.Type.parse(p.type) for p in self._lowered.parameters)
 
+    @property
+    def subgroups(self) -> int | None:
+        """Subgroups of a workgroup, where the kernel's maps say how many there are; else None."""
+        return self._lowered.subgroups
+
     @functools.cached_property
     def _levels(self) -> dict[str, Module]:
         return self._lowered.levels or (self._relower().levels if self._relower else {})
@@ -139,7 +144,7 @@ class CompiledKernel:
             raise TypeError(
                 f"kernel '{self.name}' takes {len(parameters)} arguments ({expected}), not {len(arguments)}"
             )
-        block = _block(block, self._lowered.known.get("block"), self._lowered.subgroups)
+        block = _block(block, self._lowered.known.get("block"), self.subgroups)
         for what, given in (("grid", grid), ("block", block)):
             wanted = self._lowered.known.get(what)
             if wanted and extent(given, what) != wanted:
@@ -203,6 +208,7 @@ class ReferenceKernel:
     Attributes:
         name: the kernel's name.
         types: MLIR's types of its arguments.
+        subgroups: of a workgroup, where the kernel's maps say how many there are; else None.
     """
 
     def __init__(self, module: Module, name: str, model: Model) -> None:
@@ -213,13 +219,13 @@ class ReferenceKernel:
         self.types = reference.types_of(func)
         known = func.attributes.get("known_block_size")
         self._known = None if known is None else tuple(mlir.DenseI32ArrayAttr(known))
-        self._subgroups = subgroups_of(module, name)
+        self.subgroups = subgroups_of(module, name)
 
     def __call__(
         self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] | None = None
     ) -> None:
         """Evaluate the kernel; arguments and errors are those of `CompiledKernel`."""
-        block = _block(block, self._known, self._subgroups)
+        block = _block(block, self._known, self.subgroups)
         reference.run(self._module, self.name, arguments, grid=grid, block=block, model=self._model)
 
 

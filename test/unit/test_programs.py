@@ -1,0 +1,216 @@
+"""`load_program`, the child process, and the library functions against MLIR's own."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import xegpu_py
+from xegpu_py.programs import runner_utils
+from xegpu_py.programs.functions import Host
+from xegpu_py.programs.imex_utils import multiply
+from xegpu_py.programs.memrefs import MemRef
+
+PROGRAM = """
+module attributes {gpu.container_module} {
+  gpu.module @kernels {
+    gpu.func @add(%a: memref<?xf32>, %b: memref<?xf32>) kernel {
+      %x = gpu.block_id x
+      %c16 = arith.constant 16 : index
+      %i = arith.muli %x, %c16 : index
+      %u = vector.load %a[%i] : memref<?xf32>, vector<16xf32>
+      %v = vector.load %b[%i] : memref<?xf32>, vector<16xf32>
+      %w = arith.addf %u, %v : vector<16xf32>
+      vector.store %w, %b[%i] : memref<?xf32>, vector<16xf32>
+      gpu.return
+    }
+  }
+  func.func @add(%a: memref<?xf32>, %b: memref<?xf32>) -> (index, memref<?xf32>) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    %n = memref.dim %a, %c0 : memref<?xf32>
+    %groups = arith.divui %n, %c16 : index
+    gpu.launch_func @kernels::@add blocks in (%groups, %c1, %c1) threads in (%c1, %c1, %c1)
+        args(%a : memref<?xf32>, %b : memref<?xf32>)
+    return %n, %b : index, memref<?xf32>
+  }
+  func.func @half(%x: bf16, %n: i8) -> bf16 {
+    %m = arith.sitofp %n : i8 to bf16
+    %y = arith.divf %x, %m : bf16
+    return %y : bf16
+  }
+  func.func @rows(%a: memref<*xf64>) -> i64 {
+    %r = memref.rank %a : memref<*xf64>
+    %i = arith.index_cast %r : index to i64
+    return %i : i64
+  }
+  func.func @hello() {
+    vector.print str "hello\\n"
+    return
+  }
+  func.func @forever() {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %end = arith.constant 9223372036854775807 : index
+    %a = memref.alloc() : memref<1xi64>
+    vector.print str "begun\\n"
+    scf.for %i = %c0 to %end step %c1 {
+      %n = arith.index_cast %i : index to i64
+      %x = memref.atomic_rmw addi %n, %a[%c0] : (i64, memref<1xi64>) -> i64
+    }
+    return
+  }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program():
+    return xegpu_py.load_program(PROGRAM, cache="off")
+
+
+def test_functions_take_and_give_arrays(program):
+    a, b = np.arange(32, dtype=np.float32), np.ones(32, np.float32)
+    n, result = program.add(a, b)
+    assert n == 32
+    assert (b == np.arange(32) + 1).all()
+    assert (result == b).all()
+
+
+def test_numbers_are_passed(program):
+    assert program.half(1.0, 2) == ml_dtypes.bfloat16(0.5)
+    assert program.rows(np.zeros((2, 3, 4))) == 3
+
+
+def test_kernels_are_taken_out(program):
+    a, b = np.arange(16, dtype=np.float32), np.ones(16, np.float32)
+    assert list(program.kernels) == ["add"]
+    program.kernels["add"](a, b)
+    assert (b == a + 1).all()
+
+
+def test_output_goes_to_standard_output(program, capfd):
+    program.hello()
+    assert capfd.readouterr() == ("hello\n", "")
+
+
+def test_modules_are_programs(program, capfd):
+    xegpu_py.load_program(xegpu_py.parse(PROGRAM)).hello()
+    assert capfd.readouterr().out == "hello\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "error", "message"),
+    [
+        ("half", (1.0,), TypeError, "takes 2 arguments"),
+        ("half", (1.0, 1.5), TypeError, "must be a number of that type, not 1.5"),
+        ("half", (1.0, 300), TypeError, "must be a number of that type, not 300"),
+        ("add", (np.zeros(16), np.zeros(16)), TypeError, "must be a numpy array of float32, not an array of float64"),
+        ("add", (np.zeros((4, 4), np.float32),) * 2, ValueError, "cannot be an array of shape"),
+    ],
+)
+def test_arguments_that_do_not_fit(program, name, arguments, error, message):
+    with pytest.raises(error, match=message):
+        getattr(program, name)(*arguments)
+
+
+def test_unknown_functions(program):
+    with pytest.raises(AttributeError, match="no host function 'nothing'; it has add, half"):
+        program.nothing()
+
+
+def _begin(tmp_path):
+    file = tmp_path / "forever.mlir"
+    file.write_text(PROGRAM)
+    tool = Path(sys.executable).with_name("xegpu-run")
+    started = subprocess.Popen([tool, file, "-e", "forever"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert started.stdout.readline() == b"begun\n"
+    return started
+
+
+def _children(pid):
+    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True)
+    return [int(word) for word in found.stdout.split()]
+
+
+def _ends(pid):
+    for _ in range(200):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        if Path(f"/proc/{pid}/stat").exists() and Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z":
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
+def test_the_end_of_the_parent_ends_the_program(tmp_path, number, status):
+    started = _begin(tmp_path)
+    (child,) = _children(started.pid)
+    started.send_signal(number)
+    _, errors = started.communicate(timeout=20)
+    assert started.returncode == status
+    assert errors == b""
+    assert _ends(child)
+
+
+LIBRARY = next(
+    (p for d in sys.path if (p := Path(d, "mlir", "lib", "libmlir_runner_utils.so")).exists()),
+    None,
+)
+PRINTERS = {"I8": "i1", "I32": "i4", "I64": "i8", "F32": "f4", "F64": "f8", "Ind": "u8"}
+
+
+@pytest.mark.skipif(LIBRARY is None, reason="MLIR's library is not installed")
+@pytest.mark.parametrize("name", PRINTERS)
+def test_arrays_are_printed_as_by_mlir(name, tmp_path):
+    rng = np.random.default_rng(5)
+    for shape in [(), (1,), (5,), (3, 4), (1, 1), (2, 3, 2), (2, 1, 3, 2)]:
+        array = rng.standard_normal(shape) * 10.0 ** rng.integers(-8, 9, shape)
+        if PRINTERS[name][0] == "f":
+            special = rng.choice([np.inf, -np.inf, np.nan, -np.nan, -0.0, 1e30], shape)
+            array = np.where(rng.random(shape) < 0.3, special, array)
+        array = np.asarray(array.astype(f"<{PRINTERS[name]}") if PRINTERS[name][0] == "f" else
+                           rng.integers(32, 127, shape).astype(PRINTERS[name]))  # fmt: skip
+        memref = MemRef.of(array)
+        inner = memref.descriptor()
+        unranked = (ctypes.c_int64 * 2)(array.ndim, ctypes.addressof(inner))
+        expected = _printed_by_mlir(name, unranked, tmp_path / "out")
+        own, given = os.pipe()
+        runner_utils.LIBRARY[f"printMemref{name}"].body(Host(given), memref)
+        os.close(given)
+        with open(own) as file:
+            assert file.read() == expected
+
+
+def _printed_by_mlir(name, unranked, path):
+    kept = os.dup(1)
+    with open(path, "wb") as file:
+        os.dup2(file.fileno(), 1)
+    try:
+        getattr(ctypes.CDLL(str(LIBRARY)), f"_mlir_ciface_printMemref{name}")(unranked)
+        ctypes.CDLL(None).fflush(None)
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+    return path.read_text()
+
+
+def test_host_products_round_each_step():
+    rng = np.random.default_rng(3)
+    a, b, c = (rng.standard_normal(s).astype(np.float32) for s in ((5, 300), (300, 261), (5, 261)))
+    expected = c.copy()
+    for k in range(300):
+        expected += a[:, k : k + 1] * b[k]
+    multiply(a, b, c)
+    assert (c == expected).all()

@@ -1,0 +1,240 @@
+"""The GPU of a running program: its memory, and the kernels that are launched on it."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+from mlir import ir
+
+from xegpu_py.compiled import CompiledKernel, compile
+from xegpu_py.dialects import visa
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, position_of
+from xegpu_py.ir.module import Module
+from xegpu_py.ir.verifier import walk
+from xegpu_py.lowered import copied
+from xegpu_py.programs.lowering import Launch, Parameter, Site
+from xegpu_py.programs.memrefs import ELEMENTS, MemRef
+from xegpu_py.runtime.trace import Tracer, statistics_table
+from xegpu_py.visa.program import Program
+
+MANY = 100
+"""From so many launches of one kernel on, a program is taken for one that measures time."""
+
+LANES = "xegpu.lanes_per_subgroup"
+"""The attribute of kernels that are written for subgroups, but whose launches count the lanes of so many."""
+
+DYNAMIC = "gpu.dynamic_shared_memory"
+
+Thread = tuple[tuple[int, int, int], int]
+
+
+@dataclass
+class Device:
+    """What the runtime's calls in host code do.
+
+    Attributes:
+        kernels: the program's `gpu.module`s by name.
+        options: for `xegpu_py.compile`.
+        say: takes what is said on standard error.
+        reached: is told of each launch, before it runs and when it has ended.
+        trace: of which thread of each launch the instructions are shown.
+        statistics: whether what each launch did is told.
+        remarks: whether what lowering says of slow code is told.
+    """
+
+    kernels: dict[str, Module]
+    options: dict[str, Any]
+    say: Callable[[str | Diagnostic], None]
+    reached: Callable[[int, Launch, bool], None]
+    trace: Thread | None = None
+    statistics: bool = False
+    remarks: bool = False
+    launches: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self._live: dict[int, int] = {}
+        self._compiled: dict[tuple[str, str, int], Any] = {}
+
+    def callback(self, site: Site, guard: Callable[[Callable[[], Any]], Any]) -> Any:
+        """What compiled code calls at a site."""
+        action = getattr(self, site.action)
+
+        def called(*words: int) -> None:
+            given = [MemRef.unranked(w) if t == "memref" else w for w, t in zip(words, site.words)]
+            guard(partial(action, site, *given))
+
+        types = [ctypes.c_void_p if t == "memref" else ctypes.c_int64 for t in site.words]
+        return ctypes.CFUNCTYPE(None, *types)(called)
+
+    def allocate(self, site: Site, memref: MemRef) -> None:
+        """New memory reads as zero."""
+        array = memref.array(site.element)
+        ctypes.memset(memref.aligned, 0, array.nbytes)
+        self._live[memref.allocated] = array.nbytes
+
+    def deallocate(self, site: Site, memref: MemRef) -> None:
+        if self._live.pop(memref.allocated, None) is None:
+            raise _error(
+                site.where,
+                "'gpu.dealloc' op frees memory that is not allocated",
+                "it is none of gpu.alloc's, or has been freed before",
+            )
+
+    def copy(self, site: Site, to: MemRef, source: MemRef) -> None:
+        if to.sizes != source.sizes:
+            raise _error(site.where, f"'gpu.memcpy' op copies an array of sizes {source.sizes} to one of {to.sizes}")
+        np.copyto(to.array(site.element), source.array(site.element))
+
+    def fill(self, site: Site, to: MemRef, value: MemRef) -> None:
+        to.array(site.element)[...] = value.array(site.element)[0]
+
+    def refute(self, site: Site) -> None:
+        """An assertion does not hold."""
+        raise _error(site.where, f"assertion failed: {site.message}")
+
+    def launch(self, site: Site, *given: Any) -> None:
+        """Run a kernel, and wait for its end."""
+        launch = site.launch
+        assert launch is not None
+        number = sum(self.launches.values()) + 1
+        self.launches[launch.module, launch.kernel] += 1
+        self.reached(number, launch, False)
+        (grid, block), shared, memrefs = (given[:3], given[3:6]), given[6], given[7:]
+        try:
+            self._run(number, launch, grid, block, shared, memrefs)
+        except DiagnosticError as e:
+            note = Diagnostic("note", f"in launch {number} of the program, of kernel '{launch.kernel}'", launch.where)
+            e.diagnostics[0] = _noted(e.diagnostics[0], note)
+            raise
+        except (TypeError, ValueError) as e:
+            raise _error(launch.where, f"launch {number}, of kernel '{launch.kernel}': {e}") from None
+        self.reached(number, launch, True)
+
+    def _run(
+        self,
+        number: int,
+        launch: Launch,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        shared: int,
+        memrefs: Sequence[MemRef],
+    ) -> None:
+        kernel = self._kernel(launch, shared)
+        arguments = [_argument(t, m) for t, m in zip(launch.parameters, memrefs)]
+        if min(grid) == 0:
+            return
+        size = self._block(launch, kernel, block)
+        if not isinstance(kernel, CompiledKernel):
+            kernel(*arguments, grid=grid, block=size)
+            return
+        version = kernel.version_for(arguments, grid)
+        program = version.kernel.program
+        if self.trace:
+            self._observe(number, version)
+        done = version(*arguments, grid=grid, block=size)
+        if self.statistics:
+            self.say(f"launch {number}: {statistics_table(program, done)}")
+
+    def _observe(self, number: int, version: CompiledKernel) -> None:
+        assert self.trace is not None
+        group, thread = self.trace
+        launcher = version.kernel.launcher
+        self.say(f"launch {number}: kernel '{version.name}', workgroup {group}, subgroup {thread}")
+        program: Program = version.kernel.program
+        launcher.observer = Tracer(program, launcher.target, launcher.allocation, group, thread, self.say)
+
+    def _block(self, launch: Launch, kernel: Any, block: tuple[int, int, int]) -> Sequence[int]:
+        """The subgroups of a workgroup, or its work items, where a launch counts the lanes of subgroups."""
+        func = self._func(launch)
+        if LANES not in func.attributes:
+            return block
+        lanes = int(ir.IntegerAttr(func.attributes[LANES]).value)
+        if kernel.subgroups:
+            return (int(kernel.subgroups),)
+        items = math.prod(block)
+        if items % lanes:
+            raise ValueError(f"its workgroups have {items} work items, which are no whole subgroups of {lanes}")
+        return (items // lanes,)
+
+    def _func(self, launch: Launch) -> ir.Operation:
+        return next(f for f in visa.kernels(self.kernels[launch.module].operation) if visa.name_of(f) == launch.kernel)
+
+    def _kernel(self, launch: Launch, shared: int) -> Any:
+        key = launch.module, launch.kernel, shared
+        found = self._compiled.get(key)
+        if found is None:
+            found = self._compiled[key] = self._compile(launch, shared)
+        return found
+
+    def _compile(self, launch: Launch, shared: int) -> Any:
+        module = self.kernels[launch.module]
+        if any(op.name == DYNAMIC for op in walk(module.operation)):
+            module = with_shared_memory(module, shared)
+        found = compile(module, launch.kernel, **self.options)
+        if self.remarks and isinstance(found, CompiledKernel):
+            for remark in found.remarks:
+                self.say(remark)
+        return found
+
+    def close(self) -> None:
+        """Say what is to be said when the program has ended."""
+        for (_, kernel), count in self.launches.items():
+            if count >= MANY:
+                self.say(
+                    f"note: kernel '{kernel}' was launched {count} times; times that the program measures are those of "
+                    "this simulation, and not of a GPU"
+                )
+
+
+def with_shared_memory(module: Module, size: int) -> Module:
+    """A copy of kernels with the dynamic shared memory of a launch, in bytes."""
+    made = copied(module)
+    with made.context:
+        kind = ir.Type.parse(f"memref<{size}xi8, #gpu.address_space<workgroup>>")
+        for op in [op for op in walk(made.operation) if op.name == DYNAMIC]:
+            if not size:
+                raise _error(
+                    position_of(op.location),
+                    "'gpu.dynamic_shared_memory' op is in a kernel that is launched without any",
+                )
+            with ir.InsertionPoint.at_block_begin(_kernel_of(op).regions[0].blocks[0]), op.location:
+                held = ir.Operation.create("memref.alloca", [kind], [], {
+                    "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])
+                }).result  # fmt: skip
+                cast = ir.Operation.create("memref.cast", [op.results[0].type], [held]).result
+            op.results[0].replace_all_uses_with(cast)
+            op.erase()
+    made.verify()
+    return made
+
+
+def _kernel_of(op: ir.Operation) -> ir.Operation:
+    while op.name != "gpu.func":
+        op = op.parent.operation
+    return op
+
+
+def _argument(kind: Parameter, memref: MemRef) -> Any:
+    """A kernel's argument: the array that a memref is, or the value that it holds."""
+    if kind.element not in ELEMENTS:
+        raise TypeError(f"has an argument with elements of {kind.element}, which host code cannot pass")
+    if kind.is_memref:
+        return memref.array(kind.element)
+    held = MemRef.contiguous(memref.aligned, kind.shape).array(kind.element)
+    return held if kind.shape else held[()]
+
+
+def _error(where: Position, message: str, *notes: str) -> DiagnosticError:
+    attached = tuple(Diagnostic("note", n, where) for n in notes)
+    return DiagnosticError([Diagnostic("error", message, where, attached)])
+
+
+def _noted(found: Diagnostic, note: Diagnostic) -> Diagnostic:
+    return Diagnostic(found.severity, found.message, found.position, (*found.notes, note))

@@ -1,0 +1,170 @@
+"""Compiled host code: linking it to the runtime, and calling its functions."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from mlir import ir
+from mlir.execution_engine import ExecutionEngine
+
+from xegpu_py.numerics.formats import Array
+from xegpu_py.programs.device import Device
+from xegpu_py.programs.functions import Function, Host
+from xegpu_py.programs.lowering import PREFIX, HostCode
+from xegpu_py.programs.memrefs import ELEMENTS, MemRef, descriptor_type
+from xegpu_py.programs.runner_utils import memref_copy
+
+Guard = Callable[[Callable[[], Any]], Any]
+
+
+class Compiled:
+    """A program's host code as native code, in this process."""
+
+    def __init__(
+        self, code: HostCode, device: Device, host: Host, guard: Guard, printing: Mapping[str, Function]
+    ) -> None:
+        """Compile it.
+
+        Args:
+            device: serves what host code asks of the GPU.
+            host: what library functions share.
+            guard: calls what compiled code called, and does not let exceptions into it.
+            printing: functions that MLIR's lowering of vector.print calls.
+        """
+        self._code = code
+        self._engine = ExecutionEngine(code.module, opt_level=3)
+        # Callbacks must live as long as the code that calls them.
+        self._callbacks: list[Any] = []
+        for name, site in code.sites.items():
+            self._register(f"_mlir_ciface_{name}", device.callback(site, guard))
+        for function in code.called:
+            self._register(f"_mlir_ciface_{PREFIX}{function.name}", function.callback(host, guard))
+        for function in printing.values():
+            if not function.has_memrefs:
+                self._register(function.name, function.callback(host, guard))
+
+        def copy(size: int, source: int, to: int) -> None:
+            guard(lambda: memref_copy(size, source, to))
+
+        self._register("memrefCopy", ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(copy))
+
+    def _register(self, name: str, callback: Any) -> None:
+        self._callbacks.append(callback)
+        self._engine.raw_register_runtime(name, ctypes.cast(callback, ctypes.c_void_p))
+
+    def call(self, arguments: Sequence[Any]) -> list[Any]:
+        """Call the entry function.
+
+        Args:
+            arguments: for a memref an array, which is changed in place, else a number.
+
+        Returns:
+            Its results: numbers, and arrays that are copies.
+
+        Raises:
+            TypeError, ValueError: if an argument does not fit.
+        """
+        code = self._code
+        if len(arguments) != len(code.inputs):
+            expected = f" ({', '.join(map(str, code.inputs))})" if code.inputs else ""
+            raise TypeError(
+                f"host function '{code.entry}' takes {len(code.inputs)} arguments{expected}, not {len(arguments)}"
+            )
+        held = [
+            _given(kind, value, f"argument {i} of host function '{code.entry}', of type {kind},")
+            for i, (kind, value) in enumerate(zip(code.inputs, arguments))
+        ]
+        results, is_one = _results(code.results), len(code.results) == 1 and not _is_memref(code.results[0])
+        pointers = [ctypes.addressof(h) for h in held]
+        if code.results and is_one:
+            pointers.append(ctypes.addressof(results))
+        elif code.results:
+            place = ctypes.c_void_p(ctypes.addressof(results))
+            pointers.insert(0, ctypes.addressof(place))
+        self._engine.lookup(code.entry)((ctypes.c_void_p * len(pointers))(*pointers))
+        return [_taken(kind, getattr(results, f"r{i}")) for i, kind in enumerate(code.results)]
+
+
+def _is_memref(kind: ir.Type) -> bool:
+    return isinstance(kind, (ir.MemRefType, ir.UnrankedMemRefType))
+
+
+def _given(kind: ir.Type, value: Any, title: str) -> Any:
+    """What an argument's pointer in a packed call points to."""
+    if not _is_memref(kind):
+        dtype = ELEMENTS.get(str(kind))
+        if dtype is None:
+            raise TypeError(f"{title} cannot be passed; memrefs and numbers can")
+        try:
+            word = np.asarray(value)
+            if word.ndim or (dtype.kind in "iub" and word.dtype.kind not in "iub"):
+                raise TypeError
+            exact = np.array([value], dtype)
+        except (TypeError, OverflowError):
+            raise TypeError(f"{title} must be a number of that type, not {value!r}") from None
+        return (ctypes.c_char * dtype.itemsize).from_buffer_copy(exact.tobytes())
+    element = str(kind.element_type)
+    if not isinstance(value, np.ndarray) or value.dtype != ELEMENTS.get(element):
+        got = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
+        raise TypeError(f"{title} must be a numpy array of {ELEMENTS.get(element, element)}, not {got}")
+    found = MemRef.of(value)
+    if isinstance(kind, ir.MemRefType):
+        unknown = ir.ShapedType.get_dynamic_size()
+        sizes = list(ir.MemRefType(kind).shape)
+        if len(sizes) != value.ndim or any(n not in (unknown, m) for n, m in zip(sizes, value.shape)):
+            raise ValueError(f"{title} cannot be an array of shape {value.shape}")
+        strides, offset = ir.MemRefType(kind).get_strides_and_offset()
+        fits = [s in (ir.ShapedType.get_dynamic_stride_or_offset(), t) or n == 1
+                for s, t, n in zip(strides, found.strides, found.sizes)]  # fmt: skip
+        if not all(fits) or offset not in (0, ir.ShapedType.get_dynamic_stride_or_offset()):
+            raise ValueError(f"{title} cannot be an array of strides {found.strides} elements")
+        made = _Held(found.descriptor())
+    else:
+        inner = found.descriptor()
+        made = _Held(_unranked(value.ndim, inner), inner)
+    return made
+
+
+class _Held(ctypes.c_void_p):
+    """A pointer to a descriptor that it keeps."""
+
+    def __init__(self, descriptor: Any, *more: Any) -> None:
+        super().__init__(ctypes.addressof(descriptor))
+        self._kept = (descriptor, *more)
+
+
+def _unranked(rank: int, inner: ctypes.Structure) -> Any:
+    return (ctypes.c_int64 * 2)(rank, ctypes.addressof(inner))
+
+
+def _results(kinds: Sequence[ir.Type]) -> Any:
+    """A structure for results, as the C interface lays it out."""
+    fields = [(f"r{i}", _field(kind)) for i, kind in enumerate(kinds)]
+    return type("Results", (ctypes.Structure,), {"_fields_": fields})()
+
+
+def _field(kind: ir.Type) -> Any:
+    if isinstance(kind, ir.MemRefType):
+        return descriptor_type(ir.MemRefType(kind).rank)
+    if isinstance(kind, ir.UnrankedMemRefType):
+        return ctypes.c_int64 * 2
+    dtype = ELEMENTS.get(str(kind))
+    if dtype is None:
+        raise TypeError(f"results of type {kind} cannot be passed; memrefs and numbers can")
+    return {1: ctypes.c_uint8, 2: ctypes.c_uint16, 4: ctypes.c_uint32, 8: ctypes.c_uint64}[dtype.itemsize]
+
+
+def _taken(kind: ir.Type, word: Any) -> Any:
+    """A result: a number, or a copy of an array."""
+    if isinstance(kind, ir.MemRefType):
+        found = MemRef.ranked(ctypes.addressof(word), ir.MemRefType(kind).rank)
+    elif isinstance(kind, ir.UnrankedMemRefType):
+        found = MemRef.unranked(ctypes.addressof(word))
+    else:
+        dtype = ELEMENTS[str(kind)]
+        return np.array([word], f"u{dtype.itemsize}").view(dtype)[0]
+    copied: Array = found.array(str(kind.element_type)).copy()
+    return copied

@@ -1,0 +1,510 @@
+"""Host code: its gpu ops become calls of the runtime, and MLIR's own passes lower the rest to LLVM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from mlir import ir
+from mlir.dialects import arith, func, memref, scf
+
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, position_of
+from xegpu_py.ir.module import Module, from_mlir
+from xegpu_py.ir.passes import Runner, parse_pipeline
+from xegpu_py.ir.verifier import walk
+from xegpu_py.lowered import copied
+from xegpu_py.programs.functions import Function
+
+PREFIX = "xegpu_runtime_"
+"""How the names of the runtime's functions begin."""
+
+_TO_F32 = (
+    "convert-linalg-to-loops,lower-affine,func.func(lower-vector-multi-reduction),convert-vector-to-scf,"
+    "func.func(math-extend-to-supported-types),"
+    "func.func(arith-emulate-unsupported-floats{source-types=bf16 target-type=f32})"
+)
+"""What leaves no arithmetic on bf16, which hosts lack."""
+
+_TO_LLVM = (
+    "arith-expand{include-bf16=true},func.func(llvm-request-c-wrappers),convert-scf-to-cf,memref-expand,"
+    "expand-strided-metadata,lower-affine,convert-vector-to-llvm,finalize-memref-to-llvm,convert-math-to-llvm,"
+    "convert-math-to-libm,convert-to-llvm,reconcile-unrealized-casts"
+)
+"""What lowers the rest to the LLVM dialect."""
+
+_KNOWN = frozenset(("builtin", "func", "arith", "math", "index", "vector", "memref", "scf", "cf", "affine", "linalg",
+                    "ub", "complex", "llvm", "gpu"))  # fmt: skip
+"""The dialects that host code may use."""
+
+_IGNORED = ("gpu.wait", "gpu.host_register", "gpu.host_unregister", "gpu.set_default_device")
+"""Ops without an effect here: ops end before the next begins, there is one device, and it sees the host's memory."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """The type of a kernel's argument.
+
+    Attributes:
+        is_memref: whether it is a memref, and no value.
+        element: the type of its elements, or of the value.
+        shape: that of a vector; () of other values.
+    """
+
+    is_memref: bool
+    element: str
+    shape: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, kind: ir.Type) -> Parameter:
+        """That of a type."""
+        if isinstance(kind, (ir.MemRefType, ir.UnrankedMemRefType)):
+            return cls(True, str(kind.element_type))
+        if isinstance(kind, ir.VectorType):
+            vector = ir.VectorType(kind)
+            return cls(False, str(vector.element_type), tuple(vector.shape))
+        return cls(False, str(kind))
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A `gpu.launch_func` of host code.
+
+    Attributes:
+        module, kernel: the names of the `gpu.module` and of the `gpu.func` in it.
+        where: its position.
+        parameters: the kernel's.
+    """
+
+    module: str
+    kernel: str
+    where: Position
+    parameters: tuple[Parameter, ...]
+
+
+@dataclass
+class HostCode:
+    """Host code, ready to be compiled.
+
+    Attributes:
+        module: it in the LLVM dialect.
+        entry: the function to call.
+        inputs, results: its types, before it was lowered.
+        kernels: the `gpu.module`s by name, each in a module of its own.
+        sites: what the runtime's functions that are called stand for, by their names: launches, and the positions of
+            other ops with their element types; see `device`.
+        called: the library functions that are called.
+    """
+
+    module: ir.Module
+    entry: str
+    inputs: list[ir.Type]
+    results: list[ir.Type]
+    kernels: dict[str, Module]
+    sites: dict[str, Site]
+    called: list[Function]
+
+
+@dataclass(frozen=True)
+class Site:
+    """An op of host code that calls the runtime.
+
+    Attributes:
+        action: the method of `Device` that is called.
+        where: the op's position.
+        words: the types of the arguments: "memref" or a scalar's.
+        element: the type of the elements that it works on, if there is one.
+        launch: what it launches.
+        message: of an assertion.
+    """
+
+    action: str
+    where: Position
+    words: tuple[str, ...]
+    element: str = ""
+    launch: Launch | None = None
+    message: str = ""
+
+
+def lower(module: Module, entry: str, library: dict[str, Function]) -> HostCode:
+    """Lower a program's host code.
+
+    Args:
+        module: the program, which stays as it is.
+        entry: the function that will be called.
+        library: the functions without a body that it may call.
+
+    Raises:
+        DiagnosticError: at what cannot be part of a program.
+    """
+    own = copied(module)
+    handler = own.context.attach_diagnostic_handler(lambda d: True)
+    try:
+        with own.context, ir.Location.unknown():
+            return _Lowering(own, entry, library).run()
+    except ir.MLIRError as e:
+        raise DiagnosticError(from_mlir(e, own.context), module.sources) from None
+    except DiagnosticError as e:
+        e.sources = e.sources or list(module.sources)
+        raise
+    finally:
+        handler.detach()
+
+
+def fail(op: ir.Operation, message: str, *notes: str) -> NoReturn:
+    """Refuse an op.
+
+    Raises:
+        DiagnosticError: always.
+    """
+    where = position_of(op.location)
+    attached = tuple(Diagnostic("note", n, where) for n in notes)
+    raise DiagnosticError([Diagnostic("error", f"'{op.name}' op {message}", where, attached)])
+
+
+@dataclass
+class _Lowering:
+    module: Module
+    entry: str
+    library: dict[str, Function]
+    sites: dict[str, Site] = field(default_factory=dict)
+    signatures: dict[tuple[str, str], tuple[Parameter, ...]] = field(default_factory=dict)
+
+    def run(self) -> HostCode:
+        if any(op.name == "gpu.launch" for op in walk(self.module.operation)):
+            Runner(verify_each=False).run(parse_pipeline("builtin.module(gpu-kernel-outlining)"), self.module)
+        kernels = {_name(op): own_module(op, self.module) for op in self._top("gpu.module")}
+        self.signatures = {
+            (module, _name(kernel)): _parameters(kernel)
+            for module, own in kernels.items()
+            for kernel in walk(own.operation)
+            if kernel.name == "gpu.func"
+        }
+        for op in self._top("gpu.module"):
+            op.erase()
+        entry = self._check_entry()
+        called = self._library_functions()
+        for op in list(walk(self.module.operation)):
+            self._check(op)
+        for op in list(walk(self.module.operation)):
+            self._rewrite(op)
+        _forget_spaces(self.module.operation)
+        self._lower()
+        return HostCode(self.module.ir, self.entry, entry.inputs, entry.results, kernels, self.sites, called)
+
+    def _top(self, name: str) -> list[ir.Operation]:
+        return [op.operation for op in self.module.body.operations if op.operation.name == name]
+
+    def _check_entry(self) -> ir.FunctionType:
+        functions = {_name(f): f for f in self._top("func.func")}
+        found = functions.get(self.entry)
+        if found is None or not _has_body(found):
+            known = ", ".join(n for n, f in functions.items() if _has_body(f)) or "none"
+            where = position_of(self.module.operation.location)
+            message = f"there is no host function '{self.entry}' with a body; there are: {known}"
+            raise DiagnosticError([Diagnostic("error", message, where)])
+        found.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
+        return ir.FunctionType(_plain(ir.TypeAttr(found.attributes["function_type"]).value))
+
+    def _library_functions(self) -> list[Function]:
+        """The functions without a body that are called; each must be in the library, with its type.
+
+        They get other names, since MLIR's lowering of vector.print declares functions of the library's names itself.
+        """
+        calls: dict[str, list[ir.Operation]] = {}
+        for op in walk(self.module.operation):
+            if op.name == "func.call":
+                calls.setdefault(ir.FlatSymbolRefAttr(op.attributes["callee"]).value, []).append(op)
+        found = []
+        for declared in self._top("func.func"):
+            name = _name(declared)
+            if _has_body(declared):
+                continue
+            if name not in calls:
+                declared.erase()
+                continue
+            function = self.library.get(name)
+            if function is None:
+                fail(
+                    declared,
+                    f"declares function '{name}', which has no body and is not in the runtime library",
+                    f"the library has {', '.join(sorted(self.library))}",
+                )
+            kind = ir.FunctionType(ir.TypeAttr(declared.attributes["function_type"]).value)
+            takes = [str(_plain(t)) for t in kind.inputs]
+            gives = [str(t) for t in kind.results]
+            if takes != list(function.takes) or gives != ([function.gives] if function.gives else []):
+                fail(declared, f"declares function '{name}' of type {kind}, but it is {function.signature}")
+            declared.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
+            declared.attributes["sym_name"] = ir.StringAttr.get(PREFIX + name)
+            for call in calls[name]:
+                call.attributes["callee"] = ir.FlatSymbolRefAttr.get(PREFIX + name)
+            found.append(function)
+        return found
+
+    def _check(self, op: ir.Operation) -> None:
+        if op.name in ("func.constant", "func.call_indirect"):
+            fail(op, "makes a program with pointers to functions, which is refused", "call the function by its name")
+        if op.name.partition(".")[0] not in _KNOWN:
+            fail(op, f"cannot be part of host code; its dialects are {', '.join(sorted(_KNOWN))}")
+
+    def _rewrite(self, op: ir.Operation) -> None:
+        if op.name in _IGNORED:
+            self._replace(op, [])
+        elif op.name in _REWRITES:
+            with ir.InsertionPoint(op), op.location:
+                results = _REWRITES[op.name](self, op)
+            self._replace(op, results)
+        elif op.name.startswith("gpu."):
+            names = sorted(n for n in (*_REWRITES, *_IGNORED) if n.startswith("gpu."))
+            fail(op, f"cannot be part of host code; of the gpu dialect there may be {', '.join(names)}, gpu.launch")
+        elif op.name == "memref.memory_space_cast":
+            self._replace(op, [op.operands[0]])
+
+    @staticmethod
+    def _replace(op: ir.Operation, results: Sequence[ir.Value]) -> None:
+        """Put values in the place of an op's results. Tokens become zeros: an op ends before the next begins."""
+        left = list(results)
+        for result in op.results:
+            if _is_token(result.type):
+                with ir.InsertionPoint(op), op.location:
+                    new = arith.constant(ir.IntegerType.get_signless(64), 0)
+            else:
+                new = left.pop(0)
+            result.replace_all_uses_with(new)
+        op.erase()
+
+    def _call(self, op: ir.Operation, action: str, arguments: Sequence[ir.Value], **more: Any) -> None:
+        """Call the runtime; memrefs are passed unranked."""
+        words, values = [], []
+        for value in arguments:
+            if isinstance(value.type, ir.MemRefType):
+                kind = ir.MemRefType(value.type)
+                value = memref.cast(ir.UnrankedMemRefType.get(kind.element_type, kind.memory_space), value)
+            words.append("memref" if isinstance(value.type, ir.UnrankedMemRefType) else str(value.type))
+            values.append(value)
+        name = f"{PREFIX}{action}_{len(self.sites)}"
+        self.sites[name] = Site(action, position_of(op.location), tuple(words), **more)
+        with ir.InsertionPoint.at_block_begin(self.module.body):
+            kind = ir.FunctionType.get([v.type for v in values], [])
+            declared = func.FuncOp(name, kind, visibility="private")
+            declared.operation.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
+        func.CallOp([], ir.FlatSymbolRefAttr.get(name), values)
+
+    def _lower(self) -> None:
+        root = self.module.operation
+        for op in walk(root):
+            for attribute in list(op.attributes):
+                name = attribute if isinstance(attribute, str) else attribute.name
+                if name.startswith("gpu."):
+                    del op.attributes[name]
+        self.module.verify()
+        runner = Runner(verify_each=False)
+        runner.run(parse_pipeline(f"builtin.module({_TO_F32})"), self.module)
+        for op in walk(self.module.operation):
+            # They come with a flag by which what rounds to bf16 in between is folded.
+            if op.name in ("arith.extf", "arith.truncf") and "fastmath" in op.attributes:
+                del op.attributes["fastmath"]
+        runner.run(parse_pipeline(f"builtin.module({_TO_LLVM})"), self.module)
+        for op in walk(self.module.operation):
+            if not op.name.startswith(("llvm.", "builtin.module")):
+                fail(op, "is left of host code after lowering to LLVM")
+
+
+def own_module(op: ir.Operation, module: Module) -> Module:
+    """A module with a copy of a `gpu.module` of another."""
+    with module.context, op.location:
+        made = ir.Module.create()
+        op.clone(ir.InsertionPoint(made.body))
+        made.operation.attributes["gpu.container_module"] = ir.UnitAttr.get()
+    return Module(made, module.sources)
+
+
+def _name(op: ir.Operation) -> str:
+    return str(ir.StringAttr(op.attributes["sym_name"]).value)
+
+
+def _has_body(function: ir.Operation) -> bool:
+    return len(function.regions[0].blocks) > 0
+
+
+def _parameters(kernel: ir.Operation) -> tuple[Parameter, ...]:
+    kind = ir.FunctionType(ir.TypeAttr(kernel.attributes["function_type"]).value)
+    return tuple(Parameter.of(t) for t in kind.inputs)
+
+
+def _is_token(kind: ir.Type) -> bool:
+    return str(kind) == "!gpu.async.token"
+
+
+def _segments(op: ir.Operation) -> list[list[ir.Value]]:
+    """The operands of an op by their groups."""
+    sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
+    values = iter(op.operands)
+    return [[next(values) for _ in range(n)] for n in sizes]
+
+
+def _index(value: ir.Value) -> ir.Value:
+    kind = ir.IndexType.get()
+    return value if value.type == kind else arith.index_cast(kind, value)
+
+
+def _data(op: ir.Operation, count: int) -> list[ir.Value]:
+    """The operands behind the tokens."""
+    return list(op.operands)[-count:]
+
+
+def _allocate(lowering: _Lowering, op: ir.Operation) -> list[ir.Value]:
+    _, sizes, symbols = _segments(op)
+    kind = ir.MemRefType(next(r.type for r in op.results if not _is_token(r.type)))
+    if symbols:
+        fail(op, "has symbols in the layout of its memref, which is refused", "allocate without a layout")
+    plain = ir.MemRefType.get(kind.shape, kind.element_type, memory_space=kind.memory_space)
+    if kind.layout == plain.layout:
+        found = memref.alloc(kind, sizes, [], alignment=_ALIGNMENT)
+        lowering._call(op, "allocate", [found], element=str(kind.element_type))
+        return [found]
+    strides, offset = _strides(op, kind)
+    reach = offset + 1 + sum((n - 1) * s for n, s in zip(kind.shape, strides))
+    flat = ir.MemRefType.get([reach], kind.element_type, memory_space=kind.memory_space)
+    held = memref.alloc(flat, [], [], alignment=_ALIGNMENT)
+    lowering._call(op, "allocate", [held], element=str(kind.element_type))
+    return [
+        ir.Operation.create(
+            "memref.reinterpret_cast",
+            results=[kind],
+            operands=[held],
+            attributes={
+                "static_offsets": ir.DenseI64ArrayAttr.get([offset]),
+                "static_sizes": ir.DenseI64ArrayAttr.get(kind.shape),
+                "static_strides": ir.DenseI64ArrayAttr.get(strides),
+                "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
+            },
+        ).results[0]
+    ]
+
+
+_ALIGNMENT = 4096
+"""Of what is allocated, in bytes, so that 2D surfaces may begin there."""
+
+
+def _strides(op: ir.Operation, kind: ir.MemRefType) -> tuple[list[int], int]:
+    try:
+        strides, offset = kind.get_strides_and_offset()
+    except ir.MLIRError:
+        fail(op, f"allocates {kind}, whose layout has no strides")
+    unknown = ir.ShapedType.get_dynamic_stride_or_offset()
+    if not kind.has_static_shape or unknown in (*strides, offset):
+        fail(op, f"allocates {kind}, whose layout is not known", "allocate without a layout, and make a subview")
+    return list(strides), offset
+
+
+def _deallocate(lowering: _Lowering, op: ir.Operation) -> list[ir.Value]:
+    (data,) = _data(op, 1)
+    lowering._call(op, "deallocate", [data])
+    memref.dealloc(data)
+    return []
+
+
+def _copy(lowering: _Lowering, op: ir.Operation) -> list[ir.Value]:
+    to, source = _data(op, 2)
+    lowering._call(op, "copy", [to, source], element=str(ir.MemRefType(to.type).element_type))
+    return []
+
+
+def _fill(lowering: _Lowering, op: ir.Operation) -> list[ir.Value]:
+    to, value = _data(op, 2)
+    with _scope() as held:
+        lowering._call(op, "fill", [to, held(value)], element=str(ir.MemRefType(to.type).element_type))
+    return []
+
+
+class _scope:
+    """Values that are passed by memory, on the stack."""
+
+    def __enter__(self) -> Callable[[ir.Value], ir.Value]:
+        scope = ir.Operation.create("memref.alloca_scope", regions=1)
+        block = scope.regions[0].blocks.append()
+        self._point = ir.InsertionPoint(block)
+        self._point.__enter__()
+        return self._held
+
+    def __exit__(self, *details: Any) -> None:
+        if details[0] is None:
+            ir.Operation.create("memref.alloca_scope.return")
+        self._point.__exit__(*details)
+
+    @staticmethod
+    def _held(value: ir.Value) -> ir.Value:
+        place = memref.alloca(ir.MemRefType.get([1], value.type), [], [])
+        memref.store(value, place, [arith.constant(ir.IndexType.get(), 0)])
+        return place
+
+
+def _launch(lowering: _Lowering, op: ir.Operation) -> list[ir.Value]:
+    symbol = [s.value for s in _symbols(op.attributes["kernel"])]
+    groups = _segments(op)
+    _, *sizes, cluster_x, cluster_y, cluster_z, shared, arguments, _ = groups
+    if cluster_x or cluster_y or cluster_z:
+        fail(op, "launches clusters of workgroups, which is refused", "Xe GPUs have none")
+    if len(symbol) != 2 or tuple(symbol) not in lowering.signatures:
+        fail(op, f"launches {op.attributes['kernel']}, which is no kernel of this module")
+    parameters = lowering.signatures[symbol[0], symbol[1]]
+    launch = Launch(symbol[0], symbol[1], position_of(op.location), parameters)
+    with _scope() as held:
+        words = [_index(s) for (s,) in sizes]
+        words.append(_index(shared[0]) if shared else arith.constant(ir.IndexType.get(), 0))
+        values = [v if isinstance(v.type, ir.MemRefType) else held(v) for v in arguments]
+        lowering._call(op, "launch", [*words, *values], launch=launch)
+    return []
+
+
+def _symbols(reference: ir.Attribute) -> list[Any]:
+    text = str(reference)
+    return [ir.StringAttr.get(part.strip('@"')) for part in text.split("::")]
+
+
+def _assert(lowering: _Lowering, op: ir.Operation) -> list[ir.Value]:
+    true = arith.constant(ir.IntegerType.get_signless(1), 1)
+    broken = scf.IfOp(arith.xori(op.operands[0], true))
+    with ir.InsertionPoint(broken.then_block):
+        lowering._call(op, "refute", [], message=ir.StringAttr(op.attributes["msg"]).value)
+        scf.YieldOp([])
+    return []
+
+
+_REWRITES: dict[str, Callable[[_Lowering, ir.Operation], list[ir.Value]]] = {
+    "gpu.alloc": _allocate,
+    "gpu.dealloc": _deallocate,
+    "gpu.memcpy": _copy,
+    "gpu.memset": _fill,
+    "gpu.launch_func": _launch,
+    "cf.assert": _assert,
+}
+
+
+def _forget_spaces(root: ir.Operation) -> None:
+    """Take memory spaces out of all types, since all is the host's memory; tokens become integers."""
+    for op in walk(root):
+        for name in [a if isinstance(a, str) else a.name for a in op.attributes]:
+            attribute = op.attributes[name]
+            if isinstance(attribute, ir.TypeAttr):
+                op.attributes[name] = ir.TypeAttr.get(_plain(attribute.value))
+        for result in op.results:
+            result.set_type(_plain(result.type))
+        for region in op.regions:
+            for block in region:
+                for argument in block.arguments:
+                    argument.set_type(_plain(argument.type))
+
+
+def _plain(kind: ir.Type) -> ir.Type:
+    if isinstance(kind, ir.MemRefType):
+        found = ir.MemRefType(kind)
+        return ir.MemRefType.get(found.shape, _plain(found.element_type), found.layout)
+    if isinstance(kind, ir.UnrankedMemRefType):
+        return ir.UnrankedMemRefType.get(_plain(ir.UnrankedMemRefType(kind).element_type), None)
+    if isinstance(kind, ir.FunctionType):
+        found = ir.FunctionType(kind)
+        return ir.FunctionType.get([_plain(t) for t in found.inputs], [_plain(t) for t in found.results])
+    return ir.IntegerType.get_signless(64) if _is_token(kind) else kind

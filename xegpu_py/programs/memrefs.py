@@ -1,0 +1,99 @@
+"""Memrefs as compiled host code passes them: descriptors in memory, seen as numpy arrays.
+
+A ranked memref is {allocated pointer, aligned pointer, offset, sizes, strides}, an unranked one {rank, pointer to the
+ranked one}: https://mlir.llvm.org/docs/TargetLLVMIR/#c-compatible-wrapper-emission.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from xegpu_py.numerics.formats import Array
+from xegpu_py.runtime.arguments import DTYPES
+
+ELEMENTS: dict[str, Any] = {
+    **DTYPES,
+    "index": np.dtype(np.int64),
+    "i1": np.dtype(np.bool_),
+    "tf32": np.dtype(np.float32),
+    **{f"si{bits}": DTYPES[f"i{bits}"] for bits in (8, 16, 32, 64)},
+}
+"""numpy's types of what MLIR's element types are in the host's memory, by MLIR's names."""
+
+
+def descriptor_type(rank: int) -> type[ctypes.Structure]:
+    """The structure of a ranked memref."""
+    fields = [
+        ("allocated", ctypes.c_void_p),
+        ("aligned", ctypes.c_void_p),
+        ("offset", ctypes.c_int64),
+        ("sizes", ctypes.c_int64 * rank),
+        ("strides", ctypes.c_int64 * rank),
+    ]
+    return type(f"MemRef{rank}", (ctypes.Structure,), {"_fields_": fields})
+
+
+@dataclass(frozen=True)
+class MemRef:
+    """A memref of a running program.
+
+    Attributes:
+        allocated, aligned: addresses: what the allocation gave, and from where elements are counted.
+        offset: the first element, counted from `aligned`.
+        sizes, strides: of each dimension, in elements.
+    """
+
+    allocated: int
+    aligned: int
+    offset: int
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @classmethod
+    def ranked(cls, pointer: int, rank: int) -> MemRef:
+        """What a pointer to a ranked descriptor points to."""
+        found: Any = descriptor_type(rank).from_address(pointer)
+        return cls(found.allocated or 0, found.aligned or 0, found.offset, tuple(found.sizes), tuple(found.strides))
+
+    @classmethod
+    def unranked(cls, pointer: int) -> MemRef:
+        """What a pointer to an unranked descriptor points to."""
+        rank, descriptor = (ctypes.c_int64 * 2).from_address(pointer)
+        return cls.ranked(descriptor, rank)
+
+    @classmethod
+    def of(cls, array: Array) -> MemRef:
+        """The memref that a numpy array is."""
+        strides = tuple(s // array.itemsize for s in array.strides)
+        return cls(array.ctypes.data, array.ctypes.data, 0, array.shape, strides)
+
+    @classmethod
+    def contiguous(cls, pointer: int, sizes: tuple[int, ...]) -> MemRef:
+        """What lies in memory in row-major order."""
+        return cls(pointer, pointer, 0, sizes, tuple(math.prod(sizes[i + 1 :]) for i in range(len(sizes))))
+
+    def descriptor(self) -> ctypes.Structure:
+        """The ranked descriptor."""
+        rank = len(self.sizes)
+        lengths = ctypes.c_int64 * rank
+        return descriptor_type(rank)(
+            self.allocated, self.aligned, self.offset, lengths(*self.sizes), lengths(*self.strides)
+        )
+
+    def array(self, element: str) -> Array:
+        """The elements, of an MLIR type, where they are. Writing the array writes the memory."""
+        dtype = ELEMENTS[element]
+        size = dtype.itemsize
+        if 0 in self.sizes:
+            return np.zeros(self.sizes, dtype)
+        reach = [(n - 1) * s for n, s in zip(self.sizes, self.strides)]
+        first, last = sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach)
+        start = self.aligned + (self.offset + first) * size
+        held = (ctypes.c_char * ((last - first + 1) * size)).from_address(start)
+        flat = np.frombuffer(held, dtype)
+        return np.lib.stride_tricks.as_strided(flat[-first:], self.sizes, [s * size for s in self.strides])

@@ -1,0 +1,128 @@
+"""The child process in which a program's host code runs, since compiled code can crash.
+
+The parent starts `python -m xegpu_py.programs` with one end of a pair of sockets, sends a `Job`, and gets a tuple
+for each event: its name, and what belongs to it.
+"""
+
+from __future__ import annotations
+
+import math
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, Pipe
+from typing import Any
+
+import numpy as np
+
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
+from xegpu_py.ir.source import Source
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array among the arguments, in the file that parent and child share.
+
+    Attributes:
+        dtype, shape: numpy's.
+        start: its first byte.
+    """
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    start: int
+
+    def of(self, memory: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """It in the bytes of the file."""
+        size = math.prod(self.shape) * self.dtype.itemsize
+        return memory[self.start : self.start + size].view(self.dtype).reshape(self.shape)
+
+
+@dataclass
+class Job:
+    """What to run.
+
+    Attributes:
+        source: the program.
+        imported: whether its kernels are in upstream's dialects.
+        entry: the host function.
+        arguments: arrays and numbers.
+        shared: a descriptor of the file with the arrays; None without any.
+        options: for `xegpu_py.compile`.
+        seed: of random numbers.
+        trace, statistics, remarks: see `Device`.
+    """
+
+    source: Source
+    imported: bool
+    entry: str
+    arguments: list[Any] = field(default_factory=list)
+    shared: int | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    trace: Any = None
+    statistics: bool = False
+    remarks: bool = False
+
+
+def run(job: Job) -> list[Any]:
+    """Run a job in a child, and wait for its end; the results of the function.
+
+    What is said of launches while it runs is printed on standard error.
+
+    Raises:
+        DiagnosticError: if the program cannot be lowered, a launch fails, or the host code crashes.
+        TypeError, ValueError: if arguments do not fit.
+        BrokenPipeError: if nobody reads what it prints.
+    """
+    own, childs = Pipe()
+    with own, childs:
+        files = [childs.fileno(), *([job.shared] if job.shared is not None else [])]
+        command = [sys.executable, "-m", "xegpu_py.programs", str(childs.fileno())]
+        child = subprocess.Popen(command, pass_fds=files, stdin=subprocess.DEVNULL)
+        try:
+            childs.close()
+            own.send(job)
+            return _watch(own, child, job)
+        finally:
+            child.kill()
+            child.wait()
+
+
+def _watch(pipe: Connection, child: subprocess.Popen[bytes], job: Job) -> list[Any]:
+    last, position = "", Position(job.source.name, job.source.first_line, 1)
+    while True:
+        try:
+            event, *details = pipe.recv()
+        except (EOFError, ConnectionResetError):
+            raise _crash(child.wait(), last, job, position) from None
+        if event == "say":
+            said = details[0]
+            print(said.render([job.source]) if isinstance(said, Diagnostic) else said, file=sys.stderr)
+        elif event == "launch":
+            number, kernel, ended = details
+            last = (
+                f"after launch {number}, of kernel '{kernel}'" if ended else f"in launch {number}, of kernel '{kernel}'"
+            )
+        elif event == "place":
+            position = details[0]
+        elif event == "raise":
+            raise details[0]
+        else:
+            results: list[Any] = details[0]
+            return results
+
+
+def _crash(status: int, last: str, job: Job, position: Position) -> DiagnosticError:
+    """What to say of a child that ended without a result."""
+    if status < 0:
+        try:
+            reason = f"{signal.Signals(-status).name} ({(signal.strsignal(-status) or '').lower()})"
+        except ValueError:
+            reason = f"signal {-status}"
+    else:
+        reason = f"exit status {status}"
+    message = f"host function '{job.entry}' crashed with {reason}{' ' if last else ''}{last}"
+    note = "compiled host code runs as it stands: look for accesses of memory outside of memrefs, or freed before"
+    return DiagnosticError([Diagnostic("error", message, position, (Diagnostic("note", note, position),))])

@@ -1,0 +1,211 @@
+"""`load_program`: a module with host code, whose functions can be called, and whose kernels can be taken out."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mlir import ir
+
+from xegpu_py.compiled import compile
+from xegpu_py.dialects import visa
+from xegpu_py.ir.context import Context
+from xegpu_py.ir.module import Module, parse_source, source_of
+from xegpu_py.ir.source import Source
+from xegpu_py.ir.verifier import walk
+from xegpu_py.programs import process
+from xegpu_py.programs.device import Thread
+from xegpu_py.programs.lowering import own_module
+
+
+def read(source: Source, imported: bool, context: Context) -> Module:
+    """Read a program.
+
+    Args:
+        imported: whether its kernels are in upstream's dialects, and become ones of ours.
+
+    Raises:
+        DiagnosticError: if it does not read, or breaks a rule.
+    """
+    if imported:
+        from xegpu_py import import_upstream
+
+        return import_upstream(source, context=context)
+    return parse_source(source, context=context)
+
+
+class HostFunction:
+    """A function of host code. A call runs it in a child process, in which it starts from the program's initial state.
+
+    Attributes:
+        name: its name.
+    """
+
+    def __init__(self, program: Program, name: str) -> None:
+        self._program = program
+        self.name = name
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call it. What it prints goes to the process's standard output.
+
+        Args:
+            arguments: for a memref a numpy array, which is changed in place when the function returns, else a number.
+
+        Returns:
+            Its result, or a tuple of them; memrefs are arrays.
+
+        Raises:
+            TypeError, ValueError: if an argument does not fit.
+            DiagnosticError: if the program cannot be lowered, a launch fails, or host code crashes.
+        """
+        return self._program.call(self.name, *arguments)
+
+
+class Kernels(Mapping[str, Any]):
+    """A program's kernels by name, or by "module::name" where several have one; compiled as they are asked for."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        funcs = visa.kernels(program.module.operation)
+        names = [visa.name_of(f) for f in funcs]
+        self._funcs = {
+            name if names.count(name) == 1 else f"{visa.name_of(f.parent)}::{name}": f for name, f in zip(names, funcs)
+        }
+
+    def __getitem__(self, name: str) -> Any:
+        func = self._funcs[name]
+        module = own_module(func.parent.operation, self._program.module)
+        return compile(module, visa.name_of(func), **self._program.options)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._funcs)
+
+    def __len__(self) -> int:
+        return len(self._funcs)
+
+
+class Program:
+    """A program: `program.main()` calls its host function `main`, and `program.kernels["name"]` is a kernel of it.
+
+    Attributes:
+        module: its module.
+        options: those of `xegpu_py.compile`, for all its kernels.
+        kernels: its kernels; see `Kernels`.
+        functions: the names of its host functions.
+    """
+
+    def __init__(self, module: Module, source: Source, imported: bool, seed: int, options: dict[str, Any]) -> None:
+        """Make one of a module that was read; see `load_program`."""
+        self.module, self.options = module, options
+        self._source, self._imported, self._seed = source, imported, seed
+        self.kernels = Kernels(self)
+        self.functions = tuple(
+            str(ir.StringAttr(op.attributes["sym_name"]).value)
+            for op in walk(module.operation)
+            if op.name == "func.func" and len(op.regions[0].blocks)
+        )
+
+    def __getattr__(self, name: str) -> HostFunction:
+        if name in self.__dict__.get("functions", ()):
+            return HostFunction(self, name)
+        raise AttributeError(f"the program has no host function '{name}'; it has {', '.join(self.functions) or 'none'}")
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """Call a host function by its name; see `HostFunction`."""
+        results = run_source(
+            self._source, name, arguments, import_upstream=self._imported, seed=self._seed, **self.options
+        )
+        return None if not results else results[0] if len(results) == 1 else tuple(results)
+
+
+def run_source(
+    source: Source,
+    entry: str,
+    arguments: Sequence[Any] = (),
+    *,
+    import_upstream: bool = False,
+    seed: int = 0,
+    trace: Thread | None = None,
+    statistics: bool = False,
+    remarks: bool = False,
+    **options: Any,
+) -> list[Any]:
+    """Run a program in a child process.
+
+    Args:
+        source: its text.
+        entry: the host function to call.
+        arguments: for a memref a numpy array, which is changed in place, else a number.
+        import_upstream, seed, options: see `load_program`.
+        trace: of which thread of each launch the instructions are shown on standard error.
+        statistics: whether what each launch did is shown there.
+        remarks: whether what lowering says of slow code is shown there.
+
+    Returns:
+        The function's results.
+
+    Raises:
+        TypeError, ValueError: if an argument does not fit.
+        DiagnosticError: if the program cannot be lowered, a launch fails, or host code crashes.
+    """
+    job = process.Job(source, import_upstream, entry, [], None, options, seed, trace, statistics, remarks)
+    with tempfile.TemporaryFile() as file:
+        end = 0
+        for argument in arguments:
+            if isinstance(argument, np.ndarray) and argument.ndim:
+                job.arguments.append(process.Array(argument.dtype, argument.shape, end))
+                end += -(-argument.nbytes // _PAGE) * _PAGE
+            else:
+                job.arguments.append(argument)
+        if not end:
+            return process.run(job)
+        file.truncate(end)
+        memory, job.shared = np.memmap(file, np.uint8, "r+", shape=(end,)), file.fileno()
+        pairs = [(a, p.of(memory)) for a, p in zip(arguments, job.arguments) if isinstance(p, process.Array)]
+        for array, place in pairs:
+            place[...] = array
+        results = process.run(job)
+        for array, place in pairs:
+            if array.flags.writeable:
+                array[...] = place
+        return results
+
+
+_PAGE = 4096
+"""Alignment of the arrays that parent and child share."""
+
+
+def load_program(
+    program: Module | str | Path,
+    *,
+    import_upstream: bool = False,
+    seed: int = 0,
+    **options: Any,
+) -> Program:
+    """Read a program: kernels, and host code that launches them.
+
+        program = xegpu_py.load_program("gemm.mlir")
+        program.main()
+        c = program.test(a, b)
+        program.kernels["gemm"](a, b, c, grid=(4, 4))
+
+    Args:
+        program: a module, its text, or the path of a file that holds it.
+        import_upstream: whether its kernels are in the dialects of upstream MLIR or IMEX.
+        seed: of the random numbers with which the program fills arrays.
+        options: those of `xegpu_py.compile`.
+
+    Raises:
+        DiagnosticError: if it does not read, or breaks a rule.
+        OSError: if the file cannot be read.
+    """
+    if isinstance(program, Module):
+        name = program.sources[0].name if program.sources else "<module>"
+        source = Source(program.text(debuginfo=True), name)
+    else:
+        source = source_of(program)
+    module = read(source, import_upstream, Context())
+    return Program(module, source, import_upstream, seed, options)
