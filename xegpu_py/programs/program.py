@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -31,9 +32,8 @@ def read(source: Source, imported: bool, context: Context) -> Module:
         DiagnosticError: if it does not read, or breaks a rule.
     """
     if imported:
-        from xegpu_py import import_upstream
-
-        return import_upstream(source, context=context)
+        made: Module = importlib.import_module("xegpu_py.upstream").import_upstream(source)
+        return made
     return parse_source(source, context=context)
 
 
