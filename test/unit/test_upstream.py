@@ -97,3 +97,72 @@ def test_compile_takes_texts_of_upstream():
     assert (a == 2).all()
     with pytest.raises(xegpu_py.DiagnosticError, match="cannot be imported|differ"):
         xegpu_py.compile(text.replace("memref<8x16xf32>", "memref<8x16xf16>"))
+
+
+LANE_PRODUCT = """
+    %c16 = arith.constant 16 : index
+    %x = gpu.thread_id x
+    %s = arith.divui %x, %c16 : index
+    %c8 = arith.constant 8 : index
+    %row = arith.muli %s, %c8 : index
+    %da = xegpu.create_nd_tdesc %a : memref<32x16xf16> -> !xegpu.tensor_desc<8x16xf16>
+    %db = xegpu.create_nd_tdesc %b : memref<16x16xf16> -> !xegpu.tensor_desc<16x16xf16>
+    %dc = xegpu.create_nd_tdesc %c : memref<32x16xf32> -> !xegpu.tensor_desc<8x16xf32>
+    %dt = xegpu.create_nd_tdesc %t : memref<16x32xf32> -> !xegpu.tensor_desc<16x8xf32>
+    %va = xegpu.load_nd %da[%row, 0] : !xegpu.tensor_desc<8x16xf16> -> vector<8xf16>
+    %vb = xegpu.load_nd %db[0, 0] {0} : !xegpu.tensor_desc<16x16xf16> -> vector<16xf16>
+    %vt = xegpu.load_nd %dt[0, %row] <{{transpose = array<i64: 1, 0>}}>
+      : !xegpu.tensor_desc<16x8xf32> -> vector<8xf32>
+    %r = xegpu.dpas %va, %vb, %vt : vector<8xf16>, vector<16xf16>, vector<8xf32> -> vector<8xf32>
+    xegpu.store_nd %r, %dc[%row, 0] : vector<8xf32>, !xegpu.tensor_desc<8x16xf32>"""
+
+
+@pytest.mark.parametrize("packing", ["", "<{packed}>"])
+def test_lanes_hold_columns_of_blocks(packing):
+    arguments = "%a: memref<32x16xf16>, %b: memref<16x16xf16>, %t: memref<16x32xf32>, %c: memref<32x16xf32>"
+    random = np.random.default_rng(1)
+    a, b = (random.integers(-8, 8, s).astype(np.float16) for s in ((32, 16), (16, 16)))
+    t, c = random.integers(-99, 99, (16, 32)).astype(np.float32), np.zeros((32, 16), np.float32)
+    run(kernel(arguments, LANE_PRODUCT.format(packing)), a, b, t, c, block=64)
+    assert (c == a.astype(np.float32) @ b.astype(np.float32) + t.T).all()
+
+
+def test_lanes_access_memory_under_masks():
+    body = """
+    %x = gpu.thread_id x
+    %c3 = arith.constant 3 : index
+    %c20 = arith.constant 20 : index
+    %at = arith.muli %x, %c3 : index
+    %m = arith.cmpi ult, %x, %c20 : index
+    %v = xegpu.load %a[%at], %m <{chunk_size = 2 : i64}> : memref<96xf32>, index, i1 -> vector<2xf32>
+    %p = memref.extract_aligned_pointer_as_index %o : memref<96xf32> -> index
+    %q = arith.index_cast %p : index to i64
+    xegpu.store %v, %q[%at], %m <{chunk_size = 2 : i64}> : vector<2xf32>, i64, index, i1
+    %off = vector.broadcast %at : index to vector<1xindex>
+    %one = arith.constant dense<true> : vector<1xi1>
+    %w = xegpu.load %a[%off], %one : memref<96xf32>, vector<1xindex>, vector<1xi1> -> vector<1xf32>
+    %d = arith.addf %w, %w : vector<1xf32>
+    xegpu.store %d, %o[%off], %one : vector<1xf32>, memref<96xf32>, vector<1xindex>, vector<1xi1>"""
+    a, o = np.arange(96, dtype=np.float32), np.zeros(96, np.float32)
+    run(kernel("%a: memref<96xf32>, %o: memref<96xf32>", body), a, o, level="lane", block=32)
+    expected = np.zeros(96, np.float32)
+    expected[0:60:3], expected[1:60:3] = a[0:60:3], a[1:60:3]
+    expected[::3] = 2 * a[::3]
+    assert (o == expected).all()
+
+
+def test_lanes_share_matrices():
+    body = """
+    %x = gpu.lane_id
+    %slm = memref.alloc() : memref<512xf32, 3>
+    %m = xegpu.create_mem_desc %slm : memref<512xf32, 3> -> !xegpu.mem_desc<32x16xf32>
+    %da = xegpu.create_nd_tdesc %a : memref<16x16xf32> -> !xegpu.tensor_desc<4x16xf32>
+    %v = xegpu.load_nd %da[4, 0] : !xegpu.tensor_desc<4x16xf32> -> vector<4xf32>
+    xegpu.store_matrix %v, %m[2, 0] <{subgroup_block_io}> : vector<4xf32>, !xegpu.mem_desc<32x16xf32>
+    gpu.barrier
+    %c2 = arith.constant 2 : index
+    %w = xegpu.load_matrix %m[%c2, %x] : !xegpu.mem_desc<32x16xf32>, index, index -> f32
+    memref.store %w, %o[%x] : memref<16xf32>"""
+    a, o = np.arange(256, dtype=np.float32).reshape(16, 16), np.zeros(16, np.float32)
+    run(kernel("%a: memref<16x16xf32>, %o: memref<16xf32>", body), a, o, level="lane", block=16)
+    assert (o == a[4]).all()

@@ -4,7 +4,7 @@
 gpu.module @kernels {
   // Offsets of the load move the descriptor; without ones on the descriptor it begins at 0.
   // CHECK-LABEL: gpu.func @offsets
-  // CHECK-SAME: xegpu.block_lanes = 16 : i32
+  // CHECK-SAME: xegpu.lanes_per_subgroup = 16 : i32
   gpu.func @offsets(%a: memref<64x64xf16>, %o: memref<64x64xf16>, %i: index) kernel {
     // CHECK: %[[D:.*]] = xegpu.create_nd_tdesc %{{.*}}[0, 0] {mode = vc} : memref<64x64xf16> -> !xegpu.tensor_desc<8x16xf16>
     %d = xegpu.create_nd_tdesc %a : memref<64x64xf16> -> !xegpu.tensor_desc<8x16xf16>
@@ -123,7 +123,7 @@ gpu.module @kernels {
 
   // A launch counts lanes; what is used is the number of a subgroup.
   // CHECK-LABEL: gpu.func @threads
-  // CHECK-SAME: known_block_size = array<i32: 4, 2, 1>, xegpu.block_lanes = 16 : i32
+  // CHECK-SAME: known_block_size = array<i32: 4, 2, 1>, xegpu.lanes_per_subgroup = 16 : i32
   gpu.func @threads(%a: memref<64x64xf32>) kernel attributes {known_block_size = array<i32: 64, 2, 1>} {
     %c16 = arith.constant 16 : index
     // CHECK: %[[T:.*]] = gpu.thread_id  x

@@ -46,18 +46,19 @@ class Context(ir.Context):  # type: ignore[misc]
         self.enable_multithreading(False)
         self.own = ()
         self._is_open = own is None
-        self._add(tuple(own) if own is not None else dialects([n for n in DIALECTS if _is_ready(n)]))
+        self.define(tuple(own) if own is not None else dialects([n for n in DIALECTS if _is_ready(n)]))
 
     def load(self, names: Sequence[str]) -> None:
         """Load dialects of ours."""
-        self._add(tuple(d for d in dialects(names) if d not in self.own))
+        self.define(tuple(d for d in dialects(names) if d not in self.own))
 
     def load_met(self, text: str) -> None:
         """Load the dialects that a text names, as MLIR does with its own."""
         if self._is_open:
             self.load([n for n in ON_DEMAND if f"{n}." in text])
 
-    def _add(self, own: tuple[type[Dialect], ...]) -> None:
+    def define(self, own: tuple[type[Dialect], ...]) -> None:
+        """Define dialects that are not defined yet."""
         if own:
             self.own += own
             with self, ir.Location.unknown():

@@ -17,6 +17,7 @@ from xegpu_py.ir.module import Module, from_mlir, parse_source, source_of
 from xegpu_py.ir.source import Source
 from xegpu_py.ir.verifier import walk
 from xegpu_py.upstream import ops  # noqa: F401  (defines the ops)
+from xegpu_py.upstream.lane import LaneImport
 from xegpu_py.upstream.rebuilding import PREFIX, parts, spelled
 from xegpu_py.upstream.subgroup import SubgroupImport
 from xegpu_py.upstream.types import Layout, TensorDesc, UpstreamXeGPU
@@ -28,11 +29,16 @@ _MARKS = re.compile(
     r"|\bxegpu\.(?:load_nd|prefetch_nd|load)\s+%[\w#]+\s*\[|\bxegpu\.\w+ [^\n:]*<\{|\bVectorComputeFunctionINTEL\b"
 )
 
-LEVELS: dict[str, Any] = {"subgroup": SubgroupImport}
+LEVELS: dict[str, Any] = {"subgroup": SubgroupImport, "lane": LaneImport}
 
 
 def import_upstream(
-    text_or_path: str | Path | Source, *, level: Level | None = None, name: str = "<string>", verify: bool = True
+    text_or_path: str | Path | Source,
+    *,
+    level: Level | None = None,
+    name: str = "<string>",
+    verify: bool = True,
+    context: Context | None = None,
 ) -> Module:
     """Read a program in upstream MLIR's XeGPU, and rebuild its kernels in our dialects.
 
@@ -44,6 +50,7 @@ def import_upstream(
         level: the level of all kernels; without it each kernel's is found from its ops.
         name: what diagnostics call the text if it is not a file.
         verify: whether to verify what was made, too.
+        context: where to make the module; by default a new one.
 
     Raises:
         DiagnosticError: where the program does not read, breaks a rule of upstream's, or cannot be imported.
@@ -51,19 +58,33 @@ def import_upstream(
     """
     source = text_or_path if isinstance(text_or_path, Source) else source_of(text_or_path, name)
     try:
-        module = parse_source(source, context=Context((UpstreamXeGPU,)))
-        context = module.context
-        context.load(("xegpu", "xetile"))
+        context = context or Context(())
+        module = _read(source, context)
         with context, ir.Location.unknown():
             _simplify(module.outline)
             for func in kernels(module.outline):
                 LEVELS[level or level_of(func)](func).run()
             _drop_layouts(module.outline)
-        context.own = tuple(d for d in context.own if d is not UpstreamXeGPU)
         if verify:
             module.verify()
     except DiagnosticError as e:
         raise DiagnosticError([_spelled(d) for d in e.diagnostics], e.sources or [source]) from None
+    return module
+
+
+def _read(source: Source, context: Context) -> Module:
+    """A program with kernels in upstream's dialect, in a context that has ours too."""
+    own = context.own
+    context.own = ()
+    if context.is_registered_operation(PREFIX + "load_nd"):
+        context.own = (UpstreamXeGPU,)
+    else:
+        context.define((UpstreamXeGPU,))
+    try:
+        module = parse_source(source, context=context)
+    finally:
+        context.own = own + tuple(d for d in context.own if d is not UpstreamXeGPU and d not in own)
+    context.load(("xegpu", "xetile"))
     return module
 
 

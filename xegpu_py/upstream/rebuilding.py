@@ -160,3 +160,16 @@ def _hint_problem(view: Any, message: str, write: bool) -> str | None:
         found = caches_problem(view, message, write)
         _HINT_PROBLEMS[key] = found[0] if found else None
     return _HINT_PROBLEMS[key]
+
+
+def is_true(value: ir.Value) -> bool:
+    """Whether a value is the constant true, or a vector of nothing else."""
+    if isinstance(value.owner, ir.Block):
+        return False
+    op = value.owner.operation
+    if op.name in ("vector.broadcast", "vector.extract", "vector.shape_cast"):
+        return is_true(op.operands[0])
+    if op.name != "arith.constant":
+        return False
+    text = str(op.attributes["value"])
+    return text.startswith(("true", "dense<true>", "1 : i1"))

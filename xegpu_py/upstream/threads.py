@@ -10,7 +10,7 @@ from mlir.dialects import arith
 from xegpu_py.passes.common.divisors import constant_of
 from xegpu_py.upstream.rebuilding import LANES, PREFIX, index, refuse
 
-BLOCK_LANES = "xegpu.block_lanes"
+LANES_ATTR = "xegpu.lanes_per_subgroup"
 """An attribute of kernels of subgroups: `gpu.launch_func` counts lanes, this many a subgroup, and x is the fastest."""
 
 SUBGROUPS = "xegpu.workgroup_subgroups"
@@ -22,6 +22,8 @@ _COUNTED = ("gpu.thread_id", "gpu.block_dim", "gpu.global_id")
 _VARYING = ("gpu.thread_id", "gpu.global_id")
 _DIVISIONS = ("arith.divui", "arith.divsi", "arith.floordivsi", "index.divu", "index.divs", "index.floordivs")
 _SHIFTS = ("arith.shrui", "arith.shrsi", "index.shru", "index.shrs")
+_REMAINDERS = ("arith.remui", "arith.remsi", "index.remu", "index.rems")
+_SUMS = ("arith.addi", "index.add")
 _KEEPING = ("arith.index_cast", "arith.index_castui", "index.castu", "index.casts", "arith.trunci", "arith.extui")
 
 
@@ -40,7 +42,7 @@ def count_lanes(ops: Sequence[ir.Operation]) -> None:
             with ir.InsertionPoint(op), op.location:
                 op.results[0].replace_all_uses_with(index(LANES))
             continue
-        if op.name not in _COUNTED or "x" not in str(op.attributes["dimension"]).split("<")[-1]:
+        if op.name not in _COUNTED or not _counts_x(op):
             continue
         if op.name in _VARYING:
             _check_uniform(op, op.results[0])
@@ -49,13 +51,17 @@ def count_lanes(ops: Sequence[ir.Operation]) -> None:
         op.results[0].replace_all_uses_except(scaled, scaled.owner.operation)
 
 
+def _counts_x(op: ir.Operation) -> bool:
+    return str(op.attributes["dimension"]).endswith("x>")
+
+
 def mark_lanes(func: ir.Operation) -> None:
     """Say of a kernel of subgroups that its launches count lanes.
 
     Raises:
         DiagnosticError: if its known block is not one of whole subgroups.
     """
-    func.attributes[BLOCK_LANES] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), LANES)
+    func.attributes[LANES_ATTR] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), LANES)
     if KNOWN in func.attributes:
         x, *rest = ir.DenseI32ArrayAttr(func.attributes[KNOWN])
         if x % LANES:
@@ -65,33 +71,60 @@ def mark_lanes(func: ir.Operation) -> None:
 
 def _check_uniform(op: ir.Operation, value: ir.Value) -> None:
     """The lanes of a subgroup, which have successive numbers, see the same wherever the number is used."""
-    for use in value.uses:
-        user = use.owner.operation if hasattr(use.owner, "operation") else use.owner
-        other = [v for v in user.operands if v != value]
-        constant = constant_of(other[0]) if len(other) == 1 else None
-        if user.name.startswith(PREFIX):
-            continue
-        if user.name in _DIVISIONS and user.operands[0] == value and constant and constant % LANES == 0:
-            continue
-        if user.name in _SHIFTS and user.operands[0] == value and constant is not None and 1 << constant >= LANES:
-            continue
-        if (
-            user.name in _KEEPING
-            or (user.name == "arith.addi" and len(other) == 1 and _is_whole(other[0]))
-            or (
-                user.name in ("arith.remui", "arith.remsi")
-                and user.operands[0] == value
-                and constant
-                and constant % LANES == 0
-            )
-        ):
-            _check_uniform(op, user.results[0])
-        else:
+    for user in _followed(value)[1]:
+        # The messages of blocks take what the first lane has.
+        if not user.name.startswith(PREFIX):
             refuse(
                 op,
                 f"'{user.name}' uses it, which would differ between the lanes of a subgroup",
                 f"divide it by a multiple of {LANES}, or use gpu.subgroup_id",
             )
+
+
+def _followed(value: ir.Value) -> tuple[list[ir.Operation], list[ir.Operation]]:
+    """What uses the number of a lane so that all lanes of a subgroup get the same of it, and what else uses it."""
+    same: list[ir.Operation] = []
+    others: list[ir.Operation] = []
+    for use in value.uses:
+        user = use.owner.operation
+        first = len(user.operands) == 2 and user.operands[0] == value
+        constant = constant_of(user.operands[1]) if first else None
+        if (user.name in _DIVISIONS and constant and constant % LANES == 0) or (
+            user.name in _SHIFTS and constant is not None and 1 << constant >= LANES
+        ):
+            same.append(user)
+        elif (
+            user.name in _KEEPING
+            or (user.name in _REMAINDERS and constant and constant % LANES == 0)
+            or (user.name in _SUMS and any(_is_whole(v) for v in user.operands if v != value))
+        ):
+            found = _followed(user.results[0])
+            same += found[0]
+            others += found[1]
+        else:
+            others.append(user)
+    return same, others
+
+
+def share_divided(ops: Sequence[ir.Operation]) -> None:
+    """Give all lanes of a subgroup one number where a division makes what they have equal.
+
+    That is so where a row of a block of work items is of whole subgroups, or is all of it, as it is of such kernels.
+    """
+    for op in ops:
+        if op.name in _VARYING and _counts_x(op):
+            for user in _followed(op.results[0])[0]:
+                with ir.InsertionPoint.after(user), user.location:
+                    shared = of_first_lane(user.results[0])
+                user.results[0].replace_all_uses_except(shared, shared.owner.operation)
+
+
+def of_first_lane(value: ir.Value) -> ir.Value:
+    """What the first lane that has come here has of a value."""
+    kind = ir.Attribute.parse("#gpu<broadcast first_active_lane>")
+    return ir.Operation.create(
+        "gpu.subgroup_broadcast", results=[value.type], operands=[value], attributes={"broadcast_type": kind}
+    ).result
 
 
 def _is_whole(value: ir.Value) -> bool:

@@ -1,0 +1,53 @@
+// RUN: xegpu-opt %s --import-upstream | FileCheck %s
+// RUN: xegpu-opt %s --import-upstream | xegpu-opt --xegpu-to-visa-pipeline=target=pvc -o /dev/null
+
+gpu.module @kernels {
+  // A lane's vector of one dimension is its fragment of a block.
+  // CHECK-LABEL: gpu.func @fragments
+  // CHECK-SAME: xegpu.subgroup_size = 16 : i32
+  gpu.func @fragments(%a: memref<64x64xf16>, %t: memref<64x64xf32>, %o: memref<64x64xf32>) kernel {
+    %c64 = arith.constant 64 : index
+    %x = gpu.thread_id x
+    // All lanes have the same of a division by whole subgroups.
+    // CHECK: %[[Q:.*]] = arith.divui
+    // CHECK: %[[S:.*]] = gpu.subgroup_broadcast %[[Q]],  first_active_lane : index
+    %s = arith.divui %x, %c64 : index
+    // CHECK: xegpu.create_nd_tdesc %{{.*}}[0, 0] : memref<64x64xf16> -> !xegpu.tensor_desc<8x16xf16, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 1]>>
+    %da = xegpu.create_nd_tdesc %a : memref<64x64xf16> -> !xegpu.tensor_desc<8x16xf16>
+    // CHECK: xegpu.update_nd_offset %{{.*}}, [%[[S]], 0]
+    // CHECK: %[[A:.*]] = xegpu.load_nd %{{.*}} : {{.*}} -> vector<8x1xf16>
+    // CHECK: vector.shape_cast %[[A]] : vector<8x1xf16> to vector<8xf16>
+    %va = xegpu.load_nd %da[%s, 0] : !xegpu.tensor_desc<8x16xf16> -> vector<8xf16>
+    %db = xegpu.create_nd_tdesc %a : memref<64x64xf16> -> !xegpu.tensor_desc<16x16xf16>
+    %vb = xegpu.load_nd %db <{packed}> : !xegpu.tensor_desc<16x16xf16> -> vector<16xf16>
+    // CHECK: xegpu.create_nd_tdesc %{{.*}}[0, 0] : memref<64x64xf32> -> !xegpu.tensor_desc<16x8xf32, #xegpu.sg_map<wi_layout = [16, 1], wi_data = [1, 1]>>
+    %dt = xegpu.create_nd_tdesc %t : memref<64x64xf32> -> !xegpu.tensor_desc<16x8xf32>
+    // CHECK: xegpu.load_nd %{{.*}} {transpose = [1, 0]} : {{.*}} -> vector<8x1xf32>
+    %vt = xegpu.load_nd %dt <{transpose = array<i64: 1, 0>}> : !xegpu.tensor_desc<16x8xf32> -> vector<8xf32>
+    // CHECK: xegpu.dpas %{{.*}}, %{{.*}}, %{{.*}} : vector<8x1xf32>, vector<8x1xf16>, vector<8x1x2xf16> -> vector<8x1xf32>
+    %r = xegpu.dpas %va, %vb, %vt : vector<8xf16>, vector<16xf16>, vector<8xf32> -> vector<8xf32>
+    %do = xegpu.create_nd_tdesc %o : memref<64x64xf32> -> !xegpu.tensor_desc<8x16xf32>
+    // CHECK: xegpu.store_nd %{{.*}}, %{{.*}} : vector<8x1xf32>
+    xegpu.store_nd %r, %do : vector<8xf32>, !xegpu.tensor_desc<8x16xf32>
+    gpu.return
+  }
+
+  // A lane's accesses are loads and stores of a memref, under its mask.
+  // CHECK-LABEL: gpu.func @scattered
+  gpu.func @scattered(%a: memref<1024xf32>, %o: memref<32x32xf32>, %m: i1) kernel {
+    %x = gpu.thread_id x
+    // CHECK: scf.if %{{.*}} -> (f32, f32) {
+    // CHECK: memref.load %{{.*}} : memref<1024xf32>
+    // CHECK: memref.load %{{.*}} : memref<1024xf32>
+    // CHECK: vector.from_elements
+    %v = xegpu.load %a[%x], %m <{chunk_size = 2 : i64}> : memref<1024xf32>, index, i1 -> vector<2xf32>
+    %p = memref.extract_aligned_pointer_as_index %o : memref<32x32xf32> -> index
+    %q = arith.index_cast %p : index to i64
+    %true = arith.constant true
+    // CHECK: memref.reinterpret_cast
+    // CHECK-NOT: scf.if
+    // CHECK-COUNT-2: memref.store
+    xegpu.store %v, %q[%x], %true <{chunk_size = 2 : i64}> : vector<2xf32>, i64, index, i1
+    gpu.return
+  }
+}

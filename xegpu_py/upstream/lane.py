@@ -1,0 +1,379 @@
+"""Kernels of lanes: they become `xegpu` in SIMT mode, where an `sg_map` says what a lane's vector holds of a block."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from mlir import ir
+from mlir.dialects import arith, memref, scf, vector
+
+from xegpu_py.dialects import xegpu as ours
+from xegpu_py.ir.builtin import bit_width, by
+from xegpu_py.upstream import matrices, threads
+from xegpu_py.upstream.rebuilding import (
+    LANES,
+    PREFIX,
+    cast,
+    element_of,
+    index,
+    is_true,
+    put_hints,
+    refuse,
+    shape_of,
+    vector_type,
+)
+from xegpu_py.upstream.subgroup import SubgroupImport
+from xegpu_py.upstream.types import TensorDesc
+
+Use = Literal["plain", "packed", "transposed"]
+"""How a block is loaded, on which it depends what a lane gets of it."""
+
+
+def map_of(desc: TensorDesc, use: Use) -> ours.SgMap | None:
+    """Which lane has which elements of a block; None if lanes cannot divide it.
+
+    A lane has columns of what is loaded: of a block as it lies, of elements below 16 bits as many side by side as 16
+    bits hold, unless VNNI packs them along columns. A transposed block's columns are its rows.
+    """
+    side = max(1, 16 // bit_width(desc.element)) if use == "plain" else 1
+    if use == "transposed":
+        fits = len(desc.shape) == 2 and desc.shape[0] % LANES == 0
+        return ours.SgMap((LANES, 1), (1, 1)) if fits else None
+    return ours.SgMap((1, LANES), (1, side)) if desc.shape[-1] % (LANES * side) == 0 else None
+
+
+class LaneImport(SubgroupImport):
+    """Rebuilds one kernel of lanes, in place."""
+
+    mode = ours.Mode.SIMT
+
+    def __init__(self, func: ir.Operation) -> None:
+        super().__init__(func)
+        self.uses: dict[str, Use] = {}
+        """How the blocks of each type of descriptor are loaded first."""
+        self.remade: dict[tuple[ir.Value, Use], ir.Value] = {}
+
+    def prepare(self, ops: Sequence[ir.Operation]) -> None:
+        threads.share_divided(ops)
+        for op in ops:
+            if op.name in (PREFIX + "load_nd", PREFIX + "store_nd"):
+                self.uses.setdefault(str(op.opview.tdesc.type), _use_of(op.opview))
+
+    def finish(self) -> None:
+        self.func.attributes["xegpu.subgroup_size"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), LANES)
+
+    def our_desc(self, desc: TensorDesc) -> ours.TensorDesc:
+        use = self.uses.get(desc.encode(), "plain")
+        return self.dealt(desc, use)
+
+    def dealt(self, desc: TensorDesc, use: Use) -> ours.TensorDesc:
+        """Our descriptor of a block that is loaded so."""
+        found = super().our_desc(desc)
+        return replace(found, attr=replace(found.attr, map=map_of(desc, use)))
+
+    def descriptor(
+        self, view: Any, desc: TensorDesc, source: ir.Value, offsets: list[Any], shape: list[Any], strides: list[Any]
+    ) -> ir.Value:
+        shared = [[self.shared(v) for v in group] for group in (offsets, shape, strides)]
+        return super().descriptor(view, desc, source, *shared)
+
+    def shared(self, value: Any) -> Any:
+        """A number that messages of blocks take of the first lane."""
+        if isinstance(value, int) or not _varies(value):
+            return value
+        return threads.of_first_lane(value)
+
+    def moved(self, view: Any) -> ir.Value:
+        offsets = view.offsets
+        use = _use_of(view)
+        tdesc = self.of_use(view, view.tdesc, use)
+        rank = len(ours.TensorDesc.of(tdesc).shape)
+        if len(offsets) > rank:
+            return super().moved(view)
+        offsets = [self.shared(o) for o in offsets]
+        if not offsets or all(isinstance(o, int) and o == 0 for o in offsets):
+            return tdesc
+        return ours.UpdateNdOffsetOp(tdesc, offsets, mode=self.mode, result=tdesc.type).result
+
+    def of_use(self, view: Any, tdesc: ir.Value, use: Use | None) -> ir.Value:
+        """The descriptor, with the map that a use needs."""
+        desc = ours.TensorDesc.of(tdesc)
+        if use is None:
+            return tdesc
+        wanted = map_of(TensorDesc(desc.shape, desc.element), use)
+        if wanted is None:
+            refuse(view, f"{LANES} lanes cannot divide a block of {by(desc.shape)} x {desc.element}")
+        if desc.attr.map == wanted:
+            return tdesc
+        known = self.remade.get((tdesc, use))
+        if known is not None:
+            return known
+        made = self.sources.get(tdesc)
+        if made is None:
+            refuse(view, "blocks of one descriptor are loaded in two ways, and it is not made where it can be seen")
+        assert made is not None
+        owner = tdesc.owner.operation
+        with ir.InsertionPoint.after(owner), owner.location:
+            kind = replace(desc, attr=replace(desc.attr, map=wanted)).to_ir()
+            view_of = owner.opview
+            found: ir.Value = ours.CreateNdTdescOp(
+                view_of.source, view_of.offsets, view_of.shape or None, view_of.strides or None, tdesc=kind
+            ).tdesc
+        self.sources[found] = made
+        self.remade[(tdesc, use)] = found
+        return found
+
+    def on_load_nd(self, view: Any) -> list[ir.Value]:
+        tdesc = self.moved(view)
+        desc = ours.TensorDesc.of(tdesc)
+        use = _use_of(view)
+        wanted = shape_of(view.value)
+        made = ours.LoadNdOp(tdesc, mode=self.mode, transpose=(1, 0) if use == "transposed" else None)
+        put_hints(made, view, "lsc_load" if len(desc.shape) == 1 else "lsc_load_block2d")
+        found = made.value
+        if math.prod(shape_of(found)) != math.prod(wanted):
+            refuse(
+                view,
+                f"a lane has {math.prod(shape_of(found))} elements of a block of {by(desc.shape)}, not {by(wanted)}",
+                "is this a kernel of subgroups?",
+            )
+        if use == "packed" and desc.bits < 32 and shape_of(found)[-1] > 1:
+            # Elements that VNNI packs lie side by side.
+            *outer, rows, columns = shape_of(found)
+            factor = 32 // desc.bits
+            split = cast(found, (*outer, rows // factor, factor, columns))
+            order = [*range(len(outer)), len(outer), len(outer) + 2, len(outer) + 1]
+            kind = vector_type((*outer, rows // factor, columns, factor), desc.element)
+            found = vector.transpose(kind, split, order)
+        return [cast(found, wanted)]
+
+    def on_store_nd(self, view: Any) -> list[ir.Value]:
+        tdesc = self.moved(view)
+        desc = ours.TensorDesc.of(tdesc)
+        fragment = desc.fragment()
+        if math.prod(fragment) != math.prod(shape_of(view.value)):
+            refuse(
+                view,
+                f"a lane has {math.prod(fragment)} elements of a block of {by(desc.shape)}, not {view.value.type}",
+                "is this a kernel of subgroups?",
+            )
+        made = ours.StoreNdOp(cast(view.value, fragment), tdesc, mode=self.mode)
+        put_hints(made, view, "lsc_store" if len(desc.shape) == 1 else "lsc_store_block2d", True)
+        return []
+
+    def on_dpas(self, view: Any) -> list[ir.Value]:
+        a, b, d = (math.prod(shape_of(v)) for v in (view.lhs, view.rhs, view.result))
+        factor = max(32 // bit_width(element_of(view.rhs)), 1)
+        # A lane has a column of the second factor and of the result.
+        left = (d, a // d) if a % d == 0 else (a, 1)
+        right = (b // factor, 1, factor) if factor > 1 else (b, 1)
+        kind = vector_type((d, 1), element_of(view.result))
+        acc = None if view.acc is None else cast(view.acc, (d, 1))
+        made = ours.DpasOp(cast(view.lhs, left), cast(view.rhs, right), acc, mode=self.mode, result=kind)
+        return [cast(made.result, shape_of(view.result))]
+
+    # Scattered accesses: a lane has one offset, and each of its elements is an access of a memref.
+
+    def on_create_tdesc(self, view: Any) -> list[ir.Value]:
+        return []
+
+    def on_update_offset(self, view: Any) -> list[ir.Value]:
+        return []
+
+    def place(self, view: Any, source: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """The memref that an op accesses, of one dimension, and the lane's first offset in it."""
+        if str(source.type).startswith("!"):
+            owner = source.owner
+            made: Any = None if isinstance(owner, ir.Block) else owner.opview
+            if made is None or made.operation.name not in (PREFIX + "create_tdesc", PREFIX + "update_offset"):
+                refuse(view, "its descriptor is not made where it can be seen")
+            if made.operation.name == PREFIX + "create_tdesc":
+                return self.line_of(view, made.source), _number(made.offsets)
+            memory, start = self.place(view, made.tdesc)
+            return memory, arith.addi(start, _number(made.offsets))
+        return self.line_of(view, source), _number(view.offsets)
+
+    def line_of(self, view: Any, source: ir.Value) -> ir.Value:
+        """A memref of one dimension that begins where a memref or an address is."""
+        if not isinstance(source.type, ir.MemRefType):
+            known = _memref_at(source)
+            if known is None:
+                refuse(view, "its address comes from no memref", "at lane level pass a memref")
+            assert known is not None
+            source = known
+        kind = ir.MemRefType(source.type)
+        if kind.rank == 1:
+            return source
+        size = math.prod(kind.shape) if kind.has_static_shape else None
+        extent = size if size is not None else "?"
+        space = f", {kind.memory_space}" if kind.memory_space is not None else ""
+        result = ir.Type.parse(f"memref<{extent}x{kind.element_type}, strided<[1]>{space}>")
+        sizes: list[Any] = [size] if size is not None else [_product(source)]
+        return memref.reinterpret_cast(
+            result,
+            source,
+            [],
+            [s for s in sizes if not isinstance(s, int)],
+            [],
+            [0],
+            [s if isinstance(s, int) else ir.ShapedType.get_dynamic_size() for s in sizes],
+            [1],
+        )
+
+    def masked(
+        self, mask: ir.Value, kinds: Sequence[ir.Type], body: Callable[[], Sequence[ir.Value]]
+    ) -> list[ir.Value]:
+        """What a lane does if its mask is set; without results if it is not, and zero for each result."""
+        flag = _number(mask)
+        if is_true(flag):
+            return list(body())
+        made = scf.IfOp(flag, list(kinds), has_else=bool(kinds))
+        with ir.InsertionPoint(made.then_block):
+            scf.YieldOp(list(body()))
+        if kinds:
+            with ir.InsertionPoint(made.else_block):
+                scf.YieldOp([_zero(k) for k in kinds])
+        return list(made.results)
+
+    def on_load(self, view: Any) -> list[ir.Value]:
+        memory, start = self.place(view, view.source)
+        shape, element = shape_of(view.value), ir.Type.parse(element_of(view.value))
+        count = math.prod(shape)
+
+        def body() -> list[ir.Value]:
+            return [memref.load(memory, [_plus(start, i)]) for i in range(count)]
+
+        return [_together(self.masked(view.mask, [element] * count, body), view.value.type)]
+
+    def on_store(self, view: Any) -> list[ir.Value]:
+        memory, start = self.place(view, view.dest)
+        values = _elements(view.value)
+
+        def body() -> list[ir.Value]:
+            for i, value in enumerate(values):
+                memref.store(value, memory, [_plus(start, i)])
+            return []
+
+        self.masked(view.mask, [], body)
+        return []
+
+    def on_prefetch(self, view: Any) -> list[ir.Value]:
+        # It brings nothing that is not read without it.
+        return []
+
+    def on_atomic_rmw(self, view: Any) -> list[ir.Value]:
+        memory, start = self.place(view, view.tdesc)
+        (value,) = _elements(view.value)
+
+        def body() -> list[ir.Value]:
+            made = memref.AtomicRMWOp(value, view.kind, memory, [start])
+            return [made.result]
+
+        return [_together(self.masked(view.mask, [value.type], body), view.result.type)]
+
+    def matrix_places(self, view: Any, value: ir.Value) -> tuple[ir.Value, list[ir.Value]]:
+        """The buffer of a matrix, and where the elements are that a lane has of what an op accesses."""
+        desc, buffer = self.buffer(view)
+        count = math.prod(shape_of(value))
+        if view.subgroup_block_io:
+            # The subgroup moves what follows its offset, lane by lane.
+            first = matrices.places(desc, [self.shared(o) for o in view.offsets], (1,))
+            start = arith.addi(
+                vector.extract(first, [], [0]), ir.Operation.create("gpu.lane_id", results=[ir.IndexType.get()]).result
+            )
+            return buffer, [_plus(start, LANES * i) for i in range(count)]
+        where = matrices.places(desc, view.offsets, (count,))
+        return buffer, [vector.extract(where, [], [i]) for i in range(count)]
+
+    def on_load_matrix(self, view: Any) -> list[ir.Value]:
+        buffer, where = self.matrix_places(view, view.value)
+        return [_together([memref.load(buffer, [at]) for at in where], view.value.type)]
+
+    def on_store_matrix(self, view: Any) -> list[ir.Value]:
+        buffer, where = self.matrix_places(view, view.value)
+        for value, at in zip(_elements(view.value), where):
+            memref.store(value, buffer, [at])
+        return []
+
+
+def _use_of(view: Any) -> Use | None:
+    """How an op uses a block; None for what moves no elements to or from lanes."""
+    name = view.operation.name.removeprefix(PREFIX)
+    if name == "prefetch_nd":
+        return None
+    if name == "load_nd" and view.transpose is not None and tuple(view.transpose) == (1, 0):
+        return "transposed"
+    return "packed" if name == "load_nd" and view.packed else "plain"
+
+
+def _varies(value: ir.Value) -> bool:
+    """Whether a number may depend on the lane: it comes from an id of one, or from memory."""
+    pending, seen = [value], set()
+    while pending:
+        v = pending.pop()
+        if v in seen:
+            continue
+        seen.add(v)
+        owner = v.owner
+        if isinstance(owner, ir.Block):
+            continue
+        op = owner.operation
+        if op.name in ("gpu.thread_id", "gpu.global_id", "gpu.lane_id", "memref.load", "gpu.shuffle") or op.regions:
+            return True
+        if op.name != "gpu.subgroup_broadcast":
+            pending += list(op.operands)
+    return False
+
+
+def _memref_at(address: ir.Value) -> ir.Value | None:
+    """The memref at whose first element an address is."""
+    while not isinstance(address.owner, ir.Block):
+        op = address.owner.operation
+        if op.name in ("arith.index_cast", "arith.index_castui"):
+            address = op.operands[0]
+        elif op.name == "memref.extract_aligned_pointer_as_index":
+            kind = ir.MemRefType(op.operands[0].type)
+            return op.operands[0] if kind.get_strides_and_offset()[1] == 0 else None
+        else:
+            return None
+    return None
+
+
+def _product(source: ir.Value) -> ir.Value:
+    total = index(1)
+    for i in range(ir.MemRefType(source.type).rank):
+        total = arith.muli(total, memref.dim(source, index(i)))
+    return total
+
+
+def _number(value: ir.Value) -> ir.Value:
+    """The one number that a lane has as a vector of one."""
+    return value if not shape_of(value) else vector.extract(cast(value, (1,)), [], [0])
+
+
+def _plus(start: ir.Value, offset: int) -> ir.Value:
+    return start if offset == 0 else arith.addi(start, index(offset))
+
+
+def _zero(kind: ir.Type) -> ir.Value:
+    one = ir.FloatAttr.get(kind, 0.0) if isinstance(kind, ir.FloatType) else ir.IntegerAttr.get(kind, 0)
+    return arith.constant(kind, one)
+
+
+def _elements(value: ir.Value) -> list[ir.Value]:
+    """The numbers of a vector, or the one that it is."""
+    shape = shape_of(value)
+    if not shape:
+        return [value]
+    line = cast(value, (math.prod(shape),))
+    return [vector.extract(line, [], [i]) for i in range(math.prod(shape))]
+
+
+def _together(values: Sequence[ir.Value], kind: ir.Type) -> ir.Value:
+    """Numbers as a value of this type."""
+    if not isinstance(kind, ir.VectorType):
+        return values[0]
+    return vector.from_elements(kind, list(values))
