@@ -330,7 +330,9 @@ class Kernel(Body):
         if self.r.random() < 0.4:
             moved = self.r.randint(-3, 5)
         extra = max(moved, 0) + max(-moved, 0)
-        shape = (parts * size + extra + 2,)
+        count = parts * size + extra + 2
+        # Updates of 8 bits are made in the 32 around them, which must be the array's.
+        shape = (-(-count // 4) * 4 if bit_width(element) == 8 else count,)
         if slm:
             source, source_kind = slm, ""
             data_small = small
