@@ -243,8 +243,11 @@ class Tile(Type, dialect=XeTile, name="tile"):
         return self.attr.order == (0, 1)
 
     def with_map(self, wg_map: WgMap | None) -> "Tile":
-        """The same tile with another map."""
-        return replace(self, attr=replace(self.attr, wg_map=wg_map))
+        """The same tile with another map; without its sg_map where that does not divide the parts of this one."""
+        sg_map = self.attr.sg_map
+        if sg_map and wg_map and sg_map.problem_for(wg_map.sg_data):
+            sg_map = None
+        return replace(self, attr=replace(self.attr, wg_map=wg_map, sg_map=sg_map))
 
     def part(self, shape: Sequence[int]) -> "Tile":
         """A tile of another shape in the same matrix, without maps."""

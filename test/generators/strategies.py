@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -17,8 +18,25 @@ LEVELS = ("xetile", "xegpu_vc", "xegpu_simt", "nested", "visa")
 
 def generator(level: str) -> Callable[[random.Random], Program]:
     """The function that makes a program of a level from random numbers."""
-    found: Callable[[random.Random], Program] = importlib.import_module(f"{__package__}.{level}").program
-    return found
+    written: Callable[[random.Random], Program] = importlib.import_module(f"{__package__}.{level}").program
+    return lambda r: with_options(r, written(r))
+
+
+def with_options(r: random.Random, program: Program) -> Program:
+    """The program, now and then lowered ahead with other options than `compile` has by default.
+
+    Without visa-optimize, with prefetches or loads an iteration ahead, for 256 registers; and as a pipeline is, for arrays
+    of any size and alignment.
+    """
+    if program.is_assembly or program.passes or r.random() < 0.75:
+        return program
+    grf = program.registers or r.choice([128, 256])
+    options = f"target={program.target} grf={grf} unaligned=true optimize={r.choice(['true', 'false', 'false'])}"
+    passes = f"xegpu-to-visa-pipeline{{{options}}}"
+    if "xetile." in program.text:
+        ahead = f"prefetch-distance={r.choice([0, 1, 3])} load-ahead={r.choice(['true', 'false'])}"
+        passes = f"xetile-to-xegpu-pipeline{{target={program.target} grf={grf} {ahead}}},{passes}"
+    return replace(program, passes=passes)
 
 
 class Drawn(random.Random):

@@ -173,3 +173,18 @@ gpu.module @vector_ops {
     gpu.return
   }
 }
+
+// -----
+
+// A map that is derived may cut a tile into parts that its sg_map does not divide: the sg_map is left out.
+gpu.module @kernels {
+  // CHECK-LABEL: gpu.func @narrow
+  gpu.func @narrow(%a: memref<16x2xf64>, %b: memref<16x2xf64>) kernel {
+    // CHECK: init_tile {{.*}} -> !xetile.tile<16x2xf64, #xetile.tile_attr<wg_map = <sg_layout = [1, 2], sg_data = [16, 1]>>>
+    %from = xetile.init_tile %a[0, 0] : memref<16x2xf64> -> !xetile.tile<16x2xf64, #xetile.tile_attr<sg_map = <wi_layout = [1, 2], wi_data = [1, 1]>>>
+    %to = xetile.init_tile %b[0, 0] : memref<16x2xf64> -> !xetile.tile<16x2xf64, #xetile.tile_attr<wg_map = <sg_layout = [1, 2], sg_data = [16, 1]>>>
+    %x = xetile.load_tile %from : !xetile.tile<16x2xf64, #xetile.tile_attr<sg_map = <wi_layout = [1, 2], wi_data = [1, 1]>>> -> vector<16x2xf64>
+    xetile.store_tile %x, %to : vector<16x2xf64>, !xetile.tile<16x2xf64, #xetile.tile_attr<wg_map = <sg_layout = [1, 2], sg_data = [16, 1]>>>
+    gpu.return
+  }
+}

@@ -161,6 +161,88 @@ def test_the_interpreter_agrees(form):
     assert found.sum() == length
 
 
+ITEMS = {
+    "elements": """
+        %place = arith.addi %column, %t : index
+        %x = memref.load %a[%row, %place] : TYPE
+        %y = arith.addi %x, %one : i8
+        memref.store %y, %a[%row, %place] : TYPE
+    """,
+    "elements of lines": """
+        %line = memref.collapse_shape %a [[0, 1]] : TYPE into LINE
+        %first = arith.muli %row, %width : index
+        %start = arith.addi %first, %column : index
+        %place = arith.addi %start, %t : index
+        %x = memref.load %line[%place] : LINE
+        %y = arith.addi %x, %one : i8
+        memref.store %y, %line[%place] : LINE
+    """,
+    "vectors": """
+        %c2 = arith.constant 2 : index
+        %twice = arith.muli %t, %c2 : index
+        %place = arith.addi %column, %twice : index
+        %some = arith.cmpi ult, %t, %c8 : index
+        scf.if %some {
+          %x = vector.load %a[%row, %place] : TYPE, vector<2xi8>
+          %ones = arith.constant dense<1> : vector<2xi8>
+          %y = arith.addi %x, %ones : vector<2xi8>
+          vector.store %y, %a[%row, %place] : TYPE, vector<2xi8>
+        }
+    """,
+    "updates by a region": """
+        %place = arith.addi %column, %t : index
+        %old = memref.generic_atomic_rmw %a[%row, %place] : TYPE {
+        ^bb0(%x: i8):
+          %y = arith.addi %x, %one : i8
+          memref.atomic_yield %y : i8
+        }
+    """,
+    "fragments": """
+        %d = xegpu.create_nd_tdesc %a[%row, %column] : TYPE
+          -> !xegpu.tensor_desc<1x16xi8, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 1]>>
+        %x = xegpu.load_nd %d : !xegpu.tensor_desc<1x16xi8, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 1]>>
+          -> vector<1x1xi8>
+        %ones = arith.constant dense<1> : vector<1x1xi8>
+        %y = arith.addi %x, %ones : vector<1x1xi8>
+        xegpu.store_nd %y, %d : vector<1x1xi8>,
+          !xegpu.tensor_desc<1x16xi8, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 1]>>
+    """,
+}
+"""What 16 work items do to add one to 16 elements."""
+
+
+def program_of_items(body: str, kind: str) -> str:
+    made = program("%t = gpu.thread_id x\n        %c8 = arith.constant 8 : index" + body, kind)
+    return made.replace(" kernel {", " kernel attributes {xegpu.subgroup_size = 16 : i32} {")
+
+
+@pytest.mark.parametrize("kind", [STATIC, DYNAMIC], ids=["static", "dynamic"])
+@pytest.mark.parametrize("form", ITEMS)
+def test_work_items_access_the_last_elements(array, form, kind):
+    kernel = xegpu_py.compile(program_of_items(ITEMS[form], kind), cache="off")
+    array[ROW - 1 :] = 0
+    kernel(array, ROW, COLUMN, block=16)
+    assert (array[ROW, COLUMN : COLUMN + 16] == 1).all()
+    assert array[ROW - 1 :].sum() == 16
+
+
+def test_work_items_in_rows_that_differ(array):
+    """Lanes whose places are more than 2^32 elements apart."""
+    body = """
+        %c4600 = arith.constant 4600 : index
+        %up = arith.muli %t, %c4600 : index
+        %mine = arith.subi %row, %up : index
+        %x = memref.load %a[%mine, %column] : TYPE
+        %y = arith.addi %x, %one : i8
+        memref.store %y, %a[%mine, %column] : TYPE
+    """
+    array[ROW - 1 :] = 0
+    xegpu_py.compile(program_of_items(body, DYNAMIC), cache="off")(array, ROW, COLUMN, block=16)
+    rows = [ROW - 4600 * n for n in range(16)]
+    assert (array[rows, COLUMN] == 1).all() and (rows[0] - rows[-1]) * COLUMNS > 1 << 32
+    array[rows, COLUMN] = 0
+
+
 TALL = """
 gpu.module @kernels {
   gpu.func @tall(%a: memref<?x64xi8>, %row: index, %out: memref<8x64xi8>) kernel {
