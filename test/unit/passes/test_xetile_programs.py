@@ -1,5 +1,7 @@
 """Random kernels of XeTile, whatever their maps, store what numpy computes."""
 
+from fractions import Fraction
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -204,3 +206,55 @@ def test_the_factors_of_a_product_have_any_maps(first, second, product):
     found = np.zeros((64, 64), np.float32)
     xegpu_py.compile(text, engine="both")(x, y, found, block=8)
     np.testing.assert_array_equal(found, x.astype(np.float32) @ y.astype(np.float32))
+
+
+REDUCED = """
+gpu.module @m {{ gpu.func @k(%a: memref<16x64x{t}>, %b: memref<16x1x{t}>) kernel {{
+  %from = xetile.init_tile %a[0, 0] : memref<16x64x{t}> -> !xetile.tile<16x64x{t}, #xetile.tile_attr<wg_map = {m}>>
+  %to = xetile.init_tile %b[0, 0] : memref<16x1x{t}> -> !xetile.tile<16x1x{t}>
+  %x = xetile.load_tile %from : !xetile.tile<16x64x{t}, #xetile.tile_attr<wg_map = {m}>> -> vector<16x64x{t}>
+  %y = xetile.reduction <{kind}>, %x [1] : vector<16x64x{t}> -> vector<16x1x{t}>
+  xetile.store_tile %y, %to : vector<16x1x{t}>, !xetile.tile<16x1x{t}>
+  gpu.return
+}} }}"""
+LAYOUTS = [
+    f"<sg_layout = [{a}, {b}], sg_data = [{c}, {d}]>"
+    for a, b, c, d in ((4, 1, 4, 64), (1, 4, 16, 16), (1, 4, 16, 8), (2, 2, 8, 32), (2, 2, 4, 16))
+]
+
+
+def reduced(kind, element, values, layout):
+    found = np.zeros((16, 1), values.dtype)
+    text = REDUCED.format(t=element, m=layout, kind=kind)
+    xegpu_py.compile(text, engine="both")(values, found, block=4)
+    return found[:, 0]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("element", "dtype", "digits"), [("f32", np.float32, 24), ("f16", np.float16, 11)])
+def test_a_sum_in_any_order_is_within_its_bound(layout, element, dtype, digits):
+    """docs/numerics.md, reductions: the bound holds for every binary tree."""
+    rng = np.random.default_rng(7)
+    values = (rng.standard_normal((16, 64)) * 2.0 ** rng.integers(-6, 6, (16, 64))).astype(dtype)
+    values[3, 5], values[4, 9], values[4, 50], values[5, 33] = np.nan, np.inf, -np.inf, np.inf
+    found = reduced("add", element, values, layout)
+    assert np.isnan(found[3]) and np.isnan(found[4]) and found[5] == np.inf
+    bound = (1 + Fraction(1, 2**digits)) ** 63 - 1
+    for row in (n for n in range(16) if n not in (3, 4, 5)):
+        exact = [Fraction(float(v)) for v in values[row]]
+        assert abs(Fraction(float(found[row])) - sum(exact)) <= bound * sum(map(abs, exact))
+
+
+@pytest.mark.parametrize("kind", ["maximumf", "minimumf", "maxnumf", "minnumf"])
+def test_extremes_do_not_depend_on_the_layout(kind):
+    rng = np.random.default_rng(8)
+    values = rng.standard_normal((16, 64)).astype(np.float32)
+    values[2, 40], values[7] = np.nan, -0.0
+    values[7, 21] = 0.0
+    function = {"maximumf": np.max, "minimumf": np.min, "maxnumf": np.nanmax, "minnumf": np.nanmin}[kind]
+    wanted = function(values, axis=1)
+    wanted[7] = 0.0 if "max" in kind else -0.0
+    for layout in LAYOUTS[1::2]:
+        found = reduced(kind, "f32", values, layout)
+        np.testing.assert_array_equal(found, wanted)
+        assert np.signbit(found[7]) == np.signbit(wanted[7])
