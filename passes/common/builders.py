@@ -69,7 +69,7 @@ def with_shape(kind: ir.Type, shape: Sequence[int]) -> ir.VectorType:
     return ir.VectorType.get(shape, element_of(kind))
 
 
-def i64_array(numbers: Sequence[int]) -> ir.Attribute:
+def i64_array(numbers: Sequence[int] | npt.NDArray[np.int64]) -> ir.Attribute:
     """Integers as `array<i64: ...>`."""
     return ir.DenseI64ArrayAttr.get([int(n) for n in numbers])
 
@@ -207,13 +207,13 @@ def insert_slice(value: ir.Value, into: ir.Value, offsets: Sequence[int]) -> ir.
     return make("vector.insert_strided_slice", into.type, value, into, **attributes)
 
 
-def shuffle(a: ir.Value, b: ir.Value, order: Sequence[int]) -> ir.Value:
+def shuffle(a: ir.Value, b: ir.Value, order: Sequence[int] | npt.NDArray[np.int64]) -> ir.Value:
     """Elements of the outermost dimension of two vectors, counted on from one to the other."""
     kind = with_shape(a.type, (len(order), *shape_of(a)[1:]))
     return make("vector.shuffle", kind, a, b, mask=i64_array(order))
 
 
-def permute(value: ir.Value, order: Sequence[int]) -> ir.Value:
+def permute(value: ir.Value, order: Sequence[int] | npt.NDArray[np.int64]) -> ir.Value:
     """Elements of a vector of one dimension in another order, or some of them."""
     size = shape_of(value)[0]
     return value if list(order) == list(range(size)) else shuffle(value, value, order)

@@ -3,44 +3,26 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 from mlir import ir
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.shapes import vnni_factor
-from xegpu_py.passes.xegpu_simt_to_vc.fragments import Placement, loaded, mapped, stored
-from xegpu_py.passes.xegpu_simt_to_vc.widen import (
-    Held,
-    Widener,
-    attributes_of,
-    element_of,
-    shape_of,
-    vector_text,
-    widens,
-)
+from xegpu_py.passes.common.builders import create, shape_cast, vector_type
+from xegpu_py.passes.common.values import attributes_of, element_of, shape_of
+from xegpu_py.passes.xegpu_simt_to_vc.fragments import Placement, loaded, mapped, stored, unmapped
+from xegpu_py.passes.xegpu_simt_to_vc.widen import Held, Widener, pattern
 
 from xegpu_py.ir.builtin import bit_width
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
-
-
-def unmapped(value: ir.Type) -> ir.Type:
-    """The type of a descriptor without its `sg_map`."""
-    desc = TensorDesc.decode(str(value))
-    return ir.Type.parse(replace(desc, attr=replace(desc.attr, map=None)).encode())
+from xegpu_py.ir.diagnostics import Diagnostic, position_of
 
 
 def _check(w: Widener, op: ir.Operation) -> None:
     view = op.opview
     if view.mode == Mode.VC:
-        where = position_of(op.location)
-        notes = (
-            Diagnostic("note", "leave the mode out", where),
-            Diagnostic("note", "the kernel is of work items on account of this", position_of(w.because.location)),
-        )
-        text = f"'{op.name}' op is in VC mode, but the kernel is of work items"
-        raise DiagnosticError([Diagnostic("error", text, where, notes)])
+        because = Diagnostic("note", "the kernel is of work items on account of this", position_of(w.because.location))
+        w.fail("is in VC mode, but the kernel is of work items", "leave the mode out", because)
     w.together("works on a block of the whole subgroup")
     for value in (*op.operands, *op.results):
         if str(value.type).startswith("!xegpu.tensor_desc"):
@@ -53,34 +35,39 @@ def _attributes(op: ir.Operation) -> dict[str, ir.Attribute]:
     return attributes_of(op) | {"mode": ir.Attribute.parse('#xegpu.mode<"vc">')}
 
 
-@widens("xegpu.create_nd_tdesc", "xegpu.update_nd_offset", "xegpu.prefetch_nd")
+@pattern("xegpu.create_nd_tdesc", "xegpu.update_nd_offset", "xegpu.prefetch_nd")
 def descriptor(w: Widener, op: ir.Operation) -> None:
     """A descriptor belongs to the subgroup."""
     _check(w, op)
     operands = [w.uniform(v) for v in op.operands]
-    made = w.create(op.name, [unmapped(r.type) for r in op.results], operands, _attributes(op))
+    made = create(op.name, [unmapped(r.type) for r in op.results], operands, _attributes(op))
+    # Ops that use it still look at its map.
     for old, new in zip(op.results, made.results):
         w.held[old] = Held(new)
+    w.erase(op)
 
 
-@widens("xegpu.load_nd")
+@pattern("xegpu.load_nd")
 def load_nd(w: Widener, op: ir.Operation) -> None:
     """The whole block; each lane's fragment is where the map has put it."""
     _check(w, op)
-    result = op.results[0]
-    placement = loaded(op) if mapped(op) else None
-    kind = result.type if placement is None else ir.Type.parse(vector_text(placement.shape, element_of(result.type)))
-    made = w.create(op.name, [kind], [w.uniform(op.operands[0])], _attributes(op))
-    w.held[result] = Held(made.results[0], placement)
+    result, source = op.results[0], w.uniform(op.operands[0])
+    if mapped(op):
+        placement = loaded(op)
+        kind = vector_type(placement.shape, element_of(result))
+        w.widen(op, create(op.name, [kind], [source], _attributes(op)).results[0], placement)
+    else:
+        w.replace(op, create(op.name, [result.type], [source], _attributes(op)).results[0])
 
 
-@widens("xegpu.store_nd")
+@pattern("xegpu.store_nd")
 def store_nd(w: Widener, op: ir.Operation) -> None:
     """All fragments where the map has them."""
     _check(w, op)
     view = op.opview
     value = w.at(view.value, stored(op)) if mapped(op) else w.uniform(view.value)
-    w.create(op.name, [], [value, w.uniform(view.tdesc)], _attributes(op))
+    create(op.name, [], [value, w.uniform(view.tdesc)], _attributes(op))
+    w.erase(op)
 
 
 def _placement(w: Widener, value: ir.Value, role: str, shape: tuple[int, ...]) -> Placement:
@@ -106,15 +93,14 @@ def _default(shape: tuple[int, ...], lanes: int) -> Placement:
     return Placement(shape, order.transpose(0, 1, 3, 2).reshape(-1, lanes))
 
 
-@widens("xegpu.dpas")
+@pattern("xegpu.dpas")
 def dpas(w: Widener, op: ir.Operation) -> None:
     """The matrices that the fragments make up."""
     _check(w, op)
     view = op.opview
     lanes = w.lanes
-    sizes = [math.prod(shape_of(v.type)) * lanes for v in (view.lhs, view.rhs, view.result)]
-    b_element = element_of(view.rhs.type)
-    factor = max(vnni_factor(bit_width(b_element)), 1)
+    sizes = [math.prod(shape_of(v)) * lanes for v in (view.lhs, view.rhs, view.result)]
+    factor = max(vnni_factor(bit_width(str(element_of(view.rhs)))), 1)
     known = w.placements.of(view.rhs)
     columns = known[0].shape[1] if known else lanes
     rows, depth = sizes[2] // columns, sizes[1] // columns
@@ -126,26 +112,26 @@ def dpas(w: Widener, op: ir.Operation) -> None:
     def matrix(value: ir.Value, placement: Placement | None, shape: tuple[int, ...]) -> ir.Value:
         if placement is None:
             return w.uniform(value)
-        return w.reshape(w.at(value, placement), shape, element_of(value.type))
+        return shape_cast(w.at(value, placement), shape)
 
-    kind = ir.Type.parse(vector_text((rows, columns), element_of(view.result.type)))
+    kind = vector_type((rows, columns), element_of(view.result))
     operands = {
         "acc": None if view.acc is None else matrix(view.acc, acc, (rows, columns)),
         "lhs": matrix(view.lhs, lhs, (rows, depth)),
         "rhs": matrix(view.rhs, rhs, rhs_shape),
     }
     made = xegpu.dpas(operands["lhs"], operands["rhs"], acc=operands["acc"], result=str(kind), mode="vc")
-    w.held[op.results[0]] = Held(made, acc)
+    w.widen(op, made, acc)
 
 
-@widens("xegpu.alloc_nbarrier", "xegpu.init_nbarrier", "xegpu.nbarrier_arrive", "xegpu.nbarrier_wait")
+@pattern("xegpu.alloc_nbarrier", "xegpu.init_nbarrier", "xegpu.nbarrier_arrive", "xegpu.nbarrier_wait")
 def named_barrier(w: Widener, op: ir.Operation) -> None:
     """A barrier of whole subgroups."""
     w.together("is a barrier")
     w.keep(op)
 
 
-@widens("xegpu.create_tdesc", "xegpu.load_gather", "xegpu.store_scatter", "xegpu.atomic_rmw", "xegpu.update_offset")
+@pattern("xegpu.create_tdesc", "xegpu.load_gather", "xegpu.store_scatter", "xegpu.atomic_rmw", "xegpu.update_offset")
 def scattered(w: Widener, op: ir.Operation) -> None:
     """Scattered descriptors are for programs of subgroups alone (RFC, create_tdesc)."""
     w.fail("is for kernels in VC mode", "in a kernel of work items use memref.load, memref.store or memref.atomic_rmw")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 from mlir import ir
 from xegpu_py.dialects.xegpu import Mode, SgMap, TensorDesc
 from xegpu_py.dialects.xegpu.shapes import loaded_shapes, vnni_factor
+from xegpu_py.passes.common.control_flow import STRUCTURED, forwarded
+from xegpu_py.passes.common.union_find import UnionFind
+from xegpu_py.passes.common.values import shape_of
 
-from xegpu_py.ir.builtin import vector_of
 from xegpu_py.ir.verifier import walk
 
 Order = npt.NDArray[np.int64]
@@ -95,7 +97,7 @@ def loaded(op: ir.Operation) -> Placement:
     """The placement of what a load_nd in SIMT mode gives; its descriptor has an `sg_map`."""
     view = op.opview
     desc = TensorDesc.of(view.tdesc)
-    shape = vector_of(str(view.value.type))[0]
+    shape = shape_of(view.value)
     choice = loaded_shapes(desc, Mode.SIMT, view.transpose, None, view.vnni_axis).index(shape)
     block = loaded_shapes(desc, Mode.VC, view.transpose, None, view.vnni_axis)[choice]
     factor = 1 if view.vnni_axis is None else vnni_factor(desc.bits)
@@ -130,35 +132,18 @@ def natural(shape: Sequence[int], lanes: int) -> Placement:
     return Placement((*shape, lanes), np.arange(count * lanes, dtype=np.int64).reshape(count, lanes))
 
 
-_ALIKE = ("arith.select", "vector.fma")
-
-
 def _joins(op: ir.Operation) -> Iterator[list[ir.Value]]:
     """Groups of an op's values whose elements correspond, one by one."""
-    blocks = [list(r.blocks) for r in op.regions]
-    yields = [list(list(b.operations)[-1].operation.operands) for bs in blocks for b in bs]
-    results, operands = list(op.results), list(op.operands)
-    if op.name in ("scf.if", "scf.index_switch"):
-        yield from (list(group) for group in zip(results, *yields))
-    elif op.name == "scf.for":
-        arguments = list(blocks[0][0].arguments)[1:]
-        yield from (list(group) for group in zip(results, operands[3:], arguments, yields[0]))
-    elif op.name == "scf.while":
-        before, after = blocks[0][0], blocks[1][0]
-        yield from (list(group) for group in zip(operands, before.arguments, yields[1]))
-        yield from (list(group) for group in zip(results, after.arguments, yields[0][1:]))
+    if op.name in STRUCTURED:
+        for uses, values in forwarded(op):
+            yield [*values, *(user.operands[number] for user, number in uses)]
     elif op.name == "xegpu.dpas":
         if op.opview.acc is not None:
             yield [op.opview.acc, op.opview.result]
-    elif op.name.startswith(("arith.", "math.")) or op.name in _ALIKE:
-        shape = _shape(results[0]) if results else None
-        if shape is not None:
-            yield [results[0], *(v for v in operands if _shape(v) == shape)]
-
-
-def _shape(value: ir.Value) -> tuple[int, ...] | None:
-    text = str(value.type)
-    return vector_of(text)[0] if text.startswith("vector<") else None
+    elif len(op.results) and (op.name.startswith(("arith.", "math.")) or op.name == "vector.fma"):
+        shape = shape_of(op.results[0])
+        if shape:
+            yield [op.results[0], *(v for v in op.operands if shape_of(v) == shape)]
 
 
 class Placements:
@@ -169,37 +154,36 @@ class Placements:
     """
 
     def __init__(self, root: ir.Operation) -> None:
-        self._parent: dict[ir.Value, ir.Value] = {}
+        self._alike: UnionFind[ir.Value] = UnionFind()
         self._found: dict[ir.Value, list[Placement]] = {}
-        ops = list(walk(root))
+        ops = walk(root)
         for op in ops:
-            for first, *others in _joins(op):
-                for other in others:
-                    self._parent[self._root(other)] = self._root(first)
+            for values in _joins(op):
+                self._alike.join(values)
         for op in ops:
             if op.name == "xegpu.load_nd" and mapped(op):
-                self._found.setdefault(self._root(op.results[0]), []).append(loaded(op))
+                self._found.setdefault(self._alike.find(op.results[0]), []).append(loaded(op))
             elif op.name == "xegpu.store_nd" and mapped(op):
-                self._found.setdefault(self._root(op.opview.value), []).append(stored(op))
+                self._found.setdefault(self._alike.find(op.opview.value), []).append(stored(op))
 
     def of(self, value: ir.Value) -> list[Placement]:
         """The different placements that a fragment's loads and stores have."""
         found: list[Placement] = []
-        for placement in self._found.get(self._root(value), []):
+        for placement in self._found.get(self._alike.find(value), []):
             if not any(placement.same(f) for f in found):
                 found.append(placement)
         return found
-
-    def _root(self, value: ir.Value) -> ir.Value:
-        path = []
-        while (above := self._parent.get(value, value)) != value:
-            path.append(value)
-            value = above
-        for passed in path:
-            self._parent[passed] = value
-        return value
 
 
 def mapped(op: ir.Operation) -> bool:
     """Whether an op on a block works in SIMT mode, with a descriptor that deals out its elements."""
     return op.opview.mode == Mode.SIMT and TensorDesc.of(op.opview.tdesc).attr.map is not None
+
+
+def unmapped(kind: ir.Type) -> ir.Type:
+    """The type of a descriptor without its `sg_map`; any other type as it is."""
+    text = str(kind)
+    if not text.startswith("!xegpu.tensor_desc"):
+        return kind
+    desc = TensorDesc.decode(text)
+    return ir.Type.parse(replace(desc, attr=replace(desc.attr, map=None)).encode())

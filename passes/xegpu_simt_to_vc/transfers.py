@@ -9,46 +9,51 @@ from typing import Any
 import numpy as np
 from mlir import ir
 from xegpu_py.dialects import xegpu
+from xegpu_py.passes.common.builders import (
+    broadcast,
+    compare,
+    constant,
+    extract,
+    index,
+    index_type,
+    insert,
+    make,
+    shape_cast,
+    vector_type,
+    with_element,
+)
+from xegpu_py.passes.common.values import element_of, shape_of
 from xegpu_py.passes.xegpu_simt_to_vc.memory import lanes_of, offsets, read_rows, write_rows
-from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, element_of, ordered, shape_of, vector_text, widens
+from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, pattern
 
 
-def _both(w: Widener, a: ir.Value, b: ir.Value | None) -> ir.Value:
-    return a if b is None else w.make("arith.andi", a.type, a, b)
-
-
-def _element(w: Widener, data: ir.Value, number: int) -> ir.Value:
-    """An element of all lanes, of [count, lanes]."""
-    kind = vector_text((w.lanes,), element_of(data.type))
-    return w.make("vector.extract", kind, data, static_position=ordered(np.array([number])))
+def _both(a: ir.Value, b: ir.Value | None) -> ir.Value:
+    return a if b is None else make("arith.andi", a.type, a, b)
 
 
 def _flat(w: Widener, value: ir.Value) -> ir.Value:
     """A value as [count, lanes]."""
-    return w.reshape(w.wide(value), (math.prod(shape_of(value.type)), w.lanes), element_of(value.type))
+    return shape_cast(w.wide(value), (math.prod(shape_of(value)), w.lanes))
 
 
 def _join(w: Widener, parts: Sequence[ir.Value], kind: ir.Type) -> ir.Value:
     """Elements of all lanes as the vector that they make up."""
-    shape, element = shape_of(kind), element_of(kind)
-    text = vector_text((len(parts), w.lanes), element)
-    zero = "0" if element[0] in "isu" else "0.0"
-    found = w.make("arith.constant", text, value=f"dense<{zero}> : {text}")
+    found = constant(vector_type((len(parts), w.lanes), element_of(kind)), 0)
     for i, part in enumerate(parts):
-        found = w.make("vector.insert", text, part, found, static_position=ordered(np.array([i])))
-    return w.reshape(found, (*shape, w.lanes), element)
+        found = insert(part, found, [i])
+    return shape_cast(found, (*shape_of(kind), w.lanes))
 
 
 def _read(
     w: Widener, source: ir.Value, places: ir.Value, mask: ir.Value | None, otherwise: ir.Value | None
 ) -> ir.Value:
     """An element of each lane; where the mask is clear, `otherwise`."""
-    value = xegpu.load_gather(lanes_of(w, source, places), _both(w, w.active(), mask), mode="vc")
+    value = xegpu.load_gather(lanes_of(w, source, places), _both(w.active(), mask), mode="vc")
     return value if mask is None or otherwise is None else w.choose(mask, value, otherwise)
 
 
 def _write(w: Widener, value: ir.Value, target: ir.Value, places: ir.Value, mask: ir.Value | None) -> None:
-    xegpu.store_scatter(value, lanes_of(w, target, places), _both(w, w.active(), mask), mode="vc")
+    xegpu.store_scatter(value, lanes_of(w, target, places), _both(w.active(), mask), mode="vc")
 
 
 class _Transfer:
@@ -81,13 +86,13 @@ class _Transfer:
         w = self.w
         place = np.unravel_index(number, self.shape) if self.shape else ()
         added = [0] * len(self.indices)
-        mask = None if self.mask is None else _element(w, self.mask, self._masked_by(place))
+        mask = None if self.mask is None else extract(self.mask, [self._masked_by(place)])
         for d, at, bounded in zip(self.dimensions, place, self.bounded):
             if d is None:
                 continue
             added[d] = int(at)
             if not bounded:
-                mask = _both(w, self._inside(d, int(at)), mask)
+                mask = _both(self._inside(d, int(at)), mask)
         return offsets(w, self.memref, self.indices, added), mask
 
     def _masked_by(self, place: Sequence[Any]) -> int:
@@ -99,31 +104,21 @@ class _Transfer:
         return number
 
     def _inside(self, dimension: int, more: int) -> ir.Value:
-        w = self.w
-        extent = w.make("memref.dim", "index", self.memref, w.constant(dimension, "index"))
-        limit = w.make("arith.subi", "index", extent, w.constant(more, "index"))
-        index = w.wide(self.indices[dimension])
-        spread = w.make("vector.broadcast", index.type, limit)
-        return w.make("arith.cmpi", f"vector<{w.lanes}xi1>", index, spread, predicate="2 : i64")
+        extent = make("memref.dim", index_type(), self.memref, index(dimension))
+        limit = make("arith.subi", index_type(), extent, index(more))
+        place = self.w.wide(self.indices[dimension])
+        return compare("slt", place, broadcast(limit, place.type))
 
 
-def _kept(w: Widener, op: ir.Operation) -> bool:
-    """Whether all lanes do the same, so that the op stays."""
-    if any(w.varies(v) for v in op.operands):
-        return False
-    w.keep(op)
-    return True
-
-
-@widens("vector.transfer_read")
+@pattern("vector.transfer_read")
 def transfer_read(w: Widener, op: ir.Operation) -> None:
     """Rows, or each element with what is there out of bounds."""
-    if _kept(w, op):
+    if w.kept(op):
         return
     result = op.results[0]
     transfer = _Transfer(w, op, 0, result.type)
     if transfer.rows():
-        w.set(result, read_rows(w, transfer.memref, transfer.indices, transfer.shape, w.active()))
+        w.widen(op, read_rows(w, transfer.memref, transfer.indices, transfer.shape, w.active()))
         return
     assert transfer.padding is not None
     padding = w.wide(transfer.padding)
@@ -131,14 +126,15 @@ def transfer_read(w: Widener, op: ir.Operation) -> None:
     for i in range(math.prod(transfer.shape)):
         places, mask = transfer.element(i)
         parts.append(_read(w, transfer.memref, places, mask, padding))
-    w.set(result, _join(w, parts, result.type))
+    w.widen(op, _join(w, parts, result.type))
 
 
-@widens("vector.transfer_write")
+@pattern("vector.transfer_write")
 def transfer_write(w: Widener, op: ir.Operation) -> None:
     """Rows, or each element that is in bounds."""
-    if _kept(w, op):
+    if w.kept(op):
         return
+    w.erase(op)
     value = op.operands[0]
     transfer = _Transfer(w, op, 1, value.type)
     if transfer.rows():
@@ -147,69 +143,70 @@ def transfer_write(w: Widener, op: ir.Operation) -> None:
     data = _flat(w, value)
     for i in range(math.prod(transfer.shape)):
         places, mask = transfer.element(i)
-        _write(w, _element(w, data, i), transfer.memref, places, mask)
+        _write(w, extract(data, [i]), transfer.memref, places, mask)
 
 
 def _places(w: Widener, memref: ir.Value, indices: Sequence[ir.Value], value: ir.Value, number: int) -> ir.Value:
     """Offsets of one element of a gather or scatter, whose places are along the innermost dimension."""
-    along = _element(w, _flat(w, value), number)
-    kind = f"vector<{w.lanes}xindex>"
-    if element_of(along.type) != "index":
-        along = w.make("arith.index_cast", kind, along)
-    return w.make("arith.addi", kind, offsets(w, memref, indices), along)
+    along = extract(_flat(w, value), [number])
+    if not isinstance(element_of(along), ir.IndexType):
+        along = make("arith.index_cast", with_element(along.type, index_type()), along)
+    return make("arith.addi", along.type, offsets(w, memref, indices), along)
 
 
-@widens("vector.gather")
+@pattern("vector.gather")
 def gather(w: Widener, op: ir.Operation) -> None:
     """Each element of each lane."""
-    if _kept(w, op):
+    if w.kept(op):
         return
     source, *indices, places, mask, otherwise = op.operands
     memref, result = w.uniform(source), op.results[0]
     masks, others = _flat(w, mask), _flat(w, otherwise)
     parts = [
-        _read(w, memref, _places(w, memref, indices, places, i), _element(w, masks, i), _element(w, others, i))
-        for i in range(math.prod(shape_of(result.type)))
+        _read(w, memref, _places(w, memref, indices, places, i), extract(masks, [i]), extract(others, [i]))
+        for i in range(math.prod(shape_of(result)))
     ]
-    w.set(result, _join(w, parts, result.type))
+    w.widen(op, _join(w, parts, result.type))
 
 
-@widens("vector.scatter")
+@pattern("vector.scatter")
 def scatter(w: Widener, op: ir.Operation) -> None:
     """Each element of each lane."""
-    if _kept(w, op):
+    if w.kept(op):
         return
+    w.erase(op)
     target, *indices, places, mask, value = op.operands
     memref, masks, data = w.uniform(target), _flat(w, mask), _flat(w, value)
-    for i in range(math.prod(shape_of(value.type))):
-        _write(w, _element(w, data, i), memref, _places(w, memref, indices, places, i), _element(w, masks, i))
+    for i in range(math.prod(shape_of(value))):
+        _write(w, extract(data, [i]), memref, _places(w, memref, indices, places, i), extract(masks, [i]))
 
 
 def _along(w: Widener, memref: ir.Value, indices: Sequence[ir.Value], number: int) -> ir.Value:
     return offsets(w, memref, indices, [*[0] * (len(indices) - 1), number])
 
 
-@widens("vector.maskedload")
+@pattern("vector.maskedload")
 def masked_load(w: Widener, op: ir.Operation) -> None:
     """Each element whose bit is set."""
-    if _kept(w, op):
+    if w.kept(op):
         return
     source, *indices, mask, otherwise = op.operands
     memref, result = w.uniform(source), op.results[0]
     masks, others = _flat(w, mask), _flat(w, otherwise)
     parts = [
-        _read(w, memref, _along(w, memref, indices, i), _element(w, masks, i), _element(w, others, i))
-        for i in range(shape_of(result.type)[0])
+        _read(w, memref, _along(w, memref, indices, i), extract(masks, [i]), extract(others, [i]))
+        for i in range(shape_of(result)[0])
     ]
-    w.set(result, _join(w, parts, result.type))
+    w.widen(op, _join(w, parts, result.type))
 
 
-@widens("vector.maskedstore")
+@pattern("vector.maskedstore")
 def masked_store(w: Widener, op: ir.Operation) -> None:
     """Each element whose bit is set."""
-    if _kept(w, op):
+    if w.kept(op):
         return
+    w.erase(op)
     target, *indices, mask, value = op.operands
     memref, masks, data = w.uniform(target), _flat(w, mask), _flat(w, value)
-    for i in range(shape_of(value.type)[0]):
-        _write(w, _element(w, data, i), memref, _along(w, memref, indices, i), _element(w, masks, i))
+    for i in range(shape_of(value)[0]):
+        _write(w, extract(data, [i]), memref, _along(w, memref, indices, i), extract(masks, [i]))

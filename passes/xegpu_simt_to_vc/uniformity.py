@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mlir import ir
-from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.passes.common.control_flow import FIXED_OPERANDS, STRUCTURED, forwarded, yielded
+from xegpu_py.passes.xegpu_simt_to_vc.fragments import mapped
+
+from xegpu_py.ir.verifier import walk
 
 _SOURCES = frozenset(
     (
@@ -25,7 +28,7 @@ _UNIFORM = frozenset(("gpu.subgroup_broadcast", "gpu.all_reduce"))
 
 
 class Uniformity:
-    """The values of a kernel that vary from lane to lane, and the ops that only some lanes may reach.
+    """The values of a kernel that vary from lane to lane.
 
     A value is uniform if every work item of a subgroup that reaches it has the same. It varies if it depends on the
     place of the work item in the subgroup, on a block that is dealt out by an `sg_map`, or on which way a varying
@@ -34,80 +37,42 @@ class Uniformity:
 
     def __init__(self, func: ir.Operation) -> None:
         self._varying: set[ir.Value] = set()
-        self._changed = True
-        self._func = func
-        while self._changed:
-            self._changed = False
-            self._block(func.regions[0].blocks[0])
+        ops = walk(func)[1:]
+        known = -1
+        while len(self._varying) > known:
+            known = len(self._varying)
+            for op in ops:
+                self._op(op)
 
     def varies(self, value: ir.Value) -> bool:
         """Whether a value differs from lane to lane."""
         return value in self._varying
 
-    def _mark(self, value: ir.Value, varies: bool = True) -> None:
-        if varies and value not in self._varying:
-            self._varying.add(value)
-            self._changed = True
-
-    def _mark_all(self, values: Iterable[ir.Value], varies: bool) -> None:
-        for value in values:
-            self._mark(value, varies)
-
-    def _block(self, block: ir.Block) -> None:
-        for op in block.operations:
-            self._op(op.operation)
+    def _any(self, values: Iterable[ir.Value]) -> bool:
+        return any(v in self._varying for v in values)
 
     def _op(self, op: ir.Operation) -> None:
-        rule = getattr(self, "_" + op.name.replace(".", "_"), None)
-        if rule:
-            rule(op)
-        elif op.name in _SOURCES:
-            self._mark(op.results[0])
-        elif op.name == "gpu.subgroup_reduce":
-            self._mark(op.results[0], "cluster_size" in op.attributes)
-        elif op.name == "xegpu.load_nd":
-            mapped = op.opview.mode == Mode.SIMT and TensorDesc.of(op.opview.tdesc).attr.map is not None
-            self._mark(op.results[0], mapped)
-        elif op.name not in _UNIFORM:
-            self._mark_all(op.results, any(self.varies(v) for v in op.operands))
+        name = op.name
+        if name in STRUCTURED:
+            self._control_flow(op)
+        elif name in _SOURCES:
+            self._varying.add(op.results[0])
+        elif name == "gpu.subgroup_reduce":
+            if "cluster_size" in op.attributes:
+                self._varying.add(op.results[0])
+        elif name == "xegpu.load_nd":
+            if mapped(op):
+                self._varying.add(op.results[0])
+        elif name not in _UNIFORM and self._any(op.operands):
+            self._varying.update(op.results)
 
-    def _yields(self, block: ir.Block) -> list[ir.Value]:
-        return list(list(block.operations)[-1].operation.operands)
-
-    def _scf_if(self, op: ir.Operation) -> None:
-        parts = self.varies(op.operands[0])
-        for region in op.regions:
-            for block in region.blocks:
-                self._block(block)
-                for result, value in zip(op.results, self._yields(block)):
-                    self._mark(result, parts or self.varies(value))
-
-    def _scf_index_switch(self, op: ir.Operation) -> None:
-        self._scf_if(op)
-
-    def _scf_for(self, op: ir.Operation) -> None:
-        body = op.regions[0].blocks[0]
-        operands = list(op.operands)
-        parts = any(self.varies(v) for v in operands[:3])
-        self._mark(body.arguments[0], parts)
-        arguments = list(body.arguments)[1:]
-        for init, argument in zip(operands[3:], arguments):
-            self._mark(argument, parts or self.varies(init))
-        self._block(body)
-        for argument, value, result in zip(arguments, self._yields(body), op.results):
-            self._mark(argument, self.varies(value))
-            self._mark(result, self.varies(argument))
-
-    def _scf_while(self, op: ir.Operation) -> None:
-        before, after = (r.blocks[0] for r in op.regions)
-        condition, *passed = self._yields(before)
-        parts = self.varies(condition)
-        for init, argument in zip(op.operands, before.arguments):
-            self._mark(argument, parts or self.varies(init))
-        self._block(before)
-        for value, argument, result in zip(passed, after.arguments, op.results):
-            self._mark(argument, parts or self.varies(value))
-            self._mark(result, parts or self.varies(value))
-        self._block(after)
-        for value, argument in zip(self._yields(after), before.arguments):
-            self._mark(argument, self.varies(value))
+    def _control_flow(self, op: ir.Operation) -> None:
+        decides = list(op.operands)[: FIXED_OPERANDS.get(op.name, 1)]
+        if op.name == "scf.while":
+            decides = yielded(op.regions[0].blocks[0])[:1]
+        divergent = self._any(decides)
+        if divergent and op.name == "scf.for":
+            self._varying.add(op.regions[0].blocks[0].arguments[0])
+        for uses, values in forwarded(op):
+            if divergent or self._any(user.operands[number] for user, number in uses):
+                self._varying.update(values)

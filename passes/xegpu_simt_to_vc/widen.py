@@ -1,20 +1,34 @@
-"""The subgroup's program, op by op from a work item's: the driver, and what the ops' rules share."""
+"""The subgroup's program, op by op from a work item's: the conversion, and what the patterns share."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from mlir import ir
-from xegpu_py.passes.xegpu_simt_to_vc.fragments import Order, Placement, Placements, natural
+from xegpu_py.passes.common.builders import (
+    PREDICATES,
+    broadcast,
+    constant,
+    create,
+    integer_type,
+    make,
+    number_attribute,
+    permute,
+    select,
+    shape_cast,
+    vector_type,
+)
+from xegpu_py.passes.common.conversion import Conversion
+from xegpu_py.passes.common.patterns import PatternSet
+from xegpu_py.passes.common.values import attributes_of, element_of, enumerator, shape_of, splat_of
+from xegpu_py.passes.xegpu_simt_to_vc.fragments import Placement, Placements, natural, unmapped
 from xegpu_py.passes.xegpu_simt_to_vc.known import Known
 from xegpu_py.passes.xegpu_simt_to_vc.uniformity import Uniformity
 
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
+from xegpu_py.ir.diagnostics import Diagnostic, position_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,236 +45,182 @@ class Held:
     placement: Placement | None = None
 
 
-Rule = Callable[["Widener", ir.Operation], None]
-RULES: dict[str, Rule] = {}
-"""What rewrites each op, by its name; the others work on elements one by one."""
+Pattern = Callable[["Widener", ir.Operation], None]
+pattern: PatternSet[Pattern] = PatternSet(__package__, ("blocks", "control", "lanes", "memory", "transfers", "vectors"))
+"""By name of an op what rewrites it; the others work on elements one by one."""
 
 
-def widens(*names: str) -> Callable[[Rule], Rule]:
-    """Register a function that rewrites these ops."""
-
-    def register(rule: Rule) -> Rule:
-        for name in names:
-            RULES[name] = rule
-        return rule
-
-    return register
-
-
-@dataclass
-class Widener:
-    """One kernel as it is rewritten. New ops go to the insertion point that is current.
+class Widener(Conversion):
+    """One kernel as it is rewritten. Values that are the same in all work items stay.
 
     Attributes:
         lanes: work items of a subgroup.
         because: the op that makes the kernel one of work items.
-        held: what each value of the work items is.
+        held: what each value of the work items is that does not stay.
         mask: vector of i1, the lanes that have come here; None where all have.
         diverged: the op on whose account not all lanes may have come here.
         block_size: work items of a workgroup, where the kernel says so.
         known: the numbers that lanes have whatever the kernel is given.
     """
 
-    lanes: int
-    uniformity: Uniformity
-    placements: Placements
-    because: ir.Operation
-    held: dict[ir.Value, Held] = field(default_factory=dict)
-    mask: ir.Value | None = None
-    diverged: ir.Operation | None = None
-    block_size: tuple[int, ...] | None = None
-    known: Known = field(init=False)
-    _op: ir.Operation | None = None
+    patterns = pattern
 
-    def __post_init__(self) -> None:
-        self.known = Known(self.lanes)
-
-    def fail(self, message: str, *notes: str) -> NoReturn:
-        """Refuse the op that is being rewritten.
-
-        Raises:
-            DiagnosticError: at the op.
-        """
-        assert self._op is not None
-        where = position_of(self._op.location)
-        attached = tuple(Diagnostic("note", n, where) for n in notes)
-        raise DiagnosticError([Diagnostic("error", f"'{self._op.name}' op {message}", where, attached)])
-
-    def block(self, block: ir.Block) -> list[ir.Value]:
-        """Rewrite the ops of a block except its terminator, whose operands are returned."""
-        ops = [o.operation for o in block.operations]
-        for op in ops[:-1]:
-            self.op(op)
-        return list(ops[-1].operands)
-
-    def op(self, op: ir.Operation) -> None:
-        """Rewrite one op."""
-        outer, self._op = self._op, op
-        with op.location:
-            rule = RULES.get(op.name)
-            if rule:
-                rule(self, op)
-            elif not any(self.uniformity.varies(v) for v in (*op.operands, *op.results)):
-                self.keep(op)
-            else:
-                elementwise(self, op)
-        self._op = outer
-
-    def keep(self, op: ir.Operation) -> ir.Operation:
-        """The op as it is, on uniform values."""
-        operands = [self.uniform(v) for v in op.operands]
-        made = self.create(op.name, [r.type for r in op.results], operands, attributes_of(op))
-        for old, new in zip(op.results, made.results):
-            self.held[old] = Held(new)
-        return made
-
-    def create(
+    def __init__(
         self,
-        name: str,
-        results: Sequence[ir.Type],
-        operands: Sequence[ir.Value],
-        attributes: dict[str, ir.Attribute] | None = None,
-        regions: int = 0,
-    ) -> ir.Operation:
-        """A new op at the current place."""
-        return ir.Operation.create(name, list(results), list(operands), attributes or {}, regions=regions)
+        func: ir.Operation,
+        lanes: int,
+        placements: Placements,
+        because: ir.Operation,
+        block_size: tuple[int, ...] | None,
+    ) -> None:
+        super().__init__()
+        self.lanes, self.placements, self.because, self.block_size = lanes, placements, because, block_size
+        self.uniformity = Uniformity(func)
+        self.held: dict[ir.Value, Held] = {}
+        self.mask: ir.Value | None = None
+        self.diverged: ir.Operation | None = None
+        self.known = Known(lanes)
+        self._forms: dict[ir.Value, Placement | None] = {}
 
-    def make(self, name: str, result: ir.Type | str, *operands: ir.Value, **attributes: Any) -> ir.Value:
-        """A new op's only result. Attributes are MLIR's, or their text."""
-        kind = ir.Type.parse(result) if isinstance(result, str) else result
-        parsed = {k: ir.Attribute.parse(v) if isinstance(v, str) else v for k, v in attributes.items()}
-        return self.create(name, [kind], operands, parsed).results[0]
+    # What control flow passes on.
 
-    def constant(self, value: int | float | bool, kind: str) -> ir.Value:
-        """A constant of a scalar type."""
-        text = str(value).lower() if kind == "i1" else f"{value} : {kind}"
-        return self.make("arith.constant", kind, value=text)
+    def convert_types(self, value: ir.Value, init: ir.Value | None = None) -> Sequence[ir.Type] | None:
+        form = None
+        if self.uniformity.varies(value):
+            known = self.placements.of(value)
+            if len(known) == 1 and shape_of(value):
+                form = known[0]
+            else:
+                form = self.held[init].placement if init in self.held else None
+                form = form or natural(shape_of(value), self.lanes)
+        self._forms[value] = form
+        if form is not None:
+            return [vector_type(form.shape, element_of(value))]
+        kind = unmapped(value.type)
+        return None if kind == value.type else [kind]
 
-    def splat(self, value: int | float | bool, kind: str, count: int | None = None) -> ir.Value:
-        """A constant vector, by default with an element for each lane."""
-        name = f"vector<{count or self.lanes}x{kind}>"
-        return self.make("arith.constant", name, value=f"dense<{str(value).lower()}> : {name}")
+    def forward(self, value: ir.Value, to: ir.Value) -> list[ir.Value]:
+        form = self._forms[to]
+        return [self.uniform(value) if form is None else self.at(value, form)]
 
-    def integers(self, values: npt.NDArray[Any], kind: str) -> ir.Value:
-        """A constant vector of integers or truth values."""
-        name = f"vector<{len(values)}x{kind}>"
-        return self.make("arith.constant", name, value=f"dense<{values.astype(np.int64).tolist()}> : {name}")
+    def define(self, value: ir.Value, replacement: Sequence[ir.Value]) -> None:
+        self.held[value] = Held(replacement[0], self._forms[value])
+
+    def one(self, value: ir.Value) -> ir.Value:
+        return self.uniform(value)
+
+    def no_pattern(self, op: ir.Operation) -> None:
+        if any(self.uniformity.varies(v) for v in (*op.operands, *op.results)):
+            elementwise(self, op)
+        else:
+            self.keep(op)
+
+    def keep(self, op: ir.Operation) -> None:
+        """Leave an op on uniform values."""
+        for i, value in enumerate(op.operands):
+            held = self.uniform(value)
+            if held != value:
+                op.operands[i] = held
+        super().keep(op)
+
+    def kept(self, op: ir.Operation) -> bool:
+        """Leave an op if all lanes do the same; whether they do."""
+        if any(self.varies(v) for v in op.operands):
+            return False
+        self.keep(op)
+        return True
+
+    # Values of all lanes.
 
     def varies(self, value: ir.Value) -> bool:
         """Whether a value of the work items differs among them, as it is held."""
-        return self.held[value].placement is not None
+        return value in self.held and self.held[value].placement is not None
 
     def uniform(self, value: ir.Value) -> ir.Value:
         """A value that must be the same in all work items."""
-        held = self.held[value]
-        if held.placement is not None:
+        if self.varies(value):
             self.fail(
                 f"needs a value of type {value.type} that is the same in all work items of the subgroup",
                 "this one depends on the work item's place in the subgroup, or on a block dealt out by an sg_map",
             )
-        return held.value
+        return self.held[value].value if value in self.held else value
 
     def wide(self, value: ir.Value) -> ir.Value:
         """The value of all lanes, with the lanes as the innermost dimension."""
-        return self.at(value, natural(shape_of(value.type), self.lanes))
+        return self.at(value, natural(shape_of(value), self.lanes))
 
     def at(self, value: ir.Value, placement: Placement) -> ir.Value:
         """The value of all lanes as a vector that has the elements at these places."""
-        return self.placed(self.held[value], placement, value.type)
+        return self.placed(self.held.get(value) or Held(value), placement, value.type)
 
     def placed(self, held: Held, placement: Placement, kind: ir.Type) -> ir.Value:
         """What is held, as a vector that has the elements at these places; `kind` is the work item's type."""
-        element = element_of(kind)
         if held.placement is None:
             return self._spread(held.value, kind, placement)
-        if held.placement.same(placement):
-            return self.reshape(held.value, placement.shape, element)
-        count = placement.order.size
-        chosen = np.empty(count, np.int64)
-        chosen[placement.order.ravel()] = held.placement.order.ravel()
         value = held.value
-        if not np.array_equal(chosen, np.arange(count)):
-            flat = self.reshape(value, (count,), element)
-            value = self.make("vector.shuffle", f"vector<{count}x{element}>", flat, flat, mask=ordered(chosen))
-        return self.reshape(value, placement.shape, element)
+        if not held.placement.same(placement):
+            count = placement.order.size
+            chosen = np.empty(count, np.int64)
+            chosen[placement.order.ravel()] = held.placement.order.ravel()
+            if not np.array_equal(chosen, np.arange(count)):
+                value = permute(shape_cast(value, (count,)), chosen)
+        return shape_cast(value, placement.shape)
 
     def _spread(self, value: ir.Value, kind: ir.Type, placement: Placement) -> ir.Value:
         """A uniform value for all lanes."""
         shape, element = shape_of(kind), element_of(kind)
-        if not shape:
-            return self.make("vector.broadcast", vector_text(placement.shape, element), value)
-        known = splat_of(value)
+        made = vector_type(placement.shape, element)
+        known = splat_of(value) if shape else None
         if known is not None:
-            made = vector_text(placement.shape, element)
-            return self.make("arith.constant", made, value=f"dense<{known}> : {made}")
+            return constant(made, known)
+        if not shape:
+            return broadcast(value, made)
         # Broadcasting gives the lanes as the outer dimension.
-        outer = self.make("vector.broadcast", vector_text((self.lanes, *shape), element), value)
+        outer = broadcast(value, vector_type((self.lanes, *shape), element))
         count = math.prod(shape)
         lanes_first = Placement((self.lanes, *shape), np.arange(count * self.lanes).reshape(self.lanes, count).T)
         return self.placed(Held(outer, lanes_first), placement, kind)
 
-    def reshape(self, value: ir.Value, shape: Sequence[int], element: str) -> ir.Value:
-        """The same elements in another shape."""
-        text = vector_text(shape, element)
-        return value if str(value.type) == text else self.make("vector.shape_cast", text, value)
-
     def set(self, result: ir.Value, value: ir.Value, placement: Placement | None = None) -> None:
-        """Say what a varying result is: by default a vector with the lanes as the innermost dimension."""
-        self.held[result] = Held(value, placement or natural(shape_of(result.type), self.lanes))
+        """Say what a varying value is: by default a vector with the lanes as the innermost dimension."""
+        self.held[result] = Held(value, placement or natural(shape_of(result), self.lanes))
+
+    def widen(self, op: ir.Operation, value: ir.Value, placement: Placement | None = None) -> None:
+        """Replace an op with one varying result; see `set`."""
+        self.set(op.results[0], value, placement)
+        self.erase(op)
+
+    def vector(self, element: ir.Type) -> ir.Type:
+        """The type of vectors with an element for each lane."""
+        return vector_type((self.lanes,), element)
+
+    def with_lanes(self, value: ir.Value) -> ir.Type:
+        """The type of a value of all lanes, with the lanes as the innermost dimension."""
+        return vector_type((*shape_of(value), self.lanes), element_of(value))
+
+    def truth(self, value: bool) -> ir.Value:
+        """vector of i1 with an element for each lane, all the same."""
+        return constant(self.vector(integer_type(1)), value)
+
+    # Lanes that are here.
 
     def active(self) -> ir.Value:
         """vector of i1: the lanes that have come here."""
-        return self.splat(True, "i1") if self.mask is None else self.mask
+        return self.truth(True) if self.mask is None else self.mask
 
     def any(self, mask: ir.Value) -> ir.Value:
         """Whether any lane's bit is set."""
-        return self.make("vector.reduction", "i1", mask, kind="#vector.kind<or>")
+        return make("vector.reduction", integer_type(1), mask, kind=ir.Attribute.parse("#vector.kind<or>"))
 
     def choose(self, mask: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
         """Of two vectors with the lanes innermost, `a` in the lanes whose bit is set."""
-        shape = shape_of(a.type)
-        if len(shape) > 1:
-            mask = self.make("vector.broadcast", vector_text(shape, "i1"), mask)
-        return self.make("arith.select", a.type, mask, a, b)
+        return select(broadcast(mask, vector_type(shape_of(a), integer_type(1))), a, b)
 
     def together(self, what: str) -> None:
         """Refuse an op that the whole subgroup does, where some lanes may not have come."""
         if self.diverged is not None:
-            assert self._op is not None
-            parting = Diagnostic("note", "they part here", position_of(self.diverged.location))
-            text = f"'{self._op.name}' op {what} where work items of a subgroup may have parted"
-            raise DiagnosticError([Diagnostic("error", text, position_of(self._op.location), (parting,))])
-
-
-def attributes_of(op: ir.Operation) -> dict[str, ir.Attribute]:
-    """An op's attributes."""
-    return {name: op.attributes[name] for name in op.attributes}
-
-
-def shape_of(kind: ir.Type) -> tuple[int, ...]:
-    """The shape of a vector type; () of others."""
-    return tuple(ir.VectorType(kind).shape) if isinstance(kind, ir.VectorType) else ()
-
-
-def element_of(kind: ir.Type) -> str:
-    """The element type of a vector type; a scalar type itself."""
-    return str(ir.VectorType(kind).element_type) if isinstance(kind, ir.VectorType) else str(kind)
-
-
-def vector_text(shape: Sequence[int], element: str) -> str:
-    """A vector type."""
-    return f"vector<{'x'.join(map(str, shape))}x{element}>"
-
-
-def splat_of(value: ir.Value) -> str | None:
-    """The element of a constant vector whose elements are all the same, as text."""
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.operation.name != "arith.constant":
-        return None
-    attribute = owner.operation.attributes["value"]
-    if not isinstance(attribute, ir.DenseElementsAttr) or not attribute.is_splat:
-        return None
-    return str(attribute.get_splat_value()).split(" : ")[0]
+            diverge = Diagnostic("note", "they diverge here", position_of(self.diverged.location))
+            self.fail(f"{what} where work items of a subgroup may have diverged", diverge)
 
 
 _PER_ELEMENT = ("arith.", "math.", "index.")
@@ -289,7 +249,6 @@ _ARITH_NAMES = {
     "index.castu": "arith.index_castui",
 }
 """What does on vectors what ops of index do on scalars."""
-_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 
 
 def elementwise(w: Widener, op: ir.Operation) -> None:
@@ -298,28 +257,27 @@ def elementwise(w: Widener, op: ir.Operation) -> None:
         w.fail("cannot be done by work items of a subgroup", f"op '{op.name}' is none that SIMT kernels may contain")
     name, attributes = op.name, attributes_of(op)
     if name == "index.cmp":
-        predicate = str(attributes.pop("pred")).split("(")[-1].rstrip(")>")
-        name, attributes["predicate"] = "arith.cmpi", ir.Attribute.parse(f"{_PREDICATES.index(predicate)} : i64")
+        predicate = PREDICATES.index(enumerator(attributes.pop("pred")))
+        name, attributes["predicate"] = "arith.cmpi", number_attribute(integer_type(64), predicate)
     elif name.startswith("index."):
         if name not in _ARITH_NAMES:
             w.fail("cannot be done by work items of a subgroup", "write it with arith")
         name = _ARITH_NAMES[name]
     result = op.results[0]
-    shape = shape_of(result.type)
+    shape = shape_of(result)
     placement = _common(w, [v for v in op.operands if w.varies(v)], shape)
     operands = []
     for i, value in enumerate(op.operands):
-        scalar = not w.varies(value) and not shape_of(value.type)
-        if name == "arith.select" and i == 0 and scalar and element_of(result.type) != "i1":
-            operands.append(w.uniform(value))
-        elif shape and not shape_of(value.type) and w.varies(value):
+        scalar = not w.varies(value) and not shape_of(value)
+        if name == "arith.select" and i == 0 and scalar and element_of(result) != integer_type(1):
+            operands.append(value)
+        elif shape and not shape_of(value) and w.varies(value):
             # Each lane's condition chooses among all of its elements.
-            operands.append(w.make("vector.broadcast", vector_text((*shape, w.lanes), "i1"), w.wide(value)))
+            operands.append(broadcast(w.wide(value), vector_type((*shape, w.lanes), integer_type(1))))
         else:
             operands.append(w.at(value, placement))
-    kind = ir.Type.parse(vector_text(placement.shape, element_of(result.type)))
-    made = w.create(name, [kind], operands, attributes)
-    w.set(result, made.results[0], placement)
+    made = create(name, [vector_type(placement.shape, element_of(result))], operands, attributes)
+    w.widen(op, made.results[0], placement)
 
 
 def _common(w: Widener, values: Sequence[ir.Value], shape: tuple[int, ...]) -> Placement:
@@ -328,12 +286,7 @@ def _common(w: Widener, values: Sequence[ir.Value], shape: tuple[int, ...]) -> P
     for value in values:
         placement = w.held[value].placement
         assert placement is not None
-        if shape_of(value.type) != shape or (found is not None and not found.same(placement)):
+        if shape_of(value) != shape or (found is not None and not found.same(placement)):
             return natural(shape, w.lanes)
         found = found or placement
     return found or natural(shape, w.lanes)
-
-
-def ordered(values: Order) -> str:
-    """Integers as an MLIR array attribute."""
-    return f"array<i64: {', '.join(map(str, values))}>"

@@ -14,9 +14,9 @@ gpu.module @k {
     %c3 = arith.constant 3 : index
     %lane = gpu.lane_id
     %some = arith.cmpi ult, %lane, %c3 : index
-    // expected-note @below {{they part here}}
+    // expected-note @below {{they diverge here}}
     scf.if %some {
-      // expected-error @below {{'gpu.barrier' op is a barrier where work items of a subgroup may have parted}}
+      // expected-error @below {{'gpu.barrier' op is a barrier where work items of a subgroup may have diverged}}
       gpu.barrier
     }
     gpu.return
@@ -32,9 +32,9 @@ gpu.module @k {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %t = xegpu.create_nd_tdesc %m[0, 0] : memref<8x16xf32> -> !xegpu.tensor_desc<8x16xf32, #wide>
-    // expected-note @below {{they part here}}
+    // expected-note @below {{they diverge here}}
     scf.for %i = %c0 to %lane step %c1 {
-      // expected-error @below {{'xegpu.load_nd' op works on a block of the whole subgroup where work items of a subgroup may have parted}}
+      // expected-error @below {{'xegpu.load_nd' op works on a block of the whole subgroup where work items of a subgroup may have diverged}}
       %x = xegpu.load_nd %t : !xegpu.tensor_desc<8x16xf32, #wide> -> vector<8x1xf32>
     }
     gpu.return
