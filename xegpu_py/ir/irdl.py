@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlir import ir
-from mlir._mlir_libs._mlirDialectsIRDL import load_dialects
+from xegpu_py.ir.bindings import load_dialects
 
 from xegpu_py.ir.definition import Attr, Dialect, Type
 from xegpu_py.ir.kinds import EnumKind
