@@ -71,7 +71,7 @@ class XeGPULowerLoops(Pass):
 
 
 def _as_linalg(copy: ir.Operation) -> None:
-    """Make a `linalg.copy` of a `memref.copy`; `mlir.dialects.linalg`, whose import takes 50 ms, is not needed for it."""
+    """Make a `linalg.copy` of a `memref.copy`, without `mlir.dialects.linalg`, whose import takes 50 ms."""
     copy.context.get_dialect_descriptor("linalg")
     elements = [ir.MemRefType(value.type).element_type for value in copy.operands]
     with ir.InsertionPoint(copy), copy.location as where:

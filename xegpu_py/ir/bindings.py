@@ -1,54 +1,64 @@
 """What the MLIR bindings have under another name, or not at all, in one release or another.
 
-Any distribution may provide `import mlir`: what differs between LLVM 21, 22 and main is looked up here and nowhere
-else.
+Any distribution may provide `import mlir`. All other code is written for LLVM 22's names; what an older release lacks
+is added to its classes here, when this module is imported, and nowhere else.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+import importlib.util
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import mlir
 from mlir import ir
 
-__all__ = ["load_dialects"]
+__all__ = ["SEGMENTS", "load_dialects"]
 
 _LOAD_DIALECTS = "_ZN4mlir4irdl12loadDialectsENS_8ModuleOpE"
-"""`mlir::irdl::loadDialects(mlir::ModuleOp)` by the Itanium C++ ABI; a `ModuleOp` is a pointer to its operation."""
+_SET_LOC = "_ZN4mlir5Value6setLocENS_8LocationE"
+"""`mlir::irdl::loadDialects(mlir::ModuleOp)` and `mlir::Value::setLoc(mlir::Location)` by the Itanium C++ ABI. A
+`ModuleOp`, a `Value` and a `Location` are a pointer each."""
+
+_HAS_IRDL = importlib.util.find_spec("mlir._mlir_libs._mlirDialectsIRDL") is not None
+
+SEGMENTS = (
+    {"operand": "operandSegmentSizes", "result": "resultSegmentSizes"}
+    if _HAS_IRDL
+    else {"operand": "operand_segment_sizes", "result": "result_segment_sizes"}
+)
+"""The attributes with the sizes of operand and result groups of IRDL's ops. LLVM 21 has other names for them than for
+those of other ops."""
 
 
-def _of_cpp() -> Callable[[ir.Module], bool]:
-    """IRDL's function that defines dialects, from the library of the bindings: LLVM 21 has no Python name for it.
+@lru_cache
+def _of_cpp(name: str, arguments: int) -> Callable[..., bool]:
+    """A function of the library of the bindings, for which they have no Python name.
 
     Raises:
         ImportError: if the library lacks it.
     """
     for folder in mlir.__path__:
         for path in sorted((Path(folder) / "_mlir_libs").glob("libMLIRPythonCAPI.*")):
-            function = getattr(ctypes.CDLL(str(path)), _LOAD_DIALECTS, None)
+            function = getattr(ctypes.CDLL(str(path)), name, None)
             if function is not None:
-                function.argtypes, function.restype = [ctypes.c_void_p], ctypes.c_bool
-                pointer = ctypes.pythonapi.PyCapsule_GetPointer
-                pointer.argtypes, pointer.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
-
-                def load(module: ir.Module) -> bool:
-                    return bool(function(pointer(module.operation._CAPIPtr, b"mlir.ir.Operation._CAPIPtr")))
-
-                return load
-    raise ImportError("these MLIR bindings cannot load IRDL dialects; LLVM 21.1 or later is needed")
+                function.argtypes, function.restype = [ctypes.c_void_p] * arguments, ctypes.c_bool
+                found: Callable[..., bool] = function
+                return found
+    raise ImportError(f"these MLIR bindings lack {name}; LLVM 21.1 or later is needed")
 
 
-@lru_cache
-def _loader() -> Callable[[ir.Module], object]:
-    try:
-        from mlir._mlir_libs._mlirDialectsIRDL import load_dialects
-    except ImportError:
-        return _of_cpp()
-    found: Callable[[ir.Module], object] = load_dialects
-    return found
+def _pointer(held: Any) -> int:
+    """The pointer that an object of the bindings holds."""
+    capsule = held._CAPIPtr
+    name_of = ctypes.pythonapi.PyCapsule_GetName
+    name_of.argtypes, name_of.restype = [ctypes.py_object], ctypes.c_char_p
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.argtypes, get.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
+    return int(get(capsule, name_of(capsule)))
 
 
 def load_dialects(module: ir.Module) -> None:
@@ -57,4 +67,80 @@ def load_dialects(module: ir.Module) -> None:
     Raises:
         ImportError: if the bindings cannot.
     """
-    _loader()(module)
+    if _HAS_IRDL:
+        from mlir._mlir_libs._mlirDialectsIRDL import load_dialects as load
+
+        load(module)
+    else:
+        _of_cpp(_LOAD_DIALECTS, 1)(_pointer(module.operation))
+
+
+def _add_missing() -> None:
+    """Add to the classes of the bindings what LLVM 22 has and they have not."""
+    missing: dict[type, dict[str, Any]] = {
+        ir.OpAttributeMap: {
+            "__iter__": lambda self: (name for name, _ in _items(self)),
+            "keys": lambda self: [name for name, _ in _items(self)],
+            "values": lambda self: [value for _, value in _items(self)],
+            "items": lambda self: list(_items(self)),
+            "get": lambda self, name, default=None: dict(_items(self)).get(name, default),
+        },
+        ir.BlockArgument: {"set_location": _set_value_location},
+        ir.Operation: {
+            "attached": property(lambda self: self.parent is not None),
+            "is_before_in_block": _is_before_in_block,
+        },
+        ir.InsertionPoint: {"after": classmethod(_after)},
+    }
+    for cls, members in missing.items():
+        for name, member in members.items():
+            if not any(name in base.__dict__ for base in cls.__mro__):
+                setattr(cls, name, member)
+    if ir.Operation.location.fset is None:
+        base = next(c for c in ir.Operation.__mro__ if "location" in c.__dict__)
+        setattr(base, "location", property(base.__dict__["location"].fget, _set_location))  # noqa: B010
+
+
+def _items(attributes: Any) -> Iterator[tuple[str, ir.Attribute]]:
+    for i in range(len(attributes)):
+        named = attributes[i]
+        yield named.name, named.attr
+
+
+def _is_before_in_block(op: ir.Operation, other: ir.Operation) -> bool:
+    return next(o.operation for o in op.block.operations if o.operation in (op.operation, other.operation)) == op
+
+
+def _after(cls: type[ir.InsertionPoint], op: ir.Operation) -> ir.InsertionPoint:
+    following = list(op.operation.block.operations)
+    at = next(i for i, o in enumerate(following) if o.operation == op.operation)
+    return cls(following[at + 1]) if at + 1 < len(following) else cls(op.operation.block)
+
+
+def _set_value_location(value: ir.Value, location: ir.Location) -> None:
+    pointer = ctypes.c_void_p(_pointer(value))
+    _of_cpp(_SET_LOC, 2)(ctypes.addressof(pointer), _pointer(location))
+
+
+def _set_location(op: ir.Operation, location: ir.Location) -> None:
+    """Let an op be at another place. Without results it is replaced by its equal, as it has no value to ask."""
+    op = op.operation
+    if len(op.results):
+        _set_value_location(op.results[0], location)
+    elif op.parent is not None:
+        with ir.InsertionPoint(op):
+            made = ir.Operation.create(
+                op.name,
+                operands=list(op.operands),
+                attributes=dict(_items(op.attributes)),
+                successors=list(op.successors),
+                regions=len(op.regions),
+                loc=location,
+            )
+        for old, new in zip(op.regions, made.regions):
+            for block in list(old.blocks):
+                block.append_to(new)
+        op.erase()
+
+
+_add_missing()

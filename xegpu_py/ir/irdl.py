@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlir import ir
-from xegpu_py.ir.bindings import load_dialects
 
+from xegpu_py.ir.bindings import load_dialects
 from xegpu_py.ir.definition import Attr, Dialect, Type
 from xegpu_py.ir.kinds import EnumKind
 from xegpu_py.ir.operation import Operation, ValueField

@@ -201,16 +201,20 @@ def _relocate(root: mlir.Operation, rewritten: Rewritten) -> None:
             return file(where.file, where.line, where.column, context)
         return file(name, line + before, column, context)
 
+    moves: list[tuple[mlir.Operation, mlir.Location]] = []
     for op in walk(root):
         location = op.location
         if location.is_a_file() and (line := location.start_line) and _file_of(location) == _BUFFER:
-            op.location = moved(line, location.start_col)
+            moves.append((op, moved(line, location.start_col)))
         for region in op.regions:
             for block in region:
                 for argument in block.arguments:
                     location = argument.location
                     if location.is_a_file() and _file_of(location) == _BUFFER:
                         argument.set_location(moved(location.start_line, location.start_col))
+    # The innermost first: setting the location of an op without results may replace it (`bindings`).
+    for op, where in reversed(moves):
+        op.location = where
     root.location = file(source.name, source.first_line, 1, context)
 
 

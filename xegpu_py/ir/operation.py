@@ -13,6 +13,7 @@ from mlir import ir
 from mlir._mlir_libs import _mlir as _cext
 
 from xegpu_py.ir import definition as d
+from xegpu_py.ir.bindings import SEGMENTS
 from xegpu_py.ir.constraints import Index, TypeConstraint, alternatives
 from xegpu_py.ir.kinds import Kind, kind_of
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 Arity = Literal["single", "optional", "variadic"]
 
-SEGMENTS = {"operand": "operandSegmentSizes", "result": "resultSegmentSizes"}
 STATIC = "static_"
 
 _ABSENT = object()
