@@ -17,10 +17,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from xegpu_py.ir.bindings import SEGMENTS
 from xegpu_py.ir.cursor import Cursor, SyntaxFault, split_list
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.kinds import Kind, Scope, UnitKind
-from xegpu_py.ir.operation import SEGMENTS, STATIC, Parts
+from xegpu_py.ir.operation import STATIC, Parts
 
 if TYPE_CHECKING:
     from xegpu_py.ir.operation import Operation, Spec, ValueField

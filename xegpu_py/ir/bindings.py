@@ -108,7 +108,8 @@ def _items(attributes: Any) -> Iterator[tuple[str, ir.Attribute]]:
 
 
 def _is_before_in_block(op: ir.Operation, other: ir.Operation) -> bool:
-    return next(o.operation for o in op.block.operations if o.operation in (op.operation, other.operation)) == op
+    first = next(o.operation for o in op.block.operations if o.operation in (op.operation, other.operation))
+    return bool(first == op.operation)
 
 
 def _after(cls: type[ir.InsertionPoint], op: ir.Operation) -> ir.InsertionPoint:

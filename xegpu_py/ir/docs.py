@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from xegpu_py.ir.assembly import Syntax
+from xegpu_py.ir.bindings import SEGMENTS
 from xegpu_py.ir.context import DIALECTS, dialects
 from xegpu_py.ir.definition import DYNAMIC, Attr, Dialect, Type
 from xegpu_py.ir.kinds import EnumKind, Kind
-from xegpu_py.ir.operation import SEGMENTS, STATIC, Operation, ValueField
+from xegpu_py.ir.operation import STATIC, Operation, ValueField
 
 _EFFECTS = {
     "read": "reads memory",

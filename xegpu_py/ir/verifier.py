@@ -7,10 +7,11 @@ from typing import Any
 from mlir import ir
 
 from xegpu_py.ir.assembly import unknown_attribute
+from xegpu_py.ir.bindings import SEGMENTS
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.definition import DYNAMIC, Dialect
 from xegpu_py.ir.diagnostics import Diagnostic, position_of
-from xegpu_py.ir.operation import SEGMENTS, STATIC, Operation, VerifyError, group_sizes
+from xegpu_py.ir.operation import STATIC, Operation, VerifyError, group_sizes
 
 Broken = tuple[str, tuple[str, ...]] | None
 """A broken rule: the message and its notes."""
