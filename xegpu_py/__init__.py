@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from xegpu_py.bisection import Bisection, bisect
     from xegpu_py.compiled import CompiledKernel, compile
     from xegpu_py.kernel import Kernel
-    from xegpu_py.language import Constexpr, cdiv, function, jit
+    from xegpu_py.language import Config, Constexpr, autotune, cdiv, function, heuristics, jit
     from xegpu_py.programs import Program, load_program
     from xegpu_py.runtime.memory import zeros_aligned
     from xegpu_py.upstream import import_upstream
@@ -30,6 +30,7 @@ passes.load()
 __all__ = [
     "Bisection",
     "CompiledKernel",
+    "Config",
     "Constexpr",
     "Context",
     "Diagnostic",
@@ -38,10 +39,12 @@ __all__ = [
     "Module",
     "Pass",
     "Program",
+    "autotune",
     "bisect",
     "cdiv",
     "compile",
     "function",
+    "heuristics",
     "import_upstream",
     "jit",
     "load_program",
@@ -52,13 +55,16 @@ __all__ = [
 ]
 
 
-_ROOMS = {
+_MODULES = {
     "Kernel": "kernel",
     "Bisection": "bisection",
     "bisect": "bisection",
     "CompiledKernel": "compiled",
     "compile": "compiled",
+    "Config": "language",
     "Constexpr": "language",
+    "autotune": "language",
+    "heuristics": "language",
     "cdiv": "language",
     "function": "language",
     "import_upstream": "upstream",
@@ -71,7 +77,11 @@ _ROOMS = {
 
 def __getattr__(name: str) -> Any:
     # Tools that only read and print IR start without the engines.
-    room = _ROOMS.get(name)
-    if room:
-        return getattr(importlib.import_module(f"xegpu_py.{room}"), name)
+    module = _MODULES.get(name)
+    if module:
+        return getattr(importlib.import_module(f"xegpu_py.{module}"), name)
     raise AttributeError(f"module 'xegpu_py' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -86,3 +86,7 @@ def __getattr__(name: str) -> Any:
         if found is not None:
             return found
     raise AttributeError(f"module 'xegpu_py.build' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *importlib.import_module("xegpu_py.language").__all__})

@@ -111,11 +111,7 @@ class Parameter:
             return False
         if None not in (*self.shape[-2:], *self.strides):
             return False
-        (rows, columns), (pitch, step) = array.shape[-2:], array.strides[-2:]
-        if pitch == array.itemsize != step:
-            # Column-major.
-            rows, columns, pitch = columns, rows, step
-        return limits.surface_problem(columns * array.itemsize, rows, pitch, 0) is not None
+        return limits.array_problem(array) is not None
 
     def reach(self, argument: Any) -> int:
         """The greatest of an array's bytes from the first to behind the last, its extents and its strides in bytes."""

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _INTEGERS = tuple(f"{sign}{bits}" for bits in (2, 4, 8) for sign in "us")
 
@@ -75,6 +78,16 @@ class Block2DLimits:
             need = f"2D block messages need a multiple of {self.base_alignment}"
             return f"begins {start} bytes behind its buffer, but {need}"
         return None
+
+    def array_problem(self, array: np.ndarray[Any, Any]) -> str | None:
+        """Why messages cannot address the matrices of an array, row-major or column-major; None if they can."""
+        if array.ndim < 2:
+            return None
+        (rows, columns), (pitch, step) = array.shape[-2:], array.strides[-2:]
+        if pitch == array.itemsize != step:
+            # Column-major.
+            rows, columns, pitch = columns, rows, step
+        return self.surface_problem(columns * array.itemsize, rows, pitch, 0)
 
 
 @dataclass(frozen=True, eq=False)

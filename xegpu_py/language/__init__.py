@@ -14,6 +14,7 @@ softmax[x.shape[0] // 8](x, y)
 """
 
 from xegpu_py.dialects.xetile import WgMap
+from xegpu_py.language.arguments import Constexpr
 from xegpu_py.language.functions import (
     abs_,
     all_,
@@ -61,7 +62,7 @@ from xegpu_py.language.functions import (
     zeros,
     zeros_like,
 )
-from xegpu_py.language.kernel import Constexpr, Kernel, TileKernel, function, jit, tile_kernel
+from xegpu_py.language.kernel import Kernel, TileKernel, function, jit, tile_kernel
 from xegpu_py.language.loops import range_, static_range
 from xegpu_py.language.memory import (
     Array,
@@ -79,6 +80,7 @@ from xegpu_py.language.memory import (
     shared,
     store,
 )
+from xegpu_py.language.tuning import Autotuner, Config, Heuristics, Trial, autotune, heuristics
 from xegpu_py.language.types import (
     bfloat16,
     bool_,
@@ -120,12 +122,16 @@ __all__ = [
     "U32",
     "U64",
     "Array",
+    "Autotuner",
+    "Config",
     "Constexpr",
+    "Heuristics",
     "Kernel",
     "Pointers",
     "Scattered",
     "Tile",
     "TileKernel",
+    "Trial",
     "Value",
     "WgMap",
     "abs",
@@ -139,6 +145,7 @@ __all__ = [
     "atomic_or",
     "atomic_xchg",
     "atomic_xor",
+    "autotune",
     "barrier",
     "bfloat16",
     "block_id",
@@ -164,6 +171,7 @@ __all__ = [
     "full",
     "function",
     "grid_size",
+    "heuristics",
     "index",
     "int8",
     "int16",

@@ -54,7 +54,7 @@ BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 }
 
 
-_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,
@@ -86,15 +86,7 @@ class Expressions(ABC):
         self._scopes: list[Scope] = []
         self._node: ast.AST | None = None
         self._calls: list[tuple[Scope, ast.AST]] = []
-        self._builtins: dict[Any, Callable[..., Any]] = {
-            range: Loop,
-            builtins.min: functions.minimum_of,
-            builtins.max: functions.maximum_of,
-            builtins.abs: abs,
-            builtins.float: lambda v: v.to(types.float32),
-            builtins.int: lambda v: v.to(types.int32),
-            builtins.bool: self._truth,
-        }
+        self._builtins = replacements(self._truth)
 
     # What statements do.
 
@@ -129,13 +121,7 @@ class Expressions(ABC):
         return bool(found)
 
     def _static_items(self, value: Any, what: str) -> Iterable[Any]:
-        if isinstance(value, Loop):
-            if any(dynamic(x) for x in (value.start, value.stop, value.step)):
-                self._fail(f"a range that is known only as the kernel runs cannot be {what}")
-            return range(value.start, value.stop, value.step)
-        if dynamic(value) and not isinstance(value, (tuple, list)):
-            self._fail(f"{described(value)} cannot be {what}")
-        return iter(value)
+        return static_items(value, what)
 
     def _closure(self, node: ast.FunctionDef | ast.Lambda) -> Closure:
         positional = [*node.args.posonlyargs, *node.args.args]
@@ -333,7 +319,7 @@ class Expressions(ABC):
         left = self._value(node.left)
         for op, comparator in zip(node.ops, node.comparators):
             right = self._value(comparator)
-            one = _COMPARE[type(op)](left, right)
+            one = COMPARE[type(op)](left, right)
             if found is True:
                 found = one
             elif isinstance(found, Value) or isinstance(one, Value):
@@ -448,9 +434,9 @@ class Expressions(ABC):
             replacement = self._builtins.get(called) if _hashable(called) else None
             if replacement is not None:
                 return replacement(*args, **keywords)
-        if isinstance(called, MethodType) and isinstance(called.__func__, FunctionType) and _is_users(called.__func__):
+        if isinstance(called, MethodType) and isinstance(called.__func__, FunctionType) and is_users(called.__func__):
             return self.run(called.__func__, [called.__self__, *args], keywords)
-        if isinstance(called, FunctionType) and _is_users(called):
+        if isinstance(called, FunctionType) and is_users(called):
             return self.run(called, args, keywords)
         if called is print:
             self._fail("print() shows nothing while a kernel runs")
@@ -462,6 +448,37 @@ class Expressions(ABC):
                 "the functions of xegpu_py.language do",
             )
         return called(*args, **keywords)
+
+
+def replacements(truth: Callable[[Any], Any]) -> dict[Any, Callable[..., Any]]:
+    """What built-in functions of Python's stand for in kernels."""
+    return {
+        range: Loop,
+        builtins.min: functions.minimum_of,
+        builtins.max: functions.maximum_of,
+        builtins.abs: abs,
+        builtins.float: lambda v: v.to(types.float32),
+        builtins.int: lambda v: v.to(types.int32),
+        builtins.bool: truth,
+    }
+
+
+def static_items(value: Any, what: str) -> Iterable[Any]:
+    """What something that is known as the kernel is compiled consists of.
+
+    Args:
+        what: what is done with it, for the message.
+
+    Raises:
+        TypeError: if it is known only as the kernel runs.
+    """
+    if isinstance(value, Loop):
+        if any(dynamic(x) for x in (value.start, value.stop, value.step)):
+            raise TypeError(f"a range that is known only as the kernel runs cannot be {what}")
+        return range(value.start, value.stop, value.step)
+    if dynamic(value) and not isinstance(value, (tuple, list)):
+        raise TypeError(f"{described(value)} cannot be {what}")
+    return iter(value)
 
 
 def _hashable(called: Any) -> bool:
@@ -481,7 +498,7 @@ def _is_ours(called: Any) -> bool:
     return module.startswith(("xegpu_py.", "mlir.")) or isinstance(called, type)
 
 
-def _is_users(function: FunctionType) -> bool:
+def is_users(function: FunctionType) -> bool:
     """Whether a function is compiled from its source when a kernel calls it."""
     module = function.__module__ or ""
     return not module.startswith(("xegpu_py.", "mlir", "numpy", "ml_dtypes")) and not _is_standard(function)

@@ -81,6 +81,7 @@ def barrier() -> None:
     """Wait for all subgroups of the workgroup. Afterwards what they have written can be read."""
     BUILDING.check()
     gpu.barrier()
+    BUILDING.built()
 
 
 def subgroup_id() -> Value:

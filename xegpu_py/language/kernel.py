@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,7 +12,6 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
-import numpy as np
 from mlir import ir as mlir
 
 from xegpu_py import build
@@ -19,85 +19,33 @@ from xegpu_py.compiled import CompiledKernel, compile
 from xegpu_py.ir.context import Context, current
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import Module
-from xegpu_py.language import types
+from xegpu_py.language import eager
+from xegpu_py.language.arguments import (
+    ArgumentType,
+    ArrayType,
+    Known,
+    ScalarType,
+    argument_type,
+    as_argument,
+)
 from xegpu_py.language.compiler import Compiler
 from xegpu_py.language.fingerprint import fingerprint
 from xegpu_py.language.memory import Array
 from xegpu_py.language.source import code_of
-from xegpu_py.language.types import DType, dtype_of
+from xegpu_py.language.types import dtype_of
 from xegpu_py.language.values import BUILDING, Value
 from xegpu_py.lowered import ModuleSource
+from xegpu_py.target import DEFAULT
+from xegpu_py.target import target as target_of
+from xegpu_py.visa.finalizer import available, finalize
+
+VARIABLE = "XEGPU_PY_INTERPRET"
+"""The environment variable that lets Python run all kernels."""
+
+EAGER = "eager"
 
 REGISTERS = 256
 """Registers of a thread, unless the kernel's options say otherwise: tiles take many."""
-
-
-class Constexpr:
-    """Annotates a parameter of a kernel that is known as the kernel is compiled: `BLOCK: Constexpr`."""
-
-
-@dataclass(frozen=True)
-class ArrayType:
-    """What an array argument is compiled for.
-
-    Attributes:
-        dtype: its element type.
-        shape: its extents; None for one that is known only when the kernel is called.
-        strides: elements between indices likewise; None for a row-major array without gaps.
-    """
-
-    dtype: DType
-    shape: tuple[int | None, ...]
-    strides: tuple[int | None, ...] | None = None
-
-    @property
-    def memref(self) -> str:
-        """MLIR's type."""
-        extents = "x".join("?" if n is None else str(n) for n in (*self.shape, self.dtype.mlir))
-        if self.strides is None:
-            return f"memref<{extents}>"
-        return f"memref<{extents}, strided<[{', '.join('?' if n is None else str(n) for n in self.strides)}]>>"
-
-    def __str__(self) -> str:
-        shown = ", ".join("?" if n is None else str(n) for n in self.shape)
-        return f"{self.dtype}[{shown}]"
-
-
-@dataclass(frozen=True)
-class ScalarType:
-    """What a number that is passed to a kernel is compiled for.
-
-    Attributes:
-        dtype: its type.
-    """
-
-    dtype: DType
-
-    def argument(self, given: Any) -> Any:
-        """The number as it is passed: MLIR's integers have no sign, so those of upper half become negative."""
-        if self.dtype.kind == "uint" and given >= 1 << self.dtype.bits - 1:
-            return int(given) - (1 << self.dtype.bits)
-        return given
-
-    def __str__(self) -> str:
-        return str(self.dtype)
-
-
-@dataclass(frozen=True)
-class Known:
-    """An argument that is known as the kernel is compiled.
-
-    Attributes:
-        value: the argument.
-    """
-
-    value: Any
-
-    def __str__(self) -> str:
-        return repr(self.value)
-
-
-ArgumentType = ArrayType | ScalarType | Known
 
 
 @contextmanager
@@ -124,8 +72,8 @@ def build_module(function: FunctionType, arguments: Mapping[str, ArgumentType]) 
         DiagnosticError: at the line of the user's file that cannot be compiled.
     """
     code = code_of(function)
-    kinds = {name: kind for name, kind in arguments.items() if not isinstance(kind, Known)}
-    passed = [kind.memref if isinstance(kind, ArrayType) else kind.dtype.mlir for kind in kinds.values()]
+    kinds = _passed(arguments)
+    passed = [kind.mlir for kind in kinds.values()]
     given = {name: kind.value for name, kind in arguments.items() if isinstance(kind, Known)}
     where = code.position(code.node)
     try:
@@ -143,11 +91,6 @@ def build_module(function: FunctionType, arguments: Mapping[str, ArgumentType]) 
     return Module(module.ir, (code.source,))
 
 
-def _argument(kind: ArrayType | ScalarType, value: mlir.Value) -> Array | Value:
-    """What the function gets for an argument of the kernel."""
-    return (Array if isinstance(kind, ArrayType) else Value)(value, kind.dtype)
-
-
 def _warn_of_pressure(kernel: CompiledKernel) -> None:
     """Say once where a kernel needs more registers than a thread has; hardware would spill them."""
     allocation = kernel.kernel.launcher.allocation
@@ -156,31 +99,59 @@ def _warn_of_pressure(kernel: CompiledKernel) -> None:
         warnings.warn(f"{where}: kernel '{kernel.name}' does not fit: {allocation.report()}", stacklevel=4)
 
 
+def _argument(kind: ArrayType | ScalarType, value: mlir.Value) -> Array | Value:
+    """What the function gets for an argument of the kernel."""
+    return (Array if isinstance(kind, ArrayType) else Value)(value, kind.dtype)
+
+
+def _passed(arguments: Mapping[str, ArgumentType]) -> dict[str, ArrayType | ScalarType]:
+    """What a kernel is called with: all but what is known."""
+    return {name: kind for name, kind in arguments.items() if not isinstance(kind, Known)}
+
+
+def is_eager(engine: Any) -> bool:
+    """Whether Python runs kernels of an engine, as `XEGPU_PY_INTERPRET` says of all."""
+    return engine == EAGER or os.environ.get(VARIABLE, "0") not in ("", "0")
+
+
 @dataclass
 class TileKernel:
-    """A kernel that was compiled for given types of its arguments.
+    """A kernel for given types of its arguments, compiled where it is first needed.
 
     Attributes:
-        name: its name.
-        build: compiles it to the module of XeTile that holds it.
-        options: of `xegpu_py.compile`.
-        source: all that the module depends on, under which it is kept on disk; empty if that cannot be told.
+        function: the Python function.
+        arguments: what each parameter is compiled for.
+        options: of `xegpu_py.compile`; also the engine "eager".
     """
 
-    name: str
-    build: Callable[[], Module]
+    function: FunctionType
+    arguments: Mapping[str, ArgumentType]
     options: Mapping[str, Any]
-    source: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.function.__name__
 
     @functools.cached_property
     def module(self) -> Module:
         """The module of XeTile that holds it."""
-        return self.build()
+        return build_module(self.function, self.arguments)
 
     def compile(self, **options: Any) -> CompiledKernel:
         """The kernel lowered to vISA; see `xegpu_py.compile`."""
-        source = ModuleSource(lambda: self.module, self.source)
-        found: CompiledKernel = compile(source, self.name, **{**self.options, **options})
+        source = ModuleSource(lambda: self.module, fingerprint(self.function, self.arguments))
+        found: CompiledKernel = compile(source, self.name, **{**self._lowering(), **options})
+        return found
+
+    def _lowering(self) -> dict[str, Any]:
+        """The options, those that follow from the arguments included."""
+        found = {**self.options}
+        if found.get("engine") == EAGER:
+            del found["engine"]
+        unaligned = [i for i, k in enumerate(_passed(self.arguments).values()) if not getattr(k, "aligned", True)]
+        if unaligned and found.get("engine") != "reference":
+            found.setdefault("unaligned", unaligned)
         return found
 
     @functools.cached_property
@@ -192,18 +163,61 @@ class TileKernel:
         return found
 
     @property
-    def asm(self) -> dict[str, str]:
-        """The kernel's text at each level: "xetile", "xegpu", "visa" (assembly)."""
-        found = self.compiled
-        levels: dict[str, str] = {level: found.ir(level) for level in ("xetile", "xegpu") if level in found.levels}
-        return {**levels, "visa": self.compiled.asm}
+    def asm(self) -> Listings:
+        """The kernel's text at each level, made where it is asked for; see `Listings`."""
+        return Listings(self.compiled)
 
     def __call__(self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] | None = None) -> Any:
         """Run the kernel; see `CompiledKernel`. `block` follows from the kernel's maps."""
-        return self.compiled(*arguments, grid=grid, block=block)
+        if not is_eager(self.options.get("engine")):
+            return self.compiled(*arguments, grid=grid, block=block)
+        kinds = _passed(self.arguments)
+        known = {name: kind.value for name, kind in self.arguments.items() if isinstance(kind, Known)}
+
+        def given(values: Sequence[mlir.Value]) -> dict[str, Any]:
+            return known | {name: _argument(kind, value) for (name, kind), value in zip(kinds.items(), values)}
+
+        types = [kind.mlir for kind in kinds.values()]
+        model = self.options.get("model", "fma")
+        return eager.run(self.function, types, arguments, given, grid=grid, block=block, model=model)
 
     def __str__(self) -> str:
         return str(self.module)
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.name}({', '.join(f'{n}: {k}' for n, k in self.arguments.items())})>"
+
+
+class Listings(Mapping[str, str]):
+    """A kernel's text at each level, made where it is asked for.
+
+    "xetile" and "xegpu" are modules, "visa" is assembly, and "gen" native assembly by Intel's finalizer, which must be
+    installed: else it is not listed, and `xegpu_py.visa.finalizer.FinalizerMissing` is raised for it.
+    """
+
+    def __init__(self, kernel: CompiledKernel) -> None:
+        self._kernel = kernel
+
+    def __getitem__(self, level: str) -> str:
+        if level == "visa":
+            return self._kernel.asm
+        launcher = self._kernel.kernel.launcher
+        if level == "gen" and launcher.target.platform:
+            return finalize(self._kernel.asm, launcher.target.platform, launcher.registers).text
+        if level in self._kernel.levels:
+            return self._kernel.ir(level)
+        raise KeyError(level)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._kernel.levels
+        if self._kernel.kernel.launcher.target.platform and available():
+            yield "gen"
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        return f"<listings of kernel {self._kernel.name}: {', '.join(self)}>"
 
 
 def tile_kernel(*arguments: tuple[Any, Sequence[int | None]], **options: Any) -> Callable[[FunctionType], TileKernel]:
@@ -226,8 +240,10 @@ def tile_kernel(*arguments: tuple[Any, Sequence[int | None]], **options: Any) ->
         names = list(inspect.signature(function).parameters)
         if len(names) != len(kinds):
             raise TypeError(f"{function.__name__} takes {len(names)} arrays, but {len(kinds)} are typed")
-        module = build_module(function, dict(zip(names, kinds)))
-        return TileKernel(function.__name__, lambda: module, options, fingerprint(function, dict(zip(names, kinds))))
+        made = TileKernel(function, dict(zip(names, kinds)), options)
+        if not is_eager(options.get("engine")):
+            made.module.verify()
+        return made
 
     return make
 
@@ -252,6 +268,7 @@ class Kernel:
     """
 
     __name__: str
+    __qualname__: str
 
     def __init__(self, function: FunctionType, **options: Any) -> None:
         functools.update_wrapper(self, function)
@@ -267,30 +284,6 @@ class Kernel:
     def __kernel_function__(self) -> FunctionType:
         return self._function
 
-    def _kind(self, parameter: inspect.Parameter, given: Any) -> ArgumentType:
-        wanted = parameter.annotation
-        if wanted is Constexpr or isinstance(given, (bool, str, tuple, type(None), DType)):
-            return Known(given)
-        if isinstance(given, np.ndarray) and given.ndim:
-            return _array_type(given)
-        if isinstance(given, (int, float, np.generic)):
-            if wanted is not inspect.Parameter.empty:
-                dtype = dtype_of(wanted)
-                if not dtype.holds(given.item() if isinstance(given, np.generic) else given):
-                    raise OverflowError(f"argument '{parameter.name}': {given} does not fit {dtype}")
-                return ScalarType(dtype)
-            if isinstance(given, (int, np.integer)):
-                if given == 1:
-                    return Known(1)
-                return ScalarType(types.int32 if types.int32.holds(given) else types.int64)
-            return ScalarType(types.of_scalar(given))
-        if callable(given):
-            return Known(given)
-        raise TypeError(
-            f"argument '{parameter.name}' of kernel '{self.__name__}' must be an array or a number, "
-            f"not {type(given).__name__}"
-        )
-
     def bind(self, *arguments: Any, **keywords: Any) -> tuple[TileKernel, list[Any], dict[str, Any]]:
         """The version for these arguments, those that it is called with, and all by their names.
 
@@ -299,20 +292,39 @@ class Kernel:
         """
         bound = self._signature.bind(*arguments, **keywords)
         bound.apply_defaults()
-        values = {name: _as_array(value) for name, value in bound.arguments.items()}
-        kinds = {name: self._kind(self._signature.parameters[name], value) for name, value in values.items()}
+        values = {name: as_argument(value) for name, value in bound.arguments.items()}
+        limits = target_of(self._options.get("target", DEFAULT)).block2d
+        parameters = self._signature.parameters
+        kinds = {name: argument_type(parameters[name], value, limits) for name, value in values.items()}
         key = tuple(kinds.values())
         version = self.versions.get(key)
         if version is None:
-            make = functools.partial(build_module, self._function, kinds)
-            version = TileKernel(self.__name__, make, self._options, fingerprint(self._function, kinds))
-            self.versions[key] = version
+            version = self.versions[key] = TileKernel(self._function, kinds, self._options)
         passed = [
             kind.argument(values[name]) if isinstance(kind, ScalarType) else values[name]
             for name, kind in kinds.items()
             if not isinstance(kind, Known)
         ]
         return version, passed, values
+
+    def bound(self, *arguments: Any, **keywords: Any) -> dict[str, Any]:
+        """The arguments of a call by name, arrays as numpy's; some may be missing.
+
+        Raises:
+            TypeError: if the kernel has no such parameter.
+        """
+        given = self._signature.bind_partial(*arguments, **keywords).arguments
+        return {name: as_argument(value) for name, value in given.items()}
+
+    completed = bound
+
+    def with_options(self, **options: Any) -> Kernel:
+        """The same kernel with other options of `xegpu_py.compile`."""
+        return Kernel(self._function, **{**self._options, **options})
+
+    def __reduce__(self) -> str:
+        # Found by its name, as functions are.
+        return str(self.__qualname__)
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         """The kernel with a grid: a number, a tuple, or a function of the arguments by name that gives one."""
@@ -330,26 +342,8 @@ class Kernel:
         return self.bind(*arguments, **keywords)[0].compiled
 
     def __repr__(self) -> str:
-        return f"<kernel {self.__name__}{self._signature}, {len(self.versions)} versions>"
-
-
-def _as_array(given: Any) -> Any:
-    """An argument as a numpy array where it is an array."""
-    if isinstance(given, (np.ndarray, np.generic, int, float, str, tuple, type(None))):
-        return given
-    if hasattr(given, "__array_interface__"):
-        return np.asarray(given)
-    if hasattr(given, "__dlpack__"):
-        return np.from_dlpack(given)
-    return given
-
-
-def _array_type(array: np.ndarray[Any, Any]) -> ArrayType:
-    dtype, shape = dtype_of(array.dtype), (None,) * array.ndim
-    if array.flags.c_contiguous:
-        return ArrayType(dtype, shape)
-    steps = [s // array.itemsize for s in array.strides]
-    return ArrayType(dtype, shape, tuple(1 if s == 1 else None for s in steps))
+        count = len(self.versions)
+        return f"<kernel {self.__name__}{self._signature}, {count} version{'s' * (count != 1)}>"
 
 
 def jit(function: FunctionType | None = None, **options: Any) -> Any:

@@ -119,6 +119,7 @@ class Tile(Place):
     def store(self, value: Any) -> None:
         """Store a value. Out-of-bounds elements are not written."""
         xetile.store_tile(self._stored(value), self.ir)
+        BUILDING.built()
 
     def atomic(self, operation: str, value: Any) -> Value:
         """Combine a value with what is in memory, atomically; gives what was there before."""
@@ -131,6 +132,7 @@ class Tile(Place):
     def prefetch(self) -> None:
         """Bring the tile into the cache."""
         xetile.prefetch_tile(self.ir)
+        BUILDING.built()
 
     def advance(self, rows: int | Value = 0, columns: int | Value = 0) -> None:
         """Move the tile, in place."""
@@ -152,6 +154,7 @@ class Scattered(Place):
     def store(self, value: Any, mask: Any = None) -> None:
         """Store a value where the mask is set."""
         xetile.store(self._stored(value), self.ir, self._masked(mask))
+        BUILDING.built()
 
     def atomic(self, operation: str, value: Any, mask: Any = None) -> Value:
         """Combine a value with what is in memory where the mask is set, atomically; gives what was there before."""
@@ -275,6 +278,7 @@ class Array:
         if given.shape:
             raise TypeError(f"a single element cannot become {given.describe()}")
         memref.store(given.ir, self.ir, self._place(key))
+        BUILDING.built()
 
     def __repr__(self) -> str:
         shown = ", ".join(str(n) if isinstance(n, int) else "?" for n in self.shape)

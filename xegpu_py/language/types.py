@@ -71,6 +71,8 @@ class DType:
     def __str__(self) -> str:
         return self.name
 
+    __repr__ = __str__
+
 
 def _integers() -> list[DType]:
     return [

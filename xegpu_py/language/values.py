@@ -6,8 +6,9 @@ the compiler carries both through loops and branches.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from mlir import ir as mlir
@@ -32,19 +33,43 @@ def element_name(dtype: Any) -> str:
     return dtype_of(dtype).mlir
 
 
-class BuildState:
-    """Whether a kernel is being built. Its values exist in its own MLIR context only."""
+class Evaluation(Protocol):
+    """Evaluates ops as soon as they are built (`engine="eager"`)."""
+
+    def built(self) -> None:
+        """Evaluate what has been built."""
+
+    def value(self, value: mlir.Value) -> np.ndarray[Any, Any]:
+        """The number or the elements of a value."""
+
+
+class BuildState(threading.local):
+    """Whether this thread builds a kernel. Its values exist in its own MLIR context only."""
 
     def __init__(self) -> None:
         self._contexts: list[mlir.Context] = []
+        self._evaluations: list[Evaluation | None] = []
 
-    def enter(self) -> None:
-        """A kernel is begun in the current context."""
+    def enter(self, evaluation: Evaluation | None = None) -> None:
+        """A kernel is begun in the current context, which runs as it is built if there is an evaluation."""
         self._contexts.append(mlir.Context.current)
+        self._evaluations.append(evaluation)
 
     def leave(self) -> None:
         """The innermost kernel is complete."""
         self._contexts.pop()
+        self._evaluations.pop()
+
+    @property
+    def evaluation(self) -> Evaluation | None:
+        """What evaluates ops as they are built; None where a kernel is compiled."""
+        return self._evaluations[-1] if self._evaluations else None
+
+    def built(self) -> None:
+        """Let ops that have been built be evaluated, if they are."""
+        evaluation = self.evaluation
+        if evaluation is not None:
+            evaluation.built()
 
     def check(self, context: mlir.Context | None = None) -> None:
         """Refuse what is used outside of a kernel, or in a kernel other than the one that made it.
@@ -70,6 +95,7 @@ class Held:
 
     def __init__(self, value: mlir.Value) -> None:
         BUILDING.check(value.context)
+        BUILDING.built()
         self._ir = value
 
     @property
@@ -187,24 +213,53 @@ class Value(Held):
         return f"{self.dtype}{list(self.shape) if self.shape else ''}"
 
     def __repr__(self) -> str:
-        return f"<value of the kernel, {self.describe()}>"
+        if BUILDING.evaluation is None:
+            return f"<value of the kernel, {self.describe()}>"
+        found = self.numpy()
+        return f"{self.dtype}({found})" if not self.shape else f"{self.dtype}{list(self.shape)} {found}"
 
-    # What Python would decide as it builds the kernel, and not as the kernel runs.
+    def __format__(self, form: str) -> str:
+        if BUILDING.evaluation is None or self.shape:
+            return format(repr(self), form)
+        return format(self.numpy().item(), form)
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The number or the elements, where the kernel runs as it is built (`engine="eager"`).
+
+        Raises:
+            TypeError: in a kernel that is compiled.
+        """
+        evaluation = BUILDING.evaluation
+        if evaluation is None:
+            self._known_only_as_it_runs("numpy()")
+        found = evaluation.value(self.ir)
+        return found.view(self.dtype.dtype) if self.dtype.kind == "uint" and self.dtype.dtype else found
+
+    # What Python would decide as it builds the kernel, and not as the kernel runs, unless it runs as it is built.
 
     def _known_only_as_it_runs(self, what: str) -> NoReturn:
         raise TypeError(f"{what} of a value that is known only as the kernel runs ({self.describe()})")
 
-    def __bool__(self) -> NoReturn:
-        self._known_only_as_it_runs("the truth value")
+    def _scalar(self, what: str) -> Any:
+        if BUILDING.evaluation is None:
+            self._known_only_as_it_runs(what)
+        if self.shape:
+            raise TypeError(f"{what} of {self.describe()} is ambiguous; use .any() or .all()")
+        return self.numpy().item()
 
-    def __int__(self) -> NoReturn:
-        self._known_only_as_it_runs("int()")
+    def __bool__(self) -> bool:
+        return bool(self._scalar("the truth value"))
 
-    def __index__(self) -> NoReturn:
-        self._known_only_as_it_runs("the number")
+    def __int__(self) -> int:
+        return int(self._scalar("int()"))
 
-    def __float__(self) -> NoReturn:
-        self._known_only_as_it_runs("float()")
+    def __index__(self) -> int:
+        if self.dtype.is_float and BUILDING.evaluation is not None:
+            raise TypeError(f"{self.describe()} is no integer")
+        return int(self._scalar("the number"))
+
+    def __float__(self) -> float:
+        return float(self._scalar("float()"))
 
     def __iter__(self) -> Iterator[Any]:
         self._known_only_as_it_runs("iteration")

@@ -142,14 +142,16 @@ def extent(given: int | Sequence[int], name: str) -> Dim:
 
 def is_of_workgroups(func: ir.Operation) -> bool:
     """Whether a kernel's vectors are of a whole workgroup: its tiles have a wg_map, or its vectors a layout."""
-    for op in walk(func):
-        if op.name == "iree_vector_ext.to_layout":
-            return True
-        if any("wg_map" in str(op.attributes[name]) for name in op.attributes if op.name != "gpu.func"):
-            return True
-        if any("wg_map" in text for text in (str(v.type) for v in op.results) if text.startswith("!xetile.")):
-            return True
-    return False
+    return any(map(is_of_workgroup, walk(func)))
+
+
+def is_of_workgroup(op: ir.Operation) -> bool:
+    """Whether an op's vectors or tiles are divided among the subgroups of a workgroup."""
+    if op.name == "iree_vector_ext.to_layout":
+        return True
+    if op.name != "gpu.func" and any("wg_map" in str(op.attributes[name]) for name in op.attributes):
+        return True
+    return any("wg_map" in text for text in (str(v.type) for v in op.results) if text.startswith("!xetile."))
 
 
 def lanes_of(func: ir.Operation) -> int:
@@ -248,4 +250,4 @@ def _number(argument: Any, text: str, title: str) -> Any:
     return np.asarray(kind.element.wrap(np.array(bits, np.uint64).view(np.int64))).reshape(kind.shape)
 
 
-__all__ = ["bind", "chosen", "extent", "is_of_workgroups", "lanes_of", "run", "types_of"]
+__all__ = ["bind", "chosen", "extent", "is_of_workgroup", "is_of_workgroups", "lanes_of", "run", "types_of"]

@@ -41,6 +41,7 @@ class Launch:
         arguments: the kernel's arguments.
         memory: global memory.
         writers: the ops that wrote what is watched of it, in order, and where.
+        built_apart: whether each subgroup runs ops of its own, of which those at one location are the same.
     """
 
     function: Function
@@ -54,6 +55,7 @@ class Launch:
     memory: Memory
     functions: dict[str, Function | None] = field(default_factory=dict)
     writers: list[tuple[ir.Operation, str]] = field(default_factory=list)
+    built_apart: bool = False
 
     def callee(self, node: Node, name: str) -> Function | None:
         """The function that a call names; None if it has no body."""
@@ -159,9 +161,14 @@ class Workgroup:
                 left.append((subgroup, steps))
             alive = left
             if not moved:
-                self._report_deadlock([s for s, _ in alive])
+                self.report_deadlock([s for s, _ in alive])
 
-    def _report_deadlock(self, waiting: Sequence[Subgroup]) -> NoReturn:
+    def report_deadlock(self, waiting: Sequence[Subgroup]) -> NoReturn:
+        """Say which subgroups wait forever.
+
+        Raises:
+            DiagnosticError: at the barrier of the first.
+        """
         first = waiting[0]
         numbers = ", ".join(str(s.number) for s in waiting)
         note = f"subgroup{'s' * (len(waiting) > 1)} {numbers} of {len(self.subgroups)} wait; the others have ended"

@@ -243,5 +243,5 @@ def allocate(lane: Lane, node: Node) -> MemRef:
     """Shared local memory, one piece for the workgroup; or memory of one work item."""
     kind = ir.MemRefType(node.op.results[0].type)
     if is_shared(kind):
-        return shared(lane.workgroup, node, kind)
+        return shared(lane.workgroup, str(node.op.location) if lane.launch.built_apart else node, kind)
     return _new(Memory("private memory"), kind, "private memory")

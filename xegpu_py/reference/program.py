@@ -11,7 +11,8 @@ Each dialect's file registers one function for each op, by the op's name:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Literal
 
 from mlir import ir
@@ -210,14 +211,12 @@ class Function:
     Attributes:
         op: the function.
         blocks: its body's.
-        size: the places in a frame that its values take.
     """
 
     def __init__(self, op: ir.Operation) -> None:
         self.op = op
         self._places: dict[ir.Value, int] = {}
         self.blocks = self._region(op.regions[0])
-        self.size = len(self._places)
         self._memo: dict[Any, Any] = {}
 
     def memo(self, find: Callable[[ir.Operation], Any]) -> Any:
@@ -226,23 +225,30 @@ class Function:
             self._memo[find] = find(self.op)
         return self._memo[find]
 
-    def _place(self, value: ir.Value) -> int:
+    @property
+    def size(self) -> int:
+        """The places in a frame that its values take."""
+        return len(self._places)
+
+    def place(self, value: ir.Value) -> int:
+        """The place of a value."""
         return self._places.setdefault(value, len(self._places))
 
     def _region(self, region: ir.Region) -> list[Block]:
         given = list(region.blocks)
         numbers = {block: i for i, block in enumerate(given)}
-        made = [Block(tuple(self._place(a) for a in block.arguments)) for block in given]
+        made = [Block(tuple(self.place(a) for a in block.arguments)) for block in given]
         for block, found in zip(given, made):
-            nodes = [self._node(inner.operation, numbers) for inner in block.operations]
+            nodes = [self.node(inner.operation, numbers) for inner in block.operations]
             found.nodes = nodes
             if nodes and (not nodes[-1].results or nodes[-1].successors):
                 found.nodes, found.end = nodes[:-1], nodes[-1]
         return made
 
-    def _node(self, op: ir.Operation, numbers: dict[ir.Block, int]) -> Node:
-        operands = tuple([self._place(v) for v in op.operands])
-        node = Node(op, operands, tuple([self._place(v) for v in op.results]))
+    def node(self, op: ir.Operation, numbers: Mapping[ir.Block, int] = MappingProxyType({})) -> Node:
+        """An op of the function; `numbers` are those of the blocks of its region."""
+        operands = tuple([self.place(v) for v in op.operands])
+        node = Node(op, operands, tuple([self.place(v) for v in op.results]))
         node.regions = [self._region(region) for region in op.regions]
         node.successors = tuple([numbers[b] for b in op.successors])
         return node

@@ -1,0 +1,240 @@
+"""Launches of kernels: arguments of other libraries, versions, tuning, and how kernels look from Python."""
+
+from __future__ import annotations
+
+import ctypes
+import pickle
+import pydoc
+import shutil
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import xegpu_py
+import xegpu_py.language as xl
+from xegpu_py import Config, Constexpr
+from xegpu_py.language.arguments import as_argument
+from xegpu_py.visa.finalizer import FinalizerMissing
+
+F32, BF16 = np.float32, ml_dtypes.bfloat16
+
+
+@xegpu_py.jit
+def scale(X, Y, n, factor: xl.float32 = 2.0, BLOCK: Constexpr = 32):
+    """Y is X times a factor."""
+    i = xl.program_id(0) * BLOCK + xl.arange(0, BLOCK)
+    xl.store(Y + i, xl.load(X + i, mask=i < n) * factor, mask=i < n)
+
+
+def test_grids_are_functions_of_the_arguments():
+    x, y = np.arange(100, dtype=F32), np.zeros(100, F32)
+    scale[lambda a: (xl.cdiv(a["n"], a["BLOCK"]),)](x, y, 100, BLOCK=16)
+    np.testing.assert_array_equal(y, x * 2)
+    scale(x, y, n=100, factor=3, grid=lambda a: xl.cdiv(a["n"], a["BLOCK"]))
+    np.testing.assert_array_equal(y, x * 3)
+
+
+def test_versions_say_what_was_chosen():
+    @xegpu_py.jit
+    def copy(X, Y, n, BLOCK: Constexpr):
+        Y.tile((8, BLOCK), at=(0, 0)).store(X.tile((8, BLOCK), at=(0, 0)).load() * n)
+
+    for columns, n in ((32, 1), (30, 1), (32, 5), (32, 7), (32, 2**40)):
+        x = np.ones((8, columns), F32)
+        y = np.zeros_like(x)
+        copy(x, y, n, BLOCK=32)
+        assert (y == n).all()
+    shown = [repr(version) for version in copy.versions.values()]
+    assert shown == [
+        "<kernel copy(X: float32[?, ?], Y: float32[?, ?], n: 1, BLOCK: 32)>",
+        "<kernel copy(X: float32[?, ?] unaligned, Y: float32[?, ?] unaligned, n: 1, BLOCK: 32)>",
+        "<kernel copy(X: float32[?, ?], Y: float32[?, ?], n: int32, BLOCK: 32)>",
+        "<kernel copy(X: float32[?, ?], Y: float32[?, ?], n: int64, BLOCK: 32)>",
+    ]
+    visa = [version.asm["visa"] for version in copy.versions.values()]
+    # Blocks where 2D block messages can serve the arrays, gathers elsewhere; nothing is multiplied by 1.
+    assert ["block2d" in text for text in visa] == [True, False, True, True]
+    assert ["mul " in visa[0], "mul " in visa[2]] == [False, True]
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p), ("device", ctypes.c_int32), ("number", ctypes.c_int32), ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("offset", ctypes.c_uint64), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p),
+    ]  # fmt: skip
+
+
+class Foreign:
+    """An array of another library, which has DLPack alone."""
+
+    def __init__(self, array, code, device=1, offset=0):
+        self.array, self.device, self.taken = array, device, 0
+        shape = (ctypes.c_int64 * array.ndim)(*array.shape)
+        steps = [n // array.itemsize for n in array.strides]
+        strides = None if array.flags.c_contiguous else (ctypes.c_int64 * array.ndim)(*steps)
+        self.tensor = _Tensor(array.ctypes.data - offset, device, 0, array.ndim, code, array.itemsize * 8, 1)
+        self.tensor.shape, self.tensor.offset = shape, offset
+        if strides is not None:
+            self.tensor.strides = strides
+
+    def __dlpack_device__(self):
+        return self.device, 0
+
+    def __dlpack__(self):
+        self.taken += 1
+        make = ctypes.pythonapi.PyCapsule_New
+        make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return make(ctypes.addressof(self.tensor), b"dltensor", None)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "code"), [(F32, 2), (np.int16, 0), (np.uint8, 1), (BF16, 4), (ml_dtypes.float8_e5m2, 12)]
+)
+def test_arrays_by_dlpack_are_not_copied(dtype, code):
+    x = np.arange(12).reshape(3, 4).astype(dtype)
+    for array in (x, x.T, x[:, 1:3]):
+        found = as_argument(Foreign(array, code, offset=64))
+        assert (found.dtype, found.shape, found.strides) == (array.dtype, array.shape, array.strides)
+        assert found.tobytes() == array.tobytes() and np.shares_memory(found, x) and found.flags.writeable
+
+
+def test_kernels_take_arrays_of_other_libraries():
+    class Interface:
+        def __init__(self, array):
+            self.__array_interface__ = array.__array_interface__
+
+    x, y = np.arange(40, dtype=F32), np.zeros(40, F32)
+    scale[2](Foreign(x, 2), Interface(y), 40)
+    np.testing.assert_array_equal(y, x * 2)
+    with pytest.raises(TypeError, match="must lie in the host's memory, but DLPack says device 2"):
+        scale[2](Foreign(x, 2, device=2), y, 40)
+    with pytest.raises(TypeError, match="DLPack's elements of code 5"):
+        scale[2](Foreign(x, 5), y, 40)
+
+
+def test_how_a_kernel_looks(tmp_path):
+    shown = pydoc.render_doc(scale)
+    assert "Y is X times a factor." in shown and "factor: float32 = 2.0" in shown
+    assert scale.__doc__ == "Y is X times a factor." and scale.__name__ == "scale"
+    assert repr(scale).startswith("<kernel scale(X, Y, n, factor") and repr(scale).endswith("versions>")
+    assert {"versions", "compile", "bind", "with_options"} <= set(dir(scale))
+    assert {"jit", "autotune", "compile"} <= set(dir(xegpu_py)) and "tile_kernel" in dir(xegpu_py.build)
+    assert pickle.loads(pickle.dumps(scale)) is scale
+    assert pickle.loads(pickle.dumps(tuned)) is tuned
+
+
+def test_listings(monkeypatch):
+    x = np.ones((8, 32), F32)
+
+    @xegpu_py.build.tile_kernel((np.float32, (8, 32)))
+    def double(X):
+        X.tile((8, 32), at=(0, 0)).store(X.tile((8, 32), at=(0, 0)).load() * 2)
+
+    double(x)
+    assert list(double.asm)[:3] == ["xetile", "xegpu", "visa"]
+    assert "xetile.load_tile" in double.asm["xetile"] and "xegpu.load_nd" in double.asm["xegpu"]
+    assert "lsc_load_block2d" in double.asm["visa"]
+    if shutil.which("GenX_IR"):
+        assert "//.instCount" in double.asm["gen"] and "gen" in double.asm
+    with pytest.raises(KeyError):
+        double.asm["ptx"]
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    assert list(double.asm) == ["xetile", "xegpu", "visa"]
+    with pytest.raises(FinalizerMissing, match="is not installed"):
+        double.asm["gen"]
+
+
+CONFIGS = [Config({"BLOCK": 16}), Config({"BLOCK": 64}, {"registers": 128}), Config({"BLOCK": 32})]
+
+
+@xegpu_py.autotune(CONFIGS, key=["n"], objective="executed")
+@xegpu_py.jit
+def tuned(X, Y, n, BLOCK: Constexpr):
+    i = xl.program_id(0) * BLOCK + xl.arange(0, BLOCK)
+    xl.store(Y + i, xl.load(Y + i, mask=i < n) + xl.load(X + i, mask=i < n), mask=i < n)
+
+
+def test_autotune_tries_on_copies_and_remembers():
+    x, y = np.arange(100, dtype=F32), np.ones(100, F32)
+    launch = tuned[lambda a: xl.cdiv(a["n"], a["BLOCK"])]
+    launch(x, y, 100)
+    np.testing.assert_array_equal(y, x + 1)
+    (key,) = tuned.best
+    costs = [cost for _, cost in tuned.costs[key]]
+    assert len(costs) == 3 and len(set(costs)) > 1
+    assert tuned.best[key] is tuned.configs[costs.index(min(costs))]
+    launch(x, y, 100)
+    launch(x[:50], y[:50], 50)
+    assert [k[0] for k in tuned.best] == [100, 50]
+    with pytest.raises(TypeError, match="the key of autotune names n"):
+        tuned(x, y)
+
+
+@pytest.mark.parametrize("objective", ["time", "size", lambda trial: -trial.config.values["BLOCK"]])
+def test_objectives(objective):
+    kernel = xegpu_py.autotune(CONFIGS, ["n"], objective=objective, prune=lambda configs, given: configs[:2])(
+        xegpu_py.jit(tuned.__kernel_function__)
+    )
+    x, y = np.arange(100, dtype=F32), np.ones(100, F32)
+    kernel[lambda a: xl.cdiv(a["n"], a["BLOCK"])](x, y, 100)
+    np.testing.assert_array_equal(y, x + 1)
+    (chosen,) = kernel.best.values()
+    if objective != "time":
+        assert chosen is CONFIGS[0 if objective == "size" else 1]
+
+
+def test_candidates_that_cannot_be_compiled_are_left_out():
+    def kernel(X, BLOCK: Constexpr):
+        assert BLOCK < 32
+        X[0] = BLOCK
+
+    x = np.zeros(1, np.int32)
+    both = [Config({"BLOCK": 64}), Config({"BLOCK": 8})]
+    xegpu_py.autotune(both, objective="size")(xegpu_py.jit(kernel))(x)
+    assert x[0] == 8
+    with pytest.raises(xegpu_py.DiagnosticError, match="assertion failed"):
+        xegpu_py.autotune(both[:1])(xegpu_py.jit(kernel))(x)
+    with pytest.raises(ValueError, match="no objective 'speed'; there are time, executed, size"):
+        xegpu_py.autotune(both, objective="speed")
+
+
+@pytest.mark.parametrize("outer", ["autotune", "heuristics"])
+def test_heuristics(outer):
+    def fill(X, n, BLOCK: Constexpr, EVEN: Constexpr):
+        i = xl.program_id(0) * BLOCK + xl.arange(0, BLOCK)
+        xl.store(X + i, xl.full((BLOCK,), 1 if EVEN else 2, np.int32), mask=None if EVEN else i < n)
+
+    tune = xegpu_py.autotune([Config({"BLOCK": 32}), Config({"BLOCK": 16})], ["n"], objective="size")
+    rules = {"EVEN": lambda a: a["n"] % 16 == 0}
+    if outer == "autotune":
+        kernel = tune(xegpu_py.heuristics({"EVEN": lambda a: a["n"] % a["BLOCK"] == 0})(xegpu_py.jit(fill)))
+    else:
+        kernel = xegpu_py.heuristics(rules)(tune(xegpu_py.jit(fill)))
+    for n in (48, 50):
+        x = np.zeros(64, np.int32)
+        kernel[lambda a: xl.cdiv(a["n"], a["BLOCK"])](x, n)
+        assert x[:n].tolist() == [1 + n % 16 // 2] * n and not x[n:].any()
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_registers_over_the_limit(strict):
+    """One warning for each version, with the line where most is live; an error with `strict_grf`."""
+
+    @xegpu_py.jit(strict_grf=strict, registers=128)
+    def needs_many(X, Y):
+        a, b = X.tile((64, 64), at=(0, 0)).load(), X.tile((64, 64), at=(64, 0)).load()
+        Y.tile((64, 64), at=(0, 0)).store(xl.maximum(a, b) + a)
+        Y.tile((64, 64), at=(64, 0)).store(a - b)
+
+    x, y = np.ones((128, 64), F32), np.zeros((128, 64), F32)
+    if strict:
+        with pytest.raises(xegpu_py.DiagnosticError, match=r"'needs_many' does not fit: register pressure \d+ of 128"):
+            needs_many(x, y)
+        return
+    with pytest.warns(UserWarning, match=r"test_launch.py:\d+:\d+: .* register pressure \d+ of 128 GRFs") as found:
+        needs_many(x, y)
+        needs_many(x, y)
+    assert len(found) == 1

@@ -1,0 +1,145 @@
+"""Arguments of kernels: what a call gives, and what a kernel is compiled for."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from xegpu_py.language import types
+from xegpu_py.language.types import DType, dtype_of
+from xegpu_py.runtime.dlpack import from_dlpack
+from xegpu_py.target import Block2DLimits
+
+
+class Constexpr:
+    """Annotates a parameter of a kernel that is known as the kernel is compiled: `BLOCK: Constexpr`."""
+
+
+@dataclass(frozen=True)
+class ArrayType:
+    """What an array argument is compiled for.
+
+    Attributes:
+        dtype: its element type.
+        shape: its extents; None for one that is known only when the kernel is called.
+        strides: elements between indices likewise; None for a row-major array without gaps.
+        aligned: whether 2D block messages can serve it.
+    """
+
+    dtype: DType
+    shape: tuple[int | None, ...]
+    strides: tuple[int | None, ...] | None = None
+    aligned: bool = True
+
+    @property
+    def mlir(self) -> str:
+        """MLIR's type."""
+        extents = "x".join("?" if n is None else str(n) for n in (*self.shape, self.dtype.mlir))
+        if self.strides is None:
+            return f"memref<{extents}>"
+        return f"memref<{extents}, strided<[{', '.join('?' if n is None else str(n) for n in self.strides)}]>>"
+
+    def __str__(self) -> str:
+        shown = ", ".join("?" if n is None else str(n) for n in self.shape)
+        return f"{self.dtype}[{shown}]{'' if self.aligned else ' unaligned'}"
+
+
+@dataclass(frozen=True)
+class ScalarType:
+    """What a number that is passed to a kernel is compiled for.
+
+    Attributes:
+        dtype: its type.
+    """
+
+    dtype: DType
+
+    @property
+    def mlir(self) -> str:
+        """MLIR's type."""
+        return self.dtype.mlir
+
+    def argument(self, given: Any) -> Any:
+        """The number as it is passed: MLIR's integers have no sign, so those of upper half become negative."""
+        if self.dtype.kind == "uint" and given >= 1 << self.dtype.bits - 1:
+            return int(given) - (1 << self.dtype.bits)
+        return given
+
+    def __str__(self) -> str:
+        return str(self.dtype)
+
+
+@dataclass(frozen=True)
+class Known:
+    """An argument that is known as the kernel is compiled.
+
+    Attributes:
+        value: the argument.
+    """
+
+    value: Any
+
+    def __str__(self) -> str:
+        return repr(self.value)
+
+
+ArgumentType = ArrayType | ScalarType | Known
+
+
+def argument_type(parameter: inspect.Parameter, given: Any, limits: Block2DLimits | None) -> ArgumentType:
+    """What a kernel is compiled for, for an argument of `as_argument`.
+
+    Args:
+        limits: those of 2D block messages.
+
+    Raises:
+        TypeError: if it is neither array nor number.
+        OverflowError: if it does not fit the type that the parameter has.
+    """
+    wanted = parameter.annotation
+    if wanted is Constexpr or isinstance(given, (bool, str, tuple, type(None), DType)):
+        return Known(given)
+    if isinstance(given, np.ndarray) and given.ndim:
+        return _array_type(given, limits)
+    if isinstance(given, (int, float, np.generic)):
+        if wanted is not inspect.Parameter.empty:
+            dtype = dtype_of(wanted)
+            if not dtype.holds(given.item() if isinstance(given, np.generic) else given):
+                raise OverflowError(f"argument '{parameter.name}': {given} does not fit {dtype}")
+            return ScalarType(dtype)
+        if isinstance(given, (int, np.integer)):
+            if given == 1:
+                return Known(1)
+            return ScalarType(types.int32 if types.int32.holds(given) else types.int64)
+        return ScalarType(types.of_scalar(given))
+    if callable(given):
+        return Known(given)
+    raise TypeError(f"argument '{parameter.name}' must be an array or a number, not {type(given).__name__}")
+
+
+def _array_type(array: np.ndarray[Any, Any], limits: Block2DLimits | None) -> ArrayType:
+    dtype, shape = dtype_of(array.dtype), (None,) * array.ndim
+    aligned = limits is None or limits.array_problem(array) is None
+    if array.flags.c_contiguous:
+        return ArrayType(dtype, shape, None, aligned)
+    steps = [s // array.itemsize for s in array.strides]
+    return ArrayType(dtype, shape, tuple(1 if s == 1 else None for s in steps), aligned)
+
+
+def as_argument(given: Any) -> Any:
+    """An argument as a numpy array of the same memory where it is an array: numpy's, torch's, and other libraries'.
+
+    Raises:
+        TypeError: if it does not lie in the host's memory.
+    """
+    if isinstance(given, (np.ndarray, np.generic, int, float, str, tuple, type(None))):
+        return given
+    if hasattr(given, "__array_interface__"):
+        return np.asarray(given)
+    if hasattr(given, "__dlpack__"):
+        # Tensors that take part in differentiation have no DLPack of their own.
+        return from_dlpack(given.detach() if hasattr(given, "detach") else given)
+    return given

@@ -1,0 +1,235 @@
+"""`engine="eager"`: Python runs a kernel's function, and each op is evaluated as soon as it is built.
+
+Functions of the language build ops as for a kernel that is compiled, in a block of their own. The reference evaluator
+runs them at once, so that `print`, debuggers and exceptions find values in the kernel. Workgroups run one after the
+other, and so do the subgroups of a workgroup, which change places at barriers.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from mlir import ir as mlir
+
+from xegpu_py import build
+from xegpu_py.ir.context import Context
+from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.language.rewriting import Meaning
+from xegpu_py.language.source import code_of
+from xegpu_py.language.values import BUILDING
+from xegpu_py.numerics.dpas import Model
+from xegpu_py.reference.launch import bind, extent, is_of_workgroup
+from xegpu_py.reference.machine import Barrier, Launch, Subgroup, Workgroup
+from xegpu_py.reference.memory import BASE, Memory
+from xegpu_py.reference.program import Function
+from xegpu_py.reference.stepping import Stepper
+
+Make = Callable[[Sequence[mlir.Value]], Mapping[str, Any]]
+"""Gives the function's arguments for the SSA values of the kernel's."""
+
+
+def run(
+    function: FunctionType,
+    types: Sequence[str],
+    arguments: Sequence[Any],
+    make: Make,
+    *,
+    grid: int | Sequence[int] = 1,
+    block: int | Sequence[int] | None = None,
+    model: Model = "fma",
+) -> None:
+    """Run a kernel's function over a grid; arrays are changed in place.
+
+    Args:
+        types: MLIR's types of the kernel's arguments.
+        arguments: one for each type.
+        block: subgroups of a workgroup. A kernel with maps runs once for each workgroup all the same.
+        model: how dpas rounds.
+
+    Raises:
+        TypeError, ValueError: if an argument does not fit.
+        DiagnosticError: at the line of an op that cannot be evaluated.
+        Exception: what the function raises.
+    """
+    size, own = extent(grid, "grid"), extent(1 if block is None else block, "block")
+    memory = Memory("global memory", BASE)
+    meaning = Meaning()
+    rewritten = meaning.function(function)
+    try:
+        with Context() as context, mlir.Location.unknown(), np.errstate(all="ignore"):
+            values = bind([mlir.Type.parse(t) for t in types], arguments, memory)
+            scratch = _Scratch(function.__name__, types)
+            launch = Launch(Function(scratch.func), size, own, 1, 1, False, model, values, memory, built_apart=True)
+            for number in range(math.prod(size)):
+                group = Workgroup(launch, launch.group(number))
+                team = _Team(group, context, types, function.__name__, lambda given: rewritten(**make(given)))
+                team.run()
+    except DiagnosticError as e:
+        e.sources = [*e.sources, code_of(function).source]
+        raise
+
+
+class _Scratch:
+    """A kernel in which ops are built, and another function to which they move when they have been evaluated."""
+
+    def __init__(self, name: str, types: Sequence[str]) -> None:
+        self.module = mlir.Module.create()
+        with mlir.InsertionPoint(self.module.body), build.gpu_module("kernels"):
+            with build.kernel(name, *types) as self.arguments:
+                self.block = mlir.InsertionPoint.current.block
+            with build.kernel(f"{name}_done"):
+                done = mlir.InsertionPoint.current.block
+        self.func = self.block.owner.operation
+        self.end, self.done = (list(b.operations)[-1] for b in (self.block, done))
+
+
+class Session:
+    """One subgroup's run of the function: what is told of each value that is built."""
+
+    def __init__(self, subgroup: Subgroup, scratch: _Scratch, pause: Callable[[Barrier | None], None]) -> None:
+        """Begin a run.
+
+        Args:
+            pause: lets others run, at a barrier until that is open.
+        """
+        self._subgroup, self._scratch, self._pause = subgroup, scratch, pause
+        self._stepper = Stepper(subgroup, scratch.func)
+        self._asked = self._busy = False
+
+    def built(self) -> None:
+        """Evaluate the ops that have been built.
+
+        Raises:
+            DiagnosticError: at an op that cannot be evaluated.
+        """
+        if self._busy or mlir.InsertionPoint.current.block != self._scratch.block:
+            # An op whose region is being built is not complete.
+            return
+        self._busy = True
+        try:
+            for op in list(self._scratch.block.operations)[:-1]:
+                self._evaluate(op.operation)
+        finally:
+            self._busy = False
+
+    def _evaluate(self, op: mlir.Operation) -> None:
+        launch = self._subgroup.launch
+        if not launch.whole and is_of_workgroup(op):
+            launch.whole = True
+            self._subgroup.workgroup.subgroups = [self._subgroup]
+            if self._asked or self._subgroup.number:
+                raise TypeError(
+                    "a map divides a matrix among subgroups, but the kernel has asked for the subgroup's number"
+                )
+        self._asked |= op.name == "gpu.subgroup_id"
+        op.move_before(self._scratch.done)
+        for barrier in self._stepper.steps(op):
+            self._pause(barrier)
+
+    def value(self, value: mlir.Value) -> np.ndarray[Any, Any]:
+        """The number or the elements of a value."""
+        self.built()
+        return np.asarray(self._stepper.value(value))
+
+
+class _Stopped(BaseException):
+    """Ends a subgroup as another one has failed."""
+
+
+class _Team:
+    """The subgroups of a workgroup, each on a thread of its own, of which one runs at a time."""
+
+    def __init__(
+        self,
+        group: Workgroup,
+        context: Context,
+        types: Sequence[str],
+        name: str,
+        body: Callable[[Sequence[mlir.Value]], Any],
+    ) -> None:
+        self._group, self._context, self._types, self._name, self._body = group, context, types, name, body
+        self._back = threading.Semaphore(0)
+        self._turns = [threading.Semaphore(0) for _ in group.subgroups]
+        self._waits: dict[int, Barrier | None] = {}
+        self._failure: BaseException | None = None
+        self._alone = len(group.subgroups) == 1
+
+    def run(self) -> None:
+        """Run all subgroups to their ends."""
+        if self._alone:
+            # Debuggers are at home on the main thread.
+            return self._subgroup(self._group.subgroups[0])
+        threads: dict[int, threading.Thread] = {}
+        try:
+            while True:
+                moved = False
+                for subgroup in list(self._group.subgroups):
+                    number = subgroup.number
+                    if self._group.launch.whole and number:
+                        continue
+                    thread, barrier = threads.get(number), self._waits.get(number)
+                    if thread is None:
+                        thread = threading.Thread(target=self._thread, args=(subgroup,), daemon=True)
+                        threads[number] = thread
+                        thread.start()
+                    elif not thread.is_alive() or (barrier is not None and not barrier.is_open(number)):
+                        continue
+                    else:
+                        self._turns[number].release()
+                    self._back.acquire()
+                    moved = True
+                    if self._failure is not None:
+                        raise self._failure
+                    if number not in self._waits:
+                        thread.join()
+                alive = [s for s in self._group.subgroups if (t := threads.get(s.number)) and t.is_alive()]
+                if not alive:
+                    return None
+                if not moved:
+                    self._group.report_deadlock(alive)
+        finally:
+            self._failure = self._failure or _Stopped()
+            for number, thread in threads.items():
+                self._turns[number].release()
+                thread.join()
+
+    def _thread(self, subgroup: Subgroup) -> None:
+        try:
+            with np.errstate(all="ignore"):
+                self._subgroup(subgroup)
+        except _Stopped:
+            return
+        except BaseException as e:
+            self._failure = self._failure or e
+        finally:
+            self._waits.pop(subgroup.number, None)
+            self._back.release()
+
+    def _subgroup(self, subgroup: Subgroup) -> None:
+        with self._context, mlir.Location.unknown(), mlir.loc_tracebacks():
+            scratch = _Scratch(self._name, self._types)
+            pause = self._never if self._alone else lambda barrier: self._pause(subgroup.number, barrier)
+            session = Session(subgroup, scratch, pause)
+            BUILDING.enter(session)
+            try:
+                with mlir.InsertionPoint(scratch.end):
+                    self._body(scratch.arguments)
+                    session.built()
+            finally:
+                BUILDING.leave()
+
+    def _never(self, barrier: Barrier | None) -> None:
+        if barrier is not None:
+            self._group.report_deadlock(self._group.subgroups)
+
+    def _pause(self, number: int, barrier: Barrier | None) -> None:
+        self._waits[number] = barrier
+        self._back.release()
+        self._turns[number].acquire()
+        if self._failure is not None:
+            raise _Stopped

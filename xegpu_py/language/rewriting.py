@@ -1,0 +1,340 @@
+"""Python functions rewritten so that Python runs them as the compiler compiles them.
+
+Python itself executes a kernel of `engine="eager"`. Where a kernel's source means something else than Python's, calls
+of `Meaning`'s methods are put in its place: loops over `range` have counters of type index, `and` and chained
+comparisons work on values, and numbers that a loop or branch assigns become values of the kernel. Lines and columns
+stay.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
+from typing import Any
+
+from xegpu_py.language import types
+from xegpu_py.language.expressions import COMPARE, is_users, replacements, static_items
+from xegpu_py.language.loops import Loop
+from xegpu_py.language.scopes import dynamic, promoted
+from xegpu_py.language.source import Code, assigned, assigned_by, code_of
+from xegpu_py.language.values import Product, Value, constant, value_of
+
+_MEANING = "__xegpu_meaning__"
+"""The name under which rewritten functions find a `Meaning`."""
+
+
+class Meaning:
+    """What rewritten functions call."""
+
+    def __init__(self) -> None:
+        self._rewritten: dict[FunctionType, FunctionType] = {}
+        self._codes: set[CodeType] = set()
+        self._replacements = replacements(self.truth)
+
+    def function(self, function: FunctionType) -> FunctionType:
+        """A function as it is compiled."""
+        if function.__code__ in self._codes:
+            return function
+        if function not in self._rewritten:
+            made = _rewritten(function, self)
+            self._codes.update(_codes(made.__code__))
+            self._rewritten[function] = made
+        return self._rewritten[function]
+
+    def called(self, function: Any) -> Any:
+        """What a call of something calls."""
+        inner = getattr(function, "__kernel_function__", None)
+        if inner is not None:
+            return self.function(inner)
+        if function is range:
+            return Loop
+        if isinstance(function, (BuiltinFunctionType, type)):
+            try:
+                instead = self._replacements.get(function)
+            except TypeError:
+                instead = None
+            return functools.partial(_instead, function, instead) if instead else function
+        if isinstance(function, MethodType) and isinstance(function.__func__, FunctionType):
+            if is_users(function.__func__):
+                return MethodType(self.function(function.__func__), function.__self__)
+        elif isinstance(function, FunctionType) and is_users(function):
+            return self.function(function)
+        return function
+
+    @staticmethod
+    def truth(found: Any) -> Any:
+        """A condition as a scalar of type bool, or Python's.
+
+        Raises:
+            TypeError: if it is a line or matrix.
+        """
+        if isinstance(found, Product):
+            found = found.value
+        if isinstance(found, Value):
+            if found.shape:
+                bool(found)
+            return found.to(types.bool_)
+        return bool(found)
+
+    def inverse(self, found: Any) -> Any:
+        """`not`."""
+        truth = self.truth(found)
+        return ~truth if isinstance(truth, Value) else not truth
+
+    def lazy(self, all_needed: bool, *parts: Callable[[], Any]) -> Any:
+        """`and` and `or`."""
+        first = parts[0]()
+        if len(parts) == 1:
+            return first
+        truth = self.truth(first)
+        if not isinstance(truth, Value):
+            return self.lazy(all_needed, *parts[1:]) if truth == all_needed else first
+        if bool(truth) != all_needed:
+            return constant(types.bool_, not all_needed)
+        return value_of(self.truth(self.lazy(all_needed, *parts[1:])))
+
+    @staticmethod
+    def compared(*parts: Any) -> Any:
+        """A chain of comparisons: operands, and between them the names of operators."""
+        found: Any = True
+        for left, name, right in zip(parts[::2], parts[1::2], parts[2::2]):
+            one = _BY_NAME[name](left, right)
+            if found is True:
+                found = one
+            elif isinstance(found, Value) or isinstance(one, Value):
+                found = value_of(found) & one
+            else:
+                found = found and one
+            if found is False:
+                return False
+        return found
+
+    def chosen(self, condition: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
+        """`a if c else b`."""
+        truth = self.truth(condition)
+        found = yes() if truth else no()
+        return promoted(found) if isinstance(truth, Value) else found
+
+    @staticmethod
+    def iterated(over: Any) -> Iterable[Any]:
+        """What a `for` statement runs over."""
+        if isinstance(over, Loop) and not over.unrolled:
+            return _Counted(over)
+        return Meaning.static(over)
+
+    @staticmethod
+    def static(over: Any) -> Iterable[Any]:
+        """What a comprehension runs over."""
+        return static_items(over, "iterated over")
+
+    @staticmethod
+    def carries(over: Any) -> bool:
+        """Whether what a loop assigns is carried by a loop of the kernel."""
+        return isinstance(over, _Counted)
+
+    @staticmethod
+    def is_dynamic(condition: Any) -> bool:
+        """Whether the kernel decides."""
+        return isinstance(condition, (Value, Product))
+
+    promoted = staticmethod(promoted)
+
+    @staticmethod
+    def assigned(held: Any, given: Any) -> Any:
+        """`x.assign(y)`: y in the type and shape of x."""
+        if not isinstance(held, Value):
+            return held.assign(given)
+        given = given.value if isinstance(given, Product) else value_of(given, held.dtype)
+        return given.broadcast(held.shape)
+
+
+class _Counted:
+    """The counters of a loop of the kernel, of type index."""
+
+    def __init__(self, loop: Loop) -> None:
+        for bound in (loop.start, loop.stop, loop.step):
+            if isinstance(bound, float) or (isinstance(bound, Value) and (bound.shape or not bound.dtype.is_integer)):
+                raise TypeError(f"'range' needs integers, not {bound!r}")
+        self._range = range(int(loop.start), int(loop.stop), int(loop.step))
+
+    def __iter__(self) -> Iterator[Value]:
+        return (constant(types.index, number) for number in self._range)
+
+
+_BY_NAME = {node.__name__: function for node, function in COMPARE.items()}
+
+
+def _instead(function: Callable[..., Any], instead: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
+    """A built-in function of Python's: of values, the language's."""
+    return (instead if any(map(dynamic, (*args, *keywords.values()))) else function)(*args, **keywords)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _codes(inner)
+
+
+def _rewritten(function: FunctionType, meaning: Meaning) -> FunctionType:
+    code = code_of(function)
+    node = _Rewriter().visit(_moved(code))
+    free = function.__code__.co_freevars
+    # A factory around the function makes free variables of what it closes over.
+    if isinstance(node, ast.Lambda):
+        body: list[ast.stmt] = [ast.Return(node)]
+    else:
+        node.decorator_list = []
+        body = [node]
+    parameters = ast.arguments(
+        posonlyargs=[], args=[ast.arg(n) for n in free], kwonlyargs=[], kw_defaults=[], defaults=[]
+    )
+    factory = ast.FunctionDef("factory", parameters, body, [])
+    if hasattr(ast, "TypeAlias"):
+        factory.type_params = []  # type: ignore[attr-defined]
+    module = ast.fix_missing_locations(ast.Module([factory], []))
+    compiled = compile(module, code.source.name, "exec")
+    (outer,) = (c for c in compiled.co_consts if isinstance(c, CodeType))
+    own = next(c for c in outer.co_consts if isinstance(c, CodeType) and c.co_name == function.__code__.co_name)
+    cells = dict(zip(free, function.__closure__ or ()))
+    made = FunctionType(
+        own,
+        {**function.__globals__, _MEANING: meaning},
+        function.__name__,
+        function.__defaults__,
+        tuple(cells[n] for n in own.co_freevars),
+    )
+    made.__kwdefaults__, made.__qualname__ = function.__kwdefaults__, function.__qualname__
+    return made
+
+
+def _moved(code: Code) -> Any:
+    """A function's syntax tree with the lines and columns of its file."""
+    node = copy.deepcopy(code.node)
+    for inner in ast.walk(node):
+        if isinstance(inner, (ast.stmt, ast.expr, ast.arg, ast.keyword, ast.alias, ast.ExceptHandler)):
+            inner.lineno += code.first_line - 1
+            inner.col_offset += code.indent
+            inner.end_lineno = inner.end_lineno and inner.end_lineno + code.first_line - 1
+            inner.end_col_offset = inner.end_col_offset and inner.end_col_offset + code.indent
+    return node
+
+
+class _Rewriter(ast.NodeTransformer):
+    """Puts calls of `Meaning`'s methods where a kernel means something else than Python."""
+
+    def __init__(self) -> None:
+        self._names = 0
+
+    def _new(self) -> str:
+        self._names += 1
+        return f"__xegpu_{self._names}__"
+
+    def _call(self, method: str, at: ast.AST, *arguments: ast.expr) -> ast.expr:
+        function = ast.Attribute(ast.Name(_MEANING, ast.Load()), method, ast.Load())
+        return ast.fix_missing_locations(ast.copy_location(ast.Call(function, list(arguments), []), at))
+
+    def _deferred(self, node: ast.expr) -> ast.expr:
+        nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+        return ast.copy_location(ast.Lambda(nothing, node), node)
+
+    def _promotions(self, names: Sequence[str], at: ast.stmt) -> list[ast.stmt]:
+        """Numbers that variables hold become values of the kernel, of those variables that there are."""
+        found: list[ast.stmt] = []
+        for name in names:
+            value = self._call("promoted", at, ast.Name(name, ast.Load()))
+            assign = ast.Assign([ast.Name(name, ast.Store())], value)
+            unbound = ast.ExceptHandler(ast.Name("NameError", ast.Load()), None, [ast.Pass()])
+            found.append(ast.Try([assign], [unbound], [], []))
+        return [ast.fix_missing_locations(ast.copy_location(s, at)) for s in found]
+
+    def _keep(self, value: ast.expr, at: ast.stmt) -> tuple[ast.stmt, ast.expr]:
+        """A value in a variable of its own, and that variable."""
+        name = self._new()
+        assign = ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], value), at)
+        return ast.fix_missing_locations(assign), ast.copy_location(ast.Name(name, ast.Load()), at)
+
+    # Statements.
+
+    def visit_For(self, node: ast.For) -> list[ast.stmt]:
+        names = assigned(node.body)
+        self.generic_visit(node)
+        kept, over = self._keep(self._call("iterated", node.iter, node.iter), node)
+        node.iter = over
+        carried = self._promotions(names, node)
+        if not carried:
+            return [kept, node]
+        test = self._call("carries", node, ast.Name(over.id, ast.Load()))  # type: ignore[attr-defined]
+        return [kept, ast.copy_location(ast.If(test, carried, []), node), node]
+
+    def visit_While(self, node: ast.While) -> list[ast.stmt]:
+        names = assigned([*node.body, node.test])
+        self.generic_visit(node)
+        return [*self._promotions(names, node), node]
+
+    def visit_If(self, node: ast.If) -> list[ast.stmt]:
+        names = assigned([*node.body, *node.orelse])
+        self.generic_visit(node)
+        kept, condition = self._keep(node.test, node)
+        node.test = condition
+        carried = self._promotions(names, node)
+        if not carried:
+            return [kept, node]
+        test = self._call("is_dynamic", node, ast.Name(condition.id, ast.Load()))  # type: ignore[attr-defined]
+        return [kept, node, ast.copy_location(ast.If(test, carried, []), node)]
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        held = assigned_by(node.value)
+        self.generic_visit(node)
+        if isinstance(held, ast.Name) and isinstance(node.value, ast.Call):
+            value = self._call("assigned", node, ast.Name(held.id, ast.Load()), *node.value.args)
+            return ast.copy_location(ast.Assign([ast.Name(held.id, ast.Store())], value), node)
+        return node
+
+    # Expressions.
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        node.func = self._call("called", node.func, node.func)
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        assigns = _assigns(node)
+        self.generic_visit(node)
+        if assigns:
+            return node
+        return self._call("chosen", node, node.test, self._deferred(node.body), self._deferred(node.orelse))
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        assigns = _assigns(node)
+        self.generic_visit(node)
+        if assigns:
+            return node
+        needed = ast.copy_location(ast.Constant(isinstance(node.op, ast.And)), node)
+        return self._call("lazy", node, needed, *map(self._deferred, node.values))
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        self.generic_visit(node)
+        return self._call("inverse", node, node.operand) if isinstance(node.op, ast.Not) else node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        self.generic_visit(node)
+        if len(node.ops) == 1:
+            return node
+        parts = [node.left]
+        for op, right in zip(node.ops, node.comparators):
+            parts += [ast.copy_location(ast.Constant(type(op).__name__), node), right]
+        return self._call("compared", node, *parts)
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
+        self.generic_visit(node)
+        node.iter = self._call("static", node.iter, node.iter)
+        return node
+
+
+def _assigns(node: ast.AST) -> bool:
+    """Whether an expression assigns a variable, which no lambda could."""
+    return any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(node))
