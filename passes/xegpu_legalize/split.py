@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlir import ir
+from xegpu_py.passes.common.elements import check_elements
 from xegpu_py.passes.xegpu_legalize import blocks, control, matrix, reductions, scattered
 from xegpu_py.passes.xegpu_legalize.cuts import make_plan
 from xegpu_py.passes.xegpu_legalize.forms import branch_among_descriptors, rewrite_forms
@@ -26,6 +27,7 @@ def split_function(func: ir.Operation, target: Target, unaligned: Sequence[int] 
     """
     if len(func.regions[0].blocks) != 1:
         return
+    check_elements(func)
     branch_among_descriptors(func)
     rewrite_forms(func, target, find_surfaces(func, target, unaligned))
     join_pairs(func, target)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mlir import ir
+from xegpu_py.passes.common.elements import check_elements
 from xegpu_py.passes.xegpu_simt_to_vc import SUBGROUP_SIZE, WORK_ITEMS
 from xegpu_py.passes.xegpu_simt_to_vc.fragments import Placements
 from xegpu_py.passes.xegpu_simt_to_vc.lanes import tail
@@ -23,6 +24,7 @@ def widen_kernel(func: ir.Operation, count: int, placements: Placements, because
     if len(func.regions[0].blocks) != 1:
         message = "kernels of work items must have structured control flow"
         emit_error(func, message, "xegpu-lift-cf makes scf ops of branches")
+    check_elements(func)
     size = func.attributes.get("known_block_size")
     w = Widener(func, count, placements, because, tuple(size) if isinstance(size, ir.DenseI32ArrayAttr) else None)
     block = func.regions[0].blocks[0]

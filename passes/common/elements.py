@@ -1,0 +1,35 @@
+"""Elements that memory has."""
+
+from __future__ import annotations
+
+from mlir import ir
+from xegpu_py.dialects.xegpu import TensorDesc
+
+from xegpu_py.ir.builtin import bit_width
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
+from xegpu_py.ir.verifier import walk
+
+_ACCESSES = (
+    "memref.load", "memref.store", "memref.atomic_rmw", "memref.generic_atomic_rmw", "xegpu.create_nd_tdesc",
+    "xegpu.create_tdesc",
+)  # fmt: skip
+
+
+def check_elements(func: ir.Operation) -> None:
+    """No access is to elements of 2 or 4 bits, which have no addresses; i1 takes a byte.
+
+    Raises:
+        DiagnosticError: at the first op that accesses such elements.
+    """
+    for op in walk(func):
+        if op.name not in _ACCESSES:
+            continue
+        kinds = [v.type for v in (*op.operands, *op.results)]
+        elements = [str(k.element_type) for k in kinds if isinstance(k, ir.MemRefType)]
+        elements += [TensorDesc.decode(t).element for t in map(str, kinds) if t.startswith("!xegpu.tensor_desc")]
+        narrow = next((e for e in elements if e not in ("i1", "index") and bit_width(e) < 8), None)
+        if narrow:
+            where = position_of(op.location)
+            message = f"'{op.name}' op accesses elements of type {narrow}, which have no addresses"
+            note = "let memory have elements of i8, and take the narrower ones out by vector.bitcast"
+            raise DiagnosticError([Diagnostic("error", message, where, (Diagnostic("note", note, where),))])
