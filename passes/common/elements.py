@@ -6,7 +6,7 @@ from mlir import ir
 from xegpu_py.dialects.xegpu import TensorDesc
 
 from xegpu_py.ir.builtin import bit_width
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
+from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.verifier import walk
 
 _ACCESSES = (
@@ -29,7 +29,5 @@ def check_elements(func: ir.Operation) -> None:
         elements += [TensorDesc.decode(t).element for t in map(str, kinds) if t.startswith("!xegpu.tensor_desc")]
         narrow = next((e for e in elements if e not in ("i1", "index") and bit_width(e) < 8), None)
         if narrow:
-            where = position_of(op.location)
-            message = f"'{op.name}' op accesses elements of type {narrow}, which have no addresses"
             note = "let memory have elements of i8, and take the narrower ones out by vector.bitcast"
-            raise DiagnosticError([Diagnostic("error", message, where, (Diagnostic("note", note, where),))])
+            emit_error(op, f"accesses elements of type {narrow}, which have no addresses", note)
