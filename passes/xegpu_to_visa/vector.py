@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 
@@ -331,12 +332,14 @@ def shuffle(low: Lowering, op: ir.Operation) -> None:
     each = count // len(mask)
     sources = [_registers(low, a), _registers(low, b)]
     result = low.emit.reg(name, count)
-    for i, row in enumerate(mask):
-        source, index = (sources[0], row) if row < rows else (sources[1], row - rows)
-        if row < 0:
-            continue
-        part = Reg(source.var, source.first + index * each, each)
-        low.emit.apply("mov", name, each, part, into=Reg(result.var, i * each, each))
+    at = 0
+    for of_a, group in itertools.groupby(mask, lambda row: row < rows):
+        chosen = list(group)
+        # What is poison may be anything.
+        places = np.array([max(row - (0 if of_a else rows), 0) for row in chosen], np.int64)
+        numbers = (places[:, None] * each + np.arange(each)).ravel()
+        gather(low, sources[not of_a], numbers, into=Reg(result.var, at * each, len(numbers)))
+        at += len(chosen)
     _give(low, op, result)
 
 

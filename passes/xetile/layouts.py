@@ -18,6 +18,9 @@ from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.verifier import walk
 from xegpu_py.layout.tiles import dealing_problem
 
+LANES = 16
+"""Columns that a subgroup shall have at least where it is free to share them."""
+
 
 def is_tile(value: ir.Value) -> bool:
     """Whether this is a tile."""
@@ -54,6 +57,15 @@ class Layouts:
                 count
                 and op.name == "xetile.tile_mma"
                 and self.put(op.results[0], _by_rows(shape_of(op.results[0]), count))
+            ):
+                self._propagate()
+        # Other vectors of which nothing says the map, and tiles to which only such are stored, all subgroups have.
+        for op in self._ops:
+            given = _unsaid(op)
+            if (
+                count
+                and given is not None
+                and self.put(given, WgMap((count, *[1] * (len(_shape(given)) - 1)), _shape(given)))
             ):
                 self._propagate()
 
@@ -117,6 +129,9 @@ class Layouts:
             yield view.result, _broadcast(get(view.value), view)
         elif op.name == "vector.shape_cast":
             yield op.results[0], _cast(get(op.operands[0]), shape_of(op.operands[0]), shape_of(op.results[0]))
+        elif op.name in ACROSS:
+            known = next((get(v) for v in op.operands if is_vector(v) and get(v)), None)
+            yield op.results[0], across(op, op.results[0], known)
         elif is_elementwise(op):
             known = next((get(v) for v in op.operands if is_vector(v) and get(v)), None)
             for result in op.results:
@@ -134,6 +149,9 @@ class Layouts:
             yield view.tile, get(view.result)
         elif op.name == "vector.shape_cast":
             yield op.operands[0], _cast(get(op.results[0]), shape_of(op.results[0]), shape_of(op.operands[0]))
+        elif op.name in ACROSS:
+            for operand in op.operands:
+                yield operand, across(op, operand, get(op.results[0]))
         elif is_elementwise(op):
             known = next((get(v) for v in op.results if get(v)), None)
             for operand in op.operands:
@@ -165,6 +183,53 @@ class Layouts:
             yield view.value, get(view.result)
         elif name == "transpose":
             yield view.value, _transposed(get(view.result))
+
+
+ACROSS = ("vector.shuffle", "vector.extract_strided_slice", "vector.insert_strided_slice", "vector.interleave")
+"""Ops that move elements along a dimension of which each subgroup then has all."""
+
+
+def across(op: ir.Operation, given: ir.Value, wg_map: WgMap | None) -> WgMap | None:
+    """The map of an operand or the result of an op that moves elements, for the subgroups of another map.
+
+    Each subgroup has all of the dimension that elements move along. The other one is divided where each subgroup gets
+    lanes enough to be worth it; else each subgroup has all of it, and nothing has to be exchanged.
+    """
+    shape = shape_of(given)
+    if wg_map is None or len(shape) > 2:
+        return None
+    count = subgroups(wg_map)
+    dim = _moved_along(op)
+    if len(shape) == 1 or dim is None:
+        return WgMap(tuple([count] + [1] * (len(shape) - 1)), shape)
+    other = 1 - dim
+    size = shape[other]
+    fits = size % count == 0 and (other == 0 or size // count >= LANES)
+    data = size // count if fits else size
+    return WgMap(
+        tuple(count if d == other else 1 for d in range(2)), tuple(data if d == other else shape[d] for d in range(2))
+    )
+
+
+def _moved_along(op: ir.Operation) -> int | None:
+    """The dimension of a matrix that an op moves elements along; None if it is both."""
+    if op.name in ("vector.shuffle", "vector.interleave"):
+        return 0 if op.name == "vector.shuffle" else 1
+    shapes = [shape_of(v) for v in (op.operands[0], op.results[0])]
+    if len(shapes[0]) != len(shapes[1]):
+        return None
+    dims = [d for d, (a, b) in enumerate(zip(*shapes)) if a != b]
+    return dims[0] if len(dims) == 1 else 0 if not dims else None
+
+
+def _unsaid(op: ir.Operation) -> ir.Value | None:
+    """The value of an op that needs a map though nothing may say it."""
+    if op.name in ("xetile.store_tile", "xetile.store"):
+        return op.operands[1]
+    if not op.name.startswith("vector.") or len(op.results) != 1 or is_splat(op):
+        return None
+    (result,) = op.results
+    return result if is_vector(result) and len(shape_of(result)) <= 2 else None
 
 
 def check_counts(func: ir.Operation, layouts: Layouts, complete: bool = True) -> None:
@@ -240,6 +305,9 @@ def _cast(wg_map: WgMap | None, have: tuple[int, ...], want: tuple[int, ...]) ->
     count = subgroups(wg_map)
     axes = [i for i, n in enumerate(want) if n > 1] or [0]
     axis = axes[0]
+    if wg_map.sg_data == have:
+        # Each subgroup has all of it.
+        return WgMap(tuple(count if i == axis else 1 for i in range(len(want))), want)
     along = [(n, d) for n, d in zip(have, wg_map.sg_data) if n > 1]
     size = want[axis]
     data = size // count if size % count == 0 else 1 if count % size == 0 else size

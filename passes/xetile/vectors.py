@@ -10,6 +10,7 @@ from mlir.dialects import arith, vector
 from xegpu_py.passes.common.combining import combining_op
 
 from xegpu_py.ir.builtin import is_float, vector_of, vector_text
+from xegpu_py.ir.calls import is_intrinsic, recalled
 
 _ALSO_ELEMENTWISE = ("vector.fma",)
 
@@ -42,7 +43,8 @@ def reshaped(kind: ir.Type, shape: Sequence[int]) -> ir.Type:
 
 def is_elementwise(op: ir.Operation) -> bool:
     """Whether each element of the results comes from the elements of the operands at the same place, or scalars."""
-    if not (op.name.startswith(("arith.", "math.")) or op.name in _ALSO_ELEMENTWISE) or op.name == "arith.constant":
+    named = op.name.startswith(("arith.", "math.")) or op.name in _ALSO_ELEMENTWISE
+    if not (named or is_intrinsic(op)) or op.name == "arith.constant":
         return False
     shapes = {shape_of(v) for v in (*op.operands, *op.results) if is_vector(v)}
     return len(shapes) == 1
@@ -115,6 +117,8 @@ def put(value: ir.Value, into: ir.Value, offsets: Sequence[int]) -> ir.Value:
 def resized(op: ir.Operation, operands: Sequence[ir.Value], shape: Sequence[int]) -> list[ir.Value]:
     """An elementwise op on vectors of another shape."""
     results = [reshaped(r.type, shape) if is_vector(r) else r.type for r in op.results]
+    if is_intrinsic(op):
+        return [recalled(op, list(operands), results[0])]
     attributes = {name: op.attributes[name] for name in op.attributes if name != "map"}
     made: Any = ir.Operation.create(op.name, results=results, operands=list(operands), attributes=attributes)
     return list(made.results)

@@ -11,7 +11,7 @@ from xegpu_py.dialects.xetile import BroadcastOp, InitTileOp, ReductionOp, Tile,
 from xegpu_py.dialects.xetile.agreement import MAP
 from xegpu_py.dialects.xetile.compute import subgroups
 from xegpu_py.passes.xetile.expansion import Expansion, fail, rebuilds
-from xegpu_py.passes.xetile.layouts import Layouts, check_counts, is_tile
+from xegpu_py.passes.xetile.layouts import ACROSS, Layouts, across, check_counts, is_tile
 from xegpu_py.passes.xetile.vector_ops import use_tile_ops
 from xegpu_py.passes.xetile.vectors import (
     combine,
@@ -129,6 +129,35 @@ class Distribution(Expansion):
         if self.layouts.get(old) is None or self.layouts.get(new) is None:
             return self._undivided(view.operation)
         return self.subgroup.reshape(self.get(old), self.own(old), self.own(new), view.operation)
+
+    @rebuilds(*ACROSS)
+    def _across(self, view: Any) -> list[ir.Value]:
+        """Ops that move elements along a dimension of which each subgroup has all."""
+        op = view.operation
+        (old,) = op.results
+        known = self.layouts.get(old)
+        if known is None or any(self.layouts.get(v) is None for v in op.operands):
+            return self._undivided(op)
+        operands = []
+        for operand in op.operands:
+            operands += self.parts(operand, self._own_across(op, operand, known), view)
+        own = self._own_across(op, old, known)
+        made = ir.Operation.create(
+            op.name,
+            results=[reshaped(old.type, own.data)],
+            operands=operands,
+            attributes={n: op.attributes[n] for n in op.attributes if n != MAP},
+        )
+        if op.name == "vector.extract_strided_slice":
+            made.attributes["sizes"] = ir.ArrayAttr.get(
+                [ir.IntegerAttr.get(ir.IntegerType.get_signless(64), n) for n in own.data]
+            )
+        return self.subgroup.exchange([made.results[0]], own, self.own(old), op)
+
+    def _own_across(self, op: ir.Operation, value: ir.Value, known: Any) -> WgTiles:
+        wg_map = across(op, value, known)
+        assert wg_map is not None
+        return WgTiles.of(shape_of(value), wg_map.sg_layout, wg_map.sg_data)
 
     def parts(self, old: ir.Value, want: WgTiles, user: Any) -> list[ir.Value]:
         """The parts of an old vector that the subgroup needs."""

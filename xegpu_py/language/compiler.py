@@ -23,6 +23,7 @@ from mlir.dialects import arith, scf
 
 from xegpu_py.language import types
 from xegpu_py.language.expressions import BINARY, Expressions, Flow
+from xegpu_py.language.held import Handle
 from xegpu_py.language.loops import Loop, LoopState, Retyped, iterations, without_unchanged
 from xegpu_py.language.memory import Array
 from xegpu_py.language.scopes import (
@@ -44,7 +45,7 @@ from xegpu_py.language.scopes import (
     same,
 )
 from xegpu_py.language.source import as_load, as_store, assigned, assigned_by, escapes, title
-from xegpu_py.language.values import Handle, Product, Value, constant, value_of
+from xegpu_py.language.values import Product, Value, constant, value_of
 
 _MERGED = object()
 """Marks what a variable has on both sides of a branch, in one type."""
@@ -267,7 +268,7 @@ class Compiler(Expressions):
             return a
         a, b = self._joined(a, b, blocks)
         one, other = Tree(a), Tree(b)
-        if [str(v.type) for v in one.values] != [str(v.type) for v in other.values] or not one.values:
+        if one.types != other.types or not one.values:
             if name == RESULT:
                 raise TypeError(f"the function returns {described(a)} in one case and {described(b)} in another")
             return Undefined(f"is {described(a)} in one branch and {described(b)} in the other")

@@ -19,9 +19,9 @@ from mlir import ir as mlir
 from xegpu_py import build
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.language.held import BUILDING
 from xegpu_py.language.rewriting import Meaning
 from xegpu_py.language.source import code_of
-from xegpu_py.language.values import BUILDING
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.reference.launch import bind, extent, is_of_workgroup
 from xegpu_py.reference.machine import Barrier, Launch, Subgroup, Workgroup

@@ -18,12 +18,13 @@ from typing import Any, NoReturn
 from mlir import ir as mlir
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
-from xegpu_py.language import functions, types
+from xegpu_py.language import math, types
+from xegpu_py.language.held import Handle
 from xegpu_py.language.loops import Loop
-from xegpu_py.language.memory import Array, Pointers
+from xegpu_py.language.memory import Array, Pointers, TileStack
 from xegpu_py.language.scopes import RESULT, Closure, Scope, Undefined, described, dynamic, surroundings
 from xegpu_py.language.source import Code, assigned, code_of, title
-from xegpu_py.language.values import Handle, Product, Value, value_of
+from xegpu_py.language.values import Product, Value, value_of
 
 MOST_INLINED = 64
 """Deepest nesting of calls. A function that calls itself has no end when it is inlined."""
@@ -430,6 +431,8 @@ class Expressions(ABC):
         inner = getattr(called, "__kernel_function__", None)
         if inner is not None:
             return self.run(inner, args, keywords)
+        if getattr(called, "__takes_functions__", False):
+            args, keywords = [self._callable(a) for a in args], {k: self._callable(v) for k, v in keywords.items()}
         if any(map(dynamic, (*args, *keywords.values()))) or called is range:
             replacement = self._builtins.get(called) if _hashable(called) else None
             if replacement is not None:
@@ -449,13 +452,20 @@ class Expressions(ABC):
             )
         return called(*args, **keywords)
 
+    def _callable(self, given: Any) -> Any:
+        """What a function of the language can call: a function of the kernel is compiled at each call."""
+        compiled = isinstance(given, Closure) or hasattr(given, "__kernel_function__")
+        if compiled or (isinstance(given, FunctionType) and is_users(given)):
+            return lambda *args: self._call(given, list(args), {})
+        return given
+
 
 def replacements(truth: Callable[[Any], Any]) -> dict[Any, Callable[..., Any]]:
     """What built-in functions of Python's stand for in kernels."""
     return {
         range: Loop,
-        builtins.min: functions.minimum_of,
-        builtins.max: functions.maximum_of,
+        builtins.min: math.minimum_of,
+        builtins.max: math.maximum_of,
         builtins.abs: abs,
         builtins.float: lambda v: v.to(types.float32),
         builtins.int: lambda v: v.to(types.int32),
@@ -492,7 +502,7 @@ def _hashable(called: Any) -> bool:
 def _is_ours(called: Any) -> bool:
     """Whether something is of this package, or builds ops."""
     owner = getattr(called, "__self__", None)
-    if isinstance(owner, (Value, Product, Handle, Array, Pointers, list, dict)):
+    if isinstance(owner, (Value, Product, Handle, Array, Pointers, TileStack, list, dict)):
         return True
     module = getattr(called, "__module__", None) or ""
     return module.startswith(("xegpu_py.", "mlir.")) or isinstance(called, type)

@@ -30,10 +30,11 @@ from xegpu_py.language.arguments import (
 )
 from xegpu_py.language.compiler import Compiler
 from xegpu_py.language.fingerprint import fingerprint
+from xegpu_py.language.held import BUILDING
 from xegpu_py.language.memory import Array
 from xegpu_py.language.source import code_of
 from xegpu_py.language.types import dtype_of
-from xegpu_py.language.values import BUILDING, Value
+from xegpu_py.language.values import Value
 from xegpu_py.lowered import ModuleSource
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of

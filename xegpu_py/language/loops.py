@@ -9,9 +9,11 @@ from typing import Any
 from mlir import ir as mlir
 from mlir.dialects import scf
 
-from xegpu_py.language import functions, types
+from xegpu_py.language import math, types
+from xegpu_py.language.functions import where
+from xegpu_py.language.held import Handle
 from xegpu_py.language.scopes import BREAK, CONTINUE, RESULT, RETURN, Scope, Tree, Undefined, described
-from xegpu_py.language.values import Handle, Product, Value, constant, value_of
+from xegpu_py.language.values import Product, Value, constant, value_of
 
 
 class Loop:
@@ -47,8 +49,8 @@ def iterations(first: Value, last: Value, step: Value, known: Any) -> Value:
     elif not step.dtype.is_signed:
         count = up
     else:
-        count = functions.where(step > 0, up, down)
-    found: Value = functions.maximum(count, 0)
+        count = where(step > 0, up, down)
+    found: Value = math.maximum(count, 0)
     return found
 
 
@@ -105,10 +107,10 @@ class LoopState:
         yielded: list[mlir.Value] = []
         for name, tree in self._trees.items():
             now = self._like(self._before[name], self._scope.variables.get(name))
-            new = Tree(now).values if not isinstance(now, Undefined) else None
-            if new is None or [str(v.type) for v in new] != [str(v.type) for v in tree.values]:
+            new = Tree(now) if not isinstance(now, Undefined) else None
+            if new is None or new.types != tree.types:
                 raise Retyped(name, self._before[name], now, functools.partial(self._abort, loop))
-            yielded += new
+            yielded += new.values
         return yielded + [handle.ir for handle in self._handles]
 
     def _abort(self, loop: mlir.Operation) -> None:

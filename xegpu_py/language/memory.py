@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from mlir import ir as mlir
-from mlir.dialects import arith, memref
+from mlir.dialects import arith, memref, scf
 
 from xegpu_py.dialects import xetile
 from xegpu_py.dialects.xetile import WgMap
 from xegpu_py.dialects.xetile.types import SHARED
 from xegpu_py.ir.numbers import number_attribute
 from xegpu_py.language import types
+from xegpu_py.language.held import BUILDING, Handle, Number, element_name, matrix_shape
+from xegpu_py.language.shapes import concatenate
 from xegpu_py.language.types import DType, dtype_of
-from xegpu_py.language.values import (
-    BUILDING,
-    Handle,
-    Number,
-    Product,
-    Value,
-    as_index,
-    constant,
-    element_name,
-    value_of,
-)
+from xegpu_py.language.values import Product, Value, as_index, constant, value_of
 
 _ATOMICS = {
     "add": ("addf", "addi", "addi"),
@@ -139,8 +132,112 @@ class Tile(Place):
         self.ir = xetile.update_tile_offset(self.ir, [as_index(rows), as_index(columns)])
 
 
+class LineTile(Tile):
+    """A tile of a line in memory, which is a matrix of one row."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.shape[1:]
+
+    def load(self, padding: Number | None = None) -> Value:
+        return super().load(padding).reshape(self.shape)
+
+    def store(self, value: Any) -> None:
+        xetile.store_tile(self._row(value), self.ir)
+        BUILDING.built()
+
+    def atomic(self, operation: str, value: Any) -> Value:
+        made = xetile.atomic_rmw(self._kind(operation), self._row(value), self.ir)
+        return Value(made, self.dtype).reshape(self.shape)
+
+    def advance(self, by: int | Value = 0) -> None:  # type: ignore[override]
+        """Move the tile, in place."""
+        super().advance(columns=by)
+
+    def _row(self, value: Any) -> mlir.Value:
+        return _converted(value, self.dtype).broadcast(self.shape).reshape(self.type.shape).ir
+
+
+class TileStack:
+    """A tile of more than two dimensions: tiles of matrices, one for each place in the leading dimensions.
+
+    Attributes:
+        shape: the shape of what is loaded.
+        tiles: the tiles, in row-major order of the leading dimensions.
+        inside: for each tile whether it lies inside the array, as far as the leading dimensions say.
+    """
+
+    def __init__(self, shape: Sequence[int], tiles: Sequence[Tile], inside: Sequence[Value | bool]) -> None:
+        self.shape, self.tiles, self.inside = tuple(shape), tuple(tiles), tuple(inside)
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return self.tiles[0].dtype
+
+    def load(self, padding: Number | None = None) -> Value:
+        """The elements of the tile. Out-of-bounds elements are `padding`, or zero."""
+        found = []
+        for tile, inside in zip(self.tiles, self.inside):
+            one = tile.load(padding)
+            if isinstance(inside, Value):
+                outside = constant(self.dtype, 0 if padding is None else padding, one.shape)
+                one = inside.broadcast(one.shape)._selected(one, outside)
+            found.append(one.expand_dims(0))
+        return concatenate(found, 0).reshape(self.shape)
+
+    def store(self, value: Any) -> None:
+        """Store a value. Out-of-bounds elements are not written."""
+        self._each(value, lambda tile, part: tile.store(part))
+
+    def add(self, value: Any) -> None:
+        """Add a value to what is in memory, atomically."""
+        self._each(value, lambda tile, part: tile.add(part))
+
+    def _each(self, value: Any, act: Callable[[Tile, Value], None]) -> None:
+        given = _converted(value, self.dtype).broadcast(self.shape).reshape((-1, *self.shape[-2:]))
+        for i, (tile, inside) in enumerate(zip(self.tiles, self.inside)):
+            part = given[i]
+            if not isinstance(inside, Value):
+                act(tile, part)
+                continue
+            branch = scf.IfOp(inside.ir)
+            with mlir.InsertionPoint(branch.then_block):
+                act(tile, part)
+                scf.YieldOp([])
+            BUILDING.built()
+
+    def prefetch(self) -> None:
+        """Bring the tile into the cache."""
+        for tile in self.tiles:
+            tile.prefetch()
+
+    def advance(self, rows: int | Value = 0, columns: int | Value = 0) -> None:
+        """Move the tile along its last two dimensions, in place."""
+        for tile in self.tiles:
+            tile.advance(rows, columns)
+
+    def __repr__(self) -> str:
+        return f"<tile of {self.dtype}{list(self.shape)}>"
+
+
 class Scattered(Place):
-    """Elements of an array, each at an index of its own."""
+    """Elements of an array, each at an index of its own.
+
+    Attributes:
+        shape: the shape of the indices, of any number of dimensions.
+    """
+
+    def __init__(self, value: mlir.Value, dtype: DType, shape: Sequence[int] | None = None) -> None:
+        super().__init__(value, dtype)
+        self._shape = self.type.shape if shape is None else tuple(shape)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._shape
+
+    def with_ir(self, value: mlir.Value) -> Scattered:
+        return Scattered(value, self.dtype, self._shape)
 
     def _masked(self, mask: Any) -> mlir.Value | None:
         if mask is None:
@@ -149,7 +246,8 @@ class Scattered(Place):
 
     def load(self, mask: Any = None, padding: Number | None = None) -> Value:
         """The elements. Those whose mask bit is not set are `padding`, or zero, and are not read."""
-        return Value(xetile.load(self.ir, self._masked(mask), padding=self._padding(padding)), self.dtype)
+        made = xetile.load(self.ir, self._masked(mask), padding=self._padding(padding))
+        return Value(made, self.dtype, self.shape)
 
     def store(self, value: Any, mask: Any = None) -> None:
         """Store a value where the mask is set."""
@@ -159,7 +257,7 @@ class Scattered(Place):
     def atomic(self, operation: str, value: Any, mask: Any = None) -> Value:
         """Combine a value with what is in memory where the mask is set, atomically; gives what was there before."""
         made = xetile.atomic_rmw(self._kind(operation), self._stored(value), self.ir, self._masked(mask))
-        return Value(made, self.dtype)
+        return Value(made, self.dtype, self.shape)
 
     def add(self, value: Any, mask: Any = None) -> None:
         """Add a value to what is in memory where the mask is set, atomically."""
@@ -235,6 +333,81 @@ class Array:
         """The same array with its last two dimensions swapped: its tiles are column-major, and nothing is moved."""
         extents, strides = list(self.shape), list(self.strides)
         extents[-2:], strides[-2:] = extents[:-3:-1], strides[:-3:-1]
+        return self._recast(extents, strides)
+
+    def tile(self, shape: Sequence[int], at: Sequence[int | Value], map: WgMap | None = None) -> Any:
+        """A tile of this shape that begins at these indices. `map` says which part each subgroup works on.
+
+        Args:
+            shape: of any number of dimensions, at most the array's: those that are left out are the first ones.
+            at: an index for each dimension of the array.
+            map: which part of a matrix, the last two dimensions, each subgroup works on.
+
+        Raises:
+            ValueError: if the numbers of dimensions do not fit.
+        """
+        wanted = tuple(shape)
+        if len(at) != self.ndim or not 1 <= len(wanted) <= self.ndim:
+            raise ValueError(
+                f"a tile of {len(wanted)} dimensions at {len(at)} indices does not fit an array of "
+                f"{self.ndim} dimensions"
+            )
+        if len(wanted) == 1:
+            return self._line(wanted[0], at, map)
+        if len(wanted) > 2:
+            return self._stack(wanted, at, map)
+        strides = self._type.get_strides_and_offset()[0]
+        order = (0, 1) if strides[-2] == 1 and strides[-1] != 1 else (1, 0)
+        attr = xetile.TileAttr(wg_map=map, order=order, memory_space=self._space)
+        kind = xetile.Tile(wanted, self.dtype.mlir, attr)
+        return Tile(xetile.init_tile(self.ir, [as_index(n) for n in at], tile=kind.to_ir()), self.dtype)
+
+    def _line(self, count: int, at: Sequence[int | Value], map: WgMap | None) -> LineTile:
+        """A tile of one row: of a matrix, or of a line as the matrix of one row."""
+        array: Array = self
+        if self.ndim == 1:
+            array = self.view((1, *self.shape), (_product(self.shape[0], self.strides[0]), *self.strides))
+            at = (0, *at)
+        if map is not None and len(map.sg_data) == 1:
+            map = WgMap((1, *map.sg_layout), (1, *map.sg_data))
+        return LineTile(array.tile((1, count), at, map).ir, self.dtype)
+
+    def _stack(self, shape: tuple[int, ...], at: Sequence[int | Value], map: WgMap | None) -> TileStack:
+        before = self.ndim - len(shape)
+        tiles, inside = [], []
+        for place in np.ndindex(*shape[:-2]):
+            leading = [*at[:before], *(_sum(a, p) for a, p in zip(at[before:-2], place))]
+            within: Value | bool = True
+            for dim, index in enumerate(leading):
+                extent = self.shape[dim]
+                if dim < before or (isinstance(index, int) and isinstance(extent, int) and 0 <= index < extent):
+                    continue
+                given = value_of(index, types.index).to(types.index)
+                low, below = given >= 0, given < extent
+                within = low & below if within is True else within & low & below
+                # What is read in place of what does not exist.
+                leading[dim] = (low & below).broadcast(())._selected(given, constant(types.index, 0))
+            tiles.append(self.tile(shape[-2:], [*leading, *at[-2:]], map))
+            inside.append(within)
+        return TileStack(shape, tiles, inside)
+
+    def view(self, shape: Sequence[int | Value], strides: Sequence[int | Value]) -> Array:
+        """The memory of the array, from its first element on, with other extents and strides.
+
+        Args:
+            shape: the extents.
+            strides: elements from one index of each dimension to the next.
+
+        Raises:
+            ValueError: if there are not as many of both.
+        """
+        if len(shape) != len(strides):
+            raise ValueError(f"an array of {len(shape)} dimensions needs as many strides, not {len(strides)}")
+        extents: list[int | Value] = [n if isinstance(n, int) else value_of(n).to(types.index) for n in shape]
+        steps: list[int | Value] = [n if isinstance(n, int) else value_of(n).to(types.index) for n in strides]
+        return self._recast(extents, steps)
+
+    def _recast(self, extents: list[int | Value], strides: list[int | Value]) -> Array:
         unknown = mlir.ShapedType.get_dynamic_size()
         sizes, steps = ([unknown if isinstance(n, Value) else n for n in of] for of in (extents, strides))
         old = self._type
@@ -242,20 +415,12 @@ class Array:
         dynamic = ([n.ir for n in of if isinstance(n, Value)] for of in (extents, strides))
         return Array(memref.reinterpret_cast(kind, self.ir, [], *dynamic, [0], sizes, steps), self.dtype, extents)
 
-    def tile(self, shape: Sequence[int], at: Sequence[int | Value], map: WgMap | None = None) -> Tile:
-        """A tile of this shape that begins at these indices. `map` says which part each subgroup works on."""
-        strides = self._type.get_strides_and_offset()[0]
-        order = (0, 1) if strides[-2] == 1 and strides[-1] != 1 else (1, 0)
-        attr = xetile.TileAttr(wg_map=map, order=order, memory_space=self._space)
-        kind = xetile.Tile(tuple(shape), self.dtype.mlir, attr)
-        return Tile(xetile.init_tile(self.ir, [as_index(n) for n in at], tile=kind.to_ir()), self.dtype)
-
     def at(self, indices: Value, map: WgMap | None = None) -> Scattered:
         """The elements at these indices, a line or matrix of them, counted from the array's first element."""
         attr = xetile.TileAttr(wg_map=map, memory_space=self._space, scattered=True)
-        kind = xetile.Tile(indices.shape, self.dtype.mlir, attr)
+        kind = xetile.Tile(matrix_shape(indices.shape), self.dtype.mlir, attr)
         made = xetile.init_tile(self.ir, [], indices=indices.to(types.index).ir, tile=kind.to_ir())
-        return Scattered(made, self.dtype)
+        return Scattered(made, self.dtype, indices.shape)
 
     def __add__(self, indices: Value | int) -> Pointers:
         return Pointers(self, value_of(indices, types.index))
@@ -307,43 +472,94 @@ class Pointers:
         return self.array.at(indices)
 
 
-def load(pointer: Place | Pointers, mask: Any = None, other: Number | None = None) -> Value:
+_PADDINGS = {"": None, "zero": None, "nan": math.nan}
+"""What Triton's `padding_option` stands for."""
+
+
+def load(
+    pointer: Any,
+    mask: Any = None,
+    other: Number | None = None,
+    boundary_check: Sequence[int] = (),
+    padding_option: str = "",
+    **hints: Any,
+) -> Value:
     """The elements of a tile, or those that pointers lead to.
 
     Args:
+        pointer: a tile, or pointers.
         mask: where to read; a tile takes none, as its array bounds it.
         other: what stands where nothing is read, by default zero.
+        boundary_check: Triton's; a tile never reads out of bounds.
+        padding_option: Triton's name of `other` for tiles: "zero" or "nan".
+        hints: Triton's hints for caches, which change no result.
 
     Raises:
         TypeError: if a tile is given a mask.
+        ValueError: if there is no such padding.
     """
-    if isinstance(pointer, Tile):
+    _check_hints(hints)
+    if padding_option not in _PADDINGS:
+        raise ValueError(f"padding_option is 'zero' or 'nan', not {padding_option!r}")
+    if isinstance(pointer, (Tile, TileStack)):
         if mask is not None:
             raise TypeError("a tile takes no mask: out-of-bounds elements are not read")
-        return pointer.load(other)
-    place = pointer.place() if isinstance(pointer, Pointers) else pointer
-    assert isinstance(place, Scattered)
+        return pointer.load(_PADDINGS[padding_option] if other is None else other)
+    place = pointer.place() if isinstance(pointer, Pointers) else _pointers(pointer)
     found = place.load(mask, other)
     return found.reshape(pointer.indices.shape) if isinstance(pointer, Pointers) else found
 
 
-def store(pointer: Place | Pointers, value: Any, mask: Any = None) -> None:
+def store(pointer: Any, value: Any, mask: Any = None, boundary_check: Sequence[int] = (), **hints: Any) -> None:
     """Store to a tile, or where pointers lead and the mask is set.
+
+    Args:
+        pointer: a tile, or pointers.
+        value: what to store.
+        mask: where to write; a tile takes none, as its array bounds it.
+        boundary_check: Triton's; a tile never writes out of bounds.
+        hints: Triton's hints for caches, which change no result.
 
     Raises:
         TypeError: if a tile is given a mask.
     """
-    if isinstance(pointer, Tile):
+    _check_hints(hints)
+    if isinstance(pointer, (Tile, TileStack)):
         if mask is not None:
             raise TypeError("a tile takes no mask: out-of-bounds elements are not written")
         return pointer.store(value)
-    place = pointer.place() if isinstance(pointer, Pointers) else pointer
-    assert isinstance(place, Scattered)
+    place = pointer.place() if isinstance(pointer, Pointers) else _pointers(pointer)
     return place.store(value, mask)
 
 
+def _pointers(given: Any) -> Scattered:
+    if not isinstance(given, Scattered):
+        raise TypeError(f"tiles and pointers are loaded and stored, not {given!r}")
+    return given
+
+
+_HINTS = ("cache_modifier", "eviction_policy", "volatile")
+
+
+def _check_hints(hints: dict[str, Any]) -> None:
+    unknown = [name for name in hints if name not in _HINTS]
+    if unknown:
+        raise TypeError(f"got an unexpected keyword argument '{unknown[0]}'")
+
+
+_ORDERS, _SCOPES = ("acquire", "release", "acq_rel", "relaxed"), ("gpu", "cta", "sys")
+
+
+def _check_order(sem: str | None, scope: str | None) -> None:
+    if sem not in (None, *_ORDERS):
+        raise ValueError(f"the order of an atomic op is {', '.join(_ORDERS)}, not {sem!r}")
+    if scope not in (None, *_SCOPES):
+        raise ValueError(f"the scope of an atomic op is {', '.join(_SCOPES)}, not {scope!r}")
+
+
 def _atomic(operation: str) -> Any:
-    def atomic(pointer: Place | Pointers, value: Any, mask: Any = None) -> Value:
+    def atomic(pointer: Any, value: Any, mask: Any = None, sem: str | None = None, scope: str | None = None) -> Value:
+        _check_order(sem, scope)
         place = pointer.place() if isinstance(pointer, Pointers) else pointer
         if isinstance(place, Tile):
             return place.atomic(operation, value)
@@ -352,11 +568,19 @@ def _atomic(operation: str) -> Any:
         return found.reshape(pointer.indices.shape) if isinstance(pointer, Pointers) else found
 
     atomic.__name__ = atomic.__qualname__ = f"atomic_{operation}"
-    atomic.__doc__ = f"Atomic {operation} of a value and what is in memory; gives what was there before."
+    atomic.__doc__ = (
+        f"Atomic {operation} of a value and what is in memory; gives what was there before. "
+        "Triton's `sem` and `scope` are read; the memory model is the GPU's, for all of it."
+    )
     return atomic
 
 
 atomic_add, atomic_max, atomic_min, atomic_and, atomic_or, atomic_xor, atomic_xchg = map(_atomic, _ATOMICS)
+
+
+def _sum(a: int | Value, b: int) -> int | Value:
+    found: int | Value = a + b
+    return found
 
 
 def _product(a: int | Value, b: int | Value) -> int | Value:

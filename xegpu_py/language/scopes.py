@@ -13,10 +13,11 @@ import numpy as np
 from mlir import ir as mlir
 
 from xegpu_py.language import types
-from xegpu_py.language.memory import Array, Pointers
+from xegpu_py.language.held import Handle
+from xegpu_py.language.memory import Array, Pointers, TileStack
 from xegpu_py.language.source import Code
 from xegpu_py.language.types import DType
-from xegpu_py.language.values import Handle, Product, Value, constant, value_of
+from xegpu_py.language.values import Product, Value, constant, value_of
 
 BREAK, CONTINUE, RETURN, RESULT = "break", "continue", "return", "return value"
 """Hidden variables: Python's keywords are no names of variables."""
@@ -85,7 +86,7 @@ def dynamic(found: Any) -> bool:
     """Whether something is known only as the kernel runs."""
     if isinstance(found, (tuple, list)):
         return any(map(dynamic, found))
-    return isinstance(found, (Value, Product, Handle, Array, Pointers))
+    return isinstance(found, (Value, Product, Handle, Array, Pointers, TileStack))
 
 
 def described(found: Any) -> str:
@@ -103,6 +104,8 @@ def handles_in(found: Any, into: dict[int, Handle]) -> None:
     """All places in memory that a variable reaches."""
     if isinstance(found, Handle):
         into[id(found)] = found
+    elif isinstance(found, TileStack):
+        handles_in(found.tiles, into)
     elif isinstance(found, (tuple, list)):
         for x in found:
             handles_in(x, into)
@@ -116,6 +119,7 @@ class Tree:
 
     def __init__(self, found: Any) -> None:
         self.values: list[mlir.Value] = []
+        self._shapes: list[tuple[int, ...]] = []
         self.handles: list[Handle] = []
         self._rebuild = self._take(found)
 
@@ -124,9 +128,11 @@ class Tree:
             found = found.value
         if isinstance(found, Value):
             self.values.append(found.ir)
+            self._shapes.append(found.shape)
             return lambda new: found.with_ir(next(new))
         if isinstance(found, Pointers):
             self.values.append(found.indices.ir)
+            self._shapes.append(found.indices.shape)
             return lambda new: Pointers(found.array, found.indices.with_ir(next(new)))
         if isinstance(found, tuple) and hasattr(found, "_fields"):
             parts = [self._take(x) for x in found]
@@ -135,6 +141,11 @@ class Tree:
             parts = [self._take(x) for x in found]
             return lambda new: type(found)(p(new) for p in parts)
         return lambda new: found
+
+    @property
+    def types(self) -> list[tuple[str, tuple[int, ...]]]:
+        """MLIR's type of each SSA value and the shape that it has in the language."""
+        return [(str(v.type), shape) for v, shape in zip(self.values, self._shapes)]
 
     def rebuilt(self, values: Iterable[mlir.Value]) -> Any:
         """The same with other SSA values."""

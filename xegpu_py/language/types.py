@@ -50,6 +50,26 @@ class DType:
         """Whether the integer has a sign."""
         return self.kind in ("int", "index")
 
+    @property
+    def limits(self) -> tuple[int, int]:
+        """The least and the greatest number of an integer type."""
+        if self.kind == "bool":
+            return 0, 1
+        return (0, (1 << self.bits) - 1) if self.kind == "uint" else (-(1 << self.bits - 1), (1 << self.bits - 1) - 1)
+
+    @property
+    def most(self) -> float:
+        """The greatest finite number of a floating-point type."""
+        if self.dtype is None:
+            return float(np.uint32(0x7F7FE000).view(np.float32))
+        finfo: Any = ml_dtypes.finfo
+        return float(finfo(self.dtype).max)
+
+    @property
+    def infinite(self) -> bool:
+        """Whether the floating-point type has infinities."""
+        return self.name != "float8_e4m3fn"
+
     def holds(self, number: Any) -> bool:
         """Whether a Python number can become an element: integers exactly, others rounded, not to infinity."""
         if self.kind == "bool":
@@ -58,8 +78,8 @@ class DType:
             if isinstance(number, int) and abs(number) > 1 << 1023:
                 return False
             return not math.isfinite(number) or math.isfinite(self.rounded(float(number)))
-        low, high = (0, 1 << self.bits) if self.kind == "uint" else (-(1 << self.bits - 1), 1 << self.bits - 1)
-        return isinstance(number, (int, np.integer)) and bool(low <= number < high)
+        low, high = self.limits
+        return isinstance(number, (int, np.integer)) and bool(low <= number <= high)
 
     def rounded(self, number: float) -> float:
         """A Python number rounded to nearest even in this floating-point type."""
@@ -121,6 +141,20 @@ def dtype_of(given: Any) -> DType:
     if found is None:
         raise ValueError(f"no element type stands for {given!r}; there are {', '.join(t.name for t in DTYPES)}")
     return found
+
+
+def integer_of(bits: int, signed: bool) -> DType:
+    """The integer type of a width."""
+    return dtype_of(f"{'' if signed else 'u'}int{bits}")
+
+
+def summed(dtype: DType) -> DType:
+    """The type in which values are summed and multiplied up: int32 or uint32 of narrower integers, as in Triton."""
+    if dtype.kind == "bool":
+        return int32
+    if dtype.kind in ("int", "uint") and dtype.bits < 32:
+        return int32 if dtype.is_signed else uint32
+    return dtype
 
 
 def of_mlir(element: str) -> DType:

@@ -6,119 +6,24 @@ the compiler carries both through loops and branches.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 import numpy as np
 from mlir import ir as mlir
 from mlir.dialects import arith, math, vector
 
 from xegpu_py.dialects import xetile
+from xegpu_py.dialects.xegpu.matrix import accumulators
 from xegpu_py.dialects.xetile import WgMap
 from xegpu_py.ir.builtin import vector_of, vector_text
 from xegpu_py.ir.numbers import number_attribute
 from xegpu_py.language import types
-from xegpu_py.language.types import DType, dtype_of
-
-Number = int | float
-
-
-def element_name(dtype: Any) -> str:
-    """MLIR's element type of a type that `dtype_of` knows.
-
-    Raises:
-        ValueError: if there is none.
-    """
-    return dtype_of(dtype).mlir
-
-
-class Evaluation(Protocol):
-    """Evaluates ops as soon as they are built (`engine="eager"`)."""
-
-    def built(self) -> None:
-        """Evaluate what has been built."""
-
-    def value(self, value: mlir.Value) -> np.ndarray[Any, Any]:
-        """The number or the elements of a value."""
-
-
-class BuildState(threading.local):
-    """Whether this thread builds a kernel. Its values exist in its own MLIR context only."""
-
-    def __init__(self) -> None:
-        self._contexts: list[mlir.Context] = []
-        self._evaluations: list[Evaluation | None] = []
-
-    def enter(self, evaluation: Evaluation | None = None) -> None:
-        """A kernel is begun in the current context, which runs as it is built if there is an evaluation."""
-        self._contexts.append(mlir.Context.current)
-        self._evaluations.append(evaluation)
-
-    def leave(self) -> None:
-        """The innermost kernel is complete."""
-        self._contexts.pop()
-        self._evaluations.pop()
-
-    @property
-    def evaluation(self) -> Evaluation | None:
-        """What evaluates ops as they are built; None where a kernel is compiled."""
-        return self._evaluations[-1] if self._evaluations else None
-
-    def built(self) -> None:
-        """Let ops that have been built be evaluated, if they are."""
-        evaluation = self.evaluation
-        if evaluation is not None:
-            evaluation.built()
-
-    def check(self, context: mlir.Context | None = None) -> None:
-        """Refuse what is used outside of a kernel, or in a kernel other than the one that made it.
-
-        Raises:
-            RuntimeError: if it is.
-        """
-        if not self._contexts:
-            raise RuntimeError("values of kernels exist only in a function that is compiled as a kernel")
-        if context is not None and context != self._contexts[-1]:
-            raise RuntimeError("a value of one kernel is used in another")
-
-
-BUILDING = BuildState()
-
-
-class Held:
-    """What an SSA value stands for.
-
-    Attributes:
-        ir: the SSA value.
-    """
-
-    def __init__(self, value: mlir.Value) -> None:
-        BUILDING.check(value.context)
-        BUILDING.built()
-        self._ir = value
-
-    @property
-    def ir(self) -> mlir.Value:
-        BUILDING.check(self._ir.context)
-        return self._ir
-
-    def with_ir(self, value: mlir.Value) -> Held:
-        """The same kind of thing, for another SSA value of the same type."""
-        raise NotImplementedError
-
-
-class Handle(Held):
-    """A place in memory that methods move in place."""
-
-    @property
-    def ir(self) -> mlir.Value:
-        BUILDING.check(self._ir.context)
-        return self._ir
-
-    @ir.setter
-    def ir(self, value: mlir.Value) -> None:
-        self._ir = value
+from xegpu_py.language.conversions import Conversions
+from xegpu_py.language.held import BUILDING, Number, matrix_shape
+from xegpu_py.language.reductions import Reductions
+from xegpu_py.language.shapes import Shapes
+from xegpu_py.language.types import DType
 
 
 def constant(dtype: DType, number: Number | bool, shape: Sequence[int] = (), map: WgMap | None = None) -> Value:
@@ -132,11 +37,12 @@ def constant(dtype: DType, number: Number | bool, shape: Sequence[int] = (), map
         raise OverflowError(f"{number} does not fit {dtype}")
     if dtype.kind == "uint" and number >= 1 << dtype.bits - 1:
         number -= 1 << dtype.bits
-    kind = mlir.Type.parse(vector_text(tuple(shape), dtype.mlir) if shape else dtype.mlir)
+    held = matrix_shape(shape)
+    kind = mlir.Type.parse(vector_text(held, dtype.mlir) if held else dtype.mlir)
     made: mlir.Value = arith.constant(kind, number_attribute(kind, number))
     if map is not None:
         made.owner.operation.attributes["map"] = map.to_ir()
-    return Value(made, dtype)
+    return Value(made, dtype, shape)
 
 
 def value_of(given: Any, like: DType | None = None) -> Value:
@@ -169,29 +75,31 @@ def as_index(number: int | Value) -> int | mlir.Value:
     return int(number)
 
 
-class Value(Held):
-    """A scalar, or a line or matrix of elements in registers. Operators work element by element, as in numpy.
+class Value(Shapes, Conversions, Reductions):
+    """A scalar, or elements of any number of dimensions in registers. Operators work by element, as in numpy.
 
     Attributes:
-        ir: the SSA value.
+        ir: the SSA value: a scalar, a line, or the matrix in which the leading dimensions are one.
         dtype: its element type, with the sign that MLIR's integers do not have.
+        shape: its extents.
     """
 
     __hash__ = None  # type: ignore[assignment]
     __array_ufunc__ = None
 
-    def __init__(self, value: mlir.Value, dtype: DType | None = None) -> None:
+    def __init__(self, value: mlir.Value, dtype: DType | None = None, shape: Sequence[int] | None = None) -> None:
         super().__init__(value)
         text = str(value.type)
-        self.shape: tuple[int, ...] = ()
+        held: tuple[int, ...] = ()
         element = text
         if text.startswith("vector<"):
-            self.shape, element = vector_of(text)
+            held, element = vector_of(text)
+        self.shape: tuple[int, ...] = held if shape is None else tuple(shape)
         self.dtype = types.of_mlir(element) if dtype is None else dtype
-        assert self.dtype.mlir == element
+        assert self.dtype.mlir == element and matrix_shape(self.shape) == held
 
     def with_ir(self, value: mlir.Value) -> Value:
-        return Value(value, self.dtype)
+        return Value(value, self.dtype, self.shape)
 
     @property
     def element(self) -> str:
@@ -199,18 +107,9 @@ class Value(Held):
         return self.dtype.mlir
 
     @property
-    def ndim(self) -> int:
-        """Its number of dimensions."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """Its number of elements."""
-        return int(np.prod(self.shape, dtype=np.int64))
-
-    def describe(self) -> str:
-        """What it is, for diagnostics: `float32` or `float32[32, 64]`."""
-        return f"{self.dtype}{list(self.shape) if self.shape else ''}"
+    def type(self) -> DType:
+        """The element type, by Triton's name."""
+        return self.dtype
 
     def __repr__(self) -> str:
         if BUILDING.evaluation is None:
@@ -232,7 +131,7 @@ class Value(Held):
         evaluation = BUILDING.evaluation
         if evaluation is None:
             self._known_only_as_it_runs("numpy()")
-        found = evaluation.value(self.ir)
+        found = evaluation.value(self.ir).reshape(self.shape)
         return found.view(self.dtype.dtype) if self.dtype.kind == "uint" and self.dtype.dtype else found
 
     # What Python would decide as it builds the kernel, and not as the kernel runs, unless it runs as it is built.
@@ -269,96 +168,25 @@ class Value(Held):
             raise TypeError("a scalar has no length")
         return self.shape[0]
 
-    # Shapes.
+    # What the themes build on.
 
-    def _type(self, shape: Sequence[int], dtype: DType | None = None) -> mlir.Type:
-        element = (dtype or self.dtype).mlir
-        return mlir.Type.parse(vector_text(tuple(shape), element) if shape else element)
+    def _number(self, number: Number | bool) -> Value:
+        """A number of this element type in this shape."""
+        return constant(self.dtype, number, self.shape)
 
-    def reshape(self, *shape: Any) -> Value:
-        """The same elements in row-major order in another shape; one extent may be -1.
+    def _zero(self, shape: Sequence[int]) -> Value:
+        """Zeros of this element type."""
+        return constant(self.dtype, 0, shape)
 
-        Raises:
-            ValueError: if it has another number of elements.
-        """
-        wanted: list[int] = list(shape[0]) if len(shape) == 1 and isinstance(shape[0], Sequence) else list(shape)
-        if wanted.count(-1) == 1:
-            rest = int(np.prod([n for n in wanted if n != -1], dtype=np.int64))
-            if rest and self.size % rest == 0:
-                wanted[wanted.index(-1)] = self.size // rest
-        if any(n < 1 for n in wanted) or int(np.prod(wanted, dtype=np.int64)) != self.size:
-            raise ValueError(f"cannot reshape {self.describe()} into shape {tuple(wanted)}")
-        if tuple(wanted) == self.shape:
-            return self
-        if not wanted:
-            return Value(vector.extract(self.ir, [], [0] * self.ndim), self.dtype)
-        if not self.shape:
-            return self.broadcast(wanted)
-        return Value(vector.shape_cast(self._type(wanted), self.ir), self.dtype)
+    def _selected(self, a: Value, b: Value) -> Value:
+        """Elements of `a` where this mask is set, and of `b` elsewhere, all of one shape."""
+        return a._made(arith.select(self.ir, a.ir, b.ir))
 
-    def expand_dims(self, axis: int) -> Value:
-        """The value with a dimension of extent 1 inserted before `axis`."""
-        at = _axis(axis, self.ndim + 1)
-        return self.reshape((*self.shape[:at], 1, *self.shape[at:]))
-
-    def broadcast(self, shape: Sequence[int]) -> Value:
-        """Repeated along dimensions of extent 1 and along new leading ones, by numpy's rules.
-
-        Raises:
-            ValueError: if the shapes do not fit; numpy's message.
-        """
-        shape = tuple(shape)
-        if self.shape == shape:
-            return self
-        if np.broadcast_shapes(self.shape, shape) != shape:
-            raise ValueError(f"cannot broadcast shape {self.shape} to {shape}")
-        if not self.shape:
-            return Value(vector.broadcast(self._type(shape), self.ir), self.dtype)
-        found = self.reshape((*(1,) * (len(shape) - self.ndim), *self.shape))
-        for dim in range(len(shape)):
-            if found.shape[dim] != shape[dim]:
-                wide = tuple(shape[d] if d == dim else n for d, n in enumerate(found.shape))
-                found = Value(xetile.broadcast(found.ir, (dim,), result=self._type(wide)), self.dtype)
-        return found
-
-    broadcast_to = broadcast
-
-    @property
-    def T(self) -> Value:
-        """The transpose of a matrix."""
-        if self.ndim < 2:
-            return self
-        if self.ndim > 2:
-            raise ValueError(f"T transposes matrices, not {self.describe()}")
-        return Value(xetile.transpose(self.ir, (1, 0), result=self._type(self.shape[::-1])), self.dtype)
-
-    def __getitem__(self, key: Any) -> Value:
-        """A part, by constant slices and numbers; None and `...` as in numpy."""
-        keys = list(key) if isinstance(key, tuple) else [key]
-        if keys.count(Ellipsis) > 1:
-            raise IndexError("an index can only have a single ellipsis ('...')")
-        used = sum(k is not None and k is not Ellipsis for k in keys)
-        if used > self.ndim:
-            raise IndexError(f"too many indices: {self.describe()} has {self.ndim} dimensions, but {used} were indexed")
-        fill = [slice(None)] * (self.ndim - used)
-        at = keys.index(Ellipsis) if Ellipsis in keys else len(keys)
-        keys = keys[:at] + fill + keys[at + 1 :]
-        offsets, sizes, result = [], [], []
-        rest = iter(self.shape)
-        for k in keys:
-            if k is None:
-                result.append(1)
-                continue
-            extent = next(rest)
-            start, count, kept = _part(k, extent)
-            offsets.append(start)
-            sizes.append(count)
-            result += [count] if kept else []
-        found = self
-        if tuple(sizes) != self.shape:
-            made = vector.extract_strided_slice(self._type(sizes), self.ir, offsets, sizes, [1] * self.ndim)
-            found = Value(made, self.dtype)
-        return found.reshape(tuple(result))
+    def _places(self, dim: int) -> Value:
+        """The index of each element along a dimension, int32."""
+        shape = tuple(n if d == dim else 1 for d, n in enumerate(self.shape))
+        step = vector.step(mlir.Type.parse(vector_text((self.shape[dim],), "index")))
+        return Value(step, types.index).to(types.int32).reshape(shape).broadcast(self.shape)
 
     # Arithmetic.
 
@@ -389,7 +217,7 @@ class Value(Held):
     def _op(self, name: str, *others: Value, dtype: DType | None = None) -> Value:
         result = dtype or self.dtype
         operands = [self.ir, *(o.ir for o in others)]
-        return Value(mlir.Operation.create(name, [self._type(self.shape, result)], operands).result, result)
+        return self._made(mlir.Operation.create(name, [self._type(self.shape, result)], operands).result, result)
 
     def __add__(self, other: Any) -> Any:
         if isinstance(other, Product):
@@ -475,7 +303,7 @@ class Value(Held):
         a, b = self._both(other)
         if not a.dtype.is_float:
             raise TypeError("'**' needs floating-point values, or a constant exponent of 1 to 64")
-        return Value(math.powf(a.ir, b.ir), a.dtype)
+        return a._made(math.powf(a.ir, b.ir))
 
     def _bits(self, other: Any, sign: str, name: str, swapped: bool = False) -> Value:
         a, b = self._both(other)
@@ -545,9 +373,9 @@ class Value(Held):
             types.with_scalar(self.dtype, other)
         a, b = self._both(other)
         if a.dtype.is_float:
-            return Value(arith.cmpf(arith.CmpFPredicate[real], a.ir, b.ir), types.bool_)
+            return a._made(arith.cmpf(arith.CmpFPredicate[real], a.ir, b.ir), types.bool_)
         name = whole if whole in ("eq", "ne") else f"{'s' if a.dtype.is_signed else 'u'}{whole}"
-        return Value(arith.cmpi(arith.CmpIPredicate[name], a.ir, b.ir), types.bool_)
+        return a._made(arith.cmpi(arith.CmpIPredicate[name], a.ir, b.ir), types.bool_)
 
     def __lt__(self, other: Any) -> Any:
         return self._compare(other, "OLT", "lt")
@@ -575,125 +403,22 @@ class Value(Held):
     def __matmul__(self, other: Value) -> Product:
         return Product(self, other)
 
-    # Conversions.
-
-    def to(self, dtype: Any) -> Value:
-        """The numbers in another type, as numpy's `astype`.
-
-        Floating-point values are rounded to nearest even; toward zero where they become integers, which must hold them.
-        Integers keep their low bits. True is 1. A number is true unless it is zero.
-        """
-        to = dtype_of(dtype)
-        old = self.dtype
-        if to == old:
-            return self
-        if to.kind == "bool":
-            return self != 0
-        if old.is_float and to.is_float:
-            return self._float_to_float(to)
-        if to.is_float:
-            # bool and index have no conversions of their own.
-            wide = self.to({"bool": types.uint8, "index": types.int64}.get(old.kind, old))
-            return wide._op("arith.sitofp" if wide.dtype.is_signed else "arith.uitofp", dtype=to)
-        if old.is_float:
-            through = types.int64 if to.kind == "index" else to
-            found = self._op("arith.fptosi" if through.is_signed else "arith.fptoui", dtype=through)
-            return found.to(to)
-        if "index" in (old.kind, to.kind):
-            other = old if to.kind == "index" else to
-            signed = other.is_signed
-            if other.kind == "bool":
-                return self.to(types.int64).to(types.index)
-            return self._op("arith.index_cast" if signed else "arith.index_castui", dtype=to)
-        if to.bits == old.bits:
-            return Value(self.ir, to)
-        if to.bits < old.bits:
-            return self._op("arith.trunci", dtype=to)
-        return self._op("arith.extsi" if old.is_signed else "arith.extui", dtype=to)
-
-    astype = to
-
-    def _float_to_float(self, to: DType) -> Value:
-        old = self.dtype
-        if to.bits > old.bits or (to.bits == old.bits and to.digits > old.digits and to.bits == 32):
-            return self._op("arith.extf", dtype=to)
-        if to.bits == old.bits and to.bits < 32:
-            # Neither of two types of one width holds the other; float32 holds both.
-            return self.to(types.float32).to(to)
-        return self._op("arith.truncf", dtype=to)
-
-    def bitcast(self, dtype: Any) -> Value:
-        """The same bits as elements of another type of the same width.
-
-        Raises:
-            TypeError: if the widths differ.
-        """
-        to = dtype_of(dtype)
-        if to.bits != self.dtype.bits or "index" in (to.kind, self.dtype.kind):
-            raise TypeError(f"cannot take the bits of {self.dtype} for {to}: they have {self.dtype.bits} and {to.bits}")
-        if to.mlir == self.dtype.mlir:
-            return Value(self.ir, to)
-        return self._op("arith.bitcast", dtype=to)
-
-    # Reductions.
-
-    def reduce(self, kind: str, axis: int | None = None, group: int | None = None) -> Value:
-        """The elements along an axis combined, so that it has extent 1 then; or each `group` of them; all for None.
-
-        Raises:
-            ValueError: if there is no such axis.
-        """
-        if axis is None:
-            if group is not None:
-                raise ValueError("a group needs an axis")
-            found = self
-            for dim in range(self.ndim):
-                found = found.reduce(kind, dim)
-            return found.reshape(())
-        dim = _axis(axis, self.ndim)
-        if self.ndim == 1:
-            return self.expand_dims(0).reduce(kind, 1, group).reshape((self.shape[0] // (group or self.shape[0]),))
-        shape = tuple(n // (group or n) if d == dim else n for d, n in enumerate(self.shape))
-        made = xetile.reduction(kind, self.ir, (dim,), result=self._type(shape), reduction_size=group)
-        return Value(made, self.dtype)
-
-    def _kind(self, real: str, signed: str, unsigned: str) -> str:
-        return real if self.dtype.is_float else signed if self.dtype.is_signed else unsigned
-
-    def sum(self, axis: int | None = None, group: int | None = None) -> Value:
-        """The sum along an axis, which keeps extent 1; of each `group` of elements; or of all. bools count as int32."""
-        if self.dtype.kind == "bool":
-            return self.to(types.int32).sum(axis, group)
-        return self.reduce("add", axis, group)
-
-    def prod(self, axis: int | None = None, group: int | None = None) -> Value:
-        """The product along an axis, likewise."""
-        return self.reduce("mul", axis, group)
-
-    def max(self, axis: int | None = None, group: int | None = None) -> Value:
-        """The greatest element along an axis, likewise. NaN where one is NaN."""
-        return self.reduce(self._kind("maximumf", "maxsi", "maxui"), axis, group)
-
-    def min(self, axis: int | None = None, group: int | None = None) -> Value:
-        """The least element along an axis, likewise. NaN where one is NaN."""
-        return self.reduce(self._kind("minimumf", "minsi", "minui"), axis, group)
-
-    def any(self, axis: int | None = None) -> Value:
-        """Whether any element along an axis is true."""
-        return self.to(types.bool_).to(types.int32).reduce("or", axis) != 0
-
-    def all(self, axis: int | None = None) -> Value:
-        """Whether all elements along an axis are true."""
-        return self.to(types.bool_).to(types.int32).reduce("and", axis) != 0
-
-    def mean(self, axis: int | None = None) -> Value:
-        """The sum along an axis divided by its extent."""
-        count = self.size if axis is None else self.shape[_axis(axis, self.ndim)]
-        return self.sum(axis) / count
-
     def with_map(self, map: WgMap) -> Value:
         """The same matrix divided among subgroups by another map."""
-        return Value(xetile.convert_layout(self.ir, map, result=self.ir.type), self.dtype)
+        return self._made(xetile.convert_layout(self.ir, map, result=self.ir.type))
+
+
+def _signed(a: Value, b: Value) -> tuple[Value, Value, Value]:
+    """Factors of unsigned bytes as signed ones, each 128 less, and what is to be added to their product for that."""
+    correction = constant(types.int32, 0, (a.shape[0], b.shape[1]))
+    if a.dtype == types.uint8:
+        correction = correction + b.to(types.int32).sum(0) * 128
+        a = (a ^ 128).to(types.int8)
+    if b.dtype == types.uint8:
+        # Of what is left of the first factor.
+        correction = correction + a.to(types.int32).sum(1) * 128
+        b = (b ^ 128).to(types.int8)
+    return a, b, correction
 
 
 class Product:
@@ -706,6 +431,9 @@ class Product:
                 raise TypeError(f"'@' multiplies matrices, but the {name} operand is {shown}")
         if a.shape[1] != b.shape[0]:
             raise ValueError(f"'@' cannot multiply {a.describe()} by {b.describe()}")
+        if not accumulators(a.dtype.mlir, b.dtype.mlir):
+            why = "; dot(a, b, input_precision=...) says how" if a.dtype == b.dtype == types.float32 else ""
+            raise TypeError(f"'@' cannot multiply {a.describe()} by {b.describe()}{why}")
         self.a, self.b = a, b
         self._value: Value | None = None
 
@@ -713,18 +441,27 @@ class Product:
     def value(self) -> Value:
         """The product by itself, in float32, or int32 of integers."""
         if self._value is None:
-            self._value = self._multiply(None, types.float32 if self.a.dtype.is_float else types.int32)
+            self._value = self.multiplied(types.float32 if self.a.dtype.is_float else types.int32)
         return self._value
 
+    def multiplied(self, dtype: DType) -> Value:
+        """The product by itself, in a type that DPAS adds in."""
+        return self._multiply(None, dtype)
+
     def _multiply(self, c: Value | None, dtype: DType) -> Value:
-        kind = self.a._type((self.a.shape[0], self.b.shape[1]), dtype)
-        made = xetile.tile_mma(self.a.ir, self.b.ir, None if c is None else c.ir, d=kind)
-        return Value(made, dtype)
+        a, b, correction = self.a, self.b, None
+        if types.uint8 in (a.dtype, b.dtype):
+            a, b, correction = _signed(a, b)
+        shape = (a.shape[0], b.shape[1])
+        made = xetile.tile_mma(a.ir, b.ir, None if c is None else c.ir, d=a._type(shape, dtype))
+        found = Value(made, dtype, shape)
+        return found if correction is None else found + correction
 
     def plus(self, c: Value) -> Value:
         """The product added to a matrix."""
         if c.shape != (self.a.shape[0], self.b.shape[1]):
-            return c + self.value
+            added: Value = c + self.value
+            return added
         return self._multiply(c, c.dtype)
 
     def __add__(self, other: Any) -> Any:
@@ -756,27 +493,3 @@ for _name in (
 ):
     setattr(Product, f"__{_name}__", _forward(f"__{_name}__"))
 Product.__hash__ = None  # type: ignore[assignment]
-
-
-def _axis(axis: int, rank: int) -> int:
-    if not -rank <= axis < rank:
-        raise ValueError(f"axis {axis} is out of bounds for a value of dimension {rank}")
-    return axis % rank
-
-
-def _part(key: Any, extent: int) -> tuple[int, int, bool]:
-    """Where a part of a dimension begins, its extent, and whether the dimension is kept."""
-    if isinstance(key, slice):
-        if key.step not in (None, 1):
-            raise IndexError("slices of values have step 1")
-        if any(isinstance(n, Value) for n in (key.start, key.stop)):
-            raise IndexError("slices of values have constant bounds")
-        start, stop, _ = key.indices(extent)
-        if stop <= start:
-            raise IndexError(f"a slice of {extent} elements from {start} to {stop} is empty")
-        return start, stop - start, True
-    if isinstance(key, (bool, Value)) or not isinstance(key, int):
-        raise IndexError(f"values are indexed by constants, slices, None and '...', not by {key!r}")
-    if not -extent <= key < extent:
-        raise IndexError(f"index {key} is out of bounds for a dimension of extent {extent}")
-    return key % extent, 1, False

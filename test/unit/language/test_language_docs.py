@@ -1,0 +1,42 @@
+"""The tables of docs/tile-language.md are true."""
+
+import re
+
+from markdown import ROOT
+
+import xegpu_py.language as xl
+
+PAGE = (ROOT / "docs" / "tile-language.md").read_text()
+NAMES_OF_TRITON = 146
+"""Names that `triton.language` of Triton 3.9.0 lists in `__all__`."""
+
+
+def rows() -> list[tuple[list[str], str]]:
+    """Triton's names in each row, and what stands for them here."""
+    table = PAGE[PAGE.index("## Names beside Triton's") :]
+    cells = re.findall(r"^\| (`.*?) \| (.*?) ?\| (.*?) ?\|$", table, re.MULTILINE)
+    return [(re.findall(r"`(\w+)`", triton), here) for triton, here, _ in cells]
+
+
+def test_each_of_tritons_names_stands_there_once():
+    names = [name for triton, _ in rows() for name in triton]
+    assert len(names) == len(set(names)) == NAMES_OF_TRITON
+
+
+def test_names_that_are_claimed_exist():
+    missing = []
+    for triton, here in rows():
+        claimed = triton if here == "same" else re.findall(r"`(\w+)`", here)
+        missing += [name for name in claimed if not hasattr(xl, name)]
+    assert not missing
+
+
+def test_nine_of_ten_names_have_a_counterpart():
+    counted = sum(len(triton) for triton, here in rows() if here)
+    assert counted >= 0.9 * NAMES_OF_TRITON
+
+
+def test_all_names_have_help():
+    functions = [name for name in xl.__all__ if callable(getattr(xl, name)) and not isinstance(getattr(xl, name), type)]
+    assert not [name for name in functions if not getattr(xl, name).__doc__]
+    assert all(hasattr(xl, name) for name in xl.__all__)

@@ -1,0 +1,66 @@
+"""Calls of functions without a body, which stand for single instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mlir import ir
+from mlir.dialects import func
+
+INTRINSICS = ("llvm.genx.",)
+"""How the names of such functions begin. Their calls work element by element, and have no effect."""
+
+
+def is_intrinsic(op: ir.Operation) -> bool:
+    """Whether an op is such a call."""
+    return bool(op.name == "func.call" and ir.FlatSymbolRefAttr(op.attributes["callee"]).value.startswith(INTRINSICS))
+
+
+def called(
+    name: str, result: ir.Type, *operands: ir.Value, attributes: Mapping[str, ir.Attribute] | None = None
+) -> Any:
+    """A call of a function without a body, which is declared for these types if it is not.
+
+    Args:
+        name: the function's name, to which a suffix for the types is added.
+        result: the type of what it gives.
+        operands: what it takes.
+        attributes: further attributes of the call.
+    """
+    kinds = [v.type for v in operands]
+    symbol = f"{name}.{_suffix(result, *kinds)}"
+    table = _table()
+    with ir.Location.unknown():
+        for op in table.operations:
+            if op.operation.name == "func.func" and ir.StringAttr(op.attributes["sym_name"]).value == symbol:
+                break
+        else:
+            with ir.InsertionPoint.at_block_begin(table):
+                func.FuncOp(symbol, (kinds, [result]), visibility="private")
+    made = func.CallOp([result], symbol, list(operands))
+    for key, attribute in (attributes or {}).items():
+        made.operation.attributes[key] = attribute
+    return made.results[0]
+
+
+def recalled(op: ir.Operation, operands: list[ir.Value], result: ir.Type) -> ir.Value:
+    """The same call of operands of other types."""
+    symbol: str = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
+    suffix = _suffix(op.results[0].type, *(v.type for v in op.operands))
+    kept = {n: op.attributes[n] for n in op.attributes if n not in ("callee", "map")}
+    found: ir.Value = called(symbol.removesuffix(f".{suffix}"), result, *operands, attributes=kept)
+    return found
+
+
+def _suffix(*kinds: ir.Type) -> str:
+    return "_".join("".join(c for c in str(kind) if c.isalnum()) for kind in kinds)
+
+
+def _table() -> ir.Block:
+    """The body of the module around the current insertion point."""
+    owner: Any = ir.InsertionPoint.current.block.owner
+    while owner.operation.name not in ("gpu.module", "builtin.module"):
+        owner = owner.operation.parent
+    block: ir.Block = owner.operation.regions[0].blocks[0]
+    return block

@@ -1,0 +1,280 @@
+"""Conversions of values to other element types, with the rounding and the saturation named."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from xegpu_py.ir.calls import called
+from xegpu_py.language import types
+from xegpu_py.language.held import Elements
+from xegpu_py.language.types import DType, dtype_of
+
+if TYPE_CHECKING:
+    from xegpu_py.language.values import Value
+
+ROUNDINGS = ("nearest", "zero", "up", "down", "stochastic")
+"""How `to` rounds floating-point numbers: to nearest even, toward zero, up, down, and by random bits."""
+
+_ALIASES = {None: "nearest", "rtne": "nearest", "rtz": "zero", "rtp": "up", "rtn": "down", "sr": "stochastic"}
+
+_STOCHASTIC = {("float32", "float16"): "i32", ("float16", "float8_e5m2"): "i16"}
+"""What SRND rounds to what, and the integers that its random bits come in."""
+
+
+class Conversions(Elements):
+    """The methods of `Value` that change element types."""
+
+    def to(
+        self,
+        dtype: Any,
+        rounding: str | None = None,
+        saturate: bool = False,
+        random: Any = None,
+        *,
+        bitcast: bool = False,
+        fp_downcast_rounding: str | None = None,
+    ) -> Value:
+        """The numbers in another type, as numpy's `astype`.
+
+        Floating-point values are rounded to nearest even; toward zero where they become integers, which must hold them.
+        Integers keep their low bits. True is 1. A number is true unless it is zero.
+
+        Args:
+            dtype: the type.
+            rounding: of floating-point numbers to a type that does not hold them: "nearest" (even; FCVT where there is
+                one), "zero", "up", "down", or "stochastic", which is SRND: float32 to float16, float16 to float8_e5m2,
+                and float32 to float8_e5m2 in these two steps. Of numbers that become integers: all but "stochastic",
+                by default "zero". Triton's "rtne" and "rtz" are read too.
+            saturate: whether what lies beyond the type becomes its greatest or least finite number, in the place of an
+                infinity or of low bits; NaN becomes 0 as an integer.
+            random: the random bits of stochastic rounding, integers of the value's shape; the instruction adds the
+                lowest 13 of them to float32, and the lowest 8 to float16.
+            bitcast: whether to take the bits, as `bitcast` does.
+            fp_downcast_rounding: Triton's name of `rounding`.
+
+        Raises:
+            ValueError: if there is no such rounding of these types.
+            TypeError: if stochastic rounding has no random bits, or another one has some.
+        """
+        target = dtype_of(dtype)
+        if bitcast:
+            return self.bitcast(target)
+        named = rounding if rounding is not None else fp_downcast_rounding
+        mode = _ALIASES.get(named, named)
+        if mode not in ROUNDINGS:
+            raise ValueError(f"there is no rounding {named!r}; there are {', '.join(map(repr, ROUNDINGS))}")
+        if (random is not None) != (mode == "stochastic"):
+            what = "needs random=" if mode == "stochastic" else f"takes no random bits, as {mode!r} does"
+            raise TypeError(f"stochastic rounding {what}")
+        if mode == "stochastic":
+            return self._stochastic(target, random, saturate)
+        if self.dtype.is_float and target.is_integer:
+            return self._to_whole(target, "zero" if named is None else mode, saturate)
+        if self.dtype.is_float and target.is_float:
+            return self._to_float(target, mode, saturate)
+        if named is not None and not target.is_float:
+            raise ValueError(f"{self.dtype} becomes {target} without rounding")
+        if named is not None and mode != "nearest":
+            raise ValueError(f"{self.dtype} is rounded to {target} to nearest only; convert it to float32 first")
+        return self._whole_saturated(target) if saturate and target.is_integer else self._converted(target)
+
+    astype = to
+
+    def _converted(self, to: DType) -> Value:
+        """The conversion that one op makes, or two: to nearest even, toward zero to integers, by low bits."""
+        old = self.dtype
+        me: Any = self
+        if to == old:
+            return self._made(self.ir)
+        if to.kind == "bool":
+            truth: Value = me != 0
+            return truth
+        if old.is_float and to.is_float:
+            return self._float_to_float(to)
+        if to.is_float:
+            # bool and index have no conversions of their own.
+            wide = self._converted({"bool": types.uint8, "index": types.int64}.get(old.kind, old))
+            if to.bits < 16 or to == types.tfloat32:
+                return wide._converted(types.float32)._float_to_float(to)
+            return wide._op("arith.sitofp" if wide.dtype.is_signed else "arith.uitofp", dtype=to)
+        if old.is_float:
+            through = types.int64 if to.kind == "index" else to
+            source = self._float_to_float(types.float32) if old.bits < 16 or old == types.tfloat32 else me
+            found: Value = source._op("arith.fptosi" if through.is_signed else "arith.fptoui", dtype=through)
+            return found._converted(to)
+        if "index" in (old.kind, to.kind):
+            other = old if to.kind == "index" else to
+            if other.kind == "bool":
+                return self._converted(types.int64)._converted(types.index)
+            cast: Value = me._op("arith.index_cast" if other.is_signed else "arith.index_castui", dtype=to)
+            return cast
+        if to.bits == old.bits:
+            return self._made(self.ir, to)
+        name = "trunci" if to.bits < old.bits else "extsi" if old.is_signed else "extui"
+        resized: Value = me._op(f"arith.{name}", dtype=to)
+        return resized
+
+    def _float_to_float(self, to: DType) -> Value:
+        """Rounded to nearest even, once."""
+        old = self.dtype
+        me: Any = self
+        if to == old:
+            return self._made(self.ir)
+        if to == types.float8_e4m3fn:
+            return self._to_e4m3() if old == types.float32 else self._wide()._float_to_float(to)
+        if old == types.float8_e4m3fn:
+            return self._of_e4m3()._float_to_float(to)
+        if types.holds_all(to, old) or (old, to) == (types.tfloat32, types.float32):
+            if old.bits == 8 and to.bits > 16:
+                return self._float_to_float(types.float16)._float_to_float(to)
+            if to.bits == 64 and old.bits < 32:
+                return self._float_to_float(types.float32)._float_to_float(to)
+            wider: Value = me._op("arith.extf", dtype=to)
+            return wider
+        if old == types.float32 or (old, to) in ((types.float64, types.float32), (types.float16, types.float8_e5m2)):
+            narrower: Value = me._op("arith.truncf", dtype=to)
+            return narrower
+        # Neither of the two holds the other, or there is no op that rounds once.
+        return self._wide()._float_to_float(to)
+
+    def _wide(self) -> Value:
+        """As float32: exactly, but of float64 so that rounding that once more is as if it were rounded once."""
+        return self._odd_float32() if self.dtype.bits == 64 else self._float_to_float(types.float32)
+
+    def _of_e4m3(self) -> Value:
+        """float8_e4m3fn as float16, exactly: the bits are those of a number 2^8 times less, subnormal ones too."""
+        byte: Any = self.bitcast(types.uint8)._converted(types.uint16)
+        size = byte & 0x7F
+        number = ((size << 7) | ((byte & 0x80) << 8)).bitcast(types.float16) * 256.0
+        found: Value = (size == 0x7F)._selected(number._number(float("nan")), number)
+        return found
+
+    def _to_e4m3(self) -> Value:
+        """float32 as float8_e4m3fn, to nearest even; numbers beyond it, and infinities, become NaN."""
+        bits: Any = self.bitcast(types.uint32)
+        size = bits & 0x7FFFFFFF
+        # The exponent's bias is 120 less, and 20 bits are rounded off; a carry raises the exponent.
+        normal = (size + 0x7FFFF + ((size >> 20) & 1) >> 20) - (120 << 3)
+        # Subnormal numbers are multiples of 2^-9, the last place of 2^14.
+        small = size.bitcast(types.float32)
+        subnormal = (small + 16384.0).bitcast(types.uint32) - 0x46800000
+        found = (size < (121 << 23))._selected(subnormal, normal)
+        found = (size > 0x43E80000)._selected(found._number(0x7F), found)
+        signed: Value = (found | ((bits >> 24) & 0x80))._converted(types.uint8).bitcast(types.float8_e4m3fn)
+        return signed
+
+    def _odd_float32(self) -> Value:
+        """float64 as float32 rounded to odd, so that rounding that once more is as if it were rounded once."""
+        me: Any = self
+        near = me._op("arith.truncf", dtype=types.float32)
+        bits = near.bitcast(types.int32)
+        back = near._op("arith.extf", dtype=types.float64)
+        # Toward zero first; then the lowest bit is set where the number is not held.
+        toward = bits - (abs(back) > abs(me)).to(types.int32)
+        return (toward | (back != me).to(types.int32)).bitcast(types.float32)
+
+    def _to_float(self, to: DType, mode: str, saturate: bool) -> Value:
+        """Floating-point numbers in another floating-point type, rounded by a mode, in which some are not held."""
+        if to == self.dtype or types.holds_all(to, self.dtype) or (mode == "nearest" and not saturate):
+            return self._converted(to)
+        source: Any = self
+        if self.dtype.bits < 32 or self.dtype == types.tfloat32:
+            source = self._converted(types.float32)
+        if saturate or mode != "nearest":
+            # Directed rounding, too, stops at the greatest number of a type without infinities.
+            source = source._clipped(source._number(to.most), keep_infinities=not saturate and to.infinite)
+        found = source._converted(to)
+        if mode == "nearest":
+            nearest: Value = found
+            return nearest
+        back = found._converted(types.float32)._converted(source.dtype)
+        # The next number away from zero has the next integer as its bits; the first one beyond the type is infinity.
+        bits = found.bitcast(types.integer_of(to.bits, signed=True))
+        one = bits._number(1 << 13 if to == types.tfloat32 else 1)
+        if mode == "zero":
+            bits = (abs(back) > abs(source))._selected(bits - one, bits)
+        else:
+            wrong, outward = (back < source, source > 0) if mode == "up" else (back > source, source < 0)
+            bits = wrong._selected(outward._selected(bits + one, bits - one), bits)
+        directed: Value = bits.bitcast(to)
+        return directed
+
+    def _clipped(self, most: Value, keep_infinities: bool) -> Value:
+        """What lies beyond `most` as `most`, with its sign; NaN stays."""
+        me: Any = self
+        beyond = abs(me) > most
+        if keep_infinities:
+            beyond = beyond & (abs(me) != me._number(float("inf")))
+        signed: Value = beyond._selected((me < 0)._selected(-most, most), me)
+        return signed
+
+    def _to_whole(self, to: DType, mode: str, saturate: bool) -> Value:
+        """Floating-point numbers as integers."""
+        me: Any = self
+        if self.dtype.bits < 32 or self.dtype == types.tfloat32:
+            me = self._converted(types.float32)
+        if mode != "zero":
+            name = {"nearest": "roundeven", "up": "ceil", "down": "floor"}[mode]
+            me = me._op(f"math.{name}")
+        if not saturate:
+            plain: Value = me._converted(to)
+            return plain
+        low, high = to.limits
+        # The first number beyond the type is a power of two, which every type holds that is not narrower.
+        above = me >= me._number(float(high + 1))
+        below = me < me._number(float(low))
+        inside = ~(above | below | (me != me))
+        whole = inside._selected(me, me._number(0))._converted(to)
+        most, least = whole._number(high), whole._number(low)
+        found: Value = above._selected(most, below._selected(least, whole))
+        return found
+
+    def _whole_saturated(self, to: DType) -> Value:
+        """Integers as integers of another type, the greatest or least one where they lie beyond."""
+        me: Any = self
+        if self.dtype.kind == "bool":
+            return self._converted(to)
+        (low, high), (least, most) = self.dtype.limits, to.limits
+        found = me
+        if high > most:
+            found = (found > found._number(most))._selected(found._number(most), found)
+        if low < least:
+            found = (found < found._number(least))._selected(found._number(least), found)
+        made: Value = found._converted(to)
+        return made
+
+    def _stochastic(self, to: DType, random: Any, saturate: bool) -> Value:
+        """SRND; see docs/numerics.md."""
+        me: Any = self
+        if (self.dtype.name, to.name) == ("float32", "float8_e5m2"):
+            step = self._stochastic(types.float16, random, saturate)
+            # The bits of the second step are others than those of the first.
+            return step._stochastic(to, random >> 13, saturate)
+        wanted = _STOCHASTIC.get((self.dtype.name, to.name))
+        if wanted is None:
+            pairs = ", ".join(f"{a} to {b}" for a, b in _STOCHASTIC)
+            raise ValueError(f"there is no stochastic rounding of {self.dtype} to {to}; there is one of {pairs}")
+        if not isinstance(random, Conversions) or not random.dtype.is_integer:
+            raise TypeError("the random bits of stochastic rounding are integers")
+        source = me._clipped(me._number(to.most), keep_infinities=False) if saturate else me
+        bits = random._converted(types.dtype_of(wanted)).broadcast_to(self.shape)
+        line = not self.shape
+        if line:
+            source, bits = source.reshape((1,)), bits.reshape((1,))
+        found: Value = source._made(called("llvm.genx.srnd", source._type(source.shape, to), source.ir, bits.ir), to)
+        return found.reshape(()) if line else found
+
+    def bitcast(self, dtype: Any) -> Value:
+        """The same bits as elements of another type of the same width.
+
+        Raises:
+            TypeError: if the widths differ.
+        """
+        me: Any = self
+        to = dtype_of(dtype)
+        if to.bits != self.dtype.bits or "index" in (to.kind, self.dtype.kind):
+            raise TypeError(f"cannot take the bits of {self.dtype} for {to}: they have {self.dtype.bits} and {to.bits}")
+        if to.mlir == self.dtype.mlir:
+            return self._made(self.ir, to)
+        found: Value = me._op("arith.bitcast", dtype=to)
+        return found

@@ -1,0 +1,180 @@
+"""What the objects of a kernel's Python function hold: SSA values of the kernel that is being built."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from mlir import ir as mlir
+
+from xegpu_py.ir.builtin import vector_text
+from xegpu_py.language.types import DType, dtype_of
+
+if TYPE_CHECKING:
+    from xegpu_py.language.values import Value
+
+Number = int | float
+
+
+def element_name(dtype: Any) -> str:
+    """MLIR's element type of a type that `dtype_of` knows.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    return dtype_of(dtype).mlir
+
+
+class Evaluation(Protocol):
+    """Evaluates ops as soon as they are built (`engine="eager"`)."""
+
+    def built(self) -> None:
+        """Evaluate what has been built."""
+
+    def value(self, value: mlir.Value) -> np.ndarray[Any, Any]:
+        """The number or the elements of a value."""
+
+
+class BuildState(threading.local):
+    """Whether this thread builds a kernel. Its values exist in its own MLIR context only."""
+
+    def __init__(self) -> None:
+        self._contexts: list[mlir.Context] = []
+        self._evaluations: list[Evaluation | None] = []
+
+    def enter(self, evaluation: Evaluation | None = None) -> None:
+        """A kernel is begun in the current context, which runs as it is built if there is an evaluation."""
+        self._contexts.append(mlir.Context.current)
+        self._evaluations.append(evaluation)
+
+    def leave(self) -> None:
+        """The innermost kernel is complete."""
+        self._contexts.pop()
+        self._evaluations.pop()
+
+    @property
+    def evaluation(self) -> Evaluation | None:
+        """What evaluates ops as they are built; None where a kernel is compiled."""
+        return self._evaluations[-1] if self._evaluations else None
+
+    def built(self) -> None:
+        """Let ops that have been built be evaluated, if they are."""
+        evaluation = self.evaluation
+        if evaluation is not None:
+            evaluation.built()
+
+    def check(self, context: mlir.Context | None = None) -> None:
+        """Refuse what is used outside of a kernel, or in a kernel other than the one that made it.
+
+        Raises:
+            RuntimeError: if it is.
+        """
+        if not self._contexts:
+            raise RuntimeError("values of kernels exist only in a function that is compiled as a kernel")
+        if context is not None and context != self._contexts[-1]:
+            raise RuntimeError("a value of one kernel is used in another")
+
+
+BUILDING = BuildState()
+
+
+class Held:
+    """What an SSA value stands for.
+
+    Attributes:
+        ir: the SSA value.
+    """
+
+    def __init__(self, value: mlir.Value) -> None:
+        BUILDING.check(value.context)
+        BUILDING.built()
+        self._ir = value
+
+    @property
+    def ir(self) -> mlir.Value:
+        BUILDING.check(self._ir.context)
+        return self._ir
+
+    def with_ir(self, value: mlir.Value) -> Held:
+        """The same kind of thing, for another SSA value of the same type."""
+        raise NotImplementedError
+
+
+class Handle(Held):
+    """A place in memory that methods move in place."""
+
+    @property
+    def ir(self) -> mlir.Value:
+        BUILDING.check(self._ir.context)
+        return self._ir
+
+    @ir.setter
+    def ir(self, value: mlir.Value) -> None:
+        self._ir = value
+
+
+def matrix_shape(shape: Sequence[int]) -> tuple[int, ...]:
+    """The shape of the vector that holds a value: XeTile has lines and matrices, so leading dimensions become one."""
+    shape = tuple(shape)
+    return shape if len(shape) <= 2 else (math.prod(shape[:-1]), shape[-1])
+
+
+class Elements(Held):
+    """Elements in registers: the part of `Value` that its themes (shapes, conversions, reductions) build on.
+
+    Attributes:
+        dtype: the element type, with the sign that MLIR's integers do not have.
+        shape: the extents, of any number of dimensions. The SSA value is a scalar, a line, or the matrix in which the
+            leading dimensions are one.
+    """
+
+    dtype: DType
+    shape: tuple[int, ...]
+
+    @property
+    def ndim(self) -> int:
+        """Its number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Its number of elements."""
+        return math.prod(self.shape)
+
+    numel = size
+
+    def describe(self) -> str:
+        """What it is, for diagnostics: `float32` or `float32[32, 64]`."""
+        return f"{self.dtype}{list(self.shape) if self.shape else ''}"
+
+    def _type(self, shape: Sequence[int], dtype: DType | None = None) -> mlir.Type:
+        """MLIR's type of a value of this shape, by default with these elements."""
+        element, held = (dtype or self.dtype).mlir, matrix_shape(shape)
+        return mlir.Type.parse(vector_text(held, element) if held else element)
+
+    def _made(self, value: mlir.Value, dtype: DType | None = None, shape: Sequence[int] | None = None) -> Value:
+        """Another value, by default of this element type and shape."""
+        made: Any = type(self)
+        found: Value = made(value, dtype or self.dtype, self.shape if shape is None else tuple(shape))
+        return found
+
+
+def axis_of(axis: int, rank: int) -> int:
+    """A dimension's number, counted from the last one if negative.
+
+    Raises:
+        ValueError: if there is no such dimension.
+    """
+    if isinstance(axis, bool) or not isinstance(axis, int):
+        raise TypeError(f"an axis is an integer that is known as the kernel is compiled, not {axis!r}")
+    if not -rank <= axis < rank:
+        raise ValueError(f"axis {axis} is out of bounds for a value of dimension {rank}")
+    return axis % rank
+
+
+def around(shape: Sequence[int], axis: int) -> tuple[int, int, int]:
+    """The elements before a dimension, its extent, and the elements after it."""
+    return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])

@@ -1,0 +1,77 @@
+"""MLIR in kernels: what the language has no function for."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from mlir import ir as mlir
+
+from xegpu_py.ir.context import current
+from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.ir.module import parse_source
+from xegpu_py.ir.source import Source
+from xegpu_py.language.held import BUILDING, matrix_shape
+from xegpu_py.language.math import valued
+from xegpu_py.language.types import dtype_of
+from xegpu_py.language.values import Value
+
+
+def inline_mlir(text: str, *operands: Any, dtype: Any = None) -> Any:
+    """Ops of MLIR, by their text, on values of the kernel.
+
+        angle = inline_mlir("%r = math.atan2 $0, $1 : $t0  return %r : $t0", y, x)
+
+    `$0`, `$1`, ... stand for the operands, and `$t0`, `$t1`, ... for their types: scalars and vectors, in which leading
+    dimensions beyond two are one. The text ends with `return`, which names the results and their types.
+
+    Args:
+        text: the ops.
+        operands: values and numbers.
+        dtype: the element type of the results, or a tuple of them; by default signed where they are integers.
+
+    Returns:
+        The result, a tuple of several, or None. One of the first operand's extents has its shape.
+
+    Raises:
+        ValueError: if the text cannot be parsed.
+    """
+    BUILDING.check()
+    given = [valued(v) for v in operands]
+    body = re.sub(r"\$t(\d+)", lambda m: str(given[int(m[1])].ir.type), text)
+    body = re.sub(r"\$(\d+)", lambda m: f"%arg{m[1]}", body)
+    ends = re.findall(r"\breturn\b([^\n]*)", body)
+    if not ends:
+        raise ValueError("the text of inline_mlir ends with 'return', and the types of what it returns")
+    results = ends[-1].partition(":")[2].strip()
+    arguments = ", ".join(f"%arg{i}: {v.ir.type}" for i, v in enumerate(given))
+    whole = f"func.func @inlined({arguments}) -> ({results}) {{\n{body}\n}}"
+    try:
+        module = parse_source(Source(whole, "<inline_mlir>"), context=current())
+    except DiagnosticError as e:
+        raise ValueError(f"inline_mlir: {e.diagnostics[0].message}") from e
+    return _results(_inlined(module, given), given, dtype)
+
+
+def _inlined(module: Any, given: list[Value]) -> list[mlir.Value]:
+    """The ops of a function, built here."""
+    (function,) = module.ir.body.operations
+    block = function.regions[0].blocks[0]
+    values = dict(zip(block.arguments, (v.ir for v in given)))
+    *ops, end = block.operations
+    for op in ops:
+        made = op.operation.clone()
+        for i, operand in enumerate(op.operation.operands):
+            made.operands[i] = values[operand]
+        values |= dict(zip(op.operation.results, made.results))
+    return [values[v] for v in end.operation.operands]
+
+
+def _results(found: list[mlir.Value], given: list[Value], dtype: Any) -> Any:
+    wanted = dtype if isinstance(dtype, (tuple, list)) else [dtype] * len(found)
+    made = []
+    for value, kind in zip(found, wanted, strict=True):
+        plain = Value(value, None if kind is None else dtype_of(kind))
+        like = next((v for v in given if matrix_shape(v.shape) == plain.shape), None)
+        made.append(plain if like is None else plain.reshape(like.shape))
+    return None if not made else made[0] if len(made) == 1 else tuple(made)

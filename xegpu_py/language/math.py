@@ -1,0 +1,208 @@
+"""Mathematical functions of the tile language, by element: Triton's `tl.math` and what it has beside.
+
+Functions of floating-point numbers take integers as float32. Which of them are correctly rounded, and the algorithms of
+the others, are in docs/numerics.md.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from mlir.dialects import math as ops
+
+from xegpu_py.language import types
+from xegpu_py.language.values import Product, Value, value_of
+
+
+def valued(given: Any) -> Value:
+    """A value of what is given: a value, a product that has not been used yet, or a Python number."""
+    return given.value if isinstance(given, Product) else value_of(given)
+
+
+def cdiv(a: Any, b: Any) -> Any:
+    """The quotient rounded up, of numbers and of values."""
+    return -(-a // b) if not isinstance(a, Value) else (a + (b - 1)) // b
+
+
+def _unary(name: str, title: str) -> Callable[[Any], Value]:
+    def apply(value: Any) -> Value:
+        given = valued(value)
+        if not given.dtype.is_float:
+            given = given.to(types.float32)
+        return given._made(getattr(ops, name)(given.ir))
+
+    apply.__name__ = apply.__qualname__ = name
+    apply.__doc__ = f"{title} of each element; float32 of integers."
+    return apply
+
+
+exp, exp2, log, log2 = (
+    _unary("exp", "e to the power"),
+    _unary("exp2", "2 to the power"),
+    _unary("log", "The natural logarithm"),
+    _unary("log2", "The logarithm to base 2"),
+)
+sin, cos, tanh = (
+    _unary("sin", "The sine"),
+    _unary("cos", "The cosine"),
+    _unary("tanh", "The hyperbolic tangent"),
+)
+sqrt, rsqrt, erf = (
+    _unary("sqrt", "The square root"),
+    _unary("rsqrt", "The reciprocal of the square root"),
+    _unary("erf", "The error function"),
+)
+floor, ceil, round_ = (
+    _unary("floor", "The greatest whole number that is not greater"),
+    _unary("ceil", "The least whole number that is not less"),
+    _unary("roundeven", "The nearest whole number, ties to even,"),
+)
+
+
+def tan(value: Any) -> Value:
+    """The tangent of each element: the quotient of the sine and the cosine; float32 of integers."""
+    found: Value = sin(value) / cos(value)
+    return found
+
+
+def sigmoid(value: Any) -> Value:
+    """1 / (1 + exp(-x)) of each element."""
+    given = valued(value)
+    return 1 / (1 + exp(-given))
+
+
+def abs_(value: Any) -> Any:
+    """The absolute value of each element."""
+    return abs(value)
+
+
+def fma(a: Any, b: Any, c: Any) -> Value:
+    """a * b + c with one rounding, of floating-point values of one type.
+
+    Raises:
+        TypeError: for integers.
+    """
+    x, y = valued(a)._both(b)
+    x, z = x._both(c)
+    y = y.to(x.dtype).broadcast(x.shape)
+    if not x.dtype.is_float:
+        raise TypeError(f"fma needs floating-point values, not {x.dtype}")
+    return x._made(ops.fma(x.ir, y.ir, z.ir))
+
+
+class PropagateNan(enum.Enum):
+    """What `minimum`, `maximum` and `clamp` do with NaN: NONE gives the other operand, ALL gives NaN."""
+
+    NONE = "none"
+    ALL = "all"
+
+
+def _chosen(a: Any, b: Any, name: str, propagate_nan: PropagateNan) -> Any:
+    if not isinstance(a, (Value, Product)) and not isinstance(b, (Value, Product)):
+        return {"min": min, "max": max}[name](a, b)
+    one, other = valued(a)._both(b) if isinstance(a, (Value, Product)) else valued(b)._both(a)
+    if one.dtype.kind == "bool":
+        return one._op("arith.andi" if name == "min" else "arith.ori", other)
+    real = "imumf" if propagate_nan is PropagateNan.ALL else "numf"
+    kind = real if one.dtype.is_float else "si" if one.dtype.is_signed else "ui"
+    return one._op(f"arith.{name}{kind}", other)
+
+
+def minimum(a: Any, b: Any, propagate_nan: PropagateNan = PropagateNan.ALL) -> Any:
+    """The lesser of two numbers, element by element; NaN where one is NaN, as numpy's."""
+    return _chosen(a, b, "min", propagate_nan)
+
+
+def maximum(a: Any, b: Any, propagate_nan: PropagateNan = PropagateNan.ALL) -> Any:
+    """The greater of two numbers, element by element; NaN where one is NaN, as numpy's."""
+    return _chosen(a, b, "max", propagate_nan)
+
+
+def clamp(value: Any, least: Any, most: Any, propagate_nan: PropagateNan = PropagateNan.ALL) -> Any:
+    """Each element, or `least` or `most` where it lies beyond."""
+    return minimum(maximum(value, least, propagate_nan), most, propagate_nan)
+
+
+def fdiv(a: Any, b: Any, ieee_rounding: bool = False) -> Any:
+    """a / b of floating-point values. It is correctly rounded, whatever `ieee_rounding`, which is Triton's.
+
+    Raises:
+        TypeError: if neither is a floating-point value.
+    """
+    if not any(isinstance(v, float) or (isinstance(v, (Value, Product)) and valued(v).dtype.is_float) for v in (a, b)):
+        raise TypeError("fdiv needs floating-point values")
+    return a / b
+
+
+def div_rn(a: Any, b: Any) -> Any:
+    """a / b rounded to nearest even, as `/` is."""
+    return fdiv(a, b, True)
+
+
+def sqrt_rn(value: Any) -> Value:
+    """The square root rounded to nearest even, as `sqrt` is."""
+    return sqrt(value)
+
+
+def add(a: Any, b: Any, sanitize_overflow: bool = True) -> Any:
+    """a + b. Integers wrap around; Triton's check for overflow is left out."""
+    return a + b
+
+
+def sub(a: Any, b: Any, sanitize_overflow: bool = True) -> Any:
+    """a - b, likewise."""
+    return a - b
+
+
+def mul(a: Any, b: Any, sanitize_overflow: bool = True) -> Any:
+    """a * b, likewise."""
+    return a * b
+
+
+def umulhi(a: Any, b: Any) -> Value:
+    """The upper half of the product of unsigned integers of 32 or 64 bits; signed ones are taken as unsigned.
+
+    Raises:
+        TypeError: for other types.
+    """
+    one, other = valued(a)._both(b) if isinstance(a, (Value, Product)) else valued(b)._both(a)
+    if one.dtype.kind not in ("int", "uint") or one.dtype.bits not in (32, 64):
+        raise TypeError(f"umulhi needs integers of 32 or 64 bits, not {one.dtype}")
+    x, y = one.to(types.integer_of(one.dtype.bits, signed=False)), other
+    y = y.to(x.dtype)
+    if x.dtype.bits == 32:
+        return (x.to(types.uint64) * y.to(types.uint64) >> 32).to(types.uint32).to(one.dtype)
+    low, (x1, y1) = 0xFFFFFFFF, (x >> 32, y >> 32)
+    x0, y0 = x & low, y & low
+    first, second = x0 * y1, x1 * y0
+    carry = ((x0 * y0 >> 32) + (first & low) + (second & low)) >> 32
+    found: Value = x1 * y1 + (first >> 32) + (second >> 32) + carry
+    return found.to(one.dtype)
+
+
+def softmax(value: Any, dim: int | None = None, *, keep_dims: bool | None = None, ieee_rounding: bool = False) -> Value:
+    """exp(x - max) divided by its sum along a dimension, by default the first, as in Triton.
+
+    Args:
+        value: the numbers.
+        dim: the dimension.
+        keep_dims, ieee_rounding: Triton's; the shape is kept, and the division correctly rounded.
+    """
+    given = valued(value)
+    axis = 0 if dim is None else dim
+    raised = exp(given - given.max(axis, keep_dims=True))
+    found: Value = raised / raised.sum(axis, keep_dims=True)
+    return found
+
+
+def minimum_of(*values: Any) -> Any:
+    """Python's `min` of several numbers and values."""
+    return functools.reduce(minimum, values[0] if len(values) == 1 else values)
+
+
+def maximum_of(*values: Any) -> Any:
+    """Python's `max` of several numbers and values."""
+    return functools.reduce(maximum, values[0] if len(values) == 1 else values)

@@ -1,0 +1,341 @@
+"""Shapes of values: reshaping, broadcasting, permuting, slicing and joining.
+
+XeTile has lines and matrices. A value of more dimensions is held as the matrix in which its leading dimensions are
+one, so a step along any dimension is a step along rows, or along columns, of some matrix of the same elements.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from mlir.dialects import vector
+
+from xegpu_py.dialects import xetile
+from xegpu_py.language.held import Elements, around, axis_of, matrix_shape
+
+if TYPE_CHECKING:
+    from xegpu_py.language.values import Value
+
+
+class Shapes(Elements):
+    """The methods of `Value` that change shapes."""
+
+    def reshape(self, *shape: Any) -> Value:
+        """The same elements in row-major order in another shape; one extent may be -1.
+
+        Raises:
+            ValueError: if it has another number of elements.
+        """
+        given = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
+        wanted: list[int] = [_extent(n) for n in given]
+        if wanted.count(-1) == 1:
+            rest = math.prod(n for n in wanted if n != -1)
+            if rest and self.size % rest == 0:
+                wanted[wanted.index(-1)] = self.size // rest
+        if any(n < 1 for n in wanted) or math.prod(wanted) != self.size:
+            raise ValueError(f"cannot reshape {self.describe()} into shape {tuple(wanted)}")
+        have, want = matrix_shape(self.shape), matrix_shape(wanted)
+        if have == want:
+            return self._made(self.ir, shape=wanted)
+        if not want:
+            return self._made(vector.extract(self.ir, [], [0] * len(have)), shape=())
+        if not have:
+            return self._made(vector.broadcast(self._type(wanted), self.ir), shape=wanted)
+        return self._made(vector.shape_cast(self._type(wanted), self.ir), shape=wanted)
+
+    view = reshape
+
+    def ravel(self) -> Value:
+        """The elements in row-major order as a line."""
+        return self.reshape((self.size,))
+
+    def expand_dims(self, axis: int | Sequence[int]) -> Value:
+        """The value with dimensions of extent 1 where `axis` says, counted in the result.
+
+        Raises:
+            ValueError: if the result has no such dimension, or one is named twice.
+        """
+        axes = [axis] if isinstance(axis, int) else list(axis)
+        rank = self.ndim + len(axes)
+        places = [axis_of(a, rank) for a in axes]
+        if len(set(places)) != len(places):
+            raise ValueError("repeated axis")
+        rest = iter(self.shape)
+        return self.reshape(tuple(1 if d in places else next(rest) for d in range(rank)))
+
+    def squeeze(self, axis: int) -> Value:
+        """The value without a dimension of extent 1.
+
+        Raises:
+            ValueError: if the dimension has another extent.
+        """
+        at = axis_of(axis, self.ndim)
+        if self.shape[at] != 1:
+            raise ValueError(f"cannot squeeze axis {axis} of {self.describe()}, whose extent is not 1")
+        return self.reshape((*self.shape[:at], *self.shape[at + 1 :]))
+
+    def broadcast(self, *shape: Any) -> Value:
+        """Repeated along dimensions of extent 1 and along new leading ones, by numpy's rules.
+
+        Raises:
+            ValueError: if the shapes do not fit; numpy's message.
+        """
+        given = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
+        wanted = tuple(_extent(n) for n in given)
+        if self.shape == wanted:
+            return self._made(self.ir)
+        if np.broadcast_shapes(self.shape, wanted) != wanted:
+            raise ValueError(f"cannot broadcast shape {self.shape} to {wanted}")
+        if self.size == 1:
+            return self._made(vector.broadcast(self._type(wanted), self.reshape(()).ir), shape=wanted)
+        found = self.reshape((*(1,) * (len(wanted) - self.ndim), *self.shape))
+        for dim, extent in enumerate(wanted):
+            if found.shape[dim] != extent:
+                found = found._repeated(dim, extent)
+        return found
+
+    broadcast_to = broadcast
+
+    def _repeated(self, dim: int, extent: int) -> Value:
+        """A dimension of extent 1 repeated."""
+        before, _, after = around(self.shape, dim)
+        wide = (*self.shape[:dim], extent, *self.shape[dim + 1 :])
+        if after == 1:
+            # All later dimensions have extent 1.
+            column = self.reshape((before, 1))
+            made = xetile.broadcast(column.ir, (1,), result=self._type((before, extent)))
+            return self._made(made, shape=(before, extent)).reshape(wide)
+        rows = self.reshape((before, after))
+        shape = (before * extent, after)
+        times = extent if before > 1 else None
+        made = xetile.broadcast(rows.ir, (0,), result=self._type(shape), broadcast_size=times)
+        return self._made(made, shape=shape).reshape(wide)
+
+    # Permutations.
+
+    @property
+    def T(self) -> Value:
+        """The value with its last two dimensions swapped: the transpose of a matrix."""
+        if self.ndim < 2:
+            return self._made(self.ir)
+        return self.permute(*range(self.ndim - 2), self.ndim - 1, self.ndim - 2)
+
+    def permute(self, *dims: Any) -> Value:
+        """The dimensions in another order: dimension i of the result is dimension `dims[i]`.
+
+        Raises:
+            ValueError: if `dims` does not name each dimension once.
+        """
+        given = dims[0] if len(dims) == 1 and isinstance(dims[0], Sequence) else dims
+        if len(given) != self.ndim:
+            raise ValueError(f"axes don't match: {self.describe()} has {self.ndim} dimensions, but {len(given)} axes")
+        order = [axis_of(d, self.ndim) for d in given]
+        if len(set(order)) != len(order):
+            raise ValueError("repeated axis in transpose")
+        shape = tuple(self.shape[d] for d in order)
+        # Dimensions of extent 1 may stand anywhere, and those that stay together are one.
+        groups = _groups([d for d in order if self.shape[d] > 1], [d for d, n in enumerate(self.shape) if n > 1])
+        if len(groups) < 2:
+            return self.reshape(shape)
+        ranked = sorted(range(len(groups)), key=lambda g: groups[g][0])
+        extents = [math.prod(self.shape[d] for d in groups[g]) for g in ranked]
+        places = [ranked.index(g) for g in range(len(groups))]
+        merged = self.reshape(extents)
+        return merged._permuted(places).reshape(shape)
+
+    def _permuted(self, order: Sequence[int]) -> Value:
+        """A permutation in which no two dimensions stay neighbours."""
+        shape = tuple(self.shape[d] for d in order)
+        if len(order) == 2:
+            return self._made(xetile.transpose(self.ir, (1, 0), result=self._type(shape)), shape=shape)
+        numbers = np.arange(self.size).reshape(self.shape).transpose(order)
+        if order[-1] == self.ndim - 1:
+            rows = numbers[..., 0].ravel() // self.shape[-1]
+            return self.reshape((-1, self.shape[-1])).rows(rows.tolist()).reshape(shape)
+        return self.ravel().rows(numbers.ravel().tolist()).reshape(shape)
+
+    # Parts.
+
+    def rows(self, places: Sequence[int]) -> Value:
+        """The elements of a line, or the rows of a matrix, at known places; a place may be named several times."""
+        assert 1 <= self.ndim <= 2
+        count, first = len(places), places[0]
+        shape = (count, *self.shape[1:])
+        if list(places) == list(range(first, first + count)):
+            if count == self.shape[0]:
+                return self._made(self.ir)
+            starts, sizes = [first, *[0] * (self.ndim - 1)], list(shape)
+            made = vector.extract_strided_slice(self._type(shape), self.ir, starts, sizes, [1] * self.ndim)
+            return self._made(made, shape=shape)
+        return self._made(vector.shuffle(self.ir, self.ir, list(places)), shape=shape)
+
+    def rows_with(self, other: Value, places: Sequence[int]) -> Value:
+        """Rows of this value and of another one: those of the other are numbered behind those of this one."""
+        shape = (len(places), *self.shape[1:])
+        count = self.shape[0]
+        if self.ndim == 1 and other.shape == self.shape and list(places) == _alternating(count):
+            return self._made(vector.interleave(self.ir, other.ir), shape=shape)
+        return self._made(vector.shuffle(self.ir, other.ir, list(places)), shape=shape)
+
+    def with_first(self, axis: int) -> Value:
+        """The elements with a dimension before all others, which are one; a line where there is no other element.
+
+        `from_first` takes it back.
+        """
+        before, extent, after = around(self.shape, axis)
+        if before * after == 1:
+            return self.reshape((extent,))
+        if before == 1:
+            return self.reshape((extent, after))
+        return self.reshape((before, extent, after)).permute(1, 0, 2).reshape((extent, before * after))
+
+    def from_first(self, shape: Sequence[int], axis: int) -> Value:
+        """What `with_first` has made of a value of this shape, as a value of that shape; the axis may have changed."""
+        before, _, after = around(shape, axis)
+        extent = self.shape[0]
+        wanted = (*shape[:axis], extent, *shape[axis + 1 :])
+        if before == 1 or before * after == 1:
+            return self.reshape(wanted)
+        return self.reshape((extent, before, after)).permute(1, 0, 2).reshape(wanted)
+
+    def along(self, axis: int, places: Sequence[int]) -> Value:
+        """The elements at known places along a dimension."""
+        before, extent, after = around(self.shape, axis)
+        shape = (*self.shape[:axis], len(places), *self.shape[axis + 1 :])
+        first, count = places[0], len(places)
+        near = list(places) == list(range(first, first + count))
+        if near and count == extent:
+            return self._made(self.ir)
+        if after > 1 or before == 1:
+            found = self.reshape((before * extent, after) if after > 1 else (extent,))
+            chosen = [b * extent + p for b in range(before) for p in places]
+            return found.rows(chosen).reshape(shape)
+        if near:
+            kind = self._type((before, count))
+            line = self.reshape((before, extent))
+            made = vector.extract_strided_slice(kind, line.ir, [0, first], [before, count], [1, 1])
+            return self._made(made, shape=(before, count)).reshape(shape)
+        return self.with_first(axis).rows(places).from_first(self.shape, axis)
+
+    def __getitem__(self, key: Any) -> Value:
+        """A part, by constant slices and numbers; None and `...` as in numpy.
+
+        Raises:
+            IndexError: numpy's, and where an index is known only as the kernel runs.
+        """
+        keys = list(key) if isinstance(key, tuple) else [key]
+        if sum(k is Ellipsis for k in keys) > 1:
+            raise IndexError("an index can only have a single ellipsis ('...')")
+        used = sum(k is not None and k is not Ellipsis for k in keys)
+        if used > self.ndim:
+            raise IndexError(f"too many indices: {self.describe()} has {self.ndim} dimensions, but {used} were indexed")
+        fill = [slice(None)] * (self.ndim - used)
+        at = next((i for i, k in enumerate(keys) if k is Ellipsis), len(keys))
+        keys = keys[:at] + fill + keys[at + 1 :]
+        result: list[int] = []
+        found, dim = self._made(self.ir), 0
+        for k in keys:
+            if k is None:
+                result.append(1)
+                continue
+            places, kept = _part(k, self.shape[dim])
+            found = found.along(dim, places)
+            result += [len(places)] if kept else []
+            dim += 1
+        return found.reshape(tuple(result))
+
+
+def _extent(n: Any) -> int:
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
+        raise TypeError(f"an extent is an integer that is known as the kernel is compiled, not {n!r}")
+    return int(n)
+
+
+def _groups(order: Sequence[int], source: Sequence[int]) -> list[list[int]]:
+    """Dimensions in a new order, with those in one group that follow each other in the old one, too."""
+    after = dict(itertools.pairwise(source))
+    groups: list[list[int]] = []
+    for d in order:
+        if groups and after.get(groups[-1][-1]) == d:
+            groups[-1].append(d)
+        else:
+            groups.append([d])
+    return groups
+
+
+def _alternating(count: int) -> list[int]:
+    return [p for i in range(count) for p in (i, count + i)]
+
+
+def _part(key: Any, extent: int) -> tuple[list[int], bool]:
+    """The places of a part of a dimension, and whether the dimension is kept."""
+    if isinstance(key, slice):
+        bounds = (key.start, key.stop, key.step)
+        if not all(n is None or (isinstance(n, int) and not isinstance(n, bool)) for n in bounds):
+            raise IndexError("slices of values have constant bounds")
+        if key.step == 0:
+            raise ValueError("slice step cannot be zero")
+        places = list(range(*key.indices(extent)))
+        if not places:
+            raise IndexError(f"a slice of {extent} elements by {_shown(key)} is empty")
+        return places, True
+    if isinstance(key, bool) or not isinstance(key, int):
+        raise IndexError(f"values are indexed by constants, slices, None and '...', not by {key!r}")
+    if not -extent <= key < extent:
+        raise IndexError(f"index {key} is out of bounds for a dimension of extent {extent}")
+    return [key % extent], False
+
+
+def _shown(key: slice) -> str:
+    parts = ["" if n is None else str(n) for n in (key.start, key.stop)]
+    return ":".join([*parts, *([] if key.step is None else [str(key.step)])])
+
+
+def concatenate(values: Sequence[Value], axis: int) -> Value:
+    """Values one behind the other along a dimension; of one element type.
+
+    Raises:
+        ValueError: if they differ in other dimensions; numpy's message.
+    """
+    first, *rest = values
+    at = axis_of(axis, first.ndim)
+    for i, value in enumerate(rest):
+        if value.ndim != first.ndim:
+            raise ValueError(
+                "all the input arrays must have same number of dimensions, but the array at index 0 has "
+                f"{first.ndim} dimension(s) and the array at index {i + 1} has {value.ndim} dimension(s)"
+            )
+        for dim, (have, want) in enumerate(zip(value.shape, first.shape)):
+            if dim != at and have != want:
+                raise ValueError(
+                    "all the input array dimensions except for the concatenation axis must match exactly, but along "
+                    f"dimension {dim}, the array at index 0 has size {want} and the array at index {i + 1} has "
+                    f"size {have}"
+                )
+    found = first
+    for value in rest:
+        found = _joined(found, value, at)
+    return found
+
+
+def _joined(a: Value, b: Value, axis: int) -> Value:
+    before, first, after = around(a.shape, axis)
+    second = b.shape[axis]
+    shape = (*a.shape[:axis], first + second, *a.shape[axis + 1 :])
+    if after > 1 or before == 1:
+        one, other = (v.reshape((before * n, after) if after > 1 else (n,)) for v, n in ((a, first), (b, second)))
+        places: list[int] = []
+        for i in range(before):
+            places += range(i * first, (i + 1) * first)
+            places += range(before * first + i * second, before * first + (i + 1) * second)
+        return one.rows_with(other, places).reshape(shape)
+    # Side by side, in the place of two transposes.
+    wide = (before, first + second)
+    whole = a._zero(wide).ir
+    for part, start in ((a.reshape((before, first)), 0), (b.reshape((before, second)), first)):
+        whole = vector.insert_strided_slice(part.ir, whole, [0, start], [1, 1])
+    return a._made(whole, shape=wide).reshape(shape)
