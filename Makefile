@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 TYPECHECK := build/typecheck
 
-.PHONY: demo test lint fuzz bench docs clean
+.PHONY: demo test lint fuzz bench docs site clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
@@ -36,6 +36,10 @@ docs: $(VENV)/.installed
 	$(BIN)/python -m xegpu_py.layout.pictures docs/layout
 	$(BIN)/python -m xegpu_py.layout.tile_pictures docs/xetile
 
+# The documentation site, in build/site. NO_MKDOCS_2_WARNING silences an announcement of the theme's authors.
+site: $(VENV)/.site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
 # Compiled ahead, since with PYTHONDONTWRITEBYTECODE set every start of a tool would compile all it imports.
 $(VENV)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -45,6 +49,10 @@ $(VENV)/.installed: pyproject.toml
 
 $(VENV)/.bench: $(VENV)/.installed
 	$(BIN)/pip install -q --disable-pip-version-check -e '.[bench]'
+	touch $@
+
+$(VENV)/.site: $(VENV)/.installed
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[site]'
 	touch $@
 
 clean:

@@ -17,7 +17,8 @@ from xegpu_py.runtime.arguments import FORMS, parse_argument
 from xegpu_py.target import DEFAULT, TARGETS
 
 
-def _arguments() -> driver.Parser:
+def argument_parser() -> driver.Parser:
+    """The parser of the tool's arguments."""
     parser = driver.Parser(
         "xegpu-bisect",
         "FILE [ARG...]",
@@ -51,7 +52,7 @@ def _arguments() -> driver.Parser:
 
 def run(argv: Sequence[str]) -> int:
     """Run the tool with these arguments; its exit status."""
-    parser = _arguments()
+    parser = argument_parser()
     args = parser.parse_intermixed_args(parser.normalized(argv))
     source = parser.read(args.file)
     try:

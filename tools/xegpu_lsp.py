@@ -6,8 +6,8 @@ from importlib.metadata import version
 from xegpu_py.tools import driver
 
 
-def run(argv: Sequence[str]) -> int:
-    """Run the tool with these arguments; its exit status."""
+def argument_parser() -> driver.Parser:
+    """The parser of the tool's arguments."""
     parser = driver.Parser(
         "xegpu-lsp",
         "",
@@ -17,6 +17,12 @@ def run(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--tcp", metavar="PORT", type=int, help="listen on this port of this machine instead")
     parser.add_switch("--stdio", "accepted and without effect: some editors give it")
+    return parser
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run the tool with these arguments; its exit status."""
+    parser = argument_parser()
     args = parser.parse_args(parser.normalized(argv))
     try:
         from xegpu_py.editor.server import make

@@ -34,7 +34,8 @@ LEVELS = ("subgroup", "lane", "workgroup")
 """Levels of upstream's kernels."""
 
 
-def _arguments() -> driver.Parser:
+def argument_parser() -> driver.Parser:
+    """The parser of the tool's arguments."""
     description = "Read an MLIR module, verify it, run passes on it, and print it."
     examples = [
         "xegpu-opt kernel.mlir",
@@ -239,7 +240,7 @@ def _names(text: str) -> frozenset[str]:
 
 def run(argv: Sequence[str]) -> int:
     """Run the tool with these arguments; its exit status."""
-    parser = _arguments()
+    parser = argument_parser()
     args, flags = parser.parse_known_args(parser.normalized(argv))
     if args.dump_irdl:
         parser.write(args.output, "".join(dump(d) for d in dialects([args.dump_irdl])))

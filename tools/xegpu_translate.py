@@ -27,7 +27,8 @@ TRANSLATIONS = {
 }
 
 
-def _arguments() -> driver.Parser:
+def argument_parser() -> driver.Parser:
+    """The parser of the tool's arguments."""
     description = "Translate kernels between the visa dialect, vISA assembly and native ISA."
     examples = [
         "xegpu-translate gemm.mlir --mlir-to-visaasm -o gemm.visaasm",
@@ -142,7 +143,7 @@ def _error(op: ir.Operation, message: str) -> DiagnosticError:
 
 def run(argv: Sequence[str]) -> int:
     """Run the tool with these arguments; its exit status."""
-    parser = _arguments()
+    parser = argument_parser()
     args = parser.parse_args(parser.normalized(argv))
     translator = _Translator(args, parser)
     return driver.finish(parser, args, driver.process(parser, args, translator.convert))

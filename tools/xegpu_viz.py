@@ -61,7 +61,8 @@ for (const svg of document.querySelectorAll("svg")) {{
 """
 
 
-def _arguments() -> driver.Parser:
+def argument_parser() -> driver.Parser:
+    """The parser of the tool's arguments."""
     description = "Draw who owns which element, or how the operands of a DPAS lie in registers."
     examples = [
         "xegpu-viz '#xetile.wg_map<sg_layout = [2, 2], sg_data = [16, 32]>' --shape 32x64 -o map.svg",
@@ -190,7 +191,7 @@ def _page(pictures: Sequence[str], title: str) -> str:
 
 def run(argv: Sequence[str]) -> int:
     """Run the tool with these arguments; its exit status."""
-    parser = _arguments()
+    parser = argument_parser()
     args = parser.parse_args(parser.normalized(argv))
     if not args.output.endswith((".svg", ".html")) and args.output != "-":
         parser.error(f"'{args.output}' is neither .svg nor .html")

@@ -1,0 +1,146 @@
+"""What the site has besides the pages in docs/: README as its front page, and reference pages made from the code.
+
+MkDocs calls the functions here; `mkdocs.yml` names this file.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parents[2]
+TOOLS = ("xegpu_opt", "xegpu_run", "xegpu_translate", "xegpu_bisect", "xegpu_viz", "xegpu_lsp")
+PUBLIC = (
+    "xegpu_py",
+    "xegpu_py.language",
+    "xegpu_py.build",
+    "xegpu_py.compiled",
+    "xegpu_py.kernel",
+    "xegpu_py.bisection",
+    "xegpu_py.reference",
+    "xegpu_py.numerics",
+    "xegpu_py.layout",
+    "xegpu_py.target",
+    "xegpu_py.ir.module",
+    "xegpu_py.ir.passes",
+    "xegpu_py.ir.definition",
+    "xegpu_py.ir.diagnostics",
+    "xegpu_py.visa.program",
+    "xegpu_py.visa.assembly",
+    "xegpu_py.lexers",
+)
+"""Modules whose public names are the Python API."""
+
+_FENCE = re.compile(r"^( *```)(\w+) (\S+?)\+?$", re.MULTILINE)
+_EXAMPLE = re.compile(r"\]\((?:\.\./)*(examples/[\w./-]+)\)")
+_EXPECTED = re.compile(r"// *expected-error(?:-re)? *@?\S* *(?:\d+ *)?\{\{(.*)\}\}")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are made, and the examples that pages link to."""
+    made = {
+        "index.md": _index(),
+        "generated/api.md": _api(),
+        "generated/tools.md": _tools(),
+        "generated/passes.md": _passes(),
+        "generated/diagnostics.md": _diagnostics(),
+    }
+    for path, text in made.items():
+        files.append(File.generated(config, path, content=text))
+    for path in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"):
+        text = re.sub(r"\]\(docs/", "](", (ROOT / path).read_text())
+        files.append(File.generated(config, path, content=text))
+    for path in sorted((ROOT / "examples").iterdir()):
+        if path.is_file():
+            files.append(File.generated(config, f"examples/{path.name}", abs_src_path=str(path)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Let the file names of code blocks be titles, and links to examples lead to the site's copies."""
+    markdown = _FENCE.sub(r'\1\2 title="\3"', markdown)
+    up = "../" * page.file.src_uri.count("/")
+    return _EXAMPLE.sub(rf"]({up}\1)", markdown)
+
+
+def _index() -> str:
+    text = (ROOT / "README.md").read_text()
+    text = text.replace("[CITATION](CITATION.cff) for papers", "CITATION.cff for papers")
+    return re.sub(r"\]\(docs/", "](", text)
+
+
+def _api() -> str:
+    options = "    options:\n      heading_level: 2\n"
+    parts = ["# Python API", *(f"::: {name}\n{options}" for name in PUBLIC)]
+    return "\n\n".join(parts)
+
+
+def _tools() -> str:
+    out = ["# Command line", "What `--help` prints. [How to use the tools](../command-line.md) shows them at work."]
+    for name in TOOLS:
+        module = importlib.import_module(f"xegpu_py.tools.{name}")
+        text = module.argument_parser().format_help()
+        out.append(f"## {name.replace('_', '-')}\n\n```text\n{text.rstrip()}\n```")
+    return "\n\n".join(out)
+
+
+def _passes() -> str:
+    from xegpu_py.ir.passes import registered
+
+    out = [
+        "# Passes",
+        "Each is a flag of `xegpu-opt` and a name in a pipeline; `xegpu-opt --help-pass=NAME` prints the same text. All "
+        "passes of MLIR can be used with them, except those for upstream's C++ `xegpu` dialect.",
+    ]
+    for name, cls in registered().items():
+        doc = inspect.cleandoc(cls.__doc__ or "")
+        doc = re.sub(r"(?m)(?:^    .*\n?(?:\n(?=    ))?)+", lambda m: f"```mlir\n{inspect.cleandoc(m[0])}\n```\n", doc)
+        out.append(f"## `{name}`\n\n{doc}")
+        rows = [
+            f"| `{option}` | {getattr(f.type, '__name__', f.type)} | `{f.default!r}` |"
+            for option, f in cls.options().items()
+        ]
+        if rows:
+            out.append("\n".join(["| Option | Type | Default |", "| --- | --- | --- |", *rows]))
+    return "\n\n".join(out)
+
+
+def _diagnostics() -> str:
+    """The diagnostics that tests provoke, each with the line that does."""
+    out = [
+        "# Diagnostics",
+        "Every diagnostic has a location, the op, and a note with the rule where there is more to say. This list holds those "
+        "that the tests of the dialects and passes provoke, each with the line that does.",
+    ]
+    for path in sorted((ROOT / "test").rglob("*.mlir")):
+        found = _provoked(path.read_text().splitlines())
+        if found:
+            rows = [f"| {_cell(message)} | {_cell(line)} |" for message, line in found.items()]
+            name = path.relative_to(ROOT).as_posix()
+            out.append(f"## {name}\n\n| Message | Provoked by |\n| --- | --- |\n" + "\n".join(rows))
+    return "\n\n".join(out)
+
+
+def _provoked(lines: list[str]) -> dict[str, str]:
+    found = {}
+    for i, line in enumerate(lines):
+        if m := _EXPECTED.search(line):
+            where = re.search(r"expected-error(?:-re)? *@([+-]\d+|above|below)", line)
+            step = {"above": -1, "below": 1}.get(where[1]) if where else 0
+            at = i + (int(where[1]) if where and step is None else step or 0)
+            while 0 <= at < len(lines) and at != i and "expected-" in lines[at]:
+                at += 1 if at > i else -1
+            if 0 <= at < len(lines):
+                found[m[1]] = lines[at].split("// expected-")[0].strip()
+    return found
+
+
+def _cell(text: str) -> str:
+    text = text if len(text) <= 160 else text[:157] + "..."
+    return "`` " + text.replace("|", "\\|") + " ``"
