@@ -1,10 +1,12 @@
 """XeTile and XeGPU for Intel Xe GPUs, in Python on MLIR.
 
-import xegpu_py
+For example:
 
-module = xegpu_py.parse("kernel.mlir")
-xegpu_py.run_pipeline(module, "builtin.module(canonicalize,xegpu-dce)")
-print(module)
+    import xegpu_py
+
+    module = xegpu_py.parse("kernel.mlir")
+    xegpu_py.run_pipeline(module, "builtin.module(canonicalize,xegpu-dce)")
+    print(module)
 """
 
 import importlib

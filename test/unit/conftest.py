@@ -3,3 +3,7 @@
 import os
 
 os.environ["XEGPU_PY_CACHE"] = "off"
+
+
+def pytest_addoption(parser):
+    parser.addoption("--save-screenshots", action="store_true", help="make docs/site/screenshots anew")

@@ -1,16 +1,18 @@
 """The tile language: kernels of XeTile as Python functions.
 
-import xegpu_py
-import xegpu_py.language as xl
+For example:
 
-@xegpu_py.jit
-def softmax(X, Y):
-    row = xl.program_id(0) * 8
-    x = X.tile((8, 128), at=(row, 0)).load()
-    e = xl.exp(x - x.max(axis=1))
-    Y.tile((8, 128), at=(row, 0)).store(e / e.sum(axis=1))
+    import xegpu_py
+    import xegpu_py.language as xl
 
-softmax[x.shape[0] // 8](x, y)
+    @xegpu_py.jit
+    def softmax(X, Y):
+        row = xl.program_id(0) * 8
+        x = X.tile((8, 128), at=(row, 0)).load()
+        e = xl.exp(x - x.max(axis=1))
+        Y.tile((8, 128), at=(row, 0)).store(e / e.sum(axis=1))
+
+    softmax[x.shape[0] // 8](x, y)
 """
 
 import builtins

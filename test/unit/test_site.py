@@ -1,0 +1,114 @@
+"""The documentation site builds without a warning, and looks right in a browser."""
+
+import contextlib
+import http.server
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from markdown import ROOT
+
+pytest.importorskip("mkdocs")
+SCREENSHOTS = ROOT / "docs" / "site" / "screenshots"
+PAGES = ("", "tile-language/", "dpas-layout/", "dialects/xegpu/", "generated/passes/", "generated/api/", "performance/")
+WIDTHS = {"wide": 1280, "narrow": 400}
+CHROMIUM = shutil.which("chromium")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)]
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    output = "\n".join(line for line in built.stderr.splitlines() if "WARNING" in line or "ERROR" in line)
+    assert built.returncode == 0, output or built.stderr
+    return folder
+
+
+def test_every_page_of_docs_is_there(site):
+    for path in ROOT.glob("docs/**/*.md"):
+        page = path.relative_to(ROOT / "docs").with_suffix("")
+        assert (site / page / "index.html").exists(), page
+
+
+def test_reference_is_made_from_the_code(site):
+    assert "Read a module, and verify it." in (site / "generated" / "api" / "index.html").read_text()
+    passes = (site / "generated" / "passes" / "index.html").read_text()
+    assert "xegpu-legalize" in passes and "becomes" in passes
+    assert "--help-pass" in (site / "generated" / "tools" / "index.html").read_text()
+    assert "is not a hint for a read" in (site / "generated" / "diagnostics" / "index.html").read_text()
+
+
+def test_nothing_is_loaded_from_elsewhere(site):
+    for page in site.rglob("*.html"):
+        text = page.read_text()
+        for attribute in ('src="http', 'src="//', 'rel="stylesheet" href="http'):
+            assert attribute not in text, page
+
+
+@contextlib.contextmanager
+def served(folder: Path):
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *args):
+            super().__init__(*args, directory=str(folder))
+
+        def log_message(self, *args):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+    finally:
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    api = pytest.importorskip("playwright.sync_api")
+    with api.sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium")
+def test_pages_in_a_browser(site, browser, tmp_path, request):
+    """No page is wider than the window, all pictures load, and no request fails.
+
+    With `--save-screenshots` the pictures in docs/site/screenshots are made anew.
+    """
+    folder = SCREENSHOTS if request.config.getoption("--save-screenshots") else tmp_path
+    folder.mkdir(exist_ok=True)
+    with served(site) as address:
+        for size, width in WIDTHS.items():
+            page = browser.new_page(viewport={"width": width, "height": 900})
+            failed = []
+            page.on("response", lambda r, failed=failed: failed.append(r.url) if r.status >= 400 else None)
+            page.on("pageerror", lambda e, failed=failed: failed.append(str(e)))
+            for name in PAGES:
+                page.goto(address + name)
+                page.wait_for_load_state("networkidle")
+                assert page.evaluate("document.documentElement.scrollWidth") <= width, (name, size)
+                broken = "[...document.images].filter(i => !(i.complete && i.naturalWidth)).map(i => i.src)"
+                assert page.evaluate(broken) == [], name
+                if name in PAGES[:4]:
+                    page.screenshot(path=folder / f"{name.strip('/').replace('/', '-') or 'overview'}-{size}.png")
+            assert failed == []
+            page.close()
+
+
+@pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium")
+def test_search_finds_dpas(site, browser):
+    with served(site) as address:
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.goto(address)
+        page.keyboard.press("/")
+        page.keyboard.type("dpas")
+        first = page.locator(".md-search-result__item a").first
+        first.wait_for(timeout=20_000)
+        assert "dpas" in first.inner_text().lower()
+        page.close()
