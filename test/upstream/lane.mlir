@@ -34,8 +34,9 @@ gpu.module @kernels {
 
   // A lane's accesses are loads and stores of a memref, under its mask.
   // CHECK-LABEL: gpu.func @scattered
-  gpu.func @scattered(%a: memref<1024xf32>, %o: memref<32x32xf32>, %m: i1) kernel {
+  gpu.func @scattered(%a: memref<1024xf32>, %o: memref<32x32xf32>, %n: index) kernel {
     %x = gpu.thread_id x
+    %m = arith.cmpi ult, %x, %n : index
     // CHECK: scf.if %{{.*}} -> (f32, f32) {
     // CHECK: memref.load %{{.*}} : memref<1024xf32>
     // CHECK: memref.load %{{.*}} : memref<1024xf32>
