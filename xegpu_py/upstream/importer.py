@@ -21,6 +21,7 @@ from xegpu_py.upstream.lane import LaneImport
 from xegpu_py.upstream.rebuilding import PREFIX, parts, spelled
 from xegpu_py.upstream.subgroup import SubgroupImport
 from xegpu_py.upstream.types import Layout, TensorDesc, UpstreamXeGPU
+from xegpu_py.upstream.workgroup import WorkgroupImport
 
 Level = Literal["subgroup", "lane", "workgroup"]
 
@@ -29,7 +30,7 @@ _MARKS = re.compile(
     r"|\bxegpu\.(?:load_nd|prefetch_nd|load)\s+%[\w#]+\s*\[|\bxegpu\.\w+ [^\n:]*<\{|\bVectorComputeFunctionINTEL\b"
 )
 
-LEVELS: dict[str, Any] = {"subgroup": SubgroupImport, "lane": LaneImport}
+LEVELS: dict[str, Any] = {"subgroup": SubgroupImport, "lane": LaneImport, "workgroup": WorkgroupImport}
 
 
 def import_upstream(

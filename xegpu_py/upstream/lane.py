@@ -60,7 +60,7 @@ class LaneImport(SubgroupImport):
         threads.share_divided(ops)
         for op in ops:
             if op.name in (PREFIX + "load_nd", PREFIX + "store_nd"):
-                self.uses.setdefault(str(op.opview.tdesc.type), _use_of(op.opview))
+                self.uses.setdefault(str(op.opview.tdesc.type), _use_of(op.opview) or "plain")
 
     def finish(self) -> None:
         self.func.attributes["xegpu.subgroup_size"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), LANES)

@@ -50,6 +50,8 @@ class SubgroupImport:
         self.func = func
         self.sources: dict[ir.Value, Any] = {}
         """The ops of upstream's that made descriptors, by what is in their place."""
+        self.made: dict[ir.Value, ir.Value] = {}
+        """What is in the place of results."""
         self.buffers: dict[ir.Value, tuple[MemDesc, ir.Value]] = {}
         """The buffers in which matrices lie, by their descriptors."""
 
@@ -75,7 +77,9 @@ class SubgroupImport:
             if made is None:
                 continue
             for result, value in zip(op.results, made):
-                result.replace_all_uses_with(value)
+                if value != result:
+                    result.replace_all_uses_with(value)
+                    self.made[result] = value
         for op in reversed(ops):
             if self.is_replaced(op):
                 op.erase()
@@ -427,25 +431,47 @@ def _inner(
     outer = len(offsets) - rank
     fixed = len(offsets) if rank == 1 else outer
     if not isinstance(source.type, ir.MemRefType):
-        address = _signless(source)
-        i64 = ir.IntegerType.get_signless(64)
-        if str(address.type) != "i64":
-            address = arith.extui(i64, address)
-        size = bit_width(desc.element) // 8
-        for offset, stride in zip(offsets[:fixed], strides):
-            if offset == 0:
-                continue
-            elements = arith.muli(*mixed([offset, stride]))
-            moved = arith.muli(elements, index(size))
-            address = arith.addi(address, arith.index_cast(i64, moved))
-        left = [0] * rank if rank == 1 else offsets[outer:]
-        return address, left, shape[outer:], strides[outer:]
+        address, offsets, shape, strides = as_address(source, offsets, shape, strides, rank, desc.element, fixed)
+        return address, offsets, shape, strides
     kind = ir.MemRefType(source.type)
     starts = mixed(offsets[:fixed]) + mixed([0] * (len(offsets) - fixed))
     inner_sizes: list[Any] = list(desc.shape) if rank == 1 else _sizes(source, shape)[outer:]
     known = strides_of(kind) or [DYNAMIC] * kind.rank
     view = subview(source, starts, [1] * outer + inner_sizes, known[outer:], rank)
     return view, [0] * rank if rank == 1 else offsets[outer:], [], []
+
+
+def as_address(
+    source: ir.Value,
+    offsets: list[Any],
+    shape: list[Any],
+    strides: list[Any],
+    rank: int,
+    element: str,
+    fixed: int | None = None,
+) -> tuple[ir.Value, list[Any], list[Any], list[Any]]:
+    """The address of a tensor's innermost dimensions, with the offsets, shape and strides in these.
+
+    A tensor of fewer dimensions gets outer ones of size 1.
+
+    Args:
+        fixed: how many offsets are added to the address; by default those of the dimensions that are left out.
+    """
+    i64 = ir.IntegerType.get_signless(64)
+    address = _signless(source)
+    if str(address.type) != "i64":
+        address = arith.extui(i64, address)
+    outer = max(len(offsets) - rank, 0)
+    fixed = outer if fixed is None else fixed
+    for offset, stride in zip(offsets[:fixed], strides):
+        if offset == 0:
+            continue
+        moved = arith.muli(arith.muli(*mixed([offset, stride])), index(bit_width(element) // 8))
+        address = arith.addi(address, arith.index_cast(i64, moved))
+    left = [0] * fixed + offsets[fixed:]
+    more = [1] * (rank - len(shape))
+    pitch = [shape[-1]] * (rank - len(strides)) if shape else []
+    return address, [0] * len(more) + left[outer:], [*more, *shape[outer:]], [*pitch, *strides[outer:]]
 
 
 def _sizes(source: ir.Value, shape: Sequence[Any]) -> list[Any]:

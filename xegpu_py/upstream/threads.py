@@ -69,6 +69,11 @@ def mark_lanes(func: ir.Operation) -> None:
         func.attributes[KNOWN] = ir.DenseI32ArrayAttr.get([x // LANES, *rest])
 
 
+def mark_workgroup(func: ir.Operation) -> None:
+    """Say of a kernel of workgroups that its launches count lanes; its maps say how many subgroups there are."""
+    func.attributes[LANES_ATTR] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), LANES)
+
+
 def _check_uniform(op: ir.Operation, value: ir.Value) -> None:
     """The lanes of a subgroup, which have successive numbers, see the same wherever the number is used."""
     for user in _followed(value)[1]:

@@ -1,0 +1,58 @@
+"""From upstream's layouts of subgroups to xetile's maps."""
+
+from __future__ import annotations
+
+import math
+
+from xegpu_py.dialects.xetile.types import WgMap
+from xegpu_py.upstream.types import Layout, Slice, layout_of
+
+
+def sliced(layout: Layout | Slice) -> tuple[Layout, tuple[int, ...]]:
+    """The layout at the root of slices, and the dimensions of it that are left."""
+    if isinstance(layout, Layout):
+        rank = max(len(v) for v in (layout.sg_layout, layout.inst_data, layout.lane_layout))
+        return layout, tuple(range(rank))
+    root, left = sliced(layout_of(layout.parent))
+    return root, tuple(d for i, d in enumerate(left) if i not in layout.dims)
+
+
+def subgroups_of(layout: Layout | Slice) -> int | None:
+    """The subgroups that a layout speaks of; None if it has none."""
+    root, _ = sliced(layout)
+    return math.prod(root.sg_layout) if root.sg_layout else None
+
+
+def map_of(layout: Layout | Slice, shape: tuple[int, ...], split: int, subgroups: int) -> WgMap | None:
+    """The map of a matrix whose rows are the first `split` dimensions of a vector with a layout.
+
+    Which subgroup has which part may be another than upstream says: that changes no value. None if the layout is one of
+    other subgroups than the kernel's, or xetile cannot divide the matrix so.
+    """
+    root, left = sliced(layout)
+    if not root.sg_layout or math.prod(root.sg_layout) != subgroups or len(left) != len(shape):
+        return None
+    grid = [root.sg_layout[d] for d in left]
+    data = [root.sg_data[d] for d in left] if root.sg_data else [max(1, n // g) for n, g in zip(shape, grid)]
+    found = [math.prod(grid[:split]), math.prod(grid[split:])]
+    # The subgroups along dimensions that are taken away share what is left.
+    shared = subgroups // math.prod(found)
+    if shared > 1:
+        if math.prod(shape[split:]) == 1:
+            found[1] *= shared
+        elif math.prod(shape[:split]) == 1:
+            found[0] *= shared
+        else:
+            return None
+    made = WgMap((found[0], found[1]), (math.prod(data[:split]), math.prod(data[split:])))
+    return made if made.problem_for((math.prod(shape[:split]), math.prod(shape[split:]))) is None else None
+
+
+def even_map(shape: tuple[int, int], subgroups: int) -> WgMap:
+    """A map by which each subgroup has a part of a matrix; where none divides it, all have all of it."""
+    rows, columns = shape
+    if rows % subgroups == 0:
+        return WgMap((subgroups, 1), (rows // subgroups, columns))
+    if columns % subgroups == 0:
+        return WgMap((1, subgroups), (rows, columns // subgroups))
+    return WgMap((1, subgroups), (rows, columns))

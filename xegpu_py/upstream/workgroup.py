@@ -1,0 +1,816 @@
+"""Kernels of workgroups: they become `xetile`.
+
+A layout never changes a value, so a kernel of workgroups is a program on vectors that the workgroup has as a whole.
+xetile's are matrices: a vector of another rank becomes one by a split of its dimensions into those of the rows and
+those of the columns, chosen so that as few ops as possible need another split of their operands. Of the layouts those
+of products and stores are kept as maps, and `xetile-infer-layout` finds the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from mlir import ir
+from mlir.dialects import arith, memref, vector
+
+from xegpu_py.dialects import xetile
+from xegpu_py.dialects.xegpu.checks import is_slm
+from xegpu_py.dialects.xetile.types import GLOBAL, SHARED, Tile, TileAttr, WgMap
+from xegpu_py.ir.builtin import bit_width, by
+from xegpu_py.ir.definition import DYNAMIC
+from xegpu_py.passes.xetile.vectors import combine
+from xegpu_py.upstream import matrices, threads
+from xegpu_py.upstream.layouts import even_map, map_of, subgroups_of
+from xegpu_py.upstream.offsets import Affine, affine
+from xegpu_py.upstream.rebuilding import (
+    PREFIX,
+    block_attr,
+    cast,
+    element_of,
+    index,
+    is_true,
+    mixed,
+    put_hints,
+    refuse,
+    shape_of,
+    values_of,
+    vector_type,
+)
+from xegpu_py.upstream.subgroup import SubgroupImport, as_address
+from xegpu_py.upstream.types import Layout, Slice, TensorDesc, layout_of
+
+Shape = tuple[int, ...]
+
+_STORES = (PREFIX + "store_nd", PREFIX + "store", PREFIX + "store_matrix", PREFIX + "atomic_rmw")
+_SAME_ELEMENT = ("vector.fma",)
+_PURE = ("arith.", "math.", "vector.", "index.", "xetile.init_tile", "memref.extract_aligned_pointer_as_index")
+
+
+def matrix(shape: Shape, split: int) -> tuple[int, int]:
+    """The rows and columns of a vector whose first `split` dimensions are rows."""
+    return math.prod(shape[:split]), math.prod(shape[split:])
+
+
+class Splits:
+    """How each vector of a kernel is split into rows and columns. Vectors that one op works on element by element have
+    the same."""
+
+    def __init__(self, ops: Sequence[ir.Operation], shapes: dict[ir.Value, Shape]) -> None:
+        self.shapes = shapes
+        self._leader: dict[ir.Value, ir.Value] = {}
+        self._votes: dict[ir.Value, Counter[int]] = {}
+        self._chosen: dict[ir.Value, int] = {}
+        for op in ops:
+            for group in same_split(op):
+                vectors = [v for v in group if v in shapes]
+                for v in vectors[1:]:
+                    self._join(vectors[0], v)
+        for op in ops:
+            self._vote(op)
+        casts = [op for op in ops if op.name == "vector.shape_cast"]
+        for leader, votes in self._votes.items():
+            self._chosen[self.leader(leader)] = votes.most_common(1)[0][0]
+        for _ in casts:
+            if not any(self._follow(op) for op in casts):
+                break
+
+    def leader(self, value: ir.Value) -> ir.Value:
+        """The value that stands for all of the same split."""
+        while value in self._leader:
+            value = self._leader[value]
+        return value
+
+    def _join(self, a: ir.Value, b: ir.Value) -> None:
+        a, b = self.leader(a), self.leader(b)
+        if a != b:
+            self._leader[b] = a
+
+    def of(self, value: ir.Value) -> int:
+        """The split of a vector: by default the last dimension is the columns."""
+        return self._chosen.get(self.leader(value), len(self.shapes[value]) - 1)
+
+    def _for(self, value: ir.Value, split: int, weight: int) -> None:
+        if value in self.shapes:
+            self._votes.setdefault(self.leader(value), Counter())[split] += weight
+
+    def _vote(self, op: ir.Operation) -> None:
+        name = op.name
+        if name.startswith(PREFIX):
+            for v in (*op.operands, *op.results):
+                if v in self.shapes and len(self.shapes[v]) > 1:
+                    self._for(v, len(self.shapes[v]) - 1, 10)
+        elif name == "vector.multi_reduction":
+            shape = self.shapes[op.operands[0]]
+            for before, after in reduced_runs(shape, reduced_dims(op))[-1:]:
+                self._for(op.operands[0], before, 5)
+                if op.results[0] in self.shapes:
+                    left = len(self.shapes[op.results[0]])
+                    self._for(op.results[0], min(after, left), 20)
+        elif name == "vector.broadcast" and op.operands[0] in self.shapes:
+            source, wide = self.shapes[op.operands[0]], self.shapes[op.results[0]]
+            if is_transposed(op):
+                self._for(op.operands[0], len(source), 8)
+            else:
+                # As a row, if it is repeated for each row; or as a column, if it is repeated along it.
+                column = source[-1] == 1 and wide[-1] > 1
+                self._for(op.operands[0], len(source) - 1, 2 if column else 8)
+
+    def _follow(self, op: ir.Operation) -> bool:
+        """Choose the split of what is cast, or of what it is cast to, so that rows and columns stay."""
+        ends = (op.operands[0], op.results[0])
+        for known, unknown in (ends, ends[::-1]):
+            if known not in self.shapes or unknown not in self.shapes:
+                continue
+            if self.leader(unknown) in self._chosen or self.leader(known) not in self._chosen:
+                continue
+            rows = matrix(self.shapes[known], self.of(known))[0]
+            shape = self.shapes[unknown]
+            for split in range(len(shape), -1, -1):
+                if math.prod(shape[:split]) == rows:
+                    self._chosen[self.leader(unknown)] = split
+                    return True
+        return False
+
+
+def same_split(op: ir.Operation) -> Iterable[Sequence[ir.Value]]:
+    """Groups of values that an op takes or gives in the same split."""
+    if is_elementwise(op) or op.name == PREFIX + "convert_layout":
+        yield [*op.operands, *op.results]
+    elif op.name == "vector.multi_reduction":
+        yield [op.operands[1], op.results[0]]
+    elif op.name == "scf.for":
+        body = op.regions[0].blocks[0]
+        yielded = list(body.operations)[-1].operation.operands
+        yield from zip(list(op.operands)[3:], list(body.arguments)[1:], yielded, op.results)
+    elif op.name == "scf.if":
+        for region in op.regions:
+            for block in region:
+                yield from zip(op.results, list(block.operations)[-1].operation.operands)
+    elif op.name == "scf.while":
+        before, after = (r.blocks[0] for r in op.regions)
+        passed = list(list(before.operations)[-1].operation.operands)[1:]
+        yield from zip(op.operands, before.arguments, list(after.operations)[-1].operation.operands)
+        yield from zip(passed, after.arguments, op.results)
+    elif op.name == "cf.br":
+        yield from zip(op.operands, op.successors[0].arguments)
+    elif op.name == "cf.cond_br":
+        one, two = (list(block.arguments) for block in op.successors)
+        given = list(op.operands)[1:]
+        yield from zip(given[: len(one)], one)
+        yield from zip(given[len(one) :], two)
+    elif op.name in (PREFIX + "load", PREFIX + "store"):
+        view: Any = op.opview
+        if (view.chunk_size or 1) == 1:
+            yield [v for v in (view.value, view.offsets, view.mask) if v is not None]
+    elif op.name == PREFIX + "atomic_rmw":
+        yield [v for v in (*op.operands, *op.results) if isinstance(v.type, ir.VectorType)]
+    elif op.name == PREFIX + "dpas" and op.opview.acc is not None:
+        yield [op.opview.acc, op.opview.result]
+
+
+def is_elementwise(op: ir.Operation) -> bool:
+    """Whether elements of the result come from the elements at the same place."""
+    if op.name == "arith.constant" or not (op.name.startswith(("arith.", "math.")) or op.name in _SAME_ELEMENT):
+        return False
+    return any(isinstance(v.type, ir.VectorType) for v in op.results)
+
+
+def is_transposed(op: ir.Operation) -> bool:
+    """Whether a vector of one dimension is broadcast only to be transposed: it is repeated along a column then."""
+    users = [use.owner.operation for use in op.results[0].uses]
+    return bool(users) and all(
+        u.name == "vector.transpose" and list(ir.DenseI64ArrayAttr(u.attributes["permutation"])) == [1, 0]
+        for u in users
+    )
+
+
+def reduced_dims(op: ir.Operation) -> tuple[int, ...]:
+    """The dimensions that a `vector.multi_reduction` takes away."""
+    return tuple(ir.DenseI64ArrayAttr(op.attributes["reduction_dims"]))
+
+
+def reduced_runs(shape: Shape, dims: Sequence[int], split: int | None = None) -> list[tuple[int, int]]:
+    """The splits before and after each step of a reduction; each takes dimensions that follow each other away.
+
+    A run that ends with the last dimension is one of columns: the split is before it. Another one is of rows: the split
+    is behind it, and where it was then. A run of rows and columns of the split that a vector has is done in two steps.
+    """
+    left = [d for d in dims if shape[d] > 1] or list(dims)
+    runs: list[list[int]] = []
+    for d in left:
+        gap = range(runs[-1][-1] + 1, d) if runs else ()
+        if runs and all(shape[i] == 1 for i in gap):
+            runs[-1] += [*gap, d]
+        else:
+            runs.append([d])
+    found = []
+    for run in reversed(runs):
+        behind = [d for d in range(run[-1] + 1, len(shape)) if shape[d] > 1 and d not in dims]
+        removed = sum(d < run[0] for d in dims)
+        if split is not None and run[0] < split <= run[-1] and not behind:
+            found += [(split, run[0] - removed)] * 2
+            continue
+        found.append((run[-1] + 1 if behind else run[0], run[0] - removed))
+    return found
+
+
+class WorkgroupImport(SubgroupImport):
+    """Rebuilds one kernel of workgroups, in place."""
+
+    def __init__(self, func: ir.Operation) -> None:
+        super().__init__(func)
+        self.shapes: dict[ir.Value, Shape] = {}
+        self.splits: dict[ir.Value, int] = {}
+        self.subgroups = 1
+        self.has_products = self.loads_need_maps = False
+        # By values: the hash of an op changes with its attributes.
+        self.done: set[ir.Value] = set()
+        """The first results of ops of other dialects that others are in place of."""
+        self.transposed: dict[ir.Value, ir.Value] = {}
+        """What transpositions give, where it is made without them."""
+        self.forms: list[tuple[ir.Operation, Affine]] = []
+        """The offsets of gathers and scatters, where they are affine."""
+        self.stored: dict[str, WgMap] = {}
+        """The maps of tiles that are carried, by the types of their descriptors."""
+
+    def prepare(self, ops: Sequence[ir.Operation]) -> None:
+        _run_ranges(ops)
+        threads.count_lanes(ops)
+        self.has_products = any(op.name == PREFIX + "dpas" for op in ops)
+        self.loads_need_maps = not any(op.name in _STORES for op in ops) or any(
+            op.name in ("vector.multi_reduction", "vector.reduction", "vector.extract")
+            and not isinstance(op.results[0].type, ir.VectorType)
+            for op in ops
+        )
+        for value in (*values_of(self.func), *(v for op in ops for v in values_of(op))):
+            if isinstance(value.type, ir.VectorType):
+                self.shapes[value] = shape_of(value)
+        splits = Splits(ops, self.shapes)
+        self.splits = {v: splits.of(v) for v in self.shapes}
+        self.subgroups = _most_subgroups(ops)
+        for op in ops:
+            if op.name == PREFIX + "store_nd":
+                found = self.map_for(op.opview, op.opview.value)
+                if found:
+                    self.stored[str(op.opview.tdesc.type)] = found
+            if op.name in (PREFIX + "load", PREFIX + "store") and op.opview.offsets is not None:
+                offsets = op.opview.offsets
+                form = affine(offsets) if element_of(offsets) == "index" else None
+                if form is not None:
+                    self.forms.append((op, form))
+        for value, shape in self.shapes.items():
+            value.set_type(vector_type(matrix(shape, self.splits[value]), element_of(value)))
+
+    def finish(self) -> None:
+        for op in reversed([op for op in walk_ops(self.func) if op.name.startswith(_PURE)]):
+            if all(next(iter(r.uses), None) is None for r in op.results):
+                op.erase()
+        if threads.KNOWN in self.func.attributes:
+            del self.func.attributes[threads.KNOWN]
+        threads.mark_workgroup(self.func)
+        self._have_map()
+
+    def _have_map(self) -> None:
+        """Let one map at least speak of the number of subgroups."""
+        from xegpu_py.dialects.xetile.agreement import subgroups_of as known
+
+        if known(self.func) is not None:
+            return
+        for op in walk_ops(self.func):
+            for value in op.results:
+                if isinstance(value.type, ir.VectorType) and len(shape_of(value)) == 2 and is_elementwise(op):
+                    whole = WgMap((1, self.subgroups), shape_of(value))
+                    op.attributes["map"] = ir.Attribute.parse(whole.encode())
+                    return
+
+    def is_replaced(self, op: ir.Operation) -> bool:
+        return super().is_replaced(op) or (len(op.results) > 0 and op.results[0] in self.done)
+
+    def rule_of(self, op: ir.Operation) -> Callable[[Any], Sequence[ir.Value] | None] | None:
+        if op.name.startswith(PREFIX):
+            return super().rule_of(op)
+        vectors = [v for v in (*op.operands, *op.results) if v in self.shapes or isinstance(v.type, ir.VectorType)]
+        if not vectors or op.regions or op.name in ("scf.yield", "scf.condition", "cf.br", "cf.cond_br"):
+            return None
+        if is_elementwise(op):
+            return None
+        rule = _RULES.get(op.name, WorkgroupImport.whole)
+
+        def run(view: Any) -> Sequence[ir.Value] | None:
+            made = rule(self, view.operation)
+            if made is not None:
+                self.done.add(view.operation.results[0])
+            return made
+
+        return run
+
+    # Values.
+
+    def shape(self, value: ir.Value) -> Shape:
+        """The shape of a vector as upstream has it."""
+        return self.shapes[value]
+
+    def as_split(self, value: ir.Value, split: int) -> ir.Value:
+        """A vector as the matrix of another split."""
+        return cast(value, matrix(self.shapes[value], split))
+
+    def put(self, value: ir.Value, old: ir.Value) -> ir.Value:
+        """A matrix, in the shape of what it is in place of; noted to be of its shape and split."""
+        shape, split = self.shapes[old], self.splits[old]
+        made = cast(value, matrix(shape, split))
+        self.shapes[made], self.splits[made] = shape, split
+        return made
+
+    def whole(self, op: ir.Operation) -> list[ir.Value]:
+        """An op on vectors of any rank, in the shapes that it had."""
+        operands = [cast(v, self.shapes[v]) if v in self.shapes else v for v in op.operands]
+        kinds = [vector_type(self.shapes[r], element_of(r)) if r in self.shapes else r.type for r in op.results]
+        attributes = dict(op.attributes.items())
+        made = ir.Operation.create(op.name, results=kinds, operands=operands, attributes=attributes)
+        return [self.put(new, old) if old in self.shapes else new for new, old in zip(made.results, op.results)]
+
+    def constant(self, op: ir.Operation) -> list[ir.Value] | None:
+        attr = op.attributes["value"]
+        if not isinstance(attr, ir.DenseElementsAttr) or not attr.is_splat:
+            return self.whole(op)
+        kind = op.results[0].type
+        op.attributes["value"] = ir.DenseElementsAttr.get_splat(kind, attr.get_splat_value())
+        return None
+
+    def broadcast(self, op: ir.Operation) -> list[ir.Value] | None:
+        source, result = op.operands[0], op.results[0]
+        if source not in self.shapes:
+            return None
+        wide, narrow = self.shapes[result], self.shapes[source]
+        if is_transposed(op) and len(narrow) == 1:
+            # The transpositions build it.
+            column = self.as_split(source, 1)
+            kind = vector_type((narrow[0], wide[0]), element_of(source))
+            made = xetile.BroadcastOp(column, (1,), result=kind).result
+            for use in list(result.uses):
+                user = use.owner.operation
+                with ir.InsertionPoint(user):
+                    self.transposed[user.results[0]] = made
+            return []
+        shape = [*[1] * (len(wide) - len(narrow)), *narrow]
+        value = source
+        runs: list[list[int]] = []
+        for d in range(len(wide)):
+            if shape[d] == 1 and wide[d] > 1:
+                if runs and all(wide[i] == 1 for i in range(runs[-1][-1] + 1, d)):
+                    runs[-1].append(d)
+                else:
+                    runs.append([d])
+        for run in reversed(runs):
+            times = math.prod(wide[d] for d in run)
+            outer, inner = math.prod(shape[: run[0]]), math.prod(shape[run[-1] + 1 :])
+            if inner == 1:
+                dim, into, repeat = 1, (outer, times), None
+            else:
+                dim, into, repeat = 0, (outer * times, inner), times if outer > 1 else None
+            kind = vector_type(into, element_of(source))
+            value = xetile.BroadcastOp(cast(value, (outer, inner)), (dim,), result=kind, broadcast_size=repeat).result
+            for d in run:
+                shape[d] = wide[d]
+        return [self.put(value, result)]
+
+    def shape_cast(self, op: ir.Operation) -> list[ir.Value]:
+        return [self.put(op.operands[0], op.results[0])]
+
+    def transpose(self, op: ir.Operation) -> list[ir.Value]:
+        result = op.results[0]
+        if result in self.transposed:
+            return [self.put(self.transposed[result], result)]
+        source = op.operands[0]
+        shape = self.shapes[source]
+        order = [d for d in ir.DenseI64ArrayAttr(op.attributes["permutation"]) if shape[d] > 1]
+        if order == sorted(order):
+            return [self.put(source, result)]
+        turn = next(i for i in range(1, len(order)) if order[i] < order[i - 1])
+        first, last = order[turn:], order[:turn]
+        if first != sorted(first) or last != sorted(last) or first[-1] > last[0]:
+            return self.whole(op)
+        value = self.as_split(source, last[0])
+        kind = vector_type(shape_of(value)[::-1], element_of(source))
+        return [self.put(xetile.TransposeOp(value, (1, 0), result=kind).result, result)]
+
+    def multi_reduction(self, op: ir.Operation) -> list[ir.Value]:
+        source, start = op.operands
+        shape = list(self.shapes[source])
+        kind = str(op.attributes["kind"]).partition("<")[2].rstrip(">")
+        value = source
+        for before, _ in reduced_runs(tuple(shape), reduced_dims(op), self.splits[source]):
+            value, shape = self._reduce(kind, value, shape, before, reduced_dims(op))
+        result = op.results[0]
+        if result not in self.shapes:
+            one = cast(value, (1, 1))
+            whole = combine(kind, one, vector.broadcast(one.type, start))
+            return [vector.extract(whole, [], [0, 0])]
+        made = self.put(value, result)
+        return [self.put(combine(kind, made, start), result)]
+
+    def _reduce(
+        self, kind: str, value: ir.Value, shape: list[int], split: int, dims: Sequence[int]
+    ) -> tuple[ir.Value, list[int]]:
+        """Combine the run of `dims` that begins, or ends, at the split. What is taken away has size 1 then."""
+        element = element_of(value)
+        rows, columns = math.prod(shape[:split]), math.prod(shape[split:])
+        behind = [d for d in range(split, len(shape)) if shape[d] > 1]
+        if behind and all(d in dims for d in behind):
+            run, dim, left = behind, 1, (rows, 1)
+        else:
+            run = []
+            for d in range(split - 1, -1, -1):
+                if shape[d] > 1 and d not in dims:
+                    break
+                run.append(d)
+            size = math.prod(shape[d] for d in run)
+            dim, left = 0, (rows // size, columns)
+        if not any(shape[d] > 1 for d in run):
+            return value, shape
+        size = math.prod(shape[d] for d in run)
+        whole = size == (rows, columns)[dim]
+        made = xetile.ReductionOp(
+            kind, cast(value, (rows, columns)), (dim,), result=vector_type(left, element),
+            reduction_size=None if whole else size,
+        ).result  # fmt: skip
+        return made, [1 if d in run else n for d, n in enumerate(shape)]
+
+    def reduction(self, op: ir.Operation) -> list[ir.Value]:
+        source = op.operands[0]
+        kind = str(op.attributes["kind"]).partition("<")[2].rstrip(">")
+        value, _ = self._reduce(kind, source, list(self.shapes[source]), 0, (0,))
+        number = vector.extract(cast(value, (1, 1)), [], [0, 0])
+        if len(op.operands) > 1:
+            number = combine(kind, number, op.operands[1])
+        return [number]
+
+    # Layouts.
+
+    def map_for(self, view: Any, value: ir.Value, name: str = "layout") -> WgMap | None:
+        """The map of a vector that an op's layout, or its descriptor's, says; None if xetile has none such."""
+        given = getattr(view, name)
+        if given is None and name == "layout" and hasattr(view, "tdesc"):
+            text = str(view.tdesc.type)
+            desc = TensorDesc.decode(text) if text.startswith(TensorDesc.mnemonic()) else None
+            given = layout_of(desc.layout) if desc and desc.layout != "unit" else None
+        found = map_of(given, self.shapes[value], self.splits[value], self.subgroups) if given is not None else None
+        if found is None and not self.has_products and (self.loads_need_maps or "store" in view.operation.name):
+            # Something must say who has what; a product's map is found from the factors.
+            return self.even(value)
+        return found
+
+    def even(self, value: ir.Value) -> WgMap:
+        """A map of a vector that gives each subgroup as much."""
+        return even_map(matrix(self.shapes[value], self.splits[value]), self.subgroups)
+
+    # Blocks.
+
+    def retype(self, value: ir.Value) -> None:
+        if str(value.type).startswith(TensorDesc.mnemonic()):
+            desc = TensorDesc.of(value)
+            value.set_type(self.tile_type(desc, self.stored.get(str(value.type))).to_ir())
+        else:
+            super().retype(value)
+
+    def tile_type(self, desc: TensorDesc, wg_map: WgMap | None = None) -> Tile:
+        """The tile for a descriptor."""
+        space = SHARED if block_attr(desc).memory_space.value == "slm" else GLOBAL
+        return Tile(_tile_shape(desc.shape), desc.element, TileAttr(wg_map=wg_map, memory_space=space))
+
+    def on_create_nd_tdesc(self, view: Any) -> list[ir.Value]:
+        kind = self.tile_type(TensorDesc.of(view.tdesc), self.stored.get(str(view.tdesc.type)))
+        made = self.tile(view, list(view.offsets), kind)
+        self.sources[made] = view
+        return [made]
+
+    def tile(self, view: Any, offsets: list[Any], kind: Tile) -> ir.Value:
+        """Build the tile of a descriptor at these offsets."""
+        desc = TensorDesc.of(view.operation.results[0])
+        source, shape, strides = view.source, list(view.shape), list(view.strides)
+        in_bounds = not block_attr(desc).boundary_check
+        if math.prod(desc.shape[:-2]) != 1:
+            refuse(view, f"it makes a block of {by(desc.shape)}: outer dimensions have size 1 in kernels of workgroups")
+        if not isinstance(source.type, ir.MemRefType):
+            rank = len(shape)
+            source, offsets, shape, strides = as_address(source, offsets or [0] * rank, shape, strides, 2, desc.element)
+        else:
+            memory = ir.MemRefType(source.type)
+            if memory.rank == 1:
+                source = _as_row(source)
+                offsets, shape, strides = [0, *(offsets or [0])], [], []
+            else:
+                offsets = offsets or [0] * memory.rank
+                if memory.has_static_shape:
+                    shape, strides = [], []
+        return xetile.InitTileOp(
+            source, offsets, shape or None, strides or None, tile=kind.to_ir(), in_bounds=in_bounds
+        ).tile
+
+    def placed(self, view: Any, wg_map: WgMap | None = None) -> ir.Value:
+        """The tile that an op accesses."""
+        made = self.sources.get(view.tdesc)
+        offsets = list(view.offsets)
+        if made is None:
+            if not offsets or all(isinstance(o, int) and o == 0 for o in offsets):
+                return view.tdesc
+            two = [*[0] * (2 - len(offsets)), *offsets[-2:]]
+            return xetile.UpdateTileOffsetOp(view.tdesc, two, result=view.tdesc.type).result
+        rank = ir.MemRefType(made.source.type).rank if isinstance(made.source.type, ir.MemRefType) else len(made.shape)
+        base = list(made.offsets) or [0] * rank
+        total = [*[0] * (rank - len(offsets)), *offsets]
+        kind = self.tile_type(TensorDesc.of(made.operation.results[0]), wg_map)
+        return self.tile(made, [_plus(a, b) for a, b in zip(base, total)], kind)
+
+    def on_update_nd_offset(self, view: Any) -> list[ir.Value]:
+        offsets = list(view.offsets)
+        two = [*[0] * (2 - len(offsets)), *offsets[-2:]]
+        return [xetile.UpdateTileOffsetOp(view.tdesc, two, result=view.tdesc.type).result]
+
+    def on_load_nd(self, view: Any) -> list[ir.Value]:
+        if view.packed:
+            refuse(view, "it packs elements, which has no meaning for a workgroup's vector")
+        wg_map = None if self.has_products or view.transpose else self.map_for(view, view.value)
+        tile = self.placed(view, wg_map)
+        found = Tile.of(tile)
+        value = xetile.LoadTileOp(tile).value
+        put_hints(value.owner, view, "lsc_load_block2d")
+        if view.transpose is not None and list(view.transpose) != sorted(view.transpose):
+            kind = vector_type(found.shape[::-1], found.element)
+            value = xetile.TransposeOp(value, (1, 0), result=kind).result
+        if math.prod(shape_of(value)) != math.prod(self.shapes[view.value]):
+            refuse(view, f"a block of {by(found.shape)} is loaded as {by(self.shapes[view.value])}")
+        return [self.put(value, view.value)]
+
+    def on_store_nd(self, view: Any) -> list[ir.Value]:
+        tile = self.placed(view, self.map_for(view, view.value))
+        made = xetile.StoreTileOp(cast(view.value, Tile.of(tile).shape), tile)
+        put_hints(made, view, "lsc_store_block2d", True)
+        return []
+
+    def on_prefetch_nd(self, view: Any) -> list[ir.Value]:
+        desc = TensorDesc.of(self.sources[view.tdesc].tdesc) if view.tdesc in self.sources else None
+        given = view.layout or (layout_of(desc.layout) if desc and desc.layout != "unit" else None)
+        if desc is None or given is None:
+            # A prefetch brings nothing that is not read without it.
+            return []
+        wg_map = map_of(given, _tile_shape(desc.shape), 1, self.subgroups)
+        if wg_map:
+            made = xetile.PrefetchTileOp(self.placed(view, wg_map))
+            put_hints(made, view, "lsc_load_block2d")
+        return []
+
+    def on_dpas(self, view: Any) -> list[ir.Value]:
+        shapes = [self.shapes[v] for v in (view.lhs, view.rhs, view.result)]
+        if any(math.prod(s[:-2]) != 1 for s in shapes) or len(shapes[1]) != len(shapes[0]):
+            refuse(view, f"it multiplies {by(shapes[0])} and {by(shapes[1])}, which are not two matrices")
+        a, b = (cast(v, s[-2:]) for v, s in zip((view.lhs, view.rhs), shapes))
+        kind = vector_type(shapes[2][-2:], element_of(view.result))
+        acc = None if view.acc is None else cast(view.acc, shapes[2][-2:])
+        wg_map = self.map_for(view, view.result, "layout_cd")
+        return [self.put(xetile.TileMmaOp(a, b, acc, d=kind, wg_map_c=wg_map).d, view.result)]
+
+    # Scattered accesses.
+
+    def accessed(self, view: Any, value: ir.Value) -> tuple[ir.Value, ir.Value | None, bool]:
+        """The tile that a gather or scatter accesses, its mask, and whether the tile is of a matrix in memory."""
+        offsets, mask = view.offsets, view.mask
+        if offsets is None:
+            refuse(view, "at workgroup level it takes offsets, and no scattered descriptor")
+        wg_map = self.map_for(view, value) if not self.has_products or view.operation.name.endswith("store") else None
+        masked = None if is_true(mask) else mask
+        if (view.chunk_size or 1) > 1:
+            return self.chunks(view, value), masked and self.chunk_mask(view, value, masked), False
+        found = next((form for op, form in self.forms if op == view.operation), None)
+        if masked is None and found is not None:
+            tile = self.block(view, value, found.renamed(self.made), wg_map)
+            if tile is not None:
+                return tile, None, True
+        return self.scattered_tile(view, value, offsets, wg_map), masked, False
+
+    def scattered_tile(self, view: Any, value: ir.Value, offsets: ir.Value, wg_map: WgMap | None) -> ir.Value:
+        """A tile whose elements have an offset each."""
+        source = view.source
+        if not isinstance(source.type, ir.MemRefType) and str(source.type) not in ("i64", "ui64"):
+            source = arith.extui(ir.IntegerType.get_signless(64), source)
+        space = (
+            SHARED if isinstance(source.type, ir.MemRefType) and is_slm(ir.MemRefType(source.type).memory_space) else 0
+        )
+        attr = TileAttr(wg_map=wg_map, memory_space=space, scattered=True)
+        kind = Tile(shape_of(offsets), element_of(value), attr)
+        return xetile.InitTileOp(source, None, indices=offsets, tile=kind.to_ir()).tile
+
+    def chunks(self, view: Any, value: ir.Value) -> ir.Value:
+        """A tile of several elements that follow each other at each offset."""
+        rows, columns = math.prod(self.shapes[view.offsets]), view.chunk_size
+        kind = vector_type((rows, columns), "index")
+        starts = xetile.BroadcastOp(cast(view.offsets, (rows, 1)), (1,), result=kind).result
+        step = cast(vector.step(vector_type((columns,), "index")), (1, columns))
+        at = arith.addi(starts, xetile.BroadcastOp(step, (0,), result=kind).result)
+        return self.scattered_tile(view, value, at, None)
+
+    def chunk_mask(self, view: Any, value: ir.Value, mask: ir.Value) -> ir.Value:
+        """The mask of each element of chunks."""
+        rows, columns = math.prod(self.shapes[view.offsets]), view.chunk_size
+        kind = vector_type((rows, columns), "i1")
+        return xetile.BroadcastOp(cast(mask, (rows, 1)), (1,), result=kind).result
+
+    def block(self, view: Any, value: ir.Value, found: Affine, wg_map: WgMap | None) -> ir.Value | None:
+        """The tile of a matrix that lies where affine offsets are; None if they are none of such a matrix."""
+        shape, split = self.shapes[value], self.splits[value]
+        rows, columns = matrix(shape, split)
+        down, along = found.step_of(range(split)), found.step_of(range(split, len(shape)))
+        size = bit_width(element_of(value)) // 8
+        if down is None or along is None or (columns > 1 and along != 1) or columns == 1:
+            return None
+        if rows > 1 and (down < columns or down * size % 16):
+            return None
+        if size == 0 or columns * size < 64 or found.divisor() * size % 64:
+            return None
+        address = _address(view.source)
+        if address is None:
+            return None
+        pitch = down if rows > 1 else columns
+        i64 = ir.IntegerType.get_signless(64)
+        moved = arith.addi(address, arith.index_cast(i64, arith.muli(found.first(), index(size))))
+        kind = Tile((rows, columns), element_of(value), TileAttr(wg_map=wg_map))
+        return xetile.InitTileOp(moved, [0, 0], [rows, columns], [pitch, 1], tile=kind.to_ir(), in_bounds=True).tile
+
+    def on_load(self, view: Any) -> list[ir.Value]:
+        tile, mask, is_block = self.accessed(view, view.value)
+        if is_block:
+            made = xetile.LoadTileOp(tile)
+            put_hints(made, view, "lsc_load_block2d")
+        else:
+            made = xetile.LoadOp(tile, mask)
+            put_hints(made, view, "lsc_load")
+        return [self.put(made.value, view.value)]
+
+    def on_store(self, view: Any) -> list[ir.Value]:
+        tile, mask, is_block = self.accessed(view, view.value)
+        value = cast(view.value, Tile.of(tile).shape)
+        if is_block:
+            put_hints(xetile.StoreTileOp(value, tile), view, "lsc_store_block2d", True)
+        else:
+            put_hints(xetile.StoreOp(value, tile, mask), view, "lsc_store", True)
+        return []
+
+    def on_prefetch(self, view: Any) -> list[ir.Value]:
+        # It brings nothing that is not read without it.
+        return []
+
+    def on_atomic_rmw(self, view: Any) -> list[ir.Value]:
+        if view.offsets is None:
+            refuse(view, "at workgroup level it takes offsets, and no scattered descriptor")
+        wg_map = None if self.has_products else self.even(view.offsets)
+        kind = Tile(shape_of(view.offsets), element_of(view.value), TileAttr(wg_map=wg_map, scattered=True))
+        tile = xetile.InitTileOp(view.tdesc, None, indices=view.offsets, tile=kind.to_ir()).tile
+        mask = None if is_true(view.mask) else view.mask
+        return [self.put(xetile.AtomicRmwOp(view.kind, view.value, tile, mask).result, view.result)]
+
+    def on_convert_layout(self, view: Any) -> list[ir.Value]:
+        return [view.source]
+
+    # Matrices in shared local memory.
+
+    def matrix_tile(self, view: Any, value: ir.Value) -> tuple[ir.Value, bool]:
+        """The tile of a matrix that an op accesses, and whether it is one of rows and columns."""
+        desc, buffer = self.buffer(view)
+        shape = self.shapes[value]
+        rows, columns = matrix(shape, self.splits[value])
+        wg_map = None if self.has_products else self.map_for(view, value)
+        block, outer, _ = matrices.strides_of(desc)
+        plain = all(n == 1 for n in block) and len(desc.shape) == 2 and outer == (desc.shape[1], 1) and len(shape) == 2
+        if plain:
+            memory = ir.MemRefType(buffer.type)
+            kind = ir.MemRefType.get(list(desc.shape), memory.element_type, memory_space=memory.memory_space)
+            pairs = ir.Attribute.parse("[[0, 1]]")
+            grid = ir.Operation.create(
+                "memref.expand_shape", results=[kind], operands=[_cut(buffer, math.prod(desc.shape))],
+                attributes={"reassociation": pairs, "static_output_shape": ir.DenseI64ArrayAttr.get(list(desc.shape))},
+            ).result  # fmt: skip
+            tile = Tile((rows, columns), desc.element, TileAttr(wg_map=wg_map, memory_space=SHARED))
+            return xetile.InitTileOp(grid, list(view.offsets), tile=tile.to_ir()).tile, True
+        where = cast(matrices.places(desc, view.offsets, shape), (rows, columns))
+        attr = TileAttr(wg_map=wg_map, memory_space=SHARED, scattered=True)
+        kind_of = Tile((rows, columns), desc.element, attr)
+        return xetile.InitTileOp(buffer, None, indices=where, tile=kind_of.to_ir()).tile, False
+
+    def on_load_matrix(self, view: Any) -> list[ir.Value]:
+        tile, plain = self.matrix_tile(view, view.value)
+        made = xetile.LoadTileOp(tile) if plain else xetile.LoadOp(tile)
+        return [self.put(made.value, view.value)]
+
+    def on_store_matrix(self, view: Any) -> list[ir.Value]:
+        tile, plain = self.matrix_tile(view, view.value)
+        (xetile.StoreTileOp if plain else xetile.StoreOp)(view.value, tile)
+        return []
+
+
+_RULES: dict[str, Callable[[WorkgroupImport, ir.Operation], list[ir.Value] | None]] = {
+    "arith.constant": WorkgroupImport.constant,
+    "vector.broadcast": WorkgroupImport.broadcast,
+    "vector.splat": WorkgroupImport.broadcast,
+    "vector.shape_cast": WorkgroupImport.shape_cast,
+    "vector.transpose": WorkgroupImport.transpose,
+    "vector.multi_reduction": WorkgroupImport.multi_reduction,
+    "vector.reduction": WorkgroupImport.reduction,
+}
+
+
+def walk_ops(func: ir.Operation) -> list[ir.Operation]:
+    """The ops of a kernel."""
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    func.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found[1:]
+
+
+def _run_ranges(ops: Sequence[ir.Operation]) -> None:
+    """Let all subgroups run what upstream gives to a range of them: it computes the same."""
+    for op in ops:
+        if op.name != "scf.if" or "sg_id_range" not in op.attributes:
+            continue
+        if list(op.regions[1].blocks):
+            refuse(op, "subgroups in its range take one way and others the other")
+        with ir.InsertionPoint(op), op.location:
+            op.operands[0] = arith.constant(ir.IntegerType.get_signless(1), 1)
+
+
+def _most_subgroups(ops: Sequence[ir.Operation]) -> int:
+    """The subgroups of a workgroup: those of the layouts of products, else the most that a layout speaks of."""
+    products: list[int] = []
+    others: list[int] = []
+    for op in ops:
+        texts = [(n, str(a)) for n, a in op.attributes.items()]
+        texts += [("", TensorDesc.of(v).layout) for v in op.results if str(v.type).startswith(TensorDesc.mnemonic())]
+        for name, text in texts:
+            if PREFIX not in text or not text.startswith((Layout.mnemonic(), Slice.mnemonic())):
+                continue
+            count = subgroups_of(layout_of(text))
+            if count:
+                (products if name == "layout_cd" else others).append(count)
+    return max(products or others or [1])
+
+
+def _tile_shape(shape: Shape) -> Shape:
+    """The innermost two dimensions of a block; a line is a row."""
+    return (1, *shape)[-2:]
+
+
+def _as_row(source: ir.Value) -> ir.Value:
+    """A memref of one dimension as a matrix of one row."""
+    kind = ir.MemRefType(source.type)
+    size = kind.shape[0]
+    extent = "?" if size == DYNAMIC else str(size)
+    strides, offset = kind.get_strides_and_offset()
+    space = f", {kind.memory_space}" if kind.memory_space is not None else ""
+    if strides[0] != 1:
+        return source
+    sizes = [memref.dim(source, index(0))] if size == DYNAMIC else []
+    if offset == 0:
+        layout = f"strided<[{extent}, 1]>"
+    else:
+        layout = f"strided<[{extent}, 1], offset: {'?' if offset == DYNAMIC else offset}>"
+    result = ir.Type.parse(f"memref<1x{extent}x{kind.element_type}, {layout}{space}>")
+    array = ir.DenseI64ArrayAttr.get
+    return ir.Operation.create(
+        "memref.expand_shape", results=[result], operands=[source, *sizes],
+        attributes={"reassociation": ir.Attribute.parse("[[0, 1]]"), "static_output_shape": array([1, size])},
+    ).result  # fmt: skip
+
+
+def _cut(buffer: ir.Value, size: int) -> ir.Value:
+    """The first elements of a buffer of one dimension."""
+    kind = ir.MemRefType(buffer.type)
+    if kind.shape[0] == size:
+        return buffer
+    result = ir.MemRefType.get([size], kind.element_type, memory_space=kind.memory_space)
+    return memref.reinterpret_cast(result, buffer, [], [], [], [0], [size], [1])
+
+
+def _plus(a: Any, b: Any) -> Any:
+    """The sum of two index values or constants."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a + b
+    if isinstance(a, int) and a == 0:
+        return b
+    return a if isinstance(b, int) and b == 0 else arith.addi(*mixed([a, b]))
+
+
+def _address(source: ir.Value) -> ir.Value | None:
+    """The address of a memref's first element, or an address; None if it is in shared local memory."""
+    if not isinstance(source.type, ir.MemRefType):
+        return source if str(source.type) in ("i64", "ui64", "si64") else None
+    kind = ir.MemRefType(source.type)
+    if is_slm(kind.memory_space) or kind.get_strides_and_offset() != ([1], 0):
+        return None
+    place = memref.extract_aligned_pointer_as_index(source)
+    return arith.index_cast(ir.IntegerType.get_signless(64), place)
