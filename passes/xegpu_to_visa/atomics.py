@@ -140,8 +140,9 @@ def update(
 ) -> Reg:
     """Replace each lane's element by its combination with a value, by a loop of compare and swap.
 
-    Each turn combines what memory is expected to hold, and writes the results where memory holds it. Lanes whose memory
-    holds something else (at first 0 is expected; later other lanes or threads may have written) take the next turn.
+    Each iteration combines what memory is expected to hold, and writes the results where memory holds it. Lanes whose
+    memory holds something else (at first 0 is expected; later other lanes or threads may have written) take part in the
+    next.
 
     Args:
         count: how many lanes, at most 16.

@@ -179,10 +179,10 @@ def load_nd(kernel: Kernel, op: ir.Operation) -> Problem:
     if len(desc.shape) == 1:
         return caches_problem(view, "lsc_load")
     rank = len(desc.shape)
-    turned = tuple(view.transpose or range(rank))
-    if turned[:-2] != tuple(range(rank - 2)):
-        return (f"cannot transpose by {list(turned)}", REWRITES)
-    transposed = turned[-2:] == (rank - 1, rank - 2)
+    order = tuple(view.transpose or range(rank))
+    if order[:-2] != tuple(range(rank - 2)):
+        return (f"cannot transpose by {list(order)}", REWRITES)
+    transposed = order[-2:] == (rank - 1, rank - 2)
     if transposed and rank > 2:
         return (f"cannot transpose a block of {rank} dimensions", REWRITES)
     block = block_load(desc, transposed, view.transpose_bit_width, view.vnni_axis)

@@ -205,8 +205,8 @@ class Kernel(Body):
             entries.append(f"transpose = {order}")
             each = unit // bits
             in_units = (*desc.shape[:-1], columns // each)
-            turned = [in_units[i] for i in order]
-            shape = (*turned[:-1], turned[-1] * each)
+            transposed = [in_units[i] for i in order]
+            shape = (*transposed[:-1], transposed[-1] * each)
         elif how < 0.7 and rank == 2 and bits < 32:
             factor = 32 // bits
             axes = [axis for axis in (0, 1) if desc.shape[axis] % factor == 0]
@@ -650,8 +650,8 @@ class Kernel(Body):
         with self.region():
             for n, v in zip(names, values):
                 self.keep(Value(n, v.shape, v.element))
-            turn = self.op(f"arith.index_cast {at} : index to i32", (), "i32", 100)
-            self.keep(turn)
+            number = self.op(f"arith.index_cast {at} : index to i32", (), "i32", 100)
+            self.keep(number)
             after = None
             if moved:
                 inner = replace(moved, name=names[-1])
@@ -745,8 +745,8 @@ class Kernel(Body):
         x = self.of_shape((count,), element)
         own = self.op(f"arith.muli {self.local}, {self.index(count)} : index", (), "index").name
         next_ = self.op(f"arith.addi {self.local}, {self.index(1)} : index", (), "index").name
-        turned = self.op(f"arith.remui {next_}, {self.index(self.block)} : index", (), "index").name
-        theirs = self.op(f"arith.muli {turned}, {self.index(count)} : index", (), "index").name
+        other = self.op(f"arith.remui {next_}, {self.index(self.block)} : index", (), "index").name
+        theirs = self.op(f"arith.muli {other}, {self.index(count)} : index", (), "index").name
         lanes = count in LANES and self.r.random() < 0.5
         desc = f"!xegpu.tensor_desc<{count}x{element}, #xegpu.tdesc_attr<memory_scope = slm, boundary_check = false>>"
 

@@ -241,13 +241,13 @@ class Kernel(Body):
         return [], None
 
     def transpose(self, x: Value) -> Value:
-        turned = self.r.random() < 0.85
-        shape = x.shape[::-1] if turned else x.shape
+        transposed = self.r.random() < 0.85
+        shape = x.shape[::-1] if transposed else x.shape
         source = self.maps.get(x.name)
         entries, given = self.mapped(shape, source is None)
         if given is None and source:
-            given = (source[0][::-1], source[1][::-1]) if turned else source
-        order = [1, 0] if turned else [0, 1]
+            given = (source[0][::-1], source[1][::-1]) if transposed else source
+        order = [1, 0] if transposed else [0, 1]
         text = f"xetile.transpose {x.name}, {order}{attributes(entries)} : {x.type} -> {vector_text(shape, x.element)}"
         return self.made(self.op(text, shape, x.element, x.exact), given)
 
