@@ -237,16 +237,16 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
-  gpu.func @atomics_of_small_floats(%m: memref<4096xf8E5M2>, %o: vector<16xindex>, %mask: vector<16xi1>,
-                                    %v: vector<16xf8E5M2>) kernel {
+  gpu.func @atomics_of_small_floats(%m: memref<4096xf8E4M3FN>, %o: vector<16xindex>, %mask: vector<16xi1>,
+                                    %v: vector<16xf8E4M3FN>) kernel {
     %0 = xegpu.create_tdesc %m, %o {mode = vc}
-      : memref<4096xf8E5M2>, vector<16xindex> -> !xegpu.tensor_desc<16xf8E5M2, #xegpu.scattered>
+      : memref<4096xf8E4M3FN>, vector<16xindex> -> !xegpu.tensor_desc<16xf8E4M3FN, #xegpu.scattered>
     %1 = xegpu.atomic_rmw assign, %v, %0, %mask {mode = vc}
-      : vector<16xf8E5M2>, !xegpu.tensor_desc<16xf8E5M2, #xegpu.scattered>, vector<16xi1> -> vector<16xf8E5M2>
-    // expected-error @+2 {{there is no arithmetic on f8E5M2}}
+      : vector<16xf8E4M3FN>, !xegpu.tensor_desc<16xf8E4M3FN, #xegpu.scattered>, vector<16xi1> -> vector<16xf8E4M3FN>
+    // expected-error @+2 {{there is no arithmetic on f8E4M3FN}}
     // expected-note @+1 {{update f16 or f32 elements, or assign}}
     %2 = xegpu.atomic_rmw addf, %v, %0, %mask {mode = vc}
-      : vector<16xf8E5M2>, !xegpu.tensor_desc<16xf8E5M2, #xegpu.scattered>, vector<16xi1> -> vector<16xf8E5M2>
+      : vector<16xf8E4M3FN>, !xegpu.tensor_desc<16xf8E4M3FN, #xegpu.scattered>, vector<16xi1> -> vector<16xf8E4M3FN>
     gpu.return
   }
 }
