@@ -38,7 +38,7 @@ _SPLAT = re.compile(r"dense<([^\[\]]*)> : ")
 
 def result_of(low: Lowering, op: ir.Operation) -> tuple[int, str, str]:
     """Number of elements, MLIR's element type and vISA's type of an op's result."""
-    shape, element = shape_and_element(str(op.results[0].type))
+    shape, element = shape_and_element(op.results[0].type)
     return math.prod(shape), element, "" if element == "i1" else low.type_of(op.results[0])
 
 
@@ -135,7 +135,7 @@ def or_truth(rule: Rule) -> Rule:
     """The rule of an op on integers, which on i1 is one of truth values."""
 
     def lowered(low: Lowering, op: ir.Operation) -> None:
-        if shape_and_element(str(op.operands[0].type))[1] != "i1":
+        if shape_and_element(op.operands[0].type)[1] != "i1":
             rule(low, op)
             return
         count, kind = result_of(low, op)[0], op.name.rpartition(".")[2]

@@ -177,7 +177,7 @@ def load_nd(low: Lowering, op: ir.Operation) -> None:
     check_mode(low, op)
     view = op.opview
     desc, block = TensorDesc.of(view.tdesc), _block(low, view.tdesc)
-    shape, element = shape_and_element(str(view.value.type))
+    shape, element = shape_and_element(view.value.type)
     name = register_type(element)
     if _one_dimensional(desc):
         count = desc.shape[0] * desc.attr.array_length

@@ -31,7 +31,7 @@ def _convert(low: Lowering, op: ir.Operation, source: Numbers, saturate: bool = 
 def _check_bytes(low: Lowering, op: ir.Operation) -> None:
     """Registers hold floats of 8 bits as bytes, which no conversion takes for numbers."""
     for value in (op.operands[0], op.results[0]):
-        _, element = shape_and_element(str(value.type))
+        _, element = shape_and_element(value.type)
         if is_float(element) and bit_width(element) == 8:
             low.fail(
                 f"converts between integers and {element}, which no instruction does", "xegpu-legalize rewrites it"
@@ -78,7 +78,7 @@ def convert_unsigned(low: Lowering, op: ir.Operation) -> None:
         _from_mask(low, op, 1)
         return
     numbers = low.numbers(op.operands[0])
-    if shape_and_element(str(op.operands[0].type))[1] == "index" and TYPES[name].bits == 64:
+    if shape_and_element(op.operands[0].type)[1] == "index" and TYPES[name].bits == 64:
         numbers = low.typed(numbers, INDEX)
     numbers = as_unsigned(low, numbers)
     if isinstance(numbers, Const) and not TYPES[name].is_float:
@@ -106,7 +106,7 @@ def extf(low: Lowering, op: ir.Operation) -> None:
     """Widening of floats; of f8E5M2 by fcvt."""
     count, _, name = result_of(low, op)
     numbers = low.numbers(op.operands[0])
-    element = shape_and_element(str(op.operands[0].type))[1]
+    element = shape_and_element(op.operands[0].type)[1]
     if bit_width(element) == 8:
         if element != "f8E5M2":
             low.fail(f"there is no conversion from {element}")

@@ -129,13 +129,13 @@ class Lowering:
 
     def type_of(self, value: ir.Value) -> str:
         """The register type of an SSA value that is numbers; of an index that which its range needs."""
-        element = shape_and_element(str(value.type))[1]
+        element = shape_and_element(value.type)[1]
         return index_type(self.ranges.of(value)) if element == "index" else register_type(element)
 
     def reg(self, value: ir.Value, type_name: str = "") -> Reg:
         """An SSA value's numbers in registers, one register number for each of its elements."""
         numbers = self.numbers(value)
-        shape, _ = shape_and_element(str(value.type))
+        shape, _ = shape_and_element(value.type)
         count = 1
         for n in shape:
             count *= n
@@ -161,7 +161,7 @@ class Lowering:
 
     def define(self, result: ir.Value, value: Value) -> None:
         """Say what an SSA value is. An index gets the registers and bounds that its range asks for."""
-        if isinstance(value, (Reg, Const)) and shape_and_element(str(result.type))[1] == "index":
+        if isinstance(value, (Reg, Const)) and shape_and_element(result.type)[1] == "index":
             value = self.as_index(value, self.ranges.of(result))
         self.values[result] = value
 
@@ -193,7 +193,7 @@ class Lowering:
                 p if k or isinstance(p, (Mask, KnownMask)) else self.typed(p, t) for p, t, k in zip(parts, types, kept)
             ]
             return with_parts(value, fitted)
-        if isinstance(value, (Reg, Const)) and shape_and_element(str(to.type))[1] == "index":
+        if isinstance(value, (Reg, Const)) and shape_and_element(to.type)[1] == "index":
             return self.typed(value, self.type_of(to))
         return value
 
@@ -202,7 +202,7 @@ class Lowering:
         if isinstance(value, Block):
             pairs = zip(value.offsets, self._offsets_of(value, to))
             return replace(value, offsets=tuple(replace(o, bounds=b) if isinstance(o, Reg) else o for o, b in pairs))
-        if isinstance(value, Reg) and shape_and_element(str(to.type))[1] == "index":
+        if isinstance(value, Reg) and shape_and_element(to.type)[1] == "index":
             return replace(value, bounds=self.ranges.of(to))
         return value
 
@@ -258,7 +258,7 @@ class Lowering:
         name = f"in{index}"
         if isinstance(argument.type, ir.MemRefType):
             return self._memref_argument(name, ir.MemRefType(argument.type))
-        shape, element = shape_and_element(text)
+        shape, element = shape_and_element(argument.type)
         if element == "i1":
             raise ValueError(f"argument {index} of type {text}: pass truth values as i8")
         count = 1
@@ -400,7 +400,7 @@ class Lowering:
         known, op = self.values[value], value.owner.operation
         if isinstance(known, Const):
             return self.index(known.value)
-        if op.name in ("vector.broadcast", "vector.splat") and not shape_and_element(str(op.operands[0].type))[0]:
+        if op.name in ("vector.broadcast", "vector.splat") and not shape_and_element(op.operands[0].type)[0]:
             return self.numbers(op.operands[0])
         if op.name in ("arith.addi", "arith.muli"):
             a, b = map(self.uniform, op.operands)

@@ -22,9 +22,9 @@ def dpas(low: Lowering, op: ir.Operation) -> None:
     """One instruction for each systolic depth's worth of K."""
     check_mode(low, op)
     view, emit = op.opview, low.emit
-    a_shape, a_element = shape_and_element(str(view.lhs.type))
-    b_element = shape_and_element(str(view.rhs.type))[1]
-    (m, n), d_element = shape_and_element(str(view.result.type))
+    a_shape, a_element = shape_and_element(view.lhs.type)
+    b_element = shape_and_element(view.rhs.type)[1]
+    (m, n), d_element = shape_and_element(view.result.type)
     w, a = precision_of(b_element), precision_of(a_element)
     if n not in low.target.dpas_exec_sizes:
         low.fail(f"has {n} columns, but target {low.target.name} multiplies {low.target.dpas_exec_size}")
@@ -61,7 +61,7 @@ def dpas(low: Lowering, op: ir.Operation) -> None:
 
 def _packed(low: Lowering, value: ir.Value) -> Reg:
     """An operand in registers; elements of less than 8 bits are held as the bytes that they are packed in."""
-    if bit_width(shape_and_element(str(value.type))[1]) >= 8:
+    if bit_width(shape_and_element(value.type)[1]) >= 8:
         return low.reg(value)
     return low.emit.in_registers(low.numbers(value))
 

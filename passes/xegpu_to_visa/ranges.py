@@ -16,6 +16,7 @@ from xegpu_py.passes.xegpu_to_visa import GRID_LIMIT
 from xegpu_py.passes.xegpu_to_visa.values import Bounds, shape_and_element
 
 from xegpu_py.ir.builtin import bit_width, is_integer
+from xegpu_py.ir.decoded import Decoded
 
 _GRID_MOST = (1 << 32) - 1
 _BYTES_MOST = 1 << 57
@@ -212,6 +213,9 @@ def bits_of(element: str) -> int:
     return INDEX_BITS if element == "index" else int(element.lstrip("sui")) if is_integer(element) else 0
 
 
+_BITS = Decoded(lambda kind: bits_of(shape_and_element(kind)[1]))
+
+
 class Ranges:
     """The intervals of a kernel's integers, scalars and vectors of them, as signed numbers.
 
@@ -222,7 +226,6 @@ class Ranges:
         """Analyse a kernel whose body is one block."""
         self._limits = limits
         self._found: dict[ir.Value, tuple[Bounds, ...]] = {}
-        self._kinds: dict[ir.Type, int] = {}
         self._dimensions: dict[ir.Value, frozenset[int]] = {}
         block = func.regions[0].blocks[0]
         self._arguments = set(block.arguments)
@@ -238,16 +241,10 @@ class Ranges:
 
     def _bits(self, value: ir.Value) -> int:
         """Bits of an integer or of a vector's elements; 0 of other types."""
-        kind = value.type
-        found = self._kinds.get(kind)
-        if found is None:
-            text = str(kind)
-            found = bits_of(shape_and_element(text)[1]) if not text.startswith(("!", "memref", "tensor")) else 0
-            self._kinds[kind] = found
-        return found
+        return _BITS[value.type]
 
     def _is_index(self, value: ir.Value) -> bool:
-        return shape_and_element(str(value.type))[1] == "index"
+        return shape_and_element(value.type)[1] == "index"
 
     def _set(self, value: ir.Value, found: Bounds | None) -> None:
         bits = self._bits(value)
@@ -341,7 +338,7 @@ class Ranges:
 
     def step(self, op: ir.Operation) -> None:
         """0 to the number of elements less one."""
-        self._set(op.results[0], (0, shape_and_element(str(op.results[0].type))[0][0] - 1))
+        self._set(op.results[0], (0, shape_and_element(op.results[0].type)[0][0] - 1))
 
     def reduction(self, op: ir.Operation) -> None:
         """Of minimum and maximum one of the elements, of additions as many as there are."""
@@ -353,7 +350,7 @@ class Ranges:
         if kind.startswith(("min", "max")):
             self._set(result, join(*operands))
         elif kind == "add":
-            count = math.prod(shape_and_element(str(op.operands[0].type))[0])
+            count = math.prod(shape_and_element(op.operands[0].type)[0])
             lo, hi = operands[0]
             more = [(0, 0), *operands[1:]][-1]
             self._set(result, (min(lo * count, lo) + more[0], max(hi * count, hi) + more[1]))

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from xegpu_py.ir.builtin import bit_width, signedness, vector_of
+from mlir import ir
+from xegpu_py.passes.common.values import element_of, shape_of
+
+from xegpu_py.ir.builtin import bit_width, signedness
+from xegpu_py.ir.decoded import Decoded
 from xegpu_py.numerics.formats import TYPES, Format
 from xegpu_py.visa.operands import Predicate, Variable
 
@@ -57,11 +61,16 @@ def element_bytes(element: str) -> int:
     return 8 if element == "index" else max(bit_width(element) // 8, 1)
 
 
-def shape_and_element(type_text: str) -> tuple[tuple[int, ...], str]:
+def _shape_and_element(kind: ir.Type) -> tuple[tuple[int, ...], str]:
+    return shape_of(kind), str(element_of(kind))
+
+
+_SHAPES = Decoded(_shape_and_element)
+
+
+def shape_and_element(kind: ir.Type | str) -> tuple[tuple[int, ...], str]:
     """The shape and element type of a vector; of a scalar the shape is ()."""
-    if type_text.startswith("vector<"):
-        return vector_of(type_text)
-    return (), type_text
+    return _SHAPES[ir.Type.parse(kind) if isinstance(kind, str) else kind]
 
 
 def unsigned(name: str) -> str:

@@ -33,7 +33,7 @@ Order = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
 def _shape(value: ir.Value) -> tuple[int, ...]:
-    return shape_and_element(str(value.type))[0]
+    return shape_and_element(value.type)[0]
 
 
 def _static(op: ir.Operation, name: str) -> list[int]:
@@ -156,7 +156,7 @@ def _registers(low: Lowering, value: ir.Value) -> Reg:
 def _give(low: Lowering, op: ir.Operation, *numbers: Numbers) -> None:
     """Set an op's results; truth values are given as numbers that are 0 or not."""
     for result, found in zip(op.results, numbers):
-        is_mask = shape_and_element(str(result.type))[1] == "i1"
+        is_mask = shape_and_element(result.type)[1] == "i1"
         low.values[result] = _truth(low, found) if is_mask else found
 
 
@@ -172,7 +172,7 @@ def bitcast(low: Lowering, op: ir.Operation) -> None:
 
     Elements of 2 and 4 bits stay the bytes that they are packed in.
     """
-    if bit_width(shape_and_element(str(op.results[0].type))[1]) in (2, 4):
+    if bit_width(shape_and_element(op.results[0].type)[1]) in (2, 4):
         low.set(op, low.reg(op.operands[0]))
         return
     count, _, name = result_of(low, op)

@@ -316,15 +316,15 @@ def dpas(kernel: Kernel, op: ir.Operation) -> Problem:
     """One instruction."""
     view: Any = op.opview
     target = kernel.target
-    a_shape, a = shape_and_element(str(view.lhs.type))
-    b = shape_and_element(str(view.rhs.type))[1]
-    (m, n), d = shape_and_element(str(view.result.type))
+    a_shape, a = shape_and_element(view.lhs.type)
+    b = shape_and_element(view.rhs.type)[1]
+    (m, n), d = shape_and_element(view.result.type)
     w_precision, a_precision = precision_of(b), precision_of(a)
     for precision in (w_precision, a_precision):
         if precision not in target.dpas_precisions:
             known = ", ".join(target.dpas_precisions)
             return (f"target {target.name} has no precision {precision}", f"it has {known}")
-    acc = d if view.acc is None else shape_and_element(str(view.acc.type))[1]
+    acc = d if view.acc is None else shape_and_element(view.acc.type)[1]
     problem = types_problem(w_precision, a_precision, register_type(d), register_type(acc))
     if problem:
         return (problem,)
@@ -429,7 +429,7 @@ def _shared(kernel: Kernel, memrefs: list[ir.MemRefType]) -> Problem:
 
 
 def _element(value: ir.Value) -> str:
-    return shape_and_element(str(value.type))[1]
+    return shape_and_element(value.type)[1]
 
 
 @_of("arith.extf", "arith.truncf")

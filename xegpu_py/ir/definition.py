@@ -36,6 +36,7 @@ from mlir._mlir_libs import _mlir as _cext
 
 from xegpu_py.ir.constraints import TypeConstraint
 from xegpu_py.ir.cursor import Cursor, split_list
+from xegpu_py.ir.decoded import Decoded
 from xegpu_py.ir.kinds import EnumKind, Kind, Scope, kind_of
 
 if TYPE_CHECKING:
@@ -51,7 +52,6 @@ _MODULES = "xegpu_py.ir.defined"
 _cext.globals.append_dialect_search_prefix(_MODULES)
 
 T = TypeVar("T")
-Type_ = TypeVar("Type_", bound="Type")
 
 
 class Dialect:
@@ -238,9 +238,12 @@ class Type(_Parametrized, TypeConstraint):
     """A type. Subclasses are frozen dataclasses of its parameters, and stand for themselves as constraint."""
 
     _sigil = "!"
+    _decoded: ClassVar[Decoded[Any]]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        by_text = lru_cache(maxsize=4096)(cls.decode)
+        cls._decoded = Decoded(lambda kind: by_text(str(kind)))
         if "dialect" in kwargs:
             cls.summary = cls.mnemonic()
             cls.fixed = None if cls._kinds else cls.mnemonic()
@@ -270,14 +273,8 @@ class Type(_Parametrized, TypeConstraint):
         Raises:
             ValueError: if it is another type.
         """
-        text = str(value if isinstance(value, ir.Type) else value.type)
-        found: Self = _decoded(cls, text)  # type: ignore[arg-type]
+        found: Self = cls._decoded[value if isinstance(value, ir.Type) else value.type]
         return found
-
-
-@lru_cache(maxsize=4096)
-def _decoded(cls: type[Type_], text: str) -> Type_:
-    return cls.decode(text)
 
 
 class Attr(_Parametrized):

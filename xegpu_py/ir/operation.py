@@ -15,6 +15,7 @@ from mlir._mlir_libs import _mlir as _cext
 from xegpu_py.ir import definition as d
 from xegpu_py.ir.bindings import SEGMENTS
 from xegpu_py.ir.constraints import Index, TypeConstraint, alternatives
+from xegpu_py.ir.decoded import Decoded
 from xegpu_py.ir.kinds import Kind, kind_of
 
 if TYPE_CHECKING:
@@ -307,18 +308,31 @@ def group_sizes(op: ir.OpView, which: str) -> list[int]:
 def _value_accessor(spec: Spec, which: str, index: int) -> Callable[[Any], Any]:
     groups = spec.groups(which)
     arity = groups[index].arity
-    fixed = all(g.arity == "single" for g in groups[: index + 1])
+    operands, segments = which == "operand", SEGMENTS[which]
+    if all(g.arity == "single" for g in groups[: index + 1]):
+        if operands:
+            return lambda self: self.operation.operands[index]
+        return lambda self: self.operation.results[index]
+
+    def bounds(attribute: ir.Attribute) -> tuple[int, int]:
+        sizes = list(attribute)
+        start = sum(sizes[:index])
+        return start, start + sizes[index]
+
+    by_segments = Decoded(bounds) if spec.needs_segments(which) else None
 
     def get(self: Any) -> Any:
-        values = self.operation.operands if which == "operand" else self.operation.results
-        if fixed:
-            return values[index]
-        sizes = group_sizes(self, which)
-        start = sum(sizes[:index])
-        group = [values[start + k] for k in range(sizes[index])]
+        operation = self.operation
+        values = operation.operands if operands else operation.results
+        if by_segments is not None:
+            start, end = by_segments[operation.attributes[segments]]
+        else:
+            sizes = spec.sizes(which, len(values), None)
+            start = sum(sizes[:index])
+            end = start + sizes[index]
         if arity == "variadic":
-            return group
-        return group[0] if group else None
+            return [values[i] for i in range(start, end)]
+        return values[start] if end > start else None
 
     return get
 
@@ -333,12 +347,12 @@ def _index_list_accessor(operands: Callable[[Any], Any], static: str) -> Callabl
 
 def _attribute_accessor(attribute: AttributeField) -> Callable[[Any], Any]:
     decode = lru_cache(maxsize=256)(attribute.kind.decode)
+    decoded = Decoded(lambda found: decode(str(found)))
+    name, default = attribute.name, attribute.default
 
     def get(self: Any) -> Any:
         attributes = self.operation.attributes
-        if attribute.name not in attributes:
-            return attribute.default
-        return decode(str(attributes[attribute.name]))
+        return decoded[attributes[name]] if name in attributes else default
 
     return get
 

@@ -1,0 +1,34 @@
+"""What is decoded of MLIR's objects, once for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Decoded(dict[Any, T], Generic[T]):
+    """What a function gives for types or attributes, by the object: `decoded[type]`.
+
+    Looking up an object takes a fraction of printing it. What is known is of one context at a time, since an object
+    keeps its context alive.
+    """
+
+    def __init__(self, decode: Callable[[Any], T]) -> None:
+        """Nothing is known.
+
+        Args:
+            decode: what to do with an `ir.Type` or `ir.Attribute`. What it raises is not kept.
+        """
+        super().__init__()
+        self._decode = decode
+        self._context: Any = None
+
+    def __missing__(self, key: Any) -> T:
+        found = self._decode(key)
+        if key.context != self._context:
+            self.clear()
+            self._context = key.context
+        self[key] = found
+        return found
