@@ -10,7 +10,7 @@ import numpy as np
 from mlir import ir
 from xegpu_py.passes.xegpu_to_visa.combine import combiner
 from xegpu_py.passes.xegpu_to_visa.emit import const
-from xegpu_py.passes.xegpu_to_visa.lower import Lowering, Rule, lowers
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, Pattern, pattern
 from xegpu_py.passes.xegpu_to_visa.ranges import within
 from xegpu_py.passes.xegpu_to_visa.scf import choose
 from xegpu_py.passes.xegpu_to_visa.values import (
@@ -53,7 +53,7 @@ def as_type(low: Lowering, numbers: Numbers, name: str) -> Numbers:
     return Const(numbers.bits, name, numbers.count) if isinstance(numbers, Const) else low.emit.as_type(numbers, name)
 
 
-@lowers("arith.constant", "index.constant")
+@pattern("arith.constant", "index.constant")
 def constant(low: Lowering, op: ir.Operation) -> None:
     """Scalars and splats become immediates; other vectors are put into registers."""
     count, element, name = result_of(low, op)
@@ -131,7 +131,7 @@ _TRUTH = {
 """Arithmetic on i1, whose numbers are 0 and 1, or signed 0 and -1."""
 
 
-def or_truth(rule: Rule) -> Rule:
+def or_truth(rule: Pattern) -> Pattern:
     """The rule of an op on integers, which on i1 is one of truth values."""
 
     def lowered(low: Lowering, op: ir.Operation) -> None:
@@ -223,10 +223,10 @@ for _name, _instruction in {
     "arith.maxsi": "max", "arith.minsi": "min", "index.maxs": "max", "index.mins": "min",
     "arith.maxnumf": "max", "arith.minnumf": "min",
 }.items():  # fmt: skip
-    lowers(_name)(_binary(_instruction))
+    pattern(_name)(_binary(_instruction))
 
 
-@lowers("arith.subi", "index.sub", "arith.subf")
+@pattern("arith.subi", "index.sub", "arith.subf")
 @or_truth
 def sub(low: Lowering, op: ir.Operation) -> None:
     """Addition of the negated second operand."""
@@ -260,7 +260,7 @@ def on_pattern(low: Lowering, instruction: str, numbers: Reg, pattern: int) -> N
     return low.emit.as_type(found, numbers.type)
 
 
-@lowers("arith.negf")
+@pattern("arith.negf")
 def negf(low: Lowering, op: ir.Operation) -> None:
     """The sign flipped, that of a NaN too."""
     count, _, name = result_of(low, op)
@@ -270,7 +270,7 @@ def negf(low: Lowering, op: ir.Operation) -> None:
     low.set(op, low.emit.apply("mov", name, count, low.numbers(op.operands[0]), modifiers=("-",)))
 
 
-@lowers("arith.divf")
+@pattern("arith.divf")
 def divf(low: Lowering, op: ir.Operation) -> None:
     """The quotient; of bf16 by way of f32."""
     count, _, name = result_of(low, op)
@@ -284,7 +284,7 @@ def divf(low: Lowering, op: ir.Operation) -> None:
     low.set(op, found if wide == name else low.emit.in_registers(found, name))
 
 
-@lowers("arith.maxui", "arith.minui", "index.maxu", "index.minu")
+@pattern("arith.maxui", "arith.minui", "index.maxu", "index.minu")
 @or_truth
 def min_max_unsigned(low: Lowering, op: ir.Operation) -> None:
     """Minimum and maximum of unsigned integers."""
@@ -302,14 +302,14 @@ def min_max_unsigned(low: Lowering, op: ir.Operation) -> None:
     low.set(op, as_type(low, found, name))
 
 
-@lowers("arith.maximumf", "arith.minimumf")
+@pattern("arith.maximumf", "arith.minimumf")
 def minimum_maximum(low: Lowering, op: ir.Operation) -> None:
     """Minimum and maximum that give NaN if either operand is one."""
     combine = combiner(low.emit, op.name.rpartition(".")[2], result_of(low, op)[2])
     low.set(op, combine(*(low.reg(v) for v in op.operands)))
 
 
-@lowers("arith.shli", "arith.shrsi", "arith.shrui", "index.shl", "index.shrs", "index.shru")
+@pattern("arith.shli", "arith.shrsi", "arith.shrui", "index.shl", "index.shrs", "index.shru")
 @or_truth
 def shift(low: Lowering, op: ir.Operation) -> None:
     """Shifts."""
@@ -340,7 +340,7 @@ _DIVISIONS = {
 }  # fmt: skip
 
 
-@lowers(*_DIVISIONS)
+@pattern(*_DIVISIONS)
 @or_truth
 def divide(low: Lowering, op: ir.Operation) -> None:
     """Integer division: by shifts where the divisor is a known power of two, else by way of floats, exactly.
@@ -444,7 +444,7 @@ _FLOAT_CONDITIONS = (
 )  # fmt: skip
 
 
-@lowers("arith.cmpi", "index.cmp")
+@pattern("arith.cmpi", "index.cmp")
 def cmpi(low: Lowering, op: ir.Operation) -> None:
     """Comparisons of integers."""
     count = result_of(low, op)[0]
@@ -484,7 +484,7 @@ def _compare(low: Lowering, condition: str, count: int, a: Numbers, b: Numbers) 
     return low.emit.compare(condition, count, low.emit.in_registers(a) if isinstance(a, Const) else a, b)
 
 
-@lowers("arith.cmpf")
+@pattern("arith.cmpf")
 def cmpf(low: Lowering, op: ir.Operation) -> None:
     """Comparisons of floats, ordered and unordered."""
     count = result_of(low, op)[0]
@@ -511,7 +511,7 @@ def cmpf(low: Lowering, op: ir.Operation) -> None:
         low.set(op, both if predicate == "ord" else emit.flags("not", count, both))
 
 
-@lowers("arith.select")
+@pattern("arith.select")
 def select(low: Lowering, op: ir.Operation) -> None:
     """A choice, of all or lane by lane."""
     condition = low.value(op.operands[0])
@@ -542,13 +542,13 @@ def _number_for_choice(low: Lowering, value: ir.Value, name: str) -> Numbers:
     return bf_as_f(found) if isinstance(found, Const) and found.type == "bf" else found
 
 
-@lowers("arith.bitcast")
+@pattern("arith.bitcast")
 def bitcast(low: Lowering, op: ir.Operation) -> None:
     """The same bits as another type."""
     low.set(op, as_type(low, low.numbers(op.operands[0]), result_of(low, op)[2]))
 
 
-@lowers("index.sizeof")
+@pattern("index.sizeof")
 def sizeof(low: Lowering, op: ir.Operation) -> None:
     """The bits of an index."""
     low.set(op, low.index(TYPES[INDEX].bits))

@@ -9,7 +9,7 @@ from mlir import ir
 from xegpu_py.passes.xegpu_to_visa.combine import combiner
 from xegpu_py.passes.xegpu_to_visa.descriptors import TYPES_BYTES, in_slm
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter, const
-from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.memref import address_of, flat, memory
 from xegpu_py.passes.xegpu_to_visa.messages import atomic_message, atomic_shape
 from xegpu_py.passes.xegpu_to_visa.scattered import guards, in_place, lanes_of, padded_row
@@ -22,7 +22,7 @@ from xegpu_py.visa.operands import Address, Guard, Raw
 from xegpu_py.visa.spec import DataShape
 
 
-@lowers("xegpu.atomic_rmw")
+@pattern("xegpu.atomic_rmw")
 def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
     """An update of each lane's element; the result is what was there before."""
     desc, addresses, lanes, chunk = lanes_of(low, op)
@@ -67,7 +67,7 @@ def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
     low.set(op, result)
 
 
-@lowers("memref.generic_atomic_rmw")
+@pattern("memref.generic_atomic_rmw")
 def generic_atomic_rmw(low: Lowering, op: ir.Operation) -> None:
     """An update of one element by the ops of a region; the result is what was there before."""
     target, *indices = op.operands

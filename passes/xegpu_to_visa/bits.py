@@ -5,14 +5,14 @@ from __future__ import annotations
 from mlir import ir
 from xegpu_py.passes.xegpu_to_visa.arith import as_unsigned, result_of
 from xegpu_py.passes.xegpu_to_visa.emit import const
-from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.values import INDEX, Reg, unsigned
 from xegpu_py.passes.xegpu_to_visa.wide import half
 
 from xegpu_py.numerics.formats import TYPES
 
 
-@lowers("math.ctpop", "math.ctlz", "math.cttz")
+@pattern("math.ctpop", "math.ctlz", "math.cttz")
 def count_bits(low: Lowering, op: ir.Operation) -> None:
     """Set bits, or the zeros above or below them, by `cbit` and `lzd` of 32 bits each.
 

@@ -12,7 +12,7 @@ from xegpu_py.passes.common.divisors import transposes_in_message
 from xegpu_py.passes.xegpu_to_visa.descriptors import TYPES_BYTES, check_mode, in_slm
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lines import load_line, prefetch_line, store_line
-from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.messages import block_load, caches_of
 from xegpu_py.passes.xegpu_to_visa.ranges import join
 from xegpu_py.passes.xegpu_to_visa.values import (
@@ -38,7 +38,7 @@ from xegpu_py.visa.operands import Immediate, Raw, Region
 from xegpu_py.visa.spec import BlockShape
 
 
-@lowers("xegpu.create_nd_tdesc")
+@pattern("xegpu.create_nd_tdesc")
 def create_nd_tdesc(low: Lowering, op: ir.Operation) -> None:
     """The base address, the tensor's extents, and where the block begins."""
     check_mode(low, op)
@@ -74,7 +74,7 @@ def _block(low: Lowering, value: ir.Value) -> Block:
     return found
 
 
-@lowers("xegpu.update_nd_offset")
+@pattern("xegpu.update_nd_offset")
 def update_nd_offset(low: Lowering, op: ir.Operation) -> None:
     """The offsets moved on."""
     block = _block(low, op.opview.tdesc)
@@ -171,7 +171,7 @@ def _check_matrix(low: Lowering, desc: TensorDesc) -> None:
         low.fail(f"of a block of {len(desc.shape)} dimensions has no message", "xegpu-legalize splits it")
 
 
-@lowers("xegpu.load_nd")
+@pattern("xegpu.load_nd")
 def load_nd(low: Lowering, op: ir.Operation) -> None:
     """A 2D block message, or for one dimension a transposed load."""
     check_mode(low, op)
@@ -239,7 +239,7 @@ def _line_address(low: Lowering, block: Block, desc: TensorDesc) -> Reg:
     return low.emit.in_registers(at(block.base, offset, size))
 
 
-@lowers("xegpu.store_nd")
+@pattern("xegpu.store_nd")
 def store_nd(low: Lowering, op: ir.Operation) -> None:
     """2D block messages of up to eight rows, or for one dimension transposed stores."""
     check_mode(low, op)
@@ -288,7 +288,7 @@ def _padded(low: Lowering, value: Reg, first: int, message: BlockShape, name: st
     return padded
 
 
-@lowers("xegpu.prefetch_nd")
+@pattern("xegpu.prefetch_nd")
 def prefetch_nd(low: Lowering, op: ir.Operation) -> None:
     """A load without a destination."""
     check_mode(low, op)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from mlir import ir
 from xegpu_py.passes.xegpu_inline import Functions
 from xegpu_py.passes.xegpu_to_visa.arith import as_type, result_of
-from xegpu_py.passes.xegpu_to_visa.lower import Lowering, Rule, lowers
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, Pattern, pattern
 from xegpu_py.passes.xegpu_to_visa.values import Reg, unsigned
 
 from xegpu_py.numerics.formats import TYPES
 
-INTRINSICS: dict[str, Rule] = {}
+INTRINSICS: dict[str, Pattern] = {}
 """What lowers calls of functions that are only declared, by name; the name may have a suffix after a dot."""
 
 
-@lowers("func.call")
+@pattern("func.call")
 def call(low: Lowering, op: ir.Operation) -> None:
     """The instruction that an intrinsic stands for."""
     name = ir.FlatSymbolRefAttr(op.attributes["callee"]).value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mlir import ir
 from xegpu_py.passes.xegpu_to_visa.arith import as_type, as_unsigned, bf_as_f, result_of
 from xegpu_py.passes.xegpu_to_visa.emit import const
-from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.values import (
     INDEX,
     Const,
@@ -45,7 +45,7 @@ def convert(low: Lowering, source: Numbers, name: str, count: int, saturate: boo
     return low.emit.apply("mov", name, count, source, saturate=saturate)
 
 
-@lowers("arith.extsi", "arith.trunci", "arith.index_cast", "index.casts", "arith.sitofp")
+@pattern("arith.extsi", "arith.trunci", "arith.index_cast", "index.casts", "arith.sitofp")
 def convert_signed(low: Lowering, op: ir.Operation) -> None:
     """Conversions from signed integers, and truncation."""
     _check_bytes(low, op)
@@ -68,7 +68,7 @@ def convert_signed(low: Lowering, op: ir.Operation) -> None:
     _convert(low, op, numbers)
 
 
-@lowers("arith.extui", "arith.index_castui", "index.castu", "arith.uitofp")
+@pattern("arith.extui", "arith.index_castui", "index.castu", "arith.uitofp")
 def convert_unsigned(low: Lowering, op: ir.Operation) -> None:
     """Conversions from unsigned integers."""
     _check_bytes(low, op)
@@ -101,7 +101,7 @@ def _from_mask(low: Lowering, op: ir.Operation, one: int) -> None:
     low.set(op, found if first == name else low.emit.in_registers(found, name))
 
 
-@lowers("arith.extf")
+@pattern("arith.extf")
 def extf(low: Lowering, op: ir.Operation) -> None:
     """Widening of floats; of f8E5M2 by fcvt."""
     count, _, name = result_of(low, op)
@@ -116,7 +116,7 @@ def extf(low: Lowering, op: ir.Operation) -> None:
     _convert(low, op, numbers)
 
 
-@lowers("arith.truncf")
+@pattern("arith.truncf")
 def truncf(low: Lowering, op: ir.Operation) -> None:
     """Narrowing of floats, rounded to nearest even; to f8E5M2 by fcvt, and to tf32 where fcvt does that."""
     count, element, _ = result_of(low, op)
@@ -177,14 +177,14 @@ def _half_to_odd(low: Lowering, numbers: Numbers, count: int) -> Reg:
     return emit.as_type(bits, "hf")
 
 
-@lowers("arith.fptosi")
+@pattern("arith.fptosi")
 def fptosi(low: Lowering, op: ir.Operation) -> None:
     """Toward zero."""
     _check_bytes(low, op)
     _convert(low, op, low.numbers(op.operands[0]))
 
 
-@lowers("arith.fptoui")
+@pattern("arith.fptoui")
 def fptoui(low: Lowering, op: ir.Operation) -> None:
     """Toward zero, to unsigned integers."""
     _check_bytes(low, op)

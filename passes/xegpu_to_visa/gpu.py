@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mlir import ir
-from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.values import NARROW, Reg, index_type
 
 from xegpu_py.visa.operands import BUILTINS
@@ -26,31 +26,31 @@ def _group(low: Lowering, dimension: int) -> Reg:
     return replace(low.emit.apply("mov", index_type(bounds), 1, group), bounds=bounds)
 
 
-@lowers("gpu.block_id")
+@pattern("gpu.block_id")
 def block_id(low: Lowering, op: ir.Operation) -> None:
     """The workgroup's place in the grid."""
     low.set(op, _group(low, _dimension(op)))
 
 
-@lowers("gpu.thread_id")
+@pattern("gpu.thread_id")
 def thread_id(low: Lowering, op: ir.Operation) -> None:
     """In vector compute mode a work item is a hardware thread."""
     low.set(op, low.implicit("LOCAL_ID", _dimension(op)))
 
 
-@lowers("gpu.block_dim")
+@pattern("gpu.block_dim")
 def block_dim(low: Lowering, op: ir.Operation) -> None:
     """Threads of a workgroup."""
     low.set(op, low.implicit("LOCAL_SIZE", _dimension(op)))
 
 
-@lowers("gpu.grid_dim")
+@pattern("gpu.grid_dim")
 def grid_dim(low: Lowering, op: ir.Operation) -> None:
     """Workgroups of the grid."""
     low.set(op, low.implicit("GROUP_COUNT", _dimension(op)))
 
 
-@lowers("gpu.global_id")
+@pattern("gpu.global_id")
 def global_id(low: Lowering, op: ir.Operation) -> None:
     """The thread's place among all threads."""
     d = _dimension(op)
@@ -58,13 +58,13 @@ def global_id(low: Lowering, op: ir.Operation) -> None:
     low.set(op, low.add(first, low.implicit("LOCAL_ID", d)))
 
 
-@lowers("gpu.subgroup_id")
+@pattern("gpu.subgroup_id")
 def subgroup_id(low: Lowering, op: ir.Operation) -> None:
     """The thread's number within its workgroup."""
     low.set(op, low.emit.apply("mov", NARROW, 1, Reg(BUILTINS["%r0"], _THREAD_WORD, 1)))
 
 
-@lowers("gpu.num_subgroups")
+@pattern("gpu.num_subgroups")
 def num_subgroups(low: Lowering, op: ir.Operation) -> None:
     """Threads of a workgroup."""
     within = low.limits.place("num_subgroups")
@@ -72,19 +72,19 @@ def num_subgroups(low: Lowering, op: ir.Operation) -> None:
     low.set(op, low.multiply(low.multiply(x, y, within), z, within))
 
 
-@lowers("gpu.lane_id")
+@pattern("gpu.lane_id")
 def lane_id(low: Lowering, op: ir.Operation) -> None:
     """In vector compute mode a thread is one work item."""
     low.set(op, low.index(0))
 
 
-@lowers("gpu.subgroup_size")
+@pattern("gpu.subgroup_size")
 def subgroup_size(low: Lowering, op: ir.Operation) -> None:
     """In vector compute mode a thread is one work item."""
     low.set(op, low.index(1))
 
 
-@lowers("gpu.barrier")
+@pattern("gpu.barrier")
 def barrier(low: Lowering, op: ir.Operation) -> None:
     """All that the workgroup has written before is seen after it."""
     for memory in ("slm", "ugm"):

@@ -7,26 +7,9 @@ from typing import Any
 
 from mlir import ir
 from xegpu_py.passes.xegpu_simt_to_vc import WORK_ITEMS
-from xegpu_py.passes.xegpu_to_visa import (
-    arith,
-    atomics,
-    bits,
-    blocks,
-    calls,
-    casts,
-    gpu,
-    math,
-    matrix,
-    memref,
-    remainder,
-    scattered,
-    scf,
-    sync,
-    vector,
-)
 from xegpu_py.passes.xegpu_to_visa.coalesce import coalesce, expand
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter
-from xegpu_py.passes.xegpu_to_visa.lower import Lowering
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.memref import shared
 from xegpu_py.passes.xegpu_to_visa.ranges import Limits, Ranges
 
@@ -35,9 +18,6 @@ from xegpu_py.target import Target
 from xegpu_py.visa.operands import Variable
 from xegpu_py.visa.program import Program
 from xegpu_py.visa.text import rename
-
-ROOMS = (arith, atomics, bits, blocks, calls, casts, gpu, math, matrix, memref, remainder, scattered, scf, sync, vector)
-"""The modules that register rules."""
 
 
 def lower_kernel(func: ir.Operation, target: Target, limits: Limits | None = None) -> Program:
@@ -49,6 +29,7 @@ def lower_kernel(func: ir.Operation, target: Target, limits: Limits | None = Non
     Raises:
         DiagnosticError: at the op that cannot be lowered.
     """
+    pattern.load()
     where = position_of(func.location)
     body = func.regions[0].blocks
     name = ir.StringAttr(func.attributes["sym_name"]).value

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn, overload
+from typing import Any, overload
 
 from mlir import ir
+from xegpu_py.passes.common.conversion import PatternDriver
+from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter, const
 from xegpu_py.passes.xegpu_to_visa.ranges import Limits, Ranges
 from xegpu_py.passes.xegpu_to_visa.values import (
@@ -31,7 +33,7 @@ from xegpu_py.passes.xegpu_to_visa.values import (
 )
 from xegpu_py.passes.xegpu_to_visa.wide import product
 
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
+from xegpu_py.ir.diagnostics import position_of
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target
 from xegpu_py.visa.operands import Variable
@@ -43,24 +45,19 @@ FIRST_INPUT = 64
 _PLACES = {"LOCAL_ID": "thread_id", "LOCAL_SIZE": "block_dim", "GROUP_COUNT": "grid_dim"}
 """What the dwords of implicit inputs are."""
 
-Rule = Callable[["Lowering", ir.Operation], None]
-RULES: dict[str, Rule] = {}
-"""What lowers each op, by its name."""
-
-
-def lowers(*names: str) -> Callable[[Rule], Rule]:
-    """Register a function that lowers these ops."""
-
-    def register(rule: Rule) -> Rule:
-        for name in names:
-            RULES[name] = rule
-        return rule
-
-    return register
+Pattern = Callable[["Lowering", ir.Operation], None]
+pattern: PatternSet[Pattern] = PatternSet(
+    __package__,
+    (
+        "arith", "atomics", "bits", "blocks", "calls", "casts", "gpu", "math", "matrix", "memref", "remainder",
+        "scattered", "scf", "sync", "vector",
+    ),
+)  # fmt: skip
+"""By name of an op what lowers it."""
 
 
 @dataclass
-class Lowering:
+class Lowering(PatternDriver):
     """One kernel as it is lowered.
 
     Attributes:
@@ -79,20 +76,8 @@ class Lowering:
     values: dict[ir.Value, Value] = field(default_factory=dict)
     slm_bytes: int = 0
     barriers: int = 0
-    _op: ir.Operation | None = None
     _implicit: dict[str, Reg] = field(default_factory=dict)
     _payload: int = FIRST_INPUT
-
-    def fail(self, message: str, *notes: str) -> NoReturn:
-        """Refuse the op that is being lowered.
-
-        Raises:
-            DiagnosticError: at the op.
-        """
-        assert self._op is not None
-        where = position_of(self._op.location)
-        attached = tuple(Diagnostic("note", n, where) for n in notes)
-        raise DiagnosticError([Diagnostic("error", f"'{self._op.name}' op {message}", where, attached)])
 
     def block(self, block: ir.Block) -> None:
         """Lower the ops of a block, except its terminator."""
@@ -104,12 +89,12 @@ class Lowering:
         """Lower one op."""
         outer, self._op = self._op, op
         self.emit.where = position_of(op.location)
-        rule = RULES.get(op.name)
-        if rule is None:
-            dialects = ", ".join(sorted({name.partition(".")[0] for name in RULES}))
+        found = pattern.get(op.name)
+        if found is None:
+            dialects = ", ".join(sorted({name.partition(".")[0] for name in pattern}))
             self.fail("cannot be lowered to vISA", f"kernels may contain ops of {dialects}, but not all of them")
         try:
-            rule(self, op)
+            found(self, op)
         except ValueError as e:
             self.fail(f"cannot be lowered to vISA: {e}")
         self._op = outer
@@ -459,6 +444,3 @@ def with_parts(value: Value, parts: Sequence[Any]) -> Value:
     return Memory(
         parts[0], parts[1], tuple(parts[2 : 2 + rank]), tuple(parts[2 + rank : 2 + 2 * rank]), value.element, value.slm
     )
-
-
-__all__ = ["RULES", "Lowering", "lowers", "parts_of", "with_parts"]

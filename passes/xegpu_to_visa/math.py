@@ -8,7 +8,7 @@ import numpy as np
 from mlir import ir
 from xegpu_py.passes.xegpu_to_visa.arith import SIGNS, on_pattern, result_of
 from xegpu_py.passes.xegpu_to_visa.emit import const
-from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.values import Const, Numbers, Reg, unsigned
 
 from xegpu_py.numerics.formats import TYPES
@@ -38,7 +38,7 @@ _DIRECT = {
 }  # fmt: skip
 
 
-@lowers(*_DIRECT)
+@pattern(*_DIRECT)
 def direct(low: Lowering, op: ir.Operation) -> None:
     """Functions that are one instruction."""
     if op.name == "math.sqrt" and result_of(low, op)[2] == "df":
@@ -51,7 +51,7 @@ def direct(low: Lowering, op: ir.Operation) -> None:
 _ROUNDINGS = {"math.floor": "rndd", "math.ceil": "rndu", "math.roundeven": "rnde", "math.trunc": "rndz"}
 
 
-@lowers(*_ROUNDINGS)
+@pattern(*_ROUNDINGS)
 def rounding(low: Lowering, op: ir.Operation) -> None:
     """Roundings, which vISA has of f alone."""
     count, _, name = result_of(low, op)
@@ -60,7 +60,7 @@ def rounding(low: Lowering, op: ir.Operation) -> None:
     low.set(op, low.emit.in_registers(low.emit.spread(found, count), name))
 
 
-@lowers("math.round")
+@pattern("math.round")
 def round_away(low: Lowering, op: ir.Operation) -> None:
     """To the nearest integral value, halves away from zero: the magnitude rounded down, and one more from a half on."""
     count, _, name = result_of(low, op)
@@ -76,7 +76,7 @@ def round_away(low: Lowering, op: ir.Operation) -> None:
     low.set(op, emit.in_registers(found, name))
 
 
-@lowers("math.absf")
+@pattern("math.absf")
 def absf(low: Lowering, op: ir.Operation) -> None:
     """The sign cleared, that of a NaN too."""
     count, _, name = result_of(low, op)
@@ -86,7 +86,7 @@ def absf(low: Lowering, op: ir.Operation) -> None:
     low.set(op, low.emit.apply("mov", name, count, low.numbers(op.operands[0]), modifiers=("abs",)))
 
 
-@lowers("math.copysign")
+@pattern("math.copysign")
 def copysign(low: Lowering, op: ir.Operation) -> None:
     """The first operand's magnitude with the second one's sign, bit by bit."""
     count, _, name = result_of(low, op)
@@ -98,7 +98,7 @@ def copysign(low: Lowering, op: ir.Operation) -> None:
     low.set(op, low.emit.as_type(found, name))
 
 
-@lowers("math.absi")
+@pattern("math.absi")
 def absi(low: Lowering, op: ir.Operation) -> None:
     """The magnitude."""
     count, _, name = result_of(low, op)
@@ -128,14 +128,14 @@ def _split(value: float) -> tuple[float, float]:
     return high, value - high
 
 
-@lowers("math.exp")
+@pattern("math.exp")
 def exp_(low: Lowering, op: ir.Operation) -> None:
     """e to a power, computed in f."""
     source = low.emit.in_registers(low.numbers(op.operands[0]), "f")
     _finish(low, op, exp(low, source))
 
 
-@lowers("math.log", "math.log10", "math.log1p")
+@pattern("math.log", "math.log10", "math.log1p")
 def log(low: Lowering, op: ir.Operation) -> None:
     """Logarithms: the binary one times a constant; log1p of what is near zero by the rounding error of 1 + x."""
     emit = low.emit
@@ -165,7 +165,7 @@ def _log1p(low: Lowering, source: Reg) -> Reg:
     return emit.choose(usual, "f", count, found, source)
 
 
-@lowers("math.expm1")
+@pattern("math.expm1")
 def expm1(low: Lowering, op: ir.Operation) -> None:
     """(y - 1) x / log(y) with y = exp(x) rounded; x itself where y is 1."""
     emit = low.emit
@@ -182,7 +182,7 @@ def expm1(low: Lowering, op: ir.Operation) -> None:
     _finish(low, op, emit.choose(moved, "f", count, found, source))
 
 
-@lowers("math.tanh")
+@pattern("math.tanh")
 def tanh(low: Lowering, op: ir.Operation) -> None:
     """sign(x) (1 - 2 / (exp(2 |x|) + 1)), and for |x| < 0.25 an odd polynomial."""
     emit = low.emit
@@ -216,7 +216,7 @@ _ERF_P = 0.3275911
 _ERF_LARGE = [-1.453152027, 1.421413741, -0.284496736, 0.254829592]
 
 
-@lowers("math.erf")
+@pattern("math.erf")
 def erf(low: Lowering, op: ir.Operation) -> None:
     """Abramowitz and Stegun 7.1.26 from 0.5 on (error below 1.5e-7), Maclaurin's series below."""
     emit = low.emit
@@ -241,7 +241,7 @@ def erf(low: Lowering, op: ir.Operation) -> None:
     _finish(low, op, emit.choose(near, "f", count, small, large))
 
 
-@lowers("math.powf")
+@pattern("math.powf")
 def powf(low: Lowering, op: ir.Operation) -> None:
     """2 to the power y log2(|x|), with the sign and the special values of C's pow (docs/numerics.md)."""
     emit = low.emit

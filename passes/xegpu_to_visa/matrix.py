@@ -7,7 +7,7 @@ import math
 from mlir import ir
 from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT
 from xegpu_py.passes.xegpu_to_visa.descriptors import TYPES_BYTES, check_mode
-from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.messages import precision_of
 from xegpu_py.passes.xegpu_to_visa.values import Const, Numbers, Reg, register_type, shape_and_element
 
@@ -17,7 +17,7 @@ from xegpu_py.visa.operands import Raw
 from xegpu_py.visa.program import Instruction
 
 
-@lowers("xegpu.dpas")
+@pattern("xegpu.dpas")
 def dpas(low: Lowering, op: ir.Operation) -> None:
     """One instruction for each systolic depth's worth of K."""
     check_mode(low, op)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from mlir import ir
 from xegpu_py.passes.xegpu_to_visa.emit import const
-from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.values import Memory, Numbers, Reg, element_bytes, register_type
 
 from xegpu_py.visa.operands import Address
@@ -43,7 +43,7 @@ def _shape_of(size: int) -> DataShape:
     return DataShape({1: "d8c32", 2: "d16c32", 4: "d32", 8: "d64"}[size])
 
 
-@lowers("memref.load")
+@pattern("memref.load")
 def load(low: Lowering, op: ir.Operation) -> None:
     """One element."""
     mem = memory(low, op.operands[0])
@@ -62,7 +62,7 @@ def load(low: Lowering, op: ir.Operation) -> None:
     low.set(op, Reg(low.emit.as_type(held, name).var, 0, 1))
 
 
-@lowers("memref.store")
+@pattern("memref.store")
 def store(low: Lowering, op: ir.Operation) -> None:
     """One element."""
     value, target, *indices = op.operands
@@ -89,7 +89,7 @@ def _mixed(op: ir.Operation, name: str, operands: Sequence[ir.Value]) -> list[in
     return [next(waiting) if n == dynamic else n for n in ir.DenseI64ArrayAttr(op.attributes[name])]
 
 
-@lowers("memref.subview", "memref.reinterpret_cast")
+@pattern("memref.subview", "memref.reinterpret_cast")
 def subview(low: Lowering, op: ir.Operation) -> None:
     """A part of a memref: another offset, shape and strides."""
     mem = memory(low, op.operands[0])
@@ -128,7 +128,7 @@ def _kept_dimensions(low: Lowering, sizes: Sequence[Numbers], result: ir.MemRefT
     return kept
 
 
-@lowers("memref.collapse_shape", "memref.expand_shape")
+@pattern("memref.collapse_shape", "memref.expand_shape")
 def reshape(low: Lowering, op: ir.Operation) -> None:
     """Contiguous dimensions taken together, or one split."""
     mem = memory(low, op.operands[0])
@@ -154,7 +154,7 @@ def reshape(low: Lowering, op: ir.Operation) -> None:
     low.set(op, Memory(mem.base, mem.offset, tuple(shape), tuple(strides), str(result.element_type), mem.slm))
 
 
-@lowers("memref.transpose")
+@pattern("memref.transpose")
 def transpose(low: Lowering, op: ir.Operation) -> None:
     """The dimensions in another order; nothing is moved."""
     mem = memory(low, op.operands[0])
@@ -163,14 +163,14 @@ def transpose(low: Lowering, op: ir.Operation) -> None:
     low.set(op, Memory(mem.base, mem.offset, shape, strides, mem.element, mem.slm))
 
 
-@lowers("memref.cast", "memref.memory_space_cast", "memref.assume_alignment")
+@pattern("memref.cast", "memref.memory_space_cast", "memref.assume_alignment")
 def cast(low: Lowering, op: ir.Operation) -> None:
     """The same memref."""
     if len(op.results):
         low.set(op, low.value(op.operands[0]))
 
 
-@lowers("memref.dim")
+@pattern("memref.dim")
 def dim(low: Lowering, op: ir.Operation) -> None:
     """An extent."""
     index = low.numbers(op.operands[1])
@@ -181,13 +181,13 @@ def dim(low: Lowering, op: ir.Operation) -> None:
     low.set(op, memory(low, op.operands[0]).shape[index.value])
 
 
-@lowers("memref.extract_aligned_pointer_as_index")
+@pattern("memref.extract_aligned_pointer_as_index")
 def pointer(low: Lowering, op: ir.Operation) -> None:
     """The buffer's address."""
     low.set(op, memory(low, op.operands[0]).base)
 
 
-@lowers("memref.extract_strided_metadata")
+@pattern("memref.extract_strided_metadata")
 def extract_strided_metadata(low: Lowering, op: ir.Operation) -> None:
     """What the memref consists of."""
     mem = memory(low, op.operands[0])
@@ -195,7 +195,7 @@ def extract_strided_metadata(low: Lowering, op: ir.Operation) -> None:
     low.set(op, base, mem.offset, *mem.shape, *mem.strides)
 
 
-@lowers("memref.alloc", "memref.alloca")
+@pattern("memref.alloc", "memref.alloca")
 def allocate(low: Lowering, op: ir.Operation) -> None:
     """Shared local memory."""
     memref = ir.MemRefType(op.results[0].type)
@@ -225,12 +225,12 @@ def shared(low: Lowering, memref: ir.MemRefType) -> Memory:
     )
 
 
-@lowers("memref.dealloc")
+@pattern("memref.dealloc")
 def dealloc(low: Lowering, op: ir.Operation) -> None:
     """Nothing: shared local memory lasts as long as the workgroup."""
 
 
-@lowers("memref.view")
+@pattern("memref.view")
 def view(low: Lowering, op: ir.Operation) -> None:
     """Bytes of a buffer as elements of another type."""
     source, shift, *sizes = op.operands

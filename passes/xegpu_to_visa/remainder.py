@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mlir import ir
 from xegpu_py.passes.xegpu_to_visa.arith import result_of
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter, const
-from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.scf import assign
 from xegpu_py.passes.xegpu_to_visa.values import MASK_LANES, Const, Mask, Reg, unsigned
 from xegpu_py.passes.xegpu_to_visa.wide import divide
@@ -16,7 +16,7 @@ from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.operands import Guard
 
 
-@lowers("arith.remf")
+@pattern("arith.remf")
 def remf(low: Lowering, op: ir.Operation) -> None:
     """By integers, in f64 or f32; f16 and bf16 have the same remainder in f32."""
     count, _, name = result_of(low, op)

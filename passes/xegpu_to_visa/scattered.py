@@ -6,7 +6,7 @@ from mlir import ir
 from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.passes.xegpu_to_visa.descriptors import TYPES_BYTES, check_mode, in_slm
 from xegpu_py.passes.xegpu_to_visa.emit import const
-from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.messages import caches_of, chunk_messages
 from xegpu_py.passes.xegpu_to_visa.values import (
     NARROW,
@@ -38,7 +38,7 @@ def _lane_addresses(low: Lowering, base: Numbers, offsets: Reg, size: int, slm: 
     return emit.apply("add", "uq", count, low.scaled(offsets, size), emit.in_registers(base), into=made)
 
 
-@lowers("xegpu.create_tdesc")
+@pattern("xegpu.create_tdesc")
 def create_tdesc(low: Lowering, op: ir.Operation) -> None:
     """Each lane's address: the base, and an offset of elements."""
     check_mode(low, op)
@@ -58,7 +58,7 @@ def create_tdesc(low: Lowering, op: ir.Operation) -> None:
     low.set(op, Lanes(_lane_addresses(low, base, offsets, size, in_slm(desc))))
 
 
-@lowers("xegpu.update_offset")
+@pattern("xegpu.update_offset")
 def update_offset(low: Lowering, op: ir.Operation) -> None:
     """Each lane's address moved on."""
     view = op.opview
@@ -119,7 +119,7 @@ def in_place(low: Lowering, numbers: Reg, start: int, lanes: int, count: int, sh
     return Reg(numbers.var, numbers.first + start, shape.vector * count)
 
 
-@lowers("xegpu.load_gather")
+@pattern("xegpu.load_gather")
 def load_gather(low: Lowering, op: ir.Operation) -> None:
     """Gathers; what is narrower than 32 bits is packed afterwards. The chunk is the outer dimension."""
     desc, addresses, lanes, chunk = lanes_of(low, op)
@@ -161,7 +161,7 @@ def _narrow(low: Lowering, part: Reg, to: Reg, size: int) -> None:
     low.emit.apply("mov", name, to.count, part, into=low.emit.as_type(to, name))
 
 
-@lowers("xegpu.store_scatter")
+@pattern("xegpu.store_scatter")
 def store_scatter(low: Lowering, op: ir.Operation) -> None:
     """Scatters; what is narrower than 32 bits is widened before."""
     desc, addresses, lanes, chunk = lanes_of(low, op)
@@ -193,7 +193,7 @@ def store_scatter(low: Lowering, op: ir.Operation) -> None:
             )
 
 
-@lowers("xegpu.prefetch")
+@pattern("xegpu.prefetch")
 def prefetch(low: Lowering, op: ir.Operation) -> None:
     """Gathers without a destination."""
     desc, addresses, lanes, chunk = lanes_of(low, op)

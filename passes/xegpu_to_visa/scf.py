@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mlir import ir
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter
-from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers, parts_of, with_parts
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, parts_of, pattern, with_parts
 from xegpu_py.passes.xegpu_to_visa.values import (
     Const,
     KnownMask,
@@ -96,7 +96,7 @@ def _unchanged(argument: ir.Value, yielded: ir.Value, value: Value) -> list[bool
     return [False] * len(parts)
 
 
-@lowers("scf.for")
+@pattern("scf.for")
 def for_(low: Lowering, op: ir.Operation) -> None:
     """A counted loop."""
     emit = low.emit
@@ -163,7 +163,7 @@ def choose(low: Lowering, op: ir.Operation) -> None:
     low.set(op, low.bounded(result, op.results[0]))
 
 
-@lowers("scf.if")
+@pattern("scf.if")
 def if_(low: Lowering, op: ir.Operation) -> None:
     """A branch on a uniform condition."""
     emit = low.emit
@@ -195,7 +195,7 @@ def if_(low: Lowering, op: ir.Operation) -> None:
     low.set(op, *(low.bounded(value, to) for value, to in zip(results, op.results)))
 
 
-@lowers("scf.while")
+@pattern("scf.while")
 def while_(low: Lowering, op: ir.Operation) -> None:
     """A loop on a uniform condition."""
     emit = low.emit
@@ -218,7 +218,7 @@ def while_(low: Lowering, op: ir.Operation) -> None:
     low.set(op, *(low.bounded(value, to) for value, to in zip(results, op.results)))
 
 
-@lowers("scf.index_switch")
+@pattern("scf.index_switch")
 def index_switch(low: Lowering, op: ir.Operation) -> None:
     """A choice among cases; the first region is the default."""
     emit = low.emit

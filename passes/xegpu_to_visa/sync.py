@@ -5,11 +5,11 @@ from __future__ import annotations
 from mlir import ir
 from xegpu_py.dialects.xegpu.types import FenceScope, MemoryKind
 from xegpu_py.passes.xegpu_to_visa.emit import const
-from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.values import Const, NamedBarrier
 
 
-@lowers("xegpu.alloc_nbarrier")
+@pattern("xegpu.alloc_nbarrier")
 def alloc_nbarrier(low: Lowering, op: ir.Operation) -> None:
     """The kernel's number of named barriers; as many as the target has, if it is not known when compiling."""
     view = op.opview
@@ -20,7 +20,7 @@ def alloc_nbarrier(low: Lowering, op: ir.Operation) -> None:
     low.barriers = max(low.barriers, count)
 
 
-@lowers("xegpu.init_nbarrier")
+@pattern("xegpu.init_nbarrier")
 def init_nbarrier(low: Lowering, op: ir.Operation) -> None:
     """A barrier's number, and how many threads meet there."""
     view = op.opview
@@ -37,7 +37,7 @@ def _barrier(low: Lowering, value: ir.Value) -> NamedBarrier:
     return found
 
 
-@lowers("xegpu.nbarrier_arrive")
+@pattern("xegpu.nbarrier_arrive")
 def nbarrier_arrive(low: Lowering, op: ir.Operation) -> None:
     """Signal."""
     barrier = _barrier(low, op.operands[0])
@@ -46,14 +46,14 @@ def nbarrier_arrive(low: Lowering, op: ir.Operation) -> None:
     )
 
 
-@lowers("xegpu.nbarrier_wait")
+@pattern("xegpu.nbarrier_wait")
 def nbarrier_wait(low: Lowering, op: ir.Operation) -> None:
     """Wait."""
     barrier = _barrier(low, op.operands[0])
     low.emit.emit("nbarrier.wait", no_mask=False, id=low.emit.source(barrier.id, 0))
 
 
-@lowers("xegpu.fence")
+@pattern("xegpu.fence")
 def fence(low: Lowering, op: ir.Operation) -> None:
     """A fence of one memory, or of both."""
     view = op.opview
@@ -63,7 +63,7 @@ def fence(low: Lowering, op: ir.Operation) -> None:
         low.emit.emit("lsc_fence", no_mask=False, sfid="slm" if shared else "ugm", flush="none", scope=scope)
 
 
-@lowers("xegpu.compile_hint")
+@pattern("xegpu.compile_hint")
 def compile_hint(low: Lowering, op: ir.Operation) -> None:
     """A fence for the compilers that follow: `visa-optimize`, and Intel's finalizer."""
     low.emit.emit("fence_sw", no_mask=False)

@@ -11,7 +11,7 @@ from mlir import ir
 from xegpu_py.passes.xegpu_to_visa.arith import as_type, from_numbers, result_of
 from xegpu_py.passes.xegpu_to_visa.combine import combiner
 from xegpu_py.passes.xegpu_to_visa.emit import const
-from xegpu_py.passes.xegpu_to_visa.lower import Lowering, lowers
+from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.values import (
     INDEX,
     MASK_LANES,
@@ -160,13 +160,13 @@ def _give(low: Lowering, op: ir.Operation, *numbers: Numbers) -> None:
         low.values[result] = _truth(low, found) if is_mask else found
 
 
-@lowers("vector.shape_cast")
+@pattern("vector.shape_cast")
 def shape_cast(low: Lowering, op: ir.Operation) -> None:
     """The same registers."""
     low.set(op, low.value(op.operands[0]))
 
 
-@lowers("vector.bitcast")
+@pattern("vector.bitcast")
 def bitcast(low: Lowering, op: ir.Operation) -> None:
     """The same registers as another type; truth values are bits, the first one the lowest.
 
@@ -210,7 +210,7 @@ def _mask_of_bits(low: Lowering, numbers: Reg, count: int) -> Mask:
     return result
 
 
-@lowers("vector.broadcast", "vector.splat")
+@pattern("vector.broadcast", "vector.splat")
 def broadcast(low: Lowering, op: ir.Operation) -> None:
     """Elements repeated along new dimensions, and along those of size 1."""
     shape = _shape(op.results[0])
@@ -228,7 +228,7 @@ def broadcast(low: Lowering, op: ir.Operation) -> None:
     _reorder(low, op, order)
 
 
-@lowers("vector.extract")
+@pattern("vector.extract")
 def extract(low: Lowering, op: ir.Operation) -> None:
     """An element, or all elements of the inner dimensions."""
     if len(op.operands) > 1:
@@ -242,7 +242,7 @@ def extract(low: Lowering, op: ir.Operation) -> None:
     _reorder(low, op, np.asarray(order))
 
 
-@lowers("vector.insert")
+@pattern("vector.insert")
 def insert(low: Lowering, op: ir.Operation) -> None:
     """A vector with an element, or all elements of the inner dimensions, replaced."""
     if len(op.operands) > 2:
@@ -272,7 +272,7 @@ def _insert(low: Lowering, op: ir.Operation, places: Order) -> None:
     _give(low, op, result)
 
 
-@lowers("ub.poison")
+@pattern("ub.poison")
 def poison(low: Lowering, op: ir.Operation) -> None:
     """Any numbers; zeros where they are needed after all."""
     if is_handle(str(op.results[0].type)):
@@ -290,13 +290,13 @@ def _count_of(value: object, count: int) -> int:
     return value.var.count if isinstance(value, Reg) and value.first == 0 and value.var.alias is None else count
 
 
-@lowers("vector.extract_strided_slice")
+@pattern("vector.extract_strided_slice")
 def extract_strided_slice(low: Lowering, op: ir.Operation) -> None:
     """A part of a vector."""
     _reorder(low, op, _positions(_shape(op.operands[0]))[_slices(op, _integers(op, "sizes"))])
 
 
-@lowers("vector.insert_strided_slice")
+@pattern("vector.insert_strided_slice")
 def insert_strided_slice(low: Lowering, op: ir.Operation) -> None:
     """A vector with a part replaced."""
     source, target = _shape(op.operands[0]), _shape(op.results[0])
@@ -310,13 +310,13 @@ def _slices(op: ir.Operation, sizes: Sequence[int]) -> tuple[slice, ...]:
     return tuple(slice(o, o + (n - 1) * s + 1, s) for o, n, s in zip(offsets, sizes, steps))
 
 
-@lowers("vector.transpose")
+@pattern("vector.transpose")
 def transpose(low: Lowering, op: ir.Operation) -> None:
     """Dimensions in another order."""
     _reorder(low, op, _positions(_shape(op.operands[0])).transpose(_integers(op, "permutation")))
 
 
-@lowers("vector.shuffle")
+@pattern("vector.shuffle")
 def shuffle(low: Lowering, op: ir.Operation) -> None:
     """Rows of two vectors, chosen."""
     a, b = op.operands
@@ -343,7 +343,7 @@ def shuffle(low: Lowering, op: ir.Operation) -> None:
     _give(low, op, result)
 
 
-@lowers("vector.interleave")
+@pattern("vector.interleave")
 def interleave(low: Lowering, op: ir.Operation) -> None:
     """Elements of two vectors in turns."""
     count, _, name = result_of(low, op)
@@ -376,7 +376,7 @@ def _spaced(low: Lowering, source: Reg, result: Reg, phase: int) -> None:
         at += lanes
 
 
-@lowers("vector.deinterleave")
+@pattern("vector.deinterleave")
 def deinterleave(low: Lowering, op: ir.Operation) -> None:
     """Even and odd elements."""
     source = _registers(low, op.operands[0])
@@ -384,7 +384,7 @@ def deinterleave(low: Lowering, op: ir.Operation) -> None:
     _give(low, op, gather(low, source, order[0::2]), gather(low, source, order[1::2]))
 
 
-@lowers("vector.from_elements")
+@pattern("vector.from_elements")
 def from_elements(low: Lowering, op: ir.Operation) -> None:
     """Single values side by side."""
     name = result_of(low, op)[2]
@@ -392,14 +392,14 @@ def from_elements(low: Lowering, op: ir.Operation) -> None:
     _give(low, op, from_numbers(low, [low.typed(n, name) if name == INDEX else n for n in numbers]))
 
 
-@lowers("vector.to_elements")
+@pattern("vector.to_elements")
 def to_elements(low: Lowering, op: ir.Operation) -> None:
     """Each element."""
     source = _registers(low, op.operands[0])
     _give(low, op, *(Reg(source.var, source.first + i, 1) for i in range(source.count)))
 
 
-@lowers("vector.step")
+@pattern("vector.step")
 def step(low: Lowering, op: ir.Operation) -> None:
     """0, 1, 2 and so on."""
     low.set(op, steps(low, result_of(low, op)[0]))
@@ -419,7 +419,7 @@ def steps(low: Lowering, count: int) -> Reg:
     return result
 
 
-@lowers("vector.create_mask", "vector.constant_mask")
+@pattern("vector.create_mask", "vector.constant_mask")
 def create_mask(low: Lowering, op: ir.Operation) -> None:
     """Truth where every index is below a bound."""
     shape = _shape(op.results[0])
@@ -442,7 +442,7 @@ def create_mask(low: Lowering, op: ir.Operation) -> None:
     low.set(op, found or KnownMask(True, count))
 
 
-@lowers("vector.fma", "math.fma")
+@pattern("vector.fma", "math.fma")
 def fma(low: Lowering, op: ir.Operation) -> None:
     """A product and a sum, rounded once."""
     count, _, name = result_of(low, op)
@@ -482,7 +482,7 @@ def _working(low: Lowering, source: Reg, name: str) -> Reg:
     return low.emit.in_registers(source, {"bf": "f", "d": name}.get(source.type, ""))
 
 
-@lowers("vector.reduction")
+@pattern("vector.reduction")
 def reduction(low: Lowering, op: ir.Operation) -> None:
     """All elements to one, by halves: element i with element i + n/2, and so on."""
     count = math.prod(_shape(op.operands[0]))
@@ -529,7 +529,7 @@ def _reduce_mask(low: Lowering, op: ir.Operation, value: Mask | KnownMask) -> Ma
     return found
 
 
-@lowers("vector.multi_reduction")
+@pattern("vector.multi_reduction")
 def multi_reduction(low: Lowering, op: ir.Operation) -> None:
     """Some dimensions to one element each."""
     shape = _shape(op.operands[0])
