@@ -1,10 +1,13 @@
-"""The passes, one file each."""
+"""The passes. Each module registers one, a file or, where that grew long, a folder with its parts.
+
+What several passes share is in `common`, and what those of XeTile share in `xetile`; no pass imports from another one.
+"""
 
 import importlib
 import pkgutil
 
 
 def load() -> None:
-    """Import every pass, which registers it."""
+    """Import the modules of all passes, which register them."""
     for module in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module.name}")

@@ -1,26 +1,12 @@
 """`visa-allocate`: where a kernel's variables lie, and how many registers that takes."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from mlir import ir
+from xegpu_py.passes.common.kernels import registers_of
 
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.passes import Pass, register_pass
-
-if TYPE_CHECKING:
-    from xegpu_py.target import Target
-
-
-def registers_of(by: Pass, func: ir.Operation, gpu: "Target", grf: int) -> int | None:
-    """The registers of a thread that a pass's option `grf` asks for; None for the target's usual number.
-
-    Raises:
-        DiagnosticError: if the target has no such number.
-    """
-    if grf and grf not in gpu.grf_counts:
-        by.fail(func, f"target {gpu.name} has {' or '.join(map(str, gpu.grf_counts))} registers, not {grf}")
-    return grf or None
 
 
 @register_pass("visa-allocate")

@@ -1,14 +1,13 @@
 """`xegpu-inline`: kernels have what they call in them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlir import ir
+from xegpu_py.passes.common.calls import Functions, calls
 
-from xegpu_py.ir.passes import ROOT, Pass, register_pass
+from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.ir.verifier import walk
-
-CALL = "func.call"
 
 
 @register_pass("xegpu-inline")
@@ -42,7 +41,7 @@ class XeGPUInline(Pass):
                 for call in calls(func):
                     self._inline(call, functions, ())
 
-    def _inline(self, call: ir.Operation, functions: "Functions", around: Sequence[ir.Operation]) -> None:
+    def _inline(self, call: ir.Operation, functions: Functions, around: Sequence[ir.Operation]) -> None:
         callee = functions.called(call)
         if callee in around:
             self.fail(call, "is recursive", "vISA kernels have no stack")
@@ -70,36 +69,3 @@ class XeGPUInline(Pass):
         call.erase()
         for inner in inside:
             self._inline(inner, functions, (*around, callee))
-
-
-def calls(op: ir.Operation) -> list[ir.Operation]:
-    """The calls in an op, or the op if it is one."""
-    return [inner for inner in walk(op) if inner.name == CALL]
-
-
-class Functions:
-    """The functions that a kernel can call: those of its module, which MLIR verifies to be there."""
-
-    def __init__(self, op: ir.Operation) -> None:
-        """The functions that what is in `op` can call."""
-        module = op.parent.operation
-        while module.name not in ("gpu.module", ROOT):
-            module = module.parent.operation
-        self._symbols = ir.SymbolTable(module)
-
-    def called(self, call: ir.Operation) -> ir.Operation:
-        """The function that a call names."""
-        function: ir.Operation = self._symbols[ir.FlatSymbolRefAttr(call.attributes["callee"]).value].operation
-        return function
-
-    def reached(self, op: ir.Operation) -> Iterator[ir.Operation]:
-        """The functions with bodies that an op calls, and those that they call, each once."""
-        seen: set[ir.Operation] = set()
-        pending = [op]
-        while pending:
-            for call in calls(pending.pop()):
-                callee = self.called(call)
-                if callee not in seen and len(callee.regions[0].blocks):
-                    seen.add(callee)
-                    pending.append(callee)
-                    yield callee

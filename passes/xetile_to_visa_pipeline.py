@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from xegpu_py.passes.xegpu_to_visa import GRID_LIMIT
+from xegpu_py.passes.common.kernels import GRID_LIMIT
 
 from xegpu_py.ir.passes import Pass, register_pass
 

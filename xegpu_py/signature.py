@@ -11,7 +11,7 @@ import numpy as np
 from mlir import ir as mlir
 
 from xegpu_py.kernel import extent
-from xegpu_py.passes.xegpu_to_visa import GRID_LIMIT
+from xegpu_py.passes.common.kernels import GRID_LIMIT
 from xegpu_py.runtime.arguments import DTYPES
 from xegpu_py.target import Block2DLimits
 from xegpu_py.target import target as target_of

@@ -10,6 +10,8 @@ from typing import Any
 
 from mlir import ir
 from xegpu_py.dialects.xegpu import TensorDesc
+from xegpu_py.passes.common.control_flow import sources
+from xegpu_py.passes.common.values import constant_of
 
 from xegpu_py.target import Block2DLimits
 
@@ -35,9 +37,9 @@ def _divisor(value: ir.Value | int, seen: frozenset[ir.Value]) -> int:
     if value in seen:
         return 0
     seen = seen | {value}
-    sources = carried_from(value)
-    if sources is not None:
-        return math.gcd(*(_divisor(v, seen) for v in sources))
+    passed_on = sources(value)
+    if passed_on is not None:
+        return math.gcd(*(_divisor(v, seen) for v in passed_on))
     if isinstance(value.owner, ir.Block):
         return _of_induction_variable(value, seen)
     return _of_op(value.owner.operation, seen)
@@ -73,47 +75,6 @@ def _of_op(op: ir.Operation, seen: frozenset[ir.Value]) -> int:
     return _UNKNOWN
 
 
-def constant_of(value: ir.Value | int) -> int | None:
-    """An integer that is known; None for all else."""
-    if isinstance(value, int):
-        return value
-    if isinstance(value.owner, ir.Block) or value.owner.operation.name not in ("arith.constant", "index.constant"):
-        return None
-    number = value.owner.operation.attributes["value"]
-    return int(ir.IntegerAttr(number).value) if isinstance(number, ir.IntegerAttr) else None
-
-
-def carried_from(value: ir.Value) -> list[ir.Value] | None:
-    """The values that a loop or branch may pass on as this one; None if it is not carried."""
-    if not isinstance(value.owner, ir.Block):
-        op = value.owner.operation
-        number = ir.OpResult(value).result_number
-        if op.name in ("scf.if", "scf.index_switch", "scf.execute_region"):
-            return [_end(r.blocks[0])[number] for r in op.regions if len(r.blocks)]
-        if op.name == "scf.for":
-            return [list(op.operands)[3 + number], _end(op.regions[0].blocks[0])[number]]
-        if op.name == "scf.while":
-            return [_end(op.regions[0].blocks[0])[1 + number]]
-        return None
-    parent = value.owner.owner
-    number = ir.BlockArgument(value).arg_number
-    if parent is None:
-        return None
-    op = parent.operation
-    if op.name == "scf.for" and number:
-        return [list(op.operands)[2 + number], _end(value.owner)[number - 1]]
-    if op.name == "scf.while":
-        before, after = (r.blocks[0] for r in op.regions)
-        if value.owner == before:
-            return [op.operands[number], _end(after)[number]]
-        return [_end(before)[1 + number]]
-    return None
-
-
-def _end(block: ir.Block) -> list[ir.Value]:
-    return list(list(block.operations)[-1].operation.operands)
-
-
 def column_divisor(desc: ir.Value) -> int:
     """The largest power of two that is known to divide the column at which a descriptor's blocks begin, in elements."""
     return _column(desc, frozenset())
@@ -123,9 +84,9 @@ def _column(desc: ir.Value, seen: frozenset[ir.Value]) -> int:
     if desc in seen:
         return 0
     seen = seen | {desc}
-    sources = carried_from(desc)
-    if sources is not None:
-        return math.gcd(*(_column(v, seen) for v in sources))
+    passed_on = sources(desc)
+    if passed_on is not None:
+        return math.gcd(*(_column(v, seen) for v in passed_on))
     if isinstance(desc.owner, ir.Block):
         return _UNKNOWN
     view: Any = desc.owner.operation.opview

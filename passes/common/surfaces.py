@@ -10,7 +10,7 @@ from mlir import ir
 from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.dialects.xegpu.checks import strides_of
 from xegpu_py.dialects.xegpu.types import MemoryScope
-from xegpu_py.passes.common.divisors import constant_of
+from xegpu_py.passes.common.values import constant_of
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
 from xegpu_py.target import Target

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 from mlir import ir
+from xegpu_py.passes.common.kernels import SUBGROUP_SIZES
 
 from xegpu_py.ir.passes import Pass, register_pass
-
-SUBGROUP_SIZES = (8, 16, 32)
 
 
 @register_pass("vector-distribute")
@@ -38,8 +37,8 @@ class VectorDistribute(Pass):
     subgroup_size: int = 16
 
     def run(self, op: ir.Operation) -> None:
+        from xegpu_py.passes.common.layouts.flow import functions
         from xegpu_py.passes.vector_distribute.distributor import distribute
-        from xegpu_py.passes.vector_layout_analysis.flow import functions
 
         if self.subgroup_size not in SUBGROUP_SIZES:
             self.fail(op, f"subgroup-size = {self.subgroup_size} is none of {', '.join(map(str, SUBGROUP_SIZES))}")

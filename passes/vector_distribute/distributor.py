@@ -10,15 +10,14 @@ from mlir import ir
 from xegpu_py.dialects import iree_vector_ext
 from xegpu_py.passes.common.builders import like, make
 from xegpu_py.passes.common.conversion import Conversion
+from xegpu_py.passes.common.kernels import SUBGROUP_SIZE
+from xegpu_py.passes.common.layouts.flow import Layouts, analyze
+from xegpu_py.passes.common.layouts.relations import relation
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.values import element_of
-from xegpu_py.passes.vector_layout_analysis.flow import Layouts, analyze
-from xegpu_py.passes.vector_layout_analysis.relations import relation
 
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.layout import NestedLayout
-
-SUBGROUP_SIZE = "xegpu.subgroup_size"
 
 Pattern = Callable[["Distributor", ir.Operation], None]
 pattern: PatternSet[Pattern] = PatternSet(

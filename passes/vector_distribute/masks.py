@@ -6,12 +6,12 @@ from mlir import ir
 from xegpu_py.passes.common.builders import like, make, select
 from xegpu_py.passes.common.combining import identity
 from xegpu_py.passes.common.control_flow import yielded
+from xegpu_py.passes.common.layouts.relations import masked_op, masked_over
 from xegpu_py.passes.common.values import element_of, enumerator
 from xegpu_py.passes.vector_distribute.distributor import Distributor, pattern
 from xegpu_py.passes.vector_distribute.memory import transfer
 from xegpu_py.passes.vector_distribute.reductions import contracted, multi_reduced, reduced
 from xegpu_py.passes.vector_distribute.shapes import spread, transposed
-from xegpu_py.passes.vector_layout_analysis.relations import masked_op, masked_over
 
 from xegpu_py.ir.diagnostics import emit_error
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 
 from mlir import ir
 from xegpu_py.passes.common.builders import create, extract, insert, make, number_attribute, vector_type
+from xegpu_py.passes.common.layouts.relations import map_of, mask_dims, transfer_groups
 from xegpu_py.passes.common.values import element_of
 from xegpu_py.passes.vector_distribute.distributor import Distributor, pattern
-from xegpu_py.passes.vector_layout_analysis.relations import map_of, mask_dims, transfer_groups
 
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.layout import NestedLayout

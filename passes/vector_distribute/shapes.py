@@ -17,10 +17,10 @@ from xegpu_py.passes.common.builders import (
     transpose,
     with_shape,
 )
+from xegpu_py.passes.common.layouts.relations import permutation_of, relation
 from xegpu_py.passes.common.values import element_of, shape_of
 from xegpu_py.passes.vector_distribute.distributor import Distributor, pattern
 from xegpu_py.passes.vector_distribute.lanes import constant_part
-from xegpu_py.passes.vector_layout_analysis.relations import permutation_of, relation
 
 from xegpu_py.ir.dense import dense_elements
 from xegpu_py.layout import NestedLayout

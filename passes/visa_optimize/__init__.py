@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mlir import ir
-from xegpu_py.passes.visa_allocate import registers_of
+from xegpu_py.passes.common.kernels import registers_of
 
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.passes import Pass, register_pass

@@ -41,8 +41,8 @@ class XeGPULegalize(Pass):
 
     def run(self, op: ir.Operation) -> None:
         # Loaded when it is needed, since tools start without it.
+        from xegpu_py.passes.common.gpu_functions import functions
         from xegpu_py.passes.xegpu_legalize.split import split_function
-        from xegpu_py.passes.xegpu_verify_target.functions import functions
 
         for func, gpu in functions(op, self.target, self.kernel):
             split_function(func, gpu, None if self.unaligned else ())

@@ -9,6 +9,8 @@ from typing import Any
 from mlir import ir
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT
+from xegpu_py.passes.common.limits import dpas_step
+from xegpu_py.passes.common.messages import precision_of
 from xegpu_py.passes.xegpu_legalize import shapes as blocks
 from xegpu_py.passes.xegpu_legalize.boxes import reshape_cuts
 from xegpu_py.passes.xegpu_legalize.fallback import limit
@@ -36,8 +38,6 @@ from xegpu_py.passes.xegpu_legalize.plan import (
 )
 from xegpu_py.passes.xegpu_legalize.shapes import Transform
 from xegpu_py.passes.xegpu_legalize.surfaces import Surfaces
-from xegpu_py.passes.xegpu_to_visa.messages import precision_of
-from xegpu_py.passes.xegpu_verify_target.rules import dpas_step
 
 from xegpu_py.ir.builtin import bit_width, vector_of
 from xegpu_py.ir.verifier import walk

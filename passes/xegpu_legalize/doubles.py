@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mlir import ir
+from xegpu_py.passes.common.registers import shape_and_element
 from xegpu_py.passes.xegpu_legalize.numbers import Builder, text_of
-from xegpu_py.passes.xegpu_to_visa.values import shape_and_element
 
 _MANTISSA = (1 << 52) - 1
 _SIGN = -(1 << 63)

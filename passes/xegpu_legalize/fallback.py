@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 from mlir import ir
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import MemoryScope, TdescAttr, TensorDesc
-from xegpu_py.passes.common.divisors import constant_of
 from xegpu_py.passes.common.surfaces import tensor_of
+from xegpu_py.passes.common.values import constant_of
 from xegpu_py.passes.xegpu_legalize import shapes as blocks
 from xegpu_py.passes.xegpu_legalize.boxes import Bounds, Box, grid, segments
 from xegpu_py.passes.xegpu_legalize.plan import Plan, shape_of

@@ -8,12 +8,12 @@ from typing import Any
 
 from mlir import ir
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.passes.common.limits import block_problem, lanes_problem
+from xegpu_py.passes.common.messages import atomic_message
 from xegpu_py.passes.xegpu_legalize import shapes as blocks
 from xegpu_py.passes.xegpu_legalize.boxes import Bounds, Shape, segments, starts
 from xegpu_py.passes.xegpu_legalize.plan import Plan, shape_of
 from xegpu_py.passes.xegpu_legalize.shapes import Layout, Message, Pieces, Transform
-from xegpu_py.passes.xegpu_to_visa.messages import atomic_message
-from xegpu_py.passes.xegpu_verify_target.rules import block_problem, lanes_problem
 
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.target import Block2DLimits, Target

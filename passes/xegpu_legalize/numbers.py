@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlir import ir
-from xegpu_py.passes.xegpu_to_visa.values import shape_and_element
+from xegpu_py.passes.common.registers import shape_and_element
 
 from xegpu_py.ir.builtin import vector_text
 from xegpu_py.target import Target

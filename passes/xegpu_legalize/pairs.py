@@ -8,10 +8,10 @@ from typing import Any
 from mlir import ir
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.passes.common.limits import block_problem
+from xegpu_py.passes.common.messages import block_load
 from xegpu_py.passes.xegpu_legalize.plan import owner_of
 from xegpu_py.passes.xegpu_legalize.shapes import is_line, is_slm
-from xegpu_py.passes.xegpu_to_visa.messages import block_load
-from xegpu_py.passes.xegpu_verify_target.rules import block_problem
 
 from xegpu_py.ir.builtin import bit_width, vector_of, vector_text
 from xegpu_py.ir.operation import Operation

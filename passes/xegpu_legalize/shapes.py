@@ -9,9 +9,9 @@ from typing import Any
 from mlir import ir
 from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.dialects.xegpu.types import MemoryScope
+from xegpu_py.passes.common.limits import block_problem
+from xegpu_py.passes.common.messages import block_load, line_pieces
 from xegpu_py.passes.xegpu_legalize.boxes import segments, starts
-from xegpu_py.passes.xegpu_to_visa.messages import block_load, line_pieces
-from xegpu_py.passes.xegpu_verify_target.rules import block_problem
 
 from xegpu_py.target import Block2DLimits, Target
 from xegpu_py.visa.spec import BlockShape

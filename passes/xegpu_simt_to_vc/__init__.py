@@ -4,21 +4,10 @@ import math
 from dataclasses import dataclass
 
 from mlir import ir
+from xegpu_py.passes.common.kernels import DEFAULT_SIZE, SUBGROUP_SIZE, SUBGROUP_SIZES
 
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.ir.verifier import walk
-
-SUBGROUP_SIZE = "xegpu.subgroup_size"
-"""Attribute of a kernel of work items: how many are a subgroup."""
-
-SUBGROUP_SIZES = (8, 16, 32)
-"""Work items that a subgroup may have."""
-
-DEFAULT_SIZE = 16
-"""Work items of a subgroup of which nothing is said: as many as dpas has lanes on Xe-HPC."""
-
-WORK_ITEMS = "xegpu.work_items"
-"""Attribute of a kernel of subgroups that was one of work items: how many a hardware thread does."""
 
 
 @register_pass("xegpu-simt-to-vc")

@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 
 from mlir import ir
+from xegpu_py.passes.common.kernels import GRID_LIMIT
 
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.passes import Pass, register_pass
-
-GRID_LIMIT = 1 << 20
-"""Workgroups in each dimension of a launch, unless a kernel is lowered for more."""
 
 
 @register_pass("xegpu-to-visa")

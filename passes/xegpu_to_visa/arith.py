@@ -8,24 +8,13 @@ from collections.abc import Callable
 
 import numpy as np
 from mlir import ir
+from xegpu_py.passes.common.registers import INDEX, shape_and_element, unsigned
 from xegpu_py.passes.xegpu_to_visa.combine import combiner
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, Pattern, pattern
 from xegpu_py.passes.xegpu_to_visa.ranges import within
 from xegpu_py.passes.xegpu_to_visa.scf import choose
-from xegpu_py.passes.xegpu_to_visa.values import (
-    INDEX,
-    NARROW,
-    Const,
-    KnownMask,
-    Mask,
-    Numbers,
-    Reg,
-    bounds_of,
-    is_handle,
-    shape_and_element,
-    unsigned,
-)
+from xegpu_py.passes.xegpu_to_visa.values import NARROW, Const, KnownMask, Mask, Numbers, Reg, bounds_of, is_handle
 from xegpu_py.passes.xegpu_to_visa.wide import divide as divide_integers
 from xegpu_py.passes.xegpu_to_visa.wide import low_half, product
 

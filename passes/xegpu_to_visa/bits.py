@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from mlir import ir
+from xegpu_py.passes.common.registers import INDEX, unsigned
 from xegpu_py.passes.xegpu_to_visa.arith import as_unsigned, result_of
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
-from xegpu_py.passes.xegpu_to_visa.values import INDEX, Reg, unsigned
+from xegpu_py.passes.xegpu_to_visa.values import Reg
 from xegpu_py.passes.xegpu_to_visa.wide import half
 
 from xegpu_py.numerics.formats import TYPES

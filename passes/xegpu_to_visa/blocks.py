@@ -9,11 +9,12 @@ from typing import Any
 from mlir import ir
 from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.passes.common.divisors import transposes_in_message
+from xegpu_py.passes.common.messages import block_load, caches_of
+from xegpu_py.passes.common.registers import element_bytes, register_type, shape_and_element, unsigned
 from xegpu_py.passes.xegpu_to_visa.descriptors import TYPES_BYTES, check_mode, in_slm
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lines import load_line, prefetch_line, store_line
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
-from xegpu_py.passes.xegpu_to_visa.messages import block_load, caches_of
 from xegpu_py.passes.xegpu_to_visa.ranges import join
 from xegpu_py.passes.xegpu_to_visa.values import (
     NARROW,
@@ -25,11 +26,7 @@ from xegpu_py.passes.xegpu_to_visa.values import (
     Numbers,
     Reg,
     bounds_of,
-    element_bytes,
     index_type,
-    register_type,
-    shape_and_element,
-    unsigned,
 )
 from xegpu_py.passes.xegpu_to_visa.wide import as_type
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from mlir import ir
-from xegpu_py.passes.xegpu_inline import Functions
+from xegpu_py.passes.common.calls import Functions
+from xegpu_py.passes.common.registers import unsigned
 from xegpu_py.passes.xegpu_to_visa.arith import as_type, result_of
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, Pattern, pattern
-from xegpu_py.passes.xegpu_to_visa.values import Reg, unsigned
+from xegpu_py.passes.xegpu_to_visa.values import Reg
 
 from xegpu_py.numerics.formats import TYPES
 

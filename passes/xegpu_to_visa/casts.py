@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from mlir import ir
+from xegpu_py.passes.common.registers import INDEX, shape_and_element, unsigned
 from xegpu_py.passes.xegpu_to_visa.arith import as_type, as_unsigned, bf_as_f, result_of
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
-from xegpu_py.passes.xegpu_to_visa.values import (
-    INDEX,
-    Const,
-    KnownMask,
-    Mask,
-    Numbers,
-    Reg,
-    shape_and_element,
-    unsigned,
-)
+from xegpu_py.passes.xegpu_to_visa.values import Const, KnownMask, Mask, Numbers, Reg
 
 from xegpu_py.ir.builtin import bit_width, is_float
 from xegpu_py.numerics.formats import TF32, TYPES

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from xegpu_py.passes.common.registers import unsigned
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter
-from xegpu_py.passes.xegpu_to_visa.values import Const, Reg, unsigned
+from xegpu_py.passes.xegpu_to_visa.values import Const, Reg
 from xegpu_py.passes.xegpu_to_visa.wide import product
 
 from xegpu_py.numerics.formats import TYPES

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from mlir import ir
-from xegpu_py.passes.xegpu_simt_to_vc import WORK_ITEMS
+from xegpu_py.passes.common.kernels import WORK_ITEMS
 from xegpu_py.passes.xegpu_to_visa.coalesce import coalesce, expand
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern

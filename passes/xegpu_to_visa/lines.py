@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from xegpu_py.passes.common.messages import line_pieces
 from xegpu_py.passes.xegpu_to_visa.descriptors import TYPES_BYTES
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering
-from xegpu_py.passes.xegpu_to_visa.messages import line_pieces
 from xegpu_py.passes.xegpu_to_visa.values import Reg
 
 from xegpu_py.visa.operands import Address, Raw

@@ -9,10 +9,10 @@ from typing import Any, overload
 from mlir import ir
 from xegpu_py.passes.common.conversion import PatternDriver
 from xegpu_py.passes.common.patterns import PatternSet
+from xegpu_py.passes.common.registers import INDEX, register_type, shape_and_element
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter, const
 from xegpu_py.passes.xegpu_to_visa.ranges import Limits, Ranges
 from xegpu_py.passes.xegpu_to_visa.values import (
-    INDEX,
     NARROW,
     Block,
     Bounds,
@@ -28,8 +28,6 @@ from xegpu_py.passes.xegpu_to_visa.values import (
     bounds_of,
     clamp,
     index_type,
-    register_type,
-    shape_and_element,
 )
 from xegpu_py.passes.xegpu_to_visa.wide import product
 

@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 from mlir import ir
+from xegpu_py.passes.common.registers import unsigned
 from xegpu_py.passes.xegpu_to_visa.arith import SIGNS, on_pattern, result_of
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
-from xegpu_py.passes.xegpu_to_visa.values import Const, Numbers, Reg, unsigned
+from xegpu_py.passes.xegpu_to_visa.values import Const, Numbers, Reg
 
 from xegpu_py.numerics.formats import TYPES
 

@@ -6,10 +6,11 @@ import math
 
 from mlir import ir
 from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT
+from xegpu_py.passes.common.messages import precision_of
+from xegpu_py.passes.common.registers import register_type, shape_and_element
 from xegpu_py.passes.xegpu_to_visa.descriptors import TYPES_BYTES, check_mode
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
-from xegpu_py.passes.xegpu_to_visa.messages import precision_of
-from xegpu_py.passes.xegpu_to_visa.values import Const, Numbers, Reg, register_type, shape_and_element
+from xegpu_py.passes.xegpu_to_visa.values import Const, Numbers, Reg
 
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.numerics.dpas import ops_per_channel

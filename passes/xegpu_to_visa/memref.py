@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 
 from mlir import ir
+from xegpu_py.passes.common.registers import element_bytes, register_type
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
-from xegpu_py.passes.xegpu_to_visa.values import Memory, Numbers, Reg, element_bytes, register_type
+from xegpu_py.passes.xegpu_to_visa.values import Memory, Numbers, Reg
 
 from xegpu_py.visa.operands import Address
 from xegpu_py.visa.spec import DataShape

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mlir import ir
+from xegpu_py.passes.common.registers import unsigned
 from xegpu_py.passes.xegpu_to_visa.arith import result_of
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter, const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.scf import assign
-from xegpu_py.passes.xegpu_to_visa.values import MASK_LANES, Const, Mask, Reg, unsigned
+from xegpu_py.passes.xegpu_to_visa.values import MASK_LANES, Const, Mask, Reg
 from xegpu_py.passes.xegpu_to_visa.wide import divide
 
 from xegpu_py.numerics.formats import TYPES

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from mlir import ir
 from xegpu_py.dialects.xegpu import TensorDesc
+from xegpu_py.passes.common.messages import caches_of, chunk_messages
+from xegpu_py.passes.common.registers import element_bytes, register_type
 from xegpu_py.passes.xegpu_to_visa.descriptors import TYPES_BYTES, check_mode, in_slm
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
-from xegpu_py.passes.xegpu_to_visa.messages import caches_of, chunk_messages
-from xegpu_py.passes.xegpu_to_visa.values import (
-    NARROW,
-    Const,
-    KnownMask,
-    Lanes,
-    Memory,
-    Numbers,
-    Reg,
-    element_bytes,
-    register_type,
-)
+from xegpu_py.passes.xegpu_to_visa.values import NARROW, Const, KnownMask, Lanes, Memory, Numbers, Reg
 
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.visa.operands import Address, Guard, Raw

@@ -7,16 +7,7 @@ from collections.abc import Sequence
 from mlir import ir
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, parts_of, pattern, with_parts
-from xegpu_py.passes.xegpu_to_visa.values import (
-    Const,
-    KnownMask,
-    Mask,
-    Reg,
-    Undefined,
-    Value,
-    bounds_of,
-    index_type,
-)
+from xegpu_py.passes.xegpu_to_visa.values import Const, KnownMask, Mask, Reg, Undefined, Value, bounds_of, index_type
 
 from xegpu_py.visa.operands import Flag, Guard
 

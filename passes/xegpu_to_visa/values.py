@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from mlir import ir
-from xegpu_py.passes.common.values import element_of, shape_of
+from xegpu_py.passes.common.registers import INDEX
 
-from xegpu_py.ir.builtin import bit_width, signedness
-from xegpu_py.ir.decoded import Decoded
 from xegpu_py.numerics.formats import TYPES, Format
 from xegpu_py.visa.operands import Predicate, Variable
-
-_FLOATS = {"f64": "df", "f32": "f", "f16": "hf", "bf16": "bf", "tf32": "f", "f8E5M2": "ub", "f8E4M3FN": "ub"}
-_INTEGERS = {8: "b", 16: "w", 32: "d", 64: "q"}
-
-INDEX = "q"
-"""The register type of `index` in memory, and where it may need 64 bits."""
 
 NARROW = "d"
 """The register type of an index that is known to fit in 32 bits."""
@@ -36,46 +27,6 @@ def clamp(bounds: Bounds) -> Bounds:
     """Bounds brought to the range of 32 bits."""
     low, high = (min(max(n, _NARROW_BOUNDS[0]), _NARROW_BOUNDS[1]) for n in bounds)
     return low, high
-
-
-def register_type(element: str) -> str:
-    """vISA's type that holds elements of an MLIR type; signless integers are held as signed ones, and index in 64 bits.
-
-    Raises:
-        ValueError: if there is none.
-    """
-    if element == "index":
-        return INDEX
-    found = _FLOATS.get(element)
-    if found is None:
-        found = _INTEGERS.get(bit_width(element))
-        if found is None:
-            raise ValueError(f"elements of type {element} have no register type")
-        if signedness(element) == "u":
-            found = "u" + found
-    return found
-
-
-def element_bytes(element: str) -> int:
-    """Bytes of an element in memory."""
-    return 8 if element == "index" else max(bit_width(element) // 8, 1)
-
-
-def _shape_and_element(kind: ir.Type) -> tuple[tuple[int, ...], str]:
-    return shape_of(kind), str(element_of(kind))
-
-
-_SHAPES = Decoded(_shape_and_element)
-
-
-def shape_and_element(kind: ir.Type | str) -> tuple[tuple[int, ...], str]:
-    """The shape and element type of a vector; of a scalar the shape is ()."""
-    return _SHAPES[ir.Type.parse(kind) if isinstance(kind, str) else kind]
-
-
-def unsigned(name: str) -> str:
-    """The unsigned integer type as wide as a type."""
-    return {1: "ub", 2: "uw", 4: "ud", 8: "uq"}[TYPES[name].bytes]
 
 
 @dataclass(frozen=True)

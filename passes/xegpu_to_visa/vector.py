@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from mlir import ir
+from xegpu_py.passes.common.registers import INDEX, shape_and_element
 from xegpu_py.passes.xegpu_to_visa.arith import as_type, from_numbers, result_of
 from xegpu_py.passes.xegpu_to_visa.combine import combiner
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.values import (
-    INDEX,
     MASK_LANES,
     NARROW,
     Const,
@@ -23,7 +23,6 @@ from xegpu_py.passes.xegpu_to_visa.values import (
     Reg,
     Undefined,
     is_handle,
-    shape_and_element,
 )
 
 from xegpu_py.ir.builtin import bit_width

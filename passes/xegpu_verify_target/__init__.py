@@ -32,7 +32,7 @@ class XeGPUVerifyTarget(Pass):
 
     def run(self, op: ir.Operation) -> None:
         # Loaded when it is needed, since tools start without it.
-        from xegpu_py.passes.xegpu_verify_target.functions import functions
+        from xegpu_py.passes.common.gpu_functions import functions
         from xegpu_py.passes.xegpu_verify_target.rules import problems
 
         from xegpu_py.ir.diagnostics import DiagnosticError

@@ -17,31 +17,33 @@ from xegpu_py.dialects.xegpu.checks import is_slm
 from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT
 from xegpu_py.dialects.xegpu.types import MemoryScope
 from xegpu_py.passes.common.divisors import transposes_in_message
-from xegpu_py.passes.common.surfaces import surface_problem
-from xegpu_py.passes.xegpu_legalize.doubles import DOUBLES
-from xegpu_py.passes.xegpu_to_visa.messages import (
-    READ,
-    WRITE,
+from xegpu_py.passes.common.limits import (
+    REWRITTEN_OF_F64,
+    block_problem,
+    caches_problem,
+    dpas_step,
+    element_problem,
+    lanes_problem,
+)
+from xegpu_py.passes.common.messages import (
     atomic_message,
-    atomic_shape,
     block_load,
-    caches_of,
-    chunk_messages,
     line_pieces,
     precision_of,
 )
-from xegpu_py.passes.xegpu_to_visa.values import register_type, shape_and_element
+from xegpu_py.passes.common.patterns import PatternSet
+from xegpu_py.passes.common.registers import register_type, shape_and_element
+from xegpu_py.passes.common.surfaces import surface_problem
+from xegpu_py.passes.common.values import constant_of
 
 from xegpu_py.ir.builtin import bit_width, is_float
-from xegpu_py.ir.diagnostics import Diagnostic, position_of
+from xegpu_py.ir.diagnostics import Diagnostic, op_error
 from xegpu_py.ir.verifier import walk
-from xegpu_py.numerics.dpas import ops_per_channel, types_problem
+from xegpu_py.numerics.dpas import types_problem
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target
-from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Raw, Variable
-from xegpu_py.visa.program import Instruction
-from xegpu_py.visa.spec import BlockShape, Caches, Problem
+from xegpu_py.visa.spec import BlockShape, Problem
 
 SPLITS = "xegpu-legalize splits it"
 REWRITES = "xegpu-legalize rewrites it"
@@ -67,16 +69,8 @@ class Kernel:
 
 
 Rule = Callable[[Kernel, ir.Operation], Problem]
-_RULES: dict[str, Rule] = {}
-
-
-def _of(*names: str) -> Callable[[Rule], Rule]:
-    def register(rule: Rule) -> Rule:
-        for name in names:
-            _RULES[name] = rule
-        return rule
-
-    return register
+rule: PatternSet[Rule] = PatternSet()
+"""By name of an op why the target cannot do it."""
 
 
 def problems(func: ir.Operation, target: Target) -> list[Diagnostic]:
@@ -89,65 +83,23 @@ def problems(func: ir.Operation, target: Target) -> list[Diagnostic]:
     # Equal ops have equal problems. What depends on more than types and attributes is not kept.
     seen: dict[Any, Problem] = {}
     for op in ops:
-        rule = _RULES.get(op.name)
-        if rule is None or (op.name.startswith("xegpu.") and not _in_vc(op)):
+        check = rule.get(op.name)
+        if check is None or (op.name.startswith("xegpu.") and not _in_vc(op)):
             continue
-        if op.name in _LOCAL and "transpose" not in op.attributes:
-            key = (op.name, tuple(v.type for v in (*op.operands, *op.results)), str(op.attributes))
-            if key not in seen:
-                seen[key] = rule(kernel, op)
-            problem = seen[key]
+        if op.name in _DEPENDS or "transpose" in op.attributes:
+            problem = check(kernel, op)
         else:
-            problem = rule(kernel, op)
+            key = (op.name, *(v.type for v in (*op.operands, *op.results)), tuple(op.attributes.items()))
+            if key not in seen:
+                seen[key] = check(kernel, op)
+            problem = seen[key]
         if problem:
-            where = position_of(op.location)
-            notes = tuple(Diagnostic("note", n, where) for n in problem[1:])
-            found.append(Diagnostic("error", f"'{op.name}' op {problem[0]}", where, notes))
+            found.append(op_error(op, *problem))
     return found
 
 
 def _in_vc(op: ir.Operation) -> bool:
     return getattr(op.opview, "mode", Mode.VC) == Mode.VC
-
-
-def element_problem(element: str) -> Problem:
-    """Why no register holds elements of a type; None if one does."""
-    try:
-        register_type(element)
-    except ValueError as e:
-        return (str(e), "there are 8, 16, 32 and 64 bits; pack narrower elements")
-    return None
-
-
-_CACHE_WORDS = {**READ, **WRITE}
-
-
-def caches_problem(view: Any, instruction: str, write: bool = False) -> Problem:
-    """Why a message has no such pair of cache hints; None if it has."""
-    pair = caches_of(view, write)
-    declared = INSTRUCTIONS[instruction].attributes["caches"]
-    assert isinstance(declared, Caches)
-    if not pair or pair in declared.pairs:
-        return None
-    words = {word: hint.value for hint, word in (WRITE if write else READ).items()}
-    known = [p.split(".") for p in declared.pairs if p != "df.df"]
-    pairs = ", ".join(f"{words[a]}/{words.get(b, b)}" for a, b in known if a in words)
-    a, b = pair.split(".")
-    return (
-        f"has no message with cache hints {words[a]}/{words[b]} for L1/L3",
-        f"there are {pairs}; a level without a hint is {'written back' if write else 'cached'}",
-    )
-
-
-def block_problem(block: BlockShape, target: Target, store: bool = False) -> Problem:
-    """Why a 2D block message cannot move a block; None if it can."""
-    name = "lsc_store_block2d" if store else "lsc_load_block2d"
-    problem = INSTRUCTIONS[name].check(Instruction(name, {"block": block}), target)
-    if problem is None:
-        return None
-    if target.block2d is None:
-        return (f"needs 2D block messages, which target {target.name} has not", "use 1D or scattered descriptors")
-    return (f"a 2D block {'store' if store else 'load'} {problem[0]}", *problem[1:])
 
 
 def _desc_problem(desc: TensorDesc) -> Problem:
@@ -168,7 +120,7 @@ def _desc_problem(desc: TensorDesc) -> Problem:
     return None
 
 
-@_of("xegpu.load_nd")
+@rule("xegpu.load_nd")
 def load_nd(kernel: Kernel, op: ir.Operation) -> Problem:
     """One 2D block message, or a line."""
     view: Any = op.opview
@@ -200,7 +152,7 @@ def _remedy(block: BlockShape) -> str:
     return SPLITS
 
 
-@_of("xegpu.store_nd")
+@rule("xegpu.store_nd")
 def store_nd(kernel: Kernel, op: ir.Operation) -> Problem:
     """One 2D block message, or a line."""
     view: Any = op.opview
@@ -219,7 +171,7 @@ def store_nd(kernel: Kernel, op: ir.Operation) -> Problem:
     return problem or caches_problem(view, "lsc_store_block2d", True)
 
 
-@_of("xegpu.prefetch_nd")
+@rule("xegpu.prefetch_nd")
 def prefetch_nd(kernel: Kernel, op: ir.Operation) -> Problem:
     """A load without a destination; of shared local memory it is nothing."""
     view: Any = op.opview
@@ -237,7 +189,7 @@ def prefetch_nd(kernel: Kernel, op: ir.Operation) -> Problem:
     return problem or caches_problem(view, "lsc_load_block2d")
 
 
-@_of("xegpu.create_nd_tdesc")
+@rule("xegpu.create_nd_tdesc")
 def create_nd_tdesc(kernel: Kernel, op: ir.Operation) -> Problem:
     """A surface that 2D block messages can address, as far as it is known."""
     view: Any = op.opview
@@ -248,27 +200,7 @@ def create_nd_tdesc(kernel: Kernel, op: ir.Operation) -> Problem:
     return element_problem(desc.element) or (None if problem is None else (problem, REWRITES))
 
 
-def lanes_problem(desc: TensorDesc, target: Target, name: str, **values: Any) -> Problem:
-    """Why a gather or scatter message cannot serve a descriptor's lanes; None if one can."""
-    slm = desc.attr.memory_scope == MemoryScope.SLM
-    size = desc.bits // 8
-    # An atomic message moves one element a lane.
-    shapes = (
-        [atomic_shape(desc.bits)] if name.startswith("lsc_atomic") else [s for _, s in chunk_messages(desc.chunk, size)]
-    )
-    common = {"sfid": "slm" if slm else "ugm", "address_size": "a32" if slm else "a64"}
-    for shape in dict.fromkeys(shapes):
-        inst = Instruction(name, {**common, "data": shape, **values}, desc.lanes)
-        problem = INSTRUCTIONS[name].check(inst, target)
-        if problem:
-            return (f"as '{name}' {problem[0]}", *problem[1:])
-    most = 32 if target.grf_bytes == 64 else 16
-    if desc.lanes > most:
-        return (f"has {desc.lanes} lanes, but a message of target {target.name} has at most {most}",)
-    return None
-
-
-@_of("xegpu.load_gather", "xegpu.prefetch")
+@rule("xegpu.load_gather", "xegpu.prefetch")
 def load_gather(kernel: Kernel, op: ir.Operation) -> Problem:
     """Messages with an address for each lane."""
     desc = TensorDesc.of(op.opview.tdesc)
@@ -279,7 +211,7 @@ def load_gather(kernel: Kernel, op: ir.Operation) -> Problem:
     return (*problem, SPLITS) if problem else caches_problem(op.opview, "lsc_load")
 
 
-@_of("xegpu.store_scatter")
+@rule("xegpu.store_scatter")
 def store_scatter(kernel: Kernel, op: ir.Operation) -> Problem:
     """Messages with an address for each lane."""
     desc = TensorDesc.of(op.opview.tdesc)
@@ -290,7 +222,7 @@ def store_scatter(kernel: Kernel, op: ir.Operation) -> Problem:
     return (*problem, SPLITS) if problem else caches_problem(op.opview, "lsc_store", True)
 
 
-@_of("xegpu.atomic_rmw")
+@rule("xegpu.atomic_rmw")
 def atomic_rmw(kernel: Kernel, op: ir.Operation) -> Problem:
     """An atomic message for each element of a lane, or one in a loop."""
     view: Any = op.opview
@@ -311,7 +243,7 @@ def atomic_rmw(kernel: Kernel, op: ir.Operation) -> Problem:
     return problem
 
 
-@_of("xegpu.dpas")
+@rule("xegpu.dpas")
 def dpas(kernel: Kernel, op: ir.Operation) -> Problem:
     """One instruction."""
     view: Any = op.opview
@@ -343,11 +275,6 @@ def dpas(kernel: Kernel, op: ir.Operation) -> Problem:
     return None
 
 
-def dpas_step(w: str, a: str, target: Target) -> int:
-    """Elements of K that one dpas takes."""
-    return max(target.dpas_depths) * ops_per_channel(w, a)
-
-
 def _barriers(ops: list[ir.Operation]) -> int | None:
     total = 0
     for op in ops:
@@ -360,15 +287,14 @@ def _barriers(ops: list[ir.Operation]) -> int | None:
 
 
 def _constant(value: ir.Value | None) -> int | None:
-    if value is None or isinstance(value.owner, ir.Block):
+    """An integer that is known; of 8 bits without a sign."""
+    if value is None:
         return None
-    if value.owner.name not in ("arith.constant", "index.constant"):
-        return None
-    number: int = ir.IntegerAttr(value.owner.attributes["value"]).value
-    return number & 0xFF if str(value.type) in ("i8", "ui8", "si8") else number
+    found = constant_of(value)
+    return found & 0xFF if found is not None and str(value.type) in ("i8", "ui8", "si8") else found
 
 
-@_of("xegpu.alloc_nbarrier")
+@rule("xegpu.alloc_nbarrier")
 def alloc_nbarrier(kernel: Kernel, op: ir.Operation) -> Problem:
     """As many named barriers as the target has."""
     most = kernel.target.named_barriers
@@ -380,7 +306,7 @@ def alloc_nbarrier(kernel: Kernel, op: ir.Operation) -> Problem:
     return None
 
 
-@_of("xegpu.init_nbarrier")
+@rule("xegpu.init_nbarrier")
 def init_nbarrier(kernel: Kernel, op: ir.Operation) -> Problem:
     """A barrier that the kernel has, and as many threads as a workgroup can have."""
     if kernel.target.named_barriers == 0:
@@ -396,13 +322,13 @@ def init_nbarrier(kernel: Kernel, op: ir.Operation) -> Problem:
     return None
 
 
-@_of("memref.alloc", "memref.alloca")
+@rule("memref.alloc", "memref.alloca")
 def allocate(kernel: Kernel, op: ir.Operation) -> Problem:
     """As much shared local memory as a workgroup has."""
     return _shared(kernel, [ir.MemRefType(op.results[0].type)])
 
 
-@_of("gpu.func")
+@rule("gpu.func")
 def attributions(kernel: Kernel, op: ir.Operation) -> Problem:
     """A kernel's own buffers."""
     block = op.regions[0].blocks[0]
@@ -432,7 +358,7 @@ def _element(value: ir.Value) -> str:
     return shape_and_element(value.type)[1]
 
 
-@_of("arith.extf", "arith.truncf")
+@rule("arith.extf", "arith.truncf")
 def convert(kernel: Kernel, op: ir.Operation) -> Problem:
     """Conversions that the target has."""
     source, to = _element(op.operands[0]), _element(op.results[0])
@@ -445,7 +371,7 @@ def convert(kernel: Kernel, op: ir.Operation) -> Problem:
     return None
 
 
-@_of("arith.sitofp", "arith.uitofp", "arith.fptosi", "arith.fptoui")
+@rule("arith.sitofp", "arith.uitofp", "arith.fptosi", "arith.fptoui")
 def convert_integers(kernel: Kernel, op: ir.Operation) -> Problem:
     """Conversions between integers and floats that the target has."""
     for element in (_element(op.operands[0]), _element(op.results[0])):
@@ -455,7 +381,7 @@ def convert_integers(kernel: Kernel, op: ir.Operation) -> Problem:
     return None
 
 
-@_of("arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.remf", "arith.maximumf", "arith.minimumf",
+@rule("arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.remf", "arith.maximumf", "arith.minimumf",
      "arith.maxnumf", "arith.minnumf", "arith.negf", "arith.cmpf", "math.absf", "vector.fma", "math.fma", "math.sqrt",
      "math.rsqrt", "math.exp", "math.exp2", "math.expm1", "math.log", "math.log2", "math.log10", "math.log1p",
      "math.sin", "math.cos", "math.tanh", "math.erf", "math.powf", "math.floor", "math.ceil", "math.round",
@@ -472,16 +398,12 @@ def compute(kernel: Kernel, op: ir.Operation) -> Problem:
         if op.name in ("arith.divf", "math.sqrt") and not kernel.target.double_math:
             what = "does not divide f64" if op.name == "arith.divf" else "has no roots of f64"
             return (f"target {kernel.target.name} {what}", "use f32")
-        if op.name in DOUBLES:
+        if op.name in REWRITTEN_OF_F64:
             return ("of f64 has no instruction", REWRITES)
         if op.name.startswith("math.") and op.name not in ("math.fma", "math.absf", "math.sqrt"):
             return ("of f64 has no instruction", "use f32")
     return None
 
 
-_LOCAL = frozenset(
-    name
-    for name in _RULES
-    if name not in ("memref.alloc", "memref.alloca", "gpu.func", "xegpu.init_nbarrier", "xegpu.alloc_nbarrier")
-)
-"""Ops whose problems follow from their types and attributes alone."""
+_DEPENDS = ("memref.alloc", "memref.alloca", "gpu.func", "xegpu.init_nbarrier", "xegpu.alloc_nbarrier")
+"""Ops whose problems depend on more than their types and attributes."""

@@ -8,7 +8,7 @@ from random import Random
 
 from xegpu_py.dialects.xegpu.matrix import accumulators
 from xegpu_py.dialects.xegpu.types import CHUNK_SIZES, LANES
-from xegpu_py.passes.xegpu_to_visa.messages import precision_of
+from xegpu_py.passes.common.messages import precision_of
 
 from xegpu_py.ir.builtin import bit_width, by, is_float, vector_text
 from xegpu_py.numerics.dpas import ops_per_channel

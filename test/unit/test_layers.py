@@ -65,6 +65,33 @@ def test_imports_go_down():
     assert upward == []
 
 
+SHARED = ("xegpu_py.passes.common", "xegpu_py.passes.xetile", "xegpu_py.passes.xetile_to_xegpu.matrices")
+"""What several passes share."""
+
+
+def test_passes_share_code_only_where_it_says_so():
+    crossing = []
+    for file in SOURCES:
+        own = module_of(file)
+        if own.startswith("xegpu_py.passes."):
+            names = [n for n in imported(file) if n.startswith("xegpu_py.passes.")]
+            allowed = (".".join(own.split(".")[:3]), *SHARED)
+            if own.startswith(SHARED[0]):
+                allowed = SHARED[:1]
+            crossing += [f"{own} imports {n}" for n in names if not f"{n}.".startswith(tuple(f"{a}." for a in allowed))]
+    assert crossing == []
+
+
+def test_what_is_not_a_pass_uses_no_pass_from_within():
+    inside = []
+    for file in SOURCES:
+        own = module_of(file)
+        if not own.startswith("xegpu_py.passes."):
+            names = [n for n in imported(file) if n.startswith("xegpu_py.passes.")]
+            inside += [f"{own} imports {n}" for n in names if not n.startswith(SHARED[0])]
+    assert inside == []
+
+
 def test_tools_start_without_what_they_may_not_need():
     code = "import sys, xegpu_py.tools.xegpu_opt; print(*sys.modules, sep='\\n')"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mlir import ir
 from mlir.dialects import arith
 
-from xegpu_py.passes.common.divisors import constant_of
+from xegpu_py.passes.common.values import constant_of
 from xegpu_py.upstream.rebuilding import LANES, PREFIX, index, refuse
 
 LANES_ATTR = "xegpu.lanes_per_subgroup"

@@ -4,7 +4,7 @@ import re
 
 import pytest
 from xegpu_py.dialects.iree_vector_ext import NestedLayoutAttr
-from xegpu_py.passes.vector_layout_analysis import LAYOUTS
+from xegpu_py.passes.common.layouts import LAYOUTS
 
 import xegpu_py
 from xegpu_py.ir.diagnostics import position_of

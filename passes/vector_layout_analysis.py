@@ -6,9 +6,6 @@ from mlir import ir
 
 from xegpu_py.ir.passes import Pass, register_pass
 
-LAYOUTS = "iree_vector_ext.layouts"
-"""Attribute of an op: the layouts of its results, `unit` for those without."""
-
 
 @register_pass("vector-layout-analysis")
 @dataclass
@@ -33,7 +30,7 @@ class VectorLayoutAnalysis(Pass):
     """
 
     def run(self, op: ir.Operation) -> None:
-        from xegpu_py.passes.vector_layout_analysis.flow import analyze, functions, write
+        from xegpu_py.passes.common.layouts.flow import analyze, functions, write
 
         for func in functions(op):
             write(func, analyze(func))

@@ -1,10 +1,10 @@
-"""The functions that run on a GPU, and which one."""
+"""The functions that run on a GPU, and on which one."""
 
 from __future__ import annotations
 
 from mlir import ir
 from xegpu_py.dialects import visa
-from xegpu_py.passes.xegpu_inline import Functions
+from xegpu_py.passes.common.calls import Functions
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
 from xegpu_py.target import Target, target

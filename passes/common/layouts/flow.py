@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from mlir import ir
 from xegpu_py.dialects import iree_vector_ext
 from xegpu_py.passes.common.control_flow import forwarded, terminator
-from xegpu_py.passes.common.values import is_vector, shape_of
-from xegpu_py.passes.vector_layout_analysis import LAYOUTS
-from xegpu_py.passes.vector_layout_analysis.relations import (
+from xegpu_py.passes.common.layouts import LAYOUTS
+from xegpu_py.passes.common.layouts.relations import (
     UNIT,
     Dim,
     Slot,
@@ -17,7 +16,8 @@ from xegpu_py.passes.vector_layout_analysis.relations import (
     layout_of,
     relation,
 )
-from xegpu_py.passes.vector_layout_analysis.sweeps import Sweeps
+from xegpu_py.passes.common.layouts.sweeps import Sweeps
+from xegpu_py.passes.common.values import is_vector, shape_of
 
 from xegpu_py.ir.verifier import walk
 from xegpu_py.layout import LayoutError, NestedLayout, reshape

@@ -1,0 +1,38 @@
+"""What kernels say of themselves, and what is usual for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mlir import ir
+
+from xegpu_py.ir.passes import Pass
+
+if TYPE_CHECKING:
+    from xegpu_py.target import Target
+
+SUBGROUP_SIZE = "xegpu.subgroup_size"
+"""Attribute of a kernel of work items: how many are a subgroup."""
+
+SUBGROUP_SIZES = (8, 16, 32)
+"""Work items that a subgroup may have."""
+
+DEFAULT_SIZE = 16
+"""Work items of a subgroup of which nothing is said: as many as dpas has lanes on Xe-HPC."""
+
+WORK_ITEMS = "xegpu.work_items"
+"""Attribute of a kernel of subgroups that was one of work items: how many a hardware thread does."""
+
+GRID_LIMIT = 1 << 20
+"""Workgroups in each dimension of a launch, unless a kernel is lowered for more."""
+
+
+def registers_of(by: Pass, func: ir.Operation, gpu: Target, grf: int) -> int | None:
+    """The registers of a thread that a pass's option `grf` asks for; None for the target's usual number.
+
+    Raises:
+        DiagnosticError: if the target has no such number.
+    """
+    if grf and grf not in gpu.grf_counts:
+        by.fail(func, f"target {gpu.name} has {' or '.join(map(str, gpu.grf_counts))} registers, not {grf}")
+    return grf or None
