@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,6 @@ from typing import Any, Literal
 from mlir import ir
 from mlir.passmanager import PassManager
 
-from xegpu_py.ir.builtin import vector_of
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.ir.module import Module, from_mlir, parse_source, source_of
@@ -18,7 +18,7 @@ from xegpu_py.ir.source import Source
 from xegpu_py.ir.verifier import walk
 from xegpu_py.upstream import ops  # noqa: F401  (defines the ops)
 from xegpu_py.upstream.lane import LaneImport
-from xegpu_py.upstream.rebuilding import PREFIX, parts, spelled
+from xegpu_py.upstream.rebuilding import PREFIX, parts, shape_of, spelled
 from xegpu_py.upstream.subgroup import SubgroupImport
 from xegpu_py.upstream.types import Layout, TensorDesc, UpstreamXeGPU
 from xegpu_py.upstream.workgroup import WorkgroupImport
@@ -124,25 +124,32 @@ def level_of(func: ir.Operation) -> Level:
     """The level at which a kernel is written."""
     if "VectorComputeFunctionINTEL" in func.attributes:
         return "subgroup"
-    has_blocks = has_fragments = False
+    has_blocks = False
     for op in parts(func):
         for _, attr in op.attributes.items():
-            if "sg_layout = [" in (text := str(attr)) or _divides_subgroups(text):
+            if _divides_subgroups(str(attr)):
                 return "workgroup"
         for value in op.results:
             if PREFIX in (text := str(value.type)) and _divides_subgroups(text):
                 return "workgroup"
-        if op.name in (PREFIX + "load_nd", PREFIX + "store_nd"):
-            view: Any = op.opview
-            flat = len(vector_of(str(view.value.type))[0]) == 1
-            desc = TensorDesc.of(view.tdesc)
-            has_fragments |= flat and len(desc.shape) > 1
-            has_blocks |= not flat
-        elif op.name in (PREFIX + "load", PREFIX + "store"):
-            has_fragments |= op.opview.offsets is not None and not str(op.opview.offsets.type).startswith("vector<16x")
-        elif op.name == PREFIX + "dpas":
-            has_fragments |= len(vector_of(str(op.opview.lhs.type))[0]) == 1
-    return "lane" if has_fragments and not has_blocks else "subgroup"
+        has_blocks |= op.name in _BLOCKS and _is_block(op.opview)
+    return "subgroup" if has_blocks else "lane"
+
+
+_BLOCKS = tuple(PREFIX + n for n in ("load_nd", "store_nd", "load", "store", "load_matrix", "store_matrix", "dpas"))
+
+
+def _is_block(view: Any) -> bool:
+    """Whether an op takes or gives what a subgroup has, and not what a lane has of it."""
+    name = view.operation.name.removeprefix(PREFIX)
+    shape = shape_of(view.lhs if name == "dpas" else view.value)
+    if name in ("load_nd", "store_nd"):
+        desc = TensorDesc.of(view.tdesc)
+        return len(shape) > 1 or math.prod(shape) == math.prod(desc.shape)
+    if name in ("load", "store"):
+        lanes = view.mask.type
+        return math.prod(shape_of(view.mask)) > 1 if isinstance(lanes, ir.VectorType) else False
+    return len(shape) > 1
 
 
 def _divides_subgroups(text: str) -> bool:

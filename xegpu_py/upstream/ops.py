@@ -408,6 +408,11 @@ class DpasMxOp(Operation, dialect=UpstreamXeGPU, name="dpas_mx"):
         "$lhs `,` $rhs (`,` $acc^)? (`scale_a` `=` $scale_a^)? (`scale_b` `=` $scale_b^)? prop-dict attr-dict `:` "
         "type($lhs) `,` type($rhs) (`,` type($acc)^)? (`,` type($scale_a)^)? (`,` type($scale_b)^)? `->` type($result)"
     )
+    also_reads = (
+        "$lhs `,` $rhs (`,` $acc^)? (`scale_a` `=` $scale_a^)? (`scale_b` `=` $scale_b^)? prop-dict attr-dict `:` "
+        "`(` type($lhs) `,` type($rhs) (`,` type($acc)^)? (`,` type($scale_a)^)? (`,` type($scale_b)^)? `)` "
+        "`->` type($result)",
+    )
 
 
 class TruncfOp(Operation, dialect=UpstreamXeGPU, name="truncf"):

@@ -29,6 +29,7 @@ from xegpu_py.upstream.rebuilding import (
     shape_of,
     values_of,
     vector_type,
+    zero_of,
 )
 from xegpu_py.upstream.types import MemDesc, MemorySpace, NBarrier, TensorDesc
 
@@ -541,21 +542,10 @@ def _joined(pieces: Sequence[ir.Value]) -> ir.Value:
     return whole
 
 
-def zero_of(kind: ir.Type) -> ir.Value:
-    """A vector of zeros."""
-    element = ir.VectorType(kind).element_type
-    one = ir.FloatAttr.get(element, 0.0) if _is_float(element) else ir.IntegerAttr.get(element, 0)
-    return arith.ConstantOp(kind, ir.DenseElementsAttr.get_splat(kind, one)).result
-
-
 def ones(shape: Sequence[int]) -> ir.Value:
     """A mask of which all bits are set."""
     kind = vector_type(shape, "i1")
     return arith.ConstantOp(kind, ir.DenseElementsAttr.get_splat(kind, ir.BoolAttr.get(True))).result
-
-
-def _is_float(kind: ir.Type) -> bool:
-    return isinstance(kind, ir.FloatType)
 
 
 def _swapped(value: ir.Value) -> ir.Value:

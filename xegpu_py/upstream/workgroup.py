@@ -38,6 +38,7 @@ from xegpu_py.upstream.rebuilding import (
     shape_of,
     values_of,
     vector_type,
+    zero_of,
 )
 from xegpu_py.upstream.subgroup import SubgroupImport, as_address
 from xegpu_py.upstream.types import Layout, Slice, TensorDesc, layout_of
@@ -233,6 +234,8 @@ class WorkgroupImport(SubgroupImport):
         """What transpositions give, where it is made without them."""
         self.forms: list[tuple[ir.Operation, Affine]] = []
         """The offsets of gathers and scatters, where they are affine."""
+        self.piles: dict[ir.Value, Any] = {}
+        """The ops that make descriptors of more than two dimensions."""
         self.stored: dict[str, WgMap] = {}
         """The maps of tiles that are carried, by the types of their descriptors."""
 
@@ -482,7 +485,11 @@ class WorkgroupImport(SubgroupImport):
         return Tile(_tile_shape(desc.shape), desc.element, TileAttr(wg_map=wg_map, memory_space=space))
 
     def on_create_nd_tdesc(self, view: Any) -> list[ir.Value]:
-        kind = self.tile_type(TensorDesc.of(view.tdesc), self.stored.get(str(view.tdesc.type)))
+        desc = TensorDesc.of(view.tdesc)
+        kind = self.tile_type(desc, self.stored.get(str(view.tdesc.type)))
+        if math.prod(desc.shape[:-2]) != 1:
+            self.piles[view.tdesc] = view
+            return []
         made = self.tile(view, list(view.offsets), kind)
         self.sources[made] = view
         return [made]
@@ -492,8 +499,6 @@ class WorkgroupImport(SubgroupImport):
         desc = TensorDesc.of(view.operation.results[0])
         source, shape, strides = view.source, list(view.shape), list(view.strides)
         in_bounds = not block_attr(desc).boundary_check
-        if math.prod(desc.shape[:-2]) != 1:
-            refuse(view, f"it makes a block of {by(desc.shape)}: outer dimensions have size 1 in kernels of workgroups")
         if not isinstance(source.type, ir.MemRefType):
             rank = len(shape)
             source, offsets, shape, strides = as_address(source, offsets or [0] * rank, shape, strides, 2, desc.element)
@@ -534,6 +539,11 @@ class WorkgroupImport(SubgroupImport):
         if view.packed:
             refuse(view, "it packs elements, which has no meaning for a workgroup's vector")
         wg_map = None if self.has_products or view.transpose else self.map_for(view, view.value)
+        if str(view.tdesc.type).startswith(TensorDesc.mnemonic()):
+            if view.transpose is not None:
+                refuse(view, "it transposes a block of more than two dimensions")
+            tile, mask = self.pile(view, view.value, self.map_for(view, view.value))
+            return [self.put(xetile.LoadOp(tile, mask).value, view.value)]
         tile = self.placed(view, wg_map)
         found = Tile.of(tile)
         value = xetile.LoadTileOp(tile).value
@@ -546,6 +556,10 @@ class WorkgroupImport(SubgroupImport):
         return [self.put(value, view.value)]
 
     def on_store_nd(self, view: Any) -> list[ir.Value]:
+        if str(view.tdesc.type).startswith(TensorDesc.mnemonic()):
+            tile, mask = self.pile(view, view.value, self.map_for(view, view.value))
+            xetile.StoreOp(self.as_split(view.value, len(self.shapes[view.value]) - 1), tile, mask)
+            return []
         tile = self.placed(view, self.map_for(view, view.value))
         made = xetile.StoreTileOp(cast(view.value, Tile.of(tile).shape), tile)
         put_hints(made, view, "lsc_store_block2d", True)
@@ -554,7 +568,7 @@ class WorkgroupImport(SubgroupImport):
     def on_prefetch_nd(self, view: Any) -> list[ir.Value]:
         desc = TensorDesc.of(self.sources[view.tdesc].tdesc) if view.tdesc in self.sources else None
         given = view.layout or (layout_of(desc.layout) if desc and desc.layout != "unit" else None)
-        if desc is None or given is None:
+        if desc is None or given is None or view.tdesc in self.piles:
             # A prefetch brings nothing that is not read without it.
             return []
         wg_map = map_of(given, _tile_shape(desc.shape), 1, self.subgroups)
@@ -563,15 +577,67 @@ class WorkgroupImport(SubgroupImport):
             put_hints(made, view, "lsc_load_block2d")
         return []
 
+    def pile(self, view: Any, value: ir.Value, wg_map: WgMap | None) -> tuple[ir.Value, ir.Value | None]:
+        """The tile of a block of more than two dimensions, whose elements have an offset each, and its mask."""
+        made = self.piles.get(view.tdesc)
+        if made is None:
+            refuse(view, "its descriptor of more than two dimensions is not made where it can be seen")
+        assert made is not None
+        desc = TensorDesc.of(made.tdesc)
+        shape = desc.shape
+        address, extents, strides = tensor_of(made.source, list(made.shape), list(made.strides))
+        rank = len(extents)
+        given = list(view.offsets)
+        offsets = [_plus(a, b) for a, b in zip(
+            list(made.offsets) or [0] * rank, [*[0] * (rank - len(given)), *given]
+        )]  # fmt: skip
+        rows, columns = math.prod(shape[:-1]), shape[-1]
+        column, row = ((rows, 1), (1, columns))
+        at_row, in_row = _line_of(offsets[-1], cast(vector.step(vector_type((columns,), "index")), row), extents[-1])
+        number = cast(vector.step(vector_type((rows,), "index")), column)
+        total, inside = None, None
+        for d in range(rank - 1):
+            inner = math.prod(shape[d - rank + 1 : -1]) if d - rank + len(shape) >= 0 else rows
+            size = shape[d - rank + len(shape)] if d - rank + len(shape) >= 0 else 1
+            place = _digit(number, inner, size)
+            here, fits = _line_of(offsets[d], place, extents[d])
+            moved = arith.muli(here, _splat(here.type, strides[d]))
+            total = moved if total is None else arith.addi(total, moved)
+            inside = fits if inside is None else arith.andi(inside, fits)
+        assert total is not None and inside is not None
+        wide = [vector_type((rows, columns), e) for e in ("index", "i1")]
+        spread = [
+            (xetile.BroadcastOp(a, (1,), result=k).result, xetile.BroadcastOp(b, (0,), result=k).result)
+            for (a, b), k in zip(((total, at_row), (inside, in_row)), wide)
+        ]
+        places, mask = arith.addi(*spread[0]), arith.andi(*spread[1])
+        kind = Tile((rows, columns), desc.element, TileAttr(wg_map=wg_map, scattered=True))
+        tile = xetile.InitTileOp(address, None, indices=places, tile=kind.to_ir()).tile
+        return tile, mask if block_attr(desc).boundary_check else None
+
     def on_dpas(self, view: Any) -> list[ir.Value]:
         shapes = [self.shapes[v] for v in (view.lhs, view.rhs, view.result)]
-        if any(math.prod(s[:-2]) != 1 for s in shapes) or len(shapes[1]) != len(shapes[0]):
-            refuse(view, f"it multiplies {by(shapes[0])} and {by(shapes[1])}, which are not two matrices")
-        a, b = (cast(v, s[-2:]) for v, s in zip((view.lhs, view.rhs), shapes))
+        outer = {math.prod(s[:-2]) for s in shapes}
+        if len(outer) > 1 or len({len(s) for s in shapes}) > 1:
+            refuse(view, f"it multiplies {by(shapes[0])} and {by(shapes[1])}, which are not matrices")
+        (count,) = outer
         kind = vector_type(shapes[2][-2:], element_of(view.result))
-        acc = None if view.acc is None else cast(view.acc, shapes[2][-2:])
-        wg_map = self.map_for(view, view.result, "layout_cd")
-        return [self.put(xetile.TileMmaOp(a, b, acc, d=kind, wg_map_c=wg_map).d, view.result)]
+        wg_map = self.map_for(view, view.result, "layout_cd") if count == 1 else None
+        if count == 1:
+            a, b = (cast(v, s[-2:]) for v, s in zip((view.lhs, view.rhs), shapes))
+            acc = None if view.acc is None else cast(view.acc, shapes[2][-2:])
+            return [self.put(xetile.TileMmaOp(a, b, acc, d=kind, wg_map_c=wg_map).d, view.result)]
+        # One product after the other.
+        values = [self.as_split(v, len(s) - 1) for v, s in zip((view.lhs, view.rhs), shapes)]
+        start = None if view.acc is None else self.as_split(view.acc, len(shapes[2]) - 1)
+        whole = zero_of(vector_type(matrix(shapes[2], len(shapes[2]) - 1), element_of(view.result)))
+        for i in range(count):
+            a, b = (_rows(v, i * s[-2], s[-2]) for v, s in zip(values, shapes))
+            acc = None if start is None else _rows(start, i * shapes[2][-2], shapes[2][-2])
+            one = xetile.TileMmaOp(a, b, acc, d=kind).d
+            whole = vector.insert_strided_slice(one, whole, [i * shapes[2][-2], 0], [1, 1])
+        self.shapes[whole], self.splits[whole] = shapes[2], len(shapes[2]) - 1
+        return [self.put(whole, view.result)]
 
     # Scattered accesses.
 
@@ -719,6 +785,56 @@ _RULES: dict[str, Callable[[WorkgroupImport, ir.Operation], list[ir.Value] | Non
     "vector.multi_reduction": WorkgroupImport.multi_reduction,
     "vector.reduction": WorkgroupImport.reduction,
 }
+
+
+def _splat(kind: ir.Type, value: Any) -> ir.Value:
+    """A vector of index of which each element is a value or constant."""
+    if isinstance(value, int):
+        one = ir.IntegerAttr.get(ir.IndexType.get(), value)
+        return arith.ConstantOp(kind, ir.DenseElementsAttr.get_splat(kind, one)).result
+    return vector.broadcast(kind, value)
+
+
+def _digit(number: ir.Value, inner: int, size: int) -> ir.Value:
+    """The index along a dimension of `size` inside of which are `inner` elements, of numbered elements."""
+    if size == 1:
+        return _splat(number.type, 0)
+    found = number if inner == 1 else arith.divui(number, _splat(number.type, inner))
+    return arith.remui(found, _splat(number.type, size))
+
+
+def _line_of(offset: Any, place: ir.Value, extent: Any) -> tuple[ir.Value, ir.Value]:
+    """Indices from an offset on, and which of them are inside of an extent."""
+    here = arith.addi(place, _splat(place.type, offset))
+    return here, arith.cmpi(arith.CmpIPredicate.ult, here, _splat(place.type, extent))
+
+
+def _rows(value: ir.Value, first: int, count: int) -> ir.Value:
+    """Some rows of a matrix."""
+    columns = shape_of(value)[1]
+    kind = vector_type((count, columns), element_of(value))
+    return vector.extract_strided_slice(kind, value, [first, 0], [count, columns], [1, 1])
+
+
+def tensor_of(source: ir.Value, shape: list[Any], strides: list[Any]) -> tuple[ir.Value, list[Any], list[Any]]:
+    """The address of a tensor's first element, its extents and its strides."""
+    i64 = ir.IntegerType.get_signless(64)
+    if not isinstance(source.type, ir.MemRefType):
+        return source, shape, strides
+    kind = ir.MemRefType(source.type)
+    steps, offset = kind.get_strides_and_offset()
+    extents: list[Any] = list(kind.shape)
+    found: list[Any] = list(steps)
+    start: Any = offset
+    if DYNAMIC in (*extents, *found, start):
+        meta = memref.ExtractStridedMetadataOp(source)
+        start = meta.offset if start == DYNAMIC else start
+        extents = [v if n == DYNAMIC else n for n, v in zip(extents, meta.sizes)]
+        found = [v if n == DYNAMIC else n for n, v in zip(found, meta.strides)]
+    place = memref.extract_aligned_pointer_as_index(source)
+    if start != 0 or not isinstance(start, int):
+        place = arith.addi(place, arith.muli(*mixed([start, bit_width(str(kind.element_type)) // 8])))
+    return arith.index_cast(i64, place), extents, found
 
 
 def walk_ops(func: ir.Operation) -> list[ir.Operation]:
