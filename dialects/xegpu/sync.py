@@ -40,6 +40,35 @@ class InitNbarrierOp(Operation, dialect=XeGPU, name="init_nbarrier"):
     )
 
 
+class CreateNbarrierOp(Operation, dialect=XeGPU, name="create_nbarrier"):
+    """`init_nbarrier` as IMEX had it when the RFC was written.
+
+    All threads of the barrier arrive and wait, which is role 0: they are its producers as well as its consumers.
+    """
+
+    nbarrier_id: Operand[Byte]
+    nbarrier_role: Operand[Byte]
+    result: Result[NBarrier]
+    num_producers: Attribute[int]
+    num_consumers: Attribute[int]
+
+    effects = frozenset()
+    assembly_format = (
+        "$nbarrier_id `,` $nbarrier_role attr-dict `:` `(` type($nbarrier_id) `,` type($nbarrier_role) `)` "
+        "`->` type($result)"
+    )
+
+    def verify_op(self) -> None:
+        if self.num_producers != self.num_consumers:
+            self.fail(
+                f"has {self.num_producers} producers and {self.num_consumers} consumers, but the RFC's named barriers "
+                "have threads that all arrive and wait",
+                "use one barrier for each direction, with xegpu.init_nbarrier",
+            )
+        if not 1 <= self.num_producers <= 255:
+            self.fail(f"the number of threads must be 1 to 255, but is {self.num_producers}")
+
+
 class NbarrierArriveOp(Operation, dialect=XeGPU, name="nbarrier_arrive"):
     """Tells the other threads of a named barrier that this one has arrived (RFC, nbarrier_arrive)."""
 

@@ -114,10 +114,34 @@ class SgMap(Attr, dialect=XeGPU, name="sg_map"):
     `wi_layout` x `wi_data` is dealt out round robin.
 
         #xegpu.sg_map<wi_layout = [2, 8], wi_data = [1, 2]>
+
+    Older IMEX has braces in the brackets, and the sizes of an instruction's operand, which change no value:
+
+        #xegpu.sg_map<{mma_block_size = [8, 16], wi_layout = [2, 8], wi_data = [1, 2]}>
     """
 
     wi_layout: tuple[int, ...]
     wi_data: tuple[int, ...]
+
+    @classmethod
+    def read_body(cls, cursor: Cursor, scope: Scope) -> "SgMap":
+        start = cursor.skip()
+        if not cursor.accept("<{"):
+            return super().read_body(cursor, scope)
+        found = {}
+        while True:
+            key = cursor.word() or ""
+            if key not in ("mma_block_size", *cls.parameters()) or key in found:
+                raise cursor.fault(f"expected mma_block_size, wi_layout or wi_data in {cls.mnemonic()}")
+            cursor.expect("=")
+            found[key] = cls.parameters()["wi_layout"].read(cursor, scope)
+            if not cursor.accept(","):
+                break
+        cursor.expect("}>")
+        found.pop("mma_block_size", None)
+        if len(found) < len(cls.parameters()):
+            raise cursor.fault(f"{cls.mnemonic()} needs wi_layout and wi_data", start)
+        return cls(**found)
 
     def problem(self) -> str | None:
         """What breaks a rule that concerns the map alone."""

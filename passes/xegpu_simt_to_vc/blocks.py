@@ -124,7 +124,13 @@ def dpas(w: Widener, op: ir.Operation) -> None:
     w.widen(op, made, acc)
 
 
-@pattern("xegpu.alloc_nbarrier", "xegpu.init_nbarrier", "xegpu.nbarrier_arrive", "xegpu.nbarrier_wait")
+@pattern(
+    "xegpu.alloc_nbarrier",
+    "xegpu.init_nbarrier",
+    "xegpu.create_nbarrier",
+    "xegpu.nbarrier_arrive",
+    "xegpu.nbarrier_wait",
+)
 def named_barrier(w: Widener, op: ir.Operation) -> None:
     """A barrier of whole subgroups."""
     w.together("is a barrier")

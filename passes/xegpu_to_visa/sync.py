@@ -31,6 +31,14 @@ def init_nbarrier(low: Lowering, op: ir.Operation) -> None:
     low.set(op, NamedBarrier(*numbers))
 
 
+@lowers("xegpu.create_nbarrier")
+def create_nbarrier(low: Lowering, op: ir.Operation) -> None:
+    """A barrier's number, and how many threads meet there."""
+    found = low.numbers(op.opview.nbarrier_id)
+    number = const(found.value, "ub") if isinstance(found, Const) else low.emit.in_registers(found, "ub")
+    low.set(op, NamedBarrier(number, const(op.opview.num_producers, "ub")))
+
+
 def _barrier(low: Lowering, value: ir.Value) -> NamedBarrier:
     found = low.value(value)
     assert isinstance(found, NamedBarrier)

@@ -309,6 +309,11 @@ def alloc_nbarrier(kernel: Kernel, op: ir.Operation) -> Problem:
 @rule("xegpu.init_nbarrier")
 def init_nbarrier(kernel: Kernel, op: ir.Operation) -> Problem:
     """A barrier that the kernel has, and as many threads as a workgroup can have."""
+    return _barrier_number(kernel, op) or _too_many_threads(kernel, _constant(op.opview.participant_thread_num))
+
+
+def _barrier_number(kernel: Kernel, op: ir.Operation) -> Problem:
+    """A barrier that the kernel has."""
     if kernel.target.named_barriers == 0:
         return (f"target {kernel.target.name} has no named barriers", "use gpu.barrier")
     if kernel.barriers == 0:
@@ -316,10 +321,24 @@ def init_nbarrier(kernel: Kernel, op: ir.Operation) -> Problem:
     number = _constant(op.opview.nbarrier_id)
     if number is not None and kernel.barriers is not None and number >= kernel.barriers:
         return (f"names barrier {number}, but the kernel has {kernel.barriers}", "they are counted from 0")
-    threads = _constant(op.opview.participant_thread_num)
+    return None
+
+
+def _too_many_threads(kernel: Kernel, threads: int | None) -> Problem:
     if threads is not None and not 1 <= threads <= kernel.target.threads:
         return (f"waits for {threads} threads, but a workgroup has 1 to {kernel.target.threads}",)
     return None
+
+
+@rule("xegpu.create_nbarrier")
+def create_nbarrier(kernel: Kernel, op: ir.Operation) -> Problem:
+    """A barrier that the kernel has, of threads that all arrive and wait."""
+    if constant_of(op.opview.nbarrier_role) != 0:
+        return (
+            "must have the role 0, of threads that produce and consume",
+            "use one barrier for each direction, with xegpu.init_nbarrier",
+        )
+    return _barrier_number(kernel, op) or _too_many_threads(kernel, op.opview.num_producers)
 
 
 @rule("memref.alloc", "memref.alloca")
@@ -405,5 +424,12 @@ def compute(kernel: Kernel, op: ir.Operation) -> Problem:
     return None
 
 
-_DEPENDS = ("memref.alloc", "memref.alloca", "gpu.func", "xegpu.init_nbarrier", "xegpu.alloc_nbarrier")
+_DEPENDS = (
+    "memref.alloc",
+    "memref.alloca",
+    "gpu.func",
+    "xegpu.init_nbarrier",
+    "xegpu.create_nbarrier",
+    "xegpu.alloc_nbarrier",
+)
 """Ops whose problems depend on more than their types and attributes."""

@@ -21,6 +21,7 @@ from xegpu_py.ir.verifier import walk
 from xegpu_py.lowered import copied
 from xegpu_py.programs.lowering import Launch, Parameter, Site
 from xegpu_py.programs.memrefs import ELEMENTS, MemRef
+from xegpu_py.runtime.launch import Dim
 from xegpu_py.runtime.trace import Tracer, statistics_table
 from xegpu_py.visa.program import Program
 
@@ -31,8 +32,7 @@ LANES = "xegpu.lanes_per_subgroup"
 """The attribute of kernels that are written for subgroups, but whose launches count the lanes of so many."""
 
 DYNAMIC = "gpu.dynamic_shared_memory"
-
-Thread = tuple[tuple[int, int, int], int]
+Thread = tuple[Dim, int]
 
 
 @dataclass
@@ -60,7 +60,7 @@ class Device:
 
     def __post_init__(self) -> None:
         self._live: dict[int, int] = {}
-        self._compiled: dict[tuple[str, str, int], Any] = {}
+        self._compiled: dict[tuple[str, str, int, tuple[str, ...]], Any] = {}
 
     def callback(self, site: Site, guard: Callable[[Callable[[], Any]], Any]) -> Any:
         """What compiled code calls at a site."""
@@ -121,12 +121,12 @@ class Device:
         self,
         number: int,
         launch: Launch,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
+        grid: Dim,
+        block: Dim,
         shared: int,
         memrefs: Sequence[MemRef],
     ) -> None:
-        kernel = self._kernel(launch, shared)
+        kernel = self._kernel(launch, shared, self._broken(launch, grid, block))
         arguments = [_argument(t, m) for t, m in zip(launch.parameters, memrefs)]
         if min(grid) == 0:
             return
@@ -150,7 +150,7 @@ class Device:
         program: Program = version.kernel.program
         launcher.observer = Tracer(program, launcher.target, launcher.allocation, group, thread, self.say)
 
-    def _block(self, launch: Launch, kernel: Any, block: tuple[int, int, int]) -> Sequence[int]:
+    def _block(self, launch: Launch, kernel: Any, block: Dim) -> Sequence[int]:
         """The subgroups of a workgroup, or its work items, where a launch counts the lanes of subgroups."""
         func = self._func(launch)
         if LANES not in func.attributes:
@@ -166,17 +166,38 @@ class Device:
     def _func(self, launch: Launch) -> ir.Operation:
         return next(f for f in visa.kernels(self.kernels[launch.module].operation) if visa.name_of(f) == launch.kernel)
 
-    def _kernel(self, launch: Launch, shared: int) -> Any:
-        key = launch.module, launch.kernel, shared
+    def _broken(self, launch: Launch, grid: Dim, block: Dim) -> tuple[str, ...]:
+        """The attributes by which a kernel promises other sizes than those of a launch; they are not used for it."""
+        func = self._func(launch)
+        broken = []
+        for name, size in (("known_grid_size", grid), ("known_block_size", block)):
+            known = func.attributes.get(name)
+            if known is None or tuple(ir.DenseI32ArrayAttr(known)) == size:
+                continue
+            broken.append(name)
+            if self.launches[launch.module, launch.kernel] == 1:
+                text = f"{name} {tuple(ir.DenseI32ArrayAttr(known))}, but is launched with {size}"
+                message = f"kernel '{launch.kernel}' promises a {text}; the promise is ignored"
+                self.say(Diagnostic("warning", message, launch.where))
+        return tuple(broken)
+
+    def _kernel(self, launch: Launch, shared: int, broken: tuple[str, ...]) -> Any:
+        key = launch.module, launch.kernel, shared, broken
         found = self._compiled.get(key)
         if found is None:
-            found = self._compiled[key] = self._compile(launch, shared)
+            found = self._compiled[key] = self._compile(launch, shared, broken)
         return found
 
-    def _compile(self, launch: Launch, shared: int) -> Any:
+    def _compile(self, launch: Launch, shared: int, broken: tuple[str, ...]) -> Any:
         module = self.kernels[launch.module]
         if any(op.name == DYNAMIC for op in walk(module.operation)):
             module = with_shared_memory(module, shared)
+        if broken:
+            module = copied(module)
+            for func in visa.kernels(module.operation):
+                if visa.name_of(func) == launch.kernel:
+                    for name in broken:
+                        del func.attributes[name]
         found = compile(module, launch.kernel, **self.options)
         if self.remarks and isinstance(found, CompiledKernel):
             for remark in found.remarks:

@@ -15,6 +15,7 @@ from xegpu_py.ir.passes import Runner, parse_pipeline
 from xegpu_py.ir.verifier import walk
 from xegpu_py.lowered import copied
 from xegpu_py.programs.functions import Function
+from xegpu_py.programs.loops import jam_loops
 
 PREFIX = "xegpu_runtime_"
 """How the names of the runtime's functions begin."""
@@ -299,6 +300,8 @@ class _Lowering:
                 if name.startswith("gpu."):
                     del op.attributes[name]
         self.module.verify()
+        self.module = Module(jam_loops(self.module.ir), self.module.sources)
+        root = self.module.operation
         runner = Runner(verify_each=False)
         runner.run(parse_pipeline(f"builtin.module({_TO_F32})"), self.module)
         for op in walk(self.module.operation):

@@ -411,6 +411,12 @@ def init_nbarrier(node: Node, number: Any, participants: Any) -> Named:
     return Named(int(number) & 0xFF, int(participants) & 0xFF)
 
 
+@evaluates("xegpu.create_nbarrier")
+def create_nbarrier(node: Node, number: Any, role: Any) -> Named:
+    """`init_nbarrier` of threads that all arrive and wait, by its older name."""
+    return Named(int(number) & 0xFF, node.field("num_producers"))
+
+
 def _check_named(subgroup: Subgroup, barrier: Named) -> None:
     count = subgroup.workgroup.named_barriers
     if barrier.number >= max(count, 1):

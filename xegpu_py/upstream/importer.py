@@ -30,6 +30,10 @@ _MARKS = re.compile(
     r"|\bxegpu\.(?:load_nd|prefetch_nd|load)\s+%[\w#]+\s*\[|\bxegpu\.\w+ [^\n:]*<\{|\bVectorComputeFunctionINTEL\b"
 )
 
+_OLDER = re.compile(
+    r"^(?!\s*//).*(?:\bxetile\.|\bmode\s*=\s*(?:vc|simt)\b|#xegpu\.(?:tdesc_attr|sg_map)\b|\bvnni_axis\b)", re.MULTILINE
+)
+
 LEVELS: dict[str, Any] = {"subgroup": SubgroupImport, "lane": LaneImport, "workgroup": WorkgroupImport}
 
 
@@ -44,7 +48,8 @@ def import_upstream(
     """Read a program in upstream MLIR's XeGPU, and rebuild its kernels in our dialects.
 
     Kernels of subgroups become `xegpu` in VC mode, kernels of lanes `xegpu` in SIMT mode, kernels of workgroups
-    `xetile`. All that is outside of `gpu.module`s stays as it is, but layouts are dropped: they never change a value.
+    `xetile`. IMEX's older programs, in the RFC's dialect and in XeTile, stay as they are: those dialects are ours. All
+    that is outside of `gpu.module`s stays as it is, but layouts are dropped: they never change a value.
 
     Args:
         text_or_path: the program: text, a path, or a source that has been read.
@@ -58,6 +63,8 @@ def import_upstream(
         OSError: if the file cannot be read.
     """
     source = text_or_path if isinstance(text_or_path, Source) else source_of(text_or_path, name)
+    if looks_older(source.text):
+        return parse_source(source, context=context or Context(), verify=verify)
     try:
         context = context or Context(())
         module = _read(source, context)
@@ -92,6 +99,11 @@ def _read(source: Source, context: Context) -> Module:
 def _spelled(found: Diagnostic) -> Diagnostic:
     notes = tuple(_spelled(n) for n in found.notes)
     return Diagnostic(found.severity, spelled(found.message), found.position, notes)
+
+
+def looks_older(text: str) -> bool:
+    """Whether a text has what only IMEX's older dialects have: the RFC's XeGPU, and XeTile."""
+    return _OLDER.search(text) is not None
 
 
 def looks_upstream(text: str) -> bool:

@@ -1,0 +1,125 @@
+"""Loops of host code that walk down columns, made fit for caches.
+
+Programs compute what they expect on the host, most often by three nested loops: for each element of a matrix product, a
+sum along a row of A and a column of B. Neighbours in a column lie far apart, so that each step misses the caches. Some
+iterations of the loop around the sum are done together, so that a step takes neighbours of a row. The order of each sum
+stays, and with it every bit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlir import ir
+from mlir.passmanager import PassManager
+
+from xegpu_py.ir.verifier import walk
+
+TOGETHER = (32, 16, 8, 4)
+"""How many iterations may be done together."""
+
+_PURE = ("arith", "math", "index")
+_MARK = "xegpu.jam"
+
+_SCHEDULE = """
+module attributes {{transform.with_named_sequence}} {{
+  transform.named_sequence @__transform_main(%root: !transform.any_op {{transform.readonly}}) {{
+{steps}    transform.yield
+  }}
+}}
+"""
+_STEP = """\
+    %{factor} = transform.structured.match ops{{["scf.for"]}} attributes{{{mark} = {factor} : i64}} in %root
+        : (!transform.any_op) -> !transform.any_op
+    transform.loop.unroll_and_jam %{factor} {{factor = {factor}}} : !transform.any_op
+"""
+
+
+def jam_loops(module: ir.Module) -> ir.Module:
+    """A module in which iterations of loops are done together where that changes no value, and helps."""
+    ops = list(walk(module.operation))
+    # Memrefs of different element types are taken for different memory, which these could make untrue.
+    if any(op.name == "memref.view" or op.name.startswith("llvm.") for op in ops):
+        return module
+    found = set()
+    for op in ops:
+        factor = _together(op) if op.name == "scf.for" else None
+        if factor:
+            op.attributes[_MARK] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), factor)
+            found.add(factor)
+    if not found:
+        return module
+    schedule = _SCHEDULE.format(steps="".join(_STEP.format(factor=factor, mark=_MARK) for factor in sorted(found)))
+    # MLIR's interpreter of schedules loads upstream's xegpu, for which a context of ours has no room.
+    with ir.Context():
+        made = ir.Module.parse(module.operation.get_asm(enable_debug_info=True))
+        steps = ir.Module.parse(schedule)
+        sequence = steps.body.operations[0].operation.clone(ir.InsertionPoint(made.body))
+        made.operation.attributes["transform.with_named_sequence"] = ir.UnitAttr.get()
+        PassManager.parse("builtin.module(transform-interpreter)").run(made.operation)
+        sequence.erase()
+        del made.operation.attributes["transform.with_named_sequence"]
+        for op in walk(made.operation):
+            if _MARK in op.attributes:
+                del op.attributes[_MARK]
+        text = made.operation.get_asm(enable_debug_info=True)
+    with module.context:
+        return ir.Module.parse(text)
+
+
+def _together(loop: ir.Operation) -> int | None:
+    """How many iterations of a loop may be done together; None if that is not known, or does not help."""
+    count = _trip_count(loop)
+    factor = next((n for n in TOGETHER if count and count % n == 0), None)
+    if factor is None or len(loop.operands) > 3:
+        return None
+    block = loop.regions[0].blocks[0]
+    own = [op.operation for op in block.operations]
+    inner = [op for outer in own if outer.name == "scf.for" for op in walk(outer)]
+    stores = [op for op in own if op.name == "memref.store"]
+    if not inner or not stores:
+        return None
+    loads = [op for op in (*own, *inner) if op.name == "memref.load"]
+    allowed = {"memref.load", "scf.for", "scf.yield"}
+    if not all(op.name in allowed or _is_pure(op) for op in inner):
+        return None
+    if not all(op.name in allowed or op.name == "memref.store" or _is_pure(op) for op in own):
+        return None
+    iteration = block.arguments[0]
+    for store in stores:
+        _, to, *indices = store.operands
+        if not any(index == iteration for index in indices):
+            return None
+        for load in loads:
+            source, *at = load.operands
+            if _element(source) == _element(to) and not (source == to and at == indices and load in own):
+                return None
+        for other in stores:
+            _, second, *at = other.operands
+            if _element(second) == _element(to) and not (second == to and at == indices):
+                return None
+    return factor
+
+
+def _is_pure(op: ir.Operation) -> bool:
+    return op.name.partition(".")[0] in _PURE and not op.regions
+
+
+def _element(memref: ir.Value) -> str:
+    return str(ir.MemRefType(memref.type).element_type)
+
+
+def _trip_count(loop: ir.Operation) -> int | None:
+    bounds = [_constant(v) for v in list(loop.operands)[:3]]
+    start, end, step = bounds
+    if start is None or end is None or not step or step < 1 or end <= start:
+        return None
+    return -(-(end - start) // step)
+
+
+def _constant(value: ir.Value) -> int | None:
+    owner: Any = value.owner
+    if isinstance(owner, ir.Block) or owner.operation.name != "arith.constant":
+        return None
+    attribute = owner.operation.attributes["value"]
+    return int(ir.IntegerAttr(attribute).value) if isinstance(attribute, ir.IntegerAttr) else None
