@@ -61,7 +61,7 @@ def loaded_shapes(
         if vnni_axis is not None:
             block = packed(block, vnni_axis, vnni_factor(desc.bits))
         shapes.append((*outer, *block))
-        if transpose is not None and unit > 1:
+        if transpose is not None and unit > 1 and not outer and desc.attr.array_length == 1:
             # As IMEX has it, and the shape_cast that the RFC shows makes.
             shapes.append((*outer, *moved, unit))
     return shapes

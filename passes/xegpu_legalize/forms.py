@@ -79,6 +79,7 @@ def _transform_in_registers(op: ir.Operation, target: Target, surfaces: Surfaces
 
     Messages transpose blocks of two dimensions, in units of at least 32 bits that begin at a multiple of their size.
     """
+    op = _with_units_side_by_side(op)
     view: Any = op.opview
     desc = TensorDesc.of(view.tdesc)
     if view.mode != Mode.VC or len(desc.shape) < 2:
@@ -94,6 +95,23 @@ def _transform_in_registers(op: ir.Operation, target: Target, surfaces: Surfaces
         _pack(op, view, desc)
     elif is_turned and (gathered or limits):
         _transpose(op, view, desc)
+
+
+def _with_units_side_by_side(op: ir.Operation) -> ir.Operation:
+    """A load that gives the elements of a transposed unit a dimension of their own, as one that does not."""
+    view: Any = op.opview
+    desc = TensorDesc.of(view.tdesc)
+    shape, element = vector_of(str(view.value.type))
+    if view.transpose_bit_width is None or len(shape) == len(desc.shape) or desc.attr.array_length > 1:
+        return op
+    attributes = dict(op.attributes.items())
+    plain = ir.Type.parse(vector_text((*shape[:-2], shape[-2] * shape[-1]), element), op.context)
+    place: dict[str, Any] = {"loc": op.location, "ip": ir.InsertionPoint(op)}
+    made = ir.Operation.create(op.name, [plain], list(op.operands), attributes, **place)
+    cast = ir.Operation.create("vector.shape_cast", [view.value.type], [made.results[0]], **place)
+    op.results[0].replace_all_uses_with(cast.results[0])
+    op.erase()
+    return made
 
 
 def _pack(op: ir.Operation, view: Any, desc: TensorDesc) -> None:

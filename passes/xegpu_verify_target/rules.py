@@ -333,7 +333,7 @@ def _too_many_threads(kernel: Kernel, threads: int | None) -> Problem:
 @rule("xegpu.create_nbarrier")
 def create_nbarrier(kernel: Kernel, op: ir.Operation) -> Problem:
     """A barrier that the kernel has, of threads that all arrive and wait."""
-    if constant_of(op.opview.nbarrier_role) != 0:
+    if _constant(op.opview.nbarrier_role) != 0:
         return (
             "must have the role 0, of threads that produce and consume",
             "use one barrier for each direction, with xegpu.init_nbarrier",

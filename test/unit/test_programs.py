@@ -16,6 +16,7 @@ import xegpu_py
 from xegpu_py.programs import runner_utils
 from xegpu_py.programs.functions import Host
 from xegpu_py.programs.imex_utils import multiply
+from xegpu_py.programs.loops import jam_loops
 from xegpu_py.programs.memrefs import MemRef
 
 PROGRAM = """
@@ -214,3 +215,70 @@ def test_host_products_round_each_step():
         expected += a[:, k : k + 1] * b[k]
     multiply(a, b, c)
     assert (c == expected).all()
+
+
+LOOPS = """
+func.func @product(%a: memref<8x48xf16>, %b: memref<48x32xf16>, %c: memref<8x32xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %c32 = arith.constant 32 : index
+  %c48 = arith.constant 48 : index
+  scf.for %i = %c0 to %c8 step %c1 {
+    scf.for %j = %c0 to %c32 step %c1 {
+      %old = memref.load %c[%i, %j] : memref<8x32xf32>
+      %new = scf.for %k = %c0 to %c48 step %c1 iter_args(%sum = %old) -> f32 {
+        %x = memref.load %a[%i, %k] : memref<8x48xf16>
+        %y = memref.load %b[%k, %j] : memref<48x32xf16>
+        %u = arith.extf %x : f16 to f32
+        %v = arith.extf %y : f16 to f32
+        %t = arith.mulf %u, %v : f32
+        %next = arith.addf %sum, %t : f32
+        scf.yield %next : f32
+      }
+      memref.store %new, %c[%i, %j] : memref<8x32xf32>
+    }
+  }
+  return
+}
+// Each element is the sum of all that were stored before it.
+func.func @sums(%a: memref<32xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  %one = arith.constant 1.0 : f32
+  scf.for %j = %c0 to %c32 step %c1 {
+    %new = scf.for %k = %c0 to %c32 step %c1 iter_args(%sum = %one) -> f32 {
+      %x = memref.load %a[%k] : memref<32xf32>
+      %next = arith.addf %sum, %x : f32
+      scf.yield %next : f32
+    }
+    memref.store %new, %a[%j] : memref<32xf32>
+  }
+  return
+}
+"""
+
+
+def test_iterations_done_together_change_no_bit():
+    rng = np.random.default_rng(4)
+    a, b = (rng.standard_normal(s).astype(np.float16) for s in ((8, 48), (48, 32)))
+    c = rng.standard_normal((8, 32)).astype(np.float32)
+    expected = c.copy()
+    for k in range(48):
+        expected += a[:, k : k + 1].astype(np.float32) * b[k].astype(np.float32)
+    xegpu_py.load_program(LOOPS).product(a, b, c)
+    assert (c == expected).all()
+
+
+def test_iterations_that_need_each_other_are_not_done_together():
+    a = np.zeros(32, np.float32)
+    xegpu_py.load_program(LOOPS).sums(a)
+    assert (a == 2.0 ** np.arange(32)).all()
+
+
+def test_loops_over_columns_are_jammed():
+    module = xegpu_py.parse(LOOPS).ir
+    text = str(jam_loops(module))
+    assert text.count("arith.mulf") == 32
+    assert text.count("arith.addf") == 33

@@ -45,7 +45,7 @@ def jam_loops(module: ir.Module) -> ir.Module:
     for op in ops:
         factor = _together(op) if op.name == "scf.for" else None
         if factor:
-            op.attributes[_MARK] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), factor)
+            op.attributes[_MARK] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, op.context), factor)
             found.add(factor)
     if not found:
         return module

@@ -77,3 +77,17 @@ func.func @f() {
   xegpu.compile_hint {hint = unroll}
   return
 }
+
+// -----
+
+func.func @older_producers_and_consumers(%n: i8) {
+  // expected-error @below {{'xegpu.create_nbarrier' op has 4 producers and 2 consumers, but the RFC's named barriers have threads that all arrive and wait}}
+  // expected-note @below {{use one barrier for each direction}}
+  xegpu.create_nbarrier %n, %n {num_producers = 4, num_consumers = 2} : (i8, i8) -> !xegpu.nbarrier
+  return
+}
+
+// -----
+
+// expected-error @below {{expected mma_block_size, wi_layout or wi_data in #xegpu.sg_map}}
+func.func private @map(!xegpu.tensor_desc<8x16xf16, #xegpu.sg_map<{block = [8, 16], wi_layout = [1, 16], wi_data = [1, 1]}>>)
