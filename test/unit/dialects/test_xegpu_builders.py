@@ -150,6 +150,10 @@ BUILDS: list[tuple[Callable[[Any], Any], str]] = [
     (lambda v: xegpu.alloc_nbarrier(nbarrier_num=8), "alloc_nbarrier 8"),
     (lambda v: xegpu.alloc_nbarrier(v.n), "alloc_nbarrier %n : i8"),
     (lambda v: xegpu.init_nbarrier(v.n, v.n), "init_nbarrier %n, %n : i8, i8 -> !xegpu.nbarrier"),
+    (
+        lambda v: xegpu.create_nbarrier(v.n, v.n, num_producers=4, num_consumers=4),
+        "create_nbarrier %n, %n {num_producers = 4, num_consumers = 4} : (i8, i8) -> !xegpu.nbarrier",
+    ),
     (lambda v: xegpu.nbarrier_arrive(v.nb), "nbarrier_arrive %nb : !xegpu.nbarrier"),
     (lambda v: xegpu.nbarrier_wait(v.nb), "nbarrier_wait %nb : !xegpu.nbarrier"),
     (lambda v: xegpu.fence("gpu", "global"), "fence {scope = gpu, memory_kind = global}"),
