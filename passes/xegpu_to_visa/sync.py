@@ -31,7 +31,7 @@ def init_nbarrier(low: Lowering, op: ir.Operation) -> None:
     low.set(op, NamedBarrier(*numbers))
 
 
-@lowers("xegpu.create_nbarrier")
+@pattern("xegpu.create_nbarrier")
 def create_nbarrier(low: Lowering, op: ir.Operation) -> None:
     """A barrier's number, and how many threads meet there."""
     found = low.numbers(op.opview.nbarrier_id)
