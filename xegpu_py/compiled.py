@@ -89,6 +89,11 @@ class CompiledKernel:
     def _levels(self) -> dict[str, Module]:
         return self._lowered.levels or (self._relower().levels if self._relower else {})
 
+    def _repr_html_(self) -> str:
+        from xegpu_py.lexers import html
+
+        return html(self.asm)
+
     @property
     def asm(self) -> str:
         """vISA assembly, with comments that say from which lines of the module instructions come."""

@@ -137,6 +137,9 @@ class Kernel:
         source = decode_utf8(Path(path).read_bytes(), str(path))
         return cls.from_assembly(source.text, name=name, file=str(path), **options)
 
+    def _repr_html_(self) -> str:
+        return self.program._repr_html_()
+
     def __call__(self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] = 1) -> Statistics:
         """Run the kernel over a grid, and write what it changes back into the arrays.
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
 from pygments.lexer import RegexLexer, bygroups, words
 from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text, Whitespace
 
-__all__ = ["MlirLexer", "VisaLexer"]
+__all__ = ["MlirLexer", "VisaLexer", "html"]
 
 _SCALARS = r"(?:[su]?i\d+|index|none|bf16|tf32|f(?:16|32|64|80|128)|f(?:4|6|8)E\w+)\b"
 _VISA_TYPES = ("ud", "d", "uw", "w", "ub", "b", "uq", "q", "f", "hf", "df", "bf", "bool", "v", "uv", "vf")
@@ -84,3 +86,11 @@ class VisaLexer(RegexLexer):
             (r".", Text),
         ]
     }
+
+
+def html(text: str) -> str:
+    """MLIR or vISA assembly as HTML with its colours, which scrolls where it is long: what notebooks show."""
+    lexer = VisaLexer() if text.lstrip().startswith((".version", ".kernel")) else MlirLexer()
+    style = "max-height: 32em; overflow: auto; line-height: 1.25"
+    made: str = highlight(text, lexer, HtmlFormatter(noclasses=True, cssstyles=style))
+    return made

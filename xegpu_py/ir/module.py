@@ -92,6 +92,11 @@ class Module:
     def __str__(self) -> str:
         return self.text()
 
+    def _repr_html_(self) -> str:
+        from xegpu_py.lexers import html
+
+        return html(self.text())
+
     def text(self, **options: Any) -> str:
         """The module as text; see `print_op` for the options."""
         self.bodies.build()

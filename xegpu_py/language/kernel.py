@@ -185,6 +185,9 @@ class TileKernel:
     def __str__(self) -> str:
         return str(self.module)
 
+    def _repr_html_(self) -> str:
+        return self.module._repr_html_()
+
     def __repr__(self) -> str:
         return f"<kernel {self.name}({', '.join(f'{n}: {k}' for n, k in self.arguments.items())})>"
 

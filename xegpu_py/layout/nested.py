@@ -85,6 +85,11 @@ class NestedLayout:
         if problem:
             raise LayoutError(problem)
 
+    def _repr_svg_(self) -> str:
+        from xegpu_py.layout.pictures import layout_picture
+
+        return layout_picture(self)
+
     def __str__(self) -> str:
         """The attribute of the dialect `iree_vector_ext`, as `iree-opt` prints it."""
         return f"{_MNEMONIC}<{', '.join(f'{f.name} = {list(getattr(self, f.name))}' for f in fields(self))}>"

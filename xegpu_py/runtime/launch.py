@@ -86,6 +86,12 @@ class Statistics:
     traffic: Counter[tuple[str, str]]
     allocation: Allocation
 
+    def _repr_html_(self) -> str:
+        rows = [("hardware threads", self.threads), ("instructions", int(self.executed.sum()))]
+        rows += [(f"{memory} {category} bytes", count) for (memory, category), count in sorted(self.traffic.items())]
+        cells = "".join(f"<tr><th style='text-align:left'>{name}</th><td>{value:,}</td></tr>" for name, value in rows)
+        return f"<table>{cells}</table><p>{self.allocation.report()}</p>"
+
 
 @dataclass
 class EngineMismatch(Exception):

@@ -1,0 +1,41 @@
+"""The tour notebook runs, and what it shows are IR, assembly, layouts and errors as notebooks show them."""
+
+import numpy as np
+import pytest
+from markdown import ROOT
+
+import xegpu_py
+from xegpu_py.layout import from_sg_map
+
+nbclient = pytest.importorskip("nbclient")
+nbformat = pytest.importorskip("nbformat")
+
+
+@pytest.fixture(scope="module")
+def outputs():
+    notebook = nbformat.read(ROOT / "examples" / "tour.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    assert not any(cell.get("outputs") for cell in notebook.cells), "is committed without outputs"
+    ran = nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    return [cell.outputs for cell in ran.cells if cell.cell_type == "code"]
+
+
+def test_tour_shows_what_it_says(outputs):
+    statistics, tiles, blocks, program, lanes, subgroups, mistake = outputs
+    assert "hardware threads" in statistics[0].data["text/html"]
+    assert "xetile" in tiles[0].data["text/html"] and "tile_mma" in tiles[0].data["text/html"]
+    assert "xegpu.dpas" in blocks[0].data["text/html"]
+    assert "lsc_load_block2d" in program[0].data["text/html"]
+    assert lanes[0].data["image/svg+xml"].startswith("<svg") and subgroups[0].data["image/svg+xml"].startswith("<svg")
+    assert "over the end of 'in0'" in mistake[0].text and "xl.load(X + i)" in mistake[0].text
+
+
+def test_representations_are_coloured_and_escaped():
+    module = xegpu_py.parse("gpu.module @m { gpu.func @f(%a: memref<4xf32>) kernel { gpu.return } }")
+    html = module._repr_html_()
+    assert "<span" in html and "&lt;" in html and "memref<4" not in html
+    assert from_sg_map((1, 16), (1, 1), (8, 16))._repr_svg_().count("<g data-") >= 128
+    kernel = xegpu_py.compile(module)
+    assert "ret" in kernel._repr_html_() and "ret" in kernel.kernel._repr_html_()
+    done = kernel(np.zeros(4, np.float32))
+    assert "<td>1</td>" in done._repr_html_()
