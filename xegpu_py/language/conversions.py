@@ -180,23 +180,24 @@ class Conversions(Elements):
         source: Any = self
         if self.dtype.bits < 32 or self.dtype == types.tfloat32:
             source = self._converted(types.float32)
-        if saturate or mode != "nearest":
+        if saturate or not to.infinite:
             # Directed rounding, too, stops at the greatest number of a type without infinities.
-            source = source._clipped(source._number(to.most), keep_infinities=not saturate and to.infinite)
+            source = source._clipped(source._number(to.most), keep_infinities=not saturate)
         found = source._converted(to)
         if mode == "nearest":
             nearest: Value = found
             return nearest
         back = found._converted(types.float32)._converted(source.dtype)
         # The next number away from zero has the next integer as its bits; the first one beyond the type is infinity.
-        bits = found.bitcast(types.integer_of(to.bits, signed=True))
+        held = types.float32 if to == types.tfloat32 else to
+        bits = found._converted(held).bitcast(types.integer_of(to.bits, signed=True))
         one = bits._number(1 << 13 if to == types.tfloat32 else 1)
         if mode == "zero":
             bits = (abs(back) > abs(source))._selected(bits - one, bits)
         else:
             wrong, outward = (back < source, source > 0) if mode == "up" else (back > source, source < 0)
             bits = wrong._selected(outward._selected(bits + one, bits - one), bits)
-        directed: Value = bits.bitcast(to)
+        directed: Value = bits.bitcast(held)._converted(to)
         return directed
 
     def _clipped(self, most: Value, keep_infinities: bool) -> Value:
@@ -265,14 +266,16 @@ class Conversions(Elements):
         return found.reshape(()) if line else found
 
     def bitcast(self, dtype: Any) -> Value:
-        """The same bits as elements of another type of the same width.
+        """The same bits as elements of another type of the same width; tf32 has those of float32.
 
         Raises:
             TypeError: if the widths differ.
         """
         me: Any = self
         to = dtype_of(dtype)
-        if to.bits != self.dtype.bits or "index" in (to.kind, self.dtype.kind):
+        if self.dtype == types.tfloat32 and to != self.dtype:
+            return self._converted(types.float32).bitcast(to)
+        if to.bits != self.dtype.bits or "index" in (to.kind, self.dtype.kind) or to == types.tfloat32 != self.dtype:
             raise TypeError(f"cannot take the bits of {self.dtype} for {to}: they have {self.dtype.bits} and {to.bits}")
         if to.mlir == self.dtype.mlir:
             return self._made(self.ir, to)

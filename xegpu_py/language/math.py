@@ -11,8 +11,6 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from mlir.dialects import math as ops
-
 from xegpu_py.language import types
 from xegpu_py.language.values import Product, Value, value_of
 
@@ -32,7 +30,7 @@ def _unary(name: str, title: str) -> Callable[[Any], Value]:
         given = valued(value)
         if not given.dtype.is_float:
             given = given.to(types.float32)
-        return given._made(getattr(ops, name)(given.ir))
+        return given._op(f"math.{name}")
 
     apply.__name__ = apply.__qualname__ = name
     apply.__doc__ = f"{title} of each element; float32 of integers."
@@ -90,7 +88,7 @@ def fma(a: Any, b: Any, c: Any) -> Value:
     y = y.to(x.dtype).broadcast(x.shape)
     if not x.dtype.is_float:
         raise TypeError(f"fma needs floating-point values, not {x.dtype}")
-    return x._made(ops.fma(x.ir, y.ir, z.ir))
+    return x._op("math.fma", y, z)
 
 
 class PropagateNan(enum.Enum):

@@ -53,6 +53,9 @@ class Reductions(Elements):
     def _combined(self, kind: str, dim: int, group: int | None) -> Value:
         """One dimension reduced, which stays."""
         me: Any = self
+        if self.dtype.is_narrow:
+            narrow: Value = me.to(types.float32)._combined(kind, dim, group).to(self.dtype)
+            return narrow
         before, extent, after = around(self.shape, dim)
         size = group or extent
         if extent % size:

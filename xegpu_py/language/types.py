@@ -51,6 +51,11 @@ class DType:
         return self.kind in ("int", "index")
 
     @property
+    def is_narrow(self) -> bool:
+        """Whether it is a floating-point type without arithmetic of its own: those of 8 bits, and tf32."""
+        return self.is_float and (self.bits == 8 or self.name == "tf32")
+
+    @property
     def limits(self) -> tuple[int, int]:
         """The least and the greatest number of an integer type."""
         if self.kind == "bool":

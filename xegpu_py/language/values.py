@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 from mlir import ir as mlir
-from mlir.dialects import arith, math, vector
+from mlir.dialects import arith, vector
 
 from xegpu_py.dialects import xetile
 from xegpu_py.dialects.xegpu.matrix import accumulators
@@ -215,6 +215,10 @@ class Value(Shapes, Conversions, Reductions):
         return a._op(f"arith.{name}{'f' if a.dtype.is_float else 'i'}", b)
 
     def _op(self, name: str, *others: Value, dtype: DType | None = None) -> Value:
+        if self.dtype.is_narrow and dtype is None:
+            # There is no arithmetic on these types: float32 holds results so well that rounding twice does no harm.
+            wide = [v.to(types.float32) for v in (self, *others)]
+            return wide[0]._op(name, *wide[1:]).to(self.dtype)
         result = dtype or self.dtype
         operands = [self.ir, *(o.ir for o in others)]
         return self._made(mlir.Operation.create(name, [self._type(self.shape, result)], operands).result, result)
@@ -303,7 +307,7 @@ class Value(Shapes, Conversions, Reductions):
         a, b = self._both(other)
         if not a.dtype.is_float:
             raise TypeError("'**' needs floating-point values, or a constant exponent of 1 to 64")
-        return a._made(math.powf(a.ir, b.ir))
+        return a._op("math.powf", b)
 
     def _bits(self, other: Any, sign: str, name: str, swapped: bool = False) -> Value:
         a, b = self._both(other)
@@ -372,6 +376,8 @@ class Value(Shapes, Conversions, Reductions):
             # A number beyond the type compares with all elements alike: that is a mistake rather than a wish.
             types.with_scalar(self.dtype, other)
         a, b = self._both(other)
+        if a.dtype.is_narrow:
+            a, b = a.to(types.float32), b.to(types.float32)
         if a.dtype.is_float:
             return a._made(arith.cmpf(arith.CmpFPredicate[real], a.ir, b.ir), types.bool_)
         name = whole if whole in ("eq", "ne") else f"{'s' if a.dtype.is_signed else 'u'}{whole}"
@@ -439,9 +445,10 @@ class Product:
 
     @property
     def value(self) -> Value:
-        """The product by itself, in float32, or int32 of integers."""
+        """The product by itself: in float32, in int32 of integers, and in float64 of float64."""
         if self._value is None:
-            self._value = self.multiplied(types.float32 if self.a.dtype.is_float else types.int32)
+            real = types.float64 if self.a.dtype == types.float64 else types.float32
+            self._value = self.multiplied(real if self.a.dtype.is_float else types.int32)
         return self._value
 
     def multiplied(self, dtype: DType) -> Value:

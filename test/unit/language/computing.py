@@ -36,6 +36,7 @@ def computed(
     expected: Sequence[np.ndarray],
     workgroup: bool = False,
     engine: str = "both",
+    **options: Any,
 ) -> list[np.ndarray]:
     """What a function of values gives in a kernel.
 
@@ -45,6 +46,7 @@ def computed(
         expected: arrays of the types and shapes that its results must have.
         workgroup: whether the kernel has maps, of four subgroups.
         engine: which engine runs it.
+        options: of `xegpu_py.compile`.
     """
     given = [np.ascontiguousarray(a).reshape(matrix(a.shape)) for a in arrays]
     made = [np.zeros(matrix(e.shape), np.uint8 if e.dtype == bool else e.dtype) for e in expected]
@@ -66,11 +68,11 @@ def computed(
             stored = held.to(xl.uint8 if like.dtype == bool else index_as_int64)
             argument.tile(matrix(like.shape), at=(0, 0)).store(stored.reshape(matrix(like.shape)))
 
-    built(kernel, [*given, *made], engine)(*given, *made)
+    built(kernel, [*given, *made], engine, **options)(*given, *made)
     return [m.reshape(e.shape).astype(e.dtype) for m, e in zip(made, expected)]
 
 
-def built(kernel: Callable[..., None], arrays: Sequence[np.ndarray], engine: str = "both") -> Any:
+def built(kernel: Callable[..., None], arrays: Sequence[np.ndarray], engine: str = "both", **options: Any) -> Any:
     """A kernel of these arrays whose body is what a Python function builds as it is called."""
     types = [xl.types.dtype_of(a.dtype) for a in arrays]
     kinds = [f"memref<{'x'.join(map(str, (*a.shape, t.mlir)))}>" for a, t in zip(arrays, types)]
@@ -80,7 +82,7 @@ def built(kernel: Callable[..., None], arrays: Sequence[np.ndarray], engine: str
             kernel(*(Array(v, t) for v, t in zip(values, types)))
         finally:
             BUILDING.leave()
-    return xegpu_py.compile(module, "kernel", engine=engine, registers=256)
+    return xegpu_py.compile(module, "kernel", engine=engine, registers=256, **options)
 
 
 def check(
@@ -89,10 +91,11 @@ def check(
     expected: Any,
     workgroup: bool = False,
     engine: str = "both",
+    **options: Any,
 ) -> None:
     """Compare all bytes of what a function of values gives with numpy's arrays; NaN are equal."""
     wanted = [np.asarray(e) for e in (expected if isinstance(expected, tuple) else (expected,))]
-    for found, want in zip(computed(function, arrays, wanted, workgroup, engine), wanted, strict=True):
+    for found, want in zip(computed(function, arrays, wanted, workgroup, engine, **options), wanted, strict=True):
         if want.dtype.kind == "f" or want.dtype.name.startswith(("bfloat", "float8")):
             nan = np.isnan(want.astype(np.float64))
             np.testing.assert_array_equal(np.isnan(found.astype(np.float64)), nan)

@@ -1,0 +1,261 @@
+"""Conversions of the tile language against numpy and ml_dtypes, and against exact arithmetic where numpy has none."""
+
+import itertools
+from fractions import Fraction
+
+import ml_dtypes
+import numpy as np
+import pytest
+from computing import check, computed
+
+import xegpu_py.language as xl
+from xegpu_py import DiagnosticError, numerics
+
+FLOATS = {
+    "float8_e5m2": ml_dtypes.float8_e5m2,
+    "float8_e4m3fn": ml_dtypes.float8_e4m3fn,
+    "float16": np.float16,
+    "bfloat16": ml_dtypes.bfloat16,
+    "float32": np.float32,
+    "float64": np.float64,
+}
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+
+
+def numbers(dtype) -> np.ndarray:
+    """Numbers of a type: all of 8 bits; else ties, numbers next to limits of narrower types, and random ones."""
+    dtype = np.dtype(dtype)
+    if dtype.itemsize == 1:
+        return np.arange(256, dtype=np.uint8).view(dtype).reshape(16, 16)
+    rng = np.random.default_rng(1)
+    limits = [448, 464, 465, 480, 57344, 61440, 61441, 65504, 65519, 65520, 2**-9, 2**-10, 2**-17, 3 * 2**-11, 1e-8]
+    special = [0, -0.0, 1, 3.4e38, np.inf, -np.inf, np.nan, 2**31, 2**32, 2**63, 2**64, 0.5, 1.5, 2.5, 255.5, 127.5]
+    ties = rng.integers(0, 1 << 13, 64) * 2.0**-12 + 2.0**-13
+    rest = rng.standard_normal(256) * 10.0 ** rng.integers(-9, 6, 256)
+    found = np.concatenate([limits, np.negative(limits), np.array(special, float), ties, rest])[:256]
+    with np.errstate(all="ignore"):
+        return found.astype(dtype).reshape(16, 16)
+
+
+@pytest.mark.parametrize("source", FLOATS)
+def test_between_floating_point_types(source):
+    """To nearest even, rounded once."""
+    x = numbers(FLOATS[source])
+    others = [name for name in FLOATS if name != source]
+    with np.errstate(all="ignore"):
+        expected = tuple(x.astype(FLOATS[name]) for name in others)
+    check(lambda v: tuple(v.to(FLOATS[name]) for name in others), [x], expected)
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_of_integers(name):
+    """The low bits as another integer type, and rounded to nearest even as floating-point."""
+    info = np.iinfo(name)
+    rng = np.random.default_rng(2)
+    edges = [info.min, info.max, info.max - 1, 0, 1]
+    x = np.concatenate([edges, rng.integers(info.min, info.max, 123, name, True)]).astype(name).reshape(8, 16)
+    others = [n for n in INTEGERS if n != name]
+    floats = ["float32", "bfloat16", "float16"]
+
+    def function(v):
+        found = [v.to(xl.types.dtype_of(n)) for n in (*others, "float32")]
+        return *found, *(v.to(xl.float32).to(xl.types.dtype_of(n)) for n in floats[1:]), v.to(xl.bool_)
+
+    with np.errstate(all="ignore"):
+        single = x.astype(np.float32)
+        narrow = [single.astype(FLOATS[n]) for n in floats[1:]]
+        check(function, [x], (*(x.astype(n) for n in others), single, *narrow, x.astype(bool)))
+
+
+def saturated(x: np.ndarray, name: str, rounding=np.trunc) -> np.ndarray:
+    """Numbers as integers: rounded, the limits beyond them, and 0 of NaN; exactly."""
+    info = np.iinfo(name)
+    found = []
+    for n in x.ravel().astype(np.float64):
+        if np.isnan(n):
+            found.append(0)
+        elif np.isinf(n):
+            found.append(info.max if n > 0 else info.min)
+        else:
+            found.append(min(max(int(Fraction(float(rounding(n)))), info.min), info.max))
+    return np.array(found, name).reshape(x.shape)
+
+
+@pytest.mark.parametrize("source", ["float32", "bfloat16", "float8_e4m3fn"])
+def test_to_integers(source):
+    x = numbers(FLOATS[source])
+    modes = {"zero": np.trunc, "nearest": np.rint, "up": np.ceil, "down": np.floor}
+    names = ("int8", "uint8", "int32", "uint32")
+    plain = np.where(abs(x.astype(np.float32)) < 127, x, np.zeros_like(x))
+
+    def function(v, small):
+        found = [v.to(xl.types.dtype_of(n), saturate=True) for n in names]
+        found += [v.to(xl.int16, rounding=m, saturate=True) for m in modes]
+        return *found, small.to(xl.int32), small.to(xl.int8, rounding="nearest")
+
+    expected = (
+        *(saturated(x, n) for n in names),
+        *(saturated(x, "int16", r) for r in modes.values()),
+        np.trunc(plain.astype(np.float32)).astype(np.int32),
+        np.rint(plain.astype(np.float32)).astype(np.int8),
+    )
+    check(function, [x, plain], expected)
+
+
+def test_integers_saturate():
+    x = np.array([-(2**31), -40000, -129, -128, -1, 0, 127, 128, 255, 256, 65536, 2**31 - 1] * 4, np.int32).reshape(
+        4, 12
+    )
+    names = ("int8", "uint8", "int16", "uint32", "uint64")
+    expected = tuple(
+        np.clip(x.astype(object), np.iinfo(n).min, np.iinfo(n).max).astype(n) for n in names
+    )  # fmt: skip
+    check(lambda v: tuple(v.to(xl.types.dtype_of(n), saturate=True) for n in names), [x], expected)
+    bits = x.view(np.uint32)
+    check(lambda v: v.to(xl.int32, saturate=True), [bits], np.minimum(bits, 2**31 - 1).astype(np.int32))
+
+
+def directed(x: np.ndarray, dtype, mode: str) -> np.ndarray:
+    """Numbers rounded toward zero, up or down: of all numbers of a narrow type the nearest on that side."""
+    bits = np.dtype(dtype).itemsize * 8
+    every = np.arange(1 << bits, dtype=f"u{bits // 8}").view(dtype)
+    wide = every.astype(np.float64)
+    finite = ~np.isnan(wide)
+    values = np.unique(wide[finite])
+    has_infinities = np.isinf(values).any()
+    found = []
+    for n in x.ravel().astype(np.float64):
+        if np.isnan(n) or (np.isinf(n) and not has_infinities):
+            found.append(np.nan)
+            continue
+        toward = {"zero": n < 0, "up": True, "down": False}[mode]
+        at = np.searchsorted(values, n, "left" if toward else "right") - (0 if toward else 1)
+        finite_values = values[np.isfinite(values)]
+        if not has_infinities and not 0 <= at < len(values):
+            found.append(np.copysign(finite_values[-1], n))
+        else:
+            found.append(values[at] if values[at] != 0 else np.copysign(0.0, n))
+    with np.errstate(all="ignore"):
+        return np.array(found).reshape(x.shape).astype(dtype)
+
+
+@pytest.mark.parametrize("name", ["float8_e5m2", "float8_e4m3fn", "float16"])
+def test_directed_rounding(name):
+    x = numbers(np.float32)
+    if name == "float8_e4m3fn":
+        x = np.where(np.isinf(x), np.float32(3), x)
+    modes = ("zero", "up", "down")
+    expected = [directed(x, FLOATS[name], mode) for mode in modes]
+    found = computed(lambda v: tuple(v.to(FLOATS[name], rounding=mode) for mode in modes), [x], expected)
+    for got, want in zip(found, expected):
+        np.testing.assert_array_equal(got.astype(np.float64), want.astype(np.float64))
+
+
+def test_toward_zero_by_tritons_name():
+    x = numbers(np.float32)
+    expected = (x.view(np.uint32) & 0xFFFF0000).view(np.float32).astype(ml_dtypes.bfloat16)
+    number = ~np.isnan(x)
+    (found,) = computed(lambda v: v.to(xl.bfloat16, fp_downcast_rounding="rtz"), [x], [expected])
+    assert found[number].tobytes() == expected[number].tobytes()
+
+
+def test_floating_point_saturates():
+    x = numbers(np.float32)
+    for name in ("float8_e5m2", "float8_e4m3fn", "float16"):
+        most = np.float32(ml_dtypes.finfo(FLOATS[name]).max)
+        check(lambda v, n=name: v.to(FLOATS[n], saturate=True), [x], np.clip(x, -most, most).astype(FLOATS[name]))
+
+
+@pytest.mark.parametrize("workgroup", [False, True])
+def test_stochastic_rounding(workgroup):
+    """It is SRND, whose golden model is `numerics.srnd`."""
+    rng = np.random.default_rng(3)
+    single, half = rng.standard_normal((2, 8, 16)).astype(np.float32) * 100
+    half = half.astype(np.float16)
+    random = rng.integers(0, 2**31, (8, 16)).astype(np.int32)
+    to_half = numerics.srnd(single, random.view(np.uint32), "hf")
+    expected = (
+        to_half,
+        numerics.srnd(half, random.astype(np.uint16), "bf8"),
+        numerics.srnd(to_half, (random >> 13).astype(np.uint16), "bf8"),
+    )
+
+    def function(a, b, r):
+        return (
+            a.to(xl.float16, rounding="stochastic", random=r),
+            b.to(xl.BF8, rounding="stochastic", random=r.to(xl.uint16)),
+            a.to(xl.BF8, rounding="stochastic", random=r),
+        )
+
+    check(function, [single, half, random], expected, workgroup)
+
+
+def test_tf32():
+    """Rounded to 10 bits of mantissa."""
+    x = np.random.default_rng(4).standard_normal((8, 16)).astype(np.float32)
+    bits = x.view(np.uint32)
+    near = ((bits + 0xFFF + ((bits >> 13) & 1)) & 0xFFFFE000).view(np.float32)
+    cut = (bits & 0xFFFFE000).view(np.float32)
+    check(
+        lambda v: (v.to(xl.tfloat32).to(xl.float32), v.to(xl.tfloat32, rounding="zero").to(xl.float32)),
+        [x],
+        (near, cut),
+    )
+
+
+def test_bits():
+    x = numbers(np.float32)
+    check(
+        lambda v: (
+            v.bitcast(xl.uint32),
+            v.to(xl.int32, bitcast=True),
+            xl.cast(v.to(xl.float16), xl.uint16, bitcast=True),
+        ),
+        [x],
+        (x.view(np.uint32), x.view(np.int32), numbers(np.float32).astype(np.float16).view(np.uint16)),
+    )
+
+
+REFUSED = {
+    "rounding": (lambda v: v.to(xl.float16, rounding="away"), "there is no rounding 'away'"),
+    "random bits left out": (lambda v: v.to(xl.float16, rounding="stochastic"), "stochastic rounding needs random="),
+    "random bits of no use": (lambda v: v.to(xl.float16, random=v.to(xl.int32)), "takes no random bits"),
+    "stochastic to bfloat16": (
+        lambda v: v.to(xl.bfloat16, rounding="stochastic", random=v.to(xl.int32)),
+        "no stochastic rounding of float32 to bfloat16",
+    ),
+    "random floats": (lambda v: v.to(xl.float16, rounding="stochastic", random=v), "are integers"),
+    "integers by mode": (lambda v: v.to(xl.int32).to(xl.int8, rounding="up"), "becomes int8 without rounding"),
+    "bits of another width": (lambda v: v.bitcast(xl.int16), "they have 32 and 16"),
+    "number beyond the type": (lambda v: v.to(xl.float16) + 1e6, "1000000.0 does not fit float16"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name):
+    from xegpu_py import build
+
+    function, message = REFUSED[name]
+    with pytest.raises(DiagnosticError) as caught:
+
+        @build.tile_kernel((np.float32, (1, 16)))
+        def kernel(V):
+            function(V.tile((1, 16), at=(0, 0)).load())
+
+    assert message in caught.value.diagnostics[0].message
+
+
+def test_every_pair_of_types_has_a_conversion():
+    """None ends in a traceback, or in an op that cannot be lowered."""
+    kinds = [t for t in xl.types.DTYPES if t.name != "index"]
+    x = np.array([0, 1, 2, 4, 8, 16, 32, 64] * 2, np.float32).reshape(1, 16)
+    pairs = list(itertools.product(kinds, kinds))
+    truth = np.array(x > 0, np.float32)
+    expected = tuple(truth if "bool" in (a.name, b.name) else x for a, b in pairs)
+    for first in range(0, len(pairs), 60):
+        part = pairs[first : first + 60]
+        check(
+            lambda v, part=part: tuple(v.to(a).to(b).to(xl.float32) for a, b in part),
+            [x],
+            expected[first : first + 60],
+        )

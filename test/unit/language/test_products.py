@@ -1,0 +1,193 @@
+"""Products of the tile language: `dot` of all types, `dot_scaled`, and random numbers."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from computing import check, computed
+
+import xegpu_py
+import xegpu_py.language as xl
+from xegpu_py import numerics
+
+BF16, F16, F32, I32, U32 = ml_dtypes.bfloat16, np.float16, np.float32, np.int32, np.uint32
+RNG = np.random.default_rng(5)
+
+
+def whole(shape, dtype):
+    return RNG.integers(-3, 4, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("workgroup", [False, True])
+def test_bytes_with_and_without_sign(workgroup):
+    a, b = RNG.integers(0, 256, (16, 32)).astype(np.uint8), RNG.integers(0, 256, (32, 16)).astype(np.uint8)
+    wide = [m.astype(I32) for m in (a, a.view(np.int8), b, b.view(np.int8))]
+    expected = tuple(x @ y for x in wide[:2] for y in wide[2:])
+
+    def function(a, b, c, d):
+        return xl.dot(a, c), xl.dot(a, d), xl.dot(b, c), b @ d
+
+    check(function, [a, a.view(np.int8), b, b.view(np.int8)], expected, workgroup)
+
+
+@pytest.mark.parametrize("dtype", [BF16, F16])
+def test_sums_and_accumulators(dtype):
+    """Whole numbers, whose sums are exact in every order."""
+    a, b, c = whole((8, 32), dtype), whole((32, 16), dtype), whole((8, 16), F32)
+    exact = a.astype(F32) @ b.astype(F32)
+
+    def function(a, b, c):
+        narrow = c.to(xl.types.dtype_of(dtype))
+        return (
+            xl.dot(a, b),
+            xl.dot(a, b, c),
+            xl.dot(a, b, out_dtype=xl.types.dtype_of(dtype)),
+            xl.dot(a, b, narrow),
+            xl.dot(a, b, c.to(xl.float64)),
+        )
+
+    expected = (exact, exact + c, exact.astype(dtype), (exact + c).astype(dtype), (exact + c).astype(np.float64))
+    check(function, [a, b, c], expected)
+
+
+def test_stacks_of_matrices():
+    a, b, c = whole((3, 8, 16), F16), whole((3, 16, 16), F16), whole((8, 16), F32)
+    exact = a.astype(F32) @ b.astype(F32)
+    check(
+        lambda a, b, c: (xl.dot(a, b), xl.dot(a, b, c, out_dtype=xl.float16)),
+        [a, b, c],
+        (exact, (exact + c).astype(F16)),
+    )
+
+
+def test_precisions_of_float32():
+    a, b = RNG.standard_normal((2, 16, 16)).astype(F32)
+    names = ("ieee", "tf32", "tf32x3", "bf16x3", "bf16x6")
+    found = computed(
+        lambda a, b: (*(xl.dot(a, b, input_precision=n) for n in names), xl.dot(a, b)), [a, b], [a] * (len(names) + 1)
+    )
+    exact = a.astype(np.float64) @ b
+    bound = {"ieee": 2e-6, "tf32": 2e-2, "tf32x3": 4e-6, "bf16x3": 4e-4, "bf16x6": 4e-6}
+    for name, got in zip(names, found):
+        assert 0 < abs(got - exact).max() < bound[name], name
+    total = np.zeros((16, 16), F32)
+    for k in range(16):
+        total = numerics.fma(np.broadcast_to(a[:, k, None], (16, 16)), np.broadcast_to(b[k], (16, 16)), total, "f")
+    assert found[0].tobytes() == total.tobytes(), "ieee is one fma after the other"
+    assert found[1].tobytes() == found[-1].tobytes(), "tf32 is the default"
+
+
+def test_eight_bit_floats_and_float64_on_targets_that_multiply_them():
+    a, b = whole((8, 64), ml_dtypes.float8_e4m3fn), whole((64, 16), ml_dtypes.float8_e5m2)
+    exact = a.astype(F32) @ b.astype(F32)
+    check(lambda a, b: (xl.dot(a, b), xl.dot(a, b.to(xl.HF8))), [a, b], (exact, exact), target="any")
+
+
+E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
+"""The numbers of the format, by their bits (OCP Microscaling Formats 1.0, section 5.3.3)."""
+
+
+def scaled(elements, scales):
+    return elements * np.repeat(2.0 ** (scales.astype(int) - 127), 32, 1)
+
+
+@pytest.mark.parametrize("workgroup", [False, True])
+def test_scaled_products(workgroup):
+    left, right = RNG.integers(0, 16, (8, 64)), RNG.integers(0, 16, (64, 16))
+    a, b = (left[:, ::2] | left[:, 1::2] << 4).astype(np.uint8), (right[::2] | right[1::2] << 4).astype(np.uint8)
+    s, t = RNG.integers(124, 130, (8, 2)).astype(np.uint8), RNG.integers(124, 130, (16, 2)).astype(np.uint8)
+    exact = scaled(E2M1[left], s) @ scaled(E2M1[right].T, t).T
+    check(lambda a, s, b, t: xl.dot_scaled(a, s, "e2m1", b, t, "e2m1"), [a, s, b, t], exact.astype(F32), workgroup)
+
+
+def test_scaled_products_of_other_formats():
+    s = RNG.integers(120, 130, (8, 2)).astype(np.uint8)
+    a, b, c = whole((8, 64), ml_dtypes.float8_e4m3fn), whole((64, 16), ml_dtypes.float8_e5m2), whole((8, 16), F32)
+    exact = scaled(a.astype(float), s) @ b.astype(float) + c
+    check(lambda a, s, b, c: xl.dot_scaled(a, s, "e4m3", b, None, "e5m2", c), [a, s, b, c], exact.astype(F32))
+    d = whole((64, 16), BF16)
+    s[0, 0] = 255
+    exact = scaled(a.astype(float), s) @ d.astype(float)
+    exact[0] = np.nan
+    check(lambda a, s, d: xl.dot_scaled(a, s, "e4m3", d, None, "bf16"), [a, s, d], exact.astype(F32))
+
+
+# Random numbers.
+
+RANDOM123 = [
+    ((0, 0, 0, 0), (0, 0), (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
+    ((0xFFFFFFFF,) * 4, (0xFFFFFFFF,) * 2, (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD)),
+    (
+        (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344),
+        (0xA4093822, 0x299F31D0),
+        (0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1),
+    ),
+]
+"""Known answers of Philox 4x32-10 (Random123 1.14, kat_vectors): counter, key, result."""
+
+
+def test_philox_gives_the_published_numbers():
+    counters = np.array([c for c, _, _ in RANDOM123], U32).T
+    keys = np.array([k for _, k, _ in RANDOM123], U32).T
+    results = np.array([r for _, _, r in RANDOM123], U32).T
+    check(
+        lambda c, k: xl.philox_impl(*(c[i] for i in range(4)), k[0], k[1]),
+        [counters, keys],
+        tuple(np.ascontiguousarray(r) for r in results),
+    )
+
+
+def test_philox_of_64_bits_is_numpys():
+    """numpy's Philox counts up before its first block."""
+    seed, place = 0x123456789ABCDEF, 41
+    generator = np.random.Philox(key=[seed, 0], counter=[place - 1, 0, 0, 0])
+    expected = tuple(np.array([n], np.uint64) for n in generator.random_raw(4))
+    counter = np.array([[place]], np.uint64)
+    check(lambda c: xl.philox(seed, c[0], c[0] * 0, c[0] * 0, c[0] * 0), [counter], expected)
+
+
+def philox(counter, seed):
+    """Philox 4x32-10, in Python's integers (Salmon et al., SC11, section 4.3)."""
+    x, key = list(counter), [seed & 0xFFFFFFFF, seed >> 32]
+    for _ in range(10):
+        high, low = zip(*(divmod(p, 2**32) for p in (x[0] * 0xD2511F53, x[2] * 0xCD9E8D57)))
+        x = [high[1] ^ x[1] ^ key[0], low[1], high[0] ^ x[3] ^ key[1], low[0]]
+        key = [(k + step) % 2**32 for k, step in zip(key, (0x9E3779B9, 0xBB67AE85))]
+    return x
+
+
+@pytest.mark.parametrize("workgroup", [False, True])
+def test_random_numbers(workgroup):
+    seed = 0x12345_6789ABCD
+    offsets = (np.arange(64, dtype=I32) * 977).reshape(4, 16)
+    words = np.array([philox((int(n), 0, 0, 0), seed) for n in offsets.ravel()], U32)
+    four = tuple(np.ascontiguousarray(words[:, i]).view(I32).reshape(4, 16) for i in range(4))
+    folded = np.where(four[0] < 0, -four[0] - 1, four[0])
+    uniform = folded.astype(F32) * F32(4.6566127342e-10)
+    check(
+        lambda n: (*xl.randint4x(seed, n), xl.randint(seed, n), xl.rand(seed, n)),
+        [offsets],
+        (*four, four[0], uniform),
+        workgroup,
+    )
+
+
+def test_distributions():
+    @xegpu_py.jit(engine="jit")
+    def draw(U, N):
+        at = xl.program_id(0) * 64 + xl.arange(64)
+        xl.store(U + at, xl.rand(7, at))
+        xl.store(N + at, xl.randn(7, at))
+
+    u, n = np.zeros((2, 4096), F32)
+    draw[64](u, n)
+    assert u.min() >= 0 and u.max() < 1
+    assert abs(u.mean() - 0.5) < 0.02 and abs(u.var() - 1 / 12) < 0.01
+    assert abs(n.mean()) < 0.05 and abs(n.var() - 1) < 0.06
+    assert len(np.unique(u)) > 4000
+
+
+def test_seeds_that_are_known_only_as_the_kernel_runs():
+    offsets = np.arange(16, dtype=I32).reshape(1, 16)
+    seed = np.array([[5]], np.int64)
+    expected = np.array([philox((int(n), 0, 0, 0), 5)[0] for n in offsets.ravel()], U32).view(I32).reshape(1, 16)
+    check(lambda n, s: xl.randint(s[0, 0], n), [offsets, seed], expected)
