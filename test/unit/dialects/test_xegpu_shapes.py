@@ -120,3 +120,9 @@ def test_dpas_of_whole_matrices(m, n, depth, a, b, packed, shift, result) -> Non
     meets = ({a, b} <= ints and result in {"i32", "ui32"}) or (a == b and result in results.get(a, ()))
     problem = dpas_problem(None, vector_text(lhs, a), vector_text(rhs, b), vector_text((m, n), result), Mode.VC)
     assert (problem is None) == (meets and not shift), problem
+
+
+def test_a_line_is_not_checked_against_bounds():
+    """RFC: of descriptors of one dimension boundary_check is false by default."""
+    assert not TensorDesc((16,), "f16").attr.boundary_check
+    assert TensorDesc((8, 16), "f16").attr.boundary_check

@@ -133,3 +133,19 @@ def test_the_finalizer_accepts_what_is_in_place_of_messages(target, access):
     # crashed on 2 of 21 kernels of dg2 with a pressure of 100 to 128 registers.
     assume(kernel.kernel.launcher.allocation.pressure <= 100)
     finalize(kernel.asm, TARGETS_OF[target])
+
+
+def test_a_block_that_moved_to_an_odd_column_is_transposed():
+    """The column is what the descriptor begins at and all that it was moved by."""
+    text = """
+    gpu.module @m { gpu.func @k(%a: memref<64x64xf16>, %o: memref<8x16xf16>) kernel {
+      %t = xegpu.create_nd_tdesc %a[0, 0] {mode = vc} : memref<64x64xf16> -> !xegpu.tensor_desc<16x8xf16>
+      %u = xegpu.update_nd_offset %t, [0, 1] {mode = vc} : !xegpu.tensor_desc<16x8xf16> -> !xegpu.tensor_desc<16x8xf16>
+      %x = xegpu.load_nd %u {mode = vc, transpose = [1, 0]} : !xegpu.tensor_desc<16x8xf16> -> vector<8x16xf16>
+      %to = xegpu.create_nd_tdesc %o[0, 0] {mode = vc} : memref<8x16xf16> -> !xegpu.tensor_desc<8x16xf16>
+      xegpu.store_nd %x, %to {mode = vc} : vector<8x16xf16>, !xegpu.tensor_desc<8x16xf16>
+      gpu.return
+    } }"""
+    source, out = np.arange(64 * 64).astype(np.float16).reshape(64, 64), np.zeros((8, 16), np.float16)
+    xegpu_py.compile(text, engine="interpreter")(source, out)
+    np.testing.assert_array_equal(out, source[:16, 1:9].T)
