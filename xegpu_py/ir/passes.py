@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import gc
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NoReturn, TypeVar, get_type_hints
 
@@ -270,6 +272,18 @@ class Listener:
         """A step has failed on `op`."""
 
 
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Within it Python looks for no garbage in cycles: passes make many objects that live on, and hardly any cycle."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
 @dataclass
 class Runner:
     """Runs pipelines on a module. Functions that passes lower below the IR stay there; see `Module.bodies`.
@@ -294,7 +308,7 @@ class Runner:
         """
         handler = module.context.attach_diagnostic_handler(self._note)
         try:
-            with module.context, ir.Location.unknown(), collecting(self.remarks):
+            with _collector_paused(), module.context, ir.Location.unknown(), collecting(self.remarks):
                 self._run_items(pipeline.items, module.outline, module)
         except DiagnosticError as e:
             e.sources = list(module.sources)
