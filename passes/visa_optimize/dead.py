@@ -7,7 +7,7 @@ from typing import Any
 
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import effects, span_bits
-from xegpu_py.visa.flow import Flow, fills, flow_of
+from xegpu_py.visa.flow import Flow, flow_of, writes_all
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.liveness import Liveness, liveness_of
 from xegpu_py.visa.operands import Predicate, Raw, Variable
@@ -135,7 +135,7 @@ def _step_back(inst: Instruction, live: _Live, flow: Flow, target: Target) -> bo
         if not needed and not (known.sets and live[known.sets]):
             return False
     for access in known.writes:
-        if fills(inst, access, flow):
+        if writes_all(inst, access, flow):
             live[access.var] &= ~span_bits(access)
     if known.sets and known.lanes and flow.certain(inst):
         first, end = known.lanes

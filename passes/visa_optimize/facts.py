@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import Root, effects
-from xegpu_py.visa.flow import Flow, fills
+from xegpu_py.visa.flow import Flow, writes_all
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Guard
 from xegpu_py.visa.program import Instruction, Program
@@ -114,7 +114,7 @@ class Facts:
     def _writes(self, inst: Instruction) -> Iterator[tuple[Root, int, int, bool]]:
         known = effects(inst, self._target)
         for access in known.writes:
-            yield access.var, access.start, access.end, fills(inst, access, self.flow)
+            yield access.var, access.start, access.end, writes_all(inst, access, self.flow)
         if known.sets:
             first, end = known.lanes or (0, known.sets.count)
             yield known.sets, first, end, known.lanes is not None and self.flow.certain(inst)

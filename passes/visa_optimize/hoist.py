@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import Root, effects, span_bits
-from xegpu_py.visa.flow import Flow, fills, flow_of
+from xegpu_py.visa.flow import Flow, flow_of, writes_all
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.liveness import liveness_of
 from xegpu_py.visa.operands import Variable
@@ -22,20 +22,20 @@ class _Loop:
     last: int
 
 
-def hoist(program: Program, target: Target, room: int) -> Program:
+def hoist(program: Program, target: Target, budget: int) -> Program:
     """The program with arithmetic moved out of loops, from the inner ones first.
 
     A move is safe without a look at how often the loop runs, since what is moved has no effect but its result, its
     result is written nowhere else, nobody reads it before, and its operands have their values before the loop.
 
     Args:
-        room: bytes of registers that values moved out may take for as long as their loops run.
+        budget: bytes of registers that values moved out may take for as long as their loops run.
     """
     flow = flow_of(program)
     loops = _loops(flow)
     if not loops:
         return program
-    return _Hoist(program, flow, target, room).run(loops)
+    return _Hoist(program, flow, target, budget).run(loops)
 
 
 def has_loops(program: Program) -> bool:
@@ -69,8 +69,8 @@ def _is_closed(flow: Flow, first: int, last: int) -> bool:
 class _Hoist:
     """Moves instructions; `before` has what comes to stand in front of each block."""
 
-    def __init__(self, program: Program, flow: Flow, target: Target, room: int) -> None:
-        self.program, self.flow, self.target, self.room = program, flow, target, room
+    def __init__(self, program: Program, flow: Flow, target: Target, budget: int) -> None:
+        self.program, self.flow, self.target, self.budget = program, flow, target, budget
         self.liveness = liveness_of(program, target)
         self.blocks: list[list[Instruction]] = [list(program.instructions[b.start : b.stop]) for b in flow.blocks]
         self.before: dict[int, list[Instruction]] = {}
@@ -90,7 +90,7 @@ class _Hoist:
             written[known.sets] = 1
         for access in known.writes:
             self.sites.setdefault(access.var, []).append(number)
-            if not fills(inst, access, self.flow) or written.get(access.var, 0) & span_bits(access):
+            if not writes_all(inst, access, self.flow) or written.get(access.var, 0) & span_bits(access):
                 self.rewritten.add(access.var)
             written[access.var] = written.get(access.var, 0) | span_bits(access)
 
@@ -132,7 +132,7 @@ class _Hoist:
         known = effects(inst, self.target)
         for root in known.written:
             changing[root] -= 1
-        self.room -= sum(access.end - access.start for access in known.writes)
+        self.budget -= sum(access.end - access.start for access in known.writes)
 
     def _is_invariant(self, inst: Instruction, loop: _Loop, changing: dict[Root, int]) -> bool:
         if INSTRUCTIONS[inst.name].category not in ("alu", "math") or not self.flow.certain(inst):
@@ -144,7 +144,7 @@ class _Hoist:
         results = [a.var for a in known.writes]
         if any(root in self.rewritten or self.liveness.enters(loop.first, root) for root in results):
             return False
-        if sum(a.end - a.start for a in known.writes) > self.room:
+        if sum(a.end - a.start for a in known.writes) > self.budget:
             return False
         return all(self._is_fixed(root, loop, changing) for root in known.read)
 

@@ -38,21 +38,21 @@ def optimize(program: Program, target: Target, steps: Steps, registers: int | No
         registers: registers that a thread has; by default the target's usual number.
     """
     count = registers or target.grf_counts[0]
-    room = count - count // _KEPT_FREE
+    budget = count - count // _KEPT_FREE
     cleaned = remove_dead_code(program, target) if steps.dead else program
     simple = _simplified(cleaned, target, steps)
     new, pressure = simple, None
     if steps.hoist and has_loops(new):
         pressure = _pressure(new, target)
-        if pressure < room:
-            new = _hoisted(new, target, steps, room - pressure)
+        if pressure < budget:
+            new = _hoisted(new, target, steps, budget - pressure)
     if steps.schedule:
-        new = schedule_loads(new, target, room * target.grf_bytes)
+        new = schedule_loads(new, target, budget * target.grf_bytes)
     # Values that wait for their use in registers may cost more than they save: then the next has fewer.
     for found in (new, simple):
         found = without_unused_declarations(found)
         pressure = _pressure(found, target)
-        if pressure <= room or pressure <= _pressure(program, target):
+        if pressure <= budget or pressure <= _pressure(program, target):
             return found
     if steps.common or steps.copies:
         fewer = replace(steps, schedule=False, hoist=False, common=False, copies=False)
@@ -74,8 +74,8 @@ def _simplified(program: Program, target: Target, steps: Steps) -> Program:
     return forward_results(program, target) if steps.copies else program
 
 
-def _hoisted(program: Program, target: Target, steps: Steps, room: int) -> Program:
-    """The program with loops that compute less; values that wait before them take at most `room` registers."""
-    moved = hoist(program, target, room * target.grf_bytes)
+def _hoisted(program: Program, target: Target, steps: Steps, budget: int) -> Program:
+    """The program with loops that compute less; values that wait before them take at most `budget` registers."""
+    moved = hoist(program, target, budget * target.grf_bytes)
     # What now stands side by side before a loop may be the same.
     return program if moved is program else _simplified(moved, target, steps)

@@ -29,11 +29,11 @@ _CHUNK = 64
 _FENCES = ("control", "sync")
 
 
-def schedule_loads(program: Program, target: Target, room: int) -> Program:
+def schedule_loads(program: Program, target: Target, budget: int) -> Program:
     """The program with loads moved up.
 
     Args:
-        room: bytes of registers that may live at once; no load is moved where more would.
+        budget: bytes of registers that may live at once; no load is moved where more would.
     """
     flow = flow_of(program)
     liveness = liveness_of(program, target)
@@ -43,7 +43,7 @@ def schedule_loads(program: Program, target: Target, room: int) -> Program:
         if not any(_is_load(i) for i in inside):
             instructions += inside
             continue
-        instructions += _schedule_block(inside, _Live(liveness, number), target, room)
+        instructions += _schedule_block(inside, _Live(liveness, number), target, budget)
     return program.with_instructions(instructions)
 
 
@@ -51,7 +51,7 @@ def _is_load(inst: Instruction) -> bool:
     return INSTRUCTIONS[inst.name].category == "load"
 
 
-def _schedule_block(instructions: Sequence[Instruction], live: _Live, target: Target, room: int) -> list[Instruction]:
+def _schedule_block(instructions: Sequence[Instruction], live: _Live, target: Target, budget: int) -> list[Instruction]:
     """A block's instructions, in the pieces between its fences."""
     pieces: list[tuple[list[Instruction], Instruction | None]] = []
     inside: list[Instruction] = []
@@ -67,7 +67,7 @@ def _schedule_block(instructions: Sequence[Instruction], live: _Live, target: Ta
         if fence:
             found.append(fence)
             live.add(_read(fence, target))
-        order = _Piece(piece, live, target, room).order() if any(map(_is_load, piece)) else piece
+        order = _Piece(piece, live, target, budget).order() if any(map(_is_load, piece)) else piece
         found += reversed(order)
         for inst in piece:
             live.add(_read(inst, target))
@@ -108,8 +108,8 @@ class _Places:
 class _Piece:
     """Instructions without a fence among them."""
 
-    def __init__(self, instructions: Sequence[Instruction], after: _Live, target: Target, room: int) -> None:
-        self.instructions, self.after, self.target, self.room = instructions, after, target, room
+    def __init__(self, instructions: Sequence[Instruction], after: _Live, target: Target, budget: int) -> None:
+        self.instructions, self.after, self.target, self.budget = instructions, after, target, budget
         self.next: list[set[int]] = [set() for _ in instructions]
         self.waits = [0] * len(instructions)
         self._depend()
@@ -176,7 +176,7 @@ class _Piece:
             while done[plain[0]]:
                 heapq.heappop(plain)
             at = plain[0]
-            if early and ahead.with_early(early[0][1]) <= self.room:
+            if early and ahead.with_early(early[0][1]) <= self.budget:
                 at = early[0][1]
             done[at] = True
             found.append(self.instructions[at])

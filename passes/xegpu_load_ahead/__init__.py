@@ -1,4 +1,4 @@
-"""`xegpu-load-ahead`: the loads of a loop's next turn are on their way while this one computes."""
+"""`xegpu-load-ahead`: the loads of a loop's next iteration are on their way while this one computes."""
 
 from dataclasses import dataclass
 
@@ -10,11 +10,11 @@ from xegpu_py.ir.passes import Pass, register_pass
 @register_pass("xegpu-load-ahead")
 @dataclass
 class XeGPULoadAhead(Pass):
-    """Pipeline loops: load the blocks of the next turn as soon as those of this one have had their last use.
+    """Pipeline loops: load the blocks of the next iteration as soon as those of this one have had their last use.
 
-    The blocks of the first turn are loaded before the loop, and what is loaded is carried from turn to turn. It takes
-    the registers of what it follows, so that nothing is moved. The last turn loads once more, which brings what no one
-    uses, and nothing where that is beyond the matrix. Loops that write memory or wait for others stay as they are, and
+    The blocks of the first iteration are loaded before the loop, and what is loaded is carried from iteration to
+    iteration. It takes the registers of what it follows, so that nothing is moved. The last iteration loads once more,
+    which brings what no one uses, and nothing where that is beyond the matrix. Loops that write memory or wait for others stay as they are, and
     so do loads from places that depend on what is in memory. It is an error if all that a loop carries then does not
     fit into the registers of a thread, of which there are `grf`, by default the most that the target (`target`, or else
     `visa.target` of the kernel or of an op around it) has.

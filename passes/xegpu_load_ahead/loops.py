@@ -62,7 +62,7 @@ def _body(loop: ir.Operation) -> ir.Block:
 
 
 def _ahead(loop: ir.Operation) -> list[_Load]:
-    """The loads of a loop that can come a turn ahead, those that are free first before the others."""
+    """The loads of a loop that can come an iteration ahead, those that are free first before the others."""
     ops = [o.operation for o in _body(loop).operations]
     order = {op: i for i, op in enumerate(ops)}
     found = []
@@ -92,7 +92,7 @@ def _last_use(value: ir.Value, order: dict[ir.Operation, int]) -> int | None:
 
 
 def _is_known(place: ir.Value, loop: ir.Operation) -> bool:
-    """Whether a value of the loop's body, and what it will be in the next turn, follow from its arguments alone."""
+    """Whether a value of the loop's body, now and in the next iteration, follows from its arguments alone."""
     body = _body(loop)
     yields = list(list(body.operations)[-1].operation.operands)
     arguments = _leaves(place, body)
@@ -149,14 +149,14 @@ class _Rebuilding:
         self._yields = list(self._ops[-1].operands)
 
     def run(self, loads: Sequence[_Load]) -> None:
-        """Let these loads come a turn ahead."""
+        """Let these loads come an iteration ahead."""
         with self._loop.location:
             begun = self._begin(loads)
             nexts = [self._next(load) for load in loads]
             self._exchange(loads, begun, nexts)
 
     def _begin(self, loads: Sequence[_Load]) -> list[ir.Value]:
-        """What the first turn needs, loaded before the loop in the order in which it loaded it."""
+        """What the first iteration needs, loaded before the loop in the order in which it loaded it."""
         operands = list(self._loop.operands)
         stands = dict(zip(self._body.arguments, [operands[0], *operands[3:]]))
         found: dict[ir.Operation, ir.Value] = {}
@@ -168,7 +168,7 @@ class _Rebuilding:
         return [found[load.op] for load in loads]
 
     def _next(self, load: _Load) -> ir.Value:
-        """The load of the next turn, after the last use of what this one has loaded."""
+        """The load of the next iteration, after the last use of what this one has loaded."""
         numbers = sorted(_leaves(load.op.operands[0], self._body))
         moved = [op for n in numbers if n for op in self._needed(self._yields[n - 1], load.last_use)]
         before = next(op for op in self._ops[load.last_use + 1 :] if op not in self._moved)

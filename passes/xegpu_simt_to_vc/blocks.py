@@ -23,7 +23,7 @@ def _check(w: Widener, op: ir.Operation) -> None:
     if view.mode == Mode.VC:
         because = Diagnostic("note", "the kernel is of work items on account of this", position_of(w.because.location))
         w.fail("is in VC mode, but the kernel is of work items", "leave the mode out", because)
-    w.together("works on a block of the whole subgroup")
+    w.require_convergence("works on a block of the whole subgroup")
     for value in (*op.operands, *op.results):
         if str(value.type).startswith("!xegpu.tensor_desc"):
             found = TensorDesc.of(value).attr.map
@@ -133,7 +133,7 @@ def dpas(w: Widener, op: ir.Operation) -> None:
 )
 def named_barrier(w: Widener, op: ir.Operation) -> None:
     """A barrier of whole subgroups."""
-    w.together("is a barrier")
+    w.require_convergence("is a barrier")
     w.keep(op)
 
 

@@ -127,7 +127,7 @@ def _subgroups(w: Widener) -> ir.Value:
 @pattern("gpu.barrier")
 def barrier(w: Widener, op: ir.Operation) -> None:
     """A barrier of whole subgroups."""
-    w.together("is a barrier")
+    w.require_convergence("is a barrier")
     w.keep(op)
 
 
@@ -197,7 +197,7 @@ def rotate(w: Widener, op: ir.Operation) -> None:
 @pattern("gpu.subgroup_broadcast")
 def subgroup_broadcast(w: Widener, op: ir.Operation) -> None:
     """One lane's value for all."""
-    w.together("tells lanes of others")
+    w.require_convergence("tells lanes of others")
     if not w.varies(op.operands[0]):
         w.replace(op, op.operands[0])
         return
@@ -245,7 +245,7 @@ def _present(w: Widener, value: ir.Value, kind: str) -> ir.Value:
 @pattern("gpu.all_reduce")
 def all_reduce(w: Widener, op: ir.Operation) -> None:
     """The lanes of each subgroup as by gpu.subgroup_reduce, then the subgroups in their order."""
-    w.together("is a barrier")
+    w.require_convergence("is a barrier")
     kind = kind_of(op)
     if kind is None:
         w.fail(

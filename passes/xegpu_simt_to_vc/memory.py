@@ -154,7 +154,8 @@ def _of_lane(w: Widener, wide: ir.Value, value: ir.Value, lane: int) -> ir.Value
 def _if(condition: ir.Value, kind: ir.Type, then: Callable[[], ir.Value]) -> ir.Value:
     """A value where a condition is true, else zero."""
     made = create("scf.if", [kind], [condition], regions=2)
-    for region, value in zip(made.regions, (then, lambda: constant(kind, 0))):
+    otherwise: Callable[[], ir.Value] = lambda: constant(kind, 0)  # noqa: E731
+    for region, value in zip(made.regions, (then, otherwise)):
         with ir.InsertionPoint(ir.Block.create_at_start(region, [])):
             create("scf.yield", [], [value()])
     return made.results[0]

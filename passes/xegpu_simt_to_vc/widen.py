@@ -216,7 +216,7 @@ class Widener(Conversion):
         """Of two vectors with the lanes innermost, `a` in the lanes whose bit is set."""
         return select(broadcast(mask, vector_type(shape_of(a), integer_type(1))), a, b)
 
-    def together(self, what: str) -> None:
+    def require_convergence(self, what: str) -> None:
         """Refuse an op that the whole subgroup does, where some lanes may not have come."""
         if self.diverged is not None:
             diverge = Diagnostic("note", "they diverge here", position_of(self.diverged.location))

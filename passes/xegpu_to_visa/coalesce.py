@@ -4,29 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xegpu_py.passes.common.union_find import UnionFind
 from xegpu_py.passes.xegpu_to_visa.emit import COPY, Emitter
 from xegpu_py.passes.xegpu_to_visa.values import Reg
 
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import accesses
+from xegpu_py.visa.flow import Flow
 from xegpu_py.visa.operands import Variable
-from xegpu_py.visa.program import Instruction
+from xegpu_py.visa.program import Instruction, Program
 
-
-class _Merged:
-    """Which variables share registers (a union-find)."""
-
-    def __init__(self) -> None:
-        self._parent: dict[Variable, Variable] = {}
-
-    def find(self, var: Variable) -> Variable:
-        root = var
-        while (above := self._parent.get(root)) is not None:
-            root = above
-        return root
-
-    def merge(self, into: Variable, var: Variable) -> None:
-        self._parent[var] = into
+_PLAIN = Instruction("fence_sw", {})
 
 
 def coalesce(
@@ -34,7 +22,7 @@ def coalesce(
 ) -> dict[Variable, Variable]:
     """Which variables take the registers of which others, so that copies between them go.
 
-    Two variables can share registers if neither is written while the other's contents are still needed, except by the
+    Two variables can share registers if neither is written while the other's contents are still live, except by the
     copy itself. The results of dpas and their accumulators share registers too where they can.
 
     Args:
@@ -46,12 +34,12 @@ def coalesce(
     if not tracked:
         return {}
     interferes = _interference(instructions, target, tracked)
-    merged = _Merged()
+    merged: UnionFind[Variable] = UnionFind()
     for to, source in pairs:
         a, b = merged.find(to), merged.find(source)
         if a == b or {a, b} & fixed or interferes[tracked[a]] >> tracked[b] & 1:
             continue
-        merged.merge(a, b)
+        merged.join((a, b))
         n, m = tracked[a], tracked[b]
         interferes[n] |= interferes[m]
         for other in range(len(interferes)):
@@ -105,41 +93,30 @@ def _first_writes(uses: list[tuple[int, int, int]]) -> list[tuple[int, int, int]
 
 
 def _interference(instructions: Sequence[Instruction], target: Target, tracked: dict[Variable, int]) -> list[int]:
-    """For each tracked variable the bits of those that are needed where it is written."""
+    """For each tracked variable the bits of those that are live where it is written."""
     uses = _first_writes([_uses(i, target, tracked) for i in instructions])
-    labels = {i["label"]: n for n, i in enumerate(instructions) if i.name == "label"}
-    starts = sorted(
-        {0, *labels.values(), *(n + 1 for n, i in enumerate(instructions) if i.name in ("jmp", "goto", "ret"))}
-    )
-    starts = [s for s in starts if s < len(instructions)]
-    ends = [*starts[1:], len(instructions)]
-    block_at = {s: n for n, s in enumerate(starts)}
-    follows: list[list[int]] = []
-    for end in ends:
-        last = instructions[end - 1]
-        found = [block_at[labels[last["label"]]]] if last.name in ("jmp", "goto") else []
-        if last.name != "ret" and (last.name != "jmp" or last.guard) and end in block_at:
-            found.append(block_at[end])
-        follows.append(found)
-    needed_in = [0] * len(starts)
+    # Copies have no effect on the flow of control.
+    flow = Flow(Program("", instructions=tuple(_PLAIN if i.name == COPY else i for i in instructions)))
+    live_in = [0] * len(flow.blocks)
     changed = True
     while changed:
         changed = False
-        for n in reversed(range(len(starts))):
+        for n in reversed(range(len(flow.blocks))):
             live = 0
-            for f in follows[n]:
-                live |= needed_in[f]
-            for reads, _, whole in reversed(uses[starts[n] : ends[n]]):
+            for successor in flow.successors[n]:
+                live |= live_in[successor]
+            block = flow.blocks[n]
+            for reads, _, whole in reversed(uses[block.start : block.stop]):
                 live = (live & ~whole) | reads
-            if live != needed_in[n]:
-                needed_in[n] = live
+            if live != live_in[n]:
+                live_in[n] = live
                 changed = True
     interferes = [0] * len(tracked)
-    for n in range(len(starts)):
+    for block, successors in zip(flow.blocks, flow.successors):
         live = 0
-        for f in follows[n]:
-            live |= needed_in[f]
-        for at in reversed(range(starts[n], ends[n])):
+        for successor in successors:
+            live |= live_in[successor]
+        for at in reversed(block):
             reads, writes, whole = uses[at]
             inst = instructions[at]
             others = live & ~reads if inst.name == COPY else live

@@ -391,7 +391,7 @@ class Lowering(PatternDriver):
                 return self.add(a, b) if op.name == "arith.addi" else self.multiply(a, b)
         return None
 
-    def apart(self, value: ir.Value) -> tuple[Numbers, Reg]:
+    def split_uniform(self, value: ir.Value) -> tuple[Numbers, Reg]:
         """A vector of indices as an index and a vector whose sum it is. The vector has 32 bits where that can be."""
         total: Numbers = self.index(0)
         while not isinstance(value.owner, ir.Block) and self.type_of(value) == INDEX:

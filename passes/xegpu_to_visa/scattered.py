@@ -40,7 +40,7 @@ def create_tdesc(low: Lowering, op: ir.Operation) -> None:
     if isinstance(source, Memory):
         at = low.local_address if source.slm else low.address
         base = at(source.base, source.offset, element_bytes(source.element))
-    first, offsets = low.apart(view.offsets)
+    first, offsets = low.split_uniform(view.offsets)
     size = bit_width(desc.element) // 8
     assert isinstance(base, (Reg, Const))
     if isinstance(source, (Reg, Const)):

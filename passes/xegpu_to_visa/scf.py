@@ -70,7 +70,7 @@ def assign_all(emit: Emitter, to: Sequence[Value], values: Sequence[Value]) -> N
 
 
 def _unchanged(argument: ir.Value, yielded: ir.Value, value: Value) -> list[bool]:
-    """Which parts of a carried value each turn leaves as they are."""
+    """Which parts of a carried value each iteration leaves as they are."""
     moved = False
     while isinstance(yielded.owner, ir.OpView | ir.Operation) and yielded.owner.operation.name in _MOVED:
         moved = True

@@ -14,23 +14,23 @@ from xegpu_py.visa.program import Instruction, Program, analysis
 class Flow:
     """How control passes through a program, as a hardware thread sees it.
 
-    A thread is always where those of its lanes are that are farthest behind. Lanes that a `goto` parts from the others
-    wait where they are, or where jumps bring them, until the others come there, or leave for a place farther on: behind
+    A thread is always where those of its lanes are that are farthest behind. Lanes that diverge at a `goto` wait where
+    they are, or where jumps bring them, until the others come there, or leave for a place farther on: behind
     a jump forward or a `ret` comes the next place where lanes may wait.
 
     Attributes:
         blocks: the instructions of each block, by their indices. Blocks without any come last: each leads to a place
             where lanes may wait, and to the next of them.
         successors: for each block those that may run next.
-        parts: whether lanes can part, so that an instruction without NoMask may leave lanes of its result as they are.
+        divergent: whether lanes may diverge, so that an instruction without NoMask may leave lanes of its result.
     """
 
     def __init__(self, program: Program) -> None:
         """The flow of a program's instructions."""
         instructions, labels = program.instructions, program.labels
         count = len(instructions)
-        self.parts = any(INSTRUCTIONS[i.name].diverges for i in instructions)
-        waits = sorted(_waiting_places(instructions, labels)) if self.parts else []
+        self.divergent = any(INSTRUCTIONS[i.name].diverges for i in instructions)
+        waits = sorted(_waiting_places(instructions, labels)) if self.divergent else []
         specs = [INSTRUCTIONS[i.name] for i in instructions]
         ends = {at + 1 for at, spec in enumerate(specs) if spec.jumps or spec.ends}
         starts = sorted({0, *labels.values(), *waits, *ends} - {count})
@@ -125,8 +125,8 @@ class Flow:
 
     def certain(self, inst: Instruction) -> bool:
         """Whether an instruction writes its result for all its lanes."""
-        guarded = inst.guard is not None and inst.name != "sel"
-        return not guarded and (inst.no_mask or not self.parts)
+        guarded = inst.guard is not None and not INSTRUCTIONS[inst.name].selects
+        return not guarded and (inst.no_mask or not self.divergent)
 
 
 @analysis
@@ -145,7 +145,7 @@ def _meet(a: int, b: int, dominators: dict[int, int], rank: dict[int, int]) -> i
 
 
 def _waiting_places(instructions: Sequence[Instruction], labels: Mapping[str, int]) -> set[int]:
-    """Where lanes that a `goto` has parted from others may wait for them."""
+    """Where lanes that diverged at a `goto` may wait for the others."""
     found = set()
     for at, inst in enumerate(instructions):
         spec = INSTRUCTIONS[inst.name]
@@ -159,7 +159,7 @@ def _waiting_places(instructions: Sequence[Instruction], labels: Mapping[str, in
     return found - {len(instructions)}
 
 
-def fills(inst: Instruction, access: Access, flow: Flow) -> bool:
+def writes_all(inst: Instruction, access: Access, flow: Flow) -> bool:
     """Whether all bytes of an access are written for certain."""
     if access.whole:
         return flow.certain(inst)

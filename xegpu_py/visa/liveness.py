@@ -9,7 +9,7 @@ import numpy as np
 
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import Access, Root, accesses, effects, span_bits
-from xegpu_py.visa.flow import Flow, fills, flow_of
+from xegpu_py.visa.flow import Flow, flow_of, writes_all
 from xegpu_py.visa.operands import BUILTINS, Predicate, Variable
 from xegpu_py.visa.program import Instruction, Program, analysis
 
@@ -23,7 +23,7 @@ def live_ranges(program: Program, target: Target) -> dict[Variable, tuple[int, i
     written before the first instruction.
     """
     flow = flow_of(program)
-    found = [list(_changes(program.instructions, target, block, flow.parts)) for block in flow.blocks]
+    found = [list(_changes(program.instructions, target, block, flow.divergent)) for block in flow.blocks]
     ranges = _ranges_of_accesses(found)
     given = {item.var.root[0] for item in program.inputs}
     for var in given:
@@ -44,13 +44,13 @@ _Change = tuple[int, Access, bool]
 """The index of an instruction, its access, and whether that certainly writes all of its bytes."""
 
 
-def _changes(instructions: Sequence[Instruction], target: Target, block: range, parts: bool) -> Iterator[_Change]:
-    """What a block does. Where lanes may be parted, those that wait keep what a masked write would kill."""
+def _changes(instructions: Sequence[Instruction], target: Target, block: range, divergent: bool) -> Iterator[_Change]:
+    """What a block does. Where lanes may have diverged, those that wait keep what a masked write would kill."""
     for at in block:
         inst = instructions[at]
         for access in accesses(inst, target):
             if BUILTINS.get(access.var.name) != access.var:
-                yield at, access, access.whole and (inst.no_mask or not parts)
+                yield at, access, access.whole and (inst.no_mask or not divergent)
 
 
 def _ranges_of_accesses(found: Sequence[Sequence[_Change]]) -> dict[Variable, tuple[int, int]]:
@@ -214,7 +214,7 @@ class Liveness:
                 if written.get(predicate, 0) != (1 << predicate.count) - 1:
                     uses.add(predicate)
             for access in known.writes:
-                if fills(inst, access, flow):
+                if writes_all(inst, access, flow):
                     written[access.var] = written.get(access.var, 0) | span_bits(access)
             if known.sets and known.lanes and flow.certain(inst):
                 first, end = known.lanes
