@@ -10,7 +10,8 @@ import numpy as np
 from mlir import ir
 from mlir.dialects import arith
 
-from xegpu_py.passes.common.values import constant_of, divisor
+from xegpu_py.passes.common.divisors import divisor
+from xegpu_py.passes.common.values import constant_of
 from xegpu_py.upstream.rebuilding import index, shape_of
 
 Shape = tuple[int, ...]
