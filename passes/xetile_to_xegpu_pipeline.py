@@ -16,11 +16,12 @@ class XeTileToXeGPUPipeline(Pass):
 
         xegpu-opt gemm.mlir --xegpu-lift-cf --xegpu-inline --xegpu-lower-loops --xegpu-dce --xetile-infer-layout
           --xetile-prefetch='distance=2' --xetile-wg-to-sg='target=pvcxt' --canonicalize --cse
-          --xetile-blocking='target=pvcxt load-ahead=true' --canonicalize --cse --xegpu-dce
-          --xetile-to-xegpu='target=pvcxt' --canonicalize --cse --xegpu-dce
+          --xetile-to-xegpu --canonicalize --cse --xegpu-dce
+          --xegpu-legalize='target=pvcxt load-ahead=true' --canonicalize --cse --xegpu-dce
           --xegpu-load-ahead='target=pvcxt grf=256' --canonicalize --cse --xegpu-dce
 
-    `prefetch-distance` and `load-ahead` are options: without them loads are neither prefetched nor issued ahead.
+    `prefetch-distance` and `load-ahead` are options: without them loads are neither prefetched nor issued ahead, and
+    XeGPU keeps the sizes of the tiles.
     """
 
     target: str = ""
@@ -38,8 +39,14 @@ class XeTileToXeGPUPipeline(Pass):
             "xetile-infer-layout",
             *([f"xetile-prefetch{{distance={self.prefetch_distance}}}"] if self.prefetch_distance else []),
             f"xetile-wg-to-sg{{{target}}},{clean}",
-            f"xetile-blocking{{{target}load-ahead={str(self.load_ahead).lower()}}},{clean},xegpu-dce",
-            f"xetile-to-xegpu{{{target}}},{clean},xegpu-dce",
-            *([f"xegpu-load-ahead{{{target}grf={self.grf}}},{clean},xegpu-dce"] if self.load_ahead else []),
+            f"xetile-to-xegpu,{clean},xegpu-dce",
+            *(
+                [
+                    f"xegpu-legalize{{{target}load-ahead=true}},{clean},xegpu-dce",
+                    f"xegpu-load-ahead{{{target}grf={self.grf}}},{clean},xegpu-dce",
+                ]
+                if self.load_ahead
+                else []
+            ),
         ]
         return ",".join(steps)

@@ -26,6 +26,7 @@ from xegpu_py.ir.passes import (
     Step,
     flag_step,
     parse_pipeline,
+    pass_named,
     registered,
 )
 from xegpu_py.ir.source import Source
@@ -87,7 +88,7 @@ class _HelpPass(argparse.Action):
     """Prints what a pass does, with its options, and exits."""
 
     def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, name: Any, *_: object) -> None:
-        cls = registered().get(name.removeprefix("--"))
+        cls = pass_named(name.removeprefix("--"))
         if cls is None:
             near = difflib.get_close_matches(name, registered(), 1)
             parser.error(f"there is no pass '{name}'{f'; did you mean {near[0]!r}?' if near else ''}")

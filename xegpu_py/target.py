@@ -30,6 +30,7 @@ class Block2DLimits:
         base_alignment: alignment of the surface's address in bytes.
         width_granule: what the surface's width in bytes is a multiple of.
         pitch_granule: what its pitch in bytes is a multiple of.
+        column_granule: what the bytes in front of a block's first column are a multiple of.
         least_bytes: least width and pitch of a surface in bytes.
         most_extent: greatest width, height and pitch (in bytes, rows, bytes).
     """
@@ -45,6 +46,7 @@ class Block2DLimits:
     base_alignment: int = 64
     width_granule: int = 4
     pitch_granule: int = 16
+    column_granule: int = 4
     least_bytes: int = 64
     most_extent: int = 1 << 24
 

@@ -134,7 +134,7 @@ class TileAttr(Attr, dialect=XeTile, name="tile_attr"):
     - `memory_space`: 0 is global memory, 3 shared local memory.
     - `scattered`: whether each element has an address of its own; `scatter` is read, too.
 
-    `inner_blocks`, which older text has, is read and left out: `xetile-blocking` chooses the blocks.
+    `inner_blocks`, which older text has, is read and left out: `xegpu-legalize` chooses the blocks.
 
         #xetile.tile_attr<wg_map = <sg_layout = [8, 4], sg_data = [32, 64]>, order = [0, 1]>
         #xetile.tile_attr<memory_space = 3, scattered = true>
@@ -158,7 +158,7 @@ class TileAttr(Attr, dialect=XeTile, name="tile_attr"):
             key = cursor.word() or ""
             key = {"scatter": "scattered"}.get(key, key)
             if key == "inner_blocks":
-                # Blocks that older text wants; xetile-blocking chooses them.
+                # Blocks that older text wants; xegpu-legalize chooses them.
                 cursor.expect("=")
                 scope.read_attribute(cursor)
                 if not cursor.accept(","):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,10 +11,11 @@ from mlir import ir
 from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.dialects.xegpu.checks import strides_of
 from xegpu_py.dialects.xegpu.types import MemoryScope
-from xegpu_py.passes.common.values import constant_of
+from xegpu_py.passes.common.divisors import divisor, power_of_two
+from xegpu_py.passes.common.values import constant_of, defining_op
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
-from xegpu_py.target import Target
+from xegpu_py.target import Block2DLimits, Target
 
 UNALIGNED = "xegpu.unaligned"
 """An attribute of kernels: the numbers of those arguments of which nothing that is not known is taken to be aligned."""
@@ -82,30 +84,81 @@ def surface_problem(view: Any, target: Target, unaligned: Sequence[int] | None =
         return f"needs 2D block messages, which target {target.name} has not"
     found, size = tensor_of(view), desc.bits // 8
     width, pitch = found.extents[-1], found.strides[-2]
-    in_bytes = [None if n is None else n * size for n in (width, pitch, found.start)]
+    start = _start_divisor(view.source) if found.start is None else found.start
+    in_bytes = [None if n is None else n * size for n in (width, pitch, start)]
     problem = target.block2d.surface_problem(in_bytes[0], found.extents[-2], in_bytes[1], in_bytes[2])
-    marked = unaligned is not None and argument_of(view.source) in unaligned
-    if problem is None and (marked or unaligned is None) and None in in_bytes:
+    marked = is_unaligned(view, unaligned)
+    if problem is None and marked and None in in_bytes:
         return "is not known to be aligned as 2D block messages need it"
-    if problem is None and marked and found.extents[-2] is None:
+    if problem is None and unaligned is not None and marked and found.extents[-2] is None:
         return f"is not known to have at most {target.block2d.most_extent} rows, as 2D block messages need it"
     return problem
 
 
-def unaligned_arguments(func: ir.Operation) -> tuple[int, ...]:
-    """What a kernel's `xegpu.unaligned` says.
+def is_unaligned(view: Any, unaligned: Sequence[int] | None) -> bool:
+    """Whether of the tensor of an `xegpu.create_nd_tdesc` nothing that is not known is taken to be aligned.
+
+    Args:
+        unaligned: the arguments of which that is so; None for all memory. Where there are some, it is also so of memory
+            that is not known to be another argument's.
+    """
+    if not unaligned:
+        return unaligned is None
+    argument = argument_of(view.source)
+    return argument is None or argument in unaligned
+
+
+def column_problem(view: Any, size: int, limits: Block2DLimits, trusted: bool) -> str | None:
+    """Why 2D block messages cannot address blocks at the columns where an op makes or moves them.
+
+    Args:
+        view: an `xegpu.create_nd_tdesc` or `xegpu.update_nd_offset`.
+        size: bytes of an element.
+        trusted: whether a column that is not known is taken to be as messages need it.
+    """
+    column = constant_of(view.offsets[-1])
+    if column is None:
+        column = 0 if trusted else divisor(view.offsets[-1])
+    if column * size % limits.column_granule == 0:
+        return None
+    return f"begins at columns that are no multiples of {limits.column_granule} bytes, as 2D block messages need it"
+
+
+def _start_divisor(source: ir.Value) -> int | None:
+    """What divides the offset of a memref, in elements, if it is computed as multiples of known numbers."""
+    op = defining_op(source)
+    if op is None or op.name != "memref.reinterpret_cast" or len(op.operands) < 2:
+        return None
+    return _multiple_of(op.operands[1]) if next(iter(op.attributes["static_offsets"])) < 0 else None
+
+
+def _multiple_of(number: ir.Value) -> int | None:
+    known = constant_of(number)
+    if known is not None:
+        return power_of_two(known)
+    op = defining_op(number)
+    if op is None or op.name not in ("arith.muli", "arith.addi"):
+        return None
+    if op.name == "arith.muli":
+        return divisor(number) if any(constant_of(v) is not None for v in op.operands) else None
+    terms = [_multiple_of(v) for v in op.operands]
+    return None if None in terms else math.gcd(*(t for t in terms if t is not None))
+
+
+def unaligned_arguments(func: ir.Operation, name: str = UNALIGNED) -> tuple[int, ...]:
+    """What a kernel's `xegpu.unaligned`, or another attribute that is like it, says.
 
     Raises:
         DiagnosticError: if it is no list of the kernel's arguments.
     """
-    found = func.attributes.get(UNALIGNED)
+    found = func.attributes.get(name)
     if found is None:
         return ()
     count = len(func.regions[0].blocks[0].arguments)
     numbers = tuple(found) if isinstance(found, ir.DenseI64ArrayAttr) else (-1,)
     if not all(0 <= n < count for n in numbers):
         where = position_of(func.location)
-        note = Diagnostic("note", f"write '{UNALIGNED} = array<i64: 0, 2>', of its {count} arguments from 0", where)
-        message = f"'{func.name}' op has {UNALIGNED} = {found}, which does not count arguments"
+        note = Diagnostic("note", f"write '{name} = array<i64: 0, 2>', of its {count} arguments from 0", where)
+        message = f"'{func.name}' op has {name} = {found}, which does not count arguments"
         raise DiagnosticError([Diagnostic("error", message, where, (note,))])
     return numbers

@@ -30,6 +30,17 @@ def segments(extent: int, cuts: Sequence[int]) -> tuple[int, ...]:
     return tuple(b - a for a, b in itertools.pairwise(places))
 
 
+def joined(pieces: Sequence[int], most: int) -> tuple[int, ...]:
+    """Segments joined with their neighbours, as long as they are of at most this size together."""
+    found = [pieces[0]]
+    for piece in pieces[1:]:
+        if found[-1] + piece <= most:
+            found[-1] += piece
+        else:
+            found.append(piece)
+    return tuple(found)
+
+
 def starts(pieces: Sequence[int]) -> list[int]:
     """Where pieces of these sizes begin."""
     return [0, *itertools.accumulate(pieces)][:-1]

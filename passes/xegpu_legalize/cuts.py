@@ -8,9 +8,7 @@ from typing import Any
 
 from mlir import ir
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
-from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT
-from xegpu_py.passes.common.limits import dpas_step
-from xegpu_py.passes.common.messages import precision_of
+from xegpu_py.passes.xegpu_legalize import boxes
 from xegpu_py.passes.xegpu_legalize import shapes as blocks
 from xegpu_py.passes.xegpu_legalize.boxes import reshape_cuts
 from xegpu_py.passes.xegpu_legalize.fallback import limit
@@ -24,13 +22,16 @@ from xegpu_py.passes.xegpu_legalize.layouts import (
     transform_of,
     unit_of,
 )
+from xegpu_py.passes.xegpu_legalize.matrix import dpas_blocks
 from xegpu_py.passes.xegpu_legalize.plan import (
+    CHAIN_GRFS,
     MADE,
+    REDUCED_GRFS,
     REDUCTIONS,
     VIEWS,
     Plan,
+    bytes_of,
     carried,
-    element_of,
     integers,
     is_desc,
     is_elementwise,
@@ -39,17 +40,14 @@ from xegpu_py.passes.xegpu_legalize.plan import (
 from xegpu_py.passes.xegpu_legalize.shapes import Transform
 from xegpu_py.passes.xegpu_legalize.surfaces import Surfaces
 
-from xegpu_py.ir.builtin import bit_width, vector_of
+from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
 
-CHAIN_GRFS = 2
-"""Registers of a piece of a vector that no message or dpas gives a shape."""
 
-
-def make_plan(func: ir.Operation, target: Target, surfaces: Surfaces) -> Plan:
+def make_plan(func: ir.Operation, target: Target, surfaces: Surfaces, ahead: bool = False) -> Plan:
     """Find where the vectors and blocks of a function are cut."""
-    plan = Plan(target, surfaces)
+    plan = Plan(target, surfaces, ahead)
     ops = walk(func)
     for op in ops:
         _join(plan, op)
@@ -63,6 +61,10 @@ def make_plan(func: ir.Operation, target: Target, surfaces: Surfaces) -> Plan:
     _leave_loads(plan, func, ops)
     for op in ops:
         _lay_out(plan, op)
+    for root in surfaces.problems:
+        if root not in plan.layouts and root not in plan.kept:
+            # Nothing is left that accesses memory by it, but loops may carry it.
+            plan.require(root, surfaces.place(root))
     return plan
 
 
@@ -102,6 +104,8 @@ def _limit(plan: Plan, op: ir.Operation) -> None:
             plan.held.update(v for v in group if shape_of(v))
     if name == "xegpu.dpas" and op.opview.mode == Mode.VC:
         _limit_dpas(plan, op.opview)
+    elif name == "vector.multi_reduction":
+        _limit_reduction(plan, op)
     elif name in ("xegpu.store_nd", "xegpu.load_nd") and op.opview.mode == Mode.VC:
         _limit_block(plan, op)
     elif name in ("xegpu.load_gather", "xegpu.store_scatter", "xegpu.atomic_rmw"):
@@ -112,35 +116,37 @@ def _limit(plan: Plan, op: ir.Operation) -> None:
         plan.cut(value, len(shape) - 1, range(0, shape[-1], most))
 
 
-def dpas_cuts(view: Any, target: Target) -> tuple[range, range, range] | None:
-    """Where M, N and K of a dpas are cut; None if no instruction takes a part of it."""
-    (m, n), _ = vector_of(str(view.result.type))
-    a_shape, a = vector_of(str(view.lhs.type))
-    _, b = vector_of(str(view.rhs.type))
-    w_precision, a_precision = precision_of(b), precision_of(a)
-    if {w_precision, a_precision} - set(target.dpas_precisions):
-        return None
-    step, k = dpas_step(w_precision, a_precision, target), math.prod(a_shape) // m
-    columns = target.dpas_columns(n)
-    if k % step or columns is None:
-        return None
-    return range(0, m, MAX_REPEAT_COUNT), range(0, n, columns), range(0, k, step)
+def _limit_reduction(plan: Plan, op: ir.Operation) -> None:
+    """Lines that are reduced are whole; of those side by side a piece has as many as give its sums many lanes."""
+    source = op.operands[0]
+    shape, reduced = shape_of(source), integers(op.attributes["reduction_dims"])
+    assert shape
+    elements = REDUCED_GRFS * plan.target.grf_bytes // bytes_of(source)
+    left = max(elements // math.prod(shape[d] for d in reduced), 1)
+    if len(shape) - 1 not in reduced:
+        left = max(left, plan.target.dpas_exec_size)
+    for d in reversed([d for d in range(len(shape)) if d not in reduced]):
+        step = left if d == len(shape) - 1 else min(left, REDUCED_GRFS)
+        plan.cut(source, d, range(0, shape[d], step))
+        left = max(left // min(step, shape[d]), 1)
 
 
 def _limit_dpas(plan: Plan, view: Any) -> None:
-    found = dpas_cuts(view, plan.target)
+    found = dpas_blocks(view, plan.target, plan.ahead)
     if found is None:
         return
-    rows, columns, depth = found
+    rows, columns = (boxes.starts(pieces) for pieces in found.bounds)
+    depth = range(0, found.depth, found.step)
     plan.cut(view.result, 0, rows)
     plan.cut(view.result, 1, columns)
     a_shape, b_shape = shape_of(view.lhs), shape_of(view.rhs)
     assert a_shape and b_shape
-    pack_a, pack_b = (s[2] if len(s) == 3 else 1 for s in (a_shape, b_shape))
     plan.cut(view.lhs, 0, rows)
-    plan.cut(view.lhs, 1, [k // pack_a for k in depth])
-    plan.cut(view.rhs, 0, [k // pack_b for k in depth])
+    plan.cut(view.lhs, 1, [k // math.prod(a_shape[2:]) for k in depth])
+    plan.cut(view.rhs, 0, [k // math.prod(b_shape[2:]) for k in depth])
     plan.cut(view.rhs, 1, columns)
+    plan.most_columns[plan.vectors.find(view.lhs)] = found.slab_depth
+    plan.most_rows[plan.vectors.find(view.rhs)] = found.slab_depth
 
 
 def _limit_block(plan: Plan, op: ir.Operation) -> None:
@@ -225,7 +231,7 @@ def _cut_chains(plan: Plan, ops: Sequence[ir.Operation]) -> None:
         assert shape
         if root in held or any(plan.cuts.get(root, ())):
             continue
-        size = max(_bytes(v) for v in (*op.operands, result) if shape_of(v))
+        size = max(bytes_of(v) for v in (*op.operands, result) if shape_of(v))
         if math.prod(shape) * size <= most:
             continue
         each = max(most // size, 1)
@@ -247,11 +253,6 @@ def _leave_loads(plan: Plan, func: ir.Operation, ops: Sequence[ir.Operation]) ->
             made_otherwise.update(plan.vectors.find(v) for v in op.results if shape_of(v))
     for root in handed_on - made_otherwise:
         plan.cuts.pop(root, None)
-
-
-def _bytes(value: ir.Value) -> int:
-    element = element_of(value)
-    return 4 if element == "index" else max(bit_width(element) // 8, 1)
 
 
 def _lay_out(plan: Plan, op: ir.Operation) -> None:

@@ -154,16 +154,25 @@ def _address(low: Rewriter, tensor: _Tensor, at: Number, desc: TensorDesc) -> ir
     return _binary(low, "addi", base, number)
 
 
-def _line(low: Rewriter, tensor: _Tensor, at: Number, count: int, desc: TensorDesc) -> tuple[ir.Value, Number]:
+def _line(
+    low: Rewriter, tensor: _Tensor, at: Number, count: int, desc: TensorDesc, is_inside: bool = False
+) -> tuple[ir.Value, Number]:
     """The memory around element `at`, and how many elements from there it is.
 
-    It is a memref of `count` elements if its place is known, else an address. Elements before the tensor's first are
-    never accessed, but a memref cannot even begin there.
+    It is a memref of `count` elements if its place is known, one of the whole tensor if that is known and the element
+    `is_inside`, and else an address. Elements before the tensor's first are never accessed, but a memref cannot even
+    begin there.
     """
     first = _add(low, tensor.start, at)
     source = tensor.source.type
     if not isinstance(source, ir.MemRefType) and str(source) != "i64":
         return tensor.source, first
+    rest: Number = 0
+    if isinstance(source, ir.MemRefType) and isinstance(tensor.start, int) and is_inside and not isinstance(at, int):
+        known = [n for n in (*tensor.extents, *tensor.strides) if isinstance(n, int)]
+        if len(known) == 2 * len(tensor.extents):
+            first, rest = tensor.start, at
+            count = 1 + sum((n - 1) * s for n, s in zip(known, known[len(tensor.extents) :]))
     if not isinstance(source, ir.MemRefType) or not isinstance(first, int) or first < 0:
         return _address(low, tensor, at, desc), 0
     memref = ir.MemRefType(tensor.source.type)
@@ -175,7 +184,7 @@ def _line(low: Rewriter, tensor: _Tensor, at: Number, count: int, desc: TensorDe
         "static_strides": ir.DenseI64ArrayAttr.get([1]),
         "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
     }
-    return low.emit("memref.reinterpret_cast", [kind], [tensor.source], attributes).results[0], 0
+    return low.emit("memref.reinterpret_cast", [kind], [tensor.source], attributes).results[0], rest
 
 
 # The block of one access.
@@ -283,10 +292,14 @@ class _Access:
 
     def start(self, part: _Part) -> Number:
         """The place of a part's first element, in elements from the tensor's."""
-        low, total = self.low, _add(self.low, self.offsets[-1], part.column)
+        low, total, known = self.low, self.offsets[-1], part.column
         for at, step, stride in zip(self.offsets[:-1], (*part.lead, part.row), self.tensor.strides[:-1]):
-            total = _add(low, total, _multiply(low, _add(low, at, step), stride))
-        return total
+            if isinstance(stride, int):
+                # All parts have the sum of what is not known in common.
+                total, known = _add(low, total, _multiply(low, at, stride)), known + step * stride
+            else:
+                total = _add(low, total, _multiply(low, _add(low, at, step), stride))
+        return _add(low, total, known)
 
     def lanes(self, part: _Part) -> tuple[list[int], list[int], int]:
         """Row and column of each lane, counted from the part's first, and lanes that count."""
@@ -305,7 +318,12 @@ class _Access:
         else:
             steps = _binary(low, "muli", _dense(low, rows), _splat(low, stride, len(rows)))
             steps = _binary(low, "addi", steps, _dense(low, columns))
-        source, rest = _line(low, self.tensor, self.start(part), 1, self.desc)
+        start = self.start(part)
+        if isinstance(start, int):
+            source, rest = _line(low, self.tensor, start, 1, self.desc)
+        else:
+            source, rest = _line(low, self.tensor, 0, 1, self.desc)
+            rest = _add(low, rest, start)
         return _scattered(low, source, rest, steps, self.desc)
 
     def mask(self, part: _Part) -> ir.Value | None:
@@ -313,7 +331,7 @@ class _Access:
         low, (rows, columns, used) = self.low, self.lanes(part)
         lanes = len(rows)
         outside = (*zip(self.offsets[:-2], part.lead, self.tensor.extents[:-2]),)
-        one: list[ir.Value] = []
+        found: list[ir.Value] = []
         if part.rows == 1:
             outside = (*outside, (self.offsets[-2], part.row, self.tensor.extents[-2]))
         for at, step, extent in outside if self.checked else ():
@@ -321,8 +339,9 @@ class _Access:
             if isinstance(place, int) and (place < 0 or (isinstance(extent, int) and place >= extent)):
                 return None
             if not (isinstance(place, int) and isinstance(extent, int)):
-                one.append(_below(low, _value(low, place), _value(low, extent)))
-        found = [_dense(low, [int(i < used) for i in range(lanes)], "i1")] if used < lanes else []
+                # A comparison of scalars would have to be made a mask.
+                found.append(_below(low, _splat(low, place, lanes), _splat(low, extent, lanes)))
+        found += [_dense(low, [int(i < used) for i in range(lanes)], "i1")] if used < lanes else []
         inner = [(self.offsets[-1], part.column, columns, part.columns, self.tensor.extents[-1])]
         if part.rows > 1:
             inner.append((self.offsets[-2], part.row, rows, part.rows, self.tensor.extents[-2]))
@@ -334,8 +353,6 @@ class _Access:
                 continue
             at_lanes = _binary(low, "addi", _dense(low, numbers), _splat(low, place, lanes))
             found.append(_below(low, at_lanes, _splat(low, extent, lanes)))
-        kind = vector_text((lanes,), "i1")
-        found += [low.emit("vector.broadcast", [kind], [v]).results[0] for v in one]
         result = found[0] if found else _dense(low, [1] * lanes, "i1")
         for other in found[1:]:
             result = _binary(low, "andi", result, other)
@@ -483,7 +500,7 @@ def _lines(access: _Access) -> tuple[Bounds, TdescAttr]:
 
 def _line_desc(access: _Access, part: _Part, attr: TdescAttr) -> ir.Value:
     low = access.low
-    source, rest = _line(low, access.tensor, access.start(part), part.columns, access.desc)
+    source, rest = _line(low, access.tensor, access.start(part), part.columns, access.desc, True)
     kind = TensorDesc((part.columns,), access.desc.element, attr)
     made: ir.Value = low.build(xegpu.create_nd_tdesc, source, [rest], tdesc=kind, mode="vc")
     return made

@@ -177,10 +177,12 @@ def load_messages(plan: Plan, op: ir.Operation) -> list[Message] | None:
     bounds = plan.bounds(op.results[0])
     legal = blocks.load_is_legal(view, plan.target)
     inner = axes.rows if transform.turned else axes.columns
-    if legal and (bounds is None or len(bounds[inner]) == 1):
-        return None
     rows, columns = desc.shape[-2:]
-    cuts = plan.cuts.get(plan.vectors.find(op.results[0])) or [set() for _ in shape]
+    root = plan.vectors.find(op.results[0])
+    most_rows = plan.most_rows.get(root, rows)
+    if legal and (bounds is None or len(bounds[inner]) == 1) and rows <= most_rows:
+        return None
+    cuts = plan.cuts.get(root) or [set() for _ in shape]
     bits, unit = unit_of(desc, transform, limits)
     wide = blocks.column_limit(limits, bits, transform) * unit
     # Registers hold what is cut along the outer dimension in one piece after another, so that only the cuts of the
@@ -191,9 +193,12 @@ def load_messages(plan: Plan, op: ir.Operation) -> list[Message] | None:
         first = 0 if axes.array is not None else block * columns
         pieces += blocks.spans(columns, {c - first for c in across if first < c < first + columns}, wide)
     high = blocks.row_limit(limits, bits, transform)
+    if not transform.turned:
+        high = min(high, most_rows)
     down = axes.rows_at(cuts[axes.rows]) if transform.turned else set[int]()
     lines = blocks.spans(rows, down, high)
-    return blocks.messages(desc, lines, tuple(pieces), transform, plan.target)
+    widest = plan.most_columns.get(root, columns * desc.attr.array_length)
+    return blocks.messages(desc, lines, tuple(pieces), transform, plan.target, widest)
 
 
 def message_desc(desc: TensorDesc, message: Message, transform: Transform, limits: Block2DLimits) -> TensorDesc:

@@ -2,41 +2,125 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode
+from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT
+from xegpu_py.passes.common.limits import dpas_step
+from xegpu_py.passes.common.messages import precision_of
 from xegpu_py.passes.xegpu_legalize import boxes
-from xegpu_py.passes.xegpu_legalize.cuts import dpas_cuts
-from xegpu_py.passes.xegpu_legalize.plan import shape_of
+from xegpu_py.passes.xegpu_legalize.plan import element_of, owner_of, shape_of
 from xegpu_py.passes.xegpu_legalize.rewrite import Rewriter, rewrites
+
+from xegpu_py.ir.builtin import bit_width
+from xegpu_py.target import Target
+
+
+@dataclass(frozen=True)
+class DpasBlocks:
+    """How a product is divided into those of one instruction, and in which order these are computed.
+
+    Slab by slab what is loaded right before it is multiplied; a slab is as deep as a message of A is wide. Or it has
+    all of K, with the columns that a message of B brings: then messages are larger, which is chosen where it needs no
+    more registers at a time. Where loads come an iteration ahead, slabs are as shallow as an instruction.
+
+    Attributes:
+        rows, columns, depth: M, N and K.
+        step_columns, step: N and K of an instruction; those at the edges are filled up with zeros.
+        slab_columns, slab_depth: columns, and elements of K, of a slab.
+    """
+
+    rows: int
+    columns: int
+    depth: int
+    step_columns: int
+    step: int
+    slab_columns: int
+    slab_depth: int
+
+    @property
+    def bounds(self) -> boxes.Bounds:
+        """How the result is cut."""
+        return boxes.segments(self.rows, range(0, self.rows, MAX_REPEAT_COUNT)), boxes.segments(
+            self.columns, range(0, self.columns, self.step_columns)
+        )
+
+
+def dpas_blocks(view: Any, target: Target, ahead: bool = False) -> DpasBlocks | None:
+    """The division of a dpas; None if the target multiplies no such elements.
+
+    Args:
+        ahead: whether loads come an iteration of their loop ahead.
+    """
+    result, a_shape = shape_of(view.result), shape_of(view.lhs)
+    assert result and a_shape
+    w_precision, a_precision = precision_of(element_of(view.rhs)), precision_of(element_of(view.lhs))
+    if {w_precision, a_precision} - set(target.dpas_precisions):
+        return None
+    (m, n), depth = result, math.prod(a_shape[1:])
+    step, across = dpas_step(w_precision, a_precision, target), target.dpas_columns(n) or target.dpas_exec_size
+    slab_columns, slab_depth = n, depth
+    if (limits := target.block2d) is not None:
+        bits = bit_width(element_of(view.rhs))
+        counts = limits.counts.get(bits, (1,))
+        widest = max((c * across for c in counts if c * across * bits <= limits.row_bytes * 8), default=across)
+        slab_depth = max(limits.row_bytes * 8 // bit_width(element_of(view.lhs)), step)
+        if ahead:
+            slab_columns, slab_depth = widest, step
+        elif slab_depth < depth <= limits.load_height and depth * (m + widest) <= slab_depth * (m + n):
+            slab_columns, slab_depth = widest, depth
+    return DpasBlocks(m, n, depth, across, step, slab_columns, slab_depth)
 
 
 @rewrites("xegpu.dpas")
 def dpas(low: Rewriter, op: ir.Operation) -> bool:
-    """K is the outermost loop, so that instructions that wait for each other do not follow each other."""
+    """In a slab K is the outermost loop, so that instructions that wait for each other do not follow each other."""
     view: Any = op.opview
     if view.mode != Mode.VC:
         return False
-    found = dpas_cuts(view, low.plan.target)
-    shape = shape_of(view.result)
-    a_shape, b_shape = shape_of(view.lhs), shape_of(view.rhs)
-    assert shape and a_shape and b_shape
-    if found is None or max(map(len, found)) == 1:
+    blocks = dpas_blocks(view, low.plan.target, low.plan.ahead)
+    if blocks is None or (blocks.rows, blocks.columns, blocks.depth) == (
+        min(blocks.rows, MAX_REPEAT_COUNT), blocks.step_columns, blocks.step,
+    ):  # fmt: skip
         return False
-    rows, columns, depth = found
-    pack_a, pack_b = (s[2] if len(s) == 3 else 1 for s in (a_shape, b_shape))
-    tail_a, tail_b = ([(0, p)] if len(s) == 3 else [] for s, p in ((a_shape, pack_a), (b_shape, pack_b)))
-    bounds = (boxes.segments(shape[0], rows), boxes.segments(shape[1], columns))
-    tiles = list(boxes.grid(bounds))
-    sums = [None if view.acc is None else low.part(view.acc, tile) for tile in tiles]
-    for k in depth:
-        for i, ((row, height), (column, width)) in enumerate(tiles):
-            a = low.part(view.lhs, ((row, height), (k // pack_a, depth.step // pack_a), *tail_a))
-            b = low.part(view.rhs, ((k // pack_b, depth.step // pack_b), (column, width), *tail_b))
-            text = low.vector((height, width), view.result)
-            # What is summed first has the accumulator's type, all that follows the result's.
-            sums[i] = low.build(xegpu.dpas, a, b, acc=sums[i], result=text, mode=view.mode)
-    low.set(view.result, bounds, [s for s in sums if s is not None])
+    tiles = list(boxes.grid(blocks.bounds))
+    wide = [(row, (column, blocks.step_columns)) for row, (column, _) in tiles]
+    sums = [None if view.acc is None else low.filled(view.acc, box) for box in wide]
+    held: dict[Any, ir.Value] = {}
+
+    def factor(value: ir.Value, outer: tuple[int, int], inner: tuple[int, int], depth: int) -> ir.Value:
+        """Part of a factor: its dimension number `depth` is that of K, of which the innermost one may be packed."""
+        shape = shape_of(value)
+        assert shape
+        box = [outer, inner, *((0, n) for n in shape[2:])]
+        box[depth] = (box[depth][0] // math.prod(shape[2:]), box[depth][1] // math.prod(shape[2:]))
+        key = (value, outer, inner)
+        if key not in held:
+            held[key] = low.filled(value, tuple(box))
+        return held[key]
+
+    slabs = itertools.product(range(0, blocks.depth, blocks.slab_depth), range(0, blocks.columns, blocks.slab_columns))
+    for first, left in slabs:
+        operands: dict[ir.Value, None] = {}
+        start: ir.Operation | None = None
+        for k in range(first, min(first + blocks.slab_depth, blocks.depth), blocks.step):
+            for i, (row, column) in enumerate(wide):
+                if not left <= column[0] < left + blocks.slab_columns:
+                    continue
+                a = factor(view.lhs, row, (k, blocks.step), 1)
+                b = factor(view.rhs, (k, blocks.step), column, 0)
+                operands.update({a: None, b: None})
+                # What is summed first has the accumulator's type, all that follows the result's.
+                text = low.vector((row[1], blocks.step_columns), view.result)
+                sums[i] = low.build(xegpu.dpas, a, b, acc=sums[i], result=text, mode=view.mode)
+                start = start or owner_of(sums[i])
+        if (first or left) and start is not None:
+            low.slabs.append((start, list(operands)))
+    parts = [low.part(s, ((0, row[1]), (0, column[1]))) for s, (row, column) in zip(sums, tiles) if s is not None]
+    low.set(view.result, blocks.bounds, parts)
     return True

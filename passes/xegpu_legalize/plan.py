@@ -10,7 +10,7 @@ from mlir import ir
 from xegpu_py.passes.xegpu_legalize.boxes import Bounds, Shape, segments
 from xegpu_py.passes.xegpu_legalize.shapes import Layout
 
-from xegpu_py.ir.builtin import vector_of
+from xegpu_py.ir.builtin import bit_width, vector_of
 from xegpu_py.target import Target
 
 if TYPE_CHECKING:
@@ -27,6 +27,13 @@ VIEWS = (
 """Ops of whose results a part is the same op on a part of the operand."""
 
 
+CHAIN_GRFS = 2
+"""Registers of a piece of a vector that no message or dpas gives a shape."""
+
+REDUCED_GRFS = 8
+"""Likewise of a vector that is reduced along its rows: the more rows a piece has, the more lanes its sums have."""
+
+
 def shape_of(value: ir.Value) -> Shape | None:
     """The shape of a vector; None of all else."""
     kind = value.type
@@ -38,6 +45,12 @@ def shape_of(value: ir.Value) -> Shape | None:
 def element_of(value: ir.Value) -> str:
     """The element type of a vector."""
     return vector_of(str(value.type))[1]
+
+
+def bytes_of(value: ir.Value) -> int:
+    """Bytes of an element of a vector in registers, indices as most of them are."""
+    element = element_of(value)
+    return 4 if element == "index" else max(bit_width(element) // 8, 1)
 
 
 def is_desc(value: ir.Value) -> bool:
@@ -116,21 +129,26 @@ class Plan:
     Attributes:
         target: the GPU.
         surfaces: the tensors of block descriptors; their classes are `descs`.
+        ahead: whether loads come an iteration of their loop ahead.
         vectors: vectors of one shape that are cut alike.
         cuts: by class, the positions in front of which each dimension is cut.
         layouts: by class of descriptors, the layouts that their uses need.
         kept: classes of descriptors that are needed as they are, too.
         given: classes of descriptors that cannot be made in pieces, as their making is not seen.
+        most_rows, most_columns: by class, the rows of a message that loads B of a product, and the columns of A.
         held: vectors that are made or used by ops that are not element by element.
     """
 
     target: Target
     surfaces: Surfaces
+    ahead: bool = False
     vectors: Classes = field(default_factory=Classes)
     cuts: dict[ir.Value, list[set[int]]] = field(default_factory=dict)
     layouts: dict[ir.Value, dict[Layout, None]] = field(default_factory=dict)
     kept: set[ir.Value] = field(default_factory=set)
     given: set[ir.Value] = field(default_factory=set)
+    most_rows: dict[ir.Value, int] = field(default_factory=dict)
+    most_columns: dict[ir.Value, int] = field(default_factory=dict)
     held: set[ir.Value] = field(default_factory=set)
 
     @property

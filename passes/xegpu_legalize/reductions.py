@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from mlir import ir
 from xegpu_py.passes.common.combining import combining_op
 from xegpu_py.passes.xegpu_legalize import boxes
 from xegpu_py.passes.xegpu_legalize.boxes import Bounds
-from xegpu_py.passes.xegpu_legalize.plan import element_of, integers, shape_of
+from xegpu_py.passes.xegpu_legalize.plan import REDUCED_GRFS, bytes_of, element_of, integers, shape_of
 from xegpu_py.passes.xegpu_legalize.rewrite import Rewriter, rewrites
 
 
@@ -27,10 +28,18 @@ def _combined(low: Rewriter, op: ir.Operation, parts: Sequence[ir.Value]) -> ir.
     return parts[0]
 
 
-def _bounds(low: Rewriter, value: ir.Value) -> Bounds | None:
-    if value in low.tiles:
-        return low.tiles[value].bounds
-    return low.plan.bounds(value)
+def _bounds(low: Rewriter, value: ir.Value, kept: Sequence[int] = ()) -> Bounds | None:
+    """How a vector is cut; what messages have brought in small pieces has larger ones along the `kept` dimensions."""
+    bounds = low.plan.bounds(value)
+    if bounds is not None or value not in low.tiles:
+        return bounds
+    found = list(low.tiles[value].bounds)
+    each = bytes_of(value) * math.prod(pieces[0] for pieces in found)
+    most = REDUCED_GRFS * low.plan.target.grf_bytes
+    for d in reversed(kept):
+        grown = boxes.joined(found[d], max(most // each, 1) * found[d][0])
+        each, found[d] = each // found[d][0] * grown[0], grown
+    return tuple(found)
 
 
 @rewrites("vector.reduction")
@@ -53,16 +62,18 @@ def reduction(low: Rewriter, op: ir.Operation) -> bool:
 def multi_reduction(low: Rewriter, op: ir.Operation) -> bool:
     """For each piece of what is left, the pieces along the outermost reduced dimension combined, and then reduced."""
     source, acc = list(op.operands)
-    bounds = _bounds(low, source)
+    reduced = integers(op.attributes["reduction_dims"])
+    shape = shape_of(source)
+    assert shape
+    kept = [d for d in range(len(shape)) if d not in reduced]
+    bounds = _bounds(low, source, kept)
     if bounds is None or element_of(source) == "i1":
         return False
-    reduced = integers(op.attributes["reduction_dims"])
     first, *others = reduced
     if any(len(bounds[d]) > 1 for d in others):
         return False
     if len(set(bounds[first])) > 1 or not halves(len(bounds[first])):
         return False
-    kept = [d for d in range(len(bounds)) if d not in reduced]
     attributes = {name: op.attributes[name] for name in op.attributes}
     parts = []
     for box in boxes.grid(tuple(bounds[d] for d in kept)):

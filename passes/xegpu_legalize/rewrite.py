@@ -21,6 +21,7 @@ from xegpu_py.passes.xegpu_legalize.plan import (
     shape_of,
 )
 from xegpu_py.passes.xegpu_legalize.shapes import Layout
+from xegpu_py.passes.xegpu_legalize.sinking import Slab, sink
 
 from xegpu_py.ir.builtin import vector_text
 
@@ -70,6 +71,7 @@ class Rewriter:
         pieces: descriptors in the layouts that their uses need.
         dead: ops that others have taken the place of, in order.
         old_arguments: arguments of blocks likewise.
+        slabs: the products that are computed together, and their factors.
     """
 
     plan: Plan
@@ -77,6 +79,7 @@ class Rewriter:
     pieces: dict[tuple[ir.Value, Layout], tuple[ir.Value, ...]] = field(default_factory=dict)
     dead: list[ir.Operation] = field(default_factory=list)
     old_arguments: list[ir.BlockArgument] = field(default_factory=list)
+    slabs: list[Slab] = field(default_factory=list)
     _views: dict[ir.Value, ir.Operation] = field(default_factory=dict)
     _made: dict[Any, ir.Value] = field(default_factory=dict)
     _pending: list[ir.Operation] = field(default_factory=list)
@@ -174,6 +177,28 @@ class Rewriter:
             return value
         return self._once(("part", value, box), lambda: self._slice(value, box))
 
+    def filled(self, value: ir.Value, box: Box) -> ir.Value:
+        """A box of a vector; what of it lies outside is zero."""
+        shape = shape_of(value)
+        assert shape is not None
+        inside = tuple((first, min(count, extent - first)) for (first, count), extent in zip(box, shape))
+        part = self.part(value, inside)
+        if inside == box:
+            return part
+        kind = _parsed(self.vector(boxes.sizes(box), value), value.context)
+        element = ir.VectorType(kind).element_type
+        zero = ir.FloatAttr.get(element, 0.0) if isinstance(element, ir.FloatType) else ir.IntegerAttr.get(element, 0)
+        zeros = self.emit("arith.constant", [kind], [], {"value": ir.DenseElementsAttr.get_splat(kind, zero)})
+        return self._put(part, zeros.results[0], [0] * len(box))
+
+    def _put(self, part: ir.Value, into: ir.Value, offsets: Sequence[int]) -> ir.Value:
+        i64 = ir.IntegerType.get_signless(64)
+        found = {
+            "offsets": ir.ArrayAttr.get([ir.IntegerAttr.get(i64, o) for o in offsets]),
+            "strides": ir.ArrayAttr.get([ir.IntegerAttr.get(i64, 1) for _ in offsets]),
+        }
+        return self.emit("vector.insert_strided_slice", [into.type], [part, into], found).results[0]
+
     def _slice(self, value: ir.Value, box: Box) -> ir.Value:
         i64 = ir.IntegerType.get_signless(64)
 
@@ -206,7 +231,6 @@ class Rewriter:
         """Pieces put into one vector."""
         text = self.vector(boxes.sizes(box), value)
         result = self.emit("ub.poison", [text], [], {"value": ir.Attribute.parse("#ub.poison")}).results[0]
-        i64 = ir.IntegerType.get_signless(64)
         for place in boxes.grid(tuple((1,) * len(line) for line in lines)):
             index = [line[p[0]] for line, p in zip(lines, place)]
             piece = tuple((s[i], b[i]) for s, i, b in zip(firsts, index, tiles.bounds))
@@ -214,12 +238,7 @@ class Rewriter:
             common = tuple((lo, hi - lo) for lo, hi in meet)
             inner = tuple((lo - a, n) for (lo, n), (a, _) in zip(common, piece))
             part = self.part(tiles.at(index), inner)
-            offsets = [lo - c for (lo, _), (c, _) in zip(common, box)]
-            found = {
-                "offsets": ir.ArrayAttr.get([ir.IntegerAttr.get(i64, o) for o in offsets]),
-                "strides": ir.ArrayAttr.get([ir.IntegerAttr.get(i64, 1) for _ in offsets]),
-            }
-            result = self.emit("vector.insert_strided_slice", [text], [part, result], found).results[0]
+            result = self._put(part, result, [lo - c for (lo, _), (c, _) in zip(common, box)])
         return result
 
     def _through(self, op: ir.Operation, value: ir.Value, box: Box) -> ir.Value | None:
@@ -312,6 +331,7 @@ class Rewriter:
                 op.erase()
         for argument in reversed(self.old_arguments):
             argument.owner.erase_argument(argument.arg_number)
+        sink(self.slabs)
 
 
 def _constant(low: Rewriter, op: ir.Operation, value: ir.Value, box: Box) -> ir.Value | None:

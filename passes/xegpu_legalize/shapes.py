@@ -141,17 +141,21 @@ def spans(extent: int, cuts: set[int], most: int) -> tuple[int, ...]:
 
 
 def messages(
-    desc: TensorDesc, rows: tuple[int, ...], columns: tuple[int, ...], transform: Transform, target: Target
+    desc: TensorDesc, rows: tuple[int, ...], columns: tuple[int, ...], transform: Transform, target: Target, widest: int
 ) -> list[Message]:
     """The messages that load a block, whose rows and columns are cut as given; blocks side by side share one.
 
-    Columns are those of all blocks of an array_length, from left to right.
+    Args:
+        columns: those of all blocks of an array_length, from left to right.
+        widest: most columns of a message of several blocks.
     """
     found = []
     for row, height in zip(starts(rows), rows):
         run: list[tuple[int, int]] = []
         for column in zip(starts(columns), columns):
-            if run and not _fits([*run, column], height, desc, transform, target):
+            if run and not (
+                sum(w for _, w in (*run, column)) <= widest and _fits([*run, column], desc, transform, target)
+            ):
                 found += _grouped(row, height, run, desc, transform, target)
                 run = []
             run.append(column)
@@ -159,7 +163,7 @@ def messages(
     return found
 
 
-def _fits(run: list[tuple[int, int]], height: int, desc: TensorDesc, transform: Transform, target: Target) -> bool:
+def _fits(run: list[tuple[int, int]], desc: TensorDesc, transform: Transform, target: Target) -> bool:
     """Whether the blocks have one width and rows that fit; their number is seen to later."""
     assert target.block2d
     if transform.turned or len({w for _, w in run}) > 1:

@@ -19,11 +19,14 @@ ROOMS = (blocks, control, matrix, reductions, scattered)
 """The modules that register rules."""
 
 
-def split_function(func: ir.Operation, target: Target, unaligned: Sequence[int] | None = ()) -> None:
+def split_function(
+    func: ir.Operation, target: Target, unaligned: Sequence[int] | None = (), ahead: bool = False
+) -> None:
     """Split what no message or instruction of a target can do in a function.
 
     Args:
         unaligned: numbers of arguments of which nothing that is not known is taken to be aligned; None for all memory.
+        ahead: whether loads are to come an iteration of their loop ahead.
     """
     if len(func.regions[0].blocks) != 1:
         return
@@ -31,6 +34,6 @@ def split_function(func: ir.Operation, target: Target, unaligned: Sequence[int] 
     branch_among_descriptors(func)
     rewrite_forms(func, target, find_surfaces(func, target, unaligned))
     join_pairs(func, target)
-    rewriter = Rewriter(make_plan(func, target, find_surfaces(func, target, unaligned)))
+    rewriter = Rewriter(make_plan(func, target, find_surfaces(func, target, unaligned), ahead))
     rewriter.block(func.regions[0].blocks[0])
     rewriter.finish()

@@ -10,10 +10,17 @@ from typing import Any
 from mlir import ir
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.passes.common.divisors import column_divisor
-from xegpu_py.passes.common.surfaces import surface_problem, tensor_of, unaligned_arguments
+from xegpu_py.passes.common.surfaces import (
+    column_problem,
+    is_unaligned,
+    surface_problem,
+    tensor_of,
+    unaligned_arguments,
+)
 from xegpu_py.passes.xegpu_legalize.plan import Classes, carried, is_desc
 from xegpu_py.passes.xegpu_legalize.shapes import Place
 
+from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
 
@@ -43,7 +50,11 @@ class Surfaces:
         return [op.opview for op in self.creations.get(self.classes.find(desc), ())]
 
     def place(self, desc: ir.Value) -> Place | None:
-        """A descriptor as numbers; None if its making is not seen, or addresses of several types are carried."""
+        """A descriptor as numbers; None if its making is not seen.
+
+        Raises:
+            DiagnosticError: if addresses of several types are carried, at one of them.
+        """
         made = self.made_by(desc)
         if not made:
             return None
@@ -55,7 +66,15 @@ class Surfaces:
         if alike and all(_sees(op, v) for op in users for v in values):
             return Place(rank)
         kinds = {"i64" if isinstance(view.source.type, ir.MemRefType) else str(view.source.type) for view in made}
-        return Place(rank, kinds.pop()) if len(kinds) == 1 else None
+        if len(kinds) > 1:
+            other = next(view for view in made if not isinstance(view.source.type, ir.MemRefType))
+            emit_error(
+                other.operation,
+                f"has an address of type {other.source.type}, but control flow passes its descriptor on as one with "
+                f"those of other sources, and no 2D block message serves it: its tensor {self.problem(desc)}",
+                "addresses of type i64 go with memrefs",
+            )
+        return Place(rank, kinds.pop())
 
     def row_alignment(self, desc: ir.Value) -> int:
         """Bytes of which the address of each of a block's rows is known to be a multiple."""
@@ -97,14 +116,25 @@ def find_surfaces(func: ir.Operation, target: Target, unaligned: Sequence[int] |
             if is_desc(value):
                 found.users.setdefault(found.classes.find(value), []).append(op)
     marked = None if unaligned is None else (*unaligned, *unaligned_arguments(func))
+    moves = []
     for op in ops:
-        if op.name != "xegpu.create_nd_tdesc" or op.opview.mode != Mode.VC:
+        if op.name not in ("xegpu.create_nd_tdesc", "xegpu.update_nd_offset") or op.opview.mode != Mode.VC:
             continue
         root = found.classes.find(op.results[0])
-        found.creations.setdefault(root, []).append(op)
-        problem = surface_problem(op.opview, target, marked)
-        if problem:
-            found.problems.setdefault(root, problem)
+        moves.append((root, op))
+        if op.name == "xegpu.create_nd_tdesc":
+            found.creations.setdefault(root, []).append(op)
+            problem = surface_problem(op.opview, target, marked)
+            if problem:
+                found.problems.setdefault(root, problem)
+    doubted = {root for root, made in found.creations.items() if any(is_unaligned(o.opview, marked) for o in made)}
+    for root, op in moves:
+        desc = TensorDesc.of(op.results[0])
+        if root not in found.problems and root in found.creations and len(desc.shape) > 1:
+            assert target.block2d
+            problem = column_problem(op.opview, desc.bits // 8, target.block2d, root not in doubted)
+            if problem:
+                found.problems[root] = problem
     return found
 
 

@@ -88,12 +88,32 @@ def _constant_mask(low: Lowering, bits: list[bool]) -> Mask | KnownMask:
 
 
 def _dense(low: Lowering, attribute: ir.DenseElementsAttr, element: str, name: str) -> Reg:
-    values: list[float | int]
     if is_float(element):
-        values = [_float_value(v, element, name) for v in dense_elements(attribute)]
-    else:
-        values = [int(v) for v in ir.DenseIntElementsAttr(attribute)]
-    return from_numbers(low, [const(v, name) for v in values])
+        return from_numbers(low, [const(_float_value(v, element, name), name) for v in dense_elements(attribute)])
+    values = [int(v) for v in ir.DenseIntElementsAttr(attribute)]
+    return _by_doubling(low, values, name) or from_numbers(low, [const(v, name) for v in values])
+
+
+def _by_doubling(low: Lowering, values: list[int], name: str) -> Reg | None:
+    """Registers with integers of which each half is the one before it and a number: an addition makes a half.
+
+    None if they are not such, or few.
+    """
+    additions, done = [], 1
+    while done < len(values):
+        size, by = min(done, len(values) - done), values[done] - values[0]
+        if by == 0 or any(values[done + i] != values[i] + by for i in range(size)):
+            return None
+        additions.append((done, size, by))
+        done += size
+    if len(values) < 4:
+        return None
+    result = low.emit.reg(name, len(values))
+    low.emit.apply("mov", name, 1, const(values[0], name), into=Reg(result.var, result.first, 1))
+    for done, size, by in additions:
+        source = Reg(result.var, result.first, size)
+        low.emit.apply("add", name, size, source, const(by, name), into=Reg(result.var, result.first + done, size))
+    return result
 
 
 def from_numbers(low: Lowering, numbers: list[Numbers]) -> Reg:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mlir import ir
 from xegpu_py.dialects.xetile import InitTileOp, PrefetchTileOp, Tile, UpdateTileOffsetOp, WgMap
 from xegpu_py.passes.xetile.expansion import Expansion
-from xegpu_py.passes.xetile_to_xegpu.matrices import add, known, multiply, value
+from xegpu_py.passes.xetile.matrices import add, known, multiply, value
 
 ROWS, LINE_BYTES = 32, 64
 """Rows, and bytes of a row, that one prefetch brings."""

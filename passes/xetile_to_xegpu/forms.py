@@ -4,30 +4,37 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any
 
 from mlir import ir
+from xegpu_py.dialects.xegpu import MemoryScope, TdescAttr, TensorDesc
+from xegpu_py.dialects.xegpu.shapes import vnni_factor
 from xegpu_py.dialects.xetile import Tile
 from xegpu_py.passes.xetile.classes import Classes, value_classes
 from xegpu_py.passes.xetile.expansion import fail
-from xegpu_py.passes.xetile_to_xegpu.matrices import facts_of, is_negative
+from xegpu_py.passes.xetile.matrices import facts_of, is_negative
 
 from xegpu_py.ir.numbers import number_of
 from xegpu_py.ir.verifier import walk
-from xegpu_py.target import Target
 
-PACKED_BITS = 32
-"""Bits into which the VNNI layout packs elements, and that transposing loads take for one."""
+LANES = 16
+"""Lanes of a descriptor of a scattered tile, which lives as long as the tile."""
 
 
-class Way(Enum):
-    """How a tile is read and written."""
+def scattered_lanes(count: int, most: int = LANES) -> list[tuple[int, int]]:
+    """(first element, lanes) of the scattered descriptors of `count` elements, of at most so many lanes."""
+    found, at = [], 0
+    while at < count:
+        lanes = min(most, 1 << (count - at).bit_length() - 1)
+        found.append((at, lanes))
+        at += lanes
+    return found
 
-    BLOCK = "by 2D block messages"
-    LINES = "row by row"
-    ELEMENTS = "element by element"
-    SCATTERED = "at an address for each element"
+
+def scattered_desc(tile: Tile, lanes: int) -> TensorDesc:
+    """A descriptor of some elements of a tile."""
+    scope = MemoryScope.SLM if tile.attr.memory_space else MemoryScope.GLOBAL
+    return TensorDesc((lanes,), tile.element, TdescAttr(memory_scope=scope, scattered=True))
 
 
 @dataclass
@@ -37,21 +44,51 @@ class TileForm:
     Attributes:
         tile: their type.
         roots: the ops that make them.
-        loads, stores, atomics, updates: the ops that use them.
-        way: how they are accessed; None as long as that is not decided.
-        needs_place: whether their row and column must be known besides a descriptor.
-        array: blocks that a load brings.
+        users: the ops that load, store, prefetch or move them.
+        atomics: the ops that update what they are tiles of.
+        padded: whether loads of them are padded.
     """
 
     tile: Tile
     roots: list[ir.Operation] = field(default_factory=list)
-    loads: list[ir.Operation] = field(default_factory=list)
-    stores: list[ir.Operation] = field(default_factory=list)
-    atomics: list[ir.Operation] = field(default_factory=list)
+    users: list[ir.Operation] = field(default_factory=list)
     updates: list[ir.Operation] = field(default_factory=list)
-    way: Way | None = None
-    needs_place: bool = False
-    array: int = 1
+    atomics: list[ir.Operation] = field(default_factory=list)
+    padded: bool = False
+
+    def types(self) -> list[ir.Type]:
+        """The types of what stands for a tile.
+
+        A scattered tile is its descriptors. Others are a descriptor; and if that is needed the row and the column of
+        their first element, and of tiles of several matrices the address, extents and strides that differ.
+        """
+        if self.tile.scattered:
+            lanes = scattered_lanes(math.prod(self.tile.shape))
+            return [scattered_desc(self.tile, n).to_ir() for _, n in lanes]
+        index = ir.IndexType.get()
+        found = [self.desc().to_ir()] if self.is_block else []
+        if self.has_place:
+            found += [index] * 2
+            if self.merged:
+                found += [self.address] if self.atomics else []
+                found += [index] * sum(known.count(None) for known in self.needed())
+        return found
+
+    def desc(self) -> TensorDesc:
+        """The type of the descriptor."""
+        scope = MemoryScope.SLM if self.tile.attr.memory_space else MemoryScope.GLOBAL
+        inside = scope == MemoryScope.SLM and self.in_bounds
+        return TensorDesc(self.memory_block, self.tile.element, TdescAttr(scope, boundary_check=not inside))
+
+    @property
+    def is_block(self) -> bool:
+        """Whether there is a descriptor of a block."""
+        return bool(self.users) or not self.atomics
+
+    @property
+    def has_place(self) -> bool:
+        """Whether row and column must be known besides a descriptor."""
+        return bool(self.atomics) or (self.padded and not self.in_bounds)
 
     @property
     def in_bounds(self) -> bool:
@@ -86,14 +123,14 @@ class TileForm:
         offsets = [n for r in self.roots for n in r.opview.offsets[-2:]]
         return any(is_negative(n) for n in (*offsets, *(n for u in self.updates for n in u.opview.offsets)))
 
-    def known(self) -> tuple[tuple[int | None, ...], tuple[int | None, ...]]:
-        """The extents and strides that the matrices of all tiles are known to have in common."""
+    def needed(self) -> tuple[tuple[int | None, ...], tuple[int | None, ...]]:
+        """The extents and strides that must be known of tiles of several matrices; None for those that differ."""
         facts = [facts_of(r.opview) for r in self.roots]
         extents, strides = (
             tuple(of[0] if len(set(of)) == 1 else None for of in zip(*listed))
             for listed in ([f.extents for f in facts], [f.strides for f in facts])
         )
-        return extents, strides
+        return extents, strides if self.atomics else ()
 
     @property
     def memory_block(self) -> tuple[int, int]:
@@ -107,35 +144,30 @@ class LoadForm:
     """What a load of a block becomes.
 
     Attributes:
-        array: blocks side by side, each of which slices take by itself; 1 if it is used as a whole.
-        packed: whether it is in VNNI layout, as the second operand of products alone needs it.
-        turned: whether all that is done with it is to transpose it, so that it is loaded transposed.
+        vnni: whether it is in VNNI layout, as the second operand of products alone needs it.
+        transposed: whether all that is done with it is to transpose it, so that it is loaded transposed.
     """
 
-    array: int = 1
-    packed: bool = False
-    turned: bool = False
+    vnni: bool = False
+    transposed: bool = False
 
 
 class Forms:
     """The forms of a kernel's tiles and loads."""
 
-    def __init__(self, func: ir.Operation, target: Target) -> None:
-        self.target = target
+    def __init__(self, func: ir.Operation) -> None:
         ops = walk(func)
         self._classes: Classes[ir.Value] = value_classes(ops)
         self._tiles: dict[ir.Value, TileForm] = {}
         for op in ops:
             self._note(op)
         for form in self._tiles.values():
-            form.array = min((self.load(op).array for op in form.loads), default=1)
-            if form.stores or len({self.load(op).array for op in form.loads}) > 1:
-                form.array = 1
-            form.needs_place = any(is_padded(op.opview) for op in form.loads) and not form.in_bounds
-
-    def tiles(self) -> list[TileForm]:
-        """The forms of all tiles."""
-        return list(self._tiles.values())
+            if not form.roots:
+                fail(
+                    (form.users + form.atomics + form.updates or [func])[0],
+                    "has a tile that comes from outside of the kernel",
+                    "make the tile once, and move it by xetile.update_tile_offset",
+                )
 
     def tile(self, value: ir.Value) -> TileForm:
         """The form of a tile."""
@@ -148,10 +180,12 @@ class Forms:
         name = op.name.removeprefix("xetile.")
         if name == "init_tile":
             self.tile(op.results[0]).roots.append(op)
-        elif name in ("load_tile", "load"):
-            self.tile(op.operands[0]).loads.append(op)
+        elif name in ("load_tile", "load", "prefetch_tile"):
+            form = self.tile(op.operands[0])
+            form.users.append(op)
+            form.padded |= name == "load_tile" and is_padded(op.opview)
         elif name in ("store_tile", "store"):
-            self.tile(op.operands[1]).stores.append(op)
+            self.tile(op.operands[1]).users.append(op)
         elif name == "atomic_rmw":
             self.tile(op.operands[1]).atomics.append(op)
         elif name == "update_tile_offset":
@@ -159,34 +193,15 @@ class Forms:
 
     def load(self, op: ir.Operation) -> LoadForm:
         """The form of a load, as it is used."""
-        if op.name != "xetile.load_tile" or (is_padded(op.opview) and not self.tile(op.operands[0]).in_bounds):
+        form = self.tile(op.operands[0])
+        if is_padded(op.opview) and not form.in_bounds:
             return LoadForm()
-        value, tile = op.results[0], Tile.of(op.operands[0])
-        users = [u.owner.operation for u in value.uses]
-        if users and all(_is_transpose(o) for o in users):
-            packed = tile.bits < PACKED_BITS and all(_feeds_products(o.results[0]) for o in users)
-            return LoadForm(turned=True, packed=packed and not tile.column_major)
-        slices = bool(users) and all(o.name == "vector.extract_strided_slice" for o in users)
-        if not slices:
-            packed = tile.bits < PACKED_BITS and _feeds_products(value)
-            return LoadForm(packed=packed)
-        if tile.column_major:
-            return LoadForm()
-        array = self._array(tile, [(_list(o, "offsets"), _list(o, "sizes")) for o in users])
-        pack = PACKED_BITS // tile.bits if tile.bits < PACKED_BITS else 1
-        rows = [n for o in users for n in (_list(o, "offsets")[0], _list(o, "sizes")[0])]
-        packed = pack > 1 and all(n % pack == 0 for n in rows) and all(_feeds_products(o.results[0]) for o in users)
-        return LoadForm(array, packed)
-
-    def _array(self, tile: Tile, slices: list[tuple[list[int], list[int]]]) -> int:
-        widths = {sizes[1] for _, sizes in slices}
-        limits = self.target.block2d
-        if len(widths) != 1 or not limits:
-            return 1
-        (width,) = widths
-        count = tile.shape[1] // width
-        fits = tile.shape[1] % width == 0 and all(at[1] % width == 0 for at, _ in slices)
-        return count if fits and count in limits.counts[tile.bits] else 1
+        (rows, columns), pack = form.tile.shape, vnni_factor(form.tile.bits)
+        users = [u.owner.operation for u in op.results[0].uses]
+        transposed = bool(users) and all(_is_transpose(o) for o in users)
+        depth = columns if transposed else rows
+        products = map(_feeds_products, [o.results[0] for o in users] if transposed else [op.results[0]])
+        return LoadForm(pack > 1 and depth % pack == 0 and all(products), transposed)
 
 
 def is_padded(view: Any) -> bool:
@@ -205,7 +220,3 @@ def _feeds_products(value: ir.Value) -> bool:
     """Whether a value is the second operand of products, and nothing else."""
     uses = list(value.uses)
     return bool(uses) and all(u.owner.operation.name == "xetile.tile_mma" and u.operand_number == 1 for u in uses)
-
-
-def _list(op: ir.Operation, name: str) -> list[int]:
-    return [ir.IntegerAttr(a).value for a in ir.ArrayAttr(op.attributes[name])]

@@ -12,6 +12,7 @@ from xegpu_py.dialects.xetile.agreement import MAP
 from xegpu_py.dialects.xetile.compute import subgroups
 from xegpu_py.passes.xetile.expansion import Expansion, fail, rebuilds
 from xegpu_py.passes.xetile.layouts import ACROSS, Layouts, across, check_counts, is_tile
+from xegpu_py.passes.xetile.matrices import Number, add, value
 from xegpu_py.passes.xetile.vector_ops import use_tile_ops
 from xegpu_py.passes.xetile.vectors import (
     combine,
@@ -23,7 +24,6 @@ from xegpu_py.passes.xetile.vectors import (
     shape_of,
     splat_of,
 )
-from xegpu_py.passes.xetile_to_xegpu.matrices import Number, add, value
 from xegpu_py.passes.xetile_wg_to_sg.exchange import Subgroup
 
 from xegpu_py.layout import WgTiles

@@ -12,8 +12,8 @@ from mlir.dialects import arith, gpu, memref, scf, vector
 from xegpu_py.dialects.xetile import InitTileOp, LoadTileOp, StoreTileOp, Tile, TileAttr
 from xegpu_py.dialects.xetile.types import SHARED
 from xegpu_py.passes.xetile.expansion import LOOPS
+from xegpu_py.passes.xetile.matrices import Number, add, multiply
 from xegpu_py.passes.xetile.vectors import cut, element_of, index, put, reshaped, shape_of, vector_type, zero
-from xegpu_py.passes.xetile_to_xegpu.matrices import Number, add, multiply
 
 from xegpu_py.layout import WgTiles
 

@@ -50,8 +50,9 @@ gpu.module @m {
   // Of a descriptor that is carried its offsets are; what is known of its tensor is not.
   // CHECK-LABEL: gpu.func @carried(
   // CHECK: scf.for {{.*}} iter_args(%[[Y:.*]] = %{{.*}}) -> (index)
-  // CHECK: %[[IN:.*]] = arith.cmpi ult, %[[Y]], %{{.*}} : index
-  // CHECK: xegpu.store_scatter {{.*}} {mode = vc} : vector<16xf32>, !xegpu.tensor_desc<16xf32, #xegpu.tdesc_attr<memory_scope = slm, #xegpu.scattered>>, vector<16xi1>
+  // CHECK: %[[ROW:.*]] = vector.broadcast %[[Y]] : index to vector<16xindex>
+  // CHECK: %[[IN:.*]] = arith.cmpi ult, %[[ROW]], %{{.*}} : vector<16xindex>
+  // CHECK: xegpu.store_scatter {{.*}}, %[[IN]] {mode = vc} : vector<16xf32>, !xegpu.tensor_desc<16xf32, #xegpu.tdesc_attr<memory_scope = slm, #xegpu.scattered>>, vector<16xi1>
   // CHECK: arith.addi %[[Y]]
   gpu.func @carried(%n: index, %v: vector<1x16xf32>) kernel {
     %c0 = arith.constant 0 : index

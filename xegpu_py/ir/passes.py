@@ -79,20 +79,25 @@ _REGISTRY: dict[str, type[Pass]] = {}
 P = TypeVar("P", bound=type[Pass])
 
 
-def register_pass(name: str) -> Callable[[P], P]:
-    """Register a pass class under the name that pipelines and command lines give it."""
+def register_pass(name: str, *aliases: str) -> Callable[[P], P]:
+    """Register a pass class under the name that pipelines and command lines give it, and names it has had before."""
 
     def register(cls: P) -> P:
         cls.name = name
-        _REGISTRY[name] = cls
+        _REGISTRY.update(dict.fromkeys((name, *aliases), cls))
         return cls
 
     return register
 
 
 def registered() -> dict[str, type[Pass]]:
-    """Our passes by name."""
-    return dict(sorted(_REGISTRY.items()))
+    """Our passes by name, without aliases."""
+    return {name: cls for name, cls in sorted(_REGISTRY.items()) if name == cls.name}
+
+
+def pass_named(name: str) -> type[Pass] | None:
+    """Our pass of a name or alias; None if there is none."""
+    return _REGISTRY.get(name)
 
 
 @dataclass(frozen=True)

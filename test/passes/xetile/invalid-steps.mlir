@@ -1,17 +1,17 @@
 // RUN: not xegpu-opt %s --xetile-wg-to-sg 2>&1 | FileCheck %s --check-prefix=MAPS
-// RUN: not xegpu-opt %s --xetile-to-xegpu 2>&1 | FileCheck %s --check-prefix=BLOCKS
+// RUN: not xegpu-opt %s --xetile-to-xegpu 2>&1 | FileCheck %s --check-prefix=TILES
 
 // Passes say which one must have run before.
 
 gpu.module @m {
+  // TILES: error: 'gpu.func' op divides tiles among subgroups
+  // TILES: note: run xetile-wg-to-sg first
   gpu.func @product(%A: memref<32x32xbf16>, %B: memref<32x64xbf16>, %C: memref<32x64xf32>) kernel {
     %a = xetile.init_tile %A[0, 0] : memref<32x32xbf16> -> !xetile.tile<32x32xbf16>
     %b = xetile.init_tile %B[0, 0] : memref<32x64xbf16> -> !xetile.tile<32x64xbf16>
     %c = xetile.init_tile %C[0, 0] : memref<32x64xf32> -> !xetile.tile<32x64xf32>
     %va = xetile.load_tile %a : !xetile.tile<32x32xbf16> -> vector<32x32xbf16>
     %vb = xetile.load_tile %b : !xetile.tile<32x64xbf16> -> vector<32x64xbf16>
-    // BLOCKS: error: 'xetile.tile_mma' op of 32x64 is no dpas of target pvcxt, which has up to 8 rows and 16 columns
-    // BLOCKS: note: run xetile-blocking first
     %d = xetile.tile_mma %va, %vb {wg_map_c = <sg_layout = [4, 1], sg_data = [8, 64]>} : vector<32x32xbf16>, vector<32x64xbf16> -> vector<32x64xf32>
     xetile.store_tile %d, %c : vector<32x64xf32>, !xetile.tile<32x64xf32>
     // MAPS: error: 'xetile.init_tile' op has no map

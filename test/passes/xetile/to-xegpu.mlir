@@ -1,8 +1,12 @@
-// RUN: xegpu-opt %s --pass-pipeline='builtin.module(xetile-to-xegpu,canonicalize,cse,xegpu-dce)' --split-input-file | FileCheck %s
+// RUN: xegpu-opt %s --pass-pipeline='builtin.module(xetile-to-xegpu,canonicalize,cse,xegpu-dce)' --split-input-file | FileCheck %s --check-prefix=TILES
+// RUN: xegpu-opt %s --pass-pipeline='builtin.module(xetile-to-xegpu,canonicalize,cse,xegpu-dce,xegpu-legalize,canonicalize,cse,xegpu-dce)' --split-input-file | FileCheck %s
 
-// Slices of a load are blocks of one message; the second operand of products comes in VNNI layout.
-// What blocks cannot serve gathers, as a whole GPU without them does (test_xetile_passes.py).
+// Tiles become descriptors of their size (TILES), and xegpu-legalize cuts these into messages.
 
+// The second operand of products comes in VNNI layout. What blocks cannot serve gathers, as a whole GPU without them
+// does (test_xetile_passes.py).
+
+// TILES-LABEL: gpu.func @arrays
 // CHECK-LABEL: gpu.func @arrays
 gpu.module @m {
   gpu.func @arrays(%A: memref<64x64xbf16>, %B: memref<64x64xbf16>, %C: memref<64x64xf32>, %m: index) kernel {
@@ -10,19 +14,22 @@ gpu.module @m {
     %ta = xetile.init_tile %A[%m, 0] : memref<64x64xbf16> -> !xetile.tile<8x32xbf16>
     %tb = xetile.init_tile %B[0, 0] : memref<64x64xbf16> -> !xetile.tile<32x16xbf16>
     // CHECK: %[[A:.*]] = xegpu.load_nd %[[TA]] {mode = vc, l1_hint = cached} : {{.*}} -> vector<2x8x16xbf16>
-    %a = xetile.load_tile %ta {l1_hint = cached} : !xetile.tile<8x32xbf16> -> vector<8x32xbf16>
+    // CHECK: %[[A0:.*]] = vector.extract %[[A]][0] : vector<8x16xbf16> from vector<2x8x16xbf16>
     // CHECK: %[[A1:.*]] = vector.extract %[[A]][1] : vector<8x16xbf16> from vector<2x8x16xbf16>
-    %a1 = vector.extract_strided_slice %a {offsets = [0, 16], sizes = [8, 16], strides = [1, 1]} : vector<8x32xbf16> to vector<8x16xbf16>
+    %a = xetile.load_tile %ta {l1_hint = cached} : !xetile.tile<8x32xbf16> -> vector<8x32xbf16>
     // CHECK: %[[B:.*]] = xegpu.load_nd %{{.*}} {mode = vc, vnni_axis = 0} : !xegpu.tensor_desc<32x16xbf16> -> vector<16x16x2xbf16>
+    // TILES: %[[A:.*]] = xegpu.load_nd %{{.*}} {mode = vc, l1_hint = cached} : !xegpu.tensor_desc<8x32xbf16> -> vector<8x32xbf16>
+    // TILES: %[[B:.*]] = xegpu.load_nd %{{.*}} {mode = vc, vnni_axis = 0} : !xegpu.tensor_desc<32x16xbf16> -> vector<16x16x2xbf16>
     %b = xetile.load_tile %tb : !xetile.tile<32x16xbf16> -> vector<32x16xbf16>
-    // CHECK: %[[B1:.*]] = vector.extract_strided_slice %[[B]] {offsets = [8, 0, 0], sizes = [8, 16, 2]
-    %b1 = vector.extract_strided_slice %b {offsets = [16, 0], sizes = [16, 16], strides = [1, 1]} : vector<32x16xbf16> to vector<16x16xbf16>
     %tc = xetile.init_tile %C[%m, 0] : memref<64x64xf32> -> !xetile.tile<8x16xf32>
     // CHECK: %[[C:.*]] = xegpu.load_nd %[[TC:.*]] {mode = vc} : !xegpu.tensor_desc<8x16xf32> -> vector<8x16xf32>
     %c = xetile.load_tile %tc : !xetile.tile<8x16xf32> -> vector<8x16xf32>
-    // CHECK: %[[D:.*]] = xegpu.dpas %[[C]], %[[A1]], %[[B1]] {mode = vc} : vector<8x16xf32>, vector<8x16xbf16>, vector<8x16x2xbf16> -> vector<8x16xf32>
-    %d = vector.shape_cast %c : vector<8x16xf32> to vector<8x16xf32>
-    %e = xetile.tile_mma %a1, %b1, %d : vector<8x16xbf16>, vector<16x16xbf16>, vector<8x16xf32> -> vector<8x16xf32>
+    // CHECK: %[[B0:.*]] = vector.extract_strided_slice %[[B]] {offsets = [0, 0, 0], sizes = [8, 16, 2]
+    // CHECK: %[[D0:.*]] = xegpu.dpas %[[C]], %[[A0]], %[[B0]] {mode = vc} : vector<8x16xf32>, vector<8x16xbf16>, vector<8x16x2xbf16> -> vector<8x16xf32>
+    // CHECK: %[[B1:.*]] = vector.extract_strided_slice %[[B]] {offsets = [8, 0, 0], sizes = [8, 16, 2]
+    // CHECK: %[[D:.*]] = xegpu.dpas %[[D0]], %[[A1]], %[[B1]] {mode = vc}
+    // TILES: xegpu.dpas %{{.*}}, %[[A]], %[[B]] {mode = vc} : vector<8x16xf32>, vector<8x32xbf16>, vector<16x16x2xbf16> -> vector<8x16xf32>
+    %e = xetile.tile_mma %a, %b, %c : vector<8x32xbf16>, vector<32x16xbf16>, vector<8x16xf32> -> vector<8x16xf32>
     // CHECK: xegpu.store_nd %[[D]], %[[TC]] {mode = vc, l3_hint = write_back}
     xetile.store_tile %e, %tc {l3_hint = write_back} : vector<8x16xf32>, !xetile.tile<8x16xf32>
     gpu.return
@@ -34,6 +41,7 @@ gpu.module @m {
 // Transposing loads: of a column-major tile, of one that is only transposed, in units of 32 bits, and packed or not.
 
 // CHECK-LABEL: gpu.func @transposing
+// TILES-LABEL: gpu.func @transposing
 gpu.module @m {
   gpu.func @transposing(%X: memref<64x64xf32>, %B: memref<64x64xf16, strided<[1, 64]>>, %C: memref<64x64xf32>) kernel {
     %tx = xetile.init_tile %X[0, 0] : memref<64x64xf32> -> !xetile.tile<16x8xf32>
@@ -48,8 +56,11 @@ gpu.module @m {
     %b = xetile.load_tile %tb : !xetile.tile<16x16xf16, #xetile.tile_attr<order = [0, 1]>> -> vector<16x16xf16>
     %ta = xetile.init_tile %B[0, 0] : memref<64x64xf16, strided<[1, 64]>> -> !xetile.tile<16x16xf16, #xetile.tile_attr<order = [0, 1]>>
     // CHECK: %[[A:.*]] = xegpu.load_nd {{.*}} -> vector<8x32xf16>
-    // CHECK: %[[S:.*]] = vector.shape_cast %[[A]] : vector<8x32xf16> to vector<8x16x2xf16>
-    // CHECK: vector.transpose %[[S]], [0, 2, 1] : vector<8x16x2xf16> to vector<8x2x16xf16>
+    // CHECK: %[[S:.*]] = vector.extract_strided_slice %[[A]] {offsets = [0, 0], sizes = [4, 32], strides = [1, 1]} : vector<8x32xf16> to vector<4x32xf16>
+    // CHECK: %[[U:.*]] = vector.shape_cast %[[S]] : vector<4x32xf16> to vector<4x16x2x1xf16>
+    // CHECK: vector.transpose %[[U]], [0, 2, 1, 3] : vector<4x16x2x1xf16> to vector<4x2x16x1xf16>
+    // TILES: xegpu.load_nd %{{.*}} {mode = vc, transpose = [1, 0], transpose_bit_width = 32} : {{.*}} -> vector<8x32xf16>
+    // TILES: xegpu.load_nd %{{.*}} {mode = vc, transpose = [1, 0]} : {{.*}} -> vector<16x16xf16>
     %a = xetile.load_tile %ta : !xetile.tile<16x16xf16, #xetile.tile_attr<order = [0, 1]>> -> vector<16x16xf16>
     %a0 = vector.extract_strided_slice %a {offsets = [0, 0], sizes = [8, 16], strides = [1, 1]} : vector<16x16xf16> to vector<8x16xf16>
     // CHECK: xegpu.dpas %{{.*}}, %{{.*}}, %[[P]]
@@ -62,26 +73,32 @@ gpu.module @m {
 
 // -----
 
-// What block messages cannot serve is gathered: a column of two bytes, a pitch that is no multiple of 16 bytes, a
-// matrix that is too narrow, an odd column to begin with, a batch whose matrices are misaligned.
+// What block messages cannot serve comes by lines that are known to be in bounds and aligned, or is gathered: a pitch
+// that is no multiple of 16 bytes, a matrix that is too narrow, an odd column to begin with, a batch whose matrices are
+// misaligned. A column of two bytes comes with the one beside it, and is stored for itself.
 
 // CHECK-LABEL: gpu.func @misfits
 gpu.module @m {
   gpu.func @misfits(%narrow: memref<64x64xf16>, %pitch: memref<64x66xf16>, %small: memref<64x8xf32>, %batch: memref<4x3x40xf16>, %i: index) kernel {
-    // CHECK-NOT: create_nd_tdesc
+    // CHECK: xegpu.load_nd %{{.*}} {mode = vc} : !xegpu.tensor_desc<8x2xf16> -> vector<8x2xf16>
+    // CHECK-NOT: tensor_desc<{{[0-9]+x[0-9]+xf}}
+    // CHECK: xegpu.load_nd %{{.*}} : !xegpu.tensor_desc<16xf16>
+    // CHECK-COUNT-2: xegpu.load_nd %{{.*}} : !xegpu.tensor_desc<8xf32>
+    // CHECK-COUNT-2: xegpu.load_gather
+    // CHECK-COUNT-8: xegpu.store_nd %{{.*}} : vector<1xf16>, !xegpu.tensor_desc<1xf16>
+    // CHECK: xegpu.store_nd %{{.*}} : vector<16xf16>, !xegpu.tensor_desc<16xf16>
+    // CHECK-COUNT-2: xegpu.store_nd %{{.*}} : vector<8xf32>, !xegpu.tensor_desc<8xf32>
+    // CHECK-COUNT-2: xegpu.store_scatter
     %0 = xetile.init_tile %narrow[0, 0] : memref<64x64xf16> -> !xetile.tile<8x1xf16>
     %1 = xetile.init_tile %pitch[0, 0] : memref<64x66xf16> -> !xetile.tile<1x16xf16>
     %2 = xetile.init_tile %small[0, 0] : memref<64x8xf32> -> !xetile.tile<2x8xf32>
     %3 = xetile.init_tile %narrow[0, 1] : memref<64x64xf16> -> !xetile.tile<1x16xf16>
     %4 = xetile.init_tile %batch[%i, 0, 0] : memref<4x3x40xf16> -> !xetile.tile<1x16xf16>
-    // CHECK: %[[MASK:.*]] = arith.constant dense<true> : vector<8xi1>
-    // CHECK-COUNT-5: xegpu.load_gather
     %5 = xetile.load_tile %0 : !xetile.tile<8x1xf16> -> vector<8x1xf16>
     %6 = xetile.load_tile %1 : !xetile.tile<1x16xf16> -> vector<1x16xf16>
     %7 = xetile.load_tile %2 : !xetile.tile<2x8xf32> -> vector<2x8xf32>
     %8 = xetile.load_tile %3 : !xetile.tile<1x16xf16> -> vector<1x16xf16>
     %9 = xetile.load_tile %4 : !xetile.tile<1x16xf16> -> vector<1x16xf16>
-    // CHECK-COUNT-5: xegpu.store_scatter
     xetile.store_tile %5, %0 : vector<8x1xf16>, !xetile.tile<8x1xf16>
     xetile.store_tile %6, %1 : vector<1x16xf16>, !xetile.tile<1x16xf16>
     xetile.store_tile %7, %2 : vector<2x8xf32>, !xetile.tile<2x8xf32>
@@ -100,8 +117,10 @@ gpu.module @m {
 // CHECK-LABEL: gpu.func @slm
 gpu.module @m {
   gpu.func @slm(%S: memref<32x64xf32, 3>, %i: index) kernel {
-    // CHECK-COUNT-2: xegpu.create_nd_tdesc %{{.*}} : memref<2048xf32, strided<[1]>, 3> -> !xegpu.tensor_desc<16xf32, #xegpu.tdesc_attr<memory_scope = slm>>
-    // CHECK-COUNT-2: xegpu.load_nd %{{.*}} -> vector<16xf32>
+    // CHECK: %[[L0:.*]] = xegpu.create_nd_tdesc %{{.*}} : memref<2048xf32, strided<[1]>, 3> -> !xegpu.tensor_desc<16xf32, #xegpu.tdesc_attr<memory_scope = slm>>
+    // CHECK: xegpu.load_nd %[[L0]] {mode = vc} : {{.*}} -> vector<16xf32>
+    // CHECK: %[[L1:.*]] = xegpu.create_nd_tdesc %{{.*}} : memref<2048xf32, strided<[1]>, 3> -> !xegpu.tensor_desc<16xf32, #xegpu.tdesc_attr<memory_scope = slm>>
+    // CHECK: xegpu.load_nd %[[L1]] {mode = vc} : {{.*}} -> vector<16xf32>
     %0 = xetile.init_tile %S[%i, 16] {in_bounds = true} : memref<32x64xf32, 3> -> !shared
     %1 = xetile.load_tile %0 : !shared -> vector<2x16xf32>
     %2 = xetile.init_tile %S[%i, 16] : memref<32x64xf32, 3> -> !shared
@@ -170,7 +189,7 @@ gpu.module @m {
       scf.yield %z : !xetile.tile<8x16xf32>
     }
     // CHECK: %[[E:.*]]:4 = scf.if %{{.*}} -> (i64, index, index, index) {
-    // CHECK: scf.yield %{{.*}}, %dim, %dim_{{.*}}, %strides#0 :
+    // CHECK: scf.yield %{{.*}}, %sizes#0, %sizes#1, %strides#0 :
     // CHECK: scf.yield %{{.*}}, %c64, %c63, %c63 :
     %w = scf.if %r -> (!xetile.tile<8x16xf32>) {
       %x = xetile.init_tile %X[0, 0] : memref<?x?xf32> -> !xetile.tile<8x16xf32>
@@ -185,8 +204,8 @@ gpu.module @m {
     // CHECK: %[[LEFT:.*]] = arith.subi %[[P]]#1, %[[ROW]]
     // CHECK: vector.create_mask %[[LEFT]], %[[P]]#2
     %1 = xetile.load_tile %u {padding = 1.0 : f32} : !xetile.tile<8x16xf32> -> vector<8x16xf32>
-    // CHECK: xegpu.create_tdesc %[[E]]#0, %{{.*}} : i64, vector<16xindex>
-    // CHECK-COUNT-8: xegpu.load_gather
+    // CHECK: xegpu.create_tdesc %[[E]]#0, %{{.*}} : i64, vector<32xindex>
+    // CHECK-COUNT-4: xegpu.load_gather
     %2 = xetile.load_tile %w : !xetile.tile<8x16xf32> -> vector<8x16xf32>
     xetile.store_tile %0, %t : vector<8x16xf32>, !xetile.tile<8x16xf32>
     xetile.store_tile %1, %u : vector<8x16xf32>, !xetile.tile<8x16xf32>
@@ -232,10 +251,10 @@ gpu.module @m {
     %two = arith.muli %m, %c2 : index
     %z0 = xetile.init_tile %Z[%m, %two] : memref<64x64xf16> -> !xetile.tile<8x16xf16>
     %z1 = xetile.init_tile %Z[0, %m] : memref<64x64xf16> -> !xetile.tile<8x16xf16>
-    // CHECK: %[[V:.*]] = xegpu.load_nd
-    // CHECK-COUNT-8: xegpu.store_scatter
-    // CHECK: xegpu.store_nd %[[V]]
-    // CHECK-COUNT-8: xegpu.store_scatter
+    // CHECK: xegpu.load_nd
+    // CHECK-COUNT-4: xegpu.store_scatter
+    // CHECK: xegpu.store_nd
+    // CHECK-COUNT-4: xegpu.store_scatter
     %v = xetile.load_tile %x : !xetile.tile<8x16xf16> -> vector<8x16xf16>
     xetile.store_tile %v, %y : vector<8x16xf16>, !xetile.tile<8x16xf16>
     xetile.store_tile %v, %z0 : vector<8x16xf16>, !xetile.tile<8x16xf16>

@@ -47,13 +47,13 @@ gpu.module @kernels {
 
   // A dpas that no GPU has.
   // RUN: not xegpu-run %s --kernel dpas zeros:f32:64x64 2>&1 | FileCheck %s --check-prefix=DPAS
-  // DPAS: bad-kernels.mlir:55:10: error: 'xegpu.dpas' op has 24 columns, but target pvcxt multiplies 16
+  // DPAS: bad-kernels.mlir:55:10: error: 'xegpu.dpas' op target pvcxt has no precision hf8
   gpu.func @dpas(%m: memref<64x64xf32>) kernel {
-    %a = arith.constant dense<1.0> : vector<8x8x2xf16>
-    %b = arith.constant dense<1.0> : vector<8x24x2xf16>
+    %a = arith.constant dense<1.0> : vector<8x32xf8E4M3FN>
+    %b = arith.constant dense<1.0> : vector<8x16x4xf8E4M3FN>
     %z = arith.constant 0 : index
-    %c = xegpu.dpas %a, %b {mode = vc} : vector<8x8x2xf16>, vector<8x24x2xf16> -> vector<8x24xf32>
-    %e = vector.extract %c[0, 0] : f32 from vector<8x24xf32>
+    %c = xegpu.dpas %a, %b {mode = vc} : vector<8x32xf8E4M3FN>, vector<8x16x4xf8E4M3FN> -> vector<8x16xf32>
+    %e = vector.extract %c[0, 0] : f32 from vector<8x16xf32>
     memref.store %e, %m[%z, %z] : memref<64x64xf32>
     gpu.return
   }

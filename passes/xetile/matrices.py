@@ -14,10 +14,6 @@ from xegpu_py.dialects.xetile import InitTileOp
 from xegpu_py.passes.xetile.vectors import index
 
 from xegpu_py.ir.builtin import bit_width
-from xegpu_py.target import Block2DLimits
-
-UNALIGNED = "xetile.unaligned"
-"""An attribute of kernels: the numbers of those arguments of which nothing that is not known is taken to be aligned."""
 
 Number: TypeAlias = "int | ir.Value"
 """An index, known or not."""
@@ -167,19 +163,6 @@ class Facts:
     extents: tuple[int | None, ...]
     strides: tuple[int | None, ...]
     start: int | None
-
-    def misfit(self, limits: Block2DLimits, size: int, column_major: bool, trusted: bool = True) -> bool:
-        """Whether 2D block messages cannot serve the matrix, of elements of `size` bytes.
-
-        Args:
-            trusted: whether what is not known is taken to be as they need it.
-        """
-        rows, inner = self.extents[::-1] if column_major else self.extents
-        pitch = self.strides[1 if column_major else 0]
-        if not trusted and None in (rows, inner, pitch, self.start):
-            return True
-        width, line, start = (None if n is None else n * size for n in (inner, pitch, self.start))
-        return limits.surface_problem(width, rows, line, start) is not None
 
 
 def facts_of(view: InitTileOp) -> Facts:
