@@ -1,6 +1,8 @@
 """`load_program`, the child process, and the library functions against MLIR's own."""
 
+import contextlib
 import ctypes
+import io
 import os
 import signal
 import subprocess
@@ -101,6 +103,12 @@ def test_kernels_are_taken_out(program):
 def test_output_goes_to_standard_output(program, capfd):
     program.hello()
     assert capfd.readouterr() == ("hello\n", "")
+
+
+def test_output_goes_to_streams_without_a_descriptor(program):
+    with contextlib.redirect_stdout(io.StringIO()) as stream:
+        program.hello()
+    assert stream.getvalue() == "hello\n"
 
 
 def test_modules_are_programs(program, capfd):
@@ -282,3 +290,32 @@ def test_loops_over_columns_are_jammed():
     text = str(jam_loops(module))
     assert text.count("arith.mulf") == 32
     assert text.count("arith.addf") == 33
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [("memref.alloc()", "memref.alloc()", 32), ("memref.get_global @g", "memref.alloc()", 32),
+     ("memref.get_global @g", "memref.get_global @g", 1)],
+)  # fmt: skip
+def test_memrefs_that_may_share_memory_are_not_jammed(a, b, expected):
+    text = f"""
+    memref.global "private" @g : memref<32xf32>
+    func.func @f() {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c32 = arith.constant 32 : index
+      %one = arith.constant 1.0 : f32
+      %a = {a} : memref<32xf32>
+      %b = {b} : memref<32xf32>
+      scf.for %j = %c0 to %c32 step %c1 {{
+        %new = scf.for %k = %c0 to %c32 step %c1 iter_args(%sum = %one) -> f32 {{
+          %x = memref.load %a[%k] : memref<32xf32>
+          %next = arith.addf %sum, %x : f32
+          scf.yield %next : f32
+        }}
+        memref.store %new, %b[%j] : memref<32xf32>
+      }}
+      return
+    }}
+    """
+    assert str(jam_loops(xegpu_py.parse(text).ir)).count("arith.addf") == expected

@@ -92,11 +92,11 @@ def _together(loop: ir.Operation) -> int | None:
             return None
         for load in loads:
             source, *at = load.operands
-            if _element(source) == _element(to) and not (source == to and at == indices and load in own):
+            if not _are_apart(source, to) and not (source == to and at == indices and load in own):
                 return None
         for other in stores:
             _, second, *at = other.operands
-            if _element(second) == _element(to) and not (second == to and at == indices):
+            if not _are_apart(second, to) and not (second == to and at == indices):
                 return None
     return factor
 
@@ -105,8 +105,23 @@ def _is_pure(op: ir.Operation) -> bool:
     return op.name.partition(".")[0] in _PURE and not op.regions
 
 
-def _element(memref: ir.Value) -> str:
-    return str(ir.MemRefType(memref.type).element_type)
+def _are_apart(a: ir.Value, b: ir.Value) -> bool:
+    """Whether two memrefs share no memory."""
+    if ir.MemRefType(a.type).element_type != ir.MemRefType(b.type).element_type:
+        return True
+    first, second = _origin(a), _origin(b)
+    return first is not None and second is not None and first != second
+
+
+def _origin(memref: ir.Value) -> str | None:
+    """A name for a memref's own memory: of its allocation, or of a global; None if neither is known."""
+    owner: Any = memref.owner
+    if isinstance(owner, ir.Block):
+        return None
+    op = owner.operation
+    if op.name == "memref.get_global":
+        return str(op.attributes["name"])
+    return f"allocation {hash(op)}" if op.name == "memref.alloc" else None
 
 
 def _trip_count(loop: ir.Operation) -> int | None:

@@ -10,9 +10,10 @@ import math
 import signal
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, Pipe
-from typing import Any
+from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 
@@ -80,7 +81,12 @@ def run(job: Job) -> list[Any]:
     with own, childs:
         files = [childs.fileno(), *([job.shared] if job.shared is not None else [])]
         command = [sys.executable, "-m", "xegpu_py.programs", str(childs.fileno())]
-        child = subprocess.Popen(command, pass_fds=files, stdin=subprocess.DEVNULL)
+        sys.stdout.flush()
+        output = _descriptor(sys.stdout)
+        child = subprocess.Popen(command, pass_fds=files, stdin=subprocess.DEVNULL, stdout=output)
+        copier = threading.Thread(target=_copy, args=(child.stdout,), daemon=True)
+        if output == subprocess.PIPE:
+            copier.start()
         try:
             childs.close()
             own.send(job)
@@ -88,6 +94,21 @@ def run(job: Job) -> list[Any]:
         finally:
             child.kill()
             child.wait()
+            if output == subprocess.PIPE:
+                copier.join()
+
+
+def _descriptor(stream: TextIO) -> int:
+    """The descriptor of a stream; that of a pipe if it has none, as in notebooks."""
+    try:
+        return stream.fileno()
+    except (AttributeError, OSError):
+        return subprocess.PIPE
+
+
+def _copy(pipe: BinaryIO) -> None:
+    for line in pipe:
+        sys.stdout.write(line.decode("utf-8", "replace"))
 
 
 def _watch(pipe: Connection, child: subprocess.Popen[bytes], job: Job) -> list[Any]:
