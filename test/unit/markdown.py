@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -55,8 +56,19 @@ def blocks(page: str) -> list[Block]:
     return [Block(m[1], m[2], m[3], m.start(), m.end()) for m in _BLOCK.finditer(page)]
 
 
-def runs(page: str, folder: Path, environment: Mapping[str, str] = MappingProxyType({})) -> Iterator[Run]:
-    """Run a page's code in a folder, one block after the other."""
+def runs(
+    page: str, folder: Path, environment: Mapping[str, str] = MappingProxyType({}), tools: Path | None = None
+) -> Iterator[Run]:
+    """Run a page's code in a folder, one block after the other.
+
+    Args:
+        environment: variables besides those of this process; with `tools` there are no others.
+        tools: the folder with Python and the tools; by default those that run this.
+    """
+    if tools:
+        run = partial(_run_with, tools, environment)
+    else:
+        run = partial(_run_with, Path(sys.executable).parent, {**os.environ, **environment})
     found = blocks(page)
     for i, block in enumerate(found):
         if block.file:
@@ -66,22 +78,20 @@ def runs(page: str, folder: Path, environment: Mapping[str, str] = MappingProxyT
                 f.write(block.text)
         elif block.language == "console":
             for m in _COMMAND.finditer(block.text):
-                yield Run(m[1], m[2], _run(["bash", "-c", m[1]], folder, environment))
+                yield Run(m[1], m[2], run(["bash", "-c", m[1]], folder))
         elif block.language == "python":
             after = found[i + 1] if i + 1 < len(found) else None
             is_output = after and after.language == "text" and not page[block.end : after.start].strip()
             # A file, since kernels are compiled from their source.
             (folder / "block.py").write_text(block.text)
-            command = [sys.executable, "block.py"]
-            yield Run(block.text, after.text if is_output else "", _run(command, folder, environment))
+            yield Run(block.text, after.text if is_output else "", run(["python", "block.py"], folder))
 
 
-def _run(command: list[str], folder: Path, environment: Mapping[str, str]) -> str:
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+def _run_with(tools: Path, environment: Mapping[str, str], command: list[str], folder: Path) -> str:
     ran = subprocess.run(
         command,
         cwd=folder,
-        env={**os.environ, "PATH": path, **environment},
+        env={**environment, "PATH": os.pathsep.join([str(tools), environment["PATH"]])},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
