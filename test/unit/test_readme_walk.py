@@ -1,7 +1,7 @@
-"""README as a reader meets it: each command in order, in a fresh clone and a fresh environment, with nothing else installed.
+"""README as a reader meets it: each command in order, in a fresh clone and environment, with nothing else installed.
 
-It installs from the network and takes a minute, so that only `README_WALK=1 pytest test/unit/test_readme_walk.py` runs it,
-as CI does.
+It installs from the network and takes a minute, so that only `README_WALK=1 pytest test/unit/test_readme_walk.py` runs
+it, as CI does.
 """
 
 import os
