@@ -442,18 +442,32 @@ class Product:
             raise TypeError(f"'@' cannot multiply {a.describe()} by {b.describe()}{why}")
         self.a, self.b = a, b
         self._value: Value | None = None
+        self._block = mlir.InsertionPoint.current.block
 
     @property
     def value(self) -> Value:
         """The product by itself: in float32, in int32 of integers, and in float64 of float64."""
         if self._value is None:
             real = types.float64 if self.a.dtype == types.float64 else types.float32
-            self._value = self.multiplied(real if self.a.dtype.is_float else types.int32)
+            with self._place():
+                self._value = self.multiplied(real if self.a.dtype.is_float else types.int32)
         return self._value
 
     def multiplied(self, dtype: DType) -> Value:
         """The product by itself, in a type that DPAS adds in."""
         return self._multiply(None, dtype)
+
+    def _place(self) -> mlir.InsertionPoint:
+        """Where to compute it, so that all who may name it can use it: in the block in which it was written."""
+        current = mlir.InsertionPoint.current
+        block, op = current.block, None
+        while block != self._block:
+            op = block.owner
+            if op is None or op.operation.name == "gpu.func":
+                # That block is complete, as a branch is when what its sides have assigned is merged.
+                return mlir.InsertionPoint(self._block)
+            block = op.operation.block
+        return current if op is None else mlir.InsertionPoint(op)
 
     def _multiply(self, c: Value | None, dtype: DType) -> Value:
         a, b, correction = self.a, self.b, None

@@ -127,6 +127,52 @@ def test_programs_do_what_python_does(seed):
     check(seed, "reference")
 
 
+@pytest.mark.parametrize("seed", range(200, 208))
+def test_python_runs_programs_as_they_are_compiled(seed):
+    check(seed, "eager")
+
+
 @pytest.mark.parametrize("seed", range(100, 104))
 def test_lowered_programs_do_what_python_does(seed):
     check(seed, "both")
+
+
+def used_in_a_branch(A, OUT, n):
+    product = A.tile((16, 16), at=(0, 0)).load() @ A.tile((16, 16), at=(0, 0)).load()
+    total = 0.0
+    if n > 3:
+        total = product.sum()
+    OUT.tile((16, 16), at=(0, 0)).store(product * 1.0 + total)
+
+
+def made_in_a_branch(A, OUT, n):
+    if n > 3:
+        product = A.tile((16, 16), at=(0, 0)).load() @ A.tile((16, 16), at=(0, 0)).load()
+        pair = product, 1
+    else:
+        product = xl.zeros((16, 16))
+        pair = product, 2
+    OUT.tile((16, 16), at=(0, 0)).store(product * 1.0 + pair[0])
+
+
+def made_after_a_return(A, OUT, n):
+    if n > 100:
+        return
+    product = A.tile((16, 16), at=(0, 0)).load() @ A.tile((16, 16), at=(0, 0)).load()
+    OUT.tile((16, 16), at=(0, 0)).store(product + A.tile((16, 16), at=(0, 0)).load())
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        (used_in_a_branch, lambda a, p: p + p.sum()),
+        (made_in_a_branch, lambda a, p: 2 * p),
+        (made_after_a_return, lambda a, p: p + a),
+    ],
+)
+def test_products_are_computed_where_they_are_written(kernel, expected):
+    a = np.random.default_rng(0).integers(-2, 3, (16, 16)).astype(np.float16)
+    out = np.zeros((16, 16), np.float32)
+    xegpu_py.jit(kernel, engine="reference")(a, out, 5)
+    wide = a.astype(np.float32)
+    np.testing.assert_array_equal(out, expected(wide, wide @ wide))

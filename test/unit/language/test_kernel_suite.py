@@ -1,0 +1,47 @@
+"""The suite of kernels: each against numpy, with equal bits on all engines."""
+
+import zlib
+
+import numpy as np
+import pytest
+
+import xegpu_py
+
+from .kernels import attention, elementwise, irregular, products, rows  # noqa: F401
+from .kernels.suite import RUNS
+
+
+def left(run, engine):
+    """The arguments as a kernel leaves them."""
+    given = [a.copy() if isinstance(a, np.ndarray) else a for a in run.arguments]
+    xegpu_py.jit(run.kernel, engine=engine)(*given, grid=run.grid, **run.constants)
+    return given
+
+
+@pytest.mark.filterwarnings("ignore:.*does not fit")
+@pytest.mark.parametrize("name", RUNS)
+def test_kernel(name):
+    run = RUNS[name](np.random.default_rng(zlib.crc32(name.encode())))
+    eager, compiled = left(run, "eager"), left(run, "both")
+    for number, (mine, other) in enumerate(zip(eager, compiled)):
+        if not isinstance(mine, np.ndarray):
+            continue
+        if number not in run.expected:
+            assert mine.tobytes() == other.tobytes() == run.arguments[number].tobytes()
+            continue
+        wanted = run.expected[number].astype(mine.dtype)
+        assert wanted.shape == mine.shape
+        if run.sums:
+            np.testing.assert_allclose(mine.astype(float), other.astype(float), rtol=run.tolerance, atol=run.tolerance)
+        else:
+            assert mine.tobytes() == other.tobytes()
+        if run.tolerance:
+            np.testing.assert_allclose(
+                other.astype(float), wanted.astype(float), rtol=run.tolerance, atol=run.tolerance
+            )
+        else:
+            np.testing.assert_array_equal(other, wanted)
+
+
+def test_there_are_enough():
+    assert len(RUNS) >= 60
