@@ -7,6 +7,7 @@ from typing import Any
 from xegpu_py.dialects.xegpu import CacheHint, TensorDesc
 
 from xegpu_py.ir.builtin import bit_width, is_integer, signedness
+from xegpu_py.numerics.formats import FLOATS
 from xegpu_py.target import Target
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Raw, Variable
@@ -138,4 +139,4 @@ def precision_of(element: str) -> str:
     """What dpas calls elements of an MLIR type."""
     if is_integer(element):
         return f"{'u' if signedness(element) == 'u' else 's'}{bit_width(element)}"
-    return {"bf16": "bf", "f16": "hf", "tf32": "tf32", "f64": "df", "f8E5M2": "bf8", "f8E4M3FN": "hf8"}[element]
+    return FLOATS[element].name

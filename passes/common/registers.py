@@ -7,9 +7,8 @@ from xegpu_py.passes.common.values import element_of, shape_of
 
 from xegpu_py.ir.builtin import bit_width, signedness
 from xegpu_py.ir.decoded import Decoded
-from xegpu_py.numerics.formats import TYPES
+from xegpu_py.numerics.formats import FLOATS, TYPES
 
-_FLOATS = {"f64": "df", "f32": "f", "f16": "hf", "bf16": "bf", "tf32": "f", "f8E5M2": "ub", "f8E4M3FN": "ub"}
 _INTEGERS = {8: "b", 16: "w", 32: "d", 64: "q"}
 
 INDEX = "q"
@@ -24,14 +23,12 @@ def register_type(element: str) -> str:
     """
     if element == "index":
         return INDEX
-    found = _FLOATS.get(element)
+    if element in FLOATS:
+        return FLOATS[element].register
+    found = _INTEGERS.get(bit_width(element))
     if found is None:
-        found = _INTEGERS.get(bit_width(element))
-        if found is None:
-            raise ValueError(f"elements of type {element} have no register type")
-        if signedness(element) == "u":
-            found = "u" + found
-    return found
+        raise ValueError(f"elements of type {element} have no register type")
+    return f"u{found}" if signedness(element) == "u" else found
 
 
 def element_bytes(element: str) -> int:

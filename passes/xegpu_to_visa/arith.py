@@ -20,7 +20,7 @@ from xegpu_py.passes.xegpu_to_visa.wide import low_half, product
 
 from xegpu_py.ir.builtin import is_float
 from xegpu_py.ir.dense import dense_elements
-from xegpu_py.numerics.formats import BF8, HF8, TYPES
+from xegpu_py.numerics.formats import FLOATS, TYPES
 
 _SPLAT = re.compile(r"dense<([^\[\]]*)> : ")
 
@@ -64,15 +64,12 @@ def constant(low: Lowering, op: ir.Operation) -> None:
         low.set(op, const(ir.IntegerAttr(attribute).value, name, count))
 
 
-_SMALL_FLOATS = {"f8E5M2": BF8, "f8E4M3FN": HF8}
-
-
 def _float_value(attribute: ir.Attribute, element: str, name: str) -> float | int:
     """The number; its bits if vISA has no such numbers, but takes them as bytes."""
     value = float(ir.FloatAttr(attribute).value)
     if TYPES[name].is_float:
         return value
-    return int(np.array(value).astype(_SMALL_FLOATS[element].dtype).view(np.uint8))
+    return int(np.array(value).astype(FLOATS[element].dtype).view(np.uint8))
 
 
 def _constant_mask(low: Lowering, bits: list[bool]) -> Mask | KnownMask:

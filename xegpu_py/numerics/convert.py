@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from xegpu_py.numerics.formats import TYPES, Array, Format, as_format, bits_of, canonical
+from xegpu_py.numerics.formats import DF, TYPES, Array, Format, as_format, bits_of, canonical
 from xegpu_py.numerics.rounding import narrow_bits, round_to_odd
-
-_FIELDS = {"hf": (5, 10), "bf": (8, 7), "f": (8, 23), "df": (11, 52)}
 
 
 def convert(values: npt.ArrayLike, src: str, dst: str, *, saturate: bool = False) -> Array:
@@ -94,7 +92,9 @@ def _float_to_float(numbers: Array, source: Format, target: Format) -> Array:
     with np.errstate(invalid="ignore"):
         wide = numbers.astype(np.float64)
     bits = bits_of(wide)
-    magnitude = narrow_bits(bits & np.uint64((1 << 63) - 1), _FIELDS["df"], _FIELDS[target.name], nearest=True)
+    magnitude = narrow_bits(
+        bits & np.uint64((1 << 63) - 1), (DF.exponent, DF.mantissa), (target.exponent, target.mantissa), nearest=True
+    )
     signed = magnitude | (bits >> np.uint64(63)) << np.uint64(target.bits - 1)
     pattern = np.where(np.isnan(wide), np.uint64(target.nan), signed)
     return pattern.astype(f"u{target.bytes}").view(target.dtype)

@@ -26,6 +26,9 @@ class Format:
         kind: unsigned integer, signed integer or floating point.
         dtype: what holds it in numpy; a byte for formats below 8 bits.
         nan: bit pattern of the canonical NaN, which is quiet and positive; 0 for integers.
+        exponent, mantissa: bits of these fields of a floating-point format.
+        mlir: MLIR's name of a floating-point format.
+        register: vISA's name of the type of the registers that hold it, where that is not its own.
     """
 
     name: str
@@ -33,6 +36,10 @@ class Format:
     kind: Literal["u", "s", "f"]
     dtype: np.dtype[Any]
     nan: int = 0
+    exponent: int = 0
+    mantissa: int = 0
+    mlir: str = ""
+    register: str = ""
 
     @property
     def is_float(self) -> bool:
@@ -45,17 +52,22 @@ class Format:
         return self.bits // 8
 
 
-def _float(name: str, bits: int, dtype: Any, nan: int) -> Format:
-    return Format(name, bits, "f", np.dtype(dtype), nan)
+def _float(name: str, mlir: str, fields: tuple[int, int], dtype: Any, nan: int, register: str = "") -> Format:
+    """A floating-point format of an exponent and a mantissa of so many bits."""
+    storage = np.dtype(dtype)
+    return Format(name, 8 * storage.itemsize, "f", storage, nan, *fields, mlir, register or name)
 
 
-F = _float("f", 32, np.float32, 0x7FC00000)
-HF = _float("hf", 16, np.float16, 0x7E00)
-BF = _float("bf", 16, ml_dtypes.bfloat16, 0x7FC0)
-DF = _float("df", 64, np.float64, 0x7FF8 << 48)
-BF8 = _float("bf8", 8, ml_dtypes.float8_e5m2, 0x7E)
-HF8 = _float("hf8", 8, ml_dtypes.float8_e4m3fn, 0x7F)
-TF32 = _float("tf32", 32, np.float32, 0x7FC00000)
+F = _float("f", "f32", (8, 23), np.float32, 0x7FC00000)
+HF = _float("hf", "f16", (5, 10), np.float16, 0x7E00)
+BF = _float("bf", "bf16", (8, 7), ml_dtypes.bfloat16, 0x7FC0)
+DF = _float("df", "f64", (11, 52), np.float64, 0x7FF8 << 48)
+BF8 = _float("bf8", "f8E5M2", (5, 2), ml_dtypes.float8_e5m2, 0x7E, "ub")
+HF8 = _float("hf8", "f8E4M3FN", (4, 3), ml_dtypes.float8_e4m3fn, 0x7F, "ub")
+TF32 = _float("tf32", "tf32", (8, 10), np.float32, 0x7FC00000, "f")
+
+FLOATS = {f.mlir: f for f in (HF, BF, F, DF, TF32, BF8, HF8)}
+"""The floating-point formats by MLIR's names."""
 
 TYPES = {
     f.name: f

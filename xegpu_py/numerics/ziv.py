@@ -18,7 +18,6 @@ from xegpu_py.numerics.formats import Format
 Enclosure = tuple[int, int, int]
 """Integers low and high, and an exponent: a value is from low * 2**exponent to high * 2**exponent."""
 
-_FRACTIONS = {"hf": 10, "bf": 7, "f": 23, "df": 52}
 _FIRST = 128
 _GUARD = 32
 # Each of the fewer than 2**12 terms of a series adds an error of a few units of the last place, and so do its factors.
@@ -44,7 +43,7 @@ def decide(name: str, x: float, fmt: Format) -> int:
 
 def nearest(mantissa: int, exponent: int, fmt: Format) -> int:
     """The bit pattern in `fmt` nearest to `mantissa * 2**exponent`, ties to even; infinity from overflow."""
-    fraction = _FRACTIONS[fmt.name]
+    fraction = fmt.mantissa
     width = fmt.bits - 1 - fraction
     bias = (1 << (width - 1)) - 1
     sign = int(mantissa < 0) << (fmt.bits - 1)

@@ -14,12 +14,7 @@ import numpy as np
 
 from xegpu_py.ir.builtin import bit_width, is_float, is_integer, vector_of
 from xegpu_py.numerics import convert, fcvt
-from xegpu_py.numerics.formats import BF, BF8, DF, HF, HF8, TF32, TYPES, Array, F, Format, bits_of, canonical
-
-FLOATS: dict[str, Format] = {
-    "f16": HF, "bf16": BF, "f32": F, "f64": DF, "tf32": TF32, "f8E5M2": BF8, "f8E4M3FN": HF8,
-}  # fmt: skip
-"""The formats of MLIR's floating-point types."""
+from xegpu_py.numerics.formats import DF, FLOATS, TYPES, Array, F, Format, bits_of, canonical
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from xegpu_py.dialects.xegpu import MemoryScope, Mode, TensorDesc
 from xegpu_py.dialects.xegpu.shapes import loaded_shapes, vnni_factor
 from xegpu_py.layout import from_sg_map
 from xegpu_py.numerics import multiply
-from xegpu_py.numerics.formats import Array
+from xegpu_py.numerics.formats import FLOATS, Array
 from xegpu_py.reference.elements import Element, element_of
 from xegpu_py.reference.fragments import maps_of
 from xegpu_py.reference.machine import Frame, Lane, Lanes, Steps, Subgroup
@@ -299,8 +299,9 @@ def atomic_rmw(node: Node, value: Array, scattered: Scattered, mask: Array) -> A
 
 def precision(element: str) -> str:
     """DPAS.md's name of an element type."""
-    known = {"bf16": "bf", "f16": "hf", "tf32": "tf32", "f8E5M2": "bf8", "f8E4M3FN": "hf8", "f64": "df"}
-    return known.get(element) or f"{'u' if element.startswith('u') else 's'}{element.lstrip('sui')}"
+    if element in FLOATS:
+        return FLOATS[element].name
+    return f"{'u' if element.startswith('u') else 's'}{element.lstrip('sui')}"
 
 
 _REGISTERS = {"f32": "f", "bf16": "bf", "f16": "hf", "f64": "df", "i32": "d", "si32": "d", "ui32": "d"}

@@ -11,18 +11,13 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from xegpu_py.numerics.formats import Array
+from xegpu_py.numerics.formats import FLOATS, Array
 from xegpu_py.runtime.memory import zeros_aligned
 
 DTYPES: dict[str, Any] = {
     **{f"i{bits}": np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)},
     **{f"ui{bits}": np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)},
-    "f16": np.dtype(np.float16),
-    "bf16": np.dtype(ml_dtypes.bfloat16),
-    "f32": np.dtype(np.float32),
-    "f64": np.dtype(np.float64),
-    "f8E5M2": np.dtype(ml_dtypes.float8_e5m2),
-    "f8E4M3FN": np.dtype(ml_dtypes.float8_e4m3fn),
+    **{name: fmt.dtype for name, fmt in FLOATS.items() if name != "tf32"},
 }
 """Element types by MLIR's names."""
 

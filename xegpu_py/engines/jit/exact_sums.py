@@ -6,10 +6,7 @@ from xegpu_py.engines.jit.code import PTR, Code, Value, vector
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.numbers import narrow, odd_sum, two_sum
 from xegpu_py.engines.jit.products import Shape, accumulator, add_products, tiled
-from xegpu_py.numerics.formats import TYPES
-
-_SIGNIFICANT = {"bf": 8, "hf": 11, "tf32": 11, "bf8": 3, "hf8": 4}
-"""Bits of a significand, with the one that is not stored."""
+from xegpu_py.numerics.formats import PRECISIONS, TYPES
 
 _F64_BITS = 53
 _LEAST, _MOST = -149, 70
@@ -65,7 +62,7 @@ def _all_exact(code: Code, shape: Shape, before: list[Value], a: Value, b: Value
         [code.load(code.at(p, i), "i32", 4) for i in (0, 4)] for p in (a_end, b_end)
     )
     # 254 is twice the bias of f32.
-    below = 254 + _SIGNIFICANT[shape.A] - 1 + _SIGNIFICANT[shape.W] - 1
+    below = 254 + PRECISIONS[shape.A].mantissa + PRECISIONS[shape.W].mantissa
     unit = code.sub(code.add(a_least, b_least), code.const(below, "i32"))
     unit = code.intrinsic("smin", unit, code.const(_MOST, "i32"))
     fine = code.icmp("sge", unit, code.const(_LEAST, "i32"))
