@@ -21,7 +21,7 @@ class XeTileToXeGPUPipeline(Pass):
           --xegpu-load-ahead='target=pvcxt grf=256' --canonicalize --cse --xegpu-dce
 
     `prefetch-distance` and `load-ahead` are options: without them loads are neither prefetched nor issued ahead, and
-    XeGPU keeps the sizes of the tiles.
+    XeGPU keeps the sizes of the tiles, but in kernels with a loop that has the attribute `xetile.load_ahead`.
     """
 
     target: str = ""
@@ -46,7 +46,10 @@ class XeTileToXeGPUPipeline(Pass):
                     f"xegpu-load-ahead{{{target}grf={self.grf}}},{clean},xegpu-dce",
                 ]
                 if self.load_ahead
-                else []
+                else [
+                    f"xegpu-legalize{{{target}load-ahead=true marked=true}}",
+                    f"xegpu-load-ahead{{{target}grf={self.grf} marked=true}}",
+                ]
             ),
         ]
         return ",".join(steps)

@@ -16,7 +16,8 @@ class XeGPULegalize(Pass):
     where they are made, moved and carried through loops. Products become those of a dpas, filled up with zeros at the
     edges: slab by slab of K, where a slab is what one message of A brings, and loads come right before the slab that
     needs them. With `load-ahead` a slab is as deep as a dpas, so that what a product no longer needs can be loaded anew
-    while the rest of it is computed; see `xegpu-load-ahead`. Gathers become ones of fewer lanes, transpositions of
+    while the rest of it is computed; see `xegpu-load-ahead`. With `marked` only kernels are changed that have a loop
+    with the attribute `xetile.load_ahead`. Gathers become ones of fewer lanes, transpositions of
     narrow elements ones of units of 32 bits. Vectors that are made and used element by element are worked on piece by
     piece, so that few registers live at a time. Arithmetic that bf16 and f8E5M2 do not have is done in f32 and f16,
     with the bits of one rounding, and division of 64-bit integers step by step.
@@ -43,15 +44,19 @@ class XeGPULegalize(Pass):
     kernel: str = ""
     unaligned: bool = False
     load_ahead: bool = False
+    marked: bool = False
 
     def run(self, op: ir.Operation) -> None:
         # Loaded when it is needed, since tools start without it.
         from xegpu_py.passes.common.gpu_functions import functions
         from xegpu_py.passes.xegpu_legalize.split import split_function
+        from xegpu_py.passes.xegpu_load_ahead.loops import is_marked
 
         from xegpu_py.ir.verifier import walk
 
         for func, gpu in functions(op, self.target, self.kernel):
             if any(inner.name.startswith("xetile.") for inner in walk(func)):
+                continue
+            if self.marked and not is_marked(func):
                 continue
             split_function(func, gpu, None if self.unaligned else (), self.load_ahead)

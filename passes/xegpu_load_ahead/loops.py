@@ -28,14 +28,27 @@ _PLACES = ("arith.", "index.", "memref.dim", "memref.cast", "memref.subview", "m
 """Ops that say where a block is, without a look into memory."""
 
 
-def load_ahead(func: ir.Operation, target: Target, registers: int) -> None:
-    """Let all loops of a kernel that can be pipelined load ahead.
+MARK = "xetile.load_ahead"
+"""The attribute of loops that load ahead whatever the options say."""
+
+
+def is_marked(func: ir.Operation) -> bool:
+    """Whether a kernel has a loop that shall load ahead."""
+    return any(op.name == "scf.for" and MARK in op.attributes for op in walk(func))
+
+
+def load_ahead(func: ir.Operation, target: Target, registers: int, marked: bool = False) -> None:
+    """Let all loops of a kernel that can be pipelined load ahead, or those that are `marked`.
 
     Raises:
         DiagnosticError: at a loop that would carry more than there are registers.
     """
     for op in reversed(walk(func)):
-        if op.name == "scf.for" and all(_is_harmless(inner) for inner in walk(op)[1:]):
+        if (
+            op.name == "scf.for"
+            and (MARK in op.attributes or not marked)
+            and all(_is_harmless(inner) for inner in walk(op)[1:])
+        ):
             loads = _ahead(op)
             if loads:
                 _check_room(op, loads, target, registers)

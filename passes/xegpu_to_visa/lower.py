@@ -48,7 +48,7 @@ pattern: PatternSet[Pattern] = PatternSet(
     __package__,
     (
         "arith", "atomics", "bits", "blocks", "calls", "casts", "gpu", "math", "matrix", "memref", "remainder",
-        "scattered", "scf", "sync", "vector",
+        "checks", "scattered", "scf", "sync", "vector",
     ),
 )  # fmt: skip
 """By name of an op what lowers it."""

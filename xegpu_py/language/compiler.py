@@ -47,6 +47,9 @@ from xegpu_py.language.scopes import (
 from xegpu_py.language.source import as_load, as_store, assigned, assigned_by, escapes, title
 from xegpu_py.language.values import Product, Value, constant, value_of
 
+LOAD_AHEAD = "xetile.load_ahead"
+"""The attribute of loops that load ahead."""
+
 _MERGED = object()
 """Marks what a variable has on both sides of a branch, in one type."""
 
@@ -361,7 +364,7 @@ class Compiler(Expressions):
         if escapes(node.body):
             return self._while(node, None, (start, stop, step, element))
         with self._own_flags():
-            self._for(node, start, stop, step, element)
+            self._for(node, start, stop, step, element, over.ahead)
         return self._block(node.orelse)
 
     def _bound(self, bound: Any) -> Value:
@@ -379,16 +382,20 @@ class Compiler(Expressions):
                 handles_in(found, reached)
         return names, list(reached.values())
 
-    def _for(self, node: ast.For, start: Value, stop: Value, step: Value, element: Callable[[Value], Value]) -> None:
-        self._until_types_agree(lambda: self._try_for(node, start, stop, step, element))
+    def _for(
+        self, node: ast.For, start: Value, stop: Value, step: Value, element: Callable[[Value], Value], ahead: bool
+    ) -> None:
+        self._until_types_agree(lambda: self._try_for(node, start, stop, step, element, ahead))
 
     def _try_for(
-        self, node: ast.For, start: Value, stop: Value, step: Value, element: Callable[[Value], Value]
+        self, node: ast.For, start: Value, stop: Value, step: Value, element: Callable[[Value], Value], ahead: bool
     ) -> None:
         names, handles = self._carried(node.body)
         self._leave_numbers(names)
         state = LoopState(self.scope, names, handles)
         loop = scf.ForOp(start.ir, stop.ir, step.ir, state.initial)
+        if ahead:
+            loop.operation.attributes[LOAD_AHEAD] = mlir.UnitAttr.get()
         with mlir.InsertionPoint(loop.body):
             state.enter(loop.inner_iter_args)
             self._assign(node.target, element(Value(loop.induction_variable, types.index)))

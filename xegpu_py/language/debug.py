@@ -15,6 +15,7 @@ from xegpu_py.language import types
 from xegpu_py.language.functions import barrier
 from xegpu_py.language.held import BUILDING, Handle
 from xegpu_py.language.math import valued
+from xegpu_py.language.memory import load, store
 from xegpu_py.language.values import Product, Value, constant
 
 PRINTED = 64
@@ -84,7 +85,7 @@ def device_print(prefix: str, *values: Any, hex: bool = False) -> None:
         parts = [line[i] for i in range(value.size)] if value.shape else [line]
         form += one * len(parts)
         operands += [p.ir for p in parts]
-    gpu.printf(form + "\n", operands)
+    gpu.printf(form + "\n", *operands)
     BUILDING.built()
 
 
@@ -198,3 +199,43 @@ def expect_zero(value: Any, mask: Any) -> Any:
         (given == 0) | ~valued(mask).to(types.bool_), "expect_zero: a value is not zero where the mask is set"
     )
     return value
+
+
+def atomic_load(pointer: Any, mask: Any = None, sem: str | None = None, scope: str | None = None) -> Value:
+    """The elements that pointers lead to, each read whole, before anything that follows is read or written.
+
+    Args:
+        pointer: pointers, or a tile.
+        mask: where to read.
+        sem: "relaxed" leaves out the fence; by default "acquire".
+        scope: "cta", "gpu" or "sys".
+
+    Raises:
+        ValueError: for another order.
+    """
+    if sem not in (None, "acquire", "relaxed"):
+        raise ValueError(f"the order of an atomic load is 'acquire' or 'relaxed', not {sem!r}")
+    found = load(pointer, mask)
+    if sem != "relaxed":
+        fence(scope="workgroup" if scope == "cta" else "gpu")
+    return found
+
+
+def atomic_store(pointer: Any, value: Any, mask: Any = None, sem: str | None = None, scope: str | None = None) -> None:
+    """Store where pointers lead, each element whole, after all that was read and written before.
+
+    Args:
+        pointer: pointers, or a tile.
+        value: what to store.
+        mask: where to write.
+        sem: "relaxed" leaves out the fence; by default "release".
+        scope: "cta", "gpu" or "sys".
+
+    Raises:
+        ValueError: for another order.
+    """
+    if sem not in (None, "release", "relaxed"):
+        raise ValueError(f"the order of an atomic store is 'release' or 'relaxed', not {sem!r}")
+    if sem != "relaxed":
+        fence(scope="workgroup" if scope == "cta" else "gpu")
+    store(pointer, value, mask)

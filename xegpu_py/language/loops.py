@@ -21,19 +21,41 @@ class Loop:
 
     Attributes:
         unrolled: whether the body is repeated as the kernel is compiled.
+        ahead: whether an iteration loads what the next one needs.
     """
 
-    def __init__(self, start: Any, stop: Any = None, step: Any = 1, *, unrolled: bool = False) -> None:
+    def __init__(
+        self, start: Any, stop: Any = None, step: Any = 1, *, unrolled: bool = False, ahead: bool = False
+    ) -> None:
         self.start: Any = 0 if stop is None else start
         self.stop: Any = start if stop is None else stop
-        self.step, self.unrolled = step, unrolled
+        self.step, self.unrolled, self.ahead = 1 if step is None else step, unrolled, ahead
         if isinstance(step, int) and step == 0:
             raise ValueError("range() arg 3 must not be zero")
 
 
-def range_(start: Any, stop: Any = None, step: Any = 1) -> Loop:
-    """A loop of the kernel: `range` in a `for` statement is the same."""
-    return Loop(start, stop, step)
+_HINTS = ("loop_unroll_factor", "disallow_acc_multi_buffer", "flatten", "warp_specialize", "disable_licm")
+"""Triton's hints to its compiler."""
+
+
+def range_(start: Any, stop: Any = None, step: Any = 1, num_stages: int | None = None, **hints: Any) -> Loop:
+    """A loop of the kernel: `range` in a `for` statement is the same.
+
+    Args:
+        start, stop, step: as of `range`.
+        num_stages: with 2 and more an iteration loads the blocks of the next one (`xegpu-load-ahead`); 1 by default.
+        hints: Triton's hints to its compiler, which change no result.
+
+    Raises:
+        ValueError: if there are less than one stage, or the step is 0.
+        TypeError: for an unknown hint.
+    """
+    unknown = [name for name in hints if name not in _HINTS]
+    if unknown:
+        raise TypeError(f"range() got an unexpected keyword argument '{unknown[0]}'")
+    if num_stages is not None and (not isinstance(num_stages, int) or num_stages < 1):
+        raise ValueError(f"num_stages is a positive integer, not {num_stages!r}")
+    return Loop(start, stop, step, ahead=num_stages is not None and num_stages > 1)
 
 
 def static_range(start: int, stop: int | None = None, step: int = 1) -> Loop:
@@ -160,6 +182,8 @@ def without_unchanged(loop: scf.ForOp, kept: Sequence[int]) -> scf.ForOp:
     initial = list(loop.initArgs)
     with mlir.InsertionPoint(loop), loop.operation.location:
         made = scf.ForOp(loop.lowerBound, loop.upperBound, loop.step, [initial[i] for i in kept])
+    for name in loop.operation.attributes:
+        made.operation.attributes[name] = loop.operation.attributes[name]
     arguments = list(loop.inner_iter_args)
     loop.induction_variable.replace_all_uses_with(made.induction_variable)
     for i, argument in enumerate(arguments):

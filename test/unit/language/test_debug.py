@@ -1,0 +1,199 @@
+"""What kernels do besides computing: checks, output, hints, barriers, ops of MLIR, and loops that load ahead."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from computing import built, check
+
+import xegpu_py
+import xegpu_py.language as xl
+from xegpu_py import Constexpr, DiagnosticError
+
+BF16, F32, I32 = ml_dtypes.bfloat16, np.float32, np.int32
+SMALL = np.arange(128, dtype=I32).reshape(8, 16) - 40
+ENGINES = ("eager", "reference", "interpreter", "jit")
+
+
+def checked(X, Y):
+    x = X.tile((8, 16), at=(0, 0)).load()
+    xl.device_assert(x < 100, "x is too large")
+    xl.device_assert(x < 0, "of the masked ones", mask=x < -10)
+    Y.tile((8, 16), at=(0, 0)).store(x)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_device_assert_stops_at_its_line(engine):
+    kernel, x, y = xegpu_py.jit(checked, engine=engine), SMALL.copy(), np.zeros_like(SMALL)
+    kernel(x, y)
+    np.testing.assert_array_equal(x, y)
+    x[3, 3] = 200
+    with pytest.raises(DiagnosticError) as caught:
+        kernel(x, y)
+    where = caught.value.diagnostics[0].position
+    assert (where.file, where.line) == (__file__, checked.__code__.co_firstlineno + 2)
+    assert "x is too large" in str(caught.value)
+
+
+def test_assumptions_and_expected_zeros_are_checked():
+    def kernel(X, Y):
+        x = X.tile((8, 16), at=(0, 0)).load()
+        xl.assume((x < 100).all())
+        Y.tile((8, 16), at=(0, 0)).store(xl.expect_zero(x, x == 0))
+
+    x, y = SMALL.copy(), np.zeros_like(SMALL)
+    run = built(kernel, [x, y])
+    run(x, y)
+    np.testing.assert_array_equal(x, y)
+    with pytest.raises(DiagnosticError):
+        run(x + 90, y)
+
+
+@pytest.mark.parametrize("engine", ["eager", "reference"])
+def test_device_print(engine, capsys):
+    @xegpu_py.jit(engine=engine)
+    def kernel(X, Y):
+        x = X.tile((8, 16), at=(0, 0)).load()
+        xl.device_print("100% of", x.sum(), x[0, :2], x[0, 0] < 0, x[0, 1].to(xl.float16))
+        xl.device_print("bits", x[0, 3], hex=True)
+        Y.tile((8, 16), at=(0, 0)).store(x)
+
+    kernel(SMALL + 43, np.zeros_like(SMALL))
+    assert capsys.readouterr().out == "100% of 8512 3 4 0 4.000000\nbits 6\n" * 1
+
+
+def test_static_print_and_assert(capsys):
+    @xegpu_py.jit
+    def kernel(X, N: Constexpr):
+        x = X.tile((8, 16), at=(0, 0)).load()
+        xl.static_print("tile", x, N, sep=": ")
+        xl.static_assert(N == 3, "three only")
+        X.tile((8, 16), at=(0, 0)).store(x)
+
+    kernel(SMALL.copy(), N=3)
+    assert "tile: int32[8, 16]: 3" in capsys.readouterr().out
+    with pytest.raises(DiagnosticError, match="static assertion failed: three only"):
+        kernel(SMALL.copy(), N=4)
+
+
+def test_hints_change_nothing():
+    def function(v):
+        a = xl.max_contiguous(xl.multiple_of(v, 8), [1, 16])
+        return xl.max_constancy(a, 1) + xl.zeros_like(v)
+
+    check(function, [SMALL], SMALL)
+    with pytest.raises(TypeError, match="multiple_of needs positive integers"):
+        check(lambda v: xl.multiple_of(v, 0), [SMALL], SMALL)
+
+
+def test_ops_of_mlir():
+    def function(v):
+        product = xl.inline_mlir("%p = arith.muli $0, $1 : $t0\n%s = arith.addi %p, $0 : $t0\nreturn %s : $t0", v, v)
+        cube = v.reshape(2, 4, 16)
+        both = xl.inline_mlir("return $0, $0 : $t0, $t0", cube, dtype=(xl.uint32, None))
+        return product, both[0].to(xl.int32), both[1]
+
+    check(function, [SMALL], (SMALL * SMALL + SMALL, *[SMALL.reshape(2, 4, 16)] * 2))
+    check(function, [SMALL], (SMALL * SMALL + SMALL, *[SMALL.reshape(2, 4, 16)] * 2), workgroup=True)
+    with pytest.raises(ValueError, match="ends with 'return'"):
+        check(lambda v: xl.inline_mlir("%p = arith.muli $0, $0 : $t0", v), [SMALL], SMALL)
+    with pytest.raises(ValueError, match="inline_mlir: "):
+        check(lambda v: xl.inline_mlir("%p = arith.nonsense $0 : $t0\nreturn %p : $t0", v), [SMALL], SMALL)
+
+
+def test_named_barriers_and_fences():
+    """One subgroup of two writes what the other one reads, in global memory."""
+
+    def kernel(X, Y):
+        pair = xl.named_barrier(1, 2)
+        writes = xl.subgroup_id() == 0
+
+        def copy(source, target, more):
+            target.tile((8, 16), at=(0, 0)).store(source.tile((8, 16), at=(0, 0)).load() + more)
+
+        from mlir import ir
+        from mlir.dialects import scf
+
+        for condition, source, target, first in ((writes, X, X, True), (~writes, X, Y, False)):
+            if not first:
+                xl.fence("global", "workgroup")
+                pair.arrive()
+                pair.wait()
+            branch = scf.IfOp(condition.ir)
+            with ir.InsertionPoint(branch.then_block):
+                copy(source, target, 1)
+                scf.YieldOp([])
+
+    x, y = SMALL.copy(), np.zeros_like(SMALL)
+    built(kernel, [x, y])(x, y, block=2)
+    np.testing.assert_array_equal(y, SMALL + 2)
+    with pytest.raises(ValueError, match="barriers are numbered 1 to 31"):
+        built(lambda X: xl.named_barrier(0, 2), [x])
+    with pytest.raises(ValueError, match="fence orders accesses of"):
+        built(lambda X: xl.fence("everything"), [x])
+
+
+def test_atomic_loads_and_stores():
+    def kernel(X, Y):
+        at = xl.arange(16)
+        xl.atomic_store(Y + at, xl.atomic_load(X + at, scope="cta") + 1, mask=at < 9)
+
+    x, y = SMALL[0].copy(), np.zeros(16, I32)
+    built(kernel, [x, y])(x, y)
+    np.testing.assert_array_equal(y, np.where(np.arange(16) < 9, x + 1, 0))
+
+
+def matmul(A, B, C, STAGES: Constexpr):
+    acc = xl.zeros((16, 32))
+    a, b = A.tile((16, 32), at=(0, 0)), B.tile((32, 32), at=(0, 0))
+    for _ in xl.range(0, A.shape[1], 32, num_stages=STAGES):
+        acc = xl.dot(a.load(), b.load(), acc)
+        a.advance(columns=32)
+        b.advance(rows=32)
+    C.tile((16, 32), at=(0, 0)).store(acc)
+
+
+@pytest.mark.parametrize("depth", [96, 107])
+def test_stages_load_ahead(depth):
+    """Also of sizes that are no multiple of the step, and whose rows are not aligned."""
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(-3, 4, (16, depth)).astype(BF16), rng.integers(-3, 4, (depth, 32)).astype(BF16)
+    before = []
+    for stages in (1, 2):
+        kernel, c = xegpu_py.jit(matmul), np.zeros((16, 32), F32)
+        kernel(a, b, c, STAGES=stages)
+        np.testing.assert_array_equal(c, a.astype(F32) @ b.astype(F32))
+        (version,) = kernel.versions.values()
+        text = version.compiled.ir("xegpu")
+        before.append(text[: text.index("scf.for")].count("xegpu.load_nd"))
+    assert before[0] == 0 < before[1], "the first blocks are loaded before the loop"
+
+
+def test_stages_are_positive():
+    with pytest.raises(ValueError, match="num_stages is a positive integer"):
+        xl.range(4, num_stages=0)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'stages'"):
+        xl.range(4, stages=2)
+    assert xl.range(4, num_stages=3, flatten=True).ahead
+
+
+def several(X, Y, Z):
+    """Functions that take functions, shapes of three dimensions, an intrinsic: as the eager engine runs them."""
+    x = X.tile((8, 16), at=(0, 0)).load()
+    cube = x.reshape(2, 4, 16).permute(1, 0, 2)[:, ::-1]
+    total = xl.reduce(cube, (0, 1), lambda a, b: xl.maximum(a, b), keep_dims=False)
+    scan = xl.associative_scan(x, 1, lambda a, b: a + b)
+    Y.tile((8, 16), at=(0, 0)).store(xl.sort(scan, descending=True) + total)
+    near = x.to(xl.float32).to(xl.float16, rounding="stochastic", random=x & 8191)
+    Z.tile((8, 16), at=(0, 0)).store(near.to(xl.float32) + xl.rand(3, x))
+
+
+def test_the_eager_engine_runs_them():
+    found = []
+    for engine in ("eager", "jit"):
+        y, z = np.zeros_like(SMALL), np.zeros(SMALL.shape, F32)
+        xegpu_py.jit(several, engine=engine)(SMALL.copy(), y, z)
+        found.append((y, z))
+    for a, b in zip(*found):
+        assert a.tobytes() == b.tobytes()
+    scan = np.sort(SMALL.cumsum(1, dtype=I32))[:, ::-1]
+    np.testing.assert_array_equal(found[0][0], scan + SMALL.reshape(2, 4, 16).max((0, 1)))
