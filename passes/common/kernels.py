@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mlir import ir
 
 from xegpu_py.ir.passes import Pass
+from xegpu_py.ir.verifier import walk
 
 if TYPE_CHECKING:
     from xegpu_py.target import Target
@@ -36,3 +37,12 @@ def registers_of(by: Pass, func: ir.Operation, gpu: Target, grf: int) -> int | N
     if grf and grf not in gpu.grf_counts:
         by.fail(func, f"target {gpu.name} has {' or '.join(map(str, gpu.grf_counts))} registers, not {grf}")
     return grf or None
+
+
+MARK = "xetile.load_ahead"
+"""The attribute of loops that load ahead whatever the options say."""
+
+
+def is_marked(func: ir.Operation) -> bool:
+    """Whether a kernel has a loop that shall load ahead."""
+    return any(op.name == "scf.for" and MARK in op.attributes for op in walk(func))

@@ -49,8 +49,8 @@ class XeGPULegalize(Pass):
     def run(self, op: ir.Operation) -> None:
         # Loaded when it is needed, since tools start without it.
         from xegpu_py.passes.common.gpu_functions import functions
+        from xegpu_py.passes.common.kernels import is_marked
         from xegpu_py.passes.xegpu_legalize.split import split_function
-        from xegpu_py.passes.xegpu_load_ahead.loops import is_marked
 
         from xegpu_py.ir.verifier import walk
 

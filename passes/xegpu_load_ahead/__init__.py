@@ -44,8 +44,8 @@ class XeGPULoadAhead(Pass):
     def run(self, op: ir.Operation) -> None:
         # What rewrites ops is loaded when it is needed, since tools start without it.
         from xegpu_py.dialects import visa
-        from xegpu_py.passes.common.kernels import registers_of
-        from xegpu_py.passes.xegpu_load_ahead.loops import is_marked, load_ahead
+        from xegpu_py.passes.common.kernels import is_marked, registers_of
+        from xegpu_py.passes.xegpu_load_ahead.loops import load_ahead
         from xegpu_py.passes.xetile.targets import target_for
 
         for func in visa.kernels(op):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from mlir import ir
 from mlir.dialects import arith, scf
 from xegpu_py.dialects.xegpu import MemoryScope, TensorDesc
+from xegpu_py.passes.common.kernels import MARK
 
 from xegpu_py.ir.builtin import bit_width, vector_of
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
@@ -26,15 +27,6 @@ _PLACES = ("arith.", "index.", "memref.dim", "memref.cast", "memref.subview", "m
            "memref.transpose", "memref.extract_strided_metadata", "memref.collapse_shape", "xegpu.create_nd_tdesc",
            "xegpu.update_nd_offset")  # fmt: skip
 """Ops that say where a block is, without a look into memory."""
-
-
-MARK = "xetile.load_ahead"
-"""The attribute of loops that load ahead whatever the options say."""
-
-
-def is_marked(func: ir.Operation) -> bool:
-    """Whether a kernel has a loop that shall load ahead."""
-    return any(op.name == "scf.for" and MARK in op.attributes for op in walk(func))
 
 
 def load_ahead(func: ir.Operation, target: Target, registers: int, marked: bool = False) -> None:
