@@ -49,6 +49,7 @@ def argument_parser() -> driver.Parser:
     add("--pass-pipeline", metavar="TEXT", help="textual pipeline, such as 'builtin.module(cse,xegpu-dce)'")
     add("--verify-each", action=argparse.BooleanOptionalAction, default=True, help="verify the IR after each pass")
     switch("--import-upstream", "read upstream MLIR's XeGPU, and rebuild its kernels in xegpu and xetile")
+    switch("--export-upstream", "print kernels of xegpu in the syntax of upstream's dialect, as LLVM 22.1.8 has it")
     add("--level", choices=LEVELS, help="the level of kernels that are imported, which is found out otherwise")
     switch("--allow-unregistered-dialect", "accept ops of unknown dialects in generic form")
     switch("--mlir-print-op-generic", "print generic form, as stock mlir-opt --irdl-file reads it")
@@ -226,6 +227,10 @@ class _Session:
         module.bodies.build()
         self.timer.add("Ops of vISA", time.perf_counter() - start)
         start = time.perf_counter()
+        if self.args.export_upstream:
+            from xegpu_py.upstream import export_upstream
+
+            return export_upstream(module)
         text = module.text(
             generic=self.args.mlir_print_op_generic,
             debuginfo=self.args.mlir_print_debuginfo,

@@ -49,7 +49,9 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   // expected-error @+1 {{'gpu.func' op cannot be imported: known_block_size has 24 work items in x}}
-  gpu.func @block() kernel attributes {known_block_size = array<i32: 24, 1, 1>} {
+  gpu.func @block(%a: memref<64x64xf32>) kernel attributes {known_block_size = array<i32: 24, 1, 1>} {
+    %d = xegpu.create_nd_tdesc %a : memref<64x64xf32> -> !xegpu.tensor_desc<8x16xf32>
+    %v = xegpu.load_nd %d : !xegpu.tensor_desc<8x16xf32> -> vector<8x16xf32>
     gpu.return
   }
 }

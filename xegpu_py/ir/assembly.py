@@ -627,7 +627,8 @@ def decode(op: type[Operation], rest: str, write: Callable[[str], str]) -> tuple
             if name in SEGMENTS.values():
                 segments[name] = [int(n) for n in re.findall(r"\d+", value.partition(":")[2])]
             elif attribute:
-                decoded = attribute.kind.decode(value)
+                # A unit attribute is printed without a value.
+                decoded = attribute.kind.decode(value or "unit")
                 if decoded != attribute.default:
                     parts.attributes[name] = decoded
             else:

@@ -4,6 +4,7 @@
 which each kernel is in `xegpu` or `xetile` and all else is as it was.
 """
 
+from xegpu_py.upstream.export import export_upstream
 from xegpu_py.upstream.importer import import_upstream, looks_upstream
 
-__all__ = ["import_upstream", "looks_upstream"]
+__all__ = ["export_upstream", "import_upstream", "looks_upstream"]

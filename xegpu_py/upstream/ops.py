@@ -13,8 +13,9 @@ from xegpu_py.ir.definition import Attribute, IndexList, Operand, Result
 from xegpu_py.ir.kinds import Emitter, Unit
 from xegpu_py.ir.operation import Operation, Parts
 from xegpu_py.upstream.types import (
-    CacheHint,
+    Dense,
     FenceScope,
+    Hint,
     LayoutKind,
     MemDesc,
     MemorySpace,
@@ -95,10 +96,10 @@ class CreateNdTdescOp(Operation, dialect=UpstreamXeGPU, name="create_nd_tdesc"):
 
     effects = frozenset()
     assembly_format = (
-        "$source `` ($offsets^)? (`,` `shape` `:` $shape^ `,` `strides` `:` $strides)? "
+        "$source (`` $offsets^)? (`,` `shape` `:` $shape^ `,` `strides` `:` $strides)? "
         "attr-dict `:` type($source) `->` type($tdesc)"
     )
-    also_reads = ("$source `` ($offsets^)? (`,` $shape^ `,` $strides)? attr-dict `:` type($source) `->` type($tdesc)",)
+    also_reads = ("$source (`` $offsets^)? (`,` $shape^ `,` $strides)? attr-dict `:` type($source) `->` type($tdesc)",)
 
     def verify_op(self) -> None:
         desc = TensorDesc.of(self.tdesc)
@@ -130,15 +131,15 @@ class LoadNdOp(Operation, dialect=UpstreamXeGPU, name="load_nd"):
     offsets: IndexList
     value: Result[Vector]
     packed: Attribute[Unit] | None = None
-    transpose: Attribute[tuple[int, ...]] | None = None
+    transpose: Attribute[Dense] | None = None
     transpose_bit_width: Attribute[int] | None = None
-    l1_hint: Attribute[CacheHint] | None = None
-    l2_hint: Attribute[CacheHint] | None = None
-    l3_hint: Attribute[CacheHint] | None = None
+    l1_hint: Attribute[Hint] | None = None
+    l2_hint: Attribute[Hint] | None = None
+    l3_hint: Attribute[Hint] | None = None
     layout: Attribute[AnyLayout] | None = None
 
     effects = frozenset(["read"])
-    assembly_format = "$tdesc `` ($offsets^)? prop-dict attr-dict `:` type($tdesc) `->` type($value)"
+    assembly_format = "$tdesc (`` $offsets^)? prop-dict attr-dict `:` type($tdesc) `->` type($value)"
 
     def verify_op(self) -> None:
         desc = TensorDesc.of(self.tdesc)
@@ -155,13 +156,13 @@ class StoreNdOp(Operation, dialect=UpstreamXeGPU, name="store_nd"):
     value: Operand[Vector]
     tdesc: Operand[TensorDesc]
     offsets: IndexList
-    l1_hint: Attribute[CacheHint] | None = None
-    l2_hint: Attribute[CacheHint] | None = None
-    l3_hint: Attribute[CacheHint] | None = None
+    l1_hint: Attribute[Hint] | None = None
+    l2_hint: Attribute[Hint] | None = None
+    l3_hint: Attribute[Hint] | None = None
     layout: Attribute[AnyLayout] | None = None
 
     effects = frozenset(["write"])
-    assembly_format = "$value `,` $tdesc `` ($offsets^)? prop-dict attr-dict `:` type($value) `,` type($tdesc)"
+    assembly_format = "$value `,` $tdesc (`` $offsets^)? prop-dict attr-dict `:` type($value) `,` type($tdesc)"
 
     def verify_op(self) -> None:
         desc = TensorDesc.of(self.tdesc)
@@ -177,13 +178,13 @@ class PrefetchNdOp(Operation, dialect=UpstreamXeGPU, name="prefetch_nd"):
 
     tdesc: Operand[TensorDesc]
     offsets: IndexList
-    l1_hint: Attribute[CacheHint] | None = None
-    l2_hint: Attribute[CacheHint] | None = None
-    l3_hint: Attribute[CacheHint] | None = None
+    l1_hint: Attribute[Hint] | None = None
+    l2_hint: Attribute[Hint] | None = None
+    l3_hint: Attribute[Hint] | None = None
     layout: Attribute[AnyLayout] | None = None
 
     effects = frozenset(["read", "write"])
-    assembly_format = "$tdesc `` ($offsets^)? prop-dict attr-dict `:` type($tdesc)"
+    assembly_format = "$tdesc (`` $offsets^)? prop-dict attr-dict `:` type($tdesc)"
 
 
 class UpdateNdOffsetOp(Operation, dialect=UpstreamXeGPU, name="update_nd_offset"):
@@ -250,15 +251,15 @@ class LoadGatherOp(Operation, dialect=UpstreamXeGPU, name="load"):
     mask: Operand[Mask]
     value: Result[Value]
     chunk_size: Attribute[int] | None = None
-    l1_hint: Attribute[CacheHint] | None = None
-    l2_hint: Attribute[CacheHint] | None = None
-    l3_hint: Attribute[CacheHint] | None = None
+    l1_hint: Attribute[Hint] | None = None
+    l2_hint: Attribute[Hint] | None = None
+    l3_hint: Attribute[Hint] | None = None
     layout: Attribute[AnyLayout] | None = None
 
     effects = frozenset(["read"])
     assembly_format = (
-        "$source `` `[` $offsets `]` `,` $mask prop-dict attr-dict `:` "
-        "type($source) `,` type($offsets) `,` type($mask) `->` type($value)"
+        "$source (`` `[` $offsets^ `]`)? `,` $mask prop-dict attr-dict `:` "
+        "type($source) (`,` type($offsets)^)? `,` type($mask) `->` type($value)"
     )
     also_reads = ("$source `,` $mask prop-dict attr-dict `:` type($source) `,` type($mask) `->` type($value)",)
 
@@ -274,15 +275,15 @@ class StoreScatterOp(Operation, dialect=UpstreamXeGPU, name="store"):
     offsets: Operand[Offsets] | None
     mask: Operand[Mask]
     chunk_size: Attribute[int] | None = None
-    l1_hint: Attribute[CacheHint] | None = None
-    l2_hint: Attribute[CacheHint] | None = None
-    l3_hint: Attribute[CacheHint] | None = None
+    l1_hint: Attribute[Hint] | None = None
+    l2_hint: Attribute[Hint] | None = None
+    l3_hint: Attribute[Hint] | None = None
     layout: Attribute[AnyLayout] | None = None
 
     effects = frozenset(["write"])
     assembly_format = (
-        "$value `,` $dest `` `[` $offsets `]` `,` $mask prop-dict attr-dict `:` "
-        "type($value) `,` type($dest) `,` type($offsets) `,` type($mask)"
+        "$value `,` $dest (`` `[` $offsets^ `]`)? `,` $mask prop-dict attr-dict `:` "
+        "type($value) `,` type($dest) (`,` type($offsets)^)? `,` type($mask)"
     )
     also_reads = ("$value `,` $dest `,` $mask prop-dict attr-dict `:` type($value) `,` type($dest) `,` type($mask)",)
 
@@ -323,14 +324,13 @@ class PrefetchOp(Operation, dialect=UpstreamXeGPU, name="prefetch"):
     source: Operand[TensorDesc | MemRef | Address]
     offsets: Operand[Offsets] | None
     offset_align_byte: Attribute[int] | None = None
-    l1_hint: Attribute[CacheHint] | None = None
-    l2_hint: Attribute[CacheHint] | None = None
-    l3_hint: Attribute[CacheHint] | None = None
+    l1_hint: Attribute[Hint] | None = None
+    l2_hint: Attribute[Hint] | None = None
+    l3_hint: Attribute[Hint] | None = None
     layout: Attribute[AnyLayout] | None = None
 
     effects = frozenset(["read", "write"])
-    assembly_format = "$source `` `[` $offsets `]` prop-dict attr-dict `:` type($source) `,` type($offsets)"
-    also_reads = ("$source prop-dict attr-dict `:` type($source)",)
+    assembly_format = "$source (`` `[` $offsets^ `]`)? prop-dict attr-dict `:` type($source) (`,` type($offsets)^)?"
 
 
 class AtomicRmwOp(Operation, dialect=UpstreamXeGPU, name="atomic_rmw"):

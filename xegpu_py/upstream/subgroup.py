@@ -158,7 +158,7 @@ class SubgroupImport:
             source, offsets, shape, strides = _inner(source, offsets, shape, strides, rank, desc)
         elif not is_memref and str(source.type) not in ("i64", "ui64", "si64"):
             source = arith.extui(ir.IntegerType.get_signless(64), _signless(source))
-        if isinstance(source.type, ir.MemRefType) and _is_static(source):
+        if isinstance(source.type, ir.MemRefType) and is_static(source):
             # Given as well, they would have to be compared when the kernel runs.
             shape, strides = _unless_known(view, source, shape, strides)
         made = ours.CreateNdTdescOp(
@@ -406,7 +406,8 @@ def _signless(value: ir.Value) -> ir.Value:
     ).result
 
 
-def _is_static(source: ir.Value) -> bool:
+def is_static(source: ir.Value) -> bool:
+    """Whether the shape and the strides of a memref are known."""
     kind = ir.MemRefType(source.type)
     strides = strides_of(kind)
     return kind.has_static_shape and strides is not None and DYNAMIC not in strides

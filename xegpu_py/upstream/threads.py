@@ -18,7 +18,9 @@ SUBGROUPS = "xegpu.workgroup_subgroups"
 
 KNOWN = "known_block_size"
 
-_COUNTED = ("gpu.thread_id", "gpu.block_dim", "gpu.global_id")
+COUNTED = ("gpu.thread_id", "gpu.block_dim", "gpu.global_id")
+"""Ids and sizes that launches count in lanes."""
+
 _VARYING = ("gpu.thread_id", "gpu.global_id")
 _DIVISIONS = ("arith.divui", "arith.divsi", "arith.floordivsi", "index.divu", "index.divs", "index.floordivs")
 _SHIFTS = ("arith.shrui", "arith.shrsi", "index.shru", "index.shrs")
@@ -42,7 +44,7 @@ def count_lanes(ops: Sequence[ir.Operation]) -> None:
             with ir.InsertionPoint(op), op.location:
                 op.results[0].replace_all_uses_with(index(LANES))
             continue
-        if op.name not in _COUNTED or not _counts_x(op):
+        if op.name not in COUNTED or not counts_x(op):
             continue
         if op.name in _VARYING:
             _check_uniform(op, op.results[0])
@@ -51,7 +53,8 @@ def count_lanes(ops: Sequence[ir.Operation]) -> None:
         op.results[0].replace_all_uses_except(scaled, scaled.owner.operation)
 
 
-def _counts_x(op: ir.Operation) -> bool:
+def counts_x(op: ir.Operation) -> bool:
+    """Whether an id or size is that along x, where the lanes of a subgroup lie."""
     return str(op.attributes["dimension"]).endswith("x>")
 
 
@@ -117,7 +120,7 @@ def share_divided(ops: Sequence[ir.Operation]) -> None:
     That is so where a row of a block of work items is of whole subgroups, or is all of it, as it is of such kernels.
     """
     for op in ops:
-        if op.name in _VARYING and _counts_x(op):
+        if op.name in _VARYING and counts_x(op):
             for user in _followed(op.results[0])[0]:
                 with ir.InsertionPoint.after(user), user.location:
                     shared = of_first_lane(user.results[0])

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Annotated, Any
 
 from mlir.dialects.arith import AtomicRMWKind
 
 from xegpu_py.ir.builtin import by
 from xegpu_py.ir.cursor import Cursor
 from xegpu_py.ir.definition import Attr, Dialect, Type
-from xegpu_py.ir.kinds import AttrKind, Scope, TypeText, enum_attr, register_int_enum
+from xegpu_py.ir.kinds import AttrKind, EnumKind, IntArrayKind, Scope, TypeText, enum_attr, register_int_enum
 
 NAME = "upstream_xegpu"
 """The dialect's name in the IR. No text spells it."""
@@ -61,6 +61,28 @@ class FenceScope(str, Enum):
 
 
 register_int_enum(AtomicRMWKind)
+
+
+class _HintKind(EnumKind):
+    """A cache hint, which upstream prints with its type."""
+
+    def write(self, value: Any) -> str:
+        return f"#xegpu.{self.name}<{value.value}>"
+
+
+Hint = Annotated[CacheHint, _HintKind(UpstreamXeGPU, "cache_hint", CacheHint)]
+"""A cache hint of an op."""
+
+
+class _DenseKind(IntArrayKind):
+    """A list of integers as MLIR's own array attribute."""
+
+    def write(self, value: tuple[int, ...]) -> str:
+        return self.encode(value)
+
+
+Dense = Annotated[tuple[int, ...], _DenseKind()]
+"""A list of integers of an op."""
 
 
 class _Settings(Attr):

@@ -1,0 +1,306 @@
+"""Printing kernels of our `xegpu` in the syntax of LLVM 22.1.8, which stock `mlir-opt` of that version reads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from mlir import ir
+from mlir.dialects import arith, vector
+
+from xegpu_py.dialects import xegpu as ours
+from xegpu_py.dialects.xegpu import Mode
+from xegpu_py.ir.builtin import bit_width
+from xegpu_py.ir.context import Context
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
+from xegpu_py.ir.module import Module, parse_source, print_op
+from xegpu_py.ir.source import Source
+from xegpu_py.ir.verifier import walk
+from xegpu_py.upstream import ops as theirs
+from xegpu_py.upstream import threads
+from xegpu_py.upstream.rebuilding import (
+    HINTS,
+    LANES,
+    cast,
+    element_of,
+    index,
+    parts,
+    shape_of,
+    spelled,
+    values_of,
+    vector_type,
+)
+from xegpu_py.upstream.subgroup import is_static
+from xegpu_py.upstream.types import BlockTdescAttr, MemorySpace, NBarrier, ScatterTdescAttr, TensorDesc, UpstreamXeGPU
+
+_OURS = "xegpu."
+
+
+def export_upstream(module: Module) -> str:
+    """A module's text in upstream's syntax, as LLVM 22.1.8 has it. The module stays as it is.
+
+    Kernels of subgroups (`mode = vc`) are exported op by op. Launches of a kernel without `xegpu.lanes_per_subgroup`
+    count subgroups: such a kernel gets the attribute `VectorComputeFunctionINTEL`, by which upstream's tools know that.
+
+    Raises:
+        DiagnosticError: at an op that upstream has none for, such as one of `xetile` or of work items.
+    """
+    made = parse_source(Source(module.text(debuginfo=True), "<exported>"), context=Context())
+    context = made.context
+    own = context.own
+    context.define((UpstreamXeGPU,))
+    with context, ir.Location.unknown():
+        for func in [op for op in walk(made.outline) if op.name in ("gpu.func", "func.func")]:
+            _Export(func).run()
+    context.own = (*own, UpstreamXeGPU)
+    return spelled(print_op(made.outline, verified=True)) + "\n"
+
+
+def _refuse(op: ir.Operation | ir.OpView, reason: str, *notes: str) -> NoReturn:
+    where = position_of(op.operation.location)
+    attached = tuple(Diagnostic("note", n, where) for n in notes)
+    message = f"'{op.operation.name}' op cannot be exported: {reason}"
+    raise DiagnosticError([Diagnostic("error", message, where, attached)])
+
+
+class _Export:
+    """Rewrites one function, in place. Every op of ours has a method of its name."""
+
+    def __init__(self, func: ir.Operation) -> None:
+        self.func = func
+
+    def run(self) -> None:
+        found = parts(self.func)
+        own = [op for op in found if op.name.startswith(_OURS)]
+        others = [op for op in found if not op.name.startswith(_OURS)]
+        for op in found:
+            if op.name.startswith("xetile."):
+                _refuse(op, "upstream has no tiles", "lower the kernel first, by --xetile-to-xegpu-pipeline")
+        for value in (*values_of(self.func), *(v for op in others for v in values_of(op))):
+            if str(value.type).startswith("!xegpu."):
+                value.set_type(self.kind(value))
+        for op in own:
+            view: Any = op.opview
+            if getattr(view, "mode", Mode.VC) != Mode.VC:
+                _refuse(op, "it is one of work items, of which upstream's lane level has no descriptors with maps")
+            with ir.InsertionPoint(op), op.location:
+                for result, value in zip(op.results, getattr(self, "on_" + op.name.removeprefix(_OURS))(view)):
+                    result.replace_all_uses_with(value)
+        for op in reversed(own):
+            op.erase()
+        if self.func.name == "gpu.func":
+            self._launches(others)
+
+    def _launches(self, found: Sequence[ir.Operation]) -> None:
+        attributes = self.func.attributes
+        if threads.LANES_ATTR not in attributes:
+            if "gpu.kernel" in attributes or "kernel" in attributes:
+                attributes["VectorComputeFunctionINTEL"] = ir.UnitAttr.get()
+            return
+        del attributes[threads.LANES_ATTR]
+        if threads.KNOWN in attributes:
+            x, *rest = ir.DenseI32ArrayAttr(attributes[threads.KNOWN])
+            attributes[threads.KNOWN] = ir.DenseI32ArrayAttr.get([x * LANES, *rest])
+        for op in found:
+            if op.name in threads.COUNTED and threads.counts_x(op):
+                with ir.InsertionPoint.after(op), op.location:
+                    subgroup = arith.divui(op.results[0], index(LANES))
+                op.results[0].replace_all_uses_except(subgroup, subgroup.owner.operation)
+
+    def kind(self, value: ir.Value) -> ir.Type:
+        """Upstream's type of a value."""
+        if ours.NBarrier.accepts(str(value.type)):
+            return NBarrier().to_ir()
+        desc = ours.TensorDesc.of(value)
+        space = MemorySpace(desc.attr.memory_scope.value)
+        if desc.attr.scattered:
+            encoding = ScatterTdescAttr(space, desc.chunk).encode()
+            return TensorDesc(desc.shape, desc.element, encoding).to_ir()
+        attr = BlockTdescAttr(space, desc.attr.array_length, desc.attr.boundary_check or len(desc.shape) == 1)
+        plain = attr == BlockTdescAttr()
+        return TensorDesc(desc.shape, desc.element, "unit" if plain else attr.encode()).to_ir()
+
+    def hints(self, made: Any, view: Any) -> None:
+        """Give an op of upstream's the cache hints of ours."""
+        for name in HINTS:
+            hint = getattr(view, name)
+            if hint is not None:
+                text = UpstreamXeGPU.enums["cache_hint"].encode(hint)
+                made.operation.attributes[name] = ir.Attribute.parse(text)
+
+    # Blocks.
+
+    def on_create_nd_tdesc(self, view: Any) -> list[ir.Value]:
+        source = view.source
+        memory = ir.MemRefType(source.type) if isinstance(source.type, ir.MemRefType) else None
+        shape, strides = list(view.shape), list(view.strides)
+        if memory is not None and not shape and not is_static(source):
+            shape, strides = _extents(source)
+        made = theirs.CreateNdTdescOp(source, view.offsets, shape or None, strides or None, tdesc=self.kind(view.tdesc))
+        return [made.tdesc]
+
+    def on_update_nd_offset(self, view: Any) -> list[ir.Value]:
+        return [theirs.UpdateNdOffsetOp(view.tdesc, view.offsets, result=view.tdesc.type).result]
+
+    def on_load_nd(self, view: Any) -> list[ir.Value]:
+        desc = TensorDesc.of(view.tdesc)
+        bits, rank = bit_width(desc.element), len(desc.shape)
+        block = desc.block
+        assert block is not None
+        outer = (block.array_length,) if block.array_length > 1 else ()
+        shape = (*outer, *desc.shape)
+        options: dict[str, Any] = {}
+        turned = view.transpose is not None and tuple(view.transpose) != tuple(range(rank))
+        if view.vnni_axis == 0:
+            factor = 32 // bits
+            options["packed"] = True
+            shape = (*outer, desc.shape[0] // factor, desc.shape[1], factor)
+        elif turned and rank == 2 and bits == 32 and view.transpose_bit_width in (None, bits):
+            options["transpose"] = (1, 0)
+            shape = (*outer, desc.shape[1], desc.shape[0])
+        made = theirs.LoadNdOp(view.tdesc, [], value=vector_type(shape, desc.element), **options)
+        self.hints(made, view)
+        value = made.value
+        if turned and "transpose" not in options:
+            value = _turned(value, len(outer), tuple(view.transpose), (view.transpose_bit_width or bits) // bits)
+        return [_side_by_side(value, shape_of(view.value), len(outer))]
+
+    def on_store_nd(self, view: Any) -> list[ir.Value]:
+        desc = TensorDesc.of(view.tdesc)
+        if desc.block and desc.block.array_length > 1:
+            _refuse(view, "it stores an array of blocks", "xegpu-legalize makes one store of each")
+        self.hints(theirs.StoreNdOp(cast(view.value, desc.shape), view.tdesc, []), view)
+        return []
+
+    def on_prefetch_nd(self, view: Any) -> list[ir.Value]:
+        self.hints(theirs.PrefetchNdOp(view.tdesc, []), view)
+        return []
+
+    def on_dpas(self, view: Any) -> list[ir.Value]:
+        a, b, acc = view.lhs, view.rhs, view.acc
+        if element_of(a) != element_of(b):
+            _refuse(view, f"it multiplies {element_of(a)} by {element_of(b)}, which upstream does not mix")
+        shape = shape_of(a)
+        a = cast(a, (shape[0], math.prod(shape[1:])))
+        if acc is not None and acc.type != view.result.type:
+            _refuse(view, f"its accumulator, {acc.type}, differs from its result, {view.result.type}")
+        return [theirs.DpasOp(a, b, acc, result=view.result.type).result]
+
+    # Scattered accesses.
+
+    def on_create_tdesc(self, view: Any) -> list[ir.Value]:
+        made = theirs.CreateTdescOp(view.source, _indices(view.offsets), tdesc=self.kind(view.tdesc))
+        return [made.tdesc]
+
+    def on_update_offset(self, view: Any) -> list[ir.Value]:
+        return [theirs.UpdateOffsetOp(view.tdesc, _indices(view.offsets), result=view.tdesc.type).result]
+
+    def on_load_gather(self, view: Any) -> list[ir.Value]:
+        shape = TensorDesc.of(view.tdesc).shape
+        made = theirs.LoadGatherOp(view.tdesc, mask=view.mask, value=vector_type(shape, element_of(view.value)))
+        self.hints(made, view)
+        return [_swapped(made.value) if len(shape) == 2 else made.value]
+
+    def on_store_scatter(self, view: Any) -> list[ir.Value]:
+        value = _swapped(view.value) if len(shape_of(view.value)) == 2 else view.value
+        self.hints(theirs.StoreScatterOp(value, view.tdesc, mask=view.mask), view)
+        return []
+
+    def on_prefetch(self, view: Any) -> list[ir.Value]:
+        self.hints(theirs.PrefetchOp(view.tdesc), view)
+        return []
+
+    def on_atomic_rmw(self, view: Any) -> list[ir.Value]:
+        if len(shape_of(view.value)) == 2:
+            _refuse(view, f"it works on {shape_of(view.value)[0]} elements a lane")
+        made = theirs.AtomicRmwOp(
+            kind=view.kind, tdesc=view.tdesc, mask=view.mask, value=view.value, result=view.result.type
+        )
+        return [made.result]
+
+    # Barriers.
+
+    def on_alloc_nbarrier(self, view: Any) -> list[ir.Value]:
+        count = view.nbarrier_num if view.count is None else _constant(view.count)
+        if count is None:
+            _refuse(view, "its number of barriers is not a constant")
+        theirs.AllocNbarrierOp(nbarrier_num=count)
+        return []
+
+    def on_init_nbarrier(self, view: Any) -> list[ir.Value]:
+        kind = NBarrier().to_ir()
+        return [theirs.InitNbarrierOp(view.nbarrier_id, view.participant_thread_num, result=kind).result]
+
+    def on_nbarrier_arrive(self, view: Any) -> list[ir.Value]:
+        theirs.NbarrierArriveOp(view.nbarrier)
+        return []
+
+    def on_nbarrier_wait(self, view: Any) -> list[ir.Value]:
+        theirs.NbarrierWaitOp(view.nbarrier)
+        return []
+
+    def on_fence(self, view: Any) -> list[ir.Value]:
+        names = {"shared": "slm", "global": "global"}
+        kinds = ["global", "slm"] if view.memory_kind is None else [names[view.memory_kind.value]]
+        for kind in kinds:
+            theirs.FenceOp(memory_kind=kind, fence_scope="gpu" if view.scope is None else view.scope.value)
+        return []
+
+    def on_compile_hint(self, view: Any) -> list[ir.Value]:
+        # LLVM has no such hint, and it changes no value.
+        return []
+
+
+def _extents(source: ir.Value) -> tuple[list[Any], list[Any]]:
+    """The extents and strides of a memref, of which some are not known."""
+    made = ir.Operation.create(
+        "memref.extract_strided_metadata", results=_metadata(ir.MemRefType(source.type)), operands=[source]
+    )
+    rank = ir.MemRefType(source.type).rank
+    values = list(made.results)
+    return values[2 : 2 + rank], values[2 + rank :]
+
+
+def _metadata(kind: ir.MemRefType) -> list[ir.Type]:
+    space = f", {kind.memory_space}" if kind.memory_space is not None else ""
+    base = ir.Type.parse(f"memref<{kind.element_type}{space}>")
+    return [base, *[ir.IndexType.get()] * (1 + 2 * kind.rank)]
+
+
+def _turned(value: ir.Value, outer: int, order: tuple[int, ...], unit: int) -> ir.Value:
+    """A block whose dimensions are permuted, where units of elements that lie side by side stay so."""
+    shape, element = shape_of(value), element_of(value)
+    units = (*shape[:-1], shape[-1] // unit, unit)
+    permutation = [*range(outer), *(outer + d for d in order), len(shape)]
+    moved = tuple(units[d] for d in permutation)
+    made = vector.transpose(vector_type(moved, element), cast(value, units), permutation)
+    return cast(made, (*moved[:-2], moved[-2] * unit))
+
+
+def _side_by_side(value: ir.Value, wanted: tuple[int, ...], outer: int) -> ir.Value:
+    """An array of blocks as ours is: as it is loaded, or the blocks side by side along the columns."""
+    shape = shape_of(value)
+    if not outer or len(wanted) == len(shape):
+        return cast(value, wanted)
+    order = [1, 0, *range(2, len(shape))]
+    kind = vector_type([shape[d] for d in order], element_of(value))
+    return cast(vector.transpose(kind, value, order), wanted)
+
+
+def _indices(offsets: ir.Value) -> ir.Value:
+    """Offsets as index."""
+    if element_of(offsets) == "index":
+        return offsets
+    return arith.index_cast(vector_type(shape_of(offsets), "index"), offsets)
+
+
+def _swapped(value: ir.Value) -> ir.Value:
+    rows, columns = shape_of(value)
+    return vector.transpose(vector_type((columns, rows), element_of(value)), value, [1, 0])
+
+
+def _constant(value: ir.Value) -> int | None:
+    if isinstance(value.owner, ir.Block) or value.owner.name != "arith.constant":
+        return None
+    return int(ir.IntegerAttr(value.owner.operation.attributes["value"]).value)
