@@ -12,6 +12,8 @@ from enum import Enum
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, TypeVar, Union, get_args, get_origin
 
+from mlir import ir
+
 from xegpu_py.ir.cursor import Cursor
 
 if TYPE_CHECKING:
@@ -76,6 +78,10 @@ class Kind:
     def encode(self, value: Any) -> str:
         """The attribute in MLIR's own spelling."""
         return str(value)
+
+    def to_ir(self, value: Any) -> ir.Attribute:
+        """The attribute in the current MLIR context."""
+        return ir.Attribute.parse(self.encode(value))
 
     def write(self, value: Any) -> str:
         """The value in dialect syntax."""
@@ -314,6 +320,9 @@ class IntArrayKind(Kind):
 
     def encode(self, value: tuple[int, ...]) -> str:
         return f"array<i64: {', '.join(map(str, value))}>" if value else "array<i64>"
+
+    def to_ir(self, value: tuple[int, ...]) -> ir.Attribute:
+        return ir.DenseI64ArrayAttr.get(list(value))
 
     def write(self, value: tuple[int, ...]) -> str:
         return f"[{', '.join(map(str, value))}]"

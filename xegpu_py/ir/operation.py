@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -26,6 +27,8 @@ Arity = Literal["single", "optional", "variadic"]
 STATIC = "static_"
 
 _ABSENT = object()
+_PLAIN_VECTOR = re.compile(r"vector<(?:\d+x)+(?:index|i\d+|b?f\d+)>\Z")
+"""Vectors whose text means the same in dialect syntax and in MLIR's own."""
 
 
 @dataclass(frozen=True)
@@ -383,11 +386,15 @@ def _make_init(cls: type[Operation]) -> Callable[..., None]:
     parameters.sort(key=lambda p: (p.kind, p.default is None))
     parameters += [inspect.Parameter(n, keyword, default=None) for n in ("loc", "ip")]
     signature = inspect.Signature(parameters)
+    defaults = {p.name: None for p in parameters if p.default is None}
+    by_position = [p.name for p in parameters if p.kind is not keyword]
 
     def __init__(*args: Any, **kwargs: Any) -> None:
-        bound = signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        given = bound.arguments
+        given = {**defaults, **dict(zip(by_position, args)), **kwargs}
+        taken = by_position[: len(args)]
+        if len(args) > len(by_position) or len(given) != len(parameters) or not kwargs.keys().isdisjoint(taken):
+            # This raises what Python would.
+            signature.bind(*args, **kwargs)
         operands, attributes = _operands_and_attributes(cls, given)
         results = _result_types(cls, given, operands, attributes)
         ir.OpView.__init__(
@@ -396,9 +403,7 @@ def _make_init(cls: type[Operation]) -> Callable[..., None]:
             cls._ODS_REGIONS,
             cls._ODS_OPERAND_SEGMENTS,
             cls._ODS_RESULT_SEGMENTS,
-            attributes={
-                name: ir.Attribute.parse(spec.attributes[name].kind.encode(value)) for name, value in attributes.items()
-            },
+            attributes={name: spec.attributes[name].kind.to_ir(value) for name, value in attributes.items()},
             results=_grouped(cls._ODS_RESULT_SEGMENTS, spec.results, results),
             operands=_grouped(cls._ODS_OPERAND_SEGMENTS, spec.operands, operands),
             loc=given["loc"],
@@ -495,6 +500,8 @@ def _type(argument: Any, name: str) -> ir.Type:
     if isinstance(argument, d.Type):
         return argument.to_ir()
     if isinstance(argument, str):
+        if _PLAIN_VECTOR.match(argument):
+            return ir.Type.parse(argument)
         # The reader reads operations, and so imports this module.
         from xegpu_py.ir.reader import parse_type
 

@@ -70,8 +70,9 @@ def import_upstream(
         module = _read(source, context)
         with context, ir.Location.unknown():
             _simplify(module.outline)
+            divided = "sg_layout" in source.text
             for func in kernels(module.outline):
-                LEVELS[level or level_of(func)](func).run()
+                LEVELS[level or level_of(func, divided)](func).run()
             _drop_layouts(module.outline)
         if verify:
             module.verify()
@@ -132,19 +133,21 @@ def _simplify(root: ir.Operation) -> None:
         raise DiagnosticError(from_mlir(e, root.context)) from None
 
 
-def level_of(func: ir.Operation) -> Level:
-    """The level at which a kernel is written."""
+def level_of(func: ir.Operation, may_divide: bool = True) -> Level:
+    """The level at which a kernel is written.
+
+    Args:
+        may_divide: whether there may be layouts of subgroups in it.
+    """
     if "VectorComputeFunctionINTEL" in func.attributes:
         return "subgroup"
     has_blocks = False
     for op in parts(func):
-        for _, attr in op.attributes.items():
-            if _divides_subgroups(str(attr)):
+        if may_divide:
+            texts = [str(attr) for _, attr in op.attributes.items()]
+            if any(map(_divides_subgroups, (*texts, *(str(v.type) for v in op.results)))):
                 return "workgroup"
-        for value in op.results:
-            if PREFIX in (text := str(value.type)) and _divides_subgroups(text):
-                return "workgroup"
-        has_blocks |= op.name in _BLOCKS and _is_block(op.opview)
+        has_blocks = has_blocks or (op.name in _BLOCKS and _is_block(op.opview))
     return "subgroup" if has_blocks else "lane"
 
 

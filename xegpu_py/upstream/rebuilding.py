@@ -11,7 +11,7 @@ from mlir.dialects import arith
 
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.dialects.xegpu.types import READ_HINTS, WRITE_HINTS
-from xegpu_py.ir.builtin import vector_of, vector_text
+from xegpu_py.ir.builtin import vector_text
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of, remark
 from xegpu_py.passes.common.limits import caches_problem
 from xegpu_py.upstream.types import NAME, BlockTdescAttr, MemDesc, NBarrier, TensorDesc
@@ -85,14 +85,14 @@ def mixed(entries: Sequence[Any]) -> list[ir.Value]:
 
 def shape_of(value: ir.Value) -> tuple[int, ...]:
     """The shape of a vector; of a number ()."""
-    text = str(value.type)
-    return vector_of(text)[0] if text.startswith("vector<") else ()
+    kind = value.type
+    return tuple(kind.shape) if isinstance(kind, ir.VectorType) else ()
 
 
 def element_of(value: ir.Value) -> str:
     """The type of a vector's elements, or of a number."""
-    text = str(value.type)
-    return vector_of(text)[1] if text.startswith("vector<") else text
+    kind = value.type
+    return str(kind.element_type if isinstance(kind, ir.VectorType) else kind)
 
 
 def vector_type(shape: Sequence[int], element: str | ir.Type) -> ir.Type:

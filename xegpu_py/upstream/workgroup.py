@@ -46,6 +46,7 @@ from xegpu_py.upstream.types import Layout, Slice, TensorDesc, layout_of
 Shape = tuple[int, ...]
 
 _STORES = (PREFIX + "store_nd", PREFIX + "store", PREFIX + "store_matrix", PREFIX + "atomic_rmw")
+_ACCESSES = (PREFIX + "load_nd", PREFIX + "store_nd", PREFIX + "prefetch_nd")
 _SAME_ELEMENT = ("vector.fma",)
 _PURE = ("arith.", "math.", "vector.", "index.", "xetile.init_tile", "memref.extract_aligned_pointer_as_index")
 
@@ -490,6 +491,10 @@ class WorkgroupImport(SubgroupImport):
         if math.prod(desc.shape[:-2]) != 1:
             self.piles[view.tdesc] = view
             return []
+        if all(use.owner.operation.name in _ACCESSES for use in view.tdesc.uses):
+            # Each access has a tile of its own.
+            self.sources[view.tdesc] = view
+            return []
         made = self.tile(view, list(view.offsets), kind)
         self.sources[made] = view
         return [made]
@@ -519,6 +524,8 @@ class WorkgroupImport(SubgroupImport):
         """The tile that an op accesses."""
         made = self.sources.get(view.tdesc)
         offsets = list(view.offsets)
+        if made is None and TensorDesc.accepts(str(view.tdesc.type)):
+            refuse(view, "its descriptor of more than two dimensions is not made where it can be seen")
         if made is None:
             if not offsets or all(isinstance(o, int) and o == 0 for o in offsets):
                 return view.tdesc
@@ -539,7 +546,7 @@ class WorkgroupImport(SubgroupImport):
         if view.packed:
             refuse(view, "it packs elements, which has no meaning for a workgroup's vector")
         wg_map = None if self.has_products or view.transpose else self.map_for(view, view.value)
-        if str(view.tdesc.type).startswith(TensorDesc.mnemonic()):
+        if view.tdesc in self.piles:
             if view.transpose is not None:
                 refuse(view, "it transposes a block of more than two dimensions")
             tile, mask = self.pile(view, view.value, self.map_for(view, view.value))
@@ -556,7 +563,7 @@ class WorkgroupImport(SubgroupImport):
         return [self.put(value, view.value)]
 
     def on_store_nd(self, view: Any) -> list[ir.Value]:
-        if str(view.tdesc.type).startswith(TensorDesc.mnemonic()):
+        if view.tdesc in self.piles:
             tile, mask = self.pile(view, view.value, self.map_for(view, view.value))
             xetile.StoreOp(self.as_split(view.value, len(self.shapes[view.value]) - 1), tile, mask)
             return []
