@@ -15,13 +15,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from support.hosts import CORES, blas_core, choose_host
+from support.hosts import CORES, blas_core, clock, prepare
 
-if "--cpu-time" in sys.argv:
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"
 # Before numpy and the JIT are loaded, which look at these once.
-if "--host" in sys.argv:
-    choose_host(sys.argv[sys.argv.index("--host") + 1])
+if sys.argv[1:]:
+    prepare(sys.argv)
 # What is compiled here is compiled, unless a folder is named where it may be found.
 os.environ.setdefault("XEGPU_PY_CACHE", "off")
 
@@ -35,7 +33,7 @@ from xegpu_py.engines.jit.host import chosen_host
 from xegpu_py.runtime.arguments import DTYPES
 from xegpu_py.runtime.launch import ENGINES
 
-CLOCK = time.process_time if "--cpu-time" in sys.argv else time.perf_counter
+CLOCK = clock(sys.argv)
 PLOTTED = (
     ("bf16", "fma"),
     ("f16", "fma"),

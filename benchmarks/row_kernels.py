@@ -8,16 +8,26 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+from support.hosts import CORES, clock, prepare
+
+# Before numpy and the JIT are loaded, which look at these once.
+if sys.argv[1:]:
+    prepare(sys.argv)
+# What is compiled here is compiled, unless a folder is named where it may be found.
+os.environ.setdefault("XEGPU_PY_CACHE", "off")
 
 import ml_dtypes
 import numpy as np
 
 import xegpu_py
 
+CLOCK = clock(sys.argv)
 KERNELS = Path(__file__).parent.parent / "test" / "run"
 
 
@@ -89,9 +99,9 @@ def measured(case: Case, kernel: xegpu_py.CompiledKernel, times: int) -> tuple[f
             # The threads of numpy's BLAS wait actively for a tenth of a second after each product.
             time.sleep(0.2)
             work()
-            start = time.perf_counter()
+            start = CLOCK()
             work()
-            found[-1].append(time.perf_counter() - start)
+            found[-1].append(CLOCK() - start)
     own, other = (statistics.median(x) for x in zip(*found))
     return own, other, error
 
@@ -101,8 +111,11 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=8192, help="a quarter of them are queries and keys; 4 times of x")
     parser.add_argument("--times", type=int, default=9, help="runs, of which the median counts")
     parser.add_argument("--threads", type=int)
+    parser.add_argument("--host", choices=CORES, help="make code for another CPU, and let numpy do so too")
+    parser.add_argument("--cpu-time", action="store_true", help="one thread each, and its time on a processor")
     args = parser.parse_args()
-    os.environ.setdefault("XEGPU_PY_CACHE", "off")
+    if args.cpu_time:
+        args.threads = 1
     ratios = []
     for case in cases(args.rows):
         kernel = xegpu_py.compile(KERNELS / case.file, registers=256, threads=args.threads, progress=False)

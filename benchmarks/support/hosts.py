@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 CORES = {
@@ -15,10 +17,33 @@ CORES = {
 """OpenBLAS's names of the CPUs that LLVM calls so."""
 
 
+WIDER_THAN_AVX2 = "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR"
+"""numpy's names of what it has code for that CPUs with AVX2 alone do not run."""
+
+
 def choose_host(name: str) -> None:
     """Let this process, which has loaded neither numpy nor the JIT, make code for a CPU."""
     os.environ["XEGPU_PY_HOST"] = name
     os.environ["OPENBLAS_CORETYPE"] = CORES[name]
+    if name in ("haswell", "znver3"):
+        os.environ["NPY_DISABLE_CPU_FEATURES"] = WIDER_THAN_AVX2
+
+
+def prepare(arguments: Sequence[str]) -> None:
+    """Make this process ready for a benchmark's options; it must have loaded neither numpy nor the JIT.
+
+    `--cpu-time` has both use one thread, and counts the time that it spends on a processor; `--host NAME` makes code
+    for another CPU.
+    """
+    if "--cpu-time" in arguments:
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    if "--host" in arguments:
+        choose_host(arguments[list(arguments).index("--host") + 1])
+
+
+def clock(arguments: Sequence[str]) -> Callable[[], float]:
+    """What measures seconds with a benchmark's options."""
+    return time.process_time if "--cpu-time" in arguments else time.perf_counter
 
 
 def blas_core() -> str:
