@@ -4,13 +4,17 @@ Of f32 arguments an f64 estimate is computed whose relative error has a bound. W
 bound higher round to the same f32 number, that is the result; else the golden function decides. The bound is far above
 the errors: polynomials leave out less than 2**-52, and few roundings of 2**-53 matter. Of f16 arguments the results
 are in tables.
+
+Each function is one of native code too, which instructions call: as part of each instruction they are so much code that
+the CPU waits for it.
 """
 
 from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from xegpu_py.engines.jit.arithmetic import Alu
 from xegpu_py.engines.jit.code import PTR, Code, Value, vector
@@ -72,20 +76,50 @@ def _looked_up(op: Alu, a: Value) -> Value:
     return code.cast("fpext", code.cast("bitcast", found, "f16"), "f32")
 
 
-@rule("rsqrt")
+_Rule = Callable[[Alu, Value], Value]
+
+
+def _elementary(name: str) -> Callable[[_Rule], _Rule]:
+    """Declare the rule of an instruction by what it does with f32 arguments."""
+
+    def declare(work: _Rule) -> _Rule:
+        def apply(op: Alu, a: Value) -> Value:
+            if op.format == "hf":
+                return _looked_up(op, a)
+            function, code = f"{name}_{a.lanes}", op.code
+            op.emitter.helper(function, lambda: _function(function, work, op, a.type))
+            doubtful = code.alloca(4, 4)
+            found = code.call(function, a, doubtful, result=a.type)
+            op.doubtful = code.bits_to_mask(code.load(doubtful, "i32", 4), a.lanes)
+            return found
+
+        return rule(name)(apply)
+
+    return declare
+
+
+def _function(name: str, work: _Rule, op: Alu, kind: str) -> str:
+    """The function that gives an elementary function's values, and writes which of them are in doubt, an i32."""
+    code = op.emitter.host.function(name, [kind, PTR], kind)
+    a, doubtful = code.arguments
+    own = replace(op, code=code)
+    found = work(own, a)
+    assert own.doubtful is not None
+    code.store(code.mask_to_bits(own.doubtful), doubtful, 4)
+    code.ret(found)
+    return code.text()
+
+
+@_elementary("rsqrt")
 def rsqrt(op: Alu, a: Value) -> Value:
     """The reciprocal square root."""
-    if op.format == "hf":
-        return _looked_up(op, a)
     x = op.code.cast("fpext", a, "f64")
     return _decided(op, op.code.bin("fdiv", _number(op.code, 1.0, x), op.code.intrinsic("sqrt", x)))
 
 
-@rule("exp")
+@_elementary("exp")
 def exp(op: Alu, a: Value) -> Value:
     """2 to a power: that of the nearest integer times a polynomial of what is left, at most 1/2."""
-    if op.format == "hf":
-        return _looked_up(op, a)
     code = op.code
     x = code.cast("fpext", a, "f64")
     # Beyond these all is infinity, or zero.
@@ -100,11 +134,9 @@ def exp(op: Alu, a: Value) -> Value:
     return _decided(op, code.select(number, power, x))
 
 
-@rule("log")
+@_elementary("log")
 def log(op: Alu, a: Value) -> Value:
     """The binary logarithm: the exponent, and that of a fraction m about 1 by atanh((m - 1) / (m + 1))."""
-    if op.format == "hf":
-        return _looked_up(op, a)
     code = op.code
     x = code.cast("fpext", a, "f64")
     zero, one = _number(code, 0.0, x), _number(code, 1.0, x)
@@ -157,13 +189,13 @@ def _turn(op: Alu, a: Value, first: int) -> Value:
     return _decided(op, found, code.and_(finite, code.not_(small)))
 
 
-@rule("sin")
+@_elementary("sin")
 def sin(op: Alu, a: Value) -> Value:
     """The sine of an angle in radians."""
-    return _looked_up(op, a) if op.format == "hf" else _turn(op, a, 0)
+    return _turn(op, a, 0)
 
 
-@rule("cos")
+@_elementary("cos")
 def cos(op: Alu, a: Value) -> Value:
     """The cosine of an angle in radians."""
-    return _looked_up(op, a) if op.format == "hf" else _turn(op, a, 1)
+    return _turn(op, a, 1)
