@@ -184,6 +184,10 @@ class Code:
         """The same under a name."""
         self._entry.append(f"{name} = alloca [{size} x i8], align {align}")
 
+    def variable(self, name: str, kind: str) -> None:
+        """A variable of the function under a name, an integer that is zero at first. LLVM keeps it in a register."""
+        self._entry.append(f"{name} = alloca {kind}, align 8\nstore {kind} 0, ptr {name}, align 8")
+
     def bin(self, name: str, a: Value, b: Value) -> Value:
         """An instruction of two operands of one type: add, fadd, and, shl, ..."""
         return self.op(f"{name} {a}, {b.name}", a.type)

@@ -222,6 +222,7 @@ class Control:
         """End the enabled lanes."""
         code = self.emitter.code
         if self.emitter.active is None:
+            self.emitter.release_tiles()
             code.ret(code.const(Status.ENDED, "i32"))
             return
         code.br(_PARK, code.const(ENDED_PC, "i32"))

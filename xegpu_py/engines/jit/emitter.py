@@ -19,6 +19,9 @@ from xegpu_py.visa.program import Instruction, Program
 _WIDEST_LOAD = 256
 """Bytes up to which elements that lie apart are loaded together and picked out."""
 
+_TILES = Value("%tiles", PTR)
+"""The variable of a function that says how tile registers are configured, by a number; 0 if that is not known."""
+
 _WAY_OUT = "leave"
 """The block by which a thread's function is left where it is to be entered again."""
 
@@ -62,6 +65,7 @@ class Emitter:
     matrices: Matrices | None = None
     _scratch: int = 0
     _left: bool = False
+    _tiles: dict[str, int] = field(default_factory=dict)
 
     def forgotten(self, at: int, reader: int) -> bool:
         """Whether nothing needs the result of instruction `at` after instruction `reader`."""
@@ -84,6 +88,8 @@ class Emitter:
             self.code.reserve("%matrices", self.matrices.bytes)
         if self._left:
             self._write_way_out()
+        if self.host.multiplies_tiles:
+            self.code.variable(_TILES.name, "i32")
         return self.code.text()
 
     def matrix(self, operand: Raw | Vector) -> tuple[Matrix, int] | None:
@@ -118,6 +124,24 @@ class Emitter:
     def context(self, name: str, kind: str = "i64") -> Value:
         """A field of the context."""
         return self.code.load(self.code.at(self.ctx, context_offset(name)), kind, 8)
+
+    # Tile registers of the host.
+
+    def configure_tiles(self, function: str) -> None:
+        """Make tile registers ready by calling a function, unless they are."""
+        code, number = self.code, self._tiles.setdefault(function, len(self._tiles) + 1)
+        wrong, ready = code.label(), code.label()
+        code.cond_br(code.icmp("eq", code.load(_TILES, "i32", 4), number), ready, wrong)
+        code.begin(wrong)
+        code.call(function)
+        code.store(code.const(number, "i32"), _TILES, 4)
+        code.br(ready)
+        code.begin(ready)
+
+    def release_tiles(self) -> None:
+        """Give tile registers back, if they are in use: the system keeps their state for each thread else."""
+        if self._tiles:
+            self.code.call("llvm.x86.tilerelease")
 
     # Registers.
 
@@ -257,6 +281,7 @@ class Emitter:
         code.put(at, self.thread, self.frame.pc)
         if self.active is not None:
             code.put(code.load(self.active, "i32", 4), self.thread, self.frame.active)
+        self.release_tiles()
         code.ret(status)
 
     def require(self, fine: Value, at: int) -> None:
@@ -272,4 +297,7 @@ class Emitter:
         active = code.load(self.active, "i32", 4) if self.active is not None else code.const(-1, "i32")
         pointer = self.context("golden", PTR)
         done = code.call(pointer, self.context("worker"), code.const(at, "i32"), self.thread, active, result="i32")
+        if self.host.multiplies_tiles:
+            # Python's libraries may use tiles too.
+            code.store(code.const(0, "i32"), _TILES, 4)
         self.require(code.icmp("ne", done, 0), at)

@@ -5,8 +5,10 @@ Rules and micro-kernels ask a `Host`; LLVM gets its name and features, and choos
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -22,12 +24,14 @@ NATIVE = "native"
 _AVX2 = frozenset({"sse2", "avx2", "fma", "f16c"})
 _AVX512 = _AVX2 | {"avx512f", "avx512bw", "avx512dq", "avx512vl"}
 
+_TILES = frozenset({"amx-tile", "amx-int8"})
+
 KNOWN: dict[str, tuple[str, frozenset[str]]] = {
     "x86-64": ("x86_64", frozenset({"sse2"})),
     "haswell": ("x86_64", _AVX2),
     "znver3": ("x86_64", _AVX2),
     "skylake-avx512": ("x86_64", _AVX512),
-    "sapphirerapids": ("x86_64", _AVX512 | {"avx512vnni", "avxvnni", "avx512bf16", "avx512fp16"}),
+    "sapphirerapids": ("x86_64", _AVX512 | {"avx512vnni", "avxvnni", "avx512bf16", "avx512fp16"} | _TILES),
     "neoverse-n1": ("aarch64", frozenset({"neon", "fullfp16", "dotprod"})),
     "apple-m1": ("aarch64", frozenset({"neon", "fullfp16", "dotprod"})),
 }
@@ -87,6 +91,11 @@ class Host:
         return {"avx512vnni", "avx512vl"} <= self.features or ("avxvnni" in self.features and self.vector_bytes == 32)
 
     @property
+    def multiplies_tiles(self) -> bool:
+        """Whether one instruction multiplies matrices of bytes (AMX)."""
+        return self.features >= _TILES
+
+    @property
     def dots_words(self) -> bool:
         """Whether one instruction adds two products of signed words to an i32, before another adds to that."""
         return not self.is_arm
@@ -144,7 +153,20 @@ def native_host() -> Host:
         RuntimeError: if LLVM's library is not found.
     """
     found = machine()
-    return Host(found, frozenset(f[1:] for f in found.tuning.split(",") if f.startswith("+")))
+    features = frozenset(f[1:] for f in found.tuning.split(",") if f.startswith("+"))
+    return Host(found, features if features >= _TILES and _tiles_allowed() else features - _TILES)
+
+
+def _tiles_allowed() -> bool:
+    """Ask Linux to let this process use tile registers, whose state it does not keep for others; whether it does.
+
+    Source: Linux, Documentation/arch/x86/xstate.rst.
+    """
+    arch_prctl, request_permission, tile_data = 158, 0x1023, 18
+    try:
+        return sys.platform == "linux" and ctypes.CDLL(None).syscall(arch_prctl, request_permission, tile_data) == 0
+    except (OSError, AttributeError):
+        return False
 
 
 def host_named(name: str) -> Host:
@@ -159,6 +181,9 @@ def host_named(name: str) -> Host:
         raise ValueError(f"unknown host CPU '{name}'; there are {', '.join((NATIVE, *KNOWN))}")
     architecture, features = KNOWN[name]
     own = machine()
+    if not native_host().multiplies_tiles:
+        # Whether they can be used is for the system to say too.
+        features -= _TILES
     if (architecture == "x86_64") != (platform.machine().lower() in ("x86_64", "amd64")):
         return Host(replace(own, cpu=name, tuning="", triple=f"{architecture}-unknown-linux-gnu"), features)
     # What this CPU does not have of another one, such as AMD's SSE4a, is left out: the code is to run here.

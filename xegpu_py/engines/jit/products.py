@@ -31,8 +31,9 @@ class Shape:
         stages: systolic depth.
         rows, columns: of the result.
         dst, acc: types of destination and accumulator; "" for no accumulator.
-        dot: products of a step: 4 of bytes as they are (VNNI), 2 of words, else 1.
+        dot: products of a step: 4 of bytes as they are (VNNI, or AMX), 2 of words, else 1.
         terms: products that are added exactly before the sum is rounded.
+        tiles: whether one instruction of the host multiplies whole matrices (AMX).
     """
 
     W: str
@@ -45,6 +46,7 @@ class Shape:
     acc: str
     dot: int = 1
     terms: int = 1
+    tiles: bool = False
 
     @property
     def steps(self) -> int:
@@ -54,7 +56,7 @@ class Shape:
     @property
     def corrected(self) -> bool:
         """Whether bytes are both signed, or both not: VNNI multiplies unsigned ones with signed ones."""
-        return self.dot == 4 and self.W[0] == self.A[0]
+        return self.dot == 4 and not self.tiles and self.W[0] == self.A[0]
 
     @property
     def work(self) -> str:

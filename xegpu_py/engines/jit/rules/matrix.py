@@ -14,6 +14,7 @@ from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.exact_sums import summer
 from xegpu_py.engines.jit.products import Extent, Shape, correct_b, move_a, multiplier, widen_a, widen_b
 from xegpu_py.engines.jit.rules import rule
+from xegpu_py.engines.jit.tiles import configure, tile_multiplier
 from xegpu_py.numerics.dpas import operand_bytes, ops_per_channel
 from xegpu_py.numerics.formats import PRECISIONS, TYPES
 from xegpu_py.visa.program import Instruction
@@ -80,6 +81,7 @@ def shape_of(emitter: Emitter, inst: Instruction) -> Shape:
         acc.type if acc else "",
         dot,
         terms if is_float else 1,
+        bytes_ and host.multiplies_tiles,
     )
 
 
@@ -254,10 +256,14 @@ def _multiply(emitter: Emitter, group: list[_Chain], kept: tuple[bool, ...], scr
     """Multiply chains that share A."""
     code, shape = emitter.code, group[0].shape
     stored = "".join("01"[k] for k in kept)
-    work = f"{shape.A}_{shape.W}" if shape.dot == 4 else f"{shape.work}x{shape.dot}"
+    work = f"{shape.A}_{shape.W}{'_tiles' * shape.tiles}" if shape.dot == 4 else f"{shape.work}x{shape.dot}"
     types = f"{work}_{shape.dst}_{shape.acc or 'none'}"
     name = f"multiply_{types}_{shape.rows}x{shape.columns}x{shape.depth}_{len(group)}_{stored}"
-    emitter.helper(name, lambda: multiplier(name, shape, len(group), kept, emitter.host))
+    make = tile_multiplier if shape.tiles else multiplier
+    if shape.tiles:
+        ready = f"configure_tiles_{shape.rows}x{shape.columns}x{shape.depth}"
+        emitter.configure_tiles(emitter.helper(ready, lambda: configure(ready, shape, emitter.host)))
+    emitter.helper(name, lambda: make(name, shape, len(group), kept, emitter.host))
     operands = [code.at(emitter.thread, max(c.acc, 0)) for c in group]
     operands += [code.at(emitter.thread, d) for c in group for d, k in zip(c.dst, kept) if k]
     operands += [scratch.a(shape, place) for place in group[0].a]
