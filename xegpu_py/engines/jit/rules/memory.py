@@ -383,8 +383,9 @@ def _change(
 
 @rule("lsc_fence")
 def lsc_fence(emitter: Emitter, inst: Instruction, at: int) -> None:
-    """Order memory for other workers; within a workgroup each access is complete before the next instruction."""
-    emitter.code.line("fence seq_cst")
+    """Order memory for other workers; a workgroup's threads run on one, where LLVM alone has to keep the order."""
+    within = 'syncscope("singlethread") ' if inst["scope"] == "group" else ""
+    emitter.code.line(f"fence {within}seq_cst")
 
 
 @rule("fence_sw")
