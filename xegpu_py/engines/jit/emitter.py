@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 
 from xegpu_py.engines.access import Layout
@@ -12,6 +12,7 @@ from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.matrices import Matrices, Matrix
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import TYPES, Format
+from xegpu_py.visa.accesses import accesses
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Address, Destination, Immediate, Predicate, Raw, Region, Variable, Vector, first_byte
 from xegpu_py.visa.program import Instruction, Program
@@ -51,6 +52,7 @@ class Emitter:
         live: the instructions between which each variable that is no alias is needed; None to keep all.
         active: where the enabled lanes are, as i32; None if all are.
         matrices: variables that are not in registers; None if all are there.
+        temporaries: variables that are values of LLVM's.
     """
 
     program: Program
@@ -63,6 +65,8 @@ class Emitter:
     active: Value | None = None
     live: Mapping[Variable, tuple[int, int]] | None = None
     matrices: Matrices | None = None
+    temporaries: Set[Variable] = frozenset()
+    _reserved: dict[Variable, Value] = field(default_factory=dict)
     _scratch: int = 0
     _left: bool = False
     _tiles: dict[str, int] = field(default_factory=dict)
@@ -152,56 +156,66 @@ class Emitter:
         )
         return self.layout.offset(operand.var) + inner
 
+    def where(self, operand: Region | Destination) -> tuple[Value, int]:
+        """Where an operand's first byte is: from a pointer on, and how many bytes."""
+        place, (root, _) = self.place(operand), operand.var.root
+        if root not in self.temporaries:
+            return self.thread, place
+        base = self._reserved.get(root)
+        if base is None:
+            base = self._reserved[root] = self.code.alloca(root.bytes, 64)
+        return base, place - self.layout.offset(root)
+
     def read(self, operand: Region | Immediate, lanes: int) -> Value:
         """A source's elements as integers of their width."""
         code = self.code
         if isinstance(operand, Immediate):
             return code.const(operand.bits, vector(lanes, f"i{TYPES[operand.type].bits}"))
         size = operand.var.format.bytes
-        element, base = f"i{8 * size}", self.place(operand)
+        element, (block, base) = f"i{8 * size}", self.where(operand)
         if operand.is_scalar:
-            return code.splat(code.fetch(self.thread, base, element), lanes)
+            return code.splat(code.fetch(block, base, element), lanes)
         places = operand.elements(lanes)
         if places == list(range(lanes)):
-            return code.fetch(self.thread, base, vector(lanes, element))
+            return code.fetch(block, base, vector(lanes, element))
         span = max(places) + 1
         if span * size <= _WIDEST_LOAD:
-            whole = code.fetch(self.thread, base, vector(span, element))
+            whole = code.fetch(block, base, vector(span, element))
             return code.shuffle(whole, whole, places)
         found = code.poison(vector(lanes, element))
         for lane, place in enumerate(places):
-            found = code.insert(found, code.fetch(self.thread, base + place * size, element), lane)
+            found = code.insert(found, code.fetch(block, base + place * size, element), lane)
         return found
 
     def scalar(self, operand: Region | Immediate) -> Value:
         """The first element of a source, an integer."""
         if isinstance(operand, Immediate):
             return self.code.const(operand.bits, f"i{TYPES[operand.type].bits}")
-        return self.code.fetch(self.thread, self.place(operand), f"i{operand.var.format.bits}")
+        return self.code.fetch(*self.where(operand), f"i{operand.var.format.bits}")
 
     def write(self, operand: Destination, values: Value, mask: Value | None) -> None:
         """Write integers of the destination's width in the lanes of a mask; None for all."""
         code = self.code
-        size, lanes, base = operand.var.format.bytes, lanes_of(values.type), self.place(operand)
+        size, lanes, (block, base) = operand.var.format.bytes, lanes_of(values.type), self.where(operand)
         if operand.stride == 1 or lanes == 1:
             if mask is not None:
-                values = code.select(mask, values, code.fetch(self.thread, base, values.type))
-            code.put(values, self.thread, base)
+                values = code.select(mask, values, code.fetch(block, base, values.type))
+            code.put(values, block, base)
             return
         span = (lanes - 1) * operand.stride + 1
         if span * size <= _WIDEST_LOAD:
-            before = code.fetch(self.thread, base, vector(span, values.element))
+            before = code.fetch(block, base, vector(span, values.element))
             if mask is not None:
                 values = code.select(mask, values, code.shuffle(before, before, operand.elements(lanes)))
             spread = code.shuffle(values, values, [min(i, lanes - 1) for i in range(span)])
             picks = [i if i % operand.stride else span + i // operand.stride for i in range(span)]
-            code.put(code.shuffle(before, spread, picks), self.thread, base)
+            code.put(code.shuffle(before, spread, picks), block, base)
             return
         for lane, place in enumerate(operand.elements(lanes)):
             value, at = code.extract(values, lane), base + place * size
             if mask is not None:
-                value = code.select(code.extract(mask, lane), value, code.fetch(self.thread, at, value.type))
-            code.put(value, self.thread, at)
+                value = code.select(code.extract(mask, lane), value, code.fetch(block, at, value.type))
+            code.put(value, block, at)
 
     # Predicates and masks. A predicate is an i32.
 
@@ -292,8 +306,9 @@ class Emitter:
         code.begin(good)
 
     def golden(self, at: int) -> None:
-        """Run instruction `at` by its golden function."""
-        code = self.code
+        """Run instruction `at` by its golden function, which works on the thread's block."""
+        code, inst = self.code, self.program.instructions[at]
+        assert not any(access.var in self.temporaries for access in accesses(inst, self.layout.target))
         active = code.load(self.active, "i32", 4) if self.active is not None else code.const(-1, "i32")
         pointer = self.context("golden", PTR)
         done = code.call(pointer, self.context("worker"), code.const(at, "i32"), self.thread, active, result="i32")

@@ -17,6 +17,7 @@ from xegpu_py.engines.jit.matrices import Matrices
 from xegpu_py.engines.jit.rules import RULES
 from xegpu_py.engines.jit.rules.matrix import emit_run
 from xegpu_py.engines.jit.rules.registers import copies, emit_copies
+from xegpu_py.engines.jit.temporaries import temporaries
 from xegpu_py.engines.jit.unwritten import emit_checks
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.visa.instructions import INSTRUCTIONS
@@ -61,11 +62,15 @@ def functions_of_program(
     matrices = None
     if live and model == "fma" and not lanes_part:
         matrices = Matrices(program, layout.target, live, blocks.starts)
+    # The checks of registers never written, and lanes that part, look at registers between instructions.
+    within = set() if keep or lanes_part or layout.watch else temporaries(program, layout.target, blocks.starts)
     functions = [] if host.converts_halves else list(functions_of("halves.ll").values())
     helpers: dict[str, str] = {}
     for number, part in enumerate(blocks.parts):
         code = _function("thread" if len(blocks.parts) == 1 else f"thread_{number}", host)
-        emitter = Emitter(program, layout, frame, model, code, host, helpers, live=live, matrices=matrices)
+        emitter = Emitter(
+            program, layout, frame, model, code, host, helpers, live=live, matrices=matrices, temporaries=within
+        )
         control = Control(emitter, lanes_part, blocks, part)
         control.enter()
         _write_blocks(emitter, control, blocks, part)

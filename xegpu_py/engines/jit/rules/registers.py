@@ -44,6 +44,8 @@ def _copy(emitter: Emitter, inst: Instruction) -> _Copy | None:
     source, dst = inst["src0"], inst["dst"]
     if inst.guard or inst.saturate or isinstance(source, Flag) or (emitter.active is not None and not inst.no_mask):
         return None
+    if any(not isinstance(o, Immediate) and o.var.root[0] in emitter.temporaries for o in (source, dst)):
+        return None
     if format_of(source) is not dst.var.format or modifier_of(source) or (dst.stride != 1 and inst.exec_size > 1):
         return None
     to, size, lanes = emitter.place(dst), dst.var.format.bytes, inst.exec_size

@@ -1,0 +1,57 @@
+"""Variables that are values of LLVM's, and those that must be in the thread's block."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from xegpu_py.engines.jit.control import block_starts
+from xegpu_py.engines.jit.temporaries import temporaries
+from xegpu_py.kernel import Kernel
+
+HEAD = """\
+.version 3.8
+.kernel "temporaries"
+.decl Out v_type=G type=uq num_elts=1 align=qword
+.decl In v_type=G type=ud num_elts=1 align=dword
+.decl T v_type=G type=ud num_elts=16 align=GRF
+.decl AlsoT v_type=G type=uw num_elts=32 align=GRF alias=<T,0>
+.decl F v_type=G type=f num_elts=16 align=GRF alias=<T,0>
+.decl Sum v_type=G type=ud num_elts=16 align=GRF
+.decl SumF v_type=G type=f num_elts=16 align=GRF alias=<Sum,0>
+.decl P v_type=P num_elts=16
+.input Out offset=64 size=8
+.input In offset=72 size=4
+.kernel_attr Target="cm"
+.kernel_attr SimdSize=16
+"""
+SET = "    mov (M1, 16) Sum(0,0)<1> 0x1:ud\n    add (M1, 16) T(0,0)<1> Sum(0,0)<1;1,0> In(0,0)<0;1,0>\n"
+USE = "    add (M1, 16) Sum(0,0)<1> T(0,0)<1;1,0> 0x5:ud\n"
+TEST = "    cmp.lt (M1, 16) P Sum(0,0)<1;1,0> In(0,0)<0;1,0>\n"
+END = "    lsc_store.ugm (M1, 1) flat[Out]:a64 Sum:d32x16t\n    ret (M1, 1)\n"
+
+CASES = {
+    "arithmetic": (SET + USE, True),
+    "parts by an alias": (SET + "    add (M1, 16) Sum(0,0)<1> AlsoT(0,1)<2;1,0> 0x5:ud\n", True),
+    "apart from each other": (SET + "    add (M1, 8) AlsoT(0,0)<2> AlsoT(0,1)<2;1,0> 0x5:uw\n" + USE, True),
+    "masked after a whole write": (SET + TEST + "    (P) mov (M1, 16) T(0,0)<1> 0x9:ud\n" + USE, True),
+    "in another block": (SET + "Next:\n" + USE, False),
+    "masked alone": (
+        "    mov (M1, 16) Sum(0,0)<1> 0x1:ud\n" + TEST + "    (P) mov (M1, 16) T(0,0)<1> 0x9:ud\n" + USE,
+        False,
+    ),
+    "half": ("    mov (M1, 8) T(0,0)<1> 0x9:ud\n" + USE, False),
+    "before": (USE + SET, False),
+    "by a message": (SET + USE + "    lsc_store.ugm (M1, 1) flat[Out]:a64 T:d32x16t\n", False),
+    "by the golden function": (SET + "    exp (M1, 16) SumF(0,0)<1> F(0,0)<1;1,0>\n", False),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_which_are(name: str) -> None:
+    body, wanted = CASES[name]
+    kernel = Kernel.from_assembly(HEAD + body + END, target="any", engine="both")
+    program = kernel.program
+    found = temporaries(program, kernel.launcher._interpreter.layout.target, block_starts(program))
+    assert {var.name for var in found} == ({"T"} if wanted else set())
+    kernel(np.zeros(16, np.uint32), 7)
