@@ -62,9 +62,11 @@ def _access(slot: OperandSpec, inst: Instruction, target: Target) -> Access | No
         start = offset + (first_byte(value, target.grf_bytes) if isinstance(value, Vector) else value.offset)
         end = start + slot.bytes(inst, target)
     spec = INSTRUCTIONS[inst.name]
-    whole = packed and inst.guard is None and (inst.no_mask or spec.all_lanes or slot.kind == "dst")
+    # A predicate that selects decides what is written, and not whether.
+    guarded = inst.guard is not None and not spec.selects
+    whole = packed and not guarded and (inst.no_mask or spec.all_lanes or slot.kind == "dst")
     if spec.category in MESSAGES and inst.exec_size == 1:
-        whole = inst.guard is None
+        whole = not guarded
     if "data" in inst.values and inst["data"].vector > 1 and not inst["data"].transpose:
         # Each element's lanes begin at a register, and may leave the rest of it alone.
         whole &= inst.exec_size * inst["data"].register_bytes % target.grf_bytes == 0

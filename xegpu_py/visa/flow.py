@@ -161,7 +161,4 @@ def _waiting_places(instructions: Sequence[Instruction], labels: Mapping[str, in
 
 def writes_all(inst: Instruction, access: Access, flow: Flow) -> bool:
     """Whether all bytes of an access are written for certain."""
-    if access.whole:
-        return flow.certain(inst)
-    # `accesses` takes a predicate that selects for one that keeps lanes.
-    return INSTRUCTIONS[inst.name].selects and flow.certain(inst) and inst["dst"].stride == 1
+    return access.whole and flow.certain(inst)

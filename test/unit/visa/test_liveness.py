@@ -68,6 +68,10 @@ def test_what_each_turn_writes_first_does_not() -> None:
     assert ranges(LOOP.format(first="mov (M1_NM, 16) A(0,0)<1> 5:ud"))["A"] == (0, 2)
 
 
+def test_a_predicate_that_selects_keeps_no_lanes() -> None:
+    assert ranges(LOOP.format(first="(P) sel (M1_NM, 16) A(0,0)<1> 5:ud 6:ud"))["A"] == (0, 2)
+
+
 @pytest.mark.parametrize(
     ("first", "last"),
     [
