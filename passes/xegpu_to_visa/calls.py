@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 from mlir import ir
 from xegpu_py.passes.common.calls import Functions
 from xegpu_py.passes.common.registers import unsigned
 from xegpu_py.passes.xegpu_to_visa.arith import as_type, result_of
+from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, Pattern, pattern
-from xegpu_py.passes.xegpu_to_visa.values import Reg
+from xegpu_py.passes.xegpu_to_visa.values import Numbers, Reg
 
+from xegpu_py.ir.calls import INLINE, TEXT
 from xegpu_py.numerics.formats import TYPES
+from xegpu_py.visa.instructions import INSTRUCTIONS
 
 INTRINSICS: dict[str, Pattern] = {}
 """What lowers calls of functions that are only declared, by name; the name may have a suffix after a dot."""
@@ -64,3 +69,60 @@ def _shape(kind: ir.Type) -> tuple[int, ...]:
 
 
 INTRINSICS["llvm.genx.srnd"] = srnd
+
+
+_OPERAND = re.compile(r"(?P<sign>-?)(?P<name>\$\d+|%\w+|[\w.+]+):(?P<type>\w+)")
+"""An operand of `inline_visa`: the result or an argument, a name, or a number; with its type."""
+
+
+def inline(low: Lowering, op: ir.Operation) -> None:
+    """Instructions by their text, on all elements."""
+    count, _, name = result_of(low, op)
+    held: dict[str, Reg] = {}
+    for i, value in enumerate(op.operands):
+        held[f"${i + 1}"] = low.reg(value)
+    for line in ir.StringAttr(op.attributes[TEXT]).value.split("\n"):
+        if line.strip():
+            _instruction(low, line.replace(",", " ").split(), held, count)
+    if "$0" not in held:
+        low.fail("has no instruction that writes $0")
+    low.set(op, as_type(low, held["$0"], name))
+
+
+def _instruction(low: Lowering, words: list[str], held: dict[str, Reg], count: int) -> None:
+    name, _, suffix = words[0].partition(".")
+    spec = INSTRUCTIONS.get(name)
+    if spec is None or spec.category not in ("alu", "math") or suffix not in ("", "sat"):
+        low.fail(f"has no instruction '{words[0]}'", "arithmetic instructions of vISA are taken, with .sat or without")
+    operands = [_OPERAND.fullmatch(w) for w in words[1:]]
+    wanted = [slot for slot in spec.slots if slot.name == "dst" or slot.name.startswith("src")]
+    if len(operands) != len(wanted) or None in operands:
+        low.fail(
+            f"cannot take '{' '.join(words)}'", f"'{name}' has {len(wanted)} operands, such as $0:ud, %t:f and 3:d"
+        )
+    target, *sources = (m for m in operands if m)
+    for match, slot in zip((target, *sources), wanted):
+        if match["type"] not in slot.types:
+            low.fail(f"'{name}' has no operand of type {match['type']}", f"it has {', '.join(slot.types)}")
+    numbers = [_number(low, m, held) for m in sources]
+    signs = [m["sign"] for m in sources]
+    made = low.emit.apply(name, target["type"], count, *numbers, modifiers=signs, saturate=suffix == "sat")
+    held[target["name"]] = made
+
+
+def _number(low: Lowering, match: re.Match[str], held: dict[str, Reg]) -> Numbers:
+    name, kind = match["name"], match["type"]
+    if name in held:
+        if held[name].format.bytes != TYPES[kind].bytes:
+            low.fail(f"cannot take {name}, of type {held[name].type}, as {kind}", "the widths must be the same")
+        return low.emit.as_type(held[name], kind)
+    try:
+        return const(float(name) if TYPES[kind].is_float else int(name, 0), kind)
+    except ValueError:
+        low.fail(
+            f"knows no operand '{name}'",
+            "operands are $0 for the result, $1, ..., names that begin with %, and numbers",
+        )
+
+
+INTRINSICS[INLINE] = inline

@@ -8,7 +8,13 @@ from typing import Any
 from mlir import ir
 from mlir.dialects import func
 
-INTRINSICS = ("llvm.genx.",)
+INLINE = "visa.inline"
+"""The name of calls that are instructions of vISA."""
+
+TEXT = "visa.text"
+"""The attribute of such a call that has the instructions, as `inline_visa` takes them."""
+
+INTRINSICS = ("llvm.genx.", f"{INLINE}.")
 """How the names of such functions begin. Their calls work element by element, and have no effect."""
 
 

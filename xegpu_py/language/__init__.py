@@ -62,6 +62,7 @@ from xegpu_py.language.functions import (
 )
 from xegpu_py.language.inline import (
     inline_mlir,
+    inline_visa,
 )
 from xegpu_py.language.kernel import (
     Kernel,
@@ -327,6 +328,7 @@ __all__ = [
     "histogram",
     "index",
     "inline_mlir",
+    "inline_visa",
     "int1",
     "int8",
     "int16",

@@ -1,12 +1,14 @@
-"""MLIR in kernels: what the language has no function for."""
+"""MLIR and vISA in kernels: what the language has no function for."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
+import numpy as np
 from mlir import ir as mlir
 
+from xegpu_py.ir.calls import INLINE, TEXT, called
 from xegpu_py.ir.context import current
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import parse_source
@@ -14,7 +16,7 @@ from xegpu_py.ir.source import Source
 from xegpu_py.language.held import BUILDING, matrix_shape
 from xegpu_py.language.math import valued
 from xegpu_py.language.types import dtype_of
-from xegpu_py.language.values import Value
+from xegpu_py.language.values import Product, Value, value_of
 
 
 def inline_mlir(text: str, *operands: Any, dtype: Any = None) -> Any:
@@ -75,3 +77,35 @@ def _results(found: list[mlir.Value], given: list[Value], dtype: Any) -> Any:
         like = next((v for v in given if matrix_shape(v.shape) == plain.shape), None)
         made.append(plain if like is None else plain.reshape(like.shape))
     return None if not made else made[0] if len(made) == 1 else tuple(made)
+
+
+def inline_visa(text: str, *operands: Any, dtype: Any = None) -> Value:
+    """Arithmetic instructions of vISA on each element, by their text.
+
+        high = inline_visa("mulh $0:ud $1:ud $2:ud", a, b)
+        y = inline_visa("mul %t:f $1:f 0.5:f  \\n mad.sat $0:f %t:f $1:f $2:f", x, bias)
+
+    `$0` is the result, `$1`, `$2`, ... are the operands, names that begin with `%` hold what lies between, and numbers
+    are immediates. Each has its type; a minus sign negates. Execution sizes, regions and masks are those of the
+    vectors. The reference and the eager engine know no instructions of vISA, and refuse it.
+
+    Args:
+        text: an instruction a line: name, with `.sat` or without, destination, sources.
+        operands: values, which are broadcast, and numbers of the first value's type.
+        dtype: the element type of the result; by default that of the first operand.
+
+    Raises:
+        TypeError: if there is no operand that is a value.
+    """
+    BUILDING.check()
+    first = next((valued(v) for v in operands if isinstance(v, (Value, Product))), None)
+    if first is None:
+        raise TypeError("inline_visa needs an operand that is a value")
+    given = [valued(v) if isinstance(v, (Value, Product)) else value_of(v, first.dtype) for v in operands]
+    shape = np.broadcast_shapes(*(v.shape for v in given))
+    wide = [v.broadcast(shape or (1,)) for v in given]
+    to = first.dtype if dtype is None else dtype_of(dtype)
+    attributes = {TEXT: mlir.StringAttr.get(text)}
+    kind = wide[0]._type(wide[0].shape, to)
+    made = wide[0]._made(called(INLINE, kind, *(v.ir for v in wide), attributes=attributes), to)
+    return made.reshape(shape)

@@ -38,6 +38,8 @@ _RANDOM = {("f32", "f16"): ("hf", 13), ("f16", "f8E5M2"): ("bf8", 8)}
 
 def _intrinsic(node: Node, name: str, operands: list[Any]) -> Array:
     """`llvm.genx.srnd`: stochastic rounding (docs/lowering.md)."""
+    if name.startswith("visa.inline."):
+        raise Fault("is an instruction of vISA, of which the reference knows none", "the interpreter and the JIT do")
     if not f"{name}.".startswith("llvm.genx.srnd."):
         raise Fault(f"calls '{name}', which has no body and stands for no instruction")
     numbers, random = (np.asarray(v) for v in operands)

@@ -6,10 +6,11 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
-from computing import check, computed
 
 import xegpu_py.language as xl
 from xegpu_py import DiagnosticError, numerics
+
+from .computing import check, computed
 
 FLOATS = {
     "float8_e5m2": ml_dtypes.float8_e5m2,

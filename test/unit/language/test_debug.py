@@ -3,11 +3,12 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from computing import built, check
 
 import xegpu_py
 import xegpu_py.language as xl
 from xegpu_py import Constexpr, DiagnosticError
+
+from .computing import built, check
 
 BF16, F32, I32 = ml_dtypes.bfloat16, np.float32, np.int32
 SMALL = np.arange(128, dtype=I32).reshape(8, 16) - 40
@@ -98,6 +99,46 @@ def test_ops_of_mlir():
         check(lambda v: xl.inline_mlir("%p = arith.muli $0, $0 : $t0", v), [SMALL], SMALL)
     with pytest.raises(ValueError, match="inline_mlir: "):
         check(lambda v: xl.inline_mlir("%p = arith.nonsense $0 : $t0\nreturn %p : $t0", v), [SMALL], SMALL)
+
+
+@pytest.mark.parametrize("workgroup", [False, True])
+def test_instructions_of_visa(workgroup):
+    big = (SMALL * 0x1234567).astype(np.uint32)
+    real = SMALL.astype(F32) / 8
+
+    def function(v, r):
+        bits = xl.inline_visa("xor $0:ud $1:ud 0xff:ud", v)
+        high = xl.inline_visa("mulh %h:ud $1:ud $2:ud\nadd $0:ud %h:ud 5:ud", v, 0xDEADBEEF)
+        clipped = xl.inline_visa("mul %t:f $1:f 0.5:f\nadd.sat $0:f %t:f -$2:f", r, xl.full((1, 16), 0.25))
+        return bits, high, clipped, xl.inline_visa("mov $0:d $1:f", r[0, 0], dtype=xl.int32)
+
+    high = (big.astype(np.uint64) * np.uint64(0xDEADBEEF) >> np.uint64(32)).astype(np.uint32) + np.uint32(5)
+    expected = (big ^ np.uint32(0xFF), high, np.clip(real / 2 - F32(0.25), 0, 1), np.array(int(real[0, 0]), I32))
+    check(function, [big, real], expected, workgroup)
+
+
+REFUSED = {
+    "instruction": ("frob $0:d $1:d", "has no instruction 'frob'"),
+    "message": ("lsc_load $0:d $1:d", "has no instruction 'lsc_load'"),
+    "operands": ("add $0:d $1:d", "'add' has 3 operands"),
+    "type": ("mulh $0:ud $1:f 3:f", "'mulh' has no operand of type f"),
+    "width": ("add $0:d $1:q 3:d", "the widths must be the same"),
+    "name": ("add $0:d %t:d 3:d", "knows no operand '%t'"),
+    "result": ("add %t:d $1:d 3:d", "has no instruction that writes $0"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_instructions(name):
+    text, message = REFUSED[name]
+    with pytest.raises(DiagnosticError) as caught:
+        check(lambda v: xl.inline_visa(text, v), [SMALL], SMALL)
+    assert message in str(caught.value)
+
+
+def test_the_reference_knows_no_instructions():
+    with pytest.raises(DiagnosticError, match="is an instruction of vISA"):
+        check(lambda v: xl.inline_visa("xor $0:ud $1:ud 0xff:ud", v), [SMALL], SMALL, engine="reference")
 
 
 def test_named_barriers_and_fences():

@@ -14,9 +14,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from computing import check
 
 import xegpu_py.language as xl
+
+from .computing import check
 
 KERNELS, PROGRAMS = 15, 20
 MOST = 128

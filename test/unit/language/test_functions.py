@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from computing import built, check, computed
 
 import xegpu_py.language as xl
 from xegpu_py import DiagnosticError, build
+
+from .computing import built, check, computed
 
 F32, I8, I32, U8, U32, I64 = np.float32, np.int8, np.int32, np.uint8, np.uint32, np.int64
 RNG = np.random.default_rng(13)

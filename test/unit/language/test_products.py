@@ -3,11 +3,12 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from computing import check, computed
 
 import xegpu_py
 import xegpu_py.language as xl
 from xegpu_py import numerics
+
+from .computing import check, computed
 
 BF16, F16, F32, I32, U32 = ml_dtypes.bfloat16, np.float16, np.float32, np.int32, np.uint32
 RNG = np.random.default_rng(5)

@@ -343,3 +343,45 @@ def test_indices_of_64_bits_between_subgroups():
     y = np.zeros_like(x)
     kernel(x, y)
     np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("rows, columns", [(8, 16), (5, 7), (13, 9)])
+def test_rows_and_columns_in_conditions(rows, columns):
+    """Also of sizes that are no multiple of a block's."""
+
+    @xegpu_py.jit(engine="both")
+    def causal(X, Y, n, ROWS: xegpu_py.Constexpr, COLUMNS: xegpu_py.Constexpr):
+        m = xl.program_id(0) * ROWS
+        x = X.tile((ROWS, COLUMNS), at=(m, 0)).load()
+        row, column = (xl.arange(ROWS) + m)[:, None], xl.arange(COLUMNS)[None, :]
+        Y.tile((ROWS, COLUMNS), at=(m, 0)).store(xl.where((row < n) & (column <= row), x, 0.0))
+
+    x = np.random.default_rng(0).standard_normal((2 * rows, columns)).astype(F32)
+    y, i, j = np.zeros_like(x), np.arange(2 * rows)[:, None], np.arange(columns)
+    causal[2](x, y, 2 * rows - 2, ROWS=rows, COLUMNS=columns)
+    np.testing.assert_array_equal(y, np.where((i < 2 * rows - 2) & (j <= i), x, 0))
+
+
+def test_one_mistake_is_reported_once():
+    """A product that the target has not is one error, however many dpas it becomes."""
+
+    def product(A, C):
+        a = A.tile((32, 64), at=(0, 0)).load().to(xl.float8_e5m2)
+        C.tile((32, 32), at=(0, 0)).store(xl.dot(a, a.T))
+
+    with pytest.raises(DiagnosticError, match="has no precision bf8") as caught:
+        xegpu_py.jit(product, target="pvcxt")(np.zeros((32, 64), F32), np.zeros((32, 32), F32))
+    assert len([d for d in caught.value.diagnostics if d.severity == "error"]) == 1
+
+
+@pytest.mark.parametrize("target", ["pvc", "dg2"])
+def test_places_are_divided(target):
+    @xegpu_py.jit(target=target, engine="both")
+    def divide(X, Y):
+        a, b = X[0].to(xl.index), X[1].to(xl.index)
+        Y[0], Y[1] = (a // b).to(xl.int64), (a % b).to(xl.int64)
+
+    for a, b in ((10**12 + 7, -3), (-(2**62), 7), (12, 2**40), (-1, -(2**63) + 1)):
+        y = np.zeros(2, np.int64)
+        divide(np.array([a, b], np.int64), y)
+        assert y.tolist() == [a // b, a % b]
