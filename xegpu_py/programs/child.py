@@ -15,7 +15,7 @@ import numpy as np
 from mlir import ir
 
 from xegpu_py.ir.context import Context
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, position_of
 from xegpu_py.ir.verifier import walk
 from xegpu_py.programs import imex_utils, runner_utils
 from xegpu_py.programs.device import Device
@@ -49,26 +49,22 @@ def main(number: int) -> None:
     try:
         results = _perform(job, send)
     except BaseException as e:
-        _leave(send, e)
+        _leave(job, send, e)
     send("done", results)
     os._exit(0)
 
 
-def _leave(send: Callable[..., None], error: BaseException) -> None:
+def _leave(job: Job, send: Callable[..., None], error: BaseException) -> None:
     """Tell the parent of an error, and end at once: compiled code may be on the stack."""
     try:
-        if os.environ.get("XDBG"):
-            import traceback
-
-            traceback.print_exception(error)
         if isinstance(error, DiagnosticError):
             send("raise", DiagnosticError(error.diagnostics))
         elif isinstance(error, (TypeError, ValueError, BrokenPipeError, MemoryError)):
             send("raise", type(error)(*error.args))
         else:
-            import traceback
-
-            traceback.print_exception(error)
+            where = Position(job.source.name, job.source.first_line, 1)
+            message = f"internal error: {type(error).__name__}: {error}"
+            send("raise", DiagnosticError([Diagnostic("error", message, where)]))
     finally:
         os._exit(1)
 
@@ -87,14 +83,15 @@ def _perform(job: Job, send: Callable[..., None]) -> Any:
     def reached(launch_number: int, launch: Launch, ended: bool) -> None:
         send("launch", launch_number, launch.kernel, ended)
 
-    device = Device(code.kernels, job.options, say, reached, job.trace, job.statistics, job.remarks)
+    identity = ("program", job.source.name, job.source.text, str(job.imported))
+    device = Device(code.kernels, job.options, say, reached, job.trace, job.statistics, job.remarks, identity)
     host = Host(1, np.random.default_rng(job.seed))
 
     def guard(action: Callable[[], Any]) -> Any:
         try:
             return action()
         except BaseException as e:
-            _leave(send, e)
+            _leave(job, send, e)
 
     results = Compiled(code, device, host, guard, runner_utils.LIBRARY).call(_arrays(job))
     ctypes.CDLL(None).fflush(None)

@@ -18,7 +18,7 @@ from xegpu_py.dialects import visa
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, position_of
 from xegpu_py.ir.module import Module
 from xegpu_py.ir.verifier import walk
-from xegpu_py.lowered import copied
+from xegpu_py.lowered import ModuleSource, copied
 from xegpu_py.programs.lowering import Launch, Parameter, Site
 from xegpu_py.programs.memrefs import ELEMENTS, MemRef
 from xegpu_py.runtime.launch import Dim
@@ -47,6 +47,7 @@ class Device:
         trace: of which thread of each launch the instructions are shown.
         statistics: whether what each launch did is told.
         remarks: whether what lowering says of slow code is told.
+        identity: all that the kernels depend on, under which they are kept on disk as lowered; () keeps none.
     """
 
     kernels: dict[str, Module]
@@ -56,6 +57,7 @@ class Device:
     trace: Thread | None = None
     statistics: bool = False
     remarks: bool = False
+    identity: tuple[str, ...] = ()
     launches: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
@@ -115,6 +117,9 @@ class Device:
             raise
         except (TypeError, ValueError) as e:
             raise _error(launch.where, f"launch {number}, of kernel '{launch.kernel}': {e}") from None
+        except Exception as e:
+            what = f"launch {number}, of kernel '{launch.kernel}': internal error: {type(e).__name__}: {e}"
+            raise _error(launch.where, what) from e
         self.reached(number, launch, True)
 
     def _run(
@@ -198,7 +203,8 @@ class Device:
                 if visa.name_of(func) == launch.kernel:
                     for name in broken:
                         del func.attributes[name]
-        found = compile(module, launch.kernel, **self.options)
+        key = (*self.identity, launch.module, str(shared), *broken) if self.identity else ()
+        found = compile(ModuleSource(lambda: module, key), launch.kernel, **self.options)
         if self.remarks and isinstance(found, CompiledKernel):
             for remark in found.remarks:
                 self.say(remark)
