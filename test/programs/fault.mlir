@@ -6,6 +6,7 @@
 // RUN: not xegpu-run %s -e main --check=uninit 2>&1 | FileCheck %s --check-prefix=ERROR
 // RUN: not xegpu-run %s -e shapes 2>&1 | FileCheck %s --check-prefix=SHAPES
 // RUN: not xegpu-run %s -e freed 2>&1 | FileCheck %s --check-prefix=FREED
+// RUN: xegpu-run %s -e hosts 2>&1 | FileCheck %s --check-prefix=HOSTS
 // RUN: not xegpu-run %s -e asserts 2>&1 | FileCheck %s --check-prefix=ASSERT
 // RUN: xegpu-run %s -e block 2>&1 | FileCheck %s --check-prefix=BLOCK
 
@@ -57,10 +58,17 @@ module attributes {gpu.container_module} {
     gpu.launch_func @kernels::@known blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1)
     return
   }
+  func.func @hosts() {
+    %a = memref.alloc() : memref<8xf32>
+    gpu.dealloc %a : memref<8xf32>
+    memref.dealloc %a : memref<8xf32>
+    return
+  }
 }
-// ERROR: fault.mlir:16:7: error: {{.*}}reaching 4 bytes over the end
-// ERROR: fault.mlir:31:5: note: in launch 2 of the program, of kernel 'store'
-// SHAPES: fault.mlir:41:5: error: 'gpu.memcpy' op copies an array of sizes (8,) to one of (1,)
-// FREED: fault.mlir:47:5: error: 'gpu.dealloc' op frees memory that is not allocated
-// ASSERT: fault.mlir:52:5: error: assertion failed: the impossible
-// BLOCK: fault.mlir:57:5: warning: kernel 'known' promises a known_block_size (4, 1, 1), but is launched with (1, 1, 1); the promise is ignored
+// HOSTS: warning: 'gpu.dealloc' op frees memory that gpu.alloc has not allocated; it stays allocated
+// ERROR: fault.mlir:17:7: error: {{.*}}reaching 4 bytes over the end
+// ERROR: fault.mlir:32:5: note: in launch 2 of the program, of kernel 'store'
+// SHAPES: fault.mlir:42:5: error: 'gpu.memcpy' op copies an array of sizes (8,) to one of (1,)
+// FREED: fault.mlir:48:5: error: 'gpu.dealloc' op frees memory that is not allocated
+// ASSERT: fault.mlir:53:5: error: assertion failed: the impossible
+// BLOCK: fault.mlir:58:5: warning: kernel 'known' promises a known_block_size (4, 1, 1), but is launched with (1, 1, 1); the promise is ignored

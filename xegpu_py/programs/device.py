@@ -31,6 +31,12 @@ MANY = 100
 LANES = "xegpu.lanes_per_subgroup"
 """The attribute of kernels that are written for subgroups, but whose launches count the lanes of so many."""
 
+KEPT = 1 << 28
+"""Most bytes of freed memory that are kept."""
+
+_free = ctypes.CDLL(None).free
+_free.argtypes, _free.restype = [ctypes.c_void_p], None
+
 DYNAMIC = "gpu.dynamic_shared_memory"
 Thread = tuple[Dim, int]
 
@@ -62,6 +68,7 @@ class Device:
 
     def __post_init__(self) -> None:
         self._live: dict[int, int] = {}
+        self._freed: dict[int, int] = {}
         self._compiled: dict[tuple[str, str, int, tuple[str, ...]], Any] = {}
 
     def callback(self, site: Site, guard: Callable[[Callable[[], Any]], Any]) -> Any:
@@ -82,12 +89,19 @@ class Device:
         self._live[memref.allocated] = array.nbytes
 
     def deallocate(self, site: Site, memref: MemRef) -> None:
-        if self._live.pop(memref.allocated, None) is None:
-            raise _error(
-                site.where,
-                "'gpu.dealloc' op frees memory that is not allocated",
-                "it is none of gpu.alloc's, or has been freed before",
-            )
+        """Free memory. It is kept for a while, so that its address is not that of other memory, which is freed once."""
+        size = self._live.pop(memref.allocated, None)
+        if size is not None:
+            self._freed[memref.allocated] = size
+        elif memref.allocated in self._freed:
+            raise _error(site.where, "'gpu.dealloc' op frees memory that is not allocated", "it has been freed before")
+        else:
+            message = "'gpu.dealloc' op frees memory that gpu.alloc has not allocated; it stays allocated"
+            self.say(Diagnostic("warning", message, site.where))
+        while sum(self._freed.values()) > KEPT:
+            oldest = next(iter(self._freed))
+            del self._freed[oldest]
+            _free(oldest)
 
     def copy(self, site: Site, to: MemRef, source: MemRef) -> None:
         if to.sizes != source.sizes:

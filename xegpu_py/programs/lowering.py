@@ -405,7 +405,6 @@ def _strides(op: ir.Operation, kind: ir.MemRefType) -> tuple[list[int], int]:
 def _deallocate(lowering: _Lowering, op: ir.Operation) -> list[ir.Value]:
     (data,) = _data(op, 1)
     lowering._call(op, "deallocate", [data])
-    memref.dealloc(data)
     return []
 
 
