@@ -7,14 +7,22 @@ from dataclasses import dataclass
 
 import numpy as np
 from mlir import ir
+from xegpu_py.passes.common.builders import (
+    broadcast,
+    extract,
+    integer_type,
+    make,
+    select,
+    shape_cast,
+    transpose,
+    vector_type,
+    with_element,
+)
 from xegpu_py.passes.common.combining import combining_op
+from xegpu_py.passes.common.values import element_of, enumerator, shape_of
 
-from xegpu_py.ir.builtin import vector_text
-from xegpu_py.ir.generic import integers, make
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.ir.verifier import walk
-
-_FLOATS = ("f", "bf", "tf")
 
 
 @register_pass("vector-lower-contract")
@@ -55,22 +63,20 @@ class VectorLowerContract(Pass):
         maps = [_dimensions(ir.AffineMapAttr(a).value) for a in ir.ArrayAttr(op.attributes["indexing_maps"])]
         lhs, rhs, acc = op.operands
         result = op.results[0].type
-        element = _element(result)
+        element = element_of(result)
         kept = maps[2]
         reduced = sorted({d for m in maps[:2] for d in m} - set(kept))
-        sizes = {d: n for m, v in zip(maps, (lhs, rhs)) for d, n in zip(m, _shape(v.type))}
-        kind = str(op.attributes["kind"]).rstrip(">").split("<")[-1] if "kind" in op.attributes else "add"
-        is_float = element.startswith(_FLOATS)
-        combine = combining_op(
-            kind, ir.VectorType(result).element_type if isinstance(result, ir.VectorType) else result
-        )
+        sizes = {d: n for m, v in zip(maps, (lhs, rhs)) for d, n in zip(m, shape_of(v))}
+        kind = enumerator(op.attributes["kind"]) if "kind" in op.attributes else "add"
+        is_float = isinstance(element, ir.FloatType)
+        combine = combining_op(kind, element)
         if not combine:
             self.fail(op, f"combines {element} by '{kind}', which is not for such elements")
         sides = [_Side(m, v, reduced, kept, sizes, element) for m, v in zip(maps, (lhs, rhs))]
         flags = None
         if outer is not None:
             # A mask has all iteration dimensions.
-            flags = _Side(list(range(len(sizes))), outer.operands[0], reduced, kept, sizes, "i1")
+            flags = _Side(list(range(len(sizes))), outer.operands[0], reduced, kept, sizes, integer_type(1))
         total = acc
         for place in np.ndindex(*(sizes[d] for d in reduced)):
             at = [int(p) for p in place]
@@ -80,7 +86,7 @@ class VectorLowerContract(Pass):
             else:
                 product = make("arith.mulf" if is_float else "arith.muli", result, a, b)
                 found = make(combine, result, total, product)
-            total = make("arith.select", result, flags.at(at), found, total) if flags else found
+            total = select(flags.at(at), found, total) if flags else found
         return total
 
 
@@ -98,47 +104,28 @@ class _Side:
         reduced: list[int],
         kept: list[int],
         sizes: dict[int, int],
-        element: str,
+        element: ir.Type,
     ) -> None:
         self._reduced = [d for d in reduced if d in dimensions]
         self._index = [reduced.index(d) for d in self._reduced]
         self._own = [d for d in kept if d in dimensions]
         self._kept, self._sizes, self._element = kept, sizes, element
-        narrow = _element(value.type)
-        shape = [sizes[d] for d in dimensions]
-        if narrow != element:
-            extend = "arith.extf" if element.startswith(_FLOATS) else "arith.extsi"
-            value = make(extend, vector_text(shape, element), value)
-        order = [dimensions.index(d) for d in (*self._reduced, *self._own)]
-        if order != sorted(order):
-            moved = vector_text([shape[i] for i in order], element)
-            value = make("vector.transpose", moved, value, permutation=integers(order))
-        self._value = value
+        if element_of(value) != element:
+            extend = "arith.extf" if isinstance(element, ir.FloatType) else "arith.extsi"
+            value = make(extend, with_element(value.type, element), value)
+        self._value = transpose(value, [dimensions.index(d) for d in (*self._reduced, *self._own)])
 
     def at(self, place: Sequence[int]) -> ir.Value:
         """The elements at a place along the reduced dimensions, in the shape of the result."""
         own = [self._sizes[d] for d in self._own]
-        found = self._value
-        if self._index:
-            position = integers([place[i] for i in self._index])
-            kind = vector_text(own, self._element) if own else self._element
-            found = make("vector.extract", kind, found, static_position=position)
+        found = extract(self._value, [place[i] for i in self._index])
         shape = [self._sizes[d] for d in self._kept]
         if own == shape:
             return found
         if own:
-            ones = [self._sizes[d] if d in self._own else 1 for d in self._kept]
-            found = make("vector.shape_cast", vector_text(ones, self._element), found)
-        return make("vector.broadcast", vector_text(shape, self._element), found)
+            found = shape_cast(found, [self._sizes[d] if d in self._own else 1 for d in self._kept])
+        return broadcast(found, vector_type(shape, self._element))
 
 
 def _dimensions(found: ir.AffineMap) -> list[int]:
     return [e.position for e in found.results]
-
-
-def _shape(kind: ir.Type) -> list[int]:
-    return list(ir.VectorType(kind).shape) if isinstance(kind, ir.VectorType) else []
-
-
-def _element(kind: ir.Type) -> str:
-    return str(ir.VectorType(kind).element_type) if isinstance(kind, ir.VectorType) else str(kind)

@@ -52,5 +52,9 @@ class PatternSet(Generic[P]):
         """The names of ops that have patterns."""
         return iter(self._by_name)
 
+    def __getitem__(self, name: str) -> P:
+        """The pattern of the ops of a name."""
+        return self._by_name[name]
+
     def __contains__(self, name: str) -> bool:
         return name in self._by_name

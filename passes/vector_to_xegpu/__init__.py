@@ -35,15 +35,15 @@ class VectorToXeGPU(Pass):
 
     def run(self, op: ir.Operation) -> None:
         # What rewrites ops is loaded when it is needed, since tools start without it.
-        from xegpu_py.passes.vector_to_xegpu.accesses import RULES
+        from xegpu_py.passes.vector_to_xegpu.accesses import pattern
 
         for func in [f for f in walk(op) if f.name == "gpu.func" and "gpu.kernel" in f.attributes]:
             name = ir.StringAttr(func.attributes["sym_name"]).value
             if "xegpu.subgroup_size" in func.attributes or self.kernel not in ("", name):
                 continue
-            for access in [o for o in walk(func) if o.name in RULES]:
+            for access in [o for o in walk(func) if o.name in pattern]:
                 with access.location, ir.InsertionPoint(access):
-                    found = RULES[access.name](self, access)
+                    found = pattern[access.name](self, access)
                 if found is not None:
                     access.results[0].replace_all_uses_with(found)
                 access.erase()

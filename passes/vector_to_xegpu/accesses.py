@@ -13,34 +13,45 @@ from mlir import ir
 from mlir.dialects.arith import AtomicRMWKind
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu.checks import is_slm
+from xegpu_py.passes.common.builders import (
+    add,
+    broadcast,
+    compare,
+    constant,
+    create,
+    dense_integers,
+    extract,
+    extract_slice,
+    i64_array,
+    index,
+    index_type,
+    insert,
+    insert_slice,
+    integer_type,
+    make,
+    permute,
+    select,
+    shape_cast,
+    vector_type,
+    with_element,
+)
+from xegpu_py.passes.common.patterns import PatternSet
+from xegpu_py.passes.common.values import element_of, shape_of
 
-from xegpu_py.ir.builtin import vector_text
-from xegpu_py.ir.generic import integers, make
 from xegpu_py.ir.passes import Pass
 
 Order = npt.NDArray[np.int64]
+Pattern = Callable[[Pass, ir.Operation], Any]
+pattern: PatternSet[Pattern] = PatternSet()
+"""By name of an op what gives what stands for its result, if it has one."""
 
 
 def _constants(values: Order) -> ir.Value:
-    kind = vector_text(values.shape, "index")
-    return make("arith.constant", kind, value=f"dense<{values.tolist()}> : {kind}")
-
-
-def _index(value: int) -> ir.Value:
-    return make("arith.constant", "index", value=f"{value} : index")
-
-
-def _shape(value: ir.Value) -> tuple[int, ...]:
-    return tuple(ir.VectorType(value.type).shape)
-
-
-def _reshape(value: ir.Value, shape: Sequence[int]) -> ir.Value:
-    kind = vector_text(shape, str(ir.VectorType(value.type).element_type))
-    return value if str(value.type) == kind else make("vector.shape_cast", kind, value)
+    return dense_integers(values, index_type())
 
 
 def _spread(value: ir.Value, count: int) -> ir.Value:
-    return make("vector.broadcast", f"vector<{count}x{value.type}>", value)
+    return broadcast(value, vector_type((count,), value.type))
 
 
 class _Memref:
@@ -51,7 +62,7 @@ class _Memref:
             owner.fail(op, f"accesses {value.type}, which lies in no memory", "bufferize it before")
         self.value, self.indices = value, list(indices)
         self.type = ir.MemRefType(value.type)
-        self.element = str(self.type.element_type)
+        self.element = self.type.element_type
         self.slm = is_slm(self.type.memory_space)
         self.strides = [int(s) for s in self.type.get_strides_and_offset()[0]]
         self._owner, self._op = owner, op
@@ -66,9 +77,7 @@ class _Memref:
         if self.strides[dimension] != ir.ShapedType.get_dynamic_stride_or_offset():
             return self.strides[dimension]
         base = ir.MemRefType.get([], self.type.element_type, memory_space=self.type.memory_space)
-        index = ir.IndexType.get()
-        results = [base, index, *[index] * (2 * self.rank)]
-        made = ir.Operation.create("memref.extract_strided_metadata", results, [self.value])
+        made = create("memref.extract_strided_metadata", [base, *[index_type()] * (1 + 2 * self.rank)], [self.value])
         found: ir.Value = made.results[2 + self.rank + dimension]
         return found
 
@@ -77,17 +86,17 @@ class _Memref:
         if self.strides[-1] != 1:
             self._owner.fail(self._op, f"needs an innermost stride of 1, but {self.type} has another")
         dynamic = ir.ShapedType.get_dynamic_size()
-        places = [make("arith.addi", "index", i, _index(a)) if a else i for i, a in zip(self.indices, added)]
+        places = [add(i, a) for i, a in zip(self.indices, added)]
         space = f", {self.type.memory_space}" if self.type.memory_space is not None else ""
         row = make(
             "memref.subview",
-            f"memref<{count}x{self.element}, strided<[1], offset: ?>{space}>",
+            ir.Type.parse(f"memref<{count}x{self.element}, strided<[1], offset: ?>{space}>"),
             self.value,
             *places,
-            static_offsets=integers([dynamic] * self.rank),
-            static_sizes=integers([*[1] * (self.rank - 1), count]),
-            static_strides=integers([1] * self.rank),
-            operandSegmentSizes=f"array<i32: 1, {self.rank}, 0, 0>",
+            static_offsets=i64_array([dynamic] * self.rank),
+            static_sizes=i64_array([*[1] * (self.rank - 1), count]),
+            static_strides=i64_array([1] * self.rank),
+            operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, self.rank, 0, 0]),
         )
         scope = "memory_scope = slm, " if self.slm else ""
         tdesc = f"!xegpu.tensor_desc<{count}x{self.element}, #xegpu.tdesc_attr<{scope}boundary_check = false>>"
@@ -97,42 +106,43 @@ class _Memref:
     def lanes(self, offsets: ir.Value) -> ir.Value:
         """The descriptor of elements at offsets from the memref's first."""
         scope = "memory_scope = slm, " if self.slm else ""
-        count = _shape(offsets)[0]
+        count = shape_of(offsets)[0]
         tdesc = f"!xegpu.tensor_desc<{count}x{self.element}, #xegpu.tdesc_attr<{scope}scattered = true>>"
         found: ir.Value = xegpu.create_tdesc(self.value, offsets, tdesc=tdesc, mode="vc", chunk_size_per_lane=1)
         return found
 
     def offsets(self, added: Sequence[ir.Value | Order], count: int) -> ir.Value:
         """The offsets of `count` elements: the indices, and for each dimension what is added to them."""
-        kind = f"vector<{count}xindex>"
         base: ir.Value | None = None
         total: ir.Value | None = None
         known = np.zeros(count, np.int64)
-        for d, index in enumerate(self.indices):
+        for d, place in enumerate(self.indices):
             stride = self.stride(d)
-            factor = _index(stride) if isinstance(stride, int) else stride
-            scaled = make("arith.muli", "index", index, factor)
-            base = scaled if base is None else make("arith.addi", "index", base, scaled)
+            factor = index(stride) if isinstance(stride, int) else stride
+            scaled = make("arith.muli", place.type, place, factor)
+            base = scaled if base is None else add(base, scaled)
             more = added[d]
             if isinstance(more, ir.Value):
-                moved = make("arith.muli", kind, more, _spread(factor, count))
+                moved = make("arith.muli", more.type, more, _spread(factor, count))
             elif isinstance(stride, int):
                 known += more * stride
                 continue
             elif more.any():
-                moved = make("arith.muli", kind, _constants(more), _spread(factor, count))
+                table = _constants(more)
+                moved = make("arith.muli", table.type, table, _spread(factor, count))
             else:
                 continue
-            total = moved if total is None else make("arith.addi", kind, total, moved)
+            total = moved if total is None else add(total, moved)
         found = _constants(known)
         if total is not None:
-            found = make("arith.addi", kind, found, total)
-        return found if base is None else make("arith.addi", kind, found, _spread(base, count))
+            found = add(found, total)
+        return found if base is None else add(found, _spread(base, count))
 
 
+@pattern("vector.load")
 def _load(owner: Pass, op: ir.Operation) -> ir.Value:
     memory = _Memref(owner, op, op.operands[0], list(op.operands)[1:])
-    return _read_rows(memory, _shape(op.results[0]))
+    return _read_rows(memory, shape_of(op.results[0]))
 
 
 def _read_rows(memory: _Memref, shape: tuple[int, ...]) -> ir.Value:
@@ -140,39 +150,35 @@ def _read_rows(memory: _Memref, shape: tuple[int, ...]) -> ir.Value:
     rows = [(*r, 0) for r in np.ndindex(*shape[:-1])]
     parts = [xegpu.load_nd(memory.line([*[0] * outer, *map(int, row)], shape[-1]), mode="vc") for row in rows]
     if len(parts) == 1:
-        return _reshape(parts[0], shape)
-    kind = vector_text(shape, memory.element)
-    zero = "0" if memory.element[0] in "isu" else "0.0"
-    found = make("arith.constant", kind, value=f"dense<{zero}> : {kind}")
+        return shape_cast(parts[0], shape)
+    found = constant(vector_type(shape, memory.element), 0)
     for row, part in zip(rows, parts):
-        found = make("vector.insert", kind, part, found, static_position=integers([int(r) for r in row[:-1]]))
+        found = insert(part, found, row[:-1])
     return found
 
 
+@pattern("vector.store")
 def _store(owner: Pass, op: ir.Operation) -> None:
     memory = _Memref(owner, op, op.operands[1], list(op.operands)[2:])
     _write_rows(memory, op.operands[0])
 
 
 def _write_rows(memory: _Memref, value: ir.Value) -> None:
-    shape = _shape(value)
+    shape = shape_of(value)
     outer = memory.rank - len(shape)
     for row in np.ndindex(*shape[:-1]):
-        part = value
-        if row:
-            position = integers([int(r) for r in row])
-            part = make("vector.extract", vector_text(shape[-1:], memory.element), value, static_position=position)
-        xegpu.store_nd(part, memory.line([*[0] * outer, *map(int, row), 0], shape[-1]), mode="vc")
+        xegpu.store_nd(extract(value, row), memory.line([*[0] * outer, *map(int, row), 0], shape[-1]), mode="vc")
 
 
 def _consecutive(memory: _Memref, count: int) -> ir.Value:
     return memory.offsets([*[np.zeros(count, np.int64)] * (memory.rank - 1), np.arange(count)], count)
 
 
+@pattern("vector.maskedload")
 def _masked_load(owner: Pass, op: ir.Operation) -> ir.Value:
     source, *indices, mask, otherwise = op.operands
     memory = _Memref(owner, op, source, indices)
-    return _gathered(memory, _consecutive(memory, _shape(mask)[0]), mask, otherwise)
+    return _gathered(memory, _consecutive(memory, shape_of(mask)[0]), mask, otherwise)
 
 
 _MOST_LANES = 32
@@ -188,71 +194,64 @@ def _messages(count: int) -> list[tuple[int, int]]:
     return found
 
 
-def _slice(value: ir.Value, first: int, size: int) -> ir.Value:
-    if _shape(value) == (size,):
-        return value
-    kind = vector_text((size,), str(ir.VectorType(value.type).element_type))
-    return make("vector.extract_strided_slice", kind, value, offsets=f"[{first}]", sizes=f"[{size}]", strides="[1]")
-
-
 def _gathered(memory: _Memref, offsets: ir.Value, mask: ir.Value, otherwise: ir.Value) -> ir.Value:
     result = otherwise
-    for first, size in _messages(_shape(mask)[0]):
-        at, active, other = (_slice(v, first, size) for v in (offsets, mask, otherwise))
+    for first, size in _messages(shape_of(mask)[0]):
+        at, active, other = (extract_slice(v, [first], [size]) for v in (offsets, mask, otherwise))
         loaded = xegpu.load_gather(memory.lanes(at), active, mode="vc")
-        found = make("arith.select", other.type, active, loaded, other)
-        if size == _shape(mask)[0]:
-            return found
-        place = {"offsets": f"[{first}]", "strides": "[1]"}
-        result = make("vector.insert_strided_slice", result.type, found, result, **place)
+        result = insert_slice(select(active, loaded, other), result, [first])
     return result
 
 
 def _scattered(memory: _Memref, value: ir.Value, offsets: ir.Value, mask: ir.Value) -> None:
-    for first, size in _messages(_shape(mask)[0]):
-        part, at, active = (_slice(v, first, size) for v in (value, offsets, mask))
+    for first, size in _messages(shape_of(mask)[0]):
+        part, at, active = (extract_slice(v, [first], [size]) for v in (value, offsets, mask))
         xegpu.store_scatter(part, memory.lanes(at), active, mode="vc")
 
 
+@pattern("vector.maskedstore")
 def _masked_store(owner: Pass, op: ir.Operation) -> None:
     target, *indices, mask, value = op.operands
     memory = _Memref(owner, op, target, indices)
-    _scattered(memory, value, _consecutive(memory, _shape(mask)[0]), mask)
+    _scattered(memory, value, _consecutive(memory, shape_of(mask)[0]), mask)
 
 
 def _places(memory: _Memref, value: ir.Value) -> tuple[ir.Value, int]:
     """Offsets of a gather or scatter, whose indices are along the innermost dimension."""
-    shape = _shape(value)
+    shape = shape_of(value)
     count = math.prod(shape)
-    flat = _reshape(value, (count,))
-    if str(ir.VectorType(flat.type).element_type) != "index":
-        flat = make("arith.index_cast", f"vector<{count}xindex>", flat)
+    flat = shape_cast(value, (count,))
+    if not isinstance(element_of(flat), ir.IndexType):
+        flat = make("arith.index_cast", with_element(flat.type, index_type()), flat)
     return memory.offsets([*[np.zeros(count, np.int64)] * (memory.rank - 1), flat], count), count
 
 
+@pattern("vector.gather")
 def _gather(owner: Pass, op: ir.Operation) -> ir.Value:
     source, *indices, places, mask, otherwise = op.operands
     memory = _Memref(owner, op, source, indices)
     offsets, count = _places(memory, places)
-    found = _gathered(memory, offsets, _reshape(mask, (count,)), _reshape(otherwise, (count,)))
-    return _reshape(found, _shape(op.results[0]))
+    found = _gathered(memory, offsets, shape_cast(mask, (count,)), shape_cast(otherwise, (count,)))
+    return shape_cast(found, shape_of(op.results[0]))
 
 
+@pattern("vector.scatter")
 def _scatter(owner: Pass, op: ir.Operation) -> None:
     target, *indices, places, mask, value = op.operands
     memory = _Memref(owner, op, target, indices)
     offsets, count = _places(memory, places)
-    _scattered(memory, _reshape(value, (count,)), offsets, _reshape(mask, (count,)))
+    _scattered(memory, shape_cast(value, (count,)), offsets, shape_cast(mask, (count,)))
 
 
+@pattern("memref.atomic_rmw")
 def _atomic(owner: Pass, op: ir.Operation) -> ir.Value:
     value, target, *indices = op.operands
     memory = _Memref(owner, op, target, indices)
     offsets = memory.offsets([np.zeros(1, np.int64)] * memory.rank, 1)
-    one = make("arith.constant", "vector<1xi1>", value="dense<true> : vector<1xi1>")
+    one = constant(vector_type((1,), integer_type(1)), True)
     kind = AtomicRMWKind(ir.IntegerAttr(op.attributes["kind"]).value)
     old = xegpu.atomic_rmw(kind, _spread(value, 1), memory.lanes(offsets), one, mode="vc")
-    return make("vector.extract", value.type, old, static_position="array<i64: 0>")
+    return extract(old, [0])
 
 
 @dataclass
@@ -293,7 +292,6 @@ class _Transfer:
         count = math.prod(self.shape)
         added = [np.zeros(count, np.int64) for _ in range(self.memory.rank)]
         places = np.indices(self.shape).reshape(len(self.shape), count)
-        kind = f"vector<{count}xi1>"
         active = None if self.mask is None else self._active(self.mask, places)
         for i, d in enumerate(self.dimensions):
             if d is None:
@@ -301,30 +299,27 @@ class _Transfer:
             added[d] = places[i]
             if self.bounded[i]:
                 continue
-            index = _index(d)
-            extent = make("memref.dim", "index", self.memory.value, index)
-            left = make("arith.subi", "index", extent, self.memory.indices[d])
-            inside = make("arith.cmpi", kind, _constants(places[i]), _spread(left, count), predicate="2 : i64")
-            active = inside if active is None else make("arith.andi", kind, active, inside)
+            extent = make("memref.dim", index_type(), self.memory.value, index(d))
+            left = make("arith.subi", index_type(), extent, self.memory.indices[d])
+            inside = compare("slt", _constants(places[i]), _spread(left, count))
+            active = inside if active is None else make("arith.andi", active.type, active, inside)
         if active is None:
-            active = make("arith.constant", kind, value=f"dense<true> : {kind}")
+            active = constant(vector_type((count,), integer_type(1)), True)
         return self.memory.offsets(added, count), active, count
 
     def _active(self, mask: ir.Value, places: Order) -> ir.Value:
         """Which elements a mask leaves, in row-major order. It has the dimensions of memory, in their order."""
         order = [i for _, i in sorted((d, i) for i, d in enumerate(self.dimensions) if d is not None)]
-        flat = _reshape(mask, (math.prod(_shape(mask)),))
+        flat = shape_cast(mask, (math.prod(shape_of(mask)),))
         if not order:
             # It has one element, for all.
             chosen = np.zeros(places.shape[1], np.int64)
         else:
             chosen = np.ravel_multi_index(tuple(places[i] for i in order), tuple(self.shape[i] for i in order))
-        if np.array_equal(chosen, np.arange(*_shape(flat))):
-            return flat
-        kind = vector_text((len(chosen),), "i1")
-        return make("vector.shuffle", kind, flat, flat, mask=integers([int(n) for n in chosen]))
+        return permute(flat, chosen)
 
 
+@pattern("vector.transfer_read")
 def _transfer_read(owner: Pass, op: ir.Operation) -> ir.Value:
     segments = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     source, *indices = list(op.operands)[: 1 + segments[1]]
@@ -332,38 +327,25 @@ def _transfer_read(owner: Pass, op: ir.Operation) -> ir.Value:
     result = op.results[0].type
     transfer = _Transfer.of(owner, op, source, indices, result)
     if not transfer.shape:
-        one = make("memref.load", ir.VectorType(result).element_type, source, *indices)
-        return make("vector.broadcast", result, one)
+        return broadcast(make("memref.load", element_of(result), source, *indices), result)
     if transfer.rows():
         return _read_rows(transfer.memory, transfer.shape)
     offsets, active, count = transfer.elements()
     found = _gathered(transfer.memory, offsets, active, _spread(padding, count))
-    return _reshape(found, transfer.shape)
+    return shape_cast(found, transfer.shape)
 
 
+@pattern("vector.transfer_write")
 def _transfer_write(owner: Pass, op: ir.Operation) -> None:
     segments = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     value, target, *indices = list(op.operands)[: 2 + segments[2]]
     transfer = _Transfer.of(owner, op, target, indices, value.type)
     if not transfer.shape:
-        one = make("vector.extract", transfer.memory.element, value, static_position="array<i64>")
-        ir.Operation.create("memref.store", [], [one, target, *indices], {})
+        one = make("vector.extract", transfer.memory.element, value, static_position=i64_array([]))
+        create("memref.store", [], [one, target, *indices])
         return
     if transfer.rows():
         _write_rows(transfer.memory, value)
         return
     offsets, active, count = transfer.elements()
-    _scattered(transfer.memory, _reshape(value, (count,)), offsets, active)
-
-
-RULES: dict[str, Callable[[Pass, ir.Operation], Any]] = {
-    "memref.atomic_rmw": _atomic,
-    "vector.load": _load,
-    "vector.store": _store,
-    "vector.maskedload": _masked_load,
-    "vector.maskedstore": _masked_store,
-    "vector.gather": _gather,
-    "vector.scatter": _scatter,
-    "vector.transfer_read": _transfer_read,
-    "vector.transfer_write": _transfer_write,
-}
+    _scattered(transfer.memory, shape_cast(value, (count,)), offsets, active)
