@@ -1,4 +1,4 @@
-"""`xetile-prefetch`: tiles of loops are brought into the cache some turns ahead."""
+"""`xetile-prefetch`: loops prefetch the tiles that they load some iterations later."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from xegpu_py.ir.passes import Pass, register_pass
 class XeTilePrefetch(Pass):
     """Prefetch, in each loop, the tiles that it loads, `distance` turns ahead.
 
-    These are the tiles that each turn moves on, and those that it makes at a place that the loop's counter says. The
+    These are the tiles that each iteration moves on, and those at a place that depends on the loop's counter. The
     first ones are prefetched before the loop. At workgroup level, each subgroup prefetches another part of the tile, so
     that what several subgroups load is prefetched once.
 

@@ -72,7 +72,7 @@ def argument_parser() -> driver.Parser:
     parser.add_argument("what", nargs="+", metavar="LAYOUT|FILE", help="a layout, a DPAS, or MLIR files")
     output = "output file, .svg or .html ('-', the default, is standard output, as SVG)"
     parser.add_argument("-o", dest="output", metavar="FILE", default="-", help=output)
-    parser.add_argument("--shape", type=_shape, help="the shape that a map deals out, such as 8x16")
+    parser.add_argument("--shape", type=_shape, help="the shape that a map distributes, such as 8x16")
     parser.add_argument("--subgroups", type=int, metavar="N", help="how many subgroups there are")
     parser.add_argument("--threads", type=int, metavar="N", help="how many lanes a subgroup has")
     return parser
@@ -113,7 +113,7 @@ def _layout_of(texts: Sequence[str], shape: tuple[int, ...] | None) -> tuple[Nes
     if len(maps) != len(texts):
         return None
     if shape is None:
-        raise LayoutError("a map says nothing of the size of what it deals out; give --shape")
+        raise LayoutError("a map says nothing of the size of what it distributes; give --shape")
     if "wg_map" not in maps:
         return from_sg_map(*maps["sg_map"], shape), None
     groups = maps["wg_map"]

@@ -298,7 +298,7 @@ def compile(
         model, check, registers, strict_grf, engine, threads, cache, progress: see `Kernel`.
         optimize: whether the pass visa-optimize runs.
         prefetch: of a kernel of XeTile, how many turns ahead loops prefetch the tiles that they load.
-        load_ahead: of a kernel of XeTile, whether loops load a turn ahead.
+        load_ahead: of a kernel of XeTile, whether loops load one iteration ahead.
         unaligned: the numbers of arguments of which nothing that is not known when compiling is taken to be aligned.
             Without it all are, and where an array in a call is not, the kernel is compiled again.
         large: whether arrays, index arguments and grids may be larger than `SMALL`. Without it they may not, and where

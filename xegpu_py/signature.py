@@ -1,4 +1,4 @@
-"""The parameters of a lowered kernel: what arguments fit them, and what of these the lowering may rely on."""
+"""The parameters of a lowered kernel: what arguments fit them, and what the lowering may assume of them."""
 
 from __future__ import annotations
 

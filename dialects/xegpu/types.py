@@ -111,13 +111,12 @@ class SgMap(Attr, dialect=XeGPU, name="sg_map"):
 
     The work items form a grid of `wi_layout` rows and columns, and each owns a `wi_data` fragment of contiguous
     elements: part of a row, or a column of as many elements as VNNI packs into 32 bits. A block larger than
-    `wi_layout` x `wi_data` is dealt out round robin.
+    `wi_layout` x `wi_data` is distributed round robin.
 
         #xegpu.sg_map<wi_layout = [2, 8], wi_data = [1, 2]>
 
-    Older IMEX has braces in the brackets, and the sizes of an instruction's operand, which change no value:
-
-        #xegpu.sg_map<{mma_block_size = [8, 16], wi_layout = [2, 8], wi_data = [1, 2]}>
+    Older IMEX writes braces in the brackets, and `mma_block_size = [8, 16]` before `wi_layout`, which changes no value:
+    both are read.
     """
 
     wi_layout: tuple[int, ...]

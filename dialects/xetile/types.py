@@ -24,7 +24,7 @@ class XeTile(Dialect, name="xetile"):
     """Kernels in terms of tiles: parts of matrices that a workgroup or a subgroup works on as a whole.
 
     A tile says where in memory it lies; loading one gives a vector of its shape. At workgroup level a tile has a
-    `wg_map`, which says what of it each subgroup works on, and so has each vector, by the `map` attribute of the op
+    `wg_map`, which says on which part each subgroup works, and so has each vector, by the `map` attribute of the op
     that makes it or by what is known of its producers and consumers. At subgroup level there are no maps. arith, math,
     vector and scf ops stand between the ops of this dialect.
     """
@@ -65,7 +65,7 @@ class WgMap(Attr, dialect=XeTile, name="wg_map"):
     """Which subgroup of a workgroup works on which part of a tile.
 
     The subgroups form a grid of `sg_layout` rows and columns, numbered row by row, and each works on a part of
-    `sg_data` elements. A tile larger than `sg_layout` x `sg_data` is dealt out round robin; where it is smaller,
+    `sg_data` elements. A tile larger than `sg_layout` x `sg_data` is distributed round robin; where it is smaller,
     subgroups share parts: subgroup i of a dimension of n parts has part i modulo n.
 
         #xetile.wg_map<sg_layout = [8, 4], sg_data = [32, 64]>

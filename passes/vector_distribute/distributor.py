@@ -101,7 +101,7 @@ class Distributor(Conversion):
             if ids.whole:
                 i = ids.whole[0]
                 message = f"has a layout with {ids.tile[i]} {ids.what} tiles in dimension {i}, but a stride of 0"
-                emit_error(op, message, "there is no room for more than one tile in a distributed vector")
+                emit_error(op, message, "a distributed vector holds one tile")
             if present is None and ids.period > 1 and self.func.name == "gpu.func":
                 message = f"has a layout over {ids.period} subgroups, but the kernel does not say how many it has"
                 emit_error(op, message, "say it by known_block_size, the work items of a workgroup")

@@ -260,7 +260,7 @@ class _Transfer:
 
     Attributes:
         dimensions: for each dimension of the vector that of memory that it follows; None repeats the same element.
-        mask: what of the vector is accessed, or None for all of it.
+        mask: the elements that are accessed, or None for all.
     """
 
     memory: _Memref

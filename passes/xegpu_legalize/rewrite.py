@@ -178,7 +178,7 @@ class Rewriter:
         return self._once(("part", value, box), lambda: self._slice(value, box))
 
     def filled(self, value: ir.Value, box: Box) -> ir.Value:
-        """A box of a vector; what of it lies outside is zero."""
+        """A box of a vector; elements outside of the vector are zero."""
         shape = shape_of(value)
         assert shape is not None
         inside = tuple((first, min(count, extent - first)) for (first, count), extent in zip(box, shape))

@@ -15,7 +15,7 @@ from xegpu_py.passes.xegpu_legalize.surfaces import find_surfaces
 
 from xegpu_py.target import Target
 
-ROOMS = (blocks, control, matrix, reductions, scattered)
+MODULES = (blocks, control, matrix, reductions, scattered)
 """The modules that register rules."""
 
 

@@ -28,7 +28,9 @@ def _check(w: Widener, op: ir.Operation) -> None:
         if str(value.type).startswith("!xegpu.tensor_desc"):
             found = TensorDesc.of(value).attr.map
             if found is not None and math.prod(found.wi_layout) != w.lanes:
-                w.fail(f"deals out its block to {math.prod(found.wi_layout)} work items, but a subgroup has {w.lanes}")
+                w.fail(
+                    f"distributes its block to {math.prod(found.wi_layout)} work items, but a subgroup has {w.lanes}"
+                )
 
 
 def _attributes(op: ir.Operation) -> dict[str, ir.Attribute]:
@@ -75,7 +77,7 @@ def _placement(w: Widener, value: ir.Value, role: str, shape: tuple[int, ...]) -
     found = w.placements.of(value)
     if len(found) > 1:
         w.fail(
-            f"has a {role} whose elements are dealt out in {len(found)} different ways",
+            f"has a {role} whose elements are distributed in {len(found)} different ways",
             "its loads and stores have different sg_maps: which one the fragment follows is not known",
         )
     if found:

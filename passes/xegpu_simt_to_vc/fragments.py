@@ -176,7 +176,7 @@ class Placements:
 
 
 def mapped(op: ir.Operation) -> bool:
-    """Whether an op on a block works in SIMT mode, with a descriptor that deals out its elements."""
+    """Whether an op on a block works in SIMT mode, with a descriptor that distributes its elements."""
     return op.opview.mode == Mode.SIMT and TensorDesc.of(op.opview.tdesc).attr.map is not None
 
 

@@ -31,7 +31,7 @@ class Uniformity:
     """The values of a kernel that vary from lane to lane.
 
     A value is uniform if every work item of a subgroup that reaches it has the same. It varies if it depends on the
-    place of the work item in the subgroup, on a block that is dealt out by an `sg_map`, or on which way a varying
+    place of the work item in the subgroup, on a block that is distributed by an `sg_map`, or on which way a varying
     condition went.
     """
 

@@ -141,7 +141,7 @@ class Widener(Conversion):
         if self.varies(value):
             self.fail(
                 f"needs a value of type {value.type} that is the same in all work items of the subgroup",
-                "this one depends on the work item's place in the subgroup, or on a block dealt out by an sg_map",
+                "this one depends on the work item's place in the subgroup, or on a block distributed by an sg_map",
             )
         return self.held[value].value if value in self.held else value
 

@@ -236,7 +236,7 @@ class Lowering(PatternDriver):
         return var
 
     def argument(self, index: int, argument: ir.Value) -> Value:
-        """What a kernel's argument is. A memref is its address, and what of its shape and strides is dynamic."""
+        """What a kernel's argument is. A memref is its address, and its dynamic extents and strides."""
         text = str(argument.type)
         name = f"in{index}"
         if isinstance(argument.type, ir.MemRefType):

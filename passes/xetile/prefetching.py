@@ -56,7 +56,7 @@ class Prefetching(Expansion):
         return [self._step(tile, move) for tile, move in zip(carried, self._moves[loop])]
 
     def _is_followed(self, op: ir.Operation, counter: ir.Value) -> bool:
-        """Whether a tile that a turn makes is loaded, and lies where the loop's counter says."""
+        """Whether a tile made in the loop is loaded, at a place that depends on the loop's counter."""
         tile = Tile.of(op.results[0])
         loaded = any(u.owner.operation.name == "xetile.load_tile" for u in op.results[0].uses)
         moving = any(v not in self.values for v in op.operands)

@@ -67,7 +67,7 @@ class Distribution(Expansion):
         return [argument]
 
     def own(self, given: ir.Value) -> WgTiles:
-        """Who owns what of an old value."""
+        """Which subgroup owns which part of an old value."""
         wg_map = self.layouts.get(given)
         shape = Tile.of(given).shape if is_tile(given) else shape_of(given)
         if wg_map is None:

@@ -70,7 +70,7 @@ MISTAKES = (
             'emit.apply("add", type_name, 1, counter, step, into=counter)\n    more = emit.compare("le"'),
     Mistake("a split dpas takes the first columns of B for all", "xegpu_vc", "passes/xegpu_legalize/matrix.py",
             "depth.step // pack_b), (column, width)", "depth.step // pack_b), (0, width)"),
-    Mistake("parts dealt out round robin lie side by side", "xetile", "passes/xetile_wg_to_sg/exchange.py",
+    Mistake("parts distributed round robin lie side by side", "xetile", "passes/xetile_wg_to_sg/exchange.py",
             "add(first, r * grid * data)", "add(first, r * data)"),
     Mistake("padding is left out where tiles are gathered and not masked", "xetile", "passes/xetile_to_xegpu/elements.py",
             "loaded, padding)", "loaded, loaded)"),

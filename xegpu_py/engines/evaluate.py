@@ -20,7 +20,7 @@ from xegpu_py.visa.program import Instruction, Program
 from xegpu_py.visa.spec import LANES
 
 _SLOT_BYTES = LANES * 8
-"""Room for an operand of all lanes."""
+"""Space for an operand of all lanes."""
 
 
 class _NoMemory:

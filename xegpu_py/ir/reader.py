@@ -80,7 +80,7 @@ class Rewritten:
 
 @dataclass
 class _Template:
-    """An op's generic form, with marks for SSA names, and what of the line it was read from."""
+    """An op's generic form, with marks for SSA names, and the text of the line from which it was read."""
 
     pieces: list[str]
     uses: list[int]

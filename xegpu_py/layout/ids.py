@@ -83,7 +83,7 @@ class Ids:
         return total
 
     def rounds(self, present: int) -> int:
-        """How many times each of `present` subgroups (or lanes) takes a turn, to cover all tiles.
+        """How many times each of `present` subgroups (or lanes) is used again, to cover all tiles.
 
         Raises:
             LayoutError: if the ids do not fall evenly on them.

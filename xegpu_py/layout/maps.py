@@ -83,7 +83,7 @@ def from_maps(
     """The layout of a tile of `shape` under a `wg_map`, and a `sg_map` in each subgroup's data.
 
     Raises:
-        LayoutError: if a map does not divide what it deals out, or the layout cannot say it; see `from_wg_map`.
+        LayoutError: if a map does not divide what it distributes, or the layout cannot say it; see `from_wg_map`.
     """
     return _with_subgroups(sg_layout, sg_data, shape, from_sg_map(wi_layout, wi_data, sg_data))
 

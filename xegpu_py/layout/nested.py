@@ -316,7 +316,7 @@ class NestedLayout:
         return tuple(found)
 
     def distribute(self, array: ArrayLike, *, subgroups: int | None = None, threads: int | None = None) -> NDArray[Any]:
-        """Deal out a vector.
+        """Distribute a vector.
 
         Returns:
             An array of shape (subgroups, threads, *part_shape).
@@ -335,7 +335,7 @@ class NestedLayout:
         return parts.reshape(*present, *self.part_shape(*present))
 
     def collect(self, parts: ArrayLike, *, check: bool = True) -> NDArray[Any]:
-        """Put together what `distribute` has dealt out.
+        """Put together what `distribute` has distributed.
 
         Args:
             parts: an array of shape (subgroups, threads, *part_shape).

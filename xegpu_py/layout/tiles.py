@@ -1,4 +1,4 @@
-"""The tiles that a `wg_map` gives each subgroup of a workgroup: dealt out round robin, or shared.
+"""The tiles that a `wg_map` gives each subgroup of a workgroup: distributed round robin, or shared.
 
 `size` elements of a dimension in tiles of `data` are `count = size / data` tiles. With `grid` subgroups along it,
 subgroup i owns tiles i, i + grid, ... if there are at least as many tiles as subgroups (round robin), and else tile
@@ -22,13 +22,13 @@ from xegpu_py.layout.nested import NestedLayout
 
 
 def dealing_problem(size: int, grid: int, data: int, what: str = "elements") -> str | None:
-    """Why `size` elements cannot be dealt out in tiles of `data` to `grid` subgroups; None if they can."""
+    """Why `size` elements cannot be distributed in tiles of `data` to `grid` subgroups; None if they can."""
     if size % data:
         return f"{size} {what} are not divisible by sg_data = {data}"
     count = size // data
     if count % grid and grid % count:
         return (
-            f"{count} parts of {data} {what} can neither be dealt out evenly to sg_layout = {grid} subgroups nor be "
+            f"{count} parts of {data} {what} can neither be distributed evenly to sg_layout = {grid} subgroups nor be "
             "shared evenly by them"
         )
     return None
@@ -45,7 +45,7 @@ class WgTiles:
         strides: by how much the ids of neighbours in the grid differ.
 
     Raises:
-        LayoutError: if the tiles can neither be dealt out evenly nor be shared evenly.
+        LayoutError: if the tiles can neither be distributed evenly nor be shared evenly.
     """
 
     shape: tuple[int, ...]

@@ -98,9 +98,9 @@ def _cos(x: float, precision: int) -> Enclosure:
 
 
 def _circular(x: float, precision: int, quarters: int) -> Enclosure:
-    """The sine of `x` and some quarters of a turn."""
+    """The sine of `x` and some multiples of pi/2."""
     bits = precision + _GUARD
-    # The error of pi is multiplied by the number of turns.
+    # The error of pi counts as often as pi is subtracted.
     wide = bits + max(frexp(x)[1], 0)
     numerator, denominator = x.as_integer_ratio()
     quarter, rest = divmod((numerator << wide) // denominator, _pi(wide + 1) >> 2)

@@ -50,7 +50,7 @@ def jam_loops(module: ir.Module) -> ir.Module:
     if not found:
         return module
     schedule = _SCHEDULE.format(steps="".join(_STEP.format(factor=factor, mark=_MARK) for factor in sorted(found)))
-    # MLIR's interpreter of schedules loads upstream's xegpu, for which a context of ours has no room.
+    # MLIR's interpreter of schedules loads upstream's xegpu, which a context of ours cannot hold.
     with ir.Context():
         made = ir.Module.parse(module.operation.get_asm(enable_debug_info=True))
         steps = ir.Module.parse(schedule)

@@ -127,7 +127,7 @@ class Maps:
         return found
 
     def only(self, value: ir.Value, role: str, shape: tuple[int, ...], lanes: int) -> Placement:
-        """The one placement of an operand or result of a dpas; without any its columns are dealt out to the lanes.
+        """The one placement of an operand or result of a dpas; without any its columns are distributed to the lanes.
 
         Raises:
             Fault: if there are several, or none is possible.
@@ -135,7 +135,7 @@ class Maps:
         found = self.find(value)
         if len(found) > 1:
             raise Fault(
-                f"has a {role} whose elements are dealt out in {len(found)} different ways",
+                f"has a {role} whose elements are distributed in {len(found)} different ways",
                 "its loads and stores have different sg_maps: which one the fragment follows is not known",
             )
         if found:

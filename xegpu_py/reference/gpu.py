@@ -14,7 +14,7 @@ from xegpu_py.numerics.formats import Array
 from xegpu_py.reference.machine import Dim, Frame, Lane, Lanes, Steps, Subgroup
 from xegpu_py.reference.memory import Fault
 from xegpu_py.reference.program import Node, controls, evaluates_in, together
-from xegpu_py.reference.vector import combine, neutral, reduced
+from xegpu_py.reference.vector import combine, identity_of, reduced
 
 _WORKGROUP = -1
 
@@ -131,12 +131,12 @@ def subgroup_broadcast(subgroup: Subgroup, node: Node, given: Sequence[Sequence[
 
 @together("gpu.subgroup_reduce")
 def subgroup_reduce(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any]]) -> list[Any]:
-    """Lanes combined: lane i with lane i + n/2, then those with n/4, and so on; missing lanes are neutral."""
+    """Lanes combined: lane i with lane i + n/2, then those with n/4, and so on; missing lanes count as the identity."""
     kind, element = node.word("op"), node.element
     rows = np.array([row[0] for row in given], element.dtype)
     count = len(subgroup.lanes)
     if len(rows) < count:
-        missing = np.broadcast_to(neutral(kind, element), (count - len(rows), *rows.shape[1:]))
+        missing = np.broadcast_to(identity_of(kind, element), (count - len(rows), *rows.shape[1:]))
         rows = np.concatenate([rows, missing])
     size = node.attribute("cluster_size")
     if size is None:
@@ -158,7 +158,7 @@ def all_reduce(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> St
     kind = node.word("op") if "op" in node.op.attributes else _kind_of_region(node)
     rows = np.array([frame.values[node.operands[0]][lane] for lane in lanes], element.dtype)
     missing = len(subgroup.lanes) - len(rows)
-    rows = np.concatenate([rows, np.broadcast_to(neutral(kind, element), (missing, *rows.shape[1:]))])
+    rows = np.concatenate([rows, np.broadcast_to(identity_of(kind, element), (missing, *rows.shape[1:]))])
     group.told.setdefault(node.op, {})[subgroup.number] = reduced(kind, element, rows, None)
     yield from _meet(subgroup, node)
     told = group.told[node.op]

@@ -158,7 +158,7 @@ def lanes_of(func: ir.Operation) -> int:
     """Work items of a subgroup; 1 of a kernel that is none of work items (docs/simt.md).
 
     A kernel is one of work items if it has the attribute, or an op of XeGPU in SIMT mode. A subgroup has as many as the
-    attribute says, or else as an sg_map deals out to, or else 16.
+    attribute says, or else as an sg_map distributes to, or else 16.
     """
     from xegpu_py.dialects.xegpu import Mode, TensorDesc
 

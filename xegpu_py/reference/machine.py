@@ -325,7 +325,7 @@ class Subgroup:
             missing = ", ".join(str(i) for i in self.present if i not in lanes)
             raise Fault(
                 f"is for the whole subgroup, but lanes {missing} have not come to it",
-                "blocks, dpas and barriers must not stand where the work items of a subgroup have parted",
+                "blocks, dpas and barriers must not be in divergent control flow",
             )
 
     def error(self, node: Node, fault: Fault, lane: int | None) -> DiagnosticError:

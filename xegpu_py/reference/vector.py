@@ -256,7 +256,7 @@ def multi_reduction(node: Node, a: Array, acc: Array) -> Array:
     return reduced(node.word("kind"), node.element, rows, acc)
 
 
-def neutral(kind: str, element: Element) -> Array:
+def identity_of(kind: str, element: Element) -> Array:
     """The number that changes nothing when it is combined with another one."""
     if element.is_float:
         value = {"add": -0.0, "mul": 1.0, "minnumf": np.nan, "maxnumf": np.nan, "minimumf": np.inf}.get(kind, -np.inf)
@@ -478,7 +478,7 @@ def _masked(node: Node, operands: list[Any], mask: Array) -> Any:
         return _contract(node, a, b, acc, mask)
     if node.name in ("vector.multi_reduction", "vector.reduction"):
         source, *rest = operands
-        kind = neutral(node.word("kind"), node.operand_kind(0).element)
+        kind = identity_of(node.word("kind"), node.operand_kind(0).element)
         rule = multi_reduction if node.name == "vector.multi_reduction" else reduction
         return rule(node, np.where(mask, source, kind), *rest)
     if node.name == "vector.gather":

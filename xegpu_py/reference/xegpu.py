@@ -184,7 +184,7 @@ def _check_lanes(subgroup: Subgroup, desc: TensorDesc) -> None:
     assert desc.attr.map
     lanes = math.prod(desc.attr.map.wi_layout)
     if lanes != len(subgroup.lanes):
-        raise Fault(f"deals out its block to {lanes} work items, but a subgroup has {len(subgroup.lanes)}")
+        raise Fault(f"distributes its block to {lanes} work items, but a subgroup has {len(subgroup.lanes)}")
     if len(subgroup.present) != lanes:
         raise Fault(
             f"works on a block of {lanes} work items, but the subgroup has {len(subgroup.present)}",

@@ -99,7 +99,7 @@ class _Gaps:
     def __init__(self) -> None:
         # Gap n is from _starts[n] to _ends[n], and none touches the next.
         self._starts, self._ends = [0], [math.inf]
-        # No gap that begins before has room for a size and alignment.
+        # No gap that begins before fits a size and alignment.
         self._full_before: dict[tuple[int, int], float] = {}
 
     def take(self, at: int, size: int) -> None:

@@ -75,7 +75,7 @@ func.func private @f(!xetile.tile<64x16xf16, #xetile.tile_attr<wg_map = <sg_layo
 
 // -----
 
-// expected-error @below {{6 parts of 16 rows can neither be dealt out evenly to sg_layout = 4 subgroups nor be shared evenly by them}}
+// expected-error @below {{6 parts of 16 rows can neither be distributed evenly to sg_layout = 4 subgroups nor be shared evenly by them}}
 func.func private @f(!xetile.tile<96x16xf16, #xetile.tile_attr<wg_map = <sg_layout = [4, 1], sg_data = [16, 16]>>>)
 
 // -----

@@ -54,7 +54,7 @@ gpu.module @kernels {
 #whole = #iree_vector_ext.nested_layout<subgroup_tile = [1], batch_tile = [1], outer_tile = [1], thread_tile = [4], element_tile = [2], subgroup_strides = [0], thread_strides = [0]>
 func.func @not_distributed(%v: vector<8xi32>) -> vector<8xi32> {
   // expected-error @+2 {{'iree_vector_ext.to_layout' op has a layout with 4 thread tiles in dimension 0, but a stride of 0}}
-  // expected-note @+1 {{there is no room for more than one tile in a distributed vector}}
+  // expected-note @+1 {{a distributed vector holds one tile}}
   %0 = iree_vector_ext.to_layout %v to layout(#whole) : vector<8xi32>
   return %0 : vector<8xi32>
 }

@@ -48,7 +48,7 @@ gpu.module @k {
   gpu.func @offset(%m: memref<8x64xf32>) kernel attributes {xegpu.subgroup_size = 16 : i32} {
     %lane = gpu.lane_id
     // expected-error @below {{'xegpu.create_nd_tdesc' op needs a value of type index that is the same in all work items of the subgroup}}
-    // expected-note @below {{this one depends on the work item's place in the subgroup, or on a block dealt out by an sg_map}}
+    // expected-note @below {{this one depends on the work item's place in the subgroup, or on a block distributed by an sg_map}}
     %t = xegpu.create_nd_tdesc %m[0, %lane] : memref<8x64xf32> -> !xegpu.tensor_desc<8x16xf32, #wide>
     gpu.return
   }
@@ -59,7 +59,7 @@ gpu.module @k {
 #eight = #xegpu.sg_map<wi_layout = [1, 8], wi_data = [1, 1]>
 gpu.module @k {
   gpu.func @lanes(%m: memref<8x64xf32>) kernel attributes {xegpu.subgroup_size = 16 : i32} {
-    // expected-error @below {{'xegpu.create_nd_tdesc' op deals out its block to 8 work items, but a subgroup has 16}}
+    // expected-error @below {{'xegpu.create_nd_tdesc' op distributes its block to 8 work items, but a subgroup has 16}}
     %t = xegpu.create_nd_tdesc %m[0, 0] : memref<8x64xf32> -> !xegpu.tensor_desc<8x16xf32, #eight>
     gpu.return
   }
@@ -104,7 +104,7 @@ gpu.module @k {
     %x = xegpu.load_nd %ta : !xegpu.tensor_desc<8x16xf16, #wide> -> vector<8x1xf16>
     %y = xegpu.load_nd %tb {vnni_axis = 0} : !xegpu.tensor_desc<16x16xf16, #pairs> -> vector<8x1x2xf16>
     %z = xegpu.load_nd %tc : !xegpu.tensor_desc<8x16xf32, #two> -> vector<4x2xf32>
-    // expected-error @below {{'xegpu.dpas' op has a result whose elements are dealt out in 2 different ways}}
+    // expected-error @below {{'xegpu.dpas' op has a result whose elements are distributed in 2 different ways}}
     // expected-note @below {{its loads and stores have different sg_maps: which one the fragment follows is not known}}
     %d = xegpu.dpas %z, %x, %y : vector<4x2xf32>, vector<8x1xf16>, vector<8x1x2xf16> -> vector<4x2xf32>
     xegpu.store_nd %d, %td : vector<4x2xf32>, !xegpu.tensor_desc<8x16xf32, #other>

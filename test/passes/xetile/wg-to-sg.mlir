@@ -28,7 +28,7 @@ gpu.module @m {
 
 // -----
 
-// Larger than sg_layout x sg_data: two parts for each subgroup, dealt out round robin.
+// Larger than sg_layout x sg_data: two parts for each subgroup, distributed round robin.
 
 !twice = !xetile.tile<64x32xf32, #xetile.tile_attr<wg_map = <sg_layout = [2, 2], sg_data = [16, 16]>>>
 

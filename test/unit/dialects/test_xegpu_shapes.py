@@ -1,4 +1,4 @@
-"""Shapes of loads and dpas against arrays that are really transposed, packed and dealt out."""
+"""Shapes of loads and dpas against arrays that are really transposed, packed and distributed."""
 
 import numpy as np
 import pytest

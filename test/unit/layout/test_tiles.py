@@ -60,7 +60,7 @@ def test_nested_layouts_say_the_same_where_they_can(shape, grid, data):
     ("shape", "grid", "data", "problem"),
     [
         ((64, 64), (4, 4), (16, 24), "64 elements are not divisible by sg_data = 24"),
-        ((64, 64), (4, 3), (16, 16), "4 parts of 16 elements can neither be dealt out evenly to sg_layout = 3"),
+        ((64, 64), (4, 3), (16, 16), "4 parts of 16 elements can neither be distributed evenly to sg_layout = 3"),
         ((64,), (4, 4), (16, 16), "a map of 2 dimensions does not fit a shape of 1"),
     ],
 )

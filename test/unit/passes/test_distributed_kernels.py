@@ -189,7 +189,7 @@ BLOCKED, CYCLIC = nested([2], [1], [16], [2], [1], [1]), nested([2], [2], [16], 
 
 @pytest.mark.parametrize("element", ["i8", "i16", "i64", "f16", "bf16", "f64"])
 def test_lanes_hand_each_other_any_type(element):
-    """Pairs of neighbours are dealt out one by one."""
+    """Pairs of neighbours are distributed one by one."""
     text = f"""
       func.func @run(%from: memref<64x{element}>, %to: memref<64x{element}>) {{
         %c0 = arith.constant 0 : index

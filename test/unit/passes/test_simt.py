@@ -91,7 +91,7 @@ def test_gather(dtype):
 
 @dataclass(frozen=True)
 class Fragments:
-    """A GEMM of work items, of 8x16 tiles, with the maps by which A and C are dealt out.
+    """A GEMM of work items, of 8x16 tiles, with the maps by which A and C are distributed.
 
     Attributes:
         a_packed: whether A is loaded in the VNNI layout.

@@ -152,7 +152,7 @@ MAPS = ["<sg_layout = [4, 2], sg_data = [8, 16]>", "<sg_layout = [2, 4], sg_data
 @pytest.mark.parametrize("source", MAPS)
 @pytest.mark.parametrize(("result", "element"), list(zip(MAPS, ["f32", "bf16", "i8"] * 2)))
 def test_conversion_between_maps(source, result, element):
-    """Maps that deal out round robin, share, and do neither; twice, so that the buffer is used again."""
+    """Maps that distribute round robin, share, and do neither; twice, so that the buffer is used again."""
     first, second = tile(32, 64, element, wg_map=source), tile(32, 64, element, wg_map=result)
     vector = f"vector<32x64x{element}>"
     body = f"""

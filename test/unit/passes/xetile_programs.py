@@ -76,7 +76,7 @@ class Program:
         self.lines.append(line)
 
     def wg_map(self, shape):
-        """A map of a shape at random: shared, exact, or dealt out round robin."""
+        """A map of a shape at random: shared, exact, or distributed round robin."""
         while True:
             down = self.random.choice(divisors(self.subgroups))
             layout = (down, self.subgroups // down)

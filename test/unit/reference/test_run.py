@@ -75,7 +75,9 @@ def test_the_examples_leave_the_bytes_of_the_jit(name, size, launch):
 
 
 def test_every_file_has_a_line():
-    assert {line.file for line in LINES} == set(FILES)
+    """Or compares the engines with the reference by itself."""
+    alone = {file for file in FILES if "--engine reference" in file.read_text()}
+    assert {line.file for line in LINES} == set(FILES) - alone
 
 
 def names(line: Line) -> str:
@@ -87,7 +89,7 @@ def test_it_leaves_the_bytes_of_the_jit(line):
     args = xegpu_run.argument_parser().parse_intermixed_args([str(line.file), *line.words])
     expected, given = ([parse_argument(a) for a in args.args] for _ in range(2))
     before = [a.copy() if isinstance(a, np.ndarray) else a for a in given]
-    launch = {"grid": args.grid, "block": args.block}
+    launch = {"grid": args.grid or 1, "block": args.block or 1}
     sample = SAMPLES.get(line.file.name)
     reference.run(xegpu_py.parse(line.file), args.kernel, given, groups=sample, **launch)
     kernel = xegpu_py.compile(line.file, args.kernel, target=args.target, registers=args.registers, cache="off")

@@ -28,7 +28,7 @@ class Layouts:
     subgroups: int
 
     def of(self, shape):
-        """A layout that divides a shape: parts that are dealt out, once or round robin, or that subgroups share."""
+        """A layout that divides a shape: parts that are distributed, once or round robin, or that subgroups share."""
         grids = [
             g for g in itertools.product(*(divisors(self.subgroups) for _ in shape)) if math.prod(g) == self.subgroups
         ]

@@ -1,6 +1,6 @@
 """What each instruction does: one function each, on the numbers of many threads and lanes at once.
 
-A function is registered under the instruction's name. What it is given depends on its room:
+A function is registered under the instruction's name. What it is given depends on its module:
 
 - `alu`: `(op, *sources) -> result`, arrays of numbers of the execution type (see `op`);
 - `registers`: `(op, batch, rows, mask) -> None`, instructions that work on whole registers or predicates;
@@ -20,7 +20,7 @@ GOLDEN: dict[str, Callable[..., Any]] = {}
 
 
 def load() -> None:
-    """Import every room, which registers its functions."""
+    """Import every module, which registers its functions."""
     for module in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module.name}")
 

@@ -77,7 +77,7 @@ def _width(inst: Instruction, types: list[str], modifiers: list[str], bits: int)
         low, high = spans[2] if len(modifiers) > 2 else (0, 0)
         spans += [(min(products), max(products)), (min(products) + low, max(products) + high)]
     elif inst.name not in _CHOOSING:
-        # Room for the sum of two sources and one.
+        # Wide enough for the sum of two sources and one.
         spans += [(2 * low, 2 * high + 1) for low, high in spans[: len(modifiers)]]
     return width_of(spans)
 

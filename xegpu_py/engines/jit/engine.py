@@ -32,7 +32,7 @@ _POLL = 0.05
 """Seconds between looks at the keyboard and the progress."""
 
 _PATIENCE = 32
-"""Rounds of turns after which the caller's thread comes back to Python, which looks at the keyboard then. A round of 32
+"""Rounds of scheduling after which the caller's thread returns to Python, which checks for signals. A round of 32
 threads that multiply takes about a millisecond."""
 
 _FOREVER = 1 << 62

@@ -134,7 +134,7 @@ class Context(ctypes.Structure):
         ("pause", ctypes.c_int64),  # not zero if it is to come back before it takes others
         ("faulty", ctypes.c_int64),  # the thread of the workgroup that failed
         ("budget", ctypes.c_int64),  # work that a thread may still do in loops before others run
-        ("patience", ctypes.c_int64),  # rounds of turns after which it comes back
+        ("patience", ctypes.c_int64),  # rounds of scheduling after which it returns
         ("idle", ctypes.c_int64),  # of a workgroup in whose middle it came back: rounds without progress
         ("progress", ctypes.c_int64),  # not zero if a thread has passed a barrier
         ("status", ctypes.c_int64),  # a `Status`: how it ended

@@ -35,7 +35,7 @@ KNOWN: dict[str, tuple[str, frozenset[str]]] = {
     "neoverse-n1": ("aarch64", frozenset({"neon", "fullfp16", "dotprod"})),
     "apple-m1": ("aarch64", frozenset({"neon", "fullfp16", "dotprod"})),
 }
-"""CPUs by LLVM's names: their architecture, and what of their features matters here. LLVM knows the others itself."""
+"""CPUs by LLVM's names: their architecture, and the features that matter here. LLVM knows the others itself."""
 
 _REGISTERS_ABOVE_16 = ("avx512vl", "neon")
 

@@ -1,6 +1,6 @@
-"""What each instruction is made of in native code: one rule each, in the rooms of the golden functions.
+"""What each instruction is made of in native code: one rule each, in modules named like those of the golden functions.
 
-A rule is registered under the instruction's name. What it is given depends on its room:
+A rule is registered under the instruction's name. What it is given depends on its module:
 
 - `alu`: `(op, *sources) -> result`, vectors of numbers of the execution type (see `Alu`);
 - `registers`, `matrix` and `memory`: `(emitter, inst, at) -> None`, which read operands and write results;
@@ -19,7 +19,7 @@ RULES: dict[str, Callable[..., Any]] = {}
 
 
 def load() -> None:
-    """Import every room, which registers its rules."""
+    """Import every module, which registers its rules."""
     for module in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module.name}")
 

@@ -97,7 +97,7 @@ def lsc_store_block2d(emitter: Emitter, inst: Instruction, at: int) -> None:
 
 @dataclass(frozen=True)
 class _Inside:
-    """What of a block lies in its surface: from which column and row on, and up to which, each an i64."""
+    """The part of a block that lies in its surface: first and last column and row, each an i64."""
 
     left: Value
     right: Value

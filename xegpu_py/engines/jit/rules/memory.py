@@ -371,8 +371,8 @@ def _change(
     """Change one location; what was there."""
     bits = int(element[1:])
     if operation in _RMW:
-        neutral = code.const(0 if operation == "load" else 1, element)
-        operand = operands[0] if operands else neutral
+        identity = code.const(0 if operation == "load" else 1, element)
+        operand = operands[0] if operands else identity
         return code.op(f"atomicrmw {_RMW[operation]} {pointer}, {operand} seq_cst, align {bits // 8}", element)
     if operation == "icas":
         return _exchanged(code, pointer, operands[0], operands[1])[0]
