@@ -96,8 +96,7 @@ def _warn_of_pressure(kernel: CompiledKernel) -> None:
     """Say once where a kernel needs more registers than a thread has; hardware would spill them."""
     allocation = kernel.kernel.launcher.allocation
     if allocation.beyond:
-        where = kernel.kernel.program.instructions[allocation.peak].where
-        warnings.warn(f"{where}: kernel '{kernel.name}' does not fit: {allocation.report()}", stacklevel=4)
+        warnings.warn(f"{allocation.where}: kernel '{kernel.name}' does not fit: {allocation.report()}", stacklevel=4)
 
 
 def _argument(kind: ArrayType | ScalarType, value: mlir.Value) -> Array | Value:

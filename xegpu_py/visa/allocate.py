@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from xegpu_py.ir.diagnostics import Position
 from xegpu_py.target import Target
 from xegpu_py.visa.assembly import align_bytes
 from xegpu_py.visa.liveness import live_ranges
 from xegpu_py.visa.operands import Variable
-from xegpu_py.visa.program import Program, kept_analysis
+from xegpu_py.visa.program import NOWHERE, Program, kept_analysis
 
 HEADER_BYTES = 32
 """Bytes of a thread's header in r0."""
@@ -31,6 +32,7 @@ class Allocation:
         registers: registers that the kernel is given.
         pressure: most registers' worth of bytes that are live at once.
         peak: index of an instruction at which that is so.
+        where: where that stands.
         beyond: variables that lie behind the registers that there are.
     """
 
@@ -41,6 +43,7 @@ class Allocation:
     pressure: int
     peak: int
     beyond: tuple[Variable, ...]
+    where: Position = NOWHERE
 
     def offset(self, var: Variable) -> int:
         """Byte offset of a variable in the register file."""
@@ -90,7 +93,8 @@ def allocate(program: Program, target: Target, registers: int | None = None) -> 
     pressure, peak = _pressure(ranges, len(program.instructions), target)
     # Whole registers, and as many as a view of the widest elements needs.
     size = -(-used // target.grf_bytes) * target.grf_bytes
-    return Allocation(offsets, size, target.grf_bytes, count, pressure, peak, beyond)
+    where = program.instructions[peak].where if program.instructions else NOWHERE
+    return Allocation(offsets, size, target.grf_bytes, count, pressure, peak, beyond, where)
 
 
 class _Gaps:

@@ -144,6 +144,23 @@ def test_a_fault_is_shown_at_its_line(tmp_path: Path) -> None:
     assert shown[0] == shown[1] and "%v = xegpu.load_nd" in shown[0]
 
 
+def test_a_warning_of_registers_reads_no_instructions(tmp_path: Path) -> None:
+    def crowded(X, Y):
+        a, b = X.tile((64, 64), at=(0, 0)).load(), X.tile((64, 64), at=(64, 0)).load()
+        Y.tile((64, 64), at=(0, 0)).store(xl.maximum(a, b) + a)
+        Y.tile((64, 64), at=(64, 0)).store(a - b)
+
+    x, y = np.ones((2, 128, 64), np.float32)
+    shown = []
+    for _ in range(2):
+        kernel = xegpu_py.jit(crowded, registers=128, cache=tmp_path)
+        with pytest.warns(UserWarning, match=r"test_lowered_cache.py:\d+:\d+: kernel 'crowded' does not fit") as found:
+            program = kernel.compile(x, y).kernel.program
+        shown.append(str(found[0].message))
+    assert shown[0] == shown[1]
+    assert "instructions" not in vars(program)
+
+
 # What a kernel depends on.
 
 LIMIT = 4
