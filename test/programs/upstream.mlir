@@ -1,6 +1,8 @@
 // A program in upstream's dialect: the host code stays, and a launch counts lanes, 16 a subgroup.
 // RUN: xegpu-run %s -e main --import-upstream | FileCheck %s
 // RUN: xegpu-run %s -e main --import-upstream --engine=reference | FileCheck %s
+// RUN: xegpu-run %s -e main --import-upstream --stats 2>&1 | FileCheck %s --check-prefix=STATS
+// STATS: launch 1: kernel 'double': 4 hardware threads
 
 module attributes {gpu.container_module} {
   gpu.module @kernels {
