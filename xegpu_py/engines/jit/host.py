@@ -163,10 +163,9 @@ def _tiles_allowed() -> bool:
     Source: Linux, Documentation/arch/x86/xstate.rst.
     """
     arch_prctl, request_permission, tile_data = 158, 0x1023, 18
-    try:
-        return sys.platform == "linux" and ctypes.CDLL(None).syscall(arch_prctl, request_permission, tile_data) == 0
-    except (OSError, AttributeError):
+    if sys.platform != "linux":
         return False
+    return bool(ctypes.CDLL(None).syscall(arch_prctl, request_permission, tile_data) == 0)
 
 
 def host_named(name: str) -> Host:
