@@ -36,13 +36,15 @@ class XeTilePrefetch(Pass):
     """
 
     distance: int = 1
+    target: str = ""
 
     def run(self, op: ir.Operation) -> None:
         # What lowers ops is loaded when it is needed, since tools start without it.
         from xegpu_py.passes.xetile.expansion import kernels
         from xegpu_py.passes.xetile.prefetching import Prefetching
+        from xegpu_py.passes.xetile.targets import target_for
 
         if self.distance < 1:
             self.fail(op, f"cannot prefetch {self.distance} turns ahead: distance must be at least 1")
         for func in kernels(op):
-            Prefetching(func, self.distance).run()
+            Prefetching(func, self.distance, target_for(self, func, self.target)).run()

@@ -15,7 +15,7 @@ class XeTileToXeGPUPipeline(Pass):
     is
 
         xegpu-opt gemm.mlir --xegpu-lift-cf --xegpu-inline --xegpu-lower-loops --xegpu-dce --xetile-infer-layout
-          --xetile-prefetch='distance=2' --xetile-wg-to-sg='target=pvcxt' --canonicalize --cse
+          --xetile-prefetch='target=pvcxt distance=2' --xetile-wg-to-sg='target=pvcxt' --canonicalize --cse
           --xetile-to-xegpu --canonicalize --cse --xegpu-dce
           --xegpu-legalize='target=pvcxt load-ahead=true' --canonicalize --cse --xegpu-dce
           --xegpu-load-ahead='target=pvcxt grf=256' --canonicalize --cse --xegpu-dce
@@ -37,7 +37,7 @@ class XeTileToXeGPUPipeline(Pass):
             "xegpu-inline",
             "xegpu-lower-loops,xegpu-dce",
             "xetile-infer-layout",
-            *([f"xetile-prefetch{{distance={self.prefetch_distance}}}"] if self.prefetch_distance else []),
+            *([f"xetile-prefetch{{{target}distance={self.prefetch_distance}}}"] if self.prefetch_distance else []),
             f"xetile-wg-to-sg{{{target}}},{clean}",
             f"xetile-to-xegpu,{clean},xegpu-dce",
             *(

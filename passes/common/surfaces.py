@@ -22,8 +22,8 @@ UNALIGNED = "xegpu.unaligned"
 
 _VIEWS = (
     "memref.subview", "memref.reinterpret_cast", "memref.collapse_shape", "memref.expand_shape", "memref.cast",
-    "memref.memory_space_cast", "memref.view", "memref.extract_aligned_pointer_as_index", "arith.index_cast",
-    "arith.index_castui",
+    "memref.memory_space_cast", "memref.transpose", "memref.view", "memref.extract_aligned_pointer_as_index",
+    "arith.index_cast", "arith.index_castui",
 )  # fmt: skip
 """Ops whose result lies in the memory of their first operand."""
 

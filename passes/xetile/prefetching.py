@@ -9,16 +9,16 @@ from xegpu_py.dialects.xetile import InitTileOp, PrefetchTileOp, Tile, UpdateTil
 from xegpu_py.passes.xetile.expansion import Expansion
 from xegpu_py.passes.xetile.matrices import add, known, multiply, value
 
-ROWS, LINE_BYTES = 32, 64
-"""Rows, and bytes of a row, that one prefetch brings."""
+from xegpu_py.target import Block2DLimits, Target
 
 
 class Prefetching(Expansion):
     """Adds prefetches to the loops of a kernel."""
 
-    def __init__(self, func: ir.Operation, distance: int) -> None:
+    def __init__(self, func: ir.Operation, distance: int, target: Target) -> None:
         super().__init__(func)
         self._distance = distance
+        self._limits = target.block2d or Block2DLimits()
         self._moves: dict[ir.Operation, list[ir.Operation]] = {}
         self._made: dict[ir.Operation, list[ir.Operation]] = {}
 
@@ -76,7 +76,7 @@ class Prefetching(Expansion):
         made = self._copy(op, stands)
         tile = Tile.of(made.results[0])
         if tile.wg_map:
-            made.results[0].set_type(tile.with_map(spread(tile, tile.wg_map)).to_ir())
+            made.results[0].set_type(tile.with_map(spread(tile, tile.wg_map, self._limits)).to_ir())
         PrefetchTileOp(made.results[0], l1_hint="cached", l3_hint="cached")
 
     def _copy(self, op: ir.Operation, stands: dict[ir.Value, ir.Value]) -> ir.Operation:
@@ -99,7 +99,7 @@ class Prefetching(Expansion):
         owner = tile.owner
         if wg_map and not isinstance(owner, ir.Block) and owner.operation.name == "xetile.init_tile":
             own = owner.operation.clone()
-            own.results[0].set_type(Tile.of(tile).with_map(spread(Tile.of(tile), wg_map)).to_ir())
+            own.results[0].set_type(Tile.of(tile).with_map(spread(Tile.of(tile), wg_map, self._limits)).to_ir())
             tile = own.results[0]
         for _ in range(self._distance):
             tile = self._step(tile, move)
@@ -112,8 +112,9 @@ class Prefetching(Expansion):
         return made
 
 
-def spread(tile: Tile, wg_map: WgMap) -> WgMap:
+def spread(tile: Tile, wg_map: WgMap, limits: Block2DLimits) -> WgMap:
     """The map by which as many subgroups prefetch a tile, each another part that one message brings if possible."""
+    rows, line = limits.load_height, limits.row_bytes
     count = 1
     for n in wg_map.sg_layout:
         count *= n
@@ -125,10 +126,10 @@ def spread(tile: Tile, wg_map: WgMap) -> WgMap:
         found = WgMap((down, count // down), tuple(data))
         if found.problem_for(tile.shape):
             continue
-        messages = -(-data[0] // ROWS) * -(-data[1] * tile.bits // 8 // LINE_BYTES)
+        messages = -(-data[0] // rows) * -(-data[1] * tile.bits // 8 // line)
         wasted = data[0] * data[1] * count - tile.shape[0] * tile.shape[1]
         # Narrow parts share lines of the cache.
-        narrow = max(LINE_BYTES - data[1] * tile.bits // 8, 0)
+        narrow = max(line - data[1] * tile.bits // 8, 0)
         cost = (messages, wasted, narrow)
         if best_cost is None or cost < best_cost:
             best, best_cost = found, cost
