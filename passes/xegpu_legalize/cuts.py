@@ -8,6 +8,7 @@ from typing import Any
 
 from mlir import ir
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.passes.common.values import integers
 from xegpu_py.passes.xegpu_legalize import boxes
 from xegpu_py.passes.xegpu_legalize import shapes as blocks
 from xegpu_py.passes.xegpu_legalize.boxes import reshape_cuts
@@ -32,7 +33,6 @@ from xegpu_py.passes.xegpu_legalize.plan import (
     Plan,
     bytes_of,
     carried,
-    integers,
     is_desc,
     is_elementwise,
     shape_of,

@@ -13,8 +13,9 @@ from xegpu_py.dialects.xegpu import Mode
 from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT
 from xegpu_py.passes.common.limits import dpas_step
 from xegpu_py.passes.common.messages import precision_of
+from xegpu_py.passes.common.values import defining_op
 from xegpu_py.passes.xegpu_legalize import boxes
-from xegpu_py.passes.xegpu_legalize.plan import element_of, owner_of, shape_of
+from xegpu_py.passes.xegpu_legalize.plan import element_of, shape_of
 from xegpu_py.passes.xegpu_legalize.rewrite import Rewriter, rewrites
 
 from xegpu_py.ir.builtin import bit_width
@@ -118,7 +119,7 @@ def dpas(low: Rewriter, op: ir.Operation) -> bool:
                 # What is summed first has the accumulator's type, all that follows the result's.
                 text = low.vector((row[1], blocks.step_columns), view.result)
                 sums[i] = low.build(xegpu.dpas, a, b, acc=sums[i], result=text, mode=view.mode)
-                start = start or owner_of(sums[i])
+                start = start or defining_op(sums[i])
         if (first or left) and start is not None:
             low.slabs.append((start, list(operands)))
     parts = [low.part(s, ((0, row[1]), (0, column[1]))) for s, (row, column) in zip(sums, tiles) if s is not None]

@@ -10,7 +10,7 @@ from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.passes.common.limits import block_problem
 from xegpu_py.passes.common.messages import block_load
-from xegpu_py.passes.xegpu_legalize.plan import owner_of
+from xegpu_py.passes.common.values import defining_op
 from xegpu_py.passes.xegpu_legalize.shapes import is_line, is_slm
 
 from xegpu_py.ir.builtin import bit_width, vector_of, vector_text
@@ -86,12 +86,12 @@ def _apart(offset: ir.Value | int) -> tuple[ir.Value | None, int]:
     """An offset as a value, and a number that is added to it."""
     if isinstance(offset, int):
         return None, offset
-    op = owner_of(offset)
+    op = defining_op(offset)
     if op is not None and op.name == "arith.constant":
         return None, ir.IntegerAttr(op.attributes["value"]).value
     if op is not None and op.name == "arith.addi":
         for value, other in (tuple(op.operands), tuple(op.operands)[::-1]):
-            base, number = _apart(other) if owner_of(other) is not None else (other, 0)
+            base, number = _apart(other) if defining_op(other) is not None else (other, 0)
             if base is None:
                 return value, number
     return offset, 0
@@ -203,7 +203,7 @@ def _join(pair: _Pair, wide: TensorDesc) -> None:
     for _, b in pair.prefetches:
         b.erase()
     for _, right in reversed(pair.values):
-        op = owner_of(right)
+        op = defining_op(right)
         if op is not None and op.name.startswith("xegpu.") and next(iter(right.uses), None) is None:
             op.erase()
 

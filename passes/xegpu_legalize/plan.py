@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mlir import ir
+from xegpu_py.passes.common.control_flow import forwarded
+from xegpu_py.passes.common.union_find import UnionFind
 from xegpu_py.passes.xegpu_legalize.boxes import Bounds, Shape, segments
 from xegpu_py.passes.xegpu_legalize.shapes import Layout
 
@@ -58,18 +60,6 @@ def is_desc(value: ir.Value) -> bool:
     return str(value.type).startswith(DESC)
 
 
-def integers(attribute: Any) -> list[int]:
-    """The numbers of an array attribute."""
-    if isinstance(attribute, ir.ArrayAttr):
-        return [ir.IntegerAttr(a).value for a in attribute]
-    return [int(v) for v in ir.DenseI64ArrayAttr(attribute)]
-
-
-def owner_of(value: ir.Value) -> ir.Operation | None:
-    """The op that defines a value; None of a block's argument."""
-    return None if isinstance(value.owner, ir.Block) else value.owner.operation
-
-
 def is_elementwise(op: ir.Operation) -> bool:
     """Whether an op works on vectors element by element."""
     if not (op.name.startswith(("arith.", "math.")) or op.name == "vector.fma"):
@@ -81,45 +71,10 @@ def is_elementwise(op: ir.Operation) -> bool:
 
 
 def carried(op: ir.Operation) -> list[list[ir.Value]]:
-    """The values that are one another in a structured op: what goes in, arguments, what is yielded, results."""
-    name = op.name
-    if name == "scf.for":
-        body = op.regions[0].blocks[0]
-        yields = list(list(body.operations)[-1].operation.operands)
-        return [list(v) for v in zip(list(op.operands)[3:], list(body.arguments)[1:], yields, op.results)]
-    if name in ("scf.if", "scf.index_switch"):
-        ends = [list(list(r.blocks[0].operations)[-1].operation.operands) for r in op.regions if len(r.blocks)]
-        return [[result, *(e[i] for e in ends)] for i, result in enumerate(op.results)]
-    if name == "scf.while":
-        before, after = (r.blocks[0] for r in op.regions)
-        condition = list(list(before.operations)[-1].operation.operands)[1:]
-        yields = list(list(after.operations)[-1].operation.operands)
-        first = [list(v) for v in zip(op.operands, before.arguments, yields)]
-        return first + [list(v) for v in zip(condition, after.arguments, op.results)]
-    return []
-
-
-class Classes:
-    """Sets of values that are joined as they are found to be alike."""
-
-    def __init__(self) -> None:
-        self._parent: dict[ir.Value, ir.Value] = {}
-
-    def find(self, value: ir.Value) -> ir.Value:
-        """The value that stands for a set."""
-        root = value
-        while (above := self._parent.get(root, root)) != root:
-            root = above
-        while value != root:
-            self._parent[value], value = root, self._parent.get(value, value)
-        return root
-
-    def join(self, values: Iterable[ir.Value]) -> None:
-        """Make the sets of these values one."""
-        first, *rest = values
-        root = self.find(first)
-        for value in rest:
-            self._parent[self.find(value)] = root
+    """The values that are one another in a structured op: what goes in, what is yielded, arguments, results."""
+    if op.name not in ("scf.for", "scf.while", "scf.if", "scf.index_switch"):
+        return []
+    return [[*(user.operands[n] for user, n in uses), *to] for uses, to in forwarded(op)]
 
 
 @dataclass
@@ -142,7 +97,7 @@ class Plan:
     target: Target
     surfaces: Surfaces
     ahead: bool = False
-    vectors: Classes = field(default_factory=Classes)
+    vectors: UnionFind[ir.Value] = field(default_factory=UnionFind)
     cuts: dict[ir.Value, list[set[int]]] = field(default_factory=dict)
     layouts: dict[ir.Value, dict[Layout, None]] = field(default_factory=dict)
     kept: set[ir.Value] = field(default_factory=set)
@@ -152,7 +107,7 @@ class Plan:
     held: set[ir.Value] = field(default_factory=set)
 
     @property
-    def descs(self) -> Classes:
+    def descs(self) -> UnionFind[ir.Value]:
         """Descriptors that are moved and carried together."""
         return self.surfaces.classes
 

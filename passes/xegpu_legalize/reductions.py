@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from mlir import ir
 from xegpu_py.passes.common.combining import combining_op
+from xegpu_py.passes.common.values import integers
 from xegpu_py.passes.xegpu_legalize import boxes
 from xegpu_py.passes.xegpu_legalize.boxes import Bounds
-from xegpu_py.passes.xegpu_legalize.plan import REDUCED_GRFS, bytes_of, element_of, integers, shape_of
+from xegpu_py.passes.xegpu_legalize.plan import REDUCED_GRFS, bytes_of, element_of, shape_of
 from xegpu_py.passes.xegpu_legalize.rewrite import Rewriter, rewrites
 
 

@@ -9,17 +9,10 @@ from functools import lru_cache
 from typing import Any
 
 from mlir import ir
+from xegpu_py.passes.common.values import defining_op, integers
 from xegpu_py.passes.xegpu_legalize import boxes
 from xegpu_py.passes.xegpu_legalize.boxes import Bounds, Box, Shape
-from xegpu_py.passes.xegpu_legalize.plan import (
-    VIEWS,
-    Plan,
-    element_of,
-    integers,
-    is_elementwise,
-    owner_of,
-    shape_of,
-)
+from xegpu_py.passes.xegpu_legalize.plan import VIEWS, Plan, element_of, is_elementwise, shape_of
 from xegpu_py.passes.xegpu_legalize.shapes import Layout
 from xegpu_py.passes.xegpu_legalize.sinking import Slab, sink
 
@@ -166,7 +159,7 @@ class Rewriter:
         assert shape is not None
         if value in self.tiles:
             return self._once(("part", value, box), lambda: self._from_tiles(value, self.tiles[value], box))
-        op = owner_of(value)
+        op = defining_op(value)
         if op is not None and op.name in VIEWS and (value in self._views or box != boxes.whole(shape)):
             made = self._once(("through", value, box), lambda: self._through(op, value, box) or value)
             if made != value:

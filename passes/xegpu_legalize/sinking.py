@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from mlir import ir
-from xegpu_py.passes.xegpu_legalize.plan import VIEWS, owner_of
+from xegpu_py.passes.common.values import defining_op
+from xegpu_py.passes.xegpu_legalize.plan import VIEWS
 
 from xegpu_py.ir.operation import Operation
 
@@ -41,9 +42,9 @@ def sink(slabs: Sequence[Slab]) -> None:
 
 def _load(value: ir.Value) -> ir.Operation | None:
     """The load of a block that a value is a part of."""
-    op = owner_of(value)
+    op = defining_op(value)
     while op is not None and op.name in VIEWS and op.operands:
-        op = owner_of(op.operands[0])
+        op = defining_op(op.operands[0])
     return op if op is not None and op.name == "xegpu.load_nd" else None
 
 

@@ -17,7 +17,8 @@ from xegpu_py.passes.common.surfaces import (
     tensor_of,
     unaligned_arguments,
 )
-from xegpu_py.passes.xegpu_legalize.plan import Classes, carried, is_desc
+from xegpu_py.passes.common.union_find import UnionFind
+from xegpu_py.passes.xegpu_legalize.plan import carried, is_desc
 from xegpu_py.passes.xegpu_legalize.shapes import Place
 
 from xegpu_py.ir.diagnostics import emit_error
@@ -36,7 +37,7 @@ class Surfaces:
         users: by class the ops that use its descriptors.
     """
 
-    classes: Classes = field(default_factory=Classes)
+    classes: UnionFind[ir.Value] = field(default_factory=UnionFind)
     creations: dict[ir.Value, list[ir.Operation]] = field(default_factory=dict)
     problems: dict[ir.Value, str] = field(default_factory=dict)
     users: dict[ir.Value, list[ir.Operation]] = field(default_factory=dict)
@@ -138,7 +139,7 @@ def find_surfaces(func: ir.Operation, target: Target, unaligned: Sequence[int] |
     return found
 
 
-def join_descriptors(classes: Classes, op: ir.Operation) -> None:
+def join_descriptors(classes: UnionFind[ir.Value], op: ir.Operation) -> None:
     """Join the descriptors that an op moves or carries."""
     for group in carried(op):
         if is_desc(group[0]):

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import FunctionType
-from typing import Any, ClassVar, NoReturn, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from mlir import ir
 from mlir.dialects import arith
 from xegpu_py.dialects.xetile import Tile
+from xegpu_py.passes.common.control_flow import STRUCTURED
 
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
+from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.verifier import walk
-
-LOOPS = ("scf.for", "scf.while", "scf.if", "scf.index_switch", "scf.execute_region")
-"""Ops whose regions pass values on."""
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -32,13 +30,6 @@ def rebuilds(*names: str) -> Callable[[Method], Method]:
     return mark
 
 
-def fail(op: Any, message: str, *notes: str) -> NoReturn:
-    """Raise a diagnostic at an op."""
-    where = position_of(op.location)
-    attached = tuple(Diagnostic("note", n, where) for n in notes)
-    raise DiagnosticError([Diagnostic("error", f"'{op.operation.name}' op {message}", where, attached)])
-
-
 def kernels(root: ir.Operation) -> list[ir.Operation]:
     """The kernels in an op, or it, that hold XeTile."""
     found = []
@@ -47,7 +38,7 @@ def kernels(root: ir.Operation) -> list[ir.Operation]:
             inside = walk(op)
             if any(o.name.startswith("xetile.") for o in inside):
                 if len(op.regions[0].blocks) != 1:
-                    fail(
+                    emit_error(
                         op,
                         "has unstructured control flow, in which tiles cannot be lowered",
                         "xegpu-lift-cf makes scf ops of branches between blocks",
@@ -149,16 +140,16 @@ class Expansion:
                 self._rebuild(op.operation)
 
     def _rebuild(self, op: ir.Operation) -> None:
-        if op.name in LOOPS:
+        if op.name in STRUCTURED:
             self._control(op)
             return
         found = self.op(op)
         if found is None:
             if any(len(self.values[v]) != 1 for v in op.operands):
-                fail(op, "cannot take a tile, or a vector that is divided")
+                emit_error(op, "cannot take a tile, or a vector that is divided")
             if len(op.regions):
                 note = ["gpu-kernel-outlining makes a kernel of it"] if op.name == "gpu.launch" else []
-                fail(op, "cannot stand in a kernel of tiles", *note)
+                emit_error(op, "cannot stand in a kernel of tiles", *note)
             found = list(self.clone(op).results)
         if len(op.results) == 1:
             self.values[op.results[0]] = list(found)
@@ -206,26 +197,3 @@ class Expansion:
                             attributes={n: last.operation.attributes[n] for n in last.operation.attributes},
                         )
         self._split(op.results, iter(made.results))
-
-
-Use = tuple[ir.Operation, int]
-"""An op, and the number of its operand."""
-
-
-def passed_on(op: ir.Operation) -> Iterator[tuple[list[Use], list[ir.Value]]]:
-    """What an op of control flow makes the same: (inits and what is yielded, the arguments and results they become)."""
-    name, results = op.name, list(op.results)
-    ends = [list(r.blocks[0].operations)[-1].operation for r in op.regions if len(r.blocks)]
-    if name == "scf.for":
-        arguments = list(op.regions[0].blocks[0].arguments)[1:]
-        for i, (argument, result) in enumerate(zip(arguments, results, strict=True)):
-            yield [(op, 3 + i), (ends[0], i)], [argument, result]
-    elif name == "scf.while":
-        before, after = (list(r.blocks[0].arguments) for r in op.regions)
-        for i, argument in enumerate(before):
-            yield [(op, i), (ends[1], i)], [argument]
-        for i, (argument, result) in enumerate(zip(after, results, strict=True)):
-            yield [(ends[0], 1 + i)], [argument, result]
-    elif name in LOOPS:
-        for i, result in enumerate(results):
-            yield [(end, i) for end in ends], [result]

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from mlir import ir
 from xegpu_py.dialects.xetile import ConvertLayoutOp, Tile, WgMap
-from xegpu_py.passes.xetile.expansion import LOOPS, Use, fail, passed_on
+from xegpu_py.passes.common.control_flow import STRUCTURED, Use, forwarded
 from xegpu_py.passes.xetile.layouts import Layouts, check_counts, factors, is_tile
 from xegpu_py.passes.xetile.vector_ops import use_tile_ops
 from xegpu_py.passes.xetile.vectors import is_elementwise, is_splat, is_vector, shape_of
 
+from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.verifier import walk
 
@@ -48,7 +49,7 @@ def _settle(op: ir.Operation, value: ir.Value, wg_map: WgMap | None) -> None:
         return
     elif next(iter(value.uses), None) is not None or not is_splat(op):
         what = "a tile's" if is_tile(value) else "the vector's"
-        fail(
+        emit_error(
             op,
             f"leaves it open which subgroup works on what: {what} map cannot be derived",
             "give a wg_map to a tile or to xetile.tile_mma, or a 'map' to the op",
@@ -57,8 +58,8 @@ def _settle(op: ir.Operation, value: ir.Value, wg_map: WgMap | None) -> None:
 
 def _convert(op: ir.Operation, layouts: Layouts) -> None:
     """Give each operand the map that the op wants it to have."""
-    if op.name in LOOPS:
-        for uses, values in passed_on(op):
+    if op.name in STRUCTURED:
+        for uses, values in forwarded(op):
             for use in uses:
                 _convert_passed(op, use, layouts.get(values[0]), layouts)
         return
@@ -82,7 +83,7 @@ def _convert_passed(op: ir.Operation, use: Use, wg_map: WgMap | None, layouts: L
     user, number = use
     value = user.operands[number]
     if is_tile(value) and layouts.get(value) != wg_map:
-        fail(
+        emit_error(
             op,
             f"makes tiles of {layouts.get(value)} and of {wg_map} one",
             "give both the same wg_map; vectors that are stored to them are converted",
@@ -99,7 +100,7 @@ def _write(op: ir.Operation, value: ir.Value, wg_map: WgMap) -> None:
                 op.attributes[f"wg_map_{name}"] = found.to_ir()
     elif op.name == "xetile.convert_layout":
         op.attributes["wg_map_result"] = wg_map.to_ir()
-    elif op.name not in LOOPS and op.name not in _SAID_BY_TILE:
+    elif op.name not in STRUCTURED and op.name not in _SAID_BY_TILE:
         op.attributes["map"] = wg_map.to_ir()
 
 

@@ -10,10 +10,12 @@ from mlir import ir
 from xegpu_py.dialects.xetile import Tile, WgMap
 from xegpu_py.dialects.xetile.agreement import attached_map, given_map, subgroups_of
 from xegpu_py.dialects.xetile.compute import subgroups
-from xegpu_py.passes.xetile.classes import Classes, is_tile_choice
-from xegpu_py.passes.xetile.expansion import LOOPS, fail, passed_on
+from xegpu_py.passes.common.control_flow import STRUCTURED, forwarded
+from xegpu_py.passes.common.union_find import UnionFind
+from xegpu_py.passes.xetile.classes import is_tile_choice
 from xegpu_py.passes.xetile.vectors import is_elementwise, is_splat, is_vector, shape_of
 
+from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.verifier import walk
 from xegpu_py.layout.tiles import dealing_problem
@@ -37,15 +39,14 @@ class Layouts:
 
     def __init__(self, func: ir.Operation) -> None:
         self._maps: dict[ir.Value, WgMap] = {}
-        self._same: Classes[ir.Value] = Classes()
+        self._same: UnionFind[ir.Value] = UnionFind()
         self._ops = walk(func)
         for op in self._ops:
-            groups = [values for _, values in passed_on(op)] if op.name in LOOPS else []
+            groups = [values for _, values in forwarded(op)] if op.name in STRUCTURED else []
             if is_tile_choice(op):
                 groups = [[*op.results, *list(op.operands)[1:]]]
             for values in groups:
-                for value in values[1:]:
-                    self._same.join(values[0], value)
+                self._same.join(values)
         for op in self._ops:
             self._seed(op)
         # First what is known is carried to where it is used, and only then back to what it is made of.
@@ -101,8 +102,8 @@ class Layouts:
             pairs = self._forward(op) if forward else self._backward(op)
             for value, wg_map in pairs:
                 changed |= self.put(value, wg_map)
-            if op.name in LOOPS:
-                for uses, values in passed_on(op):
+            if op.name in STRUCTURED:
+                for uses, values in forwarded(op):
                     if not (is_vector(values[0]) or is_tile(values[0])):
                         continue
                     group = [*(user.operands[number] for user, number in uses), values[0]]
@@ -240,23 +241,25 @@ def check_counts(func: ir.Operation, layouts: Layouts, complete: bool = True) ->
     """
     first: tuple[int, WgMap] | None = None
     for op in walk(func):
-        for uses, values in passed_on(op) if complete else ():
+        for uses, values in forwarded(op) if complete else ():
             given = layouts.get(values[0])
             for value in (user.operands[number] for user, number in uses):
                 if layouts.get(value) != given and not is_splat(value.owner):
-                    fail(op, f"passes on {layouts.get(value)} as {given}", "xetile-infer-layout converts what differs")
+                    emit_error(
+                        op, f"passes on {layouts.get(value)} as {given}", "xetile-infer-layout converts what differs"
+                    )
         for result in op.results:
             if not (is_vector(result) or is_tile(result)):
                 continue
             wg_map = layouts.get(result)
             if wg_map is None:
                 if complete and not is_splat(op) and len(_shape(result)) <= 2:
-                    fail(op, "has no map", "xetile-infer-layout derives maps from those that are given")
+                    emit_error(op, "has no map", "xetile-infer-layout derives maps from those that are given")
                 continue
             count = subgroups(wg_map)
             first = first or (count, wg_map)
             if count != first[0]:
-                fail(op, f"is divided by {wg_map} among {count} subgroups, but by {first[1]} it is {first[0]}")
+                emit_error(op, f"is divided by {wg_map} among {count} subgroups, but by {first[1]} it is {first[0]}")
 
 
 def _by_rows(shape: Sequence[int], count: int) -> WgMap:

@@ -10,10 +10,10 @@ from mlir import ir
 from xegpu_py.dialects.xegpu import MemoryScope, TdescAttr, TensorDesc
 from xegpu_py.dialects.xegpu.shapes import vnni_factor
 from xegpu_py.dialects.xetile import Tile
-from xegpu_py.passes.xetile.classes import Classes, value_classes
-from xegpu_py.passes.xetile.expansion import fail
+from xegpu_py.passes.xetile.classes import value_classes
 from xegpu_py.passes.xetile.matrices import facts_of, is_negative
 
+from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.numbers import number_of
 from xegpu_py.ir.verifier import walk
 
@@ -104,7 +104,7 @@ class TileForm:
             return next(iter(types))
         for root in self.roots:
             if not (root.operands[0].type == wide or isinstance(root.operands[0].type, ir.MemRefType)):
-                fail(
+                emit_error(
                     root,
                     f"makes a tile of an address of type {root.operands[0].type}, which control flow makes one with "
                     "tiles of other sources",
@@ -157,13 +157,13 @@ class Forms:
 
     def __init__(self, func: ir.Operation) -> None:
         ops = walk(func)
-        self._classes: Classes[ir.Value] = value_classes(ops)
+        self._classes = value_classes(ops)
         self._tiles: dict[ir.Value, TileForm] = {}
         for op in ops:
             self._note(op)
         for form in self._tiles.values():
             if not form.roots:
-                fail(
+                emit_error(
                     (form.users + form.atomics + form.updates or [func])[0],
                     "has a tile that comes from outside of the kernel",
                     "make the tile once, and move it by xetile.update_tile_offset",

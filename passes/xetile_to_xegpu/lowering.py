@@ -13,13 +13,14 @@ from xegpu_py.dialects.xegpu.shapes import vnni_factor
 from xegpu_py.dialects.xegpu.types import LANES
 from xegpu_py.dialects.xetile import InitTileOp, Tile, TileMmaOp
 from xegpu_py.passes.common.surfaces import UNALIGNED, unaligned_arguments
-from xegpu_py.passes.xetile.expansion import Expansion, fail, rebuilds
+from xegpu_py.passes.xetile.expansion import Expansion, rebuilds
 from xegpu_py.passes.xetile.matrices import Matrix, Number, add, matrix_of, multiply, value
 from xegpu_py.passes.xetile.vectors import constant, cut, element_of, put, shape_of, vector_type, zero
 from xegpu_py.passes.xetile_to_xegpu.forms import Forms, TileForm, is_padded, scattered_desc, scattered_lanes
 from xegpu_py.passes.xetile_to_xegpu.reductions import broadcast, reduce
 
 from xegpu_py.ir.builtin import bit_width
+from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.numbers import number_attribute, number_of
 
 VC: dict[str, Any] = {"mode": "vc"}
@@ -32,7 +33,7 @@ class Lowering(Expansion):
         super().__init__(func)
         for argument in func.regions[0].blocks[0].arguments:
             if Tile.accepts(str(argument.type)):
-                fail(func, f"has an argument of type {Tile.of(argument)}", "make tiles in the kernel, of memrefs")
+                emit_error(func, f"has an argument of type {Tile.of(argument)}", "make tiles in the kernel, of memrefs")
         unaligned = {*unaligned_arguments(func, "xetile.unaligned"), *unaligned_arguments(func)}
         if unaligned:
             func.attributes[UNALIGNED] = ir.DenseI64ArrayAttr.get(sorted(unaligned))

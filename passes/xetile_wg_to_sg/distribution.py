@@ -10,7 +10,7 @@ from mlir.dialects import arith, scf, vector
 from xegpu_py.dialects.xetile import BroadcastOp, InitTileOp, ReductionOp, Tile, TileMmaOp, TransposeOp
 from xegpu_py.dialects.xetile.agreement import MAP
 from xegpu_py.dialects.xetile.compute import subgroups
-from xegpu_py.passes.xetile.expansion import Expansion, fail, rebuilds
+from xegpu_py.passes.xetile.expansion import Expansion, rebuilds
 from xegpu_py.passes.xetile.layouts import ACROSS, Layouts, across, check_counts, is_tile
 from xegpu_py.passes.xetile.matrices import Number, add, value
 from xegpu_py.passes.xetile.vector_ops import use_tile_ops
@@ -26,6 +26,7 @@ from xegpu_py.passes.xetile.vectors import (
 )
 from xegpu_py.passes.xetile_wg_to_sg.exchange import Subgroup
 
+from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.layout import WgTiles
 from xegpu_py.layout.tiles import dealing_problem
 from xegpu_py.target import Target
@@ -45,7 +46,7 @@ class Distribution(Expansion):
     def run(self) -> None:
         super().run()
         if self.subgroup.slm_bytes > self.target.slm_bytes:
-            fail(
+            emit_error(
                 self.func,
                 f"exchanges {self.subgroup.slm_bytes} bytes through shared local memory, of which target "
                 f"{self.target.name} has {self.target.slm_bytes}",
@@ -63,7 +64,7 @@ class Distribution(Expansion):
         # The first thing to be built: what is computed of the subgroup's number must stand before its uses.
         assert self.subgroup
         if is_vector(argument) or is_tile(argument):
-            fail(self.func, f"has an argument of type {argument.type}, which cannot be divided among subgroups")
+            emit_error(self.func, f"has an argument of type {argument.type}, which cannot be divided among subgroups")
         return [argument]
 
     def own(self, given: ir.Value) -> WgTiles:
@@ -95,7 +96,7 @@ class Distribution(Expansion):
         if op.name in ("vector.step", "vector.create_mask"):
             return self._placed(op)
         if len(op.results) != 1 or not op.name.startswith(("vector.", "arith.constant")):
-            fail(op, "on vectors cannot be divided among subgroups")
+            emit_error(op, "on vectors cannot be divided among subgroups")
         return self._undivided(op)
 
     def _undivided(self, op: ir.Operation) -> list[ir.Value]:
@@ -259,7 +260,7 @@ class Distribution(Expansion):
         if first is None:
             return act()
         if name == "xetile.atomic_rmw" and next(iter(view.result.uses), None) is not None:
-            fail(
+            emit_error(
                 view.operation,
                 "gives what it read to subgroups that share a part, though only one of them may update it",
                 "leave the result unused, or choose a map by which no part is shared",

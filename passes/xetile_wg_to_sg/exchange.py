@@ -11,7 +11,7 @@ from mlir import ir
 from mlir.dialects import arith, gpu, memref, scf, vector
 from xegpu_py.dialects.xetile import InitTileOp, LoadTileOp, StoreTileOp, Tile, TileAttr
 from xegpu_py.dialects.xetile.types import SHARED
-from xegpu_py.passes.xetile.expansion import LOOPS
+from xegpu_py.passes.common.control_flow import STRUCTURED
 from xegpu_py.passes.xetile.matrices import Number, add, multiply
 from xegpu_py.passes.xetile.vectors import cut, element_of, index, put, reshaped, shape_of, vector_type, zero
 
@@ -218,7 +218,7 @@ def in_loop(op: ir.Operation) -> bool:
     """Whether an op may run several times."""
     parent: Any = op.parent
     while parent is not None and parent.operation.name != "gpu.func":
-        if parent.operation.name in LOOPS and parent.operation.name not in ("scf.if", "scf.index_switch"):
+        if parent.operation.name in STRUCTURED and parent.operation.name not in ("scf.if", "scf.index_switch"):
             return True
         parent = parent.operation.parent
     return False
