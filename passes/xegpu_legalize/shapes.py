@@ -188,11 +188,6 @@ def _grouped(
     return found
 
 
-def type_of(text: str) -> ir.Type:
-    """An MLIR type by its text."""
-    return ir.Type.parse(text)
-
-
 def lanes_part(desc: TensorDesc, lanes: int) -> TensorDesc:
     """A scattered descriptor of fewer lanes."""
     return replace(desc, shape=(lanes, *desc.shape[1:]))

@@ -2,72 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from mlir import ir
 from mlir.dialects import arith, memref
 from xegpu_py.dialects.xegpu.checks import strides_of
 from xegpu_py.dialects.xetile import InitTileOp
-from xegpu_py.passes.xetile.vectors import index
+from xegpu_py.passes.common.builders import Index, add, index, multiply
+from xegpu_py.passes.common.values import constant_of
 
 from xegpu_py.ir.builtin import bit_width
-
-Number: TypeAlias = "int | ir.Value"
-"""An index, known or not."""
-
-
-def value(number: Number) -> ir.Value:
-    """An index as an SSA value."""
-    return index(number) if isinstance(number, int) else number
-
-
-def add(a: Number, b: Number) -> Number:
-    """A sum, folded where it is known."""
-    if isinstance(a, int) and isinstance(b, int):
-        return a + b
-    if 0 in (a, b) and (isinstance(a, int) or isinstance(b, int)):
-        return b if isinstance(a, int) else a
-    return arith.addi(value(a), value(b))
-
-
-def multiply(a: Number, b: Number) -> Number:
-    """A product, folded where it is known."""
-    if isinstance(a, int) and isinstance(b, int):
-        return a * b
-    for x, y in ((a, b), (b, a)):
-        if isinstance(x, int) and x in (0, 1):
-            return y if x else 0
-    return arith.muli(value(a), value(b))
-
-
-def factor(number: Number) -> int:
-    """A number that divides this one, as large as is known; 0 for zero."""
-    if isinstance(number, int):
-        return abs(number)
-    owner = number.owner
-    if isinstance(owner, ir.Block):
-        parent = owner.owner
-        if parent.operation.name == "scf.for" and owner.arguments[0] == number:
-            lower, _, step = list(parent.operation.operands)[:3]
-            return math.gcd(factor(lower), factor(step))
-        return 1
-    op = owner.operation
-    if op.name == "arith.constant":
-        return abs(int(ir.IntegerAttr(op.attributes["value"]).value))
-    if op.name in ("arith.muli", "arith.addi", "arith.subi"):
-        a, b = (factor(v) for v in op.operands)
-        return a * b if op.name == "arith.muli" else math.gcd(a, b)
-    return 1
-
 
 _NEVER_NEGATIVE = ("gpu.", "memref.dim")
 _KEEP_SIGN = ("arith.addi", "arith.muli", "arith.divui", "arith.remui", "arith.maxsi", "arith.index_cast")
 
 
-def is_negative(number: Number) -> bool:
+def is_negative(number: Index) -> bool:
     """Whether a number may be below zero, as far as is known."""
     if isinstance(number, int):
         return number < 0
@@ -98,9 +50,9 @@ class Matrix:
     """
 
     source: ir.Value
-    extents: tuple[Number, Number]
-    strides: tuple[Number, Number]
-    lead: Number = 0
+    extents: tuple[Index, Index]
+    strides: tuple[Index, Index]
+    lead: Index = 0
     given: bool = False
 
     @property
@@ -113,10 +65,6 @@ class Matrix:
         """A memref of two dimensions that is just this matrix."""
         return self._reinterpreted(self._start(), self.extents, self.strides)
 
-    def as_line(self, length: Number) -> ir.Value:
-        """A memref of one dimension from the matrix's first element on."""
-        return self._reinterpreted(self._start(), (length,), (1,))
-
     def address(self) -> ir.Value:
         """Where the matrix's first element is: the source if it is an address, and else i64."""
         wide = ir.IntegerType.get_signless(64)
@@ -127,9 +75,9 @@ class Matrix:
         if start == 0:
             return base
         size = arith.constant(wide, bit_width(str(self.memref.element_type)) // 8)
-        return arith.addi(base, arith.muli(arith.index_cast(wide, value(start)), size))
+        return arith.addi(base, arith.muli(arith.index_cast(wide, index(start)), size))
 
-    def _start(self) -> Number:
+    def _start(self) -> Index:
         """The matrix's first element, in elements from the beginning of the buffer."""
         assert self.memref is not None
         own = self.memref.get_strides_and_offset()[1] if strides_of(self.memref) is not None else _UNKNOWN
@@ -137,7 +85,7 @@ class Matrix:
             own = memref.ExtractStridedMetadataOp(self.source).operation.results[1]
         return add(own, self.lead)
 
-    def _reinterpreted(self, start: Number, extents: Sequence[Number], strides: Sequence[Number]) -> ir.Value:
+    def _reinterpreted(self, start: Index, extents: Sequence[Index], strides: Sequence[Index]) -> ir.Value:
         assert self.memref is not None
         mixed: list[list[int]] = []
         dynamic: list[list[ir.Value]] = []
@@ -150,40 +98,15 @@ class Matrix:
         return found
 
 
-@dataclass(frozen=True)
-class Facts:
-    """What is known of a matrix before anything is rebuilt; None where it is not.
-
-    Attributes:
-        extents: rows and columns.
-        strides: elements from row to row and from column to column.
-        start: what divides the place of the matrix's first element, in elements; 0 if that is the source's first.
-    """
-
-    extents: tuple[int | None, ...]
-    strides: tuple[int | None, ...]
-    start: int | None
-
-
-def facts_of(view: InitTileOp) -> Facts:
-    """What is known of the matrix that a tile is made of."""
-
-    def numbers(values: Sequence[Number]) -> list[int | None]:
-        found = [known(v) for v in values]
-        return [n if isinstance(n, int) else None for n in found]
-
-    shape, strides = numbers(view.shape), numbers(view.strides)
-    start: int | None = 0
+def known_of(view: InitTileOp) -> tuple[list[int | None], list[int | None]]:
+    """The extents and strides of the matrix that a tile is made of; None for what is not known."""
+    shape, strides = [constant_of(v) for v in view.shape], [constant_of(v) for v in view.strides]
     if isinstance(view.source.type, ir.MemRefType):
         kind = ir.MemRefType(view.source.type)
         own = strides_of(kind) or [_UNKNOWN] * kind.rank
         shape = shape or [None if n == _DYNAMIC else n for n in kind.shape]
         strides = strides or [None if n == _UNKNOWN else n for n in own]
-        offset = kind.get_strides_and_offset()[1] if strides_of(kind) is not None else _UNKNOWN
-        apart = [None if s is None else factor(o) * s for o, s in zip(view.offsets[:-2], strides)]
-        parts = [None if offset == _UNKNOWN else offset, *apart]
-        start = None if None in parts else math.gcd(*(n for n in parts if n is not None))
-    return Facts(tuple(shape[-2:]), tuple(strides[-2:]), start)
+    return shape[-2:], strides[-2:]
 
 
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
@@ -210,21 +133,18 @@ def matrix_of(view: InitTileOp, one: Callable[[ir.Value], ir.Value]) -> Matrix:
         metadata: Any = memref.ExtractStridedMetadataOp(source).operation.results if _UNKNOWN in own else []
         shape = [memref.dim(source, index(i)) if n == _DYNAMIC else n for i, n in enumerate(kind.shape)]
         strides = [metadata[2 + kind.rank + i] if s == _UNKNOWN else s for i, s in enumerate(own)]
-    lead: Number = 0
+    lead: Index = 0
     for place, stride in zip(offsets[:-2], strides):
         lead = add(lead, multiply(place, stride))
     return Matrix(source, _pair(shape[-2:]), _pair(strides[-2:]), lead, given)
 
 
-def known(number: Number) -> Number:
+def known(number: Index) -> Index:
     """A constant as a Python integer."""
-    if not isinstance(number, int) and not isinstance(number.owner, ir.Block):
-        op = number.owner.operation
-        if op.name == "arith.constant":
-            return int(ir.IntegerAttr(op.attributes["value"]).value)
-    return number
+    found = constant_of(number)
+    return number if found is None else found
 
 
-def _pair(numbers: Sequence[Number]) -> tuple[Number, Number]:
+def _pair(numbers: Sequence[Index]) -> tuple[Index, Index]:
     row, column = numbers
     return row, column

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from mlir import ir
 from xegpu_py.dialects.xetile import InitTileOp, PrefetchTileOp, Tile, UpdateTileOffsetOp, WgMap
+from xegpu_py.passes.common.builders import add, index, multiply
 from xegpu_py.passes.xetile.expansion import Expansion
-from xegpu_py.passes.xetile.matrices import add, known, multiply, value
+from xegpu_py.passes.xetile.matrices import known
 
 from xegpu_py.target import Block2DLimits, Target
 
@@ -45,14 +46,14 @@ class Prefetching(Expansion):
         lower, _, step = (self.one(v) for v in list(loop.operands)[:3])
         for op in made:
             for turn in range(self._distance):
-                self._make(op, {counter: value(add(lower, multiply(known(step), turn)))})
+                self._make(op, {counter: index(add(lower, multiply(known(step), turn)))})
         return begun
 
     def more_yielded(self, loop: ir.Operation, carried: Sequence[ir.Value]) -> list[ir.Value]:
         counter = loop.regions[0].blocks[0].arguments[0]
         step = known(self.one(list(loop.operands)[2]))
         for op in self._made[loop]:
-            self._make(op, {counter: value(add(self.one(counter), multiply(step, self._distance)))})
+            self._make(op, {counter: index(add(self.one(counter), multiply(step, self._distance)))})
         return [self._step(tile, move) for tile, move in zip(carried, self._moves[loop])]
 
     def _is_followed(self, op: ir.Operation, counter: ir.Value) -> bool:

@@ -86,11 +86,6 @@ def zero(kind: ir.Type) -> ir.Value:
     return constant(kind, "false" if element == "i1" else "0.0" if is_float(element) else "0")
 
 
-def index(number: int) -> ir.Value:
-    """A constant index."""
-    return arith.constant(ir.IndexType.get(), number)
-
-
 def combine(kind: str, a: ir.Value, b: ir.Value) -> ir.Value:
     """Two vectors combined element by element, as a reduction of this kind does."""
     name = combining_op(kind, ir.VectorType(a.type).element_type)

@@ -11,7 +11,7 @@ from xegpu_py.dialects.xegpu import MemoryScope, TdescAttr, TensorDesc
 from xegpu_py.dialects.xegpu.shapes import vnni_factor
 from xegpu_py.dialects.xetile import Tile
 from xegpu_py.passes.xetile.classes import value_classes
-from xegpu_py.passes.xetile.matrices import facts_of, is_negative
+from xegpu_py.passes.xetile.matrices import is_negative, known_of
 
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.numbers import number_of
@@ -125,10 +125,9 @@ class TileForm:
 
     def needed(self) -> tuple[tuple[int | None, ...], tuple[int | None, ...]]:
         """The extents and strides that must be known of tiles of several matrices; None for those that differ."""
-        facts = [facts_of(r.opview) for r in self.roots]
         extents, strides = (
             tuple(of[0] if len(set(of)) == 1 else None for of in zip(*listed))
-            for listed in ([f.extents for f in facts], [f.strides for f in facts])
+            for listed in zip(*(known_of(r.opview) for r in self.roots))
         )
         return extents, strides if self.atomics else ()
 

@@ -12,9 +12,10 @@ from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu.shapes import vnni_factor
 from xegpu_py.dialects.xegpu.types import LANES
 from xegpu_py.dialects.xetile import InitTileOp, Tile, TileMmaOp
+from xegpu_py.passes.common.builders import Index, add, index, multiply
 from xegpu_py.passes.common.surfaces import UNALIGNED, unaligned_arguments
 from xegpu_py.passes.xetile.expansion import Expansion, rebuilds
-from xegpu_py.passes.xetile.matrices import Matrix, Number, add, matrix_of, multiply, value
+from xegpu_py.passes.xetile.matrices import Matrix, matrix_of
 from xegpu_py.passes.xetile.vectors import constant, cut, element_of, put, shape_of, vector_type, zero
 from xegpu_py.passes.xetile_to_xegpu.forms import Forms, TileForm, is_padded, scattered_desc, scattered_lanes
 from xegpu_py.passes.xetile_to_xegpu.reductions import broadcast, reduce
@@ -45,7 +46,7 @@ class Lowering(Expansion):
     def types(self, value: ir.Value) -> list[ir.Type]:
         return self.forms.tile(value).types() if Tile.accepts(str(value.type)) else [value.type]
 
-    def _numbers(self, numbers: Sequence[ir.Value | int]) -> list[Number]:
+    def _numbers(self, numbers: Sequence[ir.Value | int]) -> list[Index]:
         return [n if isinstance(n, int) else self.one(n) for n in numbers]
 
     # Tiles.
@@ -62,17 +63,17 @@ class Lowering(Expansion):
         matrix, offsets = matrix_of(view, self.one), self._numbers(view.offsets[-2:])
         found = [self._descriptor(form, matrix, offsets)] if form.is_block else []
         if form.has_place:
-            found += [value(n) for n in offsets]
+            found += [index(n) for n in offsets]
         if not form.merged:
             self._matrices[id(form)] = matrix
         elif form.has_place:
             found += [matrix.address()] if form.atomics else []
             for known, here in zip(form.needed(), (matrix.extents, matrix.strides)):
-                found += [value(n) for k, n in zip(known, here) if k is None]
+                found += [index(n) for k, n in zip(known, here) if k is None]
         return found
 
     @staticmethod
-    def _descriptor(form: TileForm, matrix: Matrix, offsets: Sequence[Number]) -> ir.Value:
+    def _descriptor(form: TileForm, matrix: Matrix, offsets: Sequence[Index]) -> ir.Value:
         extents, strides, places = matrix.extents, matrix.strides, list(offsets)
         if form.tile.column_major:
             extents, strides, places = extents[::-1], strides[::-1], places[::-1]
@@ -99,7 +100,7 @@ class Lowering(Expansion):
             by = offsets[::-1] if form.tile.column_major else offsets
             made.append(xegpu.update_nd_offset(held[0], by, result=held[0].type, **VC))
             held = held[1:]
-        return [*made, *(value(add(a, b)) for a, b in zip(held, offsets)), *held[2:]]
+        return [*made, *(index(add(a, b)) for a, b in zip(held, offsets)), *held[2:]]
 
     @rebuilds("xetile.prefetch_tile")
     def _prefetch(self, view: Any) -> list[ir.Value]:
@@ -141,16 +142,16 @@ class Lowering(Expansion):
         """A loaded block with `padding` for what lies outside of the matrix."""
         matrix, place = self._place(form, self.get(view.tile))
         kind = vector_type(form.tile.shape, "i1")
-        left = [arith.subi(value(extent), value(at)) for extent, at in zip(matrix.extents, place)]
+        left = [arith.subi(index(extent), index(at)) for extent, at in zip(matrix.extents, place)]
         padding = _splat_like(loaded, view)
         found = arith.select(vector.create_mask(kind, left), loaded, padding)
         for dim, at in enumerate(place) if form.before else ():
-            bounds = [value(n) for n in form.tile.shape]
-            bounds[dim] = arith.subi(value(0), value(at))
+            bounds = [index(n) for n in form.tile.shape]
+            bounds[dim] = arith.subi(index(0), index(at))
             found = arith.select(vector.create_mask(kind, bounds), padding, found)
         return found
 
-    def _place(self, form: TileForm, held: Sequence[ir.Value]) -> tuple[Matrix, tuple[Number, Number]]:
+    def _place(self, form: TileForm, held: Sequence[ir.Value]) -> tuple[Matrix, tuple[Index, Index]]:
         """The matrix of a tile, and the tile's first row and column, of what stands for the tile."""
         row, column, *more = held[form.is_block :]
         if not form.merged:
@@ -207,7 +208,7 @@ class Lowering(Expansion):
 
     @staticmethod
     def _elements(
-        form: TileForm, matrix: Matrix, place: tuple[Number, Number]
+        form: TileForm, matrix: Matrix, place: tuple[Index, Index]
     ) -> Iterator[tuple[ir.Value, ir.Value, int]]:
         """Likewise of a block: a descriptor of the elements of several rows."""
         tile, (by_row, by_column) = form.tile, matrix.strides
@@ -325,7 +326,7 @@ def _dense(numbers: Sequence[int]) -> ir.Value:
     return arith.constant(kind, ir.Attribute.parse(f"dense<[{', '.join(map(str, numbers))}]> : {kind}"))
 
 
-def _splat(number: Number, lanes: int) -> ir.Value:
+def _splat(number: Index, lanes: int) -> ir.Value:
     kind = vector_type((lanes,), "index")
     return constant(kind, str(number)) if isinstance(number, int) else vector.broadcast(kind, number)
 

@@ -10,9 +10,9 @@ from mlir.dialects import arith, scf, vector
 from xegpu_py.dialects.xetile import BroadcastOp, InitTileOp, ReductionOp, Tile, TileMmaOp, TransposeOp
 from xegpu_py.dialects.xetile.agreement import MAP
 from xegpu_py.dialects.xetile.compute import subgroups
+from xegpu_py.passes.common.builders import Index, add, index
 from xegpu_py.passes.xetile.expansion import Expansion, rebuilds
 from xegpu_py.passes.xetile.layouts import ACROSS, Layouts, across, check_counts, is_tile
-from xegpu_py.passes.xetile.matrices import Number, add, value
 from xegpu_py.passes.xetile.vector_ops import use_tile_ops
 from xegpu_py.passes.xetile.vectors import (
     combine,
@@ -180,10 +180,10 @@ class Distribution(Expansion):
         found = []
         for start in self.subgroup.starts(own):
             if op.name == "vector.step":
-                first = vector.broadcast(kind, value(start[0]))
+                first = vector.broadcast(kind, index(start[0]))
                 found.append(arith.addi(vector.step(kind), first))
                 continue
-            bounds = [arith.subi(self.one(b), value(s)) for b, s in zip(op.operands, start)]
+            bounds = [arith.subi(self.one(b), index(s)) for b, s in zip(op.operands, start)]
             found.append(vector.create_mask(kind, bounds))
         return found
 
@@ -201,7 +201,7 @@ class Distribution(Expansion):
         )
         made = []
         for start in self.subgroup.starts(own):
-            moved: list[Number] = [*offsets[:-2], *(add(a, b) for a, b in zip(offsets[-2:], start))]
+            moved: list[Index] = [*offsets[:-2], *(add(a, b) for a, b in zip(offsets[-2:], start))]
             made.append(
                 InitTileOp(source, moved, shape or None, strides or None, tile=kind, in_bounds=view.in_bounds).tile
             )

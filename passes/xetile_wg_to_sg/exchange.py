@@ -11,9 +11,9 @@ from mlir import ir
 from mlir.dialects import arith, gpu, memref, scf, vector
 from xegpu_py.dialects.xetile import InitTileOp, LoadTileOp, StoreTileOp, Tile, TileAttr
 from xegpu_py.dialects.xetile.types import SHARED
+from xegpu_py.passes.common.builders import Index, add, index, multiply
 from xegpu_py.passes.common.control_flow import STRUCTURED
-from xegpu_py.passes.xetile.matrices import Number, add, multiply
-from xegpu_py.passes.xetile.vectors import cut, element_of, index, put, reshaped, shape_of, vector_type, zero
+from xegpu_py.passes.xetile.vectors import cut, element_of, put, reshaped, shape_of, vector_type, zero
 
 from xegpu_py.layout import WgTiles
 
@@ -82,7 +82,7 @@ class Subgroup:
         self._places: dict[tuple[int, int], ir.Value] = {}
         self.slm_bytes = 0
 
-    def _place(self, own: WgTiles, dim: int) -> Number:
+    def _place(self, own: WgTiles, dim: int) -> Index:
         """The index of the first part that the subgroup owns along a dimension."""
         stride, owners = own.strides[dim], own.owners[dim]
         if owners == 1:
@@ -96,9 +96,9 @@ class Subgroup:
                 self._places[key] = arith.remui(found, index(wrap)) if wrap else found
         return self._places[key]
 
-    def starts(self, own: WgTiles) -> list[tuple[Number, ...]]:
+    def starts(self, own: WgTiles) -> list[tuple[Index, ...]]:
         """Where the subgroup's parts begin, in the order of `WgTiles.starts`."""
-        found: list[tuple[Number, ...]] = [()]
+        found: list[tuple[Index, ...]] = [()]
         for dim, (grid, data, rounds) in enumerate(zip(own.grid, own.data, own.rounds)):
             with ir.InsertionPoint(self._anchor):
                 first = multiply(self._place(own, dim), data)
@@ -185,7 +185,7 @@ class Subgroup:
         return found
 
     @staticmethod
-    def _tile(buffer: ir.Value, start: Sequence[Number], shape: Sequence[int], element: str) -> ir.Value:
+    def _tile(buffer: ir.Value, start: Sequence[Index], shape: Sequence[int], element: str) -> ir.Value:
         tile = Tile(tuple(shape), element, TileAttr(memory_space=SHARED))
         made: ir.Value = InitTileOp(buffer, list(start), tile=tile.to_ir(), in_bounds=True).tile
         return made
