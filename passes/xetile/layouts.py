@@ -227,7 +227,7 @@ def _unsaid(op: ir.Operation) -> ir.Value | None:
     """The value of an op that needs a map though nothing may say it."""
     if op.name in ("xetile.store_tile", "xetile.store"):
         return op.operands[1]
-    if op.name in LOOPS or len(op.results) != 1 or is_splat(op):
+    if op.name in STRUCTURED or len(op.results) != 1 or is_splat(op):
         return None
     (result,) = op.results
     return result if is_vector(result) and len(shape_of(result)) <= 2 else None
