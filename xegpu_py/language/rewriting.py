@@ -51,6 +51,8 @@ class Meaning:
             return self.function(inner)
         if function is range:
             return Loop
+        if getattr(function, "__takes_functions__", False):
+            return functools.partial(self._with_functions, function)
         if isinstance(function, (BuiltinFunctionType, type)):
             try:
                 instead = self._replacements.get(function)
@@ -63,6 +65,14 @@ class Meaning:
         elif isinstance(function, FunctionType) and is_users(function):
             return self.function(function)
         return function
+
+    def _with_functions(self, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
+        """A call of a function of the language that calls functions of the kernel, which are as they are compiled."""
+
+        def meant(given: Any) -> Any:
+            return self.called(given) if isinstance(given, FunctionType) else given
+
+        return function(*map(meant, args), **{name: meant(given) for name, given in keywords.items()})
 
     @staticmethod
     def truth(found: Any) -> Any:

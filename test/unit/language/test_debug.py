@@ -217,13 +217,18 @@ def test_stages_are_positive():
     assert xl.range(4, num_stages=3, flatten=True).ahead
 
 
+def middle(a, b):
+    """A function of the module, in which a chained comparison is one of values."""
+    return xl.where(-20 < a < 30, a, b)
+
+
 def several(X, Y, Z):
     """Functions that take functions, shapes of three dimensions, an intrinsic: as the eager engine runs them."""
     x = X.tile((8, 16), at=(0, 0)).load()
     cube = x.reshape(2, 4, 16).permute(1, 0, 2)[:, ::-1]
     total = xl.reduce(cube, (0, 1), lambda a, b: xl.maximum(a, b), keep_dims=False)
     scan = xl.associative_scan(x, 1, lambda a, b: a + b)
-    Y.tile((8, 16), at=(0, 0)).store(xl.sort(scan, descending=True) + total)
+    Y.tile((8, 16), at=(0, 0)).store(xl.sort(scan, descending=True) + total + xl.map_elementwise(middle, x, x * 2))
     near = x.to(xl.float32).to(xl.float16, rounding="stochastic", random=x & 8191)
     Z.tile((8, 16), at=(0, 0)).store(near.to(xl.float32) + xl.rand(3, x))
 
@@ -237,4 +242,5 @@ def test_the_eager_engine_runs_them():
     for a, b in zip(*found):
         assert a.tobytes() == b.tobytes()
     scan = np.sort(SMALL.cumsum(1, dtype=I32))[:, ::-1]
-    np.testing.assert_array_equal(found[0][0], scan + SMALL.reshape(2, 4, 16).max((0, 1)))
+    chosen = np.where((SMALL > -20) & (SMALL < 30), SMALL, SMALL * 2)
+    np.testing.assert_array_equal(found[0][0], scan + SMALL.reshape(2, 4, 16).max((0, 1)) + chosen)
