@@ -86,4 +86,19 @@ gpu.module @kernels {
     } {sg_id_range = #xegpu.range<[0, 4]>}
     gpu.return
   }
+
+  // How large a block is, and that it is a row, is known here.
+  // CHECK-LABEL: gpu.func @threads
+  // CHECK-NOT: known_block_size
+  // CHECK-DAG: arith.constant 32 : index
+  // CHECK-NOT: gpu.block_dim
+  gpu.func @threads(%a: memref<128x32xf32>) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
+    %n = gpu.block_dim x
+    %y = gpu.thread_id y
+    %m = arith.addi %n, %y : index
+    %da = xegpu.create_nd_tdesc %a : memref<128x32xf32> -> !xegpu.tensor_desc<64x32xf32, #other>
+    %v = xegpu.load_nd %da[%m, 0] : !xegpu.tensor_desc<64x32xf32, #other> -> vector<64x32xf32>
+    xegpu.store_nd %v, %da[0, 0] <{layout = #other}> : vector<64x32xf32>, !xegpu.tensor_desc<64x32xf32, #other>
+    gpu.return
+  }
 }

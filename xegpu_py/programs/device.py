@@ -180,7 +180,8 @@ class Device:
         items = math.prod(block)
         if items % lanes:
             raise ValueError(f"its workgroups have {items} work items, which are no whole subgroups of {lanes}")
-        return (items // lanes,)
+        # Work items follow each other along x, so that rows of whole subgroups keep the block's shape.
+        return (items // lanes,) if block[0] % lanes else (block[0] // lanes, *block[1:])
 
     def _func(self, launch: Launch) -> ir.Operation:
         return next(f for f in visa.kernels(self.kernels[launch.module].operation) if visa.name_of(f) == launch.kernel)

@@ -58,6 +58,34 @@ def counts_x(op: ir.Operation) -> bool:
     return str(op.attributes["dimension"]).endswith("x>")
 
 
+def count_workgroup(func: ir.Operation, ops: Sequence[ir.Operation]) -> None:
+    """Make ids and sizes of a kernel of workgroups, whose maps say how many subgroups there are, what the launch means.
+
+    Raises:
+        DiagnosticError: at the use of one that depends on how the launch's block is shaped, which is not known here.
+    """
+    known = list(ir.DenseI32ArrayAttr(func.attributes[KNOWN])) if KNOWN in func.attributes else None
+    for op in ops:
+        if op.name not in COUNTED or next(iter(op.results[0].uses), None) is None:
+            continue
+        dim = "xyz".index(str(op.attributes["dimension"]).rstrip(">")[-1])
+        is_row = known is not None and known[1:] == [1, 1]
+        if op.name == "gpu.block_dim" and known is not None:
+            value = known[dim]
+        elif op.name == "gpu.thread_id" and dim and known is not None and known[dim] == 1:
+            value = 0
+        elif op.name == "gpu.thread_id" and not dim and (is_row or known is None):
+            continue
+        else:
+            refuse(
+                op,
+                "a workgroup's subgroups are what the layouts say, and how the launch shapes its block is not known",
+                f"say so by {KNOWN}, or use gpu.subgroup_id",
+            )
+        with ir.InsertionPoint(op), op.location:
+            op.results[0].replace_all_uses_with(index(value))
+
+
 def mark_lanes(func: ir.Operation) -> None:
     """Say of a kernel of subgroups that its launches count lanes.
 

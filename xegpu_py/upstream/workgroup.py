@@ -48,7 +48,15 @@ Shape = tuple[int, ...]
 _STORES = (PREFIX + "store_nd", PREFIX + "store", PREFIX + "store_matrix", PREFIX + "atomic_rmw")
 _ACCESSES = (PREFIX + "load_nd", PREFIX + "store_nd", PREFIX + "prefetch_nd")
 _SAME_ELEMENT = ("vector.fma",)
-_PURE = ("arith.", "math.", "vector.", "index.", "xetile.init_tile", "memref.extract_aligned_pointer_as_index")
+_PURE = (
+    "arith.",
+    "math.",
+    "vector.",
+    "index.",
+    "xetile.init_tile",
+    "memref.extract_aligned_pointer_as_index",
+    *threads.COUNTED,
+)
 
 
 def matrix(shape: Shape, split: int) -> tuple[int, int]:
@@ -242,6 +250,7 @@ class WorkgroupImport(SubgroupImport):
 
     def prepare(self, ops: Sequence[ir.Operation]) -> None:
         _run_ranges(ops)
+        threads.count_workgroup(self.func, ops)
         threads.count_lanes(ops)
         self.has_products = any(op.name == PREFIX + "dpas" for op in ops)
         self.loads_need_maps = not any(op.name in _STORES for op in ops) or any(
