@@ -48,6 +48,22 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
+  gpu.func @halves(%a: memref<64x64xf32>, %o: memref<64xf32>) kernel {
+    %c8 = arith.constant 8 : index
+    // expected-error @+2 {{'gpu.thread_id' op cannot be imported: 'arith.divui' uses it}}
+    // expected-note @+1 {{divide it by a multiple of 16, or use gpu.subgroup_id}}
+    %x = gpu.thread_id x
+    %h = arith.divui %x, %c8 : index
+    %d = xegpu.create_nd_tdesc %a[%h, 0] : memref<64x64xf32> -> !xegpu.tensor_desc<8x16xf32>
+    %v = xegpu.load_nd %d : !xegpu.tensor_desc<8x16xf32> -> vector<8x16xf32>
+    xegpu.store_nd %v, %d : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
   // expected-error @+1 {{'gpu.func' op cannot be imported: known_block_size has 24 work items in x}}
   gpu.func @block(%a: memref<64x64xf32>) kernel attributes {known_block_size = array<i32: 24, 1, 1>} {
     %d = xegpu.create_nd_tdesc %a : memref<64x64xf32> -> !xegpu.tensor_desc<8x16xf32>

@@ -1,0 +1,86 @@
+"""Offsets that are found to be affine are what numpy computes."""
+
+import numpy as np
+from mlir import ir
+from upstream.programs import Writer, divisors, typed
+
+import xegpu_py
+from xegpu_py.ir.verifier import walk
+from xegpu_py.upstream.offsets import affine
+
+
+def chain(random):
+    """The lines that make a vector of offsets step by step, its name, and its elements."""
+    w = Writer()
+    n = int(random.choice([4, 8, 12, 24]))
+    kind, value, found = typed((n,), "index"), w(f"vector.step : {typed((n,), 'index')}"), np.arange(n)
+    for _ in range(int(random.integers(1, 7))):
+        shape = found.shape
+        which = random.integers(5)
+        if which == 0:
+            factor = int(random.integers(1, 9))
+            other = w(f"arith.constant dense<{factor}> : {kind}")
+            value, found = w(f"arith.muli {value}, {other} : {kind}"), found * factor
+        elif which == 1:
+            steps = random.integers(0, 3, len(shape))
+            numbers = int(random.integers(9)) + sum(int(s) * i for s, i in zip(steps, np.indices(shape)))
+            other = w(f"arith.constant dense<{numbers.tolist()}> : {kind}")
+            op = str(random.choice(["addi", "subi"]))
+            value = w(f"arith.{op} {value}, {other} : {kind}")
+            found = found + numbers if op == "addi" else found - numbers
+        elif which == 2:
+            outer = int(random.choice(divisors(found.size)))
+            into = (outer, found.size // outer) if random.random() < 0.7 else (1, outer, found.size // outer)
+            value = w(f"vector.shape_cast {value} : {kind} to {typed(into, 'index')}")
+            found = found.reshape(into)
+        elif which == 3 and found.size <= 64:
+            wide = (int(random.integers(1, 4)), *(3 if s == 1 else s for s in shape))
+            value = w(f"vector.broadcast {value} : {kind} to {typed(wide, 'index')}")
+            found = np.broadcast_to(found, wide)
+        else:
+            order = [int(d) for d in random.permutation(len(shape))]
+            into = tuple(shape[d] for d in order)
+            value = w(f"vector.transpose {value}, {order} : {kind} to {typed(into, 'index')}")
+            found = found.transpose(order)
+        kind = typed(found.shape, "index")
+    return w.lines, value, found
+
+
+def test_affine_offsets_are_those_of_numpy():
+    affine_ones = 0
+    for seed in range(300):
+        lines, value, expected = chain(np.random.default_rng(seed))
+        last = f'  "test.use"({value}) : ({typed(expected.shape, "index")}) -> ()'
+        text = "\n".join(["func.func @f() {", *(f"  {line}" for line in lines), last, "  return", "}"])
+        context = xegpu_py.Context()
+        context.allow_unregistered_dialects = True
+        with context:
+            module = xegpu_py.parse(text)
+            use = next(op for op in walk(module.operation) if op.name == "test.use")
+            form = affine(use.operands[0])
+        if form is None:
+            continue
+        affine_ones += 1
+        steps = sum((s * i for s, i in zip(form.steps, np.indices(expected.shape))), np.zeros(expected.shape, int))
+        assert form.shape == expected.shape and not form.values
+        assert (form.start + steps == expected).all(), text
+    assert affine_ones > 240, affine_ones
+
+
+def test_values_are_part_of_the_first_offset():
+    text = """
+func.func @f(%n: index) -> vector<2x4xindex> {
+  %c3 = arith.constant dense<3> : vector<2x4xindex>
+  %0 = vector.broadcast %n : index to vector<2x4xindex>
+  %1 = arith.muli %0, %c3 : vector<2x4xindex>
+  %2 = arith.subi %1, %0 : vector<2x4xindex>
+  return %2 : vector<2x4xindex>
+}
+"""
+    module = xegpu_py.parse(text)
+    (given,) = next(op for op in walk(module.operation) if op.name == "func.return").operands
+    form = affine(given)
+    assert form is not None
+    assert form.steps == (0, 0)
+    assert sum(factor for _, factor in form.values) == 2
+    assert all(isinstance(value.owner, ir.Block) for value, _ in form.values)
