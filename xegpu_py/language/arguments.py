@@ -89,11 +89,12 @@ class Known:
 ArgumentType = ArrayType | ScalarType | Known
 
 
-def argument_type(parameter: inspect.Parameter, given: Any, limits: Block2DLimits | None) -> ArgumentType:
+def argument_type(parameter: inspect.Parameter, given: Any, limits: Block2DLimits | None, kernel: str) -> ArgumentType:
     """What a kernel is compiled for, for an argument of `as_argument`.
 
     Args:
         limits: those of 2D block messages.
+        kernel: its name, for the message.
 
     Raises:
         TypeError: if it is neither array nor number.
@@ -117,7 +118,9 @@ def argument_type(parameter: inspect.Parameter, given: Any, limits: Block2DLimit
         return ScalarType(types.of_scalar(given))
     if callable(given):
         return Known(given)
-    raise TypeError(f"argument '{parameter.name}' must be an array or a number, not {type(given).__name__}")
+    raise TypeError(
+        f"argument '{parameter.name}' of kernel '{kernel}' must be an array or a number, not {type(given).__name__}"
+    )
 
 
 def _array_type(array: np.ndarray[Any, Any], limits: Block2DLimits | None) -> ArrayType:

@@ -298,7 +298,7 @@ class Kernel:
         values = {name: as_argument(value) for name, value in bound.arguments.items()}
         limits = target_of(self._options.get("target", DEFAULT)).block2d
         parameters = self._signature.parameters
-        kinds = {name: argument_type(parameters[name], value, limits) for name, value in values.items()}
+        kinds = {name: argument_type(parameters[name], value, limits, self.__name__) for name, value in values.items()}
         key = tuple(kinds.values())
         version = self.versions.get(key)
         if version is None:
