@@ -21,7 +21,7 @@ from xegpu_py.dialects.visa.syntax import PRED, VAR, parts_of
 from xegpu_py.ir.assembly import encode
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.context import Context, current
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, position_of
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, op_error, position_of
 from xegpu_py.ir.kinds import StringKind
 from xegpu_py.ir.module import Module
 from xegpu_py.ir.operation import Operation, Parts
@@ -76,7 +76,7 @@ def target_of(func: ir.Operation) -> Target:
             try:
                 return target(named.value if isinstance(named, ir.StringAttr) else str(named))
             except ValueError as e:
-                raise DiagnosticError([_error(op, f"{TARGET}: {e}")]) from None
+                raise DiagnosticError([op_error(op, f"{TARGET}: {e}")]) from None
         op = op.parent
     return target()
 
@@ -140,11 +140,6 @@ def program_of(func: ir.Operation, bodies: Bodies | None = None) -> Program:
     return program
 
 
-def _error(op: ir.Operation, message: str, *notes: str) -> Diagnostic:
-    where = position_of(op.location)
-    return Diagnostic("error", f"'{op.name}' op {message}", where, tuple(Diagnostic("note", n, where) for n in notes))
-
-
 class _Decoder:
     """Decodes one kernel."""
 
@@ -188,7 +183,7 @@ class _Decoder:
         )
 
     def _fault(self, op: ir.Operation, message: str, *notes: str) -> None:
-        self.faults.append(_error(op, message, *notes))
+        self.faults.append(op_error(op, message, *notes))
 
     def _attributes(self) -> dict[str, int | str]:
         found: dict[str, int | str] = {}
@@ -268,7 +263,7 @@ def verify(ops: Iterable[Operation], bodies: Bodies) -> list[Diagnostic]:
         parents.setdefault(op.operation.parent.operation, op)
     for parent, first in parents.items():
         if not _is_kernel(parent):
-            found.append(_error(first.operation, "must stand in the body of a gpu.func with the attribute 'kernel'"))
+            found.append(op_error(first.operation, "must stand in the body of a gpu.func with the attribute 'kernel'"))
             continue
         try:
             gpu, program = target_of(parent), program_of(parent, bodies)

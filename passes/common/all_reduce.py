@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from mlir import ir
+from xegpu_py.passes.common.builders import create, index, index_type, make
 from xegpu_py.passes.common.combining import COMBINING, combining_op
+from xegpu_py.passes.common.values import enumerator
 
 from xegpu_py.target import TARGETS
 
@@ -14,7 +16,7 @@ MOST_SUBGROUPS = max(t.threads for t in TARGETS.values())
 def kind_of(op: ir.Operation) -> str | None:
     """The kind of `#vector.kind` by which a `gpu.all_reduce` combines; None if its region is not one op of arith."""
     if "op" in op.attributes:
-        return str(op.attributes["op"]).rstrip(">").split()[-1]
+        return enumerator(op.attributes["op"])
     block = op.regions[0].blocks[0]
     inner = [o.operation for o in block.operations]
     if len(inner) != 2 or set(inner[0].operands) != set(block.arguments):
@@ -31,27 +33,17 @@ def combine_subgroups(value: ir.Value, kind: str, number: ir.Value, count: ir.Va
         value: the subgroup's scalar.
         number, count: the subgroup's number, and how many there are.
     """
-    index = ir.IndexType.get()
     buffer = ir.Type.parse(f"memref<{MOST_SUBGROUPS}x{value.type}, 3>")
-
-    def make(name: str, result: ir.Type | None, *operands: ir.Value, **attributes: ir.Attribute) -> ir.Operation:
-        return ir.Operation.create(name, [result] if result else [], list(operands), attributes)
-
-    def constant(n: int) -> ir.Value:
-        return make("arith.constant", index, value=ir.IntegerAttr.get(index, n)).results[0]
-
-    segments = ir.DenseI32ArrayAttr.get([0, 0])
-    shared = make("memref.alloc", buffer, operandSegmentSizes=segments).results[0]
-    make("memref.store", None, value, shared, number)
-    make("gpu.barrier", None)
-    one = constant(1)
-    first = make("memref.load", value.type, shared, constant(0)).results[0]
-    loop = ir.Operation.create("scf.for", [value.type], [one, count, one, first], regions=1)
-    body = ir.Block.create_at_start(loop.regions[0], [index, value.type])
+    shared = make("memref.alloc", buffer, operandSegmentSizes=ir.DenseI32ArrayAttr.get([0, 0]))
+    create("memref.store", [], [value, shared, number])
+    create("gpu.barrier", [], [])
+    one = index(1)
+    first = make("memref.load", value.type, shared, index(0))
+    loop = create("scf.for", [value.type], [one, count, one, first], regions=1)
+    body = ir.Block.create_at_start(loop.regions[0], [index_type(), value.type])
     with ir.InsertionPoint(body):
-        other = make("memref.load", value.type, shared, body.arguments[0]).results[0]
-        found = make(combining_op(kind, value.type), value.type, body.arguments[1], other).results[0]
-        make("scf.yield", None, found)
+        other = make("memref.load", value.type, shared, body.arguments[0])
+        create("scf.yield", [], [make(combining_op(kind, value.type), value.type, body.arguments[1], other)])
     # The buffer may be written again, by the next iteration of a loop around.
-    make("gpu.barrier", None)
+    create("gpu.barrier", [], [])
     return loop.results[0]

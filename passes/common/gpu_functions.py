@@ -6,7 +6,7 @@ from mlir import ir
 from xegpu_py.dialects import visa
 from xegpu_py.passes.common.calls import Functions
 
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
+from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.target import Target, target
 
 
@@ -28,8 +28,7 @@ def functions(op: ir.Operation, name: str, kernel: str = "") -> list[tuple[ir.Op
         try:
             gpu = target(name) if name else visa.target_of(func)
         except ValueError as e:
-            where = position_of(op.location)
-            raise DiagnosticError([Diagnostic("error", f"'{op.name}' op {e}", where)]) from None
+            emit_error(op, str(e))
         if any(inner.operation.name.startswith("visa.") for inner in func.regions[0].blocks[0].operations):
             continue
         found.append((func, gpu))

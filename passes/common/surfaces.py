@@ -14,7 +14,7 @@ from xegpu_py.dialects.xegpu.types import MemoryScope
 from xegpu_py.passes.common.divisors import divisor, power_of_two
 from xegpu_py.passes.common.values import constant_of, defining_op
 
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
+from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.target import Block2DLimits, Target
 
 UNALIGNED = "xegpu.unaligned"
@@ -157,8 +157,6 @@ def unaligned_arguments(func: ir.Operation, name: str = UNALIGNED) -> tuple[int,
     count = len(func.regions[0].blocks[0].arguments)
     numbers = tuple(found) if isinstance(found, ir.DenseI64ArrayAttr) else (-1,)
     if not all(0 <= n < count for n in numbers):
-        where = position_of(func.location)
-        note = Diagnostic("note", f"write '{name} = array<i64: 0, 2>', of its {count} arguments from 0", where)
-        message = f"'{func.name}' op has {name} = {found}, which does not count arguments"
-        raise DiagnosticError([Diagnostic("error", message, where, (note,))])
+        note = f"write '{name} = array<i64: 0, 2>', of its {count} arguments from 0"
+        emit_error(func, f"has {name} = {found}, which does not count arguments", note)
     return numbers

@@ -12,7 +12,7 @@ from xegpu_py.dialects.xegpu import MemoryScope, TensorDesc
 from xegpu_py.passes.common.kernels import MARK
 
 from xegpu_py.ir.builtin import bit_width, vector_of
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
+from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
@@ -122,13 +122,11 @@ def _check_room(loop: ir.Operation, loads: Sequence[_Load], target: Target, regi
     carried = _registers(list(loop.results), target)
     ahead = _registers([load.op.results[0] for load in loads], target)
     if carried + ahead > registers:
-        where = position_of(loop.location)
-        note = Diagnostic("note", "smaller steps, or smaller tiles, take fewer", where)
         message = (
-            f"'scf.for' op cannot load ahead: it carries {carried} registers, and {ahead} more would hold what it "
-            f"loads, but a thread has {registers}"
+            f"cannot load ahead: it carries {carried} registers, and {ahead} more would hold what it loads, but a "
+            f"thread has {registers}"
         )
-        raise DiagnosticError([Diagnostic("error", message, where, (note,))])
+        emit_error(loop, message, "smaller steps, or smaller tiles, take fewer")
 
 
 def _registers(values: Sequence[ir.Value], target: Target) -> int:

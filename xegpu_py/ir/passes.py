@@ -17,7 +17,7 @@ from mlir.passmanager import PassManager
 
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.cursor import Cursor, SyntaxFault
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, collecting, position_of
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, collecting, emit_error, position_of
 from xegpu_py.ir.module import Module, from_mlir, problems
 from xegpu_py.ir.slices import cut_misread_slices
 from xegpu_py.ir.source import Source
@@ -60,9 +60,7 @@ class Pass:
 
     def fail(self, op: ir.Operation | ir.OpView, message: str, *notes: str) -> NoReturn:
         """Raise a diagnostic at `op`."""
-        where = position_of(op.location)
-        attached = tuple(Diagnostic("note", n, where) for n in notes)
-        raise DiagnosticError([Diagnostic("error", f"'{op.operation.name}' op {message}", where, attached)])
+        emit_error(op, message, *notes)
 
     @classmethod
     def summary(cls) -> str:

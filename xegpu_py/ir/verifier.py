@@ -10,7 +10,7 @@ from xegpu_py.ir.assembly import unknown_attribute
 from xegpu_py.ir.bindings import SEGMENTS
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.definition import DYNAMIC, Dialect
-from xegpu_py.ir.diagnostics import Diagnostic, position_of
+from xegpu_py.ir.diagnostics import Diagnostic, op_error
 from xegpu_py.ir.operation import STATIC, Operation, VerifyError, group_sizes
 
 Broken = tuple[str, tuple[str, ...]] | None
@@ -55,7 +55,7 @@ def verify(root: ir.Operation, bodies: Bodies | None = None) -> list[Diagnostic]
             seen[key] = _broken_type(view, types, valid) or _broken_rule(view, valid)
         broken = seen[key]
         if broken:
-            found.append(_diagnostic(op, *broken))
+            found.append(op_error(op, broken[0], *broken[1]))
     if not found:
         found = [diagnostic for dialect, ops in own.items() for diagnostic in dialect.verify(ops, bodies or Bodies())]
     return found
@@ -102,9 +102,3 @@ def _broken_rule(view: Operation, valid: set[Any]) -> Broken:
     except VerifyError as e:
         return e.message, e.notes
     return None
-
-
-def _diagnostic(op: ir.Operation, message: str, notes: tuple[str, ...]) -> Diagnostic:
-    where = position_of(op.location)
-    attached = tuple(Diagnostic("note", note, where) for note in notes)
-    return Diagnostic("error", f"'{op.name}' op {message}", where, attached)
