@@ -43,5 +43,12 @@ def test_kernel(name):
             np.testing.assert_array_equal(other, wanted)
 
 
+@pytest.mark.parametrize("sizes", [{}, {"BM": 32, "BN": 32, "D": 32}])
+def test_attention_fits_the_registers(sizes):
+    run = RUNS["attention_64_causal"](np.random.default_rng(0))
+    kernel = xegpu_py.jit(run.kernel, strict_grf=True)
+    assert kernel.compile(*run.arguments, **{**run.constants, **sizes}).kernel.launcher.allocation.pressure < 240
+
+
 def test_there_are_enough():
     assert len(RUNS) >= 60
