@@ -1,7 +1,8 @@
 """Hardware descriptions: what the GPUs that vISA is made for have, and how large it is.
 
 Facts are those of Intel's finalizer (which platform takes which instruction) and of the public documentation of Xe-HPC
-and Xe-HPG (sizes and alignments of 2D block messages). docs/visa.md has the table.
+and Xe-HPG (sizes and alignments of 2D block messages). For bmg and cri, which the packaged finalizer does not know,
+they are those of the public sources that docs/targets.md names. docs/visa.md has the table.
 """
 
 from __future__ import annotations
@@ -158,10 +159,10 @@ TARGETS = {
             "pvc",
             "PVC",
             "Xe-HPC (Ponte Vecchio), first stepping",
-            absent=frozenset(["srnd"]),
+            absent=frozenset(["srnd", "bdpas"]),
             tf32_conversion=False,
         ),
-        Target("pvcxt", "PVCXT", "Xe-HPC (Ponte Vecchio XT)"),
+        Target("pvcxt", "PVCXT", "Xe-HPC (Ponte Vecchio XT)", absent=frozenset(["bdpas"])),
         Target(
             "dg2",
             "DG2",
@@ -169,7 +170,7 @@ TARGETS = {
             grf_bytes=32,
             dpas_exec_sizes=(8,),
             dpas_precisions=(*_INTEGERS, "bf", "hf"),
-            absent=frozenset(["srnd", "fcvt", "nbarrier.signal", "nbarrier.wait"]),
+            absent=frozenset(["srnd", "bdpas", "fcvt", "nbarrier.signal", "nbarrier.wait"]),
             dpas_half_accumulators=False,
             tf32_conversion=False,
             double_math=False,
@@ -177,13 +178,22 @@ TARGETS = {
             slm_bytes=64 << 10,
             named_barriers=0,
         ),
+        Target("bmg", None, "Xe2 (Battlemage: Arc B580, Arc Pro B50 and B60)", absent=frozenset(["bdpas"])),
+        Target(
+            "cri",
+            None,
+            "Xe3P (Crescent Island)",
+            dpas_precisions=(*_INTEGERS, "bf", "hf", "tf32", "bf8", "hf8", "e2m1"),
+            block2d=Block2DLimits(base_alignment=4, pitch_granule=4, least_bytes=4),
+            slm_bytes=384 << 10,
+        ),
         Target(
             "any",
             None,
-            "no particular GPU: all that the specification defines, for the interpreter alone",
+            "no particular GPU: all that the specification defines, for the engines alone",
             dpas_exec_sizes=(16, 8),
             dpas_depths=(1, 2, 4, 8),
-            dpas_precisions=("u1", "s1", *_INTEGERS, "bf", "hf", "tf32", "bf8", "hf8", "df"),
+            dpas_precisions=("u1", "s1", *_INTEGERS, "bf", "hf", "tf32", "bf8", "hf8", "e2m1", "df"),
         ),
     )
 }

@@ -25,9 +25,9 @@ from xegpu_py.ir.diagnostics import Diagnostic
 from xegpu_py.ir.kinds import NumberKind, WordKind
 from xegpu_py.ir.operation import Operation, Parts, group_sizes
 from xegpu_py.numerics.formats import TYPES
-from xegpu_py.visa.assembly import ALIGNMENTS, is_name
+from xegpu_py.visa.assembly import is_name
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.operands import BUILTINS, PREDICATE_SIZES
+from xegpu_py.visa.operands import ALIGNMENTS, BUILTINS, PREDICATE_SIZES
 from xegpu_py.visa.program import IMPLICIT_KINDS, Instruction
 from xegpu_py.visa.spec import Caches, InstructionSpec, OperandSpec
 

@@ -52,7 +52,7 @@ def _sums(instructions: Sequence[Instruction]) -> list[tuple[Variable, Variable]
     """Results of dpas and what they are added to: in the same registers, sums of several products need no others."""
     found = []
     for inst in instructions:
-        if inst.name == "dpas" and inst["src0"].var is not None:
+        if inst.name in ("dpas", "bdpas") and inst["src0"].var is not None:
             to, acc = inst["dst"], inst["src0"]
             plain = not (to.offset or acc.offset or to.var.alias or acc.var.alias)
             if plain and to.var != acc.var and (to.var.type, to.var.count) == (acc.var.type, acc.var.count):

@@ -10,6 +10,7 @@ from xegpu_py.engines.access import Layout, data_places, masker
 from xegpu_py.engines.arithmetic import Step
 from xegpu_py.engines.batch import Batch, Rows
 from xegpu_py.engines.golden.control import Next
+from xegpu_py.numerics.block_scaled import COLUMNS, SCALE_GROUP
 from xegpu_py.numerics.formats import Array
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Address, Destination, Raw, Region, Variable, Vector, first_byte
@@ -115,10 +116,15 @@ def _bytes(slot: OperandSpec, inst: Instruction, layout: Layout) -> OperandBytes
     total = slot.bytes(inst, layout.target)
     if isinstance(operand, Address):
         return OperandBytes(var, start + np.arange(total).reshape(inst.exec_size, -1))
-    if inst.name == "dpas" and slot.name in ("dst", "src0"):
+    if inst.name in ("dpas", "bdpas") and slot.name in ("dst", "src0"):
         # A lane has a column.
         rows = np.arange(total).reshape(inst["RC"], inst.exec_size, size)
         return OperandBytes(var, start + rows.transpose(1, 0, 2).reshape(inst.exec_size, -1))
+    if inst.name == "bdpas" and slot.name in ("src3", "src4"):
+        # Between the scales of two blocks are bytes that are not read.
+        lanes = COLUMNS if slot.name == "src3" else inst["RC"]
+        groups = np.arange(0, total, SCALE_GROUP)[:, None] + np.arange(lanes)
+        return OperandBytes(var, start + groups.reshape(1, -1))
     if "data" in inst.values:
         shape: DataShape = inst["data"]
         moved = shape.register_bytes if slot.use == "write" else shape.memory_bytes

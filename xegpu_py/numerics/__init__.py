@@ -1,5 +1,6 @@
 """Number formats and golden arithmetic on bit patterns, in numpy."""
 
+from xegpu_py.numerics.block_scaled import bdpas, multiply_scaled, pack_scales, quantize, truncate
 from xegpu_py.numerics.convert import convert
 from xegpu_py.numerics.dpas import dpas, multiply
 from xegpu_py.numerics.elementary import (
@@ -22,6 +23,7 @@ from xegpu_py.numerics.pack import pack_a, pack_b, pack_c, unpack_a, unpack_b, u
 from xegpu_py.numerics.srnd import srnd
 
 __all__ = [
+    "bdpas",
     "convert",
     "cos",
     "div",
@@ -32,9 +34,12 @@ __all__ = [
     "inv",
     "log",
     "multiply",
+    "multiply_scaled",
     "pack_a",
     "pack_b",
     "pack_c",
+    "pack_scales",
+    "quantize",
     "round_down",
     "round_even",
     "round_up",
@@ -43,6 +48,7 @@ __all__ = [
     "sin",
     "sqrt",
     "srnd",
+    "truncate",
     "unpack_a",
     "unpack_b",
     "unpack_c",

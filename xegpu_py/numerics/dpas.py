@@ -27,6 +27,7 @@ _FLOAT_TYPES = {
     "tf32": ("f",),
     "bf8": ("f",),
     "hf8": ("f",),
+    "e2m1": ("f", "bf"),
     "df": ("df",),
 }
 _MIXED = ("bf8", "hf8")
@@ -85,7 +86,7 @@ def dpas(
         src1: B. Each column lies in its 32-bit channel (64-bit for df): one GRF after the other, elements packed from
             the lowest bit on.
         src2: A in row-major order, elements packed from the lowest bit on.
-        W: precision of src1: u1, s1, u2, s2, u4, s4, u8, s8, bf, hf, tf32, bf8, hf8 or df.
+        W: precision of src1: u1, s1, u2, s2, u4, s4, u8, s8, bf, hf, tf32, bf8, hf8, e2m1 or df.
         A: precision of src2.
         SD: systolic depth, 1, 2, 4 or 8.
         RC: repeat count, 1 to 8.
@@ -104,14 +105,14 @@ def dpas(
     _check(W, A, SD, RC, exec_size, dst_type, src0_type, model)
     size1, size2 = operand_bytes(W, A, SD, RC, exec_size)
     src0 = TYPES[src0_type]
-    b = _read_src1(_bytes(src1, size1, "src1"), W, A, SD, exec_size)
-    a = _read_src2(_bytes(src2, size2, "src2"), W, A, SD, RC)
+    b = _read_src1(operand(src1, size1, "src1"), W, A, SD, exec_size)
+    a = _read_src2(operand(src2, size2, "src2"), W, A, SD, RC)
     if acc is None:
         c = np.zeros((RC, exec_size), src0.dtype)
     else:
-        c = _bytes(acc, RC * exec_size * src0.bytes, "acc").view(src0.dtype)
+        c = operand(acc, RC * exec_size * src0.bytes, "acc").view(src0.dtype)
         c = c.reshape(*c.shape[:-1], RC, exec_size)
-    result = _multiply_floats(a, b, c, SD, TYPES[dst_type], model) if src0.is_float else _multiply_integers(a, b, c)
+    result = multiply_floats(a, b, c, SD, TYPES[dst_type], model) if src0.is_float else _multiply_integers(a, b, c)
     result = np.ascontiguousarray(result.astype(TYPES[dst_type].dtype, copy=False))
     return result.reshape(*result.shape[:-2], -1).view(np.uint8)
 
@@ -150,7 +151,7 @@ def multiply(
     if model not in MODELS:
         raise ValueError(f"'model' must be one of {', '.join(MODELS)}, not {model!r}")
     dst, src0 = TYPES[dst_type], TYPES[src0_type]
-    x, y = _numbers(np.asarray(a), PRECISIONS[A]), _numbers(np.asarray(b), PRECISIONS[W])
+    x, y = numbers(np.asarray(a), PRECISIONS[A]), numbers(np.asarray(b), PRECISIONS[W])
     ops = ops_per_channel(W, A)
     # A stage whose K is not filled multiplies zeros.
     missing = -x.shape[-1] % ops
@@ -160,7 +161,7 @@ def multiply(
     for k in range(0, x.shape[-1], SYSTOLIC_DEPTHS[-1] * ops):
         left, right = x[:, k : k + SYSTOLIC_DEPTHS[-1] * ops], y[k : k + SYSTOLIC_DEPTHS[-1] * ops]
         if src0.is_float:
-            total = _multiply_floats(left, right, total, left.shape[1] // ops, dst, model)
+            total = multiply_floats(left, right, total, left.shape[1] // ops, dst, model)
         else:
             total = _multiply_integers(left, right, total).view(dst.dtype)
     return np.ascontiguousarray(total.astype(dst.dtype, copy=False))
@@ -202,8 +203,14 @@ def types_problem(W: str, A: str, dst_type: str, src0_type: str) -> str | None:
     return None
 
 
-def _bytes(operand: npt.ArrayLike, size: int, name: str) -> Array:
-    array = np.asarray(operand)
+def operand(given: npt.ArrayLike, size: int, name: str) -> Array:
+    """The bytes of an operand, after any leading dimensions.
+
+    Raises:
+        ValueError: if there are less than `size`.
+        TypeError: if they are not bytes.
+    """
+    array = np.asarray(given)
     if array.dtype != np.uint8:
         raise TypeError(f"'{name}' must be an array of uint8, not of {array.dtype}")
     if array.ndim == 0 or array.shape[-1] < size:
@@ -214,16 +221,16 @@ def _bytes(operand: npt.ArrayLike, size: int, name: str) -> Array:
 
 def _read_src1(packed: Array, W: str, A: str, SD: int, exec_size: int) -> Array:
     """B as [..., K, N]. A depth whose elements fill only a part of the channel shares it with the next ones."""
-    return _numbers(unpack_b(packed, SD * ops_per_channel(W, A), exec_size, W), PRECISIONS[W])
+    return numbers(unpack_b(packed, SD * ops_per_channel(W, A), exec_size, W), PRECISIONS[W])
 
 
 def _read_src2(packed: Array, W: str, A: str, SD: int, RC: int) -> Array:
     """A as [..., M, K]."""
-    return _numbers(unpack_a(packed, RC, SD * ops_per_channel(W, A), A), PRECISIONS[A])
+    return numbers(unpack_a(packed, RC, SD * ops_per_channel(W, A), A), PRECISIONS[A])
 
 
-def _numbers(elements: Array, fmt: Format) -> Array:
-    """Elements in the type in which they are multiplied: f64 for df, else f32, which holds all others."""
+def numbers(elements: Array, fmt: Format) -> Array:
+    """Elements of a precision as what they are multiplied as: f64 for df, else f32, which holds all others."""
     if fmt.name == "tf32":
         return (elements.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
     with np.errstate(invalid="ignore"):
@@ -236,8 +243,18 @@ def _multiply_integers(a: Array, b: Array, c: Array) -> Array:
     return (products + c.astype(np.int64)).astype(np.uint64).astype(np.uint32)
 
 
-def _multiply_floats(a: Array, b: Array, c: Array, SD: int, dst: Format, model: Model) -> Array:
-    wide = DF if a.dtype == np.float64 else F
+def multiply_floats(a: Array, b: Array, c: Array, SD: int, dst: Format, model: Model) -> Array:
+    """`c + a x b` of floats, with the rounding of one instruction.
+
+    Args:
+        a: [..., M, K]: f32; f64 where `c` is df, or where factors are scaled. Products are exact in f64.
+        b: [..., K, N], likewise.
+        c: [..., M, N] of a storage type.
+        SD: how many stages K is cut into.
+        dst: format of the result.
+        model: how sums are rounded.
+    """
+    wide = DF if c.dtype == np.float64 else F
     shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2], c.shape[:-2]) + c.shape[-2:]
     with np.errstate(invalid="ignore"):
         total = np.broadcast_to(c.astype(wide.dtype), shape)
@@ -253,7 +270,7 @@ def _multiply_floats(a: Array, b: Array, c: Array, SD: int, dst: Format, model: 
 
 def _fused(a: Array, b: Array, total: Array) -> Array:
     """Add each product in increasing k with one rounding to f32."""
-    in_f32 = _products_fit_f32(a, b)
+    in_f32 = a.dtype == np.float32 and _products_fit_f32(a, b)
     with np.errstate(over="ignore", invalid="ignore"):
         for k in range(a.shape[-1]):
             x, y = a[..., :, k, None], b[..., None, k, :]
@@ -313,7 +330,8 @@ def _sum_f32(total: Array, products: list[tuple[Array, Array]]) -> Array:
     with np.errstate(over="ignore"):
         result = found.astype(np.float32)
     if inexact.any():
-        exact = ExactSum((int(inexact.sum()),), -300, 264)
+        # Least and greatest bit: products of bf, each factor times the least and the greatest scale of a block.
+        exact = ExactSum((int(inexact.sum()),), -560, 520)
         for term in terms:
             exact.add(term[inexact])
         result[inexact] = exact.rounded(F)

@@ -20,7 +20,7 @@ def pack_a(matrix: npt.ArrayLike, precision: str) -> Array:
 
     Args:
         matrix: [..., M, K], of the precision's storage type; integers below 8 bits as int8 or uint8.
-        precision: u1 to s8, bf, hf, tf32, bf8, hf8 or df.
+        precision: u1 to s8, bf, hf, tf32, bf8, hf8, e2m1 or df.
 
     Returns:
         uint8 [..., bytes].
@@ -150,6 +150,8 @@ def _unpack(data: Array, fmt: Format) -> Array:
     if fmt.kind == "s":
         sign = np.uint8(1 << (fmt.bits - 1))
         fields = ((fields ^ sign) - sign).view(np.int8)
+    elif fmt.is_float:
+        fields = fields.view(fmt.dtype)
     return fields.reshape(*data.shape[:-1], -1)
 
 

@@ -12,9 +12,8 @@ import numpy as np
 
 from xegpu_py.ir.diagnostics import Position
 from xegpu_py.target import Target
-from xegpu_py.visa.assembly import align_bytes
 from xegpu_py.visa.liveness import live_ranges
-from xegpu_py.visa.operands import Variable
+from xegpu_py.visa.operands import Variable, align_bytes
 from xegpu_py.visa.program import NOWHERE, Program, kept_analysis
 
 HEADER_BYTES = 32

@@ -14,7 +14,7 @@ from xegpu_py.ir.diagnostics import Position
 from xegpu_py.ir.source import Source
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.operands import BUILTINS, MAX_ALIASES, PREDICATE_SIZES, Guard, Predicate, Variable
+from xegpu_py.visa.operands import ALIGNMENTS, BUILTINS, MAX_ALIASES, PREDICATE_SIZES, Guard, Predicate, Variable
 from xegpu_py.visa.program import IMPLICIT_KINDS, NOWHERE, Input, Instruction, Program
 from xegpu_py.visa.spec import InstructionSpec
 from xegpu_py.visa.text import Notation, read_guard, read_instruction, write_instruction
@@ -31,28 +31,12 @@ _KEY = re.compile(r"([a-z_]+)\s*=")
 _VALUE = re.compile(r"[\w$]+")
 _ATTRIBUTE = re.compile(r"([A-Za-z_]\w*)\s*(=?)")
 
-ALIGNMENTS = {
-    "byte": 1,
-    "word": 2,
-    "dword": 4,
-    "qword": 8,
-    "oword": 16,
-    "GRF": 0,
-    "GRFx2": 0,
-}
-"""Alignments and their bytes; 0 for those that depend on the size of a GRF."""
-
 _ALIGN_SPELLINGS = {"2GRF": "GRFx2", "1": "byte", "2": "word", "4": "dword", "8": "qword", "16": "oword"}
 
 
 def is_name(text: str) -> bool:
     """Whether a variable can be called so."""
     return _NAME.fullmatch(text) is not None
-
-
-def align_bytes(align: str, grf_bytes: int) -> int:
-    """The bytes of an alignment."""
-    return ALIGNMENTS[align] or grf_bytes * (2 if align == "GRFx2" else 1)
 
 
 @dataclass

@@ -5,10 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from xegpu_py.numerics.block_scaled import SCALED_PRECISIONS, scale_bytes, scaled_types_problem
 from xegpu_py.numerics.dpas import operand_bytes, types_problem
 from xegpu_py.numerics.formats import PRECISIONS, TYPES
 from xegpu_py.target import Target
-from xegpu_py.visa.operands import Destination, Flag, Immediate, Raw, Region, Vector, first_byte
+from xegpu_py.visa.operands import (
+    Destination,
+    Flag,
+    Immediate,
+    Raw,
+    Region,
+    Variable,
+    Vector,
+    align_bytes,
+    first_byte,
+)
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import (
     FLOATS,
@@ -441,6 +452,59 @@ _DPAS = InstructionSpec(
 )
 
 
+def _scale_bytes(which: int) -> Callable[[Instruction, Target], int]:
+    return lambda inst, target: scale_bytes(inst["W"], inst["A"])[which]
+
+
+def _check_bdpas(inst: Instruction, target: Target) -> Problem:
+    w, a, dst, acc = inst["W"], inst["A"], inst["dst"].var.type, inst["src0"].var
+    problem = scaled_types_problem(w, a, dst, acc.type if acc else dst)
+    if problem:
+        return (problem, "bf, hf and e2m1 meet themselves, and bf8 and hf8 each other")
+    for name, granule in (("src3", 16), ("src4", 8)):
+        var = inst[name].var
+        if not isinstance(var, Variable):
+            continue
+        root, offset = var.root
+        place = (offset + first_byte(inst[name], target.grf_bytes)) % target.grf_bytes
+        # The scales of the second block of e2m1 are in the second half of the register.
+        limit = target.grf_bytes // 2 if w == "e2m1" else target.grf_bytes
+        if place % granule or place >= limit:
+            places = ", ".join(map(str, range(0, limit, granule)))
+            return (f"{name} must begin at byte {places} of a register, not at {place}",)
+        need = target.grf_bytes if w == "e2m1" else granule
+        if align_bytes(root.align, target.grf_bytes) < need:
+            return (f"{name} must be in a variable aligned to {need} bytes", "declare it with align=GRF")
+    return None
+
+
+_BDPAS = InstructionSpec(
+    "bdpas",
+    "Multiplies matrix A in `src2` with scales `src4` by B in `src1` with scales `src3`, and adds `src0`; "
+    "32 elements of K share a scale, and null scales are ones.",
+    "bdpas.{W}.{A}.{SD}.{RC} {exec} {dst} {src0} {src1} {src2} {src3} {src4}",
+    (
+        OperandSpec("dst", "raw", "write", ("f", "bf", "hf"), bytes=_accumulator_bytes("dst")),
+        OperandSpec("src0", "raw", "read", ("f", "bf", "hf"), null=True, bytes=_accumulator_bytes("src0")),
+        OperandSpec("src1", "raw", "read", ("ud", "bf", "hf"), bytes=_dpas_bytes(0)),
+        OperandSpec("src2", "raw", "read", ("ud", "bf", "hf"), bytes=_dpas_bytes(1)),
+        OperandSpec("src3", "vector", "read", ("ub",), null=True, bytes=_scale_bytes(0)),
+        OperandSpec("src4", "vector", "read", ("ub",), null=True, bytes=_scale_bytes(1)),
+    ),
+    {
+        "W": Choice(SCALED_PRECISIONS),
+        "A": Choice(SCALED_PRECISIONS),
+        "SD": Number((8,)),
+        "RC": Number((8,)),
+    },
+    category="dpas",
+    exec_sizes=(16,),
+    all_lanes=True,
+    check=_check_bdpas,
+    source="Intel Graphics Compiler, visa/",
+)
+
+
 def _check_srnd(inst: Instruction, target: Target) -> Problem:
     pair = {"hf": "f", "ub": "hf"}[inst["dst"].var.type]
     for source in _types(inst):
@@ -464,6 +528,7 @@ def _check_fcvt(inst: Instruction, target: Target) -> Problem:
 
 _SPECS = (
     _DPAS,
+    _BDPAS,
     InstructionSpec(
         "srnd",
         "Rounds `src0` stochastically, with the random bits `src1`.",

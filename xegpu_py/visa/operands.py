@@ -97,6 +97,18 @@ MAX_ALIASES = 64
 PREDICATE_SIZES = (1, 2, 4, 8, 16, 32)
 """Numbers of bits that predicates have."""
 
+ALIGNMENTS = {
+    "byte": 1,
+    "word": 2,
+    "dword": 4,
+    "qword": 8,
+    "oword": 16,
+    "GRF": 0,
+    "GRFx2": 0,
+}
+"""Alignments and their bytes; 0 for those that depend on the size of a GRF."""
+
+
 BUILTINS = {
     v.name: v
     for v in (
@@ -107,6 +119,11 @@ BUILTINS = {
     )
 }
 """Variables that each thread has from the start. `%r0` is the thread's payload header."""
+
+
+def align_bytes(align: str, grf_bytes: int) -> int:
+    """The bytes of an alignment."""
+    return ALIGNMENTS[align] or grf_bytes * (2 if align == "GRFx2" else 1)
 
 
 @lru_cache(maxsize=4096)

@@ -234,7 +234,10 @@ def _read_raw(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Operand:
 
 
 def _read_vector(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Operand:
-    var = need_name(cursor, notation)
+    if slot.null and cursor.accept(notation.null):
+        _pair(cursor)
+        return Raw(None)
+    var = need_name(cursor, notation, f"a variable or '{notation.null}'" if slot.null else "a variable")
     row, col = _pair(cursor) or (0, 0)
     return Vector(var, row, col)
 
@@ -283,7 +286,7 @@ def write_operand(slot: OperandSpec, value: Any, notation: Notation) -> str:
     if isinstance(value, Immediate):
         return f"{value.bits:#x}" if slot.kind == "scalar" else write_immediate(value)
     if value.var is None:
-        return notation.spell_null()
+        return f"{notation.null}(0,0)" if slot.kind == "vector" else notation.spell_null()
     name = notation.spell(value.var)
     if isinstance(value, Destination):
         return f"{name}({value.row},{value.col})<{value.stride}>"

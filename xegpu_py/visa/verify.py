@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from xegpu_py.ir.diagnostics import Diagnostic, Position
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target
-from xegpu_py.visa.assembly import align_bytes
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import (
     BUILTINS,
@@ -22,6 +21,7 @@ from xegpu_py.visa.operands import (
     Region,
     Variable,
     Vector,
+    align_bytes,
     first_byte,
 )
 from xegpu_py.visa.program import Instruction, Program, kept_analysis

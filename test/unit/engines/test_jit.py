@@ -83,7 +83,7 @@ def test_instructions(name: str) -> None:
     rng = random.Random(name)
     machine = Machine(ANY)
     for _ in range(3):
-        count = 4 if name == "dpas" else 12
+        count = 4 if name in ("dpas", "bdpas") else 12
         instructions = [varied(random_instruction(name, rng, ANY), rng, ANY) for _ in range(count)]
         compare(instructions, machine.state(THREADS, rng), machine)
 
@@ -152,6 +152,7 @@ DPAS = [
     *((w, w, d, s) for w in ("bf", "hf") for d in ("f", w) for s in ("f", w)),
     ("tf32", "tf32", "f", "f"),
     *((w, a, "f", "f") for w in ("bf8", "hf8") for a in ("bf8", "hf8")),
+    *(("e2m1", "e2m1", d, s) for d in ("f", "bf") for s in ("f", "bf")),
     ("df", "df", "df", "df"),
 ]
 
@@ -175,6 +176,35 @@ def test_dpas(w: str, a: str, dst: str, acc: str, model: str) -> None:
         if instruction_problem(changed, ANY) is None:
             instructions.append(changed)
     compare(instructions, machine.state(3, rng), machine, model=model)
+
+
+BDPAS = [
+    *((w, w, d, s) for w, n in (("bf", "bf"), ("hf", "hf"), ("e2m1", "bf")) for d in ("f", n) for s in ("f", n)),
+    *((w, a, "f", s) for w in ("bf8", "hf8") for a in ("bf8", "hf8") for s in ("f", "bf")),
+]
+
+
+@pytest.mark.parametrize(("w", "a", "dst", "acc"), BDPAS)
+@pytest.mark.parametrize("model", MODELS)
+def test_bdpas(w: str, a: str, dst: str, acc: str, model: str) -> None:
+    """Block-scaled products, with random bits as elements and scales, and with scales near one."""
+    rng, machine = random.Random(f"{w} {a} {dst} {acc}"), Machine(ANY)
+    variables = {v.type: v for v in general(ANY)}
+    instructions = []
+    while len(instructions) < 3:
+        inst = random_instruction("bdpas", rng, ANY)
+        values = dict(inst.values) | {"W": w, "A": a, "dst": replace(inst["dst"], var=variables[dst])}
+        values["src0"] = replace(inst["src0"], var=inst["src0"].var and variables[acc])
+        values["src1"], values["src2"] = (replace(inst[n], var=variables["ud"]) for n in ("src1", "src2"))
+        changed = replace(inst, values=values)
+        if instruction_problem(changed, ANY) is None:
+            instructions.append(changed)
+    for low, high in ((0, 256), (120, 134)):
+        state = machine.state(3, rng)
+        start, ub = machine.offsets[variables["ub"]], variables["ub"]
+        scales = np.random.default_rng(rng.getrandbits(32)).integers(low, high, (3, ub.bytes))
+        state.regs[:, start : start + ub.bytes] = scales
+        compare(instructions, state, machine, model=model)
 
 
 def chain(rng: random.Random, count: int) -> list[Instruction]:

@@ -4,12 +4,13 @@ from fractions import Fraction
 from math import inf, nan
 
 FORMATS = {
-    # name: exponent bits, mantissa bits, has infinities
+    # name: exponent bits, mantissa bits, has infinities; None for a format that has no NaN either
     "f": (8, 23, True),
     "hf": (5, 10, True),
     "bf": (8, 7, True),
     "bf8": (5, 2, True),
     "hf8": (4, 3, False),
+    "e2m1": (2, 1, None),
     "tf32": (8, 10, True),
     "df": (11, 52, True),
 }
@@ -24,7 +25,7 @@ def value(bits: int, name: str) -> Fraction | float:
     bias = (1 << (exponent_bits - 1)) - 1
     if infinities and exponent == (1 << exponent_bits) - 1:
         return nan if mantissa else sign * inf
-    if not infinities and exponent == (1 << exponent_bits) - 1 and mantissa == (1 << mantissa_bits) - 1:
+    if infinities is False and exponent == (1 << exponent_bits) - 1 and mantissa == (1 << mantissa_bits) - 1:
         return nan
     if exponent == 0 and mantissa == 0:
         return -0.0 if sign < 0 else Fraction(0)

@@ -13,7 +13,7 @@ from xegpu_py.numerics import dpas
 from .exact import FORMATS, nearest, value
 
 INTEGERS = [f"{s}{n}" for n in (1, 2, 4, 8) for s in "us"]
-WIDTHS = {"bf": 16, "hf": 16, "tf32": 32, "bf8": 8, "hf8": 8, "f": 32, "df": 64, "d": 32, "ud": 32}
+WIDTHS = {"bf": 16, "hf": 16, "tf32": 32, "bf8": 8, "hf8": 8, "e2m1": 4, "f": 32, "df": 64, "d": 32, "ud": 32}
 NANS = {"f": 0x7FC00000, "hf": 0x7E00, "bf": 0x7FC0, "df": 0x7FF8 << 48}
 
 
@@ -28,7 +28,7 @@ def field(data: bytes, index: int, bits: int) -> int:
 
 def ops(W: str, A: str) -> int:
     if W in WIDTHS:
-        return {"tf32": 1, "df": 1, "bf": 2, "hf": 2}.get(W, 4)
+        return {"tf32": 1, "df": 1, "bf": 2, "hf": 2, "e2m1": 8}.get(W, 4)
     return 4 if 8 in (width(W), width(A)) else 8
 
 

@@ -70,6 +70,8 @@ def _attempt(spec: InstructionSpec, rng: random.Random, target: Target) -> Instr
     values: dict[str, Any] = {n: _attribute(kind, rng, spec, target) for n, kind in spec.attributes.items()}
     if spec.name == "dpas":
         values["A"] = values["W"] if PRECISIONS[values["W"]].is_float else rng.choice(["s8", "u8", "s4", "u2"])
+    if spec.name == "bdpas":
+        values["A"] = rng.choice(("bf8", "hf8")) if values["W"] in ("bf8", "hf8") else values["W"]
     if "data" in values and values["data"].transpose:
         exec_size = 1
     if "sfid" in values and "address_size" in values:
@@ -150,7 +152,7 @@ def _operand(
     rng: random.Random,
     target: Target,
 ) -> object:
-    grf = target.grf_bytes
+    grf, names = target.grf_bytes, types.keys()
     var = rng.choice([v for v in general(target) if v.type == types[slot.name]])
     size = var.format.bytes
     if slot.flags and (isinstance(values.get("dst"), Flag) or (slot.name == "dst" and rng.random() < 0.3)):
@@ -179,8 +181,12 @@ def _operand(
             return Raw(None)
         if not slot.types:
             var = rng.choice(general(target))
-        return Raw(var, grf * rng.randrange(3))
+        return Raw(var, 0 if "src3" in names else grf * rng.randrange(3))
     if slot.kind == "vector":
+        if slot.null and rng.random() < 0.2:
+            return Raw(None)
+        if slot.types == ("ub",):
+            return Vector(var, rng.randrange(4), rng.choice((0, 0, 16, 24)))
         return Vector(var, rng.randrange(3), 0)
     if slot.kind == "scalar":
         if slot.immediate and rng.random() < 0.5:

@@ -19,7 +19,7 @@ def test_what_the_page_shows(tmp_path: Path) -> None:
 
 def row(title: str) -> dict[str, str]:
     cells = next(line for line in PAGE.split("\n") if line.startswith(f"| {title} |"))
-    return dict(zip(("pvc", "pvcxt", "dg2", "any"), (c.strip() for c in cells.split("|")[2:6])))
+    return dict(zip(("pvc", "pvcxt", "dg2", "bmg", "cri", "any"), (c.strip() for c in cells.split("|")[2:8])))
 
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=lambda t: t.name)
@@ -33,9 +33,15 @@ def test_the_table_of_targets(target: Target) -> None:
     assert row("dpas")[name] == f"SIMD{target.dpas_exec_size}, depth {depths}"
     assert row("srnd")[name] == yes("srnd" not in target.absent)
     assert row("fcvt, named barriers")[name] == yes("fcvt" not in target.absent) == yes(target.named_barriers > 0)
+    assert row("bdpas")[name] == yes("bdpas" not in target.absent)
+    if limits := target.block2d:
+        numbers = (limits.base_alignment, limits.least_bytes, limits.pitch_granule)
+        assert row("2D surfaces: base; least width; pitch")[name] == "; ".join(map(str, numbers))
     assert row("fcvt to tf32")[name] == yes(target.tf32_conversion)
     assert row("2D block messages")[name] == yes(target.block2d is not None)
     assert row("f64 div, inv, sqrt")[name] == yes(target.double_math)
     assert row("bf and hf accumulators")[name] == yes(target.dpas_half_accumulators)
     assert row("shared local memory")[name] == f"{target.slm_bytes >> 10} KiB"
+    for precision in ("bf8", "hf8", "e2m1"):
+        assert (precision in target.dpas_precisions) == (precision in row("precisions")[name] or name == "any")
     assert ("tf32" in target.dpas_precisions) == ("tf32" in row("precisions")[name] or name == "any")

@@ -50,12 +50,46 @@ def dpas(inst: Instruction, layout: Layout, model: Model) -> Step:
             src0_type=acc_type,
             model=model,
         )
-        lanes = mask(batch, rows, active)
-        size = result.shape[-1] // (inst["RC"] * inst.exec_size)
-        columns = None if lanes is None else np.tile(np.repeat(lanes, size, axis=1), inst["RC"])
-        write(batch, rows, np.broadcast_to(result, (_count(batch, rows), result.shape[-1])), columns)
+        _write_columns(inst, result, batch, rows, mask(batch, rows, active), write)
 
     return step
+
+
+@golden("bdpas")
+def bdpas(inst: Instruction, layout: Layout, model: Model) -> Step:
+    """Multiply and add block-scaled matrices; columns of disabled lanes keep what they hold."""
+    names = ("src0", "src1", "src2", "src3", "src4")
+    reads = [raw_reader(inst[n], _size(inst, n, layout), layout) if inst[n].var else None for n in names]
+    write, mask = raw_writer(inst["dst"], layout), masker(inst, layout)
+    dst_type, acc = inst["dst"].var.type, inst["src0"].var
+
+    def step(batch: Batch, rows: Rows, active: Array | None) -> None:
+        acc_bytes, b, a, scale_b, scale_a = (read(batch, rows) if read else None for read in reads)
+        assert a is not None and b is not None
+        result = numerics.bdpas(
+            acc_bytes,
+            b,
+            a,
+            scale_b,
+            scale_a,
+            W=inst["W"],
+            A=inst["A"],
+            dst_type=dst_type,
+            src0_type=acc.type if acc else dst_type,
+            model=model,
+        )
+        _write_columns(inst, result, batch, rows, mask(batch, rows, active), write)
+
+    return step
+
+
+def _write_columns(
+    inst: Instruction, result: Array, batch: Batch, rows: Rows, lanes: Array | None, write: Callable[..., None]
+) -> None:
+    """Write a product's bytes: each lane's column of all rows."""
+    size = result.shape[-1] // (inst["RC"] * inst.exec_size)
+    columns = None if lanes is None else np.tile(np.repeat(lanes, size, axis=1), inst["RC"])
+    write(batch, rows, np.broadcast_to(result, (_count(batch, rows), result.shape[-1])), columns)
 
 
 def _count(batch: Batch, rows: Rows) -> int:

@@ -138,7 +138,7 @@ def _factors(inst: Instruction) -> set[Variable]:
 
 def _kinds(inst: Instruction, access: Access) -> set[Matrix]:
     """What dpas reads a variable as; nothing if it is no matrix of floats there, or something else does."""
-    if access.writes or inst.name != "dpas" or not PRECISIONS[inst["W"]].is_float or "df" in (inst["W"], inst["A"]):
+    if access.writes or inst.name != "dpas" or not PRECISIONS[inst["W"]].is_float or inst["W"] in ("df", "e2m1"):
         return set()
     if inst["src0"].var is not None and inst["src0"].var.root[0] == access.var:
         return set()

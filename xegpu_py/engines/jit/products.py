@@ -103,6 +103,12 @@ def as_float(code: Code, pattern: Value, fmt: Format) -> Value:
         value = widen(code, half, TYPES["hf"])
         value = code.bin("fmul", value, code.const(0x43800000, value.type))
         return code.select(code.icmp("eq", magnitude, 0x7F), code.const(_NAN32, value.type), value)
+    if fmt.name == "e2m1":
+        # As hf with the exponent in its lower bits, which is 2**-14 of the number.
+        wide = code.resize(pattern, 16, False)
+        half = code.or_(code.shl(code.mask(wide, 7), 9), code.shl(code.mask(wide, 8), 12))
+        value = widen(code, half, TYPES["hf"])
+        return code.bin("fmul", value, code.const(0x46800000, value.type))
     return code.resize(pattern, 32, fmt.kind == "s")
 
 
@@ -145,13 +151,13 @@ class Extent:
 
 
 def _fields(code: Code, words: Value, fmt: Format) -> list[Value]:
-    """The elements below a byte's width that words hold, from the lowest bit on, as i32."""
+    """The elements below a byte's width that words hold, from the lowest bit on, as i32 or f32."""
     width = int(words.element[1:])
     found = []
     for start in range(0, width, fmt.bits):
         raised = code.shl(words, width - start - fmt.bits)
         lowered = code.ashr(raised, width - fmt.bits) if fmt.kind == "s" else code.lshr(raised, width - fmt.bits)
-        found.append(code.resize(lowered, 32, fmt.kind == "s"))
+        found.append(as_float(code, lowered, fmt))
     return found
 
 
@@ -216,7 +222,7 @@ def rows_of(code: Code, words: Value, fmt: Format) -> list[Value]:
     if fmt.name == "bf":
         high = code.mask(words, 0xFFFF0000)
         return [code.cast("bitcast", v, "f32") for v in (code.shl(words, 16), high)]
-    if not fmt.is_float:
+    if fmt.bits < 8:
         return _fields(code, words, fmt)
     shifted = [code.lshr(words, i * fmt.bits) if i else words for i in range(channel // fmt.bits)]
     return [as_float(code, code.resize(v, fmt.bits, False), fmt) for v in shifted]

@@ -1,0 +1,317 @@
+"""BDPAS: the systolic matrix multiply-add of block-scaled matrices, and the conversion of numbers to such blocks.
+
+Blocks are those of OCP Microscaling Formats (MX) 1.0: 32 consecutive elements of K share a scale of the format E8M0, a
+power of two. Formats of elements: hf8 (E4M3), bf8 (E5M2) and e2m1 (E2M1); the instruction has bf and hf too. Operands
+and layouts are those of vISA's `bdpas` in Intel Graphics Compiler.
+"""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from xegpu_py.numerics.dpas import MODELS, Model, multiply_floats, numbers, operand, operand_bytes, ops_per_channel
+from xegpu_py.numerics.formats import PRECISIONS, TYPES, Array, as_format, canonical
+from xegpu_py.numerics.pack import unpack_a, unpack_b
+
+BLOCK = 32
+"""Elements of K that share a scale."""
+DEPTH = ROWS = 8
+COLUMNS = 16
+"""Systolic depth, repeat count and execution size, of which bdpas has one each."""
+UNIT_SCALE = 127
+"""The scale 1."""
+
+SCALE_GROUP = 32
+"""Bytes from the scales of one block to those of the next."""
+_NAN_SCALE = 0xFF
+_TYPES = {"bf": ("f", "bf"), "hf": ("f", "hf"), "bf8": ("f", "bf"), "hf8": ("f", "bf"), "e2m1": ("f", "bf")}
+SCALED_PRECISIONS = tuple(_TYPES)
+"""Precisions of operands of bdpas."""
+_MIXED = ("bf8", "hf8")
+_ELEMENTS = {"hf8": (8, 448.0), "bf8": (15, 57344.0), "e2m1": (2, 6.0)}
+"""Exponent of the greatest number of a format, and that number."""
+_NAN_E2M1 = 7
+
+
+def scaled_types_problem(W: str, A: str, dst_type: str, src0_type: str) -> str | None:
+    """Why bdpas has no such precisions and types; None if it has them.
+
+    Args:
+        W: precision of src1.
+        A: precision of src2.
+        dst_type: type of the destination.
+        src0_type: type of the accumulator.
+    """
+    if W not in _TYPES or A not in _TYPES or (W != A and not (W in _MIXED and A in _MIXED)):
+        return f"precisions W = {W} and A = {A} cannot meet"
+    for name, given in (("dst_type", dst_type), ("src0_type", src0_type)):
+        if given not in _TYPES[W]:
+            return f"'{name}' must be {' or '.join(_TYPES[W])} with precision {W}, not {given!r}"
+    return None
+
+
+def scaled_depth(W: str, A: str) -> int:
+    """Elements of K that one instruction takes: 16 of bf and hf, 32 of bf8 and hf8, 64 of e2m1."""
+    return DEPTH * ops_per_channel(W, A)
+
+
+def scale_bytes(W: str, A: str) -> tuple[int, int]:
+    """Bytes from the first to the last scale of src1, in src3, and of src2, in src4."""
+    before = SCALE_GROUP * (-(-scaled_depth(W, A) // BLOCK) - 1)
+    return before + COLUMNS, before + ROWS
+
+
+def bdpas(
+    acc: npt.ArrayLike | None,
+    src1: npt.ArrayLike,
+    src2: npt.ArrayLike,
+    src3: npt.ArrayLike | None,
+    src4: npt.ArrayLike | None,
+    *,
+    W: str,
+    A: str,
+    dst_type: str,
+    src0_type: str,
+    model: Model = "fma",
+) -> Array:
+    """Multiply block-scaled matrices that lie in registers, and add: 8 rows, 16 columns, systolic depth 8.
+
+    Operands are bytes as the registers hold them, after any leading dimensions, which are broadcast. An element of A is
+    multiplied with its row's scale, an element of B with its column's, each of the block that the element's K is in.
+    Scaled products are exact; they are added as `dpas` adds products. A scale of 255 is NaN.
+
+    Args:
+        acc: src0, 8 rows of 16 values of `src0_type`; None for zero.
+        src1: B, laid out as for `dpas`.
+        src2: A, likewise.
+        src3: scales of B, a byte for each column; those of a second block lie 32 bytes behind. None for ones.
+        src4: scales of A, a byte for each row, likewise.
+        W: precision of src1: bf, hf, bf8, hf8 or e2m1.
+        A: precision of src2: the same; bf8 and hf8 may be mixed.
+        dst_type: f; bf, where the precision is not hf; or hf, where it is.
+        src0_type: likewise.
+        model: how sums are rounded.
+
+    Returns:
+        The destination's bytes, 8 rows of 16 values of `dst_type`.
+
+    Raises:
+        ValueError: if an argument is not legal, or an operand too short.
+        TypeError: if an operand is not of bytes.
+    """
+    _check(W, A, dst_type, src0_type, model)
+    K, src0 = scaled_depth(W, A), TYPES[src0_type]
+    size1, size2 = operand_bytes(W, A, DEPTH, ROWS, COLUMNS)
+    size3, size4 = scale_bytes(W, A)
+    b = _wide(unpack_b(operand(src1, size1, "src1"), K, COLUMNS, W), W)
+    a = _wide(unpack_a(operand(src2, size2, "src2"), ROWS, K, A), A)
+    if src3 is not None:
+        b = b * np.repeat(_scales(operand(src3, size3, "src3"), COLUMNS), BLOCK, axis=-2)[..., :K, :]
+    if src4 is not None:
+        rows = np.repeat(_scales(operand(src4, size4, "src4"), ROWS), BLOCK, axis=-2)[..., :K, :]
+        a = a * np.swapaxes(rows, -1, -2)
+    if acc is None:
+        c = np.zeros((ROWS, COLUMNS), src0.dtype)
+    else:
+        c = operand(acc, ROWS * COLUMNS * src0.bytes, "acc").view(src0.dtype)
+        c = c.reshape(*c.shape[:-1], ROWS, COLUMNS)
+    result = np.ascontiguousarray(multiply_floats(a, b, c, DEPTH, TYPES[dst_type], model))
+    return result.reshape(*result.shape[:-2], -1).view(np.uint8)
+
+
+def multiply_scaled(
+    acc: npt.ArrayLike | None,
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    scale_a: npt.ArrayLike | None,
+    scale_b: npt.ArrayLike | None,
+    *,
+    W: str,
+    A: str,
+    dst_type: str,
+    src0_type: str,
+    model: Model = "fma",
+) -> Array:
+    """`acc + a x b` for block-scaled matrices of any size, with the bits of the BDPAS instructions that compute it.
+
+    K is taken in steps of what one instruction takes, and the last may be shorter. Each step is one BDPAS, so that
+    accumulators of bf and hf are rounded after it.
+
+    Args:
+        acc: [M, N] of the storage type of `src0_type`; None for zero.
+        a: [M, K] of the storage type of `A`.
+        b: [K, N] of the storage type of `W`.
+        scale_a: [M, ceil(K / 32)] of E8M0, as `float8_e8m0fnu` or uint8; None for ones.
+        scale_b: [ceil(K / 32), N], likewise.
+        W, A, dst_type, src0_type, model: see `bdpas`.
+
+    Returns:
+        [M, N] of the storage type of `dst_type`.
+
+    Raises:
+        ValueError: if the precisions and types cannot meet, or scales have another shape.
+        TypeError: if scales have another type.
+    """
+    _check(W, A, dst_type, src0_type, model)
+    x, y = _wide(np.asarray(a), A), _wide(np.asarray(b), W)
+    K = x.shape[-1]
+    if scale_a is not None:
+        x = x * np.repeat(_scale_matrix(scale_a, (len(x), -(-K // BLOCK)), "scale_a"), BLOCK, axis=1)[:, :K]
+    if scale_b is not None:
+        y = y * np.repeat(_scale_matrix(scale_b, (-(-K // BLOCK), y.shape[1]), "scale_b"), BLOCK, axis=0)[:K]
+    dst, src0, ops = TYPES[dst_type], TYPES[src0_type], ops_per_channel(W, A)
+    # A stage whose K is not filled multiplies zeros.
+    missing = -K % ops
+    x, y = np.pad(x, ((0, 0), (0, missing))), np.pad(y, ((0, missing), (0, 0)))
+    total = np.zeros((len(x), y.shape[1]), src0.dtype) if acc is None else np.asarray(acc)
+    step = scaled_depth(W, A)
+    for k in range(0, x.shape[1], step):
+        left, right = x[:, k : k + step], y[k : k + step]
+        total = multiply_floats(left, right, total, left.shape[1] // ops, dst, model)
+    return np.ascontiguousarray(total.astype(dst.dtype, copy=False))
+
+
+def pack_scales(scales: npt.ArrayLike) -> Array:
+    """Lay out scales for src3 or src4.
+
+    Args:
+        scales: [..., blocks, lanes] of E8M0: of B as they are; of A transposed, a row of scales for each block.
+
+    Returns:
+        uint8 [..., bytes]: each block's scales 32 bytes behind those of the block before, zeros between.
+
+    Raises:
+        TypeError: if the scales are neither `float8_e8m0fnu` nor uint8.
+    """
+    patterns = _patterns(scales, "scales")
+    padded = np.zeros((*patterns.shape[:-1], SCALE_GROUP), np.uint8)
+    padded[..., : patterns.shape[-1]] = patterns
+    flat = padded.reshape(*patterns.shape[:-2], -1)
+    return flat[..., : flat.shape[-1] - SCALE_GROUP + patterns.shape[-1]]
+
+
+def truncate(values: npt.ArrayLike, src: str, dst: str) -> Array:
+    """Numbers as elements of a block: rounded to nearest even, and saturated (OCP MX 1.0, section 6.3).
+
+    What is beyond the greatest number of the format, infinities too, becomes that number with its sign. NaN gives the
+    canonical NaN; e2m1 has none, and gives its greatest number.
+
+    Args:
+        values: numbers of any shape of the storage type of `src`, or their unsigned bit patterns.
+        src: f, hf or bf.
+        dst: hf8, bf8 or e2m1.
+
+    Returns:
+        An array of the storage type of `dst`.
+
+    Raises:
+        ValueError: if a format is none of these.
+        TypeError: if `values` has another type than `src`.
+    """
+    if src not in ("f", "hf", "bf"):
+        raise ValueError(f"'src' must be f, hf or bf, not {src!r}")
+    if dst not in _ELEMENTS:
+        raise ValueError(f"'dst' must be one of {', '.join(_ELEMENTS)}, not {dst!r}")
+    given, fmt, most = as_format(values, TYPES[src], "values"), PRECISIONS[dst], _ELEMENTS[dst][1]
+    with np.errstate(invalid="ignore"):
+        wide = given.astype(np.float32)
+        result = np.array(np.clip(wide, -most, most)).astype(fmt.dtype)
+    if dst == "e2m1":
+        return np.where(np.isnan(wide), np.uint8(_NAN_E2M1), result.view(np.uint8)).view(fmt.dtype)
+    return canonical(result, fmt)
+
+
+def quantize(values: npt.ArrayLike, dst: str) -> tuple[Array, Array]:
+    """Numbers as block-scaled elements (OCP MX 1.0, section 6.3).
+
+    A block's scale is the greatest power of two that is no greater than its greatest magnitude, divided by the greatest
+    power of two of the element format. A block with a NaN or an infinity has the scale NaN.
+
+    Args:
+        values: float32 [..., K], K a multiple of 32.
+        dst: hf8, bf8 or e2m1.
+
+    Returns:
+        The elements [..., K], and the scales [..., K / 32] as `float8_e8m0fnu`.
+
+    Raises:
+        ValueError: if K is no multiple of 32, or there is no such format.
+        TypeError: if the values are not float32.
+    """
+    if dst not in _ELEMENTS:
+        raise ValueError(f"'dst' must be one of {', '.join(_ELEMENTS)}, not {dst!r}")
+    given = as_format(values, TYPES["f"], "values")
+    if given.shape[-1] % BLOCK:
+        raise ValueError(f"'values' must have rows of a multiple of {BLOCK}, not of {given.shape[-1]}")
+    blocks = given.reshape(*given.shape[:-1], -1, BLOCK).astype(np.float64)
+    most = np.max(np.abs(blocks), axis=-1)
+    finite = np.isfinite(most)
+    # frexp counts from 0.5 to 1.
+    exponent = np.where(most > 0, np.frexp(np.where(finite, most, 1.0))[1] - 1 - _ELEMENTS[dst][0], -UNIT_SCALE)
+    scale = np.where(finite, np.clip(exponent + UNIT_SCALE, 0, 254), _NAN_SCALE).astype(np.uint8)
+    shift = np.where(finite, UNIT_SCALE - scale.astype(np.int64), 0)[..., None]
+    # A number times a power of two may be subnormal in f32: elements are then zero anyway, or most of the block is.
+    scaled = np.ldexp(blocks, shift)
+    return _narrowed(scaled, dst).reshape(given.shape), scale.view(ml_dtypes.float8_e8m0fnu)
+
+
+def _narrowed(scaled: Array, dst: str) -> Array:
+    """f64 numbers as elements: by way of f32, where all that is not exact is far below the least element."""
+    with np.errstate(over="ignore", under="ignore"):
+        return truncate(scaled.astype(np.float32), "f", dst)
+
+
+def _wide(elements: Array, precision: str) -> Array:
+    """Elements as f64, which holds them with any scale."""
+    # Signalling NaNs are as welcome as quiet ones.
+    with np.errstate(invalid="ignore"):
+        return numbers(elements, PRECISIONS[precision]).astype(np.float64)
+
+
+def _check(W: str, A: str, dst_type: str, src0_type: str, model: str) -> None:
+    problem = scaled_types_problem(W, A, dst_type, src0_type)
+    if problem:
+        raise ValueError(problem)
+    if model not in MODELS:
+        raise ValueError(f"'model' must be one of {', '.join(MODELS)}, not {model!r}")
+
+
+def _scales(data: Array, lanes: int) -> Array:
+    """The scales [..., blocks, lanes] that lie in src3 or src4, as f64."""
+    starts = range(0, data.shape[-1], SCALE_GROUP)
+    return _powers(np.stack([data[..., start : start + lanes] for start in starts], axis=-2))
+
+
+def _powers(patterns: Array) -> Array:
+    found = np.ldexp(1.0, patterns.astype(np.int64) - UNIT_SCALE)
+    return np.where(patterns == _NAN_SCALE, np.nan, found)
+
+
+def _patterns(scales: npt.ArrayLike, name: str) -> Array:
+    array = np.asarray(scales)
+    if array.dtype not in (np.dtype(np.uint8), np.dtype(ml_dtypes.float8_e8m0fnu)):
+        raise TypeError(f"'{name}' must be float8_e8m0fnu or its bit patterns, u8, not {array.dtype}")
+    return array.view(np.uint8)
+
+
+def _scale_matrix(scales: npt.ArrayLike, shape: tuple[int, int], name: str) -> Array:
+    patterns = _patterns(scales, name)
+    if patterns.shape != shape:
+        raise ValueError(f"'{name}' must have the shape {shape}, not {patterns.shape}")
+    return _powers(patterns)
+
+
+__all__ = [
+    "BLOCK",
+    "SCALED_PRECISIONS",
+    "bdpas",
+    "multiply_scaled",
+    "pack_scales",
+    "quantize",
+    "scale_bytes",
+    "scaled_depth",
+    "scaled_types_problem",
+    "truncate",
+]
