@@ -5,7 +5,7 @@ from __future__ import annotations
 from xegpu_py.engines.jit.code import PTR, Code, Value, vector
 from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.host import Host
-from xegpu_py.engines.jit.numbers import narrow, odd_sum, two_sum
+from xegpu_py.engines.jit.numbers import narrow
 from xegpu_py.engines.jit.products import Extent, Shape, accumulator, widen_a, widen_b
 from xegpu_py.engines.jit.rules import rule
 from xegpu_py.numerics.block_scaled import BLOCK, COLUMNS, ROWS, SCALE_GROUP, scaled_depth
@@ -90,8 +90,9 @@ def scale_b(name: str, depth: int, host: Host) -> str:
 def multiplier(name: str, shape: Shape, host: Host) -> str:
     """The function that adds scaled products, each in increasing k with one rounding to f32.
 
-    It takes pointers to accumulator, result, A and B. Products are exact in f64. A sum that is not is rounded to odd,
-    so that rounding it to f32 gives what rounding the exact sum gives.
+    It takes pointers to accumulator, result, A and B. Products are exact in f64. Rounding a sum to f64 first does no
+    harm: where it is inexact, one term of at most 24 bits is 2^28 times the other, or more. The sum is then nearer to
+    that term, which f32 has, than to any middle between two f32, before and after the rounding.
     """
     code = host.function(name, [PTR] * 4)
     acc, dst, a, b = code.arguments
@@ -107,10 +108,7 @@ def multiplier(name: str, shape: Shape, host: Host) -> str:
             one = code.splat(code.load(code.at(left, row * shape.depth * _DOUBLE), "f64"), COLUMNS)
             product = code.bin("fmul", one, right)
             before = code.cast("fpext", code.load(slot, vector(COLUMNS, "f32"), 64), "f64")
-            total, error = two_sum(code, product, before)
-            # Infinities and NaNs have errors that are NaN, and exact sums none.
-            exact = code.not_(code.fcmp("one", error, code.const(0, kind)))
-            wide = code.select(exact, total, odd_sum(code, product, before))
+            wide = code.bin("fadd", product, before)
             code.store(code.cast("fptrunc", wide, "f32"), slot, 64)
 
     code.repeat(code.const(shape.depth, "i64"), step)
