@@ -18,6 +18,9 @@ from xegpu_py.ir.definition import DYNAMIC, Attr, Dialect, Type
 from xegpu_py.ir.kinds import EnumKind, Kind
 from xegpu_py.ir.operation import STATIC, Operation, ValueField
 
+_LINE = 120
+"""Characters of a line, above which a call is written as code formatters do."""
+
 _EFFECTS = {
     "read": "reads memory",
     "write": "writes memory",
@@ -150,7 +153,11 @@ def _syntax(op: type[Operation], formats: Iterable[str | Syntax]) -> str:
 def _builder(op: type[Operation]) -> str:
     parameters = list(inspect.signature(op.__init__).parameters.values())[1:]
     shown = inspect.Signature([p for p in parameters if p.name not in ("loc", "ip")])
-    return f"{op.OPERATION_NAME}{shown}"
+    call = f"{op.OPERATION_NAME}{shown}"
+    if len(call) <= _LINE:
+        return call
+    lines = "".join(f"    {p},\n" for p in shown.parameters.values())
+    return f"{op.OPERATION_NAME}(\n{lines})"
 
 
 def _effects(op: type[Operation]) -> str:
