@@ -65,7 +65,7 @@ def test_imports_go_down():
     assert upward == []
 
 
-SHARED = ("xegpu_py.passes.common", "xegpu_py.passes.xetile", "xegpu_py.passes.xetile_to_xegpu.matrices")
+SHARED = ("xegpu_py.passes.common", "xegpu_py.passes.xetile")
 """What several passes share."""
 
 
