@@ -12,7 +12,7 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @scales(%a: vector<8x32xf8E5M2>, %b: vector<32x16xf8E5M2>, %c: vector<8x16xf32>) kernel {
-    // expected-error @+2 {{'xegpu.dpas_mx' op cannot be imported: no target has products of blocks with scales}}
+    // expected-error @+2 {{'xegpu.dpas_mx' op cannot be imported: no op of xegpu multiplies blocks with scales}}
     // expected-note @+1 {{bring the scales in by hand}}
     %d = xegpu.dpas_mx %a, %b, %c : vector<8x32xf8E5M2>, vector<32x16xf8E5M2>, vector<8x16xf32> -> vector<8x16xf32>
     gpu.return

@@ -239,7 +239,7 @@ class SubgroupImport:
         return [made.result]
 
     def on_dpas_mx(self, view: Any) -> None:
-        refuse(view, "no target has products of blocks with scales", "bring the scales in by hand")
+        refuse(view, "no op of xegpu multiplies blocks with scales", "bring the scales in by hand")
 
     # Scattered accesses.
 

@@ -10,9 +10,9 @@ from xegpu_py.visa.finalizer import available, finalize
 
 from .blocks import accesses
 
-TARGETS = ("pvc", "pvcxt", "dg2", "any")
+TARGETS = ("pvc", "pvcxt", "dg2", "bmg", "cri", "any")
 TARGETS_OF = {"pvc": "PVC", "pvcxt": "PVCXT", "dg2": "DG2"}
-WITH_MESSAGES = ("pvc", "pvcxt", "any")
+WITH_MESSAGES = ("pvc", "pvcxt", "cri", "any")
 ENGINES = st.sampled_from(("interpreter", "interpreter", "both"))
 SEEDS = st.integers(0, 2**31)
 
@@ -35,13 +35,13 @@ def test_transposed_loads_begin_at_any_column(access, target, engine, seed):
 
 
 @settings(max_examples=20, deadline=None)
-@given(accesses(), st.sampled_from(("pvcxt", "dg2")), ENGINES, SEEDS)
+@given(accesses(), st.sampled_from(("pvcxt", "dg2", "cri")), ENGINES, SEEDS)
 def test_accesses_of_all_kinds(access, target, engine, seed):
     access.check(target, seed, engine)
 
 
 @settings(max_examples=20, deadline=None)
-@given(accesses(aligned=False), st.sampled_from(("pvc", "pvcxt", "any")), ENGINES, SEEDS)
+@given(accesses(aligned=False), st.sampled_from(WITH_MESSAGES), ENGINES, SEEDS)
 def test_tensors_that_no_message_addresses(access, target, engine, seed):
     access.check(target, seed, engine, unaligned=(0,))
 
@@ -149,3 +149,17 @@ def test_a_block_that_moved_to_an_odd_column_is_transposed():
     source, out = np.arange(64 * 64).astype(np.float16).reshape(64, 64), np.zeros((8, 16), np.float16)
     xegpu_py.compile(text, engine="interpreter")(source, out)
     np.testing.assert_array_equal(out, source[:16, 1:9].T)
+
+
+NARROW = COPY.replace("?x?", "8x6").replace("[1, 3]", "[0, 0]")
+
+
+@pytest.mark.parametrize(("target", "message"), [("pvcxt", False), ("bmg", False), ("cri", True)])
+def test_rows_of_12_bytes_are_messages_on_cri(target, message):
+    """Xe3P's surfaces need multiples of 4 bytes alone; older ones need rows of 64."""
+    for engine in ("interpreter", "jit"):
+        kernel = xegpu_py.compile(NARROW, target=target, engine=engine)
+        source, out = np.arange(48, dtype=np.float16).reshape(8, 6), np.zeros((8, 6), np.float16)
+        kernel(source, out)
+        np.testing.assert_array_equal(out, source)
+        assert ("block2d" in kernel.asm) == message == (not kernel.remarks)
