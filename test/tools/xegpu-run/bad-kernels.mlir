@@ -106,10 +106,11 @@ gpu.module @kernels {
 
   // An op that has no lowering.
   // RUN: not xegpu-run %s --kernel printing zeros:f32:64x64 2>&1 | FileCheck %s --check-prefix=PRINTING
-  // PRINTING: bad-kernels.mlir:112:5: error: 'gpu.printf' op cannot be lowered to vISA
-  // PRINTING: bad-kernels.mlir:112:5: note: kernels may contain ops of arith, {{.*}}xegpu, but not all of them
+  // PRINTING: bad-kernels.mlir:113:5: error: 'vector.print' op cannot be lowered to vISA
+  // PRINTING: bad-kernels.mlir:113:5: note: kernels may contain ops of arith, {{.*}}xegpu, but not all of them
   gpu.func @printing(%m: memref<64x64xf32>) kernel {
-    gpu.printf "hello"
+    %v = arith.constant dense<1.0> : vector<4xf32>
+    vector.print %v : vector<4xf32>
     gpu.return
   }
 
