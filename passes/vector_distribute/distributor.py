@@ -144,7 +144,7 @@ class Distributor(Conversion):
             # It comes from outside, or from an op that is not distributed.
             kind = self.part_type(self.layouts[value], element_of(value))
             made = iree_vector_ext.ToSimtOp(value, output=kind).operation.results[0]
-            if not isinstance(value, ir.BlockArgument):
+            if not isinstance(value.owner, ir.Block):
                 return made
             self.define(value, [made])
             made.owner.move_before(self.first)

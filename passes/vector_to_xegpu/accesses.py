@@ -38,6 +38,7 @@ from xegpu_py.passes.common.builders import (
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.values import element_of, shape_of
 
+from xegpu_py.ir.bindings import SEGMENTS
 from xegpu_py.ir.passes import Pass
 
 Order = npt.NDArray[np.int64]
@@ -96,7 +97,7 @@ class _Memref:
             static_offsets=i64_array([dynamic] * self.rank),
             static_sizes=i64_array([*[1] * (self.rank - 1), count]),
             static_strides=i64_array([1] * self.rank),
-            operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, self.rank, 0, 0]),
+            **{SEGMENTS["operand"]: ir.DenseI32ArrayAttr.get([1, self.rank, 0, 0])},
         )
         scope = "memory_scope = slm, " if self.slm else ""
         tdesc = f"!xegpu.tensor_desc<{count}x{self.element}, #xegpu.tdesc_attr<{scope}boundary_check = false>>"

@@ -16,7 +16,7 @@ from typing import Any
 import mlir
 from mlir import ir
 
-__all__ = ["SEGMENTS", "load_dialects"]
+__all__ = ["SEGMENTS", "load_dialects", "name_segments"]
 
 _LOAD_DIALECTS = "_ZN4mlir4irdl12loadDialectsENS_8ModuleOpE"
 _SET_LOC = "_ZN4mlir5Value6setLocENS_8LocationE"
@@ -61,6 +61,15 @@ def _pointer(held: Any) -> int:
     return int(get(capsule, name_of(capsule)))
 
 
+def name_segments(op: ir.Operation) -> None:
+    """Give the sizes of an IRDL op's groups, which the bindings' builder has set, the names that IRDL looks for."""
+    for which, name in SEGMENTS.items():
+        builders = f"{which}SegmentSizes"
+        if name != builders and builders in op.attributes:
+            op.attributes[name] = op.attributes[builders]
+            del op.attributes[builders]
+
+
 def load_dialects(module: ir.Module) -> None:
     """Define the dialects of a module of `irdl` ops in its context.
 
@@ -92,6 +101,12 @@ def _add_missing() -> None:
         },
         ir.InsertionPoint: {"after": classmethod(_after)},
     }
+    if not _HAS_IRDL:
+        # LLVM 21 gives operands as plain values.
+        missing[ir.Value] = {
+            "arg_number": property(lambda self: ir.BlockArgument(self).arg_number),
+            "result_number": property(lambda self: ir.OpResult(self).result_number),
+        }
     for cls, members in missing.items():
         for name, member in members.items():
             if not any(name in base.__dict__ for base in cls.__mro__):

@@ -14,7 +14,7 @@ from mlir import ir
 from mlir._mlir_libs import _mlir as _cext
 
 from xegpu_py.ir import definition as d
-from xegpu_py.ir.bindings import SEGMENTS
+from xegpu_py.ir.bindings import SEGMENTS, name_segments
 from xegpu_py.ir.constraints import Index, TypeConstraint, alternatives
 from xegpu_py.ir.decoded import Decoded
 from xegpu_py.ir.kinds import Kind, kind_of
@@ -409,6 +409,7 @@ def _make_init(cls: type[Operation]) -> Callable[..., None]:
             loc=given["loc"],
             ip=given["ip"],
         )
+        name_segments(given["self"].operation)
 
     __init__.__dict__["__signature__"] = signature
     __init__.__doc__ = f"Build `{cls.OPERATION_NAME}`."

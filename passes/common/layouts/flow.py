@@ -51,7 +51,7 @@ def reshaped(layout: NestedLayout, shape: tuple[int, ...]) -> NestedLayout | Non
 
 def is_free(value: ir.Value) -> bool:
     """Whether the op that makes a value can as well make it in another layout."""
-    if isinstance(value, ir.BlockArgument):
+    if isinstance(value.owner, ir.Block):
         return False
     owner = value.owner
     return owner.name in FREE or (owner.name == "vector.broadcast" and not is_vector(owner.operands[0]))

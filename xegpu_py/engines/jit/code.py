@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd
 
+from xegpu_py.engines.jit.llvm import major_version
+
 PTR = "ptr"
 
 _NAMES = {"f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double"}
@@ -325,25 +327,25 @@ class Code:
     def masked_load(self, pointer: Value, mask: Value, other: Value) -> Value:
         kind = llvm_type(other.type)
         return self.op(
-            f"call {kind} @llvm.masked.load.{_suffix(other.type)}.p0(ptr align 1 {pointer.name}, {mask}, {other})",
+            f"call {kind} @llvm.masked.load.{_suffix(other.type)}.p0({_unaligned('ptr', pointer)}, {mask}, {other})",
             other.type,
         )
 
     def masked_store(self, value: Value, pointer: Value, mask: Value) -> None:
         name = f"llvm.masked.store.{_suffix(value.type)}.p0"
-        self.line(f"call void @{name}({value}, ptr align 1 {pointer.name}, {mask})")
+        self.line(f"call void @{name}({value}, {_unaligned('ptr', pointer)}, {mask})")
 
     def gather(self, pointers: Value, mask: Value, other: Value) -> Value:
         """Load through each pointer whose lane is set; `other`'s elements elsewhere."""
         kind = llvm_type(other.type)
         name = f"llvm.masked.gather.{_suffix(other.type)}.{_suffix(pointers.type)}"
-        places = f"{llvm_type(pointers.type)} align 1 {pointers.name}"
+        places = _unaligned(llvm_type(pointers.type), pointers)
         return self.op(f"call {kind} @{name}({places}, {mask}, {other})", other.type)
 
     def scatter(self, values: Value, pointers: Value, mask: Value) -> None:
         """Store through each pointer whose lane is set, lane after lane."""
         name = f"llvm.masked.scatter.{_suffix(values.type)}.{_suffix(pointers.type)}"
-        self.line(f"call void @{name}({values}, {llvm_type(pointers.type)} align 1 {pointers.name}, {mask})")
+        self.line(f"call void @{name}({values}, {_unaligned(llvm_type(pointers.type), pointers)}, {mask})")
 
     # Control flow.
 
@@ -407,3 +409,8 @@ class Code:
         self.store(self.add(index, self.const(1, "i64")), slot, 8)
         self.br(head)
         self.begin(done)
+
+
+def _unaligned(kind: str, pointer: Value) -> str:
+    """The pointer operand of a masked access of any alignment: before LLVM 22 a number, since then an attribute."""
+    return f"{kind} align 1 {pointer.name}" if major_version() >= 22 else f"{kind} {pointer.name}, i32 1"

@@ -116,6 +116,12 @@ def _text(library: ctypes.CDLL, name: str) -> str:
 
 
 @lru_cache
+def major_version() -> int:
+    """The library's major version."""
+    return int(machine().version.partition(".")[0])
+
+
+@lru_cache
 def machine() -> Machine:
     """The machine that this is.
 
