@@ -44,5 +44,7 @@ def test_make_targets_exist():
 
 @pytest.mark.parametrize("page", list(ROOT.glob("*.md")) + sorted(ROOT.glob("docs/**/*.md")), ids=str)
 def test_links_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+    # In code, `kernel[grid](x)` is a call.
+    prose = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)#]+)\)", re.sub(r"`[^`\n]*`", "", prose)):
         assert "://" in target or (page.parent / target).exists(), target
