@@ -9,6 +9,7 @@ from xegpu_py.dialects import visa
 import xegpu_py
 from xegpu_py.compiled import CompiledKernel
 from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.lowered import found_in
 from xegpu_py.runtime.arguments import DTYPES
 
 from .test_kernels import CASES, FOLDER, source
@@ -23,7 +24,7 @@ def lowered(text, passes, kernel=None):
     module = xegpu_py.parse(text)
     xegpu_py.run_pipeline(module, f"builtin.module(xegpu-inline,{passes},xegpu-to-visa{{target=pvcxt}})")
     chosen = [func for func in visa.kernels(module.operation) if kernel in (None, visa.name_of(func))]
-    return CompiledKernel(module, chosen[0], text, target="pvcxt")
+    return CompiledKernel(found_in(module, chosen[0]), target="pvcxt")
 
 
 @pytest.mark.parametrize("name", CASES)
