@@ -19,9 +19,9 @@ from xegpu_py.passes.xegpu_legalize.layouts import (
     transform_of,
     unit_of,
 )
-from xegpu_py.passes.xegpu_legalize.plan import shape_of
+from xegpu_py.passes.xegpu_legalize.plan import is_desc, shape_of
 from xegpu_py.passes.xegpu_legalize.rewrite import Rewriter, rewrites
-from xegpu_py.passes.xegpu_legalize.shapes import Message, Pieces, Place, Transform
+from xegpu_py.passes.xegpu_legalize.shapes import Message, Pieces, Place, Transform, types_of
 
 from xegpu_py.ir.builtin import vector_text
 
@@ -50,6 +50,20 @@ def create_nd_tdesc(low: Rewriter, op: ir.Operation) -> bool:
             made.append(kind)
         low.pieces[op.results[0], layout] = tuple(made)
     return not low.plan.is_kept(op.results[0])
+
+
+@rewrites("ub.poison")
+def poison(low: Rewriter, op: ir.Operation) -> bool:
+    """Descriptors that are never used, as branches pass them on: each piece is as undefined."""
+    value = op.results[0]
+    if not is_desc(value):
+        return False
+    for layout in low.plan.layouts_of(value):
+        low.pieces[value, layout] = tuple(
+            low.emit("ub.poison", [kind], [], {"value": ir.Attribute.parse("#ub.poison")}).results[0]
+            for kind in types_of(layout)
+        )
+    return not low.plan.is_kept(value)
 
 
 @rewrites("xegpu.update_nd_offset")

@@ -68,7 +68,7 @@ def make_plan(func: ir.Operation, target: Target, surfaces: Surfaces, ahead: boo
     return plan
 
 
-_MAKERS = ("xegpu.create_nd_tdesc", "xegpu.create_tdesc", "xegpu.update_nd_offset", "xegpu.update_offset")
+_MAKERS = ("xegpu.create_nd_tdesc", "xegpu.create_tdesc", "xegpu.update_nd_offset", "xegpu.update_offset", "ub.poison")
 
 
 def _join(plan: Plan, op: ir.Operation) -> None:

@@ -162,9 +162,13 @@ _READS = r"(xegpu\.(load_nd|prefetch_nd|load_gather|prefetch)|xetile\.(load_tile
 _WRITES = r"(xegpu\.(store_nd|store_scatter)|xetile\.(store_tile|store))"
 
 IMPOSSIBLE: tuple[tuple[str, Any, str], ...] = (
-    (r"xegpu\.(alloc_nbarrier|init_nbarrier|nbarrier_\w+|fence|compile_hint)\b", lambda e: e != NONE, "has no element"),
     (
-        r"(?!xegpu\.(alloc_nbarrier|init_nbarrier|nbarrier_\w+|fence|compile_hint)\b)",
+        r"xegpu\.(alloc_nbarrier|(?:init|create)_nbarrier|nbarrier_\w+|fence|compile_hint)\b",
+        lambda e: e != NONE,
+        "has no element",
+    ),
+    (
+        r"(?!xegpu\.(alloc_nbarrier|(?:init|create)_nbarrier|nbarrier_\w+|fence|compile_hint)\b)",
         lambda e: e == NONE,
         "always has an element",
     ),

@@ -809,10 +809,14 @@ class Kernel(Body):
                     ]
                 else:
                     self.lines.insert(0, "    xegpu.alloc_nbarrier 4")
-            number, count = self.scalar(self.r.randint(0, 3), "i8"), self.scalar(self.block, "i8")
-            barrier = self.op(
-                f"xegpu.init_nbarrier {number.name}, {count.name} : i8, i8 -> !xegpu.nbarrier", (), "nbarrier"
-            )
+            number = self.scalar(self.r.randint(0, 3), "i8")
+            if self.r.random() < 0.5:
+                count = self.scalar(self.block, "i8")
+                made = f"xegpu.init_nbarrier {number.name}, {count.name} : i8, i8"
+            else:
+                both = f"{{num_producers = {self.block}, num_consumers = {self.block}}}"
+                made = f"xegpu.create_nbarrier {number.name}, {self.scalar(0, 'i8').name} {both} : (i8, i8)"
+            barrier = self.op(f"{made} -> !xegpu.nbarrier", (), "nbarrier")
             self.line(f"xegpu.nbarrier_arrive {barrier.name}")
             self.line(f"xegpu.nbarrier_wait {barrier.name}")
         else:

@@ -1,6 +1,7 @@
 """Whole kernels: lowered, run, compared with numpy, and assembled by Intel's finalizer."""
 
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -176,7 +177,12 @@ def compiled(name, **options):
 
 
 def test_every_file_is_tried():
-    files = {p.stem for p in FOLDER.glob("*.mlir") if not p.stem.startswith("xetile_")}
+    # Files that compare the engines with the reference by themselves need no case here.
+    files = {
+        p.stem
+        for p in FOLDER.glob("*.mlir")
+        if not p.stem.startswith("xetile_") and not re.search("engine[ =]reference", p.read_text())
+    }
     assert files == {name.partition(":")[0] for name in CASES}
 
 

@@ -53,7 +53,11 @@ def test_every_form_is_accepted(target: Target) -> None:
     ("target", "name"), [(t, n) for t in GPUS for n in sorted(t.absent)], ids=lambda v: getattr(v, "name", v)
 )
 def test_what_is_absent_is_refused(target: Target, name: str) -> None:
-    inst = random_instruction(name, random.Random(0), replace(target, absent=frozenset(), platform=None))
+    try:
+        inst = random_instruction(name, random.Random(0), replace(target, absent=frozenset(), platform=None))
+    except AssertionError:
+        # No form of it fits the target otherwise either, as of bdpas, which has 16 lanes.
+        inst = random_instruction(name, random.Random(0), TARGETS["any"])
     assert instruction_problem(inst, target) == (f"is not there on target {target.name}",)
     refusal = fault(program_of([inst], target), target)
     assert refusal and "does not accept it" in refusal
