@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -72,7 +73,7 @@ def _documented(word: str) -> Any:
     return dialect.operations.get(rest)
 
 
-class Document:
+class Document(ABC):
     """One version of a file's text.
 
     Attributes:
@@ -88,27 +89,28 @@ class Document:
         return (AssemblyDocument if name.endswith(".visaasm") else MlirDocument)(text, name)
 
     @property
+    @abstractmethod
     def diagnostics(self) -> list[Diagnostic]:
         """What is wrong with it."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def names(self) -> Names:
         """Where its names are defined and used."""
-        raise NotImplementedError
 
+    @abstractmethod
     def hover(self, offset: int) -> str | None:
         """What there is to say of the word at an offset, as Markdown."""
-        raise NotImplementedError
 
+    @abstractmethod
     def completions(self, offset: int) -> list[Completion]:
         """What may stand at an offset."""
-        raise NotImplementedError
 
+    @abstractmethod
     def formatted(self) -> str:
         """The text as our printer would have it; as it is where it does not read."""
-        raise NotImplementedError
 
+    @abstractmethod
     def lowered(self, offset: int) -> str:
         """vISA assembly of the kernel at an offset.
 
@@ -116,7 +118,6 @@ class Document:
             DiagnosticError: if it does not lower.
             ValueError: if there is no kernel.
         """
-        raise NotImplementedError
 
     def word(self, offset: int) -> re.Match[str] | None:
         """The word at an offset, with its sigil."""
