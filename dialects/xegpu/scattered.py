@@ -189,19 +189,23 @@ class AtomicRmwOp(Operation, dialect=XeGPU, name="atomic_rmw"):
 
     The kinds are those of arith's `AtomicRMWKind`. VC mode only. Read as well are the kind in quotes or without a
     comma, and the operand order `%tdesc, %mask, %value`.
+
+    With `expecting`, which goes beyond the RFC, the op is a compare and swap: `assign` writes only where memory holds
+    the bits that are expected.
     """
 
     kind: Attribute[AtomicRMWKind]
     value: Operand[Vector]
     tdesc: Operand[TensorDesc]
     mask: Operand[MaskVector]
+    expected: Operand[Vector] | None = None
     result: Result[Vector]
     mode: Attribute[Mode] = default(Mode.SIMT)
 
     effects = frozenset(["read", "write"])
     assembly_format = (
-        "$kind `,` $value `,` $tdesc `,` $mask attr-dict `:` "
-        "type($value) `,` type($tdesc) `,` type($mask) `->` type($result)"
+        "$kind `,` $value `,` $tdesc `,` $mask (`expecting` $expected^)? attr-dict `:` "
+        "type($value) `,` type($tdesc) `,` type($mask) (`expecting` type($expected)^)? `->` type($result)"
     )
     also_reads = (
         "$kind (`,`)? $value `,` $tdesc `,` $mask attr-dict `:` "
@@ -224,6 +228,7 @@ class AtomicRmwOp(Operation, dialect=XeGPU, name="atomic_rmw"):
         )
         if self.result.type != self.value.type:
             self.fail(f"gives what it read, {self.value.type}, not {self.result.type}")
+        check_expected(self)
         self._verify_kind(desc.element)
 
     def _verify_kind(self, element: str) -> None:
@@ -241,6 +246,16 @@ class AtomicRmwOp(Operation, dialect=XeGPU, name="atomic_rmw"):
     @classmethod
     def infer(cls, parts: Parts) -> dict[str, str]:
         return {"result": parts.type_of("value")}
+
+
+def check_expected(op: Any) -> None:
+    """What a compare and swap expects is of the type of what it writes."""
+    if op.expected is None:
+        return
+    if op.kind.name != "assign":
+        op.fail(f"compares and swaps, which is of kind 'assign', not '{op.kind.name}'")
+    if op.expected.type != op.value.type:
+        op.fail(f"expects {op.expected.type}, but writes {op.value.type}")
 
 
 def check_lane_offsets(op: Any, desc: TensorDesc) -> None:

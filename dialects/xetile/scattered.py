@@ -2,6 +2,7 @@
 
 from mlir.dialects.arith import AtomicRMWKind
 from xegpu_py.dialects.xegpu import CacheHint
+from xegpu_py.dialects.xegpu.scattered import check_expected
 from xegpu_py.dialects.xetile.checks import check_access, check_mask, check_value, loaded
 from xegpu_py.dialects.xetile.tiles import Padding
 from xegpu_py.dialects.xetile.types import Tile, XeTile
@@ -55,19 +56,21 @@ class AtomicRmwOp(Operation, dialect=XeTile, name="atomic_rmw"):
     """Reads, modifies and writes each element of a tile atomically; gives what was read.
 
     The kinds are those of arith's `AtomicRMWKind`. Read as well are the kind in quotes, or without `<>`. The tile may
-    be scattered or not; what lies outside the matrix of one that is not is left alone and reads as zero.
+    be scattered or not; what lies outside the matrix of one that is not is left alone and reads as zero. With
+    `expecting` the op is a compare and swap: `assign` writes only where memory holds the bits that are expected.
     """
 
     kind: Attribute[AtomicRMWKind]
     value: Operand[Vector]
     tile: Operand[Tile]
     mask: Operand[MaskVector] | None = None
+    expected: Operand[Vector] | None = None
     result: Result[Vector]
 
     effects = frozenset(["read", "write"])
     assembly_format = (
-        "`<` $kind `>` `,` $value `,` $tile (`,` $mask^)? attr-dict `:` "
-        "type($value) `,` type($tile) (`,` type($mask)^)? `->` type($result)"
+        "`<` $kind `>` `,` $value `,` $tile (`,` $mask^)? (`expecting` $expected^)? attr-dict `:` "
+        "type($value) `,` type($tile) (`,` type($mask)^)? (`expecting` type($expected)^)? `->` type($result)"
     )
     also_reads = (
         "$kind (`,`)? $value `,` $tile (`,` $mask^)? attr-dict `:` "
@@ -82,6 +85,7 @@ class AtomicRmwOp(Operation, dialect=XeTile, name="atomic_rmw"):
         check_value(self, "value", tile.shape, tile.element, "one value for each element of the tile")
         if self.result.type != self.value.type:
             self.fail(f"gives what it read, {self.value.type}, not {self.result.type}")
+        check_expected(self)
         kind: str = self.kind.name
         if kind != "assign" and kind.endswith("f") != is_float(tile.element):
             wanted = "floating-point" if kind.endswith("f") else "integer"

@@ -58,6 +58,11 @@ def atomic_shape(bits: int) -> DataShape:
     return DataShape(f"d{bits}c32" if bits < 32 else f"d{bits}")
 
 
+def atomic_message_of(op: Any, element: str, slm: bool, target: Target) -> str:
+    """The atomic message of an `atomic_rmw`: that of its kind, or `icas` if it is a compare and swap."""
+    return "icas" if op.expected is not None else atomic_message(op.kind.name, element, slm, target)
+
+
 def atomic_message(kind: str, element: str, slm: bool, target: Target) -> str:
     """The atomic message that updates elements, such as `fadd`; `icas` if it takes a loop of compare and swap.
 

@@ -80,7 +80,8 @@ def _join(plan: Plan, op: ir.Operation) -> None:
     elif op.name == "xegpu.dpas" and op.opview.mode == Mode.VC and op.opview.acc is not None:
         plan.vectors.join([op.results[0], op.opview.acc])
     elif op.name == "xegpu.atomic_rmw":
-        plan.vectors.join([op.results[0], op.opview.value])
+        view = op.opview
+        plan.vectors.join([view.result, view.value, *([] if view.expected is None else [view.expected])])
 
 
 def _descriptors_of_unknown_making(func: ir.Operation, ops: Sequence[ir.Operation]) -> list[ir.Value]:

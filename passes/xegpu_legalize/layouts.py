@@ -9,7 +9,7 @@ from typing import Any
 from mlir import ir
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.passes.common.limits import block_problem, lanes_problem
-from xegpu_py.passes.common.messages import atomic_message
+from xegpu_py.passes.common.messages import atomic_message_of
 from xegpu_py.passes.xegpu_legalize import shapes as blocks
 from xegpu_py.passes.xegpu_legalize.boxes import Bounds, Shape, segments, starts
 from xegpu_py.passes.xegpu_legalize.plan import Plan, shape_of
@@ -87,7 +87,7 @@ def lanes_of_message(op: ir.Operation, target: Target) -> int:
     desc = TensorDesc.of(op.opview.tdesc)
     name = "lsc_store" if op.name == "xegpu.store_scatter" else "lsc_load"
     if op.name == "xegpu.atomic_rmw":
-        name = f"lsc_atomic_{atomic_message(op.opview.kind.name, desc.element, blocks.is_slm(desc), target)}"
+        name = f"lsc_atomic_{atomic_message_of(op.opview, desc.element, blocks.is_slm(desc), target)}"
     return fitting_lanes(desc, target, name)
 
 

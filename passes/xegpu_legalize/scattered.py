@@ -123,6 +123,7 @@ def atomic_rmw(low: Rewriter, op: ir.Operation) -> bool:
             low.part(view.value, _values(view.value, lane, desc)),
             piece,
             low.part(view.mask, ((lane, desc.lanes),)),
+            None if view.expected is None else low.part(view.expected, _values(view.value, lane, desc)),
             mode=view.mode,
         )
         for lane, desc, piece in pieces

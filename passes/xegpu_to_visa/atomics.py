@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mlir import ir
-from xegpu_py.passes.common.messages import atomic_message, atomic_shape
+from xegpu_py.passes.common.messages import atomic_message_of, atomic_shape
 from xegpu_py.passes.common.registers import register_type, unsigned
 from xegpu_py.passes.xegpu_to_visa.combine import combiner
 from xegpu_py.passes.xegpu_to_visa.descriptors import TYPES_BYTES, in_slm
@@ -31,37 +31,50 @@ def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
     kind = str(view.kind).rpartition(".")[2].lower()
     name = register_type(desc.element)
     size = TYPES_BYTES[name]
-    operation = atomic_message(kind, desc.element, in_slm(desc), low.target)
-    if operation == "icas":
+    operation = atomic_message_of(view, desc.element, in_slm(desc), low.target)
+    swaps = view.expected is not None
+    loops = operation == "icas" and (size == 1 or not swaps)
+    if loops and not swaps:
         remark(op, f"is a loop of compare and swap: there is no atomic message for {kind} of {desc.element}")
     value = low.reg(view.value, name)
     shape = atomic_shape(8 * size)
     result = emit.whole(name, lanes * chunk)
     bits = unsigned(name)
-    source = emit.as_type(value, bits)
+    sources = [emit.as_type(v, bits) for v in ([low.reg(view.expected, name)] if swaps else []) + [value]]
     used = any(True for _ in op.results[0].uses)
     for first in range(chunk):
         for lane, count, guard in guards(low, op, lanes, MASK_LANES if operation == "icas" else 32):
             place = Place(addresses, lane, first * size, shape, in_slm(desc))
             start = first * lanes + lane
-            if operation == "icas":
+            if loops:
                 part = Reg(value.var, value.first + start, count)
                 if size == 1:
-                    combine = byte_combiner(emit, kind, name, is_float(desc.element))
+                    combine = (
+                        _swapped(emit, Reg(sources[0].var, sources[0].first + start, count))
+                        if swaps
+                        else byte_combiner(emit, kind, name, is_float(desc.element))
+                    )
                     before = update_bytes(low, place, count, guard, part, combine)
                 else:
                     before = update(low, place, count, guard, part, combiner(emit, kind, name))
                 emit.apply("mov", bits, count, emit.as_type(before, bits), into=_part(low, result, start, count, bits))
                 continue
             row = padded_row(low, count, max(size, 4))
-            own = in_place(low, source, start, lanes, count, shape)
-            held = own or emit.whole("uq" if size == 8 else "ud", row)
-            if not own:
-                part = Reg(source.var, source.first + start, count)
-                emit.apply("mov", held.type, count, part, into=Reg(held.var, 0, count))
+            operands = []
+            for source in sources:
+                held = in_place(low, source, start, lanes, count, shape)
+                if not held:
+                    held = emit.whole(place.register_type, row)
+                    part = Reg(source.var, source.first + start, count)
+                    emit.apply("mov", held.type, count, part, into=Reg(held.var, 0, count))
+                operands.append(held)
             there = in_place(low, result, start, lanes, count, shape)
-            old = (there or emit.whole(held.type, row)) if used else None
-            place.message(low, operation, count, guard, old, held)
+            old = (there or emit.whole(place.register_type, row)) if used else None
+            if old and guard:
+                # Lanes that the mask disables read zero.
+                zeroed = emit.as_type(Reg(old.var, old.first, count), place.register_type)
+                emit.apply("mov", zeroed.type, count, const(0, zeroed.type), into=zeroed)
+            place.message(low, operation, count, guard, old, *operands)
             if old and not there:
                 into = _part(low, result, start, count, bits)
                 emit.apply("mov", bits, count, Reg(old.var, 0, count), into=into)
@@ -219,6 +232,18 @@ def byte_combiner(emit: Emitter, kind: str, name: str, floats: bool) -> Callable
         return emit.as_type(emit.in_registers(emit.as_type(combine(left, right), "ud"), "ub"), name)
 
     return combine_bytes
+
+
+def _swapped(emit: Emitter, expected: Reg) -> Callable[[Reg, Reg], Reg]:
+    """What a compare and swap of 8 bits writes: the second operand where the first holds the bits that are expected."""
+    wanted = emit.in_registers(emit.as_type(expected, "ub"), "ud")
+
+    def combine(a: Reg, b: Reg) -> Reg:
+        same = emit.compare("eq", a.count, emit.in_registers(emit.as_type(a, "ub"), "ud"), wanted)
+        wide = [emit.in_registers(emit.as_type(n, "ub"), "ud") for n in (b, a)]
+        return emit.as_type(emit.in_registers(emit.choose(same, "ud", a.count, *wide), "ub"), b.type)
+
+    return combine
 
 
 def _loop(

@@ -26,7 +26,7 @@ from xegpu_py.passes.common.limits import (
     lanes_problem,
 )
 from xegpu_py.passes.common.messages import (
-    atomic_message,
+    atomic_message_of,
     block_load,
     line_pieces,
     precision_of,
@@ -235,7 +235,7 @@ def atomic_rmw(kernel: Kernel, op: ir.Operation) -> Problem:
             return (f"there is no arithmetic on {desc.element}", "update f16 or f32 elements, or assign")
         if "fcvt" in kernel.target.absent:
             return (f"of {desc.element} needs fcvt, which target {kernel.target.name} has not",)
-    operation = atomic_message(view.kind.name, desc.element, desc.attr.memory_scope == MemoryScope.SLM, kernel.target)
+    operation = atomic_message_of(view, desc.element, desc.attr.memory_scope == MemoryScope.SLM, kernel.target)
     second = _DATA if operation == "icas" else Raw(None)
     problem = lanes_problem(desc, kernel.target, f"lsc_atomic_{operation}", src0=_DATA, src1=second)
     if problem and "registers" in problem[0]:

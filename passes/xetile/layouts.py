@@ -146,7 +146,7 @@ class Layouts:
             yield from self.wanted(view)
         if name == "load_tile" or name == "load" or name in ("store_tile", "store", "atomic_rmw"):
             yield view.tile, get(view.value)
-        elif name == "update_tile_offset":
+        if name in ("update_tile_offset", "atomic_rmw"):
             yield view.tile, get(view.result)
         elif op.name == "vector.shape_cast":
             yield op.operands[0], _cast(get(op.results[0]), shape_of(op.results[0]), shape_of(op.operands[0]))
@@ -168,6 +168,8 @@ class Layouts:
             yield view.value, get(view.tile)
         if name in ("load", "store", "atomic_rmw") and view.mask is not None:
             yield view.mask, get(view.tile)
+        if name == "atomic_rmw" and view.expected is not None:
+            yield view.expected, get(view.tile)
         if name in ("init_tile", "update_tile_offset") and view.indices is not None:
             yield view.indices, get(view.operation.results[0])
         if name == "tile_mma":

@@ -190,9 +190,11 @@ class Lowering(Expansion):
     @rebuilds("xetile.atomic_rmw")
     def _atomic(self, view: Any) -> list[ir.Value]:
         line = _line(self.one(view.value))
+        expected = None if view.expected is None else _line(self.one(view.expected))
         pieces, at = [], 0
         for desc, mask, lanes in self._lanes(view):
-            pieces.append(xegpu.atomic_rmw(view.kind, cut(line, [at], [lanes]), desc, mask, **VC))
+            part, wanted = (None if v is None else cut(v, [at], [lanes]) for v in (line, expected))
+            pieces.append(xegpu.atomic_rmw(view.kind, part, desc, mask, wanted, **VC))
             at += lanes
         return [_joined(pieces, shape_of(view.value))]
 

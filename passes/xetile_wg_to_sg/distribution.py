@@ -16,6 +16,7 @@ from xegpu_py.passes.xetile.layouts import ACROSS, Layouts, across, check_counts
 from xegpu_py.passes.xetile.vector_ops import use_tile_ops
 from xegpu_py.passes.xetile.vectors import (
     combine,
+    element_of,
     is_elementwise,
     is_splat,
     is_vector,
@@ -246,12 +247,16 @@ class Distribution(Expansion):
         masks: Sequence[ir.Value | None] = [None] * len(values)
         if name != "xetile.store_tile" and view.mask is not None:
             masks = self.parts(view.mask, own, view)
+        updates = name == "xetile.atomic_rmw"
+        expected: Sequence[ir.Value | None] = [None] * len(values)
+        if updates and view.expected is not None:
+            expected = self.parts(view.expected, own, view)
 
         def act() -> list[ir.Value]:
             found = []
-            for part, tile, mask in zip(values, self.get(view.tile), masks, strict=True):
-                if name == "xetile.atomic_rmw":
-                    found.append(type(view)(view.kind, part, tile, mask, result=part.type).result)
+            for part, tile, mask, wanted in zip(values, self.get(view.tile), masks, expected, strict=True):
+                if updates:
+                    found.append(type(view)(view.kind, part, tile, mask, wanted, result=part.type).result)
                     continue
                 hints = {n: getattr(view, n) for n in ("l1_hint", "l2_hint", "l3_hint")}
                 type(view)(part, tile, *([mask] if name == "xetile.store" else []), **hints)
@@ -259,17 +264,13 @@ class Distribution(Expansion):
 
         if first is None:
             return act()
-        if name == "xetile.atomic_rmw" and next(iter(view.result.uses), None) is not None:
-            emit_error(
-                view.operation,
-                "gives what it read to subgroups that share a part, though only one of them may update it",
-                "leave the result unused, or choose a map by which no part is shared",
-            )
+        if updates and next(iter(view.result.uses), None) is not None:
+            return self.subgroup.by_first(act, element_of(view.value), own, view.operation)
         branch = scf.IfOp(first)
         with ir.InsertionPoint(branch.then_block):
             act()
             scf.yield_([])
-        return values if name == "xetile.atomic_rmw" else []
+        return values if updates else []
 
     @rebuilds("xetile.tile_mma")
     def _mma(self, view: TileMmaOp) -> list[ir.Value]:

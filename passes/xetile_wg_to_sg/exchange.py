@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -142,15 +142,31 @@ class Subgroup:
             return [_reshaped(p, want.data) for p in parts]
         return self._through_memory(parts, have, want, user)
 
+    def by_first(
+        self, act: Callable[[], Sequence[ir.Value]], element: str, own: WgTiles, user: ir.Operation
+    ) -> list[ir.Value]:
+        """What `act` gives, which only the first of the subgroups that own the same parts does, for all of them."""
+        return self._shared(act, element, own, own, user)
+
     def _through_memory(
         self, parts: Sequence[ir.Value], have: WgTiles, want: WgTiles, user: ir.Operation
     ) -> list[ir.Value]:
+        return self._shared(lambda: parts, element_of(parts[0]), have, want, user)
+
+    def _shared(
+        self,
+        make: Callable[[], Sequence[ir.Value]],
+        held: str,
+        have: WgTiles,
+        want: WgTiles,
+        user: ir.Operation,
+    ) -> list[ir.Value]:
+        """Parts through shared local memory, made by the first of the subgroups that own the same."""
         if 1 in (len(have.shape), len(want.shape)):
             # A line is a matrix of one row.
             rows, wanted = _as_row(have), _as_row(want)
-            found = self._through_memory([_reshaped(p, rows.data) for p in parts], rows, wanted, user)
+            found = self._shared(lambda: [_reshaped(p, rows.data) for p in make()], held, rows, wanted, user)
             return [_reshaped(f, want.data) for f in found]
-        held = element_of(parts[0])
         element = _CARRIED.get(held, held)
         kind = ir.MemRefType.get(have.shape, ir.Type.parse(element), memory_space=ir.Attribute.parse("3"))
         buffer = memref.alloc(kind, [], [])
@@ -158,7 +174,7 @@ class Subgroup:
         mine = self.starts(have)
 
         def write() -> None:
-            for part, start in zip(parts, mine):
+            for part, start in zip(make(), mine):
                 StoreTileOp(_as(part, held, element), self._tile(buffer, start, have.data, element))
 
         first = self.is_first(have)

@@ -494,9 +494,25 @@ class Kernel(Body):
         if shared and kind == "addf" and (x.exact is None or x.exact * x.size * self.threads > most_exact(element)):
             x = self.splat(self.r.randint(-4, 4), desc.shape, element)
         mask = self.lane_mask(lanes)
+        expecting = ("", "")
+        if kind == "assign" and len(desc.shape) == 1 and element in NUMBERS and self.r.random() < 0.7:
+            held = self.op(
+                f"xegpu.load_gather {desc.name}, {mask} {{mode = vc}} : {desc.type}, vector<{lanes}xi1> -> {x.type}",
+                desc.shape,
+                element,
+            )
+            swaps, expected = self.lane_mask(lanes), self.of_shape(desc.shape, element)
+            # Some elements are those that memory holds.
+            wanted = self.op(
+                f"arith.select {swaps}, {self.chosen(held, mask, lanes).name}, {expected.name} : "
+                f"vector<{lanes}xi1>, {x.type}",
+                desc.shape,
+                element,
+            )
+            expecting = (f" expecting {wanted.name}", f" expecting {x.type}")
         found = self.op(
-            f"xegpu.atomic_rmw {kind}, {x.name}, {desc.name}, {mask} {{mode = vc}} : "
-            f"{x.type}, {desc.type}, vector<{lanes}xi1> -> {x.type}",
+            f"xegpu.atomic_rmw {kind}, {x.name}, {desc.name}, {mask}{expecting[0]} {{mode = vc}} : "
+            f"{x.type}, {desc.type}, vector<{lanes}xi1>{expecting[1]} -> {x.type}",
             desc.shape,
             element,
         )

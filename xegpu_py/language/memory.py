@@ -114,9 +114,11 @@ class Tile(Place):
         xetile.store_tile(self._stored(value), self.ir)
         BUILDING.built()
 
-    def atomic(self, operation: str, value: Any) -> Value:
-        """Combine a value with what is in memory, atomically; gives what was there before."""
-        return Value(xetile.atomic_rmw(self._kind(operation), self._stored(value), self.ir), self.dtype)
+    def atomic(self, operation: str, value: Any, expected: Any = None) -> Value:
+        """Combine a value with what is in memory, atomically; gives what was there before. See `atomic_cas`."""
+        wanted = None if expected is None else self._stored(expected)
+        made = xetile.atomic_rmw(self._kind(operation), self._stored(value), self.ir, None, wanted)
+        return Value(made, self.dtype).reshape(self.shape)
 
     def add(self, value: Any) -> None:
         """Add a value to what is in memory, atomically."""
@@ -142,19 +144,11 @@ class LineTile(Tile):
     def load(self, padding: Number | None = None) -> Value:
         return super().load(padding).reshape(self.shape)
 
-    def store(self, value: Any) -> None:
-        xetile.store_tile(self._row(value), self.ir)
-        BUILDING.built()
-
-    def atomic(self, operation: str, value: Any) -> Value:
-        made = xetile.atomic_rmw(self._kind(operation), self._row(value), self.ir)
-        return Value(made, self.dtype).reshape(self.shape)
-
     def advance(self, by: int | Value = 0) -> None:  # type: ignore[override]
         """Move the tile, in place."""
         super().advance(columns=by)
 
-    def _row(self, value: Any) -> mlir.Value:
+    def _stored(self, value: Any) -> mlir.Value:
         return _converted(value, self.dtype).broadcast(self.shape).reshape(self.type.shape).ir
 
 
@@ -254,9 +248,10 @@ class Scattered(Place):
         xetile.store(self._stored(value), self.ir, self._masked(mask))
         BUILDING.built()
 
-    def atomic(self, operation: str, value: Any, mask: Any = None) -> Value:
+    def atomic(self, operation: str, value: Any, mask: Any = None, expected: Any = None) -> Value:
         """Combine a value with what is in memory where the mask is set, atomically; gives what was there before."""
-        made = xetile.atomic_rmw(self._kind(operation), self._stored(value), self.ir, self._masked(mask))
+        wanted = None if expected is None else self._stored(expected)
+        made = xetile.atomic_rmw(self._kind(operation), self._stored(value), self.ir, self._masked(mask), wanted)
         return Value(made, self.dtype, self.shape)
 
     def add(self, value: Any, mask: Any = None) -> None:
@@ -557,15 +552,24 @@ def _check_order(sem: str | None, scope: str | None) -> None:
         raise ValueError(f"the scope of an atomic op is {', '.join(_SCOPES)}, not {scope!r}")
 
 
+def _updated(
+    operation: str, pointer: Any, value: Any, mask: Any, expected: Any, sem: str | None, scope: str | None
+) -> Value:
+    _check_order(sem, scope)
+    if isinstance(pointer, Tile):
+        if mask is not None:
+            raise TypeError("a tile takes no mask: out-of-bounds elements are not updated")
+        return pointer.atomic(operation, value, expected)
+    place = pointer.place() if isinstance(pointer, Pointers) else pointer
+    if not isinstance(place, Scattered):
+        raise TypeError(f"atomic ops update tiles and pointers, not {pointer!r}")
+    found = place.atomic(operation, value, mask, expected)
+    return found.reshape(pointer.indices.shape) if isinstance(pointer, Pointers) else found
+
+
 def _atomic(operation: str) -> Any:
     def atomic(pointer: Any, value: Any, mask: Any = None, sem: str | None = None, scope: str | None = None) -> Value:
-        _check_order(sem, scope)
-        place = pointer.place() if isinstance(pointer, Pointers) else pointer
-        if isinstance(place, Tile):
-            return place.atomic(operation, value)
-        assert isinstance(place, Scattered)
-        found = place.atomic(operation, value, mask)
-        return found.reshape(pointer.indices.shape) if isinstance(pointer, Pointers) else found
+        return _updated(operation, pointer, value, mask, None, sem, scope)
 
     atomic.__name__ = atomic.__qualname__ = f"atomic_{operation}"
     atomic.__doc__ = (
@@ -576,6 +580,26 @@ def _atomic(operation: str) -> Any:
 
 
 atomic_add, atomic_max, atomic_min, atomic_and, atomic_or, atomic_xor, atomic_xchg = map(_atomic, _ATOMICS)
+
+
+def atomic_cas(
+    pointer: Any, cmp: Any, val: Any, sem: str | None = None, scope: str | None = None, mask: Any = None
+) -> Value:
+    """Write a value where memory holds what is expected, atomically; gives what was there before.
+
+    Args:
+        pointer: pointers, or a tile.
+        cmp: what is expected. Bits are compared: -0.0 is not 0.0, and a NaN may equal itself.
+        val: what is written.
+        sem: Triton's order, which is read; the memory model is the GPU's, for all of it.
+        scope: Triton's scope, likewise.
+        mask: where to compare and write; elements elsewhere are zero in the result.
+
+    Raises:
+        TypeError: if a tile is given a mask, or memory cannot hold a value.
+        ValueError: if there is no such order or scope.
+    """
+    return _updated("xchg", pointer, val, mask, cmp, sem, scope)
 
 
 def _sum(a: int | Value, b: int) -> int | Value:

@@ -43,11 +43,14 @@ def update(kind: str, element: Element, old: Array, value: Array) -> Array:
     return combine(names.get(kind, kind), element, old, value)
 
 
-def atomic(memory: Memory, addresses: Array, kind: str, element: Element, values: Array) -> Array:
+def atomic(
+    memory: Memory, addresses: Array, kind: str, element: Element, values: Array, expected: Array | None = None
+) -> Array:
     """Update elements one after the other, in row-major order.
 
     Args:
         addresses: int64, of `values`' shape.
+        expected: of the same shape; elements whose bits differ from it stay as they are. None if all are updated.
 
     Returns:
         What each had before.
@@ -56,12 +59,22 @@ def atomic(memory: Memory, addresses: Array, kind: str, element: Element, values
         Fault: if one lies outside of memory.
     """
     flat, given = addresses.ravel(), np.asarray(values).ravel()
+    wanted = None if expected is None else element.to_memory(np.asarray(expected).ravel())
     old = np.empty(flat.shape, element.dtype)
     for turn in _turns(flat):
         before = element.from_memory(memory.read(flat[turn], element.memory))
         old[turn] = before
-        memory.write(flat[turn], element.to_memory(update(kind, element, before, given[turn])))
+        after = element.to_memory(update(kind, element, before, given[turn]))
+        here = flat[turn]
+        if wanted is not None:
+            same = _bits(element.to_memory(before)) == _bits(wanted[turn])
+            here, after = here[same], after[same]
+        memory.write(here, after)
     return old.reshape(addresses.shape)
+
+
+def _bits(elements: Array) -> Array:
+    return elements.view(f"u{elements.dtype.itemsize}")
 
 
 def _turns(addresses: Array) -> list[list[int]]:

@@ -286,14 +286,15 @@ def store_scatter(node: Node, value: Array, scattered: Scattered, mask: Array) -
 
 
 @evaluates("xegpu.atomic_rmw")
-def atomic_rmw(node: Node, value: Array, scattered: Scattered, mask: Array) -> Array:
+def atomic_rmw(node: Node, value: Array, scattered: Scattered, mask: Array, *expected: Array) -> Array:
     """RFC: "atomically reads, modifies, and writes back data to the memory specified by the tensor_desc". Elements are
     updated in row-major order; masked ones are zero in the result."""
     addresses, active = _elements(scattered, _desc(node), mask)
     found = np.zeros(active.shape, scattered.element.dtype)
     kind = node.field("kind").name.lower()
     values = np.asarray(value)[active]
-    found[active] = atomic(scattered.memory, addresses[active], kind, scattered.element, values)
+    given = [np.asarray(e)[active] for e in expected]
+    found[active] = atomic(scattered.memory, addresses[active], kind, scattered.element, values, *given)
     return found
 
 

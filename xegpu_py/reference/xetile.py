@@ -159,15 +159,18 @@ def store(node: Node, value: Array, tile: Elements, *mask: Array) -> None:
 
 
 @evaluates("xetile.atomic_rmw")
-def atomic_rmw(node: Node, value: Array, tile: Place | Elements, *mask: Array) -> Array:
+def atomic_rmw(node: Node, value: Array, tile: Place | Elements, *more: Array) -> Array:
     """Each element updated; gives what was read, and zero for what is not accessed."""
+    masked = node.op.opview.mask is not None
+    mask, expected = more[:masked], more[masked:]
     if isinstance(tile, Place):
         addresses, active = tile.places()
     else:
         addresses, active = tile.addresses, _active(tile.addresses.shape, mask)
     found = np.zeros(addresses.shape, tile.element.dtype)
+    given = [np.asarray(e)[active] for e in expected]
     kind = node.field("kind").name.lower()
-    found[active] = atomic(tile.memory, addresses[active], kind, tile.element, np.asarray(value)[active])
+    found[active] = atomic(tile.memory, addresses[active], kind, tile.element, np.asarray(value)[active], *given)
     return found
 
 

@@ -212,6 +212,8 @@ class _Export:
         return []
 
     def on_atomic_rmw(self, view: Any) -> list[ir.Value]:
+        if view.expected is not None:
+            _refuse(view, "upstream's atomic_rmw does not compare")
         if len(shape_of(view.value)) == 2:
             _refuse(view, f"it works on {shape_of(view.value)[0]} elements a lane")
         made = theirs.AtomicRmwOp(

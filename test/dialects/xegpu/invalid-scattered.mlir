@@ -249,6 +249,14 @@ func.func @f(%v: vector<16xui32>, %t: !xegpu.tensor_desc<16xui32, #xegpu.scatter
 // -----
 
 func.func @f(%v: vector<16xf32>, %t: !xegpu.tensor_desc<16xf32, #xegpu.scattered>, %m: vector<16xi1>) {
+  // expected-error @below {{'xegpu.atomic_rmw' op compares and swaps, which is of kind 'assign', not 'addf'}}
+  xegpu.atomic_rmw addf, %v, %t, %m expecting %v {mode = vc} : vector<16xf32>, !xegpu.tensor_desc<16xf32, #xegpu.scattered>, vector<16xi1> expecting vector<16xf32> -> vector<16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<16xf32>, %t: !xegpu.tensor_desc<16xf32, #xegpu.scattered>, %m: vector<16xi1>) {
   // expected-error @below {{'xegpu.atomic_rmw' op gives what it read, vector<16xf32>, not vector<8xf32>}}
   xegpu.atomic_rmw addf, %v, %t, %m {mode = vc} : vector<16xf32>, !xegpu.tensor_desc<16xf32, #xegpu.scattered>, vector<16xi1> -> vector<8xf32>
   return

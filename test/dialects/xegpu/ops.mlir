@@ -90,5 +90,7 @@ func.func @atomics(%t: !xegpu.tensor_desc<8xf32, #xegpu.scattered>, %v: vector<8
   %8 = xegpu.atomic_rmw maxs, %vi, %ti, %mi {mode = vc} : vector<2x4xi64>, !xegpu.tensor_desc<4x2xi64, #scattered>, vector<4xi1> -> vector<2x4xi64>
   %9 = xegpu.atomic_rmw minu, %vi, %ti, %mi {mode = vc} : vector<2x4xi64>, !xegpu.tensor_desc<4x2xi64, #scattered>, vector<4xi1> -> vector<2x4xi64>
   %10 = xegpu.atomic_rmw xori, %vi, %ti, %mi {mode = vc} : vector<2x4xi64>, !xegpu.tensor_desc<4x2xi64, #scattered>, vector<4xi1> -> vector<2x4xi64>
+  // CHECK: xegpu.atomic_rmw assign, %{{.*}}, %{{.*}}, %{{.*}} expecting %{{.*}} {mode = vc} : vector<8xf32>, !xegpu.tensor_desc<8xf32, #xegpu.scattered>, vector<8xi1> expecting vector<8xf32> -> vector<8xf32>
+  %11 = xegpu.atomic_rmw assign, %v, %t, %m expecting %0 {mode = vc} : vector<8xf32>, !xegpu.tensor_desc<8xf32, #scattered>, vector<8xi1> expecting vector<8xf32> -> vector<8xf32>
   return
 }

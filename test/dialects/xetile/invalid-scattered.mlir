@@ -151,6 +151,22 @@ func.func @f(%t: !xetile.tile<64xf32, #xetile.tile_attr<scattered = true>>, %v: 
 
 // -----
 
+func.func @f(%t: !xetile.tile<64xi32, #xetile.tile_attr<scattered = true>>, %v: vector<64xi32>) {
+  // expected-error @below {{'xetile.atomic_rmw' op compares and swaps, which is of kind 'assign', not 'addi'}}
+  %r = xetile.atomic_rmw <addi>, %v, %t expecting %v : vector<64xi32>, !xetile.tile<64xi32, #xetile.tile_attr<scattered = true>> expecting vector<64xi32> -> vector<64xi32>
+  return
+}
+
+// -----
+
+func.func @f(%t: !xetile.tile<64xi32, #xetile.tile_attr<scattered = true>>, %v: vector<64xi32>, %e: vector<32xi32>) {
+  // expected-error @below {{'xetile.atomic_rmw' op expects vector<32xi32>, but writes vector<64xi32>}}
+  %r = xetile.atomic_rmw <assign>, %v, %t expecting %e : vector<64xi32>, !xetile.tile<64xi32, #xetile.tile_attr<scattered = true>> expecting vector<32xi32> -> vector<64xi32>
+  return
+}
+
+// -----
+
 func.func @f(%t: !xetile.tile<8x16xf32>, %v: vector<8x16xf32>, %m: vector<8x16xi1>) {
   // expected-error @below {{'xetile.atomic_rmw' op takes a mask for a scattered tile only}}
   %r = xetile.atomic_rmw <addf>, %v, %t, %m : vector<8x16xf32>, !xetile.tile<8x16xf32>, vector<8x16xi1> -> vector<8x16xf32>

@@ -66,6 +66,10 @@ func.func @scattered(%m: memref<1024xf32>, %a: i64, %i: vector<64xindex>, %j: ve
   xetile.store %3, %1 : vector<8x16xf32>, !xetile.tile<8x16xf32, #xetile.tile_attr<scattered = true>>
   // CHECK: xetile.atomic_rmw <addf>, %{{.*}}, %{{.*}}, %{{.*}} : vector<64xf32>, !xetile.tile<64xf32, #xetile.tile_attr<scattered = true>>, vector<64xi1> -> vector<64xf32>
   %4 = xetile.atomic_rmw <addf>, %2, %0, %mask : vector<64xf32>, !xetile.tile<64xf32, #xetile.tile_attr<scattered = true>>, vector<64xi1> -> vector<64xf32>
+  // CHECK: xetile.atomic_rmw <assign>, %{{.*}}, %{{.*}}, %{{.*}} expecting %{{.*}} : vector<64xf32>, !xetile.tile<64xf32, #xetile.tile_attr<scattered = true>>, vector<64xi1> expecting vector<64xf32> -> vector<64xf32>
+  %swap = xetile.atomic_rmw <assign>, %2, %0, %mask expecting %4 : vector<64xf32>, !xetile.tile<64xf32, #xetile.tile_attr<scattered = true>>, vector<64xi1> expecting vector<64xf32> -> vector<64xf32>
+  // CHECK: xetile.atomic_rmw <assign>, %{{.*}}, %{{.*}} expecting %{{.*}} : vector<64xf32>, !xetile.tile<64xf32, #xetile.tile_attr<scattered = true>> expecting vector<64xf32> -> vector<64xf32>
+  %swap_all = xetile.atomic_rmw <assign>, %2, %0 expecting %4 : vector<64xf32>, !xetile.tile<64xf32, #xetile.tile_attr<scattered = true>> expecting vector<64xf32> -> vector<64xf32>
   // CHECK: xetile.update_tile_offset %{{.*}}, %{{.*}} : !xetile.tile<64xf32, #xetile.tile_attr<scattered = true>>, vector<64xindex>
   %5 = xetile.update_tile_offset %0, %i : !xetile.tile<64xf32, #xetile.tile_attr<scattered = true>>, vector<64xindex>
   xetile.prefetch_tile %5 : !xetile.tile<64xf32, #xetile.tile_attr<scattered = true>>

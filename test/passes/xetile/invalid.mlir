@@ -46,22 +46,6 @@ gpu.module @m {
 
 // -----
 
-!t = !xetile.tile<32x64xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 2], sg_data = [8, 64]>>>
-
-gpu.module @m {
-  gpu.func @shared_update(%X: memref<32x64xf32>) kernel {
-    %t = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !t
-    %v = xetile.load_tile %t : !t -> vector<32x64xf32>
-    // expected-error @below {{'xetile.atomic_rmw' op gives what it read to subgroups that share a part, though only one of them may update it}}
-    // expected-note @below {{leave the result unused, or choose a map by which no part is shared}}
-    %w = xetile.atomic_rmw <addf>, %v, %t : vector<32x64xf32>, !t -> vector<32x64xf32>
-    xetile.store_tile %w, %t : vector<32x64xf32>, !t
-    gpu.return
-  }
-}
-
-// -----
-
 !t = !xetile.tile<32x64xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 2], sg_data = [8, 32]>>>
 
 gpu.module @m {

@@ -183,6 +183,88 @@ def test_atomic_loads_and_stores():
     np.testing.assert_array_equal(y, np.where(np.arange(16) < 9, x + 1, 0))
 
 
+@xegpu_py.jit
+def swap(X, EXPECTED, NEW, OLD):
+    at = xl.arange(0, 40)
+    here = at < 33
+    expected, new = xl.load(EXPECTED + at), xl.load(NEW + at)
+    old = xl.atomic_cas(X + at, expected, new, sem="acq_rel", scope="cta", mask=here)
+    local = xl.shared((40,), X.dtype)
+    xl.store(local + at, old)
+    xl.barrier()
+    xl.store(OLD + at, xl.atomic_cas(local + at, expected, new, mask=here))
+    xl.barrier()
+    xl.store(EXPECTED + at, xl.load(local + at))
+
+
+@pytest.mark.parametrize("engine", ["eager", "both"])
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint16, np.int8, F32, BF16, ml_dtypes.float8_e5m2])
+def test_compare_and_swap(dtype, engine):
+    """In global and in shared local memory; elements that are off stay, and read zero."""
+    rng = np.random.default_rng(0)
+    x, expected = (rng.integers(0, 3, 40).astype(dtype) for _ in range(2))
+    new, old = rng.integers(5, 9, 40).astype(dtype), np.ones(40, dtype)
+    here, held = np.arange(40) < 33, expected.copy()
+    after = np.where(here & (x == expected), new, x)
+    before = np.where(here, x, np.zeros_like(x))
+    swap.with_options(engine=engine)(x, expected, new, old)
+    assert x.tobytes() == after.tobytes() and old.tobytes() == before.tobytes()
+    assert expected.tobytes() == np.where(here & (before == held), new, before).tobytes()
+
+
+def test_bits_are_compared():
+    x, zero = np.array([0.0, -0.0, np.nan], F32), np.zeros(3, F32)
+    expected = np.array([0.0, 0.0, np.nan], F32)
+
+    def kernel(X, E, OLD):
+        at = xl.arange(0, 3)
+        xl.store(OLD + at, xl.atomic_cas(X + at, xl.load(E + at), 1))
+
+    for engine in ENGINES:
+        given, old = x.copy(), zero.copy()
+        xegpu_py.jit(kernel, engine=engine)(given, expected, old)
+        assert given.tobytes() == np.array([1, -0.0, 1], F32).tobytes() and old.tobytes() == x.tobytes()
+
+
+@xegpu_py.jit
+def locked(LOCK, COUNTS, SEEN, Y):
+    """One workgroup gets the lock; all subgroups of each know what it found."""
+    m = xl.program_id(0)
+    found = xl.atomic_cas(LOCK + 0, 0, 1)
+    if found == 0:
+        xl.atomic_add(COUNTS + 0, 1)
+    number = xl.atomic_add(COUNTS + 1, 1)
+    xl.store(SEEN + m, found)
+    y = Y.tile((32, 32), at=(m * 32, 0), map=xl.WgMap((2, 2), (16, 16)))
+    y.store(y.load() + number)
+
+
+@pytest.mark.parametrize("engine", ["eager", "interpreter", "jit"])
+def test_all_subgroups_get_what_an_update_found(engine):
+    lock, counts, seen, y = np.zeros(1, I32), np.zeros(2, I32), np.full(4, 7, I32), np.zeros((128, 32), I32)
+    locked.with_options(engine=engine)(lock, counts, seen, y, grid=4)
+    assert lock.tolist() == [1] and counts.tolist() == [1, 4] and sorted(seen) == [0, 1, 1, 1]
+    parts = y.reshape(4, -1)
+    assert (parts == parts[:, :1]).all() and sorted(parts[:, 0]) == [0, 1, 2, 3]
+
+
+def test_atomic_ops_take_tritons_arguments_only():
+    def kernel(X, sem, scope):
+        xl.atomic_add(X + xl.arange(4), 1, sem=sem, scope=scope)
+
+    x = np.zeros(4, I32)
+    for sem in (None, "acquire", "release", "acq_rel", "relaxed"):
+        built(lambda X, sem=sem: kernel(X, sem, "sys"), [x])
+    with pytest.raises(ValueError, match="the order of an atomic op is acquire, release, acq_rel, relaxed, not 'seq'"):
+        built(lambda X: kernel(X, "seq", None), [x])
+    with pytest.raises(ValueError, match="the scope of an atomic op is gpu, cta, sys, not 'grid'"):
+        built(lambda X: kernel(X, None, "grid"), [x])
+    with pytest.raises(TypeError, match="a tile takes no mask"):
+        built(lambda X: xl.atomic_cas(X.tile((4,), at=(0,)), 0, 1, mask=xl.arange(4) < 2), [x])
+    with pytest.raises(TypeError, match="atomic ops update tiles and pointers, not 5"):
+        built(lambda X: xl.atomic_add(5, 1), [x])
+
+
 def matmul(A, B, C, STAGES: Constexpr):
     acc = xl.zeros((16, 32))
     a, b = A.tile((16, 32), at=(0, 0)), B.tile((32, 32), at=(0, 0))
