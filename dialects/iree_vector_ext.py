@@ -3,11 +3,11 @@
 from dataclasses import astuple, dataclass
 
 from xegpu_py.ir.builtin import vector_of
+from xegpu_py.ir.codecs import Scope
 from xegpu_py.ir.constraints import Vector
 from xegpu_py.ir.cursor import Cursor
 from xegpu_py.ir.definition import Attr, Attribute, Dialect, Operand, Result
-from xegpu_py.ir.kinds import Scope
-from xegpu_py.ir.operation import Operation, Parts
+from xegpu_py.ir.operation import Operation, ParsedOp
 from xegpu_py.layout import LayoutError, NestedLayout
 
 
@@ -93,8 +93,8 @@ class ToLayoutOp(Operation, dialect=IreeVectorExt, name="to_layout"):
     assembly_format = "$input `to` `layout` `` `(` $layout `)` attr-dict `:` type($output)"
 
     @classmethod
-    def infer(cls, parts: Parts) -> dict[str, str]:
-        known = parts.types.get("output") or parts.types.get("input")
+    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
+        known = parsed.types.get("output") or parsed.types.get("input")
         return {"input": known[0], "output": known[0]} if known else {}
 
     def verify_op(self) -> None:

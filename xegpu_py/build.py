@@ -27,8 +27,8 @@ import xegpu_py
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import Module
-from xegpu_py.ir.reader import parse_type
 from xegpu_py.ir.source import Source
+from xegpu_py.ir.type_reader import parse_type
 
 # An op's location is the code that called the builder, not the builder's own.
 for _path in (*mlir.dialects.__path__, *xegpu_py.__path__, contextlib.__file__):

@@ -14,16 +14,16 @@ from xegpu_py.dialects.visa.syntax import (
     GUARD,
     MASKS,
     InstructionSyntax,
-    access_kind,
-    attribute_kind,
+    access_codec,
+    attribute_codec,
     instruction_of,
 )
 
 from xegpu_py.ir.bodies import Bodies
+from xegpu_py.ir.codecs import NumberCodec, WordCodec
 from xegpu_py.ir.definition import Attribute, Dialect, Operand, Result, Type, default
 from xegpu_py.ir.diagnostics import Diagnostic
-from xegpu_py.ir.kinds import NumberKind, WordKind
-from xegpu_py.ir.operation import Operation, Parts, group_sizes
+from xegpu_py.ir.operation import Operation, ParsedOp, group_sizes
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.assembly import is_name
 from xegpu_py.visa.instructions import INSTRUCTIONS
@@ -103,9 +103,9 @@ class DeclOp(Operation, dialect=Visa, name="decl"):
     """
 
     var_name: Attribute[str]
-    element: Attribute[Annotated[str, WordKind(tuple(TYPES))]]
+    element: Attribute[Annotated[str, WordCodec(tuple(TYPES))]]
     count: Attribute[int]
-    align: Attribute[Annotated[str, WordKind(tuple(ALIGNMENTS))]] = default("byte")
+    align: Attribute[Annotated[str, WordCodec(tuple(ALIGNMENTS))]] = default("byte")
     alias: Operand[Var] | None = None
     offset: Attribute[int] = default(0)
     result: Result[Var]
@@ -122,8 +122,8 @@ class DeclOp(Operation, dialect=Visa, name="decl"):
             self.fail("has an offset, but no alias that it could be of")
 
     @classmethod
-    def result_name(cls, parts: Parts) -> str | None:
-        return _ssa_name(parts.attributes["var_name"])
+    def result_name(cls, parsed: ParsedOp) -> str | None:
+        return _ssa_name(parsed.attributes["var_name"])
 
 
 class DeclPredOp(Operation, dialect=Visa, name="decl_pred"):
@@ -133,7 +133,7 @@ class DeclPredOp(Operation, dialect=Visa, name="decl_pred"):
     """
 
     var_name: Attribute[str]
-    count: Attribute[Annotated[int, NumberKind(PREDICATE_SIZES)]]
+    count: Attribute[Annotated[int, NumberCodec(PREDICATE_SIZES)]]
     result: Result[Pred]
 
     effects = frozenset(["variables"])
@@ -143,8 +143,8 @@ class DeclPredOp(Operation, dialect=Visa, name="decl_pred"):
         _check_name(self, self.var_name)
 
     @classmethod
-    def result_name(cls, parts: Parts) -> str | None:
-        return _ssa_name(parts.attributes["var_name"])
+    def result_name(cls, parsed: ParsedOp) -> str | None:
+        return _ssa_name(parsed.attributes["var_name"])
 
 
 class BuiltinOp(Operation, dialect=Visa, name="builtin"):
@@ -155,15 +155,15 @@ class BuiltinOp(Operation, dialect=Visa, name="builtin"):
         %group_id_x = visa.builtin group_id_x
     """
 
-    which: Attribute[Annotated[str, WordKind([_ssa_name(n) for n in BUILTINS])]]
+    which: Attribute[Annotated[str, WordCodec([_ssa_name(n) for n in BUILTINS])]]
     result: Result[Var]
 
     effects = frozenset(["variables"])
     assembly_format = "$which attr-dict"
 
     @classmethod
-    def result_name(cls, parts: Parts) -> str | None:
-        return str(parts.attributes["which"])
+    def result_name(cls, parsed: ParsedOp) -> str | None:
+        return str(parsed.attributes["which"])
 
 
 class InputOp(Operation, dialect=Visa, name="input"):
@@ -179,7 +179,7 @@ class InputOp(Operation, dialect=Visa, name="input"):
     var: Operand[Var]
     offset: Attribute[int]
     size: Attribute[int]
-    kind: Attribute[Annotated[str, WordKind(IMPLICIT_KINDS)]] = default("")
+    kind: Attribute[Annotated[str, WordCodec(IMPLICIT_KINDS)]] = default("")
 
     effects = frozenset(["variables"])
     assembly_format = "$var `,` `offset` `=` $offset `,` `size` `=` $size (`,` `kind` `=` $kind^)? attr-dict"
@@ -215,7 +215,7 @@ class InstructionOp(Operation):
             if name in fields:
                 key = (self.OPERATION_NAME, name, attribute)
                 if key not in known:
-                    known[key] = fields[name].kind.decode(str(attribute))
+                    known[key] = fields[name].codec.decode(str(attribute))
                 attributes[name] = known[key]
         # No group of operands is variadic.
         values = iter(op.operands)
@@ -241,16 +241,16 @@ def _define(spec: InstructionSpec) -> type[InstructionOp]:
     if spec.guard:
         fields[GUARD] = Operand[Pred] | None
     for slot in spec.slots:
-        fields[slot.name + ACCESS] = Attribute[Annotated[Any, access_kind(slot)]]
+        fields[slot.name + ACCESS] = Attribute[Annotated[Any, access_codec(slot)]]
     for name, attribute in spec.attributes.items():
-        fields[name] = Attribute[Annotated[Any, attribute_kind(name, attribute)]]
+        fields[name] = Attribute[Annotated[Any, attribute_codec(name, attribute)]]
         if isinstance(attribute, Caches):
             values[name] = default("")
     if spec.exec_sizes:
-        fields["exec_size"] = Attribute[Annotated[int, NumberKind(spec.exec_sizes)]]
-        fields["mask"] = Attribute[Annotated[str, WordKind(MASKS)]]
+        fields["exec_size"] = Attribute[Annotated[int, NumberCodec(spec.exec_sizes)]]
+        fields["mask"] = Attribute[Annotated[str, WordCodec(MASKS)]]
     if spec.guard:
-        fields |= {"inverted": Attribute[bool], "control": Attribute[Annotated[str, WordKind(CONTROLS)]]}
+        fields |= {"inverted": Attribute[bool], "control": Attribute[Annotated[str, WordCodec(CONTROLS)]]}
         values |= {"inverted": default(False), "control": default("")}
     if spec.saturates:
         fields["saturate"] = Attribute[bool]

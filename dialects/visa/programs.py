@@ -16,15 +16,15 @@ from xegpu_py.dialects.visa.ops import (
     InputOp,
     InstructionOp,
 )
-from xegpu_py.dialects.visa.syntax import PRED, VAR, parts_of
+from xegpu_py.dialects.visa.syntax import PRED, VAR, parsed_of
 
 from xegpu_py.ir.assembly import encode
 from xegpu_py.ir.bodies import Bodies
+from xegpu_py.ir.codecs import StringCodec
 from xegpu_py.ir.context import Context, current
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, op_error, position_of
-from xegpu_py.ir.kinds import StringKind
 from xegpu_py.ir.module import Module
-from xegpu_py.ir.operation import Operation, Parts
+from xegpu_py.ir.operation import Operation, ParsedOp
 from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target, target
 from xegpu_py.visa.instructions import INSTRUCTIONS
@@ -314,7 +314,7 @@ def replace_body(func: ir.Operation, program: Program) -> None:
         func.attributes[ATTRIBUTES] = source.attributes[ATTRIBUTES]
 
 
-_string = StringKind().encode
+_string = StringCodec().encode
 
 
 def _location(where: Position) -> str:
@@ -328,17 +328,17 @@ def _kernel(program: Program) -> Iterator[str]:
     names: dict[Any, str] = {}
     declared: list[Variable | Predicate] = [*program.variables, *program.predicates, *_builtins(program)]
     for var in declared:
-        op, parts = _declaration(var, names)
+        op, parsed = _declaration(var, names)
         names[var] = f"%{len(names)}"
         where = program.declared.get(var.name, program.where)
-        yield f"{names[var]} = {''.join(encode(op, parts))}{_location(where)}"
+        yield f"{names[var]} = {''.join(encode(op, parsed))}{_location(where)}"
     for item in program.inputs:
         fields = {"offset": item.offset, "size": item.size} | ({"kind": item.kind} if item.kind else {})
-        parts = Parts({"var": [names[item.var]]}, {"var": [VAR]}, fields)
-        yield "".join(encode(InputOp, parts)) + _location(item.where)
+        parsed = ParsedOp({"var": [names[item.var]]}, {"var": [VAR]}, fields)
+        yield "".join(encode(InputOp, parsed)) + _location(item.where)
     for inst in program.instructions:
-        parts = parts_of(INSTRUCTIONS[inst.name], rename(inst, names))
-        yield "".join(encode(OPS[inst.name], parts)) + _location(inst.where)
+        parsed = parsed_of(INSTRUCTIONS[inst.name], rename(inst, names))
+        yield "".join(encode(OPS[inst.name], parsed)) + _location(inst.where)
     yield f"{RETURN}{_location(program.where)}\n}}{_location(program.where)}"
 
 
@@ -347,15 +347,15 @@ def _builtins(program: Program) -> list[Variable]:
     return [v for v in BUILTINS.values() if v in used]
 
 
-def _declaration(var: Variable | Predicate, names: dict[Any, str]) -> tuple[type[Operation], Parts]:
+def _declaration(var: Variable | Predicate, names: dict[Any, str]) -> tuple[type[Operation], ParsedOp]:
     if isinstance(var, Predicate):
-        return DeclPredOp, Parts({}, {"result": [PRED]}, {"var_name": var.name, "count": var.count})
+        return DeclPredOp, ParsedOp({}, {"result": [PRED]}, {"var_name": var.name, "count": var.count})
     if var in BUILTINS.values():
-        return BuiltinOp, Parts({}, {"result": [VAR]}, {"which": var.name.removeprefix("%")})
+        return BuiltinOp, ParsedOp({}, {"result": [VAR]}, {"which": var.name.removeprefix("%")})
     fields: dict[str, Any] = {"var_name": var.name, "element": var.type, "count": var.count}
     if var.align != "byte":
         fields["align"] = var.align
     if var.alias and var.alias[1]:
         fields["offset"] = var.alias[1]
     base = [names[var.alias[0]]] if var.alias else []
-    return DeclOp, Parts({"alias": base}, {"alias": [VAR] * len(base), "result": [VAR]}, fields)
+    return DeclOp, ParsedOp({"alias": base}, {"alias": [VAR] * len(base), "result": [VAR]}, fields)

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from xegpu_py.ir.assembly import AttrDict, Reading, ReadOperand, Syntax
+from xegpu_py.ir.assembly import AttrDict
+from xegpu_py.ir.codecs import AttributeCodec, NumberCodec, StringCodec, WordCodec
 from xegpu_py.ir.cursor import Cursor, SyntaxFault
-from xegpu_py.ir.kinds import Kind, NumberKind, StringKind, WordKind
-from xegpu_py.ir.operation import Operation, Parts
+from xegpu_py.ir.operation import Operation, ParsedOp, Reading, ReadOperand, Syntax
 from xegpu_py.visa import spec as declared
 from xegpu_py.visa.operands import Flag, Guard, Immediate, Operand
 from xegpu_py.visa.program import Instruction
@@ -87,7 +87,7 @@ class _HandleNotation(_Brackets):
         return HANDLE if cursor.accept(HANDLE) else None
 
 
-class _TextKind(StringKind):
+class _TextKind(StringCodec):
     """A string that holds a text of vISA's, and its value the record that this reads as."""
 
     def __init__(self, summary: str, read: Callable[[Cursor], Any], write: Callable[[Any], str]) -> None:
@@ -112,7 +112,7 @@ class _TextKind(StringKind):
         return self.decode(super().encode(value)) if isinstance(value, str) else value
 
 
-def access_kind(slot: OperandSpec) -> Kind:
+def access_codec(slot: OperandSpec) -> AttributeCodec:
     """The kind of the attribute that says how an operand is accessed.
 
     It is the operand's text with `%` in the place of the variable: `(-)%(1,0)<1;1,0>`, `%[64]`, `0x10:d`, `null`.
@@ -125,14 +125,14 @@ def access_kind(slot: OperandSpec) -> Kind:
     )
 
 
-def attribute_kind(name: str, attribute: declared.Attribute) -> Kind:
+def attribute_codec(name: str, attribute: declared.Attribute) -> AttributeCodec:
     """The kind of an attribute that an instruction declares."""
     if isinstance(attribute, declared.Choice):
-        return WordKind(attribute.words)
+        return WordCodec(attribute.words)
     if isinstance(attribute, declared.Caches):
-        return WordKind(attribute.pairs)
+        return WordCodec(attribute.pairs)
     if isinstance(attribute, declared.Number):
-        return NumberKind(attribute.values)
+        return NumberCodec(attribute.values)
     summary = {declared.Shape: "a data shape", declared.Block: "a block shape", declared.Name: "a label"}
     return _TextKind(
         summary[type(attribute)],
@@ -141,32 +141,32 @@ def attribute_kind(name: str, attribute: declared.Attribute) -> Kind:
     )
 
 
-def parts_of(spec: InstructionSpec, inst: Instruction) -> Parts:
-    """The parts of an instruction's op. The instruction's variables are what `Parts` holds for operands."""
-    parts = Parts()
+def parsed_of(spec: InstructionSpec, inst: Instruction) -> ParsedOp:
+    """The parts of an instruction's op. The instruction's variables are what `ParsedOp` holds for operands."""
+    parsed = ParsedOp()
     for slot in spec.slots:
         value: Operand = inst[slot.name]
         if isinstance(value, Immediate) or value.var is None:
-            parts.operands[slot.name], parts.types[slot.name] = [], []
-            parts.attributes[slot.name + ACCESS] = value
+            parsed.operands[slot.name], parsed.types[slot.name] = [], []
+            parsed.attributes[slot.name + ACCESS] = value
         else:
-            parts.operands[slot.name] = [value.var]
-            parts.types[slot.name] = [PRED if isinstance(value, Flag) else VAR]
-            parts.attributes[slot.name + ACCESS] = replace(value, var=HANDLE)
-    parts.attributes |= {name: inst[name] for name in spec.attributes if inst[name] != ""}
+            parsed.operands[slot.name] = [value.var]
+            parsed.types[slot.name] = [PRED if isinstance(value, Flag) else VAR]
+            parsed.attributes[slot.name + ACCESS] = replace(value, var=HANDLE)
+    parsed.attributes |= {name: inst[name] for name in spec.attributes if inst[name] != ""}
     if spec.exec_sizes:
-        parts.attributes |= {"exec_size": inst.exec_size, "mask": inst.mask}
+        parsed.attributes |= {"exec_size": inst.exec_size, "mask": inst.mask}
     if spec.guard:
         guard = inst.guard
-        parts.operands[GUARD] = [guard.var] if guard else []
-        parts.types[GUARD] = [PRED] if guard else []
+        parsed.operands[GUARD] = [guard.var] if guard else []
+        parsed.types[GUARD] = [PRED] if guard else []
         if guard and guard.inverted:
-            parts.attributes["inverted"] = True
+            parsed.attributes["inverted"] = True
         if guard and guard.control:
-            parts.attributes["control"] = guard.control
+            parsed.attributes["control"] = guard.control
     if inst.saturate:
-        parts.attributes["saturate"] = True
-    return parts
+        parsed.attributes["saturate"] = True
+    return parsed
 
 
 def instruction_of(
@@ -205,21 +205,21 @@ class InstructionSyntax(Syntax):
     def __init__(self, spec: InstructionSpec) -> None:
         self.spec = spec
 
-    def read(self, op: type[Operation], r: Reading) -> Parts:
-        parts = parts_of(self.spec, read_instruction(self.spec, r.cursor, SsaNotation(r.operand)))
+    def read(self, op: type[Operation], r: Reading) -> ParsedOp:
+        parsed = parsed_of(self.spec, read_instruction(self.spec, r.cursor, SsaNotation(r.operand)))
         if r.cursor.at("{"):
-            self._outside(op).read(r, op, parts)
-        return parts
+            self._outside(op).read(r, op, parsed)
+        return parsed
 
-    def write(self, op: type[Operation], parts: Parts, print_defaults: bool = False) -> str:
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool = False) -> str:
         def attribute(name: str) -> Any:
-            return parts.attributes.get(name, op.spec.attributes[name].default)
+            return parsed.attributes.get(name, op.spec.attributes[name].default)
 
         def operand(name: str) -> str | None:
-            return next(iter(parts.operands[name]), None)
+            return next(iter(parsed.operands[name]), None)
 
         inst = instruction_of(self.spec, attribute, operand)
-        dictionary = self._outside(op).write(op, parts, print_defaults)
+        dictionary = self._outside(op).write(op, parsed, print_defaults)
         return write_instruction(self.spec, inst, SsaNotation()) + (f" {dictionary}" if dictionary else "")
 
     def _outside(self, op: type[Operation]) -> AttrDict:

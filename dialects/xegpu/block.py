@@ -26,7 +26,7 @@ from xegpu_py.dialects.xegpu.types import (
 from xegpu_py.ir.builtin import vector_text
 from xegpu_py.ir.constraints import MemRef, Vector
 from xegpu_py.ir.definition import DYNAMIC, Attribute, IndexList, Operand, Result, default
-from xegpu_py.ir.operation import Operation, Parts, VerifyError
+from xegpu_py.ir.operation import Operation, ParsedOp, VerifyError
 
 
 class CreateNdTdescOp(Operation, dialect=XeGPU, name="create_nd_tdesc"):
@@ -101,12 +101,12 @@ class CreateNdTdescOp(Operation, dialect=XeGPU, name="create_nd_tdesc"):
                     self.fail(f"'{name}' {list(given)} differs from that of {memref}")
 
     @classmethod
-    def reads_as(cls, parts: Parts) -> str | None:
-        if "offsets" not in parts.type_offsets:
+    def reads_as(cls, parsed: ParsedOp) -> str | None:
+        if "offsets" not in parsed.type_offsets:
             return None
-        names = parts.operands["offsets"]
-        rank = len(TensorDesc.decode(parts.type_of("tdesc")).shape)
-        if any(t != "index" for t in parts.types["offsets"]):
+        names = parsed.operands["offsets"]
+        rank = len(TensorDesc.decode(parsed.type_of("tdesc")).shape)
+        if any(t != "index" for t in parsed.types["offsets"]):
             return "offsets, shape and strides must be of type index"
         if len(names) not in (rank, 3 * rank - 1, 3 * rank):
             return (
@@ -115,13 +115,13 @@ class CreateNdTdescOp(Operation, dialect=XeGPU, name="create_nd_tdesc"):
             )
         groups = [names[i * rank : (i + 1) * rank] for i in range(3)]
         for name, group in zip(cls.spec.index_lists, groups):
-            parts.operands[name] = group
-            parts.types[name] = ["index"] * len(group)
+            parsed.operands[name] = group
+            parsed.types[name] = ["index"] * len(group)
             static = [DYNAMIC] * len(group)
             if name == "strides" and len(group) == rank - 1 and len(names) > rank:
                 static.append(1)
             if static:
-                parts.attributes[f"static_{name}"] = tuple(static)
+                parsed.attributes[f"static_{name}"] = tuple(static)
         return None
 
 
@@ -157,9 +157,9 @@ class LoadNdOp(Operation, dialect=XeGPU, name="load_nd"):
         check_value(self, "value", shapes, desc.element, f"that is {held} after the load's transforms")
 
     @classmethod
-    def infer(cls, parts: Parts) -> dict[str, str]:
-        desc = TensorDesc.decode(parts.type_of("tdesc"))
-        given = parts.attributes
+    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
+        desc = TensorDesc.decode(parsed.type_of("tdesc"))
+        given = parsed.attributes
         try:
             shapes = loaded_shapes(
                 desc,
@@ -246,5 +246,5 @@ class UpdateNdOffsetOp(Operation, dialect=XeGPU, name="update_nd_offset"):
         check_same_desc(self)
 
     @classmethod
-    def infer(cls, parts: Parts) -> dict[str, str]:
-        return {"result": parts.type_of("tdesc")}
+    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
+        return {"result": parsed.type_of("tdesc")}

@@ -7,8 +7,7 @@ from mlir import ir
 from xegpu_py.dialects.xegpu.types import CacheHint, Mode, TensorDesc
 
 from xegpu_py.ir.builtin import vector_of, vector_text
-from xegpu_py.ir.constraints import TypeConstraint
-from xegpu_py.ir.kinds import Emitter
+from xegpu_py.ir.constraints import Emitter, TypeConstraint
 
 
 class Address(TypeConstraint):

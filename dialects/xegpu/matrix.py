@@ -9,7 +9,7 @@ from xegpu_py.dialects.xegpu.types import Mode, XeGPU
 from xegpu_py.ir.builtin import bit_width, by, is_integer, vector_of, vector_text
 from xegpu_py.ir.constraints import Vector
 from xegpu_py.ir.definition import Attribute, Operand, Result, default
-from xegpu_py.ir.operation import Operation, Parts
+from xegpu_py.ir.operation import Operation, ParsedOp
 
 MAX_REPEAT_COUNT = 8
 """Most rows of A in one dpas: the largest repeat count of the vISA instruction (DPAS.md, RC)."""
@@ -50,11 +50,11 @@ class DpasOp(Operation, dialect=XeGPU, name="dpas"):
             self.fail(*problem)
 
     @classmethod
-    def reads_as(cls, parts: Parts) -> str | None:
-        types = [t for name in ("acc", "lhs", "rhs") for t in parts.types[name]]
+    def reads_as(cls, parsed: ParsedOp) -> str | None:
+        types = [t for name in ("acc", "lhs", "rhs") for t in parsed.types[name]]
         if len(types) < 3:
             return None
-        result, given = parts.type_of("result"), parts.attributes.get("mode")
+        result, given = parsed.type_of("result"), parsed.attributes.get("mode")
         first, second, third = types
         # Without a mode, fragments of an instruction's rows come first, and larger ones last.
         readings = ((given, False),) if given else ((Mode.SIMT, True), (Mode.VC, False), (Mode.SIMT, False))
@@ -68,16 +68,16 @@ class DpasOp(Operation, dialect=XeGPU, name="dpas"):
         return None
 
     @classmethod
-    def infer_attributes(cls, parts: Parts) -> dict[str, Any]:
-        types = [None, *(t for name in ("acc", "lhs", "rhs") for t in parts.types[name])][-3:]
-        acc, (lhs, rhs), result = types[0], map(str, types[1:]), parts.type_of("result")
+    def infer_attributes(cls, parsed: ParsedOp) -> dict[str, Any]:
+        types = [None, *(t for name in ("acc", "lhs", "rhs") for t in parsed.types[name])][-3:]
+        acc, (lhs, rhs), result = types[0], map(str, types[1:]), parsed.type_of("result")
         fragments = dpas_problem(acc, lhs, rhs, result, Mode.SIMT, True)
         matrices = dpas_problem(acc, lhs, rhs, result, Mode.VC)
-        return {"mode": Mode.VC} if "mode" not in parts.attributes and fragments and not matrices else {}
+        return {"mode": Mode.VC} if "mode" not in parsed.attributes and fragments and not matrices else {}
 
     @classmethod
-    def infer(cls, parts: Parts) -> dict[str, str]:
-        acc = parts.types.get("acc")
+    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
+        acc = parsed.types.get("acc")
         return {"result": acc[0]} if acc else {}
 
 

@@ -30,7 +30,7 @@ from xegpu_py.dialects.xegpu.types import (
 from xegpu_py.ir.builtin import by, is_float, signedness, vector_of, vector_text
 from xegpu_py.ir.constraints import MaskVector, MemRef, OffsetVector, Vector
 from xegpu_py.ir.definition import Attribute, Operand, Result, default
-from xegpu_py.ir.operation import Operation, Parts
+from xegpu_py.ir.operation import Operation, ParsedOp
 
 
 class CreateTdescOp(Operation, dialect=XeGPU, name="create_tdesc"):
@@ -107,8 +107,8 @@ class LoadGatherOp(Operation, dialect=XeGPU, name="load_gather", also_named=("lo
         )
 
     @classmethod
-    def infer(cls, parts: Parts) -> dict[str, str]:
-        desc = TensorDesc.decode(parts.type_of("tdesc"))
+    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
+        desc = TensorDesc.decode(parsed.type_of("tdesc"))
         return {"value": vector_text(scattered_value_shape(desc), desc.element)}
 
 
@@ -180,8 +180,8 @@ class UpdateOffsetOp(Operation, dialect=XeGPU, name="update_offset", also_named=
         check_same_desc(self)
 
     @classmethod
-    def infer(cls, parts: Parts) -> dict[str, str]:
-        return {"result": parts.type_of("tdesc")}
+    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
+        return {"result": parsed.type_of("tdesc")}
 
 
 class AtomicRmwOp(Operation, dialect=XeGPU, name="atomic_rmw"):
@@ -244,8 +244,8 @@ class AtomicRmwOp(Operation, dialect=XeGPU, name="atomic_rmw"):
             self.fail(f"'{kind}' does not fit the sign of {element}")
 
     @classmethod
-    def infer(cls, parts: Parts) -> dict[str, str]:
-        return {"result": parts.type_of("value")}
+    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
+        return {"result": parsed.type_of("value")}
 
 
 def check_expected(op: Any) -> None:

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 from mlir.dialects.arith import AtomicRMWKind
 
 from xegpu_py.ir.builtin import bit_width, by, is_float, is_integer
+from xegpu_py.ir.codecs import Scope, TypeText, register_int_enum
 from xegpu_py.ir.cursor import Cursor
-from xegpu_py.ir.definition import Attr, Dialect, Type
-from xegpu_py.ir.kinds import Scope, TypeText, enum_attr, register_int_enum
+from xegpu_py.ir.definition import Attr, Dialect, Type, enum_attr
 
 LANES = (1, 2, 4, 8, 16, 32)
 """Work items (SIMD lanes) that a scattered descriptor may have (RFC, create_tdesc)."""

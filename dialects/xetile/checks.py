@@ -7,14 +7,15 @@ from xegpu_py.dialects.xegpu import CacheHint
 from xegpu_py.dialects.xetile.types import Tile, WgMap
 
 from xegpu_py.ir.builtin import bit_width, is_float, is_integer, vector_of, vector_text
-from xegpu_py.ir.kinds import Emitter, Kind
-from xegpu_py.ir.operation import Parts
+from xegpu_py.ir.codecs import AttributeCodec
+from xegpu_py.ir.constraints import Emitter
+from xegpu_py.ir.operation import ParsedOp
 
 READ_HINTS = (CacheHint.CACHED, CacheHint.UNCACHED, CacheHint.STREAMING, CacheHint.READ_INVALIDATE)
 WRITE_HINTS = (CacheHint.UNCACHED, CacheHint.WRITE_THROUGH, CacheHint.WRITE_BACK, CacheHint.STREAMING)
 
 
-class NumberKind(Kind):
+class NumberCodec(AttributeCodec):
     """An integer or floating-point number with its type, held as its text, such as `1.0 : f32`."""
 
     summary = "a number with its type, such as 1.0 : f32"
@@ -63,9 +64,9 @@ def check_access(op: Any, *, scattered: bool, instead: str) -> None:
     check_value(op, "value", tile.shape, tile.element, "that is the tile's shape and element type")
 
 
-def loaded(parts: Parts) -> dict[str, str]:
+def loaded(parsed: ParsedOp) -> dict[str, str]:
     """The type of what a load brings."""
-    tile = Tile.decode(parts.type_of("tile"))
+    tile = Tile.decode(parsed.type_of("tile"))
     return {"value": vector_text(tile.shape, tile.element)}
 
 

@@ -9,7 +9,7 @@ from xegpu_py.dialects.xetile.types import ReductionKind, WgMap, XeTile
 from xegpu_py.ir.builtin import by, is_float, vector_of, vector_text
 from xegpu_py.ir.constraints import Vector
 from xegpu_py.ir.definition import Attribute, Operand, Result
-from xegpu_py.ir.operation import Operation, Parts
+from xegpu_py.ir.operation import Operation, ParsedOp
 
 
 class TileMmaOp(Operation, dialect=XeTile, name="tile_mma"):
@@ -200,8 +200,8 @@ class ConvertLayoutOp(Operation, dialect=XeTile, name="convert_layout"):
             )
 
     @classmethod
-    def infer(cls, parts: Parts) -> dict[str, str]:
-        return {"result": parts.type_of("value")}
+    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
+        return {"result": parsed.type_of("value")}
 
 
 def subgroups(wg_map: WgMap) -> int:

@@ -10,7 +10,7 @@ from xegpu_py.dialects.xetile.types import Tile, XeTile
 from xegpu_py.ir.builtin import is_float
 from xegpu_py.ir.constraints import MaskVector, Vector
 from xegpu_py.ir.definition import Attribute, Operand, Result
-from xegpu_py.ir.operation import Operation, Parts
+from xegpu_py.ir.operation import Operation, ParsedOp
 
 
 class LoadOp(Operation, dialect=XeTile, name="load"):
@@ -31,8 +31,8 @@ class LoadOp(Operation, dialect=XeTile, name="load"):
         check_access(self, scattered=True, instead="load_tile")
 
     @classmethod
-    def infer(cls, parts: Parts) -> dict[str, str]:
-        return loaded(parts)
+    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
+        return loaded(parsed)
 
 
 class StoreOp(Operation, dialect=XeTile, name="store"):
@@ -92,5 +92,5 @@ class AtomicRmwOp(Operation, dialect=XeTile, name="atomic_rmw"):
             self.fail(f"'{kind}' needs {wanted} elements, but got {tile.element}")
 
     @classmethod
-    def infer(cls, parts: Parts) -> dict[str, str]:
-        return {"result": parts.type_of("value")}
+    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
+        return {"result": parsed.type_of("value")}

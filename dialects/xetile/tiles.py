@@ -5,15 +5,15 @@ from typing import Annotated
 from mlir import ir
 from xegpu_py.dialects.xegpu import CacheHint
 from xegpu_py.dialects.xegpu.checks import Address, is_slm, strides_of
-from xegpu_py.dialects.xetile.checks import READ_HINTS, NumberKind, check_access, check_hints, loaded
+from xegpu_py.dialects.xetile.checks import READ_HINTS, NumberCodec, check_access, check_hints, loaded
 from xegpu_py.dialects.xetile.types import SHARED, Tile, XeTile
 
 from xegpu_py.ir.builtin import vector_of, vector_text
 from xegpu_py.ir.constraints import MemRef, OffsetVector, Vector
 from xegpu_py.ir.definition import DYNAMIC, Attribute, IndexList, Operand, Result, default
-from xegpu_py.ir.operation import Operation, Parts
+from xegpu_py.ir.operation import Operation, ParsedOp
 
-Padding = Annotated[str, NumberKind()]
+Padding = Annotated[str, NumberCodec()]
 """A number with its type, such as `1.0 : f32`."""
 
 
@@ -150,8 +150,8 @@ class LoadTileOp(Operation, dialect=XeTile, name="load_tile"):
         check_access(self, scattered=False, instead="load")
 
     @classmethod
-    def infer(cls, parts: Parts) -> dict[str, str]:
-        return loaded(parts)
+    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
+        return loaded(parsed)
 
 
 class StoreTileOp(Operation, dialect=XeTile, name="store_tile"):
@@ -220,5 +220,5 @@ class UpdateTileOffsetOp(Operation, dialect=XeTile, name="update_tile_offset"):
             self.fail(f"needs two offsets, of rows and of columns, but got {got}")
 
     @classmethod
-    def infer(cls, parts: Parts) -> dict[str, str]:
-        return {"result": parts.type_of("tile")}
+    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
+        return {"result": parsed.type_of("tile")}

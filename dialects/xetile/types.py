@@ -9,10 +9,10 @@ from xegpu_py.dialects import xegpu
 
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.builtin import bit_width, by, is_float, is_integer
+from xegpu_py.ir.codecs import Scope, TypeText
 from xegpu_py.ir.cursor import Cursor
-from xegpu_py.ir.definition import Attr, Dialect, Type
+from xegpu_py.ir.definition import Attr, Dialect, Type, enum_attr
 from xegpu_py.ir.diagnostics import Diagnostic
-from xegpu_py.ir.kinds import Scope, TypeText, enum_attr
 from xegpu_py.ir.operation import Operation
 from xegpu_py.layout import dealing_problem
 

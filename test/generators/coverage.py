@@ -23,8 +23,10 @@ from xegpu_py.dialects.xetile.types import Tile, TileAttr
 
 import xegpu_py
 from xegpu_py.ir.builtin import bit_width, is_float
-from xegpu_py.ir.kinds import BoolKind, EnumKind, NumberKind, WordKind
-from xegpu_py.ir.operation import AttributeField, Operation
+from xegpu_py.ir.codecs import BoolCodec, NumberCodec, WordCodec
+from xegpu_py.ir.definition import EnumCodec
+from xegpu_py.ir.fields import AttributeField
+from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.verifier import walk
 from xegpu_py.runtime.arguments import DTYPES
 
@@ -51,15 +53,15 @@ _SETTINGS = {"!xegpu.tensor_desc": TdescAttr, "!xetile.tile": TileAttr}
 
 def values_of(kind: Any, name: str) -> tuple[str, ...]:
     """The values of an attribute that are told apart."""
-    if isinstance(kind, EnumKind):
+    if isinstance(kind, EnumCodec):
         return tuple(str(case.value) for case in kind.cases)
     if hasattr(kind, "cases"):
         return tuple(case.name for case in kind.cases)
-    if isinstance(kind, BoolKind):
+    if isinstance(kind, BoolCodec):
         return ("true", "false")
-    if isinstance(kind, WordKind):
+    if isinstance(kind, WordCodec):
         return kind.words
-    if isinstance(kind, NumberKind):
+    if isinstance(kind, NumberCodec):
         return tuple(map(str, kind.numbers))
     return tuple(map(str, _DOMAINS.get(name, ("given",))))
 

@@ -92,6 +92,24 @@ def test_what_is_not_a_pass_imports_from_none():
     assert inside == []
 
 
+IR_ORDER = (
+    "bindings builtin calls cursor decoded dense diagnostics slices numbers source bodies expected",
+    "constraints codecs definition type_reader fields operation",
+    "assembly reader printer formatting verifier irdl context docs module passes kinds",
+)
+"""The modules of `ir`, the lowest first: facts about MLIR's objects and text; declarations; what is made of them."""
+
+
+def test_ir_is_a_line():
+    order = [f"xegpu_py.ir.{name}" for row in IR_ORDER for name in row.split()]
+    files = {module_of(file): file for file in SOURCES if module_of(file).startswith("xegpu_py.ir.")}
+    assert sorted(order) == sorted(files)
+    upward = []
+    for own, file in files.items():
+        upward += [f"{own} imports {n}" for n in imported(file) if n in files and order.index(n) >= order.index(own)]
+    assert upward == []
+
+
 def test_tools_start_without_what_they_may_not_need():
     code = "import sys, xegpu_py.tools.xegpu_opt; print(*sys.modules, sep='\\n')"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

@@ -15,11 +15,10 @@ from mlir import ir
 from xegpu_py.dialects import visa
 from xegpu_py.editor.names import Definition, Names, mlir_names, visa_names
 from xegpu_py.ir.context import Context, dialects
-from xegpu_py.ir.definition import Attr, Dialect, Type
+from xegpu_py.ir.definition import Attr, Dialect, EnumCodec, Type
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, position_of
 from xegpu_py.ir.docs import entry
 from xegpu_py.ir.formatting import formatted
-from xegpu_py.ir.kinds import EnumKind
 from xegpu_py.ir.module import Module, parse_source
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.passes import run_pipeline
@@ -354,7 +353,7 @@ def _of_words(prefix: str) -> list[Completion]:
         for name, cls in table.items():
             text = f"{sigil}{dialect.name}.{name}"
             if text.startswith(prefix):
-                doc = cls.cases.__doc__ if isinstance(cls, EnumKind) else cls.__doc__
+                doc = cls.cases.__doc__ if isinstance(cls, EnumCodec) else cls.__doc__
                 kind = "type" if sigil else "op"
                 found.append(
                     Completion(text, kind, (doc or "").strip().partition("\n")[0], "" if sigil else entry(cls))
@@ -371,10 +370,10 @@ def _of_attributes(op: type[Operation], inside: str) -> list[Completion]:
     if key:
         name = op.dialect_class.attribute_spellings.get(key[1].lower(), key[1].lower())
         attribute = op.spec.attributes.get(name)
-        return _values(attribute.kind) if attribute else []
+        return _values(attribute.codec) if attribute else []
     hidden = {f"static_{name}" for name in op.spec.index_lists}
     return [
-        Completion(name, "attribute", attribute.kind.summary)
+        Completion(name, "attribute", attribute.codec.summary)
         for name, attribute in op.spec.attributes.items()
         if name not in hidden and not re.search(rf"\b{name}\s*=", inside)
     ]
@@ -397,7 +396,7 @@ def _of_parameters(cls: type[Type] | type[Attr], inside: str) -> list[Completion
 
 
 def _values(kind: Any) -> list[Completion]:
-    if isinstance(kind, EnumKind):
+    if isinstance(kind, EnumCodec):
         return [Completion(str(case.value), "value") for case in kind.cases]
     return (
         [Completion(word, "value") for word in ("true", "false")] if kind.summary in ("bool", "true or false") else []

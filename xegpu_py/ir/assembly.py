@@ -5,7 +5,7 @@ index lists, attributes and regions, `type($field)`, `flat($field)` for an index
 `prop-dict` (the op's own attributes as `<{...}>`, which the `attr-dict` may have too), and optional groups `( ... )?`
 whose anchor is marked `^`. A group of literals alone may be left out when read and is left out when printed.
 
-Reading turns an op's text into `Parts`; `encode` turns parts into MLIR's generic form; `decode` and `Format.write`
+Reading turns an op's text into a `ParsedOp`; `encode` turns that into MLIR's generic form; `decode` and `Format.write`
 go the other way.
 """
 
@@ -15,16 +15,13 @@ import difflib
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from xegpu_py.ir.bindings import SEGMENTS
+from xegpu_py.ir.codecs import AttributeCodec, Scope, UnitCodec
 from xegpu_py.ir.cursor import Cursor, SyntaxFault, split_list
 from xegpu_py.ir.definition import DYNAMIC
-from xegpu_py.ir.kinds import Kind, Scope, UnitKind
-from xegpu_py.ir.operation import STATIC, Parts
-
-if TYPE_CHECKING:
-    from xegpu_py.ir.operation import Operation, Spec, ValueField
+from xegpu_py.ir.fields import STATIC, OpSpec, ParsedOp, ValueField
+from xegpu_py.ir.operation import Operation, Reading, ReadOperand, Syntax
 
 _ELEMENTS = re.compile(r"\s*(?:`([^`]*)`|(type|flat)\(\$(\w+)\)|(attr-dict|prop-dict)|\$(\w+)|(\()|(\)\?)|(\^))")
 _KEY = re.compile(r'"([^"\n]*)"|([A-Za-z_][\w$.]*)')
@@ -33,35 +30,23 @@ _PACK = re.compile(r":(\d+)")
 _TIGHT_BEFORE = frozenset([",", ")", "]", ">"])
 _TIGHT_AFTER = frozenset(["(", "[", "<"])
 
-ReadOperand = Callable[[str], str]
-"""Takes the name of an SSA value as read, gives what stands for it in `Parts`."""
-
-
-class Reading:
-    """What the reading of one op needs: where it is, what surrounds it, and what becomes of SSA names."""
-
-    def __init__(self, cursor: Cursor, scope: Scope, operand: ReadOperand) -> None:
-        self.cursor = cursor
-        self.scope = scope
-        self.operand = operand
-
 
 class Element:
     """One element of a format."""
 
-    def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
-        """Read the element's text into `parts`."""
+    def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
+        """Read the element's text into `parsed`."""
         raise NotImplementedError
 
     def starts(self, cursor: Cursor) -> bool:
         """Whether the next token can begin this element."""
         raise NotImplementedError
 
-    def write(self, op: type[Operation], parts: Parts, print_defaults: bool) -> str:
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> str:
         """The element's text."""
         raise NotImplementedError
 
-    def present(self, parts: Parts) -> bool:
+    def present(self, parsed: ParsedOp) -> bool:
         """Whether there is something to print."""
         return True
 
@@ -72,7 +57,7 @@ class Literal(Element):
     def __init__(self, text: str) -> None:
         self.text = text
 
-    def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
+    def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
         if not self.accept(r.cursor):
             raise r.cursor.expected(f"'{self.text}'")
 
@@ -86,7 +71,7 @@ class Literal(Element):
     def starts(self, cursor: Cursor) -> bool:
         return not self.text or any(cursor.at(s) for s in self._spellings())
 
-    def write(self, op: type[Operation], parts: Parts, print_defaults: bool) -> str:
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> str:
         return self.text
 
 
@@ -96,8 +81,8 @@ class OperandElement(Element):
     def __init__(self, field: ValueField) -> None:
         self.field = field
 
-    def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
-        found = parts.operands.setdefault(self.field.name, [])
+    def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
+        found = parsed.operands.setdefault(self.field.name, [])
         many = self.field.arity == "variadic"
         while True:
             if not r.cursor.at("%"):
@@ -113,11 +98,11 @@ class OperandElement(Element):
     def starts(self, cursor: Cursor) -> bool:
         return cursor.at("%")
 
-    def write(self, op: type[Operation], parts: Parts, print_defaults: bool) -> str:
-        return ", ".join(parts.operands[self.field.name])
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> str:
+        return ", ".join(parsed.operands[self.field.name])
 
-    def present(self, parts: Parts) -> bool:
-        return bool(parts.operands[self.field.name])
+    def present(self, parsed: ParsedOp) -> bool:
+        return bool(parsed.operands[self.field.name])
 
 
 class IndexListElement(Element):
@@ -126,7 +111,7 @@ class IndexListElement(Element):
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
+    def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
         cursor = r.cursor
         cursor.expect("[")
         dynamic: list[str] = []
@@ -144,48 +129,48 @@ class IndexListElement(Element):
             if not cursor.accept(","):
                 break
         cursor.expect("]")
-        parts.operands[self.name] = dynamic
-        parts.attributes[STATIC + self.name] = tuple(static)
+        parsed.operands[self.name] = dynamic
+        parsed.attributes[STATIC + self.name] = tuple(static)
 
     def starts(self, cursor: Cursor) -> bool:
         return cursor.at("[")
 
-    def write(self, op: type[Operation], parts: Parts, print_defaults: bool) -> str:
-        dynamic = iter(parts.operands[self.name])
-        static = parts.attributes.get(STATIC + self.name, ())
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> str:
+        dynamic = iter(parsed.operands[self.name])
+        static = parsed.attributes.get(STATIC + self.name, ())
         return f"[{', '.join(next(dynamic) if v == DYNAMIC else str(v) for v in static)}]"
 
-    def present(self, parts: Parts) -> bool:
-        return bool(parts.attributes.get(STATIC + self.name))
+    def present(self, parsed: ParsedOp) -> bool:
+        return bool(parsed.attributes.get(STATIC + self.name))
 
 
 class FlatListElement(OperandElement):
     """The values of an index list without brackets, none of them constant."""
 
-    def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
-        super().read(r, op, parts)
+    def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
+        super().read(r, op, parsed)
         name = self.field.name
-        parts.attributes[STATIC + name] = (DYNAMIC,) * len(parts.operands[name])
+        parsed.attributes[STATIC + name] = (DYNAMIC,) * len(parsed.operands[name])
 
 
 class AttributeElement(Element):
     """The value of an attribute outside the dictionary."""
 
-    def __init__(self, name: str, kind: Kind) -> None:
+    def __init__(self, name: str, codec: AttributeCodec) -> None:
         self.name = name
-        self.kind = kind
+        self.codec = codec
 
-    def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
-        parts.attributes[self.name] = op.spec.attributes[self.name].kind.read(r.cursor, r.scope)
+    def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
+        parsed.attributes[self.name] = op.spec.attributes[self.name].codec.read(r.cursor, r.scope)
 
     def starts(self, cursor: Cursor) -> bool:
-        return self.kind.starts(cursor)
+        return self.codec.starts(cursor)
 
-    def write(self, op: type[Operation], parts: Parts, print_defaults: bool) -> str:
-        return op.spec.attributes[self.name].kind.write(parts.attributes[self.name])
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> str:
+        return op.spec.attributes[self.name].codec.write(parsed.attributes[self.name])
 
-    def present(self, parts: Parts) -> bool:
-        return self.name in parts.attributes
+    def present(self, parsed: ParsedOp) -> bool:
+        return self.name in parsed.attributes
 
 
 class RegionElement(Element):
@@ -194,21 +179,21 @@ class RegionElement(Element):
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
+    def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
         start = r.cursor.skip()
         if not r.cursor.at("{"):
             raise r.cursor.expected(f"region '{self.name}'")
         r.cursor.balanced()
-        parts.regions[self.name] = (start, r.cursor.pos)
+        parsed.regions[self.name] = (start, r.cursor.pos)
 
     def starts(self, cursor: Cursor) -> bool:
         return cursor.at("{")
 
-    def write(self, op: type[Operation], parts: Parts, print_defaults: bool) -> str:
-        return region_marker(parts.regions[self.name][0])
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> str:
+        return region_marker(parsed.regions[self.name][0])
 
-    def present(self, parts: Parts) -> bool:
-        return self.name in parts.regions
+    def present(self, parsed: ParsedOp) -> bool:
+        return self.name in parsed.regions
 
 
 class TypeElement(Element):
@@ -217,11 +202,11 @@ class TypeElement(Element):
     def __init__(self, field: ValueField) -> None:
         self.field = field
 
-    def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
+    def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
         name = self.field.name
-        expected = len(parts.operands[name]) if name in parts.operands else None
-        parts.type_offsets[name] = r.cursor.skip()
-        types = parts.types[name] = []
+        expected = len(parsed.operands[name]) if name in parsed.operands else None
+        parsed.type_offsets[name] = r.cursor.skip()
+        types = parsed.types[name] = []
         if self.field.arity != "single" and (expected == 0 or not self.starts(r.cursor)):
             return
         while True:
@@ -233,11 +218,11 @@ class TypeElement(Element):
     def starts(self, cursor: Cursor) -> bool:
         return cursor.peek_token()[1:2].isalpha() or cursor.at("!") or cursor.at("(")
 
-    def write(self, op: type[Operation], parts: Parts, print_defaults: bool) -> str:
-        return ", ".join(parts.types[self.field.name])
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> str:
+        return ", ".join(parsed.types[self.field.name])
 
-    def present(self, parts: Parts) -> bool:
-        return bool(parts.types.get(self.field.name))
+    def present(self, parsed: ParsedOp) -> bool:
+        return bool(parsed.types.get(self.field.name))
 
 
 class AttrDict(Element):
@@ -254,7 +239,7 @@ class AttrDict(Element):
         self.elsewhere = elsewhere
         self.printed_elsewhere = printed_elsewhere
 
-    def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
+    def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
         cursor = r.cursor
         if not cursor.accept(self.opening):
             return
@@ -263,50 +248,50 @@ class AttrDict(Element):
             m = cursor.match(_KEY)
             if not m:
                 raise cursor.expected("an attribute name or '}'")
-            self._read_entry(m[1] if m[1] is not None else m[2], start, r, op, parts)
+            self._read_entry(m[1] if m[1] is not None else m[2], start, r, op, parsed)
             if not cursor.accept(","):
                 break
         cursor.expect(self.closing)
 
-    def _read_entry(self, key: str, start: int, r: Reading, op: type[Operation], parts: Parts) -> None:
+    def _read_entry(self, key: str, start: int, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
         cursor = r.cursor
         if key in op.flags and not cursor.at("="):
             name, value = op.flags[key]
-            parts.attributes[name] = value
+            parsed.attributes[name] = value
             return
         name = op.dialect_class.attribute_spellings.get(key.lower(), key.lower())
         attribute = op.spec.attributes.get(name)
         if attribute is None or name in self.elsewhere:
             if "." not in key and key != SEGMENTS["operand"] and not op.dialect_class.any_attributes:
                 raise cursor.fault(*unknown_attribute(key, op, self.elsewhere), start)
-            parts.extra.append((key, r.scope.read_attribute(cursor) if cursor.accept("=") else None))
+            parsed.extra.append((key, r.scope.read_attribute(cursor) if cursor.accept("=") else None))
             return
-        if name in parts.attributes:
+        if name in parsed.attributes:
             raise cursor.fault(f"attribute '{key}' is given twice", start)
-        if isinstance(attribute.kind, UnitKind) and not cursor.at("="):
-            parts.attributes[name] = True
+        if isinstance(attribute.codec, UnitCodec) and not cursor.at("="):
+            parsed.attributes[name] = True
             return
         cursor.expect("=")
-        parts.attributes[name] = attribute.kind.read(cursor, r.scope)
+        parsed.attributes[name] = attribute.codec.read(cursor, r.scope)
 
     def starts(self, cursor: Cursor) -> bool:
         return cursor.at(self.opening)
 
-    def write(self, op: type[Operation], parts: Parts, print_defaults: bool) -> str:
-        entries = self._entries(op, parts, print_defaults)
-        entries += [name if text is None else f"{name} = {text}" for name, text in parts.extra]
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> str:
+        entries = self._entries(op, parsed, print_defaults)
+        entries += [name if text is None else f"{name} = {text}" for name, text in parsed.extra]
         return f"{{{', '.join(entries)}}}" if entries else ""
 
-    def _entries(self, op: type[Operation], parts: Parts, print_defaults: bool) -> list[str]:
+    def _entries(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> list[str]:
         entries = []
         for name, attribute in op.spec.attributes.items():
             if name in self.elsewhere or name in self.printed_elsewhere:
                 continue
-            value = parts.attributes.get(name)
+            value = parsed.attributes.get(name)
             if value is None and print_defaults:
                 value = attribute.default
             if value is not None:
-                text = attribute.kind.write(value)
+                text = attribute.codec.write(value)
                 entries.append(f"{name} = {text}" if text else name)
         return entries
 
@@ -316,8 +301,8 @@ class PropDict(AttrDict):
 
     opening, closing = "<{", "}>"
 
-    def write(self, op: type[Operation], parts: Parts, print_defaults: bool) -> str:
-        entries = self._entries(op, parts, print_defaults)
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> str:
+        entries = self._entries(op, parsed, print_defaults)
         return f"<{{{', '.join(entries)}}}>" if entries else ""
 
 
@@ -328,10 +313,10 @@ class Group(Element):
         self.elements = elements
         self.anchor = anchor
 
-    def read(self, r: Reading, op: type[Operation], parts: Parts) -> None:
+    def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
         if self.starts(r.cursor):
             for element in self.elements:
-                element.read(r, op, parts)
+                element.read(r, op, parsed)
 
     def starts(self, cursor: Cursor) -> bool:
         # All leading literals, so that groups which begin with the same one can follow each other.
@@ -344,32 +329,8 @@ class Group(Element):
             element.accept(ahead)
         return True
 
-    def present(self, parts: Parts) -> bool:
-        return self.anchor is not None and self.anchor.present(parts)
-
-
-class Syntax:
-    """How the text of an op after its name is read and written."""
-
-    def read(self, op: type[Operation], r: Reading) -> Parts:
-        """Read an op's text after its name.
-
-        Raises:
-            SyntaxFault: where the text does not fit.
-        """
-        raise NotImplementedError
-
-    def write(self, op: type[Operation], parts: Parts, print_defaults: bool = False) -> str:
-        """The text of an op after its name, with a leading space where one belongs.
-
-        Raises:
-            ValueError: if there is no such text for the parts; the op is printed in generic form then.
-        """
-        raise NotImplementedError
-
-    def __str__(self) -> str:
-        """What the reference page shows."""
-        raise NotImplementedError
+    def present(self, parsed: ParsedOp) -> bool:
+        return self.anchor is not None and self.anchor.present(parsed)
 
 
 class Format(Syntax):
@@ -391,7 +352,7 @@ class Format(Syntax):
             for e in self.elements
         )
 
-    def _compile(self, tokens: list[re.Match[str]], spec: Spec) -> tuple[Element, ...]:
+    def _compile(self, tokens: list[re.Match[str]], spec: OpSpec) -> tuple[Element, ...]:
         fields = {f.name: f for f in (*spec.operands, *spec.results)}
         regions = {f.name for f in spec.regions}
         stack: list[tuple[list[Element], list[Element]]] = [([], [])]
@@ -412,7 +373,7 @@ class Format(Syntax):
             elif variable in regions:
                 elements.append(RegionElement(variable))
             elif variable:
-                elements.append(AttributeElement(variable, spec.attributes[variable].kind))
+                elements.append(AttributeElement(variable, spec.attributes[variable].codec))
             elif opening:
                 stack.append(([], []))
             elif closing:
@@ -422,15 +383,15 @@ class Format(Syntax):
                 anchors.append(elements[-1])
         return tuple(stack[0][0])
 
-    def read(self, op: type[Operation], r: Reading) -> Parts:
-        parts = Parts()
+    def read(self, op: type[Operation], r: Reading) -> ParsedOp:
+        parsed = ParsedOp()
         for element in self.elements:
-            element.read(r, op, parts)
-        return parts
+            element.read(r, op, parsed)
+        return parsed
 
-    def write(self, op: type[Operation], parts: Parts, print_defaults: bool = False) -> str:
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool = False) -> str:
         out: list[str] = []
-        _write(self.elements, op, parts, print_defaults, out)
+        _write(self.elements, op, parsed, print_defaults, out)
         text, glue = "", False
         for piece in out:
             if not piece:
@@ -445,16 +406,16 @@ class Format(Syntax):
 def _write(
     elements: Sequence[Element],
     op: type[Operation],
-    parts: Parts,
+    parsed: ParsedOp,
     print_defaults: bool,
     out: list[str],
 ) -> None:
     for element in elements:
         if isinstance(element, Group):
-            if element.present(parts):
-                _write(element.elements, op, parts, print_defaults, out)
+            if element.present(parsed):
+                _write(element.elements, op, parsed, print_defaults, out)
         else:
-            text = element.write(op, parts, print_defaults)
+            text = element.write(op, parsed, print_defaults)
             if text or isinstance(element, Literal):
                 out.append(text)
 
@@ -511,7 +472,7 @@ def formats_of(op: type[Operation]) -> tuple[Syntax, ...]:
     return found
 
 
-def read_op(op: type[Operation], cursor: Cursor, scope: Scope, operand: Callable[[], ReadOperand]) -> Parts:
+def read_op(op: type[Operation], cursor: Cursor, scope: Scope, operand: Callable[[], ReadOperand]) -> ParsedOp:
     """Read an op's text after its name by the first of its formats that fits.
 
     Args:
@@ -527,86 +488,86 @@ def read_op(op: type[Operation], cursor: Cursor, scope: Scope, operand: Callable
     for fmt in formats_of(op):
         cursor.pos = start
         try:
-            parts = fmt.read(op, Reading(cursor, scope, operand()))
+            parsed = fmt.read(op, Reading(cursor, scope, operand()))
         except SyntaxFault as fault:
             if worst is None or fault.offset > worst.offset:
                 worst = fault
             continue
         for name, attribute in op.spec.attributes.items():
-            if parts.attributes.get(name) == attribute.default:
-                parts.attributes.pop(name, None)
+            if parsed.attributes.get(name) == attribute.default:
+                parsed.attributes.pop(name, None)
         try:
-            _complete(op, parts, start)
-            return parts
+            _complete(op, parsed, start)
+            return parsed
         except SyntaxFault as fault:
             meant = meant or fault
     raise meant or worst or cursor.expected(op.OPERATION_NAME)
 
 
-def _lacks_types(op: type[Operation], parts: Parts) -> bool:
-    return any(g.name not in parts.types and g.fixed is None for g in (*op.spec.operands, *op.spec.results))
+def _lacks_types(op: type[Operation], parsed: ParsedOp) -> bool:
+    return any(g.name not in parsed.types and g.fixed is None for g in (*op.spec.operands, *op.spec.results))
 
 
-def _complete(op: type[Operation], parts: Parts, start: int) -> None:
+def _complete(op: type[Operation], parsed: ParsedOp, start: int) -> None:
     """Fill in the types that the text need not give, and check what can be told from the text."""
-    if _lacks_types(op, parts):
+    if _lacks_types(op, parsed):
         try:
-            inferred = op.infer(parts)
+            inferred = op.infer(parsed)
         except ValueError as e:
             raise SyntaxFault(start, str(e)) from None
         for name, text in inferred.items():
-            parts.types.setdefault(name, [text])
+            parsed.types.setdefault(name, [text])
     for group in (*op.spec.operands, *op.spec.results):
         is_operand = group in op.spec.operands
-        names = parts.operands.setdefault(group.name, []) if is_operand else None
-        types = parts.types.get(group.name)
+        names = parsed.operands.setdefault(group.name, []) if is_operand else None
+        types = parsed.types.get(group.name)
         if types is None:
             count = len(names) if names is not None else int(group.arity == "single")
             if count and group.fixed is None:
                 raise SyntaxFault(start, f"the type of '{group.name}' is missing")
-            parts.types[group.name] = [group.fixed or ""] * count
+            parsed.types[group.name] = [group.fixed or ""] * count
             continue
-        where = parts.type_offsets.get(group.name, start)
+        where = parsed.type_offsets.get(group.name, start)
         if names is not None and len(names) != len(types):
             raise SyntaxFault(where, f"'{group.name}' has {len(names)} values, but {len(types)} types")
         for text in types:
             if not group.accepts(text):
                 role = "operand" if is_operand else "result"
                 raise SyntaxFault(where, f"{role} '{group.name}' must be {group.summary}, but got '{text}'")
-    refusal = op.reads_as(parts)
+    refusal = op.reads_as(parsed)
     if refusal:
         raise SyntaxFault(start, refusal)
-    parts.attributes.update(op.infer_attributes(parts))
+    parsed.attributes.update(op.infer_attributes(parsed))
     for attribute in op.spec.attributes.values():
-        if attribute.required and attribute.name not in parts.attributes:
+        if attribute.required and attribute.name not in parsed.attributes:
             raise SyntaxFault(start, f"attribute '{attribute.name}' is missing")
 
 
-def encode(op: type[Operation], parts: Parts) -> tuple[str, str]:
+def encode(op: type[Operation], parsed: ParsedOp) -> tuple[str, str]:
     """The generic form of an op, as the text before its regions and the text after them."""
     spec = op.spec
-    operands = [v for g in spec.operands for v in parts.operands[g.name]]
+    operands = [v for g in spec.operands for v in parsed.operands[g.name]]
     entries = [
-        f"{name} = {attribute.kind.encode(parts.attributes[name])}"
+        f"{name} = {attribute.codec.encode(parsed.attributes[name])}"
         for name, attribute in spec.attributes.items()
-        if name in parts.attributes
+        if name in parsed.attributes
     ]
     for which in SEGMENTS:
         if spec.needs_segments(which):
-            sizes = ", ".join(str(len(parts.types[g.name])) for g in spec.groups(which))
+            sizes = ", ".join(str(len(parsed.types[g.name])) for g in spec.groups(which))
             entries.append(f"{SEGMENTS[which]} = array<i32: {sizes}>")
-    entries += [n if text is None else f"{n} = {text}" for n, text in parts.extra]
+    entries += [n if text is None else f"{n} = {text}" for n, text in parsed.extra]
     attributes = f" {{{', '.join(entries)}}}" if entries else ""
-    operand_types = ", ".join(t for g in spec.operands for t in parts.types[g.name])
-    result_types = ", ".join(t for g in spec.results for t in parts.types[g.name])
+    operand_types = ", ".join(t for g in spec.operands for t in parsed.types[g.name])
+    result_types = ", ".join(t for g in spec.results for t in parsed.types[g.name])
     return (
         f'"{op.OPERATION_NAME}"({", ".join(operands)})',
         f"{attributes} : ({operand_types}) -> ({result_types})",
     )
 
 
-def decode(op: type[Operation], rest: str, write: Callable[[str], str]) -> tuple[Parts, str]:
-    """The parts of an op from its generic form after operands and regions, `{...} : (...) -> ...`; what follows.
+def decode(op: type[Operation], rest: str, write: Callable[[str], str]) -> tuple[ParsedOp, str]:
+    """The `ParsedOp` of its generic form after operands and regions, `{...} : (...) -> ...`; what follows.
 
     Operands are named by markers (`operand_marker`) in their order.
 
@@ -618,7 +579,7 @@ def decode(op: type[Operation], rest: str, write: Callable[[str], str]) -> tuple
     """
     spec = op.spec
     cursor = Cursor(rest)
-    parts = Parts()
+    parsed = ParsedOp()
     segments: dict[str, list[int]] = {}
     if cursor.at("{"):
         for entry in split_list(cursor.balanced()[1:-1]):
@@ -628,26 +589,26 @@ def decode(op: type[Operation], rest: str, write: Callable[[str], str]) -> tuple
                 segments[name] = [int(n) for n in re.findall(r"\d+", value.partition(":")[2])]
             elif attribute:
                 # A unit attribute is printed without a value.
-                decoded = attribute.kind.decode(value or "unit")
+                decoded = attribute.codec.decode(value or "unit")
                 if decoded != attribute.default:
-                    parts.attributes[name] = decoded
+                    parsed.attributes[name] = decoded
             else:
-                parts.extra.append((name, write(value) if value else None))
+                parsed.extra.append((name, write(value) if value else None))
     operand_types, results, tail = _signature(rest[cursor.pos :])
     for which, types in (("operand", operand_types), ("result", results)):
         start = 0
         for group, size in zip(spec.groups(which), spec.sizes(which, len(types), segments.get(SEGMENTS[which]))):
-            parts.types[group.name] = [write(t) for t in types[start : start + size]]
+            parsed.types[group.name] = [write(t) for t in types[start : start + size]]
             if which == "operand":
-                parts.operands[group.name] = [operand_marker(i) for i in range(start, start + size)]
+                parsed.operands[group.name] = [operand_marker(i) for i in range(start, start + size)]
             start += size
     for attribute in spec.attributes.values():
-        if attribute.required and attribute.name not in parts.attributes:
+        if attribute.required and attribute.name not in parsed.attributes:
             raise ValueError(f"{op.OPERATION_NAME} lacks '{attribute.name}'")
     for name in spec.index_lists:
-        if parts.attributes.get(STATIC + name, ()).count(DYNAMIC) != len(parts.operands[name]):
+        if parsed.attributes.get(STATIC + name, ()).count(DYNAMIC) != len(parsed.operands[name]):
             raise ValueError(f"{op.OPERATION_NAME} has other operands than '{STATIC}{name}' marks")
-    return parts, tail
+    return parsed, tail
 
 
 @lru_cache(maxsize=1024)

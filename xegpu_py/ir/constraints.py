@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import re
 from types import UnionType
-from typing import Any, ClassVar, Union, get_args, get_origin
+from typing import Any, ClassVar, Protocol, Union, get_args, get_origin
 
-from xegpu_py.ir.kinds import Emitter
+
+class Emitter(Protocol):
+    """Collects IRDL constraint operations."""
+
+    def constraint(self, text: str) -> str:
+        """Add the constraint operation `text`; the name of its SSA value."""
+
+    def any_of(self, names: list[str]) -> str:
+        """The value of a constraint that any of the constraints `names` satisfies."""
 
 
 class TypeConstraint:

@@ -26,25 +26,26 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_type_hints
 
 from mlir import ir
 from mlir._mlir_libs import _mlir as _cext
 
-from xegpu_py.ir.constraints import TypeConstraint
+from xegpu_py.ir.bodies import Bodies
+from xegpu_py.ir.codecs import AttributeCodec, Scope, codec_of, register_codec
+from xegpu_py.ir.constraints import Emitter, TypeConstraint
 from xegpu_py.ir.cursor import Cursor, split_list
 from xegpu_py.ir.decoded import Decoded
-from xegpu_py.ir.kinds import EnumKind, Kind, Scope, kind_of
+from xegpu_py.ir.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from xegpu_py.ir.bodies import Bodies
-    from xegpu_py.ir.diagnostics import Diagnostic
-    from xegpu_py.ir.operation import Operation
 
 # The bindings look for the Python side of a dialect in a module below this name. Where they find none they take no
 # notice of registered operation classes, and search again at each access to an operation or type.
@@ -73,11 +74,11 @@ class Dialect:
     type_names: ClassVar[Mapping[str, str]] = {}
     any_attributes: ClassVar[bool] = False
     shorthands: ClassVar[Mapping[str, Attr]] = {}
-    borrowed: ClassVar[Mapping[str, EnumKind]] = {}
-    operations: ClassVar[dict[str, type[Operation]]]
+    borrowed: ClassVar[Mapping[str, EnumCodec]] = {}
+    operations: ClassVar[dict[str, type[ir.OpView]]]
     types: ClassVar[dict[str, type[Type]]]
     attributes: ClassVar[dict[str, type[Attr]]]
-    enums: ClassVar[dict[str, EnumKind]]
+    enums: ClassVar[dict[str, EnumCodec]]
     view: ClassVar[type]
 
     def __init_subclass__(cls, *, name: str, **kwargs: Any) -> None:
@@ -89,7 +90,7 @@ class Dialect:
         sys.modules[f"{_MODULES}.{name}"] = sys.modules[cls.__module__]
 
     @classmethod
-    def verify(cls, ops: Sequence[Operation], bodies: Bodies) -> Iterable[Diagnostic]:
+    def verify(cls, ops: Sequence[ir.OpView], bodies: Bodies) -> Iterable[Diagnostic]:
         """The rules that concern several ops, broken by `ops`: all of the dialect in what is verified, in order.
 
         Each of them alone has been found to be valid. Functions that are decoded for that are noted in `bodies`.
@@ -117,7 +118,7 @@ class _Parametrized:
     name: ClassVar[str]
     also_named: ClassVar[tuple[str, ...]] = ()
     _sigil: ClassVar[str]
-    _kinds: ClassVar[dict[str, Kind]]
+    _codecs: ClassVar[dict[str, AttributeCodec]]
 
     def __init_subclass__(
         cls,
@@ -135,7 +136,7 @@ class _Parametrized:
         own = inspect.get_annotations(cls)
         for reserved in {"name", "dialect"} & own.keys():
             raise TypeError(f"a parameter of {cls.__name__} cannot be called '{reserved}'")
-        cls._kinds = {k: kind_of(hints[k]) for k in own if "ClassVar" not in str(own[k])}
+        cls._codecs = {k: codec_of(hints[k]) for k in own if "ClassVar" not in str(own[k])}
         for spelled in (name, *also_named):
             cls._table()[spelled] = cls
 
@@ -144,9 +145,9 @@ class _Parametrized:
         raise NotImplementedError
 
     @classmethod
-    def parameters(cls) -> dict[str, Kind]:
-        """The parameters' names and kinds, in order."""
-        return cls._kinds
+    def parameters(cls) -> dict[str, AttributeCodec]:
+        """The parameters' names and codecs, in order."""
+        return cls._codecs
 
     @classmethod
     def mnemonic(cls) -> str:
@@ -156,26 +157,26 @@ class _Parametrized:
     @classmethod
     def read_body(cls, cursor: Cursor, scope: Scope) -> Self:
         """Read what follows the name, by default `<a = value, b = value>` or MLIR's own `<value, value>`."""
-        if not cls._kinds:
+        if not cls._codecs:
             if cursor.text.startswith("<", cursor.pos):
                 cursor.expect("<")
                 cursor.expect(">")
             return cls()
         cursor.expect("<")
-        if not any(cursor.at(k) for k in cls._kinds):
+        if not any(cursor.at(k) for k in cls._codecs):
             return cls._read_raw(cursor, scope)
         found: dict[str, Any] = {}
         while True:
             start = cursor.skip()
             key = cursor.word()
-            if key not in cls._kinds or key in found:
-                names = ", ".join(k for k in cls._kinds if k not in found)
+            if key not in cls._codecs or key in found:
+                names = ", ".join(k for k in cls._codecs if k not in found)
                 raise cursor.fault(f"expected {names or 'no further parameter'} in {cls.mnemonic()}", start)
             cursor.expect("=")
-            found[key] = cls._kinds[key].read(cursor, scope)
+            found[key] = cls._codecs[key].read(cursor, scope)
             if not cursor.accept(","):
                 break
-        missing = [k for k in cls._kinds if k not in found]
+        missing = [k for k in cls._codecs if k not in found]
         if missing:
             raise cursor.fault(f"{cls.mnemonic()} needs {', '.join(missing)}")
         cursor.expect(">")
@@ -184,10 +185,10 @@ class _Parametrized:
     @classmethod
     def _read_raw(cls, cursor: Cursor, scope: Scope) -> Self:
         found = []
-        for i, kind in enumerate(cls._kinds.values()):
+        for i, codec in enumerate(cls._codecs.values()):
             if i:
                 cursor.expect(",")
-            found.append(kind.read(cursor, scope))
+            found.append(codec.read(cursor, scope))
         cursor.expect(">")
         return cls(*found)
 
@@ -197,9 +198,9 @@ class _Parametrized:
 
     def write_body(self, print_defaults: bool = False) -> str:
         """What to print after the name, by default `<a = value, b = value>`."""
-        if not self._kinds:
+        if not self._codecs:
             return ""
-        return "<" + ", ".join(f"{k} = {kind.write(getattr(self, k))}" for k, kind in self._kinds.items()) + ">"
+        return "<" + ", ".join(f"{k} = {codec.write(getattr(self, k))}" for k, codec in self._codecs.items()) + ">"
 
     def write(self, print_defaults: bool = False) -> str:
         """The whole in dialect syntax."""
@@ -210,9 +211,9 @@ class _Parametrized:
 
     def encode(self) -> str:
         """The whole in MLIR's own spelling, as IRDL definitions have it."""
-        if not self._kinds:
+        if not self._codecs:
             return self.mnemonic()
-        values = (kind.encode(getattr(self, k)) for k, kind in self._kinds.items())
+        values = (codec.encode(getattr(self, k)) for k, codec in self._codecs.items())
         return f"{self.mnemonic()}<{', '.join(values)}>"
 
     @classmethod
@@ -226,12 +227,12 @@ class _Parametrized:
         head = cls.mnemonic()
         if not (raw == head or raw.startswith(head + "<")):
             raise ValueError(f"expected {head}, found {raw}")
-        if not cls._kinds:
+        if not cls._codecs:
             return cls()
         parts = split_list(raw[len(head) + 1 : -1])
-        if len(parts) != len(cls._kinds):
-            raise ValueError(f"expected {len(cls._kinds)} parameters in {raw}")
-        return cls(*(kind.decode(part) for kind, part in zip(cls._kinds.values(), parts)))
+        if len(parts) != len(cls._codecs):
+            raise ValueError(f"expected {len(cls._codecs)} parameters in {raw}")
+        return cls(*(codec.decode(part) for codec, part in zip(cls._codecs.values(), parts)))
 
 
 class Type(_Parametrized, TypeConstraint):
@@ -246,7 +247,7 @@ class Type(_Parametrized, TypeConstraint):
         cls._decoded = Decoded(lambda kind: by_text(str(kind)))
         if "dialect" in kwargs:
             cls.summary = cls.mnemonic()
-            cls.fixed = None if cls._kinds else cls.mnemonic()
+            cls.fixed = None if cls._codecs else cls.mnemonic()
 
     @classmethod
     def _table(cls) -> dict[str, Any]:
@@ -257,10 +258,10 @@ class Type(_Parametrized, TypeConstraint):
         return text == cls.mnemonic() or text.startswith(cls.mnemonic() + "<")
 
     @classmethod
-    def irdl(cls, emitter: Any) -> str:
+    def irdl(cls, emitter: Emitter) -> str:
         symbol = f"@{cls.dialect.name}::@{cls.name}"
         # Unlike irdl.base this one can be a member of an irdl.any_of.
-        return str(emitter.constraint(f"irdl.base {symbol}" if cls._kinds else f"irdl.parametric {symbol}<>"))
+        return emitter.constraint(f"irdl.base {symbol}" if cls._codecs else f"irdl.parametric {symbol}<>")
 
     def to_ir(self) -> ir.Type:
         """The type in the current MLIR context."""
@@ -286,9 +287,119 @@ class Attr(_Parametrized):
     def _table(cls) -> dict[str, Any]:
         return cls.dialect.attributes
 
+    @classmethod
+    def codec(cls, optional: bool) -> AttrCodec:
+        """The codec of the attribute, or of the attribute or none."""
+        return AttrCodec(cls, optional)
+
     def to_ir(self) -> ir.Attribute:
         """The attribute in the current MLIR context."""
         return ir.Attribute.parse(self.encode())
+
+
+class AttrCodec(AttributeCodec):
+    """An attribute of a dialect of ours, or none of it where it is optional."""
+
+    def __init__(self, cls: type[Attr], optional: bool = False) -> None:
+        self.cls = cls
+        self.optional = optional
+        self.summary = f"{cls.mnemonic()} attribute"
+
+    def read(self, cursor: Cursor, scope: Scope) -> Attr | None:
+        if self.optional and cursor.accept("unit"):
+            return None
+        start = cursor.skip()
+        if cursor.at("<"):
+            return self.cls.read_body(cursor, scope)
+        found: Attr | None = self._decode_at(scope.resolve(scope.read_attribute(cursor)), cursor, start)
+        return found
+
+    def decode(self, raw: str) -> Attr | None:
+        if self.optional and raw == "unit":
+            return None
+        return self.cls.decode(raw)
+
+    def encode(self, value: Attr | None) -> str:
+        return "unit" if value is None else value.encode()
+
+    def write(self, value: Attr | None) -> str:
+        return "unit" if value is None else str(value)
+
+    def coerce(self, value: Any) -> Attr | None:
+        if not (isinstance(value, self.cls) or (value is None and self.optional)):
+            raise TypeError(f"expected {self.summary}, got {value!r}")
+        return value
+
+    def irdl(self, emitter: Emitter) -> str:
+        symbol = f"@{self.cls.dialect.name}::@{self.cls.name}"
+        if not self.optional:
+            return emitter.constraint(f"irdl.base {symbol}")
+        parameters = [emitter.constraint("irdl.any") for _ in self.cls.parameters()]
+        own = emitter.constraint(f"irdl.parametric {symbol}<{', '.join(parameters)}>")
+        return emitter.any_of([own, emitter.constraint("irdl.is unit")])
+
+
+class EnumCodec(AttributeCodec):
+    """One of the cases of an enum, held by an attribute of the dialect that has the case's name as parameter."""
+
+    def __init__(self, dialect: type[Dialect], name: str, cases: type[Enum]) -> None:
+        self.dialect = dialect
+        self.name = name
+        self.cases = cases
+        self.mnemonic = f"#{dialect.name}.{name}"
+        self._raw = re.compile(rf'(?:{re.escape(self.mnemonic)}<)?"?(\w+)"?>?\Z')
+        values = [str(c.value) for c in cases]
+        self.summary = values[0] if len(values) == 1 else f"one of {', '.join(values)}"
+
+    def read(self, cursor: Cursor, scope: Scope) -> Enum:
+        start = cursor.skip()
+        if cursor.at("#"):
+            text = scope.resolve(scope.read_attribute(cursor))
+        else:
+            text = cursor.string() or cursor.word() or ""
+        if not text:
+            raise cursor.expected(self.summary)
+        case: Enum = self._decode_at(text, cursor, start)
+        return case
+
+    def decode(self, raw: str) -> Enum:
+        m = self._raw.match(raw.strip())
+        try:
+            return self.cases(m[1] if m else raw)
+        except ValueError:
+            raise self._refuse(raw) from None
+
+    def encode(self, value: Any) -> str:
+        return f'{self.mnemonic}<"{value.value}">'
+
+    def write(self, value: Any) -> str:
+        return str(value.value)
+
+    def coerce(self, value: Any) -> Enum:
+        if not isinstance(value, (str, self.cases)):
+            raise TypeError(f"expected {self.summary}, got {value!r}")
+        try:
+            return self.cases(value)
+        except ValueError:
+            raise ValueError(f"expected {self.summary}, got {value!r}") from None
+
+    def irdl(self, emitter: Emitter) -> str:
+        return emitter.constraint(f"irdl.base @{self.dialect.name}::@{self.name}")
+
+
+E_ = TypeVar("E_", bound=Enum)
+
+
+def enum_attr(dialect: type[Dialect], name: str) -> Callable[[type[E_]], type[E_]]:
+    """Make an enum of strings an attribute `#dialect.name<case>`."""
+
+    def register(cases: type[E_]) -> type[E_]:
+        codec = EnumCodec(dialect, name, cases)
+        register_codec(cases, codec)
+        dialect.enums[name] = codec
+        return cases
+
+    return register
 
 
 class Operand(Generic[T]):
@@ -308,7 +419,7 @@ class Result(Generic[T]):
 
 
 class Attribute(Generic[T]):
-    """Annotates an attribute whose value is of the kind that `T` names. On an op it is the Python value."""
+    """Annotates an attribute whose value is that `T` names. On an op it is the Python value."""
 
     if TYPE_CHECKING:
 
@@ -336,10 +447,12 @@ DYNAMIC = -(2**63)
 
 
 @dataclasses.dataclass(frozen=True)
-class _Default:
+class Default:
+    """What `default` marks a field with."""
+
     value: Any
 
 
 def default(value: Any) -> Any:
     """Marks an attribute field as one that may be left out, and what it means then."""
-    return _Default(value)
+    return Default(value)

@@ -11,12 +11,12 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from xegpu_py.ir.assembly import Syntax
 from xegpu_py.ir.bindings import SEGMENTS
+from xegpu_py.ir.codecs import AttributeCodec
 from xegpu_py.ir.context import DIALECTS, dialects
-from xegpu_py.ir.definition import DYNAMIC, Attr, Dialect, Type
-from xegpu_py.ir.kinds import EnumKind, Kind
-from xegpu_py.ir.operation import STATIC, Operation, ValueField
+from xegpu_py.ir.definition import DYNAMIC, Attr, Dialect, EnumCodec, Type
+from xegpu_py.ir.fields import STATIC, ValueField
+from xegpu_py.ir.operation import Operation, Syntax
 
 _LINE = 120
 """Characters of a line, above which a call is written as code formatters do."""
@@ -54,7 +54,7 @@ def page(dialect: type[Dialect]) -> str:
 
 def entry(documented: Any) -> str:
     """What the page of its dialect says of an op, a type, an attribute or an enum, as Markdown."""
-    if isinstance(documented, EnumKind):
+    if isinstance(documented, EnumCodec):
         return "\n\n".join(_enum(documented))
     is_op = isinstance(documented, type) and issubclass(documented, Operation)
     return "\n\n".join(_operation(documented) if is_op else _parametrized(documented))
@@ -117,7 +117,7 @@ def _operation(op: type[Operation]) -> list[str]:
         out.append(f"Words that may stand alone in the attribute dictionary: {_listed(op.flags)}.")
     out += ["Builder:", f"```python\n{_builder(op)}\n```", f"Effects: {_effects(op)}."]
     attributes = [
-        (f"`{a.name}`", _code(a.kind.summary), "required" if a.required else _default(a.kind, a.default))
+        (f"`{a.name}`", _code(a.codec.summary), "required" if a.required else _default(a.codec, a.default))
         for a in spec.attributes.values()
         if a.name.removeprefix(STATIC) not in spec.index_lists
     ]
@@ -185,21 +185,21 @@ def _generic(op: type[Operation]) -> list[str]:
 
 def _parametrized(cls: type[Type] | type[Attr]) -> list[str]:
     out = [f"### `{cls.mnemonic()}` ({cls.__name__})", *_text(cls)]
-    kinds = cls.parameters()
+    codecs = cls.parameters()
     defaults = {f.name: f.default for f in dataclasses.fields(cls)}
-    if kinds:
-        rows = [(f"`{name}`", _code(kind.summary), _default(kind, defaults[name])) for name, kind in kinds.items()]
+    if codecs:
+        rows = [(f"`{name}`", _code(codec.summary), _default(codec, defaults[name])) for name, codec in codecs.items()]
         out += ["#### Parameters:", _table(("Parameter", "Value", "Default"), rows)]
     return out
 
 
-def _default(kind: Kind, value: Any) -> str:
+def _default(codec: AttributeCodec, value: Any) -> str:
     if value is dataclasses.MISSING:
         return ""
-    return "none" if value in (None, "") else f"`{kind.write(value)}`"
+    return "none" if value in (None, "") else f"`{codec.write(value)}`"
 
 
-def _enum(enum: EnumKind) -> list[str]:
+def _enum(enum: EnumCodec) -> list[str]:
     cases: type[Enum] = enum.cases
     return [
         f"### `{enum.mnemonic}` ({cases.__name__})",

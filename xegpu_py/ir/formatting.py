@@ -42,14 +42,14 @@ class _Formatter(Reader):
             self._emit(text[start:pos])
             return pos
         cursor = Cursor(text, pos)
-        parts = read_op(op, cursor, self, _names)
+        parsed = read_op(op, cursor, self, _names)
         if "//" in text[start : cursor.pos]:
             self._emit(text[start : cursor.pos])
             return cursor.pos
-        for name, types in parts.types.items():
-            parts.types[name] = [self._write(t) for t in types]
-        parts.extra = [(name, None if value is None else self._write(value)) for name, value in parts.extra]
-        written = op.OPERATION_NAME + formats_of(op)[0].write(op, parts, False)
+        for name, types in parsed.types.items():
+            parsed.types[name] = [self._write(t) for t in types]
+        parsed.extra = [(name, None if value is None else self._write(value)) for name, value in parsed.extra]
+        written = op.OPERATION_NAME + formats_of(op)[0].write(op, parsed, False)
         if "\n" in text[start : cursor.pos]:
             # A text of several lines stays one, with its types on the last.
             written = "\n: ".join(_split_types(written))

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from mlir import ir
 
 from xegpu_py.ir.bindings import load_dialects
-from xegpu_py.ir.definition import Attr, Dialect, Type
-from xegpu_py.ir.kinds import EnumKind
-from xegpu_py.ir.operation import Operation, ValueField
+from xegpu_py.ir.definition import Attr, Dialect, EnumCodec, Type
+from xegpu_py.ir.fields import ValueField
+from xegpu_py.ir.operation import Operation
 
 
 class _Body:
@@ -62,7 +62,7 @@ def _definition(what: str, name: str, body: list[str]) -> list[str]:
     return [f"  irdl.{what} @{name} {{", *(f"    {line}" for line in body), "  }"]
 
 
-def _enum(enum: EnumKind) -> list[str]:
+def _enum(enum: EnumCodec) -> list[str]:
     body = _Body()
     case = body.any_of([body.constraint(f'irdl.is "{c.value}"') for c in enum.cases])
     return [*body.lines, f"irdl.parameters(value: {case})"]
@@ -70,7 +70,7 @@ def _enum(enum: EnumKind) -> list[str]:
 
 def _parameters(cls: type[Type] | type[Attr]) -> list[str]:
     body = _Body()
-    listed = [f"{name}: {kind.irdl(body)}" for name, kind in cls.parameters().items()]
+    listed = [f"{name}: {codec.irdl(body)}" for name, codec in cls.parameters().items()]
     return [*body.lines, f"irdl.parameters({', '.join(listed)})"] if listed else []
 
 
@@ -79,7 +79,7 @@ def _operation(op: type[Operation]) -> list[str]:
     operands = [_value(body, f) for f in spec.operands]
     results = [_value(body, f) for f in spec.results]
     # An attribute that IRDL knows must be there, so optional ones are left to our own verifier.
-    required = [f'"{a.name}" = {a.kind.irdl(body)}' for a in spec.attributes.values() if a.required]
+    required = [f'"{a.name}" = {a.codec.irdl(body)}' for a in spec.attributes.values() if a.required]
     regions = [f"{r.name}: {body.constraint('irdl.region')}" for r in spec.regions]
     for keyword, listed in (("operands", operands), ("results", results)):
         if listed:

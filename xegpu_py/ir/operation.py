@@ -1,118 +1,26 @@
-"""Operation classes: their fields, the view with named accessors, and the builder."""
+"""Operation classes: the view with named accessors, the builder, and what a syntax of their text must do."""
 
 from __future__ import annotations
 
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
-from types import UnionType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Union, get_args, get_origin
+from typing import Any, ClassVar, NoReturn
 
 from mlir import ir
 from mlir._mlir_libs import _mlir as _cext
 
 from xegpu_py.ir import definition as d
 from xegpu_py.ir.bindings import SEGMENTS, name_segments
-from xegpu_py.ir.constraints import Index, TypeConstraint, alternatives
+from xegpu_py.ir.codecs import Scope
+from xegpu_py.ir.cursor import Cursor
 from xegpu_py.ir.decoded import Decoded
-from xegpu_py.ir.kinds import Kind, kind_of
+from xegpu_py.ir.fields import STATIC, AttributeField, OpSpec, ParsedOp, ValueField, spec_of
+from xegpu_py.ir.type_reader import parse_type
 
-if TYPE_CHECKING:
-    from xegpu_py.ir.assembly import Syntax
-
-Arity = Literal["single", "optional", "variadic"]
-
-STATIC = "static_"
-
-_ABSENT = object()
 _PLAIN_VECTOR = re.compile(r"vector<(?:\d+x)+(?:index|i\d+|b?f\d+)>\Z")
 """Vectors whose text means the same in dialect syntax and in MLIR's own."""
-
-
-@dataclass(frozen=True)
-class ValueField:
-    """An operand or result group."""
-
-    name: str
-    arity: Arity
-    constraints: tuple[type[TypeConstraint], ...]
-
-    @property
-    def summary(self) -> str:
-        """What its types are called."""
-        return " or ".join(c.summary for c in self.constraints)
-
-    @property
-    def fixed(self) -> str | None:
-        """The type that it always has, if so."""
-        return self.constraints[0].fixed if len(self.constraints) == 1 else None
-
-    def accepts(self, text: str) -> bool:
-        """Whether a type in MLIR's own spelling fulfils the constraints."""
-        return any(c.accepts(text) for c in self.constraints)
-
-
-@dataclass(frozen=True)
-class AttributeField:
-    """An attribute. A default of None means that there is none and it may be absent."""
-
-    name: str
-    kind: Kind
-    required: bool
-    default: Any = None
-
-
-@dataclass(frozen=True)
-class RegionField:
-    """A region. An optional one may have no blocks."""
-
-    name: str
-    optional: bool
-
-
-@dataclass
-class Spec:
-    """What an operation class declares, sorted by what the fields are."""
-
-    operands: list[ValueField] = field(default_factory=list)
-    results: list[ValueField] = field(default_factory=list)
-    attributes: dict[str, AttributeField] = field(default_factory=dict)
-    regions: list[RegionField] = field(default_factory=list)
-    index_lists: list[str] = field(default_factory=list)
-    order: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self._segmented: dict[str, bool] = {}
-
-    def groups(self, which: str) -> list[ValueField]:
-        """The groups of "operand" or of "result"."""
-        return self.operands if which == "operand" else self.results
-
-    def needs_segments(self, which: str) -> bool:
-        """Whether the sizes of the operand or result groups cannot be told from their sum."""
-        found = self._segmented.get(which)
-        if found is None:
-            found = self._segmented[which] = sum(g.arity != "single" for g in self.groups(which)) > 1
-        return found
-
-    def sizes(self, which: str, total: int, segments: Sequence[int] | None) -> list[int]:
-        """The size of each operand or result group.
-
-        Raises:
-            ValueError: if `total` values cannot be divided so.
-        """
-        groups = self.groups(which)
-        if self.needs_segments(which):
-            if segments is None or len(segments) != len(groups) or sum(segments) != total:
-                raise ValueError("segment sizes do not fit the number of values")
-            return list(segments)
-        singles = [g.arity == "single" for g in groups]
-        rest = total - sum(singles)
-        if rest < 0 or (rest and all(singles)):
-            raise ValueError(f"expected {len(groups)} values, found {total}")
-        return [1 if single else rest for single in singles]
 
 
 class VerifyError(Exception):
@@ -129,6 +37,43 @@ class VerifyError(Exception):
         super().__init__(message)
 
 
+ReadOperand = Callable[[str], str]
+"""Takes the name of an SSA value as read, gives what stands for it in `ParsedOp`."""
+
+
+class Reading:
+    """What the reading of one op needs: where it is, what surrounds it, and what becomes of SSA names."""
+
+    def __init__(self, cursor: Cursor, scope: Scope, operand: ReadOperand) -> None:
+        self.cursor = cursor
+        self.scope = scope
+        self.operand = operand
+
+
+class Syntax:
+    """How the text of an op after its name is read and written."""
+
+    def read(self, op: type[Operation], r: Reading) -> ParsedOp:
+        """Read an op's text after its name.
+
+        Raises:
+            SyntaxFault: where the text does not fit.
+        """
+        raise NotImplementedError
+
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool = False) -> str:
+        """The text of an op after its name, with a leading space where one belongs.
+
+        Raises:
+            ValueError: if there is no such text for the parts; the op is printed in generic form then.
+        """
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        """What the reference page shows."""
+        raise NotImplementedError
+
+
 class Operation(ir.OpView):  # type: ignore[misc]
     """Base of operation classes; see `xegpu_py.ir.definition` for how one is written.
 
@@ -142,7 +87,7 @@ class Operation(ir.OpView):  # type: ignore[misc]
     """
 
     dialect_class: ClassVar[type[d.Dialect]]
-    spec: ClassVar[Spec]
+    spec: ClassVar[OpSpec]
     assembly_format: ClassVar[str | Syntax]
     also_reads: ClassVar[tuple[str | Syntax, ...]] = ()
     flags: ClassVar[Mapping[str, tuple[str, Any]]] = {}
@@ -161,7 +106,7 @@ class Operation(ir.OpView):  # type: ignore[misc]
             return
         cls.dialect_class = dialect
         cls.OPERATION_NAME = f"{dialect.name}.{name}"
-        cls.spec = _collect(cls)
+        cls.spec = spec_of(cls)
         cls._ODS_REGIONS = (len(cls.spec.regions), True)
         cls._ODS_OPERAND_SEGMENTS = _segments(cls.spec, "operand")
         cls._ODS_RESULT_SEGMENTS = _segments(cls.spec, "result")
@@ -180,22 +125,22 @@ class Operation(ir.OpView):  # type: ignore[misc]
         """
 
     @classmethod
-    def infer(cls, parts: Parts) -> dict[str, str]:
+    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
         """Types in MLIR's own spelling of operands and results that neither the user nor the class gives."""
         return {}
 
     @classmethod
-    def reads_as(cls, parts: Parts) -> str | None:
+    def reads_as(cls, parsed: ParsedOp) -> str | None:
         """Why a reading of the text by one of several forms is not what was meant; None if it may be."""
         return None
 
     @classmethod
-    def infer_attributes(cls, parts: Parts) -> dict[str, Any]:
+    def infer_attributes(cls, parsed: ParsedOp) -> dict[str, Any]:
         """Attributes that the text leaves out and the types tell, by name."""
         return {}
 
     @classmethod
-    def result_name(cls, parts: Parts) -> str | None:
+    def result_name(cls, parsed: ParsedOp) -> str | None:
         """What to print for the SSA name of the op's result, without `%`; None for MLIR's number."""
         return None
 
@@ -211,80 +156,13 @@ class Operation(ir.OpView):  # type: ignore[misc]
         return results[0] if len(results) == 1 else tuple(results) if results else op
 
 
-@dataclass
-class Parts:
-    """The pieces of an op as text, between two of its forms: what each named field holds.
-
-    Attributes:
-        operands: SSA names by operand field.
-        types: types in MLIR's own spelling by operand or result field.
-        attributes: Python values by attribute field, `None` and defaults left out.
-        extra: discardable attributes as (name, text in MLIR's own spelling); None as text for a unit attribute.
-        regions: where a region field's text is.
-        type_offsets: where in the source a field's types stand.
-    """
-
-    operands: dict[str, list[str]] = field(default_factory=dict)
-    types: dict[str, list[str]] = field(default_factory=dict)
-    attributes: dict[str, Any] = field(default_factory=dict)
-    extra: list[tuple[str, str | None]] = field(default_factory=list)
-    regions: dict[str, tuple[int, int]] = field(default_factory=dict)
-    type_offsets: dict[str, int] = field(default_factory=dict)
-
-    def type_of(self, name: str) -> str:
-        """The one type of a field that holds a single value."""
-        return self.types[name][0]
-
-
-def _unwrap(annotation: Any) -> tuple[Any, Arity]:
-    origin = get_origin(annotation)
-    if origin in (UnionType, Union):
-        inner = [a for a in get_args(annotation) if a is not type(None)]
-        return inner[0], "optional"
-    if origin is Sequence:
-        return get_args(annotation)[0], "variadic"
-    return annotation, "single"
-
-
-def _collect(cls: type) -> Spec:
-    spec = Spec()
-    for name, annotation in inspect.get_annotations(cls, eval_str=True).items():
-        if ClassVar in (annotation, get_origin(annotation)):
-            continue
-        if hasattr(ir.OpView, name) and name != "result":
-            raise TypeError(f"a field of {cls.__name__} cannot be called '{name}': every op has that already")
-        inner, arity = _unwrap(annotation)
-        marker = cls.__dict__.get(name, _ABSENT)
-        origin = get_origin(inner)
-        if inner is d.IndexList:
-            spec.operands.append(ValueField(name, "variadic", (Index,)))
-            spec.index_lists.append(name)
-            static = STATIC + name
-            spec.attributes[static] = AttributeField(static, kind_of(tuple[int, ...]), False, ())
-        elif inner is d.Region:
-            if arity == "variadic":
-                raise TypeError(f"region '{name}' of {cls.__name__}: IRDL ops have a fixed number of regions")
-            spec.regions.append(RegionField(name, arity == "optional"))
-        elif origin in (d.Operand, d.Result):
-            groups = spec.operands if origin is d.Operand else spec.results
-            groups.append(ValueField(name, arity, alternatives(get_args(inner)[0])))
-        elif origin is d.Attribute:
-            value = marker.value if isinstance(marker, d._Default) else None
-            required = arity == "single" and not isinstance(marker, d._Default)
-            spec.attributes[name] = AttributeField(name, kind_of(get_args(inner)[0]), required, value)
-        else:
-            raise TypeError(f"field '{name}' of {cls.__name__} is neither operand, result, attribute nor region")
-        spec.order.append(name)
-    return spec
-
-
-def _segments(spec: Spec, which: str) -> list[int] | None:
+def _segments(spec: OpSpec, which: str) -> list[int] | None:
     if not spec.needs_segments(which):
         return None
     return [{"single": 1, "optional": 0, "variadic": -1}[g.arity] for g in spec.groups(which)]
 
 
-def _accessors(spec: Spec) -> dict[str, Callable[[Any], Any]]:
+def _accessors(spec: OpSpec) -> dict[str, Callable[[Any], Any]]:
     made: dict[str, Callable[[Any], Any]] = {}
     for i, operand in enumerate(spec.operands):
         made[operand.name] = _value_accessor(spec, "operand", i)
@@ -308,7 +186,7 @@ def group_sizes(op: ir.OpView, which: str) -> list[int]:
     return sizes
 
 
-def _value_accessor(spec: Spec, which: str, index: int) -> Callable[[Any], Any]:
+def _value_accessor(spec: OpSpec, which: str, index: int) -> Callable[[Any], Any]:
     groups = spec.groups(which)
     arity = groups[index].arity
     operands, segments = which == "operand", SEGMENTS[which]
@@ -349,7 +227,7 @@ def _index_list_accessor(operands: Callable[[Any], Any], static: str) -> Callabl
 
 
 def _attribute_accessor(attribute: AttributeField) -> Callable[[Any], Any]:
-    decode = lru_cache(maxsize=256)(attribute.kind.decode)
+    decode = lru_cache(maxsize=256)(attribute.codec.decode)
     decoded = Decoded(lambda found: decode(str(found)))
     name, default = attribute.name, attribute.default
 
@@ -403,7 +281,7 @@ def _make_init(cls: type[Operation]) -> Callable[..., None]:
             cls._ODS_REGIONS,
             cls._ODS_OPERAND_SEGMENTS,
             cls._ODS_RESULT_SEGMENTS,
-            attributes={name: spec.attributes[name].kind.to_ir(value) for name, value in attributes.items()},
+            attributes={name: spec.attributes[name].codec.to_ir(value) for name, value in attributes.items()},
             results=_grouped(cls._ODS_RESULT_SEGMENTS, spec.results, results),
             operands=_grouped(cls._ODS_OPERAND_SEGMENTS, spec.operands, operands),
             loc=given["loc"],
@@ -416,7 +294,7 @@ def _make_init(cls: type[Operation]) -> Callable[..., None]:
     return __init__
 
 
-def _is_required(spec: Spec, name: str) -> bool:
+def _is_required(spec: OpSpec, name: str) -> bool:
     if name in spec.index_lists:
         return name == spec.index_lists[0]
     for group in (*spec.operands, *spec.results):
@@ -462,7 +340,7 @@ def _operands_and_attributes(
     for attribute in spec.attributes.values():
         if attribute.name in spec.order and given[attribute.name] is not None:
             try:
-                value = attribute.kind.coerce(given[attribute.name])
+                value = attribute.codec.coerce(given[attribute.name])
             except (TypeError, ValueError) as e:
                 raise type(e)(f"'{attribute.name}' of {cls.OPERATION_NAME}: {e}") from None
             if value != attribute.default:
@@ -486,7 +364,7 @@ def _result_types(
         if argument is None and group.fixed is None:
             if inferred is None:
                 known = {k: [str(v.type) for v in vs] for k, vs in operands.items()}
-                inferred = cls.infer(Parts(types=known, attributes=dict(attributes)))
+                inferred = cls.infer(ParsedOp(types=known, attributes=dict(attributes)))
             if group.name not in inferred:
                 raise TypeError(f"{cls.OPERATION_NAME} needs the type of its result as '{group.name}='")
         spelled = argument if argument is not None else group.fixed or (inferred or {})[group.name]
@@ -503,8 +381,11 @@ def _type(argument: Any, name: str) -> ir.Type:
     if isinstance(argument, str):
         if _PLAIN_VECTOR.match(argument):
             return ir.Type.parse(argument)
-        # The reader reads operations, and so imports this module.
-        from xegpu_py.ir.reader import parse_type
-
         return parse_type(argument)
     raise TypeError(f"'{name}' expects a type, got {argument!r}")
+
+
+__all__ = ["Operation", "ParsedOp", "ReadOperand", "Reading", "Syntax", "VerifyError", "group_sizes"]
+
+Spec, Parts = OpSpec, ParsedOp
+"""Former names."""

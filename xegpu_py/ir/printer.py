@@ -152,8 +152,8 @@ class Printer:
         dialect = self._by_name[dialect_name]
         name = rest.partition("<")[0]
         if raw[0] == "#" and name in dialect.enums:
-            kind = dialect.enums[name]
-            return f"{kind.mnemonic}<{kind.write(kind.decode(raw))}>"
+            codec = dialect.enums[name]
+            return f"{codec.mnemonic}<{codec.write(codec.decode(raw))}>"
         cls = (dialect.types if raw[0] == "!" else dialect.attributes).get(name)
         return raw if cls is None else str(cls.decode(raw).write(self.print_defaults))
 
@@ -181,11 +181,11 @@ class Printer:
     def _body(self, op: type[Operation], rest: str, empty: Container[int] = ()) -> tuple[str, str] | None:
         """The text after an op's name, and its location; None for an op that is not valid, and so has no such text."""
         try:
-            parts, location = decode(op, rest.strip(), self.write)
+            parsed, location = decode(op, rest.strip(), self.write)
             for i, group in enumerate(op.spec.regions):
                 if not (group.optional and i in empty):
-                    parts.regions[group.name] = (i, i)
-            return formats_of(op)[0].write(op, parts, self.print_defaults), location
+                    parsed.regions[group.name] = (i, i)
+            return formats_of(op)[0].write(op, parsed, self.print_defaults), location
         except (ValueError, SyntaxFault):
             return None
 

@@ -10,15 +10,14 @@ import difflib
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-
-from mlir import ir
+from dataclasses import dataclass
 
 from xegpu_py.ir.assembly import encode, read_op
 from xegpu_py.ir.cursor import Cursor, SyntaxFault
 from xegpu_py.ir.definition import Dialect
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.source import Source
+from xegpu_py.ir.type_reader import STRING, TypeReader
 
 _NAME = re.compile(r"%(?:\d+|[A-Za-z_$.-][\w$.-]*)(?:#\d+)?")
 _WORD = re.compile(r"[%@^!#]?[\w$.-]+|\S")
@@ -92,26 +91,20 @@ class _Template:
         return "".join(out)
 
 
-@dataclass
-class Reader:
-    """Reads one source. It is a `Scope`: it knows the aliases defined so far and the dialects."""
+class Reader(TypeReader):
+    """Reads one source."""
 
-    source: Source
-    dialects: Sequence[type[Dialect]]
-    aliases: dict[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._by_name = {s: d for d in self.dialects for s in (d.name, *d.spellings)}
-        names = "|".join(map(re.escape, self._by_name))
+    def __init__(self, source: Source, dialects: Sequence[type[Dialect]]) -> None:
+        super().__init__(dialects)
+        self.source = source
         self._scan = re.compile(
-            r'(?P<skip>//[^\n]*|"(?:[^"\\\n]|\\.)*")'
+            rf"(?P<skip>//[^\n]*|{STRING})"
             r"|(?P<alias>[!#][A-Za-z_][\w$]*)\s*=(?!=)"
-            rf"|(?P<sigil>[!#])(?P<owner>{names})\.(?P<param>\w+)"
-            rf"|(?<![\w.$%@^#!-])(?P<dialect>{names})\.(?P<op>\w+)"
+            rf"|{self._own.pattern}"
+            rf"|(?<![\w.$%@^#!-])(?P<dialect>{self._names})\.(?P<op>\w+)"
         )
-        self._named = re.compile(rf"[!#]?(?P<owner>{names})\.(?P<param>\w+)")
+        self._named = re.compile(rf"[!#]?(?P<owner>{self._names})\.(?P<param>\w+)")
         self._memo: dict[tuple[type[Operation], str], _Template] = {}
-        self._types: dict[str, str] = {}
         self._out: list[str] = []
         self._length = 0
         self._edits: list[Edit] = []
@@ -217,8 +210,8 @@ class Reader:
             key = None
         uses: list[str] = []
         cursor = Cursor(text, pos)
-        parts = read_op(op, cursor, self, lambda: _marker(uses))
-        before, after = encode(op, parts)
+        parsed = read_op(op, cursor, self, lambda: _marker(uses))
+        before, after = encode(op, parsed)
         template = _template(before + after) if not op.spec.regions else None
         if template:
             self._replace(start, cursor.pos, template.fill(uses))
@@ -227,124 +220,15 @@ class Reader:
             return cursor.pos
         at, prefix = start, _template(before).fill(uses) + " ("
         for name in (r.name for r in op.spec.regions):
-            if name not in parts.regions:
+            if name not in parsed.regions:
                 prefix += "{}, "
                 continue
-            region_start, region_end = parts.regions[name]
+            region_start, region_end = parsed.regions[name]
             self._replace(at, region_start, prefix)
             self._range(region_start, region_end)
             at, prefix = region_end, ", "
         self._replace(at, cursor.pos, prefix.removesuffix(", ") + ")" + after)
         return cursor.pos
-
-    def resolve(self, text: str) -> str:
-        """The type or attribute that the alias `text` names; any other text as it is."""
-        for _ in range(len(self.aliases) + 1):
-            if text not in self.aliases:
-                break
-            text = self.aliases[text]
-        return text
-
-    def read_type(self, cursor: Cursor) -> str:
-        """One type in MLIR's own spelling. A type of ours may stand without its dialect's name."""
-        start = cursor.skip()
-        if cursor.at("!"):
-            if self._owner(cursor):
-                return self._parametrized(cursor)
-            return cursor.type_text()
-        word = cursor.word() or ""
-        cursor.pos = start
-        for dialect in self.dialects:
-            if word in dialect.types:
-                return self._parametrized(cursor, dialect)
-        return self._builtin(cursor.type_text(), start)
-
-    def _builtin(self, text: str, offset: int) -> str:
-        known = self._types.get(text)
-        if known is None:
-            known = text
-            for dialect in self.dialects:
-                for name, meant in dialect.type_names.items():
-                    known = re.sub(rf"(?:(?<![\w!#%$.])|(?<=\dx)|(?<=\d\sx\s)){name}\b", meant, known)
-            known = self._types[text] = self._nested(known, offset)
-        return known
-
-    def _nested(self, text: str, offset: int) -> str:
-        """A text of MLIR's own, read at `offset`, in which types and attributes of ours may stand."""
-        if not any(name in text for name in self._by_name):
-            return text
-        inner = Reader(Source(text, ""), self.dialects, self.aliases)
-        try:
-            inner._range(0, len(text))
-        except SyntaxFault as fault:
-            raise SyntaxFault(offset + fault.offset, fault.message) from None
-        return "".join(inner._out)
-
-    def read_attribute(self, cursor: Cursor) -> str:
-        """One attribute in MLIR's own spelling."""
-        start = cursor.skip()
-        if cursor.at("#"):
-            if self._owner(cursor):
-                return self._parametrized(cursor)
-            return self._nested(cursor.symbol_text(), start)
-        text = cursor.until(",}>])") if not cursor.at_end() else ""
-        if not text:
-            raise cursor.expected("an attribute")
-        return self._nested(text, start)
-
-    def _owner(self, cursor: Cursor) -> re.Match[str] | None:
-        m = self._scan.match(cursor.text, cursor.skip())
-        return m if m and m["sigil"] else None
-
-    def _parametrized(self, cursor: Cursor, bare: type[Dialect] | None = None) -> str:
-        """A type or attribute of ours at the cursor, in MLIR's own spelling."""
-        start = cursor.skip()
-        if bare:
-            name, dialect, sigil = cursor.word() or "", bare, "!"
-        else:
-            m = self._owner(cursor)
-            assert m
-            cursor.pos = m.end()
-            name, dialect, sigil = m["param"], self._by_name[m["owner"]], m["sigil"]
-        return self._body(cursor, start, sigil, dialect, name)
-
-    def _body(self, cursor: Cursor, start: int, sigil: str, dialect: type[Dialect], name: str) -> str:
-        """Read what follows the name of a type or attribute of ours; the whole in MLIR's own spelling."""
-        body_start = cursor.pos
-        body = _bracketed(cursor)
-        known = self._types.get(sigil + name + body)
-        if known is None:
-            cursor.pos = body_start
-            known = self._types[sigil + name + body] = self._read_parametrized(cursor, start, dialect, sigil, name)
-        return known
-
-    def _read_parametrized(self, cursor: Cursor, start: int, dialect: type[Dialect], sigil: str, name: str) -> str:
-        enum = dialect.enums.get(name, dialect.borrowed.get(name)) if sigil == "#" else None
-        if enum:
-            cursor.expect("<")
-            case = enum.read(cursor, self)
-            cursor.expect(">")
-            return enum.encode(case)
-        if sigil == "#" and name in dialect.shorthands:
-            return dialect.shorthands[name].encode()
-        table = dialect.types if sigil == "!" else dialect.attributes
-        cls = table.get(name)
-        if cls is None:
-            what, known = ("type", [*table]) if sigil == "!" else ("attribute", [*table, *dialect.enums])
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f"; did you mean '{sigil}{dialect.name}.{near[0]}'?" if near else ""
-            raise SyntaxFault(start, f"unknown {what} '{sigil}{dialect.name}.{name}'{hint}")
-        return str(cls.read_body(cursor, self).encode())
-
-
-def _bracketed(cursor: Cursor) -> str:
-    """The `<...>` at the cursor, consumed; empty where there is none, or none that ends."""
-    if not cursor.text.startswith("<", cursor.pos):
-        return ""
-    try:
-        return cursor.balanced()
-    except SyntaxFault:
-        return ""
 
 
 def _marker(uses: list[str]) -> Callable[[str], str]:
@@ -360,21 +244,3 @@ def _marker(uses: list[str]) -> Callable[[str], str]:
 def _template(text: str) -> _Template:
     pieces = text.split("\x00")
     return _Template(pieces, [int(p) for p in pieces[1::2]])
-
-
-def parse_type(text: str) -> ir.Type:
-    """The type of this text, in dialect syntax or in MLIR's own spelling, in the current context.
-
-    Raises:
-        ValueError: if it is not a type.
-    """
-    cursor = Cursor(text)
-    try:
-        raw = Reader(Source(text, ""), getattr(ir.Context.current, "own", ())).read_type(cursor)
-        if not cursor.at_end():
-            raise cursor.expected("the end of the type")
-        return ir.Type.parse(raw)
-    except SyntaxFault as fault:
-        raise ValueError(f"type '{text}': {fault.message}") from None
-    except ir.MLIRError as e:
-        raise ValueError(f"type '{text}': {e.error_diagnostics[0].message}") from None

@@ -11,7 +11,8 @@ from xegpu_py.ir.bindings import SEGMENTS
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.definition import DYNAMIC, Dialect
 from xegpu_py.ir.diagnostics import Diagnostic, op_error
-from xegpu_py.ir.operation import STATIC, Operation, VerifyError, group_sizes
+from xegpu_py.ir.fields import STATIC
+from xegpu_py.ir.operation import Operation, VerifyError, group_sizes
 
 Broken = tuple[str, tuple[str, ...]] | None
 """A broken rule: the message and its notes."""
@@ -87,7 +88,7 @@ def _broken_rule(view: Operation, valid: set[Any]) -> Broken:
                 return unknown_attribute(name, type(view))[0], ()
             continue
         try:
-            attribute.kind.decode(str(value))
+            attribute.codec.decode(str(value))
         except ValueError as e:
             return f"attribute '{name}': {e}", ()
         valid.add((view.OPERATION_NAME, name, value))

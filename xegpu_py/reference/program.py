@@ -18,7 +18,8 @@ from typing import Any, Literal
 from mlir import ir
 
 from xegpu_py.ir.dense import dense_elements
-from xegpu_py.ir.operation import STATIC, group_sizes
+from xegpu_py.ir.fields import STATIC
+from xegpu_py.ir.operation import group_sizes
 from xegpu_py.reference.elements import Element, Kind, kind_of
 from xegpu_py.reference.memory import Unknown
 

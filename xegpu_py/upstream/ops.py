@@ -8,10 +8,10 @@ from mlir import ir
 from mlir.dialects.arith import AtomicRMWKind
 
 from xegpu_py.ir.builtin import by, vector_of
-from xegpu_py.ir.constraints import MemRef, TypeConstraint, Vector
+from xegpu_py.ir.codecs import Unit
+from xegpu_py.ir.constraints import Emitter, MemRef, TypeConstraint, Vector
 from xegpu_py.ir.definition import Attribute, IndexList, Operand, Result
-from xegpu_py.ir.kinds import Emitter, Unit
-from xegpu_py.ir.operation import Operation, Parts
+from xegpu_py.ir.operation import Operation, ParsedOp
 from xegpu_py.upstream.types import (
     Dense,
     FenceScope,
@@ -198,8 +198,8 @@ class UpdateNdOffsetOp(Operation, dialect=UpstreamXeGPU, name="update_nd_offset"
     assembly_format = "$tdesc `,` $offsets attr-dict `:` type($result)"
 
     @classmethod
-    def infer(cls, parts: Parts) -> dict[str, str]:
-        return {"tdesc": parts.type_of("result")}
+    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
+        return {"tdesc": parsed.type_of("result")}
 
     def verify_op(self) -> None:
         rank = len(TensorDesc.of(self.tdesc).shape)
@@ -239,8 +239,8 @@ class UpdateOffsetOp(Operation, dialect=UpstreamXeGPU, name="update_offset"):
     assembly_format = "$tdesc `,` $offsets attr-dict `:` type($tdesc) `,` type($offsets)"
 
     @classmethod
-    def infer(cls, parts: Parts) -> dict[str, str]:
-        return {"result": parts.type_of("tdesc")}
+    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
+        return {"result": parsed.type_of("tdesc")}
 
 
 class LoadGatherOp(Operation, dialect=UpstreamXeGPU, name="load"):
@@ -447,8 +447,8 @@ class ConvertLayoutOp(Operation, dialect=UpstreamXeGPU, name="convert_layout"):
     assembly_format = "$source prop-dict attr-dict `:` type($source) (`->` type($result)^)?"
 
     @classmethod
-    def infer(cls, parts: Parts) -> dict[str, str]:
-        return {"result": parts.type_of("source")}
+    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
+        return {"result": parsed.type_of("source")}
 
 
 class CreateMemDescOp(Operation, dialect=UpstreamXeGPU, name="create_mem_desc"):

@@ -14,9 +14,9 @@ from typing import Annotated, Any
 from mlir.dialects.arith import AtomicRMWKind
 
 from xegpu_py.ir.builtin import by
+from xegpu_py.ir.codecs import IntArrayCodec, Scope, TypeText, register_int_enum
 from xegpu_py.ir.cursor import Cursor
-from xegpu_py.ir.definition import Attr, Dialect, Type
-from xegpu_py.ir.kinds import AttrKind, EnumKind, IntArrayKind, Scope, TypeText, enum_attr, register_int_enum
+from xegpu_py.ir.definition import Attr, AttrCodec, Dialect, EnumCodec, Type, enum_attr
 
 NAME = "upstream_xegpu"
 """The dialect's name in the IR. No text spells it."""
@@ -63,7 +63,7 @@ class FenceScope(str, Enum):
 register_int_enum(AtomicRMWKind)
 
 
-class _HintKind(EnumKind):
+class _HintKind(EnumCodec):
     """A cache hint, which upstream prints with its type."""
 
     def write(self, value: Any) -> str:
@@ -74,7 +74,7 @@ Hint = Annotated[CacheHint, _HintKind(UpstreamXeGPU, "cache_hint", CacheHint)]
 """A cache hint of an op."""
 
 
-class _DenseKind(IntArrayKind):
+class _DenseKind(IntArrayCodec):
     """A list of integers as MLIR's own array attribute."""
 
     def write(self, value: tuple[int, ...]) -> str:
@@ -220,7 +220,7 @@ def layout_of(text: str) -> Layout | Slice:
     return Slice.decode(text) if text.startswith(Slice.mnemonic() + "<") else Layout.decode(text)
 
 
-class LayoutKind(AttrKind):
+class LayoutKind(AttrCodec):
     """A layout or a slice of one."""
 
     summary = "a layout"

@@ -13,6 +13,7 @@ import pytest
 from mlir import ir
 
 from xegpu_py.ir import irdl
+from xegpu_py.ir.codecs import TypeText
 from xegpu_py.ir.constraints import Index, Integer, MemRef, Vector
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.definition import (
@@ -25,11 +26,11 @@ from xegpu_py.ir.definition import (
     Result,
     Type,
     default,
+    enum_attr,
 )
 from xegpu_py.ir.diagnostics import DiagnosticError
-from xegpu_py.ir.kinds import TypeText, enum_attr
 from xegpu_py.ir.module import Module, parse_source
-from xegpu_py.ir.operation import Operation, Parts
+from xegpu_py.ir.operation import Operation, ParsedOp
 from xegpu_py.ir.printer import Printer
 from xegpu_py.ir.source import Source
 
@@ -142,8 +143,8 @@ class SameOp(Operation, dialect=Toy, name="same", also_named=("identical",)):
     assembly_format = "$value attr-dict `:` type($value)"
 
     @classmethod
-    def infer(cls, parts: Parts) -> dict[str, str]:
-        return {"out": parts.type_of("value")}
+    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
+        return {"out": parsed.type_of("value")}
 
 
 class MakeTokenOp(Operation, dialect=Toy, name="make_token"):
@@ -468,3 +469,10 @@ def test_irdl_loads_in_stock_mlir_opt(context: Context, tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert read(context, done.stdout.split("// -----")[0]).text().count("toy.groups") == 1
+
+
+def test_former_names_are_kept():
+    from xegpu_py.ir import codecs, kinds, operation
+
+    assert kinds.Kind is codecs.AttributeCodec and kinds.kind_of is codecs.codec_of and kinds.enum_attr is enum_attr
+    assert operation.Parts is ParsedOp

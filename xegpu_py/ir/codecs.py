@@ -1,0 +1,433 @@
+"""Attribute codecs: how a value of an attribute stands in Python, in MLIR's own spelling, and in dialect syntax.
+
+`codec_of` finds the codec of a Python annotation: `int`, `bool`, `str`, `tuple[int, ...]`, a registered enum, a class
+with a method `codec` (`Attr` of `xegpu_py.ir.definition`), or that class `| None`, or `Annotated[..., codec]` for one
+that is made where it is used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from enum import Enum
+from types import UnionType
+from typing import Annotated, Any, ClassVar, Protocol, Union, get_args, get_origin
+
+from mlir import ir
+
+from xegpu_py.ir.constraints import Emitter
+from xegpu_py.ir.cursor import Cursor
+
+TypeText = Annotated[str, "an MLIR type"]
+"""An MLIR type as text, such as `bf16`."""
+
+
+class Scope(Protocol):
+    """What surrounds a text that is read: its aliases, and the dialects known."""
+
+    def read_type(self, cursor: Cursor) -> str:
+        """One type, in MLIR's own spelling."""
+
+    def read_attribute(self, cursor: Cursor) -> str:
+        """One attribute, in MLIR's own spelling."""
+
+    def resolve(self, text: str) -> str:
+        """The type or attribute that the alias `text` names; any other text as it is."""
+
+
+class AttributeCodec:
+    """Reads, prints and checks the values of an attribute. This one takes any attribute as its text."""
+
+    summary = "any attribute"
+
+    def read(self, cursor: Cursor, scope: Scope) -> Any:
+        """Read a value in dialect syntax or in MLIR's own spelling."""
+        start = cursor.skip()
+        return self._decode_at(scope.read_attribute(cursor), cursor, start)
+
+    def _decode_at(self, raw: str, cursor: Cursor, offset: int) -> Any:
+        """The value of a text that stands at `offset`."""
+        try:
+            return self.decode(raw)
+        except ValueError as e:
+            raise cursor.fault(str(e), offset) from None
+
+    def starts(self, cursor: Cursor) -> bool:
+        """Whether the next token can begin a value."""
+        return not any(cursor.at(token) for token in ("%", "{", "}", ":", ","))
+
+    def decode(self, raw: str) -> Any:
+        """The Python value of an attribute in MLIR's own spelling.
+
+        Raises:
+            ValueError: if it is no such value.
+        """
+        return raw
+
+    def encode(self, value: Any) -> str:
+        """The attribute in MLIR's own spelling."""
+        return str(value)
+
+    def to_ir(self, value: Any) -> ir.Attribute:
+        """The attribute in the current MLIR context."""
+        return ir.Attribute.parse(self.encode(value))
+
+    def write(self, value: Any) -> str:
+        """The value in dialect syntax."""
+        return self.encode(value)
+
+    def coerce(self, value: Any) -> Any:
+        """The value that a builder's argument stands for.
+
+        Raises:
+            TypeError: if an argument of this type does not stand for such a value.
+            ValueError: if its type fits, but not the value.
+        """
+        return value
+
+    def irdl(self, emitter: Emitter) -> str:
+        """Emit the constraint that holds such attributes."""
+        return emitter.constraint("irdl.any")
+
+    def _refuse(self, raw: object) -> ValueError:
+        return ValueError(f"expected {self.summary}, found '{raw}'")
+
+
+class IntCodec(AttributeCodec):
+    """A 64-bit integer."""
+
+    summary = "an integer"
+    _RAW = re.compile(r"(-?(?:0x[0-9a-fA-F]+|\d+))(?:\s*:\s*(?:[su]?i\d+|index))?\Z")
+
+    def read(self, cursor: Cursor, scope: Scope) -> int:
+        value = cursor.integer()
+        if value is None:
+            raise cursor.expected(self.summary)
+        if cursor.accept(":"):
+            cursor.type_text()
+        return value
+
+    def starts(self, cursor: Cursor) -> bool:
+        return cursor.peek_token().strip("'-")[:1].isdigit()
+
+    def decode(self, raw: str) -> int:
+        m = self._RAW.match(raw.strip())
+        if not m:
+            raise self._refuse(raw)
+        return int(m[1], 16 if "0x" in m[1] else 10)
+
+    def encode(self, value: int) -> str:
+        return f"{value} : i64"
+
+    def write(self, value: int) -> str:
+        return str(value)
+
+    def coerce(self, value: Any) -> int:
+        if isinstance(value, bool) or not hasattr(value, "__index__"):
+            raise TypeError(f"expected {self.summary}, got {value!r}")
+        return int(value.__index__())
+
+    def irdl(self, emitter: Emitter) -> str:
+        return emitter.constraint('irdl.base "#builtin.integer"')
+
+
+class BoolCodec(AttributeCodec):
+    """A truth value."""
+
+    summary = "true or false"
+    _VALUES = ("false", "true")
+
+    def read(self, cursor: Cursor, scope: Scope) -> bool:
+        for i, word in enumerate(self._VALUES):
+            if cursor.accept(word):
+                return bool(i)
+        raise cursor.expected(self.summary)
+
+    def decode(self, raw: str) -> bool:
+        if raw not in self._VALUES:
+            raise self._refuse(raw)
+        return raw == "true"
+
+    def encode(self, value: bool) -> str:
+        return self._VALUES[value]
+
+    def coerce(self, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise TypeError(f"expected {self.summary}, got {value!r}")
+        return value
+
+    def irdl(self, emitter: Emitter) -> str:
+        return emitter.any_of([emitter.constraint(f"irdl.is {v}") for v in self._VALUES])
+
+
+class UnitCodec(AttributeCodec):
+    """A unit attribute, which is there or not: its name alone says so."""
+
+    summary = "no value"
+
+    def read(self, cursor: Cursor, scope: Scope) -> bool:
+        cursor.expect("unit")
+        return True
+
+    def decode(self, raw: str) -> bool:
+        if raw != "unit":
+            raise self._refuse(raw)
+        return True
+
+    def encode(self, value: bool) -> str:
+        return "unit"
+
+    def write(self, value: bool) -> str:
+        return ""
+
+
+Unit = Annotated[bool, UnitCodec()]
+"""An attribute without a value. On an op it is True, or None if it is absent."""
+
+
+class StringCodec(AttributeCodec):
+    """A string."""
+
+    summary = "a string"
+    _ESCAPE = re.compile(rb'\\([0-9a-fA-F]{2}|[nt"\\])')
+    _NAMED: ClassVar = {b"n": b"\n", b"t": b"\t", b'"': b'"', b"\\": b"\\"}
+
+    def read(self, cursor: Cursor, scope: Scope) -> str:
+        value = cursor.string()
+        if value is None:
+            raise cursor.expected(self.summary)
+        return self._unescape(value)
+
+    def _unescape(self, text: str) -> str:
+        def meant(m: re.Match[bytes]) -> bytes:
+            return self._NAMED.get(m[1]) or bytes([int(m[1], 16)])
+
+        return self._ESCAPE.sub(meant, text.encode()).decode("utf-8", "replace")
+
+    def decode(self, raw: str) -> str:
+        if not (len(raw) > 1 and raw[0] == raw[-1] == '"'):
+            raise self._refuse(raw)
+        return self._unescape(raw[1:-1])
+
+    def encode(self, value: str) -> str:
+        plain = (chr(b) if 32 <= b < 127 and chr(b) not in '"\\' else f"\\{b:02X}" for b in value.encode())
+        return f'"{"".join(plain)}"'
+
+    def coerce(self, value: Any) -> str:
+        if not isinstance(value, str):
+            raise TypeError(f"expected {self.summary}, got {value!r}")
+        return value
+
+    def irdl(self, emitter: Emitter) -> str:
+        return emitter.constraint('irdl.base "#builtin.string"')
+
+
+class WordCodec(StringCodec):
+    """A string that is one of some words, and stands without quotes in dialect syntax."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = tuple(words)
+        self.summary = f"one of {', '.join(words)}"
+
+    def read(self, cursor: Cursor, scope: Scope) -> str:
+        start = cursor.skip()
+        word = cursor.string() or cursor.word()
+        if word not in self.words:
+            cursor.pos = start
+            raise cursor.expected(self.summary)
+        return word
+
+    def decode(self, raw: str) -> str:
+        word = super().decode(raw)
+        if word not in self.words:
+            raise self._refuse(word)
+        return word
+
+    def write(self, value: str) -> str:
+        return value
+
+    def coerce(self, value: Any) -> str:
+        if value not in self.words:
+            raise ValueError(f"expected {self.summary}, got {value!r}")
+        return str(value)
+
+    def irdl(self, emitter: Emitter) -> str:
+        return emitter.any_of([emitter.constraint(f"irdl.is {self.encode(w)}") for w in self.words])
+
+
+class NumberCodec(IntCodec):
+    """A 64-bit integer that is one of some numbers."""
+
+    def __init__(self, numbers: Sequence[int]) -> None:
+        self.numbers = tuple(numbers)
+        self.summary = f"one of {', '.join(map(str, numbers))}"
+
+    def decode(self, raw: str) -> int:
+        number = super().decode(raw)
+        if number not in self.numbers:
+            raise self._refuse(raw)
+        return number
+
+    def coerce(self, value: Any) -> int:
+        number = super().coerce(value)
+        if number not in self.numbers:
+            raise ValueError(f"expected {self.summary}, got {value!r}")
+        return number
+
+    def irdl(self, emitter: Emitter) -> str:
+        return emitter.any_of([emitter.constraint(f"irdl.is {self.encode(n)}") for n in self.numbers])
+
+
+class IntArrayCodec(AttributeCodec):
+    """A list of 64-bit integers."""
+
+    summary = "a list of integers"
+    _RAW = re.compile(r"(?:array<i64(?::(.*))?>|\[(.*)\])\Z", re.DOTALL)
+
+    def read(self, cursor: Cursor, scope: Scope) -> tuple[int, ...]:
+        start = cursor.skip()
+        if cursor.at("["):
+            raw = cursor.balanced()
+        elif cursor.at("array"):
+            raw = cursor.type_text()
+        else:
+            raise cursor.expected(f"{self.summary} in brackets")
+        found: tuple[int, ...] = self._decode_at(raw, cursor, start)
+        return found
+
+    def decode(self, raw: str) -> tuple[int, ...]:
+        m = self._RAW.match(raw.strip())
+        if not m:
+            raise self._refuse(raw)
+        items = (m[1] or m[2] or "").strip()
+        if not items:
+            return ()
+        try:
+            return tuple(map(int, items.split(",")))
+        except ValueError:
+            return tuple(IntCodec().decode(item.strip()) for item in items.split(","))
+
+    def encode(self, value: tuple[int, ...]) -> str:
+        return f"array<i64: {', '.join(map(str, value))}>" if value else "array<i64>"
+
+    def to_ir(self, value: tuple[int, ...]) -> ir.Attribute:
+        return ir.DenseI64ArrayAttr.get(list(value))
+
+    def write(self, value: tuple[int, ...]) -> str:
+        return f"[{', '.join(map(str, value))}]"
+
+    def coerce(self, value: Any) -> tuple[int, ...]:
+        try:
+            return tuple(IntCodec().coerce(item) for item in value)
+        except TypeError:
+            raise TypeError(f"expected {self.summary}, got {value!r}") from None
+
+    def irdl(self, emitter: Emitter) -> str:
+        return emitter.constraint('irdl.base "#builtin.dense_array"')
+
+
+class TypeCodec(AttributeCodec):
+    """A type, held as its text."""
+
+    summary = "a type"
+
+    def read(self, cursor: Cursor, scope: Scope) -> TypeText:
+        return scope.read_type(cursor)
+
+    def decode(self, raw: str) -> TypeText:
+        return raw
+
+    def coerce(self, value: Any) -> TypeText:
+        return str(value)
+
+
+class IntEnumCodec(IntCodec):
+    """A case of an upstream enum that MLIR holds as a 64-bit integer."""
+
+    def __init__(self, cases: type[Enum]) -> None:
+        self.cases = cases
+        self.summary = f"one of {', '.join(c.name for c in cases)}"
+
+    def starts(self, cursor: Cursor) -> bool:
+        return AttributeCodec.starts(self, cursor)
+
+    def read(self, cursor: Cursor, scope: Scope) -> Any:
+        start = cursor.skip()
+        number = cursor.integer()
+        if number is not None:
+            if cursor.accept(":"):
+                cursor.type_text()
+            return self._case(lambda: self.cases(number), number, cursor, start)
+        word = cursor.string() or cursor.word()
+        return self._case(lambda: self.cases[word or ""], word, cursor, start)
+
+    def _case(self, find: Callable[[], Any], found: object, cursor: Cursor, offset: int) -> Any:
+        try:
+            return find()
+        except (KeyError, ValueError):
+            what = cursor.peek_token() if found is None else f"'{found}'"
+            raise cursor.fault(f"expected {self.summary}, found {what}", offset) from None
+
+    def decode(self, raw: str) -> Any:
+        number = super().decode(raw)
+        try:
+            return self.cases(number)
+        except ValueError:
+            raise self._refuse(raw) from None
+
+    def encode(self, value: Any) -> str:
+        return super().encode(value.value)
+
+    def write(self, value: Any) -> str:
+        return str(value.name)
+
+    def coerce(self, value: Any) -> Any:
+        try:
+            return self.cases[value] if isinstance(value, str) else self.cases(int(value))
+        except (KeyError, ValueError, TypeError):
+            raise ValueError(f"expected {self.summary}, got {value!r}") from None
+
+
+_CODECS: dict[Any, AttributeCodec] = {
+    int: IntCodec(),
+    bool: BoolCodec(),
+    str: StringCodec(),
+    tuple[int, ...]: IntArrayCodec(),
+    TypeText: TypeCodec(),
+    Any: AttributeCodec(),
+}
+
+
+def codec_of(annotation: Any) -> AttributeCodec:
+    """The codec of the values that a Python annotation speaks of.
+
+    Raises:
+        TypeError: if there is none.
+    """
+    for mark in getattr(annotation, "__metadata__", ()):
+        if isinstance(mark, AttributeCodec):
+            return mark
+    if get_origin(annotation) in (UnionType, Union):
+        cls = next(a for a in get_args(annotation) if a is not type(None))
+        return _codec_of_class(cls, optional=True)
+    try:
+        return _CODECS[annotation]
+    except KeyError:
+        return _codec_of_class(annotation, optional=False)
+
+
+def _codec_of_class(cls: Any, optional: bool) -> AttributeCodec:
+    if not hasattr(cls, "codec"):
+        raise TypeError(f"no attribute codec stands for {cls!r}")
+    found: AttributeCodec = cls.codec(optional)
+    return found
+
+
+def register_codec(cases: type[Enum], codec: AttributeCodec) -> None:
+    """Let an enum stand for its cases in annotations."""
+    _CODECS[cases] = codec
+
+
+def register_int_enum(cases: type[Enum]) -> None:
+    """Let an upstream enum, which MLIR holds as an integer, be an attribute of ops."""
+    register_codec(cases, IntEnumCodec(cases))

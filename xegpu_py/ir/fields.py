@@ -1,0 +1,177 @@
+"""What an operation class declares (`OpSpec`), and what the text of an op holds of it (`ParsedOp`)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import UnionType
+from typing import Any, ClassVar, Literal, Union, get_args, get_origin
+
+from mlir import ir
+
+from xegpu_py.ir.codecs import AttributeCodec, codec_of
+from xegpu_py.ir.constraints import Index, TypeConstraint, alternatives
+from xegpu_py.ir.definition import Attribute, Default, IndexList, Operand, Region, Result
+
+Arity = Literal["single", "optional", "variadic"]
+
+STATIC = "static_"
+
+_ABSENT = object()
+
+
+@dataclass(frozen=True)
+class ValueField:
+    """An operand or result group."""
+
+    name: str
+    arity: Arity
+    constraints: tuple[type[TypeConstraint], ...]
+
+    @property
+    def summary(self) -> str:
+        """What its types are called."""
+        return " or ".join(c.summary for c in self.constraints)
+
+    @property
+    def fixed(self) -> str | None:
+        """The type that it always has, if so."""
+        return self.constraints[0].fixed if len(self.constraints) == 1 else None
+
+    def accepts(self, text: str) -> bool:
+        """Whether a type in MLIR's own spelling fulfils the constraints."""
+        return any(c.accepts(text) for c in self.constraints)
+
+
+@dataclass(frozen=True)
+class AttributeField:
+    """An attribute. A default of None means that there is none and it may be absent."""
+
+    name: str
+    codec: AttributeCodec
+    required: bool
+    default: Any = None
+
+
+@dataclass(frozen=True)
+class RegionField:
+    """A region. An optional one may have no blocks."""
+
+    name: str
+    optional: bool
+
+
+@dataclass
+class OpSpec:
+    """What an operation class declares, sorted by what the fields are."""
+
+    operands: list[ValueField] = field(default_factory=list)
+    results: list[ValueField] = field(default_factory=list)
+    attributes: dict[str, AttributeField] = field(default_factory=dict)
+    regions: list[RegionField] = field(default_factory=list)
+    index_lists: list[str] = field(default_factory=list)
+    order: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._segmented: dict[str, bool] = {}
+
+    def groups(self, which: str) -> list[ValueField]:
+        """The groups of "operand" or of "result"."""
+        return self.operands if which == "operand" else self.results
+
+    def needs_segments(self, which: str) -> bool:
+        """Whether the sizes of the operand or result groups cannot be told from their sum."""
+        found = self._segmented.get(which)
+        if found is None:
+            found = self._segmented[which] = sum(g.arity != "single" for g in self.groups(which)) > 1
+        return found
+
+    def sizes(self, which: str, total: int, segments: Sequence[int] | None) -> list[int]:
+        """The size of each operand or result group.
+
+        Raises:
+            ValueError: if `total` values cannot be divided so.
+        """
+        groups = self.groups(which)
+        if self.needs_segments(which):
+            if segments is None or len(segments) != len(groups) or sum(segments) != total:
+                raise ValueError("segment sizes do not fit the number of values")
+            return list(segments)
+        singles = [g.arity == "single" for g in groups]
+        rest = total - sum(singles)
+        if rest < 0 or (rest and all(singles)):
+            raise ValueError(f"expected {len(groups)} values, found {total}")
+        return [1 if single else rest for single in singles]
+
+
+@dataclass
+class ParsedOp:
+    """The pieces of an op as text, between two of its forms: what each named field holds.
+
+    Attributes:
+        operands: SSA names by operand field.
+        types: types in MLIR's own spelling by operand or result field.
+        attributes: Python values by attribute field, `None` and defaults left out.
+        extra: discardable attributes as (name, text in MLIR's own spelling); None as text for a unit attribute.
+        regions: where a region field's text is.
+        type_offsets: where in the source a field's types stand.
+    """
+
+    operands: dict[str, list[str]] = field(default_factory=dict)
+    types: dict[str, list[str]] = field(default_factory=dict)
+    attributes: dict[str, Any] = field(default_factory=dict)
+    extra: list[tuple[str, str | None]] = field(default_factory=list)
+    regions: dict[str, tuple[int, int]] = field(default_factory=dict)
+    type_offsets: dict[str, int] = field(default_factory=dict)
+
+    def type_of(self, name: str) -> str:
+        """The one type of a field that holds a single value."""
+        return self.types[name][0]
+
+
+def _unwrap(annotation: Any) -> tuple[Any, Arity]:
+    origin = get_origin(annotation)
+    if origin in (UnionType, Union):
+        inner = [a for a in get_args(annotation) if a is not type(None)]
+        return inner[0], "optional"
+    if origin is Sequence:
+        return get_args(annotation)[0], "variadic"
+    return annotation, "single"
+
+
+def spec_of(cls: type) -> OpSpec:
+    """What the annotations of an operation class declare.
+
+    Raises:
+        TypeError: if one is neither operand, result, attribute nor region.
+    """
+    spec = OpSpec()
+    for name, annotation in inspect.get_annotations(cls, eval_str=True).items():
+        if ClassVar in (annotation, get_origin(annotation)):
+            continue
+        if hasattr(ir.OpView, name) and name != "result":
+            raise TypeError(f"a field of {cls.__name__} cannot be called '{name}': every op has that already")
+        inner, arity = _unwrap(annotation)
+        marker = cls.__dict__.get(name, _ABSENT)
+        origin = get_origin(inner)
+        if inner is IndexList:
+            spec.operands.append(ValueField(name, "variadic", (Index,)))
+            spec.index_lists.append(name)
+            static = STATIC + name
+            spec.attributes[static] = AttributeField(static, codec_of(tuple[int, ...]), False, ())
+        elif inner is Region:
+            if arity == "variadic":
+                raise TypeError(f"region '{name}' of {cls.__name__}: IRDL ops have a fixed number of regions")
+            spec.regions.append(RegionField(name, arity == "optional"))
+        elif origin in (Operand, Result):
+            groups = spec.operands if origin is Operand else spec.results
+            groups.append(ValueField(name, arity, alternatives(get_args(inner)[0])))
+        elif origin is Attribute:
+            value = marker.value if isinstance(marker, Default) else None
+            required = arity == "single" and not isinstance(marker, Default)
+            spec.attributes[name] = AttributeField(name, codec_of(get_args(inner)[0]), required, value)
+        else:
+            raise TypeError(f"field '{name}' of {cls.__name__} is neither operand, result, attribute nor region")
+        spec.order.append(name)
+    return spec
