@@ -34,8 +34,12 @@ def identity(kind: str, element: ir.Type) -> ir.Attribute:
 
     For minnumf and maxnumf, which prefer numbers, it is NaN: a reduction of nothing but NaN is NaN.
     """
+    # Here, so that tools start without numerics.
+    from xegpu_py.numerics.formats import FLOATS
+
     if isinstance(element, ir.FloatType):
-        values = {"add": -0.0, "mul": 1.0, "minimumf": math.inf, "maximumf": -math.inf}
+        most = FLOATS[str(element)].greatest
+        values = {"add": -0.0, "mul": 1.0, "minimumf": most, "maximumf": -most}
         return ir.FloatAttr.get(element, values.get(kind, math.nan))
     bits = 64 if isinstance(element, ir.IndexType) else ir.IntegerType(element).width
     top = 1 << (bits - 1)

@@ -15,7 +15,7 @@ _EXACT = {
     "arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.maximumf", "arith.minimumf", "arith.maxnumf",
     "arith.minnumf", "arith.remf",
 }  # fmt: skip
-"""Ops whose result, rounded first to f32 (or f16) and then to bf16 (or f8E5M2), is that of one rounding.
+"""Ops whose result, rounded first to f32 (or f16) and then to bf16 (or 8 bits), is that of one rounding.
 
 The wider format has at least twice as many bits and two more, so that a sum, product or quotient that is no tie of the
 narrow one is none of the wide one either.
@@ -26,7 +26,7 @@ _FUNCTIONS = {
     "math.roundeven", "math.trunc",
 }  # fmt: skip
 _REDUCTIONS = ("vector.reduction", "vector.multi_reduction")
-_WIDE = {"bf16": "f32", "f8E5M2": "f16"}
+_WIDE = {"bf16": "f32", "f8E5M2": "f16", "f8E4M3FN": "f16"}
 
 
 @dataclass
@@ -80,7 +80,7 @@ _EQ, _NE, _SLT, _SLE, _SGE, _UGE = 0, 1, 2, 3, 5, 9
 """Numbers of arith.cmpi's predicates."""
 _OEQ, _OLT, _ONE = 1, 4, 6
 """Numbers of arith.cmpf's predicates."""
-_BITS = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16, "f8E5M2": 8}
+_BITS = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16, "f8E5M2": 8, "f8E4M3FN": 8}
 
 
 def text_of(shape: Sequence[int], element: str) -> str:
@@ -103,7 +103,7 @@ def rewrite_arithmetic(op: ir.Operation, target: Target) -> None:
         _narrow_once(op)
     elif element not in _WIDE:
         return
-    elif name in ("arith.fptosi", "arith.fptoui") and element == "f8E5M2":
+    elif name in ("arith.fptosi", "arith.fptoui") and _BITS.get(element) == 8:
         builder = Builder(op)
         builder.replace(builder.emit(name, str(op.results[0].type), builder.convert(op.operands[0], "f16")))
     elif name in _EXACT or name in _FUNCTIONS:
@@ -154,7 +154,12 @@ def _fma(op: ir.Operation) -> None:
     builder.replace(narrow(builder, total, element, lost))
 
 
-_STEPS = {"bf16": ("f64", "f32", "bf16"), "tf32": ("f64", "f32", "tf32"), "f8E5M2": ("f64", "f32", "f16", "f8E5M2")}
+_STEPS = {
+    "bf16": ("f64", "f32", "bf16"),
+    "tf32": ("f64", "f32", "tf32"),
+    "f8E5M2": ("f64", "f32", "f16", "f8E5M2"),
+    "f8E4M3FN": ("f64", "f32", "f16", "f8E4M3FN"),
+}
 """The formats by which a wide number becomes a narrow one: each is converted to the next by the hardware."""
 
 
@@ -205,8 +210,8 @@ def _from_integer(op: ir.Operation) -> None:
     """Integers of 32 bits to bf16, rounded once: those that f32 does not hold have what it would lose kept in a bit."""
     shape, source = shape_and_element(str(op.operands[0].type))
     _, element = shape_and_element(str(op.results[0].type))
-    if element == "f8E5M2":
-        _small_from_integer(op)
+    if _BITS.get(element) == 8:
+        _small_from_integer(op, element)
     if element != "bf16" or source != "i32":
         return
     builder = Builder(op)
@@ -228,8 +233,8 @@ def _from_integer(op: ir.Operation) -> None:
     builder.replace(builder.convert(single, element))
 
 
-def _small_from_integer(op: ir.Operation) -> None:
-    """Integers to f8E5M2, rounded once, by f32: it holds all but those that are far beyond the greatest number."""
+def _small_from_integer(op: ir.Operation, element: str) -> None:
+    """Integers to floats of 8 bits, rounded once, by f32: it holds all but those far beyond the greatest number."""
     builder = Builder(op)
     shape, source = shape_and_element(str(op.operands[0].type))
     value = op.operands[0]
@@ -238,4 +243,4 @@ def _small_from_integer(op: ir.Operation) -> None:
         value = builder.emit("arith.minsi" if signed else "arith.minui", kind, value, builder.constant(1 << 20, kind))
         if signed:
             value = builder.emit("arith.maxsi", kind, value, builder.constant(-(1 << 20), kind))
-    builder.replace(builder.convert(builder.emit(op.name, text_of(shape, "f32"), value), "f8E5M2"))
+    builder.replace(builder.convert(builder.emit(op.name, text_of(shape, "f32"), value), element))

@@ -532,7 +532,8 @@ def select(low: Lowering, op: ir.Operation) -> None:
     if not name:
         yes, no = low.mask(op.operands[1]), low.mask(op.operands[2])
         if mask.count != count:
-            low.fail("of vectors of i1 needs a vector as condition")
+            chosen = low.emit.choose(mask, "w", count, const(1, "w"), const(0, "w"))
+            mask = low.emit.compare("ne", count, chosen, const(0, "w"))
         taken = low.emit.flags("and", count, mask, yes)
         other = low.emit.flags("and", count, low.emit.flags("not", count, mask), no)
         low.set(op, low.emit.flags("or", count, taken, other))

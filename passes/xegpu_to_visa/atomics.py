@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from mlir import ir
 from xegpu_py.passes.common.messages import atomic_message_of, atomic_shape
 from xegpu_py.passes.common.registers import register_type, unsigned
+from xegpu_py.passes.xegpu_to_visa.casts import byte_of, half_of
 from xegpu_py.passes.xegpu_to_visa.combine import combiner
 from xegpu_py.passes.xegpu_to_visa.descriptors import TYPES_BYTES, in_slm
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter, const
@@ -52,7 +53,7 @@ def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
                     combine = (
                         _swapped(emit, Reg(sources[0].var, sources[0].first + start, count))
                         if swaps
-                        else byte_combiner(emit, kind, name, is_float(desc.element))
+                        else byte_combiner(emit, kind, name, desc.element)
                     )
                     before = update_bytes(low, place, count, guard, part, combine)
                 else:
@@ -208,19 +209,18 @@ def update_bytes(
     return _loop(low, around, count, guard, value, combine, read, write)
 
 
-def byte_combiner(emit: Emitter, kind: str, name: str, floats: bool) -> Callable[[Reg, Reg], Reg]:
-    """What two elements of 8 bits become: integers computed in 32, f8E5M2 in hf, whose result is rounded again.
+def byte_combiner(emit: Emitter, kind: str, name: str, element: str) -> Callable[[Reg, Reg], Reg]:
+    """What two elements of 8 bits become: integers computed in 32, floats in hf, whose result is rounded again.
 
     Two roundings are one there (`xegpu_legalize.numbers` says why).
     """
     if kind == "assign":
         return combiner(emit, kind, name)
-    if floats:
+    if is_float(element):
         half = combiner(emit, kind, "hf")
 
         def combine_floats(a: Reg, b: Reg) -> Reg:
-            left, right = (emit.apply("fcvt", "hf", n.count, n, most=16) for n in (a, b))
-            return emit.apply("fcvt", "ub", a.count, half(left, right), most=16)
+            return byte_of(emit, element, half(half_of(emit, element, a), half_of(emit, element, b)))
 
         return combine_floats
     signed = not kind.endswith("u")

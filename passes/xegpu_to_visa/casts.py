@@ -5,12 +5,12 @@ from __future__ import annotations
 from mlir import ir
 from xegpu_py.passes.common.registers import INDEX, shape_and_element, unsigned
 from xegpu_py.passes.xegpu_to_visa.arith import as_type, as_unsigned, bf_as_f, result_of
-from xegpu_py.passes.xegpu_to_visa.emit import const
+from xegpu_py.passes.xegpu_to_visa.emit import Emitter, const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.values import Const, KnownMask, Mask, Numbers, Reg
 
 from xegpu_py.ir.builtin import bit_width, is_float
-from xegpu_py.numerics.formats import TF32, TYPES
+from xegpu_py.numerics.formats import HF, HF8, TF32, TYPES
 
 
 def _convert(low: Lowering, op: ir.Operation, source: Numbers, saturate: bool = False) -> None:
@@ -95,14 +95,12 @@ def _from_mask(low: Lowering, op: ir.Operation, one: int) -> None:
 
 @pattern("arith.extf")
 def extf(low: Lowering, op: ir.Operation) -> None:
-    """Widening of floats; of f8E5M2 by fcvt."""
+    """Widening of floats; of f8E5M2 by fcvt, of f8E4M3FN by way of f16 as well."""
     count, _, name = result_of(low, op)
     numbers = low.numbers(op.operands[0])
     element = shape_and_element(op.operands[0].type)[1]
     if bit_width(element) == 8:
-        if element != "f8E5M2":
-            low.fail(f"there is no conversion from {element}")
-        half = low.emit.apply("fcvt", "hf", count, low.reg(op.operands[0]), most=16)
+        half = half_of(low.emit, element, low.reg(op.operands[0]))
         low.set(op, half if name == "hf" else convert(low, half, name, count))
         return
     _convert(low, op, numbers)
@@ -113,18 +111,63 @@ def truncf(low: Lowering, op: ir.Operation) -> None:
     """Narrowing of floats, rounded to nearest even; to f8E5M2 by fcvt, and to tf32 where fcvt does that."""
     count, element, _ = result_of(low, op)
     numbers = low.numbers(op.operands[0])
-    if element == "f8E5M2":
+    if bit_width(element) == 8:
         half = numbers if numbers.type == "hf" else _half_to_odd(low, numbers, count)
-        low.set(op, low.emit.apply("fcvt", "ub", count, low.emit.in_registers(half), most=16))
+        low.set(op, byte_of(low.emit, element, low.emit.spread(low.emit.in_registers(half), count)))
         return
     if element == "tf32":
         if numbers.type == "df":
             low.fail("from f64 has no instruction", "xegpu-legalize rewrites it")
         low.set(op, _to_tf32(low, low.emit.spread(low.emit.in_registers(numbers), count)))
         return
-    if bit_width(element) == 8:
-        low.fail(f"there is no conversion to {element}")
     _convert(low, op, numbers)
+
+
+def half_of(emit: Emitter, element: str, numbers: Reg) -> Reg:
+    """Floats of 8 bits, f8E5M2 or f8E4M3FN, in hf, which holds them all; NaN is the canonical one."""
+    count = numbers.count
+    if element == "f8E5M2":
+        return emit.apply("fcvt", "hf", count, numbers, most=16)
+
+    def word(value: int) -> Const:
+        return const(value, "uw")
+
+    # As a number of hf the exponent is 8 too small, also where it is that of subnormal numbers.
+    bits = emit.in_registers(numbers, "uw")
+    magnitude = emit.apply("and", "uw", count, bits, word(0x7F))
+    sign = emit.apply("shl", "uw", count, emit.apply("and", "uw", count, bits, word(0x80)), word(8))
+    placed = emit.apply("or", "uw", count, emit.apply("shl", "uw", count, magnitude, word(7)), sign)
+    scaled = emit.apply("mul", "hf", count, emit.as_type(placed, "hf"), const(256, "hf"))
+    number = emit.compare("ne", count, magnitude, word(0x7F))
+    return emit.choose(number, "hf", count, scaled, Const(HF.nan, "hf", count))
+
+
+def byte_of(emit: Emitter, element: str, numbers: Reg) -> Reg:
+    """Numbers of hf rounded to nearest even to f8E5M2 or f8E4M3FN; beyond the greatest f8E4M3FN is NaN."""
+    count = numbers.count
+    if element == "f8E5M2":
+        return emit.apply("fcvt", "ub", count, numbers, most=16)
+
+    def word(value: int) -> Const:
+        return const(value, "uw")
+
+    bits = emit.as_type(numbers, "uw")
+    magnitude = emit.apply("and", "uw", count, bits, word(0x7FFF))
+    # Half a unit less the lowest bit, so that ties go to even; a carry out of the mantissa raises the exponent.
+    odd = emit.apply("and", "uw", count, emit.apply("shr", "uw", count, magnitude, word(7)), word(1))
+    raised = emit.apply("add", "uw", count, emit.apply("add", "uw", count, magnitude, odd), word(0x3F))
+    rounded = emit.apply("add", "w", count, emit.apply("shr", "uw", count, raised, word(7)), const(-64, "w"))
+    # The last bit of numbers from 2 to 4 is that of subnormal results.
+    size = emit.as_type(magnitude, "hf")
+    shifted = emit.as_type(emit.apply("add", "hf", count, size, const(2, "hf")), "w")
+    small = emit.apply("add", "w", count, shifted, const(-0x4000, "w"))
+    normal = emit.compare("ge", count, magnitude, word(0x2400))
+    found = emit.choose(normal, "w", count, emit.as_type(rounded, "w"), small)
+    limited = emit.apply("min", "w", count, found, const(HF8.nan, "w"))
+    sign = emit.apply("and", "uw", count, emit.apply("shr", "uw", count, bits, word(8)), word(0x80))
+    signed = emit.apply("or", "uw", count, emit.as_type(limited, "uw"), sign)
+    number = emit.compare("ne", count, limited, const(HF8.nan, "w"))
+    return emit.in_registers(emit.choose(number, "uw", count, signed, word(HF8.nan)), "ub")
 
 
 def _to_tf32(low: Lowering, numbers: Reg) -> Reg:

@@ -40,13 +40,16 @@ from xegpu_py.ir.builtin import bit_width, is_float
 from xegpu_py.ir.diagnostics import Diagnostic, op_error
 from xegpu_py.ir.verifier import walk
 from xegpu_py.numerics.dpas import types_problem
-from xegpu_py.numerics.formats import TYPES
+from xegpu_py.numerics.formats import BF8, HF8, TYPES
 from xegpu_py.target import Target
 from xegpu_py.visa.operands import Raw, Variable
 from xegpu_py.visa.spec import BlockShape, Problem
 
 SPLITS = "xegpu-legalize splits it"
 REWRITES = "xegpu-legalize rewrites it"
+BYTE_FLOATS = (BF8.mlir, HF8.mlir)
+"""Floats of 8 bits that are converted to f16 and back, and so have arithmetic."""
+
 SLM_ALIGNMENT = 64
 """Bytes at whose multiples buffers in shared local memory begin."""
 
@@ -231,9 +234,9 @@ def atomic_rmw(kernel: Kernel, op: ir.Operation) -> Problem:
     if problem:
         return problem
     if desc.bits == 8 and is_float(desc.element) and view.kind.name != "assign":
-        if desc.element != "f8E5M2":
+        if desc.element not in BYTE_FLOATS:
             return (f"there is no arithmetic on {desc.element}", "update f16 or f32 elements, or assign")
-        if "fcvt" in kernel.target.absent:
+        if desc.element == "f8E5M2" and "fcvt" in kernel.target.absent:
             return (f"of {desc.element} needs fcvt, which target {kernel.target.name} has not",)
     operation = atomic_message_of(view, desc.element, desc.attr.memory_scope == MemoryScope.SLM, kernel.target)
     second = _DATA if operation == "icas" else Raw(None)
@@ -382,9 +385,9 @@ def convert(kernel: Kernel, op: ir.Operation) -> Problem:
     """Conversions that the target has."""
     source, to = _element(op.operands[0]), _element(op.results[0])
     for element in (source, to):
-        if bit_width(element) == 8 and element != "f8E5M2":
+        if bit_width(element) == 8 and element not in BYTE_FLOATS:
             where = "from" if element == source else "to"
-            return (f"there is no conversion {where} {element}", "f8E5M2 is the one type of 8 bits that has it")
+            return (f"there is no conversion {where} {element}", f"there is one of {' and '.join(BYTE_FLOATS)}")
     if "f8E5M2" in (source, to) and "fcvt" in kernel.target.absent:
         return (f"from {source} to {to} needs fcvt, which target {kernel.target.name} has not",)
     return None
@@ -395,7 +398,7 @@ def convert_integers(kernel: Kernel, op: ir.Operation) -> Problem:
     """Conversions between integers and floats that the target has."""
     for element in (_element(op.operands[0]), _element(op.results[0])):
         if is_float(element) and bit_width(element) == 8:
-            remedy = REWRITES if element == "f8E5M2" else "convert in memory"
+            remedy = REWRITES if element in BYTE_FLOATS else "convert in memory"
             return (f"there is no conversion between integers and {element}", remedy)
     return None
 
@@ -411,7 +414,7 @@ def compute(kernel: Kernel, op: ir.Operation) -> Problem:
     if not is_float(element):
         return None
     if bit_width(element) == 8 and op.name not in ("arith.negf", "math.absf"):
-        remedy = REWRITES if element == "f8E5M2" else "convert to f16 or f32 in memory"
+        remedy = REWRITES if element in BYTE_FLOATS else "convert to f16 or f32 in memory"
         return (f"there is no arithmetic on {element}", remedy)
     if element == "f64":
         if op.name in ("arith.divf", "math.sqrt") and not kernel.target.double_math:

@@ -18,10 +18,10 @@ from xegpu_py.ir.builtin import bit_width, is_float, signedness, vector_text
 from xegpu_py.visa.instructions import INSTRUCTIONS
 
 SIGNLESS = ("i32", "i8", "i16", "i64")
-FLOATS = ("f32", "f16", "bf16", "f64", "f8E5M2")
+FLOATS = ("f32", "f16", "bf16", "f64", "f8E5M2", "f8E4M3FN")
 NUMBERS = (*SIGNLESS, *FLOATS)
 """Elements that arith computes with."""
-STORED = ("ui8", "ui16", "ui32", "ui64", "f8E4M3FN", "tf32")
+STORED = ("ui8", "ui16", "ui32", "ui64", "tf32")
 """Elements that are loaded, stored and multiplied only."""
 
 DIRECT = ("sqrt", "rsqrt", "exp2", "log2", "sin", "cos")

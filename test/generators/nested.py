@@ -13,7 +13,7 @@ from xegpu_py.ir.builtin import is_float
 from .body import NUMBERS, dtype_of
 from .program import Program
 
-ELEMENTS = (*NUMBERS, "f8E4M3FN", "tf32")
+ELEMENTS = (*NUMBERS, "tf32")
 """Elements of which there are constants, which a vector.transfer_read needs."""
 
 

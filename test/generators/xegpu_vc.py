@@ -485,7 +485,7 @@ class Kernel(Body):
         shared = self.r.random() < 0.3
         kind = self.r.choice([k for k in [*ATOMICS, "assign"] if self.only in (None, *ATOMICS.get(k, [self.only]))])
         element = self.element_of(ATOMICS.get(kind) or (*NUMBERS, *STORED))
-        if kind in ("mulf", "assign") or (kind == "addf" and element in ("f16", "bf16", "f8E5M2")):
+        if kind in ("mulf", "assign") or (kind == "addf" and element in ("f16", "bf16", "f8E5M2", "f8E4M3FN")):
             shared = False
         lanes = self.r.choice(LANES)
         chunk = self.r.choice([1, 1, 1, 2, 3])

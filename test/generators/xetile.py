@@ -559,7 +559,7 @@ class Kernel(Body):
         own = self.op(f"arith.addi {places.name}, {wide.name} : {places.type}", shape, index)
         into_kind = f"memref<{self.grid * count}x{element}>"
         to = self.op(f"xetile.init_tile {into}, {own.name} : {into_kind}, {own.type} -> {kind}", (), "tile").name
-        kinds = self.atomic_kinds(element) if self.grid * count * bit_width(element) % 32 == 0 else []
+        kinds = self.atomic_kinds(element)
         if self.r.random() < 0.5 and kinds:
             old = self.op(
                 f"xetile.atomic_rmw <{self.r.choice(kinds)}>, {x.name}, {to}{m[0]} : {x.type}, {kind}{m[1]} -> {x.type}",
@@ -582,8 +582,6 @@ class Kernel(Body):
             return
         rows, columns = x.shape
         shape = (self.grid * rows, columns + self.r.choice([0, 4]))
-        if math.prod(shape) * bit_width(x.element) % 32:
-            return
         kind = self.tile_type(x.shape, x.element, self.maps.get(x.name))
         source = self.source(x.element, shape, self.data(x.element, shape), False)
         row = self.op(f"arith.muli {self.group}, {self.index(rows)} : index", (), "index").name

@@ -243,8 +243,6 @@ gpu.module @m {
       : memref<4096xf8E4M3FN>, vector<16xindex> -> !xegpu.tensor_desc<16xf8E4M3FN, #xegpu.scattered>
     %1 = xegpu.atomic_rmw assign, %v, %0, %mask {mode = vc}
       : vector<16xf8E4M3FN>, !xegpu.tensor_desc<16xf8E4M3FN, #xegpu.scattered>, vector<16xi1> -> vector<16xf8E4M3FN>
-    // expected-error @+2 {{there is no arithmetic on f8E4M3FN}}
-    // expected-note @+1 {{update f16 or f32 elements, or assign}}
     %2 = xegpu.atomic_rmw addf, %v, %0, %mask {mode = vc}
       : vector<16xf8E4M3FN>, !xegpu.tensor_desc<16xf8E4M3FN, #xegpu.scattered>, vector<16xi1> -> vector<16xf8E4M3FN>
     gpu.return
@@ -298,11 +296,9 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @numbers(%e4m3: vector<16xf8E4M3FN>, %e5m2: vector<16xf8E5M2>, %double: vector<16xf64>,
                     %i: vector<16xi64>, %f: vector<16xf32>) kernel {
-    // expected-error @+2 {{there is no conversion from f8E4M3FN}}
-    // expected-note @+1 {{f8E5M2 is the one type of 8 bits that has it}}
     %0 = arith.extf %e4m3 : vector<16xf8E4M3FN> to vector<16xf32>
     // expected-error @+2 {{there is no arithmetic on f8E4M3FN}}
-    // expected-note @+1 {{convert to f16 or f32 in memory}}
+    // expected-note @+1 {{xegpu-legalize rewrites it}}
     %1 = arith.addf %e4m3, %e4m3 : vector<16xf8E4M3FN>
     // expected-error @+2 {{there is no arithmetic on f8E5M2}}
     // expected-note @+1 {{xegpu-legalize rewrites it}}

@@ -32,7 +32,7 @@ class _NoMemory:
         """No allocation."""
         return []
 
-    def locate(self, addresses: Array, size: int, verb: str) -> Array:
+    def locate(self, addresses: Array, size: int, verb: str, needed: Array | None = None) -> Array:
         """Refuses every access."""
         raise AccessFault(0, f"{verb} memory")
 

@@ -47,12 +47,13 @@ class Memory(Protocol):
     def ranges(self) -> list[tuple[int, int, int]]:
         """Of each allocation the address, the size, and what is to be added to an address for one of the host."""
 
-    def locate(self, addresses: Array, size: int, verb: str) -> Array:
+    def locate(self, addresses: Array, size: int, verb: str, needed: Array | None = None) -> Array:
         """Offsets into `data` of addresses, each of which has `size` bytes in one allocation.
 
         Args:
             addresses: uint64, any shape.
             verb: what is done with them, such as "reads", for the message.
+            needed: how many of each one's bytes an allocation must have, where that is not all.
 
         Raises:
             AccessFault: for the first that has not.

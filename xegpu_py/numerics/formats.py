@@ -51,6 +51,13 @@ class Format:
         """Width in bytes."""
         return self.bits // 8
 
+    @property
+    def greatest(self) -> float:
+        """The greatest value of a floating-point format: infinity if it has that."""
+        finite = float(ml_dtypes.finfo(self.dtype).max)  # type: ignore[no-untyped-call]
+        with np.errstate(all="ignore"):
+            return np.inf if np.isinf(np.float32(np.inf).astype(self.dtype)) else finite
+
 
 def _float(name: str, mlir: str, fields: tuple[int, int], dtype: Any, nan: int, register: str = "") -> Format:
     """A floating-point format of an exponent and a mantissa of so many bits."""

@@ -258,8 +258,9 @@ def multi_reduction(node: Node, a: Array, acc: Array) -> Array:
 
 def identity_of(kind: str, element: Element) -> Array:
     """The number that changes nothing when it is combined with another one."""
-    if element.is_float:
-        value = {"add": -0.0, "mul": 1.0, "minnumf": np.nan, "maxnumf": np.nan, "minimumf": np.inf}.get(kind, -np.inf)
+    if element.format:
+        most = element.format.greatest
+        value = {"add": -0.0, "mul": 1.0, "minnumf": np.nan, "maxnumf": np.nan, "minimumf": most}.get(kind, -most)
         return np.asarray(value).astype(element.dtype)
     bits = element.bits
     least, most = -(1 << bits - 1), (1 << bits - 1) - 1

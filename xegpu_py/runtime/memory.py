@@ -117,10 +117,10 @@ class DeviceMemory:
         """Where an allocation lies in the host's memory."""
         return int(self.data.ctypes.data) + self.buffers[index].address - BASE
 
-    def locate(self, addresses: Array, size: int, verb: str) -> Array:
+    def locate(self, addresses: Array, size: int, verb: str, needed: Array | None = None) -> Array:
         """See `engines.memory.Memory`."""
         offsets: Array = (addresses - np.uint64(BASE)).view(np.int64)
-        bad = self._outside(offsets, size)
+        bad = self._outside(offsets, size if needed is None else needed)
         if bad.any():
             index = int(np.argmax(bad.ravel()))
             raise AccessFault(index, f"{verb} {size} bytes at {self._describe(int(addresses.ravel()[index]), size)}")

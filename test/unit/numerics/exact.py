@@ -35,8 +35,11 @@ def value(bits: int, name: str) -> Fraction | float:
 
 
 def nearest(number: Fraction, name: str) -> int:
-    """The bit pattern nearest to a number, ties to even; a number of exactly zero is positive."""
-    exponent_bits, mantissa_bits, _ = FORMATS[name]
+    """The bit pattern nearest to a number, ties to even; a number of exactly zero is positive.
+
+    Beyond the greatest number it is infinity, or where there is none the one NaN.
+    """
+    exponent_bits, mantissa_bits, infinities = FORMATS[name]
     bias = (1 << (exponent_bits - 1)) - 1
     sign = int(number < 0) << (exponent_bits + mantissa_bits)
     number = abs(number)
@@ -50,7 +53,10 @@ def nearest(number: Fraction, name: str) -> int:
         steps += 1
     # Steps of the quantum count up through the exponents, as patterns do.
     pattern = steps + ((exponent + bias - 1) << mantissa_bits)
-    return sign | min(pattern, ((1 << exponent_bits) - 1) << mantissa_bits)
+    last = (1 << exponent_bits + mantissa_bits) - 1
+    if infinities is False:
+        return sign | pattern if pattern < last else last
+    return sign | min(pattern, last + 1 - (1 << mantissa_bits))
 
 
 def truncated(number: Fraction, name: str) -> int:

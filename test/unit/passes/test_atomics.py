@@ -14,7 +14,7 @@ OFF = 6
 """A lane that its mask disables."""
 
 CASES = [(k, t) for t in ("i8", "i16", "i32", "i64") for k in INTEGERS]
-CASES += [(k, t) for t in ("f16", "bf16", "f32", "f64", "f8E5M2") for k in FLOATS]
+CASES += [(k, t) for t in ("f16", "bf16", "f32", "f64", "f8E5M2", "f8E4M3FN") for k in FLOATS]
 
 
 def kernel(cases, space):
@@ -95,12 +95,9 @@ def test_every_kind_of_every_type(target, space):
         if t[0] == "i":
             before, values = (rng.integers(-(2**63), 2**63 - 1, 16).astype(dtype) for _ in range(2))
         else:
-            # Sums of four of these are exact in f8E5M2 too.
-            before, values = (
-                (rng.integers(-1, 2, 16).astype(dtype) for _ in range(2))
-                if t == "f8E5M2"
-                else (rng.integers(-4, 5, 16).astype(dtype) for _ in range(2))
-            )
+            # Sums of four of these are exact in floats of 8 bits too.
+            most = 1 if t.startswith("f8") else 4
+            before, values = (rng.integers(-most, most + 1, 16).astype(dtype) for _ in range(2))
         engine = "both" if number % 8 == 0 else "interpreter"
         memory, old = before.copy(), values.copy()
         compiled = xegpu_py.compile(module, f"{kind}_{t}", target=target, engine=engine)
@@ -115,6 +112,69 @@ def test_every_kind_of_every_type(target, space):
         alone = [i for i, p in enumerate(PLACES) if PLACES.count(p) == 1 and i != OFF]
         np.testing.assert_array_equal(old[alone], before[[PLACES[i] for i in alone]], err_msg=f"{kind} {t}")
         assert old[OFF] == values[OFF] and memory[PLACES[OFF]] == before[PLACES[OFF]]
+
+
+@pytest.mark.parametrize("kind", ["addf", "mulf", "maximumf", "minnumf"])
+def test_every_pair_of_f8e4m3fn(kind):
+    """Against the rationals that ml_dtypes' numbers are in f64; NaN is the canonical one."""
+    text = f"""
+    gpu.module @m {{ gpu.func @k(%m: memref<256x256xf8E4M3FN>, %v: memref<256x256xf8E4M3FN>) kernel {{
+      %i = gpu.block_id x
+      %c16 = arith.constant 16 : index
+      %first = arith.muli %i, %c16 : index
+      %all = arith.constant dense<true> : vector<16xi1>
+      %line = vector.step : vector<16xindex>
+      %start = vector.broadcast %first : index to vector<16xindex>
+      %at = arith.addi %line, %start : vector<16xindex>
+      %flat = memref.collapse_shape %m [[0, 1]] : memref<256x256xf8E4M3FN> into memref<65536xf8E4M3FN>
+      %flat_v = memref.collapse_shape %v [[0, 1]] : memref<256x256xf8E4M3FN> into memref<65536xf8E4M3FN>
+      %x = vector.load %flat_v[%first] : memref<65536xf8E4M3FN>, vector<16xf8E4M3FN>
+      %t = xegpu.create_tdesc %flat, %at {{mode = vc}} : memref<65536xf8E4M3FN>, vector<16xindex>
+        -> !xegpu.tensor_desc<16xf8E4M3FN, #xegpu.scattered>
+      %old = xegpu.atomic_rmw {kind}, %x, %t, %all {{mode = vc}} : vector<16xf8E4M3FN>,
+        !xegpu.tensor_desc<16xf8E4M3FN, #xegpu.scattered>, vector<16xi1> -> vector<16xf8E4M3FN>
+      gpu.return
+    }} }}"""
+    every = np.arange(256, dtype=np.uint8).view(DTYPES["f8E4M3FN"])
+    memory, values = (np.ascontiguousarray(a) for a in np.broadcast_arrays(every[:, None], every[None]))
+    x, y = memory.astype(np.float64), values.astype(np.float64)
+    xegpu_py.compile(text)(memory, values, grid=4096)
+    functions = {"addf": np.add, "mulf": np.multiply, "maximumf": np.maximum, "minnumf": np.fmin}
+    wanted = functions[kind](x, y).astype(DTYPES["f8E4M3FN"])
+    number = ~np.isnan(wanted.astype(np.float32))
+    if kind in ("addf", "mulf"):
+        np.testing.assert_array_equal(memory.view(np.uint8)[number], wanted.view(np.uint8)[number])
+    np.testing.assert_array_equal(memory[number], wanted[number])
+    assert (memory.view(np.uint8)[~number] == 0x7F).all()
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "jit", "reference"])
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7])
+def test_bytes_at_the_end_of_an_array(engine, size):
+    """The 32 bits around the last elements reach over the end; what lies there stays, and is nobody's to fault at."""
+    text = f"""
+    gpu.module @m {{ gpu.func @k(%m: memref<{size}xi8>, %n: index) kernel {{
+      %one = arith.constant 1 : i8
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      scf.for %i = %c0 to %n step %c1 {{
+        %old = memref.atomic_rmw addi %one, %m[%i] : (i8, memref<{size}xi8>) -> i8
+      }}
+      gpu.return
+    }} }}"""
+    kernel = xegpu_py.compile(text, engine=engine)
+    whole = np.arange(size, dtype=np.int8)
+    kernel(whole, size, grid=5)
+    np.testing.assert_array_equal(whole, np.arange(size) + 5)
+    # A view in the middle of a buffer: its neighbours on both sides keep their bytes.
+    for start in (0, 1, 3, 8):
+        buffer = np.arange(40, dtype=np.int8)
+        kernel(buffer[start : start + size], size, grid=5)
+        expected = np.arange(40)
+        expected[start : start + size] += 5
+        np.testing.assert_array_equal(buffer, expected)
+    with pytest.raises(xegpu_py.DiagnosticError, match="over the end of"):
+        kernel(np.zeros(size, np.int8), size + 1)
 
 
 @pytest.mark.parametrize("target", ["pvc", "dg2"])

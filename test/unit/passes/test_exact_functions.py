@@ -32,6 +32,7 @@ DTYPES = {
     "f16": np.float16,
     "bf16": ml_dtypes.bfloat16,
     "f8E5M2": ml_dtypes.float8_e5m2,
+    "f8E4M3FN": ml_dtypes.float8_e4m3fn,
 }
 
 
@@ -123,10 +124,10 @@ def test_reciprocal_roots_of_f64():
         equal(run("math.rsqrt {a} : {t}", "f64", x), 1 / np.sqrt(x))
 
 
-@pytest.mark.parametrize("to", ["tf32", "f8E5M2"])
+@pytest.mark.parametrize("to", ["tf32", "f8E5M2", "f8E4M3FN"])
 def test_f64_is_rounded_once(to):
     """Numbers a little beside the middle between two of the narrow ones, of which f32 would make a tie."""
-    bits = {"tf32": 10, "f8E5M2": 2}[to]
+    bits = {"tf32": 10, "f8E5M2": 2, "f8E4M3FN": 3}[to]
     step = 2.0**-bits
     middle = 1 + step * (np.arange(64) % (1 << bits) + 0.5)
     x = middle * (1 + np.resize([2.0**-52, -(2.0**-52), 0.0], 64) * 2)

@@ -12,7 +12,7 @@ import xegpu_py
 from xegpu_py.runtime.arguments import DTYPES
 
 LANES = 64
-PRECISIONS = {"bf16": "bf", "f8E5M2": "bf8"}
+PRECISIONS = {"bf16": "bf", "f8E5M2": "bf8", "f8E4M3FN": "hf8"}
 BINARY = {"addf": operator.add, "subf": operator.sub, "mulf": operator.mul, "divf": operator.truediv}
 
 
@@ -42,7 +42,7 @@ def apply(body, arrays, kinds, result, target="pvcxt"):
 
 def patterns(kind, rows):
     """Bit patterns for `rows` operands: all pairs of a byte's, else random ones and near ones."""
-    if kind == "f8E5M2" and rows == 2:
+    if kind.startswith("f8") and rows == 2:
         a, b = np.divmod(np.arange(65536), 256)
         return a.astype(np.uint8), b.astype(np.uint8)
     rng = np.random.default_rng(3)
@@ -110,7 +110,10 @@ def test_fma_of_a_tie_and_a_little_more():
         assert (found.view("u2") == wanted).all()
 
 
-@pytest.mark.parametrize(("kind", "source"), [("bf16", "f64"), ("f8E5M2", "f32"), ("f8E5M2", "f64")])
+NARROWED = [("bf16", "f64"), ("f8E5M2", "f32"), ("f8E5M2", "f64"), ("f8E4M3FN", "f64")]
+
+
+@pytest.mark.parametrize(("kind", "source"), NARROWED)
 def test_truncation_rounds_once(kind, source):
     precision = PRECISIONS[kind]
     rng = np.random.default_rng(5)

@@ -28,6 +28,23 @@ def test_compare_combine_and_select(count, element):
     np.testing.assert_array_equal(apply(body, of, [(of, a), (of, b)]), expected)
 
 
+@pytest.mark.parametrize("count", [1, 7, 16, 35])
+def test_one_condition_for_vectors_of_truth_values(count):
+    a, b = numbers(count)
+    of = f"vector<{count}xi32>"
+    body = f"""
+        %p = arith.cmpi slt, %a0, %a1 : {of}
+        %q = arith.cmpi eq, %a0, %a1 : {of}
+        %x = vector.extract %a0[0] : i32 from {of}
+        %y = vector.extract %a1[0] : i32 from {of}
+        %c = arith.cmpi sle, %x, %y : i32
+        %s = arith.select %c, %p, %q : vector<{count}xi1>
+        %r = arith.extui %s : vector<{count}xi1> to {of}"""
+    for x, y in ((a, b), (b, a)):
+        expected = x < y if x[0] <= y[0] else x == y
+        np.testing.assert_array_equal(apply(body, of, [(of, x), (of, y)]), expected)
+
+
 @pytest.mark.parametrize("count", [n for n in COUNTS if n > 4])
 def test_parts_of_masks(count):
     a, b = numbers(count)

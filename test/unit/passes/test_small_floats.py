@@ -1,11 +1,14 @@
 """Rounding to bf8 and f16, to nearest and stochastically, against ml_dtypes and the golden srnd."""
 
+from fractions import Fraction
+
 import ml_dtypes
 import numpy as np
 import pytest
 
 import xegpu_py
 from xegpu_py.numerics import fcvt, functions, srnd
+from xegpu_py.runtime.arguments import DTYPES
 
 from .kernels import apply
 
@@ -48,6 +51,39 @@ def test_f16_to_bf8_of_all_numbers():
         expected = x.astype(BF8)
     number = ~np.isnan(x)
     np.testing.assert_array_equal(found.view("u1")[number], expected.view("u1")[number])
+
+
+E4M3 = ml_dtypes.float8_e4m3fn
+POSITIVE = np.arange(127, dtype=np.uint8).view(E4M3)
+
+
+@pytest.mark.parametrize("element", ["f16", "bf16", "f32"])
+def test_f8e4m3fn(element):
+    """Both conversions, of all numbers and around all places at which one of them becomes another."""
+    dtype = np.dtype(DTYPES[element])
+    every = np.arange(256, dtype=np.uint8).view(E4M3)
+    wide = in_pieces(f"%r = arith.extf %a0 : vector<{LANES}xf8E4M3FN> to vector<{LANES}x{element}>", ["f8E4M3FN"],
+                     element, every)  # fmt: skip
+    np.testing.assert_array_equal(wide.astype(np.float64), every.astype(np.float64))
+    ends = every[:127].astype(np.float64)
+    ends = np.concatenate(
+        [ends, (ends[1:] + ends[:-1]) / 2, [464, 480, 1e4, 65504, np.inf, np.nan, 2.0**-10, 2.0**-11]]
+    )
+    x = ends.astype(dtype)
+    x = np.concatenate([np.nextafter(x, dtype.type(-1)), x, np.nextafter(x, dtype.type(1e4))]).astype(dtype)
+    x = np.concatenate([x, -x, np.zeros(-2 * len(x) % LANES, dtype)])
+    body = f"%r = arith.truncf %a0 : vector<{LANES}x{element}> to vector<{LANES}xf8E4M3FN>"
+    found = in_pieces(body, [element], "f8E4M3FN", x)
+    np.testing.assert_array_equal(found.view("u1"), [nearest_e4m3(float(n)) for n in x.astype(np.float64)])
+
+
+def nearest_e4m3(number):
+    """The pattern of the nearest number of f8E4M3FN, of two the even one; of what is nearer to 480 than to 448 NaN."""
+    if np.isnan(number) or abs(number) > 464:
+        return 0x7F
+    size = Fraction(abs(number))
+    found = min(range(127), key=lambda p: (abs(Fraction(float(POSITIVE[p])) - size), p & 1))
+    return found | (0x80 if np.signbit(number) else 0)
 
 
 @pytest.mark.parametrize("target", ["pvc", "pvcxt", "dg2"])

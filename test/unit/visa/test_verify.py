@@ -2,6 +2,7 @@
 
 import pytest
 
+from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.source import Source
 from xegpu_py.target import TARGETS
 from xegpu_py.visa import assembly
@@ -200,6 +201,20 @@ def test_instructions(line: str, message: str) -> None:
 )
 def test_targets(gpu: str, line: str, message: str) -> None:
     assert message in only("", f"{line}\nret (M1, 1)\n", gpu).message
+
+
+@pytest.mark.parametrize("depth", range(1, 10))
+def test_systolic_depths(depth: int) -> None:
+    """DPAS: "SD can be encoded as 1, 2, 4, and 8. XEHP+ only supports a systolic depth of 8"."""
+    text = f"dpas.bf.bf.{depth}.1 (M1, 16) F.0 F.0 D.0 D(0,0)\nret (M1, 1)\n"
+    if depth not in (1, 2, 4, 8):
+        with pytest.raises(DiagnosticError, match=rf"expected 'SD', one of 1, 2, 4, 8, found '{depth}\."):
+            issues("", text, "any")
+        return
+    assert issues("", text, "any") == []
+    for gpu in ("pvc", "pvcxt", "cri"):
+        found = [issue.message for issue in issues("", text, gpu)]
+        assert found == ([] if depth == 8 else [f"target {gpu} has systolic depth 8, not {depth}"])
 
 
 @pytest.mark.parametrize(

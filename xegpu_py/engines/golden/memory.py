@@ -60,11 +60,13 @@ def _locate(
     size: int,
     verb: str,
     values: Array | None = None,
+    needed: Array | None = None,
 ) -> tuple[Array, Array]:
     """The memory that a message reaches, and offsets[lanes] into it.
 
     Args:
         values: uint8[lanes, size], what a store writes.
+        needed: see `Memory.locate`.
 
     Raises:
         AccessFault: with the index, among all threads' lanes, of the lane at fault.
@@ -78,7 +80,7 @@ def _locate(
             groups = batch.groups[rows][thread]
             data, offsets = batch.slm.data, batch.slm.locate(groups, chosen[:, None], size, verb)[:, 0]
         else:
-            data, offsets = batch.memory.data, batch.memory.locate(chosen, size, verb)
+            data, offsets = batch.memory.data, batch.memory.locate(chosen, size, verb, needed)
     except AccessFault as fault:
         raise AccessFault(int(thread[fault.index]) * inst.exec_size + int(lane[fault.index]), fault.reason) from None
     if batch.races:
@@ -359,21 +361,24 @@ def lsc_atomic(inst: Instruction, layout: Layout, model: Model) -> Step:
     write = raw_writer(inst["dst"], layout) if wants_old else None
     upper = places[:, None] + np.arange(shape.memory_bytes, shape.register_bytes)
     width = np.arange(shape.memory_bytes)
+    swaps_words = inst.name == "lsc_atomic_icas" and shape.memory_bytes == 4
 
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:
         lanes = _lanes(batch, rows, mask(batch, rows, active), inst.exec_size)
-        memory, offsets = _locate(
-            inst, batch, rows, read_addresses(batch, rows), lanes, shape.memory_bytes, "atomically accesses"
-        )
         thread, lane = lanes
+        values = [
+            np.ascontiguousarray(r(batch, rows)[thread[:, None], columns[lane]]).view(dtype)[:, 0] for r in operands
+        ]
+        needed = _changed_bytes(*values) if swaps_words else None
+        addresses = read_addresses(batch, rows)
+        memory, offsets = _locate(
+            inst, batch, rows, addresses, lanes, shape.memory_bytes, "atomically accesses", needed=needed
+        )
         misplaced = offsets % shape.memory_bytes != 0
         if misplaced.any():
             i = int(np.argmax(misplaced))
             reason = f"atomically accesses {shape.memory_bytes} bytes at an address that is no multiple of that"
             raise AccessFault(int(thread[i]) * inst.exec_size + int(lane[i]), reason)
-        values = [
-            np.ascontiguousarray(r(batch, rows)[thread[:, None], columns[lane]]).view(dtype)[:, 0] for r in operands
-        ]
         old = np.zeros(len(offsets), dtype)
         for turn in _turns(offsets):
             at = offsets[turn][:, None] + width
@@ -388,6 +393,17 @@ def lsc_atomic(inst: Instruction, layout: Layout, model: Model) -> Step:
             write(batch, rows, result)
 
     return step
+
+
+def _changed_bytes(expected: Array, new: Array) -> Array:
+    """How many bytes of 32 bits, from the first on, an allocation must have so that they can be compared and swapped.
+
+    They may reach over its end as long as what is beyond stays: 8-bit elements are updated by the 32 bits around them.
+    Allocations begin at multiples of 4 bytes, and on hardware they are whole pages, so that those bytes are there.
+    """
+    changed = expected ^ new
+    found: Array = 1 + sum((changed >> np.uint32(bits) != 0).astype(np.int64) for bits in (8, 16, 24))
+    return found
 
 
 def _turns(offsets: Array) -> list[Array]:

@@ -136,8 +136,13 @@ def _sender(
         hosts = code.add(addresses, code.splat(base, lanes))
     else:
         found = code.alloca(8 * lanes, 64)
-        fine = code.call(locator(emitter, lanes), ctx, addresses, code.const(size, "i64"), bits, found, result="i1")
+        swaps = inst.name == "lsc_atomic_icas" and size == 4
+        last = _last_changed(code, lanes, *(pointers[used.index(n)] for n in ("src0", "src1"))) if swaps else None
+        sought = code.add(addresses, last) if last else addresses
+        count = code.const(1 if last else size, "i64")
+        fine = code.call(locator(emitter, lanes), ctx, sought, count, bits, found, result="i1")
         hosts = code.load(found, addresses.type, 8)
+        hosts = code.sub(hosts, last) if last else hosts
     if aligned:
         odd = code.mask_to_bits(code.icmp("ne", code.mask(addresses, size - 1), 0))
         fine = code.and_(fine, code.icmp("eq", code.and_(odd, bits), 0))
@@ -153,6 +158,17 @@ def _sender(
     body(_Message(code, shape, places, hosts, bits, dict(zip(used, pointers))))
     code.ret(code.const(1, "i1"))
     return code.text()
+
+
+def _last_changed(code: Code, lanes: int, expected: Value, new: Value) -> Value:
+    """The last of the four bytes that a compare and swap changes: all that is beyond may lie outside of an allocation.
+
+    See `engines.golden.memory`.
+    """
+    words = [code.load(pointer, vector(lanes, "i32")) for pointer in (expected, new)]
+    changed = code.or_(code.xor(*words), code.const(1, words[0].type))
+    zeros = code.lshr(code.intrinsic("ctlz", changed, Value("false", "i1")), 3)
+    return code.resize(code.sub(code.const(3, zeros.type), zeros), 64, False)
 
 
 def _pointer(code: Code, address: Value) -> Value:
