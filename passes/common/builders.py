@@ -16,6 +16,11 @@ from xegpu_py.passes.common.values import attributes_of, element_of, shape_of
 PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 """Of arith.cmpi and index.cmp, by their numbers."""
 
+FLOAT_PREDICATES = (
+    "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true",
+)  # fmt: skip
+"""Of arith.cmpf, by their numbers."""
+
 Index: TypeAlias = ir.Value | int
 """An index, or the number that it is known to be."""
 
@@ -101,6 +106,16 @@ def constant(kind: ir.Type, number: float | int | ir.Attribute) -> ir.Value:
     return make("arith.constant", kind, value=value)
 
 
+def zero(kind: ir.Type) -> ir.Value:
+    """The number 0, or a vector of it everywhere."""
+    return constant(kind, 0)
+
+
+def poison(kind: ir.Type) -> ir.Value:
+    """An undefined value."""
+    return make("ub.poison", kind, value=ir.Attribute.parse("#ub.poison"))
+
+
 def dense_integers(numbers: npt.NDArray[Any], element: ir.Type) -> ir.Value:
     """A constant vector of integers, indices or truth values, of the shape of the numbers."""
     kind = vector_type(numbers.shape, element)
@@ -144,9 +159,12 @@ def multiply(a: Index, b: Index) -> Index:
 
 
 def compare(predicate: str, a: ir.Value, b: ir.Value) -> ir.Value:
-    """A comparison of integers or indices, or of vectors of them."""
-    number = ir.IntegerAttr.get(integer_type(64), PREDICATES.index(predicate))
-    return make("arith.cmpi", with_element(a.type, integer_type(1)), a, b, predicate=number)
+    """A comparison of numbers, or of vectors of them."""
+    floats = isinstance(element_of(a), ir.FloatType)
+    number = (FLOAT_PREDICATES if floats else PREDICATES).index(predicate)
+    attribute = ir.IntegerAttr.get(integer_type(64), number)
+    name = "arith.cmpf" if floats else "arith.cmpi"
+    return make(name, with_element(a.type, integer_type(1)), a, b, predicate=attribute)
 
 
 def select(condition: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:

@@ -87,6 +87,9 @@ class Conversion(PatternDriver):
         """What is carried on of these, built at the end of the loop's body."""
         return ()
 
+    def before_last(self, op: ir.Operation) -> None:
+        """What is to be done at the end of a block, in front of its last op."""
+
     # What patterns use.
 
     def get(self, value: ir.Value) -> Sequence[ir.Value]:
@@ -116,10 +119,10 @@ class Conversion(PatternDriver):
 
     def keep(self, op: ir.Operation) -> None:
         """Leave an op, with what stands for its operands, and convert what is in it."""
-        if self.values:
-            for i, value in enumerate(op.operands):
-                if value in self.values:
-                    op.operands[i] = self.one(value)
+        for i, value in enumerate(op.operands):
+            found = self.one(value)
+            if found is not value:
+                op.operands[i] = found
         if len(op.regions):
             for region in op.regions:
                 self.region(region)
@@ -136,8 +139,11 @@ class Conversion(PatternDriver):
 
     def block(self, block: ir.Block) -> None:
         """Convert the ops of a block."""
-        for op in list(block.operations):
-            self.op(op.operation)
+        ops = [op.operation for op in block.operations]
+        for i, op in enumerate(ops, 1):
+            if i == len(ops):
+                self.before_last(op)
+            self.op(op)
 
     def op(self, op: ir.Operation) -> None:
         """Convert an op and what is in it."""
@@ -173,9 +179,10 @@ class Conversion(PatternDriver):
         return found
 
     def finish(self) -> None:
-        """Remove what was replaced."""
+        """Remove what was replaced, unless something uses it still."""
         for op in reversed(self._dead):
-            op.erase()
+            if not any(next(iter(result.uses), None) for result in op.results):
+                op.erase()
         for argument in reversed(self._dead_arguments):
             argument.owner.erase_argument(argument.arg_number)
         self._dead, self._dead_arguments = [], []
@@ -259,6 +266,7 @@ class Conversion(PatternDriver):
         *ops, last = (o.operation for o in block.operations)
         for inner in ops:
             self.op(inner)
+        self.before_last(last)
         if len(last.successors):
             self.op(last)
             return

@@ -14,6 +14,14 @@ from xegpu_py.visa.operands import Raw, Variable
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import BlockShape, DataShape
 
+HINTS = ("l1_hint", "l2_hint", "l3_hint")
+
+
+def hints_of(view: Any) -> dict[str, Any]:
+    """The cache hints of an op, as arguments of those that it becomes."""
+    return {name: getattr(view, name) for name in HINTS}
+
+
 READ = {
     CacheHint.CACHED: "ca",
     CacheHint.UNCACHED: "uc",

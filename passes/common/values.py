@@ -7,6 +7,9 @@ from typing import Any
 
 from mlir import ir
 
+from xegpu_py.ir.builtin import bit_width
+from xegpu_py.ir.decoded import Decoded
+
 _CONSTANTS = ("arith.constant", "index.constant")
 
 
@@ -37,6 +40,18 @@ def element_of(value: ir.Value | ir.Type) -> ir.Type:
     """The element type of a vector, or of a vector type; of all else the type itself."""
     kind = value if isinstance(value, ir.Type) else value.type
     return kind.element_type if isinstance(kind, ir.VectorType) else kind
+
+
+_BITS = Decoded(lambda element: bit_width(str(element)))
+
+
+def bits_of(element: ir.Type) -> int:
+    """The bits of an integer or float type.
+
+    Raises:
+        ValueError: if it is neither, as index.
+    """
+    return _BITS[element]
 
 
 def attributes_of(op: ir.Operation) -> dict[str, ir.Attribute]:

@@ -8,9 +8,13 @@ from typing import Any
 
 from mlir import ir
 from xegpu_py.dialects import xegpu
-from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.dialects.xegpu import TensorDesc
+from xegpu_py.passes.common.builders import poison, shape_cast, transpose, vector_type
+from xegpu_py.passes.common.messages import hints_of
+from xegpu_py.passes.common.values import element_of, shape_of
 from xegpu_py.passes.xegpu_legalize import boxes, fallback
 from xegpu_py.passes.xegpu_legalize import shapes as blocks
+from xegpu_py.passes.xegpu_legalize.conversion import Legalization, pattern
 from xegpu_py.passes.xegpu_legalize.layouts import (
     axes_of,
     layout_of,
@@ -19,22 +23,12 @@ from xegpu_py.passes.xegpu_legalize.layouts import (
     transform_of,
     unit_of,
 )
-from xegpu_py.passes.xegpu_legalize.plan import is_desc, shape_of
-from xegpu_py.passes.xegpu_legalize.rewrite import Rewriter, rewrites
+from xegpu_py.passes.xegpu_legalize.plan import is_desc
 from xegpu_py.passes.xegpu_legalize.shapes import Message, Pieces, Place, Transform, types_of
 
-from xegpu_py.ir.builtin import vector_text
 
-_HINTS = ("l1_hint", "l2_hint", "l3_hint")
-
-
-def hints_of(view: Any) -> dict[str, Any]:
-    """An op's cache hints."""
-    return {name: getattr(view, name) for name in _HINTS}
-
-
-@rewrites("xegpu.create_nd_tdesc")
-def create_nd_tdesc(low: Rewriter, op: ir.Operation) -> bool:
+@pattern("xegpu.create_nd_tdesc")
+def create_nd_tdesc(low: Legalization, op: ir.Operation) -> None:
     """A descriptor for each piece, of the same tensor."""
     view: Any = op.opview
     for layout in low.plan.layouts_of(op.results[0]):
@@ -44,118 +38,98 @@ def create_nd_tdesc(low: Rewriter, op: ir.Operation) -> bool:
         made = []
         for offsets, desc in layout:
             moved = [low.add(o, step) for o, step in zip(view.offsets, offsets)]
-            kind = low.build(
-                xegpu.create_nd_tdesc, view.source, moved, view.shape, view.strides, tdesc=desc, mode=view.mode
-            )
-            made.append(kind)
+            made.append(xegpu.create_nd_tdesc(view.source, moved, view.shape, view.strides, tdesc=desc, mode=view.mode))
         low.pieces[op.results[0], layout] = tuple(made)
-    return not low.plan.is_kept(op.results[0])
+    low.keep_if_needed(op)
 
 
-@rewrites("ub.poison")
-def poison(low: Rewriter, op: ir.Operation) -> bool:
+@pattern("ub.poison")
+def undefined(low: Legalization, op: ir.Operation) -> None:
     """Descriptors that are never used, as branches pass them on: each piece is as undefined."""
     value = op.results[0]
     if not is_desc(value):
-        return False
+        low.keep(op)
+        return
     for layout in low.plan.layouts_of(value):
-        low.pieces[value, layout] = tuple(
-            low.emit("ub.poison", [kind], [], {"value": ir.Attribute.parse("#ub.poison")}).results[0]
-            for kind in types_of(layout)
-        )
-    return not low.plan.is_kept(value)
+        low.pieces[value, layout] = tuple(poison(kind) for kind in types_of(layout))
+    low.keep_if_needed(op)
 
 
-@rewrites("xegpu.update_nd_offset")
-def update_nd_offset(low: Rewriter, op: ir.Operation) -> bool:
+@pattern("xegpu.update_nd_offset")
+def update_nd_offset(low: Legalization, op: ir.Operation) -> None:
     """Each piece moved alike."""
     view: Any = op.opview
     for layout in low.plan.layouts_of(op.results[0]):
-        if isinstance(layout, Place):
-            held = low.pieces[view.tdesc, layout]
-            low.pieces[op.results[0], layout] = fallback.update(low, held, list(view.offsets))
-            continue
-        low.pieces[op.results[0], layout] = tuple(
-            low.build(xegpu.update_nd_offset, piece, view.offsets, mode=view.mode)
-            for piece in low.pieces[view.tdesc, layout]
+        pieces = low.pieces[view.tdesc, layout]
+        low.pieces[op.results[0], layout] = (
+            fallback.update(low, pieces, list(view.offsets))
+            if isinstance(layout, Place)
+            else tuple(xegpu.update_nd_offset(piece, view.offsets, mode=view.mode) for piece in pieces)
         )
-    return not low.plan.is_kept(op.results[0])
+    low.keep_if_needed(op)
 
 
-@rewrites("xegpu.prefetch_nd")
-def prefetch_nd(low: Rewriter, op: ir.Operation) -> bool:
+@pattern("xegpu.prefetch_nd")
+def prefetch_nd(low: Legalization, op: ir.Operation) -> None:
     """A prefetch of each piece."""
     view: Any = op.opview
     layout = layout_of(low.plan, op)
     if layout is None:
-        return False
+        low.keep(op)
+        return
     if isinstance(layout, Place):
         fallback.prefetch(low, op, layout)
-        return True
-    for piece in low.pieces[view.tdesc, layout]:
-        low.build(xegpu.prefetch_nd, piece, mode=view.mode, memory_scope=view.memory_scope, **hints_of(view))
-    return True
+    else:
+        for piece in low.pieces[view.tdesc, layout]:
+            xegpu.prefetch_nd(piece, mode=view.mode, memory_scope=view.memory_scope, **hints_of(view))
+    low.erase(op)
 
 
-@rewrites("xegpu.store_nd")
-def store_nd(low: Rewriter, op: ir.Operation) -> bool:
+@pattern("xegpu.store_nd")
+def store_nd(low: Legalization, op: ir.Operation) -> None:
     """A store of each piece."""
     view: Any = op.opview
     layout = layout_of(low.plan, op)
     if layout is None:
-        return False
+        low.keep(op)
+        return
+    low.erase(op)
     if isinstance(layout, Place):
         fallback.store(low, op, layout)
-        return True
+        return
     desc = TensorDesc.of(view.tdesc)
-    shape = shape_of(view.value)
-    assert shape
     columns = desc.shape[-1]
     for (offsets, part), piece in zip(layout, low.pieces[view.tdesc, layout]):
         box = tuple(zip(offsets, part.shape))
-        if len(shape) > len(desc.shape):
+        if len(shape_of(view.value)) > len(desc.shape):
             block, column = divmod(offsets[-1], columns)
             box = ((block, 1), *box[:-1], (column, part.shape[-1]))
-        value = as_shape(low, low.part(view.value, box), part.shape)
-        low.build(xegpu.store_nd, value, piece, mode=view.mode, **hints_of(view))
-    return True
+        xegpu.store_nd(shape_cast(low.part(view.value, box), part.shape), piece, mode=view.mode, **hints_of(view))
 
 
-def as_shape(low: Rewriter, value: ir.Value, shape: boxes.Shape) -> ir.Value:
-    """The same elements in another shape."""
-    if shape_of(value) == shape:
-        return value
-    return low.emit("vector.shape_cast", [low.vector(shape, value)], [value]).results[0]
-
-
-@rewrites("xegpu.load_nd")
-def load_nd(low: Rewriter, op: ir.Operation) -> bool:
+@pattern("xegpu.load_nd")
+def load_nd(low: Legalization, op: ir.Operation) -> None:
     """A load of each message's blocks, and the vector in their pieces."""
     view: Any = op.opview
-    if view.mode != Mode.VC:
-        return False
-    desc = TensorDesc.of(view.tdesc)
     layout = layout_of(low.plan, op)
     if layout is None:
-        return False
+        low.keep(op)
+        return
+    desc = TensorDesc.of(view.tdesc)
     if isinstance(layout, Place):
         fallback.load(low, op, layout)
-        return True
-    if blocks.is_line(desc):
+    elif blocks.is_line(desc):
         bounds = (tuple(part.shape[0] for _, part in layout),)
-        parts = [low.build(xegpu.load_nd, p, mode=view.mode, **hints_of(view)) for p in low.pieces[view.tdesc, layout]]
-        low.set(op.results[0], bounds, parts)
-        return True
-    transform = transform_of(view, desc)
-    assert transform
-    _load_blocks(low, op, desc, transform, layout)
-    return True
+        parts = [xegpu.load_nd(p, mode=view.mode, **hints_of(view)) for p in low.pieces[view.tdesc, layout]]
+        low.divide(op, bounds, parts)
+    else:
+        transform = transform_of(view, desc)
+        assert transform
+        _load_blocks(low, op, desc, transform, layout)
 
 
-def _load_blocks(low: Rewriter, op: ir.Operation, desc: TensorDesc, transform: Transform, layout: Pieces) -> None:
-    shape = shape_of(op.results[0])
-    assert shape
-    axes = axes_of(desc, shape, transform)
+def _load_blocks(low: Legalization, op: ir.Operation, desc: TensorDesc, transform: Transform, layout: Pieces) -> None:
+    axes = axes_of(desc, shape_of(op.results[0]), transform)
     messages = load_messages(low.plan, op)
     assert messages
     rank = len(desc.shape)
@@ -178,7 +152,7 @@ def _load_blocks(low: Rewriter, op: ir.Operation, desc: TensorDesc, transform: T
     order = [
         (*lead, r, c) for lead in itertools.product(*map(range, desc.shape[: rank - 2])) for r in rows for c in columns
     ]
-    if transform.turned:
+    if transform.transposed:
         bounds += [column_sizes, row_sizes]
         order.sort(key=lambda p: (p[:-2], p[-1], p[-2]))
     else:
@@ -189,8 +163,8 @@ def _load_blocks(low: Rewriter, op: ir.Operation, desc: TensorDesc, transform: T
     if transform.vnni is not None:
         bounds.append((32 // desc.bits,))
     grid = list(boxes.grid(tuple(bounds)))
-    values = [as_shape(low, parts[p], boxes.sizes(box)) for p, box in zip(order, grid)]
-    low.set(op.results[0], tuple(bounds), values)
+    values = [shape_cast(parts[p], boxes.sizes(box)) for p, box in zip(order, grid)]
+    low.divide(op, tuple(bounds), values)
 
 
 def _extents(messages: Sequence[Message]) -> tuple[dict[int, int], dict[int, int]]:
@@ -199,7 +173,7 @@ def _extents(messages: Sequence[Message]) -> tuple[dict[int, int], dict[int, int
 
 
 def _load(
-    low: Rewriter, op: ir.Operation, piece: ir.Value, message: Message, desc: TensorDesc, transform: Transform
+    low: Legalization, op: ir.Operation, piece: ir.Value, message: Message, desc: TensorDesc, transform: Transform
 ) -> list[tuple[int, ir.Value]]:
     """(first column, elements) of each block of a message."""
     view: Any = op.opview
@@ -212,7 +186,7 @@ def _load(
     bits, unit = unit_of(desc, transform, limits)
     extra: dict[str, Any] = {"vnni_axis": view.vnni_axis}
     shape = _block_shape(height, width, desc, transform)
-    if transform.turned:
+    if transform.transposed:
         rank = len(desc.shape)
         extra = {"transpose": (*range(rank - 2), rank - 1, rank - 2)}
         if unit > 1:
@@ -222,16 +196,15 @@ def _load(
         shape = (*lead, *shape)
     if count > 1:
         shape = (count, *shape)
-    text = vector_text(shape, desc.element)
-    loaded = low.build(xegpu.load_nd, piece, value=text, mode=view.mode, **extra, **hints_of(view))
+    kind = vector_type(shape, element_of(op.results[0]))
+    loaded = xegpu.load_nd(piece, value=kind, mode=view.mode, **extra, **hints_of(view))
     found = []
     for i, (column, wanted) in enumerate(message.blocks):
         value = loaded
         if count > 1:
-            value = low.part(loaded, ((i, 1), *boxes.whole(shape[1:])))
-            value = as_shape(low, value, shape[1:])
-        if transform.turned and transform.unit < unit:
-            value = _parted(low, value, unit // transform.unit, transform.unit, height)
+            value = shape_cast(low.part(loaded, ((i, 1), *boxes.whole(shape[1:]))), shape[1:])
+        if transform.transposed and transform.unit < unit:
+            value = _separated(value, unit // transform.unit, transform.unit, height)
         value = _trimmed(low, value, message.height, wanted, height, width, transform)
         found.append((column, value))
     return found
@@ -246,27 +219,22 @@ def _block_shape(height: int, width: int, desc: TensorDesc, transform: Transform
     return height, width
 
 
-def _parted(low: Rewriter, value: ir.Value, units: int, unit: int, height: int) -> ir.Value:
+def _separated(value: ir.Value, units: int, unit: int, height: int) -> ir.Value:
     """Columns that a load transposed as one unit, each as a row of its own."""
-    shape = shape_of(value)
-    assert shape
-    split = as_shape(low, value, (shape[0], height, units, unit))
-    turned = (shape[0], units, height, unit)
-    order = ir.DenseI64ArrayAttr.get([0, 2, 1, 3])
-    moved = low.emit("vector.transpose", [low.vector(turned, value)], [split], {"permutation": order}).results[0]
-    return as_shape(low, moved, (shape[0] * units, height * unit))
+    rows = shape_of(value)[0]
+    moved = transpose(shape_cast(value, (rows, height, units, unit)), (0, 2, 1, 3))
+    return shape_cast(moved, (rows * units, height * unit))
 
 
 def _trimmed(
-    low: Rewriter, value: ir.Value, rows: int, columns: int, height: int, width: int, transform: Transform
+    low: Legalization, value: ir.Value, rows: int, columns: int, height: int, width: int, transform: Transform
 ) -> ir.Value:
     """Without the rows and columns that were loaded only to make a legal message."""
     if (rows, columns) == (height, width):
         return value
     shape = shape_of(value)
-    assert shape
     box = list(boxes.whole(shape))
-    if transform.turned:
+    if transform.transposed:
         box[0], box[1] = (0, columns // transform.unit), (0, rows * transform.unit)
     else:
         first = len(shape) - 2 - (transform.vnni is not None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 Shape = tuple[int, ...]
 Box = tuple[tuple[int, int], ...]
@@ -24,7 +24,7 @@ def sizes(box: Box) -> Shape:
     return tuple(n for _, n in box)
 
 
-def segments(extent: int, cuts: Sequence[int]) -> tuple[int, ...]:
+def segments(extent: int, cuts: Iterable[int]) -> tuple[int, ...]:
     """Sizes of the pieces of `extent` elements, cut in front of these positions."""
     places = [0, *sorted(c for c in set(cuts) if 0 < c < extent), extent]
     return tuple(b - a for a, b in itertools.pairwise(places))

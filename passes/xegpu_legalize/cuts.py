@@ -8,7 +8,7 @@ from typing import Any
 
 from mlir import ir
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
-from xegpu_py.passes.common.values import integers
+from xegpu_py.passes.common.values import integers, shape_of
 from xegpu_py.passes.xegpu_legalize import boxes
 from xegpu_py.passes.xegpu_legalize import shapes as blocks
 from xegpu_py.passes.xegpu_legalize.boxes import reshape_cuts
@@ -35,9 +35,8 @@ from xegpu_py.passes.xegpu_legalize.plan import (
     carried,
     is_desc,
     is_elementwise,
-    shape_of,
 )
-from xegpu_py.passes.xegpu_legalize.shapes import Transform
+from xegpu_py.passes.xegpu_legalize.shapes import Place, Transform
 from xegpu_py.passes.xegpu_legalize.surfaces import Surfaces
 
 from xegpu_py.ir.builtin import bit_width
@@ -113,7 +112,6 @@ def _limit(plan: Plan, op: ir.Operation) -> None:
         most = lanes_of_message(op, plan.target)
         value = op.results[0] if name == "xegpu.load_gather" else op.opview.value
         shape = shape_of(value)
-        assert shape
         plan.cut(value, len(shape) - 1, range(0, shape[-1], most))
 
 
@@ -121,7 +119,6 @@ def _limit_reduction(plan: Plan, op: ir.Operation) -> None:
     """Lines that are reduced are whole; of those side by side a piece has as many as give its sums many lanes."""
     source = op.operands[0]
     shape, reduced = shape_of(source), integers(op.attributes["reduction_dims"])
-    assert shape
     elements = REDUCED_GRFS * plan.target.grf_bytes // bytes_of(source)
     left = max(elements // math.prod(shape[d] for d in reduced), 1)
     if len(shape) - 1 not in reduced:
@@ -141,7 +138,6 @@ def _limit_dpas(plan: Plan, view: Any) -> None:
     plan.cut(view.result, 0, rows)
     plan.cut(view.result, 1, columns)
     a_shape, b_shape = shape_of(view.lhs), shape_of(view.rhs)
-    assert a_shape and b_shape
     plan.cut(view.lhs, 0, rows)
     plan.cut(view.lhs, 1, [k // math.prod(a_shape[2:]) for k in depth])
     plan.cut(view.rhs, 0, [k // math.prod(b_shape[2:]) for k in depth])
@@ -170,7 +166,6 @@ def _limit_block(plan: Plan, op: ir.Operation) -> None:
         return
     transform = transform_of(view, desc) if load else Transform()
     shape = shape_of(value)
-    assert shape
     if transform is None or (load and blocks.load_is_legal(view, plan.target)):
         return
     axes = axes_of(desc, shape, transform)
@@ -197,7 +192,7 @@ def _through_view(plan: Plan, op: ir.Operation) -> None:
     source, result = op.operands[0], op.results[0]
     shape, to = shape_of(source), shape_of(result)
     cuts = plan.cuts.get(plan.vectors.find(result)) if to else None
-    if shape is None or to is None:
+    if not shape or not to:
         return
     if op.name == "vector.shape_cast" and cuts and any(cuts):
         for d, positions in enumerate(reshape_cuts(cuts, to, shape)):
@@ -229,7 +224,6 @@ def _cut_chains(plan: Plan, ops: Sequence[ir.Operation]) -> None:
         result = op.results[0]
         root = plan.vectors.find(result)
         shape = shape_of(result)
-        assert shape
         if root in held or any(plan.cuts.get(root, ())):
             continue
         size = max(bytes_of(v) for v in (*op.operands, result) if shape_of(v))
@@ -253,14 +247,17 @@ def _leave_loads(plan: Plan, func: ir.Operation, ops: Sequence[ir.Operation]) ->
         if not groups and not (op.name == "xegpu.load_nd" and op.opview.mode == Mode.VC and is_one_message(plan, op)):
             made_otherwise.update(plan.vectors.find(v) for v in op.results if shape_of(v))
     for root in handed_on - made_otherwise:
-        plan.cuts.pop(root, None)
+        plan.leave(root)
 
 
 def _lay_out(plan: Plan, op: ir.Operation) -> None:
     """The descriptors that an op needs."""
     name = op.name
     if name in BLOCK_OPS or name in LANE_OPS:
-        plan.require(op.opview.tdesc, layout_of(plan, op))
+        layout = layout_of(plan, op)
+        plan.require(op.opview.tdesc, layout)
+        if isinstance(layout, Place):
+            plan.row_alignment[op.opview.tdesc] = plan.surfaces.row_alignment(op.opview.tdesc)
     elif name not in _MAKERS:
         inner = {v for group in carried(op) for v in group}
         for value in op.operands:

@@ -5,104 +5,92 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mlir import ir
-from xegpu_py.passes.common.registers import shape_and_element
-from xegpu_py.passes.xegpu_legalize.numbers import Builder, text_of
+from xegpu_py.passes.common.builders import compare, constant, integer_type, make, select, with_element
+from xegpu_py.passes.common.values import element_of
+from xegpu_py.passes.xegpu_legalize.forms import Forms, form
+from xegpu_py.passes.xegpu_legalize.numbers import by_single
 
 _MANTISSA = (1 << 52) - 1
 _SIGN = -(1 << 63)
-_OGE, _OLT, _ORD = 3, 4, 7
-"""Numbers of arith.cmpf's predicates."""
-_SLT = 2
-"""The number of one of arith.cmpi's."""
 
 
-class _Doubles:
-    """New ops on vectors of one shape, in front of an op."""
-
-    def __init__(self, op: ir.Operation) -> None:
-        self.builder = Builder(op)
-        shape, _ = shape_and_element(str(op.operands[0].type))
-        self.float, self.bits = text_of(shape, "f64"), text_of(shape, "i64")
-
-    def number(self, value: float) -> ir.Value:
-        """A float, for all elements."""
-        return self.builder.constant(value, self.float)
-
-    def pattern(self, value: int) -> ir.Value:
-        """An integer, for all elements."""
-        return self.builder.constant(value, self.bits)
-
-    def on_floats(self, name: str, *operands: ir.Value) -> ir.Value:
-        """An op whose result are floats."""
-        return self.builder.emit(name, self.float, *operands)
-
-    def on_bits(self, name: str, *operands: ir.Value) -> ir.Value:
-        """An op whose result are integers."""
-        return self.builder.emit(name, self.bits, *operands)
-
-    def choose(self, predicate: int, a: ir.Value, b: ir.Value, yes: ir.Value, no: ir.Value) -> ir.Value:
-        """One of two floats, by a comparison of two others."""
-        truth = self.builder.compare(predicate, a, b, "arith.cmpf")
-        return self.on_floats("arith.select", truth, yes, no)
-
-    def with_sign(self, magnitude: ir.Value, x: ir.Value) -> ir.Value:
-        """A number that is not negative, with the sign of another."""
-        return self.on_floats("math.copysign", magnitude, x)
-
-    def finish(self, x: ir.Value, found: ir.Value) -> ir.Value:
-        """The result; of a NaN the canonical one, which a sum is."""
-        return self.choose(_ORD, x, x, found, self.on_floats("arith.addf", x, x))
+def _same(name: str, *operands: ir.Value) -> ir.Value:
+    """An op whose result has the type of its operands."""
+    return make(name, operands[0].type, *operands)
 
 
-def _truncated(d: _Doubles, x: ir.Value) -> ir.Value:
+def _sum(a: ir.Value, b: ir.Value) -> ir.Value:
+    return _same("arith.addf", a, b)
+
+
+def _difference(a: ir.Value, b: ir.Value) -> ir.Value:
+    return _same("arith.subf", a, b)
+
+
+def _with_sign(magnitude: ir.Value, x: ir.Value) -> ir.Value:
+    """A number that is not negative, with the sign of another."""
+    return _same("math.copysign", magnitude, x)
+
+
+def _or_nan(x: ir.Value, found: ir.Value) -> ir.Value:
+    """What was found for a number; for a NaN the canonical one, which a sum is."""
+    nan = _sum(x, x)
+    return select(compare("ord", x, x), found, nan)
+
+
+def _truncated(x: ir.Value) -> ir.Value:
     """The bits of the mantissa that are worth less than 1 cleared: all of them below 1, none from 2^52 on."""
-    bits = d.on_bits("arith.bitcast", x)
-    biased = d.on_bits("arith.shrui", bits, d.pattern(52))
-    exponent = d.on_bits("arith.subi", d.on_bits("arith.andi", biased, d.pattern(0x7FF)), d.pattern(1023))
-    places = d.on_bits("arith.minsi", d.on_bits("arith.maxsi", exponent, d.pattern(0)), d.pattern(63))
-    fraction = d.on_bits("arith.shrui", d.pattern(_MANTISSA), places)
-    kept = d.on_bits("arith.xori", fraction, d.pattern(-1))
-    below = d.builder.compare(_SLT, exponent, d.pattern(0))
-    kept = d.on_bits("arith.select", below, d.pattern(_SIGN), kept)
-    return d.on_floats("arith.bitcast", d.on_bits("arith.andi", bits, kept))
+    kind = with_element(x.type, integer_type(64))
+
+    def number(n: int) -> ir.Value:
+        return constant(kind, n)
+
+    bits = make("arith.bitcast", kind, x)
+    biased = _same("arith.shrui", bits, number(52))
+    exponent = _same("arith.subi", _same("arith.andi", biased, number(0x7FF)), number(1023))
+    places = _same("arith.minsi", _same("arith.maxsi", exponent, number(0)), number(63))
+    fraction = _same("arith.shrui", number(_MANTISSA), places)
+    kept = _same("arith.xori", fraction, number(-1))
+    kept = select(compare("slt", exponent, number(0)), number(_SIGN), kept)
+    return make("arith.bitcast", x.type, _same("arith.andi", bits, kept))
 
 
-def _trunc(d: _Doubles, x: ir.Value) -> ir.Value:
-    return d.finish(x, _truncated(d, x))
+def _trunc(x: ir.Value) -> ir.Value:
+    return _or_nan(x, _truncated(x))
 
 
-def _floor(d: _Doubles, x: ir.Value) -> ir.Value:
-    whole = _truncated(d, x)
-    less = d.on_floats("arith.subf", whole, d.number(1.0))
-    return d.finish(x, d.choose(_OLT, x, whole, less, whole))
+def _floor(x: ir.Value) -> ir.Value:
+    whole = _truncated(x)
+    less = _difference(whole, constant(x.type, 1.0))
+    return _or_nan(x, select(compare("olt", x, whole), less, whole))
 
 
-def _ceil(d: _Doubles, x: ir.Value) -> ir.Value:
-    whole = _truncated(d, x)
-    more = d.with_sign(d.on_floats("arith.addf", whole, d.number(1.0)), x)
-    return d.finish(x, d.choose(_OLT, whole, x, more, whole))
+def _ceil(x: ir.Value) -> ir.Value:
+    whole = _truncated(x)
+    more = _with_sign(_sum(whole, constant(x.type, 1.0)), x)
+    return _or_nan(x, select(compare("olt", whole, x), more, whole))
 
 
-def _round(d: _Doubles, x: ir.Value) -> ir.Value:
+def _round(x: ir.Value) -> ir.Value:
     """Toward zero, and one more in magnitude where at least a half is left."""
-    whole = _truncated(d, x)
-    rest = d.on_floats("math.absf", d.on_floats("arith.subf", x, whole))
-    more = d.on_floats("arith.addf", whole, d.with_sign(d.number(1.0), x))
-    return d.finish(x, d.choose(_OGE, rest, d.number(0.5), more, whole))
+    whole = _truncated(x)
+    rest = _same("math.absf", _difference(x, whole))
+    more = _sum(whole, _with_sign(constant(x.type, 1.0), x))
+    return _or_nan(x, select(compare("oge", rest, constant(x.type, 0.5)), more, whole))
 
 
-def _round_even(d: _Doubles, x: ir.Value) -> ir.Value:
+def _round_even(x: ir.Value) -> ir.Value:
     """The sum with 2^52 has no bits below 1, and is rounded to nearest even."""
-    size, large = d.on_floats("math.absf", x), d.number(2.0**52)
-    whole = d.on_floats("arith.subf", d.on_floats("arith.addf", size, large), large)
-    return d.finish(x, d.choose(_OLT, size, large, d.with_sign(whole, x), x))
+    size, large = _same("math.absf", x), constant(x.type, 2.0**52)
+    whole = _difference(_sum(size, large), large)
+    return _or_nan(x, select(compare("olt", size, large), _with_sign(whole, x), x))
 
 
-def _reciprocal_root(d: _Doubles, x: ir.Value) -> ir.Value:
-    return d.on_floats("arith.divf", d.number(1.0), d.on_floats("math.sqrt", x))
+def _reciprocal_root(x: ir.Value) -> ir.Value:
+    return _same("arith.divf", constant(x.type, 1.0), _same("math.sqrt", x))
 
 
-DOUBLES: dict[str, Callable[[_Doubles, ir.Value], ir.Value]] = {
+DOUBLES: dict[str, Callable[[ir.Value], ir.Value]] = {
     "math.trunc": _trunc,
     "math.floor": _floor,
     "math.ceil": _ceil,
@@ -113,11 +101,10 @@ DOUBLES: dict[str, Callable[[_Doubles, ir.Value], ir.Value]] = {
 """What each function becomes."""
 
 
-def rewrite_double(op: ir.Operation) -> bool:
-    """Rewrite a function of f64; whether it is one of these."""
-    rule = DOUBLES.get(op.name)
-    if rule is None or shape_and_element(str(op.operands[0].type))[1] != "f64":
-        return False
-    doubles = _Doubles(op)
-    doubles.builder.replace(rule(doubles, op.operands[0]))
-    return True
+@form(*DOUBLES)
+def integral(forms: Forms, op: ir.Operation) -> None:
+    """A function of f64; those of narrow formats are those of f32."""
+    if isinstance(element_of(op.operands[0]), ir.F64Type):
+        forms.replace(op, DOUBLES[op.name](op.operands[0]))
+    else:
+        by_single(forms, op)

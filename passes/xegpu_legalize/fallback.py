@@ -6,83 +6,61 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
+import numpy as np
 from mlir import ir
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import MemoryScope, TdescAttr, TensorDesc
+from xegpu_py.passes.common import builders
+from xegpu_py.passes.common.builders import (
+    Index,
+    broadcast,
+    compare,
+    constant,
+    dense_integers,
+    index_type,
+    insert_slice,
+    integer_type,
+    make,
+    shape_cast,
+    vector_type,
+    with_shape,
+    zero,
+)
+from xegpu_py.passes.common.messages import hints_of
 from xegpu_py.passes.common.surfaces import tensor_of
-from xegpu_py.passes.common.values import constant_of
+from xegpu_py.passes.common.values import constant_of, element_of, shape_of
 from xegpu_py.passes.xegpu_legalize import shapes as blocks
-from xegpu_py.passes.xegpu_legalize.boxes import Bounds, Box, grid, segments
-from xegpu_py.passes.xegpu_legalize.plan import Plan, shape_of
-from xegpu_py.passes.xegpu_legalize.rewrite import Rewriter
+from xegpu_py.passes.xegpu_legalize.boxes import Bounds, Box, grid, segments, sizes
+from xegpu_py.passes.xegpu_legalize.conversion import Legalization
+from xegpu_py.passes.xegpu_legalize.plan import Plan
 from xegpu_py.passes.xegpu_legalize.shapes import Place
 
-from xegpu_py.ir.builtin import is_float, vector_text
 from xegpu_py.ir.diagnostics import remark
 from xegpu_py.target import Target
 
-Number: TypeAlias = "int | ir.Value"
-"""An index, known or not."""
 
-_ULT = 6
-"""Number of arith.cmpi's predicate for less than, unsigned: negative indices are above all extents."""
+def _binary(name: str, a: ir.Value, b: ir.Value) -> ir.Value:
+    return make(f"arith.{name}", a.type, a, b)
 
 
-# Numbers.
-
-
-def _add(low: Rewriter, a: Number, b: Number) -> Number:
-    if isinstance(a, int) and isinstance(b, int):
-        return a + b
-    return low.add(b, a) if isinstance(a, int) else low.add(a, b) if isinstance(b, int) else _binary(low, "addi", a, b)
-
-
-def _multiply(low: Rewriter, a: Number, b: Number) -> Number:
-    if isinstance(a, int) and isinstance(b, int):
-        return a * b
-    for x, y in ((a, b), (b, a)):
-        if isinstance(x, int) and x in (0, 1):
-            return y if x else 0
-    return _binary(low, "muli", _value(low, a), _value(low, b))
-
-
-def _value(low: Rewriter, number: Number) -> ir.Value:
-    return low.index(number) if isinstance(number, int) else number
-
-
-def _binary(low: Rewriter, name: str, a: ir.Value, b: ir.Value) -> ir.Value:
-    return low.emit(f"arith.{name}", [a.type], [a, b]).results[0]
-
-
-def _known(value: Number) -> Number:
+def _known(value: Index) -> Index:
     found = constant_of(value)
     return value if found is None else found
 
 
-def _below(low: Rewriter, a: ir.Value, b: ir.Value) -> ir.Value:
-    """Whether 0 <= a < b."""
-    shape = shape_of(a)
-    kind = vector_text(shape, "i1") if shape else "i1"
-    predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _ULT)
-    return low.emit("arith.cmpi", [kind], [a, b], {"predicate": predicate}).results[0]
+def _splat(number: Index, lanes: int) -> ir.Value:
+    kind = vector_type((lanes,), index_type())
+    return constant(kind, number) if isinstance(number, int) else broadcast(number, kind)
 
 
-def _splat(low: Rewriter, number: Number, lanes: int) -> ir.Value:
-    kind = vector_text((lanes,), "index")
-    if isinstance(number, int):
-        return _dense(low, [number] * lanes)
-    return low.emit("vector.broadcast", [kind], [number]).results[0]
+def _dense(numbers: Sequence[int]) -> ir.Value:
+    return dense_integers(np.array(numbers), index_type())
 
 
-def _dense(low: Rewriter, numbers: Sequence[int], element: str = "index") -> ir.Value:
-    kind = vector_text((len(numbers),), element)
-    words = ["false", "true"] if element == "i1" else None
-    shown = [words[n] if words else str(n) for n in numbers]
-    text = shown[0] if len(set(shown)) == 1 else f"[{', '.join(shown)}]"
-    value = ir.Attribute.parse(f"dense<{text}> : {kind}")
-    return low.emit("arith.constant", [kind], [], {"value": value}).results[0]
+def _mask(lanes: Sequence[bool]) -> ir.Value:
+    return dense_integers(np.array(lanes), integer_type(1))
 
 
 # Descriptors as numbers.
@@ -93,12 +71,12 @@ class _Tensor:
     """A tensor in memory: a memref or an address, elements from there to the first one, extents, and strides."""
 
     source: ir.Value
-    start: Number
-    extents: tuple[Number, ...]
-    strides: tuple[Number, ...]
+    start: Index
+    extents: tuple[Index, ...]
+    strides: tuple[Index, ...]
 
 
-def _tensor(low: Rewriter, view: Any) -> _Tensor:
+def _tensor(low: Legalization, view: Any) -> _Tensor:
     """The tensor of an `xegpu.create_nd_tdesc`."""
     known = tensor_of(view)
     if not isinstance(view.source.type, ir.MemRefType):
@@ -106,15 +84,15 @@ def _tensor(low: Rewriter, view: Any) -> _Tensor:
     memref = ir.MemRefType(view.source.type)
     metadata: list[ir.Value] = []
 
-    def number(found: int | None, given: Sequence[Number], i: int, place: int) -> Number:
+    def number(found: int | None, given: Sequence[Index], i: int, place: int) -> Index:
         if found is not None:
             return found
         if given:
             return given[i]
         if not metadata:
             base = ir.MemRefType.get([], memref.element_type, memory_space=memref.memory_space)
-            kinds = [base, *[ir.IndexType.get()] * (1 + 2 * memref.rank)]
-            metadata.extend(low.emit("memref.extract_strided_metadata", kinds, [view.source]).results)
+            kinds = [base, *[index_type()] * (1 + 2 * memref.rank)]
+            metadata.extend(builders.create("memref.extract_strided_metadata", kinds, [view.source]).results)
         return metadata[place]
 
     extents = tuple(number(n, list(view.shape), i, 2 + i) for i, n in enumerate(known.extents))
@@ -122,52 +100,51 @@ def _tensor(low: Rewriter, view: Any) -> _Tensor:
     return _Tensor(view.source, number(known.start, (), 0, 1), extents, (*strides, 1))
 
 
-def create(low: Rewriter, view: Any, layout: Place) -> tuple[ir.Value, ...]:
+def create(low: Legalization, view: Any, layout: Place) -> tuple[ir.Value, ...]:
     """What an `xegpu.create_nd_tdesc` makes, as numbers."""
-    offsets = [_value(low, o) for o in view.offsets]
+    offsets = [low.value(o) for o in view.offsets]
     if not layout.address:
         return tuple(offsets)
     tensor = _tensor(low, view)
-    numbers = [_value(low, n) for n in (*tensor.extents, *tensor.strides[:-1])]
+    numbers = [low.value(n) for n in (*tensor.extents, *tensor.strides[:-1])]
     return (_address(low, tensor, 0, TensorDesc.of(view.tdesc)), *numbers, *offsets)
 
 
-def update(low: Rewriter, held: Sequence[ir.Value], by: Sequence[Number]) -> tuple[ir.Value, ...]:
+def update(low: Legalization, held: Sequence[ir.Value], by: Sequence[Index]) -> tuple[ir.Value, ...]:
     """What an `xegpu.update_nd_offset` makes of these numbers."""
     fixed = len(held) - len(by)
-    return (*held[:fixed], *(_value(low, _add(low, _known(a), _known(b))) for a, b in zip(held[fixed:], by)))
+    return (*held[:fixed], *(low.value(low.add(_known(a), _known(b))) for a, b in zip(held[fixed:], by)))
 
 
-def _address(low: Rewriter, tensor: _Tensor, at: Number, desc: TensorDesc) -> ir.Value:
+def _address(low: Legalization, tensor: _Tensor, at: Index, desc: TensorDesc) -> ir.Value:
     """The address of an element, i64; the tensor's own, of any type, if it is its first element."""
-    wide = ir.IntegerType.get_signless(64)
-    base, at = tensor.source, _add(low, tensor.start, at)
+    wide = integer_type(64)
+    base, at = tensor.source, low.add(tensor.start, at)
     if isinstance(base.type, ir.MemRefType):
-        pointer = low.emit("memref.extract_aligned_pointer_as_index", ["index"], [base]).results[0]
-        base = low.emit("arith.index_cast", [wide], [pointer]).results[0]
+        pointer = make("memref.extract_aligned_pointer_as_index", index_type(), base)
+        base = make("arith.index_cast", wide, pointer)
     if at == 0:
         return base
-    number = low.emit("arith.index_cast", [wide], [_value(low, at)]).results[0]
+    number = make("arith.index_cast", wide, low.value(at))
     if desc.bits > 8:
-        shift = ir.IntegerAttr.get(wide, (desc.bits // 8).bit_length() - 1)
-        number = _binary(low, "shli", number, low.emit("arith.constant", [wide], [], {"value": shift}).results[0])
-    return _binary(low, "addi", base, number)
+        number = _binary("shli", number, constant(wide, (desc.bits // 8).bit_length() - 1))
+    return _binary("addi", base, number)
 
 
 def _line(
-    low: Rewriter, tensor: _Tensor, at: Number, count: int, desc: TensorDesc, is_inside: bool = False
-) -> tuple[ir.Value, Number]:
+    low: Legalization, tensor: _Tensor, at: Index, count: int, desc: TensorDesc, is_inside: bool = False
+) -> tuple[ir.Value, Index]:
     """The memory around element `at`, and how many elements from there it is.
 
     It is a memref of `count` elements if its place is known, one of the whole tensor if that is known and the element
     `is_inside`, and else an address. Elements before the tensor's first are never accessed, but a memref cannot even
     begin there.
     """
-    first = _add(low, tensor.start, at)
+    first = low.add(tensor.start, at)
     source = tensor.source.type
     if not isinstance(source, ir.MemRefType) and str(source) != "i64":
         return tensor.source, first
-    rest: Number = 0
+    rest: Index = 0
     if isinstance(source, ir.MemRefType) and isinstance(tensor.start, int) and is_inside and not isinstance(at, int):
         known = [n for n in (*tensor.extents, *tensor.strides) if isinstance(n, int)]
         if len(known) == 2 * len(tensor.extents):
@@ -184,7 +161,7 @@ def _line(
         "static_strides": ir.DenseI64ArrayAttr.get([1]),
         "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
     }
-    return low.emit("memref.reinterpret_cast", [kind], [tensor.source], attributes).results[0], rest
+    return make("memref.reinterpret_cast", kind, tensor.source, **attributes), rest
 
 
 # The block of one access.
@@ -226,11 +203,11 @@ def _steps(desc: TensorDesc, columns: int, most: int) -> tuple[int, int]:
 class _Access:
     """An access to a block, as it is rewritten."""
 
-    low: Rewriter
+    low: Legalization
     op: ir.Operation
     desc: TensorDesc
     tensor: _Tensor
-    offsets: tuple[Number, ...]
+    offsets: tuple[Index, ...]
     vector: tuple[int, ...]
 
     @property
@@ -285,21 +262,21 @@ class _Access:
         if not all(self.is_inside(d, n) for d, n in enumerate(sizes)):
             return False
         size = self.desc.bits // 8
-        aligned = self.low.plan.surfaces.row_alignment(self.op.opview.tdesc)
+        aligned = self.low.plan.row_alignment[self.op.opview.tdesc]
         if self.is_array:
             aligned = math.gcd(aligned, self.desc.shape[-1] * size)
         return aligned % self.low.plan.target.line_alignment == 0
 
-    def start(self, part: _Part) -> Number:
+    def start(self, part: _Part) -> Index:
         """The place of a part's first element, in elements from the tensor's."""
         low, total, known = self.low, self.offsets[-1], part.column
         for at, step, stride in zip(self.offsets[:-1], (*part.lead, part.row), self.tensor.strides[:-1]):
             if isinstance(stride, int):
                 # All parts have the sum of what is not known in common.
-                total, known = _add(low, total, _multiply(low, at, stride)), known + step * stride
+                total, known = low.add(total, low.multiply(at, stride)), known + step * stride
             else:
-                total = _add(low, total, _multiply(low, _add(low, at, step), stride))
-        return _add(low, total, known)
+                total = low.add(total, low.multiply(low.add(at, step), stride))
+        return low.add(total, known)
 
     def lanes(self, part: _Part) -> tuple[list[int], list[int], int]:
         """Row and column of each lane, counted from the part's first, and lanes that count."""
@@ -314,20 +291,20 @@ class _Access:
         stride = self.tensor.strides[-2]
         if isinstance(stride, int) or part.rows == 1:
             by = stride if isinstance(stride, int) else 0
-            steps = _dense(low, [r * by + c for r, c in zip(rows, columns)])
+            steps = _dense([r * by + c for r, c in zip(rows, columns)])
         else:
-            steps = _binary(low, "muli", _dense(low, rows), _splat(low, stride, len(rows)))
-            steps = _binary(low, "addi", steps, _dense(low, columns))
+            steps = _binary("muli", _dense(rows), _splat(stride, len(rows)))
+            steps = _binary("addi", steps, _dense(columns))
         start = self.start(part)
         if isinstance(start, int):
             source, rest = _line(low, self.tensor, start, 1, self.desc)
         else:
             source, rest = _line(low, self.tensor, 0, 1, self.desc)
-            rest = _add(low, rest, start)
+            rest = low.add(rest, start)
         return _scattered(low, source, rest, steps, self.desc)
 
     def mask(self, part: _Part) -> ir.Value | None:
-        """Which lanes of a part are in bounds; None if it is known that none is."""
+        """Which lanes of a part are in bounds; None if it is known that none is. Negative indices count as large."""
         low, (rows, columns, used) = self.low, self.lanes(part)
         lanes = len(rows)
         outside = (*zip(self.offsets[:-2], part.lead, self.tensor.extents[:-2]),)
@@ -335,42 +312,41 @@ class _Access:
         if part.rows == 1:
             outside = (*outside, (self.offsets[-2], part.row, self.tensor.extents[-2]))
         for at, step, extent in outside if self.checked else ():
-            place = _add(low, at, step)
+            place = low.add(at, step)
             if isinstance(place, int) and (place < 0 or (isinstance(extent, int) and place >= extent)):
                 return None
             if not (isinstance(place, int) and isinstance(extent, int)):
                 # A comparison of scalars would have to be made a mask.
-                found.append(_below(low, _splat(low, place, lanes), _splat(low, extent, lanes)))
-        found += [_dense(low, [int(i < used) for i in range(lanes)], "i1")] if used < lanes else []
+                found.append(compare("ult", _splat(place, lanes), _splat(extent, lanes)))
+        found += [_mask([i < used for i in range(lanes)])] if used < lanes else []
         inner = [(self.offsets[-1], part.column, columns, part.columns, self.tensor.extents[-1])]
         if part.rows > 1:
             inner.append((self.offsets[-2], part.row, rows, part.rows, self.tensor.extents[-2]))
         for at, step, numbers, size, extent in inner if self.checked else ():
-            place = _add(low, at, step)
+            place = low.add(at, step)
             if isinstance(place, int) and isinstance(extent, int):
                 if not (place >= 0 and place + size <= extent):
-                    found.append(_dense(low, [int(0 <= place + n < extent) for n in numbers], "i1"))
+                    found.append(_mask([0 <= place + n < extent for n in numbers]))
                 continue
-            at_lanes = _binary(low, "addi", _dense(low, numbers), _splat(low, place, lanes))
-            found.append(_below(low, at_lanes, _splat(low, extent, lanes)))
-        result = found[0] if found else _dense(low, [1] * lanes, "i1")
+            at_lanes = _binary("addi", _dense(numbers), _splat(place, lanes))
+            found.append(compare("ult", at_lanes, _splat(extent, lanes)))
+        result = found[0] if found else _mask([True] * lanes)
         for other in found[1:]:
-            result = _binary(low, "andi", result, other)
+            result = _binary("andi", result, other)
         return result
 
 
-def _scattered(low: Rewriter, source: ir.Value, first: Number, offsets: ir.Value, desc: TensorDesc) -> ir.Value:
+def _scattered(low: Legalization, source: ir.Value, first: Index, offsets: ir.Value, desc: TensorDesc) -> ir.Value:
     """A scattered descriptor of the elements of a block's tensor."""
     lanes = shape_of(offsets)
-    assert lanes
     if first != 0:
-        offsets = _binary(low, "addi", offsets, _splat(low, first, lanes[0]))
+        offsets = _binary("addi", offsets, _splat(first, lanes[0]))
     kind = TensorDesc(lanes, desc.element, TdescAttr(memory_scope=desc.attr.memory_scope, scattered=True))
-    made: ir.Value = low.build(xegpu.create_tdesc, source, offsets, tdesc=kind, mode="vc")
+    made: ir.Value = xegpu.create_tdesc(source, offsets, tdesc=kind, mode="vc")
     return made
 
 
-def _access(low: Rewriter, op: ir.Operation, layout: Place, vector: tuple[int, ...]) -> _Access:
+def _access(low: Legalization, op: ir.Operation, layout: Place, vector: tuple[int, ...]) -> _Access:
     view: Any = op.opview
     desc = TensorDesc.of(view.tdesc)
     held, rank = low.pieces[view.tdesc, layout], layout.rank
@@ -383,29 +359,24 @@ def _access(low: Rewriter, op: ir.Operation, layout: Place, vector: tuple[int, .
     return _Access(low, op, desc, tensor, offsets, vector)
 
 
-def _hints(view: Any) -> dict[str, Any]:
-    return {name: getattr(view, name) for name in ("l1_hint", "l2_hint", "l3_hint")}
-
-
-def _say(low: Rewriter, op: ir.Operation, count: int, what: str) -> None:
+def _say(low: Legalization, op: ir.Operation, count: int, what: str) -> None:
     """Tell what it costs that no 2D message moves a block."""
     why = low.plan.surfaces.problem(op.opview.tdesc) or "has rows that no 2D block message stores"
     remark(op, f"takes {count} {what}{'s' * (count != 1)} in place of 2D block messages: its tensor {why}")
 
 
-def load(low: Rewriter, op: ir.Operation, layout: Place) -> None:
+def load(low: Legalization, op: ir.Operation, layout: Place) -> None:
     """A block that is loaded line by line, or gathered."""
-    vector = shape_of(op.results[0])
-    assert vector
-    access = _access(low, op, layout, vector)
-    desc, hints, parts = access.desc, _hints(op.opview), []
+    element = element_of(op.results[0])
+    access = _access(low, op, layout, shape_of(op.results[0]))
+    desc, hints, parts = access.desc, hints_of(op.opview), []
     if access.as_lines("lsc_load"):
         bounds, kinds = _lines(access)
         for box, part in access.parts(bounds):
             line = _line_desc(access, part, kinds)
-            parts.append(_cast(low, low.build(xegpu.load_nd, line, mode="vc", **hints), box, desc))
+            parts.append(shape_cast(xegpu.load_nd(line, mode="vc", **hints), sizes(box)))
         _say(low, op, len(parts), "1D load")
-        low.set(op.results[0], bounds, parts)
+        low.divide(op, bounds, parts)
         return
     rows, columns = _steps(desc, access.columns, _most_lanes(desc, low.plan.target, "lsc_load"))
     bounds = access.bounds(rows, segments(access.columns, range(0, access.columns, columns)))
@@ -414,31 +385,29 @@ def load(low: Rewriter, op: ir.Operation, layout: Place) -> None:
         mask = access.mask(part)
         lanes = len(access.lanes(part)[0])
         used = part.rows * part.columns
+        kind = vector_type((lanes,), element)
         if mask is None:
-            found = _zeros(low, lanes, desc.element)
+            found = zero(kind)
         else:
-            kind = vector_text((lanes,), desc.element)
-            found = low.build(xegpu.load_gather, access.descriptor(part), mask, value=kind, mode="vc", **hints)
+            found = xegpu.load_gather(access.descriptor(part), mask, value=kind, mode="vc", **hints)
             count += 1
         if used < lanes:
             found = low.part(found, ((0, used),))
-        parts.append(_cast(low, found, box, desc))
+        parts.append(shape_cast(found, sizes(box)))
     _say(low, op, count, "gather")
-    low.set(op.results[0], bounds, parts)
+    low.divide(op, bounds, parts)
 
 
-def store(low: Rewriter, op: ir.Operation, layout: Place) -> None:
+def store(low: Legalization, op: ir.Operation, layout: Place) -> None:
     """A block that is stored line by line, or scattered."""
     view: Any = op.opview
-    vector = shape_of(view.value)
-    assert vector
-    access = _access(low, op, layout, vector)
-    desc, hints, count = access.desc, _hints(view), 0
+    access = _access(low, op, layout, shape_of(view.value))
+    desc, hints, count = access.desc, hints_of(view), 0
     if access.as_lines("lsc_store"):
         bounds, kinds = _lines(access)
         for box, part in access.parts(bounds):
-            value = _flat(low, low.part(view.value, box))
-            low.build(xegpu.store_nd, value, _line_desc(access, part, kinds), mode="vc", **hints)
+            value = _flat(low.part(view.value, box))
+            xegpu.store_nd(value, _line_desc(access, part, kinds), mode="vc", **hints)
             count += 1
         _say(low, op, count, "1D store")
         return
@@ -448,13 +417,13 @@ def store(low: Rewriter, op: ir.Operation, layout: Place) -> None:
         mask = access.mask(part)
         if mask is None:
             continue
-        value = _padded(low, _flat(low, low.part(view.value, box)), len(access.lanes(part)[0]), desc.element)
-        low.build(xegpu.store_scatter, value, access.descriptor(part), mask, mode="vc", **hints)
+        value = _padded(_flat(low.part(view.value, box)), len(access.lanes(part)[0]))
+        xegpu.store_scatter(value, access.descriptor(part), mask, mode="vc", **hints)
         count += 1
     _say(low, op, count, "scatter")
 
 
-def prefetch(low: Rewriter, op: ir.Operation, layout: Place) -> None:
+def prefetch(low: Legalization, op: ir.Operation, layout: Place) -> None:
     """A prefetch of each cache line of a block's rows; of what is out of bounds, of the nearest element in bounds."""
     access = _access(low, op, layout, TensorDesc.of(op.opview.tdesc).shape)
     desc = access.desc
@@ -472,15 +441,15 @@ def prefetch(low: Rewriter, op: ir.Operation, layout: Place) -> None:
         lanes = len(chosen)
         total: ir.Value | None = None
         for d, stride in enumerate(access.tensor.strides):
-            at = _binary(low, "addi", _dense(low, [p[d] for p in chosen]), _splat(low, access.offsets[d], lanes))
+            at = _binary("addi", _dense([p[d] for p in chosen]), _splat(access.offsets[d], lanes))
             if not access.is_inside(d, desc.shape[d] if d < len(desc.shape) - 1 else across):
-                last = _splat(low, _add(low, access.tensor.extents[d], -1), lanes)
-                at = _binary(low, "maxsi", _binary(low, "minsi", at, last), _splat(low, 0, lanes))
-            scaled = at if stride == 1 else _binary(low, "muli", at, _splat(low, stride, lanes))
-            total = scaled if total is None else _binary(low, "addi", total, scaled)
+                last = _splat(low.add(access.tensor.extents[d], -1), lanes)
+                at = _binary("maxsi", _binary("minsi", at, last), _splat(0, lanes))
+            scaled = at if stride == 1 else _binary("muli", at, _splat(stride, lanes))
+            total = scaled if total is None else _binary("addi", total, scaled)
         assert total is not None
         source, rest = _line(low, access.tensor, 0, 1, desc)
-        low.build(xegpu.prefetch, _scattered(low, source, rest, total, desc), mode="vc", **_hints(op.opview))
+        xegpu.prefetch(_scattered(low, source, rest, total, desc), mode="vc", **hints_of(op.opview))
         count += 1
     _say(low, op, count, "scattered prefetch" if count == 1 else "scattered prefetche")
 
@@ -489,7 +458,7 @@ def _line_pieces(access: _Access) -> tuple[tuple[int, ...], TdescAttr]:
     """The columns of the 1D messages of a row, and the settings of their descriptors."""
     scope = access.desc.attr.memory_scope
     row = TensorDesc((access.columns,), access.desc.element, TdescAttr(memory_scope=scope))
-    return segments(access.columns, sorted(blocks.line_cuts(row))), row.attr
+    return segments(access.columns, blocks.line_cuts(row)), row.attr
 
 
 def _lines(access: _Access) -> tuple[Bounds, TdescAttr]:
@@ -502,45 +471,23 @@ def _line_desc(access: _Access, part: _Part, attr: TdescAttr) -> ir.Value:
     low = access.low
     source, rest = _line(low, access.tensor, access.start(part), part.columns, access.desc, True)
     kind = TensorDesc((part.columns,), access.desc.element, attr)
-    made: ir.Value = low.build(xegpu.create_nd_tdesc, source, [rest], tdesc=kind, mode="vc")
+    made: ir.Value = xegpu.create_nd_tdesc(source, [rest], tdesc=kind, mode="vc")
     return made
 
 
-def _flat(low: Rewriter, value: ir.Value) -> ir.Value:
-    shape = shape_of(value)
-    assert shape
-    if len(shape) == 1:
-        return value
-    return low.emit("vector.shape_cast", [low.vector((math.prod(shape),), value)], [value]).results[0]
+def _flat(value: ir.Value) -> ir.Value:
+    return shape_cast(value, (math.prod(shape_of(value)),))
 
 
-def _cast(low: Rewriter, value: ir.Value, box: Box, desc: TensorDesc) -> ir.Value:
-    text = vector_text(tuple(n for _, n in box), desc.element)
-    return value if str(value.type) == text else low.emit("vector.shape_cast", [text], [value]).results[0]
-
-
-def _zeros(low: Rewriter, lanes: int, element: str) -> ir.Value:
-    kind = vector_text((lanes,), element)
-    zero = "0.0" if is_float(element) else "0"
-    return low.emit("arith.constant", [kind], [], {"value": ir.Attribute.parse(f"dense<{zero}> : {kind}")}).results[0]
-
-
-def _padded(low: Rewriter, value: ir.Value, lanes: int, element: str) -> ir.Value:
-    """A vector with zeros behind it."""
-    shape = shape_of(value)
-    assert shape
-    if shape[0] == lanes:
-        return value
-    zeros, i64 = _zeros(low, lanes, element), ir.IntegerType.get_signless(64)
-    attributes = {name: ir.ArrayAttr.get([ir.IntegerAttr.get(i64, n)]) for name, n in (("offsets", 0), ("strides", 1))}
-    return low.emit("vector.insert_strided_slice", [zeros.type], [value, zeros], attributes).results[0]
+def _padded(value: ir.Value, lanes: int) -> ir.Value:
+    """A vector of one dimension with zeros behind it."""
+    return value if shape_of(value) == (lanes,) else insert_slice(value, zero(with_shape(value.type, (lanes,))), [0])
 
 
 def limit(plan: Plan, op: ir.Operation, grain: int) -> None:
     """Cut the vector that is stored into pieces of about `grain` bytes, where messages end."""
     value, desc = op.opview.value, TensorDesc.of(op.opview.tdesc)
     shape = shape_of(value)
-    assert shape
     rows, columns = _steps(desc, shape[-1], _most_lanes(desc, plan.target, "lsc_store"))
     each = max(grain * 8 // (shape[-1] * desc.bits) // rows, 1) * rows
     for d in range(len(shape) - 2):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlir import ir
@@ -10,16 +10,22 @@ from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.shapes import block_shapes, vnni_factor
 from xegpu_py.passes.common.all_reduce import combine_subgroups, kind_of
+from xegpu_py.passes.common.builders import create, index_type, like, make, shape_cast, transpose, with_shape
+from xegpu_py.passes.common.conversion import PatternDriver
 from xegpu_py.passes.common.divisors import transposes_in_message
-from xegpu_py.passes.xegpu_legalize.doubles import rewrite_double
-from xegpu_py.passes.xegpu_legalize.numbers import rewrite_arithmetic
+from xegpu_py.passes.common.messages import hints_of
+from xegpu_py.passes.common.patterns import PatternSet
+from xegpu_py.passes.common.values import shape_of
 from xegpu_py.passes.xegpu_legalize.plan import is_desc
 from xegpu_py.passes.xegpu_legalize.surfaces import Surfaces
 
-from xegpu_py.ir.builtin import vector_of, vector_text
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of, remark
+from xegpu_py.ir.diagnostics import Diagnostic, emit_error, position_of, remark
 from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
+
+Form = Callable[["Forms", ir.Operation], None]
+form: PatternSet[Form] = PatternSet(__package__, ("doubles", "numbers"))
+"""By name of an op what it becomes."""
 
 
 def branch_among_descriptors(func: ir.Operation) -> None:
@@ -29,52 +35,62 @@ def branch_among_descriptors(func: ir.Operation) -> None:
             _branch(op)
 
 
-def rewrite_forms(func: ir.Operation, target: Target, surfaces: Surfaces) -> None:
-    """Rewrite what has no message or instruction, of whatever size it is."""
+def combine_subgroups_through_memory(func: ir.Operation) -> None:
+    """Rewrite `gpu.all_reduce`: in VC mode a work item is a subgroup.
+
+    Raises:
+        DiagnosticError: at one whose region is not one op of arith.
+    """
     for op in [op for op in walk(func) if op.name == "gpu.all_reduce"]:
-        _combine_subgroups(op)
-    for op in walk(func)[1:]:
-        if op.name == "xegpu.load_nd":
-            _transform_in_registers(op, target, surfaces)
-        elif not rewrite_double(op):
-            rewrite_arithmetic(op, target)
+        kind = kind_of(op)
+        if kind is None:
+            note = Diagnostic("note", "name the operation: gpu.all_reduce add", position_of(op.location))
+            emit_error(op, "has a region that is not a single op of arith on both arguments", note)
+        with op.location, ir.InsertionPoint(op):
+            number, count = (make(name, index_type()) for name in ("gpu.subgroup_id", "gpu.num_subgroups"))
+            op.results[0].replace_all_uses_with(combine_subgroups(op.operands[0], kind, number, count))
+        op.erase()
 
 
-def _combine_subgroups(op: ir.Operation) -> None:
-    """In VC mode a work item is a subgroup."""
-    kind = kind_of(op)
-    where = position_of(op.location)
-    if kind is None:
-        message = "'gpu.all_reduce' op has a region that is not a single op of arith on both arguments"
-        note = Diagnostic("note", "name the operation: gpu.all_reduce add", where)
-        raise DiagnosticError([Diagnostic("error", message, where, (note,))])
-    with op.location, ir.InsertionPoint(op):
-        index = ir.IndexType.get()
-        number, count = (
-            ir.Operation.create(name, [index], []).results[0] for name in ("gpu.subgroup_id", "gpu.num_subgroups")
-        )
-        op.results[0].replace_all_uses_with(combine_subgroups(op.operands[0], kind, number, count))
-    op.erase()
+class Forms(PatternDriver):
+    """Replaces, one by one, ops of a function that have no message or instruction, of whatever size they are.
+
+    A pattern gets an op, with the insertion point in front of it, and leaves it or calls `replace`.
+    """
+
+    patterns = form
+
+    def __init__(self, target: Target, surfaces: Surfaces) -> None:
+        self.patterns.load()
+        self.target, self.surfaces = target, surfaces
+
+    def run(self, func: ir.Operation) -> None:
+        """Apply the patterns to the ops that are in a function."""
+        for op in walk(func)[1:]:
+            if op.name in self.patterns:
+                self._op = op
+                with op.location, ir.InsertionPoint(op):
+                    self.patterns[op.name](self, op)
+
+    def replace(self, op: ir.Operation, value: ir.Value) -> None:
+        """Let a value take the place of an op's only result."""
+        op.results[0].replace_all_uses_with(value)
+        op.erase()
 
 
 def _branch(op: ir.Operation) -> None:
     condition, *values = op.operands
-    made = ir.Operation.create(
-        "scf.if",
-        results=[op.results[0].type],
-        operands=[condition],
-        regions=2,
-        loc=op.location,
-        ip=ir.InsertionPoint(op),
-    )
-    for region, value in zip(made.regions, values):
-        with ir.InsertionPoint(ir.Block.create_at_start(region, [])), op.location:
-            ir.Operation.create("scf.yield", operands=[value])
+    with op.location, ir.InsertionPoint(op):
+        made = create("scf.if", [op.results[0].type], [condition], regions=2)
+        for region, value in zip(made.regions, values):
+            with ir.InsertionPoint(ir.Block.create_at_start(region, [])):
+                create("scf.yield", [], [value])
     op.results[0].replace_all_uses_with(made.results[0])
     op.erase()
 
 
-def _transform_in_registers(op: ir.Operation, target: Target, surfaces: Surfaces) -> None:
+@form("xegpu.load_nd")
+def transform_in_registers(forms: Forms, op: ir.Operation) -> None:
     """A load whose transform no message does becomes one of the block as it lies, and the transform of what it loaded.
 
     Messages transpose blocks of two dimensions, in units of at least 32 bits that begin at a multiple of their size.
@@ -84,16 +100,16 @@ def _transform_in_registers(op: ir.Operation, target: Target, surfaces: Surfaces
     desc = TensorDesc.of(view.tdesc)
     if view.mode != Mode.VC or len(desc.shape) < 2:
         return
-    gathered = surfaces.problem(view.tdesc) is not None
-    is_turned = view.transpose is not None and tuple(view.transpose) != tuple(range(len(desc.shape)))
-    limits = target.block2d
-    if is_turned and limits and not gathered and len(desc.shape) == 2:
+    gathered = forms.surfaces.problem(view.tdesc) is not None
+    transposes = view.transpose is not None and tuple(view.transpose) != tuple(range(len(desc.shape)))
+    limits = forms.target.block2d
+    if transposes and limits and not gathered and len(desc.shape) == 2:
         if transposes_in_message(view, desc, limits):
             return
         remark(op, "transposes its block in registers: it is not known to begin at a multiple of a message's unit")
     if gathered and view.vnni_axis is not None:
         _pack(op, view, desc)
-    elif is_turned and (gathered or limits):
+    elif transposes and (gathered or limits):
         _transpose(op, view, desc)
 
 
@@ -101,15 +117,12 @@ def _with_units_side_by_side(op: ir.Operation) -> ir.Operation:
     """A load that gives the elements of a transposed unit a dimension of their own, as one that does not."""
     view: Any = op.opview
     desc = TensorDesc.of(view.tdesc)
-    shape, element = vector_of(str(view.value.type))
+    shape = shape_of(view.value)
     if view.transpose_bit_width is None or len(shape) == len(desc.shape) or desc.attr.array_length > 1:
         return op
-    attributes = dict(op.attributes.items())
-    plain = ir.Type.parse(vector_text((*shape[:-2], shape[-2] * shape[-1]), element), op.context)
-    place: dict[str, Any] = {"loc": op.location, "ip": ir.InsertionPoint(op)}
-    made = ir.Operation.create(op.name, [plain], list(op.operands), attributes, **place)
-    cast = ir.Operation.create("vector.shape_cast", [view.value.type], [made.results[0]], **place)
-    op.results[0].replace_all_uses_with(cast.results[0])
+    with op.location, ir.InsertionPoint(op):
+        made = like(op, [with_shape(view.value.type, (*shape[:-2], shape[-2] * shape[-1]))], op.operands)
+        op.results[0].replace_all_uses_with(shape_cast(made.results[0], shape))
     op.erase()
     return made
 
@@ -139,26 +152,15 @@ def _transpose(op: ir.Operation, view: Any, desc: TensorDesc) -> None:
 
 def _plain_shape(op: ir.Operation, desc: TensorDesc) -> tuple[int, ...]:
     """The shape of a load without its transform; an array's blocks are a dimension if they are one in the result."""
-    rank = len(vector_of(str(op.results[0].type))[0]) - (op.opview.vnni_axis is not None)
+    rank = len(shape_of(op.results[0])) - (op.opview.vnni_axis is not None)
     return next(s for s in block_shapes(desc, Mode.VC) if len(s) == rank)
 
 
 def _load_and_move(op: ir.Operation, view: Any, desc: TensorDesc, shape: tuple[int, ...], order: Sequence[int]) -> None:
     """Load the block as it lies, and give its dimensions, seen as `shape`, another order."""
-    place: dict[str, Any] = {"loc": op.location, "ip": ir.InsertionPoint(op)}
-
-    def emit(name: str, shape: tuple[int, ...], value: ir.Value, **attributes: ir.Attribute) -> ir.Value:
-        kind = ir.Type.parse(vector_text(shape, desc.element), op.context)
-        if value.type == kind and name == "vector.shape_cast":
-            return value
-        made = ir.Operation.create(name, results=[kind], operands=[value], attributes=attributes, **place)
-        return made.results[0]
-
-    hints = {name: getattr(view, name) for name in ("l1_hint", "l2_hint", "l3_hint")}
-    plain = vector_text(_plain_shape(op, desc), desc.element)
-    value = emit("vector.shape_cast", shape, xegpu.load_nd(view.tdesc, value=plain, mode=view.mode, **hints, **place))
-    if list(order) != list(range(len(order))):
-        permutation = ir.DenseI64ArrayAttr.get(list(order))
-        value = emit("vector.transpose", tuple(shape[i] for i in order), value, permutation=permutation)
-    op.results[0].replace_all_uses_with(emit("vector.shape_cast", vector_of(str(op.results[0].type))[0], value))
+    with op.location, ir.InsertionPoint(op):
+        plain = with_shape(op.results[0].type, _plain_shape(op, desc))
+        loaded = xegpu.load_nd(view.tdesc, value=plain, mode=view.mode, **hints_of(view))
+        moved = transpose(shape_cast(loaded, shape), order)
+        op.results[0].replace_all_uses_with(shape_cast(moved, shape_of(op.results[0])))
     op.erase()

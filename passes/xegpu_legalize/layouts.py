@@ -10,9 +10,10 @@ from mlir import ir
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.passes.common.limits import block_problem, lanes_problem
 from xegpu_py.passes.common.messages import atomic_message_of
+from xegpu_py.passes.common.values import shape_of
 from xegpu_py.passes.xegpu_legalize import shapes as blocks
 from xegpu_py.passes.xegpu_legalize.boxes import Bounds, Shape, segments, starts
-from xegpu_py.passes.xegpu_legalize.plan import Plan, shape_of
+from xegpu_py.passes.xegpu_legalize.plan import Plan
 from xegpu_py.passes.xegpu_legalize.shapes import Layout, Message, Pieces, Transform
 
 from xegpu_py.ir.builtin import bit_width
@@ -52,7 +53,7 @@ class Axes:
 
 
 def transform_of(view: Any, desc: TensorDesc) -> Transform | None:
-    """What a load does with the innermost two dimensions; None if it turns others."""
+    """What a load does with the innermost two dimensions; None if it permutes others."""
     if view.transpose is None or tuple(view.transpose) == tuple(range(len(desc.shape))):
         return Transform(vnni=view.vnni_axis)
     rank = len(desc.shape)
@@ -68,14 +69,14 @@ def axes_of(desc: TensorDesc, shape: Shape, transform: Transform) -> Axes:
     own = len(shape) - (transform.vnni is not None)
     array = 0 if own > rank else None
     rows, columns = own - 2, own - 1
-    if transform.turned:
+    if transform.transposed:
         return Axes(columns, rows, 1, transform.unit, array, transform.unit)
     return Axes(rows, columns, factor if transform.vnni == 0 else 1, factor if transform.vnni == 1 else 1, array)
 
 
 def unit_of(desc: TensorDesc, transform: Transform, limits: Block2DLimits) -> tuple[int, int]:
     """Bits of what a load takes for one element, and elements of the descriptor in it."""
-    if not transform.turned:
+    if not transform.transposed:
         return desc.bits, 1
     bits = limits.transposed_unit(desc.bits * transform.unit)
     assert bits
@@ -142,7 +143,7 @@ def _block_layout(plan: Plan, op: ir.Operation) -> Layout | None:
 def _line_layout(desc: TensorDesc) -> Pieces | None:
     """The pieces of a line, each a message; None if it is one."""
     cuts = blocks.line_cuts(desc)
-    pieces = segments(desc.shape[0], sorted(cuts))
+    pieces = segments(desc.shape[0], cuts)
     return tuple(((at,), blocks.part_of(desc, n)) for at, n in zip(starts(pieces), pieces)) if cuts else None
 
 
@@ -170,13 +171,13 @@ def load_messages(plan: Plan, op: ir.Operation) -> list[Message] | None:
     transform = transform_of(view, desc)
     shape = shape_of(op.results[0])
     limits = plan.target.block2d
-    assert shape and limits
+    assert limits
     if transform is None:
         return None
     axes = axes_of(desc, shape, transform)
     bounds = plan.bounds(op.results[0])
     legal = blocks.load_is_legal(view, plan.target)
-    inner = axes.rows if transform.turned else axes.columns
+    inner = axes.rows if transform.transposed else axes.columns
     rows, columns = desc.shape[-2:]
     root = plan.vectors.find(op.results[0])
     most_rows = plan.most_rows.get(root, rows)
@@ -187,15 +188,15 @@ def load_messages(plan: Plan, op: ir.Operation) -> list[Message] | None:
     wide = blocks.column_limit(limits, bits, transform) * unit
     # Registers hold what is cut along the outer dimension in one piece after another, so that only the cuts of the
     # inner one count.
-    across = set[int]() if transform.turned else {c * axes.column_step for c in cuts[axes.columns]}
+    across = set[int]() if transform.transposed else {c * axes.column_step for c in cuts[axes.columns]}
     pieces: list[int] = []
     for block in range(desc.attr.array_length):
         first = 0 if axes.array is not None else block * columns
         pieces += blocks.spans(columns, {c - first for c in across if first < c < first + columns}, wide)
     high = blocks.row_limit(limits, bits, transform)
-    if not transform.turned:
+    if not transform.transposed:
         high = min(high, most_rows)
-    down = axes.rows_at(cuts[axes.rows]) if transform.turned else set[int]()
+    down = axes.rows_at(cuts[axes.rows]) if transform.transposed else set[int]()
     lines = blocks.spans(rows, down, high)
     widest = plan.most_columns.get(root, columns * desc.attr.array_length)
     return blocks.messages(desc, lines, tuple(pieces), transform, plan.target, widest)
@@ -207,7 +208,7 @@ def message_desc(desc: TensorDesc, message: Message, transform: Transform, limit
     width = message.blocks[0][1]
     least = max(unit, 32 // desc.bits)
     height = message.height
-    if transform.turned and bits == 64:
+    if transform.transposed and bits == 64:
         height = -(-height // 8) * 8
         width = 1 << (-(-width // unit) - 1).bit_length() if width > unit else 1
         width *= unit
@@ -223,7 +224,6 @@ def _with_lead(desc: TensorDesc, pieces: Sequence[tuple[tuple[int, ...], TensorD
 
 def _store_layout(plan: Plan, op: ir.Operation, desc: TensorDesc, bounds: Bounds | None) -> Layout | None:
     shape = shape_of(op.opview.value)
-    assert shape
     rows, columns = desc.shape[-2:]
     axes = axes_of(desc, shape, Transform())
     whole = BlockShape(desc.bits, desc.attr.array_length, columns, rows)

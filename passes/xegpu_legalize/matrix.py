@@ -11,14 +11,13 @@ from mlir import ir
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode
 from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT
+from xegpu_py.passes.common.builders import with_shape
 from xegpu_py.passes.common.limits import dpas_step
 from xegpu_py.passes.common.messages import precision_of
-from xegpu_py.passes.common.values import defining_op
+from xegpu_py.passes.common.values import bits_of, defining_op, element_of, shape_of
 from xegpu_py.passes.xegpu_legalize import boxes
-from xegpu_py.passes.xegpu_legalize.plan import element_of, shape_of
-from xegpu_py.passes.xegpu_legalize.rewrite import Rewriter, rewrites
+from xegpu_py.passes.xegpu_legalize.conversion import Legalization, pattern
 
-from xegpu_py.ir.builtin import bit_width
 from xegpu_py.target import Target
 
 
@@ -58,19 +57,17 @@ def dpas_blocks(view: Any, target: Target, ahead: bool = False) -> DpasBlocks | 
     Args:
         ahead: whether loads come an iteration of their loop ahead.
     """
-    result, a_shape = shape_of(view.result), shape_of(view.lhs)
-    assert result and a_shape
-    w_precision, a_precision = precision_of(element_of(view.rhs)), precision_of(element_of(view.lhs))
+    w_precision, a_precision = (precision_of(str(element_of(v))) for v in (view.rhs, view.lhs))
     if {w_precision, a_precision} - set(target.dpas_precisions):
         return None
-    (m, n), depth = result, math.prod(a_shape[1:])
+    (m, n), depth = shape_of(view.result), math.prod(shape_of(view.lhs)[1:])
     step, across = dpas_step(w_precision, a_precision, target), target.dpas_columns(n) or target.dpas_exec_size
     slab_columns, slab_depth = n, depth
     if (limits := target.block2d) is not None:
-        bits = bit_width(element_of(view.rhs))
+        bits = bits_of(element_of(view.rhs))
         counts = limits.counts.get(bits, (1,))
         widest = max((c * across for c in counts if c * across * bits <= limits.row_bytes * 8), default=across)
-        slab_depth = max(limits.row_bytes * 8 // bit_width(element_of(view.lhs)), step)
+        slab_depth = max(limits.row_bytes * 8 // bits_of(element_of(view.lhs)), step)
         if ahead:
             slab_columns, slab_depth = widest, step
         elif slab_depth < depth <= limits.load_height and depth * (m + widest) <= slab_depth * (m + n):
@@ -78,31 +75,29 @@ def dpas_blocks(view: Any, target: Target, ahead: bool = False) -> DpasBlocks | 
     return DpasBlocks(m, n, depth, across, step, slab_columns, slab_depth)
 
 
-@rewrites("xegpu.dpas")
-def dpas(low: Rewriter, op: ir.Operation) -> bool:
+@pattern("xegpu.dpas")
+def dpas(low: Legalization, op: ir.Operation) -> None:
     """In a slab K is the outermost loop, so that instructions that wait for each other do not follow each other."""
     view: Any = op.opview
-    if view.mode != Mode.VC:
-        return False
-    blocks = dpas_blocks(view, low.plan.target, low.plan.ahead)
+    blocks = dpas_blocks(view, low.plan.target, low.plan.ahead) if view.mode == Mode.VC else None
     if blocks is None or (blocks.rows, blocks.columns, blocks.depth) == (
         min(blocks.rows, MAX_REPEAT_COUNT), blocks.step_columns, blocks.step,
     ):  # fmt: skip
-        return False
+        low.keep(op)
+        return
     tiles = list(boxes.grid(blocks.bounds))
     wide = [(row, (column, blocks.step_columns)) for row, (column, _) in tiles]
-    sums = [None if view.acc is None else low.filled(view.acc, box) for box in wide]
+    sums = [None if view.acc is None else low.padded(view.acc, box) for box in wide]
     held: dict[Any, ir.Value] = {}
 
     def factor(value: ir.Value, outer: tuple[int, int], inner: tuple[int, int], depth: int) -> ir.Value:
         """Part of a factor: its dimension number `depth` is that of K, of which the innermost one may be packed."""
-        shape = shape_of(value)
-        assert shape
-        box = [outer, inner, *((0, n) for n in shape[2:])]
-        box[depth] = (box[depth][0] // math.prod(shape[2:]), box[depth][1] // math.prod(shape[2:]))
+        packed = shape_of(value)[2:]
+        box = [outer, inner, *((0, n) for n in packed)]
+        box[depth] = (box[depth][0] // math.prod(packed), box[depth][1] // math.prod(packed))
         key = (value, outer, inner)
         if key not in held:
-            held[key] = low.filled(value, tuple(box))
+            held[key] = low.padded(value, tuple(box))
         return held[key]
 
     slabs = itertools.product(range(0, blocks.depth, blocks.slab_depth), range(0, blocks.columns, blocks.slab_columns))
@@ -117,11 +112,10 @@ def dpas(low: Rewriter, op: ir.Operation) -> bool:
                 b = factor(view.rhs, (k, blocks.step), column, 0)
                 operands.update({a: None, b: None})
                 # What is summed first has the accumulator's type, all that follows the result's.
-                text = low.vector((row[1], blocks.step_columns), view.result)
-                sums[i] = low.build(xegpu.dpas, a, b, acc=sums[i], result=text, mode=view.mode)
+                kind = with_shape(view.result.type, (row[1], blocks.step_columns))
+                sums[i] = xegpu.dpas(a, b, acc=sums[i], result=kind, mode=view.mode)
                 start = start or defining_op(sums[i])
         if (first or left) and start is not None:
             low.slabs.append((start, list(operands)))
     parts = [low.part(s, ((0, row[1]), (0, column[1]))) for s, (row, column) in zip(sums, tiles) if s is not None]
-    low.set(view.result, blocks.bounds, parts)
-    return True
+    low.divide(op, blocks.bounds, parts)

@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mlir import ir
-from xegpu_py.passes.common.control_flow import forwarded
+from xegpu_py.passes.common.control_flow import STRUCTURED, forwarded
 from xegpu_py.passes.common.union_find import UnionFind
-from xegpu_py.passes.xegpu_legalize.boxes import Bounds, Shape, segments
+from xegpu_py.passes.common.values import bits_of, element_of, shape_of
+from xegpu_py.passes.xegpu_legalize.boxes import Bounds, segments
 from xegpu_py.passes.xegpu_legalize.shapes import Layout
 
-from xegpu_py.ir.builtin import bit_width, vector_of
+from xegpu_py.ir.decoded import Decoded
 from xegpu_py.target import Target
 
 if TYPE_CHECKING:
     from xegpu_py.passes.xegpu_legalize.surfaces import Surfaces
 
-DESC = "!xegpu.tensor_desc<"
 MADE = ("arith.constant", "vector.broadcast", "vector.splat", "vector.step", "vector.create_mask")
 """Ops whose results are made piece by piece as they are needed."""
 REDUCTIONS = ("vector.reduction", "vector.multi_reduction")
@@ -36,28 +36,18 @@ REDUCED_GRFS = 8
 """Likewise of a vector that is reduced along its rows: the more rows a piece has, the more lanes its sums have."""
 
 
-def shape_of(value: ir.Value) -> Shape | None:
-    """The shape of a vector; None of all else."""
-    kind = value.type
-    if not isinstance(kind, ir.VectorType) or kind.scalable:
-        return None
-    return tuple(kind.shape) or None
-
-
-def element_of(value: ir.Value) -> str:
-    """The element type of a vector."""
-    return vector_of(str(value.type))[1]
+_IS_DESC = Decoded(lambda kind: str(kind).startswith("!xegpu.tensor_desc<"))
 
 
 def bytes_of(value: ir.Value) -> int:
     """Bytes of an element of a vector in registers, indices as most of them are."""
     element = element_of(value)
-    return 4 if element == "index" else max(bit_width(element) // 8, 1)
+    return 4 if isinstance(element, ir.IndexType) else max(bits_of(element) // 8, 1)
 
 
 def is_desc(value: ir.Value) -> bool:
     """Whether a value is a tensor descriptor."""
-    return str(value.type).startswith(DESC)
+    return _IS_DESC[value.type]
 
 
 def is_elementwise(op: ir.Operation) -> bool:
@@ -67,12 +57,12 @@ def is_elementwise(op: ir.Operation) -> bool:
     if op.name == "arith.constant" or not op.results:
         return False
     shape = shape_of(op.results[0])
-    return shape is not None and all(shape_of(v) in (None, shape) for v in (*op.operands, *op.results))
+    return bool(shape) and all(shape_of(v) in ((), shape) for v in (*op.operands, *op.results))
 
 
 def carried(op: ir.Operation) -> list[list[ir.Value]]:
     """The values that are one another in a structured op: what goes in, what is yielded, arguments, results."""
-    if op.name not in ("scf.for", "scf.while", "scf.if", "scf.index_switch"):
+    if op.name not in STRUCTURED:
         return []
     return [[*(user.operands[n] for user, n in uses), *to] for uses, to in forwarded(op)]
 
@@ -92,6 +82,8 @@ class Plan:
         given: classes of descriptors that cannot be made in pieces, as their making is not seen.
         most_rows, most_columns: by class, the rows of a message that loads B of a product, and the columns of A.
         held: vectors that are made or used by ops that are not element by element.
+        row_alignment: by descriptor of a block that no 2D message moves, the bytes of which its rows' addresses are
+            known to be multiples.
     """
 
     target: Target
@@ -105,6 +97,8 @@ class Plan:
     most_rows: dict[ir.Value, int] = field(default_factory=dict)
     most_columns: dict[ir.Value, int] = field(default_factory=dict)
     held: set[ir.Value] = field(default_factory=set)
+    row_alignment: dict[ir.Value, int] = field(default_factory=dict)
+    _bounds: dict[ir.Value, Bounds | None] = field(default_factory=dict)
 
     @property
     def descs(self) -> UnionFind[ir.Value]:
@@ -112,13 +106,12 @@ class Plan:
         return self.surfaces.classes
 
     def bounds(self, value: ir.Value) -> Bounds | None:
-        """How a vector is cut; None if it is not."""
-        shape = shape_of(value)
-        cuts = self.cuts.get(self.vectors.find(value)) if shape else None
-        if cuts is None or not any(cuts):
-            return None
-        assert shape
-        return tuple(segments(n, sorted(c)) for n, c in zip(shape, cuts))
+        """The sizes of the pieces that a vector is cut into; None if it is not."""
+        root = self.vectors.find(value)
+        if root not in self._bounds:
+            cuts = self.cuts.get(root, [])
+            self._bounds[root] = tuple(map(segments, shape_of(value), cuts)) if any(cuts) else None
+        return self._bounds[root]
 
     def layouts_of(self, value: ir.Value) -> list[Layout]:
         """The layouts in which a descriptor is needed."""
@@ -131,10 +124,15 @@ class Plan:
 
     def cut(self, value: ir.Value, dimension: int, positions: Iterable[int]) -> None:
         """Have a vector cut in front of these positions."""
-        shape = shape_of(value)
-        assert shape
-        cuts = self.cuts.setdefault(self.vectors.find(value), [set() for _ in shape])
+        shape, root = shape_of(value), self.vectors.find(value)
+        cuts = self.cuts.setdefault(root, [set() for _ in shape])
         cuts[dimension] |= {p for p in positions if 0 < p < shape[dimension]}
+        self._bounds.pop(root, None)
+
+    def leave(self, root: ir.Value) -> None:
+        """Leave the vectors of a class in one piece."""
+        self.cuts.pop(root, None)
+        self._bounds.pop(root, None)
 
     def require(self, desc: ir.Value, layout: Layout | None) -> None:
         """Have a descriptor in a layout, or as it is."""

@@ -6,23 +6,21 @@ from typing import Any
 
 from mlir import ir
 from xegpu_py.dialects import xegpu
-from xegpu_py.dialects.xegpu import TensorDesc
-from xegpu_py.passes.xegpu_legalize.blocks import hints_of
-from xegpu_py.passes.xegpu_legalize.boxes import Box, whole
+from xegpu_py.passes.common.messages import hints_of
+from xegpu_py.passes.common.values import shape_of
+from xegpu_py.passes.xegpu_legalize.boxes import whole
+from xegpu_py.passes.xegpu_legalize.conversion import Legalization, pattern
 from xegpu_py.passes.xegpu_legalize.layouts import layout_of
-from xegpu_py.passes.xegpu_legalize.plan import shape_of
-from xegpu_py.passes.xegpu_legalize.rewrite import Rewriter, rewrites
 from xegpu_py.passes.xegpu_legalize.shapes import pieces_of
 
 
-@rewrites("xegpu.create_tdesc")
-def create_tdesc(low: Rewriter, op: ir.Operation) -> bool:
+@pattern("xegpu.create_tdesc")
+def create_tdesc(low: Legalization, op: ir.Operation) -> None:
     """A descriptor for some of the lanes each."""
     view: Any = op.opview
     for layout in low.plan.layouts_of(op.results[0]):
         low.pieces[op.results[0], layout] = tuple(
-            low.build(
-                xegpu.create_tdesc,
+            xegpu.create_tdesc(
                 view.source,
                 low.part(view.offsets, ((lane, desc.lanes),)),
                 tdesc=desc,
@@ -31,111 +29,87 @@ def create_tdesc(low: Rewriter, op: ir.Operation) -> bool:
             )
             for (lane,), desc in pieces_of(layout)
         )
-    return not low.plan.is_kept(op.results[0])
+    low.keep_if_needed(op)
 
 
-@rewrites("xegpu.update_offset")
-def update_offset(low: Rewriter, op: ir.Operation) -> bool:
+@pattern("xegpu.update_offset")
+def update_offset(low: Legalization, op: ir.Operation) -> None:
     """The lanes of each piece moved."""
     view: Any = op.opview
     for layout in low.plan.layouts_of(op.results[0]):
         low.pieces[op.results[0], layout] = tuple(
-            low.build(xegpu.update_offset, piece, low.part(view.offsets, ((lane, desc.lanes),)), mode=view.mode)
+            xegpu.update_offset(piece, low.part(view.offsets, ((lane, desc.lanes),)), mode=view.mode)
             for ((lane,), desc), piece in zip(pieces_of(layout), low.pieces[view.tdesc, layout])
         )
-    return not low.plan.is_kept(op.results[0])
+    low.keep_if_needed(op)
 
 
-Piece = tuple[int, TensorDesc, ir.Value]
+Piece = tuple[int, int, ir.Value]
+"""The first of the lanes of an access that a message serves, how many it serves, and their descriptor."""
 
 
-def _lanes(low: Rewriter, op: ir.Operation) -> list[Piece]:
-    """(first lane, descriptor's type, descriptor) of each piece; nothing if the op is left as it is."""
+def _lanes(low: Legalization, op: ir.Operation) -> list[Piece]:
+    """The pieces of an access; none if it stays as it is."""
     layout = layout_of(low.plan, op)
     if layout is None:
         return []
-    found = low.pieces[op.opview.tdesc, layout]
-    return [(lane, desc, piece) for ((lane,), desc), piece in zip(pieces_of(layout), found)]
+    pieces = zip(pieces_of(layout), low.pieces[op.opview.tdesc, layout])
+    return [(lane, desc.lanes, piece) for ((lane,), desc), piece in pieces]
 
 
-def _values(value: ir.Value, lane: int, desc: TensorDesc) -> Box:
-    shape = shape_of(value)
-    assert shape
-    return (*whole(shape[:-1]), (lane, desc.lanes))
+def _part(low: Legalization, value: ir.Value, lane: int, lanes: int) -> ir.Value:
+    """The elements of some of the lanes, which are the innermost dimension."""
+    return low.part(value, (*whole(shape_of(value)[:-1]), (lane, lanes)))
 
 
-@rewrites("xegpu.load_gather")
-def load_gather(low: Rewriter, op: ir.Operation) -> bool:
+def _replace(low: Legalization, op: ir.Operation, pieces: list[Piece], parts: list[ir.Value]) -> None:
+    """Replace an access by those of its pieces, and its result, if it has one, by theirs."""
+    if not pieces:
+        low.keep(op)
+    elif op.results:
+        outer = shape_of(op.results[0])[:-1]
+        low.divide(op, (*((n,) for n in outer), tuple(lanes for _, lanes, _ in pieces)), parts)
+    else:
+        low.erase(op)
+
+
+@pattern("xegpu.load_gather")
+def load_gather(low: Legalization, op: ir.Operation) -> None:
     """A gather of each piece."""
     view: Any = op.opview
+    given = {"mode": view.mode, "transpose": view.transpose, **hints_of(view)}
     pieces = _lanes(low, op)
-    parts = [
-        low.build(
-            xegpu.load_gather,
-            piece,
-            low.part(view.mask, ((lane, desc.lanes),)),
-            mode=view.mode,
-            transpose=view.transpose,
-            **hints_of(view),
-        )
-        for lane, desc, piece in pieces
-    ]
-    _set(low, op, view.value, pieces, parts)
-    return bool(pieces)
+    parts = [xegpu.load_gather(piece, _part(low, view.mask, lane, n), **given) for lane, n, piece in pieces]
+    _replace(low, op, pieces, parts)
 
 
-def _set(low: Rewriter, op: ir.Operation, value: ir.Value, pieces: list[Piece], parts: list[ir.Value]) -> None:
-    if not pieces:
-        return
-    shape = shape_of(value)
-    assert shape
-    lanes = tuple(desc.lanes for _, desc, _ in pieces)
-    low.set(op.results[0], (*((n,) for n in shape[:-1]), lanes), parts)
-
-
-@rewrites("xegpu.store_scatter")
-def store_scatter(low: Rewriter, op: ir.Operation) -> bool:
+@pattern("xegpu.store_scatter")
+def store_scatter(low: Legalization, op: ir.Operation) -> None:
     """A scatter of each piece."""
     view: Any = op.opview
+    given = {"mode": view.mode, "memory_scope": view.memory_scope, **hints_of(view)}
     pieces = _lanes(low, op)
-    for lane, desc, piece in pieces:
-        low.build(
-            xegpu.store_scatter,
-            low.part(view.value, _values(view.value, lane, desc)),
-            piece,
-            low.part(view.mask, ((lane, desc.lanes),)),
-            mode=view.mode,
-            memory_scope=view.memory_scope,
-            **hints_of(view),
-        )
-    return bool(pieces)
+    for lane, n, piece in pieces:
+        xegpu.store_scatter(_part(low, view.value, lane, n), piece, _part(low, view.mask, lane, n), **given)
+    _replace(low, op, pieces, [])
 
 
-@rewrites("xegpu.atomic_rmw")
-def atomic_rmw(low: Rewriter, op: ir.Operation) -> bool:
+@pattern("xegpu.atomic_rmw")
+def atomic_rmw(low: Legalization, op: ir.Operation) -> None:
     """Atomic operations on the lanes of each piece."""
     view: Any = op.opview
-    pieces = _lanes(low, op)
-    parts = [
-        low.build(
-            xegpu.atomic_rmw,
-            view.kind,
-            low.part(view.value, _values(view.value, lane, desc)),
-            piece,
-            low.part(view.mask, ((lane, desc.lanes),)),
-            None if view.expected is None else low.part(view.expected, _values(view.value, lane, desc)),
-            mode=view.mode,
-        )
-        for lane, desc, piece in pieces
-    ]
-    _set(low, op, view.value, pieces, parts)
-    return bool(pieces)
+    pieces, parts = _lanes(low, op), []
+    for lane, n, piece in pieces:
+        value, mask = (_part(low, v, lane, n) for v in (view.value, view.mask))
+        expected = None if view.expected is None else _part(low, view.expected, lane, n)
+        parts.append(xegpu.atomic_rmw(view.kind, value, piece, mask, expected, mode=view.mode))
+    _replace(low, op, pieces, parts)
 
 
-@rewrites("xegpu.prefetch")
-def prefetch(low: Rewriter, op: ir.Operation) -> bool:
+@pattern("xegpu.prefetch")
+def prefetch(low: Legalization, op: ir.Operation) -> None:
     """A prefetch of each piece."""
     pieces = _lanes(low, op)
     for _, _, piece in pieces:
-        low.build(xegpu.prefetch, piece, mode=op.opview.mode, **hints_of(op.opview))
-    return bool(pieces)
+        xegpu.prefetch(piece, mode=op.opview.mode, **hints_of(op.opview))
+    _replace(low, op, pieces, [])

@@ -58,12 +58,12 @@ class Transform:
     """What a load does with its block.
 
     Attributes:
-        turned: whether it transposes.
+        transposed: whether it transposes.
         unit: elements that stay together when it does.
         vnni: the axis along which elements are packed, or None.
     """
 
-    turned: bool = False
+    transposed: bool = False
     unit: int = 1
     vnni: int | None = None
 
@@ -111,21 +111,21 @@ def load_is_legal(view: Any, target: Target) -> bool:
         return not line_cuts(desc)
     if any(n != 1 for n in desc.shape[:-2]) or is_slm(desc):
         return False
-    turned = view.transpose is not None and tuple(view.transpose) != tuple(range(len(desc.shape)))
-    block = block_load(desc, turned, view.transpose_bit_width, view.vnni_axis)
+    transposed = view.transpose is not None and tuple(view.transpose) != tuple(range(len(desc.shape)))
+    block = block_load(desc, transposed, view.transpose_bit_width, view.vnni_axis)
     return block_problem(block, target) is None
 
 
 def row_limit(limits: Block2DLimits, bits: int, transform: Transform) -> int:
     """Most rows of a load."""
-    if transform.turned:
+    if transform.transposed:
         return limits.transposed[bits][1]
     return limits.load_height
 
 
 def column_limit(limits: Block2DLimits, bits: int, transform: Transform) -> int:
     """Most columns of a load, in units of `bits`."""
-    if transform.turned:
+    if transform.transposed:
         return limits.transposed[bits][0]
     return limits.row_bytes * 8 // bits
 
@@ -133,7 +133,7 @@ def column_limit(limits: Block2DLimits, bits: int, transform: Transform) -> int:
 def spans(extent: int, cuts: set[int], most: int) -> tuple[int, ...]:
     """Pieces of an extent between cuts, none longer than `most`."""
     found: list[int] = []
-    for piece in segments(extent, sorted(cuts)):
+    for piece in segments(extent, cuts):
         found += [most] * (piece // most)
         if piece % most:
             found.append(piece % most)
@@ -166,7 +166,7 @@ def messages(
 def _fits(run: list[tuple[int, int]], desc: TensorDesc, transform: Transform, target: Target) -> bool:
     """Whether the blocks have one width and rows that fit; their number is seen to later."""
     assert target.block2d
-    if transform.turned or len({w for _, w in run}) > 1:
+    if transform.transposed or len({w for _, w in run}) > 1:
         return False
     most = max(target.block2d.counts[desc.bits])
     return len(run) <= most and sum(w for _, w in run) * desc.bits // 8 <= target.block2d.row_bytes

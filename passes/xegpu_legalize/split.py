@@ -6,17 +6,13 @@ from collections.abc import Sequence
 
 from mlir import ir
 from xegpu_py.passes.common.elements import check_elements
-from xegpu_py.passes.xegpu_legalize import blocks, control, matrix, reductions, scattered
+from xegpu_py.passes.xegpu_legalize.conversion import Legalization
 from xegpu_py.passes.xegpu_legalize.cuts import make_plan
-from xegpu_py.passes.xegpu_legalize.forms import branch_among_descriptors, rewrite_forms
+from xegpu_py.passes.xegpu_legalize.forms import Forms, branch_among_descriptors, combine_subgroups_through_memory
 from xegpu_py.passes.xegpu_legalize.pairs import join_pairs
-from xegpu_py.passes.xegpu_legalize.rewrite import Rewriter
 from xegpu_py.passes.xegpu_legalize.surfaces import find_surfaces
 
 from xegpu_py.target import Target
-
-MODULES = (blocks, control, matrix, reductions, scattered)
-"""The modules that register rules."""
 
 
 def split_function(
@@ -32,8 +28,9 @@ def split_function(
         return
     check_elements(func)
     branch_among_descriptors(func)
-    rewrite_forms(func, target, find_surfaces(func, target, unaligned))
+    combine_subgroups_through_memory(func)
+    Forms(target, find_surfaces(func, target, unaligned)).run(func)
     join_pairs(func, target)
-    rewriter = Rewriter(make_plan(func, target, find_surfaces(func, target, unaligned), ahead))
-    rewriter.block(func.regions[0].blocks[0])
-    rewriter.finish()
+    conversion = Legalization(make_plan(func, target, find_surfaces(func, target, unaligned), ahead))
+    conversion.region(func.regions[0])
+    conversion.finish()

@@ -41,6 +41,7 @@ class Surfaces:
     creations: dict[ir.Value, list[ir.Operation]] = field(default_factory=dict)
     problems: dict[ir.Value, str] = field(default_factory=dict)
     users: dict[ir.Value, list[ir.Operation]] = field(default_factory=dict)
+    _places: dict[ir.Value, Place | None] = field(default_factory=dict)
 
     def problem(self, desc: ir.Value) -> str | None:
         """Why no 2D block message moves a descriptor's block; None if messages do."""
@@ -56,6 +57,12 @@ class Surfaces:
         Raises:
             DiagnosticError: if addresses of several types are carried, at one of them.
         """
+        root = self.classes.find(desc)
+        if root not in self._places:
+            self._places[root] = self._place(desc)
+        return self._places[root]
+
+    def _place(self, desc: ir.Value) -> Place | None:
         made = self.made_by(desc)
         if not made:
             return None

@@ -1,0 +1,293 @@
+"""The conversion of a function by its plan: vectors in pieces, and descriptors of what single messages move."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlir import ir
+from xegpu_py.passes.common import builders
+from xegpu_py.passes.common.builders import (
+    Index,
+    extract_slice,
+    insert_slice,
+    like,
+    make,
+    poison,
+    with_shape,
+    zero,
+)
+from xegpu_py.passes.common.conversion import Conversion
+from xegpu_py.passes.common.patterns import PatternSet
+from xegpu_py.passes.common.values import defining_op, shape_of
+from xegpu_py.passes.xegpu_legalize import boxes
+from xegpu_py.passes.xegpu_legalize.boxes import Bounds, Box
+from xegpu_py.passes.xegpu_legalize.plan import VIEWS, Plan, is_desc, is_elementwise
+from xegpu_py.passes.xegpu_legalize.shapes import Layout, types_of
+from xegpu_py.passes.xegpu_legalize.sinking import Slab, sink
+
+Pattern = Callable[["Legalization", ir.Operation], None]
+pattern: PatternSet[Pattern] = PatternSet(__package__, ("blocks", "matrix", "reductions", "scattered"))
+"""By name of an op what divides it; the others work on whole values."""
+
+View = Callable[["Legalization", ir.Operation, Box], "ir.Value | None"]
+view: PatternSet[View] = PatternSet(__package__, ("views",))
+"""By name of a view what gives a box of its result, made of a part of its operand; None if it must be made whole."""
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """A vector in pieces, which lie in row-major order."""
+
+    bounds: Bounds
+    parts: tuple[ir.Value, ...]
+
+    def at(self, index: Sequence[int]) -> ir.Value:
+        """The piece at a place of the grid."""
+        flat = 0
+        for i, pieces in zip(index, self.bounds):
+            flat = flat * len(pieces) + i
+        return self.parts[flat]
+
+
+class Legalization(Conversion):
+    """One function as it is divided.
+
+    Elementwise ops wait until one of their results is needed, and are then made piece by piece, so that few pieces
+    live at a time. Views are made where a part of them is needed.
+
+    Attributes:
+        plan: where everything is cut.
+        tiles: vectors that are in pieces.
+        pieces: descriptors in the layouts that their uses need.
+        slabs: the products that are computed together, and their factors.
+    """
+
+    patterns = pattern
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__()
+        view.load()
+        self.plan = plan
+        self.tiles: dict[ir.Value, Tiles] = {}
+        self.pieces: dict[tuple[ir.Value, Layout], tuple[ir.Value, ...]] = {}
+        self.slabs: list[Slab] = []
+        self._views: dict[ir.Value, ir.Operation] = {}
+        self._made: dict[Any, ir.Value] = {}
+        self._pending: list[ir.Operation] = []
+        self._waiting: set[ir.Value] = set()
+
+    # What control flow passes on.
+
+    def convert_types(self, value: ir.Value, init: ir.Value | None = None) -> list[ir.Type] | None:
+        if is_desc(value):
+            # Replaced even if it is one descriptor of the same type, so that patterns find in the plan what they see.
+            kept = [value.type] if self.plan.is_kept(value) else []
+            return [*kept, *(kind for layout in self.plan.layouts_of(value) for kind in types_of(layout))]
+        bounds = self.plan.bounds(value)
+        return None if bounds is None else [with_shape(value.type, boxes.sizes(box)) for box in boxes.grid(bounds)]
+
+    def define(self, value: ir.Value, replacement: Sequence[ir.Value]) -> None:
+        bounds = self.plan.bounds(value)
+        if bounds is not None:
+            self.set(value, bounds, replacement)
+            return
+        rest = iter(replacement)
+        if self.plan.is_kept(value):
+            self.values[value] = [next(rest)]
+        for layout in self.plan.layouts_of(value):
+            self.pieces[value, layout] = tuple(next(rest) for _ in types_of(layout))
+
+    def forward(self, value: ir.Value, to: ir.Value) -> Sequence[ir.Value]:
+        if is_desc(to):
+            pieces = [piece for layout in self.plan.layouts_of(to) for piece in self.pieces[value, layout]]
+            return [*(self.get(value) if self.plan.is_kept(to) else ()), *pieces]
+        bounds = self.plan.bounds(to)
+        return self.get(value) if bounds is None else [self.part(value, box) for box in boxes.grid(bounds)]
+
+    def get(self, value: ir.Value) -> Sequence[ir.Value]:
+        found = self.values.get(value)
+        return (self.whole(value),) if found is None else found
+
+    def no_pattern(self, op: ir.Operation) -> None:
+        if op.name in VIEWS and self._is_lazy(op):
+            self._views[op.results[0]] = op
+            self.erase(op)
+        else:
+            self.keep(op)
+
+    def _is_lazy(self, op: ir.Operation) -> bool:
+        if not shape_of(op.results[0]):
+            return False
+        bounds = self.plan.bounds(op.results[0])
+        return bounds is not None or any(v in self.tiles or v in self._views for v in op.operands)
+
+    # Indices.
+
+    def index(self, number: int) -> ir.Value:
+        """An index constant."""
+        return self.once(("index", number), lambda: builders.index(number))
+
+    def add(self, a: Index, b: Index) -> Index:
+        """The sum of two indices."""
+        if isinstance(a, int):
+            a, b = b, a
+        if isinstance(a, int) or not isinstance(b, int):
+            return builders.add(a, b)
+        if b == 0:
+            return a
+        by = self.index(b)
+        return self.once(("add", a, b), lambda: make("arith.addi", a.type, a, by))
+
+    def multiply(self, a: Index, b: Index) -> Index:
+        """The product of two indices."""
+        if isinstance(a, int):
+            a, b = b, a
+        if isinstance(a, int) or not isinstance(b, int) or b in (0, 1):
+            return builders.multiply(a, b)
+        return make("arith.muli", a.type, a, self.index(b))
+
+    def value(self, number: Index) -> ir.Value:
+        """An index as a value."""
+        return self.index(number) if isinstance(number, int) else number
+
+    def once(self, key: Any, made: Callable[[], ir.Value]) -> ir.Value:
+        """What was made before in this block for a key, or is made now."""
+        whole_key = (ir.InsertionPoint.current.block, key)
+        if whole_key not in self._made:
+            self._made[whole_key] = made()
+        return self._made[whole_key]
+
+    # Values in pieces.
+
+    def whole(self, value: ir.Value) -> ir.Value:
+        """A value in one piece."""
+        if value not in self.tiles and value not in self._views:
+            return value
+        return self.once(("whole", value), lambda: self.part(value, boxes.whole(shape_of(value))))
+
+    def part(self, value: ir.Value, box: Box) -> ir.Value:
+        """A box of a vector's elements, as a vector of the box's shape."""
+        if value in self.tiles:
+            return self.once(("part", value, box), lambda: self._from_tiles(value, self.tiles[value], box))
+        whole = box == boxes.whole(shape_of(value))
+        op = defining_op(value)
+        if op is not None and op.name in view and (value in self._views or not whole):
+            made = self.once(("through", value, box), lambda: view[op.name](self, op, box) or value)
+            if made != value:
+                return made
+            self._views.pop(value, None)
+        return value if whole else self.once(("part", value, box), lambda: self.slice(value, box))
+
+    @staticmethod
+    def slice(value: ir.Value, box: Box) -> ir.Value:
+        """A box of a vector that is in one piece."""
+        return extract_slice(value, [first for first, _ in box], boxes.sizes(box))
+
+    def padded(self, value: ir.Value, box: Box) -> ir.Value:
+        """A box of a vector; elements outside of the vector are zero."""
+        inside = tuple((first, min(count, extent - first)) for (first, count), extent in zip(box, shape_of(value)))
+        part = self.part(value, inside)
+        return (
+            part if inside == box else insert_slice(part, zero(with_shape(part.type, boxes.sizes(box))), [0] * len(box))
+        )
+
+    def is_divided(self, value: ir.Value) -> bool:
+        """Whether a vector is in pieces, or is a view that is made as it is needed."""
+        return value in self.tiles or value in self._views
+
+    def _from_tiles(self, value: ir.Value, tiles: Tiles, box: Box) -> ir.Value:
+        lines = boxes.touched(tiles.bounds, box)
+        firsts = [boxes.starts(pieces) for pieces in tiles.bounds]
+        if all(len(line) == 1 for line in lines):
+            index = [line[0] for line in lines]
+            inner = tuple((first - s[i], count) for (first, count), s, i in zip(box, firsts, index))
+            part = tiles.at(index)
+            return part if inner == boxes.whole(shape_of(part)) else self.part(part, inner)
+        return self._assembled(value, tiles, box, lines, firsts)
+
+    def _assembled(
+        self, value: ir.Value, tiles: Tiles, box: Box, lines: list[range], firsts: list[list[int]]
+    ) -> ir.Value:
+        """Pieces inserted into one vector."""
+        result = poison(with_shape(value.type, boxes.sizes(box)))
+        for place in boxes.grid(tuple((1,) * len(line) for line in lines)):
+            index = [line[p[0]] for line, p in zip(lines, place)]
+            piece = tuple((s[i], b[i]) for s, i, b in zip(firsts, index, tiles.bounds))
+            meet = [(max(a, c), min(a + n, c + k)) for (a, n), (c, k) in zip(piece, box)]
+            common = tuple((lo, hi - lo) for lo, hi in meet)
+            inner = tuple((lo - a, n) for (lo, n), (a, _) in zip(common, piece))
+            part = self.part(tiles.at(index), inner)
+            result = insert_slice(part, result, [lo - c for (lo, _), (c, _) in zip(common, box)])
+        return result
+
+    def set(self, value: ir.Value, bounds: Bounds, parts: Sequence[ir.Value]) -> None:
+        """Say what the pieces of a vector are."""
+        assert len(parts) == math.prod(map(len, bounds))
+        self.tiles[value] = Tiles(bounds, tuple(parts))
+
+    def divide(self, op: ir.Operation, bounds: Bounds, parts: Sequence[ir.Value]) -> None:
+        """Replace an op by the pieces of its result."""
+        self.set(op.results[0], bounds, parts)
+        self.erase(op)
+
+    def keep_if_needed(self, op: ir.Operation) -> None:
+        """Remove an op whose descriptor has been made in pieces, unless it is needed as it is, too."""
+        (self.keep if self.plan.is_kept(op.results[0]) else self.erase)(op)
+
+    # Elementwise ops.
+
+    def op(self, op: ir.Operation) -> None:
+        if is_elementwise(op):
+            bounds = self.plan.bounds(op.results[0])
+            if bounds is not None:
+                if self._pending and self.plan.bounds(self._pending[0].results[0]) != bounds:
+                    self._flush(op)
+                self._pending.append(op)
+                self._waiting.update(op.results)
+                self.erase(op)
+                return
+        if self._pending and self._ends_chain(op):
+            self._flush(op)
+        super().op(op)
+
+    def before_last(self, op: ir.Operation) -> None:
+        self._flush(op)
+
+    def _ends_chain(self, op: ir.Operation) -> bool:
+        """Whether the pieces of the ops that wait must be made in front of this op."""
+        if op.name.startswith("xegpu.") or len(op.regions):
+            return True
+        return any(v in self._waiting for v in op.operands)
+
+    def _flush(self, place: ir.Operation) -> None:
+        """Make the pieces of all ops that wait, piece by piece, in front of an op."""
+        if not self._pending:
+            return
+        ops, self._pending, self._waiting = self._pending, [], set()
+        bounds = self.plan.bounds(ops[0].results[0])
+        assert bounds is not None
+        made: dict[ir.Value, list[ir.Value]] = {v: [] for op in ops for v in op.results}
+        with ir.InsertionPoint(place):
+            for box in boxes.grid(bounds):
+                now: dict[ir.Value, ir.Value] = {}
+                for op in ops:
+                    with place.location:
+                        operands = [now.get(v) or self._piece(v, box) for v in op.operands]
+                    with op.location:
+                        new = like(op, [with_shape(v.type, boxes.sizes(box)) for v in op.results], operands)
+                    for old, value in zip(op.results, new.results):
+                        now[old] = value
+                        made[old].append(value)
+        for value, parts in made.items():
+            self.set(value, bounds, parts)
+
+    def _piece(self, value: ir.Value, box: Box) -> ir.Value:
+        """A box of a vector; a scalar as it is."""
+        return self.part(value, box) if shape_of(value) else value
+
+    def finish(self) -> None:
+        super().finish()
+        sink(self.slabs)
