@@ -50,6 +50,11 @@ def argument_parser() -> driver.Parser:
     add("--verify-each", action=argparse.BooleanOptionalAction, default=True, help="verify the IR after each pass")
     switch("--import-upstream", "read upstream MLIR's XeGPU, and rebuild its kernels in xegpu and xetile")
     switch("--export-upstream", "print kernels of xegpu in the syntax of upstream's dialect, as LLVM 22.1.8 has it")
+    add(
+        "--via",
+        choices=("upstream",),
+        help="let upstream's own passes lower kernels first, by stock mlir-opt, and import what they make of them",
+    )
     add("--level", choices=LEVELS, help="the level of kernels that are imported, which is found out otherwise")
     switch("--allow-unregistered-dialect", "accept ops of unknown dialects in generic form")
     switch("--mlir-print-op-generic", "print generic form, as stock mlir-opt --irdl-file reads it")
@@ -213,11 +218,11 @@ class _Session:
         context = Context()
         context.allow_unregistered_dialects = self.args.allow_unregistered_dialect
         try:
-            if self.args.import_upstream:
+            if self.args.import_upstream or self.args.via:
                 # Loaded when it is needed: it needs passes, and most runs of the tool none of upstream's texts.
                 from xegpu_py.upstream import import_upstream
 
-                return import_upstream(source, level=self.args.level)
+                return import_upstream(source, level=self.args.level, via=self.args.via)
             return parse_source(source, context=context)
         finally:
             self.timer.add("Parser", time.perf_counter() - start)

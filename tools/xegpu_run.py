@@ -28,6 +28,9 @@ from xegpu_py.visa.program import Program
 REFERENCE: Literal["reference"] = "reference"
 """The engine that evaluates a module's ops, and lowers nothing."""
 
+LANES = 16
+"""Work items of a subgroup of what upstream's passes make."""
+
 _ASSEMBLY = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*\.(?:version|kernel)\b", re.DOTALL)
 """How vISA assembly begins; all else is MLIR."""
 
@@ -91,6 +94,12 @@ def argument_parser() -> driver.Parser:
         "integer that it gives is the exit status",
     )
     add("--import-upstream", action="store_true", help="FILE has kernels in the dialects of upstream MLIR or IMEX")
+    add(
+        "--via",
+        choices=("upstream",),
+        help="let upstream's own passes lower the kernels of FILE, in its dialect or ours, by stock mlir-opt, and run "
+        "what they make of them: kernels of work items, 16 a subgroup (which is the default of --block then)",
+    )
     add("--seed", type=int, metavar="N", default=0, help="of a program's random numbers (default 0)")
     add("--grid", metavar="X,Y,Z", type=dimensions, help="workgroups (default 1)")
     add("--block", metavar="X,Y,Z", type=dimensions, help="work items of a workgroup (default 1)")
@@ -174,12 +183,12 @@ def _kernel(
     """The kernel, None if it is not lowered; what launches it, and the names of its arguments."""
     options = _options(args)
     if args.engine == REFERENCE:
-        evaluated = compile_kernel(read(source, args.import_upstream, Context()), args.kernel, **options)
+        evaluated = compile_kernel(read(source, args.imported, Context()), args.kernel, **options)
         return None, evaluated, [str(i) for i in range(len(evaluated.types))]
     if _ASSEMBLY.match(source.text):
         kernel = Kernel(choose(assembly.read(source), args.kernel), source=source, **options)
         return kernel, kernel, [i.var.name for i in kernel.program.arguments]
-    compiled = compile_kernel(read(source, args.import_upstream, Context()), args.kernel, **options)
+    compiled = compile_kernel(read(source, args.imported, Context()), args.kernel, **options)
     compiled = compiled.version_for(arguments, args.grid)
     if args.remarks:
         driver.print_diagnostics(compiled.remarks, [source])
@@ -216,7 +225,7 @@ def _run_program(parser: driver.Parser, source: Source, args: argparse.Namespace
         results = run_source(
             source,
             args.entry,
-            import_upstream=args.import_upstream,
+            import_upstream=args.imported,
             seed=args.seed,
             trace=args.trace,
             statistics=args.stats,
@@ -240,9 +249,12 @@ def run(argv: Sequence[str]) -> int:
     if args.engine == REFERENCE and (args.stats or {"uninit", "races"} & set(args.check)):
         parser.error(f"--{'stats' if args.stats else 'check'} is for programs of vISA, not for --engine=reference")
     source = parser.read(args.file)
+    args.imported = args.via or args.import_upstream
+    if args.via and _ASSEMBLY.match(source.text):
+        parser.error("--via=upstream is for MLIR; vISA assembly has been lowered")
     if args.entry is not None:
         return _run_program(parser, source, args)
-    args.grid, args.block = args.grid or (1,), args.block or (1,)
+    args.grid, args.block = args.grid or (1,), args.block or ((LANES,) if args.via else (1,))
     if args.engine == REFERENCE and _ASSEMBLY.match(source.text):
         parser.error("--engine=reference evaluates MLIR; vISA assembly is run by --engine=interpreter")
     try:

@@ -82,17 +82,26 @@ def _placement(w: Widener, value: ir.Value, role: str, shape: tuple[int, ...]) -
         )
     if found:
         return found[0]
-    if shape[1] % w.lanes:
+    bits = bit_width(str(element_of(value)))
+    if math.prod(shape) % (w.lanes * _unit(shape, bits)):
         w.fail(f"has a {role} {value.type} for which no descriptor gives an sg_map")
-    return _default(shape, w.lanes)
+    return _default(shape, w.lanes, bits)
 
 
-def _default(shape: tuple[int, ...], lanes: int) -> Placement:
-    """Lanes along the columns, each with whole units of 32 bits."""
-    rows, columns, *inner = shape
-    unit = math.prod(inner)
-    order = np.arange(rows * columns * unit).reshape(rows, columns // lanes, lanes, unit)
-    return Placement(shape, order.transpose(0, 1, 3, 2).reshape(-1, lanes))
+def _unit(shape: tuple[int, ...], bits: int) -> int:
+    """Elements of a matrix that lie side by side in a lane: those of 16 bits, or of 32 where VNNI packs them."""
+    return math.prod(shape[2:]) if len(shape) > 2 else max(16 // bits, 1)
+
+
+def _default(shape: tuple[int, ...], lanes: int, bits: int) -> Placement:
+    """As the registers of dpas have a matrix: units of its rows, one after the other, go round the lanes.
+
+    So does OpenCL's cl_intel_subgroup_matrix_multiply_accumulate: a lane has 16 bits of each row of the first factor,
+    and a row that is shorter than the subgroup's lanes is followed by the next one.
+    """
+    unit = _unit(shape, bits)
+    order = np.arange(math.prod(shape)).reshape(-1, lanes, unit)
+    return Placement(shape, order.transpose(0, 2, 1).reshape(-1, lanes))
 
 
 @pattern("xegpu.dpas")

@@ -265,6 +265,7 @@ def write_rows(
 @pattern(
     "memref.dim", "memref.cast", "memref.subview", "memref.view", "memref.reinterpret_cast", "memref.transpose",
     "memref.get_global", "memref.expand_shape", "memref.collapse_shape", "memref.memory_space_cast",
+    "builtin.unrealized_conversion_cast",
 )  # fmt: skip
 def view(w: Widener, op: ir.Operation) -> None:
     """A memref is the subgroup's."""

@@ -31,7 +31,7 @@ from xegpu_py.passes.common.combining import combining_op
 from xegpu_py.passes.common.values import element_of, enumerator, integers, shape_of
 from xegpu_py.passes.xegpu_simt_to_vc.fragments import Order, Placement
 from xegpu_py.passes.xegpu_simt_to_vc.known import positions
-from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, pattern
+from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, elementwise, pattern
 
 
 def _uniform(w: Widener, op: ir.Operation) -> bool:
@@ -224,6 +224,9 @@ def to_elements(w: Widener, op: ir.Operation) -> None:
 def innermost(w: Widener, op: ir.Operation) -> None:
     """Ops on the innermost dimension: each lane's elements side by side, and back."""
     if _uniform(w, op):
+        return
+    if op.name == "vector.bitcast" and shape_of(op.operands[0]) == shape_of(op.results[0]):
+        elementwise(w, op)
         return
     lanes = w.lanes
 

@@ -253,7 +253,7 @@ _ARITH_NAMES = {
 
 def elementwise(w: Widener, op: ir.Operation) -> None:
     """An op on elements one by one: on whole vectors, with the elements where they are if the operands agree."""
-    if not (op.name.startswith(_PER_ELEMENT) or op.name == "vector.fma"):
+    if not (op.name.startswith(_PER_ELEMENT) or op.name in ("vector.fma", "vector.bitcast")):
         w.fail("cannot be done by work items of a subgroup", f"op '{op.name}' is none that SIMT kernels may contain")
     name, attributes = op.name, attributes_of(op)
     if name == "index.cmp":

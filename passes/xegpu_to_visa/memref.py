@@ -171,6 +171,25 @@ def cast(low: Lowering, op: ir.Operation) -> None:
         low.set(op, low.value(op.operands[0]))
 
 
+@pattern("builtin.unrealized_conversion_cast")
+def at_address(low: Lowering, op: ir.Operation) -> None:
+    """The memref at an address, an integer of 64 bits. An extent that is dynamic has no end."""
+    result = op.results[0]
+    if len(op.operands) != 1 or not isinstance(result.type, ir.MemRefType):
+        low.fail("is lowered only where it makes a memref of an address", "give it one operand, an i64")
+    kind = ir.MemRefType(result.type)
+    strides, offset = kind.get_strides_and_offset()
+    unknown = ir.ShapedType.get_dynamic_stride_or_offset()
+    if unknown in (*strides, offset):
+        low.fail(f"makes a memref whose strides or offset are not known, {kind}")
+    shape = tuple(low.index((1 << 62) if kind.is_dynamic_dim(i) else kind.shape[i]) for i in range(kind.rank))
+    slm = kind.memory_space is not None and str(kind.memory_space) in _SHARED
+    base = low.emit.as_type(low.emit.in_registers(low.numbers(op.operands[0])), "q")
+    base = low.emit.apply("mov", "ud", 1, base) if slm else low.emit.as_type(base, "uq")
+    made = tuple(low.index(s) for s in strides)
+    low.set(op, Memory(base, low.index(offset), shape, made, str(kind.element_type), slm))
+
+
 @pattern("memref.dim")
 def dim(low: Lowering, op: ir.Operation) -> None:
     """An extent."""

@@ -28,6 +28,9 @@ from xegpu_py.visa.program import Program
 MANY = 100
 """From so many launches of one kernel on, a program is taken for one that measures time."""
 
+COUNTS_SUBGROUPS = "xegpu.counts_subgroups"
+"""The attribute of kernels of work items, with the number of them in a subgroup, whose launches count subgroups."""
+
 LANES = "xegpu.lanes_per_subgroup"
 """The attribute of kernels that are written for subgroups, but whose launches count the lanes of so many."""
 
@@ -172,6 +175,8 @@ class Device:
     def _block(self, launch: Launch, kernel: Any, block: Dim) -> Sequence[int]:
         """The subgroups of a workgroup, or its work items, where a launch counts the lanes of subgroups."""
         func = self._func(launch)
+        if COUNTS_SUBGROUPS in func.attributes:
+            return (block[0] * int(ir.IntegerAttr(func.attributes[COUNTS_SUBGROUPS]).value), *block[1:])
         if LANES not in func.attributes:
             return block
         lanes = int(ir.IntegerAttr(func.attributes[LANES]).value)

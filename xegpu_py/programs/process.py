@@ -13,7 +13,7 @@ import sys
 import threading
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, Pipe
-from typing import Any, BinaryIO, TextIO
+from typing import Any, BinaryIO, Literal, TextIO
 
 import numpy as np
 
@@ -40,13 +40,17 @@ class Array:
         return memory[self.start : self.start + size].view(self.dtype).reshape(self.shape)
 
 
+Imported = bool | Literal["upstream"]
+"""Whether a program is imported; "upstream" if upstream's own passes lower its kernels first."""
+
+
 @dataclass
 class Job:
     """What to run.
 
     Attributes:
         source: the program.
-        imported: whether its kernels are in upstream's dialects.
+        imported: whether its kernels are in upstream's dialects; "upstream" if upstream's own passes lower them first.
         entry: the host function.
         arguments: arrays and numbers.
         shared: a descriptor of the file with the arrays; None without any.
@@ -56,7 +60,7 @@ class Job:
     """
 
     source: Source
-    imported: bool
+    imported: Imported
     entry: str
     arguments: list[Any] = field(default_factory=list)
     shared: int | None = None

@@ -6,7 +6,7 @@ import importlib
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from mlir import ir
@@ -22,17 +22,19 @@ from xegpu_py.programs.device import Thread
 from xegpu_py.programs.lowering import own_module
 
 
-def read(source: Source, imported: bool, context: Context) -> Module:
+def read(source: Source, imported: process.Imported, context: Context) -> Module:
     """Read a program.
 
     Args:
-        imported: whether its kernels are in upstream's dialects, and become ones of ours.
+        imported: whether its kernels are in upstream's dialects, and become ones of ours; by "upstream" those that
+            upstream's own passes have lowered do.
 
     Raises:
         DiagnosticError: if it does not read, or breaks a rule.
     """
     if imported:
-        made: Module = importlib.import_module("xegpu_py.upstream").import_upstream(source)
+        via = None if imported is True else imported
+        made: Module = importlib.import_module("xegpu_py.upstream").import_upstream(source, via=via)
         return made
     return parse_source(source, context=context)
 
@@ -97,7 +99,9 @@ class Program:
         functions: the names of its host functions.
     """
 
-    def __init__(self, module: Module, source: Source, imported: bool, seed: int, options: dict[str, Any]) -> None:
+    def __init__(
+        self, module: Module, source: Source, imported: process.Imported, seed: int, options: dict[str, Any]
+    ) -> None:
         """Make one of a module that was read; see `load_program`."""
         self.module, self.options = module, options
         self._source, self._imported, self._seed = source, imported, seed
@@ -126,7 +130,7 @@ def run_source(
     entry: str,
     arguments: Sequence[Any] = (),
     *,
-    import_upstream: bool = False,
+    import_upstream: process.Imported = False,
     seed: int = 0,
     trace: Thread | None = None,
     statistics: bool = False,
@@ -139,7 +143,7 @@ def run_source(
         source: its text.
         entry: the host function to call.
         arguments: for a memref a numpy array, which is changed in place, else a number.
-        import_upstream, seed, options: see `load_program`.
+        import_upstream, seed, options: see `load_program`; "upstream" is its `via`.
         trace: of which thread of each launch the instructions are shown on standard error.
         statistics: whether what each launch did is shown there.
         remarks: whether what lowering says of slow code is shown there.
@@ -182,6 +186,7 @@ def load_program(
     program: Module | str | Path,
     *,
     import_upstream: bool = False,
+    via: Literal["upstream"] | None = None,
     seed: int = 0,
     **options: Any,
 ) -> Program:
@@ -195,6 +200,7 @@ def load_program(
     Args:
         program: a module, its text, or the path of a file that holds it.
         import_upstream: whether its kernels are in the dialects of upstream MLIR or IMEX.
+        via: "upstream" for kernels that upstream's own passes lower first; see `import_upstream`.
         seed: of the random numbers with which the program fills arrays.
         options: those of `xegpu_py.compile`.
 
@@ -207,5 +213,6 @@ def load_program(
         source = Source(program.text(debuginfo=True), name)
     else:
         source = source_of(program)
-    module = read(source, import_upstream, Context())
-    return Program(module, source, import_upstream, seed, options)
+    imported = via or import_upstream
+    module = read(source, imported, Context())
+    return Program(module, source, imported, seed, options)

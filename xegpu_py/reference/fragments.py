@@ -16,7 +16,7 @@ from mlir import ir
 
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.shapes import loaded_shapes, vnni_factor
-from xegpu_py.ir.builtin import vector_of
+from xegpu_py.ir.builtin import bit_width, vector_of
 from xegpu_py.ir.verifier import walk
 from xegpu_py.layout import from_sg_map
 from xegpu_py.numerics.formats import Array
@@ -127,7 +127,7 @@ class Maps:
         return found
 
     def only(self, value: ir.Value, role: str, shape: tuple[int, ...], lanes: int) -> Placement:
-        """The one placement of an operand or result of a dpas; without any its columns are distributed to the lanes.
+        """The one placement of an operand or result of a dpas; without any that of dpas's registers.
 
         Raises:
             Fault: if there are several, or none is possible.
@@ -140,12 +140,13 @@ class Maps:
             )
         if found:
             return found[0]
-        rows, columns, *inner = shape
-        unit = math.prod(inner)
-        if columns % lanes:
+        # As the registers of dpas have a matrix: 16 bits of each row in a lane, or what VNNI packs into 32.
+        bits = bit_width(str(ir.VectorType(value.type).element_type))
+        unit = math.prod(shape[2:]) if len(shape) > 2 else max(16 // bits, 1)
+        if math.prod(shape) % (lanes * unit):
             raise Fault(f"has a {role} for which no descriptor gives an sg_map")
-        order = np.arange(rows * columns * unit).reshape(rows, columns // lanes, lanes, unit)
-        return Placement(shape, order.transpose(2, 0, 1, 3).reshape(lanes, -1))
+        order = np.arange(math.prod(shape)).reshape(-1, lanes, unit)
+        return Placement(shape, order.transpose(1, 0, 2).reshape(lanes, -1))
 
 
 def maps_of(func: ir.Operation) -> Maps:

@@ -178,6 +178,19 @@ def cast(node: Node, *memrefs: MemRef) -> Any:
     return memrefs if len(memrefs) > 1 else memrefs[0]
 
 
+@evaluates_in("builtin.unrealized_conversion_cast")
+def at_address(lane: Lane, node: Node, address: Any) -> MemRef:
+    """The memref at an address, an integer of 64 bits."""
+    result = node.op.results[0].type
+    if not isinstance(result, ir.MemRefType):
+        raise Fault("is evaluated only where it makes a memref of an address", "give it an i64")
+    kind = ir.MemRefType(result)
+    memory = lane.workgroup.shared if is_shared(kind) else lane.launch.memory
+    strides, offset = kind.get_strides_and_offset()
+    shape = tuple((1 << 62) if kind.is_dynamic_dim(i) else kind.shape[i] for i in range(kind.rank))
+    return MemRef(memory, int(address), offset, shape, tuple(strides), element_of(str(kind.element_type)))
+
+
 @evaluates("memref.view")
 def view(node: Node, memref: MemRef, shift: Any, *sizes: Any) -> MemRef:
     """Bytes of a buffer as elements of another type."""

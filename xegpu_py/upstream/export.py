@@ -17,6 +17,7 @@ from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
 from xegpu_py.ir.module import Module, parse_source, print_op
 from xegpu_py.ir.source import Source
 from xegpu_py.ir.verifier import walk
+from xegpu_py.passes.common.builders import add
 from xegpu_py.upstream import ops as theirs
 from xegpu_py.upstream import threads
 from xegpu_py.upstream.rebuilding import (
@@ -37,11 +38,15 @@ from xegpu_py.upstream.types import BlockTdescAttr, MemorySpace, NBarrier, Scatt
 _OURS = "xegpu."
 
 
-def export_upstream(module: Module) -> str:
+def export_upstream(module: Module, *, count_lanes: bool = False, debuginfo: bool = False) -> str:
     """A module's text in upstream's syntax, as LLVM 22.1.8 has it. The module stays as it is.
 
     Kernels of subgroups (`mode = vc`) are exported op by op. Launches of a kernel without `xegpu.lanes_per_subgroup`
     count subgroups: such a kernel gets the attribute `VectorComputeFunctionINTEL`, by which upstream's tools know that.
+
+    Args:
+        count_lanes: whether ids and sizes of all kernels shall count lanes, 16 a subgroup, as upstream's lowering does.
+        debuginfo: whether to print locations.
 
     Raises:
         DiagnosticError: at an op that upstream has none for, such as one of `xetile` or of work items.
@@ -52,9 +57,9 @@ def export_upstream(module: Module) -> str:
     context.define((UpstreamXeGPU,))
     with context, ir.Location.unknown():
         for func in [op for op in walk(made.outline) if op.name in ("gpu.func", "func.func")]:
-            _Export(func).run()
+            _Export(func, count_lanes).run()
     context.own = (*own, UpstreamXeGPU)
-    return spelled(print_op(made.outline, verified=True)) + "\n"
+    return spelled(print_op(made.outline, debuginfo=debuginfo, verified=True)) + "\n"
 
 
 def _refuse(op: ir.Operation | ir.OpView, reason: str, *notes: str) -> NoReturn:
@@ -67,8 +72,11 @@ def _refuse(op: ir.Operation | ir.OpView, reason: str, *notes: str) -> NoReturn:
 class _Export:
     """Rewrites one function, in place. Every op of ours has a method of its name."""
 
-    def __init__(self, func: ir.Operation) -> None:
+    def __init__(self, func: ir.Operation, count_lanes: bool = False) -> None:
         self.func = func
+        self.count_lanes = count_lanes
+        self.places: dict[ir.Value, tuple[ir.Value, list[Any]]] = {}
+        """Descriptors whose offsets are those of the ops that use them: upstream's, and the offsets."""
 
     def run(self) -> None:
         found = parts(self.func)
@@ -94,11 +102,12 @@ class _Export:
 
     def _launches(self, found: Sequence[ir.Operation]) -> None:
         attributes = self.func.attributes
-        if threads.LANES_ATTR not in attributes:
+        if threads.LANES_ATTR not in attributes and not self.count_lanes:
             if "gpu.kernel" in attributes or "kernel" in attributes:
                 attributes["VectorComputeFunctionINTEL"] = ir.UnitAttr.get()
             return
-        del attributes[threads.LANES_ATTR]
+        if threads.LANES_ATTR in attributes:
+            del attributes[threads.LANES_ATTR]
         if threads.KNOWN in attributes:
             x, *rest = ir.DenseI32ArrayAttr(attributes[threads.KNOWN])
             attributes[threads.KNOWN] = ir.DenseI32ArrayAttr.get([x * LANES, *rest])
@@ -137,14 +146,28 @@ class _Export:
         shape, strides = list(view.shape), list(view.strides)
         if memory is not None and not shape and not is_static(source):
             shape, strides = _extents(source)
-        made = theirs.CreateNdTdescOp(source, view.offsets, shape or None, strides or None, tdesc=self.kind(view.tdesc))
-        return [made.tdesc]
+        kind, offsets = self.kind(view.tdesc), list(view.offsets)
+        if not _is_local(view.tdesc):
+            return [theirs.CreateNdTdescOp(source, offsets, shape or None, strides or None, tdesc=kind).tdesc]
+        made = theirs.CreateNdTdescOp(source, [], shape or None, strides or None, tdesc=kind)
+        self.places[view.tdesc] = made.tdesc, offsets
+        return []
+
+    def placed(self, tdesc: ir.Value) -> tuple[ir.Value, list[Any]]:
+        """A descriptor of upstream's, and the offsets that an op that uses it gives."""
+        return self.places.get(tdesc) or (tdesc, [])
 
     def on_update_nd_offset(self, view: Any) -> list[ir.Value]:
+        if view.tdesc in self.places:
+            made, offsets = self.places[view.tdesc]
+            moved = [add(a, b) for a, b in zip(offsets, view.offsets, strict=True)]
+            self.places[view.result] = made, moved
+            return []
         return [theirs.UpdateNdOffsetOp(view.tdesc, view.offsets, result=view.tdesc.type).result]
 
     def on_load_nd(self, view: Any) -> list[ir.Value]:
-        desc = TensorDesc.of(view.tdesc)
+        tdesc, offsets = self.placed(view.tdesc)
+        desc = TensorDesc.of(tdesc)
         bits, rank = bit_width(desc.element), len(desc.shape)
         block = desc.block
         assert block is not None
@@ -159,7 +182,7 @@ class _Export:
         elif turned and rank == 2 and bits == 32 and view.transpose_bit_width in (None, bits):
             options["transpose"] = (1, 0)
             shape = (*outer, desc.shape[1], desc.shape[0])
-        made = theirs.LoadNdOp(view.tdesc, [], value=vector_type(shape, desc.element), **options)
+        made = theirs.LoadNdOp(tdesc, offsets, value=vector_type(shape, desc.element), **options)
         self.hints(made, view)
         value = made.value
         if turned and "transpose" not in options:
@@ -167,14 +190,15 @@ class _Export:
         return [_side_by_side(value, shape_of(view.value), len(outer))]
 
     def on_store_nd(self, view: Any) -> list[ir.Value]:
-        desc = TensorDesc.of(view.tdesc)
+        tdesc, offsets = self.placed(view.tdesc)
+        desc = TensorDesc.of(tdesc)
         if desc.block and desc.block.array_length > 1:
             _refuse(view, "it stores an array of blocks", "xegpu-legalize makes one store of each")
-        self.hints(theirs.StoreNdOp(cast(view.value, desc.shape), view.tdesc, []), view)
+        self.hints(theirs.StoreNdOp(cast(view.value, desc.shape), tdesc, offsets), view)
         return []
 
     def on_prefetch_nd(self, view: Any) -> list[ir.Value]:
-        self.hints(theirs.PrefetchNdOp(view.tdesc, []), view)
+        self.hints(theirs.PrefetchNdOp(*self.placed(view.tdesc)), view)
         return []
 
     def on_dpas(self, view: Any) -> list[ir.Value]:
@@ -252,6 +276,18 @@ class _Export:
     def on_compile_hint(self, view: Any) -> list[ir.Value]:
         # LLVM has no such hint, and it changes no value.
         return []
+
+
+def _is_local(tdesc: ir.Value) -> bool:
+    """Whether only ops of blocks use a descriptor, or what it is moved to, and no control flow passes it on."""
+    for use in tdesc.uses:
+        user = use.owner.operation
+        if user.name == "xegpu.update_nd_offset":
+            if not _is_local(user.results[0]):
+                return False
+        elif user.name not in ("xegpu.load_nd", "xegpu.store_nd", "xegpu.prefetch_nd"):
+            return False
+    return True
 
 
 def _extents(source: ir.Value) -> tuple[list[Any], list[Any]]:

@@ -22,6 +22,7 @@ from xegpu_py.upstream.rebuilding import PREFIX, parts, shape_of, spelled
 from xegpu_py.upstream.subgroup import SubgroupImport
 from xegpu_py.upstream.types import Layout, TensorDesc, UpstreamXeGPU
 from xegpu_py.upstream.workgroup import WorkgroupImport
+from xegpu_py.upstream.xevm import drop_lowered, import_kernel, looks_xevm, xevm_kernels
 
 Level = Literal["subgroup", "lane", "workgroup"]
 
@@ -41,6 +42,7 @@ def import_upstream(
     text_or_path: str | Path | Source,
     *,
     level: Level | None = None,
+    via: Literal["upstream"] | None = None,
     name: str = "<string>",
     verify: bool = True,
     context: Context | None = None,
@@ -54,6 +56,8 @@ def import_upstream(
     Args:
         text_or_path: the program: text, a path, or a source that has been read.
         level: the level of all kernels; without it each kernel's is found from its ops.
+        via: "upstream" to let upstream's own passes lower the kernels first, by stock mlir-opt in a child process, and
+            to import what they make of them; see `lower_by_upstream`. Programs in our dialects are exported before.
         name: what diagnostics call the text if it is not a file.
         verify: whether to verify what was made, too.
         context: where to make the module; by default a new one.
@@ -63,17 +67,26 @@ def import_upstream(
         OSError: if the file cannot be read.
     """
     source = text_or_path if isinstance(text_or_path, Source) else source_of(text_or_path, name)
+    if via:
+        # Imported where it is needed: it imports this.
+        from xegpu_py.upstream.via import lower_by_upstream
+
+        return lower_by_upstream(source, level=level)
     if looks_older(source.text):
         return parse_source(source, context=context or Context(), verify=verify)
     try:
         context = context or Context(())
-        module = _read(source, context)
+        module = read_upstream(source, context)
         with context, ir.Location.unknown():
             _simplify(module.outline)
             divided = "sg_layout" in source.text
+            lowered = [import_kernel(f) for f in xevm_kernels(module.outline)] if looks_xevm(source.text) else []
+            if lowered:
+                drop_lowered(module.outline)
             for func in kernels(module.outline):
-                LEVELS[level or level_of(func, divided)](func).run()
-            _drop_layouts(module.outline)
+                if func not in lowered:
+                    LEVELS[level or level_of(func, divided)](func).run()
+            drop_layouts(module.outline)
         if verify:
             module.verify()
     except DiagnosticError as e:
@@ -81,7 +94,7 @@ def import_upstream(
     return module
 
 
-def _read(source: Source, context: Context) -> Module:
+def read_upstream(source: Source, context: Context) -> Module:
     """A program with kernels in upstream's dialect, in a context that has ours too."""
     own = context.own
     context.own = ()
@@ -173,7 +186,7 @@ def _divides_subgroups(text: str) -> bool:
     return at >= 0 and not text[at + len(Layout.mnemonic()) + 1 :].startswith("array<i64>")
 
 
-def _drop_layouts(root: ir.Operation) -> None:
+def drop_layouts(root: ir.Operation) -> None:
     """Remove upstream's attributes from ops of other dialects."""
     for op in walk(root):
         if not op.attributes:

@@ -368,8 +368,11 @@ class DpasOp(Operation, dialect=UpstreamXeGPU, name="dpas"):
 
     effects = frozenset()
     assembly_format = (
+        "$lhs `,` $rhs (`,` $acc^)? attr-dict `:` type($lhs) `,` type($rhs) (`,` type($acc)^)? `->` type($result)"
+    )
+    also_reads = (
         "$lhs `,` $rhs (`,` $acc^)? prop-dict attr-dict `:` "
-        "type($lhs) `,` type($rhs) (`,` type($acc)^)? `->` type($result)"
+        "type($lhs) `,` type($rhs) (`,` type($acc)^)? `->` type($result)",
     )
 
     def verify_op(self) -> None:

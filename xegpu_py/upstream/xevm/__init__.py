@@ -1,0 +1,138 @@
+"""Kernels in MLIR's dialects `xevm` and `llvm`, as upstream's passes make them of XeGPU: rebuilt in our dialects.
+
+A kernel is a `gpu.func`, or an `llvm.func` that is an entry point; it may have ops of both dialects at any stage of
+upstream's lowering, among ops of `arith`, `math`, `vector`, `memref`, `scf`, `cf` and `gpu`. It becomes one of work
+items, 16 a subgroup: blocks are those of `xegpu` in SIMT mode, pointers are addresses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mlir import ir
+
+from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.passes.common.builders import integer_type, make
+from xegpu_py.passes.common.kernels import SUBGROUP_SIZE
+from xegpu_py.upstream.rebuilding import LANES, parts, refuse
+from xegpu_py.upstream.xevm import arithmetic, blocks, builtins, memory  # noqa: F401  (define the rules)
+from xegpu_py.upstream.xevm.kernel import KernelImport, space_of
+
+_FOREIGN = ("xevm.", "llvm.")
+_KEPT = ("known_block_size", "known_grid_size", "xegpu.lanes_per_subgroup")
+_ENTRY = "#llvm.cconv<spir_kernelcc>"
+
+
+def looks_xevm(text: str) -> bool:
+    """Whether a text has kernels that this imports."""
+    return "xevm." in text or "spir_kernelcc" in text or ("gpu.module" in text and "llvm." in text)
+
+
+def xevm_kernels(root: ir.Operation) -> Iterator[ir.Operation]:
+    """The kernels of a program that have ops or arguments of `xevm` or `llvm`."""
+    for module in [op.operation for op in root.regions[0].blocks[0].operations if op.operation.name == "gpu.module"]:
+        for func in [op.operation for op in module.regions[0].blocks[0].operations]:
+            if is_entry(func) if func.name == "llvm.func" else func.name == "gpu.func" and _is_lowered(func):
+                yield func
+
+
+def _is_lowered(func: ir.Operation) -> bool:
+    """Whether a `gpu.func` has ops or arguments of `xevm` or `llvm`."""
+    arguments = func.regions[0].blocks[0].arguments
+    return any(space_of(a.type) is not None for a in arguments) or any(
+        op.name.startswith(_FOREIGN) for op in parts(func)
+    )
+
+
+def is_entry(func: ir.Operation) -> bool:
+    """Whether an `llvm.func` is a kernel."""
+    attributes = func.attributes
+    found = str(attributes["CConv"]) if "CConv" in attributes else ""
+    return bool(len(func.regions[0].blocks)) and ("gpu.kernel" in attributes or found == _ENTRY)
+
+
+def import_kernel(func: ir.Operation, parameters: Sequence[ir.Type] | None = None) -> ir.Operation:
+    """Rebuild a kernel, in place.
+
+    Args:
+        func: a `gpu.func` or an `llvm.func`.
+        parameters: the types of the arguments of the kernel that the `llvm.func` was lowered from. Without them a
+            pointer becomes a memref of bytes, and all else stays.
+
+    Returns:
+        The new kernel, a `gpu.func` of work items.
+
+    Raises:
+        DiagnosticError: at the op that cannot be rebuilt.
+    """
+    with func.location:
+        made = _as_gpu_func(func, parameters)
+        KernelImport(made).run()
+    return made
+
+
+def drop_lowered(root: ir.Operation) -> None:
+    """Remove from modules of kernels what is of no use without `llvm` functions: declarations, globals, targets."""
+    for module in [op.operation for op in root.regions[0].blocks[0].operations if op.operation.name == "gpu.module"]:
+        for op in list(module.regions[0].blocks[0].operations):
+            if op.operation.name in ("llvm.func", "llvm.mlir.global"):
+                op.operation.erase()
+        if "targets" in module.attributes:
+            del module.attributes["targets"]
+
+
+def _as_gpu_func(func: ir.Operation, parameters: Sequence[ir.Type] | None) -> ir.Operation:
+    """A kernel with the parameters that it had before it was lowered."""
+    entry = func.regions[0].blocks[0]
+    old = list(entry.arguments)
+    size = func.attributes.get("intel_reqd_sub_group_size")
+    if size is not None and int(ir.IntegerAttr(size).value) != LANES:
+        refuse(func, f"its subgroups have {ir.IntegerAttr(size).value} work items; {LANES} are what its blocks are for")
+    types = list(parameters) if parameters is not None else [_parameter(a.type) for a in old]
+    attributes: dict[str, ir.Attribute] = {
+        "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
+        "sym_name": func.attributes["sym_name"],
+        "gpu.kernel": ir.UnitAttr.get(),
+        SUBGROUP_SIZE: ir.IntegerAttr.get(integer_type(32), LANES),
+        **{n: func.attributes[n] for n in _KEPT if n in func.attributes},
+    }
+    with ir.InsertionPoint(func):
+        made = ir.Operation.create("gpu.func", attributes=attributes, regions=1)
+    for block in list(func.regions[0].blocks):
+        block.append_to(made.regions[0])
+    entry = made.regions[0].blocks[0]
+    given = [entry.add_argument(kind, func.location) for kind in types]
+    with ir.InsertionPoint.at_block_begin(entry):
+        if parameters is None:
+            values = [_address(v) if space_of(o.type) is not None else v for v, o in zip(given, old)]
+        else:
+            values = [v for value in given for v in _lowered(value)]
+    if len(values) != len(old):
+        emit_error(func, f"has {len(old)} arguments, which are not what {', '.join(map(str, types))} become")
+    for argument, value in zip(old, values):
+        argument.replace_all_uses_with(value)
+    for _ in old:
+        entry.erase_argument(0)
+    func.erase()
+    return made
+
+
+def _parameter(kind: ir.Type) -> ir.Type:
+    """The type of a kernel's argument, for one of a lowered kernel."""
+    return ir.Type.parse("memref<?xi8>") if space_of(kind) is not None else kind
+
+
+def _address(memref: ir.Value) -> ir.Value:
+    return arithmetic.descriptor(memref)[0]
+
+
+def _lowered(value: ir.Value) -> list[ir.Value]:
+    """What an argument of a kernel is for the `llvm.func` that it is lowered to: a memref is its descriptor's parts."""
+    if isinstance(value.type, ir.MemRefType):
+        return arithmetic.descriptor(value)
+    if isinstance(value.type, ir.IndexType):
+        return [make("arith.index_cast", integer_type(64), value)]
+    return [value]
+
+
+__all__ = ["drop_lowered", "import_kernel", "looks_xevm", "xevm_kernels"]
