@@ -153,7 +153,7 @@ class Conversion(PatternDriver):
         with ir.InsertionPoint(op), op.location:
             if pattern is None and name in STRUCTURED:
                 self.structured(op)
-            elif name.startswith("cf."):
+            elif op.successors:
                 self._branch(op)
             elif self.is_legal(op):
                 self.keep(op)

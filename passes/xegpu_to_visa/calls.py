@@ -8,11 +8,12 @@ from mlir import ir
 from xegpu_py.passes.common.calls import Functions
 from xegpu_py.passes.common.registers import unsigned
 from xegpu_py.passes.xegpu_to_visa.arith import as_type, result_of
+from xegpu_py.passes.xegpu_to_visa.checks import print_record
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, Pattern, pattern
 from xegpu_py.passes.xegpu_to_visa.values import Numbers, Reg
 
-from xegpu_py.ir.calls import INLINE, TEXT
+from xegpu_py.ir.calls import INLINE, PRINT, TEXT
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.instructions import INSTRUCTIONS
 
@@ -69,6 +70,16 @@ def _shape(kind: ir.Type) -> tuple[int, ...]:
 
 
 INTRINSICS["llvm.genx.srnd"] = srnd
+
+
+def printed(low: Lowering, op: ir.Operation) -> None:
+    """A record for each lane of the mask, the first operand."""
+    mask, *values = op.operands
+    text = ir.StringAttr(op.attributes[TEXT]).value
+    print_record(low, text, [_element(v.type) for v in values], values, _shape(mask.type)[0], mask)
+
+
+INTRINSICS[PRINT] = printed
 
 
 _OPERAND = re.compile(r"(?P<sign>-?)(?P<name>\$\d+|%\w+|[\w.+]+):(?P<type>\w+)")

@@ -10,7 +10,7 @@ from xegpu_py.passes.xegpu_to_visa.values import NARROW, Reg, index_type
 
 from xegpu_py.visa.operands import BUILTINS
 
-_THREAD_WORD = 2
+THREAD_WORD = 2
 """Dword of r0 that holds a thread's number within its workgroup."""
 
 
@@ -61,7 +61,7 @@ def global_id(low: Lowering, op: ir.Operation) -> None:
 @pattern("gpu.subgroup_id")
 def subgroup_id(low: Lowering, op: ir.Operation) -> None:
     """The thread's number within its workgroup."""
-    low.set(op, low.emit.apply("mov", NARROW, 1, Reg(BUILTINS["%r0"], _THREAD_WORD, 1)))
+    low.set(op, low.emit.apply("mov", NARROW, 1, Reg(BUILTINS["%r0"], THREAD_WORD, 1)))
 
 
 @pattern("gpu.num_subgroups")

@@ -13,10 +13,12 @@ from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.memref import shared
 from xegpu_py.passes.xegpu_to_visa.ranges import Limits, Ranges
 
+from xegpu_py.ir.calls import is_print
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
+from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
 from xegpu_py.visa.operands import Variable
-from xegpu_py.visa.program import Program
+from xegpu_py.visa.program import PRINT_BUFFER, Program
 from xegpu_py.visa.text import rename
 
 
@@ -49,6 +51,9 @@ def lower_kernel(func: ir.Operation, target: Target, limits: Limits | None = Non
             low.values[argument] = shared(low, ir.MemRefType(argument.type)) if is_shared else low.argument(i, argument)
         except ValueError as e:
             raise DiagnosticError([Diagnostic("error", str(e), where)]) from None
+    if any(op.name in ("cf.assert", "gpu.printf") or is_print(op) for op in walk(func)):
+        # Implicit inputs follow those that the caller gives.
+        low.print_buffer()
     low.block(block)
     emit.where = position_of(list(block.operations)[-1].location)
     emit.emit("ret", no_mask=False)
@@ -85,7 +90,7 @@ def _program(
             while holder is not None:
                 used[holder] = None
                 holder = holder.alias[0] if isinstance(holder, Variable) and holder.alias else None
-    inputs = [i for i in emit.inputs if not i.kind or i.var in used]
+    inputs = [i for i in emit.inputs if i.var in used or not (i.kind or i.var.name == PRINT_BUFFER)]
     for item in inputs:
         used[item.var] = None
     all_variables = dict.fromkeys(renamed.get(v, v) for v in emit.variables)

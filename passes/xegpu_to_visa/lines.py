@@ -7,7 +7,7 @@ from xegpu_py.passes.xegpu_to_visa.descriptors import TYPES_BYTES
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering
 from xegpu_py.passes.xegpu_to_visa.values import Reg
 
-from xegpu_py.visa.operands import Address, Raw
+from xegpu_py.visa.operands import Address, Guard, Raw
 
 
 def load_line(low: Lowering, address: Reg, slm: bool, caches: str, count: int, name: str) -> Reg:
@@ -30,8 +30,8 @@ def load_line(low: Lowering, address: Reg, slm: bool, caches: str, count: int, n
     return Reg(result.var, 0, count)
 
 
-def store_line(low: Lowering, address: Reg, slm: bool, caches: str, value: Reg) -> None:
-    """Store numbers."""
+def store_line(low: Lowering, address: Reg, slm: bool, caches: str, value: Reg, guard: Guard | None = None) -> None:
+    """Store numbers, if the guard's predicate is set."""
     for at, shape in line_pieces(value.count * value.format.bytes):
         start = value.first * value.format.bytes + at
         size = shape.vector * shape.memory_bytes
@@ -42,6 +42,7 @@ def store_line(low: Lowering, address: Reg, slm: bool, caches: str, value: Reg) 
             _move_bytes(low, Reg(value.var, 0, 1), start, piece, 0, size)
         low.emit.emit(
             "lsc_store",
+            guard=guard,
             address=Address(address.var, address.first * address.format.bytes, at),
             src0=Raw(piece.var, start if whole else 0),
             sfid="slm" if slm else "ugm",

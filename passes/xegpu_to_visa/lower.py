@@ -35,7 +35,7 @@ from xegpu_py.ir.diagnostics import position_of
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target
 from xegpu_py.visa.operands import Variable
-from xegpu_py.visa.program import Input
+from xegpu_py.visa.program import PRINT_BUFFER, Input
 
 FIRST_INPUT = 64
 """Offset of a kernel's first argument in a thread's payload in bytes: behind r0 on every target."""
@@ -75,6 +75,7 @@ class Lowering(PatternDriver):
     slm_bytes: int = 0
     barriers: int = 0
     _implicit: dict[str, Reg] = field(default_factory=dict)
+    _prints: Reg | None = None
     _payload: int = FIRST_INPUT
 
     def block(self, block: ir.Block) -> None:
@@ -231,9 +232,19 @@ class Lowering(PatternDriver):
         var = Variable(name, type_name, count, align)
         self.emit.variables.append(var)
         self._payload = -(-self._payload // size) * size
+        grf, total = self.target.grf_bytes, size * count
+        if total <= grf < self._payload % grf + total:
+            # The finalizer refuses what is smaller than a register, but reaches over its end.
+            self._payload = -(-self._payload // grf) * grf
         self.emit.inputs.append(Input(var, self._payload, size * count, kind, self.emit.where))
         self._payload += size * count
         return var
+
+    def print_buffer(self) -> Reg:
+        """The address of the buffer into which the kernel prints."""
+        if self._prints is None:
+            self._prints = Reg(self.input(PRINT_BUFFER, "uq"), 0, 1)
+        return self._prints
 
     def argument(self, index: int, argument: ir.Value) -> Value:
         """What a kernel's argument is. A memref is its address, and its dynamic extents and strides."""

@@ -272,6 +272,19 @@ class Distribution(Expansion):
             scf.yield_([])
         return values if updates else []
 
+    @rebuilds("gpu.printf")
+    def _printf(self, view: Any) -> list[ir.Value]:
+        """A workgroup prints once."""
+        op = view.operation
+        first = arith.cmpi(arith.CmpIPredicate.eq, self.subgroup.id, index(0))
+        branch = scf.IfOp(first)
+        with ir.InsertionPoint(branch.then_block):
+            made = op.clone()
+            for i, value in enumerate(op.operands):
+                made.operands[i] = self.one(value)
+            scf.yield_([])
+        return []
+
     @rebuilds("xetile.tile_mma")
     def _mma(self, view: TileMmaOp) -> list[ir.Value]:
         own = self.own(view.d)

@@ -230,10 +230,13 @@ class Interpreter:
         inst = self.program.instructions[at]
         lanes = inst.exec_size if "address" in inst.values else 1
         thread, lane = divmod(fault.index, lanes)
-        where = f"in {name_thread(int(rows[thread]))}"
+        name = name_thread(int(rows[thread]))
+        where = f"in {name}"
         if lanes > 1:
             where += f", lane {inst.first_lane + lane}"
-        return self._fault(fault.reason, at, [where])
+        found = self._fault(fault.reason, at, [where])
+        found.thread = name
+        return found
 
     def unwritten_fault(
         self, fault: UnwrittenFault, at: int, rows: Array, name_thread: Callable[[int], str]

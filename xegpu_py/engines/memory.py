@@ -114,9 +114,11 @@ class RuntimeFault(Exception):
         notes: where: kernel, workgroup, thread, lane, instruction.
         position: the instruction's place in its source.
         elsewhere: what is to be said of another instruction, and its place in the source.
+        thread: the name of the thread that failed; empty if several did.
     """
 
     message: str
     notes: list[str]
     position: object
     elsewhere: tuple[str, object] | None = None
+    thread: str = ""

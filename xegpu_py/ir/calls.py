@@ -11,8 +11,11 @@ from mlir.dialects import func
 INLINE = "visa.inline"
 """The name of calls that are instructions of vISA."""
 
+PRINT = "visa.print"
+"""The name of calls that print for each lane of a mask, their first operand; `TEXT` is the format of the others."""
+
 TEXT = "visa.text"
-"""The attribute of such a call that has the instructions, as `inline_visa` takes them."""
+"""The attribute of a call that has the instructions, as `inline_visa` takes them, or a format."""
 
 INTRINSICS = ("llvm.genx.", f"{INLINE}.")
 """How the names of such functions begin. Their calls work element by element, and have no effect."""
@@ -23,19 +26,25 @@ def is_intrinsic(op: ir.Operation) -> bool:
     return bool(op.name == "func.call" and ir.FlatSymbolRefAttr(op.attributes["callee"]).value.startswith(INTRINSICS))
 
 
+def is_print(op: ir.Operation) -> bool:
+    """Whether an op is a call that prints for each lane."""
+    return bool(op.name == "func.call" and ir.FlatSymbolRefAttr(op.attributes["callee"]).value.startswith(PRINT))
+
+
 def called(
-    name: str, result: ir.Type, *operands: ir.Value, attributes: Mapping[str, ir.Attribute] | None = None
+    name: str, result: ir.Type | None, *operands: ir.Value, attributes: Mapping[str, ir.Attribute] | None = None
 ) -> Any:
     """A call of a function without a body, which is declared for these types if it is not.
 
     Args:
         name: the function's name, to which a suffix for the types is added.
-        result: the type of what it gives.
+        result: the type of what it gives; None if it gives nothing.
         operands: what it takes.
         attributes: further attributes of the call.
     """
     kinds = [v.type for v in operands]
-    symbol = f"{name}.{_suffix(result, *kinds)}"
+    results = [] if result is None else [result]
+    symbol = f"{name}.{_suffix(*results, *kinds)}"
     table = _table()
     with ir.Location.unknown():
         for op in table.operations:
@@ -43,11 +52,11 @@ def called(
                 break
         else:
             with ir.InsertionPoint.at_block_begin(table):
-                func.FuncOp(symbol, (kinds, [result]), visibility="private")
-    made = func.CallOp([result], symbol, list(operands))
+                func.FuncOp(symbol, (kinds, results), visibility="private")
+    made = func.CallOp(results, symbol, list(operands))
     for key, attribute in (attributes or {}).items():
         made.operation.attributes[key] = attribute
-    return made.results[0]
+    return made.results[0] if results else None
 
 
 def recalled(op: ir.Operation, operands: list[ir.Value], result: ir.Type) -> ir.Value:

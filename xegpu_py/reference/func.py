@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from xegpu_py import numerics
+from xegpu_py.ir.calls import PRINT, TEXT
 from xegpu_py.numerics.formats import Array
 from xegpu_py.reference.machine import Frame, Lanes, Steps, Subgroup
 from xegpu_py.reference.memory import Fault
@@ -19,6 +20,8 @@ def call(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
     name = node.attribute("callee")
     function = subgroup.launch.callee(node, name)
     if function is None:
+        if name.startswith(f"{PRINT}."):
+            return _print(subgroup, node, [frame.values[p][lanes[0]] for p in node.operands])
         for lane in lanes:
             operands = [frame.values[p][lane] for p in node.operands]
             frame.set(node.results, _intrinsic(node, name, operands), lane)
@@ -31,6 +34,14 @@ def call(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
     for lane, end in ends.items():
         for place, result in zip(node.results, end.operands):
             frame.values[place][lane] = inner.values[result][lane]
+
+
+def _print(subgroup: Subgroup, node: Node, operands: list[Any]) -> None:
+    """`visa.print`: each lane of the mask prints."""
+    mask, *values = (np.asarray(v) for v in operands)
+    elements = [node.operand_kind(i + 1).element.name for i in range(len(values))]
+    for lane in np.flatnonzero(mask):
+        subgroup.prints(node.attribute(TEXT), elements, [v[lane].item() for v in values])
 
 
 _RANDOM = {("f32", "f16"): ("hf", 13), ("f16", "f8E5M2"): ("bf8", 8)}

@@ -185,5 +185,6 @@ def _meet(subgroup: Subgroup, node: Node) -> Steps:
 
 @evaluates_in("gpu.printf")
 def printf(lane: Lane, node: Node, *operands: Any) -> None:
-    """Print to standard output."""
-    print(node.attribute("format") % tuple(v.item() if hasattr(v, "item") else v for v in operands), end="")
+    """Print to standard output: each lane, and in a kernel of a workgroup's tiles once for the workgroup."""
+    elements = [node.operand_kind(i).element.name for i in range(len(operands))]
+    lane.subgroup.prints(node.attribute("format"), elements, [np.asarray(v).item() for v in operands])

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from mlir import ir
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
+from xegpu_py.ir.printf import check_format, formatted
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.reference.memory import Fault, Memory, MemRef, Unknown
 from xegpu_py.reference.program import Block, Function, Node
@@ -138,11 +139,18 @@ class Workgroup:
         return self.barriers.setdefault(number, Barrier())
 
     def run(self) -> None:
-        """Run all subgroups to their ends.
+        """Run all subgroups to their ends; then show what they printed, subgroup after subgroup.
 
         Raises:
             DiagnosticError: if an op cannot be evaluated, or all that is left waits forever.
         """
+        try:
+            self._run()
+        finally:
+            for subgroup in self.subgroups:
+                print("".join(subgroup.printed), end="")
+
+    def _run(self) -> None:
         alive = [(s, s.run()) for s in self.subgroups]
         waiting: dict[int, Barrier] = {}
         while alive:
@@ -229,6 +237,7 @@ class Subgroup:
         number: its number in the workgroup.
         lanes: its lanes, as rules see them.
         present: the lanes that have a work item: the last subgroup of a workgroup may have fewer.
+        printed: what it has printed.
     """
 
     def __init__(self, workgroup: Workgroup, number: int) -> None:
@@ -240,6 +249,23 @@ class Subgroup:
         here = launch.block_items - first if launch.lanes > 1 else 1
         self.present: Lanes = tuple(range(min(launch.lanes, here)))
         self.waits_at: Any = None
+        self.printed: list[str] = []
+
+    def prints(self, form: str, elements: Sequence[str], values: Sequence[int | float]) -> None:
+        """Print numbers by a format: at once where Python runs the kernel, else when the workgroup has ended.
+
+        Raises:
+            Fault: if the format does not fit.
+        """
+        try:
+            check_format(form, elements)
+        except ValueError as e:
+            raise Fault(f"cannot print: {e}") from None
+        text = formatted(form, elements, values)
+        if self.launch.built_apart:
+            print(text, end="")
+        else:
+            self.printed.append(text)
 
     def run(self) -> Steps:
         """Run the kernel."""

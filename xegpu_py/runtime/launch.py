@@ -21,10 +21,11 @@ from xegpu_py.engines.races import Races
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
 from xegpu_py.runtime.memory import DeviceMemory
+from xegpu_py.runtime.prints import Prints, name_of
 from xegpu_py.runtime.progress import Progress
 from xegpu_py.target import Target
 from xegpu_py.visa.allocate import HEADER_BYTES, Allocation, allocate
-from xegpu_py.visa.program import Program
+from xegpu_py.visa.program import PRINT_BUFFER, Program
 
 THREADS_AT_ONCE = 1024
 """Hardware threads that run together: enough to make numpy's overhead small, few enough for caches."""
@@ -153,7 +154,7 @@ class Launcher:
         self._interpreter = Interpreter(self.program, self._layout, self.model)
 
     def run(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> Statistics:
-        """Run the kernel.
+        """Run the kernel, and show on standard output what it prints.
 
         Args:
             size: the grid.
@@ -167,13 +168,33 @@ class Launcher:
         """
         if self.observer is not None and self.engine != "interpreter":
             raise ValueError(f"only the interpreter tells an observer what ran, not the engine '{self.engine}'")
+        if not self.program.prints:
+            return self._run(size, arguments, memory, None)
+        prints = Prints(memory)
+        try:
+            return self._run(size, {**arguments, PRINT_BUFFER: prints.address}, memory, prints)
+        finally:
+            print(prints.text, end="")
+
+    def _run(
+        self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory, prints: Prints | None
+    ) -> Statistics:
+        def reading(run: Callable[..., Statistics], memory: DeviceMemory) -> Statistics:
+            if prints is None:
+                return run(size, arguments, memory)
+            with prints.reading(memory):
+                return run(size, arguments, memory)
+
         if self.engine == "interpreter":
-            return self._run_interpreted(size, arguments, memory)
+            return reading(self._run_interpreted, memory)
         if self.engine == "jit":
-            return self._run_native(size, arguments, memory)
+            return reading(self._run_native, memory)
         golden = memory.copy()
-        self._run_interpreted(size, arguments, golden)
-        done = self._run_native(size, arguments, memory)
+        reading(self._run_interpreted, golden)
+        printed = prints and prints.text
+        done = reading(self._run_native, memory)
+        if prints and prints.text != printed:
+            raise EngineMismatch("the engines print other texts")
         _compare(golden, memory)
         return done
 
@@ -293,7 +314,6 @@ def _namer(size: Grid, group_size: int, first: int = 0) -> Callable[[int], str]:
 
     def name(thread: int) -> str:
         group, number = divmod(first + thread, group_size)
-        x, y, z = size.group(group)
-        return f"workgroup ({x}, {y}, {z}), subgroup {number}"
+        return name_of(size.group(group), number)
 
     return name

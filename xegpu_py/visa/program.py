@@ -40,6 +40,9 @@ class Input:
     where: Position = field(default=NOWHERE, compare=False)
 
 
+PRINT_BUFFER = "printf_buffer"
+"""The name of the input that is the address of a buffer into which the kernel prints; see `visa.printing`."""
+
 IMPLICIT_KINDS = ("LOCAL_SIZE", "GROUP_COUNT", "LOCAL_ID")
 
 
@@ -180,7 +183,12 @@ class Program:
     @property
     def arguments(self) -> tuple[Input, ...]:
         """The inputs that the caller gives, in order."""
-        return tuple(i for i in self.inputs if not i.kind)
+        return tuple(i for i in self.inputs if not i.kind and i.var.name != PRINT_BUFFER)
+
+    @cached_property
+    def prints(self) -> bool:
+        """Whether it has a buffer into which it prints; see `visa.printing`."""
+        return any(i.var.name == PRINT_BUFFER for i in self.inputs)
 
     def with_instructions(self, instructions: Sequence[Instruction]) -> Program:
         """The program with other instructions; itself if they are the same, so that what is known of it is kept."""

@@ -114,9 +114,9 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // An assertion behind branches that does not hold: a store to where nothing lies, at the assertion's line.
+  // An assertion behind branches that does not hold.
   // RUN: not xegpu-run %s --kernel asserting i8:1 zeros:i8:1 2>&1 | FileCheck %s --check-prefix=ASSERTING
-  // ASSERTING: bad-kernels.mlir:129:5: error: 'lsc_store' writes 4 bytes at 0x0
+  // ASSERTING: bad-kernels.mlir:129:5: error: 'cf.assert' op does not hold: zero
   gpu.func @asserting(%n: i8, %m: memref<1xi8>) kernel {
     %c0 = arith.constant 0 : index
     %zero = arith.constant 0 : i8

@@ -49,7 +49,7 @@ def test_assumptions_and_expected_zeros_are_checked():
         run(x + 90, y)
 
 
-@pytest.mark.parametrize("engine", ["eager", "reference"])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_device_print(engine, capsys):
     @xegpu_py.jit(engine=engine)
     def kernel(X, Y):
@@ -60,6 +60,33 @@ def test_device_print(engine, capsys):
 
     kernel(SMALL + 43, np.zeros_like(SMALL))
     assert capsys.readouterr().out == "100% of 8512 3 4 0 4.000000\nbits 6\n" * 1
+
+
+@xegpu_py.jit
+def talks(X, Y, MOST: Constexpr):
+    m = xl.program_id(0)
+    x = X.tile((32, 16), at=(m * 32, 0), map=xl.WgMap((4, 1), (8, 16))).load()
+    xl.device_print("%", m, x.sum(), x[9, :2])
+    if x.max() > 600:
+        xl.device_print("great:", x.max())
+    xl.device_assert(x < MOST, "100% of x")
+    Y.tile((32, 16), at=(m * 32, 0)).store(x)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_workgroup_prints_once(engine, capsys):
+    """Workgroups print in order, what they print under a condition of the kernel included, and before they fail."""
+    x = np.arange(1024, dtype=F32).reshape(64, 16)
+    kernel, first = talks.with_options(engine=engine), "% 0 130816.000000 144.000000 145.000000\n"
+    both = f"{first}% 1 392960.000000 656.000000 657.000000\ngreat: 1023.000000\n"
+    kernel(x, np.zeros_like(x), MOST=2000, grid=2)
+    assert capsys.readouterr().out == both
+    with pytest.raises(DiagnosticError, match="'cf.assert' op does not hold: 100% of x") as caught:
+        kernel(x, np.zeros_like(x), MOST=600, grid=2)
+    assert caught.value.diagnostics[0].position.line == talks.__wrapped__.__code__.co_firstlineno + 7
+    assert any("in workgroup (1, 0, 0)" in n.message or "workgroup (1, 0, 0)" in n.message
+               for n in caught.value.diagnostics[0].notes)  # fmt: skip
+    assert capsys.readouterr().out == both
 
 
 def test_static_print_and_assert(capsys):

@@ -1,0 +1,113 @@
+"""The buffer into which kernels print, and the records in it.
+
+A kernel that prints, or checks an assertion, has one more input, `printf_buffer`, the address of a buffer in global
+memory. Its first dword counts the bytes in use, these eight included; the second is its size. A thread adds the size of
+a record to the first by an atomic message, which gives it the place of its record, and writes there unless the record
+would go over the end. A record consists of words of 64 bits:
+
+| Word | Low half | High half |
+| --- | --- | --- |
+| 0 | bytes of the record | the thread's number in its workgroup |
+| 1 | the workgroup's place in x | in y |
+| 2 | in z | the lane; with the highest bit set, an assertion that does not hold |
+| 3 | bytes of the text | 0 |
+
+The text follows, padded with zeros to whole words: MLIR's types of the numbers with commas between them, a zero byte,
+and the format. Then come the numbers, a word each, in the low bits.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from xegpu_py.ir.builtin import is_float
+from xegpu_py.ir.printf import formatted
+from xegpu_py.numerics.formats import FLOATS, Array
+
+BUFFER_BYTES = 1 << 22
+"""Size of the buffer."""
+
+FIRST_RECORD = 8
+"""Where the first record begins."""
+
+HEADER_WORDS = 4
+STOPS = 1 << 31
+"""The bit beside the lane that says that the text is of an assertion."""
+
+
+def text_words(elements: Sequence[str], text: str) -> list[int]:
+    """The words of a record that hold its text.
+
+    Args:
+        elements: MLIR's types of the numbers.
+        text: the format.
+    """
+    data = text_bytes(elements, text)
+    return [w for (w,) in struct.iter_unpack("<Q", data + bytes(-len(data) % 8))]
+
+
+def text_bytes(elements: Sequence[str], text: str) -> bytes:
+    """The bytes of a record's text, without padding."""
+    return ",".join(elements).encode() + b"\0" + text.encode()
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one thread, or one lane of it, printed.
+
+    Attributes:
+        group: the workgroup's place in x, y and z.
+        thread: the thread's number in its workgroup.
+        lane: the lane.
+        stops: whether this is the message of an assertion that does not hold.
+        text: what was printed.
+    """
+
+    group: tuple[int, int, int]
+    thread: int
+    lane: int
+    stops: bool
+    text: str
+
+
+def read_records(data: Array) -> tuple[list[Record], int]:
+    """The records of a buffer, and how many more bytes there was no space for.
+
+    The records are in the order of workgroups, x fastest, then of threads, then that in which a thread printed them,
+    and of lanes that printed together that of the lanes.
+
+    Args:
+        data: the bytes of the buffer.
+    """
+    used, size = (int(n) for n in data[:FIRST_RECORD].view(np.uint32))
+    found, at = [], FIRST_RECORD
+    while at + 8 * HEADER_WORDS <= min(used, size):
+        length = int(data[at : at + 4].view(np.uint32)[0])
+        if length == 0 or at + length > size:
+            break
+        found.append(_record(data[at : at + length].tobytes()))
+        at += length
+    found.sort(key=lambda r: (r.group[::-1], r.thread))
+    return found, max(used - at, 0)
+
+
+def _record(data: bytes) -> Record:
+    _, thread, x, y, z, lane, length, _ = struct.unpack_from("<8I", data)
+    start = 8 * HEADER_WORDS
+    types, _, text = data[start : start + length].partition(b"\0")
+    elements = types.decode().split(",") if types else []
+    words = data[start + -(-length // 8) * 8 :]
+    values = [_number(e, words[8 * i : 8 * i + 8]) for i, e in enumerate(elements)]
+    shown = formatted(text.decode(), elements, values)
+    return Record((x, y, z), thread, lane & ~STOPS, bool(lane & STOPS), shown)
+
+
+def _number(element: str, word: bytes) -> int | float:
+    if is_float(element):
+        kind = np.dtype(FLOATS[element].dtype)
+        return float(np.frombuffer(word[: kind.itemsize], kind)[0])
+    return int.from_bytes(word, "little")
