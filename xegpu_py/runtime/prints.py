@@ -34,7 +34,7 @@ class Prints:
     @property
     def address(self) -> bytes:
         """The buffer's address, as the kernel gets it."""
-        return np.uint64(self._buffer.address).tobytes()
+        return self._buffer.address.to_bytes(8, "little")
 
     @contextmanager
     def reading(self, memory: DeviceMemory) -> Iterator[None]:
