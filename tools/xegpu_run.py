@@ -120,7 +120,7 @@ def argument_parser() -> driver.Parser:
         "--engine",
         choices=(*ENGINES, REFERENCE),
         help="what runs the kernel: jit (native code, the default), interpreter (the golden model, the default with "
-        "--check=uninit, --check=races and --trace), both, compared in every byte, or reference (the ops, before "
+        "--check=uninit and --trace), both, compared in every byte, or reference (the ops, before "
         "any pass)",
     )
     add(

@@ -26,7 +26,6 @@ from xegpu_py.visa.verify import verify
 CHECKS = ("memory", "uninit", "races")
 """What can be looked for while a kernel runs: `memory`, accesses outside of allocations, which both engines always look
 for; `uninit`, reads of registers never written; `races`, accesses of one place by two threads that nothing orders."""
-_INTERPRETED = ("races",)
 
 
 class Kernel:
@@ -64,8 +63,9 @@ class Kernel:
             registers: registers of a thread, 128 or 256; by default the target's usual number.
             strict_grf: whether variables that do not fit the registers are an error.
             engine: what runs it: "jit", native code; "interpreter", the golden model; "both", which compares all that
-                they leave. By default the JIT; the interpreter with `races`, which only it can look for, and with
-                `uninit`, of which it finds the first read of all threads, the JIT the first of a thread.
+                they leave. By default the JIT; the interpreter with `uninit`, of which it finds the first read of all
+                threads, the JIT the first of a thread. With `races` the JIT leaves it to the interpreter to say what
+                is wrong.
             threads: threads of the operating system that the JIT uses; by default one for each processor.
             cache: the folder where the JIT keeps native code between processes, or "off"; by default what the
                 environment variable XEGPU_PY_CACHE says, or else a folder among the user's caches.
@@ -85,9 +85,6 @@ class Kernel:
                 raise ValueError(f"unknown check '{name}'; there are {', '.join(CHECKS)}")
         if engine is not None and engine not in ENGINES:
             raise ValueError(f"'engine' must be one of {', '.join(ENGINES)}, not {engine!r}")
-        interpreted = [name for name in _INTERPRETED if name in checks]
-        if interpreted and engine not in (None, "interpreter"):
-            raise ValueError(f"only the interpreter can check '{interpreted[0]}', not the engine '{engine}'")
         if threads is not None and threads < 1:
             raise ValueError(f"'threads' must be positive, not {threads}")
         if registers is not None and registers not in gpu.grf_counts:
@@ -98,7 +95,7 @@ class Kernel:
         if issues:
             raise DiagnosticError([i.diagnostic() for i in issues], self._sources)
         watch, races = (name in checks for name in ("uninit", "races"))
-        chosen = engine or ("interpreter" if watch or races else "jit")
+        chosen = engine or ("interpreter" if watch else "jit")
         self.launcher = Launcher(
             program,
             gpu,
@@ -182,7 +179,8 @@ class Kernel:
         """
         size = Grid(extent(grid, "grid"), extent(block, "block"))
         self._check_block(size)
-        memory = HostMemory() if self.launcher.engine == "jit" else DeviceMemory()
+        in_place = self.launcher.engine == "jit" and not self.launcher.races
+        memory = HostMemory() if in_place else DeviceMemory()
         staged = Staged(memory)
         values = {}
         for item, argument, title in zip(self.program.arguments, arguments, titles):

@@ -48,12 +48,14 @@ class Layout:
         allocation: places of variables.
         predicates: index of each predicate in a batch's flags.
         watch: whether reads of registers never written are looked for.
+        races: whether races are looked for.
     """
 
     target: Target
     allocation: Allocation
     predicates: Mapping[Predicate, int]
     watch: bool = False
+    races: bool = False
 
     def offset(self, var: Variable) -> int:
         """Byte offset of a variable in the register file."""

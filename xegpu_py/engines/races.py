@@ -83,7 +83,7 @@ class Races:
     ) -> None:
         self.name_thread = name_thread
         self._group_size = group_size
-        self._granules = {UGM: _granule(program, False), SLM: _granule(program, True)}
+        self._granules = {UGM: granule_bytes(program, False), SLM: granule_bytes(program, True)}
         self._instructions: list[Instruction] = []
         self._numbers: dict[int, int] = {}
         self._events = _Events()
@@ -263,7 +263,7 @@ def _nothing(size: int, granule: int) -> Array:
     return np.full((5, -(-size // granule)), -1, np.int32)
 
 
-def _granule(program: Program, slm: bool) -> int:
+def granule_bytes(program: Program, slm: bool) -> int:
     """The most bytes that no message to a memory accesses a part of, if addresses are aligned."""
     sizes = []
     for inst in program.instructions:

@@ -17,6 +17,9 @@ from xegpu_py.engines.batch import Batch, new_batch
 from xegpu_py.engines.interpreter import Interpreter, Observer
 from xegpu_py.engines.jit.cache import Cache, folder_of
 from xegpu_py.engines.jit.engine import Jit, Launch
+from xegpu_py.engines.jit.native import processors
+from xegpu_py.engines.jit.races import RaceSuspected, Shadow
+from xegpu_py.engines.memory import RuntimeFault
 from xegpu_py.engines.races import Races
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
@@ -150,7 +153,7 @@ class Launcher:
     def __post_init__(self) -> None:
         self.allocation = allocate(self.program, self.target, self.registers)
         predicates = {p: i for i, p in enumerate(self.program.predicates)}
-        self._layout = Layout(self.target, self.allocation, predicates, self.watch)
+        self._layout = Layout(self.target, self.allocation, predicates, self.watch, self.races)
         self._interpreter = Interpreter(self.program, self._layout, self.model)
 
     def run(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> Statistics:
@@ -227,6 +230,21 @@ class Launcher:
         return Jit(self._interpreter, alone=False, cache=Cache(folder) if folder else None)
 
     def _run_native(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> Statistics:
+        """Run native code; if it stops while it looks for races, the interpreter runs the launch again and says why."""
+        if not self.races:
+            return self._launch_native(size, arguments, memory)
+        before = memory.copy()
+        threads = math.prod(size.grid) * size.threads(self.program)
+        shadow = Shadow(self.program, memory, threads, self.threads or processors())
+        try:
+            return self._launch_native(size, arguments, memory, shadow)
+        except (RaceSuspected, RuntimeFault):
+            memory.data = before.data
+            return self._run_interpreted(size, arguments, memory)
+
+    def _launch_native(
+        self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory, shadow: Shadow | None = None
+    ) -> Statistics:
         program, group_size = self.program, size.threads(self.program)
         registers = np.zeros(self.jit.frame.registers, np.uint8)
         written = np.zeros(len(registers), bool) if self.watch else None
@@ -248,6 +266,7 @@ class Launcher:
             memory,
             _namer(size, group_size),
             written,
+            shadow,
         )
         with Progress(program.name, launch.groups, self.progress) as progress:
             done = self.jit.run(launch, self.threads, progress)

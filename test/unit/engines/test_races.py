@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import xegpu_py
+from xegpu_py.engines.jit import races as native_races
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.kernel import Kernel
+from xegpu_py.runtime.launch import Launcher
 
 HEAD = """\
 .version 3.8
@@ -85,13 +87,13 @@ def text_of(statements: list[Access | str]) -> str:
     return HEAD + "".join(f"    {line}\n" for line in [*lines, "ret (M1, 1)"])
 
 
-def run(statements: list[Access | str]) -> str:
+def run(statements: list[Access | str], engine: str = "interpreter") -> str:
     """What is said of a program; nothing if there is no race."""
     table = np.full((GROUPS * THREADS, len(statements)), -1, np.int32)
     for n, each in enumerate(statements):
         if isinstance(each, Access):
             table[:, n] = each.places
-    kernel = Kernel.from_assembly(text_of(statements), check="races")
+    kernel = Kernel.from_assembly(text_of(statements), check="races", engine=engine, cache="off")
     try:
         kernel(table, np.zeros(64, np.uint32), grid=GROUPS, block=THREADS)
     except DiagnosticError as error:
@@ -156,6 +158,30 @@ def random_statements(rng: random.Random, kinds: tuple[str, ...]) -> list[Access
     return made
 
 
+@pytest.fixture
+def interpreted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The kernels that the interpreter has run."""
+    names: list[str] = []
+    own = Launcher._run_interpreted
+
+    def spy(launcher: Launcher, *arguments: object) -> object:
+        names.append(launcher.program.name)
+        return own(launcher, *arguments)
+
+    monkeypatch.setattr(Launcher, "_run_interpreted", spy)
+    return names
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_random_programs_in_native_code(seed: int, interpreted: list[str]) -> None:
+    """What races is found, and the interpreter is asked of nothing else, of fences, barriers and single accesses."""
+    kinds = ("load", "store") if seed < 14 else ("load", "store", "atomic")
+    statements = random_statements(random.Random(seed), kinds)
+    said = run(statements, "jit")
+    assert len(interpreted) == races(statements)
+    assert said == (run(statements) if interpreted else "")
+
+
 @settings(max_examples=250, deadline=None)
 @given(st.integers(0, 1 << 32))
 def test_random_programs(seed: int) -> None:
@@ -179,6 +205,7 @@ def everyone(kind: str, memory: str, *places: int) -> Access:
 NEIGHBOURS = [everyone("store", "slm", 0, 4, 8, 12), "{between}", everyone("load", "slm", 4, 8, 12, 0)]
 
 
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
 @pytest.mark.parametrize(
     ("between", "hint"),
     [
@@ -192,10 +219,10 @@ NEIGHBOURS = [everyone("store", "slm", 0, 4, 8, 12), "{between}", everyone("load
         (["lsc_fence.slm.none.group", "nbarrier.signal 1:ub 4:ub", "nbarrier.wait 0:ub"], "deadlock"),
     ],
 )
-def test_neighbours(between: list[str], hint: str | None) -> None:
-    said = run([NEIGHBOURS[0], *between, NEIGHBOURS[2]])
+def test_neighbours(between: list[str], hint: str | None, engine: str, interpreted: list[str]) -> None:
+    said = run([NEIGHBOURS[0], *between, NEIGHBOURS[2]], engine)
     if hint is None:
-        assert said == ""
+        assert said == "" and bool(interpreted) == (engine == "interpreter")
     else:
         assert hint in said and ("deadlock" in said or "reads byte 4 of the shared local memory, which another" in said)
 
@@ -230,19 +257,23 @@ gpu.module @m {{
 """
 
 
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
 @pytest.mark.parametrize(
     ("differs", "block", "grid"), [("thread", 2, 1), ("group", 2, 1), ("group", 1, 2), ("c0", 9, 9), ("c0", 1, 1500)]
 )
-def test_writes_of_one_value_do_no_harm(differs: str, block: int, grid: int) -> None:
+def test_writes_of_one_value_do_no_harm(
+    differs: str, block: int, grid: int, engine: str, interpreted: list[str]
+) -> None:
     """All threads store one number, at once or later; or those of a workgroup do."""
     out = np.zeros(1, np.int32)
-    kernel = xegpu_py.compile(SAME.format(differs=differs), check="races")
+    kernel = xegpu_py.compile(SAME.format(differs=differs), check="races", engine=engine)
     if differs == "thread" or (differs == "group" and grid > 1):
         with pytest.raises(DiagnosticError, match="writes byte 0 of 'in1', which another thread has written"):
             kernel(5, out, grid=grid, block=block)
     else:
         kernel(5, out, grid=grid, block=block)
         assert out[0] == 5
+        assert bool(interpreted) == (engine == "interpreter")
 
 
 LAST = """
@@ -290,6 +321,138 @@ def test_the_last_workgroup_sums_up(scope: str) -> None:
             kernel(data, count, out, grid=groups)
 
 
+def both(statements: list[Access | str]) -> str:
+    """What both engines say, which has to be the same."""
+    said = run(statements, "jit")
+    assert said == run(statements)
+    return said
+
+
+def test_loads_of_three_threads_before_a_store() -> None:
+    """The store is behind a named barrier that one of them has not signalled."""
+    read, write = everyone("load", "slm", 0, 0, 0, -1), everyone("store", "slm", -1, -1, -1, 0)
+    two = ["nbarrier.signal 1:ub 4:ub", "nbarrier.wait 1:ub"]
+    assert both([read, *two, write]) == ""
+    assert "writes byte 0 of the shared local memory, which another thread has read" in both([read, write])
+
+
+@pytest.mark.parametrize("memory", ["ugm", "slm"])
+def test_atomics_of_all_threads_before_a_load(memory: str, interpreted: list[str]) -> None:
+    """A sum of a workgroup, which one thread reads."""
+    places = (0, 0, 0, 0, 16, 16, 16, 16)
+    add = Access("atomic", memory, 4, places)
+    read = Access("load", memory, 4, (0, -1, -1, -1, 16, -1, -1, -1))
+    assert run([add, FENCES[memory], "barrier", read], "jit") == "" and not interpreted
+    assert "which another thread has changed" in both([add, "barrier", read])
+
+
+AGAIN = """
+    %chosen = arith.constant {thread} : index
+    %is_chosen = arith.cmpi eq, %thread, %chosen : index
+    scf.if %is_chosen {{
+      %seven = arith.constant 7 : i32
+      memref.store %seven, %out[%c0] : memref<1xi32>
+    }}
+    gpu.return"""
+
+
+@pytest.mark.parametrize("thread", range(3))
+def test_a_thread_stores_another_number_after_one_that_all_store(thread: int, interpreted: list[str]) -> None:
+    text = SAME.format(differs="c0").replace("gpu.return", AGAIN.format(thread=thread))
+    said = []
+    for engine in ("interpreter", "jit"):
+        interpreted.clear()
+        try:
+            xegpu_py.compile(text, check="races", engine=engine)(5, np.zeros(1, np.int32), block=3)
+            said.append("")
+        except DiagnosticError as error:
+            said.append(str(error))
+    assert said[0] == said[1] and interpreted
+    # The interpreter knows the latest of those that stored the first number, who is the last thread.
+    assert ("writes byte 0 of 'in1', which another thread has written" in said[0]) == (thread != 2)
+
+
+BLOCKS = """
+gpu.module @m {
+  gpu.func @shift(%m: memref<64x64xf32>, %out: memref<64x64xf32>) kernel {
+    %c0 = arith.constant 0 : index
+    %c8 = arith.constant 8 : index
+    %group = gpu.block_id x
+    %y = arith.muli %group, %c8 : index
+    %in = xegpu.create_nd_tdesc %m[%c0, %c0] : memref<64x64xf32> -> !xegpu.tensor_desc<8x16xf32>
+    %from = xegpu.update_nd_offset %in, [%y, %c8] : !xegpu.tensor_desc<8x16xf32>
+    %x = xegpu.load_nd %from : !xegpu.tensor_desc<8x16xf32> -> vector<8x16xf32>
+    %to = xegpu.create_nd_tdesc %TARGET[%y, %c0] : memref<64x64xf32> -> !xegpu.tensor_desc<8x16xf32>
+    xegpu.store_nd %x, %to : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>
+    gpu.return
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("grid", [8, 9, 16])
+def test_2d_blocks(grid: int, interpreted: list[str]) -> None:
+    """Each workgroup moves a block of its own rows, and those behind the last one nothing."""
+    m, out = np.arange(64 * 64, dtype=np.float32).reshape(64, 64), np.zeros((64, 64), np.float32)
+    xegpu_py.compile(BLOCKS.replace("TARGET", "out"), check="races", engine="jit", target="pvcxt")(m, out, grid=grid)
+    assert not interpreted and (out[:, :16] == m[:, 8:24]).all()
+
+
+def test_2d_blocks_that_race() -> None:
+    said = []
+    for engine in ("interpreter", "jit"):
+        m = np.arange(64 * 64, dtype=np.float32).reshape(64, 64)
+        kernel = xegpu_py.compile(
+            BLOCKS.replace("TARGET", "m").replace("%y, %c0]", "%c0, %c0]"), check="races", engine=engine, target="pvcxt"
+        )
+        with pytest.raises(DiagnosticError) as error:
+            kernel(m, m, grid=8)
+        said.append(str(error.value))
+        assert (m == np.arange(64 * 64).reshape(64, 64)).all()
+    assert said[0] == said[1] and "of 'm', which another thread has" in said[0].replace("in0, in1", "m")
+
+
+PAIRS = """
+gpu.module @m {
+  gpu.func @pairs(%out: memref<500xi32>) kernel {
+    %group = gpu.block_id x
+    %c500 = arith.constant 500 : index
+    %place = arith.remui %group, %c500 : index
+    %value = arith.index_cast %group : index to i32
+    memref.store %value, %out[%place] : memref<500xi32>
+    gpu.return
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("grid", [500, 501])
+def test_workers_see_each_other(grid: int, interpreted: list[str]) -> None:
+    """Two workgroups, the first and the last, store to one place, on different threads of the operating system."""
+    kernel = xegpu_py.compile(PAIRS, check="races", engine="jit", threads=4)
+    if grid == 500:
+        kernel(np.zeros(500, np.int32), grid=grid)
+        assert not interpreted
+        return
+    with pytest.raises(DiagnosticError, match="writes byte 0 of 'in0', which another thread has written"):
+        kernel(np.zeros(500, np.int32), grid=grid)
+
+
+def test_shadow_memory_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two entries of 8 bytes for each 2 of 8448: two pages of the table and the gap behind it, and the numbers."""
+    statements = [everyone("store", "ugm", -1, -1, -1, -1), Access("load", "ugm", 2, (-1,) * 8)]
+    monkeypatch.setattr(native_races, "physical_memory", lambda: 67584 + 8448)
+    assert run(statements, "jit") == ""
+    monkeypatch.setattr(native_races, "physical_memory", lambda: 67584 + 8447)
+    said = run(statements, "jit")
+    assert "error: the check 'races' of kernel 'races' needs 67584 bytes of shadow memory" in said
+    assert "note: that is 16 bytes for each 2 of the 8448 bytes of its arrays; the machine has 76031 bytes" in said
+
+
 def test_engines() -> None:
-    with pytest.raises(ValueError, match="only the interpreter can check 'races', not the engine 'jit'"):
-        Kernel.from_assembly(text_of([]), check="races", engine="jit")
+    """Native code looks for races unless registers never written are looked for too; both engines may."""
+    for engine, chosen in ((None, "jit"), ("jit", "jit"), ("both", "both"), ("interpreter", "interpreter")):
+        kernel = Kernel.from_assembly(text_of([]), check="races", engine=engine)
+        assert kernel.launcher.engine == chosen
+        kernel(np.zeros(8, np.int32), np.zeros(8, np.int32), block=4)
+    assert Kernel.from_assembly(text_of([]), check=("races", "uninit")).launcher.engine == "interpreter"

@@ -18,7 +18,24 @@ entry:
   %barrier_bytes.at = getelementptr i8, ptr %ctx, i64 $barrier_bytes
   %barrier_bytes = load i64, ptr %barrier_bytes.at
   call void @llvm.memset.p0.i64(ptr %barriers, i8 0, i64 %barrier_bytes, i1 false)
+  %threads.at = getelementptr i8, ptr %ctx, i64 $threads
+  %threads = load i64, ptr %threads.at
+  %clocks.at = getelementptr i8, ptr %ctx, i64 $clocks
+  %clocks = load ptr, ptr %clocks.at
+  %unclocked = icmp eq ptr %clocks, null
+  br i1 %unclocked, label %located, label %clear
 
+clear:
+  ; The clocks of `races.ll`, whose first word is one more than the number of the first thread in the launch.
+  %clock_bytes.at = getelementptr i8, ptr %ctx, i64 $clock_bytes
+  %clock_bytes = load i64, ptr %clock_bytes.at
+  call void @llvm.memset.p0.i64(ptr %clocks, i8 0, i64 %clock_bytes, i1 false)
+  %threads.before = mul i64 %group, %threads
+  %first = add i64 %threads.before, 1
+  store i64 %first, ptr %clocks
+  br label %located
+
+located:
   ; The workgroup's place, x fastest.
   %grid_x.at = getelementptr i8, ptr %ctx, i64 $grid_x
   %grid_x = load i64, ptr %grid_x.at
@@ -32,8 +49,6 @@ entry:
   %y32 = trunc i64 %group_y to i32
   %z32 = trunc i64 %group_z to i32
 
-  %threads.at = getelementptr i8, ptr %ctx, i64 $threads
-  %threads = load i64, ptr %threads.at
   %blocks.at = getelementptr i8, ptr %ctx, i64 $blocks
   %blocks = load ptr, ptr %blocks.at
   %block_bytes.at = getelementptr i8, ptr %ctx, i64 $block_bytes
@@ -53,7 +68,7 @@ entry:
   br label %next
 
 next:
-  %thread = phi i64 [ 0, %entry ], [ %thread.next, %ready ]
+  %thread = phi i64 [ 0, %located ], [ %thread.next, %ready ]
   %more = icmp slt i64 %thread, %threads
   br i1 %more, label %copy, label %done
 
@@ -119,6 +134,7 @@ entry:
   %run.at = getelementptr i8, ptr %ctx, i64 $thread
   %run = load ptr, ptr %run.at
   %budget.at = getelementptr i8, ptr %ctx, i64 $budget
+  %current.at = getelementptr i8, ptr %ctx, i64 $current
   %faulty.at = getelementptr i8, ptr %ctx, i64 $faulty
   %patience.at = getelementptr i8, ptr %ctx, i64 $patience
   %progress.at = getelementptr i8, ptr %ctx, i64 $progress
@@ -153,6 +169,7 @@ look:
 
 go:
   store i64 $turn, ptr %budget.at
+  store i64 %thread, ptr %current.at
   %after = call i32 %run(ptr %ctx, ptr %block)
   store i32 %after, ptr %status.at
   switch i32 %after, label %note [ i32 $FAULT, label %fault ]

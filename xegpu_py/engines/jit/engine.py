@@ -20,6 +20,7 @@ from xegpu_py.engines.jit.host import Host, chosen_host
 from xegpu_py.engines.jit.kernel import frame_of
 from xegpu_py.engines.jit.native import driver, processors
 from xegpu_py.engines.jit.plan import prepared
+from xegpu_py.engines.jit.races import LocalShadow, RaceSuspected, Shadow
 from xegpu_py.engines.memory import AccessFault, LocalMemory, Memory, RuntimeFault, aligned
 from xegpu_py.engines.watch import UnwrittenFault
 from xegpu_py.numerics.dpas import Model
@@ -57,6 +58,7 @@ class Launch:
         memory: global memory.
         name_thread: names a thread in messages, from its number among all threads.
         written: bool[bytes], which of the registers are written before it starts, where that is watched.
+        shadow: what is kept of accesses of global memory, where races are looked for.
     """
 
     grid: tuple[int, int, int]
@@ -67,6 +69,7 @@ class Launch:
     memory: Memory
     name_thread: Callable[[int], str]
     written: Array | None = None
+    shadow: Shadow | None = None
 
     @property
     def groups(self) -> int:
@@ -86,17 +89,20 @@ class Outcome:
 class _Slot:
     """The memory of one workgroup in flight."""
 
-    def __init__(self, frame: Frame, group_size: int, slm_bytes: int) -> None:
+    def __init__(self, frame: Frame, group_size: int, program: Program) -> None:
         self.group_size = group_size
         self.blocks = aligned(group_size * frame.bytes)
-        self.slm = aligned(max(slm_bytes, 8))
+        self.slm = aligned(max(program.slm_bytes, 8))
         self.barriers = aligned(16 * frame.barriers).view(np.int64)
         self.group = 0
+        self.shadow = LocalShadow(program, group_size, frame.barriers) if frame.races else None
         self._addresses = [memory.ctypes.data for memory in (self.blocks, self.slm, self.barriers)]
 
     def use(self, context: Context) -> None:
         """Make it what native code works on."""
         context.blocks, context.slm, context.barriers = self._addresses
+        if self.shadow:
+            self.shadow.use(context)
 
 
 class Jit:
@@ -172,6 +178,7 @@ class Jit:
 
         Raises:
             RuntimeFault: if an access is refused, or threads wait for what never comes.
+            RaceSuspected: if two accesses may race, where that is looked for.
             KeyboardInterrupt: if the user asked for it; what has run has run.
         """
         team = _Team(self, launch, max(1, min(threads or processors(), launch.groups)))
@@ -360,9 +367,11 @@ class _Worker:
         self.executed[:] = 0
         self.traffic[:] = 0
         launch, context = team.launch, self.context
-        if self.slot is None or self.own.group_size != launch.group_size:
+        if self.slot is None or self.own.group_size != launch.group_size or launch.shadow:
             self._spare.clear()
             self.slot = self._new_slot()
+        if launch.shadow:
+            launch.shadow.use(self.context)
         context.buffers, context.table = len(team.table), team.table.ctypes.data
         context.next, context.stop = team.shared_at, team.shared_at + _LINE
         context.groups, context.chunk, context.threads = launch.groups, team.chunk, launch.group_size
@@ -375,9 +384,7 @@ class _Worker:
 
     def _new_slot(self) -> _Slot:
         """Memory for a workgroup, which native code clears before it runs one."""
-        return (
-            self._spare.pop() if self._spare else _Slot(self._frame, self.launch.group_size, self.jit.program.slm_bytes)
-        )
+        return self._spare.pop() if self._spare else _Slot(self._frame, self.launch.group_size, self.jit.program)
 
     def run(self) -> None:
         """Run workgroups until there are no more."""
@@ -535,6 +542,8 @@ class _Worker:
 
     def _fault(self) -> BaseException:
         """What is wrong with the instruction before which native code stopped: the golden function says it."""
+        if self.context.race:
+            return RaceSuspected()
         thread = int(self.context.faulty)
         at = self._word(thread, self._frame.pc)
         active = self._word(thread, self._frame.active) if self.jit.lanes_part else -1

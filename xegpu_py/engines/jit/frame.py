@@ -42,12 +42,14 @@ class Frame:
         predicates: number of predicates, each a dword.
         barriers: barriers of a workgroup, of which the first is that of all its threads.
         watch: whether reads of registers never written are looked for.
+        races: whether races are looked for.
     """
 
     registers: int
     predicates: int
     barriers: int
     watch: bool = False
+    races: bool = False
 
     @property
     def flags(self) -> int:
@@ -144,6 +146,22 @@ class Context(ctypes.Structure):
         ("block_x", ctypes.c_int64),
         ("block_y", ctypes.c_int64),
         ("tables", ctypes.c_void_p),  # pointers to the tables of 16-bit functions
+        ("current", ctypes.c_int64),  # the thread of the workgroup that runs
+        # What is kept to look for races (`races`); null, and not read, where nothing does.
+        ("clocks", ctypes.c_void_p),  # of the workgroup
+        ("clock_bytes", ctypes.c_int64),
+        ("local_shadow", ctypes.c_void_p),  # i64[3, granules]: stores, loads and atomics of shared local memory
+        ("local_stride", ctypes.c_int64),  # bytes from those of stores to those of loads
+        ("local_granule", ctypes.c_int64),  # binary logarithm of a granule's bytes
+        ("shadow", ctypes.c_void_p),  # the same of global memory
+        ("shadow_stride", ctypes.c_int64),
+        ("granule", ctypes.c_int64),
+        ("shadow_base", ctypes.c_int64),  # the address of global memory's first byte
+        ("atomics", ctypes.c_int64),  # bits of memories that the program has atomics of: 2 global, 4 shared local
+        ("plain", ctypes.c_int64),  # not zero if each signal at a barrier is a wait too
+        ("locks", ctypes.c_void_p),  # i32 at each 64 bytes, for parts of global memory; null for one worker
+        ("yield_", ctypes.c_void_p),  # lets other threads of the operating system run
+        ("race", ctypes.c_int64),  # not zero if two accesses may race
     ]
 
 

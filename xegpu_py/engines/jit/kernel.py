@@ -39,7 +39,7 @@ def frame_of(program: Program, layout: Layout) -> Frame:
     """Where a thread's state lies."""
     size = max(layout.allocation.bytes, layout.target.grf_bytes)
     barriers = 1 + int(program.attributes.get("NBarrierCnt", 0))
-    return Frame(-(-size // 64) * 64, max(len(program.predicates), 1), barriers, layout.watch)
+    return Frame(-(-size // 64) * 64, max(len(program.predicates), 1), barriers, layout.watch, layout.races)
 
 
 def functions_of_program(
@@ -65,6 +65,8 @@ def functions_of_program(
     # The checks of registers never written, and lanes that part, look at registers between instructions.
     within = set() if keep or lanes_part or layout.watch else temporaries(program, layout.target, blocks.starts)
     functions = [] if host.converts_halves else list(functions_of("halves.ll").values())
+    if layout.races:
+        functions += functions_of("races.ll").values()
     helpers: dict[str, str] = {}
     for number, part in enumerate(blocks.parts):
         code = _function("thread" if len(blocks.parts) == 1 else f"thread_{number}", host)

@@ -53,7 +53,7 @@ def prepared(
     key = ""
     if own is not None and cache is not None:
         machine = host.machine
-        what = (layout.target.name, layout.allocation.registers, layout.watch, model, lanes_part, keep)
+        what = (layout.target.name, layout.allocation.registers, layout.watch, layout.races, model, lanes_part, keep)
         key = digest("plan", package_state(), versions(), own, repr(what), repr(machine), repr(sorted(host.features)))
         plan = _read(cache.get(key))
         code = found(plan.code, host, cache, alone=alone) if plan else None

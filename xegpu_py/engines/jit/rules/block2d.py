@@ -11,6 +11,7 @@ from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.frame import context_offset, traffic_offset
 from xegpu_py.engines.jit.matrices import Matrix
 from xegpu_py.engines.jit.products import as_float, rows_of
+from xegpu_py.engines.jit.races import emit_note
 from xegpu_py.engines.jit.rules import rule
 from xegpu_py.engines.jit.rules.memory import locator
 from xegpu_py.numerics.formats import PRECISIONS
@@ -182,6 +183,7 @@ class _Block:
         code.cond_br(inside, fast, slow)
         code.begin(fast)
         self._moved(category, code.const(across * shape.height, "i64"))
+        self._note(category, pointer, _Inside(zero, code.const(across, "i64"), zero, code.const(shape.height, "i64")))
         whole(pointer)
         code.begin(slow)
 
@@ -194,7 +196,37 @@ class _Block:
         wide = code.intrinsic("smax", code.sub(found.right, found.left), zero)
         high = code.intrinsic("smax", code.sub(found.bottom, found.top), zero)
         self._moved(category, code.mul(wide, high))
+        self._note(category, pointer, found)
         parts(pointer, found)
+
+    def _note(self, category: str, pointer: Value, inside: _Inside) -> None:
+        """Note the accesses of rows, where races are looked for; return if something may race with one."""
+        if not self.emitter.frame.races:
+            return
+        code = self.code
+        columns = self.shape.register_shape()[1]
+        size = code.const(self.size, "i64")
+        left, count = code.mul(inside.left, size), code.mul(code.sub(inside.right, inside.left), size)
+        refuse, done = code.label(), code.label()
+        x, y = (code.resize(v, 64, True) for v in (self.x, self.y))
+        first = code.add(code.add(self.base, code.mul(x, size)), left)
+
+        def note(number: Value) -> None:
+            row = code.add(inside.top, number)
+            address = code.add(first, code.mul(code.add(y, row), self.pitch))
+            stored: tuple[Value, ...] = ()
+            if category == "store":
+                line = code.add(code.mul(row, code.const(columns * self.size, "i64")), left)
+                stored = code.at(self.registers, line), code.at(pointer, code.add(code.mul(self.pitch, row), left))
+            good = code.label()
+            code.cond_br(emit_note(code, "ugm", category, address, count, *stored), good, refuse)
+            code.begin(good)
+
+        code.repeat(code.sub(inside.bottom, inside.top), note)
+        code.br(done)
+        code.begin(refuse)
+        code.ret(code.const(0, "i1"))
+        code.begin(done)
 
     def _mask(self, row: Value, inside: _Inside, columns: int) -> Value:
         """Which of some columns of a row are inside."""

@@ -58,6 +58,8 @@ def _wait(control: Control, number: Value, at: int) -> None:
     one = code.const(1, "i64")
     code.store(code.add(before, one), passed, 8)
     code.store(one, code.at(control.emitter.ctx, context_offset("progress")), 8)
+    if frame.races:
+        code.call("race_pass", control.emitter.ctx, number)
 
 
 def _signal(control: Control, number: Value, expected: Value) -> None:
@@ -72,6 +74,8 @@ def _signal(control: Control, number: Value, expected: Value) -> None:
     code.store(code.sub(arrived, code.mul(phases, divisor)), place, 8)
     after = code.at(place, 8)
     code.store(code.add(code.load(after, "i64", 8), phases), after, 8)
+    if control.emitter.frame.races:
+        code.call("race_signal", control.emitter.ctx, number, phases)
 
 
 def _group(control: Control) -> tuple[Value, Value]:

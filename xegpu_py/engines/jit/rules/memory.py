@@ -11,7 +11,9 @@ from xegpu_py.engines.jit.code import PTR, Code, Value, bits_of, vector
 from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.frame import context_offset, traffic_offset
 from xegpu_py.engines.jit.numbers import narrow
+from xegpu_py.engines.jit.races import emit_lane_notes, emit_values
 from xegpu_py.engines.jit.rules import rule
+from xegpu_py.engines.races import SLM, UGM
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.instructions import ATOMICS, INSTRUCTIONS
 from xegpu_py.visa.program import Instruction
@@ -155,6 +157,9 @@ def _sender(
     moved = code.mul(code.resize(code.intrinsic("ctpop", bits), 64, False), code.const(size, "i64"))
     code.store(code.add(code.load(counter, "i64", 8), moved), counter, 8)
     places = [[int(p) for p in lane] for lane in data_places(shape, lanes, emitter.layout.target.grf_bytes)]
+    if emitter.frame.races:
+        values = emit_values(code, pointers[0], places, shape.memory_bytes) if category == "store" else None
+        emit_lane_notes(code, memory, category, (addresses, hosts, bits), size, values, refuse)
     body(_Message(code, shape, places, hosts, bits, dict(zip(used, pointers))))
     code.ret(code.const(1, "i1"))
     return code.text()
@@ -402,6 +407,9 @@ def lsc_fence(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Order memory for other workers; a workgroup's threads run on one, where LLVM alone has to keep the order."""
     within = 'syncscope("singlethread") ' if inst["scope"] == "group" else ""
     emitter.code.line(f"fence {within}seq_cst")
+    if emitter.frame.races:
+        memory = SLM if inst["sfid"] == "slm" else UGM
+        emitter.code.call("race_fence", emitter.ctx, emitter.code.const(memory, "i64"))
 
 
 @rule("fence_sw")

@@ -1,0 +1,121 @@
+"""What checks cost in native code: kernels with --check=uninit and --check=races against the same without.
+
+Processor time of one thread, medians; memory is what the process has more at its most while a kernel runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+os.environ.setdefault("XEGPU_PY_CACHE", "off")
+
+import ml_dtypes
+import numpy as np
+from row_kernels import KERNELS, cases
+from support.gemm_kernel import GemmKernel
+
+import xegpu_py
+from xegpu_py.runtime.launch import Launcher
+
+CHECKS = {"uninit": 15, "races": 40}
+"""And how many times as long each may take."""
+
+ADD = """
+gpu.module @m {
+  gpu.func @add(%a: memref<?xf32>, %b: memref<?xf32>, %c: memref<?xf32>) kernel {
+    %c64 = arith.constant 64 : index
+    %group = gpu.block_id x
+    %i = arith.muli %group, %c64 : index
+    %x = vector.load %a[%i] : memref<?xf32>, vector<64xf32>
+    %y = vector.load %b[%i] : memref<?xf32>, vector<64xf32>
+    %z = arith.addf %x, %y : vector<64xf32>
+    vector.store %z, %c[%i] : memref<?xf32>, vector<64xf32>
+    gpu.return
+  }
+}
+"""
+
+Work = tuple[str, Callable[..., xegpu_py.CompiledKernel], list[np.ndarray], dict[str, object]]
+
+
+def works(size: int) -> list[Work]:
+    """Kernels: what to call each, what compiles it, its arguments and how it is launched."""
+    gemm = GemmKernel("bf16", size)
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-4, 5, (size, size)).astype(ml_dtypes.bfloat16) for _ in range(2))
+    c = np.zeros((size, size), np.float32)
+    found: list[Work] = [
+        (
+            f"bf16 GEMM {size}",
+            lambda **options: xegpu_py.compile(gemm.text(), target=gemm.target, registers=256, **options),
+            [a, b, c],
+            {"grid": gemm.grid, "block": gemm.block},
+        )
+    ]
+    for case in cases(2048):
+        file = KERNELS / case.file
+        launch = {"grid": len(case.arguments[0]) // case.rows, "block": case.block}
+        found.append(
+            (
+                case.name,
+                lambda file=file, **options: xegpu_py.compile(file, registers=256, **options),
+                case.arguments,
+                launch,
+            )
+        )
+    numbers = [rng.standard_normal(1 << 20, np.float32) for _ in range(3)]
+    found.append(("addition", lambda **options: xegpu_py.compile(ADD, **options), numbers, {"grid": 1 << 14}))
+    return found
+
+
+def refuse(*_: object) -> None:
+    raise AssertionError("the interpreter was asked")
+
+
+def memory(field: str) -> int:
+    """Bytes that the process has ("VmRSS"), or has had at most since it was last forgotten ("VmHWM")."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(field))
+
+
+def measured(kernel: xegpu_py.CompiledKernel, work: Work, times: int) -> tuple[float, int]:
+    """Median seconds of a launch, and the bytes that the first one takes."""
+    _, _, arguments, launch = work
+    assert kernel.kernel.launcher.jit
+    before = memory("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")
+    kernel(*arguments, **launch)
+    taken, more = [], memory("VmHWM") - before
+    for _ in range(times):
+        start = time.process_time()
+        kernel(*arguments, **launch)
+        taken.append(time.process_time() - start)
+    return statistics.median(taken), more
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--size", type=int, default=1024, help="of the GEMM")
+    parser.add_argument("--times", type=int, default=5, help="launches, of which the median counts")
+    args = parser.parse_args()
+    Launcher._run_interpreted = refuse
+    worst = 0.0
+    for work in works(args.size):
+        name, make, arguments, _ = work
+        plain, more = measured(make(engine="jit", threads=1), work, args.times)
+        given = sum(array.nbytes for array in arguments)
+        print(f"{name:16} {plain * 1e3:7.2f} ms, {more / 1e6:6.2f} MB beside {given / 1e6:6.2f} MB of arrays")
+        for check, most in CHECKS.items():
+            taken, more = measured(make(engine="jit", threads=1, check=check), work, args.times)
+            worst = max(worst, taken / plain / most)
+            print(f"  {check:14} {taken * 1e3:7.2f} ms, {more / 1e6:6.2f} MB, {taken / plain:5.2f} times as long")
+    print(f"the worst share of what a check may take: ratio {worst:.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,733 @@
+; What native code that looks for races calls at each access of memory, fence and barrier. `races.py` tells what is kept.
+;
+; An entry of the shadow memory is an i64: in its upper half one more than the number in the launch of the thread that
+; accessed the place, in its lower one the clock by which later accesses are compared with it. Bit 31 of the upper half
+; means several threads of the workgroup whose first thread it names, bit 31 of the lower one that the place has had
+; several values. 0 is no access, and 0xFFFFFFFF7FFFFFFF those of several workgroups.
+;
+; The clocks of a workgroup of n threads, all i32 but for the two words of its head:
+;   0               i64: one more than the number of its first thread in the launch
+;   8               i64: bits of what was signalled at a barrier without a fence before
+;   16              [n]: of each thread, bits of what it has accessed since its last fence of that memory
+;   16 + 4n         [3][n][n]: by clock and thread, what it knows of each other thread
+;   16 + 4n + 12nn  [barriers][3][n] of signals towards a phase, and the same of the last phase that is complete
+; Clock 0 counts signals at barriers, clock 1 fences of global memory, clock 2 those of shared local memory.
+; Bits are 1 << clock of atomics, 8 << clock of stores.
+
+; The row of a clock of the thread that runs.
+define hidden ptr @race_row(ptr %ctx, i64 %clock) nounwind {
+entry:
+  %clocks.at = getelementptr i8, ptr %ctx, i64 $clocks
+  %clocks = load ptr, ptr %clocks.at
+  %threads.at = getelementptr i8, ptr %ctx, i64 $threads
+  %threads = load i64, ptr %threads.at
+  %me.at = getelementptr i8, ptr %ctx, i64 $current
+  %me = load i64, ptr %me.at
+  %rows = mul i64 %clock, %threads
+  %row = add i64 %rows, %me
+  %words = mul i64 %row, %threads
+  %behind = add i64 %words, %threads
+  %pending = getelementptr i8, ptr %clocks, i64 16
+  %found = getelementptr i32, ptr %pending, i64 %behind
+  ret ptr %found
+}
+
+; What the thread that runs has counted by a clock.
+define hidden i32 @race_own(ptr %ctx, i64 %clock) nounwind {
+entry:
+  %row = call ptr @race_row(ptr %ctx, i64 %clock)
+  %me.at = getelementptr i8, ptr %ctx, i64 $current
+  %me = load i64, ptr %me.at
+  %own.at = getelementptr i32, ptr %row, i64 %me
+  %own = load i32, ptr %own.at
+  ret i32 %own
+}
+
+define hidden void @race_tick(ptr %ctx, i64 %clock) nounwind {
+entry:
+  %row = call ptr @race_row(ptr %ctx, i64 %clock)
+  %me.at = getelementptr i8, ptr %ctx, i64 $current
+  %me = load i64, ptr %me.at
+  %own.at = getelementptr i32, ptr %row, i64 %me
+  %own = load i32, ptr %own.at
+  %next = add i32 %own, 1
+  store i32 %next, ptr %own.at
+  ret void
+}
+
+; The bits of what the thread that runs has not fenced.
+define hidden ptr @race_pending(ptr %ctx) nounwind {
+entry:
+  %clocks.at = getelementptr i8, ptr %ctx, i64 $clocks
+  %clocks = load ptr, ptr %clocks.at
+  %me.at = getelementptr i8, ptr %ctx, i64 $current
+  %me = load i64, ptr %me.at
+  %pending = getelementptr i8, ptr %clocks, i64 16
+  %found = getelementptr i32, ptr %pending, i64 %me
+  ret ptr %found
+}
+
+; Where the counts of a barrier are, of three clocks of each thread: those that signals towards a phase have gathered.
+define hidden ptr @race_gathered(ptr %ctx, i64 %barrier) nounwind {
+entry:
+  %row = call ptr @race_row(ptr %ctx, i64 3)
+  %threads.at = getelementptr i8, ptr %ctx, i64 $threads
+  %threads = load i64, ptr %threads.at
+  %me.at = getelementptr i8, ptr %ctx, i64 $current
+  %me = load i64, ptr %me.at
+  %before = mul i64 %me, %threads
+  %back = sub i64 0, %before
+  %all = getelementptr i32, ptr %row, i64 %back
+  %each = mul i64 %threads, 3
+  %own = mul i64 %barrier, %each
+  %found = getelementptr i32, ptr %all, i64 %own
+  ret ptr %found
+}
+
+; The same of its last complete phase.
+define hidden ptr @race_complete(ptr %ctx, i64 %barrier) nounwind {
+entry:
+  %bytes.at = getelementptr i8, ptr %ctx, i64 $barrier_bytes
+  %bytes = load i64, ptr %bytes.at
+  %barriers = lshr i64 %bytes, 4
+  %behind = add i64 %barriers, %barrier
+  %found = call ptr @race_gathered(ptr %ctx, i64 %behind)
+  ret ptr %found
+}
+
+; Raise the counts at one place to those at another, of all three clocks, whose rows lie so many i32 apart.
+define hidden void @race_raise(ptr %to, i64 %to.apart, ptr %from, i64 %from.apart, i64 %threads) nounwind {
+entry:
+  br label %clock
+
+clock:
+  %c = phi i64 [ 0, %entry ], [ %c.next, %done ]
+  %more = icmp slt i64 %c, 3
+  br i1 %more, label %row, label %out
+
+row:
+  %to.row = mul i64 %c, %to.apart
+  %to.first = getelementptr i32, ptr %to, i64 %to.row
+  %from.row = mul i64 %c, %from.apart
+  %from.first = getelementptr i32, ptr %from, i64 %from.row
+  br label %next
+
+next:
+  %t = phi i64 [ 0, %row ], [ %t.next, %raise ]
+  %left = icmp slt i64 %t, %threads
+  br i1 %left, label %raise, label %done
+
+raise:
+  %to.at = getelementptr i32, ptr %to.first, i64 %t
+  %from.at = getelementptr i32, ptr %from.first, i64 %t
+  %old = load i32, ptr %to.at
+  %new = load i32, ptr %from.at
+  %greater = call i32 @llvm.smax.i32(i32 %old, i32 %new)
+  store i32 %greater, ptr %to.at
+  %t.next = add i64 %t, 1
+  br label %next
+
+done:
+  %c.next = add i64 %c, 1
+  br label %clock
+
+out:
+  ret void
+}
+
+; The thread has fenced a memory: 1 is global, 2 shared local memory.
+define hidden void @race_fence(ptr %ctx, i64 %memory) noinline nounwind {
+entry:
+  call void @race_tick(ptr %ctx, i64 %memory)
+  %pending.at = call ptr @race_pending(ptr %ctx)
+  %pending = load i32, ptr %pending.at
+  %memory32 = trunc i64 %memory to i32
+  %bits = shl i32 9, %memory32
+  %others = xor i32 %bits, -1
+  %rest = and i32 %pending, %others
+  store i32 %rest, ptr %pending.at
+  ret void
+}
+
+; The thread has signalled a barrier, by which some phases became complete.
+define hidden void @race_signal(ptr %ctx, i64 %barrier, i64 %phases) noinline nounwind {
+entry:
+  call void @race_tick(ptr %ctx, i64 0)
+  %clocks.at = getelementptr i8, ptr %ctx, i64 $clocks
+  %clocks = load ptr, ptr %clocks.at
+  %unfenced.at = getelementptr i8, ptr %clocks, i64 8
+  %unfenced = load i64, ptr %unfenced.at
+  %pending.at = call ptr @race_pending(ptr %ctx)
+  %pending = load i32, ptr %pending.at
+  %pending64 = zext i32 %pending to i64
+  %unfenced.now = or i64 %unfenced, %pending64
+  store i64 %unfenced.now, ptr %unfenced.at
+  %threads.at = getelementptr i8, ptr %ctx, i64 $threads
+  %threads = load i64, ptr %threads.at
+  %apart = mul i64 %threads, %threads
+  %row = call ptr @race_row(ptr %ctx, i64 0)
+  %gathered = call ptr @race_gathered(ptr %ctx, i64 %barrier)
+  call void @race_raise(ptr %gathered, i64 %threads, ptr %row, i64 %apart, i64 %threads)
+  %some = icmp ne i64 %phases, 0
+  br i1 %some, label %complete, label %out
+
+complete:
+  %last = call ptr @race_complete(ptr %ctx, i64 %barrier)
+  %bytes = mul i64 %threads, 12
+  call void @llvm.memcpy.p0.p0.i64(ptr %last, ptr %gathered, i64 %bytes, i1 false)
+  br label %out
+
+out:
+  ret void
+}
+
+; The thread has passed its wait at a barrier.
+define hidden void @race_pass(ptr %ctx, i64 %barrier) noinline nounwind {
+entry:
+  %threads.at = getelementptr i8, ptr %ctx, i64 $threads
+  %threads = load i64, ptr %threads.at
+  %apart = mul i64 %threads, %threads
+  %row = call ptr @race_row(ptr %ctx, i64 0)
+  %complete = call ptr @race_complete(ptr %ctx, i64 %barrier)
+  call void @race_raise(ptr %row, i64 %apart, ptr %complete, i64 %threads, i64 %threads)
+  ret void
+}
+
+; Whether the workgroup's counts are all at least a number: its signals, as the thread that runs knows them.
+define hidden i1 @race_known(ptr %ctx, i32 %least) nounwind {
+entry:
+  %threads.at = getelementptr i8, ptr %ctx, i64 $threads
+  %threads = load i64, ptr %threads.at
+  %row = call ptr @race_row(ptr %ctx, i64 0)
+  br label %next
+
+next:
+  %t = phi i64 [ 0, %entry ], [ %t.next, %look ]
+  %left = icmp slt i64 %t, %threads
+  br i1 %left, label %look, label %yes
+
+look:
+  %count.at = getelementptr i32, ptr %row, i64 %t
+  %count = load i32, ptr %count.at
+  %t.next = add i64 %t, 1
+  %enough = icmp sge i32 %count, %least
+  br i1 %enough, label %next, label %no
+
+yes:
+  ret i1 true
+
+no:
+  ret i1 false
+}
+
+; Which thread of the workgroup an entry is of: its number, n and more or less than 0 for those of other workgroups.
+define hidden i64 @race_member(ptr %ctx, i64 %access) nounwind {
+entry:
+  %clocks.at = getelementptr i8, ptr %ctx, i64 $clocks
+  %clocks = load ptr, ptr %clocks.at
+  %first = load i64, ptr %clocks
+  %owner = lshr i64 %access, 32
+  %number = and i64 %owner, 2147483647
+  %member = sub i64 %number, %first
+  ret i64 %member
+}
+
+; Whether an access comes before what the thread that runs does now.
+;
+; Args:
+;   access: its entry, which is one.
+;   slm: 1 in shared local memory, where other workgroups' accesses are of other places.
+;   kind: of the access, 0 a load, 1 a store, 2 an atomic.
+define hidden i1 @race_ordered(ptr %ctx, i64 %access, i32 %slm, i32 %kind) noinline nounwind {
+entry:
+  %threads.at = getelementptr i8, ptr %ctx, i64 $threads
+  %threads = load i64, ptr %threads.at
+  %member = call i64 @race_member(ptr %ctx, i64 %access)
+  %own = icmp ult i64 %member, %threads
+  br i1 %own, label %together, label %apart
+
+apart:
+  %local = icmp ne i32 %slm, 0
+  ret i1 %local
+
+together:
+  %low = trunc i64 %access to i32
+  %stamp = and i32 %low, 2147483647
+  %several = icmp slt i64 %access, 0
+  %is_load = icmp eq i32 %kind, 0
+  %is_store = icmp eq i32 %kind, 1
+  %clock32 = add i32 %slm, 1
+  %clock = zext i32 %clock32 to i64
+  ; What one thread has stored is there if it has fenced that. Of all else, no unfenced access must have been signalled.
+  %one_store = select i1 %several, i1 false, i1 %is_store
+  %base = select i1 %is_store, i32 8, i32 1
+  %shifted = shl i32 %base, %clock32
+  %bits = select i1 %is_load, i32 0, i32 %shifted
+  %wanted = select i1 %one_store, i32 0, i32 %bits
+  %clocks.at = getelementptr i8, ptr %ctx, i64 $clocks
+  %clocks = load ptr, ptr %clocks.at
+  %unfenced.at = getelementptr i8, ptr %clocks, i64 8
+  %unfenced = load i64, ptr %unfenced.at
+  %unfenced32 = trunc i64 %unfenced to i32
+  %leaks = and i32 %unfenced32, %wanted
+  %leaky = icmp ne i32 %leaks, 0
+  br i1 %leaky, label %no, label %fenced
+
+fenced:
+  br i1 %several, label %all, label %one
+
+one:
+  %which = select i1 %one_store, i64 %clock, i64 0
+  %row = call ptr @race_row(ptr %ctx, i64 %which)
+  %count.at = getelementptr i32, ptr %row, i64 %member
+  %count = load i32, ptr %count.at
+  %known = icmp sge i32 %count, %stamp
+  ret i1 %known
+
+all:
+  %passed = call i1 @race_known(ptr %ctx, i32 %stamp)
+  ret i1 %passed
+
+no:
+  ret i1 false
+}
+
+; The greatest clock 0 with which a thread of the workgroup may have accessed anything so far.
+define hidden i32 @race_latest(ptr %ctx) nounwind {
+entry:
+  %phase.before = call i32 @race_own(ptr %ctx, i64 0)
+  %phase = add i32 %phase.before, 1
+  ; Where signal and wait are one instruction no thread is ahead of another that has not passed what that one has.
+  %plain.at = getelementptr i8, ptr %ctx, i64 $plain
+  %plain = load i64, ptr %plain.at
+  %is_plain = icmp ne i64 %plain, 0
+  br i1 %is_plain, label %out, label %search
+
+search:
+  %clocks.at = getelementptr i8, ptr %ctx, i64 $clocks
+  %clocks = load ptr, ptr %clocks.at
+  %threads.at = getelementptr i8, ptr %ctx, i64 $threads
+  %threads = load i64, ptr %threads.at
+  %rows = getelementptr i8, ptr %clocks, i64 16
+  br label %next
+
+next:
+  %t = phi i64 [ 0, %search ], [ %t.next, %look ]
+  %most = phi i32 [ %phase, %search ], [ %greater, %look ]
+  %left = icmp slt i64 %t, %threads
+  br i1 %left, label %look, label %out
+
+look:
+  %t.next = add i64 %t, 1
+  %place = mul i64 %t.next, %threads
+  %diagonal = add i64 %place, %t
+  %count.at = getelementptr i32, ptr %rows, i64 %diagonal
+  %count = load i32, ptr %count.at
+  %own = add i32 %count, 1
+  %greater = call i32 @llvm.smax.i32(i32 %most, i32 %own)
+  br label %next
+
+out:
+  %found = phi i32 [ %phase, %entry ], [ %most, %next ]
+  ret i32 %found
+}
+
+; The entry of two accesses, of which the earlier one is of another thread.
+;
+; Args:
+;   old, own: their entries.
+;   ordered: whether the earlier one comes before the other.
+;   least: the least clock 0 that one has to know to come after both, if they are of one workgroup.
+define hidden i64 @race_joined(ptr %ctx, i64 %old, i64 %own, i32 %slm, i1 %ordered, i32 %least) nounwind {
+entry:
+  %threads.at = getelementptr i8, ptr %ctx, i64 $threads
+  %threads = load i64, ptr %threads.at
+  %member = call i64 @race_member(ptr %ctx, i64 %old)
+  %together = icmp ult i64 %member, %threads
+  %local = icmp ne i32 %slm, 0
+  br i1 %together, label %same, label %apart
+
+apart:
+  %other = select i1 %local, i64 %own, i64 -2147483649
+  ret i64 %other
+
+same:
+  br i1 %ordered, label %replace, label %join
+
+replace:
+  ret i64 %own
+
+join:
+  %low = trunc i64 %old to i32
+  %stamp = and i32 %low, 2147483647
+  %greater = call i32 @llvm.smax.i32(i32 %stamp, i32 %least)
+  %greater64 = zext i32 %greater to i64
+  %clocks.at = getelementptr i8, ptr %ctx, i64 $clocks
+  %clocks = load ptr, ptr %clocks.at
+  %first = load i64, ptr %clocks
+  %several = or i64 %first, 2147483648
+  %high = shl i64 %several, 32
+  %joined = or i64 %high, %greater64
+  ret i64 %joined
+}
+
+define hidden i1 @race_differs(ptr %a, ptr %b, i64 %size) nounwind {
+entry:
+  br label %next
+
+next:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %look ]
+  %left = icmp slt i64 %i, %size
+  br i1 %left, label %look, label %no
+
+look:
+  %a.at = getelementptr i8, ptr %a, i64 %i
+  %b.at = getelementptr i8, ptr %b, i64 %i
+  %x = load i8, ptr %a.at
+  %y = load i8, ptr %b.at
+  %i.next = add i64 %i, 1
+  %same = icmp eq i8 %x, %y
+  br i1 %same, label %next, label %yes
+
+yes:
+  ret i1 true
+
+no:
+  ret i1 false
+}
+
+; Take a lock, of global memory's; others run meanwhile, if it takes long.
+define hidden void @race_lock(ptr %ctx, ptr %lock) nounwind {
+entry:
+  br label %try
+
+try:
+  %tries = phi i64 [ 0, %entry ], [ %tries.next, %busy ], [ %tries.next, %wait ]
+  %pair = cmpxchg ptr %lock, i32 0, i32 1 acquire monotonic
+  %taken = extractvalue { i32, i1 } %pair, 1
+  br i1 %taken, label %out, label %busy
+
+busy:
+  %tries.next = add i64 %tries, 1
+  %some = and i64 %tries.next, 255
+  %long = icmp eq i64 %some, 0
+  br i1 %long, label %wait, label %try
+
+wait:
+  %yield.at = getelementptr i8, ptr %ctx, i64 $yield_
+  %yield = load ptr, ptr %yield.at
+  %ignored = call i32 %yield()
+  br label %try
+
+out:
+  ret void
+}
+
+; Note an access of some places, which lie in one part of memory that has a lock; whether nothing races with it.
+;
+; Args:
+;   table: the entries of the stores of the first place; those of loads and atomics are `stride` and twice that behind.
+;   count: of places.
+;   values, host: what is stored, and where; each place has `size` bytes.
+;   kind: 0 a load, 1 a store, 2 an atomic.
+define hidden i1 @race_compare(ptr %ctx, ptr %table, i64 %stride, i64 %count, ptr %values, ptr %host, i64 %size, i32 %slm, i32 %kind) noinline nounwind {
+entry:
+  %clocks.at = getelementptr i8, ptr %ctx, i64 $clocks
+  %clocks = load ptr, ptr %clocks.at
+  %first = load i64, ptr %clocks
+  %me.at = getelementptr i8, ptr %ctx, i64 $current
+  %me = load i64, ptr %me.at
+  %owner = add i64 %first, %me
+  %high = shl i64 %owner, 32
+  %signals = call i32 @race_own(ptr %ctx, i64 0)
+  %phase = add i32 %signals, 1
+  %memory32 = add i32 %slm, 1
+  %memory = zext i32 %memory32 to i64
+  %fences = call i32 @race_own(ptr %ctx, i64 %memory)
+  %fence = add i32 %fences, 1
+  %is_load = icmp eq i32 %kind, 0
+  %is_store = icmp eq i32 %kind, 1
+  %is_atomic = icmp eq i32 %kind, 2
+  %stamp = select i1 %is_store, i32 %fence, i32 %phase
+  %stamp64 = zext i32 %stamp to i64
+  %own = or i64 %high, %stamp64
+  %local = icmp ne i32 %slm, 0
+  %atomics.at = getelementptr i8, ptr %ctx, i64 $atomics
+  %atomics = load i64, ptr %atomics.at
+  %masked = lshr i64 %atomics, %memory
+  %odd = and i64 %masked, 1
+  %has_atomics = icmp ne i64 %odd, 0
+  %looks_at_atomics = select i1 %is_atomic, i1 false, i1 %has_atomics
+  br label %next
+
+next:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %fine ]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %place, label %yes
+
+place:
+  %store.at = getelementptr i64, ptr %table, i64 %i
+  %load.at = getelementptr i8, ptr %store.at, i64 %stride
+  %atomic.at = getelementptr i8, ptr %load.at, i64 %stride
+  %set.at = select i1 %is_atomic, ptr %atomic.at, ptr %load.at
+  br i1 %is_store, label %stores, label %known
+
+known:
+  ; The same access again: what has stored to the place since would have removed it.
+  %set = load i64, ptr %set.at
+  %again = icmp eq i64 %set, %own
+  br i1 %again, label %fine, label %stores
+
+stores:
+  %set.before = phi i64 [ 0, %place ], [ %set, %known ]
+  %old = load i64, ptr %store.at
+  %none = icmp eq i64 %old, 0
+  br i1 %none, label %loads, label %stored
+
+stored:
+  %old.owner = lshr i64 %old, 32
+  %mine = icmp eq i64 %old.owner, %owner
+  br i1 %mine, label %after, label %others
+
+others:
+  %ordered = call i1 @race_ordered(ptr %ctx, i64 %old, i32 %slm, i32 1)
+  br label %after
+
+after:
+  %follows = phi i1 [ true, %stored ], [ %ordered, %others ]
+  br i1 %is_store, label %values_of, label %read
+
+read:
+  br i1 %follows, label %loads, label %no
+
+values_of:
+  ; A store of what is there already does no harm, unless other values have been there before.
+  %offset = mul i64 %i, %size
+  %value.at = getelementptr i8, ptr %values, i64 %offset
+  %there.at = getelementptr i8, ptr %host, i64 %offset
+  %changes = call i1 @race_differs(ptr %value.at, ptr %there.at, i64 %size)
+  %old.low = trunc i64 %old to i32
+  %varied = icmp slt i32 %old.low, 0
+  %matters = or i1 %changes, %varied
+  br i1 %follows, label %keep, label %collide
+
+collide:
+  br i1 %matters, label %no, label %share
+
+share:
+  %latest = call i32 @race_latest(ptr %ctx)
+  %shared = call i64 @race_joined(ptr %ctx, i64 %old, i64 %own, i32 %slm, i1 false, i32 %latest)
+  br label %loads
+
+keep:
+  ; In shared local memory a barrier begins anew.
+  %anew = xor i1 %mine, true
+  %forgets = and i1 %local, %anew
+  %stays = select i1 %forgets, i1 false, i1 %matters
+  %with = or i64 %own, 2147483648
+  %kept = select i1 %stays, i64 %with, i64 %own
+  br label %loads
+
+loads:
+  %stored.now = phi i64 [ %own, %stores ], [ 0, %read ], [ %shared, %share ], [ %kept, %keep ]
+  br i1 %is_load, label %atomics_of, label %look_at_loads
+
+look_at_loads:
+  %loaded = load i64, ptr %load.at
+  %unread = icmp eq i64 %loaded, 0
+  br i1 %unread, label %atomics_of, label %was_read
+
+was_read:
+  %loaded.owner = lshr i64 %loaded, 32
+  %by_me = icmp eq i64 %loaded.owner, %owner
+  br i1 %by_me, label %forget_loads, label %by_others
+
+by_others:
+  %load_ordered = call i1 @race_ordered(ptr %ctx, i64 %loaded, i32 %slm, i32 0)
+  br i1 %load_ordered, label %forget_loads, label %no
+
+forget_loads:
+  br i1 %is_store, label %clear_loads, label %atomics_of
+
+clear_loads:
+  store i64 0, ptr %load.at
+  br label %atomics_of
+
+atomics_of:
+  br i1 %looks_at_atomics, label %look_at_atomics, label %update
+
+look_at_atomics:
+  %changed = load i64, ptr %atomic.at
+  %unchanged = icmp eq i64 %changed, 0
+  br i1 %unchanged, label %update, label %was_changed
+
+was_changed:
+  %changed.owner = lshr i64 %changed, 32
+  %changed_by_me = icmp eq i64 %changed.owner, %owner
+  br i1 %changed_by_me, label %forget_atomics, label %changed_by_others
+
+changed_by_others:
+  %atomic_ordered = call i1 @race_ordered(ptr %ctx, i64 %changed, i32 %slm, i32 2)
+  br i1 %atomic_ordered, label %forget_atomics, label %no
+
+forget_atomics:
+  br i1 %is_store, label %clear_atomics, label %update
+
+clear_atomics:
+  store i64 0, ptr %atomic.at
+  br label %update
+
+update:
+  br i1 %is_store, label %write, label %add
+
+write:
+  store i64 %stored.now, ptr %store.at
+  br label %fine
+
+add:
+  %empty = icmp eq i64 %set.before, 0
+  %set.owner = lshr i64 %set.before, 32
+  %set.mine = icmp eq i64 %set.owner, %owner
+  %alone = or i1 %empty, %set.mine
+  br i1 %alone, label %put, label %widely
+
+widely:
+  %wide = icmp eq i64 %set.before, -2147483649
+  br i1 %wide, label %fine, label %join
+
+join:
+  %set.ordered = call i1 @race_ordered(ptr %ctx, i64 %set.before, i32 %slm, i32 %kind)
+  %joined = call i64 @race_joined(ptr %ctx, i64 %set.before, i64 %own, i32 %slm, i1 %set.ordered, i32 %phase)
+  br label %put
+
+put:
+  %set.now = phi i64 [ %own, %add ], [ %joined, %join ]
+  %same = icmp eq i64 %set.now, %set.before
+  br i1 %same, label %fine, label %change
+
+change:
+  store i64 %set.now, ptr %set.at
+  br label %fine
+
+fine:
+  %i.next = add i64 %i, 1
+  br label %next
+
+yes:
+  ret i1 true
+
+no:
+  ret i1 false
+}
+
+; Note an access of the thread that runs; whether nothing races with it. If something does, the context says so.
+;
+; Args:
+;   offset: of its first byte, in the shared local memory, or in global memory from `shadow_base` on.
+;   size: its bytes.
+;   values, host: what is stored, and where, which is done too: others have to see it at their next look.
+;   slm: 1 in shared local memory, 0 in global memory.
+;   kind: 0 a load, 1 a store, 2 an atomic.
+define hidden i1 @race_note(ptr %ctx, i64 %address, i64 %size, ptr %values, ptr %host, i32 %slm, i32 %kind) noinline nounwind {
+entry:
+  %local = icmp ne i32 %slm, 0
+  %shadow.global = getelementptr i8, ptr %ctx, i64 $shadow
+  %shadow.local = getelementptr i8, ptr %ctx, i64 $local_shadow
+  %shadow.at = select i1 %local, ptr %shadow.local, ptr %shadow.global
+  %shadow = load ptr, ptr %shadow.at
+  %stride.global = getelementptr i8, ptr %ctx, i64 $shadow_stride
+  %stride.local = getelementptr i8, ptr %ctx, i64 $local_stride
+  %stride.at = select i1 %local, ptr %stride.local, ptr %stride.global
+  %stride = load i64, ptr %stride.at
+  %granule.global = getelementptr i8, ptr %ctx, i64 $granule
+  %granule.local = getelementptr i8, ptr %ctx, i64 $local_granule
+  %granule.at = select i1 %local, ptr %granule.local, ptr %granule.global
+  %granule = load i64, ptr %granule.at
+  %bytes = shl i64 1, %granule
+  %base.at = getelementptr i8, ptr %ctx, i64 $shadow_base
+  %base.global = load i64, ptr %base.at
+  %base = select i1 %local, i64 0, i64 %base.global
+  %offset = sub i64 %address, %base
+  ; The places that lie in it whole.
+  %less = sub i64 %bytes, 1
+  %raised = add i64 %offset, %less
+  %first = lshr i64 %raised, %granule
+  %end = add i64 %offset, %size
+  %last = lshr i64 %end, %granule
+  %is_load = icmp eq i32 %kind, 0
+  br i1 %is_load, label %start, label %mark
+
+mark:
+  ; It is not fenced.
+  %is_store = icmp eq i32 %kind, 1
+  %unit = select i1 %is_store, i32 8, i32 1
+  %memory = add i32 %slm, 1
+  %bit = shl i32 %unit, %memory
+  %pending.at = call ptr @race_pending(ptr %ctx)
+  %pending = load i32, ptr %pending.at
+  %marked = or i32 %pending, %bit
+  store i32 %marked, ptr %pending.at
+  br label %start
+
+start:
+  %locks.at = getelementptr i8, ptr %ctx, i64 $locks
+  %locks = load ptr, ptr %locks.at
+  %unlocked = icmp eq ptr %locks, null
+  %free = or i1 %unlocked, %local
+  %part.bits = sub i64 12, %granule
+  %part.places = shl i64 1, %part.bits
+  br label %part
+
+part:
+  %at = phi i64 [ %first, %start ], [ %stop, %ran ]
+  %left = icmp slt i64 %at, %last
+  br i1 %left, label %cut, label %fine
+
+cut:
+  %number = lshr i64 %at, %part.bits
+  %number.next = add i64 %number, 1
+  %border = shl i64 %number.next, %part.bits
+  %stop = call i64 @llvm.smin.i64(i64 %border, i64 %last)
+  %lock.number = and i64 %number, 4095
+  %lock.offset = shl i64 %lock.number, 6
+  %lock = getelementptr i8, ptr %locks, i64 %lock.offset
+  br i1 %free, label %run, label %take
+
+take:
+  call void @race_lock(ptr %ctx, ptr %lock)
+  br label %run
+
+run:
+  %table = getelementptr i64, ptr %shadow, i64 %at
+  %count = sub i64 %stop, %at
+  %start.byte = shl i64 %at, %granule
+  %inner = sub i64 %start.byte, %offset
+  %own.values = getelementptr i8, ptr %values, i64 %inner
+  %own.host = getelementptr i8, ptr %host, i64 %inner
+  %good = call i1 @race_compare(ptr %ctx, ptr %table, i64 %stride, i64 %count, ptr %own.values, ptr %own.host, i64 %bytes, i32 %slm, i32 %kind)
+  %stores = icmp eq i32 %kind, 1
+  br i1 %stores, label %store, label %release
+
+store:
+  %moved = shl i64 %count, %granule
+  call void @llvm.memcpy.p0.p0.i64(ptr %own.host, ptr %own.values, i64 %moved, i1 false)
+  br label %release
+
+release:
+  br i1 %free, label %ran, label %give
+
+give:
+  store atomic i32 0, ptr %lock release, align 4
+  br label %ran
+
+ran:
+  br i1 %good, label %part, label %bad
+
+bad:
+  %race.at = getelementptr i8, ptr %ctx, i64 $race
+  store i64 1, ptr %race.at
+  ret i1 false
+
+fine:
+  ret i1 true
+}

@@ -1,0 +1,224 @@
+"""Looking for races in native code: what it keeps of accesses, and the code that calls `races.ll` at each of them.
+
+Global memory and the shared local memory of each workgroup have a shadow. Each granule (`engines.races.granule_bytes`)
+has three entries of 8 bytes there: for its latest store, for loads since then, and for atomics since then. An entry is
+the thread and the clock by which later accesses are compared with it. Clocks are those of `engines.races`. Loads of
+several threads are one entry, which names no thread: what follows them has to know all that the workgroup did up to the
+last of them. So are atomics, and stores of one value.
+
+What is found is a suspicion, as this is coarser than what the interpreter keeps, and threads run in another order here.
+The interpreter then runs the launch from its beginning, and says what is wrong, if anything is. Atomics order nothing
+here, so that workgroups that pass data to each other by atomics are always suspected.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from functools import lru_cache
+
+import numpy as np
+
+from xegpu_py.engines.jit.code import PTR, Code, Value
+from xegpu_py.engines.jit.frame import Context
+from xegpu_py.engines.memory import Memory, RuntimeFault, aligned
+from xegpu_py.engines.races import granule_bytes
+from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.program import Program
+
+KINDS = {"load": 0, "store": 1, "atomic": 2}
+"""Kinds of accesses, by categories of messages."""
+
+_ENTRY = 8
+_LOCKS = 4096
+_LINE = 64
+_MOST_THREADS = 1 << 31
+_NULL = Value("null", PTR)
+
+
+class RaceSuspected(Exception):
+    """Two accesses may race, which the interpreter is to say."""
+
+
+def emit_note(
+    code: Code, memory: str, category: str, address: Value, size: Value, values: Value = _NULL, host: Value = _NULL
+) -> Value:
+    """Note an access of bytes that lie side by side; an i1, whether nothing races with it.
+
+    Args:
+        memory: "ugm" or "slm".
+        address, size: i64.
+        values, host: of a store, pointers to its values, and to where they go.
+    """
+    words = [code.const(number, "i32") for number in (int(memory == "slm"), KINDS[category])]
+    return code.call("race_note", code.arguments[0], address, size, values, host, *words, result="i1")
+
+
+def emit_lane_notes(
+    code: Code,
+    memory: str,
+    category: str,
+    lanes: tuple[Value, Value, Value],
+    size: int,
+    values: Value | None,
+    refuse: str,
+) -> None:
+    """Note the accesses of a message's lanes.
+
+    Args:
+        memory: "ugm" or "slm".
+        lanes: addresses and the host's addresses, i64 each, and the lanes that act as bits of an i32.
+        size: bytes of each.
+        values: of a store, a pointer to what the lanes store, one behind the other.
+        refuse: the block to go to if something races with one.
+    """
+    addresses, hosts, bits = lanes
+    count, whole = addresses.lanes, (1 << addresses.lanes) - 1
+    kept = [code.alloca(8 * count, 64) for _ in range(2)]
+    for place, found in zip(kept, (addresses, hosts)):
+        code.store(found, place, 8)
+    wanted = code.splat(code.extract(addresses, 0), count)
+    wanted = code.add(wanted, code.consts([size * n for n in range(count)], "i64"))
+    beside = code.and_(code.mask_to_bits(code.icmp("eq", addresses, wanted)), bits)
+    together, each, done = code.label(), code.label(), code.label()
+
+    def note(lane: Value, total: int) -> None:
+        address, host = (code.load(code.at(place, code.shl(lane, 3)), "i64", 8) for place in kept)
+        stored: tuple[Value, ...] = ()
+        if values is not None:
+            own = code.at(values, code.mul(lane, code.const(size, "i64")))
+            stored = (own, code.op(f"inttoptr {host} to ptr", PTR))
+        fine = emit_note(code, memory, category, address, code.const(total, "i64"), *stored)
+        good = code.label()
+        code.cond_br(fine, good, refuse)
+        code.begin(good)
+
+    def note_one(lane: Value) -> None:
+        acts, rest = code.label(), code.label()
+        bit = code.mask(code.op(f"lshr {bits}, {code.resize(lane, 32, False).name}", "i32"), 1)
+        code.cond_br(code.icmp("ne", bit, 0), acts, rest)
+        code.begin(acts)
+        note(lane, size)
+        code.br(rest)
+        code.begin(rest)
+
+    # Lanes side by side are one access.
+    code.cond_br(code.icmp("eq", code.mask(beside, whole), whole), together, each)
+    code.begin(together)
+    note(code.const(0, "i64"), count * size)
+    code.br(done)
+    code.begin(each)
+    code.repeat(code.const(count, "i64"), note_one)
+    code.br(done)
+    code.begin(done)
+
+
+def emit_values(code: Code, source: Value, places: list[list[int]], size: int) -> Value:
+    """A pointer to the values of a store's lanes, one behind the other.
+
+    Args:
+        source: a pointer to the operand.
+        places: of each lane, where the operand has its elements; lanes are alike.
+        size: bytes of an element in memory.
+    """
+    flat = [place for lane in places for place in lane]
+    if flat == [flat[0] + size * n for n in range(len(flat))]:
+        return code.at(source, flat[0])
+    step = places[1][0] - places[0][0] if len(places) > 1 else 0
+    found, each = code.alloca(len(flat) * size, 64), len(places[0])
+
+    def bring(lane: Value) -> None:
+        own = code.at(source, code.mul(lane, code.const(step, "i64")))
+        to = code.at(found, code.mul(lane, code.const(each * size, "i64")))
+        for e, place in enumerate(places[0]):
+            code.store(code.load(code.at(own, place), f"i{8 * size}"), code.at(to, e * size))
+
+    code.repeat(code.const(len(places), "i64"), bring)
+    return found
+
+
+def clock_bytes(threads: int, barriers: int) -> int:
+    """Bytes of a workgroup's clocks, as `races.ll` lays them out."""
+    return 16 + 4 * threads + 12 * threads * threads + 24 * barriers * threads
+
+
+class LocalShadow:
+    """The clocks of a workgroup in flight, and the shadow of its shared local memory."""
+
+    def __init__(self, program: Program, threads: int, barriers: int) -> None:
+        """Make them."""
+        self.clocks = aligned(-(-clock_bytes(threads, barriers) // 8) * 8)
+        self.entries = -(-max(program.slm_bytes, 1) // granule_bytes(program, True))
+        self.shadow = np.zeros(3 * self.entries, np.int64)
+
+    def use(self, context: Context) -> None:
+        """Make it what native code works on."""
+        context.clocks, context.clock_bytes = self.clocks.ctypes.data, self.clocks.nbytes
+        context.local_shadow, context.local_stride = self.shadow.ctypes.data, _ENTRY * self.entries
+
+
+class Shadow:
+    """The shadow of global memory in a launch, which all workers share."""
+
+    def __init__(self, program: Program, memory: Memory, threads: int, workers: int) -> None:
+        """Make it; the system provides what is used of it.
+
+        Args:
+            memory: global memory.
+            threads: hardware threads of the launch.
+            workers: threads of the operating system.
+
+        Raises:
+            RuntimeFault: if the machine has less memory, or there are too many threads.
+        """
+        ranges = memory.ranges()
+        self._base = min((address for address, _, _ in ranges), default=0)
+        memory_bytes = max((address + size for address, size, _ in ranges), default=0) - self._base
+        atomics = {i["sfid"] for i in program.instructions if INSTRUCTIONS[i.name].category == "atomic"}
+        self._granules = granule_bytes(program, False), granule_bytes(program, True)
+        self._atomics = 2 * ("ugm" in atomics) | 4 * ("slm" in atomics)
+        names = {i.name for i in program.instructions}
+        self._plain = not any(n.startswith(("sbarrier", "nbarrier")) for n in names)
+        self._entries = -(-memory_bytes // self._granules[0])
+        size = _ENTRY * self._entries * (3 if "ugm" in atomics else 2)
+        there = physical_memory()
+        if size + memory_bytes > there:
+            raise RuntimeFault(
+                f"the check 'races' of kernel '{program.name}' needs {size} bytes of shadow memory",
+                [
+                    f"that is {size // max(self._entries, 1)} bytes for each {self._granules[0]} of the {memory_bytes} "
+                    f"bytes of its arrays; the machine has {there} bytes"
+                ],
+                program.where,
+            )
+        if threads + 1 >= _MOST_THREADS:
+            raise RuntimeFault(
+                f"the check 'races' of kernel '{program.name}' is for fewer than 2^31 threads, not {threads}",
+                [],
+                program.where,
+            )
+        self.bytes = size
+        self._shadow = np.zeros(size // _ENTRY, np.int64)
+        self._locks = np.zeros(_LOCKS * _LINE, np.uint8) if workers > 1 else None
+
+    def use(self, context: Context) -> None:
+        """Make it what native code works on."""
+        context.shadow, context.shadow_stride = self._shadow.ctypes.data, _ENTRY * self._entries
+        context.shadow_base = self._base
+        context.granule, context.local_granule = (size.bit_length() - 1 for size in self._granules)
+        context.atomics, context.plain = self._atomics, self._plain
+        context.locks = None if self._locks is None else self._locks.ctypes.data
+        context.yield_ = _yield()
+        context.race = 0
+
+
+def physical_memory() -> int:
+    """Bytes of memory that the machine has."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+@lru_cache
+def _yield() -> int:
+    """The address of the system's function that lets other threads run."""
+    found: int = ctypes.cast(ctypes.CDLL(None).sched_yield, ctypes.c_void_p).value or 0
+    return found
