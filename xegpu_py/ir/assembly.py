@@ -622,6 +622,21 @@ def _signature(text: str) -> tuple[list[str], list[str], str]:
     return operands, results, text[cursor.pos :]
 
 
+def mark_numbers(op: type[Operation], parsed: ParsedOp, first: int) -> list[str]:
+    """Put markers (`operand_marker`), from this number on, in place of the constants in index lists; the constants."""
+    numbers: list[str] = []
+    for name in [n for n in parsed.attributes if n.removeprefix(STATIC) in op.spec.index_lists]:
+        marked: list[int | str] = []
+        for value in parsed.attributes[name]:
+            if value == DYNAMIC:
+                marked.append(value)
+            else:
+                marked.append(operand_marker(first + len(numbers)))
+                numbers.append(str(value))
+        parsed.attributes[name] = tuple(marked)
+    return numbers
+
+
 def operand_marker(index: int) -> str:
     """What stands for the operand of this index in a template."""
     return f"\x00{index}\x00"

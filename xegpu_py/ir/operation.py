@@ -177,11 +177,14 @@ def _accessors(spec: OpSpec) -> dict[str, Callable[[Any], Any]]:
     return made
 
 
+_SIZES: Decoded[list[int]] = Decoded(list)
+
+
 def group_sizes(op: ir.OpView, which: str) -> list[int]:
     """The sizes of an op's operand or result groups."""
     spec, operation = op.spec, op.operation
     values = operation.operands if which == "operand" else operation.results
-    segments = list(operation.attributes[SEGMENTS[which]]) if spec.needs_segments(which) else None
+    segments = _SIZES[operation.attributes[SEGMENTS[which]]] if spec.needs_segments(which) else None
     sizes: list[int] = spec.sizes(which, len(values), segments)
     return sizes
 

@@ -6,11 +6,12 @@ import re
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from types import MethodType
-from typing import cast
+from typing import NamedTuple, cast
 
-from xegpu_py.ir.assembly import decode, formats_of
+from xegpu_py.ir.assembly import decode, formats_of, mark_numbers
 from xegpu_py.ir.cursor import Cursor, SyntaxFault
-from xegpu_py.ir.definition import Dialect
+from xegpu_py.ir.definition import DYNAMIC, Dialect
+from xegpu_py.ir.fields import STATIC
 from xegpu_py.ir.operation import Operation
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
@@ -18,6 +19,8 @@ _SSA = re.compile(rf"{_STRING}|%[\w$.-]+")
 _HEAD = re.compile(r"([ \t]*)(%\d+) = ")
 _PLAIN = re.compile(r"[A-Za-z_][\w$]*")
 _MARK = re.compile("\x00(\\d+)\x00")
+_STATIC = re.compile(rf"({STATIC}\w+ = array<i64: )([^>]*)")
+_DYNAMIC = str(DYNAMIC)
 _UNNAMED = cast(MethodType, Operation.result_name).__func__
 _REGION = re.compile("\x01(\\d+)\x01")
 
@@ -46,8 +49,8 @@ class _Names:
 
     def enter(self, head: str, name: str | None) -> str:
         """What stands before an op, such as `  %0 = `, with the name that the op's result shall have."""
-        m = _HEAD.fullmatch(head)
-        if name is None or m is None or not _PLAIN.fullmatch(name):
+        m = _HEAD.fullmatch(head) if name is not None and _PLAIN.fullmatch(name) else None
+        if m is None:
             return head
         if not self._taken:
             self._taken = {m[0] for m in _SSA.finditer(self._text) if m[0][0] == "%"}
@@ -68,6 +71,31 @@ class _Names:
         return _SSA.sub(lambda m: self._chosen.get(m[0], m[0]), line)
 
 
+class _Body(NamedTuple):
+    """What is printed after an op's name, with marks for operands and then for constants of index lists."""
+
+    text: str
+    location: str
+    numbers: list[str]
+
+
+def _without_numbers(rest: str) -> tuple[str, list[str]]:
+    """A generic form without the constants of index lists, and these."""
+    pieces = _STATIC.split(rest)
+    numbers: list[str] = []
+    for i in range(2, len(pieces), 3):
+        entries = pieces[i].split(", ")
+        constants = [n for n in entries if n != _DYNAMIC]
+        pieces[i] = "".join(["%" if n == _DYNAMIC else "#" for n in entries])
+        numbers += constants
+    return "\0".join(pieces), numbers
+
+
+def _fill(template: tuple[str, list[int]], values: list[str]) -> str:
+    text, order = template
+    return text % tuple([values[i] for i in order])
+
+
 @dataclass
 class Printer:
     """Puts our ops, types and attributes in a printed module into dialect syntax.
@@ -78,7 +106,7 @@ class Printer:
 
     dialects: Sequence[type[Dialect]]
     print_defaults: bool = False
-    _ops: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    _ops: dict[tuple[str, str], tuple[str, list[int]]] = field(default_factory=dict)
     _known: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -86,7 +114,8 @@ class Printer:
         self._by_name = {d.name: d for d in self.dialects}
         self._op_line = re.compile(rf'([ \t]*(?:%[^=]*= )?)"((?:{names})\.\w+)"\(([^()]*)\)( \(\{{)?(.*)', re.DOTALL)
         self._foreign = re.compile(rf"{_STRING}|[!#](?:{names})\.\w+")
-        self._marks = tuple(f'"{d.name}.' for d in self.dialects)
+        self._unnamed: dict[type[Operation], bool] = {}
+        self._classes: dict[str, type[Operation] | None] = {}
         self._sigils = tuple(s + d.name + "." for d in self.dialects for s in "!#")
 
     def rewrite(self, text: str) -> str:
@@ -100,28 +129,26 @@ class Printer:
                 if not line.startswith(stack[-1].indent + "}, {"):
                     stack.pop()
                 continue
-            if any(m in line for m in self._marks):
-                m = self._op_line.fullmatch(line)
-                op = self._find(m[2]) if m else None
-                if m and op:
-                    operands = m[3].split(", ") if m[3] else []
-                    if m[4]:
-                        indent = m[1][: len(m[1]) - len(m[1].lstrip())]
-                        stack.append(_OpenOp(op, indent, m[1], operands, len(out), [len(out) + 1], []))
-                        out.append("")
-                    else:
-                        head = names.enter(m[1], self._result_name(op, m[5]))
-                        out.append(f"{head}{self._op(op, operands, m[5])}")
-                    continue
-            out.append(self._line(line))
+            m = self._op_line.match(line)
+            op = self._find(m[2]) if m else None
+            if m and op:
+                operands = m[3].split(", ") if m[3] else []
+                if m[4]:
+                    indent = m[1][: len(m[1]) - len(m[1].lstrip())]
+                    stack.append(_OpenOp(op, indent, m[1], operands, len(out), [len(out) + 1], []))
+                    out.append("")
+                else:
+                    head = names.enter(m[1], self._result_name(op, m[5]))
+                    out.append(head + self._op(op, operands, m[5]))
+            else:
+                out.append(self.write(line))
         return "\n".join(out)
 
     def _find(self, name: str) -> type[Operation] | None:
-        dialect, _, mnemonic = name.partition(".")
-        return self._by_name[dialect].operations.get(mnemonic)
-
-    def _line(self, line: str) -> str:
-        return self.write(line)
+        if name not in self._classes:
+            dialect, _, mnemonic = name.partition(".")
+            self._classes[name] = self._by_name[dialect].operations.get(mnemonic)
+        return self._classes[name]
 
     def write(self, text: str) -> str:
         """Types and attributes of ours within a text of MLIR's own, in dialect syntax."""
@@ -158,34 +185,41 @@ class Printer:
         return raw if cls is None else str(cls.decode(raw).write(self.print_defaults))
 
     def _op(self, op: type[Operation], operands: Sequence[str], rest: str) -> str:
-        key = (op.OPERATION_NAME, rest)
+        # What is printed differs with the constants of index lists by just these.
+        shared, numbers = _without_numbers(rest) if op.spec.index_lists else (rest, [])
+        key = (op.OPERATION_NAME, shared)
         template = self._ops.get(key)
         if template is None:
-            body = self._body(op, rest)
+            body = self._body(op, rest, len(operands))
             if body is None:
                 return f'"{op.OPERATION_NAME}"({", ".join(operands)}){self.write(rest)}'
-            text, location = body
-            template = _MARK.split(op.OPERATION_NAME + text + location)
-            if not location:
-                self._ops[key] = template
-        return "".join(operands[int(p)] if i % 2 else p for i, p in enumerate(template))
+            pieces = _MARK.split(op.OPERATION_NAME + body.text + body.location)
+            order = [int(p) for p in pieces[1::2]]
+            template = "%s".join(piece.replace("%", "%%") for piece in pieces[::2]), order
+            if body.location or body.numbers != numbers:
+                return _fill(template, [*operands, *body.numbers])
+            self._ops[key] = template
+        return _fill(template, [*operands, *numbers])
 
     def _result_name(self, op: type[Operation], rest: str) -> str | None:
-        if cast(MethodType, op.result_name).__func__ is _UNNAMED:
+        if op not in self._unnamed:
+            self._unnamed[op] = cast(MethodType, op.result_name).__func__ is _UNNAMED
+        if self._unnamed[op]:
             return None
         try:
             return op.result_name(decode(op, rest.strip(), self.write)[0])
         except (ValueError, SyntaxFault):
             return None
 
-    def _body(self, op: type[Operation], rest: str, empty: Container[int] = ()) -> tuple[str, str] | None:
-        """The text after an op's name, and its location; None for an op that is not valid, and so has no such text."""
+    def _body(self, op: type[Operation], rest: str, operands: int, empty: Container[int] = ()) -> _Body | None:
+        """What is printed after an op's name; None for an op that is not valid, and so has no such text."""
         try:
             parsed, location = decode(op, rest.strip(), self.write)
+            numbers = mark_numbers(op, parsed, operands)
             for i, group in enumerate(op.spec.regions):
                 if not (group.optional and i in empty):
                     parsed.regions[group.name] = (i, i)
-            return formats_of(op)[0].write(op, parsed, self.print_defaults), location
+            return _Body(formats_of(op)[0].write(op, parsed, self.print_defaults), location, numbers)
         except (ValueError, SyntaxFault):
             return None
 
@@ -206,13 +240,14 @@ class Printer:
     def _with_regions(self, open_op: _OpenOp, out: Sequence[str], rest: str) -> list[str]:
         """The lines of an op with regions, whose lines stand in `out` from the op's first one on."""
         bodies = [out[a:b] for a, b in zip(open_op.region_starts, open_op.region_ends)]
-        body = self._body(open_op.op, rest, [i for i, lines in enumerate(bodies) if not lines])
+        empty = [i for i, lines in enumerate(bodies) if not lines]
+        body = self._body(open_op.op, rest, len(open_op.operands), empty)
         if body is None:
             return self._generic_with_regions(open_op, bodies, rest)
-        text, location = body
-        text = _MARK.sub(lambda m: open_op.operands[int(m[1])], text)
+        values = [*open_op.operands, *body.numbers]
+        text = _MARK.sub(lambda m: values[int(m[1])], body.text)
         lines = [f"{open_op.head}{open_op.op.OPERATION_NAME}"]
-        for i, piece in enumerate(_REGION.split(text + location)):
+        for i, piece in enumerate(_REGION.split(text + body.location)):
             if i % 2:
                 lines[-1] += "{"
                 lines += [*bodies[int(piece)], open_op.indent + "}"]

@@ -10,19 +10,24 @@ import difflib
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-from xegpu_py.ir.assembly import encode, read_op
+from xegpu_py.ir.assembly import encode, mark_numbers, read_op
 from xegpu_py.ir.cursor import Cursor, SyntaxFault
 from xegpu_py.ir.definition import Dialect
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.source import Source
 from xegpu_py.ir.type_reader import STRING, TypeReader
 
-_NAME = re.compile(r"%(?:\d+|[A-Za-z_$.-][\w$.-]*)(?:#\d+)?")
+_NAME = re.compile(r"(%(?:\d+|[A-Za-z_$.-][\w$.-]*)(?:#\d+)?)")
+_HOLE = re.compile(rf"{_NAME.pattern[:-1]}|(?:(?<=\[)|(?<=, ))-?(?:0|[1-9]\d{{0,17}})(?=[,\]]))")
+_HOLE_MARK = re.compile("\x00(\\d+)\x00")
+_REST = re.compile(r" (?:\{|: )")
+"""Where the attributes or types of an op begin, among which no index list is."""
 _WORD = re.compile(r"[%@^!#]?[\w$.-]+|\S")
 _MEMO_LINE = 500
-"""Longest rest of a line that is looked up as already read: bounds the work on files of one huge line."""
+"""Longest line that is looked up as already read: bounds the work on files of one huge line."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +42,17 @@ class Edit:
 
 @dataclass
 class Rewritten:
-    """A source in MLIR's own spelling."""
+    """A source in MLIR's own spelling.
+
+    Attributes:
+        edits: what was replaced, except on lines that equal one read before but for SSA names.
+        repeated: the lines, from 1, of ops that equal another one but for their operands.
+    """
 
     source: Source
     text: str
     edits: list[Edit]
+    repeated: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
         self._starts = [e.start for e in self.edits]
@@ -51,44 +62,118 @@ class Rewritten:
         """The source offset of a place in the rewritten text."""
         offset = self._lines.offset(line, column)
         i = bisect_right(self._starts, offset) - 1
-        if i < 0:
-            return offset
-        edit = self.edits[i]
-        if offset >= edit.end:
-            return offset - edit.end + edit.source_end
-        # Inside a replacement the same word in what was replaced is the best answer.
+        if i >= 0:
+            edit = self.edits[i]
+            if offset < edit.end:
+                return self._within(edit.start, offset, edit.source_start, edit.source_end)
+            if self._lines.line_of(edit.end) == line:
+                return offset - edit.end + edit.source_end
+        start, copied = self._lines.offset(line, 1), self.source.offset(line, 1)
+        if self.source.text.startswith(self.text[start:offset], copied):
+            return copied + offset - start
+        # The line was read as an equal one was: what stands before and after the op is not replaced.
+        written = self.text[start : self._lines.offset(line + 1, 1)]
+        read = self.source.text[copied : self.source.offset(line + 1, 1)]
+        before, after = _common(written, read), _common(written[::-1], read[::-1])
+        if offset >= start + len(written) - after:
+            return copied + len(read) - len(written) + offset - start
+        return self._within(start + before, offset, copied + before, copied + len(read) - after)
+
+    def _within(self, start: int, offset: int, source_start: int, source_end: int) -> int:
+        """The source offset of a place in what begins at `start`: of the same word in the source, or of its start."""
         word = _WORD.match(self.text, offset)
-        if word and offset > edit.start:
-            found = re.search(rf"(?<![\w$.-]){re.escape(word[0])}(?![\w$-])", self._replaced(edit))
+        if word and offset > start:
+            replaced = self.source.text[source_start:source_end]
+            found = re.search(rf"(?<![\w$.-]){re.escape(word[0])}(?![\w$-])", replaced)
             if found:
-                return edit.source_start + found.start()
-        return edit.source_start
+                return source_start + found.start()
+        return source_start
 
     def shifted_lines(self) -> frozenset[int]:
         """The lines, from 1, on which columns are not those of the source, or not all of them."""
-        lines = self._lines
         return frozenset(
-            bisect_right(lines.line_starts, at)
-            for e in self.edits
-            for at in ((e.end,) if self.text[e.end : e.end + 1] not in ("", "\n") else ())
+            self._lines.line_of(e.end) for e in self.edits if self.text[e.end : e.end + 1] not in ("", "\n")
         )
 
-    def _replaced(self, edit: Edit) -> str:
-        return self.source.text[edit.source_start : edit.source_end]
+
+def _common(a: str, b: str) -> int:
+    """The length of what two texts begin with alike."""
+    return next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
 
 
 @dataclass
 class _Template:
-    """An op's generic form, with marks for SSA names, and the text of the line from which it was read."""
+    """The generic form of an op with holes.
+
+    Attributes:
+        pieces: the text between holes and, as every second piece, the index in `names` and `numbers` of what fills it.
+        names: the SSA names, as they were read.
+        numbers: the constants of index lists, as they were read.
+        repeats: whether equal ops need not be verified again.
+    """
 
     pieces: list[str]
-    uses: list[int]
+    names: list[str]
+    numbers: list[str]
+    repeats: bool
 
-    def fill(self, names: Sequence[str]) -> str:
-        out = list(self.pieces)
-        for i, use in enumerate(self.uses):
-            out[2 * i + 1] = names[use]
-        return "".join(out)
+
+class _Line:
+    """What a line with an op becomes with any SSA names, and any constants in index lists.
+
+    Attributes:
+        repeats: whether the op need not be verified again.
+        numbers: whether there are constants.
+    """
+
+    def __init__(self, before: str, op: _Template, after: str, holes: Sequence[str]) -> None:
+        """From what was read of a line.
+
+        Args:
+            before: the text before the op.
+            op: the generic form of the op.
+            after: the text after the op.
+            holes: the SSA names and constants of the whole line, in order.
+
+        Raises:
+            ValueError: if these are not just the SSA names, and the names and constants of the op.
+        """
+        first, last = len(_NAME.findall(before)), len(holes) - len(_NAME.findall(after))
+        names = [i for i in range(first, last) if holes[i][0] == "%"]
+        numbers = [i for i in range(first, last) if holes[i][0] != "%"]
+        if [holes[i] for i in names + numbers] != op.names + op.numbers:
+            raise ValueError("the text of the op has other names or numbers than the op")
+        own = "%s".join(piece.replace("%", "%%") for piece in op.pieces[::2])
+        outer = (_NAME.sub("\0", text).replace("%", "%%").replace("\0", "%s") for text in (before, after))
+        order = [
+            *range(first),
+            *((names + numbers)[use] for use in map(int, op.pieces[1::2])),
+            *range(last, len(holes)),
+        ]
+        self._format = own.join(outer)
+        self._order = None if order == list(range(len(holes))) else order
+        self.repeats = op.repeats
+        self.numbers = bool(op.numbers)
+
+    def fill(self, holes: Sequence[str]) -> str:
+        """The line in generic form, with other names and constants."""
+        return self._format % tuple(holes if self._order is None else [holes[i] for i in self._order])
+
+
+def _split(line: str) -> tuple[str, list[str]]:
+    """A line without its SSA names and the constants in its index lists, as a key; these names and constants."""
+    rest = _REST.search(line)
+    at = rest.start() if rest else len(line)
+    head, tail = line[:at], line[at:]
+    pieces = _HOLE.split(head)
+    holes = pieces[1::2]
+    key = "\0".join(pieces[::2])
+    if "[" in head:
+        key += "".join(["%" if hole[0] == "%" else "#" for hole in holes])
+    if "%" not in tail:
+        return key + tail, holes
+    pieces = _NAME.split(tail)
+    return key + "\0".join(pieces[::2]), holes + pieces[1::2]
 
 
 class Reader(TypeReader):
@@ -99,12 +184,16 @@ class Reader(TypeReader):
         self.source = source
         self._scan = re.compile(
             rf"(?P<skip>//[^\n]*|{STRING})"
-            r"|(?P<alias>[!#][A-Za-z_][\w$]*)\s*=(?!=)"
+            r"|(?P<alias>[!#][A-Za-z_][\w$]*)\s*(?:(?==)|\Z)"
             rf"|{self._own.pattern}"
             rf"|(?<![\w.$%@^#!-])(?P<dialect>{self._names})\.(?P<op>\w+)"
         )
         self._named = re.compile(rf"[!#]?(?P<owner>{self._names})\.(?P<param>\w+)")
-        self._memo: dict[tuple[type[Operation], str], _Template] = {}
+        self._marks = (*(f"{name}." for name in self._by_name), "#", "!")
+        self._memo: dict[str, _Line] = {}
+        self._template: _Template | None = None
+        self._repeated: list[int] = []
+        self._met: set[tuple[str, ...]] = set()
         self._out: list[str] = []
         self._length = 0
         self._edits: list[Edit] = []
@@ -119,7 +208,8 @@ class Reader(TypeReader):
             self._range(0, len(self.source.text))
         except SyntaxFault as fault:
             raise self.source.error(fault.offset, fault.message) from None
-        return Rewritten(self.source, "".join(self._out), self._edits)
+        lines = frozenset(map(self.source.line_of, self._repeated))
+        return Rewritten(self.source, "".join(self._out), self._edits, lines)
 
     def _emit(self, text: str) -> None:
         self._out.append(text)
@@ -131,20 +221,60 @@ class Reader(TypeReader):
         self._emit(text)
 
     def _range(self, start: int, end: int) -> None:
-        text, done = self.source.text, start
         pos = start
-        while m := self._scan.search(text, pos, end):
+        while pos < end:
+            pos = self._line(self._known_lines(pos, end), end)
+
+    def _known_lines(self, start: int, end: int) -> int:
+        """Replace lines that equal others but for SSA names, up to the first line that must be read; its offset."""
+        text, marks, memo = self.source.text, self._marks, self._memo
+        pos = start
+        while 0 < (stop := text.find("\n", pos, pos + _MEMO_LINE) + 1) <= end:
+            line = text[pos:stop]
+            for mark in marks:
+                if mark in line:
+                    break
+            else:
+                self._emit(line)
+                pos = stop
+                continue
+            key, holes = _split(line)
+            known = memo.get(key)
+            if known is None:
+                break
+            self._emit(known.fill(holes))
+            if known.repeats and (not known.numbers or self._is_repeated(key, holes)):
+                self._repeated.append(pos)
+            pos = stop
+        return pos
+
+    def _is_repeated(self, key: str, holes: Sequence[str]) -> bool:
+        """Whether a line with this key and these constants has been met; it is noted."""
+        line = (key, *(hole for hole in holes if hole[0] != "%"))
+        if line in self._met:
+            return True
+        self._met.add(line)
+        return False
+
+    def _line(self, start: int, end: int) -> int:
+        """Replace what is ours from `start` to the end of a line; the offset of the next one."""
+        text, done, pos = self.source.text, start, start
+        stop = _line_end(text, start, end)
+        found = 0
+        while m := self._scan.search(text, pos, stop):
             pos = m.end()
             if m["skip"]:
                 continue
+            found += 1
             if m["alias"]:
-                cursor = Cursor(text, m.end())
-                meaning = cursor.skip()
-                raw = self._define(m["alias"], cursor)
-                if raw:
-                    self._emit(text[done:meaning])
-                    self._replace(meaning, cursor.pos, raw)
-                    pos = done = cursor.pos
+                cursor = Cursor(text, pos)
+                if cursor.accept("=") and not text.startswith("=", cursor.pos):
+                    meaning = cursor.skip()
+                    raw = self._define(m["alias"], cursor)
+                    if raw:
+                        self._emit(text[done:meaning])
+                        self._replace(meaning, cursor.pos, raw)
+                        pos = done = cursor.pos
             elif m["sigil"]:
                 cursor = Cursor(text, m.start())
                 raw = self._parametrized(cursor)
@@ -154,7 +284,27 @@ class Reader(TypeReader):
             elif op := self._find_op(m):
                 self._emit(text[done : m.start()])
                 pos = done = self._op(op, m.start(), m.end())
-        self._emit(text[done:end])
+                template, self._template = self._template, None
+                if template and found == 1 and pos <= stop:
+                    self._remember(template, start, m.start(), m.end(), pos, stop)
+            if pos > stop:
+                stop = _line_end(text, pos, end)
+        self._emit(text[done:stop])
+        return stop
+
+    def _remember(self, template: _Template, start: int, op_start: int, name_end: int, op_end: int, stop: int) -> None:
+        """Note what becomes of a whole line from `start` to `stop` that holds one op, if its text alone says that."""
+        text = self.source.text
+        before, line, after = text[start:op_start], text[start:stop], text[op_end:stop]
+        if '"' in line or stop - start > _MEMO_LINE or text[start - 1 : start] not in ("", "\n"):
+            return
+        # What follows the name on the same line must tell that it is an op's, and no attribute's.
+        is_op = text[name_end:op_end].strip()[:1] not in ("", "=", ",")
+        if is_op and (not after.strip() or after.lstrip().startswith("//")):
+            key, holes = _split(line)
+            with suppress(ValueError):
+                self._memo[key] = _Line(before, template, after, holes)
+                self._is_repeated(key, holes)
 
     def _find_op(self, m: re.Match[str]) -> type[Operation] | None:
         dialect = self._by_name[m["dialect"]]
@@ -196,29 +346,18 @@ class Reader(TypeReader):
     def _op(self, op: type[Operation], start: int, pos: int) -> int:
         """Replace the op whose name ends at `pos`; the offset after it."""
         text = self.source.text
-        line_end = text.find("\n", pos, pos + _MEMO_LINE)
-        rest = text[pos:line_end] if line_end >= 0 else ""
-        if rest and '"' not in rest:
-            if "//" in rest:
-                rest = rest[: rest.index("//")]
-            key = (op, _NAME.sub("%", rest))
-            known = self._memo.get(key)
-            if known:
-                self._replace(start, pos + len(rest), known.fill(_NAME.findall(rest)))
-                return pos + len(rest)
-        else:
-            key = None
-        uses: list[str] = []
+        names: list[str] = []
         cursor = Cursor(text, pos)
-        parsed = read_op(op, cursor, self, lambda: _marker(uses))
+        parsed = read_op(op, cursor, self, lambda: _marker(names))
+        numbers = mark_numbers(op, parsed, len(names))
         before, after = encode(op, parsed)
-        template = _template(before + after) if not op.spec.regions else None
-        if template:
-            self._replace(start, cursor.pos, template.fill(uses))
-            if key and cursor.pos <= pos + len(rest) and not text[cursor.pos : pos + len(rest)].strip():
-                self._memo[key] = template
+        if not op.spec.regions:
+            pieces = _HOLE_MARK.split(before + after)
+            self._template = _Template(pieces, names, numbers, op.dialect_class.verifies_alone())
+            self._replace(start, cursor.pos, _filled(pieces, names + numbers))
             return cursor.pos
-        at, prefix = start, _template(before).fill(uses) + " ("
+        before, after = (_filled(_HOLE_MARK.split(text), names + numbers) for text in (before, after))
+        at, prefix = start, before + " ("
         for name in (r.name for r in op.spec.regions):
             if name not in parsed.regions:
                 prefix += "{}, "
@@ -228,19 +367,26 @@ class Reader(TypeReader):
             self._range(region_start, region_end)
             at, prefix = region_end, ", "
         self._replace(at, cursor.pos, prefix.removesuffix(", ") + ")" + after)
+        self._template = None
         return cursor.pos
 
 
-def _marker(uses: list[str]) -> Callable[[str], str]:
-    uses.clear()
+def _line_end(text: str, start: int, end: int) -> int:
+    """The offset after the line that `start` is in, and at most `end`."""
+    found = text.find("\n", start, end)
+    return end if found < 0 else found + 1
+
+
+def _marker(names: list[str]) -> Callable[[str], str]:
+    names.clear()
 
     def mark(name: str) -> str:
-        uses.append(name)
-        return f"\x00{len(uses) - 1}\x00"
+        names.append(name)
+        return f"\x00{len(names) - 1}\x00"
 
     return mark
 
 
-def _template(text: str) -> _Template:
-    pieces = text.split("\x00")
-    return _Template(pieces, [int(p) for p in pieces[1::2]])
+def _filled(pieces: Sequence[str], values: Sequence[str]) -> str:
+    """The text of pieces of which every second one is the index of a value."""
+    return "".join(values[int(piece)] if i % 2 else piece for i, piece in enumerate(pieces))

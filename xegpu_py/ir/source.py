@@ -19,6 +19,8 @@ MAX_DIGITS = 1000
 """Most digits of a number that is read. Python refuses to convert a few thousand."""
 
 _LONG_NUMBER = re.compile(rf"\d{{{MAX_DIGITS + 1}}}")
+_ZEROS = str.maketrans("123456789", "0" * 9)
+_NO_BRACKETS = bytes(set(range(256)) - set(b"()[]{}<>"))
 _OPAQUE = re.compile(r'//[^\n]*|"(?:[^"\\\n]|\\.)*"')
 _SEPARATOR = re.compile(r"^[ \t]*// -----[^\n]*(?:\n|\Z)", re.MULTILINE)
 _DEPTH_STEP = np.zeros(256, np.int8)
@@ -49,6 +51,10 @@ class Source:
         if not 1 <= line <= len(self.line_starts):
             return len(self.text)
         return min(self.line_starts[line - 1] + max(column, 1) - 1, len(self.text))
+
+    def line_of(self, offset: int) -> int:
+        """The line of this piece (from 1) of the character at `offset`."""
+        return bisect_right(self.line_starts, offset)
 
     def line(self, number: int) -> str | None:
         """The text of the file's line `number`, None where the piece does not hold it."""
@@ -82,10 +88,12 @@ class Source:
         Raises:
             DiagnosticError: at the first bracket that is too deep.
         """
-        if _depths(self.text).max(initial=0) <= MAX_NESTING:
+        brackets = self.text.encode("latin-1", "replace").replace(b"->", b"").translate(None, _NO_BRACKETS)
+        if _depths(np.frombuffer(brackets, np.uint8)).max(initial=0) <= MAX_NESTING:
             return
         bare = _OPAQUE.sub(lambda m: " " * len(m[0]), self.text)
-        depths = _depths(bare)
+        # One byte a character, so that an index into the result is an offset into the text.
+        depths = _depths(np.frombuffer(bare.replace("->", "  ").encode("latin-1", "replace"), np.uint8))
         if depths.max(initial=0) > MAX_NESTING:
             offset = int(np.argmax(depths > MAX_NESTING))
             raise self.error(offset, f"brackets are nested deeper than {MAX_NESTING}")
@@ -96,18 +104,16 @@ class Source:
         Raises:
             DiagnosticError: at the first one.
         """
-        if not _LONG_NUMBER.search(self.text):
+        if "0" * (MAX_DIGITS + 1) not in self.text.translate(_ZEROS):
             return
         found = _LONG_NUMBER.search(_OPAQUE.sub(lambda m: " " * len(m[0]), self.text))
         if found:
             raise self.error(found.start(), f"number has more than {MAX_DIGITS} digits")
 
 
-def _depths(text: str) -> np.ndarray:
-    # One byte a character, so that an index into the result is an offset into the text.
-    codes = np.frombuffer(text.encode("latin-1", "replace"), np.uint8)
+def _depths(codes: np.ndarray) -> np.ndarray:
+    """How deep in brackets each character is."""
     steps = _DEPTH_STEP[codes]
-    steps[1:][(codes[1:] == ord(">")) & (codes[:-1] == ord("-"))] = 0
     depths = np.cumsum(steps, dtype=np.int32)
     # Closing brackets that close nothing must not hide depth that follows them.
     return depths - np.minimum.accumulate(np.minimum(depths, 0))

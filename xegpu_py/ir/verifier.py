@@ -33,11 +33,14 @@ def walk(root: ir.Operation) -> list[ir.Operation]:
     return found
 
 
-def verify(root: ir.Operation, bodies: Bodies | None = None) -> list[Diagnostic]:
+def verify(
+    root: ir.Operation, bodies: Bodies | None = None, repeated: frozenset[int] = frozenset()
+) -> list[Diagnostic]:
     """The rules of our dialects that ops in `root` break, in order; an empty list if none.
 
     Args:
         bodies: where dialects note the bodies of functions that they decode.
+        repeated: lines of ops that equal others in `root` but for operands, and so need not be looked at.
     """
     found: list[Diagnostic] = []
     # The rules depend on types and attributes only, so that equal ops are checked once.
@@ -45,30 +48,38 @@ def verify(root: ir.Operation, bodies: Bodies | None = None) -> list[Diagnostic]
     # What is known to be valid, of which most ops have the same: types, and attributes by op and name.
     valid: set[Any] = set()
     own: dict[type[Dialect], list[Operation]] = {}
+    classes: dict[str, type[Operation] | None] = {}
     for op in walk(root):
-        view = op.opview
-        if not isinstance(view, Operation):
+        name = op.name
+        if name not in classes:
+            cls = type(op.opview)
+            classes[name] = cls if issubclass(cls, Operation) else None
+        declared = classes[name]
+        if declared is None or (repeated and op.location.start_line in repeated):
             continue
-        own.setdefault(view.dialect_class, []).append(view)
+        if not declared.dialect_class.verifies_alone():
+            own.setdefault(declared.dialect_class, []).append(op.opview)
         types = tuple([v.type for v in op.operands] + [v.type for v in op.results])
-        key = (op.name, types, tuple(op.attributes.items()))
+        key = (name, types, tuple(op.attributes.items()))
         if key not in seen:
+            view = op.opview
             seen[key] = _broken_type(view, types, valid) or _broken_rule(view, valid)
         broken = seen[key]
         if broken:
             found.append(op_error(op, broken[0], *broken[1]))
+    if found and repeated:
+        return verify(root, bodies)
     if not found:
         found = [diagnostic for dialect, ops in own.items() for diagnostic in dialect.verify(ops, bodies or Bodies())]
     return found
 
 
 def _broken_type(view: Operation, types: tuple[ir.Type, ...], valid: set[Any]) -> Broken:
-    owned = {cls.mnemonic(): cls for cls in view.dialect_class.types.values()}
     for ir_type in dict.fromkeys(types):
         if (view.dialect_class, ir_type) in valid:
             continue
         text = str(ir_type)
-        cls = owned.get(text.partition("<")[0])
+        cls = view.dialect_class.type_named(text.partition("<")[0])
         problem = cls.decode(text).problem() if cls else None
         if problem:
             return problem, ()

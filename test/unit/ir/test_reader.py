@@ -1,0 +1,100 @@
+"""Lines that equal others but for SSA names and constants are read and printed as if each were alone."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from xegpu_py import DiagnosticError, parse
+from xegpu_py.ir.context import Context
+from xegpu_py.ir.printer import Printer
+from xegpu_py.ir.reader import Reader
+from xegpu_py.ir.source import Source
+
+FUNC = (
+    "func.func @f(%m: memref<64x64xf32>, %d: !xegpu.tensor_desc<8x16xf32>, %i: index, %v: vector<8x16xf32>) {{\n{}}}\n"
+)
+
+
+class Plain(Reader):
+    """Reads each line anew."""
+
+    def _known_lines(self, start, end):
+        return start
+
+
+numbers = st.integers(-9, 200)
+indices = st.one_of(numbers.map(str), st.just("%i"))
+names = st.sampled_from(["%a", "%b#1", "%7", "%long.name", "%x"])
+spaces = st.sampled_from(["", " ", "  // 5% [1, 2] of %x", "\t"])
+lines = st.one_of(
+    st.builds("{} = xegpu.create_nd_tdesc %m[{}, {}] : memref<64x64xf32> -> !xegpu.tensor_desc<8x16xf32>{}".format,
+              names, indices, indices, spaces),
+    st.builds("{} = xegpu.update_nd_offset {}, [{}, {}] {{mode = vc}} : !xegpu.tensor_desc<8x16xf32> -> "
+              "!xegpu.tensor_desc<8x16xf32>{}".format, names, names, indices, indices, spaces),
+    st.builds("{} = xegpu.load_nd {} : !xegpu.tensor_desc<8x16xf32> -> vector<8x16xf32>{}".format,
+              names, names, spaces),
+    st.builds("xegpu.store_nd {}, {} {{mode = {}}} : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>{}".format,
+              names, names, st.sampled_from(["vc", "simt"]), spaces),
+    st.builds("{} = xegpu.dpas {}, {}, {} : vector<8x16xf32>, vector<8x16xf16>, vector<8x16x2xf16> -> "
+              "vector<8x16xf32>{}".format, names, names, names, names, spaces),
+    st.builds("{} = arith.addf {}, {} : vector<8x16xf32>{}".format, names, names, names, spaces),
+    st.builds("{} = builtin.unrealized_conversion_cast {} : index to !xegpu.nbarrier{}".format, names, names, spaces),
+    st.builds('"test.op"() {{xegpu.note = [{}, 2], "xegpu.x" = "%a"}} : () -> (){}'.format, numbers, spaces),
+)  # fmt: skip
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(lines, min_size=2, max_size=12), st.data())
+def test_lines_read_the_same_with_and_without_what_is_known(pool, data):
+    chosen = data.draw(st.lists(st.sampled_from(pool), max_size=12))
+    text = "\n".join(pool + chosen) + "\n"
+    with Context() as context:
+        found, expected = (cls(Source(text, "x.mlir"), context.own).rewrite() for cls in (Reader, Plain))
+        assert found.text == expected.text
+        for line, written in enumerate(found.text.split("\n"), 1):
+            for column in range(1, len(written) + 2):
+                assert found.source_offset(line, column) == expected.source_offset(line, column)
+            if line in found.repeated:
+                assert written.partition(" // ")[0].count('"xegpu.') == 1
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(indices, indices, indices, indices), min_size=2, max_size=8))
+def test_lines_print_the_same_with_and_without_what_is_known(offsets):
+    body = "".join(
+        f"%a{n} = xegpu.create_nd_tdesc %m[{a}, {b}] : memref<64x64xf32> -> !xegpu.tensor_desc<8x16xf32>\n"
+        f"%b{n} = xegpu.update_nd_offset %a{n}, [{c}, {d}] : !xegpu.tensor_desc<8x16xf32> -> "
+        f"!xegpu.tensor_desc<8x16xf32>\n"
+        for n, (a, b, c, d) in enumerate(offsets)
+    )
+    module = parse(FUNC.format(body + "return\n"))
+    printed = module.operation.get_asm(assume_verified=True)
+    alone = [Printer(module.context.own).rewrite(line) for line in printed.split("\n")]
+    assert str(module).split("\n") == alone
+    assert str(parse(str(module))) == str(module)
+
+
+def test_an_error_on_a_line_like_others_is_located():
+    load = "  %{} = xegpu.load_nd %{} : !xegpu.tensor_desc<8x16xf32> -> vector<8x16xf32>\n"
+    text = FUNC.format(load.format("a", "d") + load.format("b", "nowhere") + "return\n")
+    with pytest.raises(DiagnosticError) as error:
+        parse(text, name="x.mlir")
+    (found,) = error.value.diagnostics
+    assert "undeclared SSA value name" in found.message
+    assert (found.position.line, found.position.column) == (3, 22)
+
+
+def test_a_broken_rule_is_reported_on_each_line():
+    store = "  xegpu.store_nd %v, %d {l1_hint = streaming} : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>\n"
+    wrong = "  xegpu.store_nd %v, %e : vector<8x16xf32>, !xegpu.tensor_desc<16x16xf32>\n"
+    text = FUNC.format(store + wrong + store + wrong + "return\n").replace(
+        "%i: index", "%i: index, %e: !xegpu.tensor_desc<16x16xf32>"
+    )
+    with pytest.raises(DiagnosticError) as error:
+        parse(text)
+    assert [d.position.line for d in error.value.diagnostics] == [3, 5]
+
+
+def test_a_name_is_that_of_an_op_or_of_an_attribute_by_what_surrounds_it():
+    text = "func.func @f() attributes {\n  xegpu.a,\n  xegpu.b = 1\n} {\n  return\n}\n"
+    assert "xegpu.a, xegpu.b = 1" in str(parse(text))
