@@ -30,8 +30,8 @@ class XeTileInferLayout(Pass):
 
     def run(self, op: ir.Operation) -> None:
         # What lowers ops is loaded when it is needed, since tools start without it.
-        from xegpu_py.passes.xetile.expansion import kernels
         from xegpu_py.passes.xetile.inference import infer
+        from xegpu_py.passes.xetile.kernels import kernels
         from xegpu_py.passes.xetile.layouts import has_maps
 
         for func in kernels(op):

@@ -10,7 +10,7 @@ from xegpu_py.ir.passes import Pass, register_pass
 @register_pass("xetile-prefetch")
 @dataclass
 class XeTilePrefetch(Pass):
-    """Prefetch, in each loop, the tiles that it loads, `distance` turns ahead.
+    """Prefetch, in each loop, the tiles that it loads, `distance` iterations ahead.
 
     These are the tiles that each iteration moves on, and those at a place that depends on the loop's counter. The
     first ones are prefetched before the loop. At workgroup level, each subgroup prefetches another part of the tile, so
@@ -40,11 +40,10 @@ class XeTilePrefetch(Pass):
 
     def run(self, op: ir.Operation) -> None:
         # What lowers ops is loaded when it is needed, since tools start without it.
-        from xegpu_py.passes.xetile.expansion import kernels
+        from xegpu_py.passes.xetile.kernels import kernels, target_for
         from xegpu_py.passes.xetile.prefetching import Prefetching
-        from xegpu_py.passes.xetile.targets import target_for
 
         if self.distance < 1:
-            self.fail(op, f"cannot prefetch {self.distance} turns ahead: distance must be at least 1")
+            self.fail(op, f"cannot prefetch {self.distance} iterations ahead: distance must be at least 1")
         for func in kernels(op):
             Prefetching(func, self.distance, target_for(self, func, self.target)).run()

@@ -135,6 +135,17 @@ def index(number: Index) -> ir.Value:
     return constant(index_type(), number) if isinstance(number, int) else number
 
 
+def index_vector(numbers: Sequence[int]) -> ir.Value:
+    """A constant vector of indices."""
+    return dense_integers(np.array(numbers), index_type())
+
+
+def index_splat(number: Index, count: int) -> ir.Value:
+    """A vector of one index everywhere."""
+    kind = vector_type((count,), index_type())
+    return constant(kind, number) if isinstance(number, int) else broadcast(number, kind)
+
+
 def add(*terms: Index) -> Index:
     """The sum of indices: first of those that are not known, then of the others."""
     known = sum(t for t in terms if isinstance(t, int))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 from mlir import ir
+from xegpu_py.passes.common.builders import make
+from xegpu_py.passes.common.values import element_of
 
 COMBINING = {
     "add": ("arith.addf", "arith.addi"),
@@ -47,3 +49,8 @@ def identity(kind: str, element: ir.Type) -> ir.Attribute:
     number = numbers.get(kind, 0)
     # A single bit that is set is the signed number -1.
     return ir.IntegerAttr.get(element, -(number & 1) if bits == 1 else number)
+
+
+def combine(kind: str, a: ir.Value, b: ir.Value) -> ir.Value:
+    """Two numbers, or vectors element by element, combined as a reduction of this kind does."""
+    return make(combining_op(kind, element_of(a)), a.type, a, b)

@@ -7,7 +7,7 @@ blocks, passes on whatever its values have become.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import zip_longest
 from typing import Any, ClassVar, NoReturn
 
@@ -74,6 +74,10 @@ class Conversion(PatternDriver):
     def is_legal(self, op: ir.Operation) -> bool:
         """Whether an op stays although it may have a pattern."""
         return False
+
+    def apply(self, pattern: Callable[..., Any], op: ir.Operation) -> None:
+        """Apply an op's pattern."""
+        pattern(self, op)
 
     def no_pattern(self, op: ir.Operation) -> None:
         """What becomes of an op without a pattern: it stays, with what stands for its operands."""
@@ -158,7 +162,7 @@ class Conversion(PatternDriver):
             elif self.is_legal(op):
                 self.keep(op)
             elif pattern is not None:
-                pattern(self, op)
+                self.apply(pattern, op)
             else:
                 self.no_pattern(op)
         self._op = outer

@@ -15,11 +15,12 @@ from xegpu_py.dialects.xegpu import MemoryScope, TdescAttr, TensorDesc
 from xegpu_py.passes.common import builders
 from xegpu_py.passes.common.builders import (
     Index,
-    broadcast,
     compare,
     constant,
     dense_integers,
+    index_splat,
     index_type,
+    index_vector,
     insert_slice,
     integer_type,
     make,
@@ -48,15 +49,6 @@ def _binary(name: str, a: ir.Value, b: ir.Value) -> ir.Value:
 def _known(value: Index) -> Index:
     found = constant_of(value)
     return value if found is None else found
-
-
-def _splat(number: Index, lanes: int) -> ir.Value:
-    kind = vector_type((lanes,), index_type())
-    return constant(kind, number) if isinstance(number, int) else broadcast(number, kind)
-
-
-def _dense(numbers: Sequence[int]) -> ir.Value:
-    return dense_integers(np.array(numbers), index_type())
 
 
 def _mask(lanes: Sequence[bool]) -> ir.Value:
@@ -291,10 +283,10 @@ class _Access:
         stride = self.tensor.strides[-2]
         if isinstance(stride, int) or part.rows == 1:
             by = stride if isinstance(stride, int) else 0
-            steps = _dense([r * by + c for r, c in zip(rows, columns)])
+            steps = index_vector([r * by + c for r, c in zip(rows, columns)])
         else:
-            steps = _binary("muli", _dense(rows), _splat(stride, len(rows)))
-            steps = _binary("addi", steps, _dense(columns))
+            steps = _binary("muli", index_vector(rows), index_splat(stride, len(rows)))
+            steps = _binary("addi", steps, index_vector(columns))
         start = self.start(part)
         if isinstance(start, int):
             source, rest = _line(low, self.tensor, start, 1, self.desc)
@@ -317,7 +309,7 @@ class _Access:
                 return None
             if not (isinstance(place, int) and isinstance(extent, int)):
                 # A comparison of scalars would have to be made a mask.
-                found.append(compare("ult", _splat(place, lanes), _splat(extent, lanes)))
+                found.append(compare("ult", index_splat(place, lanes), index_splat(extent, lanes)))
         found += [_mask([i < used for i in range(lanes)])] if used < lanes else []
         inner = [(self.offsets[-1], part.column, columns, part.columns, self.tensor.extents[-1])]
         if part.rows > 1:
@@ -328,8 +320,8 @@ class _Access:
                 if not (place >= 0 and place + size <= extent):
                     found.append(_mask([0 <= place + n < extent for n in numbers]))
                 continue
-            at_lanes = _binary("addi", _dense(numbers), _splat(place, lanes))
-            found.append(compare("ult", at_lanes, _splat(extent, lanes)))
+            at_lanes = _binary("addi", index_vector(numbers), index_splat(place, lanes))
+            found.append(compare("ult", at_lanes, index_splat(extent, lanes)))
         result = found[0] if found else _mask([True] * lanes)
         for other in found[1:]:
             result = _binary("andi", result, other)
@@ -340,7 +332,7 @@ def _scattered(low: Legalization, source: ir.Value, first: Index, offsets: ir.Va
     """A scattered descriptor of the elements of a block's tensor."""
     lanes = shape_of(offsets)
     if first != 0:
-        offsets = _binary("addi", offsets, _splat(first, lanes[0]))
+        offsets = _binary("addi", offsets, index_splat(first, lanes[0]))
     kind = TensorDesc(lanes, desc.element, TdescAttr(memory_scope=desc.attr.memory_scope, scattered=True))
     made: ir.Value = xegpu.create_tdesc(source, offsets, tdesc=kind, mode="vc")
     return made
@@ -441,11 +433,11 @@ def prefetch(low: Legalization, op: ir.Operation, layout: Place) -> None:
         lanes = len(chosen)
         total: ir.Value | None = None
         for d, stride in enumerate(access.tensor.strides):
-            at = _binary("addi", _dense([p[d] for p in chosen]), _splat(access.offsets[d], lanes))
+            at = _binary("addi", index_vector([p[d] for p in chosen]), index_splat(access.offsets[d], lanes))
             if not access.is_inside(d, desc.shape[d] if d < len(desc.shape) - 1 else across):
-                last = _splat(low.add(access.tensor.extents[d], -1), lanes)
-                at = _binary("maxsi", _binary("minsi", at, last), _splat(0, lanes))
-            scaled = at if stride == 1 else _binary("muli", at, _splat(stride, lanes))
+                last = index_splat(low.add(access.tensor.extents[d], -1), lanes)
+                at = _binary("maxsi", _binary("minsi", at, last), index_splat(0, lanes))
+            scaled = at if stride == 1 else _binary("muli", at, index_splat(stride, lanes))
             total = scaled if total is None else _binary("addi", total, scaled)
         assert total is not None
         source, rest = _line(low, access.tensor, 0, 1, desc)

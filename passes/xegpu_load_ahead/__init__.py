@@ -46,7 +46,7 @@ class XeGPULoadAhead(Pass):
         from xegpu_py.dialects import visa
         from xegpu_py.passes.common.kernels import is_marked, registers_of
         from xegpu_py.passes.xegpu_load_ahead.loops import load_ahead
-        from xegpu_py.passes.xetile.targets import target_for
+        from xegpu_py.passes.xetile.kernels import target_for
 
         for func in visa.kernels(op):
             if self.marked and not is_marked(func):

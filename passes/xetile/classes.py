@@ -8,7 +8,8 @@ from mlir import ir
 from xegpu_py.dialects.xetile import Tile
 from xegpu_py.passes.common.control_flow import STRUCTURED, forwarded
 from xegpu_py.passes.common.union_find import UnionFind
-from xegpu_py.passes.xetile.vectors import is_elementwise, is_splat, is_vector
+from xegpu_py.passes.common.values import is_vector
+from xegpu_py.passes.xetile.vectors import is_elementwise, is_splat
 
 
 def is_tile_choice(op: ir.Operation) -> bool:

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from mlir import ir
 from xegpu_py.dialects.xetile import ConvertLayoutOp, Tile, WgMap
 from xegpu_py.passes.common.control_flow import STRUCTURED, Use, forwarded
-from xegpu_py.passes.xetile.layouts import Layouts, check_counts, factors, is_tile
+from xegpu_py.passes.common.values import is_vector, shape_of
+from xegpu_py.passes.xetile.conversion import is_tile
+from xegpu_py.passes.xetile.layouts import Layouts, check_counts, factors
 from xegpu_py.passes.xetile.vector_ops import use_tile_ops
-from xegpu_py.passes.xetile.vectors import is_elementwise, is_splat, is_vector, shape_of
+from xegpu_py.passes.xetile.vectors import is_elementwise, is_splat
 
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.operation import Operation

@@ -12,8 +12,10 @@ from xegpu_py.dialects.xetile.agreement import attached_map, given_map, subgroup
 from xegpu_py.dialects.xetile.compute import subgroups
 from xegpu_py.passes.common.control_flow import STRUCTURED, forwarded
 from xegpu_py.passes.common.union_find import UnionFind
+from xegpu_py.passes.common.values import is_vector, shape_of
 from xegpu_py.passes.xetile.classes import is_tile_choice
-from xegpu_py.passes.xetile.vectors import is_elementwise, is_splat, is_vector, shape_of
+from xegpu_py.passes.xetile.conversion import is_tile
+from xegpu_py.passes.xetile.vectors import is_elementwise, is_splat
 
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.operation import Operation
@@ -22,11 +24,6 @@ from xegpu_py.layout.tiles import dealing_problem
 
 LANES = 16
 """Columns that a subgroup shall have at least where it is free to share them."""
-
-
-def is_tile(value: ir.Value) -> bool:
-    """Whether this is a tile."""
-    return Tile.accepts(str(value.type))
 
 
 def has_maps(func: ir.Operation) -> bool:

@@ -1,4 +1,4 @@
-"""The rebuilding of loops with prefetches of the tiles that they load."""
+"""Prefetches in loops of the tiles that they load."""
 
 from __future__ import annotations
 
@@ -7,73 +7,67 @@ from collections.abc import Sequence
 from mlir import ir
 from xegpu_py.dialects.xetile import InitTileOp, PrefetchTileOp, Tile, UpdateTileOffsetOp, WgMap
 from xegpu_py.passes.common.builders import add, index, multiply
-from xegpu_py.passes.xetile.expansion import Expansion
+from xegpu_py.passes.common.control_flow import yielded
+from xegpu_py.passes.common.patterns import PatternSet
+from xegpu_py.passes.common.values import defining_op
+from xegpu_py.passes.xetile.conversion import TileConversion, is_tile
 from xegpu_py.passes.xetile.matrices import known
 
 from xegpu_py.target import Block2DLimits, Target
 
 
-class Prefetching(Expansion):
+class Prefetching(TileConversion):
     """Adds prefetches to the loops of a kernel."""
+
+    patterns = PatternSet()
 
     def __init__(self, func: ir.Operation, distance: int, target: Target) -> None:
         super().__init__(func)
         self._distance = distance
         self._limits = target.block2d or Block2DLimits()
-        self._moves: dict[ir.Operation, list[ir.Operation]] = {}
-        self._made: dict[ir.Operation, list[ir.Operation]] = {}
+        self._moves: dict[ir.Value, list[ir.Operation]] = {}
+        self._made: dict[ir.Value, list[ir.Operation]] = {}
 
-    def more(self, loop: ir.Operation) -> list[ir.Value]:
+    def extra_inits(self, loop: ir.Operation) -> list[ir.Value]:
+        """The tiles of later iterations that the loop prefetches; those of the first iterations are, in front of it."""
         body = loop.regions[0].blocks[0]
-        moves = self._moves[loop] = []
+        counter, *arguments = body.arguments
+        moves = self._moves[counter] = []
         begun = []
-        yields = list(list(body.operations)[-1].operation.operands)
-        for init, argument, yielded in zip(list(loop.operands)[3:], list(body.arguments)[1:], yields):
-            if not Tile.accepts(str(argument.type)) or Tile.of(argument).attr.memory_space:
+        for init, argument, last in zip(list(loop.operands)[3:], arguments, yielded(body)):
+            if not is_tile(argument) or Tile.of(argument).attr.memory_space:
                 continue
-            move = None if isinstance(yielded.owner, ir.Block) else yielded.owner.operation
+            move = defining_op(last)
             loaded = any(u.owner.operation.name == "xetile.load_tile" for u in argument.uses)
             if move is None or move.name != UpdateTileOffsetOp.OPERATION_NAME or not loaded:
                 continue
-            outside = all(v in self.values for v in list(move.operands)[1:])
-            if move.operands[0] != argument or not outside:
+            if move.operands[0] != argument or any(_is_inside(v, body) for v in list(move.operands)[1:]):
                 continue
             moves.append(move)
             begun.append(self._begin(init, move))
-        counter = body.arguments[0]
         inits = [o.operation for o in body.operations if o.operation.name == InitTileOp.OPERATION_NAME]
-        made = self._made[loop] = [op for op in inits if self._is_followed(op, counter)]
-        lower, _, step = (self.one(v) for v in list(loop.operands)[:3])
+        made = self._made[counter] = [op for op in inits if _is_followed(op, counter)]
+        lower, _, step = list(loop.operands)[:3]
         for op in made:
-            for turn in range(self._distance):
-                self._make(op, {counter: index(add(lower, multiply(known(step), turn)))})
+            for iteration in range(self._distance):
+                self._make(op, {counter: index(add(lower, multiply(known(step), iteration)))})
         return begun
 
-    def more_yielded(self, loop: ir.Operation, carried: Sequence[ir.Value]) -> list[ir.Value]:
+    def before_last(self, op: ir.Operation) -> None:
+        """Prefetch the tiles that a later iteration of the loop around will make."""
+        loop, arguments = op.parent.operation, op.block.arguments
+        made = self._made.get(arguments[0], ()) if loop.name == "scf.for" else ()
+        with ir.InsertionPoint(op), op.location:
+            for init in made:
+                by = multiply(known(loop.operands[2]), self._distance)
+                self._make(init, {arguments[0]: index(add(arguments[0], by))})
+
+    def extra_yields(self, loop: ir.Operation, carried: Sequence[ir.Value]) -> list[ir.Value]:
         counter = loop.regions[0].blocks[0].arguments[0]
-        step = known(self.one(list(loop.operands)[2]))
-        for op in self._made[loop]:
-            self._make(op, {counter: index(add(self.one(counter), multiply(step, self._distance)))})
-        return [self._step(tile, move) for tile, move in zip(carried, self._moves[loop])]
-
-    def _is_followed(self, op: ir.Operation, counter: ir.Value) -> bool:
-        """Whether a tile made in the loop is loaded, at a place that depends on the loop's counter."""
-        tile = Tile.of(op.results[0])
-        loaded = any(u.owner.operation.name == "xetile.load_tile" for u in op.results[0].uses)
-        moving = any(v not in self.values for v in op.operands)
-        in_global = not tile.scattered and not tile.attr.memory_space
-        return in_global and loaded and moving and all(self._is_counted(v, counter) for v in op.operands)
-
-    def _is_counted(self, given: ir.Value, counter: ir.Value) -> bool:
-        """Whether a value is from outside of the loop, or arithmetic on its counter."""
-        if given == counter or given in self.values:
-            return True
-        if isinstance(given.owner, ir.Block) or not given.owner.operation.name.startswith("arith."):
-            return False
-        return all(self._is_counted(v, counter) for v in given.owner.operation.operands)
+        return [self._step(tile, move) for tile, move in zip(carried, self._moves[counter])]
 
     def _make(self, op: ir.Operation, stands: dict[ir.Value, ir.Value]) -> None:
-        """Make the tile of another turn, and prefetch it."""
+        """Make the tile of another iteration, and prefetch it."""
         made = self._copy(op, stands)
         tile = Tile.of(made.results[0])
         if tile.wg_map:
@@ -87,7 +81,7 @@ class Prefetching(Expansion):
             owner = operand.owner
             if operand not in stands and not isinstance(owner, ir.Block) and owner.operation.block == op.block:
                 stands[operand] = self._copy(owner.operation, stands).results[0]
-            operands.append(stands[operand] if operand in stands else self.one(operand))
+            operands.append(stands.get(operand, operand))
         made = op.clone()
         for i, operand in enumerate(operands):
             made.operands[i] = operand
@@ -95,7 +89,7 @@ class Prefetching(Expansion):
 
     def _begin(self, init: ir.Value, move: ir.Operation) -> ir.Value:
         """The tile that the loop prefetches first, after those before it have been prefetched."""
-        tile = self.one(init)
+        tile = init
         wg_map = Tile.of(tile).wg_map
         owner = tile.owner
         if wg_map and not isinstance(owner, ir.Block) and owner.operation.name == "xetile.init_tile":
@@ -108,9 +102,31 @@ class Prefetching(Expansion):
 
     def _step(self, tile: ir.Value, move: ir.Operation) -> ir.Value:
         PrefetchTileOp(tile, l1_hint="cached", l3_hint="cached")
-        offsets = [v if isinstance(v, int) else self.one(v) for v in move.opview.offsets]
-        made: ir.Value = UpdateTileOffsetOp(tile, offsets, result=tile.type).result
+        made: ir.Value = UpdateTileOffsetOp(tile, move.opview.offsets, result=tile.type).result
         return made
+
+
+def _is_inside(value: ir.Value, body: ir.Block) -> bool:
+    """Whether a value that ops of a loop's body use is defined in it."""
+    block = value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
+    return bool(block == body)
+
+
+def _is_followed(op: ir.Operation, counter: ir.Value) -> bool:
+    """Whether a tile made in the loop is loaded, at a place that depends on the loop's counter."""
+    tile = Tile.of(op.results[0])
+    loaded = any(u.owner.operation.name == "xetile.load_tile" for u in op.results[0].uses)
+    moving = any(_is_inside(v, counter.owner) for v in op.operands)
+    in_global = not tile.scattered and not tile.attr.memory_space
+    return in_global and loaded and moving and all(_is_counted(v, counter) for v in op.operands)
+
+
+def _is_counted(given: ir.Value, counter: ir.Value) -> bool:
+    """Whether a value is from outside of the loop, or arithmetic on its counter."""
+    if given == counter or not _is_inside(given, counter.owner):
+        return True
+    op = defining_op(given)
+    return op is not None and op.name.startswith("arith.") and all(_is_counted(v, counter) for v in op.operands)
 
 
 def spread(tile: Tile, wg_map: WgMap, limits: Block2DLimits) -> WgMap:

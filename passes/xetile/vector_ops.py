@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mlir import ir
-from mlir.dialects import vector
 from xegpu_py.dialects.xetile import BroadcastOp, ReductionOp, TransposeOp
 from xegpu_py.dialects.xetile.agreement import attached_map
-from xegpu_py.passes.xetile.vectors import (
-    combine,
-    is_splat,
-    is_vector,
-    reshaped,
-    shape_of,
-    splat_of,
-)
+from xegpu_py.passes.common.builders import broadcast, extract, shape_cast, with_shape
+from xegpu_py.passes.common.combining import combine
+from xegpu_py.passes.common.values import enumerator, is_vector, shape_of
+from xegpu_py.passes.xetile.vectors import is_splat, splat_of
 
 from xegpu_py.ir.verifier import walk
 
@@ -45,12 +40,10 @@ def use_tile_ops(func: ir.Operation) -> None:
 
 def _cast(value: ir.Value, shape: Sequence[int]) -> ir.Value:
     """A value in another shape of the same elements; a splat stays one."""
-    if shape_of(value) == tuple(shape):
-        return value
     owner = value.owner
-    if not isinstance(owner, ir.Block) and is_splat(owner.operation):
+    if shape_of(value) != tuple(shape) and not isinstance(owner, ir.Block) and is_splat(owner.operation):
         return splat_of(owner.operation, list(owner.operation.operands), shape)
-    return vector.shape_cast(reshaped(value.type, shape), value)
+    return shape_cast(value, shape)
 
 
 def _transpose(op: ir.Operation) -> ir.Value | None:
@@ -72,7 +65,7 @@ def _broadcast(op: ir.Operation) -> ir.Value | None:
     dims = [i for i in range(2) if narrow[i] != wide[i]]
     for dim in dims:
         narrow = tuple(wide[i] if i == dim else n for i, n in enumerate(narrow))
-        kind = reshaped(value.type, narrow)
+        kind = with_shape(value.type, narrow)
         value = BroadcastOp(value, (dim,), result=kind, map=attached_map(op) if dim == dims[-1] else None).result
     return value
 
@@ -80,7 +73,7 @@ def _broadcast(op: ir.Operation) -> ir.Value | None:
 def _reduction(op: ir.Operation) -> ir.Value | None:
     dims = tuple(ir.DenseI64ArrayAttr(op.attributes["reduction_dims"]))
     source, start = op.operands
-    kind = str(op.attributes["kind"]).partition("<")[2].rstrip(">")
+    kind = enumerator(op.attributes["kind"])
     if dims == (0, 1) and len(shape_of(source)) == 2:
         return _total(kind, source, start)
     if len(dims) != 1 or not is_vector(op.results[0]):
@@ -100,7 +93,7 @@ def _reduction(op: ir.Operation) -> ir.Value | None:
     own = attached_map(op)
     fits = own is not None and own.problem_for(left) is None
     value = ReductionOp(
-        kind, source, (dim,), result=reshaped(source.type, left), reduction_size=size, map=own if fits else None
+        kind, source, (dim,), result=with_shape(source.type, left), reduction_size=size, map=own if fits else None
     ).result
     return _cast(combine(kind, value, _cast(start, left)), shape_of(op.results[0]))
 
@@ -108,10 +101,10 @@ def _reduction(op: ir.Operation) -> ir.Value | None:
 def _total(kind: str, source: ir.Value, start: ir.Value) -> ir.Value:
     """The number that is left of a matrix."""
     row, one = (1, shape_of(source)[1]), (1, 1)
-    line = ReductionOp(kind, source, (0,), result=reshaped(source.type, row)).result
-    value = ReductionOp(kind, line, (1,), result=reshaped(source.type, one)).result
-    whole = combine(kind, value, vector.broadcast(reshaped(source.type, one), start))
-    return vector.extract(whole, [], [0, 0])
+    line = ReductionOp(kind, source, (0,), result=with_shape(source.type, row)).result
+    value = ReductionOp(kind, line, (1,), result=with_shape(source.type, one)).result
+    whole = combine(kind, value, broadcast(start, with_shape(source.type, one)))
+    return extract(whole, [0, 0])
 
 
 _RULES: dict[str, Callable[[ir.Operation], ir.Value | None]] = {

@@ -38,7 +38,7 @@ class XeTileToXeGPU(Pass):
 
     def run(self, op: ir.Operation) -> None:
         # What lowers ops is loaded when it is needed, since tools start without it.
-        from xegpu_py.passes.xetile.expansion import kernels
+        from xegpu_py.passes.xetile.kernels import kernels
         from xegpu_py.passes.xetile.layouts import has_maps
         from xegpu_py.passes.xetile_to_xegpu.lowering import Lowering
 

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from mlir import ir
-from mlir.dialects import vector
-from xegpu_py.passes.common.combining import identity
-from xegpu_py.passes.xetile.vectors import combine, cut, element_of, shape_of, splat, vector_type
-
-from xegpu_py.ir.builtin import bit_width
+from xegpu_py.passes.common import builders
+from xegpu_py.passes.common.builders import constant, extract_slice, i64_array, make, shape_cast, with_shape
+from xegpu_py.passes.common.combining import combine, identity
+from xegpu_py.passes.common.values import bits_of, element_of, shape_of
 
 ROWS, LINE_BYTES = 8, 64
 """Rows, and bytes of a row, that a reduction combines with their like before it combines what is in them.
@@ -29,13 +28,13 @@ def reduce(view: Any, value: ir.Value) -> ir.Value:
     groups: dict[int, list[ir.Value]] = {}
     for start in range(0, size, block):
         extent = tuple(min(block, size - start) if i == dim else n for i, n in enumerate(shape_of(value)))
-        part = cut(value, [start if i == dim else 0 for i in range(2)], extent)
+        part = extract_slice(value, [start if i == dim else 0 for i in range(2)], extent)
         groups.setdefault(extent[dim], []).append(part)
     return _tree(kind, [_reduced(kind, _tree(kind, group), dim, result) for group in groups.values()])
 
 
-def _bits(element: str) -> int:
-    return 64 if element == "index" else bit_width(element)
+def _bits(element: ir.Type) -> int:
+    return 64 if isinstance(element, ir.IndexType) else bits_of(element)
 
 
 def _tree(kind: str, values: Sequence[ir.Value]) -> ir.Value:
@@ -49,37 +48,25 @@ def _tree(kind: str, values: Sequence[ir.Value]) -> ir.Value:
 
 def _reduced(kind: str, value: ir.Value, dim: int, result: tuple[int, ...]) -> ir.Value:
     """A reduction as one op."""
-    shape, element = shape_of(value), element_of(value)
+    shape = shape_of(value)
     size = shape[dim] // result[dim]
     if size == 1:
         return value
     if result[dim] > 1:
-        apart = (*shape[:dim], result[dim], size, *shape[dim + 1 :])
-        value = vector.shape_cast(vector_type(apart, element), value)
+        value = shape_cast(value, (*shape[:dim], result[dim], size, *shape[dim + 1 :]))
     axis = dim + (result[dim] > 1)
-    left = tuple(n for i, n in enumerate(shape_of(value)) if i != axis)
-    start = splat(vector_type(left, element), identity(kind, ir.Type.parse(element)))
-    found = ir.Operation.create(
-        "vector.multi_reduction",
-        results=[vector_type(left, element)],
-        operands=[value, start],
-        attributes={
-            "kind": ir.Attribute.parse(f"#vector.kind<{kind}>"),
-            "reduction_dims": ir.DenseI64ArrayAttr.get([axis]),
-        },
-    ).result
-    return vector.shape_cast(vector_type(result, element), found)
+    left = with_shape(value.type, [n for i, n in enumerate(shape_of(value)) if i != axis])
+    start = constant(left, identity(kind, left.element_type))
+    attributes = {"kind": ir.Attribute.parse(f"#vector.kind<{kind}>"), "reduction_dims": i64_array([axis])}
+    return shape_cast(make("vector.multi_reduction", left, value, start, **attributes), result)
 
 
 def broadcast(view: Any, value: ir.Value) -> ir.Value:
     """Elements repeated along a dimension."""
     (dim,) = view.dims
-    element, kind = element_of(value), view.result.type
-    times = view.broadcast_size
-    if times is None or shape_of(value)[dim] == 1:
-        return vector.broadcast(kind, value)
-    shape = shape_of(value)
-    apart = (*shape[: dim + 1], 1, *shape[dim + 1 :])
-    wide = (*shape[: dim + 1], times, *shape[dim + 1 :])
-    lined = vector.shape_cast(vector_type(apart, element), value)
-    return vector.shape_cast(kind, vector.broadcast(vector_type(wide, element), lined))
+    times, shape = view.broadcast_size, shape_of(value)
+    if times is None or shape[dim] == 1:
+        return builders.broadcast(value, view.result.type)
+    grouped = shape_cast(value, (*shape[: dim + 1], 1, *shape[dim + 1 :]))
+    wide = with_shape(value.type, (*shape[: dim + 1], times, *shape[dim + 1 :]))
+    return shape_cast(builders.broadcast(grouped, wide), shape_of(view.result))

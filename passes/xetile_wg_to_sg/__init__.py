@@ -37,9 +37,8 @@ class XeTileWgToSg(Pass):
 
     def run(self, op: ir.Operation) -> None:
         # What lowers ops is loaded when it is needed, since tools start without it.
-        from xegpu_py.passes.xetile.expansion import kernels
+        from xegpu_py.passes.xetile.kernels import kernels, target_for
         from xegpu_py.passes.xetile.layouts import has_maps
-        from xegpu_py.passes.xetile.targets import target_for
         from xegpu_py.passes.xetile_wg_to_sg.distribution import Distribution
 
         for func in kernels(op):

@@ -1,4 +1,4 @@
-"""The rebuilding of a workgroup's kernel for one of its subgroups."""
+"""The conversion of a workgroup's kernel to that of one of its subgroups."""
 
 from __future__ import annotations
 
@@ -10,21 +10,15 @@ from mlir.dialects import arith, scf, vector
 from xegpu_py.dialects.xetile import BroadcastOp, InitTileOp, ReductionOp, Tile, TileMmaOp, TransposeOp
 from xegpu_py.dialects.xetile.agreement import MAP
 from xegpu_py.dialects.xetile.compute import subgroups
-from xegpu_py.passes.common.builders import Index, add, index
-from xegpu_py.passes.xetile.expansion import Expansion, rebuilds
-from xegpu_py.passes.xetile.layouts import ACROSS, Layouts, across, check_counts, is_tile
+from xegpu_py.passes.common.builders import Index, add, compare, create, index, integer_array, like, with_shape
+from xegpu_py.passes.common.combining import combine
+from xegpu_py.passes.common.messages import hints_of
+from xegpu_py.passes.common.patterns import PatternSet
+from xegpu_py.passes.common.values import attributes_of, element_of, is_vector, shape_of
+from xegpu_py.passes.xetile.conversion import Pattern, TileConversion, is_tile
+from xegpu_py.passes.xetile.layouts import ACROSS, Layouts, across, check_counts
 from xegpu_py.passes.xetile.vector_ops import use_tile_ops
-from xegpu_py.passes.xetile.vectors import (
-    combine,
-    element_of,
-    is_elementwise,
-    is_splat,
-    is_vector,
-    reshaped,
-    resized,
-    shape_of,
-    splat_of,
-)
+from xegpu_py.passes.xetile.vectors import is_elementwise, is_splat, resized, splat_of
 from xegpu_py.passes.xetile_wg_to_sg.exchange import Subgroup
 
 from xegpu_py.ir.diagnostics import emit_error
@@ -32,9 +26,20 @@ from xegpu_py.layout import WgTiles
 from xegpu_py.layout.tiles import dealing_problem
 from xegpu_py.target import Target
 
+pattern: PatternSet[Pattern] = PatternSet()
+"""By name of an op what becomes of it; no_pattern says what of others."""
 
-class Distribution(Expansion):
-    """Rebuilds a kernel with the parts of its vectors and tiles that a subgroup owns, round by round."""
+
+class Distribution(TileConversion):
+    """A kernel whose vectors and tiles become the parts that a subgroup owns, round by round.
+
+    Attributes:
+        target: the GPU.
+        layouts: the maps of the workgroup's vectors and tiles.
+        subgroup: the subgroup that runs.
+    """
+
+    patterns = pattern
 
     def __init__(self, func: ir.Operation, target: Target) -> None:
         super().__init__(func)
@@ -42,7 +47,13 @@ class Distribution(Expansion):
         use_tile_ops(func)
         self.layouts = Layouts(func)
         check_counts(func, self.layouts)
-        self._subgroup: Subgroup | None = None
+        block = func.regions[0].blocks[0]
+        for argument in block.arguments:
+            if is_vector(argument) or is_tile(argument):
+                emit_error(func, f"has an argument of type {argument.type}, which cannot be divided among subgroups")
+        first = block.operations[0]
+        with ir.InsertionPoint(first), first.location:
+            self.subgroup = Subgroup()
 
     def run(self) -> None:
         super().run()
@@ -54,20 +65,6 @@ class Distribution(Expansion):
                 "choose maps by which subgroups have more of what they need, or smaller tiles",
             )
 
-    @property
-    def subgroup(self) -> Subgroup:
-        """The subgroup that runs."""
-        if self._subgroup is None:
-            self._subgroup = Subgroup()
-        return self._subgroup
-
-    def argument(self, argument: ir.Value) -> list[ir.Value]:
-        # The first thing to be built: what is computed of the subgroup's number must stand before its uses.
-        assert self.subgroup
-        if is_vector(argument) or is_tile(argument):
-            emit_error(self.func, f"has an argument of type {argument.type}, which cannot be divided among subgroups")
-        return [argument]
-
     def own(self, given: ir.Value) -> WgTiles:
         """Which subgroup owns which part of an old value."""
         wg_map = self.layouts.get(given)
@@ -76,19 +73,20 @@ class Distribution(Expansion):
             return WgTiles.of(shape, [1] * len(shape), shape)
         return WgTiles.of(shape, wg_map.sg_layout, wg_map.sg_data)
 
-    def types(self, value: ir.Value) -> list[ir.Type]:
+    def convert_types(self, value: ir.Value, init: ir.Value | None = None) -> list[ir.Type] | None:
         if not (is_vector(value) or is_tile(value)):
-            return [value.type]
-        own = self.own(value)
-        count = own.own_count
-        if is_tile(value):
-            return [Tile.of(value).part(own.data).to_ir()] * count
-        return [reshaped(value.type, own.data)] * count
-
-    def other(self, op: Any) -> Sequence[ir.Value] | None:
-        vectors = [v for v in (*op.operands, *op.results) if is_vector(v)]
-        if not vectors:
             return None
+        own = self.own(value)
+        part = Tile.of(value).part(own.data).to_ir() if is_tile(value) else with_shape(value.type, own.data)
+        return [part] * own.own_count
+
+    def no_pattern(self, op: ir.Operation) -> None:
+        if any(is_vector(v) for v in (*op.operands, *op.results)):
+            self.replace_values(op, self._on_vectors(op))
+        else:
+            super().no_pattern(op)
+
+    def _on_vectors(self, op: ir.Operation) -> list[ir.Value]:
         if len(op.results) == 1 and is_splat(op):
             own = self.own(op.results[0])
             return [splat_of(op, [self.one(v) for v in op.operands], own.data)] * own.own_count
@@ -97,15 +95,15 @@ class Distribution(Expansion):
         if op.name in ("vector.step", "vector.create_mask"):
             return self._placed(op)
         if len(op.results) != 1 or not op.name.startswith(("vector.", "arith.constant")):
-            emit_error(op, "on vectors cannot be divided among subgroups")
-        return self._undivided(op)
+            self.fail("on vectors cannot be divided among subgroups")
+        return self.undivided(op)
 
-    def _undivided(self, op: ir.Operation) -> list[ir.Value]:
+    def undivided(self, op: ir.Operation) -> list[ir.Value]:
         """An op that works on whole vectors: each subgroup gets all of its operands, and computes all of it."""
         operands = []
         for old in op.operands:
             if is_vector(old) and self.layouts.get(old) is not None:
-                operands += self.parts(old, self._everywhere(old), op)
+                operands += self.parts(old, self.everywhere(old), op)
             else:
                 operands.append(self.one(old))
         made = op.clone()
@@ -116,47 +114,16 @@ class Distribution(Expansion):
         (old,) = op.results
         if not is_vector(old) or self.layouts.get(old) is None:
             return [made.results[0]]
-        return self.subgroup.exchange([made.results[0]], self._everywhere(old), self.own(old), op)
+        return self.subgroup.exchange([made.results[0]], self.everywhere(old), self.own(old), op)
 
-    def _everywhere(self, given: ir.Value) -> WgTiles:
+    def everywhere(self, given: ir.Value) -> WgTiles:
         """The division of an old vector by which each subgroup has all of it."""
         shape, wg_map = shape_of(given), self.layouts.get(given)
         assert wg_map is not None
         grid = [subgroups(wg_map), *[1] * (len(shape) - 1)]
         return WgTiles.of(shape, grid, shape)
 
-    @rebuilds("vector.shape_cast")
-    def _shape_cast(self, view: Any) -> list[ir.Value]:
-        old, new = view.operation.operands[0], view.operation.results[0]
-        if self.layouts.get(old) is None or self.layouts.get(new) is None:
-            return self._undivided(view.operation)
-        return self.subgroup.reshape(self.get(old), self.own(old), self.own(new), view.operation)
-
-    @rebuilds(*ACROSS)
-    def _across(self, view: Any) -> list[ir.Value]:
-        """Ops that move elements along a dimension of which each subgroup has all."""
-        op = view.operation
-        (old,) = op.results
-        known = self.layouts.get(old)
-        if known is None or any(self.layouts.get(v) is None for v in op.operands):
-            return self._undivided(op)
-        operands = []
-        for operand in op.operands:
-            operands += self.parts(operand, self._own_across(op, operand, known), view)
-        own = self._own_across(op, old, known)
-        made = ir.Operation.create(
-            op.name,
-            results=[reshaped(old.type, own.data)],
-            operands=operands,
-            attributes={n: op.attributes[n] for n in op.attributes if n != MAP},
-        )
-        if op.name == "vector.extract_strided_slice":
-            made.attributes["sizes"] = ir.ArrayAttr.get(
-                [ir.IntegerAttr.get(ir.IntegerType.get_signless(64), n) for n in own.data]
-            )
-        return self.subgroup.exchange([made.results[0]], own, self.own(old), op)
-
-    def _own_across(self, op: ir.Operation, value: ir.Value, known: Any) -> WgTiles:
+    def own_across(self, op: ir.Operation, value: ir.Value, known: Any) -> WgTiles:
         wg_map = across(op, value, known)
         assert wg_map is not None
         return WgTiles.of(shape_of(value), wg_map.sg_layout, wg_map.sg_data)
@@ -177,7 +144,7 @@ class Distribution(Expansion):
     def _placed(self, op: ir.Operation) -> list[ir.Value]:
         """Vectors whose elements depend on where they are: `vector.step` and `vector.create_mask`."""
         own = self.own(op.results[0])
-        kind = reshaped(op.results[0].type, own.data)
+        kind = with_shape(op.results[0].type, own.data)
         found = []
         for start in self.subgroup.starts(own):
             if op.name == "vector.step":
@@ -188,172 +155,7 @@ class Distribution(Expansion):
             found.append(vector.create_mask(kind, bounds))
         return found
 
-    @rebuilds("xetile.init_tile")
-    def _init_tile(self, view: InitTileOp) -> list[ir.Value]:
-        tile, own = Tile.of(view.tile), self.own(view.tile)
-        kind = tile.part(own.data).to_ir()
-        source = self.one(view.source)
-        if view.indices is not None:
-            parts = self.parts(view.indices, own, view)
-            return [InitTileOp(source, [], indices=p, tile=kind).tile for p in parts]
-        offsets, shape, strides = (
-            [v if isinstance(v, int) else self.one(v) for v in group]
-            for group in (view.offsets, view.shape, view.strides)
-        )
-        made = []
-        for start in self.subgroup.starts(own):
-            moved: list[Index] = [*offsets[:-2], *(add(a, b) for a, b in zip(offsets[-2:], start))]
-            made.append(
-                InitTileOp(source, moved, shape or None, strides or None, tile=kind, in_bounds=view.in_bounds).tile
-            )
-        return made
-
-    @rebuilds("xetile.update_tile_offset")
-    def _update(self, view: Any) -> list[ir.Value]:
-        tiles = self.get(view.tile)
-        if view.indices is not None:
-            parts = self.parts(view.indices, self.own(view.tile), view)
-            return [type(view)(t, [], indices=p, result=t.type).result for t, p in zip(tiles, parts, strict=True)]
-        offsets = [v if isinstance(v, int) else self.one(v) for v in view.offsets]
-        return [type(view)(t, offsets, result=t.type).result for t in tiles]
-
-    @rebuilds("xetile.prefetch_tile")
-    def _prefetch(self, view: Any) -> list[ir.Value]:
-        for tile in self.get(view.tile):
-            type(view)(tile, l1_hint=view.l1_hint, l2_hint=view.l2_hint, l3_hint=view.l3_hint)
-        return []
-
-    @rebuilds("xetile.load_tile", "xetile.load")
-    def _load(self, view: Any) -> list[ir.Value]:
-        own = self.own(view.value)
-        masks: Sequence[ir.Value | None] = [None] * own.own_count
-        scattered = view.operation.name == "xetile.load"
-        if scattered and view.mask is not None:
-            masks = self.parts(view.mask, own, view)
-        hints = {n: getattr(view, n) for n in ("padding", "l1_hint", "l2_hint", "l3_hint")}
-        kind = reshaped(view.value.type, own.data)
-        return [
-            type(view)(t, *([m] if scattered else []), value=kind, **hints).value
-            for t, m in zip(self.get(view.tile), masks, strict=True)
-        ]
-
-    @rebuilds("xetile.store_tile", "xetile.store", "xetile.atomic_rmw")
-    def _store(self, view: Any) -> list[ir.Value]:
-        """Stores and atomic ops: of the subgroups that share a part the first one does it."""
-        own = self.own(view.tile)
-        first = self.subgroup.is_first(own)
-        name = view.operation.name
-        values = self.parts(view.value, own, view)
-        masks: Sequence[ir.Value | None] = [None] * len(values)
-        if name != "xetile.store_tile" and view.mask is not None:
-            masks = self.parts(view.mask, own, view)
-        updates = name == "xetile.atomic_rmw"
-        expected: Sequence[ir.Value | None] = [None] * len(values)
-        if updates and view.expected is not None:
-            expected = self.parts(view.expected, own, view)
-
-        def act() -> list[ir.Value]:
-            found = []
-            for part, tile, mask, wanted in zip(values, self.get(view.tile), masks, expected, strict=True):
-                if updates:
-                    found.append(type(view)(view.kind, part, tile, mask, wanted, result=part.type).result)
-                    continue
-                hints = {n: getattr(view, n) for n in ("l1_hint", "l2_hint", "l3_hint")}
-                type(view)(part, tile, *([mask] if name == "xetile.store" else []), **hints)
-            return found
-
-        if first is None:
-            return act()
-        if updates and next(iter(view.result.uses), None) is not None:
-            return self.subgroup.by_first(act, element_of(view.value), own, view.operation)
-        branch = scf.IfOp(first)
-        with ir.InsertionPoint(branch.then_block):
-            act()
-            scf.yield_([])
-        return values if updates else []
-
-    @rebuilds("gpu.printf")
-    def _printf(self, view: Any) -> list[ir.Value]:
-        """A workgroup prints once."""
-        op = view.operation
-        first = arith.cmpi(arith.CmpIPredicate.eq, self.subgroup.id, index(0))
-        branch = scf.IfOp(first)
-        with ir.InsertionPoint(branch.then_block):
-            made = op.clone()
-            for i, value in enumerate(op.operands):
-                made.operands[i] = self.one(value)
-            scf.yield_([])
-        return []
-
-    @rebuilds("xetile.tile_mma")
-    def _mma(self, view: TileMmaOp) -> list[ir.Value]:
-        own = self.own(view.d)
-        rows, columns = own.data
-        depth = shape_of(view.b)[0]
-        a_own = WgTiles.of(shape_of(view.a), own.grid, (rows, depth))
-        b_own = WgTiles.of(shape_of(view.b), own.grid, (depth, columns))
-        a, b = self.parts(view.a, a_own, view), self.parts(view.b, b_own, view)
-        count = own.own_count
-        c: Sequence[ir.Value | None] = [None] * count if view.c is None else self.parts(view.c, own, view)
-        kind = reshaped(view.d.type, own.data)
-        across = own.rounds[1]
-        return [TileMmaOp(a[i // across], b[i % across], c[i], d=kind).d for i in range(count)]
-
-    @rebuilds("xetile.convert_layout")
-    def _convert(self, view: Any) -> list[ir.Value]:
-        return self.parts(view.value, self.own(view.result), view)
-
-    @rebuilds("xetile.transpose")
-    def _transpose(self, view: TransposeOp) -> list[ir.Value]:
-        own = self.own(view.result)
-        if view.permutation == (0, 1):
-            return self.parts(view.value, own, view)
-        parts = self.parts(view.value, own.transposed(), view)
-        kind = reshaped(view.result.type, own.data)
-        made = [TransposeOp(p, (1, 0), result=kind).result for p in parts]
-        down, across = own.rounds
-        return [made[c * down + r] for r in range(down) for c in range(across)]
-
-    @rebuilds("xetile.broadcast")
-    def _broadcast(self, view: BroadcastOp) -> list[ir.Value]:
-        (dim,) = view.dims
-        times = view.broadcast_size
-        given = self.own(view.result)
-        own = _in_groups(given, dim, times or 1)
-        want = own.replaced(dim, own.shape[dim] // times, own.data[dim] // times) if times else own.replaced(dim, 1, 1)
-        parts = self.parts(view.value, want, view)
-        kind = reshaped(view.result.type, own.data)
-        across = own.rounds[1]
-        found = []
-        for i in range(own.own_count):
-            row, column = divmod(i, across)
-            place = column if times is None and dim == 0 else row if times is None else i
-            if times is not None and want.data[dim] == 1:
-                found.append(BroadcastOp(parts[place], view.dims, result=kind).result)
-            else:
-                found.append(BroadcastOp(parts[place], view.dims, result=kind, broadcast_size=times).result)
-        return self.subgroup.exchange(found, own, given, view.operation)
-
-    @rebuilds("xetile.reduction")
-    def _reduction(self, view: ReductionOp) -> list[ir.Value]:
-        (dim,) = view.dims
-        given, want = self.own(view.value), self.own(view.result)
-        size = view.reduction_size or given.shape[dim]
-        have = _in_groups(given, dim, size) if size < given.shape[dim] else given
-        parts = self.subgroup.exchange(self.get(view.value), given, have, view.operation)
-        data, owners = have.data[dim], have.owners[dim]
-        if data % size == 0:
-            local = have.replaced(dim, have.shape[dim] // size, data // size)
-            parts = [self._reduced(view, p, size) for p in parts]
-            return self.subgroup.exchange(parts, local, want, view.operation)
-        parts = self._combined(view, have)
-        # What is left of each subgroup, side by side.
-        partial = have.replaced(dim, owners, 1)
-        whole = want.replaced(dim, owners, owners)
-        gathered = self.subgroup.exchange(parts, partial, whole, view.operation)
-        return [self._reduced(view, p, owners) for p in gathered]
-
-    def _combined(self, view: ReductionOp, have: WgTiles) -> list[ir.Value]:
+    def combined(self, view: ReductionOp, have: WgTiles) -> list[ir.Value]:
         """The parts of a subgroup that lie one behind the other along the dimension, combined and reduced."""
         (dim,) = view.dims
         down, across = have.rounds
@@ -368,20 +170,226 @@ class Distribution(Expansion):
             total = line[0]
             for part in line[1:]:
                 total = combine(view.kind.value, total, part)
-            found.append(self._reduced(view, total, have.data[dim]))
+            found.append(self.reduced(view, total, have.data[dim]))
         return found
 
     @staticmethod
-    def _reduced(view: ReductionOp, part: ir.Value, size: int) -> ir.Value:
+    def reduced(view: ReductionOp, part: ir.Value, size: int) -> ir.Value:
         (dim,) = view.dims
         if size == 1:
             return part
         shape = tuple(n // size if i == dim else n for i, n in enumerate(shape_of(part)))
         given = size if shape[dim] > 1 else None
         made: ir.Value = ReductionOp(
-            view.kind, part, view.dims, result=reshaped(part.type, shape), reduction_size=given
+            view.kind, part, view.dims, result=with_shape(part.type, shape), reduction_size=given
         ).result
         return made
+
+
+@pattern("vector.shape_cast")
+def shape_cast(d: Distribution, view: Any) -> list[ir.Value]:
+    """Each subgroup's elements in another shape, exchanged where others have them."""
+    old, new = view.operation.operands[0], view.operation.results[0]
+    if d.layouts.get(old) is None or d.layouts.get(new) is None:
+        return d.undivided(view.operation)
+    return d.subgroup.reshape(d.get(old), d.own(old), d.own(new), view.operation)
+
+
+@pattern(*ACROSS)
+def moved_across(d: Distribution, view: Any) -> list[ir.Value]:
+    """Ops that move elements along a dimension of which each subgroup has all."""
+    op = view.operation
+    (old,) = op.results
+    known = d.layouts.get(old)
+    if known is None or any(d.layouts.get(v) is None for v in op.operands):
+        return d.undivided(op)
+    operands = []
+    for operand in op.operands:
+        operands += d.parts(operand, d.own_across(op, operand, known), view)
+    own = d.own_across(op, old, known)
+    attributes = {n: a for n, a in attributes_of(op).items() if n != MAP}
+    if op.name == "vector.extract_strided_slice":
+        attributes["sizes"] = integer_array(own.data)
+    made = create(op.name, [with_shape(old.type, own.data)], operands, attributes)
+    return d.subgroup.exchange([made.results[0]], own, d.own(old), op)
+
+
+@pattern("xetile.init_tile")
+def init_tile(d: Distribution, view: InitTileOp) -> list[ir.Value]:
+    """A tile for each part that the subgroup owns."""
+    tile, own = Tile.of(view.tile), d.own(view.tile)
+    kind = tile.part(own.data).to_ir()
+    source = d.one(view.source)
+    if view.indices is not None:
+        parts = d.parts(view.indices, own, view)
+        return [InitTileOp(source, [], indices=p, tile=kind).tile for p in parts]
+    offsets, shape, strides = (
+        [v if isinstance(v, int) else d.one(v) for v in group] for group in (view.offsets, view.shape, view.strides)
+    )
+    made = []
+    for start in d.subgroup.starts(own):
+        moved: list[Index] = [*offsets[:-2], *(add(a, b) for a, b in zip(offsets[-2:], start))]
+        made.append(InitTileOp(source, moved, shape or None, strides or None, tile=kind, in_bounds=view.in_bounds).tile)
+    return made
+
+
+@pattern("xetile.update_tile_offset")
+def update_tile_offset(d: Distribution, view: Any) -> list[ir.Value]:
+    """Each part moved alike."""
+    tiles = d.get(view.tile)
+    if view.indices is not None:
+        parts = d.parts(view.indices, d.own(view.tile), view)
+        return [type(view)(t, [], indices=p, result=t.type).result for t, p in zip(tiles, parts, strict=True)]
+    offsets = [v if isinstance(v, int) else d.one(v) for v in view.offsets]
+    return [type(view)(t, offsets, result=t.type).result for t in tiles]
+
+
+@pattern("xetile.prefetch_tile")
+def prefetch_tile(d: Distribution, view: Any) -> list[ir.Value]:
+    """A prefetch of each part."""
+    for tile in d.get(view.tile):
+        type(view)(tile, **hints_of(view))
+    return []
+
+
+@pattern("xetile.load_tile", "xetile.load")
+def load(d: Distribution, view: Any) -> list[ir.Value]:
+    """A load of each part."""
+    own = d.own(view.value)
+    masks: Sequence[ir.Value | None] = [None] * own.own_count
+    scattered = view.operation.name == "xetile.load"
+    if scattered and view.mask is not None:
+        masks = d.parts(view.mask, own, view)
+    hints = {"padding": view.padding, **hints_of(view)}
+    kind = with_shape(view.value.type, own.data)
+    return [
+        type(view)(t, *([m] if scattered else []), value=kind, **hints).value
+        for t, m in zip(d.get(view.tile), masks, strict=True)
+    ]
+
+
+@pattern("xetile.store_tile", "xetile.store", "xetile.atomic_rmw")
+def store(d: Distribution, view: Any) -> list[ir.Value]:
+    """Stores and atomic ops: of the subgroups that share a part the first one does it."""
+    own = d.own(view.tile)
+    first = d.subgroup.is_first(own)
+    name = view.operation.name
+    values = d.parts(view.value, own, view)
+    masks: Sequence[ir.Value | None] = [None] * len(values)
+    if name != "xetile.store_tile" and view.mask is not None:
+        masks = d.parts(view.mask, own, view)
+    updates = name == "xetile.atomic_rmw"
+    expected: Sequence[ir.Value | None] = [None] * len(values)
+    if updates and view.expected is not None:
+        expected = d.parts(view.expected, own, view)
+
+    def act() -> list[ir.Value]:
+        found = []
+        for part, tile, mask, wanted in zip(values, d.get(view.tile), masks, expected, strict=True):
+            if updates:
+                found.append(type(view)(view.kind, part, tile, mask, wanted, result=part.type).result)
+                continue
+            type(view)(part, tile, *([mask] if name == "xetile.store" else []), **hints_of(view))
+        return found
+
+    if first is None:
+        return act()
+    if updates and next(iter(view.result.uses), None) is not None:
+        return d.subgroup.by_first(act, element_of(view.value), own, view.operation)
+    branch = scf.IfOp(first)
+    with ir.InsertionPoint(branch.then_block):
+        act()
+        scf.yield_([])
+    return values if updates else []
+
+
+@pattern("gpu.printf")
+def printf(d: Distribution, view: Any) -> list[ir.Value]:
+    """A workgroup prints once."""
+    op = view.operation
+    branch = scf.IfOp(compare("eq", d.subgroup.id, index(0)))
+    with ir.InsertionPoint(branch.then_block):
+        like(op, [], [d.one(value) for value in op.operands])
+        scf.yield_([])
+    return []
+
+
+@pattern("xetile.tile_mma")
+def tile_mma(d: Distribution, view: TileMmaOp) -> list[ir.Value]:
+    """A product for each part of the result, of whole rows and columns of the factors."""
+    own = d.own(view.d)
+    rows, columns = own.data
+    depth = shape_of(view.b)[0]
+    a_own = WgTiles.of(shape_of(view.a), own.grid, (rows, depth))
+    b_own = WgTiles.of(shape_of(view.b), own.grid, (depth, columns))
+    a, b = d.parts(view.a, a_own, view), d.parts(view.b, b_own, view)
+    count = own.own_count
+    c: Sequence[ir.Value | None] = [None] * count if view.c is None else d.parts(view.c, own, view)
+    kind = with_shape(view.d.type, own.data)
+    across = own.rounds[1]
+    return [TileMmaOp(a[i // across], b[i % across], c[i], d=kind).d for i in range(count)]
+
+
+@pattern("xetile.convert_layout")
+def convert_layout(d: Distribution, view: Any) -> list[ir.Value]:
+    """The parts that the other map gives the subgroup."""
+    return d.parts(view.value, d.own(view.result), view)
+
+
+@pattern("xetile.transpose")
+def transpose(d: Distribution, view: TransposeOp) -> list[ir.Value]:
+    """Each part transposed, of the parts that the subgroup has of the transposed value."""
+    own = d.own(view.result)
+    if view.permutation == (0, 1):
+        return d.parts(view.value, own, view)
+    parts = d.parts(view.value, own.transposed(), view)
+    kind = with_shape(view.result.type, own.data)
+    made = [TransposeOp(p, (1, 0), result=kind).result for p in parts]
+    down, across = own.rounds
+    return [made[c * down + r] for r in range(down) for c in range(across)]
+
+
+@pattern("xetile.broadcast")
+def broadcast(d: Distribution, view: BroadcastOp) -> list[ir.Value]:
+    """Each part's elements repeated."""
+    (dim,) = view.dims
+    times = view.broadcast_size
+    given = d.own(view.result)
+    own = _in_groups(given, dim, times or 1)
+    want = own.replaced(dim, own.shape[dim] // times, own.data[dim] // times) if times else own.replaced(dim, 1, 1)
+    parts = d.parts(view.value, want, view)
+    kind = with_shape(view.result.type, own.data)
+    across = own.rounds[1]
+    found = []
+    for i in range(own.own_count):
+        row, column = divmod(i, across)
+        place = column if times is None and dim == 0 else row if times is None else i
+        if times is not None and want.data[dim] == 1:
+            found.append(BroadcastOp(parts[place], view.dims, result=kind).result)
+        else:
+            found.append(BroadcastOp(parts[place], view.dims, result=kind, broadcast_size=times).result)
+    return d.subgroup.exchange(found, own, given, view.operation)
+
+
+@pattern("xetile.reduction")
+def reduction(d: Distribution, view: ReductionOp) -> list[ir.Value]:
+    """Each part reduced, and what is left of several subgroups' parts through shared local memory."""
+    (dim,) = view.dims
+    given, want = d.own(view.value), d.own(view.result)
+    size = view.reduction_size or given.shape[dim]
+    have = _in_groups(given, dim, size) if size < given.shape[dim] else given
+    parts = d.subgroup.exchange(d.get(view.value), given, have, view.operation)
+    data, owners = have.data[dim], have.owners[dim]
+    if data % size == 0:
+        local = have.replaced(dim, have.shape[dim] // size, data // size)
+        parts = [d.reduced(view, p, size) for p in parts]
+        return d.subgroup.exchange(parts, local, want, view.operation)
+    parts = d.combined(view, have)
+    # What is left of each subgroup, side by side.
+    partial = have.replaced(dim, owners, 1)
+    whole = want.replaced(dim, owners, owners)
+    gathered = d.subgroup.exchange(parts, partial, whole, view.operation)
+    return [d.reduced(view, p, owners) for p in gathered]
 
 
 def _in_groups(own: WgTiles, dim: int, size: int) -> WgTiles:

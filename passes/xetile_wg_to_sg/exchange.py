@@ -8,17 +8,36 @@ from typing import Any
 
 import numpy as np
 from mlir import ir
-from mlir.dialects import arith, gpu, memref, scf, vector
+from mlir.dialects import arith, gpu, memref, scf
 from xegpu_py.dialects.xetile import InitTileOp, LoadTileOp, StoreTileOp, Tile, TileAttr
 from xegpu_py.dialects.xetile.types import SHARED
-from xegpu_py.passes.common.builders import Index, add, index, multiply
+from xegpu_py.passes.common.builders import (
+    Index,
+    add,
+    extract_slice,
+    index,
+    insert_slice,
+    integer_type,
+    make,
+    multiply,
+    shape_cast,
+    vector_type,
+    with_element,
+    with_shape,
+    zero,
+)
 from xegpu_py.passes.common.control_flow import STRUCTURED
-from xegpu_py.passes.xetile.vectors import cut, element_of, put, reshaped, shape_of, vector_type, zero
+from xegpu_py.passes.common.values import bits_of, element_of
 
 from xegpu_py.layout import WgTiles
 
-_CARRIED = {"i1": "i8", "index": "i64"}
-"""Elements that memory does not hold, and those that stand for them there."""
+
+def _in_memory(element: ir.Type) -> ir.Type:
+    """The elements that stand for these in memory, which holds no bits and no indices."""
+    if isinstance(element, ir.IndexType):
+        return integer_type(64)
+    return integer_type(8) if element == integer_type(1) else element
+
 
 Copy = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 """Which part, from where in it, to where, and the shape."""
@@ -128,22 +147,22 @@ class Subgroup:
         for needed in listed:
             if len(needed) == 1:
                 i, source, _, size = needed[0]
-                found.append(cut(parts[i], source, size))
+                found.append(extract_slice(parts[i], source, size))
                 continue
-            made = zero(reshaped(parts[0].type, want.data))
+            made = zero(with_shape(parts[0].type, want.data))
             for i, source, to, size in needed:
-                made = put(cut(parts[i], source, size), made, to)
+                made = insert_slice(extract_slice(parts[i], source, size), made, to)
             found.append(made)
         return found
 
     def reshape(self, parts: Sequence[ir.Value], have: WgTiles, want: WgTiles, user: ir.Operation) -> list[ir.Value]:
         """The parts that the subgroup wants of a value in another shape."""
         if _same_elements(have, want):
-            return [_reshaped(p, want.data) for p in parts]
+            return [shape_cast(p, want.data) for p in parts]
         return self._through_memory(parts, have, want, user)
 
     def by_first(
-        self, act: Callable[[], Sequence[ir.Value]], element: str, own: WgTiles, user: ir.Operation
+        self, act: Callable[[], Sequence[ir.Value]], element: ir.Type, own: WgTiles, user: ir.Operation
     ) -> list[ir.Value]:
         """What `act` gives, which only the first of the subgroups that own the same parts does, for all of them."""
         return self._shared(act, element, own, own, user)
@@ -156,7 +175,7 @@ class Subgroup:
     def _shared(
         self,
         make: Callable[[], Sequence[ir.Value]],
-        held: str,
+        held: ir.Type,
         have: WgTiles,
         want: WgTiles,
         user: ir.Operation,
@@ -165,17 +184,17 @@ class Subgroup:
         if 1 in (len(have.shape), len(want.shape)):
             # A line is a matrix of one row.
             rows, wanted = _as_row(have), _as_row(want)
-            found = self._shared(lambda: [_reshaped(p, rows.data) for p in make()], held, rows, wanted, user)
-            return [_reshaped(f, want.data) for f in found]
-        element = _CARRIED.get(held, held)
-        kind = ir.MemRefType.get(have.shape, ir.Type.parse(element), memory_space=ir.Attribute.parse("3"))
+            found = self._shared(lambda: [shape_cast(p, rows.data) for p in make()], held, rows, wanted, user)
+            return [shape_cast(f, want.data) for f in found]
+        element = _in_memory(held)
+        kind = ir.MemRefType.get(have.shape, element, memory_space=ir.Attribute.parse("3"))
         buffer = memref.alloc(kind, [], [])
-        self.slm_bytes += _volume(have.shape) * max(Tile(have.data, element).bits // 8, 1)
+        self.slm_bytes += _volume(have.shape) * max(bits_of(element) // 8, 1)
         mine = self.starts(have)
 
         def write() -> None:
             for part, start in zip(make(), mine):
-                StoreTileOp(_as(part, held, element), self._tile(buffer, start, have.data, element))
+                StoreTileOp(_as(part, element), self._tile(buffer, start, have.data, element))
 
         first = self.is_first(have)
         if first is None:
@@ -195,14 +214,14 @@ class Subgroup:
         for start in self.starts(want):
             tile = self._tile(buffer, start, want.data, element)
             loaded = LoadTileOp(tile, value=vector_type(want.data, element)).value
-            found.append(_as(loaded, element, held))
+            found.append(_as(loaded, held))
         if in_loop(user):
             gpu.barrier()
         return found
 
     @staticmethod
-    def _tile(buffer: ir.Value, start: Sequence[Index], shape: Sequence[int], element: str) -> ir.Value:
-        tile = Tile(tuple(shape), element, TileAttr(memory_space=SHARED))
+    def _tile(buffer: ir.Value, start: Sequence[Index], shape: Sequence[int], element: ir.Type) -> ir.Value:
+        tile = Tile(tuple(shape), str(element), TileAttr(memory_space=SHARED))
         made: ir.Value = InitTileOp(buffer, list(start), tile=tile.to_ir(), in_bounds=True).tile
         return made
 
@@ -224,12 +243,6 @@ def _as_row(own: WgTiles) -> WgTiles:
     return WgTiles((1, *own.shape), (1, *own.grid), (1, *own.data), (own.subgroups, *own.strides))
 
 
-def _reshaped(value: ir.Value, shape: Sequence[int]) -> ir.Value:
-    if shape_of(value) == tuple(shape):
-        return value
-    return vector.shape_cast(vector_type(shape, element_of(value)), value)
-
-
 def in_loop(op: ir.Operation) -> bool:
     """Whether an op may run several times."""
     parent: Any = op.parent
@@ -240,13 +253,11 @@ def in_loop(op: ir.Operation) -> bool:
     return False
 
 
-def _as(value: ir.Value, held: str, element: str) -> ir.Value:
+def _as(value: ir.Value, element: ir.Type) -> ir.Value:
     """Elements as those that stand for them in memory, or back."""
+    held, kind = element_of(value), with_element(value.type, element)
     if held == element:
         return value
-    kind = vector_type(shape_of(value), element)
-    if held == "i1":
-        return arith.extui(kind, value)
-    if element == "i1":
-        return arith.trunci(kind, value)
-    return arith.index_cast(kind, value)
+    if integer_type(1) in (held, element):
+        return make("arith.extui" if element != integer_type(1) else "arith.trunci", kind, value)
+    return make("arith.index_cast", kind, value)

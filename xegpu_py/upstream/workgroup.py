@@ -21,7 +21,7 @@ from xegpu_py.dialects.xegpu.checks import is_slm
 from xegpu_py.dialects.xetile.types import GLOBAL, SHARED, Tile, TileAttr, WgMap
 from xegpu_py.ir.builtin import bit_width, by
 from xegpu_py.ir.definition import DYNAMIC
-from xegpu_py.passes.xetile.vectors import combine
+from xegpu_py.passes.common.combining import combine
 from xegpu_py.upstream import matrices, threads
 from xegpu_py.upstream.layouts import even_map, map_of, subgroups_of
 from xegpu_py.upstream.offsets import Affine, affine

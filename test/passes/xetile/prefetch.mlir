@@ -1,7 +1,7 @@
 // RUN: xegpu-opt %s --xetile-prefetch='distance=2' --split-input-file | FileCheck %s
 // RUN: xegpu-opt %s --xetile-to-xegpu-pipeline='prefetch-distance=2' --split-input-file | FileCheck %s --check-prefix=XEGPU
 // RUN: not xegpu-opt %s --xetile-prefetch='distance=0' --split-input-file 2>&1 | FileCheck %s --check-prefix=ZERO
-// ZERO: error: 'builtin.module' op cannot prefetch 0 turns ahead: distance must be at least 1
+// ZERO: error: 'builtin.module' op cannot prefetch 0 iterations ahead: distance must be at least 1
 
 // Two tiles before the loop, and one in each turn.
 
@@ -66,8 +66,8 @@ gpu.module @m {
 
 // -----
 
-// Tiles that each turn makes where the counter says are made for the turns ahead too; what is not loaded, or lies where
-// memory says, is not prefetched.
+// Tiles that each iteration makes where the counter says are made for later iterations too; what is not loaded, or lies
+// where memory says, is not prefetched.
 
 // CHECK-LABEL: gpu.func @made
 // XEGPU-LABEL: gpu.func @made

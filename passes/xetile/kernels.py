@@ -1,0 +1,46 @@
+"""The kernels that passes on XeTile lower, and the GPU that each is lowered for."""
+
+from __future__ import annotations
+
+from mlir import ir
+from xegpu_py.dialects import visa
+
+from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.ir.passes import Pass
+from xegpu_py.ir.verifier import walk
+from xegpu_py.target import Target, target
+
+
+def kernels(root: ir.Operation) -> list[ir.Operation]:
+    """The kernels in an op, or it, that hold XeTile.
+
+    Raises:
+        DiagnosticError: at one with branches between blocks.
+    """
+    found = []
+    for op in walk(root):
+        if op.name in ("gpu.func", "func.func") and len(op.regions) and len(op.regions[0].blocks):
+            inside = walk(op)
+            if any(o.name.startswith("xetile.") for o in inside):
+                if len(op.regions[0].blocks) != 1:
+                    emit_error(
+                        op,
+                        "has unstructured control flow, in which tiles cannot be lowered",
+                        "xegpu-lift-cf makes scf ops of branches between blocks",
+                    )
+                found.append(op)
+    return found
+
+
+def target_for(step: Pass, func: ir.Operation, name: str) -> Target:
+    """The target of this name, or without one that of the kernel or of an op around it.
+
+    Raises:
+        DiagnosticError: if there is none of this name.
+    """
+    if not name:
+        return visa.target_of(func)
+    try:
+        return target(name)
+    except ValueError as e:
+        step.fail(func, str(e))
