@@ -27,7 +27,7 @@ from xegpu_py.layout.tiles import dealing_problem
 from xegpu_py.target import Target
 
 pattern: PatternSet[Pattern] = PatternSet()
-"""By name of an op what becomes of it; no_pattern says what of others."""
+"""By name of an op what it becomes; the others are elementwise, or work on whole vectors."""
 
 
 class Distribution(TileConversion):
