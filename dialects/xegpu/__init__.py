@@ -10,7 +10,8 @@ from xegpu_py.dialects.xegpu.block import (
     StoreNdOp,
     UpdateNdOffsetOp,
 )
-from xegpu_py.dialects.xegpu.matrix import DpasOp
+from xegpu_py.dialects.xegpu.matrix import DpasMxOp, DpasOp
+from xegpu_py.dialects.xegpu.registers import LaneShuffleMode, LaneShuffleOp, TruncfOp
 from xegpu_py.dialects.xegpu.scattered import (
     AtomicRmwOp,
     CreateTdescOp,
@@ -51,11 +52,14 @@ __all__ = [
     "CompileHintOp",
     "CreateNdTdescOp",
     "CreateTdescOp",
+    "DpasMxOp",
     "DpasOp",
     "FenceOp",
     "FenceScope",
     "Hint",
     "InitNbarrierOp",
+    "LaneShuffleMode",
+    "LaneShuffleOp",
     "LoadGatherOp",
     "LoadNdOp",
     "MemoryKind",
@@ -71,6 +75,7 @@ __all__ = [
     "StoreScatterOp",
     "TdescAttr",
     "TensorDesc",
+    "TruncfOp",
     "UpdateNdOffsetOp",
     "UpdateOffsetOp",
     "XeGPU",

@@ -81,6 +81,97 @@ class DpasOp(Operation, dialect=XeGPU, name="dpas"):
         return {"result": acc[0]} if acc else {}
 
 
+class DpasMxOp(Operation, dialect=XeGPU, name="dpas_mx"):
+    """Multiplies block-scaled matrices and adds an accumulator: `result = acc + (lhs * scale_a) x (rhs * scale_b)`.
+
+    32 consecutive elements of K share a scale of the format E8M0, a power of two (OCP Microscaling Formats 1.0). An
+    absent scale is one. Syntax and operands are those of upstream MLIR's op, and each product is vISA's `bdpas`.
+
+    In VC mode the operands are whole matrices: `lhs` is MxK, or Mx(K/v)xv, and `rhs` is (K/v)xNxv, where v elements
+    fill 32 bits; `scale_a` is Mxceil(K/32) and `scale_b` is ceil(K/32)xN. In SIMT mode they are a work item's
+    fragments: of `scale_a` lane i has the scales of row i modulo M, and of `scale_b` those of its column.
+    """
+
+    lhs: Operand[Vector]
+    rhs: Operand[Vector]
+    acc: Operand[Vector] | None
+    scale_a: Operand[Vector] | None
+    scale_b: Operand[Vector] | None
+    result: Result[Vector]
+    mode: Attribute[Mode] = default(Mode.SIMT)
+
+    effects = frozenset()
+    assembly_format = (
+        "$lhs `,` $rhs (`,` $acc^)? (`scale_a` `=` $scale_a^)? (`scale_b` `=` $scale_b^)? attr-dict `:` "
+        "`(` type($lhs) `,` type($rhs) (`,` type($acc)^)? (`,` type($scale_a)^)? (`,` type($scale_b)^)? `)` "
+        "`->` type($result)"
+    )
+    also_reads = (
+        "$lhs `,` $rhs (`,` $acc^)? (`scale_a` `=` $scale_a^)? (`scale_b` `=` $scale_b^)? attr-dict `:` "
+        "type($lhs) `,` type($rhs) (`,` type($acc)^)? (`,` type($scale_a)^)? (`,` type($scale_b)^)? `->` type($result)",
+    )
+
+    def verify_op(self) -> None:
+        (a_shape, a), (b_shape, b) = vector_of(str(self.lhs.type)), vector_of(str(self.rhs.type))
+        d_shape, d = vector_of(str(self.result.type))
+        known = _SCALED_ACCUMULATORS.get(a, ()) if a == b or {a, b} <= set(_FP8) else ()
+        if not known:
+            self.fail(
+                f"cannot multiply {a} by {b}",
+                "dpas_mx multiplies bf16, f16 and f4E2M1FN with their like, and f8E5M2 and f8E4M3FN mixed",
+            )
+        c_shape, c = (d_shape, d) if self.acc is None else vector_of(str(self.acc.type))
+        for name, element in (("result", d), ("accumulator", c)):
+            if element not in known:
+                self.fail(f"{name} of {a} x {b} must have elements {' or '.join(known)}, but has {element}")
+        if c_shape != d_shape:
+            self.fail(f"accumulator {vector_text(c_shape, c)} and result {self.result.type} differ in shape")
+        if len(d_shape) != 2:
+            self.fail(f"result must be 2D, but is {self.result.type}")
+        if self.mode == Mode.VC:
+            problem = _matrices_problem((a_shape, a), (b_shape, b), d_shape)
+        else:
+            problem = _fragments_problem(a_shape, b_shape, d_shape, False)
+        if problem:
+            self.fail(*problem)
+        self._verify_scales(d_shape, math.prod(a_shape) // d_shape[0])
+
+    def _verify_scales(self, d_shape: tuple[int, ...], depth: int) -> None:
+        blocks = -(-depth // SCALE_BLOCK)
+        for name, value, wanted in (
+            ("scale_a", self.scale_a, (d_shape[0], blocks)),
+            ("scale_b", self.scale_b, (blocks, d_shape[1])),
+        ):
+            if value is None:
+                continue
+            shape, element = vector_of(str(value.type))
+            if element != SCALE:
+                self.fail(f"{name} must have elements {SCALE}, but is {value.type}")
+            if self.mode == Mode.VC and shape != wanted:
+                self.fail(
+                    f"{name} must be {vector_text(wanted, SCALE)}, but is {value.type}",
+                    f"{SCALE_BLOCK} elements of K share a scale",
+                )
+
+    @classmethod
+    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
+        acc = parsed.types.get("acc")
+        return {"result": acc[0]} if acc else {}
+
+
+SCALE_BLOCK = 32
+"""Elements of K that share a scale (OCP Microscaling Formats 1.0, section 5.2)."""
+
+SCALE = "f8E8M0FNU"
+"""The format of a scale."""
+
+_SCALED_ACCUMULATORS = {
+    "bf16": ("f32", "bf16"),
+    "f16": ("f32", "f16"),
+    "f8E5M2": ("f32", "bf16"),
+    "f8E4M3FN": ("f32", "bf16"),
+    "f4E2M1FN": ("f32", "bf16"),
+}
 _INT_ACCUMULATORS = ("i32", "si32", "ui32")
 _ACCUMULATORS = {
     "bf16": ("f32", "bf16"),

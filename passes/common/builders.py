@@ -244,8 +244,17 @@ def shuffle(a: ir.Value, b: ir.Value, order: Sequence[int] | npt.NDArray[np.int6
 
 def permute(value: ir.Value, order: Sequence[int] | npt.NDArray[np.int64]) -> ir.Value:
     """Elements of a vector of one dimension in another order, or some of them."""
-    size = shape_of(value)[0]
-    return value if list(order) == list(range(size)) else shuffle(value, value, order)
+    size, places = shape_of(value)[0], np.asarray(order)
+    if np.array_equal(places, np.arange(size)):
+        return value
+    narrow = 8 // min(getattr(element_of(value), "width", 8), 8)
+    grouped = places.reshape(-1, narrow) if narrow in (2, 4) and len(places) % narrow == 0 else None
+    if grouped is not None and np.array_equal(grouped, grouped[:, :1] + np.arange(narrow)):
+        # Elements of less than a byte that stay together move as bytes do, which registers have.
+        whole = make("vector.bitcast", vector_type([size // narrow], integer_type(8)), value)
+        moved = permute(whole, grouped[:, 0] // narrow)
+        return make("vector.bitcast", vector_type([len(places)], element_of(value)), moved)
+    return shuffle(value, value, order)
 
 
 def transpose(value: ir.Value, permutation: Sequence[int]) -> ir.Value:

@@ -81,5 +81,15 @@ def lanes_problem(desc: TensorDesc, target: Target, name: str, **values: Any) ->
 
 
 def dpas_step(w: str, a: str, target: Target) -> int:
-    """Elements of K that one dpas takes."""
+    """Elements of K that one dpas takes; of bdpas as well."""
     return max(target.dpas_depths) * ops_per_channel(w, a)
+
+
+def scaled_problem(target: Target) -> Problem:
+    """Why a target multiplies no block-scaled matrices; None if it does."""
+    if "bdpas" not in target.absent:
+        return None
+    return (
+        f"needs bdpas, which target {target.name} has not",
+        "target cri has it; elsewhere bring the scales into bf16 factors, and use xegpu.dpas",
+    )

@@ -23,7 +23,7 @@ def register_type(element: str) -> str:
     """
     if element == "index":
         return INDEX
-    if element in FLOATS:
+    if element in FLOATS and FLOATS[element].bits >= 8:
         return FLOATS[element].register
     found = _INTEGERS.get(bit_width(element))
     if found is None:

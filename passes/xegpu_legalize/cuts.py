@@ -23,7 +23,7 @@ from xegpu_py.passes.xegpu_legalize.layouts import (
     transform_of,
     unit_of,
 )
-from xegpu_py.passes.xegpu_legalize.matrix import dpas_blocks
+from xegpu_py.passes.xegpu_legalize.matrix import PRODUCTS, dpas_blocks
 from xegpu_py.passes.xegpu_legalize.plan import (
     CHAIN_GRFS,
     MADE,
@@ -76,7 +76,7 @@ def _join(plan: Plan, op: ir.Operation) -> None:
             plan.vectors.join(group)
     if is_elementwise(op):
         plan.vectors.join([op.results[0], *(v for v in op.operands if shape_of(v)), *list(op.results)[1:]])
-    elif op.name == "xegpu.dpas" and op.opview.mode == Mode.VC and op.opview.acc is not None:
+    elif op.name in PRODUCTS and op.opview.mode == Mode.VC and op.opview.acc is not None:
         plan.vectors.join([op.results[0], op.opview.acc])
     elif op.name == "xegpu.atomic_rmw":
         view = op.opview
@@ -102,7 +102,7 @@ def _limit(plan: Plan, op: ir.Operation) -> None:
                 plan.held.add(value)
         for group in carried(op):
             plan.held.update(v for v in group if shape_of(v))
-    if name == "xegpu.dpas" and op.opview.mode == Mode.VC:
+    if name in PRODUCTS and op.opview.mode == Mode.VC:
         _limit_dpas(plan, op.opview)
     elif name == "vector.multi_reduction":
         _limit_reduction(plan, op)

@@ -1,4 +1,4 @@
-"""`dpas`: an instruction for each tile of the result and each step of K."""
+"""`dpas` and `dpas_mx`: an instruction for each tile of the result and each step of K."""
 
 from __future__ import annotations
 
@@ -10,15 +10,22 @@ from typing import Any
 from mlir import ir
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode
-from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT
+from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT, SCALE_BLOCK
 from xegpu_py.passes.common.builders import with_shape
-from xegpu_py.passes.common.limits import dpas_step
+from xegpu_py.passes.common.limits import dpas_step, scaled_problem
 from xegpu_py.passes.common.messages import precision_of
 from xegpu_py.passes.common.values import bits_of, defining_op, element_of, shape_of
 from xegpu_py.passes.xegpu_legalize import boxes
 from xegpu_py.passes.xegpu_legalize.conversion import Legalization, pattern
 
+from xegpu_py.numerics.block_scaled import ROWS
 from xegpu_py.target import Target
+
+SCALED = "xegpu.dpas_mx"
+"""The product of block-scaled matrices, each step of which is one bdpas."""
+
+PRODUCTS = ("xegpu.dpas", SCALED)
+"""The products of matrices."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,7 @@ class DpasBlocks:
         rows, columns, depth: M, N and K.
         step_columns, step: N and K of an instruction; those at the edges are filled up with zeros.
         slab_columns, slab_depth: columns, and elements of K, of a slab.
+        least_rows: rows of an instruction that has no fewer.
     """
 
     rows: int
@@ -42,6 +50,7 @@ class DpasBlocks:
     step: int
     slab_columns: int
     slab_depth: int
+    least_rows: int = 1
 
     @property
     def bounds(self) -> boxes.Bounds:
@@ -58,7 +67,8 @@ def dpas_blocks(view: Any, target: Target, ahead: bool = False) -> DpasBlocks | 
         ahead: whether loads come an iteration of their loop ahead.
     """
     w_precision, a_precision = (precision_of(str(element_of(v))) for v in (view.rhs, view.lhs))
-    if {w_precision, a_precision} - set(target.dpas_precisions):
+    scaled = view.operation.name == SCALED
+    if scaled_problem(target) if scaled else {w_precision, a_precision} - set(target.dpas_precisions):
         return None
     (m, n), depth = shape_of(view.result), math.prod(shape_of(view.lhs)[1:])
     step, across = dpas_step(w_precision, a_precision, target), target.dpas_columns(n) or target.dpas_exec_size
@@ -72,21 +82,21 @@ def dpas_blocks(view: Any, target: Target, ahead: bool = False) -> DpasBlocks | 
             slab_columns, slab_depth = widest, step
         elif slab_depth < depth <= limits.load_height and depth * (m + widest) <= slab_depth * (m + n):
             slab_columns, slab_depth = widest, depth
-    return DpasBlocks(m, n, depth, across, step, slab_columns, slab_depth)
+    return DpasBlocks(m, n, depth, across, step, slab_columns, slab_depth, ROWS if scaled else 1)
 
 
-@pattern("xegpu.dpas")
+@pattern(*PRODUCTS)
 def dpas(low: Legalization, op: ir.Operation) -> None:
     """In a slab K is the outermost loop, so that instructions that wait for each other do not follow each other."""
     view: Any = op.opview
     blocks = dpas_blocks(view, low.plan.target, low.plan.ahead) if view.mode == Mode.VC else None
     if blocks is None or (blocks.rows, blocks.columns, blocks.depth) == (
-        min(blocks.rows, MAX_REPEAT_COUNT), blocks.step_columns, blocks.step,
+        max(min(blocks.rows, MAX_REPEAT_COUNT), blocks.least_rows), blocks.step_columns, blocks.step,
     ):  # fmt: skip
         low.keep(op)
         return
     tiles = list(boxes.grid(blocks.bounds))
-    wide = [(row, (column, blocks.step_columns)) for row, (column, _) in tiles]
+    wide = [((row, max(rows, blocks.least_rows)), (column, blocks.step_columns)) for (row, rows), (column, _) in tiles]
     sums = [None if view.acc is None else low.padded(view.acc, box) for box in wide]
     held: dict[Any, ir.Value] = {}
 
@@ -100,6 +110,15 @@ def dpas(low: Legalization, op: ir.Operation) -> None:
             held[key] = low.padded(value, tuple(box))
         return held[key]
 
+    def scales(row: tuple[int, int], column: tuple[int, int], k: int) -> dict[str, ir.Value]:
+        """The scales of the blocks of K that a step is in."""
+        if op.name != SCALED:
+            return {}
+        along = (k // SCALE_BLOCK, -(-blocks.step // SCALE_BLOCK))
+        given = {"scale_a": (view.scale_a, (row, along)), "scale_b": (view.scale_b, (along, column))}
+        return {name: low.padded(value, box) for name, (value, box) in given.items() if value is not None}
+
+    build = xegpu.dpas_mx if op.name == SCALED else xegpu.dpas
     slabs = itertools.product(range(0, blocks.depth, blocks.slab_depth), range(0, blocks.columns, blocks.slab_columns))
     for first, left in slabs:
         operands: dict[ir.Value, None] = {}
@@ -113,7 +132,8 @@ def dpas(low: Legalization, op: ir.Operation) -> None:
                 operands.update({a: None, b: None})
                 # What is summed first has the accumulator's type, all that follows the result's.
                 kind = with_shape(view.result.type, (row[1], blocks.step_columns))
-                sums[i] = xegpu.dpas(a, b, acc=sums[i], result=kind, mode=view.mode)
+                given = scales(row, column, k)
+                sums[i] = build(a, b, acc=sums[i], result=kind, mode=view.mode, **given)
                 start = start or defining_op(sums[i])
         if (first or left) and start is not None:
             low.slabs.append((start, list(operands)))

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import ml_dtypes
+import numpy as np
 from mlir import ir
-from xegpu_py.passes.common.builders import compare, constant, integer_type, like, make, select, with_element
-from xegpu_py.passes.common.values import bits_of, element_of
+from xegpu_py.passes.common.builders import (
+    compare,
+    constant,
+    create,
+    integer_type,
+    like,
+    make,
+    select,
+    with_element,
+    with_shape,
+)
+from xegpu_py.passes.common.values import bits_of, element_of, shape_of
 from xegpu_py.passes.xegpu_legalize.forms import Forms, form
+
+from xegpu_py.numerics.formats import FLOATS, Format
 
 _WIDE = {"bf16": "f32", "f8E5M2": "f16", "f8E4M3FN": "f16"}
 """Formats that have no arithmetic, and those in which theirs is done."""
@@ -189,3 +203,58 @@ def _saturated(op: ir.Operation, value: ir.Value) -> ir.Value:
     signed, kind = op.name == "arith.sitofp", value.type
     value = make("arith.minsi" if signed else "arith.minui", kind, value, constant(kind, 1 << 20))
     return make("arith.maxsi", kind, value, constant(kind, -(1 << 20))) if signed else value
+
+
+@form("xegpu.truncf")
+def saturating(forms: Forms, op: ir.Operation) -> None:
+    """Rounding to 8 and 4 bits, saturated: f16 to f8E5M2 by fcvt of what is in range, all else by integers."""
+    value, kind = op.operands[0], op.results[0].type
+    fmt = FLOATS[_format(op.results[0])]
+    most = float(ml_dtypes.finfo(fmt.dtype).max)  # type: ignore[no-untyped-call]
+    if (_format(value), fmt.mlir) == ("f16", "f8E5M2") and "fcvt" not in forms.target.absent:
+        held = make("arith.minimumf", value.type, value, constant(value.type, most))
+        held = make("arith.maximumf", value.type, held, constant(value.type, -most))
+        forms.replace(op, make("arith.truncf", kind, held))
+        return
+    codes = _codes(converted(value, "f32"), fmt, most)
+    if fmt.bits == 8:
+        forms.replace(op, make("arith.bitcast", kind, codes))
+        return
+    *outer, columns = shape_of(codes)
+    half = with_shape(codes.type, (*outer, columns // 2))
+    low, high = create("vector.deinterleave", [half, half], [codes]).results
+    pairs = make("arith.ori", half, low, make("arith.shli", half, high, constant(half, 4)))
+    forms.replace(op, make("vector.bitcast", kind, pairs))
+
+
+def _codes(value: ir.Value, fmt: Format, most: float) -> ir.Value:
+    """The bit patterns of f32 numbers in a narrow format, in i8: rounded to nearest even, and saturated."""
+    single, kind = value.type, with_element(value.type, integer_type(32))
+
+    def number(n: int) -> ir.Value:
+        return constant(kind, n)
+
+    def arith(name: str, a: ir.Value, b: ir.Value | int) -> ir.Value:
+        return make(f"arith.{name}", kind, a, number(b) if isinstance(b, int) else b)
+
+    def pattern(x: float) -> int:
+        return int(np.float32(x).view(np.int32))
+
+    bias, dropped = (1 << fmt.exponent - 1) - 1, 23 - fmt.mantissa
+    bits = make("arith.bitcast", kind, value)
+    size = arith("andi", bits, 0x7FFFFFFF)
+    held = arith("minui", size, pattern(most))
+    # The exponent's bias is less, and bits are rounded off; a carry raises the exponent.
+    odd = arith("andi", arith("shrui", held, dropped), 1)
+    raised = arith("addi", arith("addi", held, (1 << dropped - 1) - 1), odd)
+    normal = arith("subi", arith("shrui", raised, dropped), (127 - bias) << fmt.mantissa)
+    # Subnormal numbers are multiples of the last place of this number, to which an addition rounds them.
+    unit = 2.0 ** (24 - bias - fmt.mantissa)
+    small = make("arith.addf", single, make("arith.bitcast", single, held), constant(single, unit))
+    subnormal = arith("subi", make("arith.bitcast", kind, small), pattern(unit))
+    code = select(compare("ult", held, number((128 - bias) << 23)), subnormal, normal)
+    sign = arith("andi", arith("shrui", bits, 32 - fmt.bits), 1 << fmt.bits - 1)
+    # A format without NaN gives its greatest number.
+    nan = number(fmt.nan or (1 << fmt.bits - 1) - 1)
+    found = select(compare("ugt", size, number(0x7F800000)), nan, arith("ori", code, sign))
+    return make("arith.trunci", with_element(kind, integer_type(8)), found)

@@ -8,8 +8,9 @@ import numpy as np
 from mlir import ir
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.dialects.xegpu.matrix import SCALE_BLOCK
 from xegpu_py.dialects.xegpu.shapes import vnni_factor
-from xegpu_py.passes.common.builders import create, shape_cast, vector_type
+from xegpu_py.passes.common.builders import create, extract_slice, shape_cast, transpose, vector_type
 from xegpu_py.passes.common.values import attributes_of, element_of, shape_of
 from xegpu_py.passes.xegpu_simt_to_vc.fragments import Placement, loaded, mapped, stored, unmapped
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Held, Widener, pattern
@@ -104,7 +105,7 @@ def _default(shape: tuple[int, ...], lanes: int, bits: int) -> Placement:
     return Placement(shape, order.transpose(0, 2, 1).reshape(-1, lanes))
 
 
-@pattern("xegpu.dpas")
+@pattern("xegpu.dpas", "xegpu.dpas_mx")
 def dpas(w: Widener, op: ir.Operation) -> None:
     """The matrices that the fragments make up."""
     _check(w, op)
@@ -116,13 +117,12 @@ def dpas(w: Widener, op: ir.Operation) -> None:
     columns = known[0].shape[1] if known else lanes
     rows, depth = sizes[2] // columns, sizes[1] // columns
     rhs_shape = (depth // factor, columns, factor) if factor > 1 else (depth, columns)
-    lhs = _placement(w, view.lhs, "lhs", (rows, depth)) if w.varies(view.lhs) else None
-    rhs = _placement(w, view.rhs, "rhs", rhs_shape) if w.varies(view.rhs) else None
+    lhs = _placement(w, view.lhs, "lhs", (rows, depth))
+    rhs = _placement(w, view.rhs, "rhs", rhs_shape)
     acc = _placement(w, view.result, "result", (rows, columns))
 
-    def matrix(value: ir.Value, placement: Placement | None, shape: tuple[int, ...]) -> ir.Value:
-        if placement is None:
-            return w.uniform(value)
+    def matrix(value: ir.Value, placement: Placement, shape: tuple[int, ...]) -> ir.Value:
+        # A fragment that is the same in all lanes is still one of each lane.
         return shape_cast(w.at(value, placement), shape)
 
     kind = vector_type((rows, columns), element_of(view.result))
@@ -131,8 +131,32 @@ def dpas(w: Widener, op: ir.Operation) -> None:
         "lhs": matrix(view.lhs, lhs, (rows, depth)),
         "rhs": matrix(view.rhs, rhs, rhs_shape),
     }
-    made = xegpu.dpas(operands["lhs"], operands["rhs"], acc=operands["acc"], result=str(kind), mode="vc")
-    w.widen(op, made, acc)
+    build = xegpu.dpas
+    if op.name == "xegpu.dpas_mx":
+        build = xegpu.dpas_mx
+        blocks = -(-depth // SCALE_BLOCK)
+        operands["scale_a"] = _scales(w, view.scale_a, "scale_a", rows, blocks)
+        operands["scale_b"] = _scales(w, view.scale_b, "scale_b", columns, blocks)
+    w.widen(op, build(**operands, result=str(kind), mode="vc"), acc)
+
+
+def _scales(w: Widener, value: ir.Value | None, name: str, count: int, blocks: int) -> ir.Value | None:
+    """The scales of all rows of A or columns of B, of which a lane has every 16th in a subgroup of 16."""
+    if value is None:
+        return None
+    here, lanes = math.prod(shape_of(value)), w.lanes
+    each = max(count // lanes, 1)
+    if here != each * blocks:
+        w.fail(
+            f"has {here} elements of {name} in a work item, not {each * blocks}",
+            f"{SCALE_BLOCK} elements of K share a scale, and lane i has those of row i of A, or column i of B",
+        )
+    wide = w.wide(value)
+    if name == "scale_b":
+        return shape_cast(wide, (blocks, count))
+    rows = min(count, lanes)
+    own = extract_slice(shape_cast(wide, (each * blocks, lanes)), [0, 0], [each * blocks, rows])
+    return shape_cast(transpose(shape_cast(own, (each, blocks, rows)), [0, 2, 1]), (count, blocks))
 
 
 @pattern(

@@ -137,7 +137,7 @@ def _joins(op: ir.Operation) -> Iterator[list[ir.Value]]:
     if op.name in STRUCTURED:
         for uses, values in forwarded(op):
             yield [*values, *(user.operands[number] for user, number in uses)]
-    elif op.name == "xegpu.dpas":
+    elif op.name in ("xegpu.dpas", "xegpu.dpas_mx"):
         if op.opview.acc is not None:
             yield [op.opview.acc, op.opview.result]
     elif len(op.results) and (op.name.startswith(("arith.", "math.")) or op.name == "vector.fma"):

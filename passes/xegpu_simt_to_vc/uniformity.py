@@ -19,6 +19,7 @@ _SOURCES = frozenset(
         "gpu.rotate",
         "memref.atomic_rmw",
         "memref.generic_atomic_rmw",
+        "xegpu.lane_shuffle",
     )
 )
 """Ops whose results differ whatever their operands are."""

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 from mlir import ir
+from xegpu_py.dialects.xegpu import LaneShuffleMode
 from xegpu_py.passes.common.builders import (
     add,
     broadcast,
@@ -28,7 +29,7 @@ from xegpu_py.passes.common.builders import (
     vector_type,
 )
 from xegpu_py.passes.common.combining import combining_op
-from xegpu_py.passes.common.values import element_of, enumerator, integers, shape_of
+from xegpu_py.passes.common.values import bits_of, element_of, enumerator, integers, shape_of
 from xegpu_py.passes.xegpu_simt_to_vc.fragments import Order, Placement
 from xegpu_py.passes.xegpu_simt_to_vc.known import positions
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, elementwise, pattern
@@ -218,6 +219,31 @@ def to_elements(w: Widener, op: ir.Operation) -> None:
     for i, result in enumerate(op.results):
         w.set(result, extract(data, [i]))
     w.erase(op)
+
+
+@pattern("xegpu.truncf")
+def truncf(w: Widener, op: ir.Operation) -> None:
+    """Element by element; those of less than a byte with each lane's side by side, since they share bytes."""
+    if _uniform(w, op):
+        return
+    if bits_of(element_of(op.results[0])) < 8:
+        innermost(w, op)
+    else:
+        elementwise(w, op)
+
+
+@pattern("xegpu.lane_shuffle")
+def lane_shuffle(w: Widener, op: ir.Operation) -> None:
+    """The same elements, as those of other lanes.
+
+    A vector with the lanes innermost has element j of lane i at j * lanes + i, which `pack` makes i * count + j.
+    """
+    w.require_convergence("exchanges elements of the whole subgroup")
+    count, lanes = shape_of(op.results[0])[0], w.lanes
+    packed = np.arange(count * lanes).reshape(lanes, count).T
+    plain = np.arange(count * lanes).reshape(count, lanes)
+    before, after = (plain, packed) if op.opview.shuffle == LaneShuffleMode.PACK else (packed, plain)
+    w.widen(op, w.at(op.operands[0], Placement((count * lanes,), before)), Placement((count * lanes,), after))
 
 
 @pattern("vector.bitcast", "vector.interleave", "vector.deinterleave")

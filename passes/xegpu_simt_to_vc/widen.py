@@ -225,7 +225,7 @@ class Widener(Conversion):
             self.fail(f"{what} where work items of a subgroup may have diverged", diverge)
 
 
-_PER_ELEMENT = ("arith.", "math.", "index.")
+_PER_ELEMENT = ("arith.", "math.", "index.", "xegpu.truncf")
 _ARITH_NAMES = {
     "index.add": "arith.addi",
     "index.sub": "arith.subi",

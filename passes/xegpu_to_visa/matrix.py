@@ -1,20 +1,24 @@
-"""`xegpu.dpas`."""
+"""`xegpu.dpas` and `xegpu.dpas_mx`."""
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
 from mlir import ir
 from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT
+from xegpu_py.passes.common.limits import scaled_problem
 from xegpu_py.passes.common.messages import precision_of
 from xegpu_py.passes.common.registers import register_type, shape_and_element
 from xegpu_py.passes.xegpu_to_visa.descriptors import TYPES_BYTES, check_mode
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
-from xegpu_py.passes.xegpu_to_visa.values import Const, Numbers, Reg
+from xegpu_py.passes.xegpu_to_visa.values import Const, Reg
+from xegpu_py.passes.xegpu_to_visa.vector import gather
 
 from xegpu_py.ir.builtin import bit_width
+from xegpu_py.numerics.block_scaled import COLUMNS, DEPTH, ROWS, SCALE_GROUP, scaled_depth
 from xegpu_py.numerics.dpas import ops_per_channel
-from xegpu_py.visa.operands import Raw
+from xegpu_py.visa.operands import Raw, Vector
 from xegpu_py.visa.program import Instruction
 
 
@@ -41,13 +45,9 @@ def dpas(low: Lowering, op: ir.Operation) -> None:
     operand = "df" if w == "df" else "d"
     name = register_type(d_element)
     lhs, rhs = (emit.as_type(_aligned(low, _packed(low, v)), operand) for v in (view.lhs, view.rhs))
-    acc: Numbers | None = low.numbers(view.acc) if view.acc is not None else None
-    if isinstance(acc, Const):
-        acc = None if acc.bits == 0 else low.reg(view.acc)
-    if isinstance(acc, Reg):
-        acc = _aligned(low, acc)
+    acc = _accumulator(low, view.acc)
     result = emit.whole(name, m * n)
-    if isinstance(acc, Reg) and acc.first == 0 and acc.var.alias is None and acc.var.count != result.var.count:
+    if acc is not None and acc.first == 0 and acc.var.alias is None and acc.var.count != result.var.count:
         result = Reg(emit.variable(name, acc.var.count), 0, m * n)
     steps = k // each
     for step in range(steps):
@@ -60,6 +60,67 @@ def dpas(low: Lowering, op: ir.Operation) -> None:
     low.set(op, result)
 
 
+@pattern("xegpu.dpas_mx")
+def dpas_mx(low: Lowering, op: ir.Operation) -> None:
+    """One bdpas."""
+    check_mode(low, op)
+    view, emit = op.opview, low.emit
+    a_shape, a_element = shape_and_element(view.lhs.type)
+    (m, n), d_element = shape_and_element(view.result.type)
+    w, a = precision_of(shape_and_element(view.rhs.type)[1]), precision_of(a_element)
+    problem = scaled_problem(low.target)
+    if problem:
+        low.fail(*problem)
+    if (m, n, math.prod(a_shape) // m) != (ROWS, COLUMNS, scaled_depth(w, a)):
+        wanted = f"{ROWS} rows, {COLUMNS} columns and {scaled_depth(w, a)} elements along K"
+        low.fail(f"is one bdpas if it has {wanted}", "xegpu-legalize splits it")
+    # The registers of bf and hf are of these types, and of shorter elements ud.
+    operand = w if w in ("bf", "hf") else "ud"
+    lhs, rhs = (emit.as_type(_aligned(low, _packed(low, v)), operand) for v in (view.lhs, view.rhs))
+    acc = _accumulator(low, view.acc)
+    result = emit.whole(register_type(d_element), m * n)
+    scale_a = None if view.scale_a is None else _scales(low, view.scale_a, by_rows=True)
+    scale_b = None if view.scale_b is None else _scales(low, view.scale_b, by_rows=False)
+    operands = {
+        "W": w,
+        "A": a,
+        "SD": DEPTH,
+        "RC": ROWS,
+        "dst": emit.raw(result),
+        "src0": Raw(None) if acc is None else emit.raw(acc),
+        "src1": emit.raw(rhs),
+        "src2": emit.raw(lhs),
+        "src3": Vector(None) if scale_b is None else emit.vector(scale_b),
+        "src4": Vector(None) if scale_a is None else emit.vector(scale_a),
+    }
+    emit.instructions.append(Instruction("bdpas", operands, COLUMNS, where=emit.where))
+    low.set(op, result)
+
+
+def _scales(low: Lowering, value: ir.Value, by_rows: bool) -> Reg:
+    """The scales of a factor, of which those of a second block lie half a register behind those of the first.
+
+    Args:
+        by_rows: whether each row of the matrix has its scales, or each column.
+    """
+    shape, _ = shape_and_element(value.type)
+    places = np.arange(math.prod(shape)).reshape(shape)
+    blocks = places.T if by_rows else places
+    source = low.reg(value)
+    result = low.emit.whole("ub", low.target.grf_bytes)
+    for i, block in enumerate(blocks):
+        gather(low, low.emit.as_type(source, "ub"), block, into=Reg(result.var, i * SCALE_GROUP, len(block)))
+    return result
+
+
+def _accumulator(low: Lowering, value: ir.Value | None) -> Reg | None:
+    """The registers of an accumulator; None if it is zero."""
+    found = None if value is None else low.numbers(value)
+    if found is None or (isinstance(found, Const) and found.bits == 0):
+        return None
+    return _aligned(low, low.reg(value) if isinstance(found, Const) else found)
+
+
 def _packed(low: Lowering, value: ir.Value) -> Reg:
     """An operand in registers; elements of less than 8 bits are held as the bytes that they are packed in."""
     if bit_width(shape_and_element(value.type)[1]) >= 8:
@@ -68,7 +129,7 @@ def _packed(low: Lowering, value: ir.Value) -> Reg:
 
 
 def _instruction(
-    low: Lowering, w: str, a: str, depth: int, m: int, n: int, result: Reg, acc: Numbers | None, rhs: Reg, lhs: Reg
+    low: Lowering, w: str, a: str, depth: int, m: int, n: int, result: Reg, acc: Reg | None, rhs: Reg, lhs: Reg
 ) -> Instruction:
     emit = low.emit
     return Instruction(
@@ -79,7 +140,7 @@ def _instruction(
             "SD": depth,
             "RC": m,
             "dst": emit.raw(result),
-            "src0": emit.raw(acc) if isinstance(acc, Reg) else Raw(None),
+            "src0": Raw(None) if acc is None else emit.raw(acc),
             "src1": emit.raw(rhs),
             "src2": emit.vector(lhs),
         },

@@ -24,6 +24,7 @@ from xegpu_py.passes.common.limits import (
     dpas_step,
     element_problem,
     lanes_problem,
+    scaled_problem,
 )
 from xegpu_py.passes.common.messages import (
     atomic_message_of,
@@ -39,6 +40,7 @@ from xegpu_py.passes.common.values import constant_of
 from xegpu_py.ir.builtin import bit_width, is_float
 from xegpu_py.ir.diagnostics import Diagnostic, op_error
 from xegpu_py.ir.verifier import walk
+from xegpu_py.numerics.block_scaled import COLUMNS, ROWS, scaled_depth
 from xegpu_py.numerics.dpas import types_problem
 from xegpu_py.numerics.formats import BF8, HF8, TYPES
 from xegpu_py.target import Target
@@ -275,6 +277,32 @@ def dpas(kernel: Kernel, op: ir.Operation) -> Problem:
     if k != each:
         remedy = SPLITS if k % each == 0 else f"pad K to a multiple of {each}"
         return (f"multiplies {k} elements along K, but {w_precision} x {a_precision} takes {each} at a time", remedy)
+    return None
+
+
+@rule("xegpu.truncf")
+def truncf(kernel: Kernel, op: ir.Operation) -> Problem:
+    """Arithmetic on bits."""
+    return (f"to {_element(op.results[0])} has no instruction", REWRITES)
+
+
+@rule("xegpu.dpas_mx")
+def dpas_mx(kernel: Kernel, op: ir.Operation) -> Problem:
+    """One instruction."""
+    view: Any = op.opview
+    problem = scaled_problem(kernel.target)
+    if problem:
+        return problem
+    a_shape, a = shape_and_element(view.lhs.type)
+    (m, n), _ = shape_and_element(view.result.type)
+    w_precision, a_precision = precision_of(shape_and_element(view.rhs.type)[1]), precision_of(a)
+    for what, found, wanted in (
+        ("rows", m, ROWS),
+        ("columns", n, COLUMNS),
+        ("elements along K", math.prod(a_shape) // m, scaled_depth(w_precision, a_precision)),
+    ):
+        if found != wanted:
+            return (f"has {found} {what}, but bdpas of {w_precision} x {a_precision} has {wanted}", SPLITS)
     return None
 
 

@@ -11,10 +11,9 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @scales(%a: vector<8x32xf8E5M2>, %b: vector<32x16xf8E5M2>, %c: vector<8x16xf32>) kernel {
-    // expected-error @+2 {{'xegpu.dpas_mx' op cannot be imported: no op of xegpu multiplies blocks with scales}}
-    // expected-note @+1 {{bring the scales in by hand}}
-    %d = xegpu.dpas_mx %a, %b, %c : vector<8x32xf8E5M2>, vector<32x16xf8E5M2>, vector<8x16xf32> -> vector<8x16xf32>
+  gpu.func @scales(%a: vector<8x32xf8E5M2>, %b: vector<32x16xf8E5M2>, %c: vector<8x16xf32>, %p: vector<4x1xf8E8M0FNU>) kernel {
+    // expected-error @+1 {{'xegpu.dpas_mx' op scale_a must have the rank of its factor and 8 along its dimension, not 4x1}}
+    %d = xegpu.dpas_mx %a, %b, %c scale_a = %p : (vector<8x32xf8E5M2>, vector<32x16xf8E5M2>, vector<8x16xf32>, vector<4x1xf8E8M0FNU>) -> vector<8x16xf32>
     gpu.return
   }
 }
@@ -92,6 +91,29 @@ gpu.module @kernels {
     %d = xegpu.create_nd_tdesc %a : memref<64x64xf32> -> !xegpu.tensor_desc<32x32xf32, #xegpu.layout<sg_layout = [2, 1], sg_data = [16, 32]>>
     %v = xegpu.load_nd %d[%y, 0] : !xegpu.tensor_desc<32x32xf32, #xegpu.layout<sg_layout = [2, 1], sg_data = [16, 32]>> -> vector<32x32xf32>
     xegpu.store_nd %v, %d[0, 0] : vector<32x32xf32>, !xegpu.tensor_desc<32x32xf32, #xegpu.layout<sg_layout = [2, 1], sg_data = [16, 32]>>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @shuffle(%a: memref<64x64xf16>, %v: vector<2xf16>) kernel {
+    // expected-error @+2 {{'xegpu.lane_shuffle' op cannot be imported: it is for kernels of lanes}}
+    // expected-note @+1 {{give --level=lane if this is one}}
+    %s = xegpu.lane_shuffle %v pack : vector<2xf16>
+    %d = xegpu.create_nd_tdesc %a : memref<64x64xf16> -> !xegpu.tensor_desc<8x16xf16>
+    %b = xegpu.load_nd %d : !xegpu.tensor_desc<8x16xf16> -> vector<8x16xf16>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @wider(%v: vector<16xf16>) kernel {
+    // expected-error @+1 {{'xegpu.truncf' op needs a type that is wider than the result's, vector<16xf32>, but got vector<16xf16>}}
+    %s = xegpu.truncf %v : vector<16xf16> -> vector<16xf32>
     gpu.return
   }
 }

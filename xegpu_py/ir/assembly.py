@@ -12,6 +12,7 @@ go the other way.
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
@@ -312,11 +313,21 @@ class Group(Element):
     def __init__(self, elements: tuple[Element, ...], anchor: Element | None) -> None:
         self.elements = elements
         self.anchor = anchor
+        self.followed = False
+        """Whether it is an operand's type that another optional type follows: the text does not say whose it is."""
 
     def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
-        if self.starts(r.cursor):
+        if self.starts(r.cursor) and not (self.followed and self._lacks_operand(parsed)):
             for element in self.elements:
                 element.read(r, op, parsed)
+
+    @property
+    def is_type(self) -> bool:
+        """Whether it is the type of an optional operand or result."""
+        return isinstance(self.anchor, TypeElement) and self.anchor.field.arity == "optional"
+
+    def _lacks_operand(self, parsed: ParsedOp) -> bool:
+        return isinstance(self.anchor, TypeElement) and not parsed.operands.get(self.anchor.field.name)
 
     def starts(self, cursor: Cursor) -> bool:
         # All leading literals, so that groups which begin with the same one can follow each other.
@@ -381,7 +392,11 @@ class Format(Syntax):
                 stack[-1][0].append(Group(tuple(elements), anchors[0] if anchors else None))
             else:
                 anchors.append(elements[-1])
-        return tuple(stack[0][0])
+        found = stack[0][0]
+        for element, after in itertools.pairwise(found):
+            if isinstance(element, Group) and isinstance(after, Group):
+                element.followed = element.is_type and after.is_type
+        return tuple(found)
 
     def read(self, op: type[Operation], r: Reading) -> ParsedOp:
         parsed = ParsedOp()

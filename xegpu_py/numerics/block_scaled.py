@@ -305,7 +305,11 @@ def _scale_matrix(scales: npt.ArrayLike, shape: tuple[int, int], name: str) -> A
 
 __all__ = [
     "BLOCK",
+    "COLUMNS",
+    "DEPTH",
+    "ROWS",
     "SCALED_PRECISIONS",
+    "SCALE_GROUP",
     "bdpas",
     "multiply_scaled",
     "pack_scales",

@@ -25,7 +25,7 @@ class Format:
         bits: width in bits; tf32 is carried in 32.
         kind: unsigned integer, signed integer or floating point.
         dtype: what holds it in numpy; a byte for formats below 8 bits.
-        nan: bit pattern of the canonical NaN, which is quiet and positive; 0 for integers and e2m1.
+        nan: bit pattern of the canonical NaN, which is quiet and positive; 0 for integers and e2m1, which have none.
         exponent, mantissa: bits of these fields of a floating-point format.
         mlir: MLIR's name of a floating-point format.
         register: vISA's name of the type of the registers that hold it, where that is not its own.
@@ -72,10 +72,11 @@ DF = _float("df", "f64", (11, 52), np.float64, 0x7FF8 << 48)
 BF8 = _float("bf8", "f8E5M2", (5, 2), ml_dtypes.float8_e5m2, 0x7E, "ub")
 HF8 = _float("hf8", "f8E4M3FN", (4, 3), ml_dtypes.float8_e4m3fn, 0x7F, "ub")
 TF32 = _float("tf32", "tf32", (8, 10), np.float32, 0x7FC00000, "f")
+E8M0 = _float("e8m0", "f8E8M0FNU", (8, 0), ml_dtypes.float8_e8m0fnu, 0xFF, "ub")
 E2M1 = Format("e2m1", 4, "f", np.dtype(ml_dtypes.float4_e2m1fn), 0, 2, 1, "f4E2M1FN", "ub")
 
-FLOATS = {f.mlir: f for f in (HF, BF, F, DF, TF32, BF8, HF8)}
-"""The floating-point formats of whole bytes by MLIR's names."""
+FLOATS = {f.mlir: f for f in (HF, BF, F, DF, TF32, BF8, HF8, E8M0, E2M1)}
+"""The floating-point formats by MLIR's names."""
 
 TYPES = {
     f.name: f

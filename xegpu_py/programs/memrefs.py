@@ -95,5 +95,7 @@ class MemRef:
         first, last = sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach)
         start = self.aligned + (self.offset + first) * size
         held = (ctypes.c_char * ((last - first + 1) * size)).from_address(start)
-        flat = np.frombuffer(held, dtype)
-        return np.lib.stride_tricks.as_strided(flat[-first:], self.sizes, [s * size for s in self.strides])
+        # Bytes of no type, since numpy makes no such views of the formats of ml_dtypes.
+        flat = np.frombuffer(held, f"V{size}")
+        seen = np.lib.stride_tricks.as_strided(flat[-first:], self.sizes, [s * size for s in self.strides])
+        return seen.view(dtype)

@@ -87,7 +87,7 @@ def _alike(op: ir.Operation) -> Iterator[list[ir.Value]]:
         first, second = (list(list(b.operations)[-1].operation.operands) for b in (before, after))
         yield from (list(group) for group in zip(operands, before.arguments, second))
         yield from (list(group) for group in zip(results, after.arguments, first[1:]))
-    elif op.name == "xegpu.dpas":
+    elif op.name in ("xegpu.dpas", "xegpu.dpas_mx"):
         yield [v for v in (op.opview.acc, op.opview.result) if v is not None]
     elif op.name.startswith(("arith.", "math.")) or op.name == "vector.fma":
         shapes = {v: _shape(v) for v in (*results, *operands)}

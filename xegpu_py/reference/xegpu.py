@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from xegpu_py.dialects.xegpu import MemoryScope, Mode, TensorDesc
+from xegpu_py.dialects.xegpu import LaneShuffleMode, MemoryScope, Mode, TensorDesc
+from xegpu_py.dialects.xegpu.matrix import SCALE_BLOCK
 from xegpu_py.dialects.xegpu.shapes import loaded_shapes, vnni_factor
 from xegpu_py.layout import from_sg_map
-from xegpu_py.numerics import multiply
+from xegpu_py.numerics import multiply, multiply_scaled, truncate
 from xegpu_py.numerics.formats import FLOATS, Array
 from xegpu_py.reference.elements import Element, element_of
 from xegpu_py.reference.fragments import maps_of
@@ -311,20 +312,21 @@ _REGISTERS = {"f32": "f", "bf16": "bf", "f16": "hf", "f64": "df", "i32": "d", "s
 def product(node: Node, acc: Array | None, a: Array, b: Array, names: tuple[str, str], model: Any) -> Array:
     """`acc + a x b` as dpas computes it, of matrices of any size."""
     first, second = (_multiplied(v, n) for v, n in zip((a, b), names))
+    found = multiply(acc, first, second, **_precisions(node, acc, names), model=model)
+    return found.astype(node.kind().element.dtype, copy=False)
+
+
+def _precisions(node: Node, acc: Array | None, names: tuple[str, str]) -> dict[str, str]:
+    """Precisions and types of a product, as the instructions name them."""
     kind = node.kind().element.name
     # The accumulator may be of another type than the result.
     own = kind if acc is None else {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}.get(acc.dtype.name, kind)
-    found = multiply(
-        acc,
-        first,
-        second,
-        W=precision(names[1]),
-        A=precision(names[0]),
-        dst_type=_REGISTERS[kind],
-        src0_type=_REGISTERS[own],
-        model=model,
-    )
-    return found.astype(node.kind().element.dtype, copy=False)
+    return {
+        "W": precision(names[1]),
+        "A": precision(names[0]),
+        "dst_type": _REGISTERS[kind],
+        "src0_type": _REGISTERS[own],
+    }
 
 
 def _multiplied(values: Array, name: str) -> Array:
@@ -337,18 +339,34 @@ def unpacked(b: Array) -> Array:
     return b if b.ndim == 2 else b.transpose(0, 2, 1).reshape(-1, b.shape[1])
 
 
-@together("xegpu.dpas")
+@together("xegpu.dpas", "xegpu.dpas_mx")
 def dpas(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any]]) -> list[Array]:
-    """RFC: "does the matrix multiplication on the 2D matrix represented as 2D or 3D vectors"."""
+    """RFC: "does the matrix multiplication on the 2D matrix represented as 2D or 3D vectors"; with scales that of
+    blocks of 32 elements of K (OCP Microscaling Formats 1.0)."""
     names = node.memo("factors", lambda: _factors(node))
+    if node.field("mode") != Mode.VC:
+        return _dpas_of_fragments(subgroup, node, given, names)
+    groups = {name: found[0] for name, found in node.named(given[0]).items() if found}
+    acc, a, b = groups.pop("acc", None), groups.pop("lhs"), groups.pop("rhs")
+    found = _product(subgroup, node, acc, a.reshape(a.shape[0], -1), unpacked(b), names, groups)
+    return [found] * len(given)
+
+
+def _product(
+    subgroup: Subgroup,
+    node: Node,
+    acc: Array | None,
+    a: Array,
+    b: Array,
+    names: tuple[str, str],
+    scales: dict[str, Array],
+) -> Array:
+    """The product of matrices, with scales if the op has them."""
     model = subgroup.launch.model
-    if node.field("mode") == Mode.VC:
-        groups = node.named(given[0])
-        (a,), (b,) = groups["lhs"], groups["rhs"]
-        acc = groups["acc"][0] if groups["acc"] else None
-        found = product(node, acc, a.reshape(a.shape[0], -1), unpacked(b), names, model)
-        return [found] * len(given)
-    return _dpas_of_fragments(subgroup, node, given, names)
+    if node.op.name == "xegpu.dpas":
+        return product(node, acc, a, b, names, model)
+    scale_a, scale_b = scales.get("scale_a"), scales.get("scale_b")
+    return multiply_scaled(acc, a, b, scale_a, scale_b, **_precisions(node, acc, names), model=model)
 
 
 def _factors(node: Node) -> tuple[str, str]:
@@ -386,9 +404,45 @@ def _dpas_of_fragments(
     a = matrix("lhs", view.lhs, (rows, depth))
     b = unpacked(matrix("rhs", view.rhs, b_shape))
     acc = matrix("acc", view.result, (rows, columns)) if view.acc is not None else None
-    found = product(node, acc, a, b, names, subgroup.launch.model).ravel()
+    scales = {
+        name: _scales_of_lanes(np.stack([np.ravel(g[name][0]) for g in groups]), name, count, -(-depth // SCALE_BLOCK))
+        for name, count in (("scale_a", rows), ("scale_b", columns))
+        if groups[0].get(name)
+    }
+    found = _product(subgroup, node, acc, a, b, names, scales).ravel()
     placement = maps.only(view.result, "result", (rows, columns), lanes)
     return [found[placement.order[lane]].reshape(node.shape) for lane in range(lanes)]
+
+
+def _scales_of_lanes(parts: Array, name: str, count: int, blocks: int) -> Array:
+    """The matrix of the scales that lanes have, [lanes, elements], of so many rows of A or columns of B."""
+    lanes = len(parts)
+    if parts.shape[1] != max(count // lanes, 1) * blocks:
+        raise Fault(f"has {parts.shape[1]} elements of {name} in a work item, not {max(count // lanes, 1) * blocks}")
+    if name == "scale_b":
+        return np.reshape(parts.reshape(lanes, blocks, -1).transpose(1, 2, 0), (blocks, count))
+    rows = parts[:count].reshape(min(lanes, count), -1, blocks)
+    return np.reshape(rows.transpose(1, 0, 2), (count, blocks))
+
+
+@evaluates("xegpu.truncf")
+def truncf(node: Node, values: Array) -> Array:
+    """Rounded to nearest even, and saturated (OCP Microscaling Formats 1.0, section 6.3)."""
+    source, target = node.operand_kind(0).element, node.element
+    assert source.format and target.format
+    return truncate(values, source.format.name, target.format.name)
+
+
+@together("xegpu.lane_shuffle")
+def lane_shuffle(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any]]) -> list[Array]:
+    """Upstream: `pack` moves element j of lane i from position j * S + i to i * N + j; `unpack` is the reverse."""
+    lanes = len(subgroup.lanes)
+    if len(given) != lanes:
+        raise Fault(f"exchanges elements of {lanes} work items, but the subgroup has {len(given)}")
+    held = np.stack([np.asarray(own) for (own,) in given])
+    pack = node.field("shuffle") == LaneShuffleMode.PACK
+    moved = held.T.reshape(held.shape) if pack else held.reshape(held.shape[::-1]).T
+    return list(np.ascontiguousarray(moved))
 
 
 @evaluates_in("xegpu.alloc_nbarrier")

@@ -164,13 +164,14 @@ def level_of(func: ir.Operation, may_divide: bool = True) -> Level:
     return "subgroup" if has_blocks else "lane"
 
 
-_BLOCKS = tuple(PREFIX + n for n in ("load_nd", "store_nd", "load", "store", "load_matrix", "store_matrix", "dpas"))
+_PRODUCTS = ("dpas", "dpas_mx")
+_BLOCKS = tuple(PREFIX + n for n in ("load_nd", "store_nd", "load", "store", "load_matrix", "store_matrix", *_PRODUCTS))
 
 
 def _is_block(view: Any) -> bool:
     """Whether an op takes or gives what a subgroup has, and not what a lane has of it."""
     name = view.operation.name.removeprefix(PREFIX)
-    shape = shape_of(view.lhs if name == "dpas" else view.value)
+    shape = shape_of(view.lhs if name in _PRODUCTS else view.value)
     if name in ("load_nd", "store_nd"):
         desc = TensorDesc.of(view.tdesc)
         return len(shape) > 1 or math.prod(shape) == math.prod(desc.shape)

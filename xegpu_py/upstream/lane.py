@@ -25,7 +25,7 @@ from xegpu_py.upstream.rebuilding import (
     shape_of,
     vector_type,
 )
-from xegpu_py.upstream.subgroup import SubgroupImport
+from xegpu_py.upstream.subgroup import SubgroupImport, line
 from xegpu_py.upstream.types import TensorDesc
 
 Use = Literal["plain", "packed", "transposed"]
@@ -165,6 +165,14 @@ class LaneImport(SubgroupImport):
         return []
 
     def on_dpas(self, view: Any) -> list[ir.Value]:
+        return self.product(view, ours.DpasOp)
+
+    def on_dpas_mx(self, view: Any) -> list[ir.Value]:
+        scales = {n: v for n, v in (("scale_a", view.scale_a), ("scale_b", view.scale_b)) if v is not None}
+        return self.product(view, ours.DpasMxOp, **{name: line(value) for name, value in scales.items()})
+
+    def product(self, view: Any, build: Any, **scales: ir.Value) -> list[ir.Value]:
+        """The product of the matrices whose fragments lanes have."""
         a, b, d = (math.prod(shape_of(v)) for v in (view.lhs, view.rhs, view.result))
         factor = max(32 // bit_width(element_of(view.rhs)), 1)
         # A lane has a column of the second factor and of the result.
@@ -172,8 +180,11 @@ class LaneImport(SubgroupImport):
         right = (b // factor, 1, factor) if factor > 1 else (b, 1)
         kind = vector_type((d, 1), element_of(view.result))
         acc = None if view.acc is None else cast(view.acc, (d, 1))
-        made = ours.DpasOp(cast(view.lhs, left), cast(view.rhs, right), acc, mode=self.mode, result=kind)
+        made = build(cast(view.lhs, left), cast(view.rhs, right), acc=acc, mode=self.mode, result=kind, **scales)
         return [cast(made.result, shape_of(view.result))]
+
+    def on_lane_shuffle(self, view: Any) -> list[ir.Value]:
+        return [ours.LaneShuffleOp(view.source, shuffle=view.mode.value, result=view.result.type).result]
 
     # Scattered accesses: a lane has one offset, and each of its elements is an access of a memref.
 

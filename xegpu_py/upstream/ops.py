@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Annotated, Any
 
 from mlir import ir
 from mlir.dialects.arith import AtomicRMWKind
 
-from xegpu_py.ir.builtin import by, vector_of
+from xegpu_py.ir.builtin import bit_width, by, vector_of
 from xegpu_py.ir.codecs import Unit
 from xegpu_py.ir.constraints import Emitter, MemRef, TypeConstraint, Vector
-from xegpu_py.ir.definition import Attribute, IndexList, Operand, Result
+from xegpu_py.ir.definition import Attribute, IndexList, Operand, Result, enum_attr
 from xegpu_py.ir.operation import Operation, ParsedOp
 from xegpu_py.upstream.types import (
     Dense,
@@ -376,19 +377,24 @@ class DpasOp(Operation, dialect=UpstreamXeGPU, name="dpas"):
     )
 
     def verify_op(self) -> None:
-        if self.acc is not None and self.acc.type != self.result.type:
-            self.fail(f"the accumulator {self.acc.type} differs from the result {self.result.type}")
-        a, b, d = shape_of(self.lhs), shape_of(self.rhs), shape_of(self.result)
-        if len(a) == 1 or len(d) == 1:
-            if len({len(a), len(b), len(d)}) > 1:
-                self.fail(f"has {by(a)} times {by(b)} is {by(d)}: at lane level all of these have one dimension")
-            return
-        if len(a) != len(d) or len(b) not in (len(a), len(a) + 1):
-            self.fail(f"cannot multiply {by(a)} and {by(b)} to {by(d)}")
-        k = b[-2] if len(b) == len(a) else b[-3] * b[-1]
-        n = b[-1] if len(b) == len(a) else b[-2]
-        if (a[-2], a[-1], n) != (d[-2], k, d[-1]):
-            self.fail(f"{by(a)} times {by(b)} is not {by(d)}")
+        _check_product(self)
+
+
+def _check_product(op: Any) -> None:
+    """The shapes of a product's factors and its result fit (verifyDpasDimensions)."""
+    if op.acc is not None and op.acc.type != op.result.type:
+        op.fail(f"the accumulator {op.acc.type} differs from the result {op.result.type}")
+    a, b, d = shape_of(op.lhs), shape_of(op.rhs), shape_of(op.result)
+    if len(a) == 1 or len(d) == 1:
+        if len({len(a), len(b), len(d)}) > 1:
+            op.fail(f"has {by(a)} times {by(b)} is {by(d)}: at lane level all of these have one dimension")
+        return
+    if len(a) != len(d) or len(b) not in (len(a), len(a) + 1):
+        op.fail(f"cannot multiply {by(a)} and {by(b)} to {by(d)}")
+    k = b[-2] if len(b) == len(a) else b[-3] * b[-1]
+    n = b[-1] if len(b) == len(a) else b[-2]
+    if (a[-2], a[-1], n) != (d[-2], k, d[-1]):
+        op.fail(f"{by(a)} times {by(b)} is not {by(d)}")
 
 
 class DpasMxOp(Operation, dialect=UpstreamXeGPU, name="dpas_mx"):
@@ -397,8 +403,8 @@ class DpasMxOp(Operation, dialect=UpstreamXeGPU, name="dpas_mx"):
     lhs: Operand[Vector]
     rhs: Operand[Vector]
     acc: Operand[Vector] | None
-    scale_a: Operand[Vector] | None
-    scale_b: Operand[Vector] | None
+    scale_a: Operand[Value] | None
+    scale_b: Operand[Value] | None
     result: Result[Vector]
     layout_a: Attribute[AnyLayout] | None = None
     layout_b: Attribute[AnyLayout] | None = None
@@ -409,13 +415,35 @@ class DpasMxOp(Operation, dialect=UpstreamXeGPU, name="dpas_mx"):
     effects = frozenset()
     assembly_format = (
         "$lhs `,` $rhs (`,` $acc^)? (`scale_a` `=` $scale_a^)? (`scale_b` `=` $scale_b^)? prop-dict attr-dict `:` "
-        "type($lhs) `,` type($rhs) (`,` type($acc)^)? (`,` type($scale_a)^)? (`,` type($scale_b)^)? `->` type($result)"
+        "`(` type($lhs) `,` type($rhs) (`,` type($acc)^)? (`,` type($scale_a)^)? (`,` type($scale_b)^)? `)` "
+        "`->` type($result)"
     )
     also_reads = (
         "$lhs `,` $rhs (`,` $acc^)? (`scale_a` `=` $scale_a^)? (`scale_b` `=` $scale_b^)? prop-dict attr-dict `:` "
-        "`(` type($lhs) `,` type($rhs) (`,` type($acc)^)? (`,` type($scale_a)^)? (`,` type($scale_b)^)? `)` "
-        "`->` type($result)",
+        "type($lhs) `,` type($rhs) (`,` type($acc)^)? (`,` type($scale_a)^)? (`,` type($scale_b)^)? `->` type($result)",
     )
+
+    def verify_op(self) -> None:
+        _check_product(self)
+        a, b = shape_of(self.lhs), shape_of(self.rhs)
+        scales = {"scale_a": self.scale_a, "scale_b": self.scale_b}
+        for name, value in scales.items():
+            if value is not None and element_of(value) != SCALE:
+                self.fail(f"{name} must have elements {SCALE}, but is {value.type}")
+        if len(a) == 1:
+            return
+        for name, size, axis in (("scale_a", a[-2], -2), ("scale_b", b[-1], -1)):
+            given = scales[name]
+            shape = shape_of(given) if given is not None else ()
+            if shape and (len(shape) != len(a) or shape[axis] != size):
+                self.fail(f"{name} must have the rank of its factor and {size} along its dimension, not {by(shape)}")
+        both = [shape_of(v) for v in (self.scale_a, self.scale_b) if v is not None]
+        if len(both) == 2 and all(both) and both[0][-1] != both[1][-2]:
+            self.fail(f"scale_a has {both[0][-1]} blocks along K, but scale_b has {both[1][-2]}")
+
+
+SCALE = "f8E8M0FNU"
+"""The format of scales."""
 
 
 class TruncfOp(Operation, dialect=UpstreamXeGPU, name="truncf"):
@@ -427,15 +455,32 @@ class TruncfOp(Operation, dialect=UpstreamXeGPU, name="truncf"):
     effects = frozenset()
     assembly_format = "$source prop-dict attr-dict `:` type($source) `->` type($result)"
 
+    def verify_op(self) -> None:
+        if bit_width(element_of(self.source)) <= bit_width(element_of(self.result)):
+            self.fail(f"needs a type that is wider than the result's, {self.result.type}, but got {self.source.type}")
+
+
+@enum_attr(UpstreamXeGPU, "lane_shuffle_mode")
+class LaneShuffleMode(str, Enum):
+    """The direction of `lane_shuffle`."""
+
+    PACK = "pack"
+    UNPACK = "unpack"
+
 
 class LaneShuffleOp(Operation, dialect=UpstreamXeGPU, name="lane_shuffle"):
     """Permutes elements between lanes. After 22.1.8."""
 
-    source: Operand[Value]
-    result: Result[Value]
+    source: Operand[Vector]
+    mode: Attribute[LaneShuffleMode]
+    result: Result[Vector]
 
     effects = frozenset()
-    assembly_format = "$source prop-dict attr-dict `:` type($source) `->` type($result)"
+    assembly_format = "$source $mode prop-dict attr-dict `:` type($source)"
+
+    @classmethod
+    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
+        return {"result": parsed.type_of("source")}
 
 
 class ConvertLayoutOp(Operation, dialect=UpstreamXeGPU, name="convert_layout"):

@@ -238,8 +238,34 @@ class SubgroupImport:
         made = ours.DpasOp(a, packed(b), view.acc, mode=self.mode, result=view.result.type)
         return [made.result]
 
-    def on_dpas_mx(self, view: Any) -> None:
-        refuse(view, "no op of xegpu multiplies blocks with scales", "bring the scales in by hand")
+    def on_dpas_mx(self, view: Any) -> list[ir.Value]:
+        a, b = view.lhs, view.rhs
+        if len(shape_of(a)) != 2:
+            refuse(view, f"it multiplies {by(shape_of(a))} and {by(shape_of(b))}", "is this a kernel of lanes?")
+        scales = [None if v is None else self.scale(view, v) for v in (view.scale_a, view.scale_b)]
+        made = ours.DpasMxOp(a, packed(b), view.acc, *scales, mode=self.mode, result=view.result.type)
+        return [made.result]
+
+    def scale(self, view: Any, value: ir.Value) -> ir.Value:
+        """The scales of a factor, which must be a matrix."""
+        if not shape_of(value):
+            refuse(view, f"its scale is {value.type}, and no matrix", "is this a kernel of lanes?")
+        return value
+
+    # Elements.
+
+    def on_truncf(self, view: Any) -> list[ir.Value]:
+        source, result = view.source, view.result
+        if isinstance(source.type, ir.VectorType):
+            return [ours.TruncfOp(source, result=result.type).result]
+        # Two of the narrowest elements are a byte.
+        pair = vector.broadcast(vector_type((2,), source.type), source)
+        rounded = ours.TruncfOp(pair, result=vector_type((2,), result.type)).result
+        return [vector.extract(rounded, [], [0])]
+
+    def on_lane_shuffle(self, view: Any) -> list[ir.Value]:
+        refuse(view, "it is for kernels of lanes", "give --level=lane if this is one")
+        return []
 
     # Scattered accesses.
 
@@ -258,9 +284,9 @@ class SubgroupImport:
         """The descriptors by which a gather or scatter is done, with their masks, and the lanes that each has."""
         if not isinstance(source.type, ir.MemRefType) and str(source.type).startswith("!"):
             desc = ours.TensorDesc.of(source)
-            return [(source, _line(view.mask), (0, desc.lanes))]
+            return [(source, line(view.mask), (0, desc.lanes))]
         chunk = getattr(view, "chunk_size", None) or 1
-        return self.lanes(source, _line(view.offsets), element_of(view.value), _line(view.mask), chunk)
+        return self.lanes(source, line(view.offsets), element_of(view.value), line(view.mask), chunk)
 
     def lanes(
         self, source: ir.Value, offsets: ir.Value, element: str, mask: ir.Value | None = None, chunk: int = 1
@@ -295,7 +321,7 @@ class SubgroupImport:
         return [cast(_joined(pieces), wanted) if wanted else _only(pieces)]
 
     def on_store(self, view: Any) -> list[ir.Value]:
-        value, source = _line(view.value), view.source
+        value, source = line(view.value), view.source
         for tdesc, mask, (at, lanes) in self.scattered(view, source):
             desc = ours.TensorDesc.of(tdesc)
             whole = cast(value, (math.prod(shape_of(value)) // desc.chunk, desc.chunk)) if desc.chunk > 1 else value
@@ -312,7 +338,7 @@ class SubgroupImport:
         return []
 
     def on_atomic_rmw(self, view: Any) -> list[ir.Value]:
-        value, pieces = _line(view.value), []
+        value, pieces = line(view.value), []
         source = view.tdesc
         wanted = shape_of(view.result)
         for tdesc, mask, (at, lanes) in self.scattered(view, source):
@@ -348,7 +374,7 @@ class SubgroupImport:
         desc, buffer = self.buffer(view)
         where = matrices.places(desc, view.offsets, shape_of(view.value))
         for tdesc, mask, (at, lanes) in self.lanes(buffer, where, desc.element):
-            ours.StoreScatterOp(_slice(_line(view.value), at, lanes), tdesc, mask, mode=VC)
+            ours.StoreScatterOp(_slice(line(view.value), at, lanes), tdesc, mask, mode=VC)
         return []
 
     def gather(self, buffer: ir.Value, where: ir.Value, element: str) -> ir.Value:
@@ -512,7 +538,7 @@ def subview(
     ).result
 
 
-def _line(value: ir.Value) -> ir.Value:
+def line(value: ir.Value) -> ir.Value:
     """A value as a vector of one dimension."""
     shape = shape_of(value)
     if not shape and not str(value.type).startswith("vector<"):

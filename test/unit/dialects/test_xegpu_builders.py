@@ -42,6 +42,7 @@ ARGUMENTS = {
     "a": "vector<8x8x2xf16>",
     "b": "vector<8x16x2xf16>",
     "acc": "vector<8x16xf32>",
+    "scales": "vector<1x16xf8E8M0FNU>",
     "n": "i8",
     "nb": "!xegpu.nbarrier",
 }
@@ -107,6 +108,19 @@ BUILDS: list[tuple[Callable[[Any], Any], str]] = [
     (
         lambda v: xegpu.dpas(v.a, v.b, result="vector<8x16xf32>", mode="vc"),
         f"dpas %a, %b {{{VC}}} : {ARGUMENTS['a']}, {ARGUMENTS['b']} -> {ARGUMENTS['acc']}",
+    ),
+    (
+        lambda v: xegpu.dpas_mx(v.a, v.b, v.acc, scale_b=v.scales, mode="vc"),
+        f"dpas_mx %a, %b, %acc scale_b = %scales {{{VC}}} : ({ARGUMENTS['a']}, {ARGUMENTS['b']}, "
+        f"{ARGUMENTS['acc']}, {ARGUMENTS['scales']}) -> {ARGUMENTS['acc']}",
+    ),
+    (
+        lambda v: xegpu.truncf(v.value, result="vector<8x16xf8E5M2>"),
+        f"truncf %value : {ARGUMENTS['value']} -> vector<8x16xf8E5M2>",
+    ),
+    (
+        lambda v: xegpu.lane_shuffle(v.lane_values, shuffle="pack"),
+        f"lane_shuffle %lane_values pack : {ARGUMENTS['lane_values']}",
     ),
     (
         lambda v: xegpu.create_tdesc(

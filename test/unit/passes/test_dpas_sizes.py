@@ -68,6 +68,18 @@ def test_of_work_items(size):
     product(simt(*size), *size, "pvc", block=16)
 
 
+def test_of_work_items_with_a_factor_that_all_share():
+    """A fragment that is the same in all work items is one of each: A has 16 columns here, and not one."""
+    m, n, k = 8, 16, 16
+    text, old = simt(m, n, k), "%av = xegpu.load_nd %at"
+    line = next(line for line in text.splitlines() if old in line)
+    text = text.replace(line, "%av = arith.constant dense<2.0> : vector<8x1xf16>")
+    b, c = np.arange(k * n).reshape(k, n).astype(np.float16), np.zeros((m, n), np.float32)
+    for engine in ("interpreter", "reference"):
+        xegpu_py.compile(text, target="pvc", engine=engine)(np.zeros((m, k), np.float16), b, c, block=16)
+        np.testing.assert_array_equal(c, np.full((m, k), 2.0) @ b.astype(np.float64))
+
+
 def test_of_eight_lanes_on_any():
     """The specification has SIMD8 as well as SIMD16."""
     asm = product(vc(8, 24, 16), 8, 24, 16, "any").asm

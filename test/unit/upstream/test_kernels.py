@@ -166,3 +166,28 @@ def test_lanes_share_matrices():
     a, o = np.arange(256, dtype=np.float32).reshape(16, 16), np.zeros(16, np.float32)
     run(kernel("%a: memref<16x16xf32>, %o: memref<16xf32>", body), a, o, level="lane", block=16)
     assert (o == a[4]).all()
+
+
+LANES = """gpu.module @kernels {
+  gpu.func @gemm(%a: memref<8x64xi8>, %b: memref<64x16xi8>, %c: memref<8x16xi32>) kernel {
+    %da = xegpu.create_nd_tdesc %a : memref<8x64xi8> -> !xegpu.tensor_desc<8x32xi8>
+    %db = xegpu.create_nd_tdesc %b : memref<64x16xi8> -> !xegpu.tensor_desc<32x16xi8>
+    %dc = xegpu.create_nd_tdesc %c : memref<8x16xi32> -> !xegpu.tensor_desc<8x16xi32>
+    %vc = xegpu.load_nd %dc[0, 0] : !xegpu.tensor_desc<8x16xi32> -> vector<8xi32>
+    %va = xegpu.load_nd %da[0, 32] : !xegpu.tensor_desc<8x32xi8> -> vector<16xi8>
+    %vb = xegpu.load_nd %db[32, 0] <{packed}> : !xegpu.tensor_desc<32x16xi8> -> vector<32xi8>
+    %d = xegpu.dpas %va, %vb, %vc : vector<16xi8>, vector<32xi8>, vector<8xi32> -> vector<8xi32>
+    xegpu.store_nd %d, %dc[0, 0] : vector<8xi32>, !xegpu.tensor_desc<8x16xi32>
+    gpu.return
+  }
+}"""
+
+
+@pytest.mark.parametrize("engine", ["both", "reference"])
+def test_lanes_have_two_bytes_of_a_row_side_by_side(engine):
+    """Of the first factor's columns a lane has 16 bits at a time."""
+    rng = np.random.default_rng(1)
+    a, b = rng.integers(-9, 10, (8, 64)).astype(np.int8), rng.integers(-9, 10, (64, 16)).astype(np.int8)
+    c = np.ones((8, 16), np.int32)
+    xegpu_py.compile(LANES, engine=engine)(a, b, c, block=16)
+    np.testing.assert_array_equal(c, a[:, 32:].astype(np.int32) @ b[32:].astype(np.int32) + 1)
