@@ -19,8 +19,8 @@ class XeGPUToVisaPipeline(Pass):
     is
 
         xegpu-opt gemm.mlir --xegpu-lift-cf --xegpu-inline --xegpu-lower-loops --vector-lower-contract
-          --xegpu-simt-to-vc --vector-to-xegpu --canonicalize --cse --xegpu-dce --xegpu-legalize='target=pvcxt'
-          --canonicalize --cse --xegpu-dce --xegpu-verify-target='target=pvcxt'
+          --xegpu-emulate-narrow-types --xegpu-simt-to-vc --vector-to-xegpu --canonicalize --cse --xegpu-dce
+          --xegpu-legalize='target=pvcxt' --canonicalize --cse --xegpu-dce --xegpu-verify-target='target=pvcxt'
           --xegpu-to-visa='target=pvcxt' --visa-optimize='grf=256' --visa-allocate='grf=256'
 
     `max-bytes`, `max-index` and `max-grid` are those of xegpu-to-visa, `unaligned` is that of xegpu-legalize.
@@ -46,7 +46,7 @@ class XeGPUToVisaPipeline(Pass):
         legalize = f"xegpu-legalize{{{options} unaligned={str(self.unaligned).lower()}}}"
         passes = [
             f"xegpu-lift-cf{one},xegpu-inline{one},xegpu-lower-loops{one},vector-lower-contract{one}",
-            f"xegpu-simt-to-vc{one},vector-to-xegpu{one},{_CLEAN}",
+            f"xegpu-emulate-narrow-types{one},xegpu-simt-to-vc{one},vector-to-xegpu{one},{_CLEAN}",
             f"{legalize},{_CLEAN},xegpu-verify-target{{{options}}}",
             f"xegpu-to-visa{{{last}}}",
             *([f"visa-optimize{{grf={self.grf}}}"] if self.optimize else []),

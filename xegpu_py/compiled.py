@@ -28,6 +28,7 @@ from xegpu_py.lowered import (
     text_of,
 )
 from xegpu_py.numerics.dpas import Model
+from xegpu_py.numerics.narrow import PackedArrays
 from xegpu_py.runtime.launch import Engine, Statistics
 from xegpu_py.signature import beyond, unaligned_arrays
 from xegpu_py.target import DEFAULT
@@ -122,6 +123,7 @@ class CompiledKernel:
         """
         if self._again is None:
             return self
+        arguments = self._packed(arguments, PackedArrays())
         target = self.kernel.launcher.target.name
         unaligned = unaligned_arrays(self._lowered.parameters, arguments, target) if self._aligned else ()
         large = beyond(self._lowered.parameters, arguments, grid, self._lowered.limits) is not None
@@ -134,7 +136,8 @@ class CompiledKernel:
 
         Args:
             arguments: one for each of the kernel's: for a memref an array of its element type, shape and strides, for
-                a vector an array of its elements, else a number.
+                a vector an array of its elements, else a number. An array for elements of 2 or 4 bits has ml_dtypes'
+                type for them, or is one of uint8 in which they are packed along rows.
             grid: workgroups in x, or in x, y and z.
             block: subgroups of a workgroup likewise; of a kernel of work items its work items. By default it is what
                 the kernel's known_block_size or its maps say, else 1.
@@ -154,9 +157,12 @@ class CompiledKernel:
             wanted = self._lowered.known.get(what)
             if wanted and extent(given, what) != wanted:
                 raise ValueError(f"'{what}' must be {wanted}, which the kernel says by known_{what}_size, not {given}")
+        held = PackedArrays()
+        arguments = tuple(self._packed(arguments, held))
         version = self.version_for(arguments, grid)
         if version is not self:
             self.stats = version(*arguments, grid=grid, block=block)
+            held.write_back()
             return self.stats
         more = beyond(parameters, arguments, grid, self._lowered.limits)
         if more:
@@ -174,7 +180,18 @@ class CompiledKernel:
         except DiagnosticError as e:
             e.diagnostics = [_with_remedy(d) for d in e.diagnostics]
             raise
+        finally:
+            held.write_back()
         return self.stats
+
+    def _packed(self, arguments: Sequence[Any], held: PackedArrays) -> Sequence[Any]:
+        """Arguments with arrays of elements of 2 or 4 bits packed."""
+        if not any(p.is_packed for p in self._lowered.parameters):
+            return arguments
+        return [
+            held.pack(a, p.element, f"argument {i} of kernel '{self.name}', {_article(p.type)},") if p.is_packed else a
+            for i, (p, a) in enumerate(zip(self._lowered.parameters, arguments))
+        ]
 
 
 def _article(kind: str) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from mlir import ir as mlir
 
 from xegpu_py.kernel import extent
+from xegpu_py.numerics.narrow import ARRAYS, element_bits, packed_shape
 from xegpu_py.passes.common.kernels import GRID_LIMIT
 from xegpu_py.runtime.arguments import DTYPES
 from xegpu_py.target import Block2DLimits
@@ -47,6 +48,11 @@ class Parameter:
     contiguous: bool = True
 
     @property
+    def is_packed(self) -> bool:
+        """Whether it is an array whose elements share bytes."""
+        return self.is_memref and self.element in ARRAYS
+
+    @property
     def is_memref(self) -> bool:
         """Whether it is an array."""
         return self.kind == "memref"
@@ -70,19 +76,24 @@ class Parameter:
         if not isinstance(argument, np.ndarray):
             raise TypeError(f"{title} must be a numpy array, not {type(argument).__name__}")
         self._check_element(argument, title)
-        fits = len(argument.shape) == len(self.shape) and all(
-            want in (None, have) for want, have in zip(self.shape, argument.shape)
+        shape = packed_shape(self.shape, self.element)
+        fits = len(argument.shape) == len(shape) and all(
+            want in (None, have) for want, have in zip(shape, argument.shape)
         )
         if not fits:
-            raise ValueError(f"{title} cannot be an array of shape {argument.shape}")
+            packed = f" of bytes, which hold {8 // element_bits(self.element)} elements each" if self.is_packed else ""
+            raise ValueError(f"{title} cannot be an array of shape {argument.shape}{packed}")
         return {name: argument} | self._layout(name, argument, title)
 
     def _check_element(self, argument: np.ndarray[Any, Any], title: str) -> None:
+        if self.is_packed:
+            if argument.dtype not in (np.uint8, np.int8):
+                names = " or ".join(ARRAYS[self.element])
+                raise TypeError(f"{title} must be an array of {names}, or packed in uint8, not of {argument.dtype}")
+            return
         wanted = [DTYPES[n] for n in _ALSO.get(self.element, (self.element.removeprefix("s"),)) if n in DTYPES]
         if not wanted:
-            raise TypeError(
-                f"{title} has elements of {self.element}, which no array has; use i8, and vector.bitcast on vectors"
-            )
+            raise TypeError(f"{title} has elements of {self.element}, which no array has")
         if argument.dtype not in wanted:
             names = " or ".join(str(d) for d in wanted)
             raise TypeError(f"{title} must be an array of {names}, not of {argument.dtype}")
@@ -94,8 +105,10 @@ class Parameter:
                 raise ValueError(f"{title} must lie in memory in row-major order; numpy.ascontiguousarray makes it so")
             return found
         own = [s // argument.itemsize for s in argument.strides]
+        each = 8 // element_bits(self.element) if self.is_packed else 1
+        strides = [n if n is None or i == len(own) - 1 else n // each for i, n in enumerate(self.strides)]
         fits = all(
-            want in (None, have) or size == 1 for want, have, size in zip(self.strides, own, argument.shape)
+            want in (None, have) or size == 1 for want, have, size in zip(strides, own, argument.shape)
         ) and not any(s % argument.itemsize for s in argument.strides)
         if not fits:
             raise ValueError(f"{title} cannot be an array of strides {tuple(own)} elements")

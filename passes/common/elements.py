@@ -29,5 +29,5 @@ def check_elements(func: ir.Operation) -> None:
         elements += [TensorDesc.decode(t).element for t in map(str, kinds) if t.startswith("!xegpu.tensor_desc")]
         narrow = next((e for e in elements if e not in ("i1", "index") and bit_width(e) < 8), None)
         if narrow:
-            note = "let memory have elements of i8, and take the narrower ones out by vector.bitcast"
+            note = "xegpu-emulate-narrow-types makes bytes of them"
             emit_error(op, f"accesses elements of type {narrow}, which have no addresses", note)

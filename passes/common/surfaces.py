@@ -23,7 +23,7 @@ UNALIGNED = "xegpu.unaligned"
 _VIEWS = (
     "memref.subview", "memref.reinterpret_cast", "memref.collapse_shape", "memref.expand_shape", "memref.cast",
     "memref.memory_space_cast", "memref.transpose", "memref.view", "memref.extract_aligned_pointer_as_index",
-    "arith.index_cast", "arith.index_castui",
+    "arith.index_cast", "arith.index_castui", "builtin.unrealized_conversion_cast",
 )  # fmt: skip
 """Ops whose result lies in the memory of their first operand."""
 

@@ -8,6 +8,7 @@ from typing import Any, overload
 
 from mlir import ir
 from xegpu_py.passes.common.conversion import PatternDriver
+from xegpu_py.passes.common.narrow import byte_memref, memref_bits
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.registers import INDEX, register_type, shape_and_element
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter, const
@@ -247,7 +248,10 @@ class Lowering(PatternDriver):
         return self._prints
 
     def argument(self, index: int, argument: ir.Value) -> Value:
-        """What a kernel's argument is. A memref is its address, and its dynamic extents and strides."""
+        """What a kernel's argument is. A memref is its address, and its dynamic extents and strides.
+
+        A memref of elements of 2 or 4 bits is one of the bytes that hold them.
+        """
         text = str(argument.type)
         name = f"in{index}"
         if isinstance(argument.type, ir.MemRefType):
@@ -264,6 +268,8 @@ class Lowering(PatternDriver):
         return Reg(self.input(name, register_type(element), count), 0, count)
 
     def _memref_argument(self, name: str, memref: ir.MemRefType) -> Memory:
+        if memref_bits(memref):
+            memref = byte_memref(memref)
         base = Reg(self.input(name, "uq"), 0, 1)
         dynamic = ir.ShapedType.get_dynamic_size()
 

@@ -90,6 +90,15 @@ def _mixed(op: ir.Operation, name: str, operands: Sequence[ir.Value]) -> list[in
     return [next(waiting) if n == dynamic else n for n in ir.DenseI64ArrayAttr(op.attributes[name])]
 
 
+@pattern("builtin.unrealized_conversion_cast")
+def cast_to_bytes(low: Lowering, op: ir.Operation) -> None:
+    """The bytes of an argument with elements of 2 or 4 bits, as which the argument is passed."""
+    mem = memory(low, op.operands[0])
+    if mem.element != str(ir.MemRefType(op.results[0].type).element_type):
+        low.fail("is known of arguments with elements of 2 or 4 bits only")
+    low.set(op, mem)
+
+
 @pattern("memref.subview", "memref.reinterpret_cast")
 def subview(low: Lowering, op: ir.Operation) -> None:
     """A part of a memref: another offset, shape and strides."""

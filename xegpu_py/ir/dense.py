@@ -10,6 +10,9 @@ import numpy as np
 from mlir import ir
 
 _BUFFERED = ("f16", "f32", "f64")
+_READ_WIDTHS = (1, 8, 16, 32, 64)
+"""Of integers whose constants the bindings read."""
+
 _HEX = re.compile(r'dense<"0x([0-9A-Fa-f]*)">')
 _NUMBER = re.compile(r"-?[\w.][\w.+-]*")
 
@@ -20,7 +23,7 @@ def dense_elements(attribute: ir.DenseElementsAttr) -> list[ir.Attribute]:
     element, count = kind.element_type, math.prod(kind.shape)
     if attribute.is_splat:
         return [attribute.get_splat_value()] * count
-    if isinstance(element, (ir.IntegerType, ir.IndexType)):
+    if isinstance(element, ir.IndexType) or (isinstance(element, ir.IntegerType) and element.width in _READ_WIDTHS):
         return [ir.IntegerAttr.get(element, int(n)) for n in ir.DenseIntElementsAttr(attribute)]
     numbers: list[str]
     if str(element) in _BUFFERED:
@@ -36,4 +39,7 @@ def dense_elements(attribute: ir.DenseElementsAttr) -> list[ir.Attribute]:
             numbers = [f"0x{data[i : i + size][::-1].hex()}" for i in range(0, len(data), size)]
         else:
             numbers = _NUMBER.findall(text[len("dense<") : text.rindex(">", 0, text.rindex(":"))])
+    if isinstance(element, ir.IntegerType):
+        mask, top = (1 << element.width) - 1, 0 if element.is_unsigned else 1 << element.width - 1
+        return [ir.IntegerAttr.get(element, ((int(n, 0) & mask) ^ top) - top) for n in numbers]
     return [ir.Attribute.parse(f"{n} : {element}") for n in numbers]

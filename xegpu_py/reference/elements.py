@@ -36,6 +36,11 @@ class Element:
     format: Format | None = None
 
     @property
+    def shares_bytes(self) -> bool:
+        """Whether memory has several in a byte, the first one in the lowest bits."""
+        return self.bits in (2, 4)
+
+    @property
     def is_float(self) -> bool:
         """Whether it is a floating-point type."""
         return self.format is not None

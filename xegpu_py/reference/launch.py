@@ -14,6 +14,7 @@ from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import Module
 from xegpu_py.ir.verifier import walk
 from xegpu_py.numerics.dpas import MODELS, Model
+from xegpu_py.numerics.narrow import PackedArrays, packed_shape
 from xegpu_py.reference.elements import element_of, kind_of
 from xegpu_py.reference.machine import Dim, Launch, Workgroup
 from xegpu_py.reference.memory import BASE, Memory, MemRef, attach
@@ -77,7 +78,8 @@ def run(
             raise ValueError(
                 f"'{what}' must be {tuple(known)}, which the kernel says by known_{what}_size, not {given}"
             )
-    values = bind(types_of(func), arguments, memory)
+    held = PackedArrays()
+    values = bind(types_of(func), arguments, memory, held)
     if watch is not None:
         number, places = watch
         memory.watched = range(values[number].address + places.start, values[number].address + places.stop)
@@ -97,6 +99,8 @@ def run(
     except DiagnosticError as e:
         e.sources = list(module.sources)
         raise
+    finally:
+        held.write_back()
 
 
 def types_of(func: ir.Operation) -> tuple[ir.Type, ...]:
@@ -177,8 +181,13 @@ def lanes_of(func: ir.Operation) -> int:
     return _DEFAULT_LANES if is_simt else 1
 
 
-def bind(types: Sequence[ir.Type], arguments: Sequence[Any], memory: Memory) -> list[Any]:
+def bind(
+    types: Sequence[ir.Type], arguments: Sequence[Any], memory: Memory, held: PackedArrays | None = None
+) -> list[Any]:
     """Arguments as values of a kernel's; arrays become allocations where they are.
+
+    Args:
+        held: what packs arrays of elements of 2 and 4 bits.
 
     Raises:
         TypeError, ValueError: if one does not fit; the message names it.
@@ -186,6 +195,11 @@ def bind(types: Sequence[ir.Type], arguments: Sequence[Any], memory: Memory) -> 
     if len(arguments) != len(types):
         listed = ", ".join(f"{i}: {t}" for i, t in enumerate(types))
         raise TypeError(f"the kernel takes {len(types)} arguments ({listed}), not {len(arguments)}")
+    held = held or PackedArrays()
+    arguments = [
+        held.pack(a, str(kind.element_type), f"argument {i}, a {kind},") if isinstance(kind, ir.MemRefType) else a
+        for i, (kind, a) in enumerate(zip(types, arguments))
+    ]
     arrays = [
         (f"in{i}", _array(a, kind, f"argument {i}, a {kind},"))
         for i, (kind, a) in enumerate(zip(types, arguments))
@@ -196,11 +210,20 @@ def bind(types: Sequence[ir.Type], arguments: Sequence[Any], memory: Memory) -> 
     for i, (kind, argument) in enumerate(zip(types, arguments)):
         if isinstance(kind, ir.MemRefType):
             element = element_of(str(kind.element_type))
-            strides = tuple(s // argument.itemsize for s in argument.strides)
-            found.append(MemRef(memory, next(addresses), 0, tuple(argument.shape), strides, element))
+            each = 8 // element.bits if element.shares_bytes else 1
+            strides = tuple(s // argument.itemsize * (each if d else 1) for d, s in _from_innermost(argument.strides))
+            shape = tuple(n * (1 if d else each) for d, n in _from_innermost(argument.shape))
+            if each > 1 and kind.has_static_shape:
+                shape = tuple(kind.shape)
+            found.append(MemRef(memory, next(addresses), 0, shape, strides, element))
         else:
             found.append(_number(argument, str(kind), f"argument {i}, a {kind},"))
     return found
+
+
+def _from_innermost(numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """Numbers of dimensions, with how many dimensions lie within each."""
+    return [(len(numbers) - 1 - i, n) for i, n in enumerate(numbers)]
 
 
 def _array(argument: Any, kind: ir.MemRefType, title: str) -> np.ndarray[Any, Any]:
@@ -214,14 +237,19 @@ def _array(argument: Any, kind: ir.MemRefType, title: str) -> np.ndarray[Any, An
     else:
         fits = argument.dtype.kind in "iu" and argument.dtype.itemsize == element.bytes
     if not fits:
-        raise TypeError(f"{title} must be an array of {element.name}, not of {argument.dtype}")
-    wanted = [None if kind.is_dynamic_dim(i) else kind.shape[i] for i in range(kind.rank)]
+        kinds = f"{element.name} or, packed, of uint8" if element.shares_bytes else element.name
+        raise TypeError(f"{title} must be an array of {kinds}, not of {argument.dtype}")
+    wanted: Sequence[int | None] = [None if kind.is_dynamic_dim(i) else kind.shape[i] for i in range(kind.rank)]
+    if element.shares_bytes:
+        wanted = packed_shape(wanted, element.name)
     if len(wanted) != argument.ndim or any(w not in (None, n) for w, n in zip(wanted, argument.shape)):
         raise ValueError(f"{title} cannot be an array of shape {argument.shape}")
     own = [s // argument.itemsize for s in argument.strides]
     if any(s < 0 or s % argument.itemsize for s in argument.strides):
         raise ValueError(f"{title} cannot be an array of strides {argument.strides} bytes")
     strides, offset = kind.get_strides_and_offset()
+    if element.shares_bytes:
+        own = [s * (8 // element.bits if d else 1) for d, s in _from_innermost(own)]
     unknown = ir.ShapedType.get_dynamic_stride_or_offset()
     if kind.layout == ir.AffineMapAttr.get(ir.AffineMap.get_identity(kind.rank, kind.context)):
         if not argument.flags.c_contiguous:

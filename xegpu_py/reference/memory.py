@@ -141,6 +141,33 @@ class Memory:
         raw = np.ascontiguousarray(values)[..., None].view(np.uint8)
         allocation.data[places[..., None] + np.arange(dtype.itemsize)] = raw
 
+    def elements(self, base: int, places: Array, element: Element) -> Array:
+        """Elements by their numbers, int64 of any shape, from an address on.
+
+        Raises:
+            Fault: if one lies outside of all allocations.
+        """
+        if not element.shares_bytes:
+            return element.from_memory(self.read(base + places * element.bytes, element.memory))
+        bits = places * element.bits
+        held = self.read(base + (bits >> 3), np.dtype(np.uint8))
+        return element.from_memory((held >> (bits & 7).astype(np.uint8)).astype(np.int8))
+
+    def set_elements(self, base: int, places: Array, values: Array, element: Element) -> None:
+        """Write elements by their numbers; those that share bytes one after the other.
+
+        Raises:
+            Fault: if one lies outside of all allocations, or may not be written.
+        """
+        if not element.shares_bytes:
+            self.write(base + places * element.bytes, element.to_memory(values))
+            return
+        mask = (1 << element.bits) - 1
+        for bit, value in zip((places * element.bits).ravel().tolist(), np.asarray(values).ravel().tolist()):
+            address, shift = np.array([base + (bit >> 3)]), bit & 7
+            held = int(self.read(address, np.dtype(np.uint8))[0]) & ~(mask << shift)
+            self.write(address, np.array([held | (int(value) & mask) << shift], np.uint8))
+
     def describe(self, address: int, size: int) -> str:
         """An address in terms of the allocation that is nearest."""
         if not self.allocations:
@@ -224,21 +251,33 @@ class MemRef:
 
     @property
     def address(self) -> int:
-        """The address of the first element."""
-        return self.base + self.offset * self.element.bytes
+        """The address of the first element.
+
+        Raises:
+            Fault: if it lies within a byte.
+        """
+        if not self.element.shares_bytes:
+            return self.base + self.offset * self.element.bytes
+        if self.offset * self.element.bits % 8:
+            raise Fault(f"takes the address of element {self.offset}, which lies within a byte")
+        return self.base + self.offset * self.element.bits // 8
 
     def addresses(self, indices: Sequence[Any]) -> Array:
         """The addresses of the elements at indices, one array (or number) a dimension."""
+        return np.asarray(self.base + self.places(indices) * self.element.bytes)
+
+    def places(self, indices: Sequence[Any]) -> Array:
+        """The numbers of the elements at indices, from the buffer's first one on."""
         places = sum((np.asarray(i, np.int64) * s for i, s in zip(indices, self.strides)), np.int64(0))
-        return np.asarray(self.address + places * self.element.bytes)
+        return np.asarray(self.offset + places)
 
     def load(self, indices: Sequence[Any]) -> Array:
         """The elements at indices."""
-        return self.element.from_memory(self.memory.read(self.addresses(indices), self.element.memory))
+        return self.memory.elements(self.base, self.places(indices), self.element)
 
     def store(self, values: Array, indices: Sequence[Any]) -> None:
         """Write the elements at indices, in row-major order of these."""
-        self.memory.write(self.addresses(indices), self.element.to_memory(values))
+        self.memory.set_elements(self.base, self.places(indices), values, self.element)
 
     def part(self, offset: int, shape: Sequence[int], strides: Sequence[int]) -> MemRef:
         """Other elements of the same buffer."""

@@ -94,6 +94,10 @@ def _turns(addresses: Array) -> list[list[int]]:
 def atomic_rmw(node: Node, value: Array, memref: MemRef, *indices: Any) -> Array:
     """One element updated; gives what it was."""
     kind = AtomicRMWKind(node.attribute("kind")).name.lower()
+    if memref.element.shares_bytes:
+        before = memref.load(indices)
+        memref.store(update(kind, memref.element, before, np.asarray(value)), indices)
+        return before
     return atomic(memref.memory, memref.addresses(indices), kind, memref.element, np.asarray(value))
 
 
@@ -251,7 +255,8 @@ def _new(memory: Memory, kind: ir.MemRefType, name: str) -> MemRef:
         raise Fault("allocates memory of a size that is not known", "give the memref a static shape")
     strides, _ = kind.get_strides_and_offset()
     shape = tuple(kind.shape)
-    size = (sum((n - 1) * s for n, s in zip(shape, strides)) + 1) * element.bytes if math.prod(shape) else 0
+    count = sum((n - 1) * s for n, s in zip(shape, strides)) + 1 if math.prod(shape) else 0
+    size = -(-count * element.bits // 8) if element.shares_bytes else count * element.bytes
     made = memory.allocate(name, size)
     return MemRef(memory, made.address, 0, shape, tuple(strides), element)
 

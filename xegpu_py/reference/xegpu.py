@@ -48,7 +48,7 @@ class Block:
     element: Element
 
     def places(self, shape: Sequence[int], block: int = 0) -> tuple[Array, Array]:
-        """The addresses of a block's elements, and which of them are inside of the tensor.
+        """The numbers of a block's elements from the tensor's first one on, and which of them are inside of the tensor.
 
         Args:
             block: which of an array of blocks, which follow each other along the innermost dimension.
@@ -60,19 +60,19 @@ class Block:
         for place, extent in zip(places, self.extents or ()):
             inside &= (place >= 0) & (place < extent)
         total = sum((p * s for p, s in zip(places, self.strides)), np.zeros(tuple(shape), np.int64))
-        return self.base + total * self.element.bytes, inside
+        return total, inside
 
     def load(self, shape: Sequence[int], block: int = 0) -> Array:
         """A block's elements. RFC: "pads with zero for out-of-boundary access"."""
-        addresses, inside = self.places(shape, block)
+        places, inside = self.places(shape, block)
         found = np.zeros(tuple(shape), self.element.dtype)
-        found[inside] = self.element.from_memory(self.memory.read(addresses[inside], self.element.memory))
+        found[inside] = self.memory.elements(self.base, places[inside], self.element)
         return found
 
     def store(self, values: Array, block: int = 0) -> None:
         """A block's elements written; what lies outside of the tensor is dropped."""
-        addresses, inside = self.places(values.shape, block)
-        self.memory.write(addresses[inside], self.element.to_memory(values[inside]))
+        places, inside = self.places(values.shape, block)
+        self.memory.set_elements(self.base, places[inside], values[inside], self.element)
 
 
 @dataclass(frozen=True)

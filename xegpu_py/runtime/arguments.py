@@ -11,12 +11,14 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from xegpu_py.numerics import narrow
 from xegpu_py.numerics.formats import FLOATS, Array
 from xegpu_py.runtime.memory import zeros_aligned
 
 DTYPES: dict[str, Any] = {
     **{f"i{bits}": np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)},
     **{f"ui{bits}": np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)},
+    **{f"{sign}i{bits}": narrow.DTYPES[f"{sign}int{bits}"] for bits in (2, 4) for sign in ("", "u")},
     **{name: fmt.dtype for name, fmt in FLOATS.items() if name != "tf32"},
 }
 """Element types by MLIR's names."""
@@ -81,9 +83,9 @@ def _dtype(name: str, text: str) -> np.dtype[Any]:
 
 def _number(dtype: np.dtype[Any], word: str, text: str) -> Any:
     try:
-        if np.issubdtype(dtype, np.integer):
+        if _is_integer(dtype):
             value = int(word, 0)
-            info = np.iinfo(dtype)
+            info = _limits(dtype)
             if not info.min <= value <= info.max:
                 raise ValueError
             return np.array(value, dtype)[()]
@@ -115,22 +117,40 @@ def _randn(dtype: np.dtype[Any], shape: tuple[int, ...], extra: list[str], text:
     return found
 
 
+def _is_integer(dtype: np.dtype[Any]) -> bool:
+    return bool(np.issubdtype(dtype, np.integer)) or _is_narrow(dtype)
+
+
+def _limits(dtype: np.dtype[Any]) -> Any:
+    return ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
+
+
+def _is_narrow(dtype: np.dtype[Any]) -> bool:
+    return dtype in (DTYPES["i4"], DTYPES["ui4"], DTYPES["i2"], DTYPES["ui2"])
+
+
 def _rand(dtype: np.dtype[Any], shape: tuple[int, ...], extra: list[str], text: str) -> Array:
     rng = _seeded(extra, text)
-    if np.issubdtype(dtype, np.integer):
-        info = np.iinfo(dtype)
-        return rng.integers(info.min, info.max, shape, dtype, endpoint=True)
+    if _is_integer(dtype):
+        info = _limits(dtype)
+        wide: Any = np.int8 if _is_narrow(dtype) else dtype
+        return rng.integers(info.min, info.max, shape, wide, endpoint=True).astype(dtype, copy=False)
     found: Array = rng.random(shape).astype(dtype)
     return found
 
 
 def _small(dtype: np.dtype[Any], shape: tuple[int, ...], extra: list[str], text: str) -> Array:
-    first = 0 if dtype.kind == "u" else -4
-    found: Array = _seeded(extra, text).integers(first, first + 9, shape).astype(dtype)
+    first, last = (0, 8) if dtype.kind == "u" else (-4, 4)
+    if _is_narrow(dtype):
+        info = _limits(dtype)
+        first, last = max(int(info.min), -4), min(int(info.max), 4 if info.min else 8)
+    found: Array = _seeded(extra, text).integers(first, last + 1, shape).astype(dtype)
     return found
 
 
 def _bits(dtype: np.dtype[Any], shape: tuple[int, ...], extra: list[str], text: str) -> Array:
+    if _is_narrow(dtype):
+        return _rand(dtype, shape, extra, text)
     rng = _seeded(extra, text)
     held = np.dtype(f"uint{8 * dtype.itemsize}")
     found = rng.integers(0, np.iinfo(held).max, shape, held, endpoint=True)
@@ -141,8 +161,8 @@ def _bits(dtype: np.dtype[Any], shape: tuple[int, ...], extra: list[str], text: 
 
 def _special_bits(dtype: np.dtype[Any]) -> Array:
     """Values at which rules change, and their neighbours: the least and greatest, zeros, ones, infinities, NaNs."""
-    if np.issubdtype(dtype, np.integer):
-        info = np.iinfo(dtype)
+    if _is_integer(dtype):
+        info = _limits(dtype)
         found: Array = np.array([info.min, info.min + 1, 0, 1, 2, info.max - 1, info.max], dtype)
         return np.concatenate([found, np.array([-1 % (int(info.max) + 1), 7, 100], dtype)])
     finfo = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]

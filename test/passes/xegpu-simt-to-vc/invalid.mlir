@@ -180,7 +180,7 @@ gpu.module @m {
   gpu.func @nibbles(%m: memref<64xi4>) kernel attributes {xegpu.subgroup_size = 16 : i32} {
     %t = gpu.thread_id x
     // expected-error @+2 {{'memref.load' op accesses elements of type i4, which have no addresses}}
-    // expected-note @+1 {{let memory have elements of i8, and take the narrower ones out by vector.bitcast}}
+    // expected-note @+1 {{xegpu-emulate-narrow-types makes bytes of them}}
     %x = memref.load %m[%t] : memref<64xi4>
     gpu.return
   }

@@ -119,12 +119,6 @@ def test_of_elements_within_bytes(target, bits):
     np.testing.assert_array_equal(found, left @ right)
 
 
-def test_an_argument_of_elements_that_no_array_has():
-    text = "gpu.module @m { gpu.func @k(%a: memref<64xi4>) kernel { gpu.return } }"
-    with pytest.raises(TypeError, match="has elements of i4, which no array has; use i8, and vector.bitcast"):
-        xegpu_py.compile(text)(np.zeros(64, np.uint8))
-
-
 BARRIERS = """
 gpu.module @m {
   gpu.func @k(%count: i8, %m: memref<32xi32>) kernel {

@@ -18,8 +18,9 @@ def test_types(name: str) -> None:
     for kind in ("randn", "rand", "small", "bits", "arange", "zeros", "ones"):
         found = parse_argument(f"{kind}:{name}:2x3")
         assert (found.dtype, found.shape) == (DTYPES[name], (2, 3))
-    number = parse_argument(f"{name}:5")
-    assert (number.dtype, number) == (DTYPES[name], 5)
+    value = 1 if name.endswith("i2") else 5
+    number = parse_argument(f"{name}:{value}")
+    assert (number.dtype, number) == (DTYPES[name], value)
 
 
 def test_values() -> None:
@@ -129,3 +130,15 @@ def test_bits_have_special_values() -> None:
 def test_words_that_are_none(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         parse_argument(text)
+
+
+def test_elements_of_less_than_a_byte():
+    every = {"i4": range(-8, 8), "ui4": range(16), "i2": range(-2, 2), "ui2": range(4)}
+    for name, numbers in every.items():
+        for kind in ("rand", "bits"):
+            assert set(parse_argument(f"{kind}:{name}:500").astype(int)) == set(numbers)
+        small = set(parse_argument(f"small:{name}:500").astype(int))
+        assert small == set(numbers) & set(range(-4 if name[0] == "i" else 0, 5 if name[0] == "i" else 9))
+    assert parse_argument("full:i4:3:-8").astype(int).tolist() == [-8] * 3
+    with pytest.raises(ValueError, match="'8' is no number of type int4"):
+        parse_argument("full:i4:3:8")

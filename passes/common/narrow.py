@@ -1,0 +1,50 @@
+"""Elements of 2 and 4 bits: which there are, and the bytes that they are packed in."""
+
+from __future__ import annotations
+
+from mlir import ir
+
+NARROW = {"i4": 4, "si4": 4, "ui4": 4, "f4E2M1FN": 4, "i2": 2, "si2": 2, "ui2": 2}
+"""The bits of elements of which several share a byte, the first one in its lowest bits."""
+
+
+def narrow_bits(element: ir.Type | str) -> int:
+    """The bits of an element that shares a byte with others; 0 of all else."""
+    return NARROW.get(str(element), 0)
+
+
+def memref_bits(kind: ir.Type) -> int:
+    """`narrow_bits` of a memref's elements; 0 of all other types."""
+    return narrow_bits(kind.element_type) if isinstance(kind, ir.MemRefType) else 0
+
+
+def byte_memref(kind: ir.MemRefType) -> ir.MemRefType:
+    """The memref of i8 that holds a memref's elements of 2 or 4 bits.
+
+    Elements follow each other in the order of their linear index, as MLIR's emulation of narrow types has them.
+
+    Raises:
+        ValueError: if rows do not begin at bytes. The message is a clause that follows an op's name.
+    """
+    each = 8 // narrow_bits(kind.element_type)
+    dynamic, unknown = ir.ShapedType.get_dynamic_size(), ir.ShapedType.get_dynamic_stride_or_offset()
+    shape, (strides, offset) = list(kind.shape), kind.get_strides_and_offset()
+    byte = ir.IntegerType.get_signless(8, kind.context)
+    plain = kind.layout == ir.AffineMapAttr.get(ir.AffineMap.get_identity(kind.rank, kind.context))
+    if shape:
+        if shape[-1] != dynamic:
+            if shape[-1] % each and kind.rank > 1:
+                raise ValueError(
+                    f"has {kind}, whose rows end within a byte: {shape[-1]} elements of {kind.element_type}"
+                )
+            shape[-1] = -(-shape[-1] // each)
+        if strides[-1] != 1:
+            raise ValueError(f"has {kind}, whose innermost stride is not 1, so that elements do not fill bytes")
+    if plain:
+        return ir.MemRefType.get(shape, byte, memory_space=kind.memory_space)
+    for step in (*strides[:-1], offset):
+        if step != unknown and step % each:
+            raise ValueError(f"has {kind}, whose rows begin within a byte: {step} elements of {kind.element_type}")
+    steps = [n if n == unknown else n // each for n in strides[:-1]] + [1] * bool(strides)
+    layout = ir.StridedLayoutAttr.get(offset if offset == unknown else offset // each, steps, kind.context)
+    return ir.MemRefType.get(shape, byte, layout=layout, memory_space=kind.memory_space)

@@ -1,0 +1,48 @@
+"""`xegpu-emulate-narrow-types`: elements of 2 and 4 bits become bytes that hold several."""
+
+from dataclasses import dataclass
+
+from mlir import ir
+
+from xegpu_py.ir.passes import Pass, register_pass
+
+
+@register_pass("xegpu-emulate-narrow-types")
+@dataclass
+class XeGPUEmulateNarrowTypes(Pass):
+    """Rewrite kernels so that memory and registers have bytes in the place of elements of 2 and 4 bits.
+
+    Elements (i4, i2, with or without a sign, and f4E2M1FN) lie in memory in the order of their linear index, the first
+    one of a byte in its lowest bits. An argument keeps its type; what is made of it is a memref of i8. Blocks are
+    loaded and stored as bytes, and dpas takes them as they are. Arithmetic unpacks elements, one to a byte, and packs
+    its result; the VNNI transform and transposes of single elements do so too. A single element is written by a loop
+    of compare and swap of its byte, so that its neighbours may be written at the same time.
+
+        %d = xegpu.create_nd_tdesc %m[0, 64] {mode = vc} : memref<64x128xi4> -> !xegpu.tensor_desc<8x64xi4>
+        %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<8x64xi4> -> vector<8x64xi4>
+        %r = xegpu.dpas %x, %y {mode = vc} : vector<8x64xi4>, vector<8x16x8xi4> -> vector<8x16xi32>
+
+    becomes
+
+        %b = builtin.unrealized_conversion_cast %m : memref<64x128xi4> to memref<64x64xi8>
+        %d = xegpu.create_nd_tdesc %b[0, 32] {mode = vc} : memref<64x64xi8> -> !xegpu.tensor_desc<8x32xi8>
+        %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<8x32xi8> -> vector<8x32xi8>
+        %p = vector.bitcast %x : vector<8x32xi8> to vector<8x64xi4>
+        %r = xegpu.dpas %p, %y {mode = vc} : vector<8x64xi4>, vector<8x16x8xi4> -> vector<8x16xi32>
+
+    Blocks and rows whose first column is not known to begin at a byte are loaded twice, and shifted. Stores of such
+    blocks, and rows of memory that begin within a byte, are refused.
+    """
+
+    kernel: str = ""
+
+    def run(self, op: ir.Operation) -> None:
+        from xegpu_py.ir.verifier import walk
+
+        for func in [f for f in walk(op) if f.name == "gpu.func" and "gpu.kernel" in f.attributes]:
+            if self.kernel not in ("", ir.StringAttr(func.attributes["sym_name"]).value):
+                continue
+            # What rewrites ops is loaded when it is needed, since tools start without it.
+            from xegpu_py.passes.xegpu_emulate_narrow_types.emulation import emulate
+
+            emulate(func)

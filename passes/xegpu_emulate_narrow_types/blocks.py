@@ -1,0 +1,181 @@
+"""`xegpu`: blocks of elements of 2 and 4 bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlir import ir
+from xegpu_py.dialects import xegpu
+from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.dialects.xegpu.shapes import block_shapes, vnni_factor
+from xegpu_py.passes.common.builders import (
+    Index,
+    add,
+    index,
+    make,
+    shape_cast,
+    transpose,
+    vector_type,
+)
+from xegpu_py.passes.common.divisors import column_divisor
+from xegpu_py.passes.common.values import shape_of
+from xegpu_py.passes.xegpu_emulate_narrow_types.emulation import Emulation, desc_bits, pattern
+from xegpu_py.passes.xegpu_emulate_narrow_types.memory import bytes_before, joined, known, place_in_byte
+
+_HINTS = ("l1_hint", "l2_hint", "l3_hint")
+
+
+def _numbers(e: Emulation, values: Any) -> list[Index]:
+    return [n if isinstance(n, int) else known(e.one(n)) for n in values]
+
+
+@pattern("xegpu.create_nd_tdesc")
+def create_nd_tdesc(e: Emulation, op: ir.Operation) -> None:
+    """A descriptor of bytes, or two."""
+    view: Any = op.opview
+    if not desc_bits(view.tdesc.type):
+        e.keep(op)
+        return
+    each, kind = e.each(view.tdesc.type), e.desc_type(view.tdesc.type)
+    offsets, shape, strides = (_numbers(e, v) for v in (view.offsets, view.shape, view.strides))
+    given: dict[str, Any] = {}
+    if shape:
+        for what, found in (("shape", shape[-1:]), ("strides", strides[:-1])):
+            bad = next((n for n in found if isinstance(n, int) and n % each), None)
+            if bad is not None and len(shape) > 1:
+                e.fail(f"has {what} of {bad} elements, which do not fill bytes", f"let it be a multiple of {each}")
+        given = {
+            "shape": [*shape[:-1], bytes_before(add(shape[-1], each - 1), each)],
+            "strides": [*(bytes_before(n, each) for n in strides[:-1]), strides[-1]],
+        }
+    source = e.one(view.source)
+
+    def at(column: Index) -> ir.Value:
+        return xegpu.create_nd_tdesc(source, [*offsets[:-1], column], tdesc=kind, mode=view.mode, **given)
+
+    first = at(bytes_before(offsets[-1], each))
+    if not e.shifted:
+        e.replace(op, (first,))
+        return
+    behind = at(bytes_before(add(offsets[-1], each - 1), each))
+    e.replace(op, (first, behind, index(place_in_byte(offsets[-1], each))))
+
+
+@pattern("xegpu.update_nd_offset")
+def update_nd_offset(e: Emulation, op: ir.Operation) -> None:
+    """Moved by bytes; the number of the first element in its byte carries over."""
+    view: Any = op.opview
+    if not desc_bits(view.tdesc.type):
+        e.keep(op)
+        return
+    each = e.each(view.tdesc.type)
+    *outer, by = _numbers(e, view.offsets)
+    held = e.get(view.tdesc)
+
+    def moved(desc: ir.Value, column: Index) -> ir.Value:
+        return xegpu.update_nd_offset(desc, [*outer, column], result=desc.type, mode=view.mode)
+
+    if not e.shifted:
+        e.replace(op, (moved(held[0], bytes_before(by, each)),))
+        return
+    first, behind, place = held
+    total = add(place, by)
+    ends = bytes_before(add(total, each - 1), each), bytes_before(add(place, each - 1), each)
+    further = make("arith.subi", place.type, index(ends[0]), index(ends[1]))
+    e.replace(
+        op,
+        (moved(first, bytes_before(total, each)), moved(behind, further), index(place_in_byte(total, each))),
+    )
+
+
+@pattern("xegpu.prefetch_nd")
+def prefetch_nd(e: Emulation, op: ir.Operation) -> None:
+    """The bytes in which the block begins."""
+    view: Any = op.opview
+    if not desc_bits(view.tdesc.type):
+        e.keep(op)
+        return
+    hints = {name: getattr(view, name) for name in _HINTS}
+    xegpu.prefetch_nd(e.get(view.tdesc)[0], mode=view.mode, memory_scope=view.memory_scope, **hints)
+    e.erase(op)
+
+
+@pattern("xegpu.load_nd")
+def load_nd(e: Emulation, op: ir.Operation) -> None:
+    """Bytes. Transforms of whole bytes are the message's; those of elements move them in registers."""
+    view: Any = op.opview
+    bits = desc_bits(view.tdesc.type)
+    if not bits:
+        e.keep(op)
+        return
+    desc = TensorDesc.of(view.tdesc)
+    result = view.value.type
+    unit = view.transpose_bit_width or bits
+    by_message = view.transpose is None and view.vnni_axis is None
+    if view.transpose is not None:
+        last = len(view.transpose) - 1
+        by_message = unit >= 8 or view.transpose[-1] == last
+    given: dict[str, Any] = {name: getattr(view, name) for name in _HINTS}
+    if by_message:
+        if view.transpose is not None:
+            given |= {"transpose": view.transpose}
+            if unit > 8:
+                given |= {"transpose_bit_width": unit}
+        kind: ir.Type = e.held_type(result)
+        e.replace(op, (_loaded(e, view, kind, bits, given),))
+        return
+    if view.mode != Mode.VC:
+        e.fail(
+            f"moves single elements of {desc.element}, which work items do not have whole bytes of",
+            "let the matrix be packed in memory as the product needs it, or load it in VC mode",
+        )
+    rank = len(shape_of(result)) - (view.vnni_axis is not None)
+    plain = next(s for s in block_shapes(desc, Mode.VC) if len(s) == rank)
+    kind = e.held_type(vector_type(plain, ir.VectorType(result).element_type))
+    spread = e.spread(_loaded(e, view, kind, bits, given), bits)
+    lead = len(plain) - len(desc.shape)
+    if view.transpose is not None:
+        order = [*range(lead), *(lead + i for i in view.transpose)]
+        moved = transpose(spread, order)
+    else:
+        moved = _vnni(spread, lead + view.vnni_axis, vnni_factor(bits))
+    e.give(op, shape_cast(moved, shape_of(result)))
+    e.erase(op)
+
+
+def _vnni(value: ir.Value, axis: int, factor: int) -> ir.Value:
+    """Elements along an axis moved to a new innermost dimension, `factor` of them each."""
+    shape = shape_of(value)
+    split = (*shape[:axis], shape[axis] // factor, factor, *shape[axis + 1 :])
+    order = [i for i in range(len(split)) if i != axis + 1]
+    return transpose(shape_cast(value, split), [*order, axis + 1])
+
+
+def _loaded(e: Emulation, view: Any, kind: ir.Type, bits: int, given: dict[str, Any]) -> ir.Value:
+    """The bytes of a block that may begin within a byte."""
+    held = e.get(view.tdesc)
+    found = [xegpu.load_nd(d, value=kind, mode=view.mode, **given) for d in held[:2]]
+    if len(found) == 1:
+        return found[0]
+    if "transpose" in given:
+        e.fail("transposes blocks that may begin within a byte", "let columns be multiples of a byte's elements")
+    return joined(found[0], found[1], held[2], bits)
+
+
+@pattern("xegpu.store_nd")
+def store_nd(e: Emulation, op: ir.Operation) -> None:
+    """Bytes."""
+    view: Any = op.opview
+    if not desc_bits(view.tdesc.type):
+        e.keep(op)
+        return
+    each = e.each(view.tdesc.type)
+    if column_divisor(view.tdesc) % each:
+        e.fail(
+            "stores a block that may begin within a byte, whose other elements it would have to leave",
+            f"let its columns be multiples of {each}, for example by arith.muli",
+        )
+    value = view.value
+    hints = {name: getattr(view, name) for name in _HINTS}
+    xegpu.store_nd(e.packed(value), e.get(view.tdesc)[0], mode=view.mode, **hints)
+    e.erase(op)

@@ -1,0 +1,286 @@
+"""The conversion of a kernel: what stands for elements of 2 and 4 bits, and how bytes hold them.
+
+A vector of them whose rows fill bytes is held packed, as a vector of i8 with rows of as many bytes; all others, and
+single elements, are held one to a byte, of which the upper bits may be anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import ml_dtypes
+import numpy as np
+from mlir import ir
+from xegpu_py.dialects.xegpu import TensorDesc
+from xegpu_py.passes.common.builders import (
+    constant,
+    dense_integers,
+    index_type,
+    integer_type,
+    make,
+    with_shape,
+)
+from xegpu_py.passes.common.conversion import Conversion
+from xegpu_py.passes.common.divisors import column_divisor
+from xegpu_py.passes.common.narrow import byte_memref, memref_bits, narrow_bits
+from xegpu_py.passes.common.patterns import PatternSet
+from xegpu_py.passes.common.values import defining_op, element_of, shape_of
+
+from xegpu_py.ir.dense import dense_elements
+from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.ir.verifier import walk
+from xegpu_py.numerics.formats import Array
+
+Pattern = Callable[["Emulation", ir.Operation], None]
+pattern: PatternSet[Pattern] = PatternSet(__package__, ("memory", "blocks", "vectors"))
+
+
+def emulate(func: ir.Operation) -> None:
+    """Rewrite a kernel, if it has elements of 2 or 4 bits.
+
+    Raises:
+        DiagnosticError: at the op that cannot be rewritten.
+    """
+    if len(func.regions[0].blocks) != 1 or not any(map(is_narrow, _types(func))):
+        return
+    body = func.regions[0].blocks[0]
+    for argument in body.arguments:
+        if bits_of(argument.type):
+            note = "pass bytes, and take the elements out by vector.bitcast"
+            emit_error(func, f"has an argument of type {argument.type}, which no register holds", note)
+    conversion = Emulation(func)
+    ops = list(body.operations)
+    for argument in body.arguments:
+        if memref_bits(argument.type):
+            with ir.InsertionPoint.at_block_begin(body), func.location:
+                cast = make("builtin.unrealized_conversion_cast", conversion.memref(argument.type, func), argument)
+            conversion.define(argument, (cast,))
+    for op in ops:
+        conversion.op(op.operation)
+    conversion.finish()
+
+
+def _types(func: ir.Operation) -> set[ir.Type]:
+    """The types of the values in a function."""
+    found = {v.type for op in walk(func) for v in op.results}
+    blocks = [block for op in (func, *walk(func)) for region in op.regions for block in region.blocks]
+    return found | {a.type for block in blocks for a in block.arguments}
+
+
+def desc_bits(kind: ir.Type) -> int:
+    """The bits of a descriptor's elements, if they are 2 or 4; 0 of all other types."""
+    text = str(kind)
+    return narrow_bits(TensorDesc.decode(text).element) if text.startswith("!xegpu.tensor_desc") else 0
+
+
+def bits_of(kind: ir.Type) -> int:
+    """The bits of the elements of a vector, or of a single one, if they are 2 or 4; else 0."""
+    return narrow_bits(element_of(kind))
+
+
+def is_narrow(kind: ir.Type) -> bool:
+    """Whether a type has elements of 2 or 4 bits."""
+    return bool(bits_of(kind) or memref_bits(kind) or desc_bits(kind))
+
+
+class Emulation(Conversion):
+    """A kernel whose elements of 2 and 4 bits are being replaced by bytes.
+
+    Attributes:
+        shifted: whether blocks may begin within a byte. A descriptor is three values then: the descriptor of the bytes
+            in which a block's rows begin, that of the bytes behind these, and the number of the first element in its
+            byte, an index. Where both are one byte, the descriptors are the same.
+    """
+
+    patterns = pattern
+
+    def __init__(self, func: ir.Operation) -> None:
+        super().__init__()
+        descs = [v for op in walk(func) for v in op.results if desc_bits(v.type)]
+        self.shifted = any(column_divisor(d) % (8 // desc_bits(d.type)) for d in descs)
+
+    # Types.
+
+    def convert_types(self, value: ir.Value, init: ir.Value | None = None) -> Sequence[ir.Type] | None:
+        kind = value.type
+        if bits_of(kind):
+            return (self.held_type(kind),)
+        if memref_bits(kind):
+            return (self.memref(kind),)
+        if desc_bits(kind):
+            desc = self.desc_type(kind)
+            return (desc, desc, index_type()) if self.shifted else (desc,)
+        return None
+
+    @staticmethod
+    def each(kind: ir.Type) -> int:
+        """Elements of a byte."""
+        return 8 // (bits_of(kind) or memref_bits(kind) or desc_bits(kind))
+
+    def is_packed(self, kind: ir.Type) -> bool:
+        """Whether the rows of a vector type fill bytes."""
+        shape = shape_of(kind)
+        return bool(shape) and shape[-1] % self.each(kind) == 0
+
+    def held_type(self, kind: ir.Type) -> ir.Type:
+        """The type of what stands for numbers of a type."""
+        shape, byte = shape_of(kind), integer_type(8)
+        if not isinstance(kind, ir.VectorType):
+            return byte
+        if self.is_packed(kind):
+            shape = (*shape[:-1], shape[-1] // self.each(kind))
+        return ir.VectorType.get(shape, byte)
+
+    def memref(self, kind: ir.Type, op: ir.Operation | None = None) -> ir.MemRefType:
+        """The type of the bytes of a memref."""
+        try:
+            return byte_memref(ir.MemRefType(kind))
+        except ValueError as e:
+            note = "rows of an even number of elements begin at bytes; of elements of 2 bits a multiple of four"
+            emit_error(op or self._at(), str(e), note)
+
+    def _at(self) -> ir.Operation:
+        assert self._op is not None
+        return self._op
+
+    def desc_type(self, kind: ir.Type) -> ir.Type:
+        """The type of a descriptor of the bytes of blocks."""
+        desc = TensorDesc.decode(str(kind))
+        each, attr = self.each(kind), desc.attr
+        if desc.shape[-1] % each:
+            self.fail(f"has rows of {desc.shape[-1]} elements of {desc.element}, which do not fill bytes")
+        if attr.map is not None:
+            rows, columns = attr.map.wi_data
+            if columns % each:
+                what = f"a work item's {rows}x{columns} elements of {desc.element}, which do not fill bytes"
+                self.fail(f"takes {what}", "work items share no bytes: let wi_data be whole bytes of a row")
+            attr = replace(attr, map=replace(attr.map, wi_data=(rows, columns // each)))
+        return TensorDesc((*desc.shape[:-1], desc.shape[-1] // each), "i8", attr).to_ir()
+
+    # Numbers.
+
+    def packed(self, value: ir.Value) -> ir.Value:
+        """The bytes of a vector whose rows fill them.
+
+        Raises:
+            DiagnosticError: if they do not.
+        """
+        if not self.is_packed(value.type):
+            self.fail(f"needs bytes, which {value.type} does not fill")
+        return self.one(value)
+
+    def unpacked(self, value: ir.Value, signed: bool | None = None) -> ir.Value:
+        """Numbers one to a byte.
+
+        Args:
+            signed: whether the upper bits are to be the sign, or zero; None if they may be anything.
+        """
+        bits, kind = bits_of(value.type), value.type
+        op = defining_op(value)
+        if op is not None and op.name == "arith.constant":
+            return self._bytes_constant(op, signed)
+        held = self.one(value)
+        return extended(self.spread(held, bits) if self.is_packed(kind) else held, bits, signed)
+
+    @staticmethod
+    def spread(held: ir.Value, bits: int) -> ir.Value:
+        """The elements of a packed vector, one to a byte; the upper bits may be anything."""
+        parts = [shifted(held, "arith.shrui", bits * j) for j in range(8 // bits)]
+        while len(parts) > 1:
+            half = len(parts) // 2
+            parts = [interleaved(a, b) for a, b in zip(parts[:half], parts[half:])]
+        return parts[0]
+
+    def _bytes_constant(self, op: ir.Operation, signed: bool | None) -> ir.Value:
+        kind = op.results[0].type
+        numbers = constant_bits(op)
+        if signed:
+            top = 1 << bits_of(kind) - 1
+            numbers = (numbers ^ top) - top
+        return dense_bytes(numbers, kind)
+
+    def give(self, op: ir.Operation, value: ir.Value, result: int = 0) -> None:
+        """Say what an op's result is: numbers one to a byte, whose upper bits may be anything."""
+        kind = op.results[result].type
+        self.define(op.results[result], (self.pack(value, bits_of(kind)) if self.is_packed(kind) else value,))
+
+    def pack(self, value: ir.Value, bits: int) -> ir.Value:
+        """The bytes that numbers fill, of which there is one in a byte before."""
+        parts = [value]
+        while len(parts) < 8 // bits:
+            split = [deinterleaved(p) for p in parts]
+            parts = [a for a, _ in split] + [b for _, b in split]
+        total = masked(parts[0], bits)
+        for j, part in enumerate(parts[1:], 1):
+            low = part if j == len(parts) - 1 else masked(part, bits)
+            total = make("arith.ori", total.type, total, shifted(low, "arith.shli", bits * j))
+        return total
+
+    # The driver.
+
+    def no_pattern(self, op: ir.Operation) -> None:
+        if any(is_narrow(v.type) for v in (*op.operands, *op.results)):
+            kinds = dict.fromkeys(str(v.type) for v in (*op.operands, *op.results) if is_narrow(v.type))
+            note = "extend the elements to i8, or let memory have i8 and take the elements out by vector.bitcast"
+            self.fail(f"has no form for {', '.join(kinds)}", note)
+        self.keep(op)
+
+
+def shifted(value: ir.Value, name: str, by: int) -> ir.Value:
+    """Bytes shifted by so many bits."""
+    return make(name, value.type, value, constant(value.type, by)) if by else value
+
+
+def masked(value: ir.Value, bits: int) -> ir.Value:
+    """The lowest bits of bytes."""
+    return make("arith.andi", value.type, value, constant(value.type, (1 << bits) - 1))
+
+
+def extended(value: ir.Value, bits: int, signed: bool | None) -> ir.Value:
+    """Bytes whose upper bits are the sign of the lower ones, or zero, or as they are."""
+    if signed is None:
+        return value
+    if not signed:
+        return masked(value, bits)
+    return shifted(shifted(value, "arith.shli", 8 - bits), "arith.shrsi", 8 - bits)
+
+
+def interleaved(a: ir.Value, b: ir.Value) -> ir.Value:
+    """The elements of two vectors by turns, along rows."""
+    shape = shape_of(a)
+    return make("vector.interleave", with_shape(a.type, (*shape[:-1], 2 * shape[-1])), a, b)
+
+
+def deinterleaved(value: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """The elements of even and of odd numbers of each row."""
+    shape = shape_of(value)
+    kind = with_shape(value.type, (*shape[:-1], shape[-1] // 2))
+    even, odd = ir.Operation.create("vector.deinterleave", [kind, kind], [value]).results
+    return even, odd
+
+
+def constant_bits(op: ir.Operation) -> Array:
+    """The numbers of a constant as unsigned ones, in the shape of its type."""
+    kind, given = op.results[0].type, op.attributes["value"]
+    elements = dense_elements(given) if isinstance(given, ir.DenseElementsAttr) else [given]
+    mask = (1 << bits_of(kind)) - 1
+    found = [_pattern(e) & mask for e in elements]
+    return np.array(found, np.int64).reshape(shape_of(kind))
+
+
+def _pattern(element: ir.Attribute) -> int:
+    if isinstance(element, ir.IntegerAttr):
+        return int(element.value)
+    number = np.array(float(ir.FloatAttr(element).value), ml_dtypes.float4_e2m1fn)
+    return int(number.view(np.uint8))
+
+
+def dense_bytes(numbers: Array, kind: ir.Type) -> ir.Value:
+    """A constant of bytes in the shape of the numbers; of a scalar type a scalar."""
+    wrapped = (numbers & 0xFF).astype(np.uint8).view(np.int8)
+    if not isinstance(kind, ir.VectorType):
+        return constant(integer_type(8), int(wrapped))
+    if wrapped.size and (wrapped == wrapped.flat[0]).all():
+        return constant(ir.VectorType.get(wrapped.shape, integer_type(8)), int(wrapped.flat[0]))
+    return dense_integers(wrapped, integer_type(8))

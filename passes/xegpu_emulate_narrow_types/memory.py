@@ -1,0 +1,401 @@
+"""Memory of elements of 2 and 4 bits: views, single elements, and the vector dialect's accesses."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from mlir import ir
+from mlir.dialects.arith import AtomicRMWKind
+from xegpu_py.passes.common.builders import (
+    Index,
+    add,
+    broadcast,
+    constant,
+    extract,
+    from_elements,
+    i64_array,
+    index,
+    index_type,
+    integer_type,
+    make,
+    multiply,
+    with_element,
+)
+from xegpu_py.passes.common.divisors import divisor
+from xegpu_py.passes.common.narrow import memref_bits
+from xegpu_py.passes.common.values import attributes_of, constant_of, shape_of
+from xegpu_py.passes.xegpu_emulate_narrow_types.emulation import Emulation, extended, masked, pattern
+
+_UNKNOWN = ir.ShapedType.get_dynamic_size()
+_UNALIGNED = "rows of a store begin at bytes: let the column be a multiple of {}, for example by arith.muli"
+
+
+def bytes_before(number: Index, each: int) -> Index:
+    """The byte in which an element lies, which may have a negative number."""
+    if isinstance(number, int):
+        return number // each
+    return make("arith.shrsi", number.type, number, constant(number.type, each.bit_length() - 1))
+
+
+def place_in_byte(number: Index, each: int) -> Index:
+    """Which of its byte's elements an element is."""
+    if isinstance(number, int):
+        return number % each
+    return make("arith.andi", number.type, number, constant(number.type, each - 1))
+
+
+def known(value: ir.Value) -> Index:
+    """An index, as a number if it is known."""
+    found = constant_of(value)
+    return value if found is None else found
+
+
+# Views.
+
+
+@pattern("memref.alloc", "memref.alloca", "memref.cast", "memref.memory_space_cast", "memref.collapse_shape",
+         "memref.dealloc")  # fmt: skip
+def same(e: Emulation, op: ir.Operation) -> None:
+    """The same of bytes."""
+    if not any(memref_bits(v.type) for v in (*op.operands, *op.results)):
+        e.keep(op)
+        return
+    if op.name.startswith("memref.alloc") and len(op.operands):
+        e.fail("has extents of elements of less than a byte that are not known")
+    kinds = [e.memref(v.type, op) for v in op.results]
+    made = ir.Operation.create(op.name, kinds, [e.one(v) for v in op.operands], attributes_of(op))
+    e.replace(op, *((v,) for v in made.results))
+
+
+@pattern("memref.expand_shape")
+def expand_shape(e: Emulation, op: ir.Operation) -> None:
+    """The innermost extent is that of bytes."""
+    source, *extents = op.operands
+    if not memref_bits(source.type):
+        e.keep(op)
+        return
+    attributes = attributes_of(op)
+    shape = list(ir.DenseI64ArrayAttr(attributes["static_output_shape"]))
+    each = e.each(source.type)
+    if shape[-1] == _UNKNOWN:
+        *extents, last = extents
+        extents.append(index(bytes_before(e.one(last), each)))
+    else:
+        shape[-1] //= each
+    attributes["static_output_shape"] = i64_array(shape)
+    made = ir.Operation.create(op.name, [e.memref(op.results[0].type, op)], [e.one(source), *extents], attributes)
+    e.replace(op, (made.results[0],))
+
+
+@pattern("memref.subview", "memref.reinterpret_cast")
+def subview(e: Emulation, op: ir.Operation) -> None:
+    """Offsets, extents and strides in bytes."""
+    source, *rest = op.operands
+    if not memref_bits(source.type):
+        e.keep(op)
+        return
+    each, attributes, waiting = e.each(source.type), attributes_of(op), iter(rest)
+    offsets, sizes, strides = (
+        [e.one(next(waiting)) if n == _UNKNOWN else n for n in ir.DenseI64ArrayAttr(attributes[f"static_{name}"])]
+        for name in ("offsets", "sizes", "strides")
+    )
+    if strides and strides[-1] != 1:
+        e.fail("has an innermost stride that is not known to be 1, so that elements do not fill bytes")
+    # A subview's strides count its source's, those of the other op are elements.
+    in_elements = {"offsets": offsets[-1:], "strides": strides[:-1] if op.name == "memref.reinterpret_cast" else []}
+    for what, found in in_elements.items():
+        if any((n % each if isinstance(n, int) else divisor(n) % each) for n in found):
+            e.fail(f"has {what} that are not known to be whole bytes", f"let them be multiples of {each} elements")
+    offsets[-1:] = [bytes_before(n, each) for n in offsets[-1:]]
+    sizes[-1:] = [bytes_before(add(n, each - 1), each) for n in sizes[-1:]]
+    if op.name == "memref.reinterpret_cast":
+        strides[:-1] = [bytes_before(n, each) for n in strides[:-1]]
+    operands = [e.one(source)]
+    for name, found in (("offsets", offsets), ("sizes", sizes), ("strides", strides)):
+        attributes[f"static_{name}"] = i64_array([n if isinstance(n, int) else _UNKNOWN for n in found])
+        operands += [n for n in found if not isinstance(n, int)]
+    made = ir.Operation.create(op.name, [e.memref(op.results[0].type, op)], operands, attributes)
+    e.replace(op, (made.results[0],))
+
+
+@pattern("memref.dim")
+def dim(e: Emulation, op: ir.Operation) -> None:
+    """The innermost extent in elements."""
+    source, which = op.operands
+    if not memref_bits(source.type):
+        e.keep(op)
+        return
+    kind = ir.MemRefType(source.type)
+    number = constant_of(which)
+    if number is None:
+        e.fail("needs a constant dimension")
+    if kind.shape[number] != _UNKNOWN:
+        found = index(kind.shape[number])
+    else:
+        extent = make(op.name, index_type(), e.one(source), e.one(which))
+        found = index(multiply(extent, e.each(source.type) if number == kind.rank - 1 else 1))
+    op.results[0].replace_all_uses_with(found)
+    e.erase(op)
+
+
+@pattern("memref.extract_aligned_pointer_as_index")
+def pointer(e: Emulation, op: ir.Operation) -> None:
+    """The same address."""
+    e.keep(op)
+
+
+# Single elements.
+
+
+class _Element:
+    """An element in its byte: the memref of bytes, where in that the byte lies, and by what it is shifted in it."""
+
+    def __init__(self, e: Emulation, memref: ir.Value, indices: Sequence[Index]) -> None:
+        self.bits = memref_bits(memref.type)
+        self.memref = e.one(memref)
+        each = 8 // self.bits
+        places = list(indices)
+        self.shift: ir.Value = constant(integer_type(8), 0)
+        if places:
+            inside = index(multiply(place_in_byte(places[-1], each), self.bits))
+            self.shift = make("arith.index_cast", integer_type(8), inside)
+            places[-1] = bytes_before(places[-1], each)
+        self.indices = [index(p) for p in places]
+
+    def load(self) -> ir.Value:
+        """The element in a byte whose upper bits may be anything."""
+        byte = make("memref.load", integer_type(8), self.memref, *self.indices)
+        return self.taken(byte)
+
+    def taken(self, byte: ir.Value) -> ir.Value:
+        """The element out of its byte."""
+        return make("arith.shrui", byte.type, byte, self.shift)
+
+    def put(self, byte: ir.Value, value: ir.Value) -> ir.Value:
+        """The byte with another element."""
+        i8 = integer_type(8)
+        mask = make("arith.shli", i8, constant(i8, (1 << self.bits) - 1), self.shift)
+        others = make("arith.andi", i8, byte, make("arith.xori", i8, mask, constant(i8, -1)))
+        placed = make("arith.shli", i8, masked(value, self.bits), self.shift)
+        return make("arith.ori", i8, others, placed)
+
+    def update(self, kind: str, value: ir.Value) -> ir.Value:
+        """Combine the element with a value, by a loop of compare and swap of its byte; what it was."""
+        i8 = integer_type(8)
+        op = ir.Operation.create("memref.generic_atomic_rmw", [i8], [self.memref, *self.indices], None, None, 1)
+        body = op.regions[0].blocks.append(i8)
+        with ir.InsertionPoint(body):
+            before = body.arguments[0]
+            new = value
+            if kind != "assign":
+                name, sign = _KINDS[kind]
+                new = make(name, i8, *(extended(v, self.bits, sign) for v in (self.taken(before), value)))
+            ir.Operation.create("memref.atomic_yield", [], [self.put(before, new)])
+        return self.taken(op.results[0])
+
+
+_KINDS: dict[str, tuple[str, bool | None]] = {
+    "addi": ("arith.addi", None), "muli": ("arith.muli", None), "andi": ("arith.andi", None),
+    "ori": ("arith.ori", None), "xori": ("arith.xori", None), "maxs": ("arith.maxsi", True),
+    "mins": ("arith.minsi", True), "maxu": ("arith.maxui", False), "minu": ("arith.minui", False),
+}  # fmt: skip
+
+
+@pattern("memref.load")
+def load(e: Emulation, op: ir.Operation) -> None:
+    """The byte, shifted."""
+    memref, *indices = op.operands
+    if not memref_bits(memref.type):
+        e.keep(op)
+        return
+    e.replace(op, (_Element(e, memref, [known(v) for v in indices]).load(),))
+
+
+@pattern("memref.store")
+def store(e: Emulation, op: ir.Operation) -> None:
+    """An atomic update of the byte, whose other elements stay as they are."""
+    value, memref, *indices = op.operands
+    if not memref_bits(memref.type):
+        e.keep(op)
+        return
+    _Element(e, memref, [known(v) for v in indices]).update("assign", e.one(value))
+    e.erase(op)
+
+
+@pattern("memref.atomic_rmw")
+def atomic_rmw(e: Emulation, op: ir.Operation) -> None:
+    """Likewise, with what was there."""
+    value, memref, *indices = op.operands
+    if not memref_bits(memref.type):
+        e.keep(op)
+        return
+    kind = AtomicRMWKind(ir.IntegerAttr(op.attributes["kind"]).value).name
+    if kind != "assign" and kind not in _KINDS:
+        e.fail(f"has no form for {kind} of {memref.type}")
+    e.replace(op, (_Element(e, memref, [known(v) for v in indices]).update(kind, e.one(value)),))
+
+
+# Vectors.
+
+
+def _rows(shape: Sequence[int]) -> list[tuple[int, ...]]:
+    return list(itertools.product(*map(range, shape)))
+
+
+def _load_elements(e: Emulation, memref: ir.Value, indices: Sequence[Index], shape: Sequence[int]) -> ir.Value:
+    """Elements one by one, one to a byte."""
+    lead = len(indices) - len(shape)
+    found = []
+    for place in _rows(shape):
+        at = [add(i, place[d - lead]) if d >= lead else i for d, i in enumerate(indices)]
+        found.append(_Element(e, memref, at).load())
+    return from_elements(found, shape)
+
+
+def _store_elements(
+    e: Emulation, memref: ir.Value, indices: Sequence[Index], shape: Sequence[int], value: ir.Value
+) -> None:
+    lead = len(indices) - len(shape)
+    for place in _rows(shape):
+        at = [add(i, place[d - lead]) if d >= lead else i for d, i in enumerate(indices)]
+        _Element(e, memref, at).update("assign", extract(value, place))
+
+
+def load_vector(e: Emulation, op: ir.Operation, memref: ir.Value, indices: Sequence[Index]) -> None:
+    """A vector of consecutive rows: bytes where it begins at one, else those before and behind, shifted."""
+    kind = op.results[0].type
+    each = e.each(kind)
+    if not e.is_packed(kind):
+        e.give(op, _load_elements(e, memref, indices, shape_of(kind)))
+        e.erase(op)
+        return
+    held = e.held_type(kind)
+    last = indices[-1]
+
+    def at(column: Index) -> ir.Value:
+        places = [index(i) for i in (*indices[:-1], column)]
+        return make("vector.load", held, e.one(memref), *places)
+
+    first = at(bytes_before(last, each))
+    if (last % each if isinstance(last, int) else divisor(last) % each) == 0:
+        e.replace(op, (first,))
+        return
+    behind = at(bytes_before(add(last, each - 1), each))
+    e.replace(op, (joined(first, behind, place_in_byte(last, each), 8 // each),))
+
+
+def joined(first: ir.Value, behind: ir.Value, place: Index, bits: int) -> ir.Value:
+    """Bytes of elements that begin within bytes.
+
+    Args:
+        first: the bytes in which those of the result begin.
+        behind: the bytes after these; the same where they begin at bytes.
+        place: which element of a byte is the first.
+        bits: of an element.
+    """
+    wide = with_element(first.type, integer_type(16))
+    low, high = (make("arith.extui", wide, v) for v in (first, behind))
+    both = make("arith.ori", wide, low, make("arith.shli", wide, high, constant(wide, 8)))
+    by = make("arith.index_cast", integer_type(16), index(multiply(place, bits)))
+    amount = broadcast(by, wide)
+    return make("arith.trunci", first.type, make("arith.shrui", wide, both, amount))
+
+
+def store_vector(e: Emulation, memref: ir.Value, indices: Sequence[Index], value: ir.Value) -> None:
+    """A vector of consecutive rows: bytes where it begins at one, else element by element."""
+    kind, last = value.type, indices[-1]
+    each = e.each(kind)
+    whole = (last % each if isinstance(last, int) else divisor(last) % each) == 0
+    if e.is_packed(kind) and whole:
+        places = [index(i) for i in (*indices[:-1], bytes_before(last, each))]
+        ir.Operation.create("vector.store", [], [e.packed(value), e.one(memref), *places])
+        return
+    _store_elements(e, memref, indices, shape_of(kind), e.unpacked(value))
+
+
+@pattern("vector.load")
+def vector_load(e: Emulation, op: ir.Operation) -> None:
+    """Consecutive elements."""
+    memref, *indices = op.operands
+    if memref_bits(memref.type):
+        load_vector(e, op, memref, [known(v) for v in indices])
+    else:
+        e.keep(op)
+
+
+@pattern("vector.store")
+def vector_store(e: Emulation, op: ir.Operation) -> None:
+    """Consecutive elements."""
+    value, memref, *indices = op.operands
+    if not memref_bits(memref.type):
+        e.keep(op)
+        return
+    store_vector(e, memref, [known(v) for v in indices], value)
+    e.erase(op)
+
+
+def _is_plain(op: ir.Operation, rank: int, count: int) -> bool:
+    """Whether a transfer's dimensions are the innermost ones of memory in their order, without a mask."""
+    rows = ir.AffineMap.get_minor_identity(rank, count)
+    return bool(ir.AffineMapAttr(op.attributes["permutation_map"]).value == rows)
+
+
+def _in_bounds(op: ir.Operation) -> bool:
+    return all(ir.BoolAttr(b).value for b in ir.ArrayAttr(op.attributes["in_bounds"]))
+
+
+@pattern("vector.transfer_read")
+def transfer_read(e: Emulation, op: ir.Operation) -> None:
+    """As vector.load where all is in bounds; else of bytes, whose padding is as many elements."""
+    memref, *rest = op.operands
+    if not memref_bits(memref.type):
+        e.keep(op)
+        return
+    kind, rank = op.results[0].type, ir.MemRefType(memref.type).rank
+    indices, padding, mask = rest[:rank], rest[rank], rest[rank + 1 :]
+    if mask or not _is_plain(op, rank, len(shape_of(kind))):
+        e.fail(f"of {memref.type} has a mask, or dimensions in another order", "read bytes, or whole rows")
+    if _in_bounds(op):
+        load_vector(e, op, memref, [known(v) for v in indices])
+        return
+    each, last = e.each(kind), known(indices[-1])
+    extent = ir.MemRefType(memref.type).shape[-1]
+    whole = (last % each if isinstance(last, int) else divisor(last) % each) == 0
+    if not (whole and e.is_packed(kind) and (extent == _UNKNOWN or extent % each == 0)):
+        e.fail("may reach out of bounds, and does not begin and end at bytes", "read rows that begin and end at bytes")
+    bits = 8 // each
+    pad = e.one(padding)
+    byte = masked(pad, bits)
+    for j in range(1, each):
+        byte = make("arith.ori", byte.type, byte, make("arith.shli", byte.type, masked(pad, bits),
+                                                       constant(byte.type, bits * j)))  # fmt: skip
+    places = [index(known(v)) for v in indices[:-1]] + [index(bytes_before(last, each))]
+    operands = [e.one(memref), *places, byte]
+    made = ir.Operation.create(op.name, [e.held_type(kind)], operands, attributes_of(op))
+    e.replace(op, (made.results[0],))
+
+
+@pattern("vector.transfer_write")
+def transfer_write(e: Emulation, op: ir.Operation) -> None:
+    """As vector.store where all is in bounds; else of bytes."""
+    value, memref, *rest = op.operands
+    if not memref_bits(memref.type):
+        e.keep(op)
+        return
+    rank = ir.MemRefType(memref.type).rank
+    indices, mask = rest[:rank], rest[rank:]
+    if mask or not _is_plain(op, rank, len(shape_of(value))):
+        e.fail(f"of {memref.type} has a mask, or dimensions in another order", "write bytes, or whole rows")
+    if _in_bounds(op):
+        store_vector(e, memref, [known(v) for v in indices], value)
+        e.erase(op)
+        return
+    each, last = e.each(value.type), known(indices[-1])
+    extent = ir.MemRefType(memref.type).shape[-1]
+    whole = (last % each if isinstance(last, int) else divisor(last) % each) == 0
+    if not (whole and e.is_packed(value.type) and (extent == _UNKNOWN or extent % each == 0)):
+        e.fail("may reach out of bounds, and does not begin and end at bytes", _UNALIGNED.format(each))
+    places = [index(known(v)) for v in indices[:-1]] + [index(bytes_before(last, each))]
+    ir.Operation.create(op.name, [], [e.packed(value), e.one(memref), *places], attributes_of(op))
+    e.erase(op)

@@ -1,0 +1,211 @@
+"""Numbers of 2 and 4 bits in registers: arithmetic on bytes, and bytes in another order."""
+
+from __future__ import annotations
+
+import numpy as np
+from mlir import ir
+from xegpu_py.passes.common.builders import integer_type, make, shape_cast, with_element
+from xegpu_py.passes.common.values import attributes_of, enumerator, integers, shape_of
+from xegpu_py.passes.xegpu_emulate_narrow_types.emulation import (
+    Emulation,
+    bits_of,
+    constant_bits,
+    dense_bytes,
+    pattern,
+)
+
+_SIGNED = ("arith.divsi", "arith.remsi", "arith.floordivsi", "arith.ceildivsi", "arith.maxsi", "arith.minsi")
+_UNSIGNED = ("arith.divui", "arith.remui", "arith.ceildivui", "arith.maxui", "arith.minui")
+_EITHER = ("arith.addi", "arith.subi", "arith.muli", "arith.andi", "arith.ori", "arith.xori")
+_SHIFTS = {"arith.shli": None, "arith.shrsi": True, "arith.shrui": False}
+_MOVES = (
+    "vector.broadcast", "vector.splat", "vector.insert", "vector.transpose", "vector.shuffle", "vector.interleave",
+    "vector.deinterleave", "vector.from_elements", "vector.to_elements", "vector.extractelement",
+    "vector.insertelement", "vector.extract", "vector.extract_strided_slice", "vector.insert_strided_slice",
+    "vector.shape_cast", "arith.select", "ub.poison",
+)  # fmt: skip
+_WITHIN_ROWS = ("vector.extract", "vector.insert", "vector.broadcast", "vector.transpose", "arith.select")
+"""Ops that leave rows whole, if all vectors have rows of one length."""
+_WIDENING = {"arith.extsi": True, "arith.sitofp": True, "arith.index_cast": True, "arith.extui": False,
+             "arith.uitofp": False, "arith.index_castui": False}  # fmt: skip
+
+
+def _bytes(kind: ir.Type) -> ir.Type:
+    return with_element(kind, integer_type(8)) if bits_of(kind) else kind
+
+
+def on_bytes(e: Emulation, op: ir.Operation, signs: list[bool | None]) -> None:
+    """Do an op on numbers one to a byte.
+
+    Args:
+        signs: for each operand how it is extended.
+    """
+    if not any(bits_of(v.type) for v in (*op.operands, *op.results)):
+        e.keep(op)
+        return
+    operands = [e.unpacked(v, s) if bits_of(v.type) else e.one(v) for v, s in zip(op.operands, signs)]
+    kinds = [_bytes(v.type) for v in op.results]
+    made = ir.Operation.create(op.name, kinds, operands, attributes_of(op))
+    for i, (result, found) in enumerate(zip(op.results, made.results)):
+        if bits_of(result.type):
+            e.give(op, found, i)
+        else:
+            result.replace_all_uses_with(found)
+    e.erase(op)
+
+
+@pattern(*_EITHER)
+def either(e: Emulation, op: ir.Operation) -> None:
+    """The lowest bits of the result are those of the operands' lowest bits."""
+    on_bytes(e, op, [None, None])
+
+
+@pattern(*_SIGNED)
+def signed(e: Emulation, op: ir.Operation) -> None:
+    """Operands with their signs."""
+    on_bytes(e, op, [True, True])
+
+
+@pattern(*_UNSIGNED)
+def unsigned(e: Emulation, op: ir.Operation) -> None:
+    """Operands without signs."""
+    on_bytes(e, op, [False, False])
+
+
+@pattern(*_SHIFTS)
+def shift(e: Emulation, op: ir.Operation) -> None:
+    """The amount has no sign."""
+    on_bytes(e, op, [_SHIFTS[op.name], False])
+
+
+@pattern("arith.cmpi")
+def compare(e: Emulation, op: ir.Operation) -> None:
+    """By signed predicates with signs."""
+    is_signed = 2 <= ir.IntegerAttr(op.attributes["predicate"]).value <= 5
+    on_bytes(e, op, [is_signed, is_signed])
+
+
+@pattern(*_MOVES)
+def move(e: Emulation, op: ir.Operation) -> None:
+    """Elements in another order or shape. What takes whole bytes of rows takes them packed."""
+    if not any(bits_of(v.type) for v in (*op.operands, *op.results)):
+        e.keep(op)
+        return
+    if _moves_bytes(e, op):
+        return
+    on_bytes(e, op, [None] * len(op.operands))
+
+
+def _moves_bytes(e: Emulation, op: ir.Operation) -> bool:
+    """Do an op on packed vectors, if it leaves bytes whole."""
+    numbers = [v for v in (*op.operands, *op.results) if bits_of(v.type)]
+    if op.name == "ub.poison":
+        made = make("ub.poison", e.held_type(op.results[0].type), value=op.attributes["value"])
+        e.replace(op, (made,))
+        return True
+    if not all(e.is_packed(v.type) for v in numbers):
+        return False
+    each, attributes = e.each(numbers[0].type), attributes_of(op)
+    last = {shape_of(v)[-1] for v in numbers}
+    if op.name == "vector.shape_cast":
+        e.replace(op, (shape_cast(e.packed(op.operands[0]), shape_of(e.held_type(op.results[0].type))),))
+        return True
+    if op.name == "vector.transpose" and integers(op.attributes["permutation"])[-1] != len(shape_of(op.results[0])) - 1:
+        return False
+    if op.name.endswith("strided_slice"):
+        for name in ("offsets", "sizes"):
+            if name not in attributes or len(integers(attributes[name])) < len(shape_of(op.results[0])):
+                continue
+            *outer, inner = integers(attributes[name])
+            if inner % each:
+                return False
+            i64 = integer_type(64)
+            found = [ir.IntegerAttr.get(i64, n) for n in (*outer, inner // each)]
+            attributes[name] = ir.ArrayAttr.get(found)
+    elif len(last) != 1 or op.name not in _WITHIN_ROWS or (op.name == "arith.select" and shape_of(op.operands[0])):
+        return False
+    operands = [e.packed(v) if bits_of(v.type) else e.one(v) for v in op.operands]
+    kind = e.held_type(op.results[0].type)
+    e.replace(op, (ir.Operation.create(op.name, [kind], operands, attributes).results[0],))
+    return True
+
+
+@pattern("arith.constant")
+def constant(e: Emulation, op: ir.Operation) -> None:
+    """Packed where rows fill bytes."""
+    kind = op.results[0].type
+    bits = bits_of(kind)
+    if not bits:
+        e.keep(op)
+        return
+    numbers = constant_bits(op)
+    if e.is_packed(kind):
+        each = 8 // bits
+        groups = numbers.reshape(*numbers.shape[:-1], numbers.shape[-1] // each, each)
+        numbers = (groups << bits * np.arange(each)).sum(axis=-1)
+    e.replace(op, (dense_bytes(numbers, kind),))
+
+
+@pattern(*_WIDENING)
+def widen(e: Emulation, op: ir.Operation) -> None:
+    """From a byte with the sign, or without, to what is wanted; an index has more bits."""
+    source, result = op.operands[0], op.results[0]
+    if not bits_of(source.type):
+        if bits_of(result.type):
+            narrow(e, op)
+        else:
+            e.keep(op)
+        return
+    numbers = e.unpacked(source, _WIDENING[op.name])
+    if bits_of(result.type):
+        e.give(op, numbers)
+        e.erase(op)
+        return
+    wide = numbers if numbers.type == result.type else make(op.name, result.type, numbers)
+    result.replace_all_uses_with(wide)
+    e.erase(op)
+
+
+@pattern("arith.trunci", "arith.fptosi", "arith.fptoui")
+def narrow(e: Emulation, op: ir.Operation) -> None:
+    """To bytes, of which the lowest bits count."""
+    source, result = op.operands[0], op.results[0]
+    if not bits_of(result.type):
+        e.keep(op)
+        return
+    numbers = e.unpacked(source) if bits_of(source.type) else e.one(source)
+    kind = _bytes(result.type)
+    e.give(op, numbers if numbers.type == kind else make(op.name, kind, numbers))
+    e.erase(op)
+
+
+@pattern("vector.bitcast")
+def bitcast(e: Emulation, op: ir.Operation) -> None:
+    """The same bytes."""
+    source, result = op.operands[0], op.results[0]
+    if not bits_of(source.type) and not bits_of(result.type):
+        e.keep(op)
+        return
+    held = e.packed(source) if bits_of(source.type) else e.one(source)
+    if bits_of(result.type) and not e.is_packed(result.type):
+        e.fail(f"gives {result.type}, whose rows do not fill bytes")
+    kind = e.held_type(result.type) if bits_of(result.type) else result.type
+    e.replace(op, (held if held.type == kind else make("vector.bitcast", kind, held),))
+
+
+@pattern("vector.reduction", "vector.multi_reduction")
+def reduction(e: Emulation, op: ir.Operation) -> None:
+    """On bytes; the kinds with signs have them."""
+    kind = enumerator(op.attributes["kind"])
+    sign = {"minsi": True, "maxsi": True, "minui": False, "maxui": False}.get(kind)
+    on_bytes(e, op, [sign] * len(op.operands))
+
+
+@pattern("xegpu.dpas", "xegpu.dpas_mx")
+def dpas(e: Emulation, op: ir.Operation) -> None:
+    """The factors are bytes that are seen as elements again."""
+    for i, value in enumerate(op.operands):
+        if bits_of(value.type):
+            op.operands[i] = make("vector.bitcast", value.type, e.packed(value))
+        elif value in e.values:
+            op.operands[i] = e.one(value)

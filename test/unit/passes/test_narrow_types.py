@@ -1,0 +1,419 @@
+"""Elements of 2 and 4 bits in memory and registers: the reference against numpy, and the engines against it."""
+
+import random
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import xegpu_py
+
+ARRAYS = {("i4", "s"): ml_dtypes.int4, ("i4", "u"): ml_dtypes.uint4, ("i2", "s"): ml_dtypes.int2,
+          ("i2", "u"): ml_dtypes.uint2}  # fmt: skip
+
+
+def numbers(element, *shape, sign="s", seed=0):
+    bits = int(element[-1])
+    low = -(1 << bits - 1) if sign == "s" else 0
+    found = np.random.default_rng(seed).integers(low, low + (1 << bits), shape)
+    return found.astype(np.int8).astype(ARRAYS[element[-2:], sign])
+
+
+def whole(array):
+    return array.astype(np.int8).astype(np.int64)
+
+
+def run(text, *arguments, grid=1, block=None, **options):
+    """The arguments after the kernel, of which all engines make the same."""
+    found = []
+    for engine in ("reference", "both"):
+        given = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+        made = {} if engine == "reference" else {"cache": "off", **options}
+        xegpu_py.compile(text, engine=engine, **made)(*given, grid=grid, block=block)
+        found.append(given)
+    for a, b in zip(*found):
+        if isinstance(a, np.ndarray):
+            assert a.tobytes() == b.tobytes(), (a, b)
+    return found[0]
+
+
+def kernel(arguments, body, attributes=""):
+    return f"gpu.module @m {{ gpu.func @k({arguments}) kernel {attributes} {{\n{body}\ngpu.return\n}} }}"
+
+
+PRODUCT = """
+  %at = xegpu.create_nd_tdesc %a[0, 0] {{mode = vc}} : memref<{m}x{k}x{a}> -> !xegpu.tensor_desc<{m}x{k}x{a}>
+  %bt = xegpu.create_nd_tdesc %b[0, 0] {{mode = vc}} : memref<{b_shape}x{b}> -> !xegpu.tensor_desc<{b_shape}x{b}>
+  %ct = xegpu.create_nd_tdesc %c[0, 0] {{mode = vc}} : memref<{m}x{n}xi32> -> !xegpu.tensor_desc<{m}x{n}xi32>
+  %av = xegpu.load_nd %at {{mode = vc}} : !xegpu.tensor_desc<{m}x{k}x{a}> -> vector<{m}x{k}x{a}>
+  %bv = xegpu.load_nd %bt {{mode = vc, {how}}} : !xegpu.tensor_desc<{b_shape}x{b}> -> vector<{packed}x{b}>
+  %r = xegpu.dpas %av, %bv {{mode = vc}} : vector<{m}x{k}x{a}>, vector<{packed}x{b}> -> vector<{m}x{n}xi32>
+  xegpu.store_nd %r, %ct {{mode = vc}} : vector<{m}x{n}xi32>, !xegpu.tensor_desc<{m}x{n}xi32>
+"""
+
+
+PRODUCTS = [("i4", "i4", "vnni", "pvc"), ("i4", "i4", "transposed", "dg2"), ("ui4", "si4", "transposed", "pvc"),
+            ("i2", "i2", "transposed", "pvc"), ("i2", "i2", "vnni", "dg2"), ("i8", "i4", "vnni", "pvc")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("a", "b", "how", "target"), PRODUCTS)
+def test_products(a, b, how, target):
+    """B as it lies, whose elements are packed in registers, and by columns, whose units of 32 bits a message moves."""
+    each = 32 // int(b[-1])
+    m, n, k = 8, 16, 128 if "i2" in (a, b) else 64
+    shapes = {"m": m, "n": n, "k": k, "a": a, "b": b, "packed": f"{k // each}x{n}x{each}"}
+    shapes |= {"how": "vnni_axis = 0", "b_shape": f"{k}x{n}"}
+    if how == "transposed":
+        shapes |= {"how": "transpose = [1, 0], transpose_bit_width = 32", "b_shape": f"{n}x{k}"}
+    text = kernel(f"%a: memref<{m}x{k}x{a}>, %b: memref<{shapes['b_shape']}x{b}>, %c: memref<{m}x{n}xi32>",
+                  PRODUCT.format(**shapes))  # fmt: skip
+    left = np.random.default_rng(1).integers(-99, 99, (m, k)).astype(np.int8) if a == "i8" else numbers(
+        a, m, k, sign="u" if a[0] == "u" else "s")  # fmt: skip
+    right = numbers(b, k, n, seed=2)
+    given = right if how == "vnni" else np.ascontiguousarray(right.T)
+    found = run(text, left, given, np.zeros((m, n), np.int32), target=target, registers=256)[2]
+    np.testing.assert_array_equal(found, whole(left) @ whole(right))
+
+
+@pytest.mark.parametrize("element", ["i4", "i2"])
+def test_blocks_at_any_column(element):
+    """Blocks that begin within bytes, move, and reach out of bounds on all sides; their elements go to bytes."""
+    text = kernel(
+        f"%a: memref<?x?x{element}>, %out: memref<5x8x16xi8>, %x: index, %y: index, %d: index",
+        f"""
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c5 = arith.constant 5 : index
+  %at = xegpu.create_nd_tdesc %a[%y, %x] {{mode = vc}} : memref<?x?x{element}> -> !xegpu.tensor_desc<8x16x{element}>
+  %end = scf.for %i = %c0 to %c5 step %c1 iter_args(%t = %at) -> !xegpu.tensor_desc<8x16x{element}> {{
+    %v = xegpu.load_nd %t {{mode = vc}} : !xegpu.tensor_desc<8x16x{element}> -> vector<8x16x{element}>
+    %w = arith.extsi %v : vector<8x16x{element}> to vector<8x16xi8>
+    vector.store %w, %out[%i, %c0, %c0] : memref<5x8x16xi8>, vector<8x16xi8>
+    %next = xegpu.update_nd_offset %t, [%c1, %d] {{mode = vc}}
+      : !xegpu.tensor_desc<8x16x{element}> -> !xegpu.tensor_desc<8x16x{element}>
+    scf.yield %next : !xegpu.tensor_desc<8x16x{element}>
+  }}""",
+    )
+    a = numbers(element, 12, 64)
+    framed = np.zeros((60, 200), np.int8)
+    framed[24:36, 64:128] = whole(a)
+    kept = xegpu_py.compile(text, engine="both", cache="off")
+    for x, y, d in ((0, 0, 1), (3, 2, 5), (-7, -3, 3), (55, 6, -9), (-1, 0, 4), (2, 1, 2)):
+        found = np.zeros((5, 8, 16), np.int8)
+        kept(a, found, x, y, d)
+        for i in range(5):
+            row, column = 24 + y + i, 64 + x + i * d
+            np.testing.assert_array_equal(found[i], framed[row : row + 8, column : column + 16], str((x, y, d, i)))
+    run(text, a, np.zeros((5, 8, 16), np.int8), 3, 2, 5)
+
+
+MOVES = """
+  %c0 = arith.constant 0 : index
+  %t = xegpu.create_nd_tdesc %a[0, 0] {{mode = vc}} : memref<8x32xi4> -> !xegpu.tensor_desc<8x32xi4>
+  %v = xegpu.load_nd %t {{mode = vc{how}}} : !xegpu.tensor_desc<8x32xi4> -> vector<{shape}xi4>
+  %f = vector.shape_cast %v : vector<{shape}xi4> to vector<256xi4>
+  %w = arith.extui %f : vector<256xi4> to vector<256xi8>
+  vector.store %w, %out[%c0] : memref<256xi8>, vector<256xi8>
+"""
+
+
+def test_transforms_of_a_load():
+    a = numbers("i4", 8, 32)
+    plain = whole(a) & 15
+    pairs = plain.reshape(8, 16, 2)
+    expected = {
+        ("", "8x32"): plain,
+        (", transpose = [1, 0]", "32x8"): plain.T,
+        (", transpose = [1, 0], transpose_bit_width = 8", "16x16"): pairs.transpose(1, 0, 2),
+        (", transpose = [1, 0], transpose_bit_width = 32", "4x64"): plain.reshape(8, 4, 8).transpose(1, 0, 2),
+        (", vnni_axis = 0", "1x32x8"): plain.reshape(1, 8, 32).transpose(0, 2, 1),
+        (", vnni_axis = 1", "8x4x8"): plain,
+    }
+    for (how, shape), wanted in expected.items():
+        text = kernel("%a: memref<8x32xi4>, %out: memref<256xi8>", MOVES.format(how=how, shape=shape))
+        found = run(text, a, np.zeros(256, np.int8))[1]
+        np.testing.assert_array_equal(found, wanted.ravel(), how)
+
+
+def test_arrays_of_blocks():
+    text = kernel("%a: memref<8x64xi4>, %out: memref<8x64xi4>", """
+  %t = xegpu.create_nd_tdesc %a[0, 0] {mode = vc} : memref<8x64xi4>
+    -> !xegpu.tensor_desc<8x32xi4, #xegpu.tdesc_attr<array_length = 2>>
+  %v = xegpu.load_nd %t {mode = vc} : !xegpu.tensor_desc<8x32xi4, #xegpu.tdesc_attr<array_length = 2>>
+    -> vector<2x8x32xi4>
+  %b = vector.extract %v[1] : vector<8x32xi4> from vector<2x8x32xi4>
+  %o = xegpu.create_nd_tdesc %out[0, 32] {mode = vc} : memref<8x64xi4> -> !xegpu.tensor_desc<8x32xi4>
+  xegpu.prefetch_nd %o {mode = vc} : !xegpu.tensor_desc<8x32xi4>
+  xegpu.store_nd %b, %o {mode = vc} : vector<8x32xi4>, !xegpu.tensor_desc<8x32xi4>""")  # fmt: skip
+    a, out = numbers("i4", 8, 64), numbers("i4", 8, 64, seed=1)
+    expected = whole(out)
+    expected[:, 32:] = whole(a)[:, 32:]
+    np.testing.assert_array_equal(whole(run(text, a, out)[1]), expected)
+
+
+BINARY = {
+    "addi": lambda a, b: a + b, "subi": lambda a, b: a - b, "muli": lambda a, b: a * b, "andi": lambda a, b: a & b,
+    "ori": lambda a, b: a | b, "xori": lambda a, b: a ^ b, "maxsi": np.maximum, "minsi": np.minimum,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("element", ["i4", "i2"])
+def test_arithmetic_of_all_pairs(element):
+    """Each op on all pairs, one vector of all; what has no form here is computed in wider integers by hand."""
+    bits = int(element[1])
+    count = 1 << bits
+    a, b = (g.ravel().astype(np.int8) for g in np.meshgrid(np.arange(count), np.arange(count)))
+    signed = [((v.astype(int) + count // 2) % count) - count // 2 for v in (a, b)]
+    u, s = (a.astype(int), b.astype(int)), signed
+    nonzero, shifts = np.where(u[1] == 0, 1, u[1]), u[1] % bits
+    divisor = np.where(s[1] == 0, 1, s[1])
+    # The one quotient that does not fit is no number at all.
+    divisor = np.where((s[0] == -count // 2) & (divisor == -1), 1, divisor)
+    cases = {name: (function(*s), b) for name, function in BINARY.items()}
+    cases |= {
+        "maxui": (np.maximum(*u), b), "minui": (np.minimum(*u), b), "divui": (u[0] // nonzero, nonzero),
+        "remui": (u[0] % nonzero, nonzero), "shli": (u[0] << shifts, shifts), "shrui": (u[0] >> shifts, shifts),
+        "shrsi": (s[0] >> shifts, shifts), "divsi": (np.trunc(s[0] / divisor).astype(int), divisor),
+        "remsi": (np.fmod(s[0], divisor), divisor), "floordivsi": (s[0] // divisor, divisor),
+    }  # fmt: skip
+    vector, memref = f"vector<{count * count}x{element}>", f"memref<{count * count}x{element}>"
+    names = list(cases)
+    arguments = ", ".join(f"%b{i}: {memref}, %o{i}: {memref}" for i in range(len(names)))
+    body = ["%c0 = arith.constant 0 : index", f"%x = vector.load %a[%c0] : {memref}, {vector}"]
+    for i, name in enumerate(names):
+        body += [f"%y{i} = vector.load %b{i}[%c0] : {memref}, {vector}",
+                 f"%r{i} = arith.{name} %x, %y{i} : {vector}",
+                 f"vector.store %r{i}, %o{i}[%c0] : {memref}, {vector}"]  # fmt: skip
+    dtype = ARRAYS[element, "s"]
+    given = [a.astype(dtype)]
+    for _, second in cases.values():
+        given += [(np.asarray(second) & (count - 1)).astype(np.int8).astype(dtype), np.zeros(count * count, dtype)]
+    found = run(kernel(f"%a: {memref}, {arguments}", "\n".join(body)), *given, registers=256)
+    for i, (name, (expected, _)) in enumerate(cases.items()):
+        np.testing.assert_array_equal(whole(found[2 + 2 * i]) & (count - 1), expected & (count - 1), name)
+
+
+def test_conversions_and_comparisons():
+    arguments = "%a: memref<16xi4>, %b: memref<16xi4>, %w: memref<6x16xi32>, %n: memref<3x16xi4>, %f: memref<16xf16>"
+    text = kernel(arguments, """
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c3 = arith.constant 3 : index
+  %c4 = arith.constant 4 : index
+  %c5 = arith.constant 5 : index
+  %x = vector.load %a[%c0] : memref<16xi4>, vector<16xi4>
+  %y = vector.load %b[%c0] : memref<16xi4>, vector<16xi4>
+  %s = arith.extsi %x : vector<16xi4> to vector<16xi32>
+  vector.store %s, %w[%c0, %c0] : memref<6x16xi32>, vector<16xi32>
+  %u = arith.extui %x : vector<16xi4> to vector<16xi32>
+  vector.store %u, %w[%c1, %c0] : memref<6x16xi32>, vector<16xi32>
+  %slt = arith.cmpi slt, %x, %y : vector<16xi4>
+  %lt = arith.extui %slt : vector<16xi1> to vector<16xi32>
+  vector.store %lt, %w[%c2, %c0] : memref<6x16xi32>, vector<16xi32>
+  %ult = arith.cmpi uge, %x, %y : vector<16xi4>
+  %ge = arith.extui %ult : vector<16xi1> to vector<16xi32>
+  vector.store %ge, %w[%c3, %c0] : memref<6x16xi32>, vector<16xi32>
+  %h = arith.sitofp %x : vector<16xi4> to vector<16xf16>
+  %back = arith.fptosi %h : vector<16xf16> to vector<16xi4>
+  vector.store %back, %n[%c0, %c0] : memref<3x16xi4>, vector<16xi4>
+  %uf = arith.uitofp %x : vector<16xi4> to vector<16xf16>
+  vector.store %uf, %f[%c0] : memref<16xf16>, vector<16xf16>
+  %most = arith.select %slt, %y, %x : vector<16xi1>, vector<16xi4>
+  vector.store %most, %n[%c1, %c0] : memref<3x16xi4>, vector<16xi4>
+  %t = arith.trunci %u : vector<16xi32> to vector<16xi4>
+  %k = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1]> : vector<16xi4>
+  %z = arith.addi %t, %k : vector<16xi4>
+  vector.store %z, %n[%c2, %c0] : memref<3x16xi4>, vector<16xi4>
+  %total = vector.reduction <add>, %x : vector<16xi4> into i4
+  %least = vector.reduction <minsi>, %x : vector<16xi4> into i4
+  %wide = arith.extsi %total : i4 to i32
+  %low = arith.extsi %least : i4 to i32
+  memref.store %wide, %w[%c4, %c0] : memref<6x16xi32>
+  memref.store %low, %w[%c5, %c0] : memref<6x16xi32>""")  # fmt: skip
+    a, b = numbers("i4", 16), numbers("i4", 16, seed=5)
+    given = [np.zeros((6, 16), np.int32), np.zeros((3, 16), ml_dtypes.int4), np.zeros(16, np.float16)]
+    _, _, w, n, f = run(text, a, b, *given)
+    x, y = whole(a), whole(b)
+    ux, uy = x & 15, y & 15
+    np.testing.assert_array_equal(w[:4], [x, ux, x < y, ux >= uy])
+    np.testing.assert_array_equal(f, ux)
+    np.testing.assert_array_equal(whole(n) & 15, np.array([x, np.maximum(x, y), x + np.arange(16)]) & 15)
+    assert w[4, 0] & 15 == x.sum() & 15 and w[5, 0] == x.min()
+
+
+ITEMS = "attributes {xegpu.subgroup_size = 16 : i32}"
+
+
+@pytest.mark.parametrize("element", ["i4", "i2"])
+@pytest.mark.parametrize("simt", [True, False])
+def test_elements_that_share_bytes_are_written_by_different_threads(element, simt):
+    """Each work item writes and updates elements of its own, whose neighbours in the byte are others'."""
+    text = kernel(f"%a: memref<?x{element}>, %b: memref<?x{element}>, %old: memref<?xi32>", f"""
+  %t = gpu.global_id x
+  %three = arith.constant 3 : index
+  %x = memref.load %a[%t] : memref<?x{element}>
+  memref.store %x, %b[%t] : memref<?x{element}>
+  %was = memref.atomic_rmw addi %x, %b[%t] : ({element}, memref<?x{element}>) -> {element}
+  %w = arith.extui %was : {element} to i32
+  memref.store %w, %old[%t] : memref<?xi32>""", ITEMS if simt else "")  # fmt: skip
+    bits = int(element[1])
+    a, b = numbers(element, 64), np.zeros(64, ARRAYS[element, "s"])
+    _, found, old = run(text, a, b, np.zeros(64, np.int32), grid=2, block=32)
+    mask = (1 << bits) - 1
+    np.testing.assert_array_equal(whole(found) & mask, 2 * whole(a) & mask)
+    np.testing.assert_array_equal(old, whole(a) & mask)
+
+
+def test_work_items_load_blocks():
+    settings = "#xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 2]>"
+    desc = f"!xegpu.tensor_desc<8x32xi4, {settings}>"
+    text = kernel("%a: memref<8x32xi4>, %b: memref<8x32xi4>", f"""
+  %t = xegpu.create_nd_tdesc %a[0, 0] : memref<8x32xi4> -> {desc}
+  %o = xegpu.create_nd_tdesc %b[0, 0] : memref<8x32xi4> -> {desc}
+  %v = xegpu.load_nd %t : {desc} -> vector<8x2xi4>
+  %w = arith.muli %v, %v : vector<8x2xi4>
+  xegpu.store_nd %w, %o : vector<8x2xi4>, {desc}""")  # fmt: skip
+    a = numbers("i4", 8, 32)
+    found = run(text, a, np.zeros_like(a), block=16)[1]
+    np.testing.assert_array_equal(whole(found) & 15, whole(a) ** 2 & 15)
+
+
+def test_views_and_shared_local_memory():
+    text = kernel("%a: memref<8x32xi4, strided<[64, 1]>>, %b: memref<4x16xi4>, %x: index", """
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
+  %even = arith.muli %x, %c2 : index
+  %s = memref.subview %a[2, %even] [4, 16] [1, 1] : memref<8x32xi4, strided<[64, 1]>>
+    to memref<4x16xi4, strided<[64, 1], offset: ?>>
+  %l = memref.alloc() : memref<64xi4, 3>
+  %l2 = memref.expand_shape %l [[0, 1]] output_shape [4, 16] : memref<64xi4, 3> into memref<4x16xi4, 3>
+  %flat = memref.collapse_shape %b [[0, 1]] : memref<4x16xi4> into memref<64xi4>
+  scf.for %i = %c0 to %c4 step %c1 {
+    %v = vector.load %s[%i, %c0] : memref<4x16xi4, strided<[64, 1], offset: ?>>, vector<16xi4>
+    vector.store %v, %l2[%i, %c0] : memref<4x16xi4, 3>, vector<16xi4>
+  }
+  gpu.barrier
+  %pad = arith.constant 0 : i4
+  %all = vector.transfer_read %l[%c0], %pad {in_bounds = [true]} : memref<64xi4, 3>, vector<64xi4>
+  vector.transfer_write %all, %flat[%c0] {in_bounds = [true]} : vector<64xi4>, memref<64xi4>""")  # fmt: skip
+    whole_rows = numbers("i4", 8, 64)
+    a, b = whole_rows[:, :32], np.zeros((4, 16), ml_dtypes.int4)
+    for engine in ("reference", "both"):
+        found = b.copy()
+        xegpu_py.compile(text, engine=engine)(a, found, 3)
+        np.testing.assert_array_equal(whole(found), whole(a)[2:6, 6:22])
+
+
+def test_arguments():
+    """One element to a byte, or packed; what is given twice is one array, and only what is written changes."""
+    text = kernel("%a: memref<?xi4>, %b: memref<?xi4>", """
+  %c0 = arith.constant 0 : index
+  %v = vector.load %a[%c0] : memref<?xi4>, vector<8xi4>
+  %w = arith.addi %v, %v : vector<8xi4>
+  vector.store %w, %b[%c0] : memref<?xi4>, vector<8xi4>""")  # fmt: skip
+    values = numbers("i4", 12)
+    doubled = np.concatenate([2 * whole(values)[:8] & 15, whole(values)[8:] & 15])
+    packed = np.array([(int(x) & 15) | (int(y) & 15) << 4 for x, y in whole(values).reshape(-1, 2)], np.uint8)
+    for engine in ("reference", "interpreter", "jit"):
+        run_it = xegpu_py.compile(text, engine=engine)
+        a = values.copy()
+        run_it(a, a)
+        np.testing.assert_array_equal(whole(a) & 15, doubled)
+        assert (a[8:].view(np.uint8) == values[8:].view(np.uint8)).all()
+        for dtype in (np.uint8, np.int8):
+            b = packed.view(dtype).copy()
+            run_it(b, b)
+            np.testing.assert_array_equal(b.view(np.uint8), doubled[::2] | doubled[1::2] << 4)
+        b = numbers("i4", 12, sign="u")
+        run_it(values, b)
+        np.testing.assert_array_equal(whole(b)[:8] & 15, doubled[:8])
+        # What begins within another array's bytes, or may not be written.
+        with pytest.raises(ValueError, match="overlaps another array"):
+            run_it(a, a[1:])
+        fixed = values.copy()
+        fixed.flags.writeable = False
+        with pytest.raises((ValueError, xegpu_py.DiagnosticError), match="read-only"):
+            run_it(fixed, fixed)
+        with pytest.raises(TypeError, match="argument 0.*array of .*packed"):
+            run_it(np.zeros(12, np.int16), b)
+    rows = kernel("%a: memref<4x?xi4>", "")
+    for engine in ("reference", "both"):
+        with pytest.raises(ValueError, match="rows that begin within a byte when packed"):
+            xegpu_py.compile(rows, engine=engine)(numbers("i4", 4, 7))
+        with pytest.raises(ValueError, match="argument 0.*shape"):
+            xegpu_py.compile(rows, engine=engine)(numbers("i4", 3, 8))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_moves(seed):
+    """Chains of ops of the vector dialect on random shapes, packed and not."""
+    r = random.Random(seed)
+    element = r.choice(["i4", "i2"])
+    shape, lines = [r.choice([1, 2, 3, 4]), r.choice([2, 3, 4, 6, 8])], []
+    size = shape[0] * shape[1]
+    name = "%v0"
+    kind = f"vector<{'x'.join(map(str, shape))}x{element}>"
+    lines.append(f"%l = vector.load %a[%x] : memref<64x{element}>, vector<{size}x{element}>")
+    lines.append(f"%v0 = vector.shape_cast %l : vector<{size}x{element}> to {kind}")
+    for i in range(1, 6):
+        how = r.choice(["transpose", "slice", "insert", "cast", "add", "shuffle", "broadcast", "interleave", "loop"])
+        before, made, rank = kind, f"%v{i}", len(shape)
+        if how == "transpose":
+            order = r.sample(range(rank), rank)
+            shape = [shape[p] for p in order]
+            op = f"vector.transpose {name}, {order} : {before} to "
+        elif how == "slice":
+            sizes = [r.randint(1, n) for n in shape]
+            offsets = [r.randint(0, n - s) for n, s in zip(shape, sizes)]
+            op = (f"vector.extract_strided_slice {name} {{offsets = {offsets}, sizes = {sizes}, "
+                  f"strides = {[1] * rank}}} : {before} to ")  # fmt: skip
+            shape = sizes
+        elif how == "insert":
+            into = [n + r.randint(0, 2) for n in shape]
+            offsets = [r.randint(0, m - n) for m, n in zip(into, shape)]
+            big = f"vector<{'x'.join(map(str, into))}x{element}>"
+            lines.append(f"%k{i} = arith.constant dense<1> : {big}")
+            op = (f"vector.insert_strided_slice {name}, %k{i} {{offsets = {offsets}, strides = {[1] * rank}}} : "
+                  f"{before} into ")  # fmt: skip
+            shape = into
+        elif how == "cast":
+            count = int(np.prod(shape))
+            n = r.choice([d for d in range(1, count + 1) if count % d == 0])
+            shape = [n, count // n] if r.random() < 0.7 else [count]
+            op = f"vector.shape_cast {name} : {before} to "
+        elif how == "add":
+            op = f"arith.{r.choice(['addi', 'muli', 'xori', 'maxsi', 'minui'])} {name}, {name} : "
+        elif how == "shuffle":
+            order = [r.randrange(2 * shape[0]) for _ in range(r.randint(1, 4))]
+            shape = [len(order), *shape[1:]]
+            lines.append(f"%s{i} = vector.shuffle {name}, {name} {order} : {before}, {before}")
+            kind, name = f"vector<{'x'.join(map(str, shape))}x{element}>", f"%s{i}"
+            continue
+        elif how == "broadcast" and rank < 3 and np.prod(shape) < 60:
+            shape = [2, *shape]
+            op = f"vector.broadcast {name} : {before} to "
+        elif how == "loop":
+            lines.append(f"{made} = scf.for %i{i} = %c0 to %c3 step %c1 iter_args(%c{i}w = {name}) -> {before} {{")
+            lines.append(f"%d{i} = arith.addi %c{i}w, {name} : {before} scf.yield %d{i} : {before} }}")
+            name = made
+            continue
+        elif np.prod(shape) < 60:
+            lines.append(f"{made} = vector.interleave {name}, {name} : {before} -> "
+                         f"vector<{'x'.join(map(str, [*shape[:-1], 2 * shape[-1]]))}x{element}>")  # fmt: skip
+            shape = [*shape[:-1], 2 * shape[-1]]
+            kind, name = f"vector<{'x'.join(map(str, shape))}x{element}>", made
+            continue
+        else:
+            continue
+        kind = f"vector<{'x'.join(map(str, shape))}x{element}>"
+        lines.append(f"{made} = {op}{kind}")
+        name = made
+    count = int(np.prod(shape))
+    lines.append(f"%f = vector.shape_cast {name} : {kind} to vector<{count}x{element}>")
+    lines.append(f"vector.store %f, %b[%x] : memref<512x{element}>, vector<{count}x{element}>")
+    constants = [f"%c{n} = arith.constant {n} : index" for n in (0, 1, 3)]
+    text = kernel(f"%a: memref<64x{element}>, %b: memref<512x{element}>, %x: index", "\n".join([*constants, *lines]))
+    run(text, numbers(element, 64), np.zeros(512, ARRAYS[element, "s"]), r.randint(0, 8))

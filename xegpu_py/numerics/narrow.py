@@ -1,0 +1,110 @@
+"""Arrays whose elements have 2 or 4 bits: packed in bytes, the first element in the lowest bits, and one to a byte."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from xegpu_py.numerics.formats import Array
+
+ARRAYS: dict[str, tuple[str, ...]] = {
+    **{f"{sign}i4": ("int4", "uint4") for sign in ("", "s", "u")},
+    **{f"{sign}i2": ("int2", "uint2") for sign in ("", "s", "u")},
+    "f4E2M1FN": ("float4_e2m1fn",),
+}
+"""MLIR's elements of less than a byte, and the types of ml_dtypes that hold one in a byte."""
+
+DTYPES: dict[str, np.dtype[Any]] = {
+    name: np.dtype(getattr(ml_dtypes, name)) for names in ARRAYS.values() for name in names
+}
+"""The types of ml_dtypes by their names."""
+
+
+def element_bits(element: str) -> int:
+    """The bits of an element of less than a byte; 0 of all others."""
+    return int(element.lstrip("suif")[0]) if element in ARRAYS else 0
+
+
+def pack_bytes(values: Array, bits: int) -> Array:
+    """Elements one to a byte, uint8[n], as the bytes that they fill, of which the last is filled up with zeros."""
+    each = 8 // bits
+    padded = np.zeros(-(-len(values) // each) * each, np.uint8)
+    padded[: len(values)] = values & ((1 << bits) - 1)
+    shifts = np.arange(each, dtype=np.uint8) * np.uint8(bits)
+    found: Array = np.bitwise_or.reduce(padded.reshape(-1, each) << shifts, axis=1)
+    return found
+
+
+def unpack_bytes(packed: Array, bits: int) -> Array:
+    """The elements that bytes hold, one to a byte, with zeros above."""
+    shifts = np.arange(8 // bits, dtype=np.uint8) * np.uint8(bits)
+    found: Array = (packed.reshape(-1, 1) >> shifts & np.uint8((1 << bits) - 1)).reshape(-1)
+    return found
+
+
+class PackedArrays:
+    """Arrays of elements one to a byte that a kernel works on packed, and that are changed as it changed these."""
+
+    def __init__(self) -> None:
+        self._held: dict[tuple[int, int], tuple[Array, Array, Array, int]] = {}
+
+    def pack(self, argument: Any, element: str, title: str) -> Any:
+        """The packed form of an array of ml_dtypes' type for an element; all else as it is.
+
+        Args:
+            element: MLIR's name of the element type.
+            title: what to call the array in errors.
+
+        Returns:
+            uint8[..., n / elements of a byte], with the array's strides in whole bytes.
+
+        Raises:
+            ValueError: if rows of the array do not begin at bytes when it is packed, or it overlaps another one.
+        """
+        names = ARRAYS.get(element, ())
+        if not isinstance(argument, np.ndarray) or argument.dtype not in [DTYPES[n] for n in names]:
+            return argument
+        bits = element_bits(element)
+        each = 8 // bits
+        strides = [s if n > 1 else 0 for s, n in zip(argument.strides, argument.shape)]
+        if strides and strides[-1] not in (0, 1):
+            raise ValueError(f"{title} has elements that do not lie side by side; numpy.ascontiguousarray makes it so")
+        if any(s < 0 for s in strides) or any(s % each for s in strides[:-1]):
+            raise ValueError(f"{title} has rows that begin within a byte when packed; let them be multiples of {each}")
+        count = sum((n - 1) * s for n, s in zip(argument.shape, strides)) + 1 if argument.size else 0
+        start = int(argument.ctypes.data)
+        for (other, size), _ in self._held.items():
+            if start < other + size and other < start + count and (other, size) != (start, count):
+                raise ValueError(f"{title} overlaps another array of elements of {bits} bits; give a copy")
+        if (start, count) not in self._held:
+            flat: Array = np.lib.stride_tricks.as_strided(argument.view(np.uint8), (count,), (1,))
+            packed = pack_bytes(flat, bits)
+            packed.flags.writeable = argument.flags.writeable
+            self._held[start, count] = (flat, packed, packed.copy(), bits)
+        packed = self._held[start, count][1]
+        shape = (*argument.shape[:-1], -(-argument.shape[-1] // each)) if argument.ndim else ()
+        steps = (*(s // each for s in strides[:-1]), 1) if argument.ndim else ()
+        if argument.flags.c_contiguous:
+            return packed.reshape(shape)
+        found: Array = np.lib.stride_tricks.as_strided(packed, shape, steps, writeable=argument.flags.writeable)
+        return found
+
+    def write_back(self) -> None:
+        """Give the arrays what has changed in their packed forms."""
+        for flat, packed, before, bits in self._held.values():
+            changed = np.flatnonzero(packed != before)
+            each = 8 // bits
+            places = (changed[:, None] * each + np.arange(each)).ravel()
+            values = unpack_bytes(packed[changed], bits)
+            flat[places[places < len(flat)]] = values[places < len(flat)]
+
+
+def packed_shape(shape: Sequence[int | None], element: str) -> tuple[int | None, ...]:
+    """The shape of the bytes of a packed array; None where an extent is not known."""
+    bits = element_bits(element)
+    if not bits or not shape or shape[-1] is None:
+        return tuple(shape)
+    return (*shape[:-1], -(-shape[-1] * bits // 8))
