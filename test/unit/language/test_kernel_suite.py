@@ -18,7 +18,7 @@ def left(run, engine):
     return given
 
 
-@pytest.mark.filterwarnings("ignore:.*does not fit")
+@pytest.mark.filterwarnings("error:.*does not fit")
 @pytest.mark.parametrize("name", RUNS)
 def test_kernel(name):
     run = RUNS[name](np.random.default_rng(zlib.crc32(name.encode())))

@@ -8,10 +8,12 @@ from xegpu_py import Constexpr, cdiv
 from .suite import BF16, F32, Run, normal, run, softmax_of
 
 
-def forward(Q, K, V, OUT, LSE, scale, BM: Constexpr, BN: Constexpr, D: Constexpr, CAUSAL: Constexpr):
+def forward(
+    Q, K, V, OUT, LSE, scale, BM: Constexpr, BN: Constexpr, D: Constexpr, CAUSAL: Constexpr, SUBGROUPS: Constexpr
+):
     """Flash attention; LSE is the logarithm of each row's sum of powers."""
     m, n = xl.program_id(0) * BM, K.shape[0]
-    q = Q.tile((BM, D), at=(m, 0)).load()
+    q = Q.tile((BM, D), at=(m, 0), map=xl.WgMap((SUBGROUPS, 1), (BM // SUBGROUPS, D))).load()
     top, total, out = xl.full((BM, 1), -1e30), xl.zeros((BM, 1)), xl.zeros((BM, D))
     rows = m + xl.arange(0, BM)[:, None]
     last = min(m + BM, n) if CAUSAL else n
@@ -40,7 +42,8 @@ def _forward(rng, n, d, causal, block):
     top = scores.max(1, keepdims=True)
     lse = np.log(np.exp(scores - top).sum(1, keepdims=True)) + top
     arguments = [q, k, v, np.zeros((n, d), F32), np.zeros((n, 1), F32), d**-0.5]
-    constants = {"BM": 16, "BN": block, "D": d, "CAUSAL": causal}
+    # A subgroup's part of the output has at most 64 registers.
+    constants = {"BM": 16, "BN": block, "D": d, "CAUSAL": causal, "SUBGROUPS": d // 64}
     expected = {3: softmax_of(scores) @ v.astype(F32), 4: lse}
     return Run(forward, arguments, expected, cdiv(n, 16), constants, 2e-2, True)
 
@@ -66,12 +69,26 @@ def attention_128_causal(rng):
 
 
 def backward_keys(
-    Q, K, V, DO, LSE, DELTA, DK, DV, scale, BM: Constexpr, BN: Constexpr, D: Constexpr, CAUSAL: Constexpr
+    Q,
+    K,
+    V,
+    DO,
+    LSE,
+    DELTA,
+    DK,
+    DV,
+    scale,
+    BM: Constexpr,
+    BN: Constexpr,
+    D: Constexpr,
+    CAUSAL: Constexpr,
+    SUBGROUPS: Constexpr,
 ):
     """The gradients of a block of keys and values, from all queries that see them."""
     n, length = xl.program_id(0) * BN, Q.shape[0]
     k, v = K.tile((BN, D), at=(n, 0)).load(), V.tile((BN, D), at=(n, 0)).load()
-    dk, dv = xl.zeros((BN, D)), xl.zeros((BN, D))
+    by_rows = xl.WgMap((SUBGROUPS, 1), (BN // SUBGROUPS, D))
+    dk, dv = xl.zeros((BN, D), map=by_rows), xl.zeros((BN, D), map=by_rows)
     columns = n + xl.arange(0, BN)[None, :]
     for m in range(n // BM * BM if CAUSAL else 0, length, BM):
         q, do = Q.tile((BM, D), at=(m, 0)).load(), DO.tile((BM, D), at=(m, 0)).load()
@@ -86,10 +103,25 @@ def backward_keys(
     DV.tile((BN, D), at=(n, 0)).store(dv)
 
 
-def backward_queries(Q, K, V, DO, LSE, DELTA, DQ, scale, BM: Constexpr, BN: Constexpr, D: Constexpr, CAUSAL: Constexpr):
+def backward_queries(
+    Q,
+    K,
+    V,
+    DO,
+    LSE,
+    DELTA,
+    DQ,
+    scale,
+    BM: Constexpr,
+    BN: Constexpr,
+    D: Constexpr,
+    CAUSAL: Constexpr,
+    SUBGROUPS: Constexpr,
+):
     """The gradient of a block of queries."""
     m, length = xl.program_id(0) * BM, K.shape[0]
-    q, do = Q.tile((BM, D), at=(m, 0)).load(), DO.tile((BM, D), at=(m, 0)).load()
+    by_rows = xl.WgMap((SUBGROUPS, 1), (BM // SUBGROUPS, D))
+    q, do = Q.tile((BM, D), at=(m, 0), map=by_rows).load(), DO.tile((BM, D), at=(m, 0), map=by_rows).load()
     lse, delta = LSE.tile((BM, 1), at=(m, 0)).load(), DELTA.tile((BM, 1), at=(m, 0)).load()
     rows, dq = m + xl.arange(0, BM)[:, None], xl.zeros((BM, D))
     for n in range(0, min(m + BM, length) if CAUSAL else length, BN):
@@ -112,7 +144,11 @@ def _backward(rng, n, d, causal, of):
     delta = (p * dp).sum(1, keepdims=True)
     ds = p * (dp - delta) * scale
     arguments = [q, k, v, do, lse.astype(F32), delta.astype(F32)]
-    constants = {"BM": 16, "BN": 16, "D": d, "CAUSAL": causal}
+    constants = {"BM": 16, "BN": 16, "D": d, "CAUSAL": causal, "SUBGROUPS": d // 32}
+    if of == "queries":
+        constants["SUBGROUPS"] = 2
+    elif d == 128:
+        constants["BM"] = 8
     zero = np.zeros((n, d), F32)
     if of == "queries":
         expected = {6: ds @ k.astype(F32)}
@@ -128,7 +164,7 @@ def gradient_of_keys(rng):
 
 @run
 def gradient_of_keys_causal(rng):
-    return _backward(rng, 37, 64, True, "keys")
+    return _backward(rng, 37, 128, True, "keys")
 
 
 @run
