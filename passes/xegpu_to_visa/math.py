@@ -117,10 +117,8 @@ def exp(low: Lowering, source: Reg) -> Reg:
     power = emit.apply("exp", "f", count, scaled, most=16)
     slope = emit.apply("mul", "f", count, power, const(_LN_2, "f"))
     corrected = emit.apply("mad", "f", count, slope, lost, power)
-    # Infinities and overflow have no correction.
-    finite = emit.compare("lt", count, emit.apply("mov", "f", count, power, modifiers=("abs",)), const(math.inf, "f"))
-    bounded = emit.compare("lt", count, emit.apply("mov", "f", count, source, modifiers=("abs",)), const(math.inf, "f"))
-    return emit.choose(emit.flags("and", count, finite, bounded), "f", count, corrected, power)
+    # Infinities and overflow have no correction: it is NaN, or infinite as the power is.
+    return emit.choose(emit.compare("eq", count, corrected, corrected), "f", count, corrected, power)
 
 
 def _split(value: float) -> tuple[float, float]:

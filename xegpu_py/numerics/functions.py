@@ -65,8 +65,8 @@ def natural_exp(x: npt.ArrayLike) -> Array:
     lost = _fma(x, LOG2_E - float(high), _fma(x, high, -scaled))
     power = exp(scaled, "f")
     corrected = _fma(_mul(power, LN_2), lost, power)
-    finite = (np.abs(power) < np.inf) & (np.abs(x) < np.inf)
-    return np.where(finite, corrected, power)
+    # Infinities, overflow and underflow have no correction.
+    return np.where(np.isnan(corrected), power, corrected)
 
 
 def natural_log(x: npt.ArrayLike) -> Array:

@@ -105,3 +105,9 @@ gpu.module @kernels {{
         part = slice(n * i, n * i + n)
         wrong = np.flatnonzero(found.view(bits)[part] != expected.view(bits)[part])
         assert not len(wrong), (op, given[wrong[0]], found[part][wrong[0]], expected[part][wrong[0]], len(wrong))
+
+
+def test_exponentials_beyond_the_range():
+    """Also where the product with log2(e) is infinite."""
+    x = np.array([-3.4e38, -2.7e38, -104, 89, 2.7e38, 3.4e38, -np.inf, np.inf, np.nan], np.float32)
+    np.testing.assert_array_equal(functions.natural_exp(x), [0, 0, 0, np.inf, np.inf, np.inf, 0, np.inf, np.nan])
