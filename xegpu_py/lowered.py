@@ -92,7 +92,8 @@ def _read(source: Source) -> Module:
         DiagnosticError: if it reads neither way. The faults are those of the dialect that it looks like.
     """
     try:
-        return parse_source(source)
+        module = parse_source(source)
+        return _imported_xevm(source) or module if "llvm." in source.text else module
     except DiagnosticError:
         if "xegpu." not in source.text:
             raise
@@ -105,6 +106,13 @@ def _read(source: Source) -> Module:
             if looks_upstream(source.text):
                 raise
         raise
+
+
+def _imported_xevm(source: Source) -> Module | None:
+    """A module with kernels in `xevm` or `llvm`, which are imported; None of any other."""
+    from xegpu_py.upstream import import_upstream, looks_xevm
+
+    return import_upstream(source) if looks_xevm(source.text) else None
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 from mlir import ir
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
@@ -12,7 +11,7 @@ from xegpu_py.dialects.xegpu.matrix import SCALE_BLOCK
 from xegpu_py.dialects.xegpu.shapes import vnni_factor
 from xegpu_py.passes.common.builders import create, extract_slice, shape_cast, transpose, vector_type
 from xegpu_py.passes.common.values import attributes_of, element_of, shape_of
-from xegpu_py.passes.xegpu_simt_to_vc.fragments import Placement, loaded, mapped, stored, unmapped
+from xegpu_py.passes.xegpu_simt_to_vc.fragments import Placement, loaded, mapped, of_registers, stored, unmapped
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Held, Widener, pattern
 
 from xegpu_py.ir.builtin import bit_width
@@ -83,26 +82,10 @@ def _placement(w: Widener, value: ir.Value, role: str, shape: tuple[int, ...]) -
         )
     if found:
         return found[0]
-    bits = bit_width(str(element_of(value)))
-    if math.prod(shape) % (w.lanes * _unit(shape, bits)):
+    try:
+        return of_registers(shape, w.lanes, bit_width(str(element_of(value))))
+    except ValueError:
         w.fail(f"has a {role} {value.type} for which no descriptor gives an sg_map")
-    return _default(shape, w.lanes, bits)
-
-
-def _unit(shape: tuple[int, ...], bits: int) -> int:
-    """Elements of a matrix that lie side by side in a lane: those of 16 bits, or of 32 where VNNI packs them."""
-    return math.prod(shape[2:]) if len(shape) > 2 else max(16 // bits, 1)
-
-
-def _default(shape: tuple[int, ...], lanes: int, bits: int) -> Placement:
-    """As the registers of dpas have a matrix: units of its rows, one after the other, go round the lanes.
-
-    So does OpenCL's cl_intel_subgroup_matrix_multiply_accumulate: a lane has 16 bits of each row of the first factor,
-    and a row that is shorter than the subgroup's lanes is followed by the next one.
-    """
-    unit = _unit(shape, bits)
-    order = np.arange(math.prod(shape)).reshape(-1, lanes, unit)
-    return Placement(shape, order.transpose(0, 2, 1).reshape(-1, lanes))
 
 
 @pattern("xegpu.dpas", "xegpu.dpas_mx")

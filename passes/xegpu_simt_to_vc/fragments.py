@@ -132,6 +132,26 @@ def natural(shape: Sequence[int], lanes: int) -> Placement:
     return Placement((*shape, lanes), np.arange(count * lanes, dtype=np.int64).reshape(count, lanes))
 
 
+def of_registers(shape: Sequence[int], lanes: int, bits: int) -> Placement:
+    """Where dpas's registers have a matrix's elements: units of its rows, one after the other, go round the lanes.
+
+    So does OpenCL's cl_intel_subgroup_matrix_multiply_accumulate: a lane has 16 bits of each row of the first factor,
+    or the 32 bits that VNNI packs, and a row that is shorter than the subgroup's lanes is followed by the next one.
+
+    Args:
+        shape: of the matrix; packed by VNNI if it has three dimensions.
+        bits: of an element.
+
+    Raises:
+        ValueError: if the lanes cannot have equal parts.
+    """
+    unit = math.prod(shape[2:]) if len(shape) > 2 else max(16 // bits, 1)
+    if math.prod(shape) % (lanes * unit):
+        raise ValueError(f"{lanes} lanes cannot divide {shape} elements of {bits} bits")
+    order = np.arange(math.prod(shape)).reshape(-1, lanes, unit)
+    return Placement(tuple(shape), order.transpose(0, 2, 1).reshape(-1, lanes))
+
+
 def _joins(op: ir.Operation) -> Iterator[list[ir.Value]]:
     """Groups of an op's values whose elements correspond, one by one."""
     if op.name in STRUCTURED:

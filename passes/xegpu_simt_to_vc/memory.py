@@ -26,7 +26,7 @@ from xegpu_py.passes.common.builders import (
     vector_type,
 )
 from xegpu_py.passes.common.values import shape_of
-from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, pattern
+from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, elementwise, pattern
 
 from xegpu_py.ir.verifier import walk
 
@@ -265,8 +265,16 @@ def write_rows(
 @pattern(
     "memref.dim", "memref.cast", "memref.subview", "memref.view", "memref.reinterpret_cast", "memref.transpose",
     "memref.get_global", "memref.expand_shape", "memref.collapse_shape", "memref.memory_space_cast",
-    "builtin.unrealized_conversion_cast",
 )  # fmt: skip
 def view(w: Widener, op: ir.Operation) -> None:
     """A memref is the subgroup's."""
     w.keep(op)
+
+
+@pattern("builtin.unrealized_conversion_cast")
+def conversion(w: Widener, op: ir.Operation) -> None:
+    """A memref at an address is the subgroup's; numbers of f32 as tf32 are each lane's own."""
+    if isinstance(op.results[0].type, ir.MemRefType):
+        w.keep(op)
+    elif not w.kept(op):
+        elementwise(w, op)

@@ -226,6 +226,7 @@ class Widener(Conversion):
 
 
 _PER_ELEMENT = ("arith.", "math.", "index.", "xegpu.truncf")
+_ALSO_PER_ELEMENT = ("vector.fma", "vector.bitcast", "builtin.unrealized_conversion_cast")
 _ARITH_NAMES = {
     "index.add": "arith.addi",
     "index.sub": "arith.subi",
@@ -255,7 +256,7 @@ _ARITH_NAMES = {
 
 def elementwise(w: Widener, op: ir.Operation) -> None:
     """An op on elements one by one: on whole vectors, with the elements where they are if the operands agree."""
-    if not (op.name.startswith(_PER_ELEMENT) or op.name in ("vector.fma", "vector.bitcast")):
+    if not (op.name.startswith(_PER_ELEMENT) or op.name in _ALSO_PER_ELEMENT):
         w.fail("cannot be done by work items of a subgroup", f"op '{op.name}' is none that SIMT kernels may contain")
     name, attributes = op.name, attributes_of(op)
     if name == "index.cmp":

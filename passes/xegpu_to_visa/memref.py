@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from mlir import ir
 from xegpu_py.passes.common.registers import element_bytes, register_type
+from xegpu_py.passes.common.values import element_of
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.values import Memory, Numbers, Reg
@@ -182,10 +183,16 @@ def cast(low: Lowering, op: ir.Operation) -> None:
 
 @pattern("builtin.unrealized_conversion_cast")
 def at_address(low: Lowering, op: ir.Operation) -> None:
-    """The memref at an address, an integer of 64 bits. An extent that is dynamic has no end."""
+    """The memref at an address, an integer of 64 bits. An extent that is dynamic has no end.
+
+    Or numbers of f32 as tf32, which registers hold alike.
+    """
     result = op.results[0]
+    if len(op.operands) == 1 and [str(element_of(v)) for v in (op.operands[0], result)] == ["f32", "tf32"]:
+        low.set(op, low.value(op.operands[0]))
+        return
     if len(op.operands) != 1 or not isinstance(result.type, ir.MemRefType):
-        low.fail("is lowered only where it makes a memref of an address", "give it one operand, an i64")
+        low.fail("is lowered only where it makes a memref of an address, or tf32 of f32", "give it one operand, an i64")
     kind = ir.MemRefType(result.type)
     strides, offset = kind.get_strides_and_offset()
     unknown = ir.ShapedType.get_dynamic_stride_or_offset()

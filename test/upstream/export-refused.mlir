@@ -18,3 +18,32 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+!halves = !xegpu.tensor_desc<8x32xf16, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 2]>>
+
+gpu.module @kernels {
+  gpu.func @map(%a: memref<64x64xf16>) kernel {
+    %d = xegpu.create_nd_tdesc %a[0, 0] : memref<64x64xf16> -> !halves
+    // expected-error @+2 {{'xegpu.load_nd' op cannot be exported: its #xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 2]> does not leave elements where upstream's lane level has them}}
+    // expected-note @+1 {{there wi_layout is [1, 16]}}
+    %v = xegpu.load_nd %d : !halves -> vector<8x2xf16>
+    gpu.return
+  }
+}
+
+// -----
+
+!bytes = !xegpu.tensor_desc<8x32xi8, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 1]>>
+
+gpu.module @kernels {
+  gpu.func @factor(%a: memref<64x64xi8>, %b: vector<8x1x4xi8>) kernel {
+    %d = xegpu.create_nd_tdesc %a[0, 0] : memref<64x64xi8> -> !bytes
+    // expected-error @+2 {{'xegpu.load_nd' op cannot be exported}}
+    // expected-note @+1 {{there wi_layout is [1, 16]}}
+    %v = xegpu.load_nd %d : !bytes -> vector<8x2xi8>
+    %p = xegpu.dpas %v, %b : vector<8x2xi8>, vector<8x1x4xi8> -> vector<8x1xi32>
+    gpu.return
+  }
+}

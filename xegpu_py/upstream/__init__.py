@@ -7,5 +7,6 @@ which each kernel is in `xegpu` or `xetile` and all else is as it was.
 from xegpu_py.upstream.export import export_upstream
 from xegpu_py.upstream.importer import import_upstream, looks_upstream
 from xegpu_py.upstream.via import lower_by_upstream, mlir_opt
+from xegpu_py.upstream.xevm import looks_xevm
 
-__all__ = ["export_upstream", "import_upstream", "looks_upstream", "lower_by_upstream", "mlir_opt"]
+__all__ = ["export_upstream", "import_upstream", "looks_upstream", "looks_xevm", "lower_by_upstream", "mlir_opt"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from mlir import ir
 from mlir.dialects import arith, vector
@@ -13,13 +13,16 @@ from xegpu_py.dialects import xegpu as ours
 from xegpu_py.dialects.xegpu import Mode
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.context import Context
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
 from xegpu_py.ir.module import Module, parse_source, print_op
 from xegpu_py.ir.source import Source
 from xegpu_py.ir.verifier import walk
 from xegpu_py.passes.common.builders import add
+from xegpu_py.passes.common.kernels import SUBGROUP_SIZE
+from xegpu_py.passes.common.values import defining_op
 from xegpu_py.upstream import ops as theirs
 from xegpu_py.upstream import threads
+from xegpu_py.upstream.export_lanes import LaneExport, refuse_export
+from xegpu_py.upstream.export_places import pass_offsets
 from xegpu_py.upstream.rebuilding import (
     HINTS,
     LANES,
@@ -36,6 +39,8 @@ from xegpu_py.upstream.subgroup import is_static
 from xegpu_py.upstream.types import BlockTdescAttr, MemorySpace, NBarrier, ScatterTdescAttr, TensorDesc, UpstreamXeGPU
 
 _OURS = "xegpu."
+REQUIRED_SIZE = "intel_reqd_sub_group_size"
+"""Upstream's attribute of kernels with the lanes of their subgroups."""
 
 
 def export_upstream(module: Module, *, count_lanes: bool = False, debuginfo: bool = False) -> str:
@@ -62,13 +67,6 @@ def export_upstream(module: Module, *, count_lanes: bool = False, debuginfo: boo
     return spelled(print_op(made.outline, debuginfo=debuginfo, verified=True)) + "\n"
 
 
-def _refuse(op: ir.Operation | ir.OpView, reason: str, *notes: str) -> NoReturn:
-    where = position_of(op.operation.location)
-    attached = tuple(Diagnostic("note", n, where) for n in notes)
-    message = f"'{op.operation.name}' op cannot be exported: {reason}"
-    raise DiagnosticError([Diagnostic("error", message, where, attached)])
-
-
 class _Export:
     """Rewrites one function, in place. Every op of ours has a method of its name."""
 
@@ -79,29 +77,48 @@ class _Export:
         """Descriptors whose offsets are those of the ops that use them: upstream's, and the offsets."""
 
     def run(self) -> None:
+        pass_offsets(self.func)
         found = parts(self.func)
+        is_simt = SUBGROUP_SIZE in self.func.attributes or any(_mode(op) == Mode.SIMT for op in found)
+        self.lanes = LaneExport(self.func) if is_simt else None
         own = [op for op in found if op.name.startswith(_OURS)]
         others = [op for op in found if not op.name.startswith(_OURS)]
         for op in found:
             if op.name.startswith("xetile."):
-                _refuse(op, "upstream has no tiles", "lower the kernel first, by --xetile-to-xegpu-pipeline")
+                refuse_export(op, "upstream has no tiles", "lower the kernel first, by --xetile-to-xegpu-pipeline")
         for value in (*values_of(self.func), *(v for op in others for v in values_of(op))):
             if str(value.type).startswith("!xegpu."):
                 value.set_type(self.kind(value))
         for op in own:
             view: Any = op.opview
-            if getattr(view, "mode", Mode.VC) != Mode.VC:
-                _refuse(op, "it is one of work items, of which upstream's lane level has no descriptors with maps")
             with ir.InsertionPoint(op), op.location:
                 for result, value in zip(op.results, getattr(self, "on_" + op.name.removeprefix(_OURS))(view)):
                     result.replace_all_uses_with(value)
         for op in reversed(own):
             op.erase()
+        self._fold_casts()
         if self.func.name == "gpu.func":
             self._launches(others)
 
+    def _fold_casts(self) -> None:
+        """Remove casts of shapes that others take back."""
+        casts = [op for op in parts(self.func) if op.name == "vector.shape_cast"]
+        for op in casts:
+            inner = defining_op(op.operands[0])
+            if inner is not None and inner.name == op.name and inner.operands[0].type == op.results[0].type:
+                op.results[0].replace_all_uses_with(inner.operands[0])
+        for op in reversed(casts):
+            if next(iter(op.results[0].uses), None) is None:
+                op.erase()
+
     def _launches(self, found: Sequence[ir.Operation]) -> None:
         attributes = self.func.attributes
+        if self.lanes is not None:
+            # Launches of kernels of work items count these, here and there.
+            attributes[REQUIRED_SIZE] = attributes.get(SUBGROUP_SIZE) or _i32(LANES)
+            if SUBGROUP_SIZE in attributes:
+                del attributes[SUBGROUP_SIZE]
+            return
         if threads.LANES_ATTR not in attributes and not self.count_lanes:
             if "gpu.kernel" in attributes or "kernel" in attributes:
                 attributes["VectorComputeFunctionINTEL"] = ir.UnitAttr.get()
@@ -147,7 +164,7 @@ class _Export:
         if memory is not None and not shape and not is_static(source):
             shape, strides = _extents(source)
         kind, offsets = self.kind(view.tdesc), list(view.offsets)
-        if not _is_local(view.tdesc):
+        if not offsets or not _is_local(view.tdesc):
             return [theirs.CreateNdTdescOp(source, offsets, shape or None, strides or None, tdesc=kind).tdesc]
         made = theirs.CreateNdTdescOp(source, [], shape or None, strides or None, tdesc=kind)
         self.places[view.tdesc] = made.tdesc, offsets
@@ -174,7 +191,14 @@ class _Export:
         outer = (block.array_length,) if block.array_length > 1 else ()
         shape = (*outer, *desc.shape)
         options: dict[str, Any] = {}
+        if self.lanes is not None:
+            return [self.load_of_lanes(self.lanes, view, tdesc, offsets, outer)]
         turned = view.transpose is not None and tuple(view.transpose) != tuple(range(rank))
+        if view.vnni_axis == 0 and self.count_lanes and len(outer) == 0 and _only_multiplied(view.value):
+            # Upstream's passes pack it themselves.
+            made = theirs.LoadNdOp(tdesc, offsets, value=vector_type(desc.shape, desc.element))
+            self.hints(made, view)
+            return [made.value]
         if view.vnni_axis == 0:
             factor = 32 // bits
             options["packed"] = True
@@ -189,12 +213,28 @@ class _Export:
             value = _turned(value, len(outer), tuple(view.transpose), (view.transpose_bit_width or bits) // bits)
         return [_side_by_side(value, shape_of(view.value), len(outer))]
 
+    def load_of_lanes(
+        self, lanes: LaneExport, view: Any, tdesc: ir.Value, offsets: list[Any], outer: tuple[int, ...]
+    ) -> ir.Value:
+        """What a lane has of a block, in the shape that ours has."""
+        options, shape = lanes.load(view)
+        element = element_of(view.value)
+        made = theirs.LoadNdOp(
+            tdesc, offsets, value=vector_type((math.prod(shape_of(view.value)),), element), **options
+        )
+        self.hints(made, view)
+        return _side_by_side(cast(made.value, (*outer, *shape)), shape_of(view.value), len(outer))
+
     def on_store_nd(self, view: Any) -> list[ir.Value]:
         tdesc, offsets = self.placed(view.tdesc)
         desc = TensorDesc.of(tdesc)
         if desc.block and desc.block.array_length > 1:
-            _refuse(view, "it stores an array of blocks", "xegpu-legalize makes one store of each")
-        self.hints(theirs.StoreNdOp(cast(view.value, desc.shape), tdesc, offsets), view)
+            refuse_export(view, "it stores an array of blocks", "xegpu-legalize makes one store of each")
+        shape = desc.shape
+        if self.lanes is not None:
+            self.lanes.store(view)
+            shape = (math.prod(shape_of(view.value)),)
+        self.hints(theirs.StoreNdOp(cast(view.value, shape), tdesc, offsets), view)
         return []
 
     def on_prefetch_nd(self, view: Any) -> list[ir.Value]:
@@ -204,11 +244,16 @@ class _Export:
     def on_dpas(self, view: Any) -> list[ir.Value]:
         a, b, acc = view.lhs, view.rhs, view.acc
         if element_of(a) != element_of(b):
-            _refuse(view, f"it multiplies {element_of(a)} by {element_of(b)}, which upstream does not mix")
-        shape = shape_of(a)
-        a = cast(a, (shape[0], math.prod(shape[1:])))
+            refuse_export(view, f"it multiplies {element_of(a)} by {element_of(b)}, which upstream does not mix")
         if acc is not None and acc.type != view.result.type:
-            _refuse(view, f"its accumulator, {acc.type}, differs from its result, {view.result.type}")
+            refuse_export(view, f"its accumulator, {acc.type}, differs from its result, {view.result.type}")
+        shape = shape_of(a)
+        if self.lanes is not None:
+            self.lanes.check_product(view)
+            a, b, acc = (None if v is None else cast(v, (math.prod(shape_of(v)),)) for v in (a, b, acc))
+            kind = vector_type((math.prod(shape_of(view.result)),), element_of(view.result))
+            return [cast(theirs.DpasOp(a, b, acc, result=kind).result, shape_of(view.result))]
+        a = cast(a, (shape[0], math.prod(shape[1:])))
         return [theirs.DpasOp(a, b, acc, result=view.result.type).result]
 
     # Scattered accesses.
@@ -237,9 +282,9 @@ class _Export:
 
     def on_atomic_rmw(self, view: Any) -> list[ir.Value]:
         if view.expected is not None:
-            _refuse(view, "upstream's atomic_rmw does not compare")
+            refuse_export(view, "upstream's atomic_rmw does not compare")
         if len(shape_of(view.value)) == 2:
-            _refuse(view, f"it works on {shape_of(view.value)[0]} elements a lane")
+            refuse_export(view, f"it works on {shape_of(view.value)[0]} elements a lane")
         made = theirs.AtomicRmwOp(
             kind=view.kind, tdesc=view.tdesc, mask=view.mask, value=view.value, result=view.result.type
         )
@@ -250,7 +295,7 @@ class _Export:
     def on_alloc_nbarrier(self, view: Any) -> list[ir.Value]:
         count = view.nbarrier_num if view.count is None else _constant(view.count)
         if count is None:
-            _refuse(view, "its number of barriers is not a constant")
+            refuse_export(view, "its number of barriers is not a constant")
         theirs.AllocNbarrierOp(nbarrier_num=count)
         return []
 
@@ -276,6 +321,21 @@ class _Export:
     def on_compile_hint(self, view: Any) -> list[ir.Value]:
         # LLVM has no such hint, and it changes no value.
         return []
+
+
+def _only_multiplied(value: ir.Value) -> bool:
+    """Whether a matrix is used as a second factor alone."""
+    return all(
+        use.owner.operation.name == "xegpu.dpas" and use.owner.operation.opview.rhs == value for use in value.uses
+    )
+
+
+def _mode(op: ir.Operation) -> Any:
+    return getattr(op.opview, "mode", None) if op.name.startswith(_OURS) else None
+
+
+def _i32(number: int) -> ir.Attribute:
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), number)
 
 
 def _is_local(tdesc: ir.Value) -> bool:

@@ -14,6 +14,7 @@ from xegpu_py.dialects.xegpu.types import READ_HINTS, WRITE_HINTS
 from xegpu_py.ir.builtin import vector_text
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of, remark
 from xegpu_py.passes.common.limits import caches_problem
+from xegpu_py.passes.common.values import defining_op
 from xegpu_py.upstream.types import NAME, BlockTdescAttr, MemDesc, NBarrier, TensorDesc
 
 LANES = 16
@@ -104,6 +105,9 @@ def cast(value: ir.Value, shape: Sequence[int]) -> ir.Value:
     """The elements of a vector in another shape."""
     if shape_of(value) == tuple(shape):
         return value
+    op = defining_op(value)
+    if op is not None and op.name == "vector.shape_cast" and shape_of(op.operands[0]) == tuple(shape):
+        return op.operands[0]
     return ir.Operation.create(
         "vector.shape_cast", results=[vector_type(shape, element_of(value))], operands=[value]
     ).result

@@ -267,6 +267,40 @@ gpu.module @kernels {
 """
 """A kernel of subgroups in our dialect, two subgroups a workgroup."""
 
+RFC_GEMM = """
+gpu.module @kernels {
+  gpu.func @gemm(%a: memref<32x64xf16>, %b: memref<64x32xf16>, %c: memref<32x32xf32>) kernel {
+    %c0 = arith.constant 0 : index
+    %c8 = arith.constant 8 : index
+    %c16 = arith.constant 16 : index
+    %c64 = arith.constant 64 : index
+    %x = gpu.block_id x
+    %y = gpu.block_id y
+    %m = arith.muli %x, %c8 : index
+    %n = arith.muli %y, %c16 : index
+    %da = xegpu.create_nd_tdesc %a[%m, 0] {mode = vc} : memref<32x64xf16> -> !xegpu.tensor_desc<8x16xf16>
+    %db = xegpu.create_nd_tdesc %b[0, %n] {mode = vc} : memref<64x32xf16> -> !xegpu.tensor_desc<16x16xf16>
+    %dc = xegpu.create_nd_tdesc %c[%m, %n] {mode = vc} : memref<32x32xf32> -> !xegpu.tensor_desc<8x16xf32>
+    %z = xegpu.load_nd %dc {mode = vc} : !xegpu.tensor_desc<8x16xf32> -> vector<8x16xf32>
+    %r:3 = scf.for %k = %c0 to %c64 step %c16 iter_args(%acc = %z, %pa = %da, %pb = %db)
+        -> (vector<8x16xf32>, !xegpu.tensor_desc<8x16xf16>, !xegpu.tensor_desc<16x16xf16>) {
+      %va = xegpu.load_nd %pa {mode = vc} : !xegpu.tensor_desc<8x16xf16> -> vector<8x16xf16>
+      %vb = xegpu.load_nd %pb {mode = vc, vnni_axis = 0} : !xegpu.tensor_desc<16x16xf16> -> vector<8x16x2xf16>
+      %next = xegpu.dpas %acc, %va, %vb {mode = vc}
+        : vector<8x16xf32>, vector<8x16xf16>, vector<8x16x2xf16> -> vector<8x16xf32>
+      %na = xegpu.update_nd_offset %pa, [0, 16] {mode = vc}
+        : !xegpu.tensor_desc<8x16xf16> -> !xegpu.tensor_desc<8x16xf16>
+      %nb = xegpu.update_nd_offset %pb, [16, 0] {mode = vc}
+        : !xegpu.tensor_desc<16x16xf16> -> !xegpu.tensor_desc<16x16xf16>
+      scf.yield %next, %na, %nb : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf16>, !xegpu.tensor_desc<16x16xf16>
+    }
+    xegpu.store_nd %r#0, %dc {mode = vc} : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>
+    gpu.return
+  }
+}
+"""
+"""Descriptors that a loop moves, and a factor that is packed as it is loaded."""
+
 DTYPES = {"f16": np.float16, "f32": np.float32, "bf16": ml_dtypes.bfloat16, "i8": np.int8, "i32": np.int32}
 
 KERNELS = {
@@ -314,11 +348,23 @@ def test_bytes_are_those_of_our_lowering(name):
         assert run(lowered, grid, lanes)[0] == expected
 
 
+OF_OURS = {
+    "blocks": (OURS, 4, 2, 32),
+    "gemm": (RFC_GEMM, (4, 2), 1, 16),
+    "gemm of lanes": (str(import_upstream(GEMM_F16_OF_LANES)), (4, 2), 16, 16),
+    "transposed load of lanes": (str(import_upstream(TRANSPOSED_LOAD)), (2, 8), 16, 16),
+    "shared memory of lanes": (str(import_upstream(TRANSPOSE_BY_SHARED_MEMORY)), 1, 256, 256),
+}
+"""Kernels in our dialect, which are exported before upstream lowers them."""
+
+
 @needs_upstream
-def test_a_kernel_of_ours():
-    expected, is_written = run(parse(OURS), 4, 2)
+@pytest.mark.parametrize("name", OF_OURS)
+def test_kernels_of_ours(name):
+    text, grid, block, lanes = OF_OURS[name]
+    expected, is_written = run(parse(text), grid, block)
     assert is_written
-    assert run(import_upstream(OURS, via="upstream"), 4, 32)[0] == expected
+    assert run(import_upstream(text, via="upstream"), grid, lanes)[0] == expected
 
 
 @needs_upstream

@@ -7,6 +7,7 @@ items, 16 a subgroup: blocks are those of `xegpu` in SIMT mode, pointers are add
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from mlir import ir
@@ -18,6 +19,7 @@ from xegpu_py.upstream.rebuilding import LANES, parts, refuse
 from xegpu_py.upstream.xevm import arithmetic, blocks, builtins, memory  # noqa: F401  (define the rules)
 from xegpu_py.upstream.xevm.kernel import KernelImport, space_of
 
+_MARKS = re.compile(r"\bxevm\.|\bspir_kernelcc\b|!llvm\.|(?<![@\w.\"])llvm\.\w")
 _FOREIGN = ("xevm.", "llvm.")
 _KEPT = ("known_block_size", "known_grid_size", "xegpu.lanes_per_subgroup")
 _ENTRY = "#llvm.cconv<spir_kernelcc>"
@@ -25,7 +27,7 @@ _ENTRY = "#llvm.cconv<spir_kernelcc>"
 
 def looks_xevm(text: str) -> bool:
     """Whether a text has kernels that this imports."""
-    return "xevm." in text or "spir_kernelcc" in text or ("gpu.module" in text and "llvm." in text)
+    return "gpu.module" in text and _MARKS.search(text) is not None
 
 
 def xevm_kernels(root: ir.Operation) -> Iterator[ir.Operation]:

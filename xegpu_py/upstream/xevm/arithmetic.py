@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from mlir import ir
 
-from xegpu_py.passes.common.builders import constant, create, index_type, integer_type, make, number_attribute
+from xegpu_py.passes.common.builders import (
+    constant,
+    create,
+    dense_integers,
+    index_type,
+    integer_type,
+    make,
+    number_attribute,
+)
 from xegpu_py.passes.common.values import attributes_of, constant_of, defining_op, element_of, integers, shape_of
 from xegpu_py.upstream.rebuilding import refuse
 from xegpu_py.upstream.xevm.kernel import KernelImport, as_index, bitcast, first, resized, rule, zero_of
@@ -71,6 +80,11 @@ def known(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
     """A number, or a vector of them."""
     kind, value = op.results[0].type, op.attributes["value"]
     if isinstance(kind, ir.VectorType) and isinstance(value, ir.DenseElementsAttr):
+        element = element_of(kind)
+        if element_of(value.type) != element:
+            # Indices are integers in LLVM.
+            numbers = np.array(list(ir.DenseIntElementsAttr(value)), np.int64)
+            return [dense_integers(numbers.reshape(shape_of(kind)), element)]
         return [make("arith.constant", kind, value=value)]
     if isinstance(value, (ir.IntegerAttr, ir.BoolAttr)):
         return [constant(kind, int(value.value))]

@@ -246,14 +246,13 @@ def multiply(
         if types[role] not in _FACTORS:
             refuse(op, f"there are no products of {types[role]}")
     first_type, second_type = (ir.Type.parse(_FACTORS[types[n]]) for n in "ab")
-    bits = bit_width(str(first_type))
+    bits = 32 if types["a"] == "tf32" else bit_width(str(first_type))
     result = ir.Type.parse(_RESULTS[types["d"]])
     rows = (shape_of(kind) or (1,))[0] * bit_width(str(element_of(kind))) // bit_width(str(result))
     if bits_of(a) * LANES != rows * depth * bits or bits_of(b) * LANES != depth * LANES * bits:
         refuse(op, f"its factors are not of {rows}x{depth} and {depth}x{LANES} elements of {bits} bits")
-    left = as_bits(a, bits_of(a) // bits, first_type)
     count = bits_of(b) // bits
-    right = as_bits(b, count, second_type)
+    left, right = _factor(a, bits_of(a) // bits, first_type), _factor(b, count, second_type)
     factor = max(32 // bits, 1)
     held = bits_of(a) // bits
     left = shape_cast(left, (rows, held // rows) if held % rows == 0 else (held, 1))
@@ -262,6 +261,14 @@ def multiply(
         acc = shape_cast(bitcast(acc, ir.VectorType.get([rows], result)), (rows, 1))
     made = ours.DpasOp(left, right, acc, mode=ours.Mode.SIMT, result=ir.VectorType.get([rows, 1], result)).result
     return bitcast(shape_cast(made, (rows,)), kind)
+
+
+def _factor(value: ir.Value, count: int, element: ir.Type) -> ir.Value:
+    """The bits of a number or vector as elements of a factor. MLIR's tf32 has 19 bits, and 32 in registers."""
+    if str(element) != "tf32":
+        return as_bits(value, count, element)
+    held = as_bits(value, count, ir.F32Type.get())
+    return make("builtin.unrealized_conversion_cast", ir.VectorType.get([count], element), held)
 
 
 # Order of accesses.

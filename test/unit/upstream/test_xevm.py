@@ -1,0 +1,419 @@
+"""Kernels in `xevm` and `llvm`: each op against a model of what OpenCL's functions do, made of numpy alone."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import xegpu_py
+from xegpu_py.upstream import import_upstream
+
+LANES = 16
+ENGINES = ("jit", "reference")
+
+KERNEL = """
+gpu.module @m {
+  GLOBALS
+  llvm.func spir_kernelcc @k(%a: !llvm.ptr<1>, %b: !llvm.ptr<1>) attributes {gpu.kernel} {
+    %lane = xevm.lane_id : i64
+    BODY
+    llvm.return
+  }
+}
+"""
+
+
+def run(body, a, b, engine="jit", header="", block=LANES, grid=1):
+    """Run lines of a kernel on two arrays, of which it writes the second."""
+    module = import_upstream(KERNEL.replace("BODY", body).replace("GLOBALS", header))
+    options = {} if engine == "reference" else {"cache": "off"}
+    kernel = xegpu_py.compile(module, engine=engine, **options)
+    kernel(a.reshape(-1).view(np.uint8), b.reshape(-1).view(np.uint8), grid=grid, block=block)
+    return b
+
+
+def lanes_of(bits, rows, columns, blocks, how, found):
+    """What lanes have of blocks: [lanes, bytes], of `found`, [blocks, rows, columns].
+
+    The registers have a block's elements one after the other, of 16 bits at least, and go round the lanes; packed
+    elements are those that lie in a column, as many as 32 bits hold.
+    """
+    if how == "transpose":
+        found = found.transpose(0, 2, 1)
+    if how == "pack":
+        factor = 32 // bits
+        found = found.reshape(blocks, rows // factor, factor, columns).transpose(0, 1, 3, 2)
+    unit = 4 if how == "pack" else max(bits // 8, 2)
+    registers = np.ascontiguousarray(found).reshape(-1).view(np.uint8).reshape(-1, LANES, unit)
+    return registers.transpose(1, 0, 2).reshape(LANES, -1)
+
+
+TILES = [
+    (16, 8, 16, 1, ""), (16, 4, 16, 2, ""), (32, 8, 16, 1, ""), (32, 8, 8, 1, ""), (8, 8, 32, 1, ""),
+    (16, 2, 32, 1, ""),
+    (16, 16, 16, 1, "pack"), (8, 32, 16, 1, "pack"), (16, 16, 16, 2, "pack"),
+    (32, 16, 8, 1, "transpose"), (32, 32, 4, 1, "transpose"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("tile", TILES)
+@pytest.mark.parametrize("called", [False, True])
+def test_blocks_are_loaded(tile, called):
+    bits, rows, columns, blocks, how = tile
+    dtype = np.dtype(f"u{bits // 8}")
+    source = np.random.default_rng(2).integers(0, 256, (64, 256), np.uint8).view(dtype)
+    # A block that begins inside, and one that reaches over the right and the lower edge, where it is zero.
+    x, y, width, height = 3 * 4 // dtype.itemsize, 11, 20 + columns * blocks, 16 + rows
+    padded = np.zeros((200, 600), dtype)
+    padded[:height, :width] = source[:height, :width]
+    count = rows * columns * blocks * bits // 8 // LANES // (4 if bits == 32 or how == "pack" else 2)
+    element = "i32" if bits == 32 or how == "pack" else "i16"
+    kind, both = f"vector<{count}x{element}>", f"!llvm.array<2 x array<{count} x {element}>>"
+    name = {"": "", "pack": "_transform", "transpose": "_transpose"}[how]
+    body = []
+    for number, (px, py) in enumerate([(x, y), (x + width - columns, y + 4)]):
+        body.append(f"""
+    %w{number} = llvm.mlir.constant({width * bits // 8} : i32) : i32
+    %h{number} = llvm.mlir.constant({height} : i32) : i32
+    %p{number} = llvm.mlir.constant(256 : i32) : i32
+    %x{number} = llvm.mlir.constant({px} : i32) : i32
+    %y{number} = llvm.mlir.constant({py} : i32) : i32""")
+        if called:
+            function = f"@_Z52intel_sub_group_2d_block_read{name}_{bits}b_{rows}r{columns}x{blocks}c"
+            function = function.replace("52", str(len(function) - 5))
+            body.append(f"""
+    %n{number} = llvm.mlir.constant({count} : i32) : i32
+    %i0{number} = llvm.mlir.constant(0 : i32) : i32
+    %i1{number} = llvm.mlir.constant(1 : i32) : i32
+    %u{number} = llvm.mlir.undef : vector<2xi32>
+    %c{number} = llvm.insertelement %x{number}, %u{number}[%i0{number} : i32] : vector<2xi32>
+    %d{number} = llvm.insertelement %y{number}, %c{number}[%i1{number} : i32] : vector<2xi32>
+    %q{number} = llvm.alloca %n{number} x {element} : (i32) -> !llvm.ptr
+    llvm.call {function}(%a, %w{number}, %h{number}, %p{number}, %d{number}, %q{number})
+      : (!llvm.ptr<1>, i32, i32, i32, vector<2xi32>, !llvm.ptr) -> ()
+    %v{number} = llvm.load %q{number} : !llvm.ptr -> {kind}""")
+        else:
+            body.append(f"""
+    %v{number} = xevm.blockload2d %a, %w{number}, %h{number}, %p{number}, %x{number}, %y{number}
+      <{{elem_size_in_bits = {bits} : i32, tile_width = {columns} : i32, tile_height = {rows} : i32,
+        v_blocks = {blocks} : i32, transpose = {str(how == "transpose").lower()},
+        pack_register = {str(how == "pack").lower()}}}>
+      : (!llvm.ptr<1>, i32, i32, i32, i32, i32) -> {kind}""")
+        body.append(f"""
+    %s{number} = llvm.getelementptr %b[%lane] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, {both}
+    %t{number} = llvm.getelementptr %s{number}[0, {number}] : (!llvm.ptr<1>) -> !llvm.ptr<1>, {both}
+    llvm.store %v{number}, %t{number} : {kind}, !llvm.ptr<1>""")
+    header = ""
+    if called:
+        header = f"llvm.func spir_funccc {function}(!llvm.ptr<1>, i32, i32, i32, vector<2xi32>, !llvm.ptr)"
+    out = np.zeros((LANES, 2, rows * columns * blocks * bits // 8 // LANES), np.uint8)
+    run("".join(body), source, out, header=header)
+    for number, (px, py) in enumerate([(x, y), (x + width - columns, y + 4)]):
+        found = [padded[py : py + rows, px + i * columns : px + (i + 1) * columns] for i in range(blocks)]
+        expected = lanes_of(bits, rows, columns, blocks, how, np.array(found))
+        np.testing.assert_array_equal(out[:, number], expected)
+
+
+@pytest.mark.parametrize("tile", [(16, 8, 16), (32, 8, 16), (8, 8, 32), (32, 1, 16), (16, 2, 16)])
+def test_blocks_are_stored(tile):
+    bits, rows, columns = tile
+    size = rows * columns * bits // 8 // LANES
+    dtype = np.dtype(f"u{bits // 8}")
+    source = np.random.default_rng(3).integers(1, 256, (LANES, size), np.uint8)
+    target = np.zeros((24, 128), np.uint8).view(dtype)
+    body = f"""
+    %w = llvm.mlir.constant(96 : i32) : i32
+    %h = llvm.mlir.constant(20 : i32) : i32
+    %p = llvm.mlir.constant(128 : i32) : i32
+    %x = llvm.mlir.constant({16 * 4 // dtype.itemsize} : i32) : i32
+    %y = llvm.mlir.constant(17 : i32) : i32
+    %s = llvm.getelementptr %a[%lane] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, !llvm.array<{size} x i8>
+    %v = llvm.load %s {{alignment = 2 : i64}} : !llvm.ptr<1> -> vector<{size // 2}xi16>
+    %c = llvm.bitcast %v : vector<{size // 2}xi16> to vector<{size * 8 // bits}xi{bits}>
+    xevm.blockstore2d %b, %w, %h, %p, %x, %y, %c
+      <{{elem_size_in_bits = {bits} : i32, tile_width = {columns} : i32, tile_height = {rows} : i32}}>
+      : (!llvm.ptr<1>, i32, i32, i32, i32, i32, vector<{size * 8 // bits}xi{bits}>)"""
+    run(body, source, target)
+    block = np.zeros(rows * columns * bits // 8, np.uint8)
+    block[registers_order(bits, rows, columns).ravel()] = source.ravel()
+    expected = np.zeros((24 + rows, 512), np.uint8)
+    expected[17 : 17 + rows, 64 : 64 + columns * bits // 8] = block.reshape(rows, -1)
+    expected[20:] = 0
+    expected[:, 96:] = 0
+    np.testing.assert_array_equal(target.view(np.uint8), expected[:24, :128])
+
+
+def registers_order(bits, rows, columns):
+    """int[lanes, bytes], the byte of a row-major block that each byte of a lane is."""
+    unit = max(bits // 8, 2)
+    return np.arange(rows * columns * bits // 8).reshape(-1, LANES, unit).transpose(1, 0, 2).reshape(LANES, -1)
+
+
+PRODUCTS = [("f16", "f32", 16), ("bf16", "f32", 16), ("tf32", "f32", 8), ("s8", "s32", 32), ("u8", "s32", 32)]
+DTYPES = {
+    "f16": np.float16, "bf16": ml_dtypes.bfloat16, "tf32": np.float32, "s8": np.int8, "u8": np.uint8, "f32": np.float32,
+    "s32": np.int32,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("called", [False, True])
+def test_products(product, engine, called):
+    kind, result, depth = product
+    r = np.random.default_rng(4)
+    low = 0 if kind == "u8" else -9
+    high = 255 if kind == "u8" else 9
+    a, b = (r.integers(low, high, shape).astype(DTYPES[kind]) for shape in ((8, depth), (depth, LANES)))
+    c = r.integers(-9, 9, (8, LANES)).astype(DTYPES[result])
+    bits = 8 * a.itemsize
+    # Each lane's registers: of A, of B, whose elements of a column are packed, and of C.
+    held = [
+        lanes_of(bits, 8, depth, 1, "", a.view(f"u{a.itemsize}")[None]),
+        lanes_of(bits, depth, LANES, 1, "pack", b.view(f"u{b.itemsize}")[None]),
+        lanes_of(32, 8, LANES, 1, "", c.view(np.uint32)[None]),
+    ]
+    sizes = [h.shape[1] for h in held]
+    types = [
+        "f32" if kind == "tf32" else "i16",
+        "f32" if kind == "tf32" else "i32",
+        "f32" if result == "f32" else "i32",
+    ]
+    counts = [n // (2 if t == "i16" else 4) for n, t in zip(sizes, types)]
+    vectors = [f"vector<{n}x{t}>" for n, t in zip(counts, types)]
+    body = f"""
+    %p = llvm.getelementptr %a[%lane] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, !llvm.array<{sum(sizes)} x i8>
+    %va = llvm.load %p : !llvm.ptr<1> -> {vectors[0]}
+    %pb = llvm.getelementptr %p[{sizes[0]}] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i8
+    %vb = llvm.load %pb : !llvm.ptr<1> -> {vectors[1]}
+    %pc = llvm.getelementptr %p[{sum(sizes[:2])}] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i8
+    %vc = llvm.load %pc : !llvm.ptr<1> -> {vectors[2]}
+    PRODUCT
+    %to = llvm.getelementptr %b[%lane] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, {vectors[2]}
+    llvm.store %d, %to : {vectors[2]}, !llvm.ptr<1>"""
+    signature = f"({', '.join(vectors)}) -> {vectors[2]}"
+    header = ""
+    if called:
+        name = f"intel_sub_group_{kind}_{kind}_matrix_mad_k{depth}"
+        function = f"@_Z{len(name)}{name}Dv8_sDv8_iDv8_f"
+        product = f"%d = llvm.call spir_funccc {function}(%va, %vb, %vc) : {signature}"
+        header = f"llvm.func spir_funccc {function}({', '.join(vectors)}) -> {vectors[2]}"
+    else:
+        product = f"""%d = xevm.mma %va, %vb, %vc {{shape = <m = 8, n = 16, k = {depth}>,
+          types = <d = {result}, a = {kind}, b = {kind}, c = {result}>}} : {signature}"""
+    out = np.zeros((LANES, 8), DTYPES[result])
+    run(body.replace("PRODUCT", product), np.concatenate(held, 1), out, engine, header)
+    wide = np.int64 if result == "s32" else np.float64
+    expected = c.astype(wide) + a.astype(wide) @ b.astype(wide)
+    np.testing.assert_array_equal(out.T, expected.astype(out.dtype))
+
+
+@pytest.mark.parametrize("kind", ["i16", "vector<4xi16>", "i32", "vector<2xi64>", "vector<8xi8>"])
+def test_consecutive_elements(kind):
+    count = int(kind[len("vector<")]) if kind[0] == "v" else 1
+    dtype = np.dtype("u" + str(int(kind.rstrip(">").rpartition("i")[2]) // 8))
+    source = np.random.default_rng(5).integers(0, 256, (64, LANES * count * dtype.itemsize), np.uint8)
+    target = np.zeros(LANES * count, dtype)
+    source = source[0].view(dtype)
+    line = f"!llvm.array<{count} x i{8 * dtype.itemsize}>"
+    body = f"""
+    %v = xevm.blockload %a : (!llvm.ptr<1>) -> {kind}
+    %to = llvm.getelementptr %b[%lane] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, {line}
+    llvm.store %v, %to : {kind}, !llvm.ptr<1>"""
+    run(body, source, target)
+    np.testing.assert_array_equal(target.reshape(LANES, count), source.reshape(count, LANES).T)
+    back = np.zeros_like(target)
+    body = f"""
+    %from = llvm.getelementptr %a[%lane] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, {line}
+    %v = llvm.load %from : !llvm.ptr<1> -> {kind}
+    xevm.blockstore %b, %v : (!llvm.ptr<1>, {kind})"""
+    run(body, target, back)
+    np.testing.assert_array_equal(back, source)
+
+
+def scalar(body, inputs, dtype, engine="jit"):
+    """What lines make of a lane's numbers %0, %1, ...: %r."""
+    kind = {"f4": "f32", "i4": "i32", "i8": "i64", "f2": "f16"}[np.dtype(dtype).str[1:]]
+    source = np.array(inputs, dtype).T.copy()
+    lines = [
+        f"%p = llvm.getelementptr %a[%lane] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, !llvm.array<{len(inputs)} x {kind}>"
+    ]
+    for i in range(len(inputs)):
+        lines.append(f"%p{i} = llvm.getelementptr %p[{i}] : (!llvm.ptr<1>) -> !llvm.ptr<1>, {kind}")
+        lines.append(f"%n{i} = llvm.load %p{i} : !llvm.ptr<1> -> {kind}")
+    lines.append(body)
+    lines.append(f"%to = llvm.getelementptr %b[%lane] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, {kind}")
+    lines.append(f"llvm.store %r, %to : {kind}, !llvm.ptr<1>")
+    return run("\n".join(lines), source, np.zeros(LANES, dtype), engine)
+
+
+INTEGERS = {
+    "add": np.add, "mul": np.multiply, "xor": np.bitwise_xor, "sub": np.subtract, "intr.smax": np.maximum,
+    "and": np.bitwise_and, "intr.smin": np.minimum, "or": np.bitwise_or,
+}  # fmt: skip
+FLOATS = {"fadd": np.add, "fsub": np.subtract, "fmul": np.multiply, "intr.maxnum": np.maximum}
+
+
+def test_arithmetic():
+    r = np.random.default_rng(6)
+    x, y = r.integers(-(2**31), 2**31, (2, LANES)).astype(np.int32)
+    body, last, expected = "", "%n0", x
+    for i, (name, function) in enumerate(INTEGERS.items()):
+        if name.startswith("intr"):
+            body += f"%o{i} = llvm.{name}({last}, %n1) : (i32, i32) -> i32\n"
+        else:
+            body += f"%o{i} = llvm.{name} {last}, %n1 : i32\n"
+        last = f"%o{i}"
+        expected = function(expected, y)
+    found = scalar(body.replace(f"{last} =", "%r ="), [x, y], np.int32)
+    np.testing.assert_array_equal(found, expected)
+    f, g = r.standard_normal((2, LANES)).astype(np.float32)
+    for name, function in FLOATS.items():
+        line = f"%r = llvm.{name}(%n0, %n1) : (f32, f32) -> f32" if "." in name else f"%r = llvm.{name} %n0, %n1 : f32"
+        np.testing.assert_array_equal(scalar(line, [f, g], np.float32), function(f, g))
+
+
+def test_casts_comparisons_and_vectors():
+    r = np.random.default_rng(7)
+    x, y = r.integers(-100, 100, (2, LANES)).astype(np.int32)
+    body = """
+    %c = llvm.icmp "slt" %n0, %n1 : i32
+    %s = llvm.select %c, %n0, %n1 : i1, i32
+    %w = llvm.sext %s : i32 to i64
+    %t = llvm.trunc %w : i64 to i16
+    %f = llvm.sitofp %t : i16 to f32
+    %h = llvm.fptrunc %f : f32 to f16
+    %e = llvm.fpext %h : f16 to f32
+    %u = llvm.mlir.poison : vector<2xf32>
+    %i0 = llvm.mlir.constant(0 : i32) : i32
+    %i1 = llvm.mlir.constant(1 : i64) : i64
+    %v0 = llvm.insertelement %e, %u[%i0 : i32] : vector<2xf32>
+    %v1 = llvm.insertelement %f, %v0[%i1 : i64] : vector<2xf32>
+    %k = llvm.mlir.constant(dense<[1.0, 2.0]> : vector<2xf32>) : vector<2xf32>
+    %m = llvm.fmul %v1, %k : vector<2xf32>
+    %sh = llvm.shufflevector %m, %m [1, 0] : vector<2xf32>
+    %b2 = llvm.bitcast %sh : vector<2xf32> to i64
+    %b3 = llvm.bitcast %b2 : i64 to vector<2xf32>
+    %z = llvm.mlir.constant(0.0 : f32) : f32
+    %sum = "llvm.intr.vector.reduce.fadd"(%z, %b3) : (f32, vector<2xf32>) -> f32
+    %r = llvm.fptosi %sum : f32 to i32"""
+    np.testing.assert_array_equal(scalar(body, [x, y], np.int32), np.minimum(x, y) * 3)
+    np.testing.assert_array_equal(scalar(body, [x, y], np.int32, "reference"), np.minimum(x, y) * 3)
+
+
+def test_branches():
+    x = np.arange(LANES, dtype=np.int32)
+    body = """
+    %one = llvm.mlir.constant(1 : i32) : i32
+    %zero = llvm.mlir.constant(0 : i32) : i32
+    %three = llvm.mlir.constant(3 : i32) : i32
+    llvm.br ^loop(%zero, %zero : i32, i32)
+  ^loop(%i: i32, %sum: i32):
+    %more = llvm.icmp "slt" %i, %n0 : i32
+    llvm.cond_br %more, ^body, ^end
+  ^body:
+    %m = llvm.srem %i, %three : i32
+    llvm.switch %m : i32, ^other(%i : i32) [0: ^whole, 1: ^other(%one : i32)]
+  ^whole:
+    %s0 = llvm.add %sum, %three : i32
+    llvm.br ^next(%s0 : i32)
+  ^other(%by: i32):
+    %s1 = llvm.add %sum, %by : i32
+    llvm.br ^next(%s1 : i32)
+  ^next(%s: i32):
+    %n = llvm.add %i, %one : i32
+    llvm.br ^loop(%n, %s : i32, i32)
+  ^end:
+    %r = llvm.add %sum, %zero : i32"""
+    expected = [sum(3 if i % 3 == 0 else 1 if i % 3 == 1 else i for i in range(n)) for n in range(LANES)]
+    np.testing.assert_array_equal(scalar(body, [x], np.int32), expected)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_shuffles_barriers_and_shared_memory(engine):
+    header = """
+  llvm.mlir.global internal @slm() {addr_space = 3 : i32} : !llvm.array<64 x f32>
+  llvm.func spir_funccc @_Z7barrierj(i32)
+  llvm.func spir_funccc @_Z12get_local_idj(i32) -> i64
+  llvm.func spir_funccc @_Z21sub_group_shuffle_xorfj(f32, i32) -> f32
+  llvm.func spir_funccc @_Z22atomic_work_item_fenceiii(i32, i32, i32)"""
+    body = """
+    %zero = llvm.mlir.constant(0 : i32) : i32
+    %one = llvm.mlir.constant(1 : i32) : i32
+    %three = llvm.mlir.constant(3 : i32) : i32
+    %last = llvm.mlir.constant(63 : i64) : i64
+    %id = llvm.call spir_funccc @_Z12get_local_idj(%zero) : (i32) -> i64
+    %p = llvm.getelementptr %a[%id] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f32
+    %v = llvm.load %p : !llvm.ptr<1> -> f32
+    %w = llvm.call spir_funccc @_Z21sub_group_shuffle_xorfj(%v, %three) : (f32, i32) -> f32
+    %slm = llvm.mlir.addressof @slm : !llvm.ptr<3>
+    %s = llvm.getelementptr %slm[%id] : (!llvm.ptr<3>, i64) -> !llvm.ptr<3>, f32
+    llvm.store %w, %s : f32, !llvm.ptr<3>
+    llvm.call spir_funccc @_Z22atomic_work_item_fenceiii(%one, %one, %one) : (i32, i32, i32) -> ()
+    llvm.call spir_funccc @_Z7barrierj(%three) : (i32) -> ()
+    %other = llvm.sub %last, %id : i64
+    %t = llvm.getelementptr %slm[%other] : (!llvm.ptr<3>, i64) -> !llvm.ptr<3>, f32
+    %x = llvm.load %t : !llvm.ptr<3> -> f32
+    %q = llvm.getelementptr %b[%id] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f32
+    llvm.store %x, %q : f32, !llvm.ptr<1>"""
+    source = np.arange(64, dtype=np.float32)
+    out = run(body, source, np.zeros(64, np.float32), engine, header, block=64)
+    np.testing.assert_array_equal(out, source[np.arange(64) ^ 3][::-1])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_atomic_updates(engine):
+    body = """
+    %v = llvm.trunc %lane : i64 to i32
+    %two = llvm.mlir.constant(2 : i32) : i32
+    %p1 = llvm.getelementptr %b[1] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32
+    %p2 = llvm.getelementptr %b[2] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32
+    %p3 = llvm.getelementptr %b[3] : (!llvm.ptr<1>) -> !llvm.ptr<1>, f32
+    %o0 = llvm.atomicrmw add %b, %v monotonic : !llvm.ptr<1>, i32
+    %o1 = llvm.atomicrmw sub %p1, %two monotonic : !llvm.ptr<1>, i32
+    %o2 = llvm.atomicrmw umax %p2, %v monotonic : !llvm.ptr<1>, i32
+    %f = llvm.sitofp %v : i32 to f32
+    %o3 = llvm.atomicrmw fadd %p3, %f monotonic : !llvm.ptr<1>, f32
+    %p4 = llvm.getelementptr %b[4] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32
+    %seven = llvm.mlir.constant(7 : i32) : i32
+    %hundred = llvm.mlir.constant(100 : i32) : i32
+    %o4 = llvm.cmpxchg %p4, %seven, %hundred monotonic monotonic : !llvm.ptr<1>, i32
+    %ok = llvm.extractvalue %o4[1] : !llvm.struct<(i32, i1)>
+    %n = llvm.zext %ok : i1 to i32
+    %p5 = llvm.getelementptr %b[5] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32
+    %o5 = llvm.atomicrmw add %p5, %n monotonic : !llvm.ptr<1>, i32"""
+    out = np.array([10, 100, 3, 0, 7, 0], np.int32)
+    run(body, np.zeros(1, np.uint8), out, engine)
+    assert out[:3].tolist() == [10 + 120, 100 - 32, 15]
+    assert out[3:4].view(np.float32)[0] == 120
+    assert out[4:].tolist() == [100, 1]
+
+
+def test_parts_of_elements_that_lie_where_they_need_not():
+    source = np.random.default_rng(8).integers(0, 256, 4 * LANES + 2, np.uint8)
+    body = """
+    %p = llvm.getelementptr %a[2] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i8
+    %q = llvm.getelementptr %p[%lane] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i32
+    %v = llvm.load %q {alignment = 2 : i64} : !llvm.ptr<1> -> i32
+    %r = llvm.getelementptr %b[1] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i8
+    %s = llvm.getelementptr %r[%lane] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i32
+    llvm.store %v, %s {alignment = 1 : i64} : i32, !llvm.ptr<1>"""
+    out = run(body, source, np.zeros(4 * LANES + 1, np.uint8))
+    np.testing.assert_array_equal(out[1:], source[2:])
+
+
+def test_arguments_that_are_numbers_and_gpu_funcs():
+    text = """
+    gpu.module @m {
+      gpu.func @k(%p: !llvm.ptr<1>, %n: i64, %m: memref<16xi64>) kernel {
+        %i = gpu.thread_id x
+        %j = arith.index_cast %i : index to i64
+        %q = llvm.getelementptr %p[%j] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i64
+        %x = memref.load %m[%i] : memref<16xi64>
+        %y = llvm.add %x, %n : i64
+        llvm.store %y, %q : i64, !llvm.ptr<1>
+        gpu.return
+      }
+    }"""
+    out, given = np.zeros(16, np.int64), np.arange(16)
+    xegpu_py.compile(text, cache="off")(out.view(np.uint8), 5, given, block=16)
+    np.testing.assert_array_equal(out, given + 5)

@@ -1,0 +1,62 @@
+// RUN: xegpu-opt %s --split-input-file --import-upstream --verify-diagnostics
+
+gpu.module @m {
+  llvm.func @other(f32) -> f32
+  llvm.func spir_kernelcc @k(%x: f32) {
+    // expected-error @+1 {{'llvm.call' op cannot be imported: @other is no function that is known here}}
+    %y = llvm.call @other(%x) : (f32) -> f32
+    llvm.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  llvm.func spir_kernelcc @k(%n: i32) {
+    // expected-error @+1 {{'llvm.alloca' op cannot be imported: memory of a work item is here only what one value is kept in; 'llvm.getelementptr' uses it otherwise}}
+    %p = llvm.alloca %n x f32 : (i32) -> !llvm.ptr
+    %q = llvm.getelementptr %p[%n] : (!llvm.ptr, i32) -> !llvm.ptr, f32
+    llvm.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  llvm.func spir_kernelcc @k(%a: !llvm.ptr<1>, %w: i32) {
+    // expected-error @+1 {{'xevm.blockload2d' op cannot be imported: 16 lanes cannot divide a transposed block of 8x8 elements of 32 bits}}
+    %v = xevm.blockload2d %a, %w, %w, %w, %w, %w <{elem_size_in_bits = 32 : i32, tile_width = 8 : i32, tile_height = 8 : i32, v_blocks = 1 : i32, transpose = true, pack_register = false}> : (!llvm.ptr<1>, i32, i32, i32, i32, i32) -> vector<4xi32>
+    llvm.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @k(%a: !llvm.ptr<3>) kernel {
+    // expected-error @+1 {{'llvm.addrspacecast' op cannot be imported: only addresses of global memory are generic ones here}}
+    %b = llvm.addrspacecast %a : !llvm.ptr<3> to !llvm.ptr<4>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  // expected-error @+1 {{'llvm.func' op cannot be imported: its subgroups have 32 work items; 16 are what its blocks are for}}
+  llvm.func spir_kernelcc @k() attributes {intel_reqd_sub_group_size = 32 : i32} {
+    llvm.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  llvm.func spir_kernelcc @k(%a: !llvm.ptr<1>, %i: i32) {
+    %m = llvm.mlir.constant(dense<true> : vector<4xi1>) : vector<4xi1>
+    %z = llvm.mlir.zero : vector<4xf32>
+    // expected-error @+1 {{'llvm.intr.masked.load' op cannot be imported: nothing here does the same}}
+    %v = llvm.intr.masked.load %a, %m, %z {alignment = 4 : i32} : (!llvm.ptr<1>, vector<4xi1>, vector<4xf32>) -> vector<4xf32>
+    llvm.return
+  }
+}
