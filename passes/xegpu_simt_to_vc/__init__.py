@@ -52,7 +52,7 @@ class XeGPUSimtToVc(Pass):
     kernel: str = ""
 
     def run(self, op: ir.Operation) -> None:
-        from xegpu_py.passes.xegpu_simt_to_vc.fragments import Placements
+        from xegpu_py.passes.common.fragments import Placements
         from xegpu_py.passes.xegpu_simt_to_vc.kernel import widen_kernel
 
         if self.subgroup_size not in (0, *SUBGROUP_SIZES):

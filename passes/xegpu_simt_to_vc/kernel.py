@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mlir import ir
 from xegpu_py.passes.common.elements import check_elements
+from xegpu_py.passes.common.fragments import Placements
 from xegpu_py.passes.common.kernels import SUBGROUP_SIZE, WORK_ITEMS
-from xegpu_py.passes.xegpu_simt_to_vc.fragments import Placements
 from xegpu_py.passes.xegpu_simt_to_vc.lanes import tail
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from mlir import ir
-from xegpu_py.passes.xegpu_simt_to_vc.fragments import Order
+from xegpu_py.passes.common.fragments import Order
 
 _Op = Callable[..., npt.NDArray[Any]]
 

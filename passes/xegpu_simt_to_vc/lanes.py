@@ -21,8 +21,8 @@ from xegpu_py.passes.common.builders import (
     permute,
 )
 from xegpu_py.passes.common.combining import combining_op, identity
+from xegpu_py.passes.common.fragments import Order
 from xegpu_py.passes.common.values import constant_of, element_of, enumerator, shape_of
-from xegpu_py.passes.xegpu_simt_to_vc.fragments import Order
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, pattern
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from mlir import ir
 from xegpu_py.passes.common.control_flow import FIXED_OPERANDS, STRUCTURED, forwarded, yielded
-from xegpu_py.passes.xegpu_simt_to_vc.fragments import mapped
+from xegpu_py.passes.common.fragments import mapped
 
 from xegpu_py.ir.verifier import walk
 

@@ -29,8 +29,8 @@ from xegpu_py.passes.common.builders import (
     vector_type,
 )
 from xegpu_py.passes.common.combining import combining_op
+from xegpu_py.passes.common.fragments import Order, Placement
 from xegpu_py.passes.common.values import bits_of, element_of, enumerator, integers, shape_of
-from xegpu_py.passes.xegpu_simt_to_vc.fragments import Order, Placement
 from xegpu_py.passes.xegpu_simt_to_vc.known import positions
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, elementwise, pattern
 

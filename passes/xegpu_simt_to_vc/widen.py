@@ -22,9 +22,9 @@ from xegpu_py.passes.common.builders import (
     vector_type,
 )
 from xegpu_py.passes.common.conversion import Conversion
+from xegpu_py.passes.common.fragments import Placement, Placements, natural, unmapped
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.values import attributes_of, element_of, enumerator, shape_of, splat_of
-from xegpu_py.passes.xegpu_simt_to_vc.fragments import Placement, Placements, natural, unmapped
 from xegpu_py.passes.xegpu_simt_to_vc.known import Known
 from xegpu_py.passes.xegpu_simt_to_vc.uniformity import Uniformity
 

@@ -14,7 +14,7 @@ from mlir import ir
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
-from xegpu_py.passes.xegpu_simt_to_vc.fragments import Placements, coordinates, of_registers
+from xegpu_py.passes.common.fragments import Placements, coordinates, of_registers
 from xegpu_py.upstream.rebuilding import LANES, element_of, shape_of
 
 
