@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from mlir import ir
+from xegpu_py.passes.common.narrow import memref_bits
 from xegpu_py.passes.common.registers import element_bytes, register_type
 from xegpu_py.passes.common.values import element_of
 from xegpu_py.passes.xegpu_to_visa.emit import const
@@ -89,15 +90,6 @@ def _mixed(op: ir.Operation, name: str, operands: Sequence[ir.Value]) -> list[in
     dynamic = ir.ShapedType.get_dynamic_size()
     waiting = iter(operands)
     return [next(waiting) if n == dynamic else n for n in ir.DenseI64ArrayAttr(op.attributes[name])]
-
-
-@pattern("builtin.unrealized_conversion_cast")
-def cast_to_bytes(low: Lowering, op: ir.Operation) -> None:
-    """The bytes of an argument with elements of 2 or 4 bits, as which the argument is passed."""
-    mem = memory(low, op.operands[0])
-    if mem.element != str(ir.MemRefType(op.results[0].type).element_type):
-        low.fail("is known of arguments with elements of 2 or 4 bits only")
-    low.set(op, mem)
 
 
 @pattern("memref.subview", "memref.reinterpret_cast")
@@ -185,11 +177,15 @@ def cast(low: Lowering, op: ir.Operation) -> None:
 def at_address(low: Lowering, op: ir.Operation) -> None:
     """The memref at an address, an integer of 64 bits. An extent that is dynamic has no end.
 
-    Or numbers of f32 as tf32, which registers hold alike.
+    Or numbers of f32 as tf32, which registers hold alike. Or the bytes of an argument with elements of 2 or 4 bits, as
+    which the argument is passed.
     """
     result = op.results[0]
     if len(op.operands) == 1 and [str(element_of(v)) for v in (op.operands[0], result)] == ["f32", "tf32"]:
         low.set(op, low.value(op.operands[0]))
+        return
+    if len(op.operands) == 1 and memref_bits(op.operands[0].type):
+        low.set(op, memory(low, op.operands[0]))
         return
     if len(op.operands) != 1 or not isinstance(result.type, ir.MemRefType):
         low.fail("is lowered only where it makes a memref of an address, or tf32 of f32", "give it one operand, an i64")

@@ -184,10 +184,19 @@ def cast(node: Node, *memrefs: MemRef) -> Any:
 
 @evaluates_in("builtin.unrealized_conversion_cast")
 def at_address(lane: Lane, node: Node, address: Any) -> Any:
-    """The memref at an address, an integer of 64 bits; or numbers of f32 as tf32, whose lowest bits dpas ignores."""
+    """The memref at an address, an integer of 64 bits; or numbers of f32 as tf32, whose lowest bits dpas ignores.
+
+    Or the bytes of a memref whose elements share them.
+    """
     result = node.op.results[0].type
     if str(result).rstrip(">").endswith("tf32"):
         return address
+    if isinstance(address, MemRef) and address.element.shares_bytes and isinstance(result, ir.MemRefType):
+        each = 8 // address.element.bits
+        shape = (*address.shape[:-1], *(-(-n // each) for n in address.shape[-1:]))
+        strides = (*(n // each for n in address.strides[:-1]), *address.strides[-1:])
+        element = element_of(str(ir.MemRefType(result).element_type))
+        return MemRef(address.memory, address.base, address.offset // each, shape, strides, element)
     if not isinstance(result, ir.MemRefType):
         raise Fault("is evaluated only where it makes a memref of an address", "give it an i64")
     kind = ir.MemRefType(result)

@@ -77,7 +77,7 @@ def test_the_examples_leave_the_bytes_of_the_jit(name, size, launch):
 def test_every_file_has_a_line():
     """Or compares the engines with the reference by itself."""
     alone = {file for file in FILES if "--engine reference" in file.read_text()}
-    assert {line.file for line in LINES} == set(FILES) - alone
+    assert set(FILES) - {line.file for line in LINES} <= alone
 
 
 def names(line: Line) -> str:
