@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mlir import ir
 from xegpu_py.passes.common.builders import create, index, index_type, make
-from xegpu_py.passes.common.combining import COMBINING, combining_op
+from xegpu_py.passes.common.combining import COMBINING, combine
 from xegpu_py.passes.common.values import enumerator
 
 from xegpu_py.target import TARGETS
@@ -43,7 +43,7 @@ def combine_subgroups(value: ir.Value, kind: str, number: ir.Value, count: ir.Va
     body = ir.Block.create_at_start(loop.regions[0], [index_type(), value.type])
     with ir.InsertionPoint(body):
         other = make("memref.load", value.type, shared, body.arguments[0])
-        create("scf.yield", [], [make(combining_op(kind, value.type), value.type, body.arguments[1], other)])
+        create("scf.yield", [], [combine(kind, body.arguments[1], other)])
     # The buffer may be written again, by the next iteration of a loop around.
     create("gpu.barrier", [], [])
     return loop.results[0]

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 from mlir import ir
-from xegpu_py.passes.common.builders import extract, integer_type, like, make
-from xegpu_py.passes.common.combining import combining_op
+from xegpu_py.passes.common.builders import extract, integer_type, like
+from xegpu_py.passes.common.combining import combine
 from xegpu_py.passes.common.values import element_of, enumerator, integers, shape_of
 from xegpu_py.passes.xegpu_legalize import boxes
 from xegpu_py.passes.xegpu_legalize.boxes import Bounds
@@ -22,10 +22,10 @@ def halves(count: int) -> bool:
 
 def _combined(op: ir.Operation, parts: Sequence[ir.Value]) -> ir.Value:
     """Pieces of one shape, combined element by element: the first half with the second, and so on."""
-    name = combining_op(enumerator(op.attributes["kind"]), element_of(parts[0]))
+    kind = enumerator(op.attributes["kind"])
     while len(parts) > 1:
         half = len(parts) // 2
-        parts = [make(name, a.type, a, b) for a, b in zip(parts[:half], parts[half:])]
+        parts = [combine(kind, a, b) for a, b in zip(parts[:half], parts[half:])]
     return parts[0]
 
 

@@ -20,7 +20,7 @@ from xegpu_py.passes.common.builders import (
     multiply,
     permute,
 )
-from xegpu_py.passes.common.combining import combining_op, identity
+from xegpu_py.passes.common.combining import combine, identity
 from xegpu_py.passes.common.fragments import Order
 from xegpu_py.passes.common.values import constant_of, element_of, enumerator, shape_of
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, pattern
@@ -214,7 +214,6 @@ def subgroup_reduce(w: Widener, op: ir.Operation) -> None:
     kind = enumerator(op.attributes["op"])
     result = op.results[0]
     data = _present(w, op.operands[0], kind)
-    element = element_of(data)
     if "cluster_size" not in op.attributes:
         if shape_of(result):
             w.fail("of vectors cannot be lowered", "reduce element by element")
@@ -225,7 +224,7 @@ def subgroup_reduce(w: Widener, op: ir.Operation) -> None:
     step = size * stride // 2
     while step >= stride:
         other = permute(data, np.arange(w.lanes) ^ step)
-        data = make(combining_op(kind, element), data.type, data, other)
+        data = combine(kind, data, other)
         step //= 2
     w.widen(op, data)
 
