@@ -18,7 +18,6 @@ from xegpu_py.passes.xegpu_legalize.conversion import Legalization, pattern
 from xegpu_py.passes.xegpu_legalize.layouts import (
     axes_of,
     layout_of,
-    load_messages,
     message_desc,
     transform_of,
     unit_of,
@@ -130,7 +129,7 @@ def load_nd(low: Legalization, op: ir.Operation) -> None:
 
 def _load_blocks(low: Legalization, op: ir.Operation, desc: TensorDesc, transform: Transform, layout: Pieces) -> None:
     axes = axes_of(desc, shape_of(op.results[0]), transform)
-    messages = load_messages(low.plan, op)
+    messages = low.plan.messages[op.results[0]]
     assert messages
     rank = len(desc.shape)
     parts: dict[tuple[int, ...], ir.Value] = {}

@@ -56,6 +56,9 @@ class Forms(PatternDriver):
     """Replaces, one by one, ops of a function that have no message or instruction, of whatever size they are.
 
     A pattern gets an op, with the insertion point in front of it, and leaves it or calls `replace`.
+
+    Attributes:
+        replaced_loads: whether descriptors have other users than `surfaces` knows.
     """
 
     patterns = form
@@ -63,6 +66,7 @@ class Forms(PatternDriver):
     def __init__(self, target: Target, surfaces: Surfaces) -> None:
         self.patterns.load()
         self.target, self.surfaces = target, surfaces
+        self.replaced_loads = False
 
     def run(self, func: ir.Operation) -> None:
         """Apply the patterns to the ops that are in a function."""
@@ -95,7 +99,8 @@ def transform_in_registers(forms: Forms, op: ir.Operation) -> None:
 
     Messages transpose blocks of two dimensions, in units of at least 32 bits that begin at a multiple of their size.
     """
-    op = _with_units_side_by_side(op)
+    given, op = op, _with_units_side_by_side(op)
+    forms.replaced_loads |= op is not given
     view: Any = op.opview
     desc = TensorDesc.of(view.tdesc)
     if view.mode != Mode.VC or len(desc.shape) < 2:
@@ -107,10 +112,10 @@ def transform_in_registers(forms: Forms, op: ir.Operation) -> None:
         if transposes_in_message(view, desc, limits):
             return
         remark(op, "transposes its block in registers: it is not known to begin at a multiple of a message's unit")
-    if gathered and view.vnni_axis is not None:
-        _pack(op, view, desc)
-    elif transposes and (gathered or limits):
-        _transpose(op, view, desc)
+    packs = gathered and view.vnni_axis is not None
+    if packs or (transposes and (gathered or limits)):
+        (_pack if packs else _transpose)(op, view, desc)
+        forms.replaced_loads = True
 
 
 def _with_units_side_by_side(op: ir.Operation) -> ir.Operation:

@@ -148,7 +148,9 @@ def _line_layout(desc: TensorDesc) -> Pieces | None:
 
 
 def _load_layout(plan: Plan, op: ir.Operation, desc: TensorDesc) -> Layout | None:
-    found = load_messages(plan, op)
+    if op.results[0] not in plan.messages:
+        plan.messages[op.results[0]] = load_messages(plan, op)
+    found = plan.messages[op.results[0]]
     if found is None:
         return None
     transform, limits = transform_of(op.opview, desc), plan.target.block2d

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from mlir import ir
@@ -14,10 +15,11 @@ from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT, SCALE_BLOCK
 from xegpu_py.passes.common.builders import with_shape
 from xegpu_py.passes.common.limits import dpas_step, scaled_problem
 from xegpu_py.passes.common.messages import precision_of
-from xegpu_py.passes.common.values import bits_of, defining_op, element_of, shape_of
+from xegpu_py.passes.common.values import defining_op, element_of, shape_of
 from xegpu_py.passes.xegpu_legalize import boxes
 from xegpu_py.passes.xegpu_legalize.conversion import Legalization, pattern
 
+from xegpu_py.ir.builtin import bit_width
 from xegpu_py.numerics.block_scaled import ROWS
 from xegpu_py.target import Target
 
@@ -66,18 +68,26 @@ def dpas_blocks(view: Any, target: Target, ahead: bool = False) -> DpasBlocks | 
     Args:
         ahead: whether loads come an iteration of their loop ahead.
     """
-    w_precision, a_precision = (precision_of(str(element_of(v))) for v in (view.rhs, view.lhs))
+    b, a = (str(element_of(v)) for v in (view.rhs, view.lhs))
     scaled = view.operation.name == SCALED
+    return _blocks(shape_of(view.result), math.prod(shape_of(view.lhs)[1:]), b, a, scaled, target, ahead)
+
+
+@lru_cache(maxsize=256)
+def _blocks(
+    result: boxes.Shape, depth: int, b: str, a: str, scaled: bool, target: Target, ahead: bool
+) -> DpasBlocks | None:
+    w_precision, a_precision = precision_of(b), precision_of(a)
     if scaled_problem(target) if scaled else {w_precision, a_precision} - set(target.dpas_precisions):
         return None
-    (m, n), depth = shape_of(view.result), math.prod(shape_of(view.lhs)[1:])
+    m, n = result
     step, across = dpas_step(w_precision, a_precision, target), target.dpas_columns(n) or target.dpas_exec_size
     slab_columns, slab_depth = n, depth
     if (limits := target.block2d) is not None:
-        bits = bits_of(element_of(view.rhs))
+        bits = bit_width(b)
         counts = limits.counts.get(bits, (1,))
         widest = max((c * across for c in counts if c * across * bits <= limits.row_bytes * 8), default=across)
-        slab_depth = max(limits.row_bytes * 8 // bits_of(element_of(view.lhs)), step)
+        slab_depth = max(limits.row_bytes * 8 // bit_width(a), step)
         if ahead:
             slab_columns, slab_depth = widest, step
         elif slab_depth < depth <= limits.load_height and depth * (m + widest) <= slab_depth * (m + n):

@@ -40,13 +40,13 @@ class _Pair:
     loops: list[tuple[ir.Operation, int, int]] = field(default_factory=list)
 
 
-def join_pairs(func: ir.Operation, target: Target) -> None:
-    """Join the loads of blocks that lie side by side, where one message loads both."""
-    if target.block2d is None:
-        return
-    for _ in range(_ROUNDS):
-        if not _join_once(func, target):
-            return
+def join_pairs(func: ir.Operation, target: Target) -> bool:
+    """Join the loads of blocks that lie side by side, where one message loads both; whether there were any."""
+    rounds = _ROUNDS if target.block2d else 0
+    joined = False
+    while rounds and _join_once(func, target):
+        rounds, joined = rounds - 1, True
+    return joined
 
 
 def _join_once(func: ir.Operation, target: Target) -> bool:

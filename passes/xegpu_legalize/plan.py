@@ -11,7 +11,7 @@ from xegpu_py.passes.common.control_flow import STRUCTURED, forwarded
 from xegpu_py.passes.common.union_find import UnionFind
 from xegpu_py.passes.common.values import bits_of, element_of, shape_of
 from xegpu_py.passes.xegpu_legalize.boxes import Bounds, segments
-from xegpu_py.passes.xegpu_legalize.shapes import Layout
+from xegpu_py.passes.xegpu_legalize.shapes import Layout, Message
 
 from xegpu_py.ir.decoded import Decoded
 from xegpu_py.target import Target
@@ -82,6 +82,8 @@ class Plan:
         given: classes of descriptors that cannot be made in pieces, as their making is not seen.
         most_rows, most_columns: by class, the rows of a message that loads B of a product, and the columns of A.
         held: vectors that are made or used by ops that are not element by element.
+        messages: by loaded value the messages that load it, once it is known how everything is cut; None if the load
+            stays as it is.
         row_alignment: by descriptor of a block that no 2D message moves, the bytes of which its rows' addresses are
             known to be multiples.
     """
@@ -97,6 +99,7 @@ class Plan:
     most_rows: dict[ir.Value, int] = field(default_factory=dict)
     most_columns: dict[ir.Value, int] = field(default_factory=dict)
     held: set[ir.Value] = field(default_factory=set)
+    messages: dict[ir.Value, list[Message] | None] = field(default_factory=dict)
     row_alignment: dict[ir.Value, int] = field(default_factory=dict)
     _bounds: dict[ir.Value, Bounds | None] = field(default_factory=dict)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from mlir import ir
@@ -112,8 +113,12 @@ def load_is_legal(view: Any, target: Target) -> bool:
     if any(n != 1 for n in desc.shape[:-2]) or is_slm(desc):
         return False
     transposed = view.transpose is not None and tuple(view.transpose) != tuple(range(len(desc.shape)))
-    block = block_load(desc, transposed, view.transpose_bit_width, view.vnni_axis)
-    return block_problem(block, target) is None
+    return _is_message(desc, transposed, view.transpose_bit_width, view.vnni_axis, target)
+
+
+@lru_cache(maxsize=1024)
+def _is_message(desc: TensorDesc, transposed: bool, unit: int | None, vnni: int | None, target: Target) -> bool:
+    return block_problem(block_load(desc, transposed, unit, vnni), target) is None
 
 
 def row_limit(limits: Block2DLimits, bits: int, transform: Transform) -> int:
