@@ -12,11 +12,11 @@ from xegpu_py.dialects.xegpu.checks import (
     is_slm,
     strides_of,
 )
+from xegpu_py.dialects.xegpu.interfaces import BlockAccess, DescriptorMaker, DescriptorUpdate, Hinted
 from xegpu_py.dialects.xegpu.shapes import block_shapes, check_fragments, loaded_shapes
 from xegpu_py.dialects.xegpu.types import (
     READ_HINTS,
     WRITE_HINTS,
-    CacheHint,
     MemoryScope,
     Mode,
     TensorDesc,
@@ -29,7 +29,7 @@ from xegpu_py.ir.definition import DYNAMIC, Attribute, IndexList, Operand, Resul
 from xegpu_py.ir.operation import Operation, ParsedOp, VerifyError
 
 
-class CreateNdTdescOp(Operation, dialect=XeGPU, name="create_nd_tdesc"):
+class CreateNdTdescOp(Operation, dialect=XeGPU, name="create_nd_tdesc", interfaces=(DescriptorMaker,)):
     """Creates the descriptor of a block of an n-dimensional tensor (RFC, create_nd_tdesc).
 
     The source is a memref, or an address with the tensor's shape and strides in elements. Offsets give the block's
@@ -125,7 +125,7 @@ class CreateNdTdescOp(Operation, dialect=XeGPU, name="create_nd_tdesc"):
         return None
 
 
-class LoadNdOp(Operation, dialect=XeGPU, name="load_nd"):
+class LoadNdOp(Operation, dialect=XeGPU, name="load_nd", interfaces=(BlockAccess, Hinted)):
     """Loads the block that a descriptor describes (RFC, load_nd). What lies outside the tensor reads as zero.
 
     - `transpose` permutes the block's dimensions; with `transpose_bit_width` (VC mode only) units of that many bits
@@ -140,9 +140,6 @@ class LoadNdOp(Operation, dialect=XeGPU, name="load_nd"):
     transpose: Attribute[tuple[int, ...]] | None = None
     transpose_bit_width: Attribute[int] | None = None
     vnni_axis: Attribute[int] | None = None
-    l1_hint: Attribute[CacheHint] | None = None
-    l2_hint: Attribute[CacheHint] | None = None
-    l3_hint: Attribute[CacheHint] | None = None
 
     effects = frozenset(["read"])
     assembly_format = "$tdesc attr-dict `:` type($tdesc) `->` type($value)"
@@ -173,15 +170,12 @@ class LoadNdOp(Operation, dialect=XeGPU, name="load_nd"):
         return {"value": vector_text(shapes[0], desc.element)}
 
 
-class StoreNdOp(Operation, dialect=XeGPU, name="store_nd"):
+class StoreNdOp(Operation, dialect=XeGPU, name="store_nd", interfaces=(BlockAccess, Hinted)):
     """Stores a vector to a descriptor's block (RFC, store_nd). What lies outside the tensor is dropped."""
 
     value: Operand[Vector]
     tdesc: Operand[TensorDesc]
     mode: Attribute[Mode] = default(Mode.SIMT)
-    l1_hint: Attribute[CacheHint] | None = None
-    l2_hint: Attribute[CacheHint] | None = None
-    l3_hint: Attribute[CacheHint] | None = None
 
     effects = frozenset(["write"])
     assembly_format = "$value `,` $tdesc attr-dict `:` type($value) `,` type($tdesc)"
@@ -201,15 +195,12 @@ class StoreNdOp(Operation, dialect=XeGPU, name="store_nd"):
         )
 
 
-class PrefetchNdOp(Operation, dialect=XeGPU, name="prefetch_nd"):
+class PrefetchNdOp(Operation, dialect=XeGPU, name="prefetch_nd", interfaces=(BlockAccess, Hinted)):
     """Brings the block that a descriptor describes into the cache (RFC, prefetch_nd)."""
 
     tdesc: Operand[TensorDesc]
     mode: Attribute[Mode] = default(Mode.SIMT)
     memory_scope: Attribute[MemoryScope] | None = None
-    l1_hint: Attribute[CacheHint] | None = None
-    l2_hint: Attribute[CacheHint] | None = None
-    l3_hint: Attribute[CacheHint] | None = None
 
     effects = frozenset(["read", "write"])
     assembly_format = "$tdesc attr-dict `:` type($tdesc)"
@@ -222,7 +213,7 @@ class PrefetchNdOp(Operation, dialect=XeGPU, name="prefetch_nd"):
         check_scope(self, desc)
 
 
-class UpdateNdOffsetOp(Operation, dialect=XeGPU, name="update_nd_offset"):
+class UpdateNdOffsetOp(Operation, dialect=XeGPU, name="update_nd_offset", interfaces=(DescriptorUpdate,)):
     """Moves a descriptor's block by offsets in elements, relative to where it is (RFC, update_nd_offset)."""
 
     tdesc: Operand[TensorDesc]
@@ -231,6 +222,7 @@ class UpdateNdOffsetOp(Operation, dialect=XeGPU, name="update_nd_offset"):
     mode: Attribute[Mode] = default(Mode.SIMT)
 
     effects = frozenset()
+    same_type = ("result", "tdesc")
     assembly_format = "$tdesc `,` $offsets attr-dict `:` type($tdesc) `->` type($result)"
     also_reads = ("$tdesc `,` flat($offsets) attr-dict `:` type($tdesc) `,` type($offsets) `->` type($result)",)
 
@@ -244,7 +236,3 @@ class UpdateNdOffsetOp(Operation, dialect=XeGPU, name="update_nd_offset"):
                 f"but got {len(self.static_offsets)}"
             )
         check_same_desc(self)
-
-    @classmethod
-    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
-        return {"result": parsed.type_of("tdesc")}

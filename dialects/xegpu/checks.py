@@ -7,29 +7,21 @@ from mlir import ir
 from xegpu_py.dialects.xegpu.types import CacheHint, Mode, TensorDesc
 
 from xegpu_py.ir.builtin import vector_of, vector_text
-from xegpu_py.ir.constraints import Emitter, TypeConstraint
+from xegpu_py.ir.constraints import OneOf
 
 
-class Address(TypeConstraint):
+class Address(OneOf):
     """A 64-bit address."""
 
     summary = "64-bit integer address"
-    _pattern = r"[su]?i64"
-
-    @classmethod
-    def irdl(cls, emitter: Emitter) -> str:
-        return emitter.any_of([emitter.constraint(f"irdl.is {t}") for t in ("i64", "ui64", "si64")])
+    names = ("i64", "ui64", "si64")
 
 
-class Byte(TypeConstraint):
+class Byte(OneOf):
     """An 8-bit integer."""
 
     summary = "8-bit integer"
-    _pattern = r"[su]?i8"
-
-    @classmethod
-    def irdl(cls, emitter: Emitter) -> str:
-        return emitter.any_of([emitter.constraint(f"irdl.is {t}") for t in ("i8", "ui8", "si8")])
+    names = ("i8", "ui8", "si8")
 
 
 def _shape_list(shapes: Sequence[tuple[int, ...]], element: str) -> str:

@@ -15,12 +15,12 @@ from xegpu_py.dialects.xegpu.checks import (
     check_vc,
     is_slm,
 )
+from xegpu_py.dialects.xegpu.interfaces import DescriptorMaker, DescriptorUpdate, Hinted, ScatteredAccess
 from xegpu_py.dialects.xegpu.shapes import scattered_value_shape
 from xegpu_py.dialects.xegpu.types import (
     CHUNK_SIZES,
     READ_HINTS,
     WRITE_HINTS,
-    CacheHint,
     MemoryScope,
     Mode,
     TensorDesc,
@@ -33,7 +33,7 @@ from xegpu_py.ir.definition import Attribute, Operand, Result, default
 from xegpu_py.ir.operation import Operation, ParsedOp
 
 
-class CreateTdescOp(Operation, dialect=XeGPU, name="create_tdesc"):
+class CreateTdescOp(Operation, dialect=XeGPU, name="create_tdesc", interfaces=(DescriptorMaker,)):
     """Creates a scattered descriptor from a base address and one offset in elements for each lane (RFC, create_tdesc).
 
     With `chunk_size_per_lane` each lane accesses that many consecutive elements, and the descriptor is 2D. VC mode
@@ -71,7 +71,9 @@ class CreateTdescOp(Operation, dialect=XeGPU, name="create_tdesc"):
                 self.fail(f"memory_scope = {desc.attr.memory_scope.value} does not fit {memref}")
 
 
-class LoadGatherOp(Operation, dialect=XeGPU, name="load_gather", also_named=("load",)):
+class LoadGatherOp(
+    Operation, dialect=XeGPU, name="load_gather", also_named=("load",), interfaces=(ScatteredAccess, Hinted)
+):
     """Loads elements from the address of each lane (RFC, load_gather). VC mode only.
 
     Lanes whose mask bit is clear access no memory. With a chunk the result is 2D, and the chunk is its outer
@@ -83,9 +85,6 @@ class LoadGatherOp(Operation, dialect=XeGPU, name="load_gather", also_named=("lo
     value: Result[Vector]
     mode: Attribute[Mode] = default(Mode.SIMT)
     transpose: Attribute[tuple[int, ...]] | None = None
-    l1_hint: Attribute[CacheHint] | None = None
-    l2_hint: Attribute[CacheHint] | None = None
-    l3_hint: Attribute[CacheHint] | None = None
 
     effects = frozenset(["read"])
     assembly_format = "$tdesc `,` $mask attr-dict `:` type($tdesc) `,` type($mask) `->` type($value)"
@@ -112,7 +111,9 @@ class LoadGatherOp(Operation, dialect=XeGPU, name="load_gather", also_named=("lo
         return {"value": vector_text(scattered_value_shape(desc), desc.element)}
 
 
-class StoreScatterOp(Operation, dialect=XeGPU, name="store_scatter", also_named=("store",)):
+class StoreScatterOp(
+    Operation, dialect=XeGPU, name="store_scatter", also_named=("store",), interfaces=(ScatteredAccess, Hinted)
+):
     """Stores elements to the address of each lane whose mask bit is set (RFC, store_scatter). VC mode only."""
 
     value: Operand[Vector]
@@ -120,9 +121,6 @@ class StoreScatterOp(Operation, dialect=XeGPU, name="store_scatter", also_named=
     mask: Operand[MaskVector]
     mode: Attribute[Mode] = default(Mode.SIMT)
     memory_scope: Attribute[MemoryScope] | None = None
-    l1_hint: Attribute[CacheHint] | None = None
-    l2_hint: Attribute[CacheHint] | None = None
-    l3_hint: Attribute[CacheHint] | None = None
 
     effects = frozenset(["write"])
     assembly_format = "$value `,` $tdesc `,` $mask attr-dict `:` type($value) `,` type($tdesc) `,` type($mask)"
@@ -143,14 +141,11 @@ class StoreScatterOp(Operation, dialect=XeGPU, name="store_scatter", also_named=
         )
 
 
-class PrefetchOp(Operation, dialect=XeGPU, name="prefetch"):
+class PrefetchOp(Operation, dialect=XeGPU, name="prefetch", interfaces=(ScatteredAccess, Hinted)):
     """Brings the elements at the address of each lane into the cache (RFC, prefetch). VC mode only."""
 
     tdesc: Operand[TensorDesc]
     mode: Attribute[Mode] = default(Mode.SIMT)
-    l1_hint: Attribute[CacheHint] | None = None
-    l2_hint: Attribute[CacheHint] | None = None
-    l3_hint: Attribute[CacheHint] | None = None
 
     effects = frozenset(["read", "write"])
     assembly_format = "$tdesc attr-dict `:` type($tdesc)"
@@ -161,7 +156,9 @@ class PrefetchOp(Operation, dialect=XeGPU, name="prefetch"):
         check_hints(self, READ_HINTS, "read")
 
 
-class UpdateOffsetOp(Operation, dialect=XeGPU, name="update_offset", also_named=("update_offsets",)):
+class UpdateOffsetOp(
+    Operation, dialect=XeGPU, name="update_offset", also_named=("update_offsets",), interfaces=(DescriptorUpdate,)
+):
     """Moves each lane's address by an offset in elements (RFC, update_offset). VC mode only."""
 
     tdesc: Operand[TensorDesc]
@@ -170,6 +167,7 @@ class UpdateOffsetOp(Operation, dialect=XeGPU, name="update_offset", also_named=
     mode: Attribute[Mode] = default(Mode.SIMT)
 
     effects = frozenset()
+    same_type = ("result", "tdesc")
     assembly_format = "$tdesc `,` $offsets attr-dict `:` type($tdesc) `,` type($offsets) `->` type($result)"
 
     def verify_op(self) -> None:
@@ -179,12 +177,8 @@ class UpdateOffsetOp(Operation, dialect=XeGPU, name="update_offset", also_named=
         check_lane_offsets(self, desc)
         check_same_desc(self)
 
-    @classmethod
-    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
-        return {"result": parsed.type_of("tdesc")}
 
-
-class AtomicRmwOp(Operation, dialect=XeGPU, name="atomic_rmw"):
+class AtomicRmwOp(Operation, dialect=XeGPU, name="atomic_rmw", interfaces=(ScatteredAccess,)):
     """Reads, modifies and writes the element of each lane atomically; gives what was read (RFC, atomic_rmw).
 
     The kinds are those of arith's `AtomicRMWKind`. VC mode only. Read as well are the kind in quotes or without a
@@ -203,6 +197,7 @@ class AtomicRmwOp(Operation, dialect=XeGPU, name="atomic_rmw"):
     mode: Attribute[Mode] = default(Mode.SIMT)
 
     effects = frozenset(["read", "write"])
+    same_type = ("result", "value")
     assembly_format = (
         "$kind `,` $value `,` $tdesc `,` $mask (`expecting` $expected^)? attr-dict `:` "
         "type($value) `,` type($tdesc) `,` type($mask) (`expecting` type($expected)^)? `->` type($result)"
@@ -242,10 +237,6 @@ class AtomicRmwOp(Operation, dialect=XeGPU, name="atomic_rmw"):
         against = {"maxs": "u", "mins": "u", "maxu": "s", "minu": "s"}.get(kind)
         if against and signedness(element) == against:
             self.fail(f"'{kind}' does not fit the sign of {element}")
-
-    @classmethod
-    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
-        return {"result": parsed.type_of("value")}
 
 
 def check_expected(op: Any) -> None:

@@ -3,16 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from xegpu_py.dialects.xegpu import CacheHint
+from xegpu_py.dialects.xegpu.checks import check_hints
+from xegpu_py.dialects.xegpu.types import READ_HINTS, WRITE_HINTS
 from xegpu_py.dialects.xetile.types import Tile, WgMap
 
 from xegpu_py.ir.builtin import bit_width, is_float, is_integer, vector_of, vector_text
 from xegpu_py.ir.codecs import AttributeCodec
 from xegpu_py.ir.constraints import Emitter
 from xegpu_py.ir.operation import ParsedOp
-
-READ_HINTS = (CacheHint.CACHED, CacheHint.UNCACHED, CacheHint.STREAMING, CacheHint.READ_INVALIDATE)
-WRITE_HINTS = (CacheHint.UNCACHED, CacheHint.WRITE_THROUGH, CacheHint.WRITE_BACK, CacheHint.STREAMING)
 
 
 class NumberCodec(AttributeCodec):
@@ -81,15 +79,6 @@ def check_mask(op: Any, shape: Sequence[int]) -> None:
     """The mask, if there is one, has a bit for each element."""
     if op.mask is not None and vector_of(str(op.mask.type))[0] != tuple(shape):
         op.fail(f"needs a mask of type {vector_text(tuple(shape), 'i1')}, but got {op.mask.type}")
-
-
-def check_hints(op: Any, allowed: Sequence[CacheHint], what: str) -> None:
-    """The cache hints fit reads, or writes."""
-    for name in ("l1_hint", "l2_hint", "l3_hint"):
-        hint = getattr(op, name)
-        if hint is not None and hint not in allowed:
-            names = ", ".join(h.value for h in allowed)
-            op.fail(f"{name} = {hint.value} is not a hint for a {what}", f"hints for a {what} are {names}")
 
 
 def check_map(op: Any, name: str, wg_map: WgMap | None, shape: Sequence[int]) -> None:

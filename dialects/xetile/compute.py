@@ -9,7 +9,7 @@ from xegpu_py.dialects.xetile.types import ReductionKind, WgMap, XeTile
 from xegpu_py.ir.builtin import by, is_float, vector_of, vector_text
 from xegpu_py.ir.constraints import Vector
 from xegpu_py.ir.definition import Attribute, Operand, Result
-from xegpu_py.ir.operation import Operation, ParsedOp
+from xegpu_py.ir.operation import Operation
 
 
 class TileMmaOp(Operation, dialect=XeTile, name="tile_mma"):
@@ -184,6 +184,7 @@ class ConvertLayoutOp(Operation, dialect=XeTile, name="convert_layout"):
     wg_map_source: Attribute[WgMap] | None = None
 
     effects = frozenset()
+    same_type = ("result", "value")
     assembly_format = "$value attr-dict `:` type($value)"
 
     def verify_op(self) -> None:
@@ -198,10 +199,6 @@ class ConvertLayoutOp(Operation, dialect=XeTile, name="convert_layout"):
                 f"needs as many subgroups in both maps, but {subgroups(source)} have the source and "
                 f"{subgroups(self.wg_map_result)} the result"
             )
-
-    @classmethod
-    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
-        return {"result": parsed.type_of("value")}
 
 
 def subgroups(wg_map: WgMap) -> int:

@@ -1,7 +1,7 @@
 """Ops on scattered tiles, whose elements have addresses of their own."""
 
 from mlir.dialects.arith import AtomicRMWKind
-from xegpu_py.dialects.xegpu import CacheHint
+from xegpu_py.dialects.xegpu.interfaces import Hinted
 from xegpu_py.dialects.xegpu.scattered import check_expected
 from xegpu_py.dialects.xetile.checks import check_access, check_mask, check_value, loaded
 from xegpu_py.dialects.xetile.tiles import Padding
@@ -13,16 +13,13 @@ from xegpu_py.ir.definition import Attribute, Operand, Result
 from xegpu_py.ir.operation import Operation, ParsedOp
 
 
-class LoadOp(Operation, dialect=XeTile, name="load"):
+class LoadOp(Operation, dialect=XeTile, name="load", interfaces=(Hinted,)):
     """Loads the elements of a scattered tile. Those that the mask leaves out are `padding`, or zero, and not read."""
 
     tile: Operand[Tile]
     mask: Operand[MaskVector] | None = None
     value: Result[Vector]
     padding: Attribute[Padding] | None = None
-    l1_hint: Attribute[CacheHint] | None = None
-    l2_hint: Attribute[CacheHint] | None = None
-    l3_hint: Attribute[CacheHint] | None = None
 
     effects = frozenset(["read"])
     assembly_format = "$tile (`,` $mask^)? attr-dict `:` type($tile) (`,` type($mask)^)? `->` type($value)"
@@ -35,15 +32,12 @@ class LoadOp(Operation, dialect=XeTile, name="load"):
         return loaded(parsed)
 
 
-class StoreOp(Operation, dialect=XeTile, name="store"):
+class StoreOp(Operation, dialect=XeTile, name="store", interfaces=(Hinted,)):
     """Stores to the elements of a scattered tile whose mask bit is set, or to all."""
 
     value: Operand[Vector]
     tile: Operand[Tile]
     mask: Operand[MaskVector] | None = None
-    l1_hint: Attribute[CacheHint] | None = None
-    l2_hint: Attribute[CacheHint] | None = None
-    l3_hint: Attribute[CacheHint] | None = None
 
     effects = frozenset(["write"])
     assembly_format = "$value `,` $tile (`,` $mask^)? attr-dict `:` type($value) `,` type($tile) (`,` type($mask)^)?"
@@ -68,6 +62,7 @@ class AtomicRmwOp(Operation, dialect=XeTile, name="atomic_rmw"):
     result: Result[Vector]
 
     effects = frozenset(["read", "write"])
+    same_type = ("result", "value")
     assembly_format = (
         "`<` $kind `>` `,` $value `,` $tile (`,` $mask^)? (`expecting` $expected^)? attr-dict `:` "
         "type($value) `,` type($tile) (`,` type($mask)^)? (`expecting` type($expected)^)? `->` type($result)"
@@ -90,7 +85,3 @@ class AtomicRmwOp(Operation, dialect=XeTile, name="atomic_rmw"):
         if kind != "assign" and kind.endswith("f") != is_float(tile.element):
             wanted = "floating-point" if kind.endswith("f") else "integer"
             self.fail(f"'{kind}' needs {wanted} elements, but got {tile.element}")
-
-    @classmethod
-    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
-        return {"result": parsed.type_of("value")}

@@ -3,9 +3,10 @@
 from typing import Annotated
 
 from mlir import ir
-from xegpu_py.dialects.xegpu import CacheHint
-from xegpu_py.dialects.xegpu.checks import Address, is_slm, strides_of
-from xegpu_py.dialects.xetile.checks import READ_HINTS, NumberCodec, check_access, check_hints, loaded
+from xegpu_py.dialects.xegpu.checks import Address, check_hints, is_slm, strides_of
+from xegpu_py.dialects.xegpu.interfaces import Hinted
+from xegpu_py.dialects.xegpu.types import READ_HINTS
+from xegpu_py.dialects.xetile.checks import NumberCodec, check_access, loaded
 from xegpu_py.dialects.xetile.types import SHARED, Tile, XeTile
 
 from xegpu_py.ir.builtin import vector_of, vector_text
@@ -133,15 +134,12 @@ def _listed(values: tuple[int, ...]) -> str:
     return f"[{', '.join('?' if v == DYNAMIC else str(v) for v in values)}]"
 
 
-class LoadTileOp(Operation, dialect=XeTile, name="load_tile"):
+class LoadTileOp(Operation, dialect=XeTile, name="load_tile", interfaces=(Hinted,)):
     """Loads a tile. What lies outside the matrix reads as `padding`, by default zero."""
 
     tile: Operand[Tile]
     value: Result[Vector]
     padding: Attribute[Padding] | None = None
-    l1_hint: Attribute[CacheHint] | None = None
-    l2_hint: Attribute[CacheHint] | None = None
-    l3_hint: Attribute[CacheHint] | None = None
 
     effects = frozenset(["read"])
     assembly_format = "$tile attr-dict `:` type($tile) `->` type($value)"
@@ -154,14 +152,11 @@ class LoadTileOp(Operation, dialect=XeTile, name="load_tile"):
         return loaded(parsed)
 
 
-class StoreTileOp(Operation, dialect=XeTile, name="store_tile"):
+class StoreTileOp(Operation, dialect=XeTile, name="store_tile", interfaces=(Hinted,)):
     """Stores a vector to a tile. What lies outside the matrix is dropped."""
 
     value: Operand[Vector]
     tile: Operand[Tile]
-    l1_hint: Attribute[CacheHint] | None = None
-    l2_hint: Attribute[CacheHint] | None = None
-    l3_hint: Attribute[CacheHint] | None = None
 
     effects = frozenset(["write"])
     assembly_format = "$value `,` $tile attr-dict `:` type($value) `,` type($tile)"
@@ -170,13 +165,10 @@ class StoreTileOp(Operation, dialect=XeTile, name="store_tile"):
         check_access(self, scattered=False, instead="store")
 
 
-class PrefetchTileOp(Operation, dialect=XeTile, name="prefetch_tile"):
+class PrefetchTileOp(Operation, dialect=XeTile, name="prefetch_tile", interfaces=(Hinted,)):
     """Brings a tile into the cache. Scattered tiles may be prefetched too."""
 
     tile: Operand[Tile]
-    l1_hint: Attribute[CacheHint] | None = None
-    l2_hint: Attribute[CacheHint] | None = None
-    l3_hint: Attribute[CacheHint] | None = None
 
     effects = frozenset(["read", "write"])
     assembly_format = "$tile attr-dict `:` type($tile)"
@@ -197,6 +189,7 @@ class UpdateTileOffsetOp(Operation, dialect=XeTile, name="update_tile_offset"):
     result: Result[Tile]
 
     effects = frozenset()
+    same_type = ("result", "tile")
     assembly_format = "$tile (`,` $offsets^)? (`,` $indices^)? attr-dict `:` type($tile) (`,` type($indices)^)?"
     also_reads = (
         "$tile $offsets attr-dict `:` type($tile)",
@@ -218,7 +211,3 @@ class UpdateTileOffsetOp(Operation, dialect=XeTile, name="update_tile_offset"):
         elif self.indices is not None or len(self.static_offsets) != 2:
             got = "a vector" if self.indices is not None else f"{len(self.static_offsets)}"
             self.fail(f"needs two offsets, of rows and of columns, but got {got}")
-
-    @classmethod
-    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
-        return {"result": parsed.type_of("tile")}

@@ -8,14 +8,13 @@ from typing import Any
 
 from mlir import ir
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.dialects.xegpu.interfaces import DescriptorMaker, DescriptorUpdate, MemoryAccess
 from xegpu_py.passes.common.values import integers, shape_of
 from xegpu_py.passes.xegpu_legalize import boxes
 from xegpu_py.passes.xegpu_legalize import shapes as blocks
 from xegpu_py.passes.xegpu_legalize.boxes import reshape_cuts
 from xegpu_py.passes.xegpu_legalize.fallback import limit
 from xegpu_py.passes.xegpu_legalize.layouts import (
-    BLOCK_OPS,
-    LANE_OPS,
     axes_of,
     is_one_message,
     lanes_of_message,
@@ -67,7 +66,8 @@ def make_plan(func: ir.Operation, target: Target, surfaces: Surfaces, ahead: boo
     return plan
 
 
-_MAKERS = ("xegpu.create_nd_tdesc", "xegpu.create_tdesc", "xegpu.update_nd_offset", "xegpu.update_offset", "ub.poison")
+def _makes_descriptor(op: ir.Operation) -> bool:
+    return isinstance(op.opview, (DescriptorMaker, DescriptorUpdate)) or op.name == "ub.poison"
 
 
 def _join(plan: Plan, op: ir.Operation) -> None:
@@ -87,7 +87,7 @@ def _descriptors_of_unknown_making(func: ir.Operation, ops: Sequence[ir.Operatio
     """Arguments of the function, and results of ops that are not taken apart."""
     found = [a for a in func.regions[0].blocks[0].arguments if is_desc(a)]
     for op in ops:
-        if op.name not in _MAKERS and not carried(op):
+        if not _makes_descriptor(op) and not carried(op):
             found += [v for v in op.results if is_desc(v)]
     return found
 
@@ -253,12 +253,12 @@ def _leave_loads(plan: Plan, func: ir.Operation, ops: Sequence[ir.Operation]) ->
 def _lay_out(plan: Plan, op: ir.Operation) -> None:
     """The descriptors that an op needs."""
     name = op.name
-    if name in BLOCK_OPS or name in LANE_OPS:
+    if isinstance(op.opview, MemoryAccess):
         layout = layout_of(plan, op)
         plan.require(op.opview.tdesc, layout)
         if isinstance(layout, Place):
             plan.row_alignment[op.opview.tdesc] = plan.surfaces.row_alignment(op.opview.tdesc)
-    elif name not in _MAKERS:
+    elif not _makes_descriptor(op):
         inner = {v for group in carried(op) for v in group}
         for value in op.operands:
             structured = name in ("scf.yield", "scf.condition") or value in inner

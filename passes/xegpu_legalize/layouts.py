@@ -8,6 +8,7 @@ from typing import Any
 
 from mlir import ir
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.dialects.xegpu.interfaces import BlockAccess
 from xegpu_py.passes.common.limits import block_problem, lanes_problem
 from xegpu_py.passes.common.messages import atomic_message_of
 from xegpu_py.passes.common.values import shape_of
@@ -20,9 +21,6 @@ from xegpu_py.ir.builtin import bit_width
 from xegpu_py.target import Block2DLimits, Target
 from xegpu_py.visa.operands import Raw, Variable
 from xegpu_py.visa.spec import BlockShape
-
-BLOCK_OPS = ("xegpu.load_nd", "xegpu.store_nd", "xegpu.prefetch_nd")
-LANE_OPS = ("xegpu.load_gather", "xegpu.store_scatter", "xegpu.atomic_rmw", "xegpu.prefetch")
 
 
 @dataclass(frozen=True)
@@ -109,7 +107,7 @@ def layout_of(plan: Plan, op: ir.Operation) -> Layout | None:
     """The pieces of the block that an op moves; None if it is left as it is."""
     if op.opview.mode != Mode.VC or plan.descs.find(op.opview.tdesc) in plan.given:
         return None
-    return _block_layout(plan, op) if op.name in BLOCK_OPS else _lane_layout(plan, op)
+    return _block_layout(plan, op) if isinstance(op.opview, BlockAccess) else _lane_layout(plan, op)
 
 
 def _lane_layout(plan: Plan, op: ir.Operation) -> Pieces | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from mlir import ir
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.dialects.xegpu.interfaces import DescriptorUpdate
 from xegpu_py.passes.common.divisors import column_divisor
 from xegpu_py.passes.common.surfaces import (
     column_problem,
@@ -151,5 +152,5 @@ def join_descriptors(classes: UnionFind[ir.Value], op: ir.Operation) -> None:
     for group in carried(op):
         if is_desc(group[0]):
             classes.join(group)
-    if op.name in ("xegpu.update_nd_offset", "xegpu.update_offset"):
+    if isinstance(op.opview, DescriptorUpdate):
         classes.join([op.results[0], op.operands[0]])

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlir import ir
+from xegpu_py.dialects.xegpu.interfaces import DescriptorUpdate
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, parts_of, pattern, with_parts
 from xegpu_py.passes.xegpu_to_visa.values import Const, KnownMask, Mask, Reg, Undefined, Value, bounds_of, index_type
 
 from xegpu_py.visa.operands import Flag, Guard
-
-_MOVED = ("xegpu.update_nd_offset", "xegpu.update_offset")
 
 
 def carry(emit: Emitter, value: Value, fixed: Sequence[bool] = ()) -> Value:
@@ -72,7 +71,7 @@ def assign_all(emit: Emitter, to: Sequence[Value], values: Sequence[Value]) -> N
 def _unchanged(argument: ir.Value, yielded: ir.Value, value: Value) -> list[bool]:
     """Which parts of a carried value each iteration leaves as they are."""
     moved = False
-    while isinstance(yielded.owner, ir.OpView | ir.Operation) and yielded.owner.operation.name in _MOVED:
+    while isinstance(yielded.owner, ir.OpView | ir.Operation) and isinstance(yielded.owner.opview, DescriptorUpdate):
         moved = True
         yielded = yielded.owner.operation.operands[0]
     parts = parts_of(value)

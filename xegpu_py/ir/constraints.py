@@ -41,6 +41,20 @@ class TypeConstraint:
         return emitter.constraint(cls._irdl)
 
 
+class OneOf(TypeConstraint):
+    """One of some types without parameters, by their `names`."""
+
+    names: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def accepts(cls, text: str) -> bool:
+        return text in cls.names
+
+    @classmethod
+    def irdl(cls, emitter: Emitter) -> str:
+        return emitter.any_of([emitter.constraint(f"irdl.is {name}") for name in cls.names])
+
+
 class AnyType(TypeConstraint):
     """Every type."""
 

@@ -28,6 +28,7 @@ import dataclasses
 import inspect
 import re
 import sys
+from abc import ABCMeta
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import lru_cache
@@ -411,6 +412,13 @@ def enum_attr(dialect: type[Dialect], name: str) -> Callable[[type[E_]], type[E_
         return cases
 
     return register
+
+
+class Interface(metaclass=ABCMeta):  # noqa: B024
+    """What several ops have in common; an op's class names its `interfaces`, and `isinstance` tells who has one.
+
+    The fields that it annotates are fields of those ops, after their own.
+    """
 
 
 class Operand(Generic[T]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from types import UnionType
 from typing import Any, ClassVar, Literal, Union, get_args, get_origin
@@ -12,7 +12,7 @@ from mlir import ir
 
 from xegpu_py.ir.codecs import AttributeCodec, codec_of
 from xegpu_py.ir.constraints import Index, TypeConstraint, alternatives
-from xegpu_py.ir.definition import Attribute, Default, IndexList, Operand, Region, Result
+from xegpu_py.ir.definition import Attribute, Default, IndexList, Interface, Operand, Region, Result
 
 Arity = Literal["single", "optional", "variadic"]
 
@@ -140,20 +140,26 @@ def _unwrap(annotation: Any) -> tuple[Any, Arity]:
     return annotation, "single"
 
 
-def spec_of(cls: type) -> OpSpec:
-    """What the annotations of an operation class declare.
+def _annotations(*classes: type) -> Iterator[tuple[type, str, Any]]:
+    for cls in classes:
+        for name, annotation in inspect.get_annotations(cls, eval_str=True).items():
+            yield cls, name, annotation
+
+
+def spec_of(cls: type, interfaces: Sequence[type[Interface]] = ()) -> OpSpec:
+    """What the annotations of an operation class, and of interfaces that it has, declare.
 
     Raises:
         TypeError: if one is neither operand, result, attribute nor region.
     """
     spec = OpSpec()
-    for name, annotation in inspect.get_annotations(cls, eval_str=True).items():
+    for owner, name, annotation in _annotations(cls, *interfaces):
         if ClassVar in (annotation, get_origin(annotation)):
             continue
         if hasattr(ir.OpView, name) and name != "result":
             raise TypeError(f"a field of {cls.__name__} cannot be called '{name}': every op has that already")
         inner, arity = _unwrap(annotation)
-        marker = cls.__dict__.get(name, _ABSENT)
+        marker = owner.__dict__.get(name, _ABSENT)
         origin = get_origin(inner)
         if inner is IndexList:
             spec.operands.append(ValueField(name, "variadic", (Index,)))

@@ -84,6 +84,7 @@ class Operation(ir.OpView):  # type: ignore[misc]
         flags: words that may stand alone in the attribute dictionary, and the (attribute, value) that they mean.
         effects: what the op does beside making its results, of "read" and "write" (memory), "sync", "variables" and
             "control"; None if that is not known.
+        same_type: a field whose type need not be given, and the field that has the same one.
     """
 
     dialect_class: ClassVar[type[d.Dialect]]
@@ -92,6 +93,7 @@ class Operation(ir.OpView):  # type: ignore[misc]
     also_reads: ClassVar[tuple[str | Syntax, ...]] = ()
     flags: ClassVar[Mapping[str, tuple[str, Any]]] = {}
     effects: ClassVar[frozenset[str] | None] = None
+    same_type: ClassVar[tuple[str, str] | None] = None
 
     def __init_subclass__(
         cls,
@@ -99,6 +101,7 @@ class Operation(ir.OpView):  # type: ignore[misc]
         dialect: type[d.Dialect] | None = None,
         name: str = "",
         also_named: Iterable[str] = (),
+        interfaces: Sequence[type[d.Interface]] = (),
         **kwargs: Any,
     ) -> None:
         super().__init_subclass__(**kwargs)
@@ -106,7 +109,9 @@ class Operation(ir.OpView):  # type: ignore[misc]
             return
         cls.dialect_class = dialect
         cls.OPERATION_NAME = f"{dialect.name}.{name}"
-        cls.spec = spec_of(cls)
+        cls.spec = spec_of(cls, interfaces)
+        for interface in interfaces:
+            interface.register(cls)
         cls._ODS_REGIONS = (len(cls.spec.regions), True)
         cls._ODS_OPERAND_SEGMENTS = _segments(cls.spec, "operand")
         cls._ODS_RESULT_SEGMENTS = _segments(cls.spec, "result")
@@ -126,8 +131,11 @@ class Operation(ir.OpView):  # type: ignore[misc]
 
     @classmethod
     def infer(cls, parsed: ParsedOp) -> dict[str, str]:
-        """Types in MLIR's own spelling of operands and results that neither the user nor the class gives."""
-        return {}
+        """Types in MLIR's own spelling of operands and results that neither the user nor the class gives.
+
+        By default it is the one that `same_type` tells.
+        """
+        return {cls.same_type[0]: parsed.type_of(cls.same_type[1])} if cls.same_type else {}
 
     @classmethod
     def reads_as(cls, parsed: ParsedOp) -> str | None:

@@ -11,6 +11,7 @@ from mlir.dialects import arith, vector
 
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.dialects.xegpu import Mode
+from xegpu_py.dialects.xegpu.interfaces import BlockAccess
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.module import Module, parse_source, print_op
@@ -345,7 +346,7 @@ def _is_local(tdesc: ir.Value) -> bool:
         if user.name == "xegpu.update_nd_offset":
             if not _is_local(user.results[0]):
                 return False
-        elif user.name not in ("xegpu.load_nd", "xegpu.store_nd", "xegpu.prefetch_nd"):
+        elif not isinstance(user.opview, BlockAccess):
             return False
     return True
 

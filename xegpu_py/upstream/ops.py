@@ -10,8 +10,8 @@ from mlir.dialects.arith import AtomicRMWKind
 
 from xegpu_py.ir.builtin import bit_width, by, vector_of
 from xegpu_py.ir.codecs import Unit
-from xegpu_py.ir.constraints import Emitter, MemRef, TypeConstraint, Vector
-from xegpu_py.ir.definition import Attribute, IndexList, Operand, Result, enum_attr
+from xegpu_py.ir.constraints import MemRef, OneOf, TypeConstraint, Vector
+from xegpu_py.ir.definition import Attribute, IndexList, Interface, Operand, Result, enum_attr
 from xegpu_py.ir.operation import Operation, ParsedOp
 from xegpu_py.upstream.types import (
     Dense,
@@ -29,15 +29,20 @@ AnyLayout = Annotated[Any, LayoutKind()]
 """A layout or a slice."""
 
 
-class Address(TypeConstraint):
+class Hinted(Interface):
+    """Has cache hints, and a layout."""
+
+    l1_hint: Attribute[Hint] | None = None
+    l2_hint: Attribute[Hint] | None = None
+    l3_hint: Attribute[Hint] | None = None
+    layout: Attribute[AnyLayout] | None = None
+
+
+class Address(OneOf):
     """An integer that is an address."""
 
     summary = "integer address"
-    _pattern = r"(?:u?i64|u?i32)"
-
-    @classmethod
-    def irdl(cls, emitter: Emitter) -> str:
-        return emitter.any_of([emitter.constraint(f"irdl.is {t}") for t in ("i64", "ui64", "i32", "ui32")])
+    names = ("i64", "ui64", "i32", "ui32")
 
 
 class Value(TypeConstraint):
@@ -61,12 +66,11 @@ class Mask(TypeConstraint):
     _pattern = r"i1|vector<(?:\d+x)+i1>"
 
 
-class Byte(TypeConstraint):
+class Byte(OneOf):
     """An integer of 8 bits."""
 
     summary = "8-bit integer"
-    _pattern = r"i8"
-    _irdl = "irdl.is i8"
+    names = ("i8",)
 
 
 def shape_of(value: ir.Value) -> tuple[int, ...]:
@@ -125,7 +129,7 @@ class CreateNdTdescOp(Operation, dialect=UpstreamXeGPU, name="create_nd_tdesc"):
             self.fail(f"the descriptor's elements, {desc.element}, differ from the memref's, {memref.element_type}")
 
 
-class LoadNdOp(Operation, dialect=UpstreamXeGPU, name="load_nd"):
+class LoadNdOp(Operation, dialect=UpstreamXeGPU, name="load_nd", interfaces=(Hinted,)):
     """Loads a block. Offsets count from the descriptor's; without them the block is where the descriptor is."""
 
     tdesc: Operand[TensorDesc]
@@ -134,10 +138,6 @@ class LoadNdOp(Operation, dialect=UpstreamXeGPU, name="load_nd"):
     packed: Attribute[Unit] | None = None
     transpose: Attribute[Dense] | None = None
     transpose_bit_width: Attribute[int] | None = None
-    l1_hint: Attribute[Hint] | None = None
-    l2_hint: Attribute[Hint] | None = None
-    l3_hint: Attribute[Hint] | None = None
-    layout: Attribute[AnyLayout] | None = None
 
     effects = frozenset(["read"])
     assembly_format = "$tdesc (`` $offsets^)? prop-dict attr-dict `:` type($tdesc) `->` type($value)"
@@ -151,16 +151,12 @@ class LoadNdOp(Operation, dialect=UpstreamXeGPU, name="load_nd"):
             self.fail(f"transpose must be a permutation of {len(desc.shape)} dimensions, not {list(self.transpose)}")
 
 
-class StoreNdOp(Operation, dialect=UpstreamXeGPU, name="store_nd"):
+class StoreNdOp(Operation, dialect=UpstreamXeGPU, name="store_nd", interfaces=(Hinted,)):
     """Stores a block."""
 
     value: Operand[Vector]
     tdesc: Operand[TensorDesc]
     offsets: IndexList
-    l1_hint: Attribute[Hint] | None = None
-    l2_hint: Attribute[Hint] | None = None
-    l3_hint: Attribute[Hint] | None = None
-    layout: Attribute[AnyLayout] | None = None
 
     effects = frozenset(["write"])
     assembly_format = "$value `,` $tdesc (`` $offsets^)? prop-dict attr-dict `:` type($value) `,` type($tdesc)"
@@ -174,15 +170,11 @@ class StoreNdOp(Operation, dialect=UpstreamXeGPU, name="store_nd"):
         _check_element(self, self.value, desc)
 
 
-class PrefetchNdOp(Operation, dialect=UpstreamXeGPU, name="prefetch_nd"):
+class PrefetchNdOp(Operation, dialect=UpstreamXeGPU, name="prefetch_nd", interfaces=(Hinted,)):
     """Brings a block into the caches."""
 
     tdesc: Operand[TensorDesc]
     offsets: IndexList
-    l1_hint: Attribute[Hint] | None = None
-    l2_hint: Attribute[Hint] | None = None
-    l3_hint: Attribute[Hint] | None = None
-    layout: Attribute[AnyLayout] | None = None
 
     effects = frozenset(["read", "write"])
     assembly_format = "$tdesc (`` $offsets^)? prop-dict attr-dict `:` type($tdesc)"
@@ -196,11 +188,8 @@ class UpdateNdOffsetOp(Operation, dialect=UpstreamXeGPU, name="update_nd_offset"
     result: Result[TensorDesc]
 
     effects = frozenset()
+    same_type = ("tdesc", "result")
     assembly_format = "$tdesc `,` $offsets attr-dict `:` type($result)"
-
-    @classmethod
-    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
-        return {"tdesc": parsed.type_of("result")}
 
     def verify_op(self) -> None:
         rank = len(TensorDesc.of(self.tdesc).shape)
@@ -237,14 +226,11 @@ class UpdateOffsetOp(Operation, dialect=UpstreamXeGPU, name="update_offset"):
     result: Result[TensorDesc]
 
     effects = frozenset()
+    same_type = ("result", "tdesc")
     assembly_format = "$tdesc `,` $offsets attr-dict `:` type($tdesc) `,` type($offsets)"
 
-    @classmethod
-    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
-        return {"result": parsed.type_of("tdesc")}
 
-
-class LoadGatherOp(Operation, dialect=UpstreamXeGPU, name="load"):
+class LoadGatherOp(Operation, dialect=UpstreamXeGPU, name="load", interfaces=(Hinted,)):
     """Loads elements from the address of each lane; lanes that are masked off access no memory."""
 
     source: Operand[TensorDesc | MemRef | Address]
@@ -252,10 +238,6 @@ class LoadGatherOp(Operation, dialect=UpstreamXeGPU, name="load"):
     mask: Operand[Mask]
     value: Result[Value]
     chunk_size: Attribute[int] | None = None
-    l1_hint: Attribute[Hint] | None = None
-    l2_hint: Attribute[Hint] | None = None
-    l3_hint: Attribute[Hint] | None = None
-    layout: Attribute[AnyLayout] | None = None
 
     effects = frozenset(["read"])
     assembly_format = (
@@ -268,7 +250,7 @@ class LoadGatherOp(Operation, dialect=UpstreamXeGPU, name="load"):
         _check_scattered(self)
 
 
-class StoreScatterOp(Operation, dialect=UpstreamXeGPU, name="store"):
+class StoreScatterOp(Operation, dialect=UpstreamXeGPU, name="store", interfaces=(Hinted,)):
     """Stores elements to the address of each lane; lanes that are masked off access no memory."""
 
     value: Operand[Value]
@@ -276,10 +258,6 @@ class StoreScatterOp(Operation, dialect=UpstreamXeGPU, name="store"):
     offsets: Operand[Offsets] | None
     mask: Operand[Mask]
     chunk_size: Attribute[int] | None = None
-    l1_hint: Attribute[Hint] | None = None
-    l2_hint: Attribute[Hint] | None = None
-    l3_hint: Attribute[Hint] | None = None
-    layout: Attribute[AnyLayout] | None = None
 
     effects = frozenset(["write"])
     assembly_format = (
@@ -319,16 +297,12 @@ def _check_scattered(op: Any) -> None:
         op.fail(f"accesses {by(expected) or 'one element'}, but has a value of {op.value.type}")
 
 
-class PrefetchOp(Operation, dialect=UpstreamXeGPU, name="prefetch"):
+class PrefetchOp(Operation, dialect=UpstreamXeGPU, name="prefetch", interfaces=(Hinted,)):
     """Brings scattered elements into the caches."""
 
     source: Operand[TensorDesc | MemRef | Address]
     offsets: Operand[Offsets] | None
     offset_align_byte: Attribute[int] | None = None
-    l1_hint: Attribute[Hint] | None = None
-    l2_hint: Attribute[Hint] | None = None
-    l3_hint: Attribute[Hint] | None = None
-    layout: Attribute[AnyLayout] | None = None
 
     effects = frozenset(["read", "write"])
     assembly_format = "$source (`` `[` $offsets^ `]`)? prop-dict attr-dict `:` type($source) (`,` type($offsets)^)?"
@@ -492,11 +466,8 @@ class ConvertLayoutOp(Operation, dialect=UpstreamXeGPU, name="convert_layout"):
     target_layout: Attribute[AnyLayout] | None = None
 
     effects = frozenset()
+    same_type = ("result", "source")
     assembly_format = "$source prop-dict attr-dict `:` type($source) (`->` type($result)^)?"
-
-    @classmethod
-    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
-        return {"result": parsed.type_of("source")}
 
 
 class CreateMemDescOp(Operation, dialect=UpstreamXeGPU, name="create_mem_desc"):

@@ -21,6 +21,7 @@ from xegpu_py.ir.definition import (
     Attribute,
     Dialect,
     IndexList,
+    Interface,
     Operand,
     Region,
     Result,
@@ -476,3 +477,25 @@ def test_former_names_are_kept():
 
     assert kinds.Kind is codecs.AttributeCodec and kinds.kind_of is codecs.codec_of and kinds.enum_attr is enum_attr
     assert operation.Parts is ParsedOp
+
+
+class Gentle(Interface):
+    """Is done gently, or not."""
+
+    gently: Attribute[bool] = default(True)
+
+
+def test_an_interface_gives_an_op_fields_and_is_known_of_its_ops():
+    class Crane(Dialect, name="crane"):
+        """Cranes."""
+
+    class LiftOp(Operation, dialect=Crane, name="lift", interfaces=(Gentle,)):
+        """Lifts a box."""
+
+        value: Operand[Any]
+        out: Result[Any]
+        same_type = ("out", "value")
+        assembly_format = "$value attr-dict `:` type($value)"
+
+    assert [*LiftOp.spec.attributes] == ["gently"] and LiftOp.spec.order == ["value", "out", "gently"]
+    assert issubclass(LiftOp, Gentle) and not issubclass(Operation, Gentle)
