@@ -60,3 +60,19 @@ gpu.module @m {
     llvm.return
   }
 }
+
+// -----
+
+module attributes {gpu.container_module} {
+  gpu.module @m {
+    gpu.func @k(%a: !llvm.ptr<1>) kernel {
+      gpu.return
+    }
+  }
+  func.func @main(%p: !llvm.ptr<1>) {
+    %c1 = arith.constant 1 : index
+    // expected-error @+1 {{'gpu.launch_func' op cannot be imported: its argument 0 is a pointer that is not that of a memref}}
+    gpu.launch_func @m::@k blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !llvm.ptr<1>)
+    return
+  }
+}

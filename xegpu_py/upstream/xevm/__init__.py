@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 from mlir import ir
 
 from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.ir.verifier import walk
 from xegpu_py.passes.common.builders import integer_type, make
 from xegpu_py.passes.common.kernels import SUBGROUP_SIZE
+from xegpu_py.passes.common.values import defining_op
 from xegpu_py.upstream.rebuilding import LANES, parts, refuse
 from xegpu_py.upstream.xevm import arithmetic, blocks, builtins, memory  # noqa: F401  (define the rules)
 from xegpu_py.upstream.xevm.kernel import KernelImport, space_of
@@ -53,13 +56,16 @@ def is_entry(func: ir.Operation) -> bool:
     return bool(len(func.regions[0].blocks)) and ("gpu.kernel" in attributes or found == _ENTRY)
 
 
-def import_kernel(func: ir.Operation, parameters: Sequence[ir.Type] | None = None) -> ir.Operation:
+def import_kernel(
+    func: ir.Operation, parameters: Sequence[ir.Type] | None = None, buffers: Sequence[ir.Type | None] = ()
+) -> ir.Operation:
     """Rebuild a kernel, in place.
 
     Args:
         func: a `gpu.func` or an `llvm.func`.
-        parameters: the types of the arguments of the kernel that the `llvm.func` was lowered from. Without them a
-            pointer becomes a memref of bytes, and all else stays.
+        parameters: the types of the arguments of the kernel that the `llvm.func` was lowered from. Without them all
+            arguments but pointers stay as they are.
+        buffers: for each argument the type of the memref that becomes of a pointer; by default one of bytes.
 
     Returns:
         The new kernel, a `gpu.func` of work items.
@@ -68,7 +74,7 @@ def import_kernel(func: ir.Operation, parameters: Sequence[ir.Type] | None = Non
         DiagnosticError: at the op that cannot be rebuilt.
     """
     with func.location:
-        made = _as_gpu_func(func, parameters)
+        made = _as_gpu_func(func, parameters, buffers)
         KernelImport(made).run()
     return made
 
@@ -83,14 +89,18 @@ def drop_lowered(root: ir.Operation) -> None:
             del module.attributes["targets"]
 
 
-def _as_gpu_func(func: ir.Operation, parameters: Sequence[ir.Type] | None) -> ir.Operation:
+def _as_gpu_func(
+    func: ir.Operation, parameters: Sequence[ir.Type] | None, buffers: Sequence[ir.Type | None]
+) -> ir.Operation:
     """A kernel with the parameters that it had before it was lowered."""
     entry = func.regions[0].blocks[0]
     old = list(entry.arguments)
     size = func.attributes.get("intel_reqd_sub_group_size")
     if size is not None and int(ir.IntegerAttr(size).value) != LANES:
         refuse(func, f"its subgroups have {ir.IntegerAttr(size).value} work items; {LANES} are what its blocks are for")
-    types = list(parameters) if parameters is not None else [_parameter(a.type) for a in old]
+    types = (
+        list(parameters) if parameters is not None else [_parameter(a.type, b) for a, b in zip_longest(old, buffers)]
+    )
     attributes: dict[str, ir.Attribute] = {
         "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
         "sym_name": func.attributes["sym_name"],
@@ -119,9 +129,44 @@ def _as_gpu_func(func: ir.Operation, parameters: Sequence[ir.Type] | None) -> ir
     return made
 
 
-def _parameter(kind: ir.Type) -> ir.Type:
+def _parameter(kind: ir.Type, buffer: ir.Type | None) -> ir.Type:
     """The type of a kernel's argument, for one of a lowered kernel."""
-    return ir.Type.parse("memref<?xi8>") if space_of(kind) is not None else kind
+    return (buffer or ir.Type.parse("memref<?xi8>")) if space_of(kind) is not None else kind
+
+
+def pass_buffers(root: ir.Operation, func: ir.Operation) -> list[ir.Type | None]:
+    """Let launches of a kernel pass memrefs in place of pointers to them; their types, None of other arguments.
+
+    Raises:
+        DiagnosticError: at a launch whose pointer comes from no memref, or from one of another type than before.
+    """
+    found: list[ir.Type | None] = [None] * len(func.regions[0].blocks[0].arguments)
+    wanted = [ir.StringAttr(f.attributes["sym_name"]).value for f in (func.parent, func)]
+    for op in walk(root):
+        if op.name != "gpu.launch_func" or ir.SymbolRefAttr(op.attributes["kernel"]).value != wanted:
+            continue
+        # An async object comes last.
+        start = len(op.operands) - len(found) - list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))[-1]
+        for i, value in enumerate(list(op.operands)[start : start + len(found)]):
+            if space_of(value.type) is None:
+                continue
+            memref = _memref_of(value)
+            if memref is None or found[i] not in (None, memref.type):
+                refuse(op, f"its argument {i} is a pointer that is not that of {found[i] or 'a memref'}")
+            found[i] = memref.type
+            op.operands[start + i] = memref
+    return found
+
+
+_POINTERS = ("llvm.addrspacecast", "llvm.inttoptr", "arith.index_cast", "arith.index_castui")
+
+
+def _memref_of(value: ir.Value) -> ir.Value | None:
+    """The memref to whose buffer a pointer points; None if that cannot be seen."""
+    op = defining_op(value)
+    while op is not None and op.name in _POINTERS:
+        op = defining_op(op.operands[0])
+    return op.operands[0] if op is not None and op.name == "memref.extract_aligned_pointer_as_index" else None
 
 
 def _address(memref: ir.Value) -> ir.Value:
@@ -137,4 +182,4 @@ def _lowered(value: ir.Value) -> list[ir.Value]:
     return [value]
 
 
-__all__ = ["drop_lowered", "import_kernel", "looks_xevm", "xevm_kernels"]
+__all__ = ["drop_lowered", "import_kernel", "looks_xevm", "pass_buffers", "xevm_kernels"]
