@@ -21,7 +21,7 @@ from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.language import math, types
 from xegpu_py.language.held import Handle
 from xegpu_py.language.loops import Loop
-from xegpu_py.language.memory import Array, Pointers, TileStack
+from xegpu_py.language.memory import Array, Pointers, StridedTile, TileStack
 from xegpu_py.language.scopes import RESULT, Closure, Scope, Undefined, described, dynamic, surroundings
 from xegpu_py.language.source import Code, assigned, code_of, title
 from xegpu_py.language.values import Product, Value, value_of
@@ -502,7 +502,7 @@ def _hashable(called: Any) -> bool:
 def _is_ours(called: Any) -> bool:
     """Whether something is of this package, or builds ops."""
     owner = getattr(called, "__self__", None)
-    if isinstance(owner, (Value, Product, Handle, Array, Pointers, TileStack, list, dict)):
+    if isinstance(owner, (Value, Product, Handle, Array, Pointers, TileStack, StridedTile, list, dict)):
         return True
     module = getattr(called, "__module__", None) or ""
     return module.startswith(("xegpu_py.", "mlir.")) or isinstance(called, type)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from mlir import ir as mlir
-from mlir.dialects import arith, memref, scf
+from mlir.dialects import arith, memref, scf, vector
 
 from xegpu_py.dialects import xetile
 from xegpu_py.dialects.xetile import WgMap
@@ -215,6 +215,102 @@ class TileStack:
         return f"<tile of {self.dtype}{list(self.shape)}>"
 
 
+class Position(Handle):
+    """An index that `advance` moves."""
+
+    def with_ir(self, value: mlir.Value) -> Position:
+        return Position(value)
+
+
+class StridedTile:
+    """A tile of a matrix of which neither rows nor columns lie side by side in memory: its elements are gathered.
+
+    Attributes:
+        shape: the shape of what is loaded.
+        positions: the first row and the first column.
+    """
+
+    def __init__(
+        self,
+        array: Array,
+        shape: Sequence[int],
+        at: Sequence[int | Value],
+        map: WgMap | None,
+        block: tuple[int, int],
+    ) -> None:
+        """Make one.
+
+        Args:
+            at: an index for each dimension of the array.
+            map: which part each subgroup works on.
+            block: the tile's rows and columns.
+        """
+        self.shape = tuple(shape)
+        self._array, self._lead, self._map, self._block = array, tuple(at[:-2]), map, block
+        self.positions = tuple(Position(value_of(n, types.index).to(types.index).ir) for n in at[-2:])
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return self._array.dtype
+
+    def _elements(self) -> tuple[Scattered, Value]:
+        """The elements, and which of them lie inside the array."""
+        shape, inside = self._block, None
+        index = constant(types.index, 0, shape)
+        places: list[int | Value] = [*self._lead]
+        for dim, position in enumerate(self.positions):
+            line = Value(vector.step(mlir.Type.parse(f"vector<{shape[dim]}xindex>")), types.index)
+            along = line.reshape((-1, 1) if dim == 0 else (1, -1)).broadcast(shape)
+            places.append(along + Value(position.ir, types.index))
+        for place, stride, extent in zip(places, self._array.strides, self._array.shape):
+            here = value_of(place, types.index)
+            index = index + here * stride
+            within = ((here >= 0) & (here < extent)).broadcast(shape)
+            inside = within if inside is None else inside & within
+        assert inside is not None
+        return self._array.at(index, self._map), inside
+
+    def load(self, padding: Number | None = None) -> Value:
+        """The elements of the tile. Out-of-bounds elements are `padding`, or zero."""
+        place, inside = self._elements()
+        return place.load(inside, padding).reshape(self.shape)
+
+    def store(self, value: Any) -> None:
+        """Store a value. Out-of-bounds elements are not written."""
+        place, inside = self._elements()
+        place.store(self._matrix(value), inside)
+
+    def atomic(self, operation: str, value: Any, expected: Any = None) -> Value:
+        """Combine a value with what is in memory, atomically; gives what was there before. See `atomic_cas`."""
+        place, inside = self._elements()
+        wanted = None if expected is None else self._matrix(expected)
+        return place.atomic(operation, self._matrix(value), inside, wanted).reshape(self.shape)
+
+    def add(self, value: Any) -> None:
+        """Add a value to what is in memory, atomically."""
+        self.atomic("add", value)
+
+    def prefetch(self) -> None:
+        """Nothing: there is no block that a message could bring into the cache."""
+
+    def advance(self, *by: int | Value, **named: int | Value) -> None:
+        """Move the tile, in place: by rows and columns, or a line by elements."""
+        if len(self.shape) == 1:
+            ways = [0, *by, *named.values()]
+        else:
+            ways = [*by, *(named[n] for n in ("rows", "columns")[len(by) :] if n in named)]
+            ways = [named.get("rows", 0), named.get("columns", 0)] if not by else [*ways, 0][:2]
+        for position, step in zip(self.positions, ways):
+            position.ir = (Value(position.ir, types.index) + step).ir
+
+    def _matrix(self, value: Any) -> Value:
+        return _converted(value, self.dtype).broadcast(self.shape).reshape(self._block)
+
+    def __repr__(self) -> str:
+        return f"<tile of {self.dtype}{list(self.shape)}>"
+
+
 class Scattered(Place):
     """Elements of an array, each at an index of its own.
 
@@ -277,11 +373,18 @@ class Array:
         dtype: the type of the elements.
     """
 
-    def __init__(self, value: mlir.Value, dtype: Any = None, shape: Sequence[int | Value] | None = None) -> None:
+    def __init__(
+        self,
+        value: mlir.Value,
+        dtype: Any = None,
+        shape: Sequence[int | Value] | None = None,
+        strides: Sequence[int | Value] | None = None,
+    ) -> None:
         BUILDING.check(value.context)
         self.ir = value
         self.dtype = types.of_mlir(str(self._type.element_type)) if dtype is None else dtype_of(dtype)
         self._extents: dict[int, Value | int] = {} if shape is None else dict(enumerate(shape))
+        self._strides = None if strides is None else tuple(strides)
 
     @property
     def _type(self) -> mlir.MemRefType:
@@ -305,8 +408,16 @@ class Array:
     @property
     def strides(self) -> tuple[int | Value, ...]:
         """Elements from one index of each dimension to the next."""
+        if self._strides is not None:
+            return self._strides
         known, _ = self._type.get_strides_and_offset()
         unknown = mlir.ShapedType.get_dynamic_stride_or_offset()
+        if isinstance(self._type.layout, mlir.StridedLayoutAttr) and unknown in known:
+            # At the start of the kernel, where every use of them can see them.
+            with mlir.InsertionPoint.at_block_begin(self.ir.owner):
+                *_, steps = _metadata(self.ir)
+            self._strides = tuple(Value(s, types.index) if n == unknown else int(n) for n, s in zip(known, steps))
+            return self._strides
         found: list[int | Value] = []
         for dim in reversed(range(self.ndim)):
             if known[dim] != unknown:
@@ -352,12 +463,14 @@ class Array:
         if len(wanted) > 2:
             return self._stack(wanted, at, map)
         strides = self._type.get_strides_and_offset()[0]
+        if 1 not in strides[-2:]:
+            return StridedTile(self, wanted, at, map, (wanted[0], wanted[1]))
         order = (0, 1) if strides[-2] == 1 and strides[-1] != 1 else (1, 0)
         attr = xetile.TileAttr(wg_map=map, order=order, memory_space=self._space)
         kind = xetile.Tile(wanted, self.dtype.mlir, attr)
         return Tile(xetile.init_tile(self.ir, [as_index(n) for n in at], tile=kind.to_ir()), self.dtype)
 
-    def _line(self, count: int, at: Sequence[int | Value], map: WgMap | None) -> LineTile:
+    def _line(self, count: int, at: Sequence[int | Value], map: WgMap | None) -> LineTile | StridedTile:
         """A tile of one row: of a matrix, or of a line as the matrix of one row."""
         array: Array = self
         if self.ndim == 1:
@@ -365,6 +478,8 @@ class Array:
             at = (0, *at)
         if map is not None and len(map.sg_data) == 1:
             map = WgMap((1, *map.sg_layout), (1, *map.sg_data))
+        if 1 not in array._type.get_strides_and_offset()[0][-2:]:
+            return StridedTile(array, (count,), at, map, (1, count))
         return LineTile(array.tile((1, count), at, map).ir, self.dtype)
 
     def _stack(self, shape: tuple[int, ...], at: Sequence[int | Value], map: WgMap | None) -> TileStack:
@@ -408,7 +523,9 @@ class Array:
         old = self._type
         kind = mlir.MemRefType.get(sizes, old.element_type, mlir.StridedLayoutAttr.get(0, steps), old.memory_space)
         dynamic = ([n.ir for n in of if isinstance(n, Value)] for of in (extents, strides))
-        return Array(memref.reinterpret_cast(kind, self.ir, [], *dynamic, [0], sizes, steps), self.dtype, extents)
+        return Array(
+            memref.reinterpret_cast(kind, self.ir, [], *dynamic, [0], sizes, steps), self.dtype, extents, strides
+        )
 
     def at(self, indices: Value, map: WgMap | None = None) -> Scattered:
         """The elements at these indices, a line or matrix of them, counted from the array's first element."""
@@ -496,7 +613,7 @@ def load(
     _check_hints(hints)
     if padding_option not in _PADDINGS:
         raise ValueError(f"padding_option is 'zero' or 'nan', not {padding_option!r}")
-    if isinstance(pointer, (Tile, TileStack)):
+    if isinstance(pointer, (Tile, TileStack, StridedTile)):
         if mask is not None:
             raise TypeError("a tile takes no mask: out-of-bounds elements are not read")
         return pointer.load(_PADDINGS[padding_option] if other is None else other)
@@ -519,7 +636,7 @@ def store(pointer: Any, value: Any, mask: Any = None, boundary_check: Sequence[i
         TypeError: if a tile is given a mask.
     """
     _check_hints(hints)
-    if isinstance(pointer, (Tile, TileStack)):
+    if isinstance(pointer, (Tile, TileStack, StridedTile)):
         if mask is not None:
             raise TypeError("a tile takes no mask: out-of-bounds elements are not written")
         return pointer.store(value)
@@ -556,7 +673,7 @@ def _updated(
     operation: str, pointer: Any, value: Any, mask: Any, expected: Any, sem: str | None, scope: str | None
 ) -> Value:
     _check_order(sem, scope)
-    if isinstance(pointer, Tile):
+    if isinstance(pointer, (Tile, StridedTile)):
         if mask is not None:
             raise TypeError("a tile takes no mask: out-of-bounds elements are not updated")
         return pointer.atomic(operation, value, expected)
@@ -600,6 +717,18 @@ def atomic_cas(
         ValueError: if there is no such order or scope.
     """
     return _updated("xchg", pointer, val, mask, cmp, sem, scope)
+
+
+def _metadata(array: mlir.Value) -> tuple[mlir.Value, mlir.Value, list[mlir.Value], list[mlir.Value]]:
+    """An array's memory, offset, extents and strides."""
+    kind = mlir.MemRefType(array.type)
+    base = mlir.MemRefType.get([], kind.element_type, memory_space=kind.memory_space)
+    index = mlir.IndexType.get()
+    made = mlir.Operation.create(
+        "memref.extract_strided_metadata", results=[base, index, *[index] * (2 * kind.rank)], operands=[array]
+    )
+    memory, offset, *rest = made.results
+    return memory, offset, rest[: kind.rank], rest[kind.rank :]
 
 
 def _sum(a: int | Value, b: int) -> int | Value:

@@ -14,7 +14,7 @@ from mlir import ir as mlir
 
 from xegpu_py.language import types
 from xegpu_py.language.held import Handle
-from xegpu_py.language.memory import Array, Pointers, TileStack
+from xegpu_py.language.memory import Array, Pointers, StridedTile, TileStack
 from xegpu_py.language.source import Code
 from xegpu_py.language.types import DType
 from xegpu_py.language.values import Product, Value, constant, value_of
@@ -86,7 +86,7 @@ def dynamic(found: Any) -> bool:
     """Whether something is known only as the kernel runs."""
     if isinstance(found, (tuple, list)):
         return any(map(dynamic, found))
-    return isinstance(found, (Value, Product, Handle, Array, Pointers, TileStack))
+    return isinstance(found, (Value, Product, Handle, Array, Pointers, TileStack, StridedTile))
 
 
 def described(found: Any) -> str:
@@ -106,6 +106,8 @@ def handles_in(found: Any, into: dict[int, Handle]) -> None:
         into[id(found)] = found
     elif isinstance(found, TileStack):
         handles_in(found.tiles, into)
+    elif isinstance(found, StridedTile):
+        handles_in(found.positions, into)
     elif isinstance(found, (tuple, list)):
         for x in found:
             handles_in(x, into)

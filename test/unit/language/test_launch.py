@@ -21,6 +21,56 @@ F32, BF16 = np.float32, ml_dtypes.bfloat16
 
 
 @xegpu_py.jit
+def strided(X, Y, Z, LINE, OUT):
+    x, total = X.tile((8, 8), at=(3, 0)), xl.zeros((8, 8))
+    for _ in range(3):
+        total = total + x.load(padding=1)
+        x.advance(columns=4)
+    Y.tile((8, 8), at=(0, 0)).store(total)
+    z = Z.T.tile((8, 8), at=(-1, 1))
+    z.store(total)
+    z.add(1)
+    line = LINE.tile((16,), at=(1,))
+    line.advance(1)
+    OUT.tile((16,), at=(0,)).store(line.load())
+
+
+@xegpu_py.jit
+def strided_product(A, B, C):
+    a, b = A.tile((2, 32, 16), at=(0, 0, 0)), B.T.tile((16, 32), at=(0, 0))
+    c = xl.zeros((32, 32), map=xl.WgMap((2, 2), (16, 16)))
+    for _ in range(0, A.shape[2], 16):
+        both = a.load()
+        c += (both[0] + both[1]) @ b.load()
+        a.advance(columns=16)
+        b.advance(rows=16)
+    C.tile((32, 32), at=(0, 0)).store(c)
+
+
+@pytest.mark.parametrize("engine", ["eager", "both"])
+def test_arrays_whose_rows_and_columns_are_strided(engine):
+    """Of which no dimension lies side by side in memory: tiles load what numpy has there, and write nothing else."""
+    x, line = np.arange(400, dtype=F32).reshape(20, 20)[::2, ::2], np.arange(40, dtype=F32)[::2]
+    around, y, out = np.zeros((20, 24), F32), np.zeros((8, 8), F32), np.zeros(16, F32)
+    strided.with_options(engine=engine)(x, y, around[::2, ::3], line, out)
+    padded = np.ones((16, 16), F32)
+    padded[:10, :10] = x
+    total = sum(padded[3:11, 4 * i : 4 * i + 8] for i in range(3))
+    written = np.zeros((10, 8), F32)
+    written[1:9, :7] = total[1:].T + 1
+    found = np.zeros_like(around)
+    found[::2, ::3] = written
+    np.testing.assert_array_equal(y, total)
+    np.testing.assert_array_equal(around, found)
+    np.testing.assert_array_equal(out, line[2:18])
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-3, 4, s).astype(np.float16) for s in ((4, 64, 80), (64, 80)))
+    c = np.zeros((32, 32), F32)
+    strided_product.with_options(engine=engine)(a[::2, ::2, ::2], b[::2, ::2], c)
+    np.testing.assert_array_equal(c, (a[0] + a[2])[::2, ::2].astype(F32) @ b[::2, ::2].astype(F32).T)
+
+
+@xegpu_py.jit
 def scale(X, Y, n, factor: xl.float32 = 2.0, BLOCK: Constexpr = 32):
     """Y is X times a factor."""
     i = xl.program_id(0) * BLOCK + xl.arange(0, BLOCK)
