@@ -31,6 +31,7 @@ from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.narrow import PackedArrays
 from xegpu_py.runtime.launch import Engine, Statistics
 from xegpu_py.signature import beyond, unaligned_arrays
+from xegpu_py.surfaces import unaligned_surfaces
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
 from xegpu_py.visa import assembly
@@ -125,7 +126,12 @@ class CompiledKernel:
             return self
         arguments = self._packed(arguments, PackedArrays())
         target = self.kernel.launcher.target.name
-        unaligned = unaligned_arrays(self._lowered.parameters, arguments, target) if self._aligned else ()
+        unaligned: tuple[int, ...] = ()
+        if self._aligned:
+            unaligned = unaligned_arrays(self._lowered.parameters, arguments, target)
+            if self._lowered.surfaces:
+                more = unaligned_surfaces(self._lowered.surfaces, arguments, target)
+                unaligned = tuple(sorted({*unaligned, *more}))
         large = beyond(self._lowered.parameters, arguments, grid, self._lowered.limits) is not None
         return self._again(unaligned, large) if unaligned or large else self
 

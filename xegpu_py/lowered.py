@@ -22,6 +22,7 @@ from xegpu_py.ir.passes import Runner, parse_pipeline
 from xegpu_py.ir.source import Source
 from xegpu_py.ir.verifier import walk
 from xegpu_py.signature import SMALL, Parameter, parameters_of
+from xegpu_py.surfaces import Surface, surfaces_of
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
 from xegpu_py.visa.allocate import allocate
@@ -38,6 +39,7 @@ class Lowered:
         parameters: its parameters.
         program: the vISA program.
         limits: for which launches it is, as `SMALL`; 0 for any.
+        surfaces: those whose extents or strides are computed of its arguments.
         known: the extents of grid and block that the kernel fixes, by "grid" and "block".
         subgroups: of a workgroup, where the kernel's maps say how many there are.
         remarks: what the lowering said of code that is right, but slow.
@@ -54,6 +56,7 @@ class Lowered:
     remarks: tuple[Diagnostic, ...] = ()
     source: Source | None = None
     levels: dict[str, Module] = field(default_factory=dict)
+    surfaces: tuple[Surface, ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"levels": {}}
@@ -157,6 +160,7 @@ def lower(module: Module, name: str, options: Options) -> Lowered:
     runner.run(parse_pipeline(steps[-1]), lowered)
     found = found_in(lowered, next(f for f in visa.kernels(lowered.outline) if visa.name_of(f) == name))
     found.subgroups, found.remarks = subgroups_of(module, name), tuple(remarks)
+    found.surfaces = surfaces_of(next(f for f in visa.kernels(module.operation) if visa.name_of(f) == name))
     found.levels = levels | {"visa": lowered}
     return found
 

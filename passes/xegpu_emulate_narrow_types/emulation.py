@@ -42,7 +42,7 @@ def emulate(func: ir.Operation) -> None:
     Raises:
         DiagnosticError: at the op that cannot be rewritten.
     """
-    if len(func.regions[0].blocks) != 1 or not any(map(is_narrow, _types(func))):
+    if len(func.regions[0].blocks) != 1 or not _is_needed(func):
         return
     body = func.regions[0].blocks[0]
     for argument in body.arguments:
@@ -59,6 +59,20 @@ def emulate(func: ir.Operation) -> None:
     for op in ops:
         conversion.op(op.operation)
     conversion.finish()
+
+
+def _is_needed(func: ir.Operation) -> bool:
+    """Whether a kernel has elements of 2 or 4 bits in memory, or computes with them; other passes move them."""
+    kinds = _types(func)
+    if any(memref_bits(t) or desc_bits(t) for t in kinds):
+        return True
+    if not any(map(bits_of, kinds)):
+        return False
+    arguments = func.regions[0].blocks[0].arguments
+    ops = (op for op in walk(func) if op.name.startswith("arith.") or "reduction" in op.name)
+    return any(bits_of(v.type) for op in ops for v in (*op.operands, *op.results)) or any(
+        bits_of(a.type) for a in arguments
+    )
 
 
 def _types(func: ir.Operation) -> set[ir.Type]:

@@ -209,3 +209,16 @@ def dpas(e: Emulation, op: ir.Operation) -> None:
             op.operands[i] = make("vector.bitcast", value.type, e.packed(value))
         elif value in e.values:
             op.operands[i] = e.one(value)
+
+
+@pattern("xegpu.truncf")
+def truncate(e: Emulation, op: ir.Operation) -> None:
+    """The result is bytes."""
+    result = op.results[0]
+    if not bits_of(result.type):
+        e.keep(op)
+        return
+    made = ir.Operation.create(op.name, [result.type], [e.one(v) for v in op.operands], attributes_of(op)).results[0]
+    if not e.is_packed(result.type):
+        e.fail(f"gives {result.type}, whose rows do not fill bytes")
+    e.replace(op, (make("vector.bitcast", e.held_type(result.type), made),))

@@ -230,9 +230,9 @@ def _array(argument: Any, kind: ir.MemRefType, title: str) -> np.ndarray[Any, An
     if not isinstance(argument, np.ndarray):
         raise TypeError(f"{title} must be a numpy array, not {type(argument).__name__}")
     element = element_of(str(kind.element_type))
-    if element.is_float:
+    if element.is_float and not element.shares_bytes:
         fits = argument.dtype == element.dtype
-    elif element.bits == 1:
+    elif element.bits < 8:
         fits = argument.dtype.itemsize == 1 and argument.dtype.kind in "iub"
     else:
         fits = argument.dtype.kind in "iu" and argument.dtype.itemsize == element.bytes

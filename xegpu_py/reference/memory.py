@@ -151,7 +151,8 @@ class Memory:
             return element.from_memory(self.read(base + places * element.bytes, element.memory))
         bits = places * element.bits
         held = self.read(base + (bits >> 3), np.dtype(np.uint8))
-        return element.from_memory((held >> (bits & 7).astype(np.uint8)).astype(np.int8))
+        found = held >> (bits & 7).astype(np.uint8) & np.uint8((1 << element.bits) - 1)
+        return found.view(element.dtype) if element.is_float else element.from_memory(found.view(np.int8))
 
     def set_elements(self, base: int, places: Array, values: Array, element: Element) -> None:
         """Write elements by their numbers; those that share bytes one after the other.
@@ -163,7 +164,8 @@ class Memory:
             self.write(base + places * element.bytes, element.to_memory(values))
             return
         mask = (1 << element.bits) - 1
-        for bit, value in zip((places * element.bits).ravel().tolist(), np.asarray(values).ravel().tolist()):
+        patterns = np.ascontiguousarray(values, element.dtype).view(np.uint8)
+        for bit, value in zip((places * element.bits).ravel().tolist(), patterns.ravel().tolist()):
             address, shift = np.array([base + (bit >> 3)]), bit & 7
             held = int(self.read(address, np.dtype(np.uint8))[0]) & ~(mask << shift)
             self.write(address, np.array([held | (int(value) & mask) << shift], np.uint8))

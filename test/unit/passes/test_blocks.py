@@ -163,3 +163,55 @@ def test_rows_of_12_bytes_are_messages_on_cri(target, message):
         kernel(source, out)
         np.testing.assert_array_equal(out, source)
         assert ("block2d" in kernel.asm) == message == (not kernel.remarks)
+
+
+SURFACE = """
+gpu.module @m {
+  gpu.func @k(%a: memref<1024xf16>, %out: memref<8x32xf16>, %rows: i32, %columns: i32, %pitch: index) kernel {
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %h = arith.index_cast %rows : i32 to index
+    %half = arith.index_cast %columns : i32 to index
+    %w = arith.muli %half, %c2 : index
+    %p = memref.extract_aligned_pointer_as_index %a : memref<1024xf16> -> index
+    %address = arith.index_cast %p : index to i64
+    %t = xegpu.create_nd_tdesc %address[0, 2], [%h, %w], [%pitch, %c1] {mode = vc}
+      : i64 -> !xegpu.tensor_desc<8x32xf16>
+    %o = xegpu.create_nd_tdesc %out[0, 0] {mode = vc} : memref<8x32xf16> -> !xegpu.tensor_desc<8x32xf16>
+    %x = xegpu.load_nd %t {mode = vc} : !xegpu.tensor_desc<8x32xf16> -> vector<8x32xf16>
+    xegpu.store_nd %x, %o {mode = vc} : vector<8x32xf16>, !xegpu.tensor_desc<8x32xf16>
+    gpu.return
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("case", [(8, 16, 32), (8, 20, 48), (8, 5, 10), (5, 17, 35), (3, 16, 100), (7, 18, 36)])
+def test_surfaces_of_extents_that_a_call_gives(case):
+    """They are checked at the call; those that messages cannot address are gathered."""
+    rows, half, pitch = case
+    fits = 4 * half >= 64 and 2 * pitch % 16 == 0
+    kernel = xegpu_py.compile(SURFACE, engine="both", cache="off")
+    a = np.arange(1024, dtype=np.float16)
+    given, out = (rows, half, pitch), np.full((8, 32), -1, np.float16)
+    kernel(a, out, *given)
+    expected = np.zeros((8, 32), np.float16)
+    matrix = np.lib.stride_tricks.as_strided(a, (rows, 2 * half), (2 * pitch, 2))
+    part = matrix[:8, 2:34]
+    expected[: part.shape[0], : part.shape[1]] = part
+    np.testing.assert_array_equal(out, expected)
+    assert ("lsc_load_block2d" in kernel.version_for([a, out, *given]).asm) == fits
+
+
+def test_a_surface_that_is_not_known_at_the_call_says_what_to_do():
+    text = SURFACE.replace(
+        "%half = arith.index_cast %columns : i32 to index",
+        "%id = gpu.block_id x\n %half = arith.addi %id, %c2 : index",
+    )
+    a, out = np.arange(1024, dtype=np.float16), np.zeros((8, 32), np.float16)
+    with pytest.raises(xegpu_py.DiagnosticError, match="width is below 64 bytes") as raised:
+        xegpu_py.compile(text, cache="off")(a, out, 8, 0, 64)
+    notes = "".join(n.message for n in raised.value.diagnostics[0].notes)
+    assert "kernel's attribute xegpu.unaligned, or the argument 'unaligned' of xegpu_py.compile" in notes
+    xegpu_py.compile(text, unaligned=[0], cache="off")(a, out, 8, 0, 64)
+    np.testing.assert_array_equal(out[:, :2], a.reshape(16, 64)[:8, 2:4])

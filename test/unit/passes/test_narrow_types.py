@@ -417,3 +417,19 @@ def test_random_moves(seed):
     constants = [f"%c{n} = arith.constant {n} : index" for n in (0, 1, 3)]
     text = kernel(f"%a: memref<64x{element}>, %b: memref<512x{element}>, %x: index", "\n".join([*constants, *lines]))
     run(text, numbers(element, 64), np.zeros(512, ARRAYS[element, "s"]), r.randint(0, 8))
+
+
+def test_floats_of_four_bits_are_moved():
+    text = kernel("%a: memref<8x32xf32>, %b: memref<8x32xf4E2M1FN>, %c: memref<8x32xf4E2M1FN>", """
+  %c0 = arith.constant 0 : index
+  %x = vector.load %a[%c0, %c0] : memref<8x32xf32>, vector<8x32xf32>
+  %y = xegpu.truncf %x : vector<8x32xf32> -> vector<8x32xf4E2M1FN>
+  vector.store %y, %b[%c0, %c0] : memref<8x32xf4E2M1FN>, vector<8x32xf4E2M1FN>
+  %d = xegpu.create_nd_tdesc %b[0, 0] {mode = vc} : memref<8x32xf4E2M1FN> -> !xegpu.tensor_desc<8x32xf4E2M1FN>
+  %e = xegpu.create_nd_tdesc %c[0, 0] {mode = vc} : memref<8x32xf4E2M1FN> -> !xegpu.tensor_desc<8x32xf4E2M1FN>
+  %z = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<8x32xf4E2M1FN> -> vector<8x32xf4E2M1FN>
+  xegpu.store_nd %z, %e {mode = vc} : vector<8x32xf4E2M1FN>, !xegpu.tensor_desc<8x32xf4E2M1FN>""")  # fmt: skip
+    a = np.random.default_rng(3).integers(-3, 4, (8, 32)).astype(np.float32)
+    _, b, c = run(text, a, *np.zeros((2, 8, 32), ml_dtypes.float4_e2m1fn))
+    np.testing.assert_array_equal(b.astype(np.float32), a)
+    np.testing.assert_array_equal(c.astype(np.float32), a)

@@ -1,0 +1,152 @@
+"""2D surfaces whose extents a kernel computes of its arguments: whether 2D block messages can address them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from mlir import ir as mlir
+
+from xegpu_py.dialects.xegpu import TensorDesc
+from xegpu_py.ir.verifier import walk
+from xegpu_py.passes.common.surfaces import argument_of
+from xegpu_py.passes.common.values import constant_of, defining_op
+from xegpu_py.target import target as target_of
+
+Expression: TypeAlias = "int | tuple[Any, ...]"
+"""A number; ("argument", i); ("extent", i, d), of an array; or an op's name and its operands."""
+
+_OPERATIONS: dict[str, Callable[[int, int], int]] = {
+    "addi": lambda a, b: a + b,
+    "subi": lambda a, b: a - b,
+    "muli": lambda a, b: a * b,
+    "divsi": lambda a, b: a // b,
+    "divui": lambda a, b: a // b,
+    "remui": lambda a, b: a % b,
+    "ceildivsi": lambda a, b: -(-a // b),
+    "ceildivui": lambda a, b: -(-a // b),
+    "floordivsi": lambda a, b: a // b,
+    "maxsi": max,
+    "maxui": max,
+    "minsi": min,
+    "minui": min,
+    "shli": lambda a, b: a << b,
+    "shrui": lambda a, b: a >> b,
+    "andi": lambda a, b: a & b,
+}
+"""Ops of arith on what are extents: numbers that are not negative, and do not wrap around."""
+_CASTS = ("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui")
+_DEPTH = 16
+
+
+@dataclass(frozen=True)
+class Surface:
+    """The surface of a descriptor or tile. It is plain data, as parameters are.
+
+    Attributes:
+        argument: the number of the kernel's argument in whose memory it lies.
+        size: bytes of an element.
+        width, rows, pitch: elements of a row, rows, and elements from one to the next; None where that is not computed
+            of arguments alone.
+    """
+
+    argument: int
+    size: int
+    width: Expression | None
+    rows: Expression | None
+    pitch: Expression | None
+
+
+def surfaces_of(func: mlir.Operation) -> tuple[Surface, ...]:
+    """The surfaces whose extents or strides are given by values, of a kernel of XeGPU or XeTile."""
+    found: dict[Surface, None] = {}
+    for op in walk(func):
+        if op.name not in ("xegpu.create_nd_tdesc", "xetile.init_tile"):
+            continue
+        view: Any = op.opview
+        shape, strides = list(view.shape), list(view.strides)
+        argument = argument_of(view.source)
+        if len(shape) < 2 or argument is None or all(isinstance(n, int) for n in (*shape[-2:], *strides[-2:])):
+            continue
+        if isinstance(view.source.type, mlir.MemRefType) and view.source.type.memory_space is not None:
+            continue
+        (rows, columns), (pitch, step) = shape[-2:], strides[-2:]
+        if constant_of(step) != 1 and constant_of(pitch) == 1:
+            rows, columns, pitch = columns, rows, step
+        size = _element_bits(op.results[0].type) // 8
+        if size:
+            found[Surface(argument, size, *map(expression_of, (columns, rows, pitch)))] = None
+    return tuple(found)
+
+
+def _element_bits(kind: mlir.Type) -> int:
+    text = str(kind)
+    if text.startswith("!xegpu."):
+        return TensorDesc.decode(text).bits
+    # Loaded when it is needed: most kernels have no tiles.
+    from xegpu_py.dialects.xetile import Tile
+
+    bits: int = Tile.decode(text).bits
+    return bits
+
+
+def expression_of(value: mlir.Value | int, depth: int = _DEPTH) -> Expression | None:
+    """How a number is computed of the function's arguments; None if it is not, or not by ops that are known here."""
+    known = constant_of(value)
+    if known is not None:
+        return known
+    assert isinstance(value, mlir.Value)
+    op = defining_op(value)
+    if op is None:
+        argument = mlir.BlockArgument(value)
+        parent = argument.owner.owner
+        of_kernel = parent is not None and parent.operation.name == "gpu.func"
+        return ("argument", argument.arg_number) if of_kernel else None
+    if not depth:
+        return None
+    if op.name in _CASTS:
+        return expression_of(op.operands[0], depth - 1)
+    if op.name == "memref.dim":
+        array, dimension = expression_of(op.operands[0], 0), constant_of(op.operands[1])
+        return ("extent", array[1], dimension) if isinstance(array, tuple) and dimension is not None else None
+    name = op.name.removeprefix("arith.")
+    if name not in _OPERATIONS or not op.name.startswith("arith."):
+        return None
+    operands = [expression_of(v, depth - 1) for v in op.operands]
+    return None if None in operands else (name, *operands)
+
+
+def evaluated(expression: Expression | None, arguments: Sequence[Any]) -> int | None:
+    """A number for the arguments of a call; None if it is not known."""
+    if expression is None or isinstance(expression, int):
+        return expression
+    kind, *rest = expression
+    if kind == "argument":
+        given = arguments[rest[0]]
+        return int(given) if isinstance(given, (int, np.integer)) else None
+    if kind == "extent":
+        shape = np.shape(arguments[rest[0]])
+        return shape[rest[1]] if rest[1] < len(shape) else None
+    numbers = [evaluated(e, arguments) for e in rest]
+    if None in numbers or min(n for n in numbers if n is not None) < 0:
+        return None
+    a, b = (n for n in numbers if n is not None)
+    return None if not b and ("div" in kind or "rem" in kind) else _OPERATIONS[kind](a, b)
+
+
+def unaligned_surfaces(surfaces: Sequence[Surface], arguments: Sequence[Any], target: str) -> tuple[int, ...]:
+    """The numbers of the arguments with surfaces that 2D block messages cannot address, as a call has them."""
+    limits = target_of(target).block2d
+    if limits is None:
+        return ()
+    found = set()
+    for surface in surfaces:
+        width, rows, pitch = (evaluated(e, arguments) for e in (surface.width, surface.rows, surface.pitch))
+        in_bytes = [None if n is None else n * surface.size for n in (width, pitch)]
+        address = arguments[surface.argument]
+        start = int(address) if isinstance(address, (int, np.integer)) else None
+        if limits.surface_problem(in_bytes[0], rows, in_bytes[1], start) is not None:
+            found.add(surface.argument)
+    return tuple(sorted(found))
