@@ -202,28 +202,32 @@ class LaneImport(SubgroupImport):
             if made is None or made.operation.name not in (PREFIX + "create_tdesc", PREFIX + "update_offset"):
                 refuse(view, "its descriptor is not made where it can be seen")
             if made.operation.name == PREFIX + "create_tdesc":
-                return self.line_of(view, made.source), _number(made.offsets)
+                return self.moved_on(self.line_of(view, made.source), _number(made.offsets))
             memory, start = self.place(view, made.tdesc)
             return memory, arith.addi(start, _number(made.offsets))
-        return self.line_of(view, source), _number(view.offsets)
+        return self.moved_on(self.line_of(view, source), _number(view.offsets))
 
-    def line_of(self, view: Any, source: ir.Value) -> ir.Value:
-        """A memref of one dimension that begins where a memref or an address is."""
+    def moved_on(self, line: tuple[ir.Value, ir.Value | None], offset: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """A memref, and an offset from where a line of elements begins in it."""
+        memory, start = line
+        return memory, offset if start is None else arith.addi(start, offset)
+
+    def line_of(self, view: Any, source: ir.Value) -> tuple[ir.Value, ir.Value | None]:
+        """A memref of one dimension, and where in it a memref or an address is; None at its beginning."""
         if not isinstance(source.type, ir.MemRefType):
             known = _memref_at(source)
             if known is None:
-                refuse(view, "its address comes from no memref", "at lane level pass a memref")
-            assert known is not None
+                return _memory_at(view, source)
             source = known
         kind = ir.MemRefType(source.type)
         if kind.rank == 1:
-            return source
+            return source, None
         size = math.prod(kind.shape) if kind.has_static_shape else None
         extent = size if size is not None else "?"
         space = f", {kind.memory_space}" if kind.memory_space is not None else ""
         result = ir.Type.parse(f"memref<{extent}x{kind.element_type}, strided<[1]>{space}>")
         sizes: list[Any] = [size] if size is not None else [_product(source)]
-        return memref.reinterpret_cast(
+        line: ir.Value = memref.reinterpret_cast(
             result,
             source,
             [],
@@ -233,6 +237,7 @@ class LaneImport(SubgroupImport):
             [s if isinstance(s, int) else ir.ShapedType.get_dynamic_size() for s in sizes],
             [1],
         )
+        return line, None
 
     def masked(
         self, mask: ir.Value, kinds: Sequence[ir.Type], body: Callable[[], Sequence[ir.Value]]
@@ -351,6 +356,22 @@ def _memref_at(address: ir.Value) -> ir.Value | None:
         else:
             return None
     return None
+
+
+def _memory_at(view: Any, address: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """All of global memory as elements of what an op accesses, and the number of the one at an address."""
+    if str(address.type) != "i64":
+        refuse(
+            view, f"its address is of type {address.type}", "at lane level pass a memref, or an address that is an i64"
+        )
+    element = element_of(view.value)
+    kind = ir.Type.parse(f"memref<?x{element}>")
+    i64 = ir.IntegerType.get_signless(64)
+    memory = ir.Operation.create(
+        "builtin.unrealized_conversion_cast", results=[kind], operands=[arith.constant(i64, 0)]
+    ).result
+    place = arith.divui(address, arith.constant(i64, bit_width(element) // 8))
+    return memory, arith.index_cast(ir.IndexType.get(), place)
 
 
 def _product(source: ir.Value) -> ir.Value:

@@ -191,3 +191,30 @@ def test_lanes_have_two_bytes_of_a_row_side_by_side(engine):
     c = np.ones((8, 16), np.int32)
     xegpu_py.compile(LANES, engine=engine)(a, b, c, block=16)
     np.testing.assert_array_equal(c, a[:, 32:].astype(np.int32) @ b[32:].astype(np.int32) + 1)
+
+
+@pytest.mark.parametrize("engine", ["jit", "reference"])
+def test_lanes_access_addresses_that_they_compute(engine):
+    body = """
+    %lane = gpu.lane_id
+    %c4 = arith.constant 4 : i64
+    %true = arith.constant dense<true> : vector<1xi1>
+    %c15 = arith.constant 15 : index
+    %below = arith.cmpi slt, %lane, %c15 : index
+    %mask = vector.broadcast %below : i1 to vector<1xi1>
+    %p = memref.extract_aligned_pointer_as_index %a : memref<64xf32> -> index
+    %i = arith.index_cast %p : index to i64
+    %l = arith.index_cast %lane : index to i64
+    %by = arith.muli %l, %c4 : i64
+    %at = arith.addi %i, %by : i64
+    %off = vector.broadcast %lane : index to vector<1xindex>
+    %v = xegpu.load %at[%off], %true : i64, vector<1xindex>, vector<1xi1> -> vector<1xf32>
+    %q = memref.extract_aligned_pointer_as_index %o : memref<16xf32> -> index
+    %j = arith.index_cast %q : index to i64
+    %to = arith.addi %j, %c4 : i64
+    xegpu.store %v, %to[%off], %mask : vector<1xf32>, i64, vector<1xindex>, vector<1xi1>"""
+    a, o = np.arange(64, dtype=np.float32), np.zeros(16, np.float32)
+    text = kernel("%a: memref<64xf32>, %o: memref<16xf32>", body)
+    xegpu_py.compile(import_upstream(text, level="lane"), engine=engine)(a, o, block=16)
+    np.testing.assert_array_equal(o[1:], 2 * np.arange(15))
+    assert o[0] == 0
