@@ -1,5 +1,6 @@
 """lit configuration: `lit test` runs every test below test/ that has RUN lines."""
 
+import importlib.util
 import os
 import shutil
 import sys
@@ -22,6 +23,10 @@ config.substitutions += [
     ("%examples", os.path.join(os.path.dirname(__file__), "examples")),
     ("FileCheck", "filecheck"),
 ]
+
+# LLVM 22 brought the dialect irdl to Python. Some texts of MLIR's own are others before it.
+if importlib.util.find_spec("mlir._mlir_libs._mlirDialectsIRDL"):
+    config.available_features.add("llvm-22")
 
 if shutil.which("GenX_IR"):
     config.available_features.add("genx")

@@ -20,10 +20,10 @@ from typing import Any
 
 import mlir.dialects
 from mlir import ir
-from mlir._mlir_libs import _mlir as _cext
 from mlir.dialects import gpu
 
 import xegpu_py
+from xegpu_py.ir.bindings import loc_tracebacks, tracebacks_leave_out
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import Module
@@ -32,7 +32,7 @@ from xegpu_py.ir.type_reader import parse_type
 
 # An op's location is the code that called the builder, not the builder's own.
 for _path in (*mlir.dialects.__path__, *xegpu_py.__path__, contextlib.__file__):
-    _cext.globals.register_traceback_file_exclusion(_path)
+    tracebacks_leave_out(_path)
 
 
 @contextmanager
@@ -45,7 +45,7 @@ def module(context: Context | None = None) -> Iterator[Module]:
     Raises:
         DiagnosticError: at the end of the block, if a rule is broken. Positions are those of Python code.
     """
-    with context or Context(), ir.Location.unknown(), ir.loc_tracebacks():
+    with context or Context(), ir.Location.unknown(), loc_tracebacks():
         made = Module(ir.Module.create())
         with ir.InsertionPoint(made.body):
             yield made
@@ -73,9 +73,16 @@ def kernel(name: str, *types: ir.Type | str) -> Iterator[tuple[ir.Value, ...]]:
         types: the arguments' types, MLIR's or as text.
     """
     inputs = [parse_type(t) if isinstance(t, str) else t for t in types]
-    func = gpu.GPUFuncOp(ir.FunctionType.get(inputs, []), name, kernel=True)
-    with ir.InsertionPoint(func.add_entry_block()):
-        yield tuple(func.entry_block.arguments)
+    # Not by `gpu.GPUFuncOp`, whose parameters differ between releases of LLVM.
+    attributes: dict[str, ir.Attribute] = {
+        "sym_name": ir.StringAttr.get(name),
+        "function_type": ir.TypeAttr.get(ir.FunctionType.get(inputs, [])),
+        "gpu.kernel": ir.UnitAttr.get(),
+    }
+    func = ir.Operation.create("gpu.func", attributes=attributes, regions=1)
+    entry = func.regions[0].blocks.append(*inputs)
+    with ir.InsertionPoint(entry):
+        yield tuple(entry.arguments)
         gpu.return_([])
 
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 from mlir import ir
-from mlir.dialects.arith import AtomicRMWKind
 from xegpu_py.dialects.xegpu.checks import (
     Address,
     check_hints,
@@ -27,6 +26,7 @@ from xegpu_py.dialects.xegpu.types import (
     XeGPU,
 )
 
+from xegpu_py.ir.bindings import AtomicRMWKind
 from xegpu_py.ir.builtin import by, is_float, signedness, vector_of, vector_text
 from xegpu_py.ir.constraints import MaskVector, MemRef, OffsetVector, Vector
 from xegpu_py.ir.definition import Attribute, Operand, Result, default

@@ -1,12 +1,12 @@
 """Ops on scattered tiles, whose elements have addresses of their own."""
 
-from mlir.dialects.arith import AtomicRMWKind
 from xegpu_py.dialects.xegpu.interfaces import Hinted
 from xegpu_py.dialects.xegpu.scattered import check_expected
 from xegpu_py.dialects.xetile.checks import check_access, check_mask, check_value, loaded
 from xegpu_py.dialects.xetile.tiles import Padding
 from xegpu_py.dialects.xetile.types import Tile, XeTile
 
+from xegpu_py.ir.bindings import AtomicRMWKind
 from xegpu_py.ir.builtin import is_float
 from xegpu_py.ir.constraints import MaskVector, Vector
 from xegpu_py.ir.definition import Attribute, Operand, Result

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from mlir import ir
-from mlir.dialects.arith import AtomicRMWKind
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu.checks import is_slm
 from xegpu_py.passes.common.builders import (
@@ -38,7 +37,7 @@ from xegpu_py.passes.common.builders import (
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.values import element_of, shape_of
 
-from xegpu_py.ir.bindings import SEGMENTS
+from xegpu_py.ir.bindings import SEGMENTS, AtomicRMWKind
 from xegpu_py.ir.passes import Pass
 
 Order = npt.NDArray[np.int64]

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from mlir import ir
-from mlir.dialects.arith import AtomicRMWKind
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu.checks import is_slm
 from xegpu_py.dialects.xegpu.types import CHUNK_SIZES
@@ -28,6 +27,7 @@ from xegpu_py.passes.common.builders import (
 from xegpu_py.passes.common.values import shape_of
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, elementwise, pattern
 
+from xegpu_py.ir.bindings import AtomicRMWKind
 from xegpu_py.ir.verifier import walk
 
 

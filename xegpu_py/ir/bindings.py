@@ -9,14 +9,18 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from enum import IntEnum
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mlir
 from mlir import ir
+from mlir._mlir_libs import _mlir as _cext
+from mlir.dialects import arith
 
-__all__ = ["SEGMENTS", "load_dialects", "name_segments"]
+__all__ = ["SEGMENTS", "AtomicRMWKind", "load_dialects", "loc_tracebacks", "name_segments", "tracebacks_leave_out"]
 
 _LOAD_DIALECTS = "_ZN4mlir4irdl12loadDialectsENS_8ModuleOpE"
 _SET_LOC = "_ZN4mlir5Value6setLocENS_8LocationE"
@@ -34,6 +38,20 @@ SEGMENTS = (
 those of other ops."""
 
 
+def _with_missing_kinds(kinds: type[IntEnum]) -> type[IntEnum]:
+    """The kinds of atomic updates, among them `xori`, which LLVM 21's `memref.atomic_rmw` lacks, but not ours."""
+    if "xori" in kinds.__members__:
+        return kinds
+    members = {kind.name: kind.value for kind in kinds}
+    return IntEnum(kinds.__name__, {**members, "xori": max(members.values()) + 1})  # type: ignore[return-value]
+
+
+if TYPE_CHECKING:
+    AtomicRMWKind = arith.AtomicRMWKind
+else:
+    AtomicRMWKind = _with_missing_kinds(arith.AtomicRMWKind)
+
+
 @lru_cache
 def _of_cpp(name: str, arguments: int) -> Callable[..., bool]:
     """A function of the library of the bindings, for which they have no Python name.
@@ -49,6 +67,19 @@ def _of_cpp(name: str, arguments: int) -> Callable[..., bool]:
                 found: Callable[..., bool] = function
                 return found
     raise ImportError(f"these MLIR bindings lack {name}; LLVM 21.1 or later is needed")
+
+
+def loc_tracebacks() -> AbstractContextManager[None]:
+    """Let the locations of ops be the Python code that builds them. LLVM 21 cannot: they are unknown there."""
+    found: AbstractContextManager[None] = getattr(ir, "loc_tracebacks", nullcontext)()
+    return found
+
+
+def tracebacks_leave_out(path: str) -> None:
+    """Let the files below a path be in no location that `loc_tracebacks` gives."""
+    exclude = getattr(_cext.globals, "register_traceback_file_exclusion", None)
+    if exclude is not None:
+        exclude(path)
 
 
 def _pointer(held: Any) -> int:
@@ -107,6 +138,11 @@ def _add_missing() -> None:
             "arg_number": property(lambda self: ir.BlockArgument(self).arg_number),
             "result_number": property(lambda self: ir.OpResult(self).result_number),
         }
+        # Its own gives an object that Python cannot hold.
+        ir.Value.context = property(lambda self: self.type.context)
+        # LLVM 21 does not tell of which class an expression is, which `isinstance` asks.
+        results = ir.AffineMap.results
+        ir.AffineMap.results = property(lambda self: [_narrowest(e) for e in results.fget(self)])
     for cls, members in missing.items():
         for name, member in members.items():
             if not any(name in base.__dict__ for base in cls.__mro__):
@@ -114,6 +150,12 @@ def _add_missing() -> None:
     if ir.Operation.location.fset is None:
         base = next(c for c in ir.Operation.__mro__ if "location" in c.__dict__)
         setattr(base, "location", property(base.__dict__["location"].fget, _set_location))  # noqa: B010
+
+
+def _narrowest(e: ir.AffineExpr) -> ir.AffineExpr:
+    """An affine expression as the class that it is of."""
+    narrower = (cls for cls in (*ir.AffineBinaryExpr.__subclasses__(), *ir.AffineExpr.__subclasses__()))
+    return next((cls(e) for cls in narrower if cls.isinstance(e)), e)
 
 
 def _items(attributes: Any) -> Iterator[tuple[str, ir.Attribute]]:

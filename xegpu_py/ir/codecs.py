@@ -346,7 +346,7 @@ class IntEnumCodec(IntCodec):
 
     def __init__(self, cases: type[Enum]) -> None:
         self.cases = cases
-        self.summary = f"one of {', '.join(c.name for c in cases)}"
+        self.summary = f"one of {', '.join(sorted(c.name for c in cases))}"
 
     def starts(self, cursor: Cursor) -> bool:
         return AttributeCodec.starts(self, cursor)

@@ -17,6 +17,7 @@ import numpy as np
 from mlir import ir as mlir
 
 from xegpu_py import build
+from xegpu_py.ir.bindings import loc_tracebacks
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.language.held import BUILDING
@@ -211,7 +212,7 @@ class _Team:
             self._back.release()
 
     def _subgroup(self, subgroup: Subgroup) -> None:
-        with self._context, mlir.Location.unknown(), mlir.loc_tracebacks():
+        with self._context, mlir.Location.unknown(), loc_tracebacks():
             scratch = _Scratch(self._name, self._types)
             pause = self._never if self._alone else lambda barrier: self._pause(subgroup.number, barrier)
             session = Session(subgroup, scratch, pause)

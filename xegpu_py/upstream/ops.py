@@ -6,8 +6,8 @@ from enum import Enum
 from typing import Annotated, Any
 
 from mlir import ir
-from mlir.dialects.arith import AtomicRMWKind
 
+from xegpu_py.ir.bindings import AtomicRMWKind
 from xegpu_py.ir.builtin import bit_width, by, vector_of
 from xegpu_py.ir.codecs import Unit
 from xegpu_py.ir.constraints import MemRef, OneOf, TypeConstraint, Vector

@@ -83,14 +83,6 @@ func.func @f(%A: memref<64x64xf16>) {
 
 // -----
 
-func.func @f(%A: memref<64x64xf16>) {
-  // expected-error @below {{'xetile.init_tile' op needs both shape and strides, or neither}}
-  %r = "xetile.init_tile"(%A) {static_offsets = array<i64: 0, 0>, static_shape = array<i64: 64, 64>, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0>} : (memref<64x64xf16>) -> !xetile.tile<32x64xf16>
-  return
-}
-
-// -----
-
 func.func @f(%A: memref<64x64xf16, affine_map<(i, j) -> (i floordiv 8, j)>>) {
   // expected-error @below {{'xetile.init_tile' op needs strides, which memref<64x64xf16, affine_map<(d0, d1) -> (d0 floordiv 8, d1)>> has not}}
   %r = xetile.init_tile %A[0, 0] : memref<64x64xf16, affine_map<(i, j) -> (i floordiv 8, j)>> -> !xetile.tile<32x64xf16>
@@ -294,10 +286,3 @@ func.func @f(%t: !xetile.tile<64xf16, #xetile.tile_attr<scattered = true>>, %i: 
   return
 }
 
-// -----
-
-func.func @f(%t: !xetile.tile<32x64xf16>) {
-  // expected-error @below {{'xetile.update_tile_offset' op must keep the tile's type !xetile.tile<32x64xf16>, but gives !xetile.tile<64x32xf16>}}
-  %r = "xetile.update_tile_offset"(%t) {static_offsets = array<i64: 0, 1>, operandSegmentSizes = array<i32: 1, 0, 0>} : (!xetile.tile<32x64xf16>) -> !xetile.tile<64x32xf16>
-  return
-}

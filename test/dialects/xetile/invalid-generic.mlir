@@ -1,0 +1,17 @@
+// RUN: xegpu-opt --split-input-file --verify-diagnostics %s
+// LLVM 21 has another name for the sizes of an IRDL op's operand groups.
+// REQUIRES: llvm-22
+
+func.func @f(%A: memref<64x64xf16>) {
+  // expected-error @below {{'xetile.init_tile' op needs both shape and strides, or neither}}
+  %r = "xetile.init_tile"(%A) {static_offsets = array<i64: 0, 0>, static_shape = array<i64: 64, 64>, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0>} : (memref<64x64xf16>) -> !xetile.tile<32x64xf16>
+  return
+}
+
+// -----
+
+func.func @f(%t: !xetile.tile<32x64xf16>) {
+  // expected-error @below {{'xetile.update_tile_offset' op must keep the tile's type !xetile.tile<32x64xf16>, but gives !xetile.tile<64x32xf16>}}
+  %r = "xetile.update_tile_offset"(%t) {static_offsets = array<i64: 0, 1>, operandSegmentSizes = array<i32: 1, 0, 0>} : (!xetile.tile<32x64xf16>) -> !xetile.tile<64x32xf16>
+  return
+}

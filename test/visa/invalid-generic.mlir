@@ -1,0 +1,57 @@
+// Operand groups of ops in generic form: what the verifier refuses.
+
+// RUN: xegpu-opt %s --split-input-file --verify-diagnostics
+// LLVM 21 has another name for the sizes of an IRDL op's operand groups.
+// REQUIRES: llvm-22
+
+gpu.module @kernels {
+  gpu.func @access_without_operand() kernel {
+    %X = visa.decl "X", f x 16
+    // expected-error @+1 {{'visa.mov' op 'src0_access' names a variable, but there is no operand 'src0'}}
+    "visa.mov"(%X) {dst_access = "%(0,0)<1>", src0_access = "%(0,0)<1;1,0>", exec_size = 16 : i64, mask = "M1", operandSegmentSizes = array<i32: 1, 0, 0>} : (!visa.var) -> ()
+    // expected-error @+1 {{'visa.mov' op 'src0_access' names none, but there is an operand 'src0'}}
+    "visa.mov"(%X, %X) {dst_access = "%(0,0)<1>", src0_access = "0x0:f", exec_size = 16 : i64, mask = "M1", operandSegmentSizes = array<i32: 1, 1, 0>} : (!visa.var, !visa.var) -> ()
+    // expected-error @+1 {{'visa.mov' op there is no operand 'guard' that 'inverted' and 'control' could be about}}
+    "visa.mov"(%X) {dst_access = "%(0,0)<1>", src0_access = "0x0:f", inverted = true, exec_size = 16 : i64, mask = "M1", operandSegmentSizes = array<i32: 1, 0, 0>} : (!visa.var) -> ()
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @access_of_another_kind() kernel {
+    %X = visa.decl "X", f x 16
+    %P = visa.decl_pred "P", 16
+    // expected-error @+1 {{'visa.mov' op operand 'src0' is the predicate 'P', but must be a general variable}}
+    "visa.mov"(%X, %P) {dst_access = "%(0,0)<1>", src0_access = "%(0,0)<1;1,0>", exec_size = 16 : i64, mask = "M1", operandSegmentSizes = array<i32: 1, 1, 0>} : (!visa.var, !visa.pred) -> ()
+    visa.ret (M1, 1)
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @access_text() kernel {
+    %X = visa.decl "X", f x 16
+    // expected-error @+1 {{'visa.mov' op attribute 'dst_access': '%(0,0)<1;1,0>': expected the destination's region}}
+    "visa.mov"(%X) {dst_access = "%(0,0)<1;1,0>", src0_access = "0x0:f", exec_size = 16 : i64, mask = "M1", operandSegmentSizes = array<i32: 1, 0, 0>} : (!visa.var) -> ()
+    // expected-error @+1 {{'visa.mov' op attribute 'src0_access': '0x0:f 1': unexpected '1'}}
+    "visa.mov"(%X) {dst_access = "%(0,0)<1>", src0_access = "0x0:f 1", exec_size = 16 : i64, mask = "M1", operandSegmentSizes = array<i32: 1, 0, 0>} : (!visa.var) -> ()
+    // expected-error @+1 {{'visa.label' op attribute 'label': '1': expected a label, found '1'}}
+    "visa.label"() {label = "1"} : () -> ()
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @operand_of_another_dialect(%c: i32) kernel {
+    %X = visa.decl "X", f x 16
+    // expected-error @+1 {{'i32' does not satisfy the constraint}}
+    "visa.mov"(%X, %c) {dst_access = "%(0,0)<1>", src0_access = "%(0,0)<1;1,0>", exec_size = 16 : i64, mask = "M1", operandSegmentSizes = array<i32: 1, 1, 0>} : (!visa.var, i32) -> ()
+    gpu.return
+  }
+}
