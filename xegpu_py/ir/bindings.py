@@ -140,9 +140,12 @@ def _add_missing() -> None:
         }
         # Its own gives an object that Python cannot hold.
         ir.Value.context = property(lambda self: self.type.context)
+        # Its own forgets the op, but not those inside, whose places in memory other ops get.
+        ir.Operation.erase = _erase
         # LLVM 21 does not tell of which class an expression is, which `isinstance` asks.
         results = ir.AffineMap.results
         ir.AffineMap.results = property(lambda self: [_narrowest(e) for e in results.fget(self)])
+        _rename_else()
     for cls, members in missing.items():
         for name, member in members.items():
             if not any(name in base.__dict__ for base in cls.__mro__):
@@ -152,10 +155,27 @@ def _add_missing() -> None:
         setattr(base, "location", property(base.__dict__["location"].fget, _set_location))  # noqa: B010
 
 
+def _erase(op: ir.Operation, erase: Callable[[ir.Operation], None] = ir.Operation.erase) -> None:
+    op.context._clear_live_operations_inside(op)
+    erase(op)
+
+
 def _narrowest(e: ir.AffineExpr) -> ir.AffineExpr:
     """An affine expression as the class that it is of."""
     narrower = (cls for cls in (*ir.AffineBinaryExpr.__subclasses__(), *ir.AffineExpr.__subclasses__()))
     return next((cls(e) for cls in narrower if cls.isinstance(e)), e)
+
+
+def _rename_else() -> None:
+    """Let `scf.IfOp` take `has_else`, whose name was `hasElse`."""
+    from mlir.dialects import scf
+
+    init = scf.IfOp.__init__
+
+    def renamed(self: Any, *arguments: Any, has_else: bool = False, **others: Any) -> None:
+        init(self, *arguments, hasElse=has_else, **others)
+
+    scf.IfOp.__init__ = renamed
 
 
 def _items(attributes: Any) -> Iterator[tuple[str, ir.Attribute]]:
