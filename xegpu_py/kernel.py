@@ -14,7 +14,7 @@ from xegpu_py.engines.memory import RuntimeFault
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
 from xegpu_py.ir.source import Source, decode_utf8
 from xegpu_py.numerics.dpas import MODELS, Model
-from xegpu_py.runtime.launch import ENGINES, Dim, Engine, EngineMismatch, Grid, Launcher, Statistics
+from xegpu_py.runtime.launch import ENGINES, Dim, Engine, EngineMismatch, Grid, Launcher, Statistics, default_engine
 from xegpu_py.runtime.memory import DeviceMemory, HostMemory
 from xegpu_py.runtime.staging import Staged
 from xegpu_py.target import DEFAULT
@@ -95,7 +95,7 @@ class Kernel:
         if issues:
             raise DiagnosticError([i.diagnostic() for i in issues], self._sources)
         watch, races = (name in checks for name in ("uninit", "races"))
-        chosen = engine or ("interpreter" if watch else "jit")
+        chosen = engine or ("interpreter" if watch else default_engine())
         self.launcher = Launcher(
             program,
             gpu,

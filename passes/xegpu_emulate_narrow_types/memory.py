@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Sequence
 
 from mlir import ir
-from mlir.dialects.arith import AtomicRMWKind
 from xegpu_py.passes.common.builders import (
     Index,
     add,
@@ -26,6 +25,8 @@ from xegpu_py.passes.common.divisors import divisor
 from xegpu_py.passes.common.narrow import memref_bits
 from xegpu_py.passes.common.values import attributes_of, constant_of, shape_of
 from xegpu_py.passes.xegpu_emulate_narrow_types.emulation import Emulation, extended, masked, pattern
+
+from xegpu_py.ir.bindings import AtomicRMWKind
 
 _UNKNOWN = ir.ShapedType.get_dynamic_size()
 _UNALIGNED = "rows of a store begin at bytes: let the column be a multiple of {}, for example by arith.muli"

@@ -2,7 +2,7 @@
 
 import os
 
-os.environ.setdefault("XEGPU_PY_CACHE","off")
+os.environ.setdefault("XEGPU_PY_CACHE", "off")
 
 
 def pytest_addoption(parser):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from os import PathLike
 from typing import Literal
 
@@ -17,6 +18,7 @@ from xegpu_py.engines.batch import Batch, new_batch
 from xegpu_py.engines.interpreter import Interpreter, Observer
 from xegpu_py.engines.jit.cache import Cache, folder_of
 from xegpu_py.engines.jit.engine import Jit, Launch
+from xegpu_py.engines.jit.llvm import available
 from xegpu_py.engines.jit.native import processors
 from xegpu_py.engines.jit.races import RaceSuspected, Shadow
 from xegpu_py.engines.memory import RuntimeFault
@@ -37,6 +39,15 @@ Dim = tuple[int, int, int]
 
 Engine = Literal["jit", "interpreter", "both"]
 ENGINES: tuple[Engine, ...] = ("jit", "interpreter", "both")
+
+
+@lru_cache
+def default_engine() -> Engine:
+    """The engine if none is named: the JIT, or the interpreter, with a warning, if LLVM's library is missing."""
+    if available():
+        return "jit"
+    warnings.warn("LLVM's library is not found: kernels run on the interpreter, which is slow", stacklevel=3)
+    return "interpreter"
 
 
 @dataclass(frozen=True)

