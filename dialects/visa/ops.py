@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -19,10 +19,8 @@ from xegpu_py.dialects.visa.syntax import (
     instruction_of,
 )
 
-from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.codecs import NumberCodec, WordCodec
 from xegpu_py.ir.definition import Attribute, Dialect, Operand, Result, Type, default
-from xegpu_py.ir.diagnostics import Diagnostic
 from xegpu_py.ir.operation import Operation, ParsedOp, group_sizes
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.assembly import is_name
@@ -55,13 +53,6 @@ class Visa(Dialect, name="visa"):
     offsets in brackets. In generic form each operand has a string attribute of its name and `_access` that says how
     the variable is accessed; `%` stands for the variable, and a constant stands for itself.
     """
-
-    @classmethod
-    def verify(cls, ops: Sequence[Operation], bodies: Bodies) -> Iterable[Diagnostic]:
-        # Programs are made of the ops that this file defines.
-        from xegpu_py.dialects.visa.programs import verify
-
-        return verify(ops, bodies)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from xegpu_py.dialects.visa.ops import (
     DeclPredOp,
     InputOp,
     InstructionOp,
+    Visa,
 )
 from xegpu_py.dialects.visa.syntax import PRED, VAR, parsed_of
 
@@ -255,6 +256,7 @@ class _Decoder:
         self.declared[variable.name] = where
 
 
+@Visa.rule
 def verify(ops: Iterable[Operation], bodies: Bodies) -> list[Diagnostic]:
     """The rules that ops of the dialect break together: those of the kernels in which they stand."""
     found: list[Diagnostic] = []

@@ -16,8 +16,9 @@ from xegpu_py.dialects.xetile.compute import (
 )
 from xegpu_py.dialects.xetile.scattered import AtomicRmwOp, LoadOp, StoreOp
 from xegpu_py.dialects.xetile.tiles import LoadTileOp, StoreTileOp
-from xegpu_py.dialects.xetile.types import Tile, WgMap
+from xegpu_py.dialects.xetile.types import Tile, WgMap, XeTile
 
+from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.diagnostics import Diagnostic, position_of
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.verifier import walk
@@ -80,7 +81,8 @@ def wanted_maps(view: Operation) -> Iterator[tuple[str, ir.Value, WgMap]]:
         yield "value", view.value, view.wg_map_source
 
 
-def disagreements(ops: Sequence[Operation]) -> list[Diagnostic]:
+@XeTile.rule
+def disagreements(ops: Sequence[Operation], bodies: Bodies) -> list[Diagnostic]:
     """Operands that an op wants to have another map than the op that makes them gives them."""
     found = []
     for view in ops:

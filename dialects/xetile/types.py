@@ -7,13 +7,10 @@ from typing import Any, ClassVar
 
 from xegpu_py.dialects import xegpu
 
-from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.builtin import bit_width, by, is_float, is_integer
 from xegpu_py.ir.codecs import Scope, TypeText
 from xegpu_py.ir.cursor import Cursor
 from xegpu_py.ir.definition import Attr, Dialect, Type, enum_attr
-from xegpu_py.ir.diagnostics import Diagnostic
-from xegpu_py.ir.operation import Operation
 from xegpu_py.layout import dealing_problem
 
 GLOBAL, SHARED = 0, 3
@@ -32,13 +29,6 @@ class XeTile(Dialect, name="xetile"):
     spellings = ("XeTile", "Xetile")
     attribute_spellings: ClassVar = {"l1": "l1_hint", "l2": "l2_hint", "l3": "l3_hint"}
     borrowed: ClassVar = {"cache_hint": xegpu.XeGPU.enums["cache_hint"]}
-
-    @classmethod
-    def verify(cls, ops: Sequence[Operation], bodies: Bodies) -> list[Diagnostic]:
-        # The module of this rule needs the op classes, which need this module.
-        from xegpu_py.dialects.xetile.agreement import disagreements
-
-        return disagreements(ops)
 
 
 @enum_attr(XeTile, "reduction_kind")

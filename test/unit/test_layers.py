@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -108,6 +109,12 @@ def test_ir_is_a_line():
     for own, file in files.items():
         upward += [f"{own} imports {n}" for n in imported(file) if n in files and order.index(n) >= order.index(own)]
     assert upward == []
+
+
+def test_dialects_have_no_circles():
+    files = {module_of(file): file for file in SOURCES if module_of(file).startswith("xegpu_py.dialects.")}
+    graph = {own: {n for n in imported(file) if n in files and n != own} for own, file in files.items()}
+    assert [*TopologicalSorter(graph).static_order()]
 
 
 def test_tools_start_without_what_they_may_not_need():

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -287,9 +287,3 @@ class Interpreter:
             notes,
             self.program.instructions[at].where,
         )
-
-
-def missing_functions() -> list[str]:
-    """Instructions of the table for which the interpreter has nothing; an empty list if all is well."""
-    known: dict[str, Any] = {**GOLDEN, **_OWN_STEPS}
-    return [name for name in INSTRUCTIONS if name not in known]

@@ -56,6 +56,10 @@ _cext.globals.append_dialect_search_prefix(_MODULES)
 T = TypeVar("T")
 
 
+Rule = Callable[[Sequence[ir.OpView], Bodies], Iterable[Diagnostic]]
+"""What ops of a dialect, all in what is verified and in order, break. Bodies that are decoded for that are noted."""
+
+
 class Dialect:
     """A dialect. Subclasses give its `name` and, as docstring, what it is for.
 
@@ -80,28 +84,23 @@ class Dialect:
     types: ClassVar[dict[str, type[Type]]]
     attributes: ClassVar[dict[str, type[Attr]]]
     enums: ClassVar[dict[str, EnumCodec]]
+    rules: ClassVar[list[Rule]]
     view: ClassVar[type]
 
     def __init_subclass__(cls, *, name: str, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.name = name
         cls.operations, cls.types, cls.attributes, cls.enums = {}, {}, {}, {}
+        cls.rules = []
         cls.view = type(f"_{cls.__name__}", (ir.Dialect,), {"DIALECT_NAMESPACE": name})
         _cext.register_dialect(cls.view)
         sys.modules[f"{_MODULES}.{name}"] = sys.modules[cls.__module__]
 
     @classmethod
-    def verify(cls, ops: Sequence[ir.OpView], bodies: Bodies) -> Iterable[Diagnostic]:
-        """The rules that concern several ops, broken by `ops`: all of the dialect in what is verified, in order.
-
-        Each of them alone has been found to be valid. Functions that are decoded for that are noted in `bodies`.
-        """
-        return ()
-
-    @classmethod
-    def verifies_alone(cls) -> bool:
-        """Whether all rules concern one op each: whether `verify` is not overridden."""
-        return cls.verify.__func__ is Dialect.verify.__func__  # type: ignore[attr-defined]
+    def rule(cls, check: Rule) -> Rule:
+        """Verify by a function what concerns several ops, each of which has been found to be valid by itself."""
+        cls.rules.append(check)
+        return check
 
     @classmethod
     def type_named(cls, mnemonic: str) -> type[Type] | None:

@@ -353,7 +353,7 @@ class Reader(TypeReader):
         before, after = encode(op, parsed)
         if not op.spec.regions:
             pieces = _HOLE_MARK.split(before + after)
-            self._template = _Template(pieces, names, numbers, op.dialect_class.verifies_alone())
+            self._template = _Template(pieces, names, numbers, not op.dialect_class.rules)
             self._replace(start, cursor.pos, _filled(pieces, names + numbers))
             return cursor.pos
         before, after = (_filled(_HOLE_MARK.split(text), names + numbers) for text in (before, after))

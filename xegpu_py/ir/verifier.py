@@ -57,7 +57,7 @@ def verify(
         declared = classes[name]
         if declared is None or (repeated and op.location.start_line in repeated):
             continue
-        if not declared.dialect_class.verifies_alone():
+        if declared.dialect_class.rules:
             own.setdefault(declared.dialect_class, []).append(op.opview)
         types = tuple([v.type for v in op.operands] + [v.type for v in op.results])
         key = (name, types, tuple(op.attributes.items()))
@@ -70,7 +70,8 @@ def verify(
     if found and repeated:
         return verify(root, bodies)
     if not found:
-        found = [diagnostic for dialect, ops in own.items() for diagnostic in dialect.verify(ops, bodies or Bodies())]
+        bodies = bodies or Bodies()
+        found = [d for dialect, ops in own.items() for rule in dialect.rules for d in rule(ops, bodies)]
     return found
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xegpu_py.numerics.dpas import MODELS, Model, multiply_floats, numbers, operand, operand_bytes, ops_per_channel
-from xegpu_py.numerics.formats import PRECISIONS, TYPES, Array, as_format, canonical
+from xegpu_py.numerics.formats import BF8, E2M1, E8M0, HF8, PRECISIONS, TYPES, Array, as_format, canonical
 from xegpu_py.numerics.pack import unpack_a, unpack_b
 
 BLOCK = 32
@@ -25,13 +25,12 @@ UNIT_SCALE = 127
 
 SCALE_GROUP = 32
 """Bytes from the scales of one block to those of the next."""
-_NAN_SCALE = 0xFF
 _TYPES = {"bf": ("f", "bf"), "hf": ("f", "hf"), "bf8": ("f", "bf"), "hf8": ("f", "bf"), "e2m1": ("f", "bf")}
 SCALED_PRECISIONS = tuple(_TYPES)
 """Precisions of operands of bdpas."""
 _MIXED = ("bf8", "hf8")
-_ELEMENTS = {"hf8": (8, 448.0), "bf8": (15, 57344.0), "e2m1": (2, 6.0)}
-"""Exponent of the greatest number of a format, and that number."""
+_ELEMENTS = {f.name: f for f in (HF8, BF8, E2M1)}
+"""The formats of scaled elements."""
 _NAN_E2M1 = 7
 
 
@@ -214,7 +213,7 @@ def truncate(values: npt.ArrayLike, src: str, dst: str) -> Array:
         raise ValueError(f"'src' must be f, hf or bf, not {src!r}")
     if dst not in _ELEMENTS:
         raise ValueError(f"'dst' must be one of {', '.join(_ELEMENTS)}, not {dst!r}")
-    given, fmt, most = as_format(values, TYPES[src], "values"), PRECISIONS[dst], _ELEMENTS[dst][1]
+    given, fmt, most = as_format(values, TYPES[src], "values"), _ELEMENTS[dst], _ELEMENTS[dst].finite
     with np.errstate(invalid="ignore"):
         wide = given.astype(np.float32)
         result = np.array(np.clip(wide, -most, most)).astype(fmt.dtype)
@@ -248,9 +247,9 @@ def quantize(values: npt.ArrayLike, dst: str) -> tuple[Array, Array]:
     blocks = given.reshape(*given.shape[:-1], -1, BLOCK).astype(np.float64)
     most = np.max(np.abs(blocks), axis=-1)
     finite = np.isfinite(most)
-    # frexp counts from 0.5 to 1.
-    exponent = np.where(most > 0, np.frexp(np.where(finite, most, 1.0))[1] - 1 - _ELEMENTS[dst][0], -UNIT_SCALE)
-    scale = np.where(finite, np.clip(exponent + UNIT_SCALE, 0, 254), _NAN_SCALE).astype(np.uint8)
+    own = np.frexp(_ELEMENTS[dst].finite)[1]
+    exponent = np.where(most > 0, np.frexp(np.where(finite, most, 1.0))[1] - own, -UNIT_SCALE)
+    scale = np.where(finite, np.clip(exponent + UNIT_SCALE, 0, 254), E8M0.nan).astype(np.uint8)
     shift = np.where(finite, UNIT_SCALE - scale.astype(np.int64), 0)[..., None]
     # A number times a power of two may be subnormal in f32: elements are then zero anyway, or most of the block is.
     scaled = np.ldexp(blocks, shift)
@@ -286,7 +285,7 @@ def _scales(data: Array, lanes: int) -> Array:
 
 def _powers(patterns: Array) -> Array:
     found = np.ldexp(1.0, patterns.astype(np.int64) - UNIT_SCALE)
-    return np.where(patterns == _NAN_SCALE, np.nan, found)
+    return np.where(patterns == E8M0.nan, np.nan, found)
 
 
 def _patterns(scales: npt.ArrayLike, name: str) -> Array:

@@ -52,11 +52,20 @@ class Format:
         return self.bits // 8
 
     @property
+    def fields(self) -> tuple[int, int]:
+        """The bits of exponent and mantissa."""
+        return self.exponent, self.mantissa
+
+    @property
+    def finite(self) -> float:
+        """The greatest finite value of a floating-point format."""
+        return float(ml_dtypes.finfo(self.dtype).max)  # type: ignore[no-untyped-call]
+
+    @property
     def greatest(self) -> float:
         """The greatest value of a floating-point format: infinity if it has that."""
-        finite = float(ml_dtypes.finfo(self.dtype).max)  # type: ignore[no-untyped-call]
         with np.errstate(all="ignore"):
-            return np.inf if np.isinf(np.float32(np.inf).astype(self.dtype)) else finite
+            return np.inf if np.isinf(np.float32(np.inf).astype(self.dtype)) else self.finite
 
 
 def _float(name: str, mlir: str, fields: tuple[int, int], dtype: Any, nan: int, register: str = "") -> Format:

@@ -10,11 +10,9 @@ import numpy.typing as npt
 from xegpu_py.numerics.formats import BF8, HF, Array, F, as_format, bits_of
 from xegpu_py.numerics.rounding import narrow_bits
 
-_CASES = {
-    # Destination: source, destination, random bits, exponent and mantissa bits of source and destination.
-    "hf": (F, HF, 13, (8, 23), (5, 10)),
-    "bf8": (HF, BF8, 8, (5, 10), (5, 2)),
-}
+SOURCES = {HF: F, BF8: HF}
+"""What each format is rounded from. As many random bits are used as the mantissa loses."""
+_TARGETS = {target.name: target for target in SOURCES}
 
 
 def srnd(src0: npt.ArrayLike, src1: npt.ArrayLike, dst_type: Literal["hf", "bf8"]) -> Array:
@@ -35,17 +33,19 @@ def srnd(src0: npt.ArrayLike, src1: npt.ArrayLike, dst_type: Literal["hf", "bf8"
         TypeError: if `src0` or `src1` has another type.
         ValueError: if `dst_type` is neither.
     """
-    if dst_type not in _CASES:
+    if dst_type not in _TARGETS:
         raise ValueError(f"'dst_type' must be 'hf' or 'bf8', not {dst_type!r}")
-    source, target, count, source_bits, target_bits = _CASES[dst_type]
+    target = _TARGETS[dst_type]
+    source = SOURCES[target]
+    count = source.mantissa - target.mantissa
     values = as_format(src0, source, "src0")
     random = bits_of(as_format(src1, source, "src1")).astype(np.uint64) & np.uint64((1 << count) - 1)
     bits = bits_of(values).astype(np.uint64)
     sign = bits >> np.uint64(source.bits - 1)
     magnitude = bits & np.uint64((1 << (source.bits - 1)) - 1)
-    infinity = np.uint64(((1 << source_bits[0]) - 1) << source_bits[1])
+    infinity = np.uint64(((1 << source.exponent) - 1) << source.mantissa)
     # A finite number and the random bits may pass the pattern of infinity, which means infinity.
     moved = magnitude + np.where(magnitude >= infinity, np.uint64(0), random)
-    rounded = narrow_bits(moved, source_bits, target_bits, nearest=False)
+    rounded = narrow_bits(moved, source.fields, target.fields, nearest=False)
     result = np.where(magnitude > infinity, np.uint64(target.nan), rounded | sign << np.uint64(target.bits - 1))
     return np.asarray(result.astype(f"u{target.bytes}")).view(target.dtype)

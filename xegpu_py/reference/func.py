@@ -9,6 +9,7 @@ import numpy as np
 from xegpu_py import numerics
 from xegpu_py.ir.calls import PRINT, TEXT
 from xegpu_py.numerics.formats import Array
+from xegpu_py.numerics.srnd import SOURCES
 from xegpu_py.reference.machine import Frame, Lanes, Steps, Subgroup
 from xegpu_py.reference.memory import Fault
 from xegpu_py.reference.program import Node, controls
@@ -44,7 +45,7 @@ def _print(subgroup: Subgroup, node: Node, operands: list[Any]) -> None:
         subgroup.prints(node.attribute(TEXT), elements, [v[lane].item() for v in values])
 
 
-_RANDOM = {("f32", "f16"): ("hf", 13), ("f16", "f8E5M2"): ("bf8", 8)}
+_ROUNDED = {(source.mlir, target.mlir): target.name for target, source in SOURCES.items()}
 
 
 def _intrinsic(node: Node, name: str, operands: list[Any]) -> Array:
@@ -55,8 +56,7 @@ def _intrinsic(node: Node, name: str, operands: list[Any]) -> Array:
         raise Fault(f"calls '{name}', which has no body and stands for no instruction")
     numbers, random = (np.asarray(v) for v in operands)
     pair = (node.operand_kind(0).element.name, node.element.name)
-    if pair not in _RANDOM:
+    if pair not in _ROUNDED:
         raise Fault(f"cannot round {pair[0]} to {pair[1]}")
-    target, _ = _RANDOM[pair]
     bits = random.view(f"u{random.dtype.itemsize}").astype(f"u{numbers.dtype.itemsize}")
-    return numerics.srnd(numbers, bits, target)  # type: ignore[arg-type]
+    return numerics.srnd(numbers, bits, _ROUNDED[pair])  # type: ignore[arg-type]

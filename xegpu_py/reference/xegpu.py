@@ -306,9 +306,6 @@ def precision(element: str) -> str:
     return f"{'u' if element.startswith('u') else 's'}{element.lstrip('sui')}"
 
 
-_REGISTERS = {"f32": "f", "bf16": "bf", "f16": "hf", "f64": "df", "i32": "d", "si32": "d", "ui32": "d"}
-
-
 def product(node: Node, acc: Array | None, a: Array, b: Array, names: tuple[str, str], model: Any) -> Array:
     """`acc + a x b` as dpas computes it, of matrices of any size."""
     first, second = (_multiplied(v, n) for v, n in zip((a, b), names))
@@ -320,12 +317,13 @@ def _precisions(node: Node, acc: Array | None, names: tuple[str, str]) -> dict[s
     """Precisions and types of a product, as the instructions name them."""
     kind = node.kind().element.name
     # The accumulator may be of another type than the result.
-    own = kind if acc is None else {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}.get(acc.dtype.name, kind)
+    given = None if acc is None else next((f.name for f in FLOATS.values() if f.dtype == acc.dtype), None)
+    own = FLOATS[kind].name if kind in FLOATS else "d"
     return {
         "W": precision(names[1]),
         "A": precision(names[0]),
-        "dst_type": _REGISTERS[kind],
-        "src0_type": _REGISTERS[own],
+        "dst_type": own,
+        "src0_type": given or own,
     }
 
 
