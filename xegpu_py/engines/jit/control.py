@@ -58,6 +58,15 @@ def parts_of(starts: Sequence[int], length: int) -> list[range]:
     return [range(first, end) for first, end in zip(firsts, [*firsts[1:], length])]
 
 
+def loop_at(program: Program, block: range) -> range | None:
+    """A block that ends by a jump to itself, or to a label before it that is a block of its own."""
+    last = program.instructions[block.stop - 1]
+    if last.name != "jmp":
+        return None
+    to = program.labels[last["label"]]
+    return block if to == block.start or to + 1 == block.start else None
+
+
 def least_counter(code: Code, counters: Value, parting: int) -> tuple[Value, Value]:
     """The least program counter of the lanes that part, and those of all of them; other lanes' count as ended."""
     own = code.bits_to_mask(code.const(parting, "i32"), LANES)
@@ -86,6 +95,11 @@ class Blocks:
         first = min((i.first_lane for i in gotos), default=0)
         last = max((i.first_lane + i.exec_size for i in gotos), default=LANES)
         self.parting = (1 << last) - (1 << first)
+        self._ends = [*self.starts[1:], len(program.instructions)]
+
+    def at(self, start: int) -> range:
+        """The block that an instruction begins."""
+        return range(start, self._ends[self.numbers[start]])
 
 
 class Control:
@@ -158,6 +172,8 @@ class Control:
     def go(self, at: int, to: int) -> None:
         """Go on from one instruction at another."""
         code, emitter = self.emitter.code, self.emitter
+        if to > at:
+            emitter.flush(emitter.queue)
         if to >= len(emitter.program.instructions):
             self.end()
             return

@@ -10,7 +10,7 @@ from string import Template
 from xegpu_py.engines.access import BUILTIN_OFFSETS
 from xegpu_py.engines.jit.frame import Context, Status
 
-_TURN = 1 << 12
+_TURN = 1 << 11
 """Work, as `control` counts it, that a thread may do in loops before others of its workgroup run: little enough that
 they find in the caches what it has loaded of matrices that they share, and enough to make the change not matter."""
 

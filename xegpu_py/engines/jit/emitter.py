@@ -37,6 +37,21 @@ def modifier_of(operand: Region | Immediate) -> str:
     return "" if isinstance(operand, Immediate) else operand.modifier
 
 
+@dataclass(frozen=True)
+class Queue:
+    """Steps of a loop whose products are still to be added to accumulators.
+
+    Attributes:
+        count: the variable of a function that says how many steps.
+        memory: where pointers to their matrices are.
+        flush: the function that multiplies them, from the thread's block, this memory and a number of steps.
+    """
+
+    count: Value
+    memory: Value
+    flush: str
+
+
 @dataclass
 class Emitter:
     """What rules write code with: the function of a thread, and the module around it.
@@ -53,6 +68,8 @@ class Emitter:
         active: where the enabled lanes are, as i32; None if all are.
         matrices: variables that are not in registers; None if all are there.
         temporaries: variables that are values of LLVM's.
+        loop: the block that is written, if it jumps to itself.
+        queue: what is queued in that block.
     """
 
     program: Program
@@ -66,6 +83,10 @@ class Emitter:
     live: Mapping[Variable, tuple[int, int]] | None = None
     matrices: Matrices | None = None
     temporaries: Set[Variable] = frozenset()
+    loop: range | None = None
+    queue: Queue | None = None
+    _queues: list[Queue] = field(default_factory=list)
+    _panels: dict[Variable, list[tuple[int, int, Value]]] = field(default_factory=dict)
     _reserved: dict[Variable, Value] = field(default_factory=dict)
     _scratch: int = 0
     _left: bool = False
@@ -97,16 +118,58 @@ class Emitter:
         return self.code.text()
 
     def matrix(self, operand: Raw | Vector) -> tuple[Matrix, int] | None:
-        """The matrix in which an operand lies instead of in registers, and at which byte of that memory."""
+        """The matrix in which an operand lies instead of in registers, and at which byte of the variable."""
         found = self.matrices.of(operand.var) if self.matrices else None
         if found is None:
             return None
         matrix, offset = found
-        return matrix, matrix.at(offset + self.place(operand) - self.layout.offset(operand.var))
+        return matrix, offset + self.place(operand) - self.layout.offset(operand.var)
 
-    def matrix_pointer(self, place: int) -> Value:
-        """A pointer to a byte of the memory of matrices."""
-        return self.code.at(Value("%matrices", PTR), place)
+    def part_of_matrix(self, operand: Raw | Vector) -> tuple[Value, int] | None:
+        """Where an operand lies instead of in registers: from a pointer on, and how many bytes."""
+        found = self.matrix(operand)
+        if found is None:
+            return None
+        matrix, offset = found
+        if not matrix.shared:
+            return Value("%matrices", PTR), matrix.at(offset)
+        for start, end, panel in reversed(self._panels[operand.var.root[0]]):
+            if start <= offset < end:
+                return panel, matrix.scale * (offset - start)
+        raise AssertionError(f"{operand.var.name} is read where it was not loaded")
+
+    def note_panel(self, operand: Raw, size: int, panel: Value) -> None:
+        """Take note of the panel in which a message has put so many bytes of a variable."""
+        found = self.matrix(operand)
+        assert found
+        start = found[1]
+        self._panels.setdefault(operand.var.root[0], []).append((start, start + size, panel))
+
+    def is_panel(self, operand: Raw | Vector) -> bool:
+        """Whether an operand lies in a panel."""
+        found = self.matrix(operand)
+        return found is not None and found[0].shared
+
+    def new_queue(self, queue: Queue, size: int) -> None:
+        """Begin a queue of so many bytes in the loop that is written."""
+        self.code.variable(queue.count.name, "i64")
+        self.code.reserve(queue.memory.name, size)
+        self.queue = queue
+        self._queues.append(queue)
+
+    def flush(self, queue: Queue | None) -> None:
+        """Multiply what is queued, if anything is: before accumulators are used by anything else."""
+        if queue is None:
+            return
+        code = self.code
+        some, done = code.label(), code.label()
+        count = code.load(queue.count, "i64", 8)
+        code.cond_br(code.icmp("ne", count, 0), some, done)
+        code.begin(some)
+        code.call(queue.flush, self.thread, queue.memory, count)
+        code.store(code.const(0, "i64"), queue.count, 8)
+        code.br(done)
+        code.begin(done)
 
     @property
     def ctx(self) -> Value:
@@ -292,6 +355,8 @@ class Emitter:
     def _write_way_out(self) -> None:
         code = self.code
         at, status = code.begin_with(_WAY_OUT, "i32", "i32")
+        for queue in self._queues:
+            self.flush(queue)
         code.put(at, self.thread, self.frame.pc)
         if self.active is not None:
             code.put(code.load(self.active, "i32", 4), self.thread, self.frame.active)

@@ -19,6 +19,7 @@ from xegpu_py.engines.jit.frame import GOLDEN_CALL, TABLES, TRAFFIC, Context, Fr
 from xegpu_py.engines.jit.host import Host, chosen_host
 from xegpu_py.engines.jit.kernel import frame_of
 from xegpu_py.engines.jit.native import driver, processors
+from xegpu_py.engines.jit.panels import Panels
 from xegpu_py.engines.jit.plan import prepared
 from xegpu_py.engines.jit.races import LocalShadow, RaceSuspected, Shadow
 from xegpu_py.engines.memory import AccessFault, LocalMemory, Memory, RuntimeFault, aligned
@@ -145,6 +146,7 @@ class Jit:
             self.program, self.layout, self.model, own, lanes_part=lanes_part, keep=keep, alone=alone, cache=cache
         )
         self.lanes_part, self.starts = plan.lanes_part, plan.starts
+        self.panel_bytes, self.panels = plan.panel_bytes, plan.panels
         self.driver = driver(cache)
         places = [self.layout.offset(i.var) for i in self.program.inputs if i.kind == "LOCAL_ID"]
         self.local_ids = np.array(places, np.int64)
@@ -343,6 +345,7 @@ class _Worker:
         self.traffic = aligned(8 * len(TRAFFIC)).view(np.int64)
         self.slot: _Slot | None = None
         self._spare: list[_Slot] = []
+        self._panels = Panels(jit.panel_bytes, jit.panels) if jit.panels else None
         self._golden_call = GOLDEN_CALL(lambda _, at, block, active: self.golden(at, block, active))
         self.context = Context.from_buffer(aligned(ctypes.sizeof(Context)).data)
         Context.__init__(
@@ -359,6 +362,7 @@ class _Worker:
             local_ids=jit.local_ids.ctypes.data,
             local_id_count=len(jit.local_ids),
             tables=jit.tables.ctypes.data,
+            panels=self._panels.address if self._panels else 0,
         )
 
     def begin(self, team: _Team) -> None:
@@ -381,6 +385,8 @@ class _Worker:
         context.block_x, context.block_y = launch.block
         context.first = context.last = context.ended = context.pause = 0
         context.idle, context.patience = 0, _FOREVER
+        if self._panels:
+            self._panels.begin(launch.group_size)
 
     def _new_slot(self) -> _Slot:
         """Memory for a workgroup, which native code clears before it runs one."""

@@ -95,7 +95,7 @@ def _exact_sums(code: Code, shape: Shape, acc: Value, a: Value, b: Value, host: 
     for sums in tiled(code, shape, 1, host):
         for row, _, first, slot in sums.each():
             code.store(code.cast("fpext", accumulator(code, shape, acc, row, first, lanes), "f64"), slot, 64)
-        add_products(code, shape, sums, a, [b], host)
+        add_products(code, shape, sums, [a], [b], host)
         for row, _, first, slot in sums.each():
             total = code.cast("fptrunc", code.load(slot, vector(lanes, "f64"), 64), "f32")
             code.store(total, code.at(found, row * row_bytes + 4 * first), 4)

@@ -146,6 +146,7 @@ class Context(ctypes.Structure):
         ("block_x", ctypes.c_int64),
         ("block_y", ctypes.c_int64),
         ("tables", ctypes.c_void_p),  # pointers to the tables of 16-bit functions
+        ("panels", ctypes.c_void_p),  # the worker's `Panels`
         ("current", ctypes.c_int64),  # the thread of the workgroup that runs
         # What is kept to look for races (`races`); null, and not read, where nothing does.
         ("clocks", ctypes.c_void_p),  # of the workgroup

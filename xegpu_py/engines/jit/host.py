@@ -128,6 +128,8 @@ class Host:
         each row. Of the tiles that fit, it is the one that loads least for each multiplication, where a row of B counts
         twice: the next ones of A are in the same line of the cache.
 
+        Of rows or vectors that it does not divide, the last ones are fewer; see `even_parts`.
+
         Args:
             temporaries: registers that a multiplication takes beside these.
         """
@@ -138,11 +140,17 @@ class Host:
 
         def loads(tile: Tile) -> float:
             """Loads for each multiplication of the whole, in passes of about the same width."""
-            passes = -(-vectors // tile.vectors)
-            return passes / vectors + 2 / tile.rows
+            return len(even_parts(vectors, tile.vectors)) / vectors + 2 * len(even_parts(rows, tile.rows)) / rows
 
-        sizes = [Tile(r, v) for r in range(1, rows + 1) if rows % r == 0 for v in range(1, vectors + 1)]
-        return min(filter(fits, sizes), key=lambda tile: (loads(tile), -tile.rows, tile.vectors), default=Tile(1, 1))
+        sizes = [Tile(r, v) for r in range(1, rows + 1) for v in range(1, vectors + 1)]
+        best = min(filter(fits, sizes), key=lambda tile: (loads(tile), -tile.rows, tile.vectors), default=Tile(1, 1))
+        return Tile(max(map(len, even_parts(rows, best.rows))), best.vectors)
+
+
+def even_parts(count: int, most: int) -> list[range]:
+    """As few parts as can be of at most so many, of about the same size."""
+    parts = -(-count // most)
+    return [range(count * n // parts, count * (n + 1) // parts) for n in range(parts)]
 
 
 @lru_cache

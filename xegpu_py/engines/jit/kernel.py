@@ -8,12 +8,13 @@ from xegpu_py.engines.access import Layout
 from xegpu_py.engines.jit import rules
 from xegpu_py.engines.jit.arithmetic import emit_arithmetic, emit_flag_logic
 from xegpu_py.engines.jit.code import PTR, Code, vector
-from xegpu_py.engines.jit.control import CONTROL, Blocks, Control, least_counter
+from xegpu_py.engines.jit.control import CONTROL, Blocks, Control, block_starts, least_counter, loop_at
 from xegpu_py.engines.jit.driver import functions_of
 from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.frame import Frame, Status
 from xegpu_py.engines.jit.host import Host
-from xegpu_py.engines.jit.matrices import Matrices
+from xegpu_py.engines.jit.matrices import Matrices, found_matrices
+from xegpu_py.engines.jit.panels import forget_panels
 from xegpu_py.engines.jit.rules import RULES
 from xegpu_py.engines.jit.rules.matrix import emit_run
 from xegpu_py.engines.jit.rules.registers import copies, emit_copies
@@ -42,6 +43,14 @@ def frame_of(program: Program, layout: Layout) -> Frame:
     return Frame(-(-size // 64) * 64, max(len(program.predicates), 1), barriers, layout.watch, layout.races)
 
 
+def matrices_of(program: Program, layout: Layout, model: Model, lanes_part: bool, keep: bool) -> Matrices | None:
+    """The matrices that are loaded as dpas multiplies them; see `functions_of_program` for the arguments."""
+    if keep or lanes_part or model != "fma" or not _multiplies(program):
+        return None
+    # Each thread's own accesses are what is looked at for races.
+    return found_matrices(program, layout.target, tuple(block_starts(program)), not layout.races)
+
+
 def functions_of_program(
     program: Program, layout: Layout, model: Model, host: Host, lanes_part: bool, keep: bool
 ) -> list[str]:
@@ -54,14 +63,10 @@ def functions_of_program(
         lanes_part: whether each lane has its program counter.
         keep: whether registers hold all results at the end, and not only those that the program needs.
     """
-    frame = frame_of(program, layout)
+    frame, blocks = frame_of(program, layout), Blocks(program)
     # What results are needed for is asked of products alone.
-    multiplies = any(inst.name == "dpas" for inst in program.instructions)
-    live = live_ranges(program, layout.target) if multiplies and not keep else None
-    blocks = Blocks(program)
-    matrices = None
-    if live and model == "fma" and not lanes_part:
-        matrices = Matrices(program, layout.target, live, blocks.starts)
+    live = live_ranges(program, layout.target) if _multiplies(program) and not keep else None
+    matrices = matrices_of(program, layout, model, lanes_part, keep)
     # The checks of registers never written, and lanes that part, look at registers between instructions.
     within = set() if keep or lanes_part or layout.watch else temporaries(program, layout.target, blocks.starts)
     functions = [] if host.converts_halves else list(functions_of("halves.ll").values())
@@ -80,6 +85,10 @@ def functions_of_program(
     if len(blocks.parts) > 1:
         functions.append(_dispatcher(frame, blocks, lanes_part, host))
     return [*functions, *helpers.values()]
+
+
+def _multiplies(program: Program) -> bool:
+    return any(inst.name == "dpas" for inst in program.instructions)
 
 
 def _function(name: str, host: Host) -> Code:
@@ -127,6 +136,7 @@ def _write_blocks(emitter: Emitter, control: Control, blocks: Blocks, part: rang
         if at in numbers:
             if not ended:
                 control.go(at - 1, at)
+            emitter.queue, emitter.loop = None, loop_at(emitter.program, blocks.at(at))
             code.begin(control.block(at))
             _count(emitter, numbers[at])
         ended = inst.name in CONTROL
@@ -165,6 +175,8 @@ def _count(emitter: Emitter, block: int) -> None:
 
 def _write(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Write one instruction that does not end a block."""
+    if emitter.matrices and emitter.matrices.panel_bytes and _outdates_panels(emitter.matrices, inst):
+        forget_panels(emitter.code, emitter.ctx)
     if INSTRUCTIONS[inst.name].category in ("alu", "math") and inst.name not in _OWN:
         if inst.name != "cmp" and isinstance(inst["dst"], Flag):
             emit_flag_logic(emitter, inst)
@@ -172,6 +184,17 @@ def _write(emitter: Emitter, inst: Instruction, at: int) -> None:
             emit_arithmetic(emitter, inst, at)
         return
     RULES[inst.name](emitter, inst, at)
+
+
+def _outdates_panels(matrices: Matrices, inst: Instruction) -> bool:
+    """Whether panels must not be found after an instruction that loads from memory, changes it, or orders accesses."""
+    if INSTRUCTIONS[inst.name].category not in ("load", "store", "atomic", "sync"):
+        return False
+    # Stores of blocks look themselves which panels these are.
+    if inst.name == "lsc_store_block2d":
+        return False
+    prefetches = inst.name == "lsc_load_block2d" and inst["dst"].var is None
+    return not prefetches and not matrices.shares(inst)
 
 
 def missing_rules() -> list[str]:

@@ -6,14 +6,16 @@ Elsewhere dpas widens what it finds in registers, which a message has stored the
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from xegpu_py.numerics.formats import PRECISIONS
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import Access, accesses
+from xegpu_py.visa.liveness import live_ranges
 from xegpu_py.visa.operands import Variable
-from xegpu_py.visa.program import Instruction, Program
+from xegpu_py.visa.program import Instruction, Program, analysis
 from xegpu_py.visa.spec import BlockShape
 
 
@@ -25,11 +27,14 @@ class Matrix:
         precision: what its elements are.
         columns: those of B, whose elements of one column lie in a channel of 32 bits each; 0 for A, row after row.
         place: byte at which it begins in that memory.
+        shared: whether each part that dpas reads is of one message's block, which is a panel then (see `panels`) and
+            has no place.
     """
 
     precision: str
     columns: int
     place: int = 0
+    shared: bool = False
 
     @property
     def scale(self) -> int:
@@ -66,19 +71,27 @@ class Matrices:
 
     Attributes:
         bytes: of the memory in which they lie.
+        panel_bytes: of the largest panel; 0 if there is none.
+        panels: how many a thread loads at most before it has multiplied them.
     """
 
     def __init__(
-        self, program: Program, target: Target, live: Mapping[Variable, tuple[int, int]], starts: Sequence[int]
+        self,
+        program: Program,
+        target: Target,
+        live: Mapping[Variable, tuple[int, int]],
+        starts: Sequence[int],
+        share: bool = True,
     ) -> None:
         """Find them.
 
         Args:
             live: the instructions between which each variable is needed.
             starts: instructions that begin blocks, behind each of which the thread may be left.
+            share: whether there can be panels.
         """
         self._found: dict[Variable, Matrix] = {}
-        self.bytes = 0
+        self.bytes = self.panel_bytes = 0
         within = [
             (live[var], var, uses)
             for var, uses in _uses(program, target).items()
@@ -88,6 +101,11 @@ class Matrices:
         taken: list[tuple[int, int, int]] = []
         for (first, last), var, uses in sorted(within, key=lambda found: found[0]):
             (matrix,) = uses.kinds
+            if share and _shared(uses, target):
+                self._found[var] = replace(matrix, shared=True)
+                sizes = (matrix.scale * _block_bytes(shape, target) for shape, _ in uses.loads)
+                self.panel_bytes = max(self.panel_bytes, *sizes)
+                continue
             size, place = -(-var.bytes * matrix.scale // 64) * 64, 0
             taken = sorted(place for place in taken if place[2] >= first)
             for start, end, _ in taken:
@@ -97,12 +115,46 @@ class Matrices:
             taken.append((place, place + size, last))
             self._found[var] = replace(matrix, place=place)
             self.bytes = max(self.bytes, place + size)
+        blocks = Counter(bisect_right(starts, at) for at, inst in enumerate(program.instructions) if self.shares(inst))
+        self.panels = max(blocks.values(), default=0)
+
+    def shares(self, inst: Instruction) -> bool:
+        """Whether an instruction loads a panel."""
+        found = self.of(inst["dst"].var) if _loads(inst) else None
+        return found is not None and found[0].shared
 
     def of(self, var: Variable) -> tuple[Matrix, int] | None:
         """The matrix in which a variable lies, and at which byte of it; None if it is in registers."""
         root, offset = var.root
         found = self._found.get(root)
         return (found, offset) if found else None
+
+
+@analysis
+def found_matrices(program: Program, target: Target, starts: tuple[int, ...], share: bool) -> Matrices:
+    """The matrices of a program; see `Matrices`."""
+    return Matrices(program, target, live_ranges(program, target), starts, share)
+
+
+def _block_bytes(shape: BlockShape, target: Target) -> int:
+    """Bytes of the registers that a message writes."""
+    return shape.count * shape.block_bytes(target.grf_bytes)
+
+
+def _shared(uses: _Uses, target: Target) -> bool:
+    """Whether each part that is read is of one message's block."""
+    loads = iter(uses.loads)
+    latest: list[tuple[int, int]] = []
+    for access in uses.order:
+        if access.writes:
+            shape, start = next(loads)
+            latest.insert(0, (start, start + _block_bytes(shape, target)))
+        else:
+            # The last message that has written a byte of it has written all of it.
+            start, end = next(load for load in latest if load[0] < access.end and access.start < load[1])
+            if access.start < start or end < access.end:
+                return False
+    return True
 
 
 def _uses(program: Program, target: Target) -> dict[Variable, _Uses]:

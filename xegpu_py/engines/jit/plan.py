@@ -12,7 +12,7 @@ from xegpu_py.engines.jit.cache import Cache, digest, package_state
 from xegpu_py.engines.jit.control import block_starts
 from xegpu_py.engines.jit.frame import TABLES
 from xegpu_py.engines.jit.host import Host
-from xegpu_py.engines.jit.kernel import functions_of_program
+from xegpu_py.engines.jit.kernel import functions_of_program, matrices_of
 from xegpu_py.engines.jit.native import ThreadFunction, found, key_of, shared, versions
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.visa.program import Program
@@ -28,6 +28,7 @@ class Plan:
         length: the number of instructions.
         tables: names of the tables that the code looks into.
         code: what the code is kept under.
+        panel_bytes, panels: the size of panels, and how many of them a thread needs; see `Panels`.
     """
 
     lanes_part: bool
@@ -35,6 +36,8 @@ class Plan:
     length: int
     tables: Sequence[str]
     code: str
+    panel_bytes: int
+    panels: int
 
 
 def prepared(
@@ -62,7 +65,16 @@ def prepared(
     parts = any(i.name == "goto" for i in program.instructions) if lanes_part is None else lanes_part
     functions = functions_of_program(program, layout, model, host, parts, keep)
     tables = sorted({i.name for i in program.instructions} & set(TABLES))
-    plan = Plan(parts, block_starts(program), len(program.instructions), tables, key_of(functions, host, versions()))
+    matrices = matrices_of(program, layout, model, parts, keep)
+    plan = Plan(
+        parts,
+        block_starts(program),
+        len(program.instructions),
+        tables,
+        key_of(functions, host, versions()),
+        matrices.panel_bytes if matrices else 0,
+        matrices.panels if matrices else 0,
+    )
     make: Callable[..., ThreadFunction] = ThreadFunction if alone else shared
     code = make(functions, host, cache)
     if key and cache is not None:

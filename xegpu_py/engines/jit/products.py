@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from xegpu_py.engines.jit.code import PTR, Code, Value, bits_of, vector
-from xegpu_py.engines.jit.host import Host
+from xegpu_py.engines.jit.code import PTR, Code, Value, bits_of, lanes_of, vector
+from xegpu_py.engines.jit.host import Host, even_parts
 from xegpu_py.engines.jit.numbers import narrow, widen
 from xegpu_py.numerics.formats import PRECISIONS, TYPES, Format
 
@@ -246,11 +246,13 @@ class Sums:
         rows: of the result.
         places: of each vector the chain and the first column.
         slots: where each is, by row and vector; LLVM keeps them in registers.
+        kind: the type of each.
     """
 
     rows: range
     places: Sequence[tuple[int, int]]
     slots: Sequence[Sequence[Value]]
+    kind: str
 
     def each(self) -> Iterator[tuple[int, int, int, Value]]:
         """Row, chain, first column and slot of each."""
@@ -259,21 +261,30 @@ class Sums:
                 yield row, chain, first, slot
 
 
-def tiled(code: Code, shape: Shape, count: int, host: Host) -> Iterator[Sums]:
-    """The accumulators of chains side by side, in tiles that the host's registers hold."""
-    lanes = shape.lanes(host)
+def tiled(code: Code, shape: Shape, count: int, host: Host, stacked: int = 1) -> Iterator[Sums]:
+    """The accumulators of chains side by side, in tiles that the host's registers hold.
+
+    Args:
+        count: chains side by side.
+        stacked: how many such rows of chains there are, one below the other.
+    """
+    lanes, rows = shape.lanes(host), stacked * shape.rows
     vectors = [(chain, first) for chain in range(count) for first in range(0, shape.columns, lanes)]
-    tile = host.tile(shape.rows, len(vectors), temporaries=1 if shape.dot == 2 else 0)
-    passes = -(-len(vectors) // tile.vectors)
+    tile = host.tile(rows, len(vectors), temporaries=1 if shape.dot == 2 else 0)
     slots = [[code.alloca(lanes * shape.unit, 64) for _ in range(tile.vectors)] for _ in range(tile.rows)]
-    for row in range(0, shape.rows, tile.rows):
-        for n in range(passes):
-            places = vectors[len(vectors) * n // passes : len(vectors) * (n + 1) // passes]
-            yield Sums(range(row, row + tile.rows), places, slots)
+    for own_rows in even_parts(rows, tile.rows):
+        for part in even_parts(len(vectors), tile.vectors):
+            places = vectors[part.start : part.stop]
+            yield Sums(own_rows, places, slots, vector(lanes, shape.work))
 
 
-def add_products(code: Code, shape: Shape, sums: Sums, a: Value, b: Sequence[Value], host: Host) -> None:
-    """Add the products of a matrix A with matrices B, one for each chain, to sums; in increasing k."""
+def add_products(code: Code, shape: Shape, sums: Sums, a: Sequence[Value], b: Sequence[Value], host: Host) -> None:
+    """Add the products of matrices A with matrices B to sums; in increasing k.
+
+    Args:
+        a: one for each row of chains.
+        b: one for each chain of a row.
+    """
     lanes = shape.lanes(host)
     kind = vector(lanes, shape.work)
     most = _BY_LANE if host.multiplies_by_lane or shape.terms > 1 else _UNROLLED
@@ -283,10 +294,12 @@ def add_products(code: Code, shape: Shape, sums: Sums, a: Value, b: Sequence[Val
     def steps(index: Value) -> None:
         first = code.mul(index, code.const(step, "i64"))
         totals = [[code.load(slot, kind, 64) for slot, _ in zip(slots, sums.places)] for slots in sums.slots]
-        a_at = code.at(a, code.mul(first, code.const(shape.unit, "i64")))
+        along = code.mul(first, code.const(shape.unit, "i64"))
+        a_at = {n: code.at(a[n], along) for n in sorted({row // shape.rows for row in sums.rows})}
         moved = code.mul(first, code.const(shape.b_row, "i64"))
         b_at = [code.at(b[chain], code.add(moved, code.const(at * shape.unit, "i64"))) for chain, at in sums.places]
-        places = [code.at(a_at, row * shape.steps * shape.unit) for row in sums.rows]
+        row_bytes = shape.steps * shape.unit
+        places = [code.at(a_at[row // shape.rows], row % shape.rows * row_bytes) for row in sums.rows]
         whole = [code.load(place, vector(step, shape.work)) for place in places] if by_lane else []
         for k in range(step):
             rows = [code.load(code.at(p, k * shape.b_row), kind) for p in b_at]
@@ -318,27 +331,65 @@ def multiplier(name: str, shape: Shape, count: int, kept: tuple[bool, ...], host
     acc, rest = code.arguments[:count], code.arguments[count:]
     dst, rest = rest[: count * results], rest[count * results :]
     a, b, correction = rest[:links], rest[links : links + count * links], rest[links + count * links :]
-    lanes, fmt = shape.lanes(host), TYPES[shape.dst]
-    kind = vector(lanes, shape.work)
+    kind = vector(shape.lanes(host), shape.work)
     for sums in tiled(code, shape, count, host):
         for row, chain, first, slot in sums.each():
-            code.store(accumulator(code, shape, acc[chain], row, first, lanes), slot, 64)
+            code.store(accumulator(code, shape, acc[chain], row, first, lanes_of(kind)), slot, 64)
         stored = 0
         for link in range(links):
             for _, chain, first, slot in sums.each() if corrections else ():
                 wrong = code.load(code.at(correction[chain * links + link], first * shape.unit), kind)
                 code.store(code.sub(code.load(slot, kind, 64), wrong), slot, 64)
-            add_products(code, shape, sums, a[link], b[link::links], host)
+            add_products(code, shape, sums, a[link : link + 1], b[link::links], host)
             if not kept[link]:
                 continue
             for row, chain, first, slot in sums.each():
-                total = code.load(slot, kind, 64)
-                pattern = narrow(code, total, fmt) if fmt.is_float else total
-                place = (row * shape.columns + first) * fmt.bytes
-                code.store(pattern, code.at(dst[chain * results + stored], place))
+                _store_sum(code, shape, code.load(slot, kind, 64), dst[chain * results + stored], row, first)
             stored += 1
     code.ret()
     return code.text()
+
+
+def queue_multiplier(name: str, shape: Shape, sums_at: Sequence[Sequence[int]], host: Host) -> str:
+    """The function that multiplies what several steps of a loop have queued, in accumulators that stay where they are.
+
+    It takes a pointer to the thread's block, one to the queue, and how many entries that has, an i64. An entry has
+    pointers to the matrices A of all rows of chains, then to the matrices B of a row's chains.
+
+    Args:
+        sums_at: byte of the thread's block at which each accumulator is, of rows of chains.
+    """
+    code = host.function(name, [f"{PTR} noalias align 64", PTR, "i64"])
+    thread, queue, entries = code.arguments
+    stacked, count = len(sums_at), len(sums_at[0])
+    acc = [[code.at(thread, place) for place in row] for row in sums_at]
+    for sums in tiled(code, shape, count, host, stacked):
+        for at, chain, first, slot in sums.each():
+            row, inner = divmod(at, shape.rows)
+            own = accumulator(code, shape, acc[row][chain], inner, first, lanes_of(sums.kind))
+            code.store(own, slot, 64)
+
+        def step(index: Value, sums: Sums = sums) -> None:
+            entry = code.at(queue, code.mul(index, code.const(8 * (stacked + count), "i64")))
+            a, b = (
+                [code.load(code.at(entry, 8 * i), PTR, 8) for i in range(first, first + size)]
+                for first, size in ((0, stacked), (stacked, count))
+            )
+            add_products(code, shape, sums, a, b, host)
+
+        code.repeat(entries, step)
+        for at, chain, first, slot in sums.each():
+            row, inner = divmod(at, shape.rows)
+            _store_sum(code, shape, code.load(slot, sums.kind, 64), acc[row][chain], inner, first)
+    code.ret()
+    return code.text()
+
+
+def _store_sum(code: Code, shape: Shape, total: Value, dst: Value, row: int, first: int) -> None:
+    """Store some columns of a row of a result."""
+    fmt = TYPES[shape.dst]
+    pattern = narrow(code, total, fmt) if fmt.is_float else total
+    code.store(pattern, code.at(dst, (row * shape.columns + first) * fmt.bytes))
 
 
 def _fused(code: Code, shape: Shape, a: Value, b: Value, total: Value) -> Value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,6 +10,7 @@ from xegpu_py.engines.jit.code import PTR, Value, bits_of, vector
 from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.frame import context_offset, traffic_offset
 from xegpu_py.engines.jit.matrices import Matrix
+from xegpu_py.engines.jit.panels import allocation_bit, find_panel, forget_panels, key_of, make_panel
 from xegpu_py.engines.jit.products import as_float, rows_of
 from xegpu_py.engines.jit.races import emit_note
 from xegpu_py.engines.jit.rules import rule
@@ -21,7 +22,8 @@ from xegpu_py.visa.spec import BlockShape
 _UNROLLED = 4
 """Lines of a block that are made in each step of a loop."""
 
-_ARGUMENTS = [PTR, f"{PTR} noalias", "i64", "i64", "i64", "i64", "i32", "i32"]
+_CONTEXT, _DATA = PTR, f"{PTR} noalias"
+_SURFACE = ["i64", "i64", "i64", "i64", "i32", "i32"]
 
 
 def _surface(emitter: Emitter, inst: Instruction) -> list[Value]:
@@ -79,13 +81,28 @@ def lsc_load_block2d(emitter: Emitter, inst: Instruction, at: int) -> None:
         return
     name = f"load2d_{inst['block']}".replace(".", "_")
     found = emitter.matrix(inst["dst"])
+    if found and found[0].shared:
+        _load_panel(emitter, inst, at, f"{name}_as_{found[0].name}", found[0])
+        return
     if found:
-        matrix, place = found
-        name, data = f"{name}_as_{matrix.name}", emitter.matrix_pointer(place)
+        matrix, offset = found
+        name, data = f"{name}_into_matrix_as_{matrix.name}", emitter.code.at(Value("%matrices", PTR), matrix.at(offset))
     else:
         matrix, data = None, emitter.code.at(emitter.thread, emitter.place(inst["dst"]))
     emitter.helper(name, lambda: _Block(emitter, name, inst["block"], matrix).load())
     _call(emitter, inst, at, name, data)
+
+
+def _load_panel(emitter: Emitter, inst: Instruction, at: int, name: str, matrix: Matrix) -> None:
+    """Load a block that has no place in registers."""
+    code, shape = emitter.code, inst["block"]
+    make = f"make_{name}"
+    emitter.helper(make, lambda: _Block(emitter, make, shape, matrix, [PTR, "i64", "i64", "i64"]).make_panel())
+    emitter.helper(name, lambda: _Block(emitter, name, shape, matrix).find_panel(make))
+    place = code.call(name, emitter.ctx, *_surface(emitter, inst), result="i64")
+    emitter.require(code.icmp("ne", place, 0), at)
+    size = shape.count * shape.block_bytes(emitter.layout.target.grf_bytes)
+    emitter.note_panel(inst["dst"], size, code.op(f"inttoptr {place} to ptr", PTR))
 
 
 @rule("lsc_store_block2d")
@@ -109,13 +126,27 @@ class _Inside:
 class _Block:
     """The function that moves blocks of one shape: to registers, or to a matrix that does not lie there."""
 
-    def __init__(self, emitter: Emitter, name: str, shape: BlockShape, matrix: Matrix | None = None) -> None:
+    def __init__(
+        self, emitter: Emitter, name: str, shape: BlockShape, matrix: Matrix | None = None, more: Sequence[str] = ()
+    ) -> None:
+        """Begin it.
+
+        Args:
+            more: types of arguments beside the surface, of functions of panels.
+        """
         self.emitter, self.shape, self.matrix = emitter, shape, matrix
         self.grf_bytes = emitter.layout.target.grf_bytes
         self.size = shape.size // 8
         self.element = f"i{shape.size}"
-        self.code = code = emitter.host.function(name, _ARGUMENTS, "i1")
-        self.ctx, self.registers, self.base, self.width, self.height, self.pitch, self.x, self.y = code.arguments
+        self.name = name
+        if matrix and matrix.shared:
+            self.code = code = emitter.host.function(name, [_CONTEXT, *_SURFACE, *more], "i64")
+            self.ctx, *arguments = code.arguments
+        else:
+            self.code = code = emitter.host.function(name, [_CONTEXT, _DATA, *_SURFACE], "i1")
+            self.ctx, self.registers, *arguments = code.arguments
+        self.base, self.width, self.height, self.pitch, self.x, self.y = arguments[: len(_SURFACE)]
+        self.more = arguments[len(_SURFACE) :]
 
     def _check(self) -> Value:
         """Return if the surface is not legal, or not within one allocation; the host's address of its base."""
@@ -148,7 +179,7 @@ class _Block:
         good, refuse = code.label(), code.label()
         code.cond_br(code.and_(fits, code.not_(wrong)), good, refuse)
         code.begin(refuse)
-        code.ret(code.const(0, "i1"))
+        code.ret(code.const(0, code.result))
         code.begin(good)
         return code.load(found, "i64", 8)
 
@@ -161,15 +192,22 @@ class _Block:
         return code.op(f"inttoptr {address} to ptr", PTR), x, y
 
     def _moved(self, category: str, elements: Value) -> None:
+        self._count(category, self.code.mul(elements, self.code.const(self.size, "i64")))
+
+    def _count(self, category: str, amount: Value) -> None:
+        """Count bytes that are moved."""
         code = self.code
         traffic = code.load(code.at(self.ctx, context_offset("traffic")), PTR, 8)
         place = code.at(traffic, traffic_offset("ugm", category))
-        amount = code.mul(elements, code.const(self.size, "i64"))
         code.store(code.add(code.load(place, "i64", 8), amount), place, 8)
 
-    def _within(self, category: str, whole: Callable[[Value], None], parts: Callable[[Value, _Inside], None]) -> None:
+    def _within(
+        self, category: str, whole: Callable[[Value, Value], None], parts: Callable[[Value, Value, _Inside], None]
+    ) -> None:
         """Do one thing where the block lies in its surface, another where it reaches out of it; both end their blocks.
-        The bytes that are moved are counted."""
+
+        They get a pointer to the block's first element, and how many elements are moved, whose bytes are counted.
+        """
         code, shape = self.code, self.shape
         pointer, x, y = self._place(self._check())
         zero, across = code.const(0, "i64"), shape.count * shape.width
@@ -182,9 +220,10 @@ class _Block:
         fast, slow = code.label(), code.label()
         code.cond_br(inside, fast, slow)
         code.begin(fast)
-        self._moved(category, code.const(across * shape.height, "i64"))
+        elements = code.const(across * shape.height, "i64")
+        self._moved(category, elements)
         self._note(category, pointer, _Inside(zero, code.const(across, "i64"), zero, code.const(shape.height, "i64")))
-        whole(pointer)
+        whole(pointer, elements)
         code.begin(slow)
 
         def bounds(start: Value, end: Value, most: int) -> tuple[Value, Value]:
@@ -195,9 +234,10 @@ class _Block:
         found = _Inside(*bounds(x, right, across), *bounds(y, bottom, shape.height))
         wide = code.intrinsic("smax", code.sub(found.right, found.left), zero)
         high = code.intrinsic("smax", code.sub(found.bottom, found.top), zero)
-        self._moved(category, code.mul(wide, high))
+        elements = code.mul(wide, high)
+        self._moved(category, elements)
         self._note(category, pointer, found)
-        parts(pointer, found)
+        parts(pointer, elements, found)
 
     def _note(self, category: str, pointer: Value, inside: _Inside) -> None:
         """Note the accesses of rows, where races are looked for; return if something may race with one."""
@@ -238,27 +278,76 @@ class _Block:
         return code.and_(across, code.splat(own, columns))
 
     def load(self) -> str:
-        """The function that loads. What a block lacks is zero, in a copy of it from which it is loaded then."""
-        code, shape = self.code, self.shape
-        across = shape.count * shape.width
-        kind, arrange = vector(across, self.element), code.label()
-
-        def parts(pointer: Value, inside: _Inside) -> None:
-            copy, pitch = code.alloca(shape.height * across * self.size, 64), code.const(across * self.size, "i64")
-
-            def row(number: Value) -> None:
-                source = code.at(pointer, code.mul(self.pitch, number))
-                found = code.masked_load(source, self._mask(number, inside, across), code.const(0, kind))
-                code.store(found, code.at(copy, code.mul(pitch, number)))
-
-            code.repeat(code.const(shape.height, "i64"), row)
-            code.br(arrange, copy, pitch)
-
-        self._within("load", lambda pointer: code.br(arrange, pointer, self.pitch), parts)
+        """The function that loads to registers, or to a matrix that no other thread looks for."""
+        code, arrange = self.code, self.code.label()
+        self._within(
+            "load",
+            lambda pointer, _: code.br(arrange, pointer, self.pitch),
+            lambda pointer, _, inside: code.br(arrange, *self._copy(pointer, inside)),
+        )
         pointer, pitch = code.begin_with(arrange, PTR, "i64")
         self._arrange(pointer, pitch)
         code.ret(code.const(1, "i1"))
         return code.text()
+
+    def find_panel(self, make: str) -> str:
+        """The function that gives the address of a panel, made by another function if it is not there."""
+        code = self.code
+        extents = self.width, self.height, self.pitch
+        key = key_of(code, self.name, self.base, extents, self.x, self.y)
+        found = find_panel(code, self.ctx, key)
+        there, missing = code.label(), code.label()
+        code.cond_br(found.known, there, missing)
+        code.begin(there)
+        self._count("load", found.moved)
+        code.ret(found.place)
+        code.begin(missing)
+        code.ret(code.call(make, *code.arguments, found.entry, *found.key[1:], result="i64"))
+        return code.text()
+
+    def make_panel(self) -> str:
+        """The function that makes a panel; gives its address, or zero if the message is refused."""
+        code, arrange = self.code, self.code.label()
+        assert self.emitter.matrices
+        size = self.emitter.matrices.panel_bytes
+        entry, *key = self.more
+
+        def panel(elements: Value) -> Value:
+            moved = code.mul(elements, code.const(self.size, "i64"))
+            return make_panel(code, self.ctx, size, entry, [self.base, *key], moved, self._source())
+
+        def whole(pointer: Value, elements: Value) -> None:
+            code.br(arrange, pointer, self.pitch, panel(elements))
+
+        def parts(pointer: Value, elements: Value, inside: _Inside) -> None:
+            code.br(arrange, *self._copy(pointer, inside), panel(elements))
+
+        self._within("load", whole, parts)
+        pointer, pitch, self.registers = code.begin_with(arrange, PTR, "i64", PTR)
+        self._arrange(pointer, pitch)
+        code.ret(code.cast("ptrtoint", self.registers, "i64"))
+        return code.text()
+
+    def _source(self) -> Value:
+        """The bit of the surface's allocation."""
+        host = self.emitter.host
+        name = self.emitter.helper("allocation_bit", lambda: allocation_bit("allocation_bit", host))
+        return self.code.call(name, self.ctx, self.base, result="i64")
+
+    def _copy(self, pointer: Value, inside: _Inside) -> tuple[Value, Value]:
+        """Copy a block, with zeros for what is outside; gives where the copy is, and its pitch."""
+        code, shape = self.code, self.shape
+        across = shape.count * shape.width
+        kind = vector(across, self.element)
+        copy, pitch = code.alloca(shape.height * across * self.size, 64), code.const(across * self.size, "i64")
+
+        def row(number: Value) -> None:
+            source = code.at(pointer, code.mul(self.pitch, number))
+            found = code.masked_load(source, self._mask(number, inside, across), code.const(0, kind))
+            code.store(found, code.at(copy, code.mul(pitch, number)))
+
+        code.repeat(code.const(shape.height, "i64"), row)
+        return copy, pitch
 
     def prefetch(self) -> str:
         """The function that prefetches: nothing of it can fail."""
@@ -367,13 +456,13 @@ class _Block:
         columns = shape.register_shape()[1]
         kind = vector(shape.width, self.element)
 
-        def whole(pointer: Value) -> None:
+        def whole(pointer: Value, _: Value) -> None:
             for number in range(shape.height):
                 value = code.fetch(self.registers, number * columns * self.size, kind)
                 code.store(value, code.at(pointer, code.mul(self.pitch, code.const(number, "i64"))))
             code.ret(code.const(1, "i1"))
 
-        def parts(pointer: Value, inside: _Inside) -> None:
+        def parts(pointer: Value, _: Value, inside: _Inside) -> None:
             def row(number: Value) -> None:
                 value = code.load(
                     code.at(self.registers, code.mul(number, code.const(columns * self.size, "i64"))), kind
@@ -384,5 +473,7 @@ class _Block:
             code.repeat(code.const(shape.height, "i64"), row)
             code.ret(code.const(1, "i1"))
 
+        if self.emitter.matrices and self.emitter.matrices.panel_bytes:
+            forget_panels(code, self.ctx, self._source())
         self._within("store", whole, parts)
         return code.text()

@@ -8,15 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
-from xegpu_py.engines.jit.code import Value, vector
-from xegpu_py.engines.jit.emitter import Emitter
+from xegpu_py.engines.jit.code import PTR, Value, vector
+from xegpu_py.engines.jit.emitter import Emitter, Queue
 from xegpu_py.engines.jit.exact_sums import summer
-from xegpu_py.engines.jit.products import Extent, Shape, correct_b, move_a, multiplier, widen_a, widen_b
+from xegpu_py.engines.jit.panels import MOST_STEPS, steps_of
+from xegpu_py.engines.jit.products import (
+    Extent,
+    Shape,
+    correct_b,
+    move_a,
+    multiplier,
+    queue_multiplier,
+    widen_a,
+    widen_b,
+)
 from xegpu_py.engines.jit.rules import rule
 from xegpu_py.engines.jit.tiles import configure, tile_multiplier
 from xegpu_py.numerics.dpas import operand_bytes, ops_per_channel
 from xegpu_py.numerics.formats import PRECISIONS, TYPES
+from xegpu_py.visa.accesses import accesses
 from xegpu_py.visa.program import Instruction
 
 _SIDE_BY_SIDE = 4
@@ -24,8 +36,8 @@ _LONGEST_CHAIN = 4
 _LONGEST_RUN = 64
 
 
-_Place = tuple[int, int | None]
-"""Where an operand is in the register file, and where it is instead; None if it is there."""
+_Place = tuple[int, tuple[Value, int] | None]
+"""Where an operand is in the register file, and where it is instead, from a pointer on; None if it is there."""
 
 
 @dataclass
@@ -60,6 +72,10 @@ class _Chain:
         """The accumulator that it reads."""
         size = self.shape.rows * self.shape.columns * TYPES[self.shape.acc or "f"].bytes
         return {(self.acc, self.acc + size)} if self.shape.acc else set()
+
+
+_Group = tuple[list[_Chain], tuple[bool, ...]]
+"""Chains that share A, and which of their results must be in registers."""
 
 
 def shape_of(emitter: Emitter, inst: Instruction) -> Shape:
@@ -133,7 +149,7 @@ def _emit_part(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None
         _emit_part(emitter, run[middle:])
         return
     groups: dict[tuple[object, ...], list[list[_Chain]]] = {}
-    order: list[tuple[list[_Chain], tuple[bool, ...]]] = []
+    order: list[_Group] = []
     for chain in chains:
         kept = _kept(emitter, chain)
         found = groups.setdefault((chain.shape, tuple(chain.a), kept), [])
@@ -141,6 +157,9 @@ def _emit_part(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None
             found.append([])
             order.append((found[-1], kept))
         found[-1].append(chain)
+    if _defers(emitter, run, order):
+        _defer(emitter, run, [group for group, _ in order])
+        return
     scratch = _Scratch(emitter)
     for group, kept in order:
         if group[0].shape.terms == 1:
@@ -148,6 +167,88 @@ def _emit_part(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None
         else:
             for chain in group:
                 _sum(emitter, chain, scratch)
+
+
+def _defers(emitter: Emitter, run: Sequence[tuple[int, Instruction]], order: Sequence[_Group]) -> bool:
+    """Whether products of several steps of a loop can be added together.
+
+    That is so where nothing else in the loop looks at their accumulators, which stay where they are, and where all
+    matrices are panels.
+    """
+    loop, instructions = emitter.loop, emitter.program.instructions
+    if loop is None or emitter.queue or emitter.frame.watch or emitter.active is not None:
+        return False
+    for group, kept in order:
+        shape = group[0].shape
+        stays = all(chain.acc == chain.dst[-1] for chain in group)
+        if (
+            shape.terms > 1
+            or shape.work != "f32"
+            or (shape.acc, shape.dst) != ("f", "f")
+            or not stays
+            or any(kept[:-1])
+        ):
+            return False
+    if not all(emitter.is_panel(inst[name]) for _, inst in run for name in ("src1", "src2")):
+        return False
+    own = {at for at, _ in run}
+    sums = {inst["dst"].var.root[0] for _, inst in run}
+    others = (instructions[at] for at in loop if at not in own)
+    target = emitter.layout.target
+    return not any(access.var in sums for inst in others for access in accesses(inst, target))
+
+
+def _defer(emitter: Emitter, run: Sequence[tuple[int, Instruction]], groups: Sequence[list[_Chain]]) -> None:
+    """Queue pointers to matrices, and multiply when the queue is full."""
+    code, at = emitter.code, run[0][0]
+    # Groups with the same matrices B, one below the other.
+    stacks: dict[tuple[object, ...], list[list[_Chain]]] = {}
+    for group in groups:
+        stacks.setdefault((group[0].shape, len(group[0].a), *(tuple(chain.b) for chain in group)), []).append(group)
+    size, parts = 0, []
+    count = Value(f"%queued{at}", PTR)
+    before = code.op(f"load i64, {count}, align 8", "i64")
+    for stack in stacks.values():
+        links = len(stack[0][0].a)
+        pointers = [
+            found
+            for link in range(links)
+            for places in ([group[0].a[link] for group in stack], [chain.b[link] for chain in stack[0]])
+            for _, found in places
+            if found
+        ]
+        entry = code.at(
+            code.at(Value(f"%queue{at}", PTR), size), code.mul(before, code.const(8 * len(pointers), "i64"))
+        )
+        for i, pointer in enumerate(pointers):
+            code.store(code.at(*pointer), code.at(entry, 8 * i), 8)
+        parts.append((size, stack))
+        size += MOST_STEPS * 8 * len(pointers)
+    flush = emitter.helper(f"flush_{at}", lambda: _flusher(emitter, f"flush_{at}", parts))
+    queue = Queue(count, Value(f"%queue{at}", PTR), flush)
+    emitter.new_queue(queue, size)
+    more = code.add(before, code.const(1, "i64"))
+    code.store(more, queue.count, 8)
+    full, go_on = code.label(), code.label()
+    code.cond_br(code.icmp("sge", more, steps_of(code, emitter.ctx)), full, go_on)
+    code.begin(full)
+    emitter.flush(queue)
+    code.br(go_on)
+    code.begin(go_on)
+
+
+def _flusher(emitter: Emitter, name: str, parts: Sequence[tuple[int, list[list[_Chain]]]]) -> str:
+    """The function that multiplies what is queued; see `Queue`. A part is a place in the queue and what is there."""
+    code = emitter.host.function(name, [PTR, PTR, "i64"])
+    thread, memory, steps = code.arguments
+    for place, stack in parts:
+        own, shape = f"{name}_{place}", stack[0][0].shape
+        sums_at = [[chain.acc for chain in group] for group in stack]
+        emitter.helper(own, partial(queue_multiplier, own, shape, sums_at, emitter.host))
+        entries = code.mul(steps, code.const(len(stack[0][0].a), "i64"))
+        code.call(own, thread, code.at(memory, place), entries)
+    code.ret()
+    return code.text()
 
 
 def _chains(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> list[_Chain]:
@@ -166,8 +267,7 @@ def _chains(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> list[_C
             chains.append(chain)
         chain.dst.append(dst)
         for places, operand in ((chain.a, inst["src2"]), (chain.b, inst["src1"])):
-            matrix = emitter.matrix(operand)
-            places.append((emitter.place(operand), matrix[1] if matrix else None))
+            places.append((emitter.place(operand), emitter.part_of_matrix(operand)))
         chain.at.append(at)
         latest[dst] = chain
     return chains
@@ -223,7 +323,7 @@ class _Scratch:
     def a(self, shape: Shape, place: _Place) -> Value:
         """Matrix A, row after row."""
         if place[1] is not None:
-            return self.emitter.matrix_pointer(place[1])
+            return self.emitter.code.at(*place[1])
         if shape.dot == 4:
             size = shape.rows * shape.depth
             if not shape.corrected:
@@ -244,7 +344,7 @@ class _Scratch:
     def b(self, shape: Shape, place: _Place) -> Value:
         """Matrix B, row after row."""
         if place[1] is not None:
-            return self.emitter.matrix_pointer(place[1])
+            return self.emitter.code.at(*place[1])
         if shape.dot == 4:
             return self.emitter.code.at(self.emitter.thread, place[0])
         name = f"widen_b_{shape.W}_{shape.work}x{shape.dot}_{shape.depth}_{shape.columns}"

@@ -1,0 +1,190 @@
+"""Blocks that threads share as panels, and products that wait in a queue: no thread sees old data or old sums."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import numpy as np
+import pytest
+
+from xegpu_py.engines.jit import panels
+from xegpu_py.engines.jit.host import native_host
+from xegpu_py.engines.jit.kernel import functions_of_program
+from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.kernel import Kernel
+
+HEAD = """\
+.version 3.8
+.kernel "panels"
+.decl In v_type=G type=uq num_elts=1 align=qword
+.decl Out v_type=G type=uq num_elts=1 align=qword
+.decl A v_type=G type=ud num_elts=64 align=GRF
+.decl B v_type=G type=ud num_elts=128 align=GRF
+.decl A2 v_type=G type=ud num_elts=64 align=GRF
+.decl B2 v_type=G type=ud num_elts=128 align=GRF
+.decl A3 v_type=G type=ud num_elts=64 align=GRF
+.decl B3 v_type=G type=ud num_elts=128 align=GRF
+.decl C v_type=G type=f num_elts=128 align=GRF
+.decl D v_type=G type=f num_elts=128 align=GRF
+.decl Z v_type=G type=ud num_elts=16 align=GRF
+.decl Place v_type=G type=uq num_elts=16 align=GRF
+.decl I v_type=G type=d num_elts=1 align=dword
+.decl X v_type=G type=d num_elts=1 align=dword
+.decl Y v_type=G type=d num_elts=1 align=dword
+.decl W v_type=G type=d num_elts=1 align=dword
+.decl P v_type=P num_elts=1
+.input In offset=64 size=8
+.input Out offset=72 size=8
+.kernel_attr Target="cm"
+.kernel_attr SimdSize=16
+"""
+ROWS, BYTES = 64, 128
+SURFACE = f"0x{BYTES - 1:x},0x{ROWS - 1:x},0x{BYTES - 1:x}"
+LOADS = f"""\
+    lsc_load_block2d.ugm (M1, 1) A.0:d16.16x8nn flat[In,{SURFACE},X(0,0),0x0]
+    lsc_load_block2d.ugm (M1, 1) B.0:d16.16x16nt flat[In,{SURFACE},0x8,Y(0,0)]
+"""
+SET = "    mov (M1, 1) X(0,0)<1> 0x0:d\n    mov (M1, 1) Y(0,0)<1> 0x2:d\n"
+CLEAR = "".join(f"    mov (M1, 16) {v}({r},0)<1> 0x0:f\n" for v in "CD" for r in range(8))
+PRODUCT = "    dpas.bf.bf.8.8 (M1, 16) C.0 C.0 B.0 A(0,0)\n"
+# Threads have their number in the third dword of r0.
+RESULTS = "".join(
+    f"    lsc_store_block2d.ugm (M1, 1) flat[Out,0x3f,0x7f,0x3f,0x0,{y}(0,0)] {v}.0:d32.16x8nn\n"
+    for v, y in (("C", "X"), ("D", "Y"))
+)
+STORE = f"""\
+    shl (M1, 1) X(0,0)<1> %r0(0,2)<0;1,0> 0x4:uw
+    add (M1, 1) Y(0,0)<1> X(0,0)<0;1,0> 0x8:d
+{RESULTS}    ret (M1, 1)
+"""
+
+
+def compiled(body: str, engine: str = "both") -> Kernel:
+    return Kernel.from_assembly(HEAD + SET + CLEAR + body + STORE, target="any", engine=engine)
+
+
+def text_of(kernel: Kernel) -> str:
+    own = kernel.launcher._interpreter
+    return "".join(functions_of_program(own.program, own.layout, own.model, native_host(), False, False))
+
+
+def arrays() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    numbers = rng.standard_normal((ROWS, BYTES // 2)).astype(np.float32)
+    return (numbers.view(np.uint32) >> 16).astype(np.uint16), np.zeros((128, 16), np.float32)
+
+
+def run(body: str, threads: int) -> str:
+    """Run a program on both engines, which must agree in all bytes; gives the text of its native code."""
+    kernel = compiled(body)
+    kernel(*arrays(), block=threads)
+    return text_of(kernel)
+
+
+FLAT = "    mov (M1, 16) Z(0,0)<1> 0x40004000:ud\n    mov (M1, 16) Place(0,0)<1> In(0,0)<0;1,0>\n"
+STORES = {
+    "block": f"    lsc_store_block2d.ugm (M1, 1) flat[In,{SURFACE},0x0,0x2] D.0:d32.16x8nn\n",
+    "flat": FLAT + "    lsc_store.ugm (M1, 1) flat[Place]:a64 Z:d32\n",
+    "atomic": FLAT + "    lsc_atomic_store.ugm (M1, 1) %null:d32 flat[Place]:a64 Z %null\n",
+}
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_stores_are_seen(kind: str) -> None:
+    text = run(LOADS + PRODUCT + STORES[kind] + LOADS + PRODUCT, 1)
+    assert "@make_load2d" in text
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_stores_of_others_are_seen(kind: str) -> None:
+    """One thread stores between two barriers; all of them load before and behind."""
+    first = "    cmp.eq (M1, 1) P %r0(0,2)<0;1,0> 0x0:ud\n    (!P) jmp (M1, 1) Others\n"
+    run(LOADS + PRODUCT + "    barrier\n" + first + STORES[kind] + "Others:\n    barrier\n" + LOADS + PRODUCT, 5)
+
+
+def test_other_allocations_do_not_matter() -> None:
+    """A store to another array leaves panels to be found, as one of a GEMM's threads does at its end."""
+    kernel = compiled(LOADS + PRODUCT, engine="jit")
+    kernel(*arrays(), block=8)
+    (worker,) = kernel.launcher.jit._spare
+    assert worker._panels is not None
+    assert worker._panels.made == 2
+
+
+def loop(count: int, inner: str = "", product: str = PRODUCT, change: str = "") -> str:
+    """A loop that loads other blocks each time, at the end such that lie outside."""
+    return f"""\
+    mov (M1, 1) I(0,0)<1> 0x0:d
+Again:
+{LOADS}{product}{inner}    add (M1, 1) X(0,0)<1> X(0,0)<0;1,0> 0x8:d
+    and (M1, 1) X(0,0)<1> X(0,0)<0;1,0> 0x3f:d
+    add (M1, 1) Y(0,0)<1> Y(0,0)<0;1,0> 0x1:d
+    add (M1, 1) I(0,0)<1> I(0,0)<0;1,0> 0x1:d
+{change}    cmp.lt (M1, 1) P I(0,0)<0;1,0> 0x{count:x}:d
+    (P) jmp (M1, 1) Again
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("count", [1, 2, 4, 7, 100])
+def test_products_of_loops_wait(count: int, threads: int) -> None:
+    """Of any number of steps, also where threads yield in between."""
+    assert "@flush_" in run(loop(count), threads)
+
+
+def test_loops_behind_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a ring that is as short as can be, so that panels are soon replaced."""
+    monkeypatch.setattr(panels, "_RING_BYTES", 0)
+    second = PRODUCT.replace("C.0", "D.0")
+    body = loop(7)
+    for number, text in ((2, loop(5, product=PRODUCT + second)), (3, loop(6, product=second))):
+        body += SET + re.sub(r"\b([AB])(?=[.(])", rf"\g<1>{number}", text).replace("Again", f"Loop{number}")
+    assert run(body, 3).count("call void @flush_") >= 6
+
+
+@pytest.mark.parametrize(
+    ("inner", "product"),
+    [
+        ("    add (M1, 16) D(0,0)<1> D(0,0)<1;1,0> C(1,0)<1;1,0>\n", PRODUCT),
+        ("    mov (M1, 16) C(3,0)<1> 0x3f800000:f\n", PRODUCT),
+        ("", PRODUCT.replace("C.0 C.0", "C.0 %null.0")),
+        ("", PRODUCT.replace("C.0 C.0", "D.0 C.0")),
+        ("Label:\n", PRODUCT),
+    ],
+    ids=["read", "written", "no sum", "other sum", "two blocks"],
+)
+def test_products_that_do_not_wait(inner: str, product: str) -> None:
+    assert "@flush_" not in run(loop(6, inner, product), 3)
+
+
+def test_refused_in_the_middle() -> None:
+    """A surface that is refused in a later step: the message is the interpreter's, and so are the sums."""
+    narrow = LOADS.replace(f"0x{BYTES - 1:x},0x{ROWS - 1:x}", f"W(0,0),0x{ROWS - 1:x}")
+    width = f"    mov (M1, 1) W(0,0)<1> 0x{BYTES - 1:x}:d\n"
+    change = "    shl (M1, 1) Z(0,0)<1> I(0,0)<0;1,0> 0x10:uw\n    add (M1, 1) W(0,0)<1> Z(0,0)<0;1,0> 0x7f:d\n"
+    found = []
+    for engine in ("interpreter", "jit"):
+        body = width + loop(6, change=change).replace(LOADS, narrow)
+        with pytest.raises(DiagnosticError) as error:
+            compiled(body, engine)(*arrays(), block=2)
+        found.append(str(error.value))
+    assert found[0] == found[1]
+    assert "lsc_load_block2d" in found[0]
+
+
+def test_random_blocks() -> None:
+    """Blocks of which some are equal, of several shapes and surfaces, and some partly or wholly outside."""
+    rng = random.Random(0)
+    body = ""
+    for _ in range(100):
+        surface = rng.choice([SURFACE, SURFACE.replace("3f", "1f"), SURFACE.replace("7f", "3f", 1)])
+        x, y = (rng.choice([0, 24, 60, -4]) & 0xFFFFFFFF for _ in range(2))
+        variable, block = rng.choice(
+            [("A", "d16.16x8nn"), ("A", "d32.8x8nn"), ("B", "d16.16x16nt"), ("B", "d32.16x8nn")]
+        )
+        place = f"flat[In,{surface},0x{x:x},0x{y:x}]"
+        both = LOADS if variable == "A" else ""
+        body += both + f"    lsc_load_block2d.ugm (M1, 1) {variable}.0:{block} {place}\n"
+        body += ("" if both else LOADS.splitlines(True)[0]) + PRODUCT
+    run(body, 4)

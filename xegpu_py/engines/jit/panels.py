@@ -1,0 +1,200 @@
+"""Panels: blocks that were loaded as dpas multiplies them, which the threads that a worker runs share.
+
+Subgroups of a workgroup load the same blocks of A and B. The first one that does widens a block into a panel; the
+others find the panel by what the message says. Panels lie in a ring, in which a new one takes the place of the oldest.
+
+No panel is found that was made before the worker's last other access to memory, except stores of blocks to allocations
+that no panel is of. So a thread that knows by a barrier, an atomic or a load that another one has stored, or that has
+stored itself, loads what is there now. Without such an order any value is right.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from xegpu_py.engines.jit.code import PTR, Code, Value
+from xegpu_py.engines.jit.frame import context_offset
+from xegpu_py.engines.jit.host import Host
+from xegpu_py.engines.memory import aligned
+
+_HEAD, _FLOOR, _SPAN, _NEXT, _RING, _END, _STEPS, _SOURCES, _TABLE = range(0, 72, 8)
+"""Of the memory of panels, i64 each:
+
+- how many were made; how many of the first of these are not to be found; how many of the last ones are;
+- where the next one is made, and where the ring begins and ends;
+- for how many steps of a loop panels are kept before they are multiplied;
+- the allocations that blocks are of, as bits of their numbers' remainders by 64;
+- and the table of where panels are."""
+
+_ENTRIES = 1 << 11
+_ENTRY = 64
+"""Bytes of an entry of the table: four words of a key, the panel's number, the bytes that its message moves, and where
+it is."""
+
+_NUMBER, _MOVED, _PLACE = 32, 40, 48
+
+_FACTORS = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
+"""Odd numbers whose products with small ones differ in their upper bits."""
+
+_RING_BYTES = 5 << 16
+"""Of a ring for several threads: the panels of a turn of each of a GEMM's 32 threads, and few enough for a part of a
+second-level cache of 1 MiB."""
+
+MOST_STEPS = 4
+"""Steps of a loop that are multiplied together at most."""
+
+
+def panel_stride(size: int) -> int:
+    """Bytes from one panel to the next one: no multiple of a page, or their lines compete for places in caches."""
+    return -(-size // 64) * 64 + 64
+
+
+class Panels:
+    """The panels of one worker."""
+
+    def __init__(self, size: int, most: int) -> None:
+        """Make none yet.
+
+        Args:
+            size: bytes of a panel.
+            most: panels that a thread loads before it multiplies them.
+        """
+        self._stride, self._most = panel_stride(size), most
+        self._ring = aligned(0)
+        self._memory = aligned(_TABLE + _ENTRY * _ENTRIES).view(np.int64)
+
+    @property
+    def address(self) -> int:
+        """Where they are, for native code."""
+        return int(self._memory.ctypes.data)
+
+    @property
+    def made(self) -> int:
+        """How many were made."""
+        return int(self._memory[_HEAD // 8])
+
+    def begin(self, threads: int) -> None:
+        """Forget all panels, and have a ring for workgroups of so many threads: a short one where none shares."""
+        steps = 1 if threads == 1 else MOST_STEPS
+        needed = self._most * steps
+        length = needed + (2 if threads == 1 else max(needed, _RING_BYTES // self._stride))
+        if len(self._ring) != length * self._stride:
+            self._ring = aligned(length * self._stride)
+        memory = self._memory
+        memory[_FLOOR // 8], memory[_SOURCES // 8] = memory[_HEAD // 8], 0
+        memory[_SPAN // 8], memory[_STEPS // 8] = length - needed, steps
+        memory[_RING // 8] = memory[_NEXT // 8] = self._ring.ctypes.data
+        memory[_END // 8] = self._ring.ctypes.data + len(self._ring)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a look for a panel gave.
+
+    Attributes:
+        known: whether there is one.
+        place: where it then is, an i64.
+        moved: bytes that its message then moves, an i64.
+        entry: where a new one is to be entered.
+        key: with what.
+    """
+
+    known: Value
+    place: Value
+    moved: Value
+    entry: Value
+    key: Sequence[Value]
+
+
+def key_of(code: Code, function: str, base: Value, extents: Sequence[Value], x: Value, y: Value) -> list[Value]:
+    """All that a message's panel depends on, i64 each: the function that loads it, the surface, and the block's place.
+
+    Args:
+        extents: width, height and pitch, from one on. Those of legal surfaces are far below 2**32.
+    """
+    width, height, pitch = extents
+    tag = code.const(zlib.crc32(function.encode()), "i64")
+    place = code.or_(code.shl(code.resize(x, 64, False), 32), code.resize(y, 64, False))
+    return [base, code.or_(code.shl(width, 32), height), code.or_(code.shl(pitch, 32), tag), place]
+
+
+def find_panel(code: Code, ctx: Value, key: Sequence[Value]) -> Found:
+    """Look for a panel by its key."""
+    panels = _panels(code, ctx)
+    base, _, form, place = key
+    mixed = code.mul(code.xor(place, form), code.const(_FACTORS[0], "i64"))
+    mixed = code.mul(code.xor(code.add(mixed, base), code.lshr(mixed, 32)), code.const(_FACTORS[1], "i64"))
+    index = code.lshr(mixed, 64 - (_ENTRIES.bit_length() - 1))
+    entry = code.at(code.at(panels, _TABLE), code.mul(index, code.const(_ENTRY, "i64")))
+    differs = code.const(0, "i64")
+    for i, word in enumerate(key):
+        differs = code.or_(differs, code.xor(word, code.load(code.at(entry, 8 * i), "i64", 8)))
+    number, moved = (code.load(code.at(entry, at), "i64", 8) for at in (_NUMBER, _MOVED))
+    head, floor, span = (code.load(code.at(panels, at), "i64", 8) for at in (_HEAD, _FLOOR, _SPAN))
+    recent = code.and_(code.icmp("sge", number, floor), code.icmp("sle", code.sub(head, number), span))
+    known = code.and_(code.icmp("eq", differs, 0), recent)
+    return Found(known, code.load(code.at(entry, _PLACE), "i64", 8), moved, entry, key)
+
+
+def make_panel(
+    code: Code, ctx: Value, size: int, entry: Value, key: Sequence[Value], moved: Value, source: Value
+) -> Value:
+    """The place of a new panel, which is found by its key from now on; `source` is what `allocation_bit` gives."""
+    panels = _panels(code, ctx)
+    sources = code.at(panels, _SOURCES)
+    code.store(code.or_(code.load(sources, "i64", 8), source), sources, 8)
+    number = code.load(code.at(panels, _HEAD), "i64", 8)
+    code.store(code.add(number, code.const(1, "i64")), code.at(panels, _HEAD), 8)
+    place = code.load(code.at(panels, _NEXT), "i64", 8)
+    after = code.add(place, code.const(panel_stride(size), "i64"))
+    ring, end = (code.load(code.at(panels, at), "i64", 8) for at in (_RING, _END))
+    code.store(code.select(code.icmp("ult", after, end), after, ring), code.at(panels, _NEXT), 8)
+    for i, word in enumerate((*key, number, moved, place)):
+        code.store(word, code.at(entry, 8 * i), 8)
+    return code.op(f"inttoptr {place} to ptr", PTR)
+
+
+def forget_panels(code: Code, ctx: Value, source: Value | None = None) -> None:
+    """Let no panel be found that was made until now; with an allocation's bit, only if there are panels of it."""
+    panels = _panels(code, ctx)
+    head, floor = code.load(code.at(panels, _HEAD), "i64", 8), code.at(panels, _FLOOR)
+    if source:
+        sources = code.load(code.at(panels, _SOURCES), "i64", 8)
+        head = code.select(code.icmp("ne", code.and_(sources, source), 0), head, code.load(floor, "i64", 8))
+    code.store(head, floor, 8)
+
+
+def allocation_bit(name: str, host: Host) -> str:
+    """The function that gives the bit of the allocation in which an address is, an i64; 0 if it is in none.
+
+    It takes the context and the address, an i64.
+    """
+    code = host.function(name, [PTR, "i64"], "i64")
+    ctx, address = code.arguments
+    table = code.load(code.at(ctx, context_offset("table")), PTR, 8)
+    bit = code.alloca(8, 8)
+    code.store(code.const(0, "i64"), bit, 8)
+
+    def look(index: Value) -> None:
+        entry = code.at(table, code.mul(index, code.const(24, "i64")))
+        start, length = (code.load(code.at(entry, 8 * i), "i64", 8) for i in range(2))
+        within = code.icmp("ult", code.sub(address, start), length)
+        own = code.bin("shl", code.const(1, "i64"), code.mask(index, 63))
+        code.store(code.select(within, own, code.load(bit, "i64", 8)), bit, 8)
+
+    code.repeat(code.load(code.at(ctx, context_offset("buffers")), "i64", 8), look)
+    code.ret(code.load(bit, "i64", 8))
+    return code.text()
+
+
+def steps_of(code: Code, ctx: Value) -> Value:
+    """Steps of a loop after which panels must be multiplied, an i64."""
+    return code.load(code.at(_panels(code, ctx), _STEPS), "i64", 8)
+
+
+def _panels(code: Code, ctx: Value) -> Value:
+    return code.load(code.at(ctx, context_offset("panels")), PTR, 8)
