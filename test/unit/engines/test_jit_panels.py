@@ -103,6 +103,15 @@ def test_stores_of_others_are_seen(kind: str) -> None:
     run(LOADS + PRODUCT + "    barrier\n" + first + STORES[kind] + "Others:\n    barrier\n" + LOADS + PRODUCT, 5)
 
 
+def test_races_are_looked_for_in_each_thread() -> None:
+    """Threads that load one block do so themselves, so that a store of another thread races with each."""
+    kernel = Kernel.from_assembly(HEAD + SET + CLEAR + LOADS + PRODUCT + STORE, target="any", check="races")
+    kernel(*arrays(), block=2)
+    own = kernel.launcher._interpreter
+    assert own.layout.races
+    assert "@make_load2d" not in text_of(kernel)
+
+
 def test_other_allocations_do_not_matter() -> None:
     """A store to another array leaves panels to be found, as one of a GEMM's threads does at its end."""
     kernel = compiled(LOADS + PRODUCT, engine="jit")
