@@ -114,7 +114,7 @@ class DpasMxOp(Operation, dialect=XeGPU, name="dpas_mx"):
     def verify_op(self) -> None:
         (a_shape, a), (b_shape, b) = vector_of(str(self.lhs.type)), vector_of(str(self.rhs.type))
         d_shape, d = vector_of(str(self.result.type))
-        known = _SCALED_ACCUMULATORS.get(a, ()) if a == b or {a, b} <= set(_FP8) else ()
+        known = scaled_accumulators(a, b)
         if not known:
             self.fail(
                 f"cannot multiply {a} by {b}",
@@ -220,6 +220,11 @@ def accumulators(a: str, b: str) -> tuple[str, ...]:
     if a != b and not (a in _FP8 and b in _FP8):
         return ()
     return _ACCUMULATORS.get(a, ())
+
+
+def scaled_accumulators(a: str, b: str) -> tuple[str, ...]:
+    """The elements that a product of block-scaled matrices may be accumulated in; none if there is no such product."""
+    return _SCALED_ACCUMULATORS.get(a, ()) if a == b or {a, b} <= set(_FP8) else ()
 
 
 def _matrices_problem(

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from xegpu_py.dialects.xegpu.matrix import accumulators
+from xegpu_py.dialects.xegpu.matrix import SCALE, SCALE_BLOCK, accumulators, scaled_accumulators
 from xegpu_py.dialects.xetile.checks import check_map
 from xegpu_py.dialects.xetile.types import ReductionKind, WgMap, XeTile
 
@@ -18,18 +18,26 @@ class TileMmaOp(Operation, dialect=XeTile, name="tile_mma"):
     `a` is MxK, `b` KxN, `c` and `d` MxN. The maps say which parts each subgroup works on: `wg_map_c` is that of `c`
     and `d`. A subgroup multiplies the rows of `a` and the columns of `b` that its part of `d` has, over all of K;
     factors whose maps give them to others are exchanged through shared local memory.
+
+    With scales the factors are block-scaled, as those of `xegpu.dpas_mx`: `scale_a` is Mxceil(K/32), and `scale_b`
+    ceil(K/32)xN. A subgroup has the scales of its rows and columns.
     """
 
     a: Operand[Vector]
     b: Operand[Vector]
     c: Operand[Vector] | None = None
+    scale_a: Operand[Vector] | None = None
+    scale_b: Operand[Vector] | None = None
     d: Result[Vector]
     wg_map_a: Attribute[WgMap] | None = None
     wg_map_b: Attribute[WgMap] | None = None
     wg_map_c: Attribute[WgMap] | None = None
 
     effects = frozenset()
-    assembly_format = "$a `,` $b (`,` $c^)? attr-dict `:` type($a) `,` type($b) (`,` type($c)^)? `->` type($d)"
+    assembly_format = (
+        "$a `,` $b (`,` $c^)? (`scale_a` `=` $scale_a^)? (`scale_b` `=` $scale_b^)? attr-dict `:` "
+        "type($a) `,` type($b) (`,` type($c)^)? (`,` type($scale_a)^)? (`,` type($scale_b)^)? `->` type($d)"
+    )
 
     def verify_op(self) -> None:
         (a, a_element), (b, b_element), (d, d_element) = (vector_of(str(v.type)) for v in (self.a, self.b, self.d))
@@ -42,16 +50,32 @@ class TileMmaOp(Operation, dialect=XeTile, name="tile_mma"):
             self.fail(f"'d' must be {a[0]}x{b[1]} for {by(a)} times {by(b)}, but is {by(d)}")
         if self.c is not None and self.c.type != self.d.type:
             self.fail(f"'c' must have the type of the result, {self.d.type}, but is {self.c.type}")
-        known = accumulators(a_element, b_element)
+        scaled = self.is_scaled
+        known = (scaled_accumulators if scaled else accumulators)(a_element, b_element)
         if not known:
+            others = "bf16, f16 and f4E2M1FN" if scaled else "integers of up to 8 bits, bf16, f16, tf32 and f64"
             self.fail(
                 f"cannot multiply {a_element} by {b_element}",
-                "it multiplies integers of up to 8 bits, bf16, f16, tf32 and f64 with their like, and f8E5M2 and "
-                "f8E4M3FN mixed",
+                f"it multiplies {others} with their like, and f8E5M2 and f8E4M3FN mixed",
             )
+        self._verify_scales(a, b)
         if d_element not in known:
             self.fail(f"of {a_element} x {b_element} gives elements {' or '.join(known)}, not {d_element}")
         self._verify_maps(a, b, d)
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether the factors have scales."""
+        return self.scale_a is not None or self.scale_b is not None
+
+    def _verify_scales(self, a: tuple[int, ...], b: tuple[int, ...]) -> None:
+        blocks = -(-a[1] // SCALE_BLOCK)
+        scales = {"scale_a": (self.scale_a, (a[0], blocks)), "scale_b": (self.scale_b, (blocks, b[1]))}
+        for name, (value, shape) in scales.items():
+            wanted = vector_text(shape, SCALE)
+            if value is not None and str(value.type) != wanted:
+                note = f"{SCALE_BLOCK} elements of K share a scale"
+                self.fail(f"'{name}' must be {wanted}, but is {value.type}", note)
 
     def _verify_maps(self, a: tuple[int, ...], b: tuple[int, ...], d: tuple[int, ...]) -> None:
         maps = {"a": self.wg_map_a, "b": self.wg_map_b, "c": self.wg_map_c}

@@ -30,6 +30,6 @@ def value_classes(ops: Iterable[ir.Operation]) -> UnionFind[ir.Value]:
             classes.join([op.results[0], *list(op.operands)[1:]])
         elif op.name in ("xetile.update_tile_offset", "xetile.convert_layout"):
             classes.join([op.operands[0], op.results[0]])
-        elif op.name == "xetile.tile_mma" and len(op.operands) == 3:
+        elif op.name == "xetile.tile_mma" and op.opview.c is not None:
             classes.join([op.operands[2], op.results[0]])
     return classes

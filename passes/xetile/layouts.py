@@ -173,6 +173,9 @@ class Layouts:
             yield from zip((view.a, view.b), factors(get(view.d), view))
             if view.c is not None:
                 yield view.c, get(view.d)
+            for scale, of_rows in ((view.scale_a, True), (view.scale_b, False)):
+                if scale is not None:
+                    yield scale, scale_map(get(view.d), scale, of_rows)
         elif name == "convert_layout" and view.wg_map_source:
             yield view.value, view.wg_map_source
         elif name == "reduction":
@@ -291,6 +294,14 @@ def factors(product: WgMap | None, view: Any) -> tuple[WgMap | None, WgMap | Non
     rows, columns = product.sg_data
     depth = shape_of(view.a)[1]
     return WgMap(product.sg_layout, (rows, depth)), WgMap(product.sg_layout, (depth, columns))
+
+
+def scale_map(product: WgMap | None, scale: ir.Value, of_rows: bool) -> WgMap | None:
+    """The map of the scales of a factor: those of a product's rows, or of its columns."""
+    if product is None:
+        return None
+    (rows, columns), shape = product.sg_data, shape_of(scale)
+    return WgMap(product.sg_layout, (rows, shape[1]) if of_rows else (shape[0], columns))
 
 
 def _fitted(wg_map: WgMap | None, shape: tuple[int, ...]) -> WgMap | None:

@@ -10,7 +10,7 @@ from xegpu_py.passes.common.values import attributes_of, is_vector, shape_of
 
 from xegpu_py.ir.calls import is_intrinsic, recalled
 
-_ALSO_ELEMENTWISE = ("vector.fma",)
+_ALSO_ELEMENTWISE = ("vector.fma", "xegpu.truncf")
 
 
 def is_elementwise(op: ir.Operation) -> bool:

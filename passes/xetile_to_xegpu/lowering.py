@@ -296,7 +296,10 @@ def tile_mma(low: Lowering, view: TileMmaOp) -> list[ir.Value]:
         depth = -(-shape_of(b)[0] // max(pack, 1)) * max(pack, 1)
         a, b = _zero_padded(a, (shape_of(a)[0], depth)), _zero_padded(b, (depth, shape_of(b)[1]))
         b = _vnni(b, pack)
-    return [xegpu.dpas(a, b, acc, result=view.d.type, **VC)]
+    if not view.is_scaled:
+        return [xegpu.dpas(a, b, acc, result=view.d.type, **VC)]
+    scales = {n: low.one(v) for n, v in (("scale_a", view.scale_a), ("scale_b", view.scale_b)) if v is not None}
+    return [xegpu.dpas_mx(a, b, acc, result=view.d.type, **scales, **VC)]
 
 
 @pattern("xetile.convert_layout")

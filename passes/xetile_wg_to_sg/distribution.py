@@ -7,6 +7,7 @@ from typing import Any
 
 from mlir import ir
 from mlir.dialects import arith, scf, vector
+from xegpu_py.dialects.xegpu.matrix import SCALE_BLOCK
 from xegpu_py.dialects.xetile import BroadcastOp, InitTileOp, ReductionOp, Tile, TileMmaOp, TransposeOp
 from xegpu_py.dialects.xetile.agreement import MAP
 from xegpu_py.dialects.xetile.compute import subgroups
@@ -327,7 +328,20 @@ def tile_mma(d: Distribution, view: TileMmaOp) -> list[ir.Value]:
     c: Sequence[ir.Value | None] = [None] * count if view.c is None else d.parts(view.c, own, view)
     kind = with_shape(view.d.type, own.data)
     across = own.rounds[1]
-    return [TileMmaOp(a[i // across], b[i % across], c[i], d=kind).d for i in range(count)]
+
+    def scales(value: ir.Value | None, own_shape: tuple[int, int], repeats: int) -> Sequence[ir.Value | None]:
+        """The scales of each row, or column, of parts."""
+        if value is None:
+            return [None] * repeats
+        return d.parts(value, WgTiles.of(shape_of(value), own.grid, own_shape), view)
+
+    blocks = -(-depth // SCALE_BLOCK)
+    scale_a = scales(view.scale_a, (rows, blocks), own.rounds[0])
+    scale_b = scales(view.scale_b, (blocks, columns), across)
+    return [
+        TileMmaOp(a[i // across], b[i % across], c[i], scale_a[i // across], scale_b[i % across], d=kind).d
+        for i in range(count)
+    ]
 
 
 @pattern("xetile.convert_layout")

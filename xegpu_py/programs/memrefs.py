@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from xegpu_py.numerics.formats import Array
+from xegpu_py.numerics.narrow import element_bits
 from xegpu_py.runtime.arguments import DTYPES
 
 ELEMENTS: dict[str, Any] = {
@@ -86,7 +87,15 @@ class MemRef:
         )
 
     def array(self, element: str) -> Array:
-        """The elements, of an MLIR type, where they are. Writing the array writes the memory."""
+        """The elements, of an MLIR type, where they are. Writing the array writes the memory.
+
+        Elements of 2 and 4 bits are packed, as kernels have them: the array is of their bytes.
+
+        Raises:
+            ValueError: if such elements do not fill bytes.
+        """
+        if element_bits(element):
+            return self._packed(8 // element_bits(element)).array("i8")
         dtype = ELEMENTS[element]
         size = dtype.itemsize
         if 0 in self.sizes:
@@ -99,3 +108,11 @@ class MemRef:
         flat = np.frombuffer(held, f"V{size}")
         seen = np.lib.stride_tricks.as_strided(flat[-first:], self.sizes, [s * size for s in self.strides])
         return seen.view(dtype)
+
+    def _packed(self, each: int) -> MemRef:
+        """The bytes that rows of elements fill, of which there are so many in one."""
+        counts = (self.offset, *self.sizes[-1:], *self.strides[:-1])
+        if self.strides[-1:] != (1,) or any(n % each for n in counts):
+            raise ValueError(f"elements of {self.sizes} with strides {self.strides} do not fill bytes")
+        sizes, strides = (*self.sizes[:-1], self.sizes[-1] // each), (*(s // each for s in self.strides[:-1]), 1)
+        return MemRef(self.allocated, self.aligned, self.offset // each, sizes, strides)

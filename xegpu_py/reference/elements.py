@@ -163,7 +163,7 @@ def to_float(values: Array, source: Element, target: Element) -> Array:
             return np.asarray(values)
         if target.name == "tf32" and source.bits < 32 and source.bits != 16:
             return canonical(np.asarray(values).astype(np.float32), F)
-        if target.name in ("tf32", "f8E5M2", "f8E4M3FN"):
+        if target.format.name not in TYPES:
             single = _odd_single(widened(values, source))
             if target.name == "tf32":
                 return fcvt(single, "tf32")

@@ -306,8 +306,19 @@ def precision(element: str) -> str:
     return f"{'u' if element.startswith('u') else 's'}{element.lstrip('sui')}"
 
 
-def product(node: Node, acc: Array | None, a: Array, b: Array, names: tuple[str, str], model: Any) -> Array:
-    """`acc + a x b` as dpas computes it, of matrices of any size."""
+def product(
+    node: Node,
+    acc: Array | None,
+    a: Array,
+    b: Array,
+    names: tuple[str, str],
+    model: Any,
+    scales: dict[str, Array],
+) -> Array:
+    """`acc + a x b` as dpas computes it, of matrices of any size; with scales, or as `xegpu.dpas_mx`, as bdpas does."""
+    if scales or node.op.name == "xegpu.dpas_mx":
+        scale_a, scale_b = scales.get("scale_a"), scales.get("scale_b")
+        return multiply_scaled(acc, a, b, scale_a, scale_b, **_precisions(node, acc, names), model=model)
     first, second = (_multiplied(v, n) for v, n in zip((a, b), names))
     found = multiply(acc, first, second, **_precisions(node, acc, names), model=model)
     return found.astype(node.kind().element.dtype, copy=False)
@@ -346,25 +357,8 @@ def dpas(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any]]) -> list
         return _dpas_of_fragments(subgroup, node, given, names)
     groups = {name: found[0] for name, found in node.named(given[0]).items() if found}
     acc, a, b = groups.pop("acc", None), groups.pop("lhs"), groups.pop("rhs")
-    found = _product(subgroup, node, acc, a.reshape(a.shape[0], -1), unpacked(b), names, groups)
+    found = product(node, acc, a.reshape(a.shape[0], -1), unpacked(b), names, subgroup.launch.model, groups)
     return [found] * len(given)
-
-
-def _product(
-    subgroup: Subgroup,
-    node: Node,
-    acc: Array | None,
-    a: Array,
-    b: Array,
-    names: tuple[str, str],
-    scales: dict[str, Array],
-) -> Array:
-    """The product of matrices, with scales if the op has them."""
-    model = subgroup.launch.model
-    if node.op.name == "xegpu.dpas":
-        return product(node, acc, a, b, names, model)
-    scale_a, scale_b = scales.get("scale_a"), scales.get("scale_b")
-    return multiply_scaled(acc, a, b, scale_a, scale_b, **_precisions(node, acc, names), model=model)
 
 
 def _factors(node: Node) -> tuple[str, str]:
@@ -407,7 +401,7 @@ def _dpas_of_fragments(
         for name, count in (("scale_a", rows), ("scale_b", columns))
         if groups[0].get(name)
     }
-    found = _product(subgroup, node, acc, a, b, names, scales).ravel()
+    found = product(node, acc, a, b, names, subgroup.launch.model, scales).ravel()
     placement = maps.only(view.result, "result", (rows, columns), lanes)
     return [found[placement.order[lane]].reshape(node.shape) for lane in range(lanes)]
 

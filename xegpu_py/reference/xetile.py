@@ -175,10 +175,12 @@ def atomic_rmw(node: Node, value: Array, tile: Place | Elements, *more: Array) -
 
 
 @evaluates_in("xetile.tile_mma")
-def tile_mma(lane: Lane, node: Node, a: Array, b: Array, *acc: Array) -> Array:
-    """`d = a x b`, or `d = a x b + c`, with the bits of dpas."""
+def tile_mma(lane: Lane, node: Node, *given: Array) -> Array:
+    """`d = a x b`, or `d = a x b + c`, with the bits of dpas; with scales those of bdpas."""
     names = node.memo("factors", lambda: tuple(node.operand_kind(i).element.name for i in (0, 1)))
-    return product(node, acc[0] if acc else None, np.asarray(a), np.asarray(b), names, lane.launch.model)
+    groups = {name: np.asarray(found[0]) for name, found in node.named(given).items() if found}
+    a, b, acc = groups.pop("a"), groups.pop("b"), groups.pop("c", None)
+    return product(node, acc, a, b, names, lane.launch.model, groups)
 
 
 @evaluates("xetile.transpose")

@@ -18,6 +18,7 @@ from mlir.dialects import arith, memref, vector
 
 from xegpu_py.dialects import xetile
 from xegpu_py.dialects.xegpu.checks import is_slm
+from xegpu_py.dialects.xegpu.matrix import SCALE, SCALE_BLOCK
 from xegpu_py.dialects.xetile.types import GLOBAL, SHARED, Tile, TileAttr, WgMap
 from xegpu_py.ir.builtin import bit_width, by
 from xegpu_py.ir.definition import DYNAMIC
@@ -47,7 +48,8 @@ Shape = tuple[int, ...]
 
 _STORES = (PREFIX + "store_nd", PREFIX + "store", PREFIX + "store_matrix", PREFIX + "atomic_rmw")
 _ACCESSES = (PREFIX + "load_nd", PREFIX + "store_nd", PREFIX + "prefetch_nd")
-_SAME_ELEMENT = ("vector.fma",)
+PRODUCTS = (PREFIX + "dpas", PREFIX + "dpas_mx")
+_SAME_ELEMENT = ("vector.fma", PREFIX + "truncf")
 _PURE = (
     "arith.",
     "math.",
@@ -177,7 +179,7 @@ def same_split(op: ir.Operation) -> Iterable[Sequence[ir.Value]]:
             yield [v for v in (view.value, view.offsets, view.mask) if v is not None]
     elif op.name == PREFIX + "atomic_rmw":
         yield [v for v in (*op.operands, *op.results) if isinstance(v.type, ir.VectorType)]
-    elif op.name == PREFIX + "dpas" and op.opview.acc is not None:
+    elif op.name in PRODUCTS and op.opview.acc is not None:
         yield [op.opview.acc, op.opview.result]
 
 
@@ -252,7 +254,7 @@ class WorkgroupImport(SubgroupImport):
         _run_ranges(ops)
         threads.count_workgroup(self.func, ops)
         threads.count_lanes(ops)
-        self.has_products = any(op.name == PREFIX + "dpas" for op in ops)
+        self.has_products = any(op.name in PRODUCTS for op in ops)
         self.loads_need_maps = not any(op.name in _STORES for op in ops) or any(
             op.name in ("vector.multi_reduction", "vector.reduction", "vector.extract")
             and not isinstance(op.results[0].type, ir.VectorType)
@@ -632,6 +634,10 @@ class WorkgroupImport(SubgroupImport):
         return tile, mask if block_attr(desc).boundary_check else None
 
     def on_dpas(self, view: Any) -> list[ir.Value]:
+        return self.product(view, (None, None))
+
+    def product(self, view: Any, scales: Sequence[ir.Value | None]) -> list[ir.Value]:
+        """The product of an op's factors, or the products of the matrices in them, with scales if there are any."""
         shapes = [self.shapes[v] for v in (view.lhs, view.rhs, view.result)]
         outer = {math.prod(s[:-2]) for s in shapes}
         if len(outer) > 1 or len({len(s) for s in shapes}) > 1:
@@ -642,7 +648,8 @@ class WorkgroupImport(SubgroupImport):
         if count == 1:
             a, b = (cast(v, s[-2:]) for v, s in zip((view.lhs, view.rhs), shapes))
             acc = None if view.acc is None else cast(view.acc, shapes[2][-2:])
-            return [self.put(xetile.TileMmaOp(a, b, acc, d=kind, wg_map_c=wg_map).d, view.result)]
+            given = [None if v is None else cast(v, self.shapes[v][-2:]) for v in scales]
+            return [self.put(xetile.TileMmaOp(a, b, acc, *given, d=kind, wg_map_c=wg_map).d, view.result)]
         # One product after the other.
         values = [self.as_split(v, len(s) - 1) for v, s in zip((view.lhs, view.rhs), shapes)]
         start = None if view.acc is None else self.as_split(view.acc, len(shapes[2]) - 1)
@@ -650,10 +657,36 @@ class WorkgroupImport(SubgroupImport):
         for i in range(count):
             a, b = (_rows(v, i * s[-2], s[-2]) for v, s in zip(values, shapes))
             acc = None if start is None else _rows(start, i * shapes[2][-2], shapes[2][-2])
-            one = xetile.TileMmaOp(a, b, acc, d=kind).d
+            given = [None if v is None else self.layer(v, i) for v in scales]
+            one = xetile.TileMmaOp(a, b, acc, *given, d=kind).d
             whole = vector.insert_strided_slice(one, whole, [i * shapes[2][-2], 0], [1, 1])
         self.shapes[whole], self.splits[whole] = shapes[2], len(shapes[2]) - 1
         return [self.put(whole, view.result)]
+
+    def on_dpas_mx(self, view: Any) -> list[ir.Value]:
+        scales: list[ir.Value | None] = [view.scale_a, view.scale_b]
+        for value in scales:
+            if value is not None and value not in self.shapes:
+                refuse(view, f"its scale is {value.type}, and no matrix", "is this a kernel of lanes?")
+        if all(v is None for v in scales):
+            # It is scales that tell this product from the other one: here they are ones.
+            *outer, rows, depth = self.shapes[view.lhs]
+            shape = (*outer, rows, -(-depth // SCALE_BLOCK))
+            kind = vector_type(matrix(shape, len(shape) - 1), SCALE)
+            one = ir.FloatAttr.get(ir.Type.parse(SCALE), 1.0)
+            made = arith.ConstantOp(kind, ir.DenseElementsAttr.get_splat(kind, one)).result
+            self.shapes[made], self.splits[made] = shape, len(shape) - 1
+            scales[0] = made
+        return self.product(view, scales)
+
+    def on_truncf(self, view: Any) -> list[ir.Value]:
+        (made,) = super().on_truncf(view)
+        return [self.put(made, view.result) if view.result in self.shapes else made]
+
+    def layer(self, value: ir.Value, number: int) -> ir.Value:
+        """One of the matrices that a vector of more dimensions has."""
+        shape = self.shapes[value]
+        return _rows(self.as_split(value, len(shape) - 1), number * shape[-2], shape[-2])
 
     # Scattered accesses.
 

@@ -120,6 +120,34 @@ def test_of_subgroups(case):
         np.testing.assert_array_equal(got.view(np.uint8), expected.view(np.uint8))
 
 
+NARROW = """gpu.module @m { gpu.func @k(%a: memref<8x64xf4E2M1FN>, %b: memref<64x16xf4E2M1FN>,
+                                        %c: memref<8x16xf32>, %e: memref<8x64xf4E2M1FN>) kernel {
+    %at = xegpu.create_nd_tdesc %a[0, 0] {mode = vc} : memref<8x64xf4E2M1FN> -> !xegpu.tensor_desc<8x64xf4E2M1FN>
+    %bt = xegpu.create_nd_tdesc %b[0, 0] {mode = vc} : memref<64x16xf4E2M1FN> -> !xegpu.tensor_desc<64x16xf4E2M1FN>
+    %ct = xegpu.create_nd_tdesc %c[0, 0] {mode = vc} : memref<8x16xf32> -> !xegpu.tensor_desc<8x16xf32>
+    %et = xegpu.create_nd_tdesc %e[0, 0] {mode = vc} : memref<8x64xf4E2M1FN> -> !xegpu.tensor_desc<8x64xf4E2M1FN>
+    %x = xegpu.load_nd %at {mode = vc} : !xegpu.tensor_desc<8x64xf4E2M1FN> -> vector<8x64xf4E2M1FN>
+    %y = xegpu.load_nd %bt {mode = vc, vnni_axis = 0}
+      : !xegpu.tensor_desc<64x16xf4E2M1FN> -> vector<8x16x8xf4E2M1FN>
+    %r = xegpu.dpas_mx %x, %y {mode = vc} : (vector<8x64xf4E2M1FN>, vector<8x16x8xf4E2M1FN>) -> vector<8x16xf32>
+    xegpu.store_nd %r, %ct {mode = vc} : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>
+    xegpu.store_nd %x, %et {mode = vc} : vector<8x64xf4E2M1FN>, !xegpu.tensor_desc<8x64xf4E2M1FN>
+    gpu.return
+  } }"""
+
+
+@pytest.mark.parametrize("engine", ["both", "reference"])
+def test_arrays_of_4_bits(engine):
+    """Arrays of ml_dtypes' type, one element to a byte, are packed for the kernel, and blocks of them loaded."""
+    rng = np.random.default_rng(6)
+    every = np.arange(16, dtype=np.uint8).view(DTYPES["f4E2M1FN"][1])
+    a, b = rng.choice(every, (8, 64)), rng.choice(every, (64, 16))
+    c, e = np.zeros((8, 16), np.float32), np.zeros_like(a)
+    xegpu_py.compile(NARROW, target="cri", engine=engine, cache="off")(a, b, c, e)
+    np.testing.assert_array_equal(c, a.astype(np.float64) @ b.astype(np.float64))
+    np.testing.assert_array_equal(e.view(np.uint8), a.view(np.uint8))
+
+
 @pytest.mark.parametrize("target", ["pvc", "dg2", "bmg"])
 def test_other_targets_refuse_it(target):
     with pytest.raises(DiagnosticError, match=f"needs bdpas, which target {target} has not"):
@@ -163,6 +191,62 @@ def test_of_upstreams_lanes(engine):
     left = truncate(side_by_side, "hf", "bf8")
     types = {"W": "hf8", "A": "bf8", "dst_type": "f", "src0_type": "f"}
     np.testing.assert_array_equal(c, multiply_scaled(None, left, b, p, q, **types))
+
+
+WORKGROUP = """
+#a = #xegpu.layout<sg_layout = [2, 2], sg_data = [32, 64], inst_data = [8, 32]>
+#b = #xegpu.layout<sg_layout = [2, 2], sg_data = [64, 32], inst_data = [32, 16]>
+#c = #xegpu.layout<sg_layout = [2, 2], sg_data = [32, 32], inst_data = [8, 16]>
+#p = #xegpu.layout<sg_layout = [2, 2], sg_data = [32, 2], inst_data = [8, 1]>
+#q = #xegpu.layout<sg_layout = [2, 2], sg_data = [2, 32], inst_data = [1, 16]>
+gpu.module @m {{
+  gpu.func @k(%a: memref<64x128xf16>, %b: memref<128x64xf8E4M3FN>, %p: memref<64x4xf8E8M0FNU>,
+              %q: memref<4x64xf8E8M0FNU>, %c: memref<64x64xf32>) kernel {{
+    %c0 = arith.constant 0 : index
+    %c32 = arith.constant 32 : index
+    %c64 = arith.constant 64 : index
+    %c128 = arith.constant 128 : index
+    %da = xegpu.create_nd_tdesc %a : memref<64x128xf16> -> !xegpu.tensor_desc<64x64xf16>
+    %db = xegpu.create_nd_tdesc %b : memref<128x64xf8E4M3FN> -> !xegpu.tensor_desc<64x64xf8E4M3FN>
+    %dp = xegpu.create_nd_tdesc %p : memref<64x4xf8E8M0FNU> -> !xegpu.tensor_desc<64x2xf8E8M0FNU>
+    %dq = xegpu.create_nd_tdesc %q : memref<4x64xf8E8M0FNU> -> !xegpu.tensor_desc<2x64xf8E8M0FNU>
+    %dc = xegpu.create_nd_tdesc %c : memref<64x64xf32> -> !xegpu.tensor_desc<64x64xf32, #c>
+    %start = xegpu.load_nd %dc[%c0, %c0] <{{layout = #c}}> : !xegpu.tensor_desc<64x64xf32, #c> -> vector<64x64xf32>
+    %sum = scf.for %k = %c0 to %c128 step %c64 iter_args(%acc = %start) -> (vector<64x64xf32>) {{
+      %wide = xegpu.load_nd %da[%c0, %k] <{{layout = #a}}> : !xegpu.tensor_desc<64x64xf16> -> vector<64x64xf16>
+      %va = xegpu.truncf %wide : vector<64x64xf16> -> vector<64x64xf8E5M2>
+      %vb = xegpu.load_nd %db[%k, %c0] <{{layout = #b}}>
+        : !xegpu.tensor_desc<64x64xf8E4M3FN> -> vector<64x64xf8E4M3FN>
+      %block = arith.divui %k, %c32 : index
+      %vp = xegpu.load_nd %dp[%c0, %block] <{{layout = #p}}>
+        : !xegpu.tensor_desc<64x2xf8E8M0FNU> -> vector<64x2xf8E8M0FNU>
+      %vq = xegpu.load_nd %dq[%block, %c0] <{{layout = #q}}>
+        : !xegpu.tensor_desc<2x64xf8E8M0FNU> -> vector<2x64xf8E8M0FNU>
+      %next = xegpu.dpas_mx %va, %vb, %acc{0} <{{layout_a = #a, layout_b = #b, layout_cd = #c}}>
+        : (vector<64x64xf8E5M2>, vector<64x64xf8E4M3FN>, vector<64x64xf32>{1}) -> vector<64x64xf32>
+      scf.yield %next : vector<64x64xf32>
+    }}
+    xegpu.store_nd %sum, %dc[%c0, %c0] <{{layout = #c}}> : vector<64x64xf32>, !xegpu.tensor_desc<64x64xf32, #c>
+    gpu.return
+  }}
+}}"""
+SCALES = {"scale_a": ("%vp", "vector<64x2xf8E8M0FNU>"), "scale_b": ("%vq", "vector<2x64xf8E8M0FNU>")}
+
+
+@pytest.mark.parametrize("engine", ["both", "reference"])
+@pytest.mark.parametrize("names", [("scale_a", "scale_b"), ("scale_b",), ()], ids=str)
+def test_of_upstreams_workgroups(names, engine):
+    """Each subgroup has the scales of its rows and columns; a product without scales has the scale one."""
+    operands = "".join(f" {name} = {SCALES[name][0]}" for name in names)
+    text = WORKGROUP.format(operands, "".join(f", {SCALES[name][1]}" for name in names))
+    rng = np.random.default_rng(2)
+    a, b = (8 * rng.standard_normal((64, 128))).astype(np.float16), numbers(rng, (128, 64), DTYPES["f8E4M3FN"][1])
+    p, q, c = scales(rng, (64, 4)), scales(rng, (4, 64)), numbers(rng, (64, 64), DTYPES["f32"][1])
+    given = [p if "scale_a" in names else None, q if "scale_b" in names else None]
+    types = {"W": "hf8", "A": "bf8", "dst_type": "f", "src0_type": "f"}
+    expected = multiply_scaled(c, truncate(a, "hf", "bf8"), b, *given, **types)
+    xegpu_py.compile(text, target="cri", engine=engine, cache="off")(a, b, p, q, c)
+    np.testing.assert_array_equal(c, expected)
 
 
 def rounding(source, target, count):
