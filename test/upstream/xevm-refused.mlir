@@ -33,7 +33,9 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
-  gpu.func @k(%a: !llvm.ptr<3>) kernel {
+  gpu.func @k() kernel {
+    %n = llvm.mlir.constant(16 : i32) : i32
+    %a = llvm.alloca %n x f32 : (i32) -> !llvm.ptr<3>
     // expected-error @+1 {{'llvm.addrspacecast' op cannot be imported: only addresses of global memory are generic ones here}}
     %b = llvm.addrspacecast %a : !llvm.ptr<3> to !llvm.ptr<4>
     gpu.return
@@ -74,5 +76,14 @@ module attributes {gpu.container_module} {
     // expected-error @+1 {{'gpu.launch_func' op cannot be imported: its argument 0 is a pointer that is not that of a memref}}
     gpu.launch_func @m::@k blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !llvm.ptr<1>)
     return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  // expected-error @+1 {{'gpu.func' op cannot be imported: it has an argument in shared local memory, whose size only a launch would know}}
+  gpu.func @k(%a: !llvm.ptr<3>) kernel {
+    gpu.return
   }
 }

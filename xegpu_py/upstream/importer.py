@@ -22,7 +22,7 @@ from xegpu_py.upstream.rebuilding import PREFIX, parts, shape_of, spelled
 from xegpu_py.upstream.subgroup import SubgroupImport
 from xegpu_py.upstream.types import Layout, TensorDesc, UpstreamXeGPU
 from xegpu_py.upstream.workgroup import WorkgroupImport
-from xegpu_py.upstream.xevm import drop_lowered, import_kernel, looks_xevm, pass_buffers, xevm_kernels
+from xegpu_py.upstream.xevm import drop_lowered, import_functions, import_kernel, looks_xevm, pass_buffers, xevm_kernels
 
 Level = Literal["subgroup", "lane", "workgroup"]
 
@@ -83,6 +83,8 @@ def import_upstream(
             lowered: list[ir.Operation] = []
             for func in list(xevm_kernels(module.outline)) if looks_xevm(source.text) else ():
                 lowered.append(import_kernel(func, buffers=pass_buffers(module.outline, func)))
+            for func in lowered:
+                import_functions(func.parent)
             if lowered:
                 drop_lowered(module.outline)
             for func in kernels(module.outline):

@@ -20,6 +20,7 @@ from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, position_of
 from xegpu_py.ir.module import Module, parse_source, print_op
 from xegpu_py.ir.source import Source
+from xegpu_py.ir.verifier import walk
 from xegpu_py.upstream.export import export_upstream
 from xegpu_py.upstream.importer import (
     Level,
@@ -34,7 +35,7 @@ from xegpu_py.upstream.importer import (
 from xegpu_py.upstream.rebuilding import LANES, spelled
 from xegpu_py.upstream.threads import COUNTS_SUBGROUPS, KNOWN
 from xegpu_py.upstream.types import UpstreamXeGPU
-from xegpu_py.upstream.xevm import import_kernel, xevm_kernels
+from xegpu_py.upstream.xevm import import_functions, import_kernel, xevm_kernels
 
 VERSION = "22.1.8"
 """The release of LLVM whose passes are run."""
@@ -135,6 +136,12 @@ def _replace(func: ir.Operation, tool: str, level: Level, chip: str, to_llvm: bo
     made = read_upstream(Source(printed, f"<{name} lowered by mlir-opt>"), func.context)
     (found,) = xevm_kernels(made.outline)
     kernel = import_kernel(found, parameters)
+    for helper in import_functions(kernel.parent):
+        _rename(helper, kernel.parent, f"{name}__{ir.StringAttr(helper.attributes['sym_name']).value}")
+        helper.move_before(func)
+    for attribute in (KNOWN, "known_grid_size"):
+        if attribute in func.attributes:
+            kernel.attributes[attribute] = func.attributes[attribute]
     if level == "workgroup" and KNOWN not in kernel.attributes:
         kernel.attributes[KNOWN] = ir.DenseI32ArrayAttr.get([LANES * _subgroups(func), 1, 1])
     if counts:
@@ -143,10 +150,19 @@ def _replace(func: ir.Operation, tool: str, level: Level, chip: str, to_llvm: bo
     func.erase()
 
 
+def _rename(function: ir.Operation, module: ir.Operation, name: str) -> None:
+    """Give a function another name, also where kernels and functions of a module call it."""
+    old = ir.StringAttr(function.attributes["sym_name"]).value
+    function.attributes["sym_name"] = ir.StringAttr.get(name)
+    for op in (*walk(module), *walk(function)):
+        if op.name == "func.call" and ir.FlatSymbolRefAttr(op.attributes["callee"]).value == old:
+            op.attributes["callee"] = ir.FlatSymbolRefAttr.get(name)
+
+
 def _subgroups(func: ir.Operation) -> int:
     """The most subgroups that a layout of a kernel of workgroups speaks of."""
     layouts = re.findall(r"sg_layout = \[([\d, ]+)\]", _printed(func))
-    return max(math.prod(map(int, found.split(","))) for found in layouts)
+    return max((math.prod(map(int, found.split(","))) for found in layouts), default=1)
 
 
 def _printed(op: ir.Operation, debuginfo: bool = False) -> str:

@@ -301,6 +301,22 @@ gpu.module @kernels {
 """
 """Descriptors that a loop moves, and a factor that is packed as it is loaded."""
 
+CALL = """
+gpu.module @kernels {
+  func.func @twice(%x: f32) -> f32 {
+    %y = arith.addf %x, %x : f32
+    return %y : f32
+  }
+  gpu.func @first(%a: memref<32xf32>) kernel attributes {known_block_size = array<i32: 16, 1, 1>} {
+    %i = gpu.global_id x
+    %x = memref.load %a[%i] : memref<32xf32>
+    %y = func.call @twice(%x) : (f32) -> f32
+    memref.store %y, %a[%i] : memref<32xf32>
+    gpu.return
+  }
+}
+"""
+
 DTYPES = {"f16": np.float16, "f32": np.float32, "bf16": ml_dtypes.bfloat16, "i8": np.int8, "i32": np.int32}
 
 KERNELS = {
@@ -312,6 +328,7 @@ KERNELS = {
     "elementwise": (ELEMENTWISE, (4, 2), 1, 16),
     "transposed load": (TRANSPOSED_LOAD, (2, 8), 16, 16),
     "reduction and atomics": (REDUCTION_AND_ATOMICS, 8, 16, 16),
+    "call of a function": (CALL, 2, None, None),
     "gemm of workgroups": (GEMM_OF_WORKGROUPS, (2, 2), None, None),
 }
 """Text, grid, and the block of our lowering and of upstream's, which counts work items."""

@@ -417,3 +417,28 @@ def test_arguments_that_are_numbers_and_gpu_funcs():
     out, given = np.zeros(16, np.int64), np.arange(16)
     xegpu_py.compile(text, cache="off")(out.view(np.uint8), 5, given, block=16)
     np.testing.assert_array_equal(out, given + 5)
+
+
+def test_functions_of_the_module_are_called():
+    header = """
+  llvm.func @outer(%p: !llvm.ptr<1>, %i: i64) -> !llvm.ptr<1> {
+    %q = llvm.getelementptr %p[%i] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i32
+    llvm.return %q : !llvm.ptr<1>
+  }
+  llvm.func @twice(%p: !llvm.ptr<1>, %i: i64) {
+    %q = llvm.call @outer(%p, %i) : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>
+    %x = llvm.load %q : !llvm.ptr<1> -> i32
+    %zero = llvm.mlir.constant(0 : i32) : i32
+    %c = llvm.icmp "sgt" %x, %zero : i32
+    llvm.cond_br %c, ^yes, ^no
+  ^yes:
+    %y = llvm.add %x, %x : i32
+    llvm.store %y, %q : i32, !llvm.ptr<1>
+    llvm.br ^no
+  ^no:
+    llvm.return
+  }"""
+    out = np.arange(-8, 8, dtype=np.int32)
+    expected = np.where(out > 0, 2 * out, out)
+    body = "llvm.call @twice(%b, %lane) : (!llvm.ptr<1>, i64) -> ()"
+    np.testing.assert_array_equal(run(body, np.zeros(1, np.uint8), out, header=header), expected)

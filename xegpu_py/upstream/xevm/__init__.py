@@ -20,7 +20,7 @@ from xegpu_py.passes.common.kernels import SUBGROUP_SIZE
 from xegpu_py.passes.common.values import defining_op
 from xegpu_py.upstream.rebuilding import LANES, parts, refuse
 from xegpu_py.upstream.xevm import arithmetic, blocks, builtins, memory  # noqa: F401  (define the rules)
-from xegpu_py.upstream.xevm.kernel import KernelImport, space_of
+from xegpu_py.upstream.xevm.kernel import SHARED, KernelImport, space_of
 
 _MARKS = re.compile(r"\bxevm\.|\bspir_kernelcc\b|!llvm\.|(?<![@\w.\"])llvm\.\w")
 _FOREIGN = ("xevm.", "llvm.")
@@ -79,6 +79,37 @@ def import_kernel(
     return made
 
 
+def import_functions(module: ir.Operation) -> list[ir.Operation]:
+    """Rebuild the functions of a `gpu.module` that kernels call, in place, as `func.func`.
+
+    Raises:
+        DiagnosticError: at the op that cannot be rebuilt.
+    """
+    found = [op.operation for op in module.regions[0].blocks[0].operations if op.operation.name == "llvm.func"]
+    return [_import_function(func) for func in found if len(func.regions[0].blocks) and not is_entry(func)]
+
+
+def _import_function(func: ir.Operation) -> ir.Operation:
+    address = integer_type(64)
+    ends = [op for op in parts(func) if op.name == "llvm.return"]
+    inputs, results = (
+        [address if space_of(v.type) is not None else v.type for v in values]
+        for values in (func.regions[0].blocks[0].arguments, ends[0].operands if ends else [])
+    )
+    attributes = {
+        "function_type": ir.TypeAttr.get(ir.FunctionType.get(inputs, results)),
+        "sym_name": func.attributes["sym_name"],
+        "sym_visibility": ir.StringAttr.get("private"),
+    }
+    with ir.InsertionPoint(func), func.location:
+        made = ir.Operation.create("func.func", attributes=attributes, regions=1)
+        for block in list(func.regions[0].blocks):
+            block.append_to(made.regions[0])
+        KernelImport(made).run()
+    func.erase()
+    return made
+
+
 def drop_lowered(root: ir.Operation) -> None:
     """Remove from modules of kernels what is of no use without `llvm` functions: declarations, globals, targets."""
     for module in [op.operation for op in root.regions[0].blocks[0].operations if op.operation.name == "gpu.module"]:
@@ -121,6 +152,9 @@ def _as_gpu_func(
             values = [v for value in given for v in _lowered(value)]
     if len(values) != len(old):
         emit_error(func, f"has {len(old)} arguments, which are not what {', '.join(map(str, types))} become")
+    for argument in old:
+        if space_of(argument.type) == SHARED:
+            refuse(func, "it has an argument in shared local memory, whose size only a launch would know")
     for argument, value in zip(old, values):
         argument.replace_all_uses_with(value)
     for _ in old:
@@ -182,4 +216,4 @@ def _lowered(value: ir.Value) -> list[ir.Value]:
     return [value]
 
 
-__all__ = ["drop_lowered", "import_kernel", "looks_xevm", "pass_buffers", "xevm_kernels"]
+__all__ = ["drop_lowered", "import_functions", "import_kernel", "looks_xevm", "pass_buffers", "xevm_kernels"]

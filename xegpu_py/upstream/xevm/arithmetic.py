@@ -278,8 +278,9 @@ def _check_passed(k: KernelImport, op: ir.Operation) -> None:
 
 @rule("llvm.return")
 def return_(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
-    """The kernel's end."""
-    create("gpu.return", [], [])
+    """The end of a kernel, or of a function that it calls."""
+    _check_passed(k, op)
+    create("func.return" if k.func.name == "func.func" else "gpu.return", [], list(op.operands))
     return []
 
 

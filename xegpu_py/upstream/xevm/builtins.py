@@ -7,16 +7,16 @@ cl_intel_subgroup_2d_block_io, cl_intel_subgroup_matrix_multiply_accumulate; the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from mlir import ir
 
 from xegpu_py.passes.common.builders import constant, index_type, integer_type, make
-from xegpu_py.passes.common.values import constant_of, element_of, shape_of
+from xegpu_py.passes.common.values import constant_of, element_of
 from xegpu_py.upstream.rebuilding import LANES, refuse
 from xegpu_py.upstream.xevm import blocks
 from xegpu_py.upstream.xevm.arithmetic import put
-from xegpu_py.upstream.xevm.kernel import KernelImport, bitcast, resized, rule, zero_of
+from xegpu_py.upstream.xevm.kernel import KernelImport, bitcast, resized, rule, space_of
 
 _IDS = {
     "get_local_id": "gpu.thread_id",
@@ -65,6 +65,8 @@ def call(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
     symbol = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
     name = plain(symbol)
     kind = op.results[0].type if len(op.results) else None
+    if _is_defined(k, symbol):
+        return _call(op, symbol)
     if name in _IDS and kind is not None:
         return [_place(op, name, kind)]
     if name in _NUMBERS and kind is not None:
@@ -97,6 +99,21 @@ def call(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
     return [make(math, kind, *op.operands)]
 
 
+def _is_defined(k: KernelImport, symbol: str) -> bool:
+    """Whether the kernel's module has the function's body."""
+    for other in (o.operation for o in k.func.parent.regions[0].blocks[0].operations):
+        if other.name in ("llvm.func", "func.func") and ir.StringAttr(other.attributes["sym_name"]).value == symbol:
+            return len(other.regions[0].blocks) > 0
+    return False
+
+
+def _call(op: ir.Operation, symbol: str) -> Sequence[ir.Value]:
+    """A call of a function that is rebuilt too."""
+    types = [integer_type(64) if space_of(r.type) is not None else r.type for r in op.results]
+    callee = {"callee": ir.FlatSymbolRefAttr.get(symbol)}
+    return list(ir.Operation.create("func.call", results=types, operands=list(op.operands), attributes=callee).results)
+
+
 def _math(name: str) -> str | None:
     """The op of a function of numbers; of SPIR-V's also those that need not be exact."""
     native = re.fullmatch(r"__spirv_ocl_(?:native_)?(\w+)|native_(\w+)", name)
@@ -112,9 +129,6 @@ def _place(op: ir.Operation, name: str, kind: ir.Type) -> ir.Value:
         refuse(op, "its dimension is not 0, 1 or 2")
     dimension = ir.Attribute.parse(f"#gpu<dim {'xyz'[number]}>")
     return make("arith.index_castui", kind, make(_IDS[name], index_type(), dimension=dimension))
-
-
-_REGISTERS: dict[str, Callable[[int], str]] = {"id": lambda d: "xyz"[d]}
 
 
 @rule(*(f"xevm.{n}.{d}" for n in ("local_id", "local_size", "group_id", "group_count") for d in "xyz"))
@@ -216,6 +230,3 @@ def _fence(op: ir.Operation) -> None:
     space = {1: "shared", 2: "global", 3: "generic"}.get(flags & 3)
     if space is not None:
         blocks.fence(op, space, scopes[scope])
-
-
-__all__ = ["call", "plain", "shape_of", "shuffled", "zero_of"]
