@@ -346,6 +346,13 @@ def test_atomics_of_all_threads_before_a_load(memory: str, interpreted: list[str
     assert "which another thread has changed" in both([add, "barrier", read])
 
 
+def test_threads_that_are_ahead_at_a_barrier() -> None:
+    """Those that ran first complete a second phase, by signals without a wait, before others wait for the first one."""
+    store = everyone("store", "slm", -1, 4, -1, 4)
+    signal = [FENCES["slm"], "sbarrier.signal"]
+    assert "writes byte 4 of" in both(["barrier", store, *signal, FENCES["slm"], "barrier", "sbarrier.wait"])
+
+
 AGAIN = """
     %chosen = arith.constant {thread} : index
     %is_chosen = arith.cmpi eq, %thread, %chosen : index

@@ -150,7 +150,7 @@ class Context(ctypes.Structure):
         ("current", ctypes.c_int64),  # the thread of the workgroup that runs
         # What is kept to look for races (`races`); null, and not read, where nothing does.
         ("clocks", ctypes.c_void_p),  # of the workgroup
-        ("clock_bytes", ctypes.c_int64),
+        ("clock_bytes", ctypes.c_int64),  # of these, what is zero when a workgroup begins
         ("local_shadow", ctypes.c_void_p),  # i64[3, granules]: stores, loads and atomics of shared local memory
         ("local_stride", ctypes.c_int64),  # bytes from those of stores to those of loads
         ("local_granule", ctypes.c_int64),  # binary logarithm of a granule's bytes

@@ -10,7 +10,8 @@
 ;   8               i64: bits of what was signalled at a barrier without a fence before
 ;   16              [n]: of each thread, bits of what it has accessed since its last fence of that memory
 ;   16 + 4n         [3][n][n]: by clock and thread, what it knows of each other thread
-;   16 + 4n + 12nn  [barriers][3][n] of signals towards a phase, and the same of the last phase that is complete
+;   16 + 4n + 12nn  [barriers][3][n]: what signals towards a phase have gathered
+;   behind that     [barriers][4][3][n]: the same of the last four phases that are complete, each at its number's place
 ; Clock 0 counts signals at barriers, clock 1 fences of global memory, clock 2 those of shared local memory.
 ; Bits are 1 << clock of atomics, 8 << clock of stores.
 
@@ -84,13 +85,16 @@ entry:
   ret ptr %found
 }
 
-; The same of its last complete phase.
-define hidden ptr @race_complete(ptr %ctx, i64 %barrier) nounwind {
+; The same of one of its last four complete phases.
+define hidden ptr @race_complete(ptr %ctx, i64 %barrier, i64 %phase) nounwind {
 entry:
   %bytes.at = getelementptr i8, ptr %ctx, i64 $barrier_bytes
   %bytes = load i64, ptr %bytes.at
   %barriers = lshr i64 %bytes, 4
-  %behind = add i64 %barriers, %barrier
+  %before = shl i64 %barrier, 2
+  %place = and i64 %phase, 3
+  %number = or i64 %before, %place
+  %behind = add i64 %barriers, %number
   %found = call ptr @race_gathered(ptr %ctx, i64 %behind)
   ret ptr %found
 }
@@ -149,8 +153,8 @@ entry:
   ret void
 }
 
-; The thread has signalled a barrier, by which some phases became complete.
-define hidden void @race_signal(ptr %ctx, i64 %barrier, i64 %phases) noinline nounwind {
+; The thread has signalled a barrier, by which so many phases became complete as are from one number up to another.
+define hidden void @race_signal(ptr %ctx, i64 %barrier, i64 %phase, i64 %end) noinline nounwind {
 entry:
   call void @race_tick(ptr %ctx, i64 0)
   %clocks.at = getelementptr i8, ptr %ctx, i64 $clocks
@@ -168,28 +172,42 @@ entry:
   %row = call ptr @race_row(ptr %ctx, i64 0)
   %gathered = call ptr @race_gathered(ptr %ctx, i64 %barrier)
   call void @race_raise(ptr %gathered, i64 %threads, ptr %row, i64 %apart, i64 %threads)
-  %some = icmp ne i64 %phases, 0
-  br i1 %some, label %complete, label %out
+  %bytes = mul i64 %threads, 12
+  br label %next
+
+next:
+  %number = phi i64 [ %phase, %entry ], [ %number.next, %complete ]
+  %more = icmp slt i64 %number, %end
+  br i1 %more, label %complete, label %out
 
 complete:
-  %last = call ptr @race_complete(ptr %ctx, i64 %barrier)
-  %bytes = mul i64 %threads, 12
+  %last = call ptr @race_complete(ptr %ctx, i64 %barrier, i64 %number)
   call void @llvm.memcpy.p0.p0.i64(ptr %last, ptr %gathered, i64 %bytes, i1 false)
-  br label %out
+  %number.next = add i64 %number, 1
+  br label %next
 
 out:
   ret void
 }
 
-; The thread has passed its wait at a barrier.
-define hidden void @race_pass(ptr %ctx, i64 %barrier) noinline nounwind {
+; The thread has passed its wait for a phase of a barrier, which has so many complete ones. Others may be far ahead, where
+; signal and wait are two instructions: then it is not known what the phase ordered.
+define hidden void @race_pass(ptr %ctx, i64 %barrier, i64 %phase, i64 %phases) noinline nounwind {
 entry:
+  %ahead = sub i64 %phases, %phase
+  %known = icmp sle i64 %ahead, 4
+  br i1 %known, label %raise, label %out
+
+raise:
   %threads.at = getelementptr i8, ptr %ctx, i64 $threads
   %threads = load i64, ptr %threads.at
   %apart = mul i64 %threads, %threads
   %row = call ptr @race_row(ptr %ctx, i64 0)
-  %complete = call ptr @race_complete(ptr %ctx, i64 %barrier)
+  %complete = call ptr @race_complete(ptr %ctx, i64 %barrier, i64 %phase)
   call void @race_raise(ptr %row, i64 %apart, ptr %complete, i64 %threads, i64 %threads)
+  br label %out
+
+out:
   ret void
 }
 

@@ -137,9 +137,10 @@ def emit_values(code: Code, source: Value, places: list[list[int]], size: int) -
     return found
 
 
-def clock_bytes(threads: int, barriers: int) -> int:
-    """Bytes of a workgroup's clocks, as `races.ll` lays them out."""
-    return 16 + 4 * threads + 12 * threads * threads + 24 * barriers * threads
+def clock_bytes(threads: int, barriers: int) -> tuple[int, int]:
+    """Bytes of a workgroup's clocks that are zero when it begins, and of all of them, as `races.ll` lays them out."""
+    cleared = 16 + 4 * threads + 12 * threads * (threads + barriers)
+    return cleared, cleared + 48 * barriers * threads
 
 
 class LocalShadow:
@@ -147,13 +148,14 @@ class LocalShadow:
 
     def __init__(self, program: Program, threads: int, barriers: int) -> None:
         """Make them."""
-        self.clocks = aligned(-(-clock_bytes(threads, barriers) // 8) * 8)
+        self._cleared, size = clock_bytes(threads, barriers)
+        self.clocks = aligned(size)
         self.entries = -(-max(program.slm_bytes, 1) // granule_bytes(program, True))
         self.shadow = np.zeros(3 * self.entries, np.int64)
 
     def use(self, context: Context) -> None:
         """Make it what native code works on."""
-        context.clocks, context.clock_bytes = self.clocks.ctypes.data, self.clocks.nbytes
+        context.clocks, context.clock_bytes = self.clocks.ctypes.data, self._cleared
         context.local_shadow, context.local_stride = self.shadow.ctypes.data, _ENTRY * self.entries
 
 

@@ -59,7 +59,7 @@ def _wait(control: Control, number: Value, at: int) -> None:
     code.store(code.add(before, one), passed, 8)
     code.store(one, code.at(control.emitter.ctx, context_offset("progress")), 8)
     if frame.races:
-        code.call("race_pass", control.emitter.ctx, number)
+        code.call("race_pass", control.emitter.ctx, number, before, phases)
 
 
 def _signal(control: Control, number: Value, expected: Value) -> None:
@@ -73,9 +73,11 @@ def _signal(control: Control, number: Value, expected: Value) -> None:
     phases = code.select(whole, code.bin("udiv", arrived, divisor), code.const(0, "i64"))
     code.store(code.sub(arrived, code.mul(phases, divisor)), place, 8)
     after = code.at(place, 8)
-    code.store(code.add(code.load(after, "i64", 8), phases), after, 8)
+    complete = code.load(after, "i64", 8)
+    total = code.add(complete, phases)
+    code.store(total, after, 8)
     if control.emitter.frame.races:
-        code.call("race_signal", control.emitter.ctx, number, phases)
+        code.call("race_signal", control.emitter.ctx, number, complete, total)
 
 
 def _group(control: Control) -> tuple[Value, Value]:
