@@ -170,7 +170,8 @@ class CompiledKernel:
             self.stats = version(*arguments, grid=grid, block=block)
             held.write_back()
             return self.stats
-        more = beyond(parameters, arguments, grid, self._lowered.limits)
+        # Where there are versions for more, this one has been chosen.
+        more = beyond(parameters, arguments, grid, self._lowered.limits) if self._again is None else None
         if more:
             raise ValueError(f"{more}, and kernel '{self.name}' was compiled for less; large=True compiles it for more")
         values: dict[str, Any] = {}

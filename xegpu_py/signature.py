@@ -138,7 +138,9 @@ class Parameter:
 
     def greatest_index(self, argument: Any) -> int:
         """The greatest absolute value of an index argument, or a vector of them; 0 of others, and of what is none."""
-        found = np.asarray(argument) if not self.is_memref and self.element == "index" else np.zeros(0)
+        if self.is_memref or self.element != "index":
+            return 0
+        found = np.asarray(argument)
         whole = np.issubdtype(found.dtype, np.integer) or found.dtype == object
         return max((abs(int(n)) for n in found.ravel()), default=0) if whole else 0
 

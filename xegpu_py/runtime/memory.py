@@ -177,10 +177,12 @@ class HostMemory(DeviceMemory):
     def __init__(self) -> None:
         super().__init__()
         self._arrays: list[Array] = []
+        self._hosts: list[int] = []
 
     def attach(self, name: str, array: Array) -> Buffer:
         """An allocation that is an array of bytes, which lie side by side in memory."""
         self._arrays.append(array)
+        self._hosts.append(int(array.ctypes.data))
         return self._place(name, array.nbytes)
 
     def allocate(self, name: str, size: int) -> Buffer:
@@ -192,4 +194,4 @@ class HostMemory(DeviceMemory):
         return self._arrays[self.buffers.index(buffer)]
 
     def _host(self, index: int) -> int:
-        return int(self._arrays[index].ctypes.data)
+        return self._hosts[index]

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from xegpu_py.engines.jit.control import block_starts
+from xegpu_py.engines.jit.host import native_host
+from xegpu_py.engines.jit.kernel import functions_of_program
 from xegpu_py.engines.jit.temporaries import temporaries
 from xegpu_py.kernel import Kernel
 
@@ -55,3 +57,20 @@ def test_which_are(name: str) -> None:
     found = temporaries(program, kernel.launcher._interpreter.layout.target, block_starts(program))
     assert {var.name for var in found} == ({"T"} if wanted else set())
     kernel(np.zeros(16, np.uint32), 7)
+
+
+def test_moves_that_interleave_are_one_write() -> None:
+    """Each of 16 moves takes an element of either half."""
+    moves = "".join(f"    mov (M1_NM, 2) U(0,{2 * i})<1> AlsoT(0,{i})<16;1,0>\n" for i in range(16))
+    head = HEAD.replace(".input Out", ".decl U v_type=G type=uw num_elts=32 align=GRF\n.input Out")
+    body = SET + moves + "    add (M1, 16) Sum(0,0)<1> U(0,0)<2;1,0> U(0,1)<2;1,0>\n"
+    kernel = Kernel.from_assembly(head + body + END, target="any", engine="both")
+    out = np.zeros(16, np.uint32)
+    kernel(out, 0x70003)
+    # Element i of T is 0x70004: of its halves those of the first eight are in the lower half of U.
+    assert out.tolist() == [8, 14] * 8
+    interpreter = kernel.launcher._interpreter
+    text = "\n".join(
+        functions_of_program(kernel.program, interpreter.layout, "fma", native_host(), lanes_part=False, keep=False)
+    )
+    assert text.count("<32 x i16>") and "<17 x i16>" not in text

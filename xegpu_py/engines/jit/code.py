@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd
+from typing import NamedTuple
 
 from xegpu_py.engines.jit.llvm import major_version
 
@@ -19,8 +19,7 @@ _NAMES = {"f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double"}
 """LLVM's names of the types that have others here."""
 
 
-@dataclass(frozen=True)
-class Value:
+class Value(NamedTuple):
     """An SSA value or a constant: its text and its type.
 
     Types are those of LLVM, written `i32`, `f32` or `ptr`, and `vector<16xf32>` of these.
@@ -46,7 +45,9 @@ class Value:
 
 @lru_cache(None)
 def llvm_type(kind: str) -> str:
-    """A type in LLVM's text."""
+    """A type in LLVM's text. A vector of one element is a scalar there, of which LLVM makes code in half the time."""
+    if lanes_of(kind) == 1:
+        return llvm_type(element_of(kind))
     if kind.startswith("vector<"):
         return f"<{lanes_of(kind)} x {llvm_type(element_of(kind))}>"
     return _NAMES.get(kind, kind)
@@ -56,7 +57,7 @@ def llvm_type(kind: str) -> str:
 def _suffix(kind: str) -> str:
     """A type in the name of an intrinsic."""
     lanes, element = lanes_of(kind), element_of(kind)
-    return (f"v{lanes}" if lanes else "") + ("p0" if element == PTR else element)
+    return (f"v{lanes}" if lanes > 1 else "") + ("p0" if element == PTR else element)
 
 
 def vector(lanes: int, element: str) -> str:
@@ -100,7 +101,7 @@ def constant(pattern: int, kind: str) -> Value:
         text = f"0x{pattern:016X}"
     else:
         text = f"0x{'H' if element == 'f16' else 'R'}{pattern:04X}"
-    return Value(f"splat ({llvm_type(element)} {text})" if kind != element else text, kind)
+    return Value(f"splat ({llvm_type(element)} {text})" if lanes_of(kind) > 1 else text, kind)
 
 
 class Code:
@@ -127,6 +128,8 @@ class Code:
         self._lines: list[str] = []
         self._count = 0
         self._here = "entry"
+        # Of the block: pointers some bytes on, which other blocks need not come through.
+        self._pointers: dict[tuple[str, int], Value] = {}
         self._incoming: dict[str, list[tuple[str, Sequence[Value]]]] = {}
         self._merged: list[tuple[int, str, list[Value]]] = []
 
@@ -169,7 +172,13 @@ class Code:
     @staticmethod
     def consts(numbers: Sequence[int], element: str) -> Value:
         """A vector of integer constants."""
-        return Value(f"<{', '.join(f'{element} {n}' for n in numbers)}>", vector(len(numbers), element))
+        if len(numbers) == 1:
+            text = str(numbers[0])
+        elif any(numbers):
+            text = f"<{', '.join(f'{element} {n}' for n in numbers)}>"
+        else:
+            text = "zeroinitializer"
+        return Value(text, vector(len(numbers), element))
 
     @staticmethod
     def poison(kind: str) -> Value:
@@ -213,9 +222,13 @@ class Code:
         return self.bin("xor", a, b)
 
     def shl(self, a: Value, by: int | Value) -> Value:
+        if by == 0:
+            return a
         return self.bin("shl", a, self.const(by, a.type) if isinstance(by, int) else by)
 
     def lshr(self, a: Value, by: int | Value) -> Value:
+        if by == 0:
+            return a
         return self.bin("lshr", a, self.const(by, a.type) if isinstance(by, int) else by)
 
     def ashr(self, a: Value, by: int | Value) -> Value:
@@ -247,7 +260,8 @@ class Code:
 
     def recast(self, a: Value, kind: str) -> Value:
         """The same bits as another type."""
-        return a if kind == a.type else self.op(f"bitcast {a} to {llvm_type(kind)}", kind)
+        to = llvm_type(kind)
+        return Value(a.name, kind) if to == llvm_type(a.type) else self.op(f"bitcast {a} to {to}", kind)
 
     def resize(self, a: Value, bits: int, signed: bool) -> Value:
         """An integer in another width."""
@@ -263,16 +277,22 @@ class Code:
             overloads: the types that are part of its name; by default the first operand's.
         """
         result = kind or operands[0].type
+        if name.startswith("vector.reduce.") and operands[0].lanes == 1:
+            return self.extract(operands[0], 0)
         own = [operands[0].type] if overloads is None else overloads
         return self.call(".".join(["llvm", name, *map(_suffix, own)]), *operands, result=result)
 
     # Vectors.
 
     def extract(self, a: Value, index: int) -> Value:
-        return self.op(f"extractelement {a}, i32 {index}", a.element)
+        return Value(a.name, a.element) if a.lanes == 1 else self.op(f"extractelement {a}, i32 {index}", a.element)
 
     def insert(self, a: Value, element: Value, index: int) -> Value:
-        return self.op(f"insertelement {a}, {element}, i32 {index}", a.type)
+        return (
+            Value(element.name, a.type)
+            if a.lanes == 1
+            else self.op(f"insertelement {a}, {element}, i32 {index}", a.type)
+        )
 
     def splat(self, scalar: Value, lanes: int) -> Value:
         """A scalar in every lane."""
@@ -281,6 +301,19 @@ class Code:
 
     def shuffle(self, a: Value, b: Value, picks: Sequence[int]) -> Value:
         """Elements of two vectors laid end to end."""
+        if len(picks) == 1:
+            source, index = (a, picks[0]) if picks[0] < a.lanes else (b, picks[0] - a.lanes)
+            return self.recast(self.extract(source, max(index, 0)), vector(1, a.element))
+        if a.lanes == 1:
+            result = self.poison(vector(len(picks), a.element))
+            if len(set(picks)) == 1:
+                zeros = self.consts([0] * len(picks), "i32")
+                one = self.insert(result, self.extract(b if picks[0] else a, 0), 0)
+                return self.op(f"shufflevector {one}, {one}, {zeros}", result.type)
+            for index, pick in enumerate(picks):
+                if pick >= 0:
+                    result = self.insert(result, self.extract(b if pick else a, 0), index)
+            return result
         mask = self.consts(picks, "i32")
         return self.op(f"shufflevector {a}, {b}, {mask}", vector(len(picks), a.element))
 
@@ -302,11 +335,15 @@ class Code:
 
     def at(self, base: Value, offset: int | Value) -> Value:
         """A pointer some bytes on."""
-        if isinstance(offset, int):
-            if not offset:
-                return base
-            offset = self.const(offset, "i64")
-        return self.op(f"getelementptr i8, {base}, {offset}", PTR)
+        if not isinstance(offset, int):
+            return self.op(f"getelementptr i8, {base}, {offset}", PTR)
+        if not offset:
+            return base
+        known = self._pointers.get((base.name, offset))
+        if known is None:
+            known = self.op(f"getelementptr i8, {base}, i64 {offset}", PTR)
+            self._pointers[base.name, offset] = known
+        return known
 
     def load(self, pointer: Value, kind: str, align: int = 1, volatile: bool = False) -> Value:
         """Load; a volatile load hides from LLVM what is loaded."""
@@ -324,7 +361,14 @@ class Code:
         """Store to a place of a register file."""
         self.store(value, self.at(base, offset), gcd(offset, self.alignment))
 
+    def _pair(self, a: Value, b: Value) -> Value:
+        return self.shuffle(a, b, [0, 1])
+
     def masked_load(self, pointer: Value, mask: Value, other: Value) -> Value:
+        """Load the elements of a mask; `other`'s elements elsewhere."""
+        if other.lanes == 1:
+            pair = self.masked_load(pointer, self._pair(mask, self.const(0, mask.type)), self._pair(other, other))
+            return self.shuffle(pair, pair, [0])
         kind = llvm_type(other.type)
         return self.op(
             f"call {kind} @llvm.masked.load.{_suffix(other.type)}.p0({_unaligned('ptr', pointer)}, {mask}, {other})",
@@ -332,6 +376,9 @@ class Code:
         )
 
     def masked_store(self, value: Value, pointer: Value, mask: Value) -> None:
+        """Store the elements of a mask."""
+        if value.lanes == 1:
+            value, mask = self._pair(value, value), self._pair(mask, self.const(0, mask.type))
         name = f"llvm.masked.store.{_suffix(value.type)}.p0"
         self.line(f"call void @{name}({value}, {_unaligned('ptr', pointer)}, {mask})")
 
@@ -358,6 +405,7 @@ class Code:
         """Begin a block."""
         self._lines.append(f"{label}:")
         self._here = label
+        self._pointers.clear()
 
     def begin_with(self, label: str, *kinds: str) -> list[Value]:
         """Begin a block that takes values from the branches to it; gives them."""

@@ -328,12 +328,12 @@ class Emitter:
         """Write the lowest bits of an i32 to the predicate that is the destination, in the lanes that act."""
         code, place = self.code, self.flag_place(inst["dst"].var)
         own = (1 << inst.exec_size) - 1
-        bits = code.mask(bits, own)
         acting = self.acting(inst)
         if acting is None and inst.exec_size % 8 == 0 and inst.first_lane % 8 == 0:
             # LLVM 22 loses the other lanes where it inserts a byte or word into what it keeps in a mask register.
             code.put(code.resize(bits, inst.exec_size, False), self.thread, place + inst.first_lane // 8)
             return
+        bits = code.mask(bits, own)
         where = code.const(own, "i32") if acting is None else acting
         if acting is not None:
             bits = code.and_(bits, acting)

@@ -106,6 +106,19 @@ class _Slot:
             self.shadow.use(context)
 
 
+class _Board:
+    """What the workers of a launch share: the next workgroup, whether to stop, and the block with which threads start.
+
+    All workers write `next`, and read `stop` often, which is why they are apart.
+    """
+
+    def __init__(self, frame: Frame) -> None:
+        shared = aligned(2 * _LINE).view(np.int64)
+        self.next, self.stop = shared[:1], shared[_LINE // 8 :]
+        self.template = aligned(frame.bytes)
+        self.shared_at, self.template_at = shared.ctypes.data, self.template.ctypes.data
+
+
 class Jit:
     """A program as native code.
 
@@ -155,6 +168,7 @@ class Jit:
         self._tables = [table(n, "hf") if n in plan.tables else np.zeros(0, np.uint16) for n in TABLES]
         self.tables = np.array([t.ctypes.data for t in self._tables], np.uint64)
         self._spare: list[_Worker] = []
+        self._boards: list[_Board] = []
         # Whether the last launch was over before other threads could have helped.
         self._brief = False
 
@@ -167,9 +181,20 @@ class Jit:
         found.context.worker = number
         return found
 
-    def keep(self, workers: Sequence[_Worker]) -> None:
-        """Keep workers for the next launch."""
+    def board(self) -> _Board:
+        """What the workers of a launch share, likewise; all of it is zero."""
+        try:
+            found = self._boards.pop()
+        except IndexError:
+            return _Board(self.frame)
+        found.next[0] = found.stop[0] = 0
+        found.template.fill(0)
+        return found
+
+    def keep(self, workers: Sequence[_Worker], board: _Board) -> None:
+        """Keep the workers of a launch, and what they share, for the next one."""
         self._spare.extend(workers)
+        self._boards.append(board)
 
     def run(self, launch: Launch, threads: int | None = None, progress: Callable[[int], None] | None = None) -> Outcome:
         """Run workgroups.
@@ -186,7 +211,7 @@ class Jit:
         team = _Team(self, launch, max(1, min(threads or processors(), launch.groups)))
         self._brief = team.run(progress, self._brief)
         executed, traffic = team.counts()
-        self.keep(team.workers)
+        self.keep(team.workers, team.board)
         counts = np.repeat(executed, self._lengths)
         return Outcome(counts, Counter({k: int(n) for k, n in zip(TRAFFIC, traffic) if n}))
 
@@ -240,18 +265,14 @@ class _Team:
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
-        # All workers write `next`, and read `stop` often, which is why they are apart.
-        shared = aligned(2 * _LINE).view(np.int64)
-        self.next, self.stop = shared[:1], shared[_LINE // 8 :]
-        self.shared_at = shared.ctypes.data
-        memory = self.launch.memory
-        self.table = np.array(memory.ranges(), np.int64).reshape(-1, 3)
-        self.template = aligned(self.jit.frame.bytes)
-        self.template[: len(self.launch.registers)] = self.launch.registers
+        self.board = self.jit.board()
+        self.next, self.stop, template = self.board.next, self.board.stop, self.board.template
+        self.table = np.array(self.launch.memory.ranges(), np.int64).reshape(-1, 3)
+        template[: len(self.launch.registers)] = self.launch.registers
         if self.launch.written is not None:
             start = self.jit.frame.written
-            self.template[start : start + len(self.launch.written)] = self.launch.written
-        self.template[self.jit.frame.status :].view(np.int32)[0] = Status.YIELDED
+            template[start : start + len(self.launch.written)] = self.launch.written
+        template[self.jit.frame.status :].view(np.int32)[0] = Status.YIELDED
         self.chunk = max(1, self.launch.groups // (16 * self.size))
         self.workers = [self.new_worker()]
 
@@ -377,9 +398,9 @@ class _Worker:
         if launch.shadow:
             launch.shadow.use(self.context)
         context.buffers, context.table = len(team.table), team.table.ctypes.data
-        context.next, context.stop = team.shared_at, team.shared_at + _LINE
+        context.next, context.stop = team.board.shared_at, team.board.shared_at + _LINE
         context.groups, context.chunk, context.threads = launch.groups, team.chunk, launch.group_size
-        context.template = team.template.ctypes.data
+        context.template = team.board.template_at
         context.grid_x, context.grid_y, _ = launch.grid
         context.items = launch.items
         context.block_x, context.block_y = launch.block

@@ -19,7 +19,7 @@ from xegpu_py.engines.jit.frame import Context
 from xegpu_py.engines.jit.host import Host, native_host
 from xegpu_py.engines.jit.llvm import LLVMError, Loaded, compiled
 
-_PASSES = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,dse)"
+_PASSES = "function(sroa,early-cse<memssa>)"
 """What is done before code generation: the rest of `-O1` makes this code no faster, and takes as long again."""
 _LEVEL = 2
 _KEPT = 32

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -143,6 +144,7 @@ class Width:
     signed: bool
 
 
+@lru_cache(None)
 def span(name: str, modifier: str = "") -> tuple[int, int]:
     """The least and the greatest number that an integer source can be."""
     info = np.iinfo(TYPES[name].dtype)

@@ -22,16 +22,23 @@ class _Copy:
     """A move of elements that changes none of them.
 
     Attributes:
-        to: byte in the register file from which on they are written, one behind the other.
+        into: a pointer to what they are written to: the register file, or a variable that is not there.
+        to: byte from which on they are written there, one behind the other.
         size: bytes of an element.
-        sources: byte in the register file of each; of constants their bits.
-        constant: whether they are constants.
+        out_of: a pointer to what they are read from; None for constants.
+        sources: the byte of each there; of constants their bits.
     """
 
+    into: Value
     to: int
     size: int
+    out_of: Value | None
     sources: tuple[int, ...]
-    constant: bool
+
+    def continues(self, first: _Copy, end: int) -> bool:
+        """Whether it can be one write with others, from the first one up to a byte."""
+        own = (self.into, self.to, self.size, self.out_of)
+        return own == (first.into, end, first.size, first.out_of) and self.end - first.to <= _MOST_COPIED
 
     @property
     def end(self) -> int:
@@ -44,35 +51,30 @@ def _copy(emitter: Emitter, inst: Instruction) -> _Copy | None:
     source, dst = inst["src0"], inst["dst"]
     if inst.guard or inst.saturate or isinstance(source, Flag) or (emitter.active is not None and not inst.no_mask):
         return None
-    if any(not isinstance(o, Immediate) and o.var.root[0] in emitter.temporaries for o in (source, dst)):
-        return None
     if format_of(source) is not dst.var.format or modifier_of(source) or (dst.stride != 1 and inst.exec_size > 1):
         return None
-    to, size, lanes = emitter.place(dst), dst.var.format.bytes, inst.exec_size
+    (into, to), size, lanes = emitter.where(dst), dst.var.format.bytes, inst.exec_size
     if isinstance(source, Immediate):
-        return _Copy(to, size, (source.bits,) * lanes, True)
-    start = emitter.place(source)
-    return _Copy(to, size, tuple(start + size * n for n in source.elements(lanes)), False)
+        return _Copy(into, to, size, None, (source.bits,) * lanes)
+    out_of, start = emitter.where(source)
+    return _Copy(into, to, size, out_of, tuple(start + size * n for n in source.elements(lanes)))
 
 
 def copies(emitter: Emitter, instructions: Sequence[Instruction]) -> int:
     """How many of the first instructions are moves that `emit_copies` does as one: they copy elements to places one
     behind the other, and none of them reads what an earlier one has written."""
-    first = found = 0
-    low = high = end = size = 0
-    constant = False
+    first = None
+    found = low = high = end = 0
     for inst in instructions:
         copy = _copy(emitter, inst) if inst.name == "mov" else None
-        if copy is None:
+        if copy is None or (first and not copy.continues(first, end)):
             break
-        if not found:
-            first, size, constant = copy.to, copy.size, copy.constant
-            low, high = min(copy.sources), max(copy.sources) + size
-        elif (copy.to, copy.size, copy.constant) != (end, size, constant) or copy.end - first > _MOST_COPIED:
-            break
-        if not constant:
-            low, high = min(low, *copy.sources), max(high, max(copy.sources) + size)
-            if high - low > _MOST_COPIED or (low < copy.end and first < high) or (low - copy.sources[0]) % size:
+        if first is None:
+            first, low, high = copy, min(copy.sources), 0
+        if copy.out_of:
+            low, high = min(low, *copy.sources), max(high, max(copy.sources) + copy.size)
+            overlaps = copy.into == copy.out_of and low < copy.end and first.to < high
+            if high - low > _MOST_COPIED or overlaps or (low - copy.sources[0]) % copy.size:
                 break
         found, end = found + 1, copy.end
     return found
@@ -82,14 +84,15 @@ def emit_copies(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> Non
     """Write moves as one load and one store. What lowerings unroll by elements is many of them."""
     code = emitter.code
     found = [copy for _, inst in run if (copy := _copy(emitter, inst))]
-    sources, size = [source for copy in found for source in copy.sources], found[0].size
-    if found[0].constant:
+    first, sources = found[0], [source for copy in found for source in copy.sources]
+    size = first.size
+    if first.out_of is None:
         values = code.consts(sources, f"i{8 * size}")
     else:
         low = min(sources)
-        whole = code.fetch(emitter.thread, low, vector((max(sources) - low) // size + 1, f"i{8 * size}"))
+        whole = code.fetch(first.out_of, low, vector((max(sources) - low) // size + 1, f"i{8 * size}"))
         values = code.shuffle(whole, whole, [(source - low) // size for source in sources])
-    code.put(values, emitter.thread, found[0].to)
+    code.put(values, first.into, first.to)
 
 
 @rule("mov")
