@@ -114,6 +114,22 @@ class TransposeOp(Operation, dialect=XeTile, name="transpose"):
         check_map(self, "map", self.map, vector_of(wanted)[0])
 
 
+REDUCED_ROWS, REDUCED_BYTES = 8, 64
+"""Rows, and bytes of a row, that a reduction combines with their like before it combines what is in them.
+
+This is the order of sums that docs/numerics.md gives; it has nothing to do with what the hardware has.
+"""
+
+
+def reduced_block(dim: int, bits: int) -> int:
+    """How many elements along a dimension are a block of a reduction.
+
+    Args:
+        bits: of an element.
+    """
+    return REDUCED_ROWS if dim == 0 else REDUCED_BYTES * 8 // max(bits, 8)
+
+
 class ReductionOp(Operation, dialect=XeTile, name="reduction", also_named=("reduce",)):
     """Combines the elements along a dimension, which has size 1 then.
 

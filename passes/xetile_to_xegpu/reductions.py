@@ -6,16 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from mlir import ir
+from xegpu_py.dialects.xetile.compute import reduced_block
 from xegpu_py.passes.common import builders
 from xegpu_py.passes.common.builders import constant, extract_slice, i64_array, make, shape_cast, with_shape
 from xegpu_py.passes.common.combining import combine, identity
 from xegpu_py.passes.common.values import bits_of, element_of, shape_of
-
-ROWS, LINE_BYTES = 8, 64
-"""Rows, and bytes of a row, that a reduction combines with their like before it combines what is in them.
-
-This is the order of sums that docs/xetile.md gives; it has nothing to do with what the hardware has.
-"""
 
 
 def reduce(view: Any, value: ir.Value) -> ir.Value:
@@ -24,7 +19,7 @@ def reduce(view: Any, value: ir.Value) -> ir.Value:
     result, kind, element = shape_of(view.result), view.kind.value, element_of(value)
     if result[dim] > 1:
         return _reduced(kind, value, dim, result)
-    size, block = shape_of(value)[dim], ROWS if dim == 0 else LINE_BYTES * 8 // max(_bits(element), 8)
+    size, block = shape_of(value)[dim], reduced_block(dim, _bits(element))
     groups: dict[int, list[ir.Value]] = {}
     for start in range(0, size, block):
         extent = tuple(min(block, size - start) if i == dim else n for i, n in enumerate(shape_of(value)))

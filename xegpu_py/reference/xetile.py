@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from xegpu_py.dialects.xetile import Tile
+from xegpu_py.dialects.xetile.compute import reduced_block
 from xegpu_py.numerics.formats import Array
 from xegpu_py.reference.elements import Element, element_of, to_float
 from xegpu_py.reference.machine import Lane
 from xegpu_py.reference.memory import Memory, MemRef
 from xegpu_py.reference.memref import atomic
 from xegpu_py.reference.program import Node, evaluates, evaluates_in
-from xegpu_py.reference.vector import reduced
+from xegpu_py.reference.vector import combine, reduced
 from xegpu_py.reference.xegpu import product
 
 
@@ -197,12 +198,32 @@ def convert_layout(node: Node, a: Array) -> Array:
 
 @evaluates("xetile.reduction")
 def reduction(node: Node, a: Array) -> Array:
-    """Elements along a dimension combined: all of them, or each `reduction_size` that follow each other."""
+    """Elements along a dimension combined: each `reduction_size` that follow each other, or all, block by block.
+
+    Blocks of one size are combined element by element first, neighbours first; then what is in them by halves. This is
+    the order of kernels that are lowered, unless a map divides the dimension among subgroups (docs/numerics.md).
+    """
     (dim,) = node.field("dims")
-    a = np.asarray(a)
+    a, kind, element = np.asarray(a), node.field("kind").value, node.element
     size = a.shape[dim] // node.shape[dim]
-    apart = a.reshape(*a.shape[:dim], node.shape[dim], size, *a.shape[dim + 1 :])
-    return reduced(node.field("kind").value, node.element, np.moveaxis(apart, dim + 1, 0), None)
+    if node.shape[dim] > 1:
+        apart = a.reshape(*a.shape[:dim], node.shape[dim], size, *a.shape[dim + 1 :])
+        return reduced(kind, element, np.moveaxis(apart, dim + 1, 0), None)
+    lines, block = np.moveaxis(a, dim, 0), reduced_block(dim, element.bits)
+    blocks = [lines[i : i + block] for i in range(0, size, block)]
+    whole = [b for b in blocks if len(b) == len(blocks[0])]
+    parts = [reduced(kind, element, _tree(kind, element, whole), None)]
+    parts += [reduced(kind, element, b, None) for b in blocks[len(whole) :]]
+    return np.expand_dims(_tree(kind, element, parts), dim)
+
+
+def _tree(kind: str, element: Element, values: Sequence[Array]) -> Array:
+    """All values combined, neighbours first."""
+    left = list(values)
+    while len(left) > 1:
+        pairs = [combine(kind, element, a, b) for a, b in zip(left[::2], left[1::2])]
+        left = pairs + ([left[-1]] if len(left) % 2 else [])
+    return left[0]
 
 
 @evaluates("xetile.broadcast")

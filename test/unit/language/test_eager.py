@@ -6,6 +6,7 @@ import io
 import pdb
 import threading
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -245,3 +246,30 @@ def test_a_compiled_kernel_knows_no_numbers():
 
     with pytest.raises(DiagnosticError, match=r"numpy\(\) of a value that is known only as the kernel runs"):
         xegpu_py.jit(kernel)(np.zeros(1, F32))
+
+
+SUMS = [(13, 37, None), (40, 16, None), (32, 48, xl.WgMap((4, 1), (8, 48))), (9, 64, xl.WgMap((1, 4), (9, 16)))]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "first"), [(np.float16, 0), (ml_dtypes.bfloat16, 1), (np.float32, 0), (np.float64, 1)]
+)
+def test_float_sums_have_the_same_bits(dtype, first):
+    """Of random numbers, whose sums are rounded: along all dimensions that no map divides."""
+
+    @xegpu_py.jit
+    def sums(X, OUT, M: Constexpr, N: Constexpr, MAP: Constexpr):
+        x = X.tile((M, N), at=(0, 0), map=MAP).load()
+        divided = (1, 1) if MAP is None else MAP.sg_layout
+        if divided[0] == 1:
+            OUT.tile((1, N), at=(0, 0)).store(x.sum(axis=0))
+        if divided[1] == 1:
+            OUT.tile((M, 1), at=(1, 0)).store(x.sum(axis=1))
+
+    rng = np.random.default_rng(0)
+    for m, n, found_by in SUMS[first::2]:
+        x = (rng.standard_normal((m, n)) * 3).astype(dtype)
+        eager, compiled = (np.zeros((m + 1, n), dtype) for _ in range(2))
+        for out, engine in ((eager, "eager"), (compiled, "both")):
+            sums.with_options(engine=engine)(x, out, M=m, N=n, MAP=found_by)
+        assert eager.tobytes() == compiled.tobytes() and eager.any()

@@ -45,7 +45,7 @@ def _forward(rng, n, d, causal, block):
     # A subgroup's part of the output has at most 64 registers.
     constants = {"BM": 16, "BN": block, "D": d, "CAUSAL": causal, "SUBGROUPS": d // 64}
     expected = {3: softmax_of(scores) @ v.astype(F32), 4: lse}
-    return Run(forward, arguments, expected, cdiv(n, 16), constants, 2e-2, True)
+    return Run(forward, arguments, expected, cdiv(n, 16), constants, 2e-2)
 
 
 @run
@@ -152,9 +152,9 @@ def _backward(rng, n, d, causal, of):
     zero = np.zeros((n, d), F32)
     if of == "queries":
         expected = {6: ds @ k.astype(F32)}
-        return Run(backward_queries, [*arguments, zero, scale], expected, cdiv(n, 16), constants, 5e-2, True)
+        return Run(backward_queries, [*arguments, zero, scale], expected, cdiv(n, 16), constants, 5e-2)
     expected = {6: ds.T @ q.astype(F32), 7: p.T @ do.astype(F32)}
-    return Run(backward_keys, [*arguments, zero, zero.copy(), scale], expected, cdiv(n, 16), constants, 5e-2, True)
+    return Run(backward_keys, [*arguments, zero, zero.copy(), scale], expected, cdiv(n, 16), constants, 5e-2)
 
 
 @run
@@ -202,4 +202,4 @@ def decoding_with_grouped_heads(rng):
         softmax_of(q[z].astype(F32) @ k[z, :n].astype(F32).T / 8) @ v[z, :n].astype(F32) for z, n in enumerate(lengths)
     ]
     arguments = [q, k, v, np.zeros((3, 8, 64), F32), lengths, 0.125]
-    return Run(decode, arguments, {3: np.stack(out)}, 3, {"D": 64, "HEADS": 8, "BN": 16}, 2e-2, True)
+    return Run(decode, arguments, {3: np.stack(out)}, 3, {"D": 64, "HEADS": 8, "BN": 16}, 2e-2)

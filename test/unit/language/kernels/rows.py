@@ -19,7 +19,7 @@ def fused_softmax(X, Y, n, BLOCK: Constexpr):
 @run
 def softmax_of_rows(rng):
     x = normal(rng, 5, 77)
-    return Run(fused_softmax, [x, np.zeros_like(x), 77], {1: softmax_of(x)}, 5, {"BLOCK": 128}, 1e-6, True)
+    return Run(fused_softmax, [x, np.zeros_like(x), 77], {1: softmax_of(x)}, 5, {"BLOCK": 128}, 1e-6)
 
 
 def online_softmax(X, Y, BLOCK: Constexpr):
@@ -39,7 +39,7 @@ def online_softmax(X, Y, BLOCK: Constexpr):
 @run
 def softmax_online(rng):
     x = normal(rng, 11, 75)
-    return Run(online_softmax, [x, np.zeros_like(x)], {1: softmax_of(x)}, 2, {"BLOCK": 32}, 1e-6, True)
+    return Run(online_softmax, [x, np.zeros_like(x)], {1: softmax_of(x)}, 2, {"BLOCK": 32}, 1e-6)
 
 
 def softmax_backward(Y, DY, DX):
@@ -52,7 +52,7 @@ def softmax_backward(Y, DY, DX):
 def gradient_of_softmax(rng):
     y, dy = softmax_of(normal(rng, 9, 30)), normal(rng, 9, 30)
     dx = y * (dy - (y * dy).sum(1, keepdims=True))
-    return Run(softmax_backward, [y, dy, np.zeros_like(y)], {2: dx}, 2, tolerance=1e-6, sums=True)
+    return Run(softmax_backward, [y, dy, np.zeros_like(y)], {2: dx}, 2, tolerance=1e-6)
 
 
 def layer_norm(X, Y, W, B, MEAN, RSTD, n, eps, BLOCK: Constexpr):
@@ -74,7 +74,7 @@ def layer_norm_forward(rng):
     mean, rstd = x.mean(1), 1 / np.sqrt(x.var(1) + 1e-5)
     y = (x - mean[:, None]) * rstd[:, None] * w + b
     out = [np.zeros_like(x), w, b, np.zeros(5, F32), np.zeros(5, F32), 100, 1e-5]
-    return Run(layer_norm, [x, *out], {1: y, 4: mean, 5: rstd}, 5, {"BLOCK": 128}, 1e-5, True)
+    return Run(layer_norm, [x, *out], {1: y, 4: mean, 5: rstd}, 5, {"BLOCK": 128}, 1e-5)
 
 
 def layer_norm_backward(DX, DY, DW, DB, X, W, MEAN, RSTD, n, BLOCK: Constexpr):
@@ -100,7 +100,7 @@ def gradient_of_layer_norm(rng):
     dx = (s - (h * (h * s).mean(1, keepdims=True) + s.mean(1, keepdims=True))) * rstd
     out = [np.zeros_like(x), dy, np.zeros_like(w), np.zeros_like(w), x, w, mean[:, 0], rstd[:, 0], 75]
     expected = {0: dx, 2: (dy * h).sum(0), 3: dy.sum(0)}
-    return Run(layer_norm_backward, out, expected, 4, {"BLOCK": 128}, 1e-5, True)
+    return Run(layer_norm_backward, out, expected, 4, {"BLOCK": 128}, 1e-5)
 
 
 def rms_norm(X, Y, W, eps, BLOCK: Constexpr):
@@ -116,7 +116,7 @@ def rms_norm_forward(rng):
     x, w = normal(rng, 7, 60, dtype=BF16), normal(rng, 1, 60, dtype=BF16)
     wide = x.astype(F32)
     y = wide / np.sqrt((wide * wide).mean(1, keepdims=True) + 1e-6) * w.astype(F32)
-    return Run(rms_norm, [x, np.zeros_like(x), w, 1e-6], {1: y.astype(BF16)}, 2, {"BLOCK": 64}, 1e-2, True)
+    return Run(rms_norm, [x, np.zeros_like(x), w, 1e-6], {1: y.astype(BF16)}, 2, {"BLOCK": 64}, 1e-2)
 
 
 def rms_norm_backward(X, DY, W, DX, DW, eps, BLOCK: Constexpr):
@@ -139,7 +139,7 @@ def gradient_of_rms_norm(rng):
     dx = r * dy * w - x * r**3 / 50 * (dy * w * x).sum(1, keepdims=True)
     expected = {3: dx, 4: (dy * x * r).sum(0, keepdims=True)}
     return Run(
-        rms_norm_backward, [x, dy, w, np.zeros_like(x), np.zeros_like(w), 1e-6], expected, 1, {"BLOCK": 64}, 1e-5, True
+        rms_norm_backward, [x, dy, w, np.zeros_like(x), np.zeros_like(w), 1e-6], expected, 1, {"BLOCK": 64}, 1e-5
     )
 
 
@@ -181,7 +181,7 @@ def cross_entropy_and_its_gradient(rng):
     one = np.eye(45, dtype=F32)[targets]
     expected = {2: -np.log(p[np.arange(6), targets]), 3: p - one}
     out = [x, targets, np.zeros(6, F32), np.zeros_like(x), 45]
-    return Run(cross_entropy, out, expected, 6, {"BLOCK": 64}, 1e-5, True)
+    return Run(cross_entropy, out, expected, 6, {"BLOCK": 64}, 1e-5)
 
 
 def row_argmax(X, PLACES, VALUES, n, BLOCK: Constexpr):
@@ -256,4 +256,4 @@ def welford(X, MEAN, VARIANCE, BLOCK: Constexpr):
 def variance_in_one_pass(rng):
     x = normal(rng, 3, 130)
     expected = {1: x.mean(1), 2: x.var(1)}
-    return Run(welford, [x, np.zeros(3, F32), np.zeros(3, F32)], expected, 3, {"BLOCK": 64}, 1e-5, True)
+    return Run(welford, [x, np.zeros(3, F32), np.zeros(3, F32)], expected, 3, {"BLOCK": 64}, 1e-5)

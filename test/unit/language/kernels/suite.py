@@ -24,8 +24,6 @@ class Run:
         grid: workgroups.
         constants: arguments by name.
         tolerance: absolute and relative, by which the kernel may differ from numpy; 0 for none.
-        sums: whether the order of float sums shows in the bits, which depends on how a kernel is lowered
-            (docs/xetile.md): the evaluator's bits are others then, though interpreter and JIT agree.
     """
 
     kernel: Callable[..., Any]
@@ -34,7 +32,6 @@ class Run:
     grid: int | tuple[int, ...] = 1
     constants: Mapping[str, Any] = field(default_factory=dict)
     tolerance: float = 0.0
-    sums: bool = False
 
 
 RUNS: dict[str, Callable[[np.random.Generator], Run]] = {}
