@@ -74,22 +74,35 @@ def sizes(before: Path, after: Path) -> int:
     return worse
 
 
+def table(before: Path, after: Path) -> None:
+    """Print, as a table of Markdown, what kernels become: one number where both are the same."""
+    old, new = (run(folder, ["kernel_sizes.py", "--json"]) for folder in (before, after))
+    print(f"| Kernel | {' | '.join(COLUMNS)} |")
+    print("| --- " * (len(COLUMNS) + 1) + "|")
+    for name, row in new.items():
+        if name in old:
+            pairs = list(zip(old[name], row))[: len(COLUMNS)]
+            print(f"| {name} | {' | '.join(f'{a:,}' if a == b else f'{a:,} → {b:,}' for a, b in pairs)} |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("before", type=Path, nargs="?", help="without it nothing is compared")
     parser.add_argument("after", type=Path, nargs="?", default=HERE.parent)
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--only", choices=("times", "sizes"))
+    parser.add_argument("--only", choices=("times", "sizes", "table"))
     args = parser.parse_args()
     if args.before is None:
         parser.print_usage()
         return
     with tempfile.TemporaryDirectory() as folder:
         before, after = (installed(c, Path(folder) / side) for side, c in (("0", args.before), ("1", args.after)))
-        if args.only != "sizes":
+        if args.only in (None, "times"):
             times(before, after, args.rounds)
-        if args.only != "times":
+        if args.only in (None, "sizes"):
             sizes(before, after)
+        if args.only == "table":
+            table(before, after)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from typing import Any
 from mlir import ir
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.interfaces import DescriptorMaker, DescriptorUpdate, MemoryAccess
-from xegpu_py.passes.common.values import integers, shape_of
+from xegpu_py.passes.common.values import defining_op, integers, shape_of
 from xegpu_py.passes.xegpu_legalize import boxes
 from xegpu_py.passes.xegpu_legalize import shapes as blocks
 from xegpu_py.passes.xegpu_legalize.boxes import reshape_cuts
@@ -66,6 +66,10 @@ def make_plan(func: ir.Operation, target: Target, surfaces: Surfaces, ahead: boo
     return plan
 
 
+SLICE = "vector.extract_strided_slice"
+"""An op whose result is made piece by piece if its operand is in pieces."""
+
+
 def _makes_descriptor(op: ir.Operation) -> bool:
     return isinstance(op.opview, (DescriptorMaker, DescriptorUpdate)) or op.name == "ub.poison"
 
@@ -97,7 +101,7 @@ def _limit(plan: Plan, op: ir.Operation) -> None:
     name = op.name
     known = is_elementwise(op) or name in MADE or name in REDUCTIONS
     if not known:
-        for value in (*op.operands, *op.results):
+        for value in (*op.operands, *(() if name == SLICE else op.results)):
             if shape_of(value):
                 plan.held.add(value)
         for group in carried(op):
@@ -219,6 +223,8 @@ def _cut_chains(plan: Plan, ops: Sequence[ir.Operation]) -> None:
     held = {plan.vectors.find(v) for v in plan.held}
     most = CHAIN_GRFS * plan.target.grf_bytes
     for op in ops:
+        if op.name == SLICE and not _is_in_pieces(plan, op):
+            held.add(plan.vectors.find(op.results[0]))
         if not is_elementwise(op):
             continue
         result = op.results[0]
@@ -235,6 +241,17 @@ def _cut_chains(plan: Plan, ops: Sequence[ir.Operation]) -> None:
             step = max(each // inner, 1)
             if extent > step:
                 plan.cut(result, d, range(0, extent, step))
+
+
+def _is_in_pieces(plan: Plan, op: ir.Operation) -> bool:
+    """Whether what a slice takes is cut, or gathered by several messages."""
+    source = op.operands[0]
+    load = defining_op(source)
+    if load is not None and load.name == "xegpu.load_nd" and plan.surfaces.problem(load.opview.tdesc):
+        return True
+    cuts = plan.cuts.get(plan.vectors.find(source), ())
+    taken = zip(cuts, integers(op.attributes["offsets"]), shape_of(op.results[0]))
+    return any(first < c < first + size for positions, first, size in taken for c in positions)
 
 
 def _leave_loads(plan: Plan, func: ir.Operation, ops: Sequence[ir.Operation]) -> None:

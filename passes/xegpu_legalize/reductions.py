@@ -37,10 +37,9 @@ def _is_joined(bounds: Bounds | None, value: ir.Value, dimension: int) -> bool:
 
 
 def _bounds(low: Legalization, value: ir.Value, kept: Sequence[int] = ()) -> Bounds | None:
-    """How a vector is cut; what messages have brought in small pieces has larger ones along the `kept` dimensions."""
-    bounds = low.plan.bounds(value)
-    if bounds is not None or value not in low.tiles:
-        return bounds
+    """How a vector is cut; one in small pieces has larger ones along the `kept` dimensions."""
+    if value not in low.tiles:
+        return low.plan.bounds(value)
     found = list(low.tiles[value].bounds)
     each = bytes_of(value) * math.prod(pieces[0] for pieces in found)
     most = REDUCED_GRFS * low.plan.target.grf_bytes
