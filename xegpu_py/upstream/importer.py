@@ -161,7 +161,7 @@ def level_of(func: ir.Operation, may_divide: bool = True) -> Level:
     has_blocks = False
     for op in parts(func):
         if may_divide:
-            texts = [str(attr) for _, attr in op.attributes.items()]
+            texts = [str(attr) for name, attr in op.attributes.items() if "layout" in name]
             if any(map(_divides_subgroups, (*texts, *(str(v.type) for v in op.results)))):
                 return "workgroup"
         has_blocks = has_blocks or (op.name in _BLOCKS and _is_block(op.opview))

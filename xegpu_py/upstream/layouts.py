@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from xegpu_py.dialects.xetile.types import WgMap
 from xegpu_py.upstream.types import Layout, Slice, layout_of
@@ -23,6 +24,7 @@ def subgroups_of(layout: Layout | Slice) -> int | None:
     return math.prod(root.sg_layout) if root.sg_layout else None
 
 
+@lru_cache(maxsize=1024)
 def map_of(layout: Layout | Slice, shape: tuple[int, ...], split: int, subgroups: int) -> WgMap | None:
     """The map of a matrix whose rows are the first `split` dimensions of a vector with a layout.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Annotated, Any
 
 from xegpu_py.ir.bindings import AtomicRMWKind
@@ -210,6 +211,7 @@ class MemLayout(_Settings, dialect=UpstreamXeGPU, name="mem_layout"):
     block: tuple[int, ...] = ()
 
 
+@lru_cache(maxsize=1024)
 def layout_of(text: str) -> Layout | Slice:
     """The layout of an attribute in MLIR's own spelling.
 

@@ -914,7 +914,7 @@ def _most_subgroups(ops: Sequence[ir.Operation]) -> int:
     products: list[int] = []
     others: list[int] = []
     for op in ops:
-        texts = [(n, str(a)) for n, a in op.attributes.items()]
+        texts = [(n, str(a)) for n, a in op.attributes.items() if "layout" in n]
         texts += [("", TensorDesc.of(v).layout) for v in op.results if str(v.type).startswith(TensorDesc.mnemonic())]
         for name, text in texts:
             if PREFIX not in text or not text.startswith((Layout.mnemonic(), Slice.mnemonic())):
