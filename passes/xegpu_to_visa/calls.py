@@ -100,9 +100,26 @@ def inline(low: Lowering, op: ir.Operation) -> None:
     low.set(op, as_type(low, held["$0"], name))
 
 
+_ACCESS = (
+    "its message would be sent by each subgroup that has a part, with addresses of its own: see load, store and tiles"
+)
+_REFUSED = {
+    "load": _ACCESS,
+    "store": _ACCESS,
+    "atomic": "subgroups that share a part would each update it: see atomic_add, atomic_cas and the others",
+    "sync": "it has no elements: see barrier, fence and named_barrier",
+    "control": "a jump would leave the ops around it: the kernel's own if, while and for become jumps",
+    "dpas": "its operands are blocks of matrices: see dot and dot_scaled",
+}
+"""Why `inline_visa` takes no instructions of a category, and what does."""
+
+
 def _instruction(low: Lowering, words: list[str], held: dict[str, Reg], count: int) -> None:
     name, _, suffix = words[0].partition(".")
     spec = INSTRUCTIONS.get(name)
+    found = spec or INSTRUCTIONS.get(words[0])
+    if found is not None and found.category in _REFUSED:
+        low.fail(f"cannot take '{words[0]}': it works on {count} elements, one by one", _REFUSED[found.category])
     if spec is None or spec.category not in ("alu", "math") or suffix not in ("", "sat"):
         low.fail(f"has no instruction '{words[0]}'", "arithmetic instructions of vISA are taken, with .sat or without")
     operands = [_OPERAND.fullmatch(w) for w in words[1:]]

@@ -146,7 +146,11 @@ def test_instructions_of_visa(workgroup):
 
 REFUSED = {
     "instruction": ("frob $0:d $1:d", "has no instruction 'frob'"),
-    "message": ("lsc_load $0:d $1:d", "has no instruction 'lsc_load'"),
+    "load": ("lsc_load $0:d $1:d", "cannot take 'lsc_load': it works on"),
+    "update": ("lsc_atomic_iadd.ugm $0:d $1:d", "subgroups that share a part would each update it"),
+    "barrier": ("nbarrier.wait 1", "see barrier, fence and named_barrier"),
+    "jump": ("jmp Out", "the kernel's own if, while and for become jumps"),
+    "product": ("dpas $0:d $1:d", "see dot and dot_scaled"),
     "operands": ("add $0:d $1:d", "'add' has 3 operands"),
     "type": ("mulh $0:ud $1:f 3:f", "'mulh' has no operand of type f"),
     "width": ("add $0:d $1:q 3:d", "the widths must be the same"),
