@@ -21,13 +21,15 @@ from xegpu_py.engines.jit.frame import context_offset
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.memory import aligned
 
-_HEAD, _FLOOR, _SPAN, _NEXT, _RING, _END, _STEPS, _SOURCES, _TABLE = range(0, 72, 8)
+_HEAD, _FLOOR, _SPAN, _NEXT, _RING, _END, _STEPS, _SOURCES = range(0, 64, 8)
+_LAST, _TABLE = 64, 128
 """Of the memory of panels, i64 each:
 
 - how many were made; how many of the first of these are not to be found; how many of the last ones are;
 - where the next one is made, and where the ring begins and ends;
 - for how many steps of a loop panels are kept before they are multiplied;
 - the allocations that blocks are of, as bits of their numbers' remainders by 64;
+- the last entry of the table that is in use;
 - and the table of where panels are."""
 
 _ENTRIES = 1 << 11
@@ -87,6 +89,8 @@ class Panels:
         memory = self._memory
         memory[_FLOOR // 8], memory[_SOURCES // 8] = memory[_HEAD // 8], 0
         memory[_SPAN // 8], memory[_STEPS // 8] = length - needed, steps
+        # A thread alone seldom loads a block again: one entry stays in the first-level cache.
+        memory[_LAST // 8] = 0 if threads == 1 else _ENTRIES - 1
         memory[_RING // 8] = memory[_NEXT // 8] = self._ring.ctypes.data
         memory[_END // 8] = self._ring.ctypes.data + len(self._ring)
 
@@ -129,6 +133,7 @@ def find_panel(code: Code, ctx: Value, key: Sequence[Value]) -> Found:
     mixed = code.mul(code.xor(place, form), code.const(_FACTORS[0], "i64"))
     mixed = code.mul(code.xor(code.add(mixed, base), code.lshr(mixed, 32)), code.const(_FACTORS[1], "i64"))
     index = code.lshr(mixed, 64 - (_ENTRIES.bit_length() - 1))
+    index = code.and_(index, code.load(code.at(panels, _LAST), "i64", 8))
     entry = code.at(code.at(panels, _TABLE), code.mul(index, code.const(_ENTRY, "i64")))
     differs = code.const(0, "i64")
     for i, word in enumerate(key):
