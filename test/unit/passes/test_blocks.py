@@ -186,7 +186,9 @@ gpu.module @m {
 """
 
 
-@pytest.mark.parametrize("case", [(8, 16, 32), (8, 20, 48), (8, 5, 10), (5, 17, 35), (3, 16, 100), (7, 18, 36)])
+@pytest.mark.parametrize(
+    "case", [(8, 16, 32), (8, 20, 48), (8, 5, 10), (5, 17, 35), (3, 16, 100), (7, 18, 36), (8, 10, 24), (8, 12, 32)]
+)
 def test_surfaces_of_extents_that_a_call_gives(case):
     """They are checked at the call; those that messages cannot address are gathered."""
     rows, half, pitch = case
@@ -201,6 +203,18 @@ def test_surfaces_of_extents_that_a_call_gives(case):
     expected[: part.shape[0], : part.shape[1]] = part
     np.testing.assert_array_equal(out, expected)
     assert ("lsc_load_block2d" in kernel.version_for([a, out, *given]).asm) == fits
+
+
+def test_rows_of_less_than_64_bytes():
+    """Nothing else is wrong with them: they are multiples of 16 bytes."""
+    text = SURFACE.replace("memref<1024xf16>", "memref<16x24xf16>").replace(
+        "%address[0, 2], [%h, %w], [%pitch, %c1] {mode = vc}\n      : i64", "%a[0, 2] {mode = vc} : memref<16x24xf16>"
+    )
+    a, out = np.arange(16 * 24, dtype=np.float16).reshape(16, 24), np.full((8, 32), -1, np.float16)
+    kernel = xegpu_py.compile(text, engine="both", cache="off")
+    kernel(a, out, 0, 0, 0)
+    np.testing.assert_array_equal(out[:, :22], a[:8, 2:])
+    assert not out[:, 22:].any() and "lsc_load_block2d" not in kernel.asm
 
 
 def test_a_surface_that_is_not_known_at_the_call_says_what_to_do():
