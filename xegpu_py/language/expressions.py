@@ -467,10 +467,19 @@ def replacements(truth: Callable[[Any], Any]) -> dict[Any, Callable[..., Any]]:
         builtins.min: math.minimum_of,
         builtins.max: math.maximum_of,
         builtins.abs: abs,
+        builtins.sum: _sum_of,
         builtins.float: lambda v: v.to(types.float32),
         builtins.int: lambda v: v.to(types.int32),
         builtins.bool: truth,
     }
+
+
+def _sum_of(values: Any, start: Any = 0) -> Any:
+    """Python's sum, of values in a tuple or list."""
+    total = start
+    for value in static_items(values, "added up; see its method sum()"):
+        total = total + value
+    return total
 
 
 def static_items(value: Any, what: str) -> Iterable[Any]:

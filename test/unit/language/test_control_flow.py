@@ -176,3 +176,21 @@ def test_products_are_computed_where_they_are_written(kernel, expected):
     xegpu_py.jit(kernel, engine="reference")(a, out, 5)
     wide = a.astype(np.float32)
     np.testing.assert_array_equal(out, expected(wide, wide @ wide))
+
+
+def test_sums_of_lists():
+    def kernel(X, Y):
+        parts = [X[j] * 2 for j in xl.static_range(4)]
+        Y[0] = sum(parts)
+        Y[1] = sum(parts[1:], X[7])
+
+    for engine in ("eager", "both"):
+        y = np.zeros(2, np.float32)
+        xegpu_py.jit(kernel, engine=engine)(np.arange(8, dtype=np.float32), y)
+        assert y.tolist() == [12, 19]
+    with pytest.raises(xegpu_py.DiagnosticError, match="cannot be added up; see its method sum"):
+        xegpu_py.jit(sum_of_a_line)(np.zeros(16, np.float32))
+
+
+def sum_of_a_line(X):
+    X[0] = sum(xl.load(X + xl.arange(0, 16)))
