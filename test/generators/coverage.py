@@ -102,7 +102,7 @@ def _field_values(name: str, field: AttributeField) -> tuple[str, ...]:
     if name.startswith("static_") or name == "operandSegmentSizes":
         return ()
     none = () if field.required or field.default is not None else ("none",)
-    return (*values_of(field.kind, name), *none)
+    return (*values_of(field.codec, name), *none)
 
 
 def cells(program: Program) -> set[str]:
@@ -121,7 +121,7 @@ def _cells(module: Any) -> Iterator[str]:
         found = [op.name]
         for name, field in view.spec.attributes.items():
             if _field_values(name, field):
-                found.append(f"{op.name} {name} = {value_text(field.kind, name, getattr(view, name))}")
+                found.append(f"{op.name} {name} = {value_text(field.codec, name, getattr(view, name))}")
         yield from (f"{row} | {element}" for row in found)
         for value in op.results:
             for head, cls in ((h, c) for h, c in _SETTINGS.items() if str(value.type).startswith(h)):
