@@ -69,20 +69,32 @@ def tensor_of(view: Any) -> Tensor:
     return Tensor(tuple(shape), tuple(strides), start)
 
 
+def stride_problem(tensor: Tensor) -> str | None:
+    """Why no message of consecutive elements addresses a tensor: its innermost stride; None if that is 1."""
+    step = tensor.strides[-1] if tensor.strides else 1
+    if step == 1:
+        return None
+    return f"has an innermost stride {'that is not known to be 1' if step is None else f'of {step}'}"
+
+
 def surface_problem(view: Any, target: Target, unaligned: Sequence[int] | None = ()) -> str | None:
-    """Why 2D block messages cannot address the tensor of an `xegpu.create_nd_tdesc`; None if they can.
+    """Why block messages cannot address the tensor of an `xegpu.create_nd_tdesc`; None if they can.
+
+    For one dimension these are messages of consecutive elements, else 2D block messages.
 
     Args:
         unaligned: numbers of arguments of which nothing that is not known is taken to be aligned; None for all memory.
     """
     desc = TensorDesc.of(view.tdesc)
-    if len(desc.shape) < 2:
-        return None
+    found = tensor_of(view)
+    problem = stride_problem(found)
+    if problem is not None or len(desc.shape) < 2:
+        return problem
     if desc.attr.memory_scope == MemoryScope.SLM:
         return "lies in shared local memory, of which there are no 2D block messages"
     if target.block2d is None:
         return f"needs 2D block messages, which target {target.name} has not"
-    found, size = tensor_of(view), desc.bits // 8
+    size = desc.bits // 8
     width, pitch = found.extents[-1], found.strides[-2]
     start = _start_divisor(view.source) if found.start is None else found.start
     in_bytes = [None if n is None else n * size for n in (width, pitch, start)]

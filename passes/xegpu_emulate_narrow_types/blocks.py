@@ -39,6 +39,8 @@ def create_nd_tdesc(e: Emulation, op: ir.Operation) -> None:
     each, kind = e.each(view.tdesc.type), e.desc_type(view.tdesc.type)
     offsets, shape, strides = (_numbers(e, v) for v in (view.offsets, view.shape, view.strides))
     given: dict[str, Any] = {}
+    if strides and strides[-1] != 1:
+        e.fail("has an innermost stride that is not known to be 1, so that elements do not fill bytes")
     if shape:
         for what, found in (("shape", shape[-1:]), ("strides", strides[:-1])):
             bad = next((n for n in found if isinstance(n, int) and n % each), None)

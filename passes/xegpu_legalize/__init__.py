@@ -24,8 +24,9 @@ class XeGPULegalize(Pass):
 
     Blocks of tensors that 2D block messages cannot address, and all blocks where the target has none, become 1D
     messages where rows are known to be in bounds and aligned, else gathers and scatters. A remark (`--remarks`) says
-    what that costs. Extents, strides and offsets that are not known are taken to be as messages need them, but not of
-    the arguments that the kernel's attribute `xegpu.unaligned = array<i64: 0, 2>` counts; with `unaligned` of none.
+    what that costs. So do blocks of tensors whose innermost stride is not known to be 1. Other extents, strides and
+    offsets that are not known are taken to be as messages need them, but not of the arguments that the kernel's
+    attribute `xegpu.unaligned = array<i64: 0, 2>` counts; with `unaligned` of none.
 
         %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<64x64xf32> -> !xegpu.tensor_desc<64x16xf32>
         %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<64x16xf32> -> vector<64x16xf32>

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from mlir import ir
@@ -41,6 +41,8 @@ from xegpu_py.passes.xegpu_legalize.shapes import Place
 from xegpu_py.ir.diagnostics import remark
 from xegpu_py.target import Target
 
+_T = TypeVar("_T")
+
 
 def _binary(name: str, a: ir.Value, b: ir.Value) -> ir.Value:
     return make(f"arith.{name}", a.type, a, b)
@@ -72,7 +74,9 @@ def _tensor(low: Legalization, view: Any) -> _Tensor:
     """The tensor of an `xegpu.create_nd_tdesc`."""
     known = tensor_of(view)
     if not isinstance(view.source.type, ir.MemRefType):
-        return _Tensor(view.source, 0, tuple(map(_known, view.shape)), tuple(map(_known, view.strides)))
+        # A line may have neither; its extent is never asked for.
+        extents, strides = tuple(map(_known, view.shape)) or (0,), tuple(map(_known, view.strides)) or (1,)
+        return _Tensor(view.source, 0, extents, strides)
     memref = ir.MemRefType(view.source.type)
     metadata: list[ir.Value] = []
 
@@ -88,8 +92,8 @@ def _tensor(low: Legalization, view: Any) -> _Tensor:
         return metadata[place]
 
     extents = tuple(number(n, list(view.shape), i, 2 + i) for i, n in enumerate(known.extents))
-    strides = tuple(number(n, list(view.strides), i, 2 + memref.rank + i) for i, n in enumerate(known.strides[:-1]))
-    return _Tensor(view.source, number(known.start, (), 0, 1), extents, (*strides, 1))
+    strides = tuple(number(n, list(view.strides), i, 2 + memref.rank + i) for i, n in enumerate(known.strides))
+    return _Tensor(view.source, number(known.start, (), 0, 1), extents, strides)
 
 
 def create(low: Legalization, view: Any, layout: Place) -> tuple[ir.Value, ...]:
@@ -98,7 +102,7 @@ def create(low: Legalization, view: Any, layout: Place) -> tuple[ir.Value, ...]:
     if not layout.address:
         return tuple(offsets)
     tensor = _tensor(low, view)
-    numbers = [low.value(n) for n in (*tensor.extents, *tensor.strides[:-1])]
+    numbers = [low.value(n) for n in (*tensor.extents, *tensor.strides[: layout.strides])]
     return (_address(low, tensor, 0, TensorDesc.of(view.tdesc)), *numbers, *offsets)
 
 
@@ -193,7 +197,7 @@ def _steps(desc: TensorDesc, columns: int, most: int) -> tuple[int, int]:
 
 @dataclass
 class _Access:
-    """An access to a block, as it is rewritten."""
+    """An access to a block, as it is rewritten; one to a line is one to a matrix of one row (`is_line`)."""
 
     low: Legalization
     op: ir.Operation
@@ -201,6 +205,11 @@ class _Access:
     tensor: _Tensor
     offsets: tuple[Index, ...]
     vector: tuple[int, ...]
+    is_line: bool = False
+
+    def own(self, dimensions: Sequence[_T]) -> tuple[_T, ...]:
+        """What is given for each dimension of `vector`, for those that the op's vector has."""
+        return (*dimensions[:-2], dimensions[-1]) if self.is_line else tuple(dimensions)
 
     @property
     def checked(self) -> bool:
@@ -246,6 +255,8 @@ class _Access:
         Args:
             name: the gather or scatter message that would be taken else.
         """
+        if self.tensor.strides[-1] != 1:
+            return False
         pieces = len(_line_pieces(self)[0])
         rows, columns = _steps(self.desc, self.columns, _most_lanes(self.desc, self.low.plan.target, name))
         if pieces > max(rows * -(-self.columns // columns), 1):
@@ -261,8 +272,10 @@ class _Access:
 
     def start(self, part: _Part) -> Index:
         """The place of a part's first element, in elements from the tensor's."""
-        low, total, known = self.low, self.offsets[-1], part.column
-        for at, step, stride in zip(self.offsets[:-1], (*part.lead, part.row), self.tensor.strides[:-1]):
+        low, known = self.low, 0
+        total: Index = 0
+        *outer, inner = zip(self.offsets, (*part.lead, part.row, part.column), self.tensor.strides, strict=True)
+        for at, step, stride in (inner, *outer):
             if isinstance(stride, int):
                 # All parts have the sum of what is not known in common.
                 total, known = low.add(total, low.multiply(at, stride)), known + step * stride
@@ -280,13 +293,18 @@ class _Access:
     def descriptor(self, part: _Part) -> ir.Value:
         """The lanes of a part as a scattered descriptor."""
         low, (rows, columns, _) = self.low, self.lanes(part)
-        stride = self.tensor.strides[-2]
-        if isinstance(stride, int) or part.rows == 1:
-            by = stride if isinstance(stride, int) else 0
-            steps = index_vector([r * by + c for r, c in zip(rows, columns)])
-        else:
-            steps = _binary("muli", index_vector(rows), index_splat(stride, len(rows)))
-            steps = _binary("addi", steps, index_vector(columns))
+        steps: ir.Value | None = None
+        known = [0] * len(rows)
+        for numbers, stride in ((rows, self.tensor.strides[-2]), (columns, self.tensor.strides[-1])):
+            if isinstance(stride, int):
+                known = [k + n * stride for k, n in zip(known, numbers)]
+            elif any(numbers):
+                scaled = _binary("muli", index_vector(numbers), index_splat(stride, len(numbers)))
+                steps = scaled if steps is None else _binary("addi", steps, scaled)
+        if steps is None:
+            steps = index_vector(known)
+        elif any(known):
+            steps = _binary("addi", steps, index_vector(known))
         start = self.start(part)
         if isinstance(start, int):
             source, rest = _line(low, self.tensor, start, 1, self.desc)
@@ -345,16 +363,22 @@ def _access(low: Legalization, op: ir.Operation, layout: Place, vector: tuple[in
     offsets = tuple(map(_known, held[-rank:]))
     if layout.address:
         numbers = tuple(map(_known, held[1:-rank]))
-        tensor = _Tensor(held[0], 0, numbers[:rank], (*numbers[rank:], 1))
+        tensor = _Tensor(held[0], 0, numbers[:rank], numbers[rank:] if layout.stepped else (*numbers[rank:], 1))
     else:
         tensor = _tensor(low, low.plan.surfaces.made_by(view.tdesc)[0])
-    return _Access(low, op, desc, tensor, offsets, vector)
+    if rank == 1:
+        # A line is a matrix of one row, of which nothing is out of bounds (RFC, create_nd_tdesc).
+        desc = replace(desc, shape=(1, *desc.shape), attr=replace(desc.attr, boundary_check=False))
+        tensor = _Tensor(tensor.source, tensor.start, (1, *tensor.extents), (0, *tensor.strides))
+        offsets, vector = (0, *offsets), (*vector[:-1], 1, vector[-1])
+    return _Access(low, op, desc, tensor, offsets, vector, rank == 1)
 
 
 def _say(low: Legalization, op: ir.Operation, count: int, what: str) -> None:
     """Tell what it costs that no 2D message moves a block."""
     why = low.plan.surfaces.problem(op.opview.tdesc) or "has rows that no 2D block message stores"
-    remark(op, f"takes {count} {what}{'s' * (count != 1)} in place of 2D block messages: its tensor {why}")
+    instead = "1D messages" if len(TensorDesc.of(op.opview.tdesc).shape) == 1 else "2D block messages"
+    remark(op, f"takes {count} {what}{'s' * (count != 1)} in place of {instead}: its tensor {why}")
 
 
 def load(low: Legalization, op: ir.Operation, layout: Place) -> None:
@@ -366,9 +390,9 @@ def load(low: Legalization, op: ir.Operation, layout: Place) -> None:
         bounds, kinds = _lines(access)
         for box, part in access.parts(bounds):
             line = _line_desc(access, part, kinds)
-            parts.append(shape_cast(xegpu.load_nd(line, mode="vc", **hints), sizes(box)))
+            parts.append(shape_cast(xegpu.load_nd(line, mode="vc", **hints), access.own(sizes(box))))
         _say(low, op, len(parts), "1D load")
-        low.divide(op, bounds, parts)
+        low.divide(op, access.own(bounds), parts)
         return
     rows, columns = _steps(desc, access.columns, _most_lanes(desc, low.plan.target, "lsc_load"))
     bounds = access.bounds(rows, segments(access.columns, range(0, access.columns, columns)))
@@ -385,9 +409,9 @@ def load(low: Legalization, op: ir.Operation, layout: Place) -> None:
             count += 1
         if used < lanes:
             found = low.part(found, ((0, used),))
-        parts.append(shape_cast(found, sizes(box)))
+        parts.append(shape_cast(found, access.own(sizes(box))))
     _say(low, op, count, "gather")
-    low.divide(op, bounds, parts)
+    low.divide(op, access.own(bounds), parts)
 
 
 def store(low: Legalization, op: ir.Operation, layout: Place) -> None:
@@ -398,7 +422,7 @@ def store(low: Legalization, op: ir.Operation, layout: Place) -> None:
     if access.as_lines("lsc_store"):
         bounds, kinds = _lines(access)
         for box, part in access.parts(bounds):
-            value = _flat(low.part(view.value, box))
+            value = _flat(low.part(view.value, access.own(box)))
             xegpu.store_nd(value, _line_desc(access, part, kinds), mode="vc", **hints)
             count += 1
         _say(low, op, count, "1D store")
@@ -409,7 +433,7 @@ def store(low: Legalization, op: ir.Operation, layout: Place) -> None:
         mask = access.mask(part)
         if mask is None:
             continue
-        value = _padded(_flat(low.part(view.value, box)), len(access.lanes(part)[0]))
+        value = _padded(_flat(low.part(view.value, access.own(box))), len(access.lanes(part)[0]))
         xegpu.store_scatter(value, access.descriptor(part), mask, mode="vc", **hints)
         count += 1
     _say(low, op, count, "scatter")

@@ -28,11 +28,18 @@ class Place:
     Attributes:
         rank: its dimensions, each of which has an offset.
         address: if the tensor is given likewise, as descriptors carried together may be of several, the type of its
-            address; there are also its extents, and its strides but the innermost one. Else nothing.
+            address; there are also its extents and its strides. Else nothing.
+        stepped: whether the innermost stride is among these; else it is 1.
     """
 
     rank: int
     address: str = ""
+    stepped: bool = False
+
+    @property
+    def strides(self) -> int:
+        """How many strides are given as numbers."""
+        return self.rank - (not self.stepped)
 
 
 Layout = Pieces | Place
@@ -50,7 +57,7 @@ def types_of(layout: Layout) -> list[ir.Type]:
     if not isinstance(layout, Place):
         return [desc.to_ir() for _, desc in layout]
     index = [ir.IndexType.get()]
-    tensor = [ir.Type.parse(layout.address), *index * (2 * layout.rank - 1)] if layout.address else []
+    tensor = [ir.Type.parse(layout.address), *index * (layout.rank + layout.strides)] if layout.address else []
     return tensor + index * layout.rank
 
 

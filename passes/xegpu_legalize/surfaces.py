@@ -14,6 +14,7 @@ from xegpu_py.passes.common.divisors import column_divisor
 from xegpu_py.passes.common.surfaces import (
     column_problem,
     is_unaligned,
+    stride_problem,
     surface_problem,
     tensor_of,
     unaligned_arguments,
@@ -83,7 +84,8 @@ class Surfaces:
                 f"those of other sources, and no 2D block message serves it: its tensor {self.problem(desc)}",
                 "addresses of type i64 go with memrefs",
             )
-        return Place(rank, kinds.pop())
+        stepped = any(stride_problem(tensor_of(view)) for view in made)
+        return Place(rank, kinds.pop(), stepped)
 
     def row_alignment(self, desc: ir.Value) -> int:
         """Bytes of which the address of each of a block's rows is known to be a multiple."""

@@ -11,6 +11,7 @@ from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.passes.common.divisors import transposes_in_message
 from xegpu_py.passes.common.messages import block_load, caches_of
 from xegpu_py.passes.common.registers import element_bytes, register_type, shape_and_element, unsigned
+from xegpu_py.passes.common.surfaces import stride_problem, tensor_of
 from xegpu_py.passes.xegpu_to_visa.descriptors import TYPES_BYTES, check_mode, in_slm
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lines import load_line, prefetch_line, store_line
@@ -40,6 +41,9 @@ def create_nd_tdesc(low: Lowering, op: ir.Operation) -> None:
     """The base address, the tensor's extents, and where the block begins."""
     check_mode(low, op)
     view = op.opview
+    problem = stride_problem(tensor_of(view))
+    if problem is not None:
+        low.fail(problem, "xegpu-legalize rewrites it")
     source = low.value(view.source)
     offsets = tuple(low.index_list(view.offsets))
     if isinstance(source, Memory):

@@ -34,7 +34,7 @@ from xegpu_py.passes.common.messages import (
 )
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.registers import register_type, shape_and_element
-from xegpu_py.passes.common.surfaces import surface_problem
+from xegpu_py.passes.common.surfaces import stride_problem, surface_problem, tensor_of
 from xegpu_py.passes.common.values import constant_of
 
 from xegpu_py.ir.builtin import bit_width, is_float
@@ -196,9 +196,12 @@ def prefetch_nd(kernel: Kernel, op: ir.Operation) -> Problem:
 
 @rule("xegpu.create_nd_tdesc")
 def create_nd_tdesc(kernel: Kernel, op: ir.Operation) -> Problem:
-    """A surface that 2D block messages can address, as far as it is known."""
+    """A tensor of consecutive elements, and a surface that 2D block messages can address, as far as it is known."""
     view: Any = op.opview
     desc = TensorDesc.of(view.tdesc)
+    problem = stride_problem(tensor_of(view))
+    if problem is not None:
+        return problem, REWRITES
     if kernel.target.block2d is None or len(desc.shape) < 2 or desc.attr.memory_scope == MemoryScope.SLM:
         return None
     problem = surface_problem(view, kernel.target)

@@ -1,0 +1,161 @@
+"""Tensors whose innermost stride is not known when compiling, or is not 1: elements are those that numpy has there."""
+
+import numpy as np
+import pytest
+
+import xegpu_py
+
+MATRIX, LINE, CUBE = (
+    "memref<?x?xf32, strided<[?, ?]>>", "memref<?xf32, strided<[?]>>", "memref<?x?x?xf32, strided<[?, ?, ?]>>",
+)  # fmt: skip
+BLOCK, ROW = "!xegpu.tensor_desc<8x16xf32>", "!xegpu.tensor_desc<80xf32>"
+MAP = "map = <wi_layout = [1, 16], wi_data = [1, 1]>"
+STEPS = [(1, 1), (2, 1), (1, 2), (2, 3)]
+
+
+def kernel(arguments, body):
+    return f"gpu.module @m {{ gpu.func @k({arguments}) kernel {{\n{body}\ngpu.return\n}} }}"
+
+
+def block(view, block, result=None, transform="", at="1, 2", desc=None):
+    """A kernel that copies a block of a tensor to an array, and twice of it to where it was."""
+    desc = desc or f"!xegpu.tensor_desc<{'x'.join(map(str, block))}xf32>"
+    shape = "x".join(map(str, result or block))
+    vector, out = f"vector<{shape}xf32>", f"memref<{shape}xf32>"
+    zeros = ", ".join(["%c0"] * len(block))
+    back = "" if transform else f"xegpu.store_nd %y, %t {{mode = vc}} : {vector}, {desc}"
+    return kernel(f"%m: {view}, %o: {out}", f"""
+    %c0 = arith.constant 0 : index
+    %t = xegpu.create_nd_tdesc %m[{at}] {{mode = vc}} : {view} -> {desc}
+    xegpu.prefetch_nd %t {{mode = vc}} : {desc}
+    %x = xegpu.load_nd %t {{{transform}mode = vc}} : {desc} -> {vector}
+    vector.store %x, %o[{zeros}] : {out}, {vector}
+    %y = arith.addf %x, %x : {vector}
+    {back}""")  # fmt: skip
+
+
+def matrix(steps=(1, 1), shape=(64, 64)):
+    return np.arange(1, 4097, dtype=np.float32).reshape(shape)[tuple(slice(None, None, n) for n in steps)]
+
+
+def run(text, array, wanted, written=None, arguments=(), **options):
+    """Run a kernel on an array, whose base is compared too, and on one for what it gives; and evaluate the module."""
+    where = array.base if array.base is not None else array
+    first = where.copy()
+    if written is not None:
+        array[written] *= 2
+    changed, where[...] = where.copy(), first
+    for engine in ("reference", "both"):
+        where[...], out = first, np.zeros_like(wanted)
+        compiled = xegpu_py.compile(text, engine=engine, **({"cache": "off"} if engine == "both" else {}))
+        compiled(array, out, *arguments, **options)
+        np.testing.assert_array_equal(out, wanted)
+        np.testing.assert_array_equal(where, changed)
+    where[...] = first
+    return compiled.version_for([array, out, *arguments])
+
+
+@pytest.mark.parametrize("steps", STEPS)
+def test_matrices(steps):
+    array, place = matrix(steps), (slice(1, 9), slice(2, 18))
+    run(block(MATRIX, (8, 16)), array, array[place].copy(), place)
+    run(block(MATRIX, (8, 16), (16, 8), "transpose = [1, 0], "), array, array[place].T.copy())
+
+
+@pytest.mark.parametrize("steps", STEPS)
+def test_matrices_of_work_items(steps):
+    """In SIMT mode, where each work item has a column."""
+    array, place, desc = matrix(steps), (slice(1, 9), slice(2, 18)), f"!xegpu.tensor_desc<8x16xf32, {MAP}>"
+    text = kernel(f"%m: {MATRIX}, %o: memref<8x16xf32>", f"""
+    %t = xegpu.create_nd_tdesc %m[1, 2] : {MATRIX} -> {desc}
+    %d = xegpu.create_nd_tdesc %o[0, 0] : memref<8x16xf32> -> {desc}
+    %x = xegpu.load_nd %t : {desc} -> vector<8x1xf32>
+    xegpu.store_nd %x, %d : vector<8x1xf32>, {desc}
+    %y = arith.addf %x, %x : vector<8x1xf32>
+    xegpu.store_nd %y, %t : vector<8x1xf32>, {desc}""")  # fmt: skip
+    run(text, array, array[place].copy(), place, block=16)
+
+
+@pytest.mark.parametrize("steps", STEPS)
+def test_lines(steps):
+    array, place = matrix(steps[1:], 4096), slice(2, 82)
+    run(block(LINE, (80,), at="2"), array, array[place].copy(), place)
+
+
+@pytest.mark.parametrize("steps", STEPS)
+def test_three_dimensions(steps):
+    array, place = matrix((1, *steps), (4, 16, 64)), (slice(1, 3), slice(0, 8), slice(2, 18))
+    run(block(CUBE, (2, 8, 16), at="1, 0, 2"), array, array[place].copy(), place)
+
+
+@pytest.mark.parametrize("steps", STEPS)
+@pytest.mark.parametrize("order", ["", ", #xetile.tile_attr<order = [0, 1]>"])
+def test_tiles(steps, order):
+    array, place, tile = matrix(steps), (slice(1, 17), slice(2, 18)), f"!xetile.tile<16x16xf32{order}>"
+    text = kernel(f"%m: {MATRIX}, %o: memref<16x16xf32>", f"""
+    %t = xetile.init_tile %m[1, 2] : {MATRIX} -> {tile}
+    xetile.prefetch_tile %t : {tile}
+    %x = xetile.load_tile %t : {tile} -> vector<16x16xf32>
+    %d = xetile.init_tile %o[0, 0] : memref<16x16xf32> -> !xetile.tile<16x16xf32>
+    xetile.store_tile %x, %d : vector<16x16xf32>, !xetile.tile<16x16xf32>
+    %y = arith.addf %x, %x : vector<16x16xf32>
+    xetile.store_tile %y, %t : vector<16x16xf32>, {tile}""")  # fmt: skip
+    run(text, array, array[place].copy(), place)
+
+
+@pytest.mark.parametrize("step", [1, 3])
+def test_views_and_strides_that_the_kernel_computes(step):
+    """Of a subview, of strides that are given with the descriptor, and of a line at an address; in a loop, too."""
+    array, view = matrix(), "memref<32x20xf32, strided<[64, ?]>>"
+    cut = f"%v = memref.subview %m[0, 0] [32, 20] [1, %s] : memref<64x64xf32> to {view}"
+    subview = block(view, (8, 16)).replace(f"%m: {view}", "%m: memref<64x64xf32>").replace(
+        "xf32>) kernel {", f"xf32>, %s: index) kernel {{ {cut}").replace("%m[1", "%v[1")  # fmt: skip
+    place = (slice(1, 9), slice(2 * step, 18 * step, step))
+    run(subview, array, array[place].copy(), place, (step,))
+    given = block(MATRIX, (8, 16)).replace("xf32>) kernel", "xf32>, %s: index, %h: index) kernel").replace(
+        "%m[1, 2]", "%m[1, 2], [%h, %h], [%h, %s]")  # fmt: skip
+    run(given, array, array[place].copy(), place, (step, 64))
+    line = kernel("%m: memref<64x64xf32>, %o: memref<64xf32>, %s: index", """
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c4 = arith.constant 4 : index
+    %c16 = arith.constant 16 : index
+    %p = memref.extract_aligned_pointer_as_index %m : memref<64x64xf32> -> index
+    %a = arith.index_cast %p : index to i64
+    %f = xegpu.create_nd_tdesc %a[2], [%c16], [%s] {mode = vc} : i64 -> !xegpu.tensor_desc<16xf32>
+    %r = scf.for %i = %c0 to %c4 step %c1 iter_args(%t = %f) -> (!xegpu.tensor_desc<16xf32>) {
+      %at = arith.muli %i, %c16 : index
+      %d = xegpu.create_nd_tdesc %o[%at] {mode = vc} : memref<64xf32> -> !xegpu.tensor_desc<16xf32>
+      %x = xegpu.load_nd %t {mode = vc} : !xegpu.tensor_desc<16xf32> -> vector<16xf32>
+      xegpu.store_nd %x, %d {mode = vc} : vector<16xf32>, !xegpu.tensor_desc<16xf32>
+      %n = xegpu.update_nd_offset %t, [16] {mode = vc} : !xegpu.tensor_desc<16xf32> -> !xegpu.tensor_desc<16xf32>
+      scf.yield %n : !xegpu.tensor_desc<16xf32>
+    }""")  # fmt: skip
+    run(line, array, array.ravel()[2 * step : 66 * step : step].copy(), arguments=(step,))
+
+
+@pytest.mark.parametrize("step", [1, 3])
+def test_elements_and_transfers(step):
+    array = matrix((2, step))
+    text = kernel(f"%m: {MATRIX}, %o: memref<8x16xf32>", f"""
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %z = arith.constant 0.0 : f32
+    %x = vector.transfer_read %m[%c1, %c1], %z : {MATRIX}, vector<8x16xf32>
+    %e = memref.load %m[%c0, %c1] : {MATRIX}
+    %y = vector.broadcast %e : f32 to vector<8x16xf32>
+    %w = arith.subf %x, %y : vector<8x16xf32>
+    vector.store %w, %o[%c0, %c0] : memref<8x16xf32>, vector<8x16xf32>
+    %d = arith.addf %x, %x : vector<8x16xf32>
+    vector.transfer_write %d, %m[%c1, %c1] : vector<8x16xf32>, {MATRIX}""")  # fmt: skip
+    place = (slice(1, 9), slice(1, 17))
+    run(text, array, array[place] - array[0, 1], place)
+
+
+def test_passes_that_need_a_stride_of_1_say_so():
+    text = block(MATRIX, (8, 16))
+    for passes in ("xegpu-verify-target{target=pvc}", "vector-to-xegpu,xegpu-to-visa{target=pvc}"):
+        module = xegpu_py.parse(text)
+        with pytest.raises(xegpu_py.DiagnosticError, match="innermost stride that is not known to be 1") as raised:
+            xegpu_py.run_pipeline(module, f"builtin.module({passes})")
+        assert raised.value.diagnostics[0].notes[0].message == "xegpu-legalize rewrites it"
