@@ -255,7 +255,7 @@ def test_blocks_of_three_dimensions(element):
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.mlir")), ids=lambda p: p.stem)
 def test_what_is_legal_stays(path):
     module = xegpu_py.parse(path.read_text())
-    xegpu_py.run_pipeline(module, f"builtin.module(xegpu-legalize,{CLEAN})")
+    xegpu_py.run_pipeline(module, f"builtin.module(xegpu-emulate-narrow-types,xegpu-legalize,{CLEAN})")
     once = str(module)
     xegpu_py.run_pipeline(module, f"builtin.module(xegpu-legalize,{CLEAN})")
     assert str(module) == once
