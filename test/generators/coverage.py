@@ -18,6 +18,7 @@ from typing import Any
 from mlir import ir
 from xegpu_py.dialects import iree_vector_ext, xegpu, xetile
 from xegpu_py.dialects.xegpu.matrix import accumulators
+from xegpu_py.dialects.xegpu.registers import WIDE_FLOATS
 from xegpu_py.dialects.xegpu.types import CHUNK_SIZES, TdescAttr, TensorDesc
 from xegpu_py.dialects.xetile.types import Tile, TileAttr
 
@@ -28,14 +29,13 @@ from xegpu_py.ir.definition import EnumCodec
 from xegpu_py.ir.fields import AttributeField
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.verifier import walk
-from xegpu_py.runtime.arguments import DTYPES
 
-from .body import NUMBERS
+from .body import NUMBERS, STORED
 from .program import Program
 
 DIALECTS = (xegpu.XeGPU, xetile.XeTile, iree_vector_ext.IreeVectorExt)
-ELEMENTS = (*DTYPES, "tf32")
-"""The columns: elements that memory holds."""
+ELEMENTS = (*NUMBERS, *STORED)
+"""The columns: elements of memory of which generators write programs."""
 NONE = "-"
 """The column of ops that have no element."""
 
@@ -180,6 +180,14 @@ IMPOSSIBLE: tuple[tuple[str, Any, str], ...] = (
     (r".* transpose_bit_width = 32", lambda e: e != NONE and bit_width(e) > 32, "a unit holds whole elements"),
     (_SCATTERED + " mode = simt", lambda e: True, "the RFC has it in VC mode only"),
     (r"xegpu\.dpas|xetile\.tile_mma", lambda e: e != NONE and not _multiplied(e), "dpas does not multiply it"),
+    (r"xegpu\.truncf", lambda e: e not in WIDE_FLOATS, "the op rounds from wide floats"),
+    (
+        r"xegpu\.dpas_mx",
+        lambda e: e not in ("bf16", "f16", "f8E5M2", "f8E4M3FN"),
+        "dpas_mx does not multiply it, or memory does not have it",
+    ),
+    (r"xegpu\.dpas_mx mode = simt", lambda e: True, "test_dpas_mx tries it; scales of fragments are written by hand"),
+    (r"xegpu\.lane_shuffle", lambda e: e not in NUMBERS, "fragments of it go on as what registers compute with"),
     (_READS + r" l\d_hint = write_\w+", lambda e: True, "a hint of writes"),
     (_WRITES + r" l\d_hint = (cached|read_invalidate)", lambda e: True, "a hint of reads"),
     (r".* l3_hint = (streaming|read_invalidate|write_through)", lambda e: True, "no message has it for L3"),

@@ -77,6 +77,8 @@ class Items(xegpu_vc.Kernel):
             made = self.tell(x) if self.r.random() < 0.8 else self.all_reduced(x)
         elif how == "fragment":
             made = self.fragment()
+            if self.r.random() < 0.2:
+                made = self.shuffled(made)
         elif how == "dpas":
             made = self.fragments_dpas()
         else:
@@ -215,6 +217,16 @@ class Items(xegpu_vc.Kernel):
             else f"#xegpu.sg_map{self.map_of(layout, data)}"
         )
         return f"!xegpu.tensor_desc<{by(shape)}x{element}, {inner}>"
+
+    def shuffled(self, x: Value) -> Value:
+        """lane_shuffle of a fragment."""
+        line = (math.prod(x.shape),)
+        flat = self.op(
+            f"vector.shape_cast {x.name} : {x.type} to {vector_text(line, x.element)}", line, x.element, x.exact
+        )
+        how = self.r.choice(["pack", "unpack"])
+        moved = self.op(f"xegpu.lane_shuffle {flat.name} {how} : {flat.type}", line, x.element, x.exact)
+        return self.op(f"vector.shape_cast {moved.name} : {moved.type} to {x.type}", x.shape, x.element, x.exact)
 
     def fragment(self) -> Value:
         """load_nd in SIMT mode, some arithmetic, and store_nd of what has the fragment's shape."""
@@ -363,6 +375,8 @@ def tour(r: Random, element: str | None = None, length: int | None = None) -> Pr
     b.only, b.plain_hints = element or r.choice([*NUMBERS, *STORED]), 0.3
     for _ in range(length or r.randint(2, 4)):
         found = b.fragments_dpas() if r.random() < 0.3 else b.fragment()
+        if found is not None and r.random() < 0.3:
+            found = b.shuffled(found)
         # A tour of a given length is not run.
         if found is not None and length is None:
             b.store(found)

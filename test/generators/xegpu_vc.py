@@ -6,11 +6,13 @@ import math
 from dataclasses import dataclass, replace
 from random import Random
 
-from xegpu_py.dialects.xegpu.matrix import accumulators
+from xegpu_py.dialects.xegpu.matrix import SCALE, accumulators
+from xegpu_py.dialects.xegpu.registers import NARROW_FLOATS, WIDE_FLOATS
 from xegpu_py.dialects.xegpu.types import CHUNK_SIZES, LANES
 from xegpu_py.passes.common.messages import precision_of
 
 from xegpu_py.ir.builtin import bit_width, by, is_float, vector_text
+from xegpu_py.numerics.block_scaled import scaled_depth
 from xegpu_py.numerics.dpas import ops_per_channel
 from xegpu_py.target import TARGETS
 
@@ -554,6 +556,45 @@ class Kernel(Body):
             text = f"{lhs.name}, {rhs.name}, {acc.name} {{mode = vc}} : {lhs.type}, {rhs.type}, {acc.type} -> {kind}"
         return self.op(f"xegpu.dpas {text}", (m, n), result, exact)
 
+    def scaled(self) -> Value | None:
+        """A block-scaled product, on a target that has it."""
+        if "bdpas" in self.gpu.absent:
+            return None
+        eights = ("f8E5M2", "f8E4M3FN")
+        pairs = [(e, e) for e in ("bf16", "f16", "f4E2M1FN")] + [(a, b) for a in eights for b in eights]
+        a, b = self.r.choice([p for p in pairs if p[0] == self.only] or pairs)
+        m, n, k = 8, 16, scaled_depth(precision_of(b), precision_of(a)) * self.r.choice([1, 1, 2])
+        small = self.r.random() < 0.5
+        factors = [self.operand(a, (m, k), None, small), self.operand(b, (k, n), 0, small)]
+        result = self.r.choice(["f32", a if a in ("bf16", "f16") else "bf16"])
+        if self.r.random() < 0.6:
+            factors.append(self.of_shape((m, n), result))
+        words, kinds = [", ".join(v.name for v in factors)], [v.type for v in factors]
+        blocks = -(-k // 32)
+        for name, shape in (("scale_a", (m, blocks)), ("scale_b", (blocks, n))):
+            if self.r.random() < 0.7:
+                numbers = self.table([self.r.randint(-12, 127) for _ in range(math.prod(shape))], "i8")
+                kind = vector_text(shape, "i8")
+                rows = self.op(f"vector.shape_cast {numbers.name} : {numbers.type} to {kind}", shape, "i8")
+                scales = self.op(f"vector.bitcast {rows.name} : {rows.type} to {rows.typed(SCALE)}", shape, SCALE)
+                words.append(f"{name} = {scales.name}")
+                kinds.append(scales.type)
+        kind = vector_text((m, n), result)
+        text = f"xegpu.dpas_mx {' '.join(words)} {{mode = vc}} : ({', '.join(kinds)}) -> {kind}"
+        return self.op(text, (m, n), result)
+
+    def truncated(self) -> Value:
+        """xegpu.truncf; of elements of 4 bits the bytes."""
+        source = self.only if self.only in WIDE_FLOATS else self.r.choice(WIDE_FLOATS)
+        x = self.of_shape((self.r.choice([1, 2, 4]), 16), source)
+        # dg2 has no conversions of f8E5M2 but this one, and computes nothing with it.
+        to = self.r.choice(("f8E4M3FN", "f4E2M1FN") if self.target == "dg2" else NARROW_FLOATS)
+        found = self.op(f"xegpu.truncf {x.name} : {x.type} -> {x.typed(to)}", x.shape, to)
+        if to != "f4E2M1FN":
+            return found
+        shape = (x.shape[0], x.shape[1] // 2)
+        return self.op(f"vector.bitcast {found.name} : {found.type} to {vector_text(shape, 'i8')}", shape, "i8")
+
     def operand(self, element: str, shape: tuple[int, int], axis: int | None, small: bool) -> Value:
         """A factor, loaded from memory, in VNNI layout along an axis or not."""
         bits = bit_width(element)
@@ -852,6 +893,8 @@ class Kernel(Body):
             "dpas": 3 if blocks else 0,
             "scatter": 1,
             "atomic": 2,
+            "scaled": 1,
+            "truncated": 1,
             "hint": 1,
             "element": 1,
             "if": 2 if depth else 0,
@@ -878,6 +921,10 @@ class Kernel(Body):
             self.scatter()
         elif how == "atomic":
             made = self.atomic()
+        elif how == "scaled":
+            made = self.scaled()
+        elif how == "truncated":
+            made = self.truncated()
         elif how == "hint":
             self.line(self.r.choice(["xegpu.compile_hint", "xegpu.compile_hint {schedule_barrier}"]))
         elif how == "element":
@@ -958,7 +1005,8 @@ def tour(r: Random, element: str | None = None, length: int | None = None) -> Pr
     b.only, b.plain_hints = element or r.choice([*NUMBERS, *STORED]), 0.1
     for _ in range(length or r.randint(2, 6)):
         (how,) = r.choices(
-            ["load", "line", "gather", "scatter", "atomic", "dpas", "exchange"], weights=[5, 1, 3, 3, 3, 1, 2]
+            ["load", "line", "gather", "scatter", "atomic", "dpas", "exchange", "scaled", "truncated"],
+            weights=[5, 1, 3, 3, 3, 1, 2, 1, 1],
         )
         made: Value | None = None
         if r.random() < 0.1:
