@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from generators import coverage
+from generators.mistakes import MISTAKES, ROOT, Mistake
 from generators.program import Failure, Program, check
 from generators.strategies import LEVELS, generator, programs
 from hypothesis import HealthCheck, find, given, settings
@@ -117,3 +118,9 @@ def test_a_refused_program_is_a_failure() -> None:
     text = 'gpu.module @k {\n  gpu.func @f() kernel {\n    "arith.nothing"() : () -> ()\n    gpu.return\n  }\n}\n'
     with pytest.raises(Failure, match="unregistered operation"):
         check(Program(text, ()))
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.what)
+def test_planted_mistakes_are_of_the_code_as_it_is(mistake: Mistake) -> None:
+    """Each rule that `generators.mistakes` breaks is there, once."""
+    assert (ROOT / mistake.file).read_text().count(mistake.old) == 1
