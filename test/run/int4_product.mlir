@@ -1,5 +1,6 @@
 // A product of i4, of which B is given by columns: arguments are packed for the launch, and their rows are even.
 // RUN: xegpu-run %s ones:i4:8x64 ones:ui4:16x64 zeros:i32:8x16 --print 2 | FileCheck %s
+// RUN: xegpu-run %s ones:i4:8x64 ones:ui4:16x64 zeros:i32:8x16 --engine=reference --print 2 | FileCheck %s
 // CHECK: [64 64 64 {{.*}}64]
 
 gpu.module @kernels {

@@ -144,9 +144,11 @@ def cost(listing: str) -> int:
     """Native instructions, each ten times what it costs outside for every loop around it.
 
     What leaves a loop may cost the finalizer a move in it, from where it is computed to the header of a message.
+    `sync` computes nothing: it holds what the next instruction waits for where its own field is full, which depends on
+    the registers that the finalizer chooses.
     """
     lines = [line.split("//")[0].strip() for line in listing.split("\n")]
-    lines = [line for line in lines if line and not line.startswith(".")]
+    lines = [line for line in lines if line and not line.startswith((".", "sync."))]
     labels = {line[:-1]: n for n, line in enumerate(lines) if re.fullmatch(r"\w+:", line)}
     weights = np.array([0 if line.endswith(":") else 1 for line in lines])
     for n, line in enumerate(lines):
