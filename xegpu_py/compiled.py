@@ -29,6 +29,7 @@ from xegpu_py.lowered import (
 )
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.narrow import PackedArrays
+from xegpu_py.passes.common.surfaces import UNIT_STRIDES
 from xegpu_py.runtime.launch import Engine, Statistics
 from xegpu_py.signature import beyond, unaligned_arrays
 from xegpu_py.surfaces import unaligned_surfaces
@@ -44,8 +45,9 @@ class CompiledKernel:
         gemm(a, b, c, grid=(8, 8), block=(4, 4))
 
     A kernel that is called with arrays that 2D block messages cannot serve, as their rows are too short or not aligned,
-    is compiled once more for such arrays, and gathers what is in them. So is a kernel that is called with large arrays,
-    indices or grids: without them 32 bits hold most of what is computed of type index (`SMALL`).
+    is compiled once more for such arrays, and gathers what is in them. So is a kernel that is called with arrays whose
+    innermost stride is not 1, where their types do not say it, and one that is called with large arrays, indices or
+    grids: without them 32 bits hold most of what is computed of type index (`SMALL`).
 
     Attributes:
         name: the kernel's name.
@@ -57,7 +59,7 @@ class CompiledKernel:
     def __init__(
         self,
         lowered: Lowered,
-        again: Callable[[tuple[int, ...], bool], CompiledKernel] | None = None,
+        again: Callable[[tuple[int, ...], bool, tuple[int, ...]], CompiledKernel] | None = None,
         aligned: bool = False,
         relower: Callable[[], Lowered] | None = None,
         **options: Any,
@@ -65,7 +67,8 @@ class CompiledKernel:
         """Make one of a lowered kernel; see `compile`.
 
         Args:
-            again: compiles the kernel for arguments of these numbers that are not aligned, and large or small ones.
+            again: compiles the kernel for arguments of these numbers that are not aligned, large or small ones, and
+                those of these numbers whose innermost stride is not 1.
             aligned: whether arrays are taken to be aligned that need not be.
             relower: lowers the kernel once more, for the modules of one that was found on disk.
             options: of `Kernel`.
@@ -133,7 +136,13 @@ class CompiledKernel:
                 more = unaligned_surfaces(self._lowered.surfaces, arguments, target)
                 unaligned = tuple(sorted({*unaligned, *more}))
         large = beyond(self._lowered.parameters, arguments, grid, self._lowered.limits) is not None
-        return self._again(unaligned, large) if unaligned or large else self
+        strided = self._strided(arguments)
+        return self._again(unaligned, large, strided) if unaligned or large or strided else self
+
+    def _strided(self, arguments: Sequence[Any]) -> tuple[int, ...]:
+        """The numbers of the arguments whose innermost stride is taken to be 1, but is not."""
+        parameters = self._lowered.parameters
+        return tuple(i for i in self._lowered.unit_strides if parameters[i].is_strided(arguments[i]))
 
     def __call__(
         self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] | None = None
@@ -174,6 +183,13 @@ class CompiledKernel:
         more = beyond(parameters, arguments, grid, self._lowered.limits) if self._again is None else None
         if more:
             raise ValueError(f"{more}, and kernel '{self.name}' was compiled for less; large=True compiles it for more")
+        for i in self._strided(arguments):
+            step = arguments[i].strides[-1] // arguments[i].itemsize
+            raise ValueError(
+                f"argument {i} of kernel '{self.name}', {_article(parameters[i].type)}, has an innermost stride of "
+                f"{step} elements, but the kernel's {UNIT_STRIDES} says 1; numpy.ascontiguousarray makes it 1, and "
+                "without that attribute xegpu-legalize gathers the array's elements"
+            )
         values: dict[str, Any] = {}
         titles: dict[str, str] = {}
         for i, (parameter, argument) in enumerate(zip(parameters, arguments)):
@@ -360,7 +376,7 @@ def compile_kept(
     kernel: str | None,
     lowering: Options,
     *,
-    decided: tuple[bool, bool] = (False, False),
+    decided: tuple[bool, ...] = (False, False),
     cache: str | PathLike[str] | None = None,
     **options: Any,
 ) -> CompiledKernel:
@@ -369,8 +385,8 @@ def compile_kept(
     Args:
         source: of the module.
         lowering: how it is lowered.
-        decided: whether alignment and size of arguments are as `lowering` says; else the kernel is compiled again for
-            others.
+        decided: whether alignment and size of arguments, and strides, are as `lowering` says; else the kernel is
+            compiled again for others.
         options: of `Kernel`.
 
     Raises:
@@ -383,18 +399,19 @@ def compile_kept(
         module = source.read()
         return lower(module, chosen_kernel(module, kernel), lowering)
 
-    def again(arguments: tuple[int, ...], more: bool) -> CompiledKernel:
+    def again(arguments: tuple[int, ...], more: bool, strided: tuple[int, ...]) -> CompiledKernel:
         own = dataclasses.replace(
             lowering,
             unaligned=lowering.unaligned if decided[0] else arguments,
             large=lowering.large if decided[1] else more,
+            strided=strided,
         )
-        return compile_kept(source, kernel, own, decided=(True, True), cache=cache, **options)
+        return compile_kept(source, kernel, own, decided=(True, True, True), cache=cache, **options)
 
     found = lowered_or_kept((*source.key, str(kernel)) if source.key else (), lowering, cache, make)
     return CompiledKernel(
         found,
-        None if all(decided) else again,
+        None if all(decided) and (len(decided) > 2 or not found.unit_strides) else again,
         not decided[0],
         make,
         target=lowering.target,

@@ -21,6 +21,7 @@ from xegpu_py.ir.module import Module, parse_source, source_of
 from xegpu_py.ir.passes import Runner, parse_pipeline
 from xegpu_py.ir.source import Source
 from xegpu_py.ir.verifier import walk
+from xegpu_py.passes.common.surfaces import UNIT_STRIDES, unaligned_arguments
 from xegpu_py.signature import SMALL, Parameter, parameters_of
 from xegpu_py.surfaces import Surface, surfaces_of
 from xegpu_py.target import DEFAULT
@@ -39,6 +40,7 @@ class Lowered:
         parameters: its parameters.
         program: the vISA program.
         limits: for which launches it is, as `SMALL`; 0 for any.
+        unit_strides: the numbers of its arguments whose innermost stride must be 1, which their types do not say.
         surfaces: those whose extents or strides are computed of its arguments.
         known: the extents of grid and block that the kernel fixes, by "grid" and "block".
         subgroups: of a workgroup, where the kernel's maps say how many there are.
@@ -57,6 +59,7 @@ class Lowered:
     source: Source | None = None
     levels: dict[str, Module] = field(default_factory=dict)
     surfaces: tuple[Surface, ...] = ()
+    unit_strides: tuple[int, ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"levels": {}}
@@ -120,7 +123,12 @@ def _imported_xevm(source: Source) -> Module | None:
 
 @dataclass(frozen=True)
 class Options:
-    """What decides how a kernel is lowered; see `xegpu_py.compile`."""
+    """What decides how a kernel is lowered; see `xegpu_py.compile`.
+
+    Attributes:
+        strided: the numbers of the memrefs among the arguments whose innermost stride, where their types do not say it,
+            need not be 1.
+    """
 
     target: str = DEFAULT
     registers: int | None = None
@@ -129,6 +137,7 @@ class Options:
     load_ahead: bool = False
     unaligned: tuple[int, ...] | None = None
     large: bool = False
+    strided: tuple[int, ...] = ()
 
 
 def lower(module: Module, name: str, options: Options) -> Lowered:
@@ -154,6 +163,7 @@ def lower(module: Module, name: str, options: Options) -> Lowered:
     runner = Runner(verify_each=False, remarks=remarks)
     if options.unaligned is not None:
         mark_unaligned(lowered, name, options.unaligned)
+    _mark_unit_strides(lowered, name, options.strided)
     if len(steps) > 1:
         runner.run(parse_pipeline(steps[0]), lowered)
         levels = {"xetile": levels["xegpu"], "xegpu": copied(lowered)}
@@ -178,6 +188,7 @@ def found_in(module: Module, func: mlir.Operation) -> Lowered:
         {what: tuple(mlir.DenseI32ArrayAttr(size)) for what, size in sizes if size is not None},
         source=module.sources[0] if module.sources else None,
         levels={"visa": module},
+        unit_strides=unaligned_arguments(func, UNIT_STRIDES),
     )
 
 
@@ -242,6 +253,16 @@ def mark_unaligned(module: Module, name: str, arguments: Sequence[int]) -> None:
     func = next(f for f in visa.kernels(module.operation) if visa.name_of(f) == name)
     for dialect in ("xegpu", "xetile"):
         func.attributes[f"{dialect}.unaligned"] = mlir.DenseI64ArrayAttr.get(list(arguments), func.context)
+
+
+def _mark_unit_strides(module: Module, name: str, strided: Sequence[int]) -> None:
+    """Say of a kernel which arguments have an innermost stride of 1: all of which it is not known but some."""
+    func = next(f for f in visa.kernels(module.operation) if visa.name_of(f) == name)
+    types = mlir.FunctionType(mlir.TypeAttr(func.attributes["function_type"]).value).inputs
+    unknown = [i for i, p in enumerate(parameters_of(types)) if p.is_memref and p.strides[-1:] == (None,)]
+    if unknown:
+        numbers = [i for i in unknown if i not in strided]
+        func.attributes[UNIT_STRIDES] = mlir.DenseI64ArrayAttr.get(numbers, func.context)
 
 
 def chosen_kernel(module: Module, wanted: str | None) -> str:

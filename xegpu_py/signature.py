@@ -126,6 +126,11 @@ class Parameter:
             return False
         return limits.array_problem(array) is not None
 
+    def is_strided(self, array: Any) -> bool:
+        """Whether an array has an innermost stride other than 1, and the type does not say which."""
+        unknown = self.is_memref and bool(self.strides) and self.strides[-1] is None
+        return unknown and isinstance(array, np.ndarray) and array.strides[-1:] != (array.itemsize,)
+
     def reach(self, argument: Any) -> int:
         """The greatest of an array's bytes from the first to behind the last, its extents and its strides in bytes."""
         if not (self.is_memref and isinstance(argument, np.ndarray)):

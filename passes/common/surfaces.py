@@ -19,6 +19,9 @@ from xegpu_py.target import Block2DLimits, Target
 
 UNALIGNED = "xegpu.unaligned"
 """An attribute of kernels: the numbers of those arguments of which nothing that is not known is taken to be aligned."""
+UNIT_STRIDES = "xegpu.unit_strides"
+"""An attribute of kernels: the numbers of those arguments, memrefs, whose innermost stride is 1 though their types do
+not say it. Launches check it."""
 
 _VIEWS = (
     "memref.subview", "memref.reinterpret_cast", "memref.collapse_shape", "memref.expand_shape", "memref.cast",
@@ -64,9 +67,28 @@ def tensor_of(view: Any) -> Tensor:
         shape = shape or [None if n == dynamic else n for n in memref.shape]
         own = strides_of(memref)
         strides = strides or [None if n == unknown else n for n in own or [unknown] * memref.rank]
+        if not view.strides and strides and strides[-1] is None and _is_unit(view.source):
+            strides[-1] = 1
         offset = memref.get_strides_and_offset()[1] if own is not None else unknown
         start = None if offset == unknown else offset
     return Tensor(tuple(shape), tuple(strides), start)
+
+
+def _is_unit(memref: ir.Value) -> bool:
+    """Whether the innermost stride of a memref, which its type does not say, is known to be 1 from how it is made."""
+    kind = ir.MemRefType(memref.type)
+    steps = strides_of(kind)
+    if steps is None or not steps or steps[-1] == 1:
+        return bool(steps)
+    op = defining_op(memref)
+    if op is None:
+        argument = ir.BlockArgument(memref)
+        func = argument.owner.owner
+        is_kernel = func is not None and func.operation.name == "gpu.func"
+        return is_kernel and argument.arg_number in unaligned_arguments(func.operation, UNIT_STRIDES)
+    if op.name not in ("memref.cast", "memref.subview") or ir.MemRefType(op.operands[0].type).rank != kind.rank:
+        return False
+    return (op.name == "memref.cast" or list(op.attributes["static_strides"])[-1] == 1) and _is_unit(op.operands[0])
 
 
 def stride_problem(tensor: Tensor) -> str | None:

@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from xegpu_py.dialects import visa
 
 import xegpu_py
+from xegpu_py.compiled import CompiledKernel
+from xegpu_py.lowered import found_in
 
 MATRIX, LINE, CUBE = (
     "memref<?x?xf32, strided<[?, ?]>>", "memref<?xf32, strided<[?]>>", "memref<?x?x?xf32, strided<[?, ?, ?]>>",
@@ -39,7 +42,11 @@ def matrix(steps=(1, 1), shape=(64, 64)):
 
 
 def run(text, array, wanted, written=None, arguments=(), **options):
-    """Run a kernel on an array, whose base is compared too, and on one for what it gives; and evaluate the module."""
+    """Run a kernel on an array, whose base is compared too, and on one for what it gives; and evaluate the module.
+
+    Returns:
+        Whether the version for these arguments gathers elements as their stride is not known to be 1.
+    """
     where = array.base if array.base is not None else array
     first = where.copy()
     if written is not None:
@@ -52,14 +59,15 @@ def run(text, array, wanted, written=None, arguments=(), **options):
         np.testing.assert_array_equal(out, wanted)
         np.testing.assert_array_equal(where, changed)
     where[...] = first
-    return compiled.version_for([array, out, *arguments])
+    return any("innermost stride" in r.message for r in compiled.version_for([array, out, *arguments]).remarks)
 
 
 @pytest.mark.parametrize("steps", STEPS)
 def test_matrices(steps):
     array, place = matrix(steps), (slice(1, 9), slice(2, 18))
-    run(block(MATRIX, (8, 16)), array, array[place].copy(), place)
-    run(block(MATRIX, (8, 16), (16, 8), "transpose = [1, 0], "), array, array[place].T.copy())
+    assert run(block(MATRIX, (8, 16)), array, array[place].copy(), place) == (steps[1] != 1)
+    text = block(MATRIX, (8, 16), (16, 8), "transpose = [1, 0], ")
+    assert run(text, array, array[place].T.copy()) == (steps[1] != 1)
 
 
 @pytest.mark.parametrize("steps", STEPS)
@@ -73,19 +81,19 @@ def test_matrices_of_work_items(steps):
     xegpu.store_nd %x, %d : vector<8x1xf32>, {desc}
     %y = arith.addf %x, %x : vector<8x1xf32>
     xegpu.store_nd %y, %t : vector<8x1xf32>, {desc}""")  # fmt: skip
-    run(text, array, array[place].copy(), place, block=16)
+    assert run(text, array, array[place].copy(), place, block=16) == (steps[1] != 1)
 
 
 @pytest.mark.parametrize("steps", STEPS)
 def test_lines(steps):
     array, place = matrix(steps[1:], 4096), slice(2, 82)
-    run(block(LINE, (80,), at="2"), array, array[place].copy(), place)
+    assert run(block(LINE, (80,), at="2"), array, array[place].copy(), place) == (steps[1] != 1)
 
 
 @pytest.mark.parametrize("steps", STEPS)
 def test_three_dimensions(steps):
     array, place = matrix((1, *steps), (4, 16, 64)), (slice(1, 3), slice(0, 8), slice(2, 18))
-    run(block(CUBE, (2, 8, 16), at="1, 0, 2"), array, array[place].copy(), place)
+    assert run(block(CUBE, (2, 8, 16), at="1, 0, 2"), array, array[place].copy(), place) == (steps[1] != 1)
 
 
 @pytest.mark.parametrize("steps", STEPS)
@@ -100,7 +108,7 @@ def test_tiles(steps, order):
     xetile.store_tile %x, %d : vector<16x16xf32>, !xetile.tile<16x16xf32>
     %y = arith.addf %x, %x : vector<16x16xf32>
     xetile.store_tile %y, %t : vector<16x16xf32>, {tile}""")  # fmt: skip
-    run(text, array, array[place].copy(), place)
+    assert run(text, array, array[place].copy(), place) == (steps[1] != 1 or bool(order))
 
 
 @pytest.mark.parametrize("step", [1, 3])
@@ -111,10 +119,10 @@ def test_views_and_strides_that_the_kernel_computes(step):
     subview = block(view, (8, 16)).replace(f"%m: {view}", "%m: memref<64x64xf32>").replace(
         "xf32>) kernel {", f"xf32>, %s: index) kernel {{ {cut}").replace("%m[1", "%v[1")  # fmt: skip
     place = (slice(1, 9), slice(2 * step, 18 * step, step))
-    run(subview, array, array[place].copy(), place, (step,))
+    assert run(subview, array, array[place].copy(), place, (step,))
     given = block(MATRIX, (8, 16)).replace("xf32>) kernel", "xf32>, %s: index, %h: index) kernel").replace(
         "%m[1, 2]", "%m[1, 2], [%h, %h], [%h, %s]")  # fmt: skip
-    run(given, array, array[place].copy(), place, (step, 64))
+    assert run(given, array, array[place].copy(), place, (step, 64))
     line = kernel("%m: memref<64x64xf32>, %o: memref<64xf32>, %s: index", """
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
@@ -159,3 +167,35 @@ def test_passes_that_need_a_stride_of_1_say_so():
         with pytest.raises(xegpu_py.DiagnosticError, match="innermost stride that is not known to be 1") as raised:
             xegpu_py.run_pipeline(module, f"builtin.module({passes})")
         assert raised.value.diagnostics[0].notes[0].message == "xegpu-legalize rewrites it"
+
+
+def test_views_keep_the_innermost_stride_of_their_source():
+    view = "memref<32x?xf32, strided<[?, ?], offset: ?>>"
+    text = block(MATRIX, (8, 16)).replace("%c0 = arith", f"""
+    %v = memref.subview %m[1, 1] [32, 20] [2, 1] : {MATRIX} to memref<32x20xf32, strided<[?, ?], offset: ?>>
+    %w = memref.cast %v : memref<32x20xf32, strided<[?, ?], offset: ?>> to {view}
+    %c0 = arith""", 1).replace("%m[1, 2]", "%w[1, 2]").replace(f": {MATRIX} -> !", f": {view} -> !")  # fmt: skip
+    for step in (1, 2):
+        array = np.arange(128 * 64 * step, dtype=np.float32).reshape(128, -1)[:, ::step]
+        place = (slice(3, 19, 2), slice(3, 19))
+        compiled = xegpu_py.compile(text, unaligned=[0], cache="off")
+        found, out = array.copy(), np.zeros((8, 16), np.float32)
+        compiled(array, out)
+        np.testing.assert_array_equal(out, found[place])
+        remarks = compiled.version_for([array, out]).remarks
+        assert any("innermost stride" in r.message for r in remarks) == (step != 1)
+
+
+def test_a_launch_checks_strides_that_a_kernel_promises():
+    text = block(MATRIX, (8, 16)).replace(") kernel {", ") kernel attributes {xegpu.unit_strides = array<i64: 0>} {")
+    module = xegpu_py.parse(text)
+    xegpu_py.run_pipeline(module, "builtin.module(xegpu-to-visa-pipeline{target=pvc})")
+    compiled = CompiledKernel(found_in(module, visa.kernels(module.operation)[0]), target="pvc")
+    out = np.zeros((8, 16), np.float32)
+    compiled(matrix(), out)
+    np.testing.assert_array_equal(out, matrix()[1:9, 2:18])
+    with pytest.raises(
+        ValueError, match=r"argument 0 of kernel 'k', a memref<.*>, has an innermost stride of 3 elements"
+    ):
+        compiled(matrix((1, 3)), out)
+    assert "block2d" in compiled.asm
