@@ -7,7 +7,7 @@ they are those of the public sources that docs/targets.md names. docs/visa.md ha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +82,18 @@ class Block2DLimits:
             return f"begins {start} bytes behind its buffer, but {need}"
         return None
 
+    def outer_problem(self, strides: Sequence[int | None]) -> str | None:
+        """Why messages cannot address all matrices of a tensor of more dimensions; None if nothing known forbids it.
+
+        Args:
+            strides: bytes from matrix to matrix, of each of the outer dimensions; None if it is not known.
+        """
+        for found in strides:
+            if found is not None and found % self.base_alignment:
+                need = f"2D block messages need a multiple of {self.base_alignment}"
+                return f"has matrices that begin {found} bytes behind each other, but {need}"
+        return None
+
     def array_problem(self, array: np.ndarray[Any, Any]) -> str | None:
         """Why messages cannot address the matrices of an array, row-major or column-major; None if they can."""
         if array.ndim < 2:
@@ -90,7 +102,8 @@ class Block2DLimits:
         if pitch == array.itemsize != step:
             # Column-major.
             rows, columns, pitch = columns, rows, step
-        return self.surface_problem(columns * array.itemsize, rows, pitch, 0)
+        outer = [s for s, n in zip(array.strides[:-2], array.shape) if n != 1]
+        return self.surface_problem(columns * array.itemsize, rows, pitch, 0) or self.outer_problem(outer)
 
 
 @dataclass(frozen=True, eq=False)

@@ -121,6 +121,9 @@ def surface_problem(view: Any, target: Target, unaligned: Sequence[int] | None =
     start = _start_divisor(view.source) if found.start is None else found.start
     in_bytes = [None if n is None else n * size for n in (width, pitch, start)]
     problem = target.block2d.surface_problem(in_bytes[0], found.extents[-2], in_bytes[1], in_bytes[2])
+    outer = [None if n is None else n * size for n, count in zip(found.strides[:-2], found.extents) if count != 1]
+    problem = problem or target.block2d.outer_problem(outer)
+    in_bytes += outer
     marked = is_unaligned(view, unaligned)
     if problem is None and marked and None in in_bytes:
         return "is not known to be aligned as 2D block messages need it"

@@ -199,3 +199,40 @@ def test_a_launch_checks_strides_that_a_kernel_promises():
     ):
         compiled(matrix((1, 3)), out)
     assert "block2d" in compiled.asm
+
+
+@pytest.mark.parametrize("kind", ["memref<3x3x17xf64, strided<[54, 18, 1]>>", "memref<?x?x?xf64, strided<[?, ?, 1]>>"])
+def test_matrices_that_begin_at_no_multiple_of_64_bytes(kind):
+    """Of a tensor of three dimensions: they are gathered, where that is known when compiling or at the call."""
+    text = block(kind, (2, 3, 8), at="1, 0, 2").replace("xf32", "xf64")
+    array = np.arange(3 * 3 * 18, dtype=np.float64).reshape(3, 3, 18)[..., :17]
+    compiled, out, expected = xegpu_py.compile(text, cache="off"), np.zeros((2, 3, 8)), array.copy()
+    compiled(array, out)
+    np.testing.assert_array_equal(out, expected[1:3, :, 2:10])
+    expected[1:3, :, 2:10] *= 2
+    np.testing.assert_array_equal(array, expected)
+    assert any("begin 432 bytes behind" in r.message for r in compiled.remarks) == ("3x3" in kind)
+
+
+@pytest.mark.parametrize("step", [1, 3])
+@pytest.mark.parametrize("chosen", [0, 1])
+def test_descriptors_that_branches_choose(step, chosen):
+    """Of an array with an innermost stride that is not known, and of one where it is 1."""
+    desc = "!xegpu.tensor_desc<16xf32>"
+    text = kernel(f"%m: {LINE}, %o: memref<16xf32>, %n: memref<4096xf32>, %which: i8", f"""
+    %c0 = arith.constant 0 : index
+    %zero = arith.constant 0 : i8
+    %c = arith.cmpi ne, %which, %zero : i8
+    %t = scf.if %c -> ({desc}) {{
+      %a = xegpu.create_nd_tdesc %m[2] {{mode = vc}} : {LINE} -> {desc}
+      scf.yield %a : {desc}
+    }} else {{
+      %b = xegpu.create_nd_tdesc %n[2] {{mode = vc}} : memref<4096xf32> -> {desc}
+      scf.yield %b : {desc}
+    }}
+    %u = xegpu.update_nd_offset %t, [1] {{mode = vc}} : {desc} -> {desc}
+    %x = xegpu.load_nd %u {{mode = vc}} : {desc} -> vector<16xf32>
+    vector.store %x, %o[%c0] : memref<16xf32>, vector<16xf32>""")  # fmt: skip
+    array, other = matrix((step,), 4096), np.zeros(4096, np.float32)
+    wanted = array[3:19] if chosen else other[3:19]
+    assert run(text, array, wanted.copy(), arguments=(other, chosen)) == (step != 1)
