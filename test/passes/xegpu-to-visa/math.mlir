@@ -40,12 +40,8 @@ gpu.module @m {
   // CHECK-NEXT: visa.exp (M1_NM, 16) [[V5:%\w+]](0,0)<1> [[V0]](0,0)<1;1,0>
   // CHECK-NEXT: visa.mul (M1_NM, 16) [[V6:%\w+]](0,0)<1> [[V5]](0,0)<1;1,0> 0x3f317218:f
   // CHECK-NEXT: visa.mad (M1_NM, 16) [[V7:%\w+]](0,0)<1> [[V6]](0,0)<1;1,0> [[V4]](0,0)<1;1,0> [[V5]](0,0)<1;1,0>
-  // CHECK-NEXT: visa.mov (M1_NM, 16) [[V8:%\w+]](0,0)<1> (abs)[[V5]](0,0)<1;1,0>
-  // CHECK-NEXT: visa.cmp.lt (M1_NM, 16) [[P0:%\w+]] [[V8]](0,0)<1;1,0> 0x7f800000:f
-  // CHECK-NEXT: visa.mov (M1_NM, 16) [[V9:%\w+]](0,0)<1> (abs)%in0(0,0)<1;1,0>
-  // CHECK-NEXT: visa.cmp.lt (M1_NM, 16) [[P1:%\w+]] [[V9]](0,0)<1;1,0> 0x7f800000:f
-  // CHECK-NEXT: visa.and (M1_NM, 16) [[P2:%\w+]] [[P0]] [[P1]]
-  // CHECK-NEXT: visa.sel (M1_NM, 16, [[P2]]) [[V10:%\w+]](0,0)<1> [[V7]](0,0)<1;1,0> [[V5]](0,0)<1;1,0>
+  // CHECK-NEXT: visa.cmp.eq (M1_NM, 16) [[P0:%\w+]] [[V7]](0,0)<1;1,0> [[V7]](0,0)<1;1,0>
+  // CHECK-NEXT: visa.sel (M1_NM, 16, [[P0]]) [[V8:%\w+]](0,0)<1> [[V7]](0,0)<1;1,0> [[V5]](0,0)<1;1,0>
   gpu.func @exp(%x: vector<16xf32>) kernel {
     %y = math.exp %x : vector<16xf32>
     gpu.return
