@@ -32,7 +32,7 @@ _OPERATIONS: dict[str, Callable[[int, int], int]] = {
     "maxui": max,
     "minsi": min,
     "minui": min,
-    "shli": lambda a, b: a << b,
+    "shli": lambda a, b: a << b if b < 64 else 0,
     "shrui": lambda a, b: a >> b,
     "andi": lambda a, b: a & b,
 }
