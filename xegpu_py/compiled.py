@@ -60,7 +60,7 @@ class CompiledKernel:
         self,
         lowered: Lowered,
         again: Callable[[tuple[int, ...], bool, tuple[int, ...]], CompiledKernel] | None = None,
-        aligned: bool = False,
+        unaligned: Sequence[int] = (),
         relower: Callable[[], Lowered] | None = None,
         **options: Any,
     ) -> None:
@@ -69,12 +69,12 @@ class CompiledKernel:
         Args:
             again: compiles the kernel for arguments of these numbers that are not aligned, large or small ones, and
                 those of these numbers whose innermost stride is not 1.
-            aligned: whether arrays are taken to be aligned that need not be.
+            unaligned: the numbers of the arguments that are not taken to be aligned.
             relower: lowers the kernel once more, for the modules of one that was found on disk.
             options: of `Kernel`.
         """
         self._lowered, self._relower = lowered, relower
-        self._again, self._aligned = again and functools.cache(again), aligned
+        self._again, self._unaligned = again and functools.cache(again), unaligned
         self.name, self.remarks = lowered.name, lowered.remarks
         self.kernel = Kernel(lowered.program, source=lowered.source, **options)
         self.stats: Statistics | None = None
@@ -129,15 +129,13 @@ class CompiledKernel:
             return self
         arguments = self._packed(arguments, PackedArrays())
         target = self.kernel.launcher.target.name
-        unaligned: tuple[int, ...] = ()
-        if self._aligned:
-            unaligned = unaligned_arrays(self._lowered.parameters, arguments, target)
-            if self._lowered.surfaces:
-                more = unaligned_surfaces(self._lowered.surfaces, arguments, target)
-                unaligned = tuple(sorted({*unaligned, *more}))
+        unaligned = {*self._unaligned, *unaligned_arrays(self._lowered.parameters, arguments, target)}
+        unaligned.update(unaligned_surfaces(self._lowered.surfaces, arguments, target))
         large = beyond(self._lowered.parameters, arguments, grid, self._lowered.limits) is not None
         strided = self._strided(arguments)
-        return self._again(unaligned, large, strided) if unaligned or large or strided else self
+        if unaligned == set(self._unaligned) and not large and not strided:
+            return self
+        return self._again(tuple(sorted(unaligned)), large, strided)
 
     def _strided(self, arguments: Sequence[Any]) -> tuple[int, ...]:
         """The numbers of the arguments whose innermost stride is taken to be 1, but is not."""
@@ -340,7 +338,7 @@ def compile(
         prefetch: of a kernel of XeTile, how many turns ahead loops prefetch the tiles that they load.
         load_ahead: of a kernel of XeTile, whether loops load one iteration ahead.
         unaligned: the numbers of arguments of which nothing that is not known when compiling is taken to be aligned.
-            Without it all are, and where an array in a call is not, the kernel is compiled again.
+            The others are, and where an array in a call is not, the kernel is compiled again.
         large: whether arrays, index arguments and grids may be larger than `SMALL`. Without it they may not, and where
             one in a call is, the kernel is compiled again.
 
@@ -353,14 +351,12 @@ def compile(
     if engine == "reference":
         found = text.read()
         return ReferenceKernel(found, chosen_kernel(found, kernel), model)
-    options = Options(
-        target, registers, optimize, prefetch, load_ahead, None if unaligned is None else tuple(unaligned), bool(large)
-    )
+    options = Options(target, registers, optimize, prefetch, load_ahead, tuple(sorted(unaligned or ())), bool(large))
     return compile_kept(
         text,
         kernel,
         options,
-        decided=(unaligned is not None, large is not None),
+        sized=large is not None,
         model=model,
         check=check,
         strict_grf=strict_grf,
@@ -376,7 +372,8 @@ def compile_kept(
     kernel: str | None,
     lowering: Options,
     *,
-    decided: tuple[bool, ...] = (False, False),
+    sized: bool = False,
+    again: bool = True,
     cache: str | PathLike[str] | None = None,
     **options: Any,
 ) -> CompiledKernel:
@@ -385,8 +382,8 @@ def compile_kept(
     Args:
         source: of the module.
         lowering: how it is lowered.
-        decided: whether alignment and size of arguments, and strides, are as `lowering` says; else the kernel is
-            compiled again for others.
+        sized: whether arguments are as large as `lowering` says; else the kernel is compiled again for larger ones.
+        again: whether the kernel is compiled again for arguments that are not as `lowering` says.
         options: of `Kernel`.
 
     Raises:
@@ -399,20 +396,16 @@ def compile_kept(
         module = source.read()
         return lower(module, chosen_kernel(module, kernel), lowering)
 
-    def again(arguments: tuple[int, ...], more: bool, strided: tuple[int, ...]) -> CompiledKernel:
-        own = dataclasses.replace(
-            lowering,
-            unaligned=lowering.unaligned if decided[0] else arguments,
-            large=lowering.large if decided[1] else more,
-            strided=strided,
-        )
-        return compile_kept(source, kernel, own, decided=(True, True, True), cache=cache, **options)
+    def other(unaligned: tuple[int, ...], large: bool, strided: tuple[int, ...]) -> CompiledKernel:
+        large = lowering.large if sized else large
+        own = dataclasses.replace(lowering, unaligned=unaligned, large=large, strided=strided)
+        return compile_kept(source, kernel, own, again=False, cache=cache, **options)
 
     found = lowered_or_kept((*source.key, str(kernel)) if source.key else (), lowering, cache, make)
     return CompiledKernel(
         found,
-        None if all(decided) and (len(decided) > 2 or not found.unit_strides) else again,
-        not decided[0],
+        other if again else None,
+        lowering.unaligned,
         make,
         target=lowering.target,
         registers=lowering.registers,

@@ -135,7 +135,7 @@ class Options:
     optimize: bool = True
     prefetch: int = 0
     load_ahead: bool = False
-    unaligned: tuple[int, ...] | None = None
+    unaligned: tuple[int, ...] = ()
     large: bool = False
     strided: tuple[int, ...] = ()
 
@@ -161,7 +161,7 @@ def lower(module: Module, name: str, options: Options) -> Lowered:
     # Whoever gives a module has verified it, and the kernel verifies the program that comes of it.
     remarks: list[Diagnostic] = []
     runner = Runner(verify_each=False, remarks=remarks)
-    if options.unaligned is not None:
+    if options.unaligned:
         mark_unaligned(lowered, name, options.unaligned)
     _mark_unit_strides(lowered, name, options.strided)
     if len(steps) > 1:

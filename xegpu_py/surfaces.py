@@ -66,7 +66,7 @@ def surfaces_of(func: mlir.Operation) -> tuple[Surface, ...]:
         if op.name not in ("xegpu.create_nd_tdesc", "xetile.init_tile"):
             continue
         view: Any = op.opview
-        shape, strides = list(view.shape), list(view.strides)
+        shape, strides = _extents(view)
         argument = argument_of(view.source)
         if len(shape) < 2 or argument is None or all(isinstance(n, int) for n in (*shape[-2:], *strides[-2:])):
             continue
@@ -79,6 +79,19 @@ def surfaces_of(func: mlir.Operation) -> tuple[Surface, ...]:
         if size:
             found[Surface(argument, size, *map(expression_of, (columns, rows, pitch)))] = None
     return tuple(found)
+
+
+def _extents(view: Any) -> tuple[list[mlir.Value | int], list[mlir.Value | int]]:
+    """The shape and the strides that a descriptor or tile is given, or the cast of memory that it is made of."""
+    made = defining_op(view.source)
+    if view.shape or made is None or made.name != "memref.reinterpret_cast":
+        return list(view.shape), list(view.strides)
+    dynamic, unknown = iter(made.operands[1:]), mlir.ShapedType.get_dynamic_size()
+    _, sizes, strides = (
+        [next(dynamic) if n == unknown else n for n in mlir.DenseI64ArrayAttr(made.attributes[name])]
+        for name in ("static_offsets", "static_sizes", "static_strides")
+    )
+    return sizes, strides
 
 
 def _element_bits(kind: mlir.Type) -> int:

@@ -38,19 +38,15 @@ def _spelled(number: Number, element: str) -> str:
 
 
 def _converted(value: Any, dtype: DType) -> Value:
-    """A value to store as elements of a type: numbers as they fit, other types where no number is lost.
+    """A value to store as elements of a type: values are converted as by `to`, and Python numbers must fit.
 
     Raises:
-        TypeError: if numbers may be lost.
+        TypeError: if it is neither value nor number.
         OverflowError: if a number does not fit.
     """
     if isinstance(value, Product):
         value = value.value
-    if not isinstance(value, Value):
-        return value_of(value, dtype)
-    if value.dtype != dtype and not types.holds_all(dtype, value.dtype):
-        raise TypeError(f"cannot store {value.dtype} to elements of {dtype}; convert it with .to({dtype})")
-    return value.to(dtype)
+    return value.to(dtype) if isinstance(value, Value) else value_of(value, dtype)
 
 
 class Place(Handle):
@@ -78,18 +74,21 @@ class Place(Handle):
         return self.type.shape
 
     def _stored(self, value: Any) -> mlir.Value:
-        """The SSA value to store: of the elements' type, repeated to the tile's shape.
-
-        Raises:
-            TypeError: if it has another type.
-        """
+        """The SSA value to store: converted to the elements' type, repeated to the tile's shape."""
         return _converted(value, self.dtype).broadcast(self.shape).ir
 
     def _padding(self, padding: Number | None) -> str | None:
+        """A number as the attribute of what stands where nothing is read.
+
+        Raises:
+            TypeError: if it is no number that is known as the kernel is compiled.
+            OverflowError: if it does not fit the type.
+        """
         if padding is None:
             return None
-        types.with_scalar(self.dtype, padding)
-        return _spelled(padding, self.dtype.mlir)
+        if not isinstance(padding, (bool, int, float, np.generic)):
+            raise TypeError("the padding of a tile is a number that is known as the kernel is compiled")
+        return _spelled(self.dtype.signless(padding), self.dtype.mlir)
 
     def _kind(self, operation: str) -> str:
         kinds = _ATOMICS[operation]
@@ -334,8 +333,12 @@ class Scattered(Place):
             return None
         return value_of(mask).to(types.bool_).broadcast(self.shape).ir
 
-    def load(self, mask: Any = None, padding: Number | None = None) -> Value:
-        """The elements. Those whose mask bit is not set are `padding`, or zero, and are not read."""
+    def load(self, mask: Any = None, padding: Any = None) -> Value:
+        """The elements. Those whose mask bit is not set are not read: they are `padding`, number or value, or zero."""
+        if isinstance(padding, (Value, Product)):
+            found, bits = self.load(mask), self._masked(mask)
+            other = _converted(padding, self.dtype).broadcast(self.shape)
+            return found if bits is None else Value(bits, types.bool_, self.shape)._selected(found, other)
         made = xetile.load(self.ir, self._masked(mask), padding=self._padding(padding))
         return Value(made, self.dtype, self.shape)
 
@@ -474,7 +477,10 @@ class Array:
         """A tile of one row: of a matrix, or of a line as the matrix of one row."""
         array: Array = self
         if self.ndim == 1:
-            array = self.view((1, *self.shape), (_product(self.shape[0], self.strides[0]), *self.strides))
+            # The pitch of a matrix of one row may be any: one that 2D block messages can have.
+            granule = 512 // self.dtype.bits
+            pitch = _product(_sum(self.shape[0], granule - 1) // granule, granule)
+            array = self.view((1, *self.shape), (pitch, *self.strides))
             at = (0, *at)
         if map is not None and len(map.sg_data) == 1:
             map = WgMap((1, *map.sg_layout), (1, *map.sg_data))
@@ -535,7 +541,7 @@ class Array:
         return Scattered(made, self.dtype, indices.shape)
 
     def __add__(self, indices: Value | int) -> Pointers:
-        return Pointers(self, value_of(indices, types.index))
+        return Pointers(self, indices)
 
     __radd__ = __add__
 
@@ -543,7 +549,8 @@ class Array:
         keys = key if isinstance(key, tuple) else (key,)
         if len(keys) != self.ndim:
             raise IndexError(f"an array of {self.ndim} dimensions is indexed by {self.ndim} integers, not {len(keys)}")
-        return [value_of(as_index(k) if isinstance(k, int) else k, types.index).to(types.index).ir for k in keys]
+        places = (as_index(k) for k in keys)
+        return [constant(types.index, p).ir if isinstance(p, int) else p for p in places]
 
     def __getitem__(self, key: Any) -> Value:
         """A single element."""
@@ -568,15 +575,40 @@ class Pointers:
     Attributes:
         array: the array.
         indices: where from its first element on, as values of type index.
+
+    Raises:
+        TypeError: if the indices are no integers.
     """
 
-    def __init__(self, array: Array, indices: Value) -> None:
-        self.array, self.indices = array, indices.to(types.index)
+    def __init__(self, array: Array, indices: Value | Product | int) -> None:
+        places = indices.value if isinstance(indices, Product) else value_of(indices, types.index)
+        if not places.dtype.is_integer:
+            raise TypeError(f"pointers are counted in integers, not in {places.describe()}")
+        self.array, self.indices = array, places.to(types.index)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of what is loaded."""
+        return self.indices.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return self.array.dtype
 
     def __add__(self, more: Value | int) -> Pointers:
         return Pointers(self.array, self.indices + more)
 
     __radd__ = __add__
+
+    def __sub__(self, less: Value | int) -> Pointers:
+        return Pointers(self.array, self.indices - less)
+
+    def __getitem__(self, key: Any) -> Pointers:
+        return Pointers(self.array, self.indices[key])
+
+    def __repr__(self) -> str:
+        return f"<pointers to {self.dtype}{list(self.shape)}>"
 
     def place(self) -> Scattered:
         """What loads and stores these elements."""
@@ -591,7 +623,7 @@ _PADDINGS = {"": None, "zero": None, "nan": math.nan}
 def load(
     pointer: Any,
     mask: Any = None,
-    other: Number | None = None,
+    other: Any = None,
     boundary_check: Sequence[int] = (),
     padding_option: str = "",
     **hints: Any,
@@ -601,7 +633,7 @@ def load(
     Args:
         pointer: a tile, or pointers.
         mask: where to read; a tile takes none, as its array bounds it.
-        other: what stands where nothing is read, by default zero.
+        other: what stands where nothing is read, by default zero: a number, or with pointers a value too.
         boundary_check: Triton's; a tile never reads out of bounds.
         padding_option: Triton's name of `other` for tiles: "zero" or "nan".
         hints: Triton's hints for caches, which change no result.

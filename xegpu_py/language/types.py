@@ -86,6 +86,16 @@ class DType:
         low, high = self.limits
         return isinstance(number, (int, np.integer)) and bool(low <= number <= high)
 
+    def signless(self, number: Any) -> Any:
+        """A Python number as MLIR's constants of this type hold it: integers as if they had a sign.
+
+        Raises:
+            OverflowError: if it does not fit the type.
+        """
+        if not self.holds(number):
+            raise OverflowError(f"{number} does not fit {self}")
+        return number - (1 << self.bits) if self.kind == "uint" and number >= 1 << self.bits - 1 else number
+
     def rounded(self, number: float) -> float:
         """A Python number rounded to nearest even in this floating-point type."""
         if self.dtype is None:

@@ -33,10 +33,7 @@ def constant(dtype: DType, number: Number | bool, shape: Sequence[int] = (), map
         OverflowError: if it does not fit the type.
     """
     BUILDING.check()
-    if not dtype.holds(number):
-        raise OverflowError(f"{number} does not fit {dtype}")
-    if dtype.kind == "uint" and number >= 1 << dtype.bits - 1:
-        number -= 1 << dtype.bits
+    number = dtype.signless(number)
     held = matrix_shape(shape)
     kind = mlir.Type.parse(vector_text(held, dtype.mlir) if held else dtype.mlir)
     made: mlir.Value = arith.constant(kind, number_attribute(kind, number))

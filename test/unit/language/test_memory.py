@@ -1,0 +1,106 @@
+"""What kernels load and store: conversions on the way, pointers, and lines of any length."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import xegpu_py
+import xegpu_py.language as xl
+from xegpu_py import Constexpr, DiagnosticError, cdiv
+
+F16, F32, BF16, F8 = np.float16, np.float32, ml_dtypes.bfloat16, ml_dtypes.float8_e5m2
+I8, I32, U8 = np.int8, np.int32, np.uint8
+ENGINES = ["eager", "both"]
+
+
+def ways_to_store(X, A, B, C, D, E):
+    """The same numbers through a tile, pointers, single elements, and two atomic ops."""
+    at = xl.arange(0, 16)
+    x = X.tile((16,), at=(0,)).load()
+    A.tile((16,), at=(0,)).store(x)
+    xl.store(B + at, x, mask=at < 15)
+    B[15] = X[15]
+    xl.atomic_xchg(C + at, x)
+    xl.atomic_add(D + at, x)
+    E.tile((16,), at=(0,)).store(at)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("source, to", [(F32, F16), (F32, BF16), (F32, I32), (I32, F32), (np.int64, I32)])
+def test_what_is_stored_is_converted(source, to, engine):
+    """By the rule of numpy's assignments and of Triton's stores."""
+    x = (np.arange(16) * 77.7 - 600).astype(source)
+    out = [np.zeros(16, to) for _ in range(5)]
+    xegpu_py.jit(ways_to_store, engine=engine)(x, *out)
+    for found in out[:4]:
+        np.testing.assert_array_equal(found, x.astype(to))
+    np.testing.assert_array_equal(out[4], np.arange(16).astype(to))
+
+
+@pytest.mark.parametrize("number, dtype", [(0.5, I32), (2**31, I32), (-1, U8), (300, I8), (1e39, F32), (70000.0, F16)])
+def test_numbers_must_fit(number, dtype):
+    """In memory, as padding, and where a mask is not set."""
+
+    def stored(X):
+        X.tile((16,), at=(0,)).store(number)
+
+    def assigned(X):
+        X[0] = number
+
+    def padded(X):
+        X.tile((16,), at=(0,)).load(padding=number)
+
+    def masked(X):
+        xl.load(X + xl.arange(16), mask=xl.arange(16) < 3, other=number)
+
+    for kernel in (stored, assigned, padded, masked):
+        with pytest.raises(DiagnosticError, match=r"test_memory.py:\d+:\d+: error: .* does not fit"):
+            xegpu_py.jit(kernel).compile(np.zeros(16, dtype))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_pointers_are_indexed_and_moved(engine):
+    """What is not read may be a value."""
+
+    @xegpu_py.jit(engine=engine)
+    def copy(X, Y, n, m):
+        row, column = xl.arange(16), xl.arange(16)
+        source, target = (X + row * m)[:, None] + column[None, :], Y + (row[:, None] * m + column) + 16
+        for k in range(0, m, 16):
+            inside = (row[:, None] < n) & (k + column[None, :] < m)
+            x = xl.load(source, mask=inside & (row[:, None] != 3), other=-row[:, None])
+            xl.store(target - 16, x, mask=inside)
+            source += 16
+            target = target + 16
+
+    x = np.random.default_rng(0).standard_normal((13, 45)).astype(F32)
+    y, expected = np.zeros_like(x), x.copy()
+    expected[3] = -3
+    copy(x, y, 13, 45)
+    np.testing.assert_array_equal(y, expected)
+
+
+@xegpu_py.jit(engine="both")
+def copy_line(X, Y, B: Constexpr):
+    i = xl.program_id(0) * B
+    Y.tile((B,), at=(i,)).store(X.tile((B,), at=(i,)).load())
+
+
+@pytest.mark.parametrize("n", [1, 5, 16, 19, 33, 100])
+@pytest.mark.parametrize("dtype", [F32, U8])
+def test_lines_of_any_length(n, dtype):
+    """Those that 2D block messages cannot address, too."""
+    x = (np.arange(n) + 1).astype(dtype)
+    y = np.zeros_like(x)
+    copy_line[cdiv(n, 16)](x, y, B=16)
+    np.testing.assert_array_equal(x, y)
+
+
+def test_a_line_beside_a_matrix_that_is_not_aligned():
+    @xegpu_py.jit(engine="both")
+    def sums(X, Y):
+        Y.tile((8,), at=(0,)).store(X.tile((8, 16), at=(0, 0)).load().sum(1, keep_dims=False))
+
+    x, y = np.arange(105, dtype=F32).reshape(7, 15), np.zeros(7, F32)
+    sums(x, y)
+    np.testing.assert_array_equal(y, x.sum(1))
