@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from mlir import ir
-from xegpu_py.passes.common.values import attributes_of, element_of, shape_of
+from xegpu_py.passes.common.values import attributes_of, constant_of, element_of, shape_of
 
 PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 """Of arith.cmpi and index.cmp, by their numbers."""
@@ -127,7 +127,21 @@ def dense_integers(numbers: npt.NDArray[Any], element: ir.Type) -> ir.Value:
     return make("arith.constant", kind, value=ir.DenseElementsAttr.get(array, type=kind))
 
 
+# Arithmetic.
+
+
+def binary(name: str, a: ir.Value, b: ir.Value | int) -> ir.Value:
+    """An op of arith on two numbers, or vectors, of one type; an integer is a constant of that type."""
+    return make(f"arith.{name}", a.type, a, constant(a.type, b) if isinstance(b, int) else b)
+
+
 # Arithmetic on indices.
+
+
+def known(number: Index) -> Index:
+    """An index, as a number if it is a constant."""
+    found = constant_of(number)
+    return number if found is None else found
 
 
 def index(number: Index) -> ir.Value:
@@ -181,6 +195,25 @@ def compare(predicate: str, a: ir.Value, b: ir.Value) -> ir.Value:
 def select(condition: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
     """`a` where the condition holds, else `b`."""
     return make("arith.select", a.type, condition, a, b)
+
+
+# Memrefs.
+
+
+def strided_metadata(memref: ir.Value) -> list[ir.Value]:
+    """The offset, extents and strides of a memref."""
+    kind = ir.MemRefType(memref.type)
+    base = ir.MemRefType.get([], kind.element_type, memory_space=kind.memory_space)
+    results = [base, *[index_type()] * (1 + 2 * kind.rank)]
+    return list(create("memref.extract_strided_metadata", results, [memref]).results)[1:]
+
+
+def stride_of(memref: ir.Value, dimension: int) -> Index:
+    """A stride of a memref, in elements."""
+    strides, _ = ir.MemRefType(memref.type).get_strides_and_offset()
+    if strides[dimension] != ir.ShapedType.get_dynamic_stride_or_offset():
+        return int(strides[dimension])
+    return strided_metadata(memref)[1 + len(strides) + dimension]
 
 
 # Vectors.

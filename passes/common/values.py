@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from mlir import ir
@@ -64,6 +65,12 @@ def integers(attribute: ir.Attribute) -> list[int]:
     if isinstance(attribute, ir.ArrayAttr):
         return [a.value for a in attribute]
     return list(attribute)
+
+
+def segments(op: ir.Operation) -> list[list[ir.Value]]:
+    """The groups of an op's operands, as `operandSegmentSizes` divides them."""
+    rest = iter(op.operands)
+    return [list(islice(rest, n)) for n in ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])]
 
 
 def enumerator(attribute: Any) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from mlir import ir
 from xegpu_py.passes.common.builders import create, extract, insert, make, number_attribute, vector_type
-from xegpu_py.passes.common.layouts.relations import map_of, mask_dims, transfer_groups
+from xegpu_py.passes.common.transfers import Transfer
 from xegpu_py.passes.common.values import element_of
 from xegpu_py.passes.vector_distribute.distributor import Distributor, pattern
 
@@ -16,7 +16,7 @@ from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.layout import NestedLayout
 
 
-def pieces(layout: NestedLayout) -> Iterator[tuple[list[int], list[int]]]:
+def _positions(layout: NestedLayout) -> Iterator[tuple[list[int], list[int]]]:
     """The batches and outers of a part: the position of each, and how far it is from the lane's first element."""
     ranges = [range(n) for n in layout.batch_tile + layout.outer_tile]
     rank = layout.rank
@@ -28,23 +28,25 @@ def pieces(layout: NestedLayout) -> Iterator[tuple[list[int], list[int]]]:
         yield list(position), offsets
 
 
-class Access:
-    """An access of memory by parts.
+class Pieces:
+    """The accesses of memory that a lane's part takes, one for each batch and outer.
 
     Attributes:
         memory: the memref.
         indices: where in memory the whole vector begins.
-        places: the dimension of memory of each dimension of the vector; -1 for none, which is broadcast.
+        places: the dimension of memory of each dimension of the vector; None for one that is broadcast.
     """
 
-    def __init__(self, d: Distributor, memory: ir.Value, indices: Sequence[ir.Value], places: Sequence[int]) -> None:
+    def __init__(
+        self, d: Distributor, memory: ir.Value, indices: Sequence[ir.Value], places: Sequence[int | None]
+    ) -> None:
         self.d, self.memory, self.indices, self.places = d, memory, list(indices), list(places)
 
     def at(self, layout: NestedLayout, offsets: Sequence[int]) -> list[ir.Value]:
         """The indices of a piece."""
         found = list(self.indices)
         for i, place in enumerate(self.places):
-            if place >= 0:
+            if place is not None:
                 start = self.d.sum(found[place], self.d.base(layout, i))
                 found[place] = self.d.add(start, offsets[i])
         return found
@@ -55,7 +57,7 @@ class Access:
         """A lane's part of what is read."""
         d, element = self.d, padding.type
         whole = d.splat(d.part_type(layout, element), number_attribute(element, 0))
-        for position, offsets in pieces(layout):
+        for position, offsets in _positions(layout):
             piece_mask = mask.piece(position)
             operands = [self.memory, *self.at(layout, offsets), padding, *piece_mask]
             sizes = [1, len(self.indices), 1, len(piece_mask)]
@@ -66,7 +68,7 @@ class Access:
 
     def write(self, layout: NestedLayout, part: ir.Value, attributes: dict[str, ir.Attribute], mask: _Mask) -> None:
         """Write a lane's part."""
-        for position, offsets in pieces(layout):
+        for position, offsets in _positions(layout):
             piece = extract(part, position)
             piece_mask = mask.piece(position)
             operands = [piece, self.memory, *self.at(layout, offsets), *piece_mask]
@@ -93,27 +95,23 @@ def _sized(attributes: dict[str, ir.Attribute], sizes: list[int]) -> dict[str, i
 
 def transfer(d: Distributor, op: ir.Operation, mask: ir.Value | None = None) -> list[ir.Value]:
     """Distribute a transfer under a mask beside its own; the part that it reads, if it does."""
-    groups = transfer_groups(op)
-    reads = op.name == "vector.transfer_read"
-    vector = op.results[0] if reads else groups[0][0]
-    layout = d.layout(op, vector)
-    memory, indices = (groups[0][0], groups[1]) if reads else (groups[1][0], groups[2])
+    access = Transfer(op)
+    layout, memory = d.layout(op, access.vector), access.memref
     if not isinstance(memory.type, ir.MemRefType):
         emit_error(op, f"cannot be distributed, as it accesses {memory.type} and not a memref")
     if isinstance(ir.MemRefType(memory.type).element_type, ir.VectorType):
         emit_error(op, "cannot be distributed, as its elements are vectors themselves")
-    own = groups[-1][0] if groups[-1] else mask
+    own = access.mask or mask
     part = None
     if own is not None:
         d.layout(op, own)
         part = d.part(own)
-    kept = ("in_bounds", "permutation_map")
-    attributes = {name: op.attributes[name] for name in kept}
-    access = Access(d, memory, indices, map_of(op.attributes["permutation_map"]))
-    masked = _Mask(part, mask_dims(op), layout.rank)
-    if reads:
-        return [access.read(layout, groups[2][0], attributes, masked)]
-    access.write(layout, d.part(vector), attributes, masked)
+    attributes = {name: op.attributes[name] for name in ("in_bounds", "permutation_map")}
+    pieces = Pieces(d, memory, access.indices, access.dimensions)
+    masked = _Mask(part, access.mask_dims, layout.rank)
+    if access.padding is not None:
+        return [pieces.read(layout, access.padding, attributes, masked)]
+    pieces.write(layout, d.part(access.vector), attributes, masked)
     return []
 
 
@@ -171,10 +169,10 @@ def through_memory(
     return [_one_of(d, memory, d.index(k)).read(target, padding, attributes, none) for k in range(count)]
 
 
-def _one_of(d: Distributor, memory: ir.Value, number: ir.Value) -> Access:
+def _one_of(d: Distributor, memory: ir.Value, number: ir.Value) -> Pieces:
     """The access of one of several vectors in memory."""
     rank = ir.MemRefType(memory.type).rank
-    return Access(d, memory, [number, *[d.index(0)] * (rank - 1)], range(1, rank))
+    return Pieces(d, memory, [number, *[d.index(0)] * (rank - 1)], range(1, rank))
 
 
 def _whole(rank: int) -> dict[str, ir.Attribute]:

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from mlir import ir
 from xegpu_py.passes.common.builders import create, extract, from_elements, like, make, shape_cast
 from xegpu_py.passes.common.combining import combining_op, identity
-from xegpu_py.passes.common.layouts.relations import map_of, reduction_dims
-from xegpu_py.passes.common.values import attributes_of, element_of, enumerator, shape_of
+from xegpu_py.passes.common.layouts.relations import map_of
+from xegpu_py.passes.common.values import attributes_of, element_of, enumerator, integers, shape_of
 from xegpu_py.passes.vector_distribute.distributor import Distributor, pattern
 from xegpu_py.passes.vector_distribute.lanes import shuffled
 from xegpu_py.passes.vector_distribute.memory import scalars_through_memory, through_memory
@@ -111,7 +111,7 @@ class Reduction:
 def multi_reduced(d: Distributor, op: ir.Operation, source: ir.Value | None = None) -> ir.Value:
     """A lane's part of a `vector.multi_reduction`, of another part than its operand's if one is given."""
     layout = d.layout(op, op.operands[0])
-    dims, n = reduction_dims(op), layout.rank
+    dims, n = integers(op.attributes["reduction_dims"]), layout.rank
     if op.operands[1] not in d.layouts and isinstance(op.operands[1].type, ir.VectorType):
         d.layout(op, op.operands[1])
     acc = d.part(op.operands[1])

@@ -17,8 +17,8 @@ from xegpu_py.passes.common.builders import (
     transpose,
     with_shape,
 )
-from xegpu_py.passes.common.layouts.relations import permutation_of, relation
-from xegpu_py.passes.common.values import element_of, shape_of
+from xegpu_py.passes.common.layouts.relations import relation
+from xegpu_py.passes.common.values import element_of, integers, shape_of
 from xegpu_py.passes.vector_distribute.distributor import Distributor, pattern
 from xegpu_py.passes.vector_distribute.lanes import constant_part
 
@@ -75,7 +75,7 @@ def transposed(part: ir.Value, permutation: Sequence[int]) -> ir.Value:
 @pattern("vector.transpose")
 def _transpose(d: Distributor, op: ir.Operation) -> None:
     """Transpose each level by itself."""
-    d.replace_parts(op, transposed(d.part(op.operands[0]), permutation_of(op)))
+    d.replace_parts(op, transposed(d.part(op.operands[0]), integers(op.attributes["permutation"])))
 
 
 def index_vector(d: Distributor, layout: NestedLayout, dim: int) -> ir.Value:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu.checks import is_slm
 from xegpu_py.passes.common.builders import (
     add,
+    binary,
     broadcast,
     compare,
     constant,
@@ -31,10 +31,12 @@ from xegpu_py.passes.common.builders import (
     permute,
     select,
     shape_cast,
+    stride_of,
     vector_type,
     with_element,
 )
 from xegpu_py.passes.common.patterns import PatternSet
+from xegpu_py.passes.common.transfers import Transfer
 from xegpu_py.passes.common.values import element_of, shape_of
 
 from xegpu_py.ir.bindings import SEGMENTS, AtomicRMWKind
@@ -64,7 +66,6 @@ class _Memref:
         self.type = ir.MemRefType(value.type)
         self.element = self.type.element_type
         self.slm = is_slm(self.type.memory_space)
-        self.strides = [int(s) for s in self.type.get_strides_and_offset()[0]]
         self._owner, self._op = owner, op
 
     @property
@@ -72,18 +73,9 @@ class _Memref:
         """Dimensions."""
         return len(self.indices)
 
-    def stride(self, dimension: int) -> ir.Value | int:
-        """A stride in elements."""
-        if self.strides[dimension] != ir.ShapedType.get_dynamic_stride_or_offset():
-            return self.strides[dimension]
-        base = ir.MemRefType.get([], self.type.element_type, memory_space=self.type.memory_space)
-        made = create("memref.extract_strided_metadata", [base, *[index_type()] * (1 + 2 * self.rank)], [self.value])
-        found: ir.Value = made.results[2 + self.rank + dimension]
-        return found
-
     def line(self, added: Sequence[int], count: int) -> ir.Value:
         """The descriptor of consecutive elements, from the indices and what is added to them."""
-        if self.strides[-1] != 1:
+        if self.type.get_strides_and_offset()[0][-1] != 1:
             self._owner.fail(self._op, f"needs an innermost stride of 1, but {self.type} has another")
         dynamic = ir.ShapedType.get_dynamic_size()
         places = [add(i, a) for i, a in zip(self.indices, added)]
@@ -117,19 +109,18 @@ class _Memref:
         total: ir.Value | None = None
         known = np.zeros(count, np.int64)
         for d, place in enumerate(self.indices):
-            stride = self.stride(d)
+            stride = stride_of(self.value, d)
             factor = index(stride) if isinstance(stride, int) else stride
-            scaled = make("arith.muli", place.type, place, factor)
+            scaled = binary("muli", place, factor)
             base = scaled if base is None else add(base, scaled)
             more = added[d]
             if isinstance(more, ir.Value):
-                moved = make("arith.muli", more.type, more, _spread(factor, count))
+                moved = binary("muli", more, _spread(factor, count))
             elif isinstance(stride, int):
                 known += more * stride
                 continue
             elif more.any():
-                table = _constants(more)
-                moved = make("arith.muli", table.type, table, _spread(factor, count))
+                moved = binary("muli", _constants(more), _spread(factor, count))
             else:
                 continue
             total = moved if total is None else add(total, moved)
@@ -254,98 +245,63 @@ def _atomic(owner: Pass, op: ir.Operation) -> ir.Value:
     return extract(old, [0])
 
 
-@dataclass
-class _Transfer:
-    """A transfer_read or transfer_write.
+def _elements(memory: _Memref, transfer: Transfer) -> tuple[ir.Value, ir.Value, int]:
+    """The offsets of all elements in row-major order, which of them are accessed, and how many there are."""
+    shape = shape_of(transfer.vector)
+    count = math.prod(shape)
+    added = [np.zeros(count, np.int64) for _ in range(memory.rank)]
+    places = np.indices(shape).reshape(len(shape), count)
+    active = None if transfer.mask is None else _active(transfer, transfer.mask, places)
+    for i, d in enumerate(transfer.dimensions):
+        if d is None:
+            continue
+        added[d] = places[i]
+        if transfer.in_bounds[i]:
+            continue
+        extent = make("memref.dim", index_type(), memory.value, index(d))
+        left = binary("subi", extent, memory.indices[d])
+        inside = compare("slt", _constants(places[i]), _spread(left, count))
+        active = inside if active is None else binary("andi", active, inside)
+    if active is None:
+        active = constant(vector_type((count,), integer_type(1)), True)
+    return memory.offsets(added, count), active, count
 
-    Attributes:
-        dimensions: for each dimension of the vector that of memory that it follows; None repeats the same element.
-        mask: the elements that are accessed, or None for all.
-    """
 
-    memory: _Memref
-    shape: tuple[int, ...]
-    dimensions: list[int | None]
-    bounded: list[bool]
-    mask: ir.Value | None
-
-    @classmethod
-    def of(
-        cls, owner: Pass, op: ir.Operation, source: ir.Value, indices: Sequence[ir.Value], kind: ir.Type
-    ) -> _Transfer:
-        permutation = ir.AffineMapAttr(op.attributes["permutation_map"]).value
-        dimensions = [e.position if isinstance(e, ir.AffineDimExpr) else None for e in permutation.results]
-        segments = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
-        mask = list(op.operands)[-1] if segments[-1] else None
-        bounded = [ir.BoolAttr(b).value for b in ir.ArrayAttr(op.attributes["in_bounds"])]
-        memory = _Memref(owner, op, source, indices)
-        return cls(memory, tuple(ir.VectorType(kind).shape), dimensions, bounded, mask)
-
-    def rows(self) -> bool:
-        """Whether it moves rows of consecutive elements, all of them."""
-        minor = list(range(self.memory.rank - len(self.shape), self.memory.rank))
-        contiguous = bool(self.shape) and self.dimensions == minor and self.memory.strides[-1] == 1
-        return contiguous and all(self.bounded) and self.mask is None
-
-    def elements(self) -> tuple[ir.Value, ir.Value, int]:
-        """The offsets of all elements in row-major order, which of them are accessed, and how many there are."""
-        count = math.prod(self.shape)
-        added = [np.zeros(count, np.int64) for _ in range(self.memory.rank)]
-        places = np.indices(self.shape).reshape(len(self.shape), count)
-        active = None if self.mask is None else self._active(self.mask, places)
-        for i, d in enumerate(self.dimensions):
-            if d is None:
-                continue
-            added[d] = places[i]
-            if self.bounded[i]:
-                continue
-            extent = make("memref.dim", index_type(), self.memory.value, index(d))
-            left = make("arith.subi", index_type(), extent, self.memory.indices[d])
-            inside = compare("slt", _constants(places[i]), _spread(left, count))
-            active = inside if active is None else make("arith.andi", active.type, active, inside)
-        if active is None:
-            active = constant(vector_type((count,), integer_type(1)), True)
-        return self.memory.offsets(added, count), active, count
-
-    def _active(self, mask: ir.Value, places: Order) -> ir.Value:
-        """Which elements a mask leaves, in row-major order. It has the dimensions of memory, in their order."""
-        order = [i for _, i in sorted((d, i) for i, d in enumerate(self.dimensions) if d is not None)]
-        flat = shape_cast(mask, (math.prod(shape_of(mask)),))
-        if not order:
-            # It has one element, for all.
-            chosen = np.zeros(places.shape[1], np.int64)
-        else:
-            chosen = np.ravel_multi_index(tuple(places[i] for i in order), tuple(self.shape[i] for i in order))
-        return permute(flat, chosen)
+def _active(transfer: Transfer, mask: ir.Value, places: Order) -> ir.Value:
+    """Which elements a mask leaves, in row-major order."""
+    flat, order = shape_cast(mask, (math.prod(shape_of(mask)),)), transfer.mask_dims
+    if not order:
+        # It has one element, for all.
+        return permute(flat, np.zeros(places.shape[1], np.int64))
+    shape = shape_of(transfer.vector)
+    return permute(flat, np.ravel_multi_index(tuple(places[i] for i in order), tuple(shape[i] for i in order)))
 
 
 @pattern("vector.transfer_read")
 def _transfer_read(owner: Pass, op: ir.Operation) -> ir.Value:
-    segments = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
-    source, *indices = list(op.operands)[: 1 + segments[1]]
-    padding = op.operands[1 + segments[1]]
-    result = op.results[0].type
-    transfer = _Transfer.of(owner, op, source, indices, result)
-    if not transfer.shape:
-        return broadcast(make("memref.load", element_of(result), source, *indices), result)
-    if transfer.rows():
-        return _read_rows(transfer.memory, transfer.shape)
-    offsets, active, count = transfer.elements()
-    found = _gathered(transfer.memory, offsets, active, _spread(padding, count))
-    return shape_cast(found, transfer.shape)
+    transfer = Transfer(op)
+    result = transfer.vector
+    memory = _Memref(owner, op, transfer.memref, transfer.indices)
+    if not shape_of(result):
+        return broadcast(make("memref.load", memory.element, memory.value, *memory.indices), result.type)
+    if transfer.is_rows():
+        return _read_rows(memory, shape_of(result))
+    offsets, active, count = _elements(memory, transfer)
+    assert transfer.padding is not None
+    found = _gathered(memory, offsets, active, _spread(transfer.padding, count))
+    return shape_cast(found, shape_of(result))
 
 
 @pattern("vector.transfer_write")
 def _transfer_write(owner: Pass, op: ir.Operation) -> None:
-    segments = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
-    value, target, *indices = list(op.operands)[: 2 + segments[2]]
-    transfer = _Transfer.of(owner, op, target, indices, value.type)
-    if not transfer.shape:
-        one = make("vector.extract", transfer.memory.element, value, static_position=i64_array([]))
-        create("memref.store", [], [one, target, *indices])
-        return
-    if transfer.rows():
-        _write_rows(transfer.memory, value)
-        return
-    offsets, active, count = transfer.elements()
-    _scattered(transfer.memory, shape_cast(value, (count,)), offsets, active)
+    transfer = Transfer(op)
+    value = transfer.vector
+    memory = _Memref(owner, op, transfer.memref, transfer.indices)
+    if not shape_of(value):
+        one = make("vector.extract", memory.element, value, static_position=i64_array([]))
+        create("memref.store", [], [one, memory.value, *memory.indices])
+    elif transfer.is_rows():
+        _write_rows(memory, value)
+    else:
+        offsets, active, count = _elements(memory, transfer)
+        _scattered(memory, shape_cast(value, (count,)), offsets, active)

@@ -8,21 +8,12 @@ from mlir import ir
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.shapes import block_shapes, vnni_factor
-from xegpu_py.passes.common.builders import (
-    Index,
-    add,
-    index,
-    make,
-    shape_cast,
-    transpose,
-    vector_type,
-)
+from xegpu_py.passes.common.builders import Index, add, index, known, make, shape_cast, transpose, vector_type
 from xegpu_py.passes.common.divisors import column_divisor
+from xegpu_py.passes.common.messages import hints_of
 from xegpu_py.passes.common.values import shape_of
 from xegpu_py.passes.xegpu_emulate_narrow_types.emulation import Emulation, desc_bits, pattern
-from xegpu_py.passes.xegpu_emulate_narrow_types.memory import bytes_before, joined, known, place_in_byte
-
-_HINTS = ("l1_hint", "l2_hint", "l3_hint")
+from xegpu_py.passes.xegpu_emulate_narrow_types.memory import bytes_before, joined, place_in_byte
 
 
 def _numbers(e: Emulation, values: Any) -> list[Index]:
@@ -33,9 +24,6 @@ def _numbers(e: Emulation, values: Any) -> list[Index]:
 def create_nd_tdesc(e: Emulation, op: ir.Operation) -> None:
     """A descriptor of bytes, or two."""
     view: Any = op.opview
-    if not desc_bits(view.tdesc.type):
-        e.keep(op)
-        return
     each, kind = e.each(view.tdesc.type), e.desc_type(view.tdesc.type)
     offsets, shape, strides = (_numbers(e, v) for v in (view.offsets, view.shape, view.strides))
     given: dict[str, Any] = {}
@@ -67,9 +55,6 @@ def create_nd_tdesc(e: Emulation, op: ir.Operation) -> None:
 def update_nd_offset(e: Emulation, op: ir.Operation) -> None:
     """Moved by bytes; the number of the first element in its byte carries over."""
     view: Any = op.opview
-    if not desc_bits(view.tdesc.type):
-        e.keep(op)
-        return
     each = e.each(view.tdesc.type)
     *outer, by = _numbers(e, view.offsets)
     held = e.get(view.tdesc)
@@ -84,21 +69,14 @@ def update_nd_offset(e: Emulation, op: ir.Operation) -> None:
     total = add(place, by)
     ends = bytes_before(add(total, each - 1), each), bytes_before(add(place, each - 1), each)
     further = make("arith.subi", place.type, index(ends[0]), index(ends[1]))
-    e.replace(
-        op,
-        (moved(first, bytes_before(total, each)), moved(behind, further), index(place_in_byte(total, each))),
-    )
+    e.replace(op, (moved(first, bytes_before(total, each)), moved(behind, further), index(place_in_byte(total, each))))
 
 
 @pattern("xegpu.prefetch_nd")
 def prefetch_nd(e: Emulation, op: ir.Operation) -> None:
     """The bytes in which the block begins."""
     view: Any = op.opview
-    if not desc_bits(view.tdesc.type):
-        e.keep(op)
-        return
-    hints = {name: getattr(view, name) for name in _HINTS}
-    xegpu.prefetch_nd(e.get(view.tdesc)[0], mode=view.mode, memory_scope=view.memory_scope, **hints)
+    xegpu.prefetch_nd(e.get(view.tdesc)[0], mode=view.mode, memory_scope=view.memory_scope, **hints_of(view))
     e.erase(op)
 
 
@@ -107,22 +85,18 @@ def load_nd(e: Emulation, op: ir.Operation) -> None:
     """Bytes. Transforms of whole bytes are the message's; those of elements move them in registers."""
     view: Any = op.opview
     bits = desc_bits(view.tdesc.type)
-    if not bits:
-        e.keep(op)
-        return
     desc = TensorDesc.of(view.tdesc)
     result = view.value.type
     unit = view.transpose_bit_width or bits
-    by_message = view.transpose is None and view.vnni_axis is None
+    by_message = view.vnni_axis is None
     if view.transpose is not None:
-        last = len(view.transpose) - 1
-        by_message = unit >= 8 or view.transpose[-1] == last
-    given: dict[str, Any] = {name: getattr(view, name) for name in _HINTS}
+        by_message = unit >= 8 or view.transpose[-1] == len(view.transpose) - 1
+    given = hints_of(view)
     if by_message:
         if view.transpose is not None:
-            given |= {"transpose": view.transpose}
+            given["transpose"] = view.transpose
             if unit > 8:
-                given |= {"transpose_bit_width": unit}
+                given["transpose_bit_width"] = unit
         kind: ir.Type = e.held_type(result)
         e.replace(op, (_loaded(e, view, kind, bits, given),))
         return
@@ -168,16 +142,11 @@ def _loaded(e: Emulation, view: Any, kind: ir.Type, bits: int, given: dict[str, 
 def store_nd(e: Emulation, op: ir.Operation) -> None:
     """Bytes."""
     view: Any = op.opview
-    if not desc_bits(view.tdesc.type):
-        e.keep(op)
-        return
     each = e.each(view.tdesc.type)
     if column_divisor(view.tdesc) % each:
         e.fail(
             "stores a block that may begin within a byte, whose other elements it would have to leave",
             f"let its columns be multiples of {each}, for example by arith.muli",
         )
-    value = view.value
-    hints = {name: getattr(view, name) for name in _HINTS}
-    xegpu.store_nd(e.packed(value), e.get(view.tdesc)[0], mode=view.mode, **hints)
+    xegpu.store_nd(e.packed(view.value), e.get(view.tdesc)[0], mode=view.mode, **hints_of(view))
     e.erase(op)

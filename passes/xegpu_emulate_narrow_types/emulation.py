@@ -14,6 +14,7 @@ import numpy as np
 from mlir import ir
 from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.passes.common.builders import (
+    binary,
     constant,
     dense_integers,
     index_type,
@@ -200,7 +201,7 @@ class Emulation(Conversion):
     @staticmethod
     def spread(held: ir.Value, bits: int) -> ir.Value:
         """The elements of a packed vector, one to a byte; the upper bits may be anything."""
-        parts = [shifted(held, "arith.shrui", bits * j) for j in range(8 // bits)]
+        parts = [shifted(held, "shrui", bits * j) for j in range(8 // bits)]
         while len(parts) > 1:
             half = len(parts) // 2
             parts = [interleaved(a, b) for a, b in zip(parts[:half], parts[half:])]
@@ -228,27 +229,28 @@ class Emulation(Conversion):
         total = masked(parts[0], bits)
         for j, part in enumerate(parts[1:], 1):
             low = part if j == len(parts) - 1 else masked(part, bits)
-            total = make("arith.ori", total.type, total, shifted(low, "arith.shli", bits * j))
+            total = binary("ori", total, shifted(low, "shli", bits * j))
         return total
 
     # The driver.
 
+    def is_legal(self, op: ir.Operation) -> bool:
+        return not any(is_narrow(v.type) for v in (*op.operands, *op.results))
+
     def no_pattern(self, op: ir.Operation) -> None:
-        if any(is_narrow(v.type) for v in (*op.operands, *op.results)):
-            kinds = dict.fromkeys(str(v.type) for v in (*op.operands, *op.results) if is_narrow(v.type))
-            note = "extend the elements to i8, or let memory have i8 and take the elements out by vector.bitcast"
-            self.fail(f"has no form for {', '.join(kinds)}", note)
-        self.keep(op)
+        kinds = dict.fromkeys(str(v.type) for v in (*op.operands, *op.results) if is_narrow(v.type))
+        note = "extend the elements to i8, or let memory have i8 and take the elements out by vector.bitcast"
+        self.fail(f"has no form for {', '.join(kinds)}", note)
 
 
 def shifted(value: ir.Value, name: str, by: int) -> ir.Value:
     """Bytes shifted by so many bits."""
-    return make(name, value.type, value, constant(value.type, by)) if by else value
+    return binary(name, value, by) if by else value
 
 
 def masked(value: ir.Value, bits: int) -> ir.Value:
     """The lowest bits of bytes."""
-    return make("arith.andi", value.type, value, constant(value.type, (1 << bits) - 1))
+    return binary("andi", value, (1 << bits) - 1)
 
 
 def extended(value: ir.Value, bits: int, signed: bool | None) -> ir.Value:
@@ -257,7 +259,7 @@ def extended(value: ir.Value, bits: int, signed: bool | None) -> ir.Value:
         return value
     if not signed:
         return masked(value, bits)
-    return shifted(shifted(value, "arith.shli", 8 - bits), "arith.shrsi", 8 - bits)
+    return shifted(shifted(value, "shli", 8 - bits), "shrsi", 8 - bits)
 
 
 def interleaved(a: ir.Value, b: ir.Value) -> ir.Value:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+import numpy as np
 from mlir import ir
 from xegpu_py.passes.common.builders import (
     Index,
     add,
+    binary,
     broadcast,
     constant,
     extract,
@@ -17,6 +18,7 @@ from xegpu_py.passes.common.builders import (
     index,
     index_type,
     integer_type,
+    known,
     make,
     multiply,
     with_element,
@@ -24,32 +26,25 @@ from xegpu_py.passes.common.builders import (
 from xegpu_py.passes.common.divisors import divisor
 from xegpu_py.passes.common.narrow import memref_bits
 from xegpu_py.passes.common.values import attributes_of, constant_of, shape_of
-from xegpu_py.passes.xegpu_emulate_narrow_types.emulation import Emulation, extended, masked, pattern
+from xegpu_py.passes.xegpu_emulate_narrow_types.emulation import Emulation, bits_of, extended, masked, pattern
 
 from xegpu_py.ir.bindings import AtomicRMWKind
 
 _UNKNOWN = ir.ShapedType.get_dynamic_size()
-_UNALIGNED = "rows of a store begin at bytes: let the column be a multiple of {}, for example by arith.muli"
 
 
 def bytes_before(number: Index, each: int) -> Index:
     """The byte in which an element lies, which may have a negative number."""
     if isinstance(number, int):
         return number // each
-    return make("arith.shrsi", number.type, number, constant(number.type, each.bit_length() - 1))
+    return binary("shrsi", number, each.bit_length() - 1)
 
 
 def place_in_byte(number: Index, each: int) -> Index:
     """Which of its byte's elements an element is."""
     if isinstance(number, int):
         return number % each
-    return make("arith.andi", number.type, number, constant(number.type, each - 1))
-
-
-def known(value: ir.Value) -> Index:
-    """An index, as a number if it is known."""
-    found = constant_of(value)
-    return value if found is None else found
+    return binary("andi", number, each - 1)
 
 
 # Views.
@@ -59,9 +54,6 @@ def known(value: ir.Value) -> Index:
          "memref.dealloc")  # fmt: skip
 def same(e: Emulation, op: ir.Operation) -> None:
     """The same of bytes."""
-    if not any(memref_bits(v.type) for v in (*op.operands, *op.results)):
-        e.keep(op)
-        return
     if op.name.startswith("memref.alloc") and len(op.operands):
         e.fail("has extents of elements of less than a byte that are not known")
     kinds = [e.memref(v.type, op) for v in op.results]
@@ -73,9 +65,6 @@ def same(e: Emulation, op: ir.Operation) -> None:
 def expand_shape(e: Emulation, op: ir.Operation) -> None:
     """The innermost extent is that of bytes."""
     source, *extents = op.operands
-    if not memref_bits(source.type):
-        e.keep(op)
-        return
     attributes = attributes_of(op)
     shape = list(ir.DenseI64ArrayAttr(attributes["static_output_shape"]))
     each = e.each(source.type)
@@ -93,9 +82,6 @@ def expand_shape(e: Emulation, op: ir.Operation) -> None:
 def subview(e: Emulation, op: ir.Operation) -> None:
     """Offsets, extents and strides in bytes."""
     source, *rest = op.operands
-    if not memref_bits(source.type):
-        e.keep(op)
-        return
     each, attributes, waiting = e.each(source.type), attributes_of(op), iter(rest)
     offsets, sizes, strides = (
         [e.one(next(waiting)) if n == _UNKNOWN else n for n in ir.DenseI64ArrayAttr(attributes[f"static_{name}"])]
@@ -106,7 +92,7 @@ def subview(e: Emulation, op: ir.Operation) -> None:
     # A subview's strides count its source's, those of the other op are elements.
     in_elements = {"offsets": offsets[-1:], "strides": strides[:-1] if op.name == "memref.reinterpret_cast" else []}
     for what, found in in_elements.items():
-        if any((n % each if isinstance(n, int) else divisor(n) % each) for n in found):
+        if any(divisor(n) % each for n in found):
             e.fail(f"has {what} that are not known to be whole bytes", f"let them be multiples of {each} elements")
     offsets[-1:] = [bytes_before(n, each) for n in offsets[-1:]]
     sizes[-1:] = [bytes_before(add(n, each - 1), each) for n in sizes[-1:]]
@@ -124,9 +110,6 @@ def subview(e: Emulation, op: ir.Operation) -> None:
 def dim(e: Emulation, op: ir.Operation) -> None:
     """The innermost extent in elements."""
     source, which = op.operands
-    if not memref_bits(source.type):
-        e.keep(op)
-        return
     kind = ir.MemRefType(source.type)
     number = constant_of(which)
     if number is None:
@@ -166,20 +149,17 @@ class _Element:
 
     def load(self) -> ir.Value:
         """The element in a byte whose upper bits may be anything."""
-        byte = make("memref.load", integer_type(8), self.memref, *self.indices)
-        return self.taken(byte)
+        return self.taken(make("memref.load", integer_type(8), self.memref, *self.indices))
 
     def taken(self, byte: ir.Value) -> ir.Value:
         """The element out of its byte."""
-        return make("arith.shrui", byte.type, byte, self.shift)
+        return binary("shrui", byte, self.shift)
 
     def put(self, byte: ir.Value, value: ir.Value) -> ir.Value:
         """The byte with another element."""
-        i8 = integer_type(8)
-        mask = make("arith.shli", i8, constant(i8, (1 << self.bits) - 1), self.shift)
-        others = make("arith.andi", i8, byte, make("arith.xori", i8, mask, constant(i8, -1)))
-        placed = make("arith.shli", i8, masked(value, self.bits), self.shift)
-        return make("arith.ori", i8, others, placed)
+        mask = binary("shli", constant(integer_type(8), (1 << self.bits) - 1), self.shift)
+        others = binary("andi", byte, binary("xori", mask, -1))
+        return binary("ori", others, binary("shli", masked(value, self.bits), self.shift))
 
     def update(self, kind: str, value: ir.Value) -> ir.Value:
         """Combine the element with a value, by a loop of compare and swap of its byte; what it was."""
@@ -191,36 +171,30 @@ class _Element:
             new = value
             if kind != "assign":
                 name, sign = _KINDS[kind]
-                new = make(name, i8, *(extended(v, self.bits, sign) for v in (self.taken(before), value)))
+                new = binary(name, *(extended(v, self.bits, sign) for v in (self.taken(before), value)))
             ir.Operation.create("memref.atomic_yield", [], [self.put(before, new)])
         return self.taken(op.results[0])
 
 
 _KINDS: dict[str, tuple[str, bool | None]] = {
-    "addi": ("arith.addi", None), "muli": ("arith.muli", None), "andi": ("arith.andi", None),
-    "ori": ("arith.ori", None), "xori": ("arith.xori", None), "maxs": ("arith.maxsi", True),
-    "mins": ("arith.minsi", True), "maxu": ("arith.maxui", False), "minu": ("arith.minui", False),
+    **{name: (name, None) for name in ("addi", "muli", "andi", "ori", "xori")},
+    "maxs": ("maxsi", True), "mins": ("minsi", True), "maxu": ("maxui", False), "minu": ("minui", False),
 }  # fmt: skip
+"""By kind of an atomic update the op of arith that it does, and how that extends its operands."""
 
 
 @pattern("memref.load")
 def load(e: Emulation, op: ir.Operation) -> None:
     """The byte, shifted."""
     memref, *indices = op.operands
-    if not memref_bits(memref.type):
-        e.keep(op)
-        return
-    e.replace(op, (_Element(e, memref, [known(v) for v in indices]).load(),))
+    e.replace(op, (_Element(e, memref, list(map(known, indices))).load(),))
 
 
 @pattern("memref.store")
 def store(e: Emulation, op: ir.Operation) -> None:
     """An atomic update of the byte, whose other elements stay as they are."""
     value, memref, *indices = op.operands
-    if not memref_bits(memref.type):
-        e.keep(op)
-        return
-    _Element(e, memref, [known(v) for v in indices]).update("assign", e.one(value))
+    _Element(e, memref, list(map(known, indices))).update("assign", e.one(value))
     e.erase(op)
 
 
@@ -228,39 +202,20 @@ def store(e: Emulation, op: ir.Operation) -> None:
 def atomic_rmw(e: Emulation, op: ir.Operation) -> None:
     """Likewise, with what was there."""
     value, memref, *indices = op.operands
-    if not memref_bits(memref.type):
-        e.keep(op)
-        return
     kind = AtomicRMWKind(ir.IntegerAttr(op.attributes["kind"]).value).name
     if kind != "assign" and kind not in _KINDS:
         e.fail(f"has no form for {kind} of {memref.type}")
-    e.replace(op, (_Element(e, memref, [known(v) for v in indices]).update(kind, e.one(value)),))
+    e.replace(op, (_Element(e, memref, list(map(known, indices))).update(kind, e.one(value)),))
 
 
 # Vectors.
 
 
-def _rows(shape: Sequence[int]) -> list[tuple[int, ...]]:
-    return list(itertools.product(*map(range, shape)))
-
-
-def _load_elements(e: Emulation, memref: ir.Value, indices: Sequence[Index], shape: Sequence[int]) -> ir.Value:
-    """Elements one by one, one to a byte."""
+def _elements(e: Emulation, memref: ir.Value, indices: Sequence[Index], shape: Sequence[int]) -> Iterator[_Element]:
+    """The elements of a vector in memory, in row-major order."""
     lead = len(indices) - len(shape)
-    found = []
-    for place in _rows(shape):
-        at = [add(i, place[d - lead]) if d >= lead else i for d, i in enumerate(indices)]
-        found.append(_Element(e, memref, at).load())
-    return from_elements(found, shape)
-
-
-def _store_elements(
-    e: Emulation, memref: ir.Value, indices: Sequence[Index], shape: Sequence[int], value: ir.Value
-) -> None:
-    lead = len(indices) - len(shape)
-    for place in _rows(shape):
-        at = [add(i, place[d - lead]) if d >= lead else i for d, i in enumerate(indices)]
-        _Element(e, memref, at).update("assign", extract(value, place))
+    for place in np.ndindex(*shape):
+        yield _Element(e, memref, [*indices[:lead], *map(add, indices[lead:], place)])
 
 
 def load_vector(e: Emulation, op: ir.Operation, memref: ir.Value, indices: Sequence[Index]) -> None:
@@ -268,7 +223,7 @@ def load_vector(e: Emulation, op: ir.Operation, memref: ir.Value, indices: Seque
     kind = op.results[0].type
     each = e.each(kind)
     if not e.is_packed(kind):
-        e.give(op, _load_elements(e, memref, indices, shape_of(kind)))
+        e.give(op, from_elements([x.load() for x in _elements(e, memref, indices, shape_of(kind))], shape_of(kind)))
         e.erase(op)
         return
     held = e.held_type(kind)
@@ -279,7 +234,7 @@ def load_vector(e: Emulation, op: ir.Operation, memref: ir.Value, indices: Seque
         return make("vector.load", held, e.one(memref), *places)
 
     first = at(bytes_before(last, each))
-    if (last % each if isinstance(last, int) else divisor(last) % each) == 0:
+    if divisor(last) % each == 0:
         e.replace(op, (first,))
         return
     behind = at(bytes_before(add(last, each - 1), each))
@@ -297,106 +252,89 @@ def joined(first: ir.Value, behind: ir.Value, place: Index, bits: int) -> ir.Val
     """
     wide = with_element(first.type, integer_type(16))
     low, high = (make("arith.extui", wide, v) for v in (first, behind))
-    both = make("arith.ori", wide, low, make("arith.shli", wide, high, constant(wide, 8)))
+    both = binary("ori", low, binary("shli", high, 8))
     by = make("arith.index_cast", integer_type(16), index(multiply(place, bits)))
-    amount = broadcast(by, wide)
-    return make("arith.trunci", first.type, make("arith.shrui", wide, both, amount))
+    return make("arith.trunci", first.type, binary("shrui", both, broadcast(by, wide)))
 
 
 def store_vector(e: Emulation, memref: ir.Value, indices: Sequence[Index], value: ir.Value) -> None:
     """A vector of consecutive rows: bytes where it begins at one, else element by element."""
     kind, last = value.type, indices[-1]
     each = e.each(kind)
-    whole = (last % each if isinstance(last, int) else divisor(last) % each) == 0
-    if e.is_packed(kind) and whole:
+    if e.is_packed(kind) and divisor(last) % each == 0:
         places = [index(i) for i in (*indices[:-1], bytes_before(last, each))]
         ir.Operation.create("vector.store", [], [e.packed(value), e.one(memref), *places])
         return
-    _store_elements(e, memref, indices, shape_of(kind), e.unpacked(value))
+    numbers, shape = e.unpacked(value), shape_of(kind)
+    for place, element in zip(np.ndindex(*shape), _elements(e, memref, indices, shape)):
+        element.update("assign", extract(numbers, place))
 
 
 @pattern("vector.load")
 def vector_load(e: Emulation, op: ir.Operation) -> None:
     """Consecutive elements."""
     memref, *indices = op.operands
-    if memref_bits(memref.type):
-        load_vector(e, op, memref, [known(v) for v in indices])
-    else:
-        e.keep(op)
+    load_vector(e, op, memref, list(map(known, indices)))
 
 
 @pattern("vector.store")
 def vector_store(e: Emulation, op: ir.Operation) -> None:
     """Consecutive elements."""
     value, memref, *indices = op.operands
-    if not memref_bits(memref.type):
-        e.keep(op)
-        return
-    store_vector(e, memref, [known(v) for v in indices], value)
+    store_vector(e, memref, list(map(known, indices)), value)
     e.erase(op)
 
 
-def _is_plain(op: ir.Operation, rank: int, count: int) -> bool:
-    """Whether a transfer's dimensions are the innermost ones of memory in their order, without a mask."""
-    rows = ir.AffineMap.get_minor_identity(rank, count)
-    return bool(ir.AffineMapAttr(op.attributes["permutation_map"]).value == rows)
+def _transferred(
+    e: Emulation, op: ir.Operation, memref: ir.Value, indices: Sequence[Index], vector: ir.Type, notes: tuple[str, str]
+) -> list[ir.Value] | None:
+    """The indices of the bytes that a transfer moves; None if all is in bounds, as in vector.load and vector.store.
 
-
-def _in_bounds(op: ir.Operation) -> bool:
-    return all(ir.BoolAttr(b).value for b in ir.ArrayAttr(op.attributes["in_bounds"]))
+    Args:
+        notes: what to do in the place of a transfer that is permuted or masked, and of one whose rows end within bytes.
+    """
+    rank, each, last = len(indices), e.each(vector), indices[-1]
+    rows = ir.AffineMap.get_minor_identity(rank, len(shape_of(vector)))
+    has_mask = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))[-1]
+    if has_mask or ir.AffineMapAttr(op.attributes["permutation_map"]).value != rows:
+        e.fail(f"of {memref.type} has a mask, or dimensions in another order", notes[0])
+    if all(ir.BoolAttr(b).value for b in ir.ArrayAttr(op.attributes["in_bounds"])):
+        return None
+    extent = ir.MemRefType(memref.type).shape[-1]
+    if divisor(last) % each or not e.is_packed(vector) or (extent != _UNKNOWN and extent % each):
+        e.fail("may reach out of bounds, and does not begin and end at bytes", notes[1])
+    return [*map(index, indices[:-1]), index(bytes_before(last, each))]
 
 
 @pattern("vector.transfer_read")
 def transfer_read(e: Emulation, op: ir.Operation) -> None:
     """As vector.load where all is in bounds; else of bytes, whose padding is as many elements."""
     memref, *rest = op.operands
-    if not memref_bits(memref.type):
-        e.keep(op)
-        return
     kind, rank = op.results[0].type, ir.MemRefType(memref.type).rank
-    indices, padding, mask = rest[:rank], rest[rank], rest[rank + 1 :]
-    if mask or not _is_plain(op, rank, len(shape_of(kind))):
-        e.fail(f"of {memref.type} has a mask, or dimensions in another order", "read bytes, or whole rows")
-    if _in_bounds(op):
-        load_vector(e, op, memref, [known(v) for v in indices])
+    indices = list(map(known, rest[:rank]))
+    notes = "read bytes, or whole rows", "read rows that begin and end at bytes"
+    places = _transferred(e, op, memref, indices, kind, notes)
+    if places is None:
+        load_vector(e, op, memref, indices)
         return
-    each, last = e.each(kind), known(indices[-1])
-    extent = ir.MemRefType(memref.type).shape[-1]
-    whole = (last % each if isinstance(last, int) else divisor(last) % each) == 0
-    if not (whole and e.is_packed(kind) and (extent == _UNKNOWN or extent % each == 0)):
-        e.fail("may reach out of bounds, and does not begin and end at bytes", "read rows that begin and end at bytes")
-    bits = 8 // each
-    pad = e.one(padding)
-    byte = masked(pad, bits)
-    for j in range(1, each):
-        byte = make("arith.ori", byte.type, byte, make("arith.shli", byte.type, masked(pad, bits),
-                                                       constant(byte.type, bits * j)))  # fmt: skip
-    places = [index(known(v)) for v in indices[:-1]] + [index(bytes_before(last, each))]
-    operands = [e.one(memref), *places, byte]
-    made = ir.Operation.create(op.name, [e.held_type(kind)], operands, attributes_of(op))
-    e.replace(op, (made.results[0],))
+    element, bits = e.one(rest[rank]), bits_of(kind)
+    padding = masked(element, bits)
+    for j in range(1, e.each(kind)):
+        padding = binary("ori", padding, binary("shli", masked(element, bits), bits * j))
+    operands = [e.one(memref), *places, padding]
+    e.replace(op, (ir.Operation.create(op.name, [e.held_type(kind)], operands, attributes_of(op)).results[0],))
 
 
 @pattern("vector.transfer_write")
 def transfer_write(e: Emulation, op: ir.Operation) -> None:
     """As vector.store where all is in bounds; else of bytes."""
     value, memref, *rest = op.operands
-    if not memref_bits(memref.type):
-        e.keep(op)
-        return
-    rank = ir.MemRefType(memref.type).rank
-    indices, mask = rest[:rank], rest[rank:]
-    if mask or not _is_plain(op, rank, len(shape_of(value))):
-        e.fail(f"of {memref.type} has a mask, or dimensions in another order", "write bytes, or whole rows")
-    if _in_bounds(op):
-        store_vector(e, memref, [known(v) for v in indices], value)
-        e.erase(op)
-        return
-    each, last = e.each(value.type), known(indices[-1])
-    extent = ir.MemRefType(memref.type).shape[-1]
-    whole = (last % each if isinstance(last, int) else divisor(last) % each) == 0
-    if not (whole and e.is_packed(value.type) and (extent == _UNKNOWN or extent % each == 0)):
-        e.fail("may reach out of bounds, and does not begin and end at bytes", _UNALIGNED.format(each))
-    places = [index(known(v)) for v in indices[:-1]] + [index(bytes_before(last, each))]
-    ir.Operation.create(op.name, [], [e.packed(value), e.one(memref), *places], attributes_of(op))
+    indices = list(map(known, rest[: ir.MemRefType(memref.type).rank]))
+    aligned = f"rows of a store begin at bytes: let the column be a multiple of {e.each(value.type)}, for example by "
+    notes = "write bytes, or whole rows", f"{aligned}arith.muli"
+    places = _transferred(e, op, memref, indices, value.type, notes)
+    if places is None:
+        store_vector(e, memref, indices, value)
+    else:
+        ir.Operation.create(op.name, [], [e.packed(value), e.one(memref), *places], attributes_of(op))
     e.erase(op)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from mlir import ir
 from xegpu_py.passes.common.builders import integer_type, make, shape_cast, with_element
@@ -14,10 +16,14 @@ from xegpu_py.passes.xegpu_emulate_narrow_types.emulation import (
     pattern,
 )
 
-_SIGNED = ("arith.divsi", "arith.remsi", "arith.floordivsi", "arith.ceildivsi", "arith.maxsi", "arith.minsi")
-_UNSIGNED = ("arith.divui", "arith.remui", "arith.ceildivui", "arith.maxui", "arith.minui")
-_EITHER = ("arith.addi", "arith.subi", "arith.muli", "arith.andi", "arith.ori", "arith.xori")
-_SHIFTS = {"arith.shli": None, "arith.shrsi": True, "arith.shrui": False}
+_SIGNS: dict[str, tuple[bool | None, bool | None]] = {
+    **dict.fromkeys(("arith.addi", "arith.subi", "arith.muli", "arith.andi", "arith.ori", "arith.xori"), (None, None)),
+    **dict.fromkeys((f"arith.{n}si" for n in ("div", "rem", "floordiv", "ceildiv", "max", "min")), (True, True)),
+    **dict.fromkeys((f"arith.{n}ui" for n in ("div", "rem", "ceildiv", "max", "min")), (False, False)),
+    "arith.shli": (None, False), "arith.shrsi": (True, False), "arith.shrui": (False, False),
+}  # fmt: skip
+"""Whether each operand is extended with its sign, or with zeros; None where the result's lowest bits follow from the
+operands' lowest bits alone."""
 _MOVES = (
     "vector.broadcast", "vector.splat", "vector.insert", "vector.transpose", "vector.shuffle", "vector.interleave",
     "vector.deinterleave", "vector.from_elements", "vector.to_elements", "vector.extractelement",
@@ -34,15 +40,12 @@ def _bytes(kind: ir.Type) -> ir.Type:
     return with_element(kind, integer_type(8)) if bits_of(kind) else kind
 
 
-def on_bytes(e: Emulation, op: ir.Operation, signs: list[bool | None]) -> None:
+def on_bytes(e: Emulation, op: ir.Operation, signs: Sequence[bool | None]) -> None:
     """Do an op on numbers one to a byte.
 
     Args:
         signs: for each operand how it is extended.
     """
-    if not any(bits_of(v.type) for v in (*op.operands, *op.results)):
-        e.keep(op)
-        return
     operands = [e.unpacked(v, s) if bits_of(v.type) else e.one(v) for v, s in zip(op.operands, signs)]
     kinds = [_bytes(v.type) for v in op.results]
     made = ir.Operation.create(op.name, kinds, operands, attributes_of(op))
@@ -54,28 +57,10 @@ def on_bytes(e: Emulation, op: ir.Operation, signs: list[bool | None]) -> None:
     e.erase(op)
 
 
-@pattern(*_EITHER)
-def either(e: Emulation, op: ir.Operation) -> None:
-    """The lowest bits of the result are those of the operands' lowest bits."""
-    on_bytes(e, op, [None, None])
-
-
-@pattern(*_SIGNED)
-def signed(e: Emulation, op: ir.Operation) -> None:
-    """Operands with their signs."""
-    on_bytes(e, op, [True, True])
-
-
-@pattern(*_UNSIGNED)
-def unsigned(e: Emulation, op: ir.Operation) -> None:
-    """Operands without signs."""
-    on_bytes(e, op, [False, False])
-
-
-@pattern(*_SHIFTS)
-def shift(e: Emulation, op: ir.Operation) -> None:
-    """The amount has no sign."""
-    on_bytes(e, op, [_SHIFTS[op.name], False])
+@pattern(*_SIGNS)
+def arithmetic(e: Emulation, op: ir.Operation) -> None:
+    """The op on bytes."""
+    on_bytes(e, op, _SIGNS[op.name])
 
 
 @pattern("arith.cmpi")
@@ -88,12 +73,8 @@ def compare(e: Emulation, op: ir.Operation) -> None:
 @pattern(*_MOVES)
 def move(e: Emulation, op: ir.Operation) -> None:
     """Elements in another order or shape. What takes whole bytes of rows takes them packed."""
-    if not any(bits_of(v.type) for v in (*op.operands, *op.results)):
-        e.keep(op)
-        return
-    if _moves_bytes(e, op):
-        return
-    on_bytes(e, op, [None] * len(op.operands))
+    if not _moves_bytes(e, op):
+        on_bytes(e, op, [None] * len(op.operands))
 
 
 def _moves_bytes(e: Emulation, op: ir.Operation) -> bool:
@@ -134,15 +115,11 @@ def _moves_bytes(e: Emulation, op: ir.Operation) -> bool:
 def constant(e: Emulation, op: ir.Operation) -> None:
     """Packed where rows fill bytes."""
     kind = op.results[0].type
-    bits = bits_of(kind)
-    if not bits:
-        e.keep(op)
-        return
     numbers = constant_bits(op)
     if e.is_packed(kind):
-        each = 8 // bits
+        each = e.each(kind)
         groups = numbers.reshape(*numbers.shape[:-1], numbers.shape[-1] // each, each)
-        numbers = (groups << bits * np.arange(each)).sum(axis=-1)
+        numbers = (groups << bits_of(kind) * np.arange(each)).sum(axis=-1)
     e.replace(op, (dense_bytes(numbers, kind),))
 
 
@@ -151,10 +128,7 @@ def widen(e: Emulation, op: ir.Operation) -> None:
     """From a byte with the sign, or without, to what is wanted; an index has more bits."""
     source, result = op.operands[0], op.results[0]
     if not bits_of(source.type):
-        if bits_of(result.type):
-            narrow(e, op)
-        else:
-            e.keep(op)
+        narrow(e, op)
         return
     numbers = e.unpacked(source, _WIDENING[op.name])
     if bits_of(result.type):
@@ -170,9 +144,6 @@ def widen(e: Emulation, op: ir.Operation) -> None:
 def narrow(e: Emulation, op: ir.Operation) -> None:
     """To bytes, of which the lowest bits count."""
     source, result = op.operands[0], op.results[0]
-    if not bits_of(result.type):
-        e.keep(op)
-        return
     numbers = e.unpacked(source) if bits_of(source.type) else e.one(source)
     kind = _bytes(result.type)
     e.give(op, numbers if numbers.type == kind else make(op.name, kind, numbers))
@@ -183,9 +154,6 @@ def narrow(e: Emulation, op: ir.Operation) -> None:
 def bitcast(e: Emulation, op: ir.Operation) -> None:
     """The same bytes."""
     source, result = op.operands[0], op.results[0]
-    if not bits_of(source.type) and not bits_of(result.type):
-        e.keep(op)
-        return
     held = e.packed(source) if bits_of(source.type) else e.one(source)
     if bits_of(result.type) and not e.is_packed(result.type):
         e.fail(f"gives {result.type}, whose rows do not fill bytes")
@@ -215,9 +183,6 @@ def dpas(e: Emulation, op: ir.Operation) -> None:
 def truncate(e: Emulation, op: ir.Operation) -> None:
     """The result is bytes."""
     result = op.results[0]
-    if not bits_of(result.type):
-        e.keep(op)
-        return
     made = ir.Operation.create(op.name, [result.type], [e.one(v) for v in op.operands], attributes_of(op)).results[0]
     if not e.is_packed(result.type):
         e.fail(f"gives {result.type}, whose rows do not fill bytes")

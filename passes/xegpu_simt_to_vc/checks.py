@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlir import ir
-from xegpu_py.passes.common.builders import broadcast, constant, create, integer_type, make
+from xegpu_py.passes.common.builders import binary, create, integer_type, make
 from xegpu_py.passes.common.values import attributes_of
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, pattern
 
@@ -30,8 +30,7 @@ def assert_(w: Widener, op: ir.Operation) -> None:
         return
     holds = w.wide(op.operands[0])
     if w.mask is not None:
-        off = make("arith.xori", w.mask.type, w.mask, broadcast(constant(integer_type(1), True), w.mask.type))
-        holds = make("arith.ori", holds.type, holds, off)
+        holds = binary("ori", holds, binary("xori", w.mask, True))
     everywhere = make("vector.reduction", integer_type(1), holds, kind=ir.Attribute.parse("#vector.kind<and>"))
     create("cf.assert", [], [everywhere], attributes_of(op))
     w.erase(op)

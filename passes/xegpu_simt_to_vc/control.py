@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mlir import ir
-from xegpu_py.passes.common.builders import compare, constant, create, index_type, make
+from xegpu_py.passes.common.builders import binary, compare, constant, create, index_type
 from xegpu_py.passes.common.control_flow import yielded
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, pattern
 
@@ -33,11 +33,11 @@ def _carried(w: Widener, values: Sequence[ir.Value]) -> None:
 
 
 def _inverse(condition: ir.Value) -> ir.Value:
-    return make("arith.xori", condition.type, condition, constant(condition.type, True))
+    return binary("xori", condition, True)
 
 
-def _both(mask: ir.Value | None, condition: ir.Value) -> ir.Value:
-    return condition if mask is None else make("arith.andi", condition.type, mask, condition)
+def _both(condition: ir.Value, lanes: ir.Value | None) -> ir.Value:
+    return condition if lanes is None else binary("andi", condition, lanes)
 
 
 def _finish(w: Widener, op: ir.Operation, results: Sequence[ir.Value]) -> None:
@@ -85,8 +85,7 @@ def for_(w: Widener, op: ir.Operation) -> None:
     outer = w.mask
 
     def runs(at: ir.Value, lanes: ir.Value | None) -> ir.Value:
-        more = compare("slt", at, last)
-        return more if lanes is None else make("arith.andi", more.type, more, lanes)
+        return _both(compare("slt", at, last), lanes)
 
     def before(state: Sequence[ir.Value]) -> tuple[ir.Value, Sequence[ir.Value]]:
         return w.any(state[1]), state
@@ -97,7 +96,7 @@ def for_(w: Widener, op: ir.Operation) -> None:
             w.set(argument, value)
         w.mask = lanes
         yields = [w.wide(v) for v in w.inline(body)]
-        following = make("arith.addi", at.type, at, by)
+        following = binary("addi", at, by)
         return [following, runs(following, lanes), *(w.choose(lanes, n, o) for n, o in zip(yields, values))]
 
     state = [first, runs(first, outer), *(w.wide(v) for v in inits)]
@@ -122,7 +121,7 @@ def while_(w: Widener, op: ir.Operation) -> None:
         w.mask = lanes
         condition, *passed = (w.wide(v) for v in w.inline(first))
         results = [w.choose(lanes, p, r) for p, r in zip(passed, results)]
-        going = make("arith.andi", lanes.type, lanes, condition)
+        going = binary("andi", lanes, condition)
         return w.any(going), [going, *results]
 
     def after(state: Sequence[ir.Value]) -> Sequence[ir.Value]:
@@ -154,7 +153,7 @@ def _way(w: Widener, op: ir.Operation, block: ir.Block, condition: ir.Value) -> 
     """What the lanes whose condition holds do, if there are any; what it yields, with the lanes innermost."""
     _carried(w, op.results)
     outer = w.mask, w.diverged
-    w.mask, w.diverged = _both(w.mask, condition), op
+    w.mask, w.diverged = condition if w.mask is None else binary("andi", w.mask, condition), op
     if all(o.operation.name.startswith(_PURE) for o in list(block.operations)[:-1]):
         found = [w.wide(v) for v in w.inline(block)]
     else:
@@ -183,7 +182,7 @@ def index_switch(w: Widener, op: ir.Operation) -> None:
     conditions = [compare("eq", chosen, constant(w.vector(index_type()), c)) for c in cases]
     rest = w.truth(True)
     for condition in conditions:
-        rest = make("arith.andi", rest.type, rest, _inverse(condition))
+        rest = binary("andi", rest, _inverse(condition))
     results = _way(w, op, blocks[0], rest)
     for condition, block in zip(conditions, blocks[1:]):
         results = [w.choose(condition, n, o) for n, o in zip(_way(w, op, block, condition), results)]

@@ -8,6 +8,7 @@ from mlir import ir
 from xegpu_py.passes.common.all_reduce import combine_subgroups, kind_of
 from xegpu_py.passes.common.builders import (
     add,
+    binary,
     broadcast,
     compare,
     constant,
@@ -81,9 +82,8 @@ def _thread_id(w: Widener, dimension: str) -> ir.Value:
             break
         extent = broadcast(_dim(w, "gpu.block_dim", name), place.type)
         if name == dimension:
-            return make("arith.remui", place.type, place, extent)
-        beyond = make("arith.divui", place.type, place, extent)
-        place = _plus(_dim(w, "gpu.thread_id", following), beyond)
+            return binary("remui", place, extent)
+        place = _plus(_dim(w, "gpu.thread_id", following), binary("divui", place, extent))
     return place
 
 
@@ -120,8 +120,7 @@ def num_subgroups(w: Widener, op: ir.Operation) -> None:
 
 
 def _subgroups(w: Widener) -> ir.Value:
-    above = add(_items(w), w.lanes - 1)
-    return make("arith.divui", index_type(), above, index(w.lanes))
+    return binary("divui", add(_items(w), w.lanes - 1), w.lanes)
 
 
 @pattern("gpu.barrier")
@@ -169,12 +168,12 @@ def _dynamic(w: Widener, offset: ir.Value, mode: str, data: ir.Value, width: int
     i32 = integer_type(32)
     offset = w.wide(offset)
     lane = np.arange(w.lanes)
-    name = {"xor": "arith.xori", "up": "arith.subi", "down": "arith.addi"}.get(mode)
+    name = {"xor": "xori", "up": "subi", "down": "addi"}.get(mode)
     first, place = dense_integers(lane // width * width, i32), dense_integers(lane % width, i32)
-    other = make(name, offset.type, place, offset) if name else offset
+    other = binary(name, place, offset) if name else offset
     # Unsigned, what is below the segment is above it.
     valid = compare("ult", other, constant(other.type, width))
-    source = w.choose(valid, make("arith.addi", other.type, first, other), dense_integers(lane, i32))
+    source = w.choose(valid, binary("addi", first, other), dense_integers(lane, i32))
     result = data
     for i in range(w.lanes):
         same = compare("eq", source, constant(source.type, i))

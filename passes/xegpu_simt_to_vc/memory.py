@@ -10,7 +10,6 @@ from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu.checks import is_slm
 from xegpu_py.dialects.xegpu.types import CHUNK_SIZES
 from xegpu_py.passes.common.builders import (
-    Index,
     add,
     broadcast,
     constant,
@@ -22,6 +21,7 @@ from xegpu_py.passes.common.builders import (
     insert_slice,
     multiply,
     shape_cast,
+    stride_of,
     vector_type,
 )
 from xegpu_py.passes.common.values import shape_of
@@ -29,19 +29,6 @@ from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, elementwise, pattern
 
 from xegpu_py.ir.bindings import AtomicRMWKind
 from xegpu_py.ir.verifier import walk
-
-
-def _stride(memref: ir.Value, dimension: int) -> Index:
-    """A memref's stride in elements."""
-    kind = ir.MemRefType(memref.type)
-    strides, _ = kind.get_strides_and_offset()
-    if strides[dimension] != ir.ShapedType.get_dynamic_stride_or_offset():
-        return int(strides[dimension])
-    rank = kind.rank
-    base = ir.MemRefType.get([], kind.element_type, memory_space=kind.memory_space)
-    index = ir.IndexType.get()
-    made = create("memref.extract_strided_metadata", [base, index, *[index] * (2 * rank)], [memref])
-    return made.results[2 + rank + dimension]
 
 
 def offsets(w: Widener, memref: ir.Value, indices: Sequence[ir.Value], added: Sequence[int] = ()) -> ir.Value:
@@ -56,7 +43,7 @@ def offsets(w: Widener, memref: ir.Value, indices: Sequence[ir.Value], added: Se
     terms: list[ir.Value] = []
     known = 0
     for i, (place, more) in enumerate(zip(indices, added or [0] * len(indices))):
-        stride, own = _stride(memref, i), w.wide(place)
+        stride, own = stride_of(memref, i), w.wide(place)
         if isinstance(stride, int):
             known += more * stride
             terms.append(multiply(own, stride))
@@ -78,8 +65,7 @@ def lanes_of(w: Widener, memref: ir.Value, places: ir.Value, chunk: int = 1) -> 
 def load(w: Widener, op: ir.Operation) -> None:
     """One element for all, or a gather."""
     memref, *indices = op.operands
-    if not any(w.varies(i) for i in indices):
-        w.keep(op)
+    if w.kept(op):
         return
     source = w.uniform(memref)
     tdesc = lanes_of(w, source, offsets(w, source, indices))
@@ -215,9 +201,6 @@ def _rows(shape: Sequence[int]) -> list[tuple[int, ...]]:
 def vector_load(w: Widener, op: ir.Operation) -> None:
     """Rows of consecutive elements."""
     memref, *indices = op.operands
-    if not any(w.varies(i) for i in indices):
-        w.keep(op)
-        return
     w.widen(op, read_rows(w, w.uniform(memref), indices, shape_of(op.results[0]), w.active()))
 
 
@@ -242,8 +225,6 @@ def read_rows(
 def vector_store(w: Widener, op: ir.Operation) -> None:
     """Rows of consecutive elements."""
     value, memref, *indices = op.operands
-    if w.kept(op):
-        return
     write_rows(w, w.wide(value), w.uniform(memref), indices, shape_of(value), w.active())
     w.erase(op)
 

@@ -9,6 +9,7 @@ from mlir import ir
 from xegpu_py.dialects.xegpu import LaneShuffleMode
 from xegpu_py.passes.common.builders import (
     add,
+    binary,
     broadcast,
     compare,
     constant,
@@ -20,7 +21,6 @@ from xegpu_py.passes.common.builders import (
     insert_slice,
     integer_type,
     like,
-    make,
     multiply,
     permute,
     shape_cast,
@@ -35,16 +35,9 @@ from xegpu_py.passes.xegpu_simt_to_vc.known import positions
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, elementwise, pattern
 
 
-def _uniform(w: Widener, op: ir.Operation) -> bool:
-    """Leave an op if all lanes do the same; whether they do."""
-    return not any(w.uniformity.varies(v) for v in op.operands) and w.kept(op)
-
-
 @pattern("vector.shape_cast")
 def _shape_cast(w: Widener, op: ir.Operation) -> None:
     """The same elements; where they are does not change."""
-    if _uniform(w, op):
-        return
     held = w.held[op.operands[0]]
     w.widen(op, held.value, held.placement)
 
@@ -52,8 +45,6 @@ def _shape_cast(w: Widener, op: ir.Operation) -> None:
 @pattern("vector.extract", "vector.insert")
 def element(w: Widener, op: ir.Operation) -> None:
     """A part of each lane's vector, or the vector with a part replaced; lanes may differ in where it is."""
-    if _uniform(w, op):
-        return
     if len(op.operands) == _VALUES[op.name]:
         leading(w, op)
     elif op.name == "vector.extract":
@@ -139,8 +130,6 @@ def _insert_by_lane(w: Widener, op: ir.Operation) -> None:
 @pattern("vector.shuffle", "vector.multi_reduction", "vector.splat")
 def leading(w: Widener, op: ir.Operation) -> None:
     """Ops on outer dimensions leave the lanes alone."""
-    if _uniform(w, op):
-        return
     made = like(op, [w.with_lanes(op.results[0])], [w.wide(v) for v in op.operands])
     w.widen(op, made.results[0])
 
@@ -148,40 +137,34 @@ def leading(w: Widener, op: ir.Operation) -> None:
 @pattern("vector.broadcast")
 def _broadcast(w: Widener, op: ir.Operation) -> None:
     """Elements repeated along outer dimensions."""
-    if not _uniform(w, op):
-        w.widen(op, broadcast(w.wide(op.operands[0]), w.with_lanes(op.results[0])))
+    w.widen(op, broadcast(w.wide(op.operands[0]), w.with_lanes(op.results[0])))
 
 
 @pattern("vector.transpose")
 def _transpose(w: Widener, op: ir.Operation) -> None:
     """The lanes stay innermost."""
-    if not _uniform(w, op):
-        order = integers(op.attributes["permutation"])
-        w.widen(op, transpose(w.wide(op.operands[0]), [*order, len(order)]))
+    order = integers(op.attributes["permutation"])
+    w.widen(op, transpose(w.wide(op.operands[0]), [*order, len(order)]))
 
 
 @pattern("vector.extract_strided_slice")
 def _extract_slice(w: Widener, op: ir.Operation) -> None:
     """A slice of all lanes; the innermost dimensions of which nothing is said are whole."""
-    if not _uniform(w, op):
-        shape, offsets = shape_of(op.operands[0]), integers(op.attributes["offsets"])
-        offsets += [0] * (len(shape) + 1 - len(offsets))
-        w.widen(op, extract_slice(w.wide(op.operands[0]), offsets, [*shape_of(op.results[0]), w.lanes]))
+    shape, offsets = shape_of(op.operands[0]), integers(op.attributes["offsets"])
+    offsets += [0] * (len(shape) + 1 - len(offsets))
+    w.widen(op, extract_slice(w.wide(op.operands[0]), offsets, [*shape_of(op.results[0]), w.lanes]))
 
 
 @pattern("vector.insert_strided_slice")
 def _insert_slice(w: Widener, op: ir.Operation) -> None:
     """A slice of all lanes."""
-    if not _uniform(w, op):
-        value, into = map(w.wide, op.operands)
-        w.widen(op, insert_slice(value, into, [*integers(op.attributes["offsets"]), 0]))
+    value, into = map(w.wide, op.operands)
+    w.widen(op, insert_slice(value, into, [*integers(op.attributes["offsets"]), 0]))
 
 
 @pattern("vector.reduction")
 def reduction(w: Widener, op: ir.Operation) -> None:
     """Each lane's elements to one."""
-    if _uniform(w, op):
-        return
     value, *acc = op.operands
     data = w.wide(value)
     rows = shape_of(value)[0]
@@ -201,8 +184,6 @@ def reduction(w: Widener, op: ir.Operation) -> None:
 @pattern("vector.from_elements")
 def from_elements(w: Widener, op: ir.Operation) -> None:
     """Scalars one above the other."""
-    if _uniform(w, op):
-        return
     result = op.results[0]
     found = constant(vector_type((len(op.operands), w.lanes), element_of(result)), 0)
     for i, value in enumerate(op.operands):
@@ -213,8 +194,6 @@ def from_elements(w: Widener, op: ir.Operation) -> None:
 @pattern("vector.to_elements")
 def to_elements(w: Widener, op: ir.Operation) -> None:
     """The rows."""
-    if _uniform(w, op):
-        return
     data = shape_cast(w.wide(op.operands[0]), (len(op.results), w.lanes))
     for i, result in enumerate(op.results):
         w.set(result, extract(data, [i]))
@@ -224,8 +203,6 @@ def to_elements(w: Widener, op: ir.Operation) -> None:
 @pattern("xegpu.truncf")
 def truncf(w: Widener, op: ir.Operation) -> None:
     """Element by element; those of less than a byte with each lane's side by side, since they share bytes."""
-    if _uniform(w, op):
-        return
     if bits_of(element_of(op.results[0])) < 8:
         innermost(w, op)
     else:
@@ -249,8 +226,6 @@ def lane_shuffle(w: Widener, op: ir.Operation) -> None:
 @pattern("vector.bitcast", "vector.interleave", "vector.deinterleave")
 def innermost(w: Widener, op: ir.Operation) -> None:
     """Ops on the innermost dimension: each lane's elements side by side, and back."""
-    if _uniform(w, op):
-        return
     if op.name == "vector.bitcast" and shape_of(op.operands[0]) == shape_of(op.results[0]):
         elementwise(w, op)
         return
@@ -271,14 +246,12 @@ def innermost(w: Widener, op: ir.Operation) -> None:
 @pattern("vector.create_mask")
 def create_mask(w: Widener, op: ir.Operation) -> None:
     """Which of a lane's elements are below its bounds."""
-    if _uniform(w, op):
-        return
     shape = shape_of(op.results[0])
     found: ir.Value | None = None
     for i, bound in enumerate(op.operands):
         places = np.broadcast_to(np.arange(shape[i]).reshape(-1, *[1] * (len(shape) - i)), (*shape, w.lanes))
         place = dense_integers(places, index_type())
         below = compare("slt", place, broadcast(w.wide(bound), place.type))
-        found = below if found is None else make("arith.andi", below.type, found, below)
+        found = below if found is None else binary("andi", found, below)
     assert found is not None
     w.widen(op, found)

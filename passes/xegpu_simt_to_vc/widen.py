@@ -111,6 +111,11 @@ class Widener(Conversion):
     def one(self, value: ir.Value) -> ir.Value:
         return self.uniform(value)
 
+    def is_legal(self, op: ir.Operation) -> bool:
+        """Ops on vectors that are the same in all lanes stay."""
+        vectors = op.name.startswith("vector.") or op.name == "xegpu.truncf"
+        return vectors and not any(self.varies(v) or self.uniformity.varies(v) for v in op.operands)
+
     def no_pattern(self, op: ir.Operation) -> None:
         if any(self.uniformity.varies(v) for v in (*op.operands, *op.results)):
             elementwise(self, op)
@@ -227,31 +232,12 @@ class Widener(Conversion):
 
 _PER_ELEMENT = ("arith.", "math.", "index.", "xegpu.truncf")
 _ALSO_PER_ELEMENT = ("vector.fma", "vector.bitcast", "builtin.unrealized_conversion_cast")
-_ARITH_NAMES = {
-    "index.add": "arith.addi",
-    "index.sub": "arith.subi",
-    "index.mul": "arith.muli",
-    "index.divs": "arith.divsi",
-    "index.divu": "arith.divui",
-    "index.ceildivs": "arith.ceildivsi",
-    "index.ceildivu": "arith.ceildivui",
-    "index.floordivs": "arith.floordivsi",
-    "index.rems": "arith.remsi",
-    "index.remu": "arith.remui",
-    "index.maxs": "arith.maxsi",
-    "index.maxu": "arith.maxui",
-    "index.mins": "arith.minsi",
-    "index.minu": "arith.minui",
-    "index.shl": "arith.shli",
-    "index.shrs": "arith.shrsi",
-    "index.shru": "arith.shrui",
-    "index.and": "arith.andi",
-    "index.or": "arith.ori",
-    "index.xor": "arith.xori",
-    "index.casts": "arith.index_cast",
-    "index.castu": "arith.index_castui",
-}
-"""What does on vectors what ops of index do on scalars."""
+_INDEX_OPS = (
+    "add", "sub", "mul", "divs", "divu", "ceildivs", "ceildivu", "floordivs", "rems", "remu", "maxs", "maxu", "mins",
+    "minu", "shl", "shrs", "shru", "and", "or", "xor",
+)  # fmt: skip
+"""Ops of index that arith has too, also on vectors, by the same names with an `i` at the end."""
+_INDEX_CASTS = {"index.casts": "arith.index_cast", "index.castu": "arith.index_castui"}
 
 
 def elementwise(w: Widener, op: ir.Operation) -> None:
@@ -263,9 +249,10 @@ def elementwise(w: Widener, op: ir.Operation) -> None:
         predicate = PREDICATES.index(enumerator(attributes.pop("pred")))
         name, attributes["predicate"] = "arith.cmpi", number_attribute(integer_type(64), predicate)
     elif name.startswith("index."):
-        if name not in _ARITH_NAMES:
+        kind = name.removeprefix("index.")
+        if kind not in _INDEX_OPS and name not in _INDEX_CASTS:
             w.fail("cannot be done by work items of a subgroup", "write it with arith")
-        name = _ARITH_NAMES[name]
+        name = _INDEX_CASTS.get(name, f"arith.{kind}i")
     result = op.results[0]
     shape = shape_of(result)
     placement = _common(w, [v for v in op.operands if w.varies(v)], shape)

@@ -12,7 +12,8 @@ from functools import lru_cache
 
 from mlir import ir
 from xegpu_py.passes.common.patterns import PatternSet
-from xegpu_py.passes.common.values import is_vector, shape_of
+from xegpu_py.passes.common.transfers import Transfer
+from xegpu_py.passes.common.values import integers, is_vector, shape_of
 
 from xegpu_py.layout import LayoutError, NestedLayout
 
@@ -107,14 +108,9 @@ def _broadcast(op: ir.Operation) -> list[Slot]:
     return slots
 
 
-def permutation_of(op: ir.Operation) -> tuple[int, ...]:
-    """The permutation of a `vector.transpose`."""
-    return tuple(ir.DenseI64ArrayAttr(op.attributes["permutation"]))
-
-
 @_RELATIONS("vector.transpose")
 def _transpose(op: ir.Operation) -> list[Slot]:
-    return [Slot(op.results[0], permutation_of(op)), _used(op, 0)]
+    return [Slot(op.results[0], tuple(integers(op.attributes["permutation"]))), _used(op, 0)]
 
 
 def unit_dims_dropped(value: ir.Value) -> list[int]:
@@ -133,14 +129,10 @@ def _shape_cast(op: ir.Operation) -> list[Slot] | None:
     return slots if sizes[0] == sizes[1] else None
 
 
-def reduction_dims(op: ir.Operation) -> tuple[int, ...]:
-    """The dimensions that a `vector.multi_reduction` reduces."""
-    return tuple(ir.DenseI64ArrayAttr(op.attributes["reduction_dims"]))
-
-
 @_RELATIONS("vector.multi_reduction")
 def _multi_reduction(op: ir.Operation) -> list[Slot]:
-    kept = [i for i in _identity(op.operands[0]) if i not in reduction_dims(op)]
+    reduced = integers(op.attributes["reduction_dims"])
+    kept = [i for i in _identity(op.operands[0]) if i not in reduced]
     slots = [Slot(r, tuple(kept)) for r in op.results if is_vector(r)]
     slots.append(_used(op, 0))
     return slots + ([_used(op, 1, kept)] if is_vector(op.operands[1]) else [])
@@ -164,26 +156,11 @@ def _contract(op: ir.Operation) -> list[Slot] | None:
     return [*slots, _used(op, 0, lhs), _used(op, 1, rhs)]
 
 
-def mask_dims(op: ir.Operation) -> tuple[int, ...]:
-    """The dimensions of a transfer's vector that its mask has, in the mask's order, which is that of memory."""
-    places = map_of(op.attributes["permutation_map"])
-    return tuple(sorted((i for i, d in enumerate(places) if d >= 0), key=lambda i: places[i]))
-
-
-def transfer_groups(op: ir.Operation) -> list[list[ir.Value]]:
-    """The operands of a transfer: the vector (of a write), the memref, indices, padding (of a read), and the mask."""
-    sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
-    operands, groups = list(op.operands), []
-    for n in sizes:
-        groups.append(operands[:n])
-        operands = operands[n:]
-    return groups
-
-
 @_RELATIONS("vector.transfer_read", "vector.transfer_write")
 def _transfer(op: ir.Operation) -> list[Slot]:
-    slots = list(_made(op)) if op.name == "vector.transfer_read" else [_used(op, 0)]
-    return slots + ([_used(op, len(op.operands) - 1, mask_dims(op))] if transfer_groups(op)[-1] else [])
+    transfer = Transfer(op)
+    slots = [_used(op, 0)] if transfer.padding is None else list(_made(op))
+    return slots + ([_used(op, len(op.operands) - 1, transfer.mask_dims)] if transfer.mask else [])
 
 
 def masked_op(op: ir.Operation) -> ir.Operation | None:
@@ -195,7 +172,7 @@ def masked_op(op: ir.Operation) -> ir.Operation | None:
 def masked_over(op: ir.Operation) -> tuple[int, ...] | None:
     """The iteration dimensions that a mask on this op has, in its order; None if it cannot be masked."""
     if op.name.startswith("vector.transfer"):
-        return mask_dims(op)
+        return tuple(Transfer(op).mask_dims)
     if op.name in ("vector.multi_reduction", "vector.reduction", "vector.gather"):
         return _identity(op.operands[0] if op.name != "vector.gather" else op.results[0])
     if op.name == "vector.contract":
