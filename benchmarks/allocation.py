@@ -31,9 +31,9 @@ def main() -> None:
     for name, blocks in (("straight line", False), ("blocks of ten", True)):
         found = []
         for count in SIZES:
-            made = program(count, blocks)
             seconds = []
             for _ in range(3):
+                made = program(count, blocks)  # a new one, since a program remembers its allocation
                 start = time.process_time()
                 allocate(made, gpu)
                 seconds.append(time.process_time() - start)

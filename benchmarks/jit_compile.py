@@ -25,17 +25,17 @@ def unrolled_gemm(length: int) -> Kernel:
     return xegpu_py.compile(gemm_text.ours(length * 13 // 8)).kernel
 
 
-def chain(length: int, parting: bool = False) -> Kernel:
+def chain(length: int, divergent: bool = False) -> Kernel:
     """Additions, each of two results before it; where lanes part, each tenth in some lanes only."""
     lines = [".version 3.8", '.kernel "chain"', ".decl P v_type=P num_elts=16"]
     lines += [f".decl Sum{n} v_type=G type=f num_elts=16 align=GRF" for n in range(VARIABLES)]
     lines += ['.kernel_attr Target="cm"', ".kernel_attr SimdSize=16"]
     for n in range(length):
         to, one, other = (f"Sum{(n + i) % VARIABLES}(0,0)" for i in (0, 1, 7))
-        if parting and n % 10 == 0:
+        if divergent and n % 10 == 0:
             lines += [f"    cmp.lt (M1, 16) P {one}<1;1,0> {other}<1;1,0>", f"    (P) goto (M1, 16) Skip{n}"]
         lines.append(f"    add (M1, 16) {to}<1> {one}<1;1,0> {other}<1;1,0>")
-        if parting and n % 10 == 0:
+        if divergent and n % 10 == 0:
             lines.append(f"Skip{n}:")
     return Kernel.from_assembly("\n".join([*lines, "    ret (M1, 1)", ""]), cache="off")
 
@@ -58,7 +58,7 @@ def main() -> None:
     kinds: dict[str, Callable[[int], Kernel]] = {
         "unrolled GEMM": unrolled_gemm,
         "additions": chain,
-        "lanes that part": lambda length: chain(length, parting=True),
+        "divergent lanes": lambda length: chain(length, divergent=True),
     }
     worst = 0.0
     for name, make in kinds.items():
@@ -71,9 +71,7 @@ def main() -> None:
                 f"of which text {1e3 * text / count:6.3f} ms"
             )
         worst = max(worst, each[-1] / each[0])
-    print(
-        f"an instruction among {LENGTHS[-1]:,} takes as long as among {LENGTHS[0]:,}, times at most: ratio {worst:.2f}"
-    )
+    print(f"time for each instruction, {LENGTHS[-1]:,} against {LENGTHS[0]:,}, at most: ratio {worst:.2f}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""Benchmarks on a CPU as if it were another one: the JIT and numpy's BLAS make use of no more than that one has."""
+"""Benchmark as on another CPU: the JIT and numpy's BLAS use only the features of that CPU."""
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import os
 import time
@@ -14,15 +15,15 @@ CORES = {
     "skylake-avx512": "SkylakeX",
     "sapphirerapids": "SapphireRapids",
 }
-"""OpenBLAS's names of the CPUs that LLVM calls so."""
+"""OpenBLAS's name of each of these CPUs, by LLVM's name."""
 
 
 WIDER_THAN_AVX2 = "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR"
-"""numpy's names of what it has code for that CPUs with AVX2 alone do not run."""
+"""numpy's names of the CPU features that CPUs with only AVX2 lack."""
 
 
 def choose_host(name: str) -> None:
-    """Let this process, which has loaded neither numpy nor the JIT, make code for a CPU."""
+    """Let this process, which must have loaded neither numpy nor the JIT, generate code for a CPU."""
     os.environ["XEGPU_PY_HOST"] = name
     os.environ["OPENBLAS_CORETYPE"] = CORES[name]
     if name in ("haswell", "znver3"):
@@ -30,24 +31,27 @@ def choose_host(name: str) -> None:
 
 
 def prepare(arguments: Sequence[str]) -> None:
-    """Make this process ready for a benchmark's options; it must have loaded neither numpy nor the JIT.
+    """Prepare this process for a benchmark's options. It must have loaded neither numpy nor the JIT.
 
-    `--cpu-time` has both use one thread, and counts the time that it spends on a processor; `--host NAME` makes code
-    for another CPU.
+    `--cpu-time` measures processor time with one thread each; `--host NAME` generates code for another CPU.
     """
-    if "--cpu-time" in arguments:
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--cpu-time", action="store_true")
+    parser.add_argument("--host")
+    found, _ = parser.parse_known_args(arguments)
+    if found.cpu_time:
         os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    if "--host" in arguments:
-        choose_host(arguments[list(arguments).index("--host") + 1])
+    if found.host in CORES:
+        choose_host(found.host)
 
 
 def clock(arguments: Sequence[str]) -> Callable[[], float]:
-    """What measures seconds with a benchmark's options."""
+    """The clock for a benchmark's options, in seconds."""
     return time.process_time if "--cpu-time" in arguments else time.perf_counter
 
 
 def blas_core() -> str:
-    """The CPU for which numpy's OpenBLAS has chosen its kernels, as it says itself; "?" if it is another BLAS."""
+    """The CPU for which numpy's OpenBLAS has selected its kernels, by its own report; "?" for another BLAS."""
     import numpy as np
 
     folder = Path(np.__file__).parent.parent / "numpy.libs"
