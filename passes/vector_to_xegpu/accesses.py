@@ -137,6 +137,9 @@ def _load(owner: Pass, op: ir.Operation) -> ir.Value:
 
 
 def _read_rows(memory: _Memref, shape: tuple[int, ...]) -> ir.Value:
+    if not shape:
+        one = make("memref.load", memory.element, memory.value, *memory.indices)
+        return broadcast(one, vector_type((), memory.element))
     outer = memory.rank - len(shape)
     rows = [(*r, 0) for r in np.ndindex(*shape[:-1])]
     parts = [xegpu.load_nd(memory.line([*[0] * outer, *map(int, row)], shape[-1]), mode="vc") for row in rows]
@@ -156,6 +159,9 @@ def _store(owner: Pass, op: ir.Operation) -> None:
 
 def _write_rows(memory: _Memref, value: ir.Value) -> None:
     shape = shape_of(value)
+    if not shape:
+        create("memref.store", [], [extract(value, []), memory.value, *memory.indices])
+        return
     outer = memory.rank - len(shape)
     for row in np.ndindex(*shape[:-1]):
         xegpu.store_nd(extract(value, row), memory.line([*[0] * outer, *map(int, row), 0], shape[-1]), mode="vc")
@@ -282,9 +288,7 @@ def _transfer_read(owner: Pass, op: ir.Operation) -> ir.Value:
     transfer = Transfer(op)
     result = transfer.vector
     memory = _Memref(owner, op, transfer.memref, transfer.indices)
-    if not shape_of(result):
-        return broadcast(make("memref.load", memory.element, memory.value, *memory.indices), result.type)
-    if transfer.is_rows():
+    if not shape_of(result) or transfer.is_rows():
         return _read_rows(memory, shape_of(result))
     offsets, active, count = _elements(memory, transfer)
     assert transfer.padding is not None
@@ -297,10 +301,7 @@ def _transfer_write(owner: Pass, op: ir.Operation) -> None:
     transfer = Transfer(op)
     value = transfer.vector
     memory = _Memref(owner, op, transfer.memref, transfer.indices)
-    if not shape_of(value):
-        one = make("vector.extract", memory.element, value, static_position=i64_array([]))
-        create("memref.store", [], [one, memory.value, *memory.indices])
-    elif transfer.is_rows():
+    if not shape_of(value) or transfer.is_rows():
         _write_rows(memory, value)
     else:
         offsets, active, count = _elements(memory, transfer)

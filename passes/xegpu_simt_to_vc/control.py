@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from mlir import ir
 from xegpu_py.passes.common.builders import binary, compare, constant, create, index_type
 from xegpu_py.passes.common.control_flow import yielded
+from xegpu_py.passes.common.values import constant_of
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, pattern
 
 _PURE = ("arith.", "math.", "index.", "vector.extract", "vector.insert", "vector.broadcast", "vector.shape_cast")
@@ -84,8 +85,7 @@ def for_(w: Widener, op: ir.Operation) -> None:
     first, last, by = (w.wide(v) for v in (lower, upper, step))
     outer = w.mask
 
-    def runs(at: ir.Value, lanes: ir.Value | None) -> ir.Value:
-        return _both(compare("slt", at, last), lanes)
+    order = "ult" if "unsignedCmp" in op.attributes else "slt"
 
     def before(state: Sequence[ir.Value]) -> tuple[ir.Value, Sequence[ir.Value]]:
         return w.any(state[1]), state
@@ -97,9 +97,14 @@ def for_(w: Widener, op: ir.Operation) -> None:
         w.mask = lanes
         yields = [w.wide(v) for v in w.inline(body)]
         following = binary("addi", at, by)
-        return [following, runs(following, lanes), *(w.choose(lanes, n, o) for n, o in zip(yields, values))]
+        if isinstance(counter.type, ir.IndexType) or constant_of(step) == 1:
+            more = compare(order, following, last)
+        else:
+            # The counter may wrap around: ask whether a step is left.
+            more = compare("ugt", binary("subi", last, at), by)
+        return [following, _both(more, lanes), *(w.choose(lanes, n, o) for n, o in zip(yields, values))]
 
-    state = [first, runs(first, outer), *(w.wide(v) for v in inits)]
+    state = [first, _both(compare(order, first, last), outer), *(w.wide(v) for v in inits)]
     _finish(w, op, _loop(w, op, state, before, after)[2:])
 
 

@@ -10,6 +10,8 @@ import numpy.typing as npt
 from mlir import ir
 from xegpu_py.passes.common.fragments import Order
 
+from xegpu_py.ir.dense import integer_elements
+
 _Op = Callable[..., npt.NDArray[Any]]
 
 
@@ -102,7 +104,7 @@ class Known:
         table = op.operands[0]
         if at is None or isinstance(table.owner, ir.Block) or table.owner.name != "arith.constant":
             return None
-        numbers = np.array(list(ir.DenseIntElementsAttr(table.owner.attributes["value"])), np.int64)
+        numbers = np.array(integer_elements(ir.DenseIntElementsAttr(table.owner.attributes["value"])), np.int64)
         shape = tuple(ir.VectorType(table.type).shape)
         return np.asarray(numbers.reshape(shape)[tuple(at)]) if len(at) == len(shape) else None
 

@@ -57,7 +57,7 @@ class Uniformity:
         if name in STRUCTURED:
             self._control_flow(op)
         elif name in _SOURCES:
-            self._varying.add(op.results[0])
+            self._varying.update(op.results)
         elif name == "gpu.subgroup_reduce":
             if "cluster_size" in op.attributes:
                 self._varying.add(op.results[0])

@@ -19,7 +19,7 @@ from xegpu_py.passes.xegpu_to_visa.wide import divide as divide_integers
 from xegpu_py.passes.xegpu_to_visa.wide import low_half, product
 
 from xegpu_py.ir.builtin import is_float
-from xegpu_py.ir.dense import dense_elements
+from xegpu_py.ir.dense import dense_elements, integer_elements
 from xegpu_py.numerics.formats import FLOATS, TYPES
 
 _SPLAT = re.compile(r"dense<([^\[\]]*)> : ")
@@ -87,7 +87,7 @@ def _constant_mask(low: Lowering, bits: list[bool]) -> Mask | KnownMask:
 def _dense(low: Lowering, attribute: ir.DenseElementsAttr, element: str, name: str) -> Reg:
     if is_float(element):
         return from_numbers(low, [const(_float_value(v, element, name), name) for v in dense_elements(attribute)])
-    values = [int(v) for v in ir.DenseIntElementsAttr(attribute)]
+    values = integer_elements(ir.DenseIntElementsAttr(attribute))
     return _by_doubling(low, values, name) or from_numbers(low, [const(v, name) for v in values])
 
 

@@ -18,6 +18,7 @@ from xegpu_py.passes.xegpu_to_visa.values import Bounds
 
 from xegpu_py.ir.builtin import bit_width, is_integer
 from xegpu_py.ir.decoded import Decoded
+from xegpu_py.ir.dense import integer_elements
 
 _GRID_MOST = (1 << 32) - 1
 _BYTES_MOST = 1 << 57
@@ -310,7 +311,7 @@ class Ranges:
         if isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat:
             attribute = attribute.get_splat_value()
         if isinstance(attribute, ir.DenseIntElementsAttr):
-            values = [int(v) for v in attribute]
+            values = integer_elements(attribute)
             self._set(result, (min(values), max(values)))
         elif isinstance(attribute, ir.IntegerAttr) and self._bits(result) > 1:
             self._set(result, (attribute.value, attribute.value))

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from mlir import ir
 from xegpu_py.dialects.xegpu.interfaces import DescriptorUpdate
+from xegpu_py.passes.common.registers import unsigned
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, parts_of, pattern, with_parts
 from xegpu_py.passes.xegpu_to_visa.values import Const, KnownMask, Mask, Reg, Undefined, Value, bounds_of, index_type
+from xegpu_py.passes.xegpu_to_visa.wide import as_type
 
 from xegpu_py.visa.operands import Flag, Guard
 
@@ -99,13 +101,21 @@ def for_(low: Lowering, op: ir.Operation) -> None:
         carried.append(_carried(low, init, argument, yielded))
         low.values[argument] = low.bounded(carried[-1], argument)
     type_name = lower.type
+    # Behind the last iteration too it should hold the counter.
+    last = bounds_of(upper)[1] - 1 + bounds_of(step)[1]
     if isinstance(body.arguments[0].type, ir.IndexType):
-        # Behind the last iteration too it must hold the counter.
-        last = bounds_of(upper)[1] - 1 + bounds_of(step)[1]
         type_name = index_type((bounds_of(lower)[0], max(bounds_of(lower)[1], last)))
+    given = type_name
+    if "unsignedCmp" in op.attributes and min(bounds_of(n)[0] for n in (lower, upper, step)) < 0:
+        if isinstance(body.arguments[0].type, ir.IndexType):
+            given = "q"
+            lower, upper, step = (low.typed(n, given) for n in (lower, upper, step))
+        type_name = unsigned(given)
+        lower, upper, step = (as_type(emit, n, type_name) for n in (lower, upper, step))
+        last = bounds_of(upper)[1] - 1 + bounds_of(step)[1]
     counter = Reg(emit.variable(type_name, 1), 0, 1)
     emit.copy(counter, lower)
-    low.define(body.arguments[0], counter)
+    low.define(body.arguments[0], as_type(emit, counter, given))
     begin, end = emit.label("For"), emit.label("Done")
     runs = isinstance(lower, Const) and isinstance(upper, Const) and lower.value < upper.value
     if not runs:
@@ -114,8 +124,14 @@ def for_(low: Lowering, op: ir.Operation) -> None:
     emit.place(begin)
     low.block(body)
     assign_all(emit, carried, [low.value(y) for y in yields])
-    emit.apply("add", type_name, 1, counter, step, into=counter)
-    more = emit.compare("lt", 1, counter, upper)
+    if last <= bounds_of(counter)[1]:
+        emit.apply("add", type_name, 1, counter, step, into=counter)
+        more = emit.compare("lt", 1, counter, upper)
+    else:
+        # The counter may wrap around: ask before the addition whether a step is left.
+        left = emit.apply("add", type_name, 1, counter, upper, modifiers=("-",))
+        more = emit.compare("gt", 1, *(as_type(emit, n, unsigned(n.type)) for n in (left, step)))
+        emit.apply("add", type_name, 1, counter, step, into=counter)
     emit.emit("jmp", guard=Guard(more.predicates[0]), no_mask=False, label=begin)
     emit.place(end)
     low.set(op, *(low.bounded(value, result) for value, result in zip(carried, op.results)))

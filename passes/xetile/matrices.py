@@ -26,7 +26,7 @@ def is_negative(number: Index) -> bool:
     owner = number.owner
     if isinstance(owner, ir.Block):
         parent = owner.owner.operation
-        if parent.name == "scf.for" and owner.arguments[0] == number:
+        if parent.name == "scf.for" and owner.arguments[0] == number and "unsignedCmp" not in parent.attributes:
             return is_negative(parent.operands[0])
         return True
     op = owner.operation

@@ -684,10 +684,8 @@ class Kernel(Body):
     def counted(self, depth: int) -> None:
         """scf.for over a few steps, which carries values and may carry a descriptor."""
         values = self.carried()
-        low, step = self.r.randint(0, 3), self.r.randint(1, 3)
-        high = low + step * self.r.randint(0, LOOP_STEPS)
-        bounds = [self.dynamic(n) for n in (low, high, step)]
         moved = self.walking() if self.r.random() < 0.5 else None
+        kind, order, bounds = self.bounds()
         starts = [(v.name, v.type) for v in values]
         if moved:
             starts.append((moved.name, moved.type))
@@ -702,13 +700,16 @@ class Kernel(Body):
         types = ", ".join(kind for _, kind in starts)
         at = self.name()
         self.line(
-            f"{name} = scf.for {at} = {bounds[0]} to {bounds[1]} step {bounds[2]} iter_args({carried}) -> ({types}) {{"
+            f"{name} = scf.for {order}{at} = {bounds[0]} to {bounds[1]} step {bounds[2]} "
+            f"iter_args({carried}) -> ({types}){'' if kind == 'index' else f' : {kind}'} {{"
         )
         with self.region():
             for n, v in zip(names, values):
                 self.keep(Value(n, v.shape, v.element))
-            number = self.op(f"arith.index_cast {at} : index to i32", (), "i32", 100)
-            self.keep(number)
+            if kind == "index":
+                self.keep(self.op(f"arith.index_cast {at} : index to i32", (), "i32"))
+            else:
+                self.keep(Value(at, (), kind))
             after = None
             if moved:
                 inner = replace(moved, name=names[-1])
@@ -721,6 +722,43 @@ class Kernel(Body):
             self.line(f"scf.yield {', '.join(yielded)} : {types}")
         self.line("}")
         self.values += made
+
+    def bounds(self) -> tuple[str, str, list[str]]:
+        """The type of a loop's counter, its order, its lower and upper bound and its step; threads may differ in them."""
+        order = self.r.choice(["", "", "", "unsigned "])
+        low, step, trips = self.r.randint(0, 3), self.r.randint(1, 3), self.r.randint(0, LOOP_STEPS)
+        if self.r.random() < 0.6:
+            low -= self.r.choice([0, 0, 0, 5]) if not order else 0
+            if self.r.random() < 0.2:
+                low += 1 << self.r.choice([31, 32, 40])
+            found = [self.index_at(n) if abs(n) > 9 else self.dynamic(n) for n in (low, low + step * trips, step)]
+            if self.r.random() < 0.3:
+                by = self.op(f"arith.remui {self.tid}, {self.index(3)} : index", (), "index").name
+                found[0] = self.op(f"arith.addi {found[0]}, {by} : index", (), "index").name
+            return "index", order, found
+        kind = self.r.choice(["i8", "i16", "i32", "i64"])
+        most = (1 << bit_width(kind) - 1) - 1
+        # At the ends of the order, and around its middle, where signs change.
+        first, last = (0, 2 * most + 1) if order else (-most - 1, most)
+        low = self.r.choice([first, (first + last) // 2 - 2, last - step * trips, 3])
+        high = min(last, low + step * trips + self.r.randint(0, step - 1))
+        if self.r.random() < 0.2:
+            low, high = high, low
+        numbers = [n - 2 * most - 2 if n > most else n for n in (low, high, step)]
+        return (
+            kind,
+            order,
+            [
+                self.argument(kind, f"{kind}:{n}") if self.r.random() < 0.6 else self.scalar(n, kind).name
+                for n in numbers
+            ],
+        )
+
+    def index_at(self, number: int) -> str:
+        """An index of any value."""
+        if self.r.random() < 0.5:
+            return self.argument("index", f"i64:{number}")
+        return self.index(number)
 
     def walking(self) -> Desc | None:
         """A descriptor that a loop may move anywhere: its block may reach over the edges."""

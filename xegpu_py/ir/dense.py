@@ -17,6 +17,14 @@ _HEX = re.compile(r'dense<"0x([0-9A-Fa-f]*)">')
 _NUMBER = re.compile(r"-?[\w.][\w.+-]*")
 
 
+def integer_elements(attribute: ir.DenseIntElementsAttr) -> list[int]:
+    """The integers of a dense constant in row-major order; those of type index with a sign."""
+    numbers = [int(n) for n in attribute]
+    if not isinstance(ir.ShapedType(attribute.type).element_type, ir.IndexType):
+        return numbers
+    return [n - (1 << 64) if n >> 63 else n for n in numbers]
+
+
 def dense_elements(attribute: ir.DenseElementsAttr) -> list[ir.Attribute]:
     """The elements of a dense constant in row-major order, each with all its bits, those of a NaN too."""
     kind = ir.ShapedType(attribute.type)
@@ -24,7 +32,7 @@ def dense_elements(attribute: ir.DenseElementsAttr) -> list[ir.Attribute]:
     if attribute.is_splat:
         return [attribute.get_splat_value()] * count
     if isinstance(element, ir.IndexType) or (isinstance(element, ir.IntegerType) and element.width in _READ_WIDTHS):
-        return [ir.IntegerAttr.get(element, int(n)) for n in ir.DenseIntElementsAttr(attribute)]
+        return [ir.IntegerAttr.get(element, n) for n in integer_elements(ir.DenseIntElementsAttr(attribute))]
     numbers: list[str]
     if str(element) in _BUFFERED:
         buffer: Any = attribute

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from xegpu_py.reference.machine import Frame, Lanes, Steps, Subgroup
 from xegpu_py.reference.program import Block, Node, controls
 
@@ -15,19 +17,22 @@ def for_(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
     element = node.memo("counter", lambda: node.operand_kind(0).element)
     unsigned = node.attribute("unsignedCmp", False)
 
-    def left(lane: int) -> bool:
-        read = element.unsigned if unsigned else element.signed
-        return bool(read(frame.values[counter][lane]) < read(frame.values[upper][lane]))
+    read = element.unsigned if unsigned else element.signed
 
+    def number(value: int, lane: int) -> int:
+        return int(read(frame.values[value][lane]))
+
+    # Numbers beyond the counter's type: it does not wrap around.
+    counts = {lane: number(lower, lane) for lane in lanes}
     frame.give(block.arguments, (lower, *node.operands[3:]), lanes)
-    going = tuple([lane for lane in lanes if left(lane)])
+    going = tuple([lane for lane in lanes if counts[lane] < number(upper, lane)])
     while going:
         end = yield from subgroup.block(frame, block, going)
         frame.give(arguments, end.operands, going)
+        counts = {lane: counts[lane] + number(step, lane) for lane in going}
+        going = tuple([lane for lane in going if counts[lane] < number(upper, lane)])
         for lane in going:
-            total = element.signed(frame.values[counter][lane]) + element.signed(frame.values[step][lane])
-            frame.values[counter][lane] = element.wrap(total)
-        going = tuple([lane for lane in going if left(lane)])
+            frame.values[counter][lane] = element.wrap(np.asarray(counts[lane]))
     frame.give(node.results, arguments, lanes)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from mlir import ir
 from mlir.dialects import arith
 
+from xegpu_py.ir.dense import integer_elements
 from xegpu_py.passes.common.divisors import divisor
 from xegpu_py.passes.common.values import constant_of
 from xegpu_py.upstream.rebuilding import index, shape_of
@@ -88,7 +89,7 @@ def _constant(op: ir.Operation, shape: Shape) -> Affine | None:
         return None
     if attr.is_splat:
         return Affine(shape, (0,) * len(shape), int(ir.IntegerAttr(attr.get_splat_value()).value))
-    numbers = np.array([int(n) for n in ir.DenseIntElementsAttr(attr)], dtype=object).reshape(shape)
+    numbers = np.array(integer_elements(ir.DenseIntElementsAttr(attr)), dtype=object).reshape(shape)
     first = numbers[(0,) * len(shape)]
     units = [tuple(int(i == d) for i in range(len(shape))) for d in range(len(shape))]
     steps = tuple(int(numbers[u] - first) if n > 1 else 0 for u, n in zip(units, shape))

@@ -192,3 +192,30 @@ def test_arithmetic_is_that_of_integers_of_64_bits(target, ranges, vector):
         assert not len(wrong), [(i, a[j], b[j], n[j], out[i, j], wanted[i, j]) for i, j in wrong[:5]]
 
     check()
+
+
+def test_negative_elements_of_constants():
+    """A constant vector of indices has signs, which the bindings do not show."""
+    text = """
+gpu.module @k {
+  gpu.func @f(%a: memref<8xi32>, %out: memref<4xi32>, %below: memref<4xi8>) kernel {
+    %c0 = arith.constant 0 : index
+    %c4 = arith.constant 4 : index
+    %offsets = arith.constant dense<[-1, 3, -4, 2]> : vector<4xindex>
+    %zero = arith.constant dense<0> : vector<4xindex>
+    %negative = arith.cmpi slt, %offsets, %zero : vector<4xindex>
+    %byte = arith.extui %negative : vector<4xi1> to vector<4xi8>
+    vector.store %byte, %below[%c0] : memref<4xi8>, vector<4xi8>
+    %all = arith.constant dense<true> : vector<4xi1>
+    %none = arith.constant dense<0> : vector<4xi32>
+    %x = vector.gather %a[%c4] [%offsets], %all, %none
+      : memref<8xi32>, vector<4xindex>, vector<4xi1>, vector<4xi32> into vector<4xi32>
+    vector.store %x, %out[%c0] : memref<4xi32>, vector<4xi32>
+    gpu.return
+  }
+}
+"""
+    for engine in ("both", "reference"):
+        out, below = np.zeros(4, np.int32), np.zeros(4, np.int8)
+        xegpu_py.compile(text, engine=engine)(np.arange(8, dtype=np.int32), out, below)
+        assert (out.tolist(), below.tolist()) == ([3, 7, 0, 6], [1, 0, 1, 0])

@@ -48,3 +48,65 @@ gpu.module @k {{
     places = np.full(64, 16, np.int32)
     kernel(m, ones, places, grid=1, block=16 if simt else 1)
     np.testing.assert_array_equal(m, wanted)
+
+
+BOUNDS = {
+    "i8": [(-100, 101, 7), (-128, 127, 100), (100, 127, 50), (5, 5, 1), (0, -1, 3), (-56, -1, 90), (127, -128, 1)],
+    "i32": [(0, 2**31 - 1, 2**30), (5, -(2**30), 2**29), (-(2**31), 2**31 - 1, 2**31 - 1), (-3, -9, 1), (1, -1, 2**30)],
+    "index": [(0, 40, 7), (5, -(2**62), 2**61), (-4, -3, 1), (2**40, 2**40 + 9, 4), (-9, 3, 5)],
+}
+"""Lower and upper bounds, and steps, of loops: at the ends of the types, and of no iterations."""
+
+
+@pytest.mark.parametrize("simt", [False, True])
+@pytest.mark.parametrize("order", ["", "unsigned "])
+@pytest.mark.parametrize("element", BOUNDS)
+def test_bounds(element, order, simt):
+    """Counters are compared as the loop says, and do not wrap around at the ends of their types."""
+    memory = "i64" if element == "index" else element
+    cast = "" if element == "i32" else "arith.index_cast" if element == "index" else "arith.extsi"
+    load = f"memref.load %bounds[%at, %c{{}}] : memref<{len(BOUNDS[element])}x3x{memory}>"
+    lines = []
+    for i, name in enumerate(("low", "high", "step")):
+        lines.append(f"%{name}{'m' * (element == 'index')} = {load.format(i)}")
+        if element == "index":
+            lines.append(f"%{name} = arith.index_cast %{name}m : i64 to index")
+    kind = "" if element == "index" else f" : {element}"
+    joined = "\n    ".join(lines)
+    number = f"%number = {cast} %i : {element} to i32" if cast else "%number = arith.addi %i, %zero : i32"
+    text = f"""
+gpu.module @k {{
+  gpu.func @k(%bounds: memref<{len(BOUNDS[element])}x3x{memory}>, %out: memref<{len(BOUNDS[element])}x2xi32>) kernel
+      {"attributes {xegpu.subgroup_size = 16 : i32}" * simt} {{
+    %at = gpu.{"thread" if simt else "block"}_id x
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    {joined}
+    %found:2 = scf.for {order}%i = %low to %high step %step
+        iter_args(%n = %zero, %last = %zero) -> (i32, i32){kind} {{
+      %more = arith.addi %n, %one : i32
+      {number}
+      scf.yield %more, %number : i32, i32
+    }}
+    memref.store %found#0, %out[%at, %c0] : memref<{len(BOUNDS[element])}x2xi32>
+    memref.store %found#1, %out[%at, %c1] : memref<{len(BOUNDS[element])}x2xi32>
+    gpu.return
+  }}
+}}
+"""
+    bounds = np.array(BOUNDS[element], f"int{64 if element == 'index' else element[1:]}")
+    wanted = []
+    for row in bounds.astype(bounds.dtype.name.replace("int", "uint") if order else bounds.dtype).tolist():
+        counts = range(*row)
+        last = np.array(counts[-1] if counts else 0).astype(np.uint64).astype(bounds.dtype).astype(np.int32)
+        wanted.append([len(counts), int(last)])
+    kernel = xegpu_py.compile(text, target="pvc", engine="both")
+    found, evaluated = (np.zeros((len(bounds), 2), np.int32) for _ in range(2))
+    launch = {"grid": 1, "block": len(bounds)} if simt else {"grid": len(bounds)}
+    kernel(bounds, found, **launch)
+    xegpu_py.compile(text, engine="reference")(bounds, evaluated, **launch)
+    assert found.tolist() == wanted
+    assert evaluated.tolist() == wanted

@@ -219,3 +219,34 @@ def test_gemm_of_fragments(gemm):
 def test_assembles(path):
     native = finalize(xegpu_py.compile(path, target="pvc").asm, "PVC")
     assert native.instructions and not native.spill_bytes
+
+
+def test_whether_a_shuffle_reads_its_segment():
+    """The second result of gpu.shuffle differs among work items, like the first."""
+    text = """
+gpu.module @k {
+  gpu.func @f(%out: memref<32xi32>, %offset: i32) kernel attributes {xegpu.subgroup_size = 16 : i32} {
+    %item = gpu.thread_id x
+    %x = arith.index_cast %item : index to i32
+    %width = arith.constant 8 : i32
+    %three = arith.constant 3 : i32
+    %y, %first = gpu.shuffle up %x, %three, %width : i32
+    %z, %second = gpu.shuffle down %x, %offset, %width : i32
+    %a = arith.extui %first : i1 to i32
+    %b = scf.if %second -> i32 {
+      scf.yield %z : i32
+    } else {
+      %hundred = arith.constant 100 : i32
+      scf.yield %hundred : i32
+    }
+    %sum = arith.addi %a, %b : i32
+    memref.store %sum, %out[%item] : memref<32xi32>
+    gpu.return
+  }
+}
+"""
+    wanted = [(i % 8 >= 3) + (i + 2 if i % 8 < 6 else 100) for i in range(32)]
+    for engine in ("both", "reference"):
+        out = np.zeros(32, np.int32)
+        xegpu_py.compile(text, engine=engine)(out, np.int32(2), block=32)
+        assert out.tolist() == wanted

@@ -163,3 +163,24 @@ gpu.module @k {
     want[:3, :5] = x.T[:3, :5]
     np.testing.assert_array_equal(turned, want)
     np.testing.assert_array_equal(repeated, np.where(np.arange(8)[:, None] < 5, x[:, 3:], -1).repeat(4, 1)[:, :4])
+
+
+def test_vectors_of_no_dimensions():
+    text = """
+gpu.module @k {
+  gpu.func @f(%a: memref<i64>, %b: memref<4xi64>, %out: memref<i64>) kernel {
+    %c2 = arith.constant 2 : index
+    %x = vector.load %a[] : memref<i64>, vector<i64>
+    %y = vector.load %b[%c2] : memref<4xi64>, vector<i64>
+    %sum = arith.addi %x, %y : vector<i64>
+    vector.store %sum, %out[] : memref<i64>, vector<i64>
+    vector.store %x, %b[%c2] : memref<4xi64>, vector<i64>
+    gpu.return
+  }
+}
+"""
+    for engine in ("both", "reference"):
+        # Arrays of no dimensions are arrays, and not numbers or addresses.
+        a, b, out = np.array(5), np.arange(4) * 100, np.array(0)
+        xegpu_py.compile(text, engine=engine)(a, b, out)
+        assert (out.tolist(), b.tolist()) == (205, [0, 100, 5, 300])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from mlir import ir
 
+from xegpu_py.ir.dense import integer_elements
 from xegpu_py.passes.common.builders import (
     constant,
     create,
@@ -83,7 +84,7 @@ def known(k: KernelImport, op: ir.Operation) -> Sequence[ir.Value]:
         element = element_of(kind)
         if element_of(value.type) != element:
             # Indices are integers in LLVM.
-            numbers = np.array(list(ir.DenseIntElementsAttr(value)), np.int64)
+            numbers = np.array(integer_elements(ir.DenseIntElementsAttr(value)), np.int64)
             return [dense_integers(numbers.reshape(shape_of(kind)), element)]
         return [make("arith.constant", kind, value=value)]
     if isinstance(value, (ir.IntegerAttr, ir.BoolAttr)):
