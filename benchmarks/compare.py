@@ -2,14 +2,16 @@
 
     python benchmarks/compare.py /path/to/before .
 
-Times are of the processor. Both run this checkout's scripts.
+Times are of the processor. Both run this checkout's scripts, from compiled bytecode as after `pip install`.
 """
 
 from __future__ import annotations
 
 import argparse
+import compileall
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,6 +26,7 @@ TIMES = (
     ["compile_gemm.py", "--json=250x246x100"],
     ["lowering.py", "--json=5000"],
     ["lowering.py", "--json=50000"],
+    ["first_kernel.py"],
 )
 MAPPED = ("dialects", "passes", "tools")
 """Folders that are packages of `xegpu_py` once it is installed."""
@@ -32,9 +35,10 @@ MAPPED = ("dialects", "passes", "tools")
 def installed(checkout: Path, folder: Path) -> Path:
     """A folder to import a checkout from, laid out as it is installed."""
     package = folder / "xegpu_py"
-    package.mkdir(parents=True)
-    for path in [*(checkout / "xegpu_py").iterdir(), *(checkout / name for name in MAPPED)]:
-        (package / path.name).symlink_to(path.resolve())
+    shutil.copytree(checkout / "xegpu_py", package)
+    for name in MAPPED:
+        shutil.copytree(checkout / name, package / name)
+    compileall.compile_dir(package, quiet=1)
     return folder
 
 
@@ -54,6 +58,10 @@ def times(before: Path, after: Path, rounds: int) -> None:
             for side, folder in enumerate((before, after)):
                 for name, taken in run(folder, arguments).items():
                     best[side][name] = min(taken, best[side].get(name, taken))
+    kernels = [run(folder, ["kernel_sizes.py", "--seconds"]) for folder in (before, after)]
+    both = kernels[0].keys() & kernels[1].keys()
+    for side, found in enumerate(kernels):
+        best[side][f"{len(both)} kernels"] = sum(found[name] for name in both)
     for name, old in best[0].items():
         new = best[1][name]
         print(f"{name:40}{old:12.3f}{new:12.3f}   ratio {new / old:.3f}")

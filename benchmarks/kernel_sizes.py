@@ -6,6 +6,7 @@ import argparse
 import hashlib
 import json
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -91,7 +92,16 @@ def main() -> None:
     parser.add_argument(
         "--json", action="store_true", help="print JSON: by name the columns, and a hash of the assembly"
     )
+    parser.add_argument("--seconds", action="store_true", help="print JSON: by name processor seconds of lowering")
     args = parser.parse_args()
+    if args.seconds:
+        next(kernels(lenient=True))
+        taken, start = {}, time.process_time()
+        for name, _ in kernels(lenient=True):
+            now = time.process_time()
+            taken[name], start = now - start, now
+        print(json.dumps(taken))
+        return
     rows = {}
     for name, compiled in kernels(lenient=args.json):
         program, pressure = compiled.kernel.program, compiled.kernel.launcher.allocation.pressure

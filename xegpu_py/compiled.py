@@ -12,7 +12,6 @@ from typing import Any, Literal, overload
 
 from mlir import ir as mlir
 
-from xegpu_py import reference
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.ir.module import Module
@@ -256,7 +255,10 @@ class ReferenceKernel:
 
     def __init__(self, module: Module, name: str, model: Model) -> None:
         """Make one of a kernel of a module; see `compile`."""
-        self._module, self._model = module, model
+        # What is lowered does not need it, and it takes as long to load as a small kernel to lower.
+        from xegpu_py import reference
+
+        self._module, self._model, self._reference = module, model, reference
         self.name = name
         func = reference.chosen(module, name)
         self.types = reference.types_of(func)
@@ -269,7 +271,7 @@ class ReferenceKernel:
     ) -> None:
         """Evaluate the kernel; arguments and errors are those of `CompiledKernel`."""
         block = _block(block, self._known, self.subgroups)
-        reference.run(self._module, self.name, arguments, grid=grid, block=block, model=self._model)
+        self._reference.run(self._module, self.name, arguments, grid=grid, block=block, model=self._model)
 
 
 @overload

@@ -1,16 +1,10 @@
 """The vISA dialect: an op for each instruction of `xegpu_py.visa.instructions`."""
 
-from xegpu_py.dialects.visa.ops import (
-    OPS,
-    BuiltinOp,
-    DeclOp,
-    DeclPredOp,
-    InputOp,
-    InstructionOp,
-    Pred,
-    Var,
-    Visa,
-)
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from xegpu_py.dialects.visa.programs import (
     LIMITS,
     PRESSURE,
@@ -26,9 +20,23 @@ from xegpu_py.dialects.visa.programs import (
     replace_body,
     set_target,
     target_of,
+    verify,
 )
 
-DIALECT = Visa
+if TYPE_CHECKING:
+    from xegpu_py.dialects.visa.ops import (
+        OPS,
+        BuiltinOp,
+        DeclOp,
+        DeclPredOp,
+        InputOp,
+        InstructionOp,
+        Pred,
+        Var,
+        Visa,
+    )
+
+    DIALECT = Visa
 
 __all__ = [
     "DIALECT",
@@ -57,4 +65,13 @@ __all__ = [
     "target_of",
 ]
 
-__getattr__ = Visa.function
+
+def __getattr__(name: str) -> Any:
+    """The ops, which are defined when one of them is first asked for; see `programs`."""
+    if name.startswith("_"):
+        raise AttributeError(name)
+    ops = importlib.import_module(f"{__name__}.ops")
+    if "DIALECT" not in globals():
+        globals().update({known: value for known, value in vars(ops).items() if known in __all__}, DIALECT=ops.Visa)
+        ops.Visa.rule(verify)
+    return globals()[name] if name in globals() else ops.Visa.function(name)

@@ -1,4 +1,7 @@
-"""Kernels of the dialect as decoded programs, both ways, and the rules that whole kernels have."""
+"""Kernels of the dialect as decoded programs, both ways, and the rules that whole kernels have.
+
+The ops are imported where they are made or decoded, since it takes as long to define them as to lower a small kernel.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
-from xegpu_py.dialects.visa.ops import (
-    OPS,
-    BuiltinOp,
-    DeclOp,
-    DeclPredOp,
-    InputOp,
-    InstructionOp,
-    Visa,
-)
 from xegpu_py.dialects.visa.syntax import PRED, VAR, parsed_of
 
 from xegpu_py.ir.assembly import encode
@@ -223,6 +217,8 @@ class _Decoder:
             yield op.operation
 
     def _op(self, view: ir.OpView) -> None:
+        from xegpu_py.dialects.visa.ops import BuiltinOp, DeclOp, DeclPredOp, InputOp, InstructionOp
+
         where = position_of(view.operation.location)
         if isinstance(view, InstructionOp):
             inst = view.instruction(self.variables.__getitem__, self.known)
@@ -256,7 +252,6 @@ class _Decoder:
         self.declared[variable.name] = where
 
 
-@Visa.rule
 def verify(ops: Iterable[Operation], bodies: Bodies) -> list[Diagnostic]:
     """The rules that ops of the dialect break together: those of the kernels in which they stand."""
     found: list[Diagnostic] = []
@@ -278,7 +273,7 @@ def verify(ops: Iterable[Operation], bodies: Bodies) -> list[Diagnostic]:
 
 def _diagnostic(issue: Issue) -> Diagnostic:
     inst = issue.instruction
-    subject = f"'{OPS[inst.name].OPERATION_NAME}' op " if inst else ""
+    subject = f"'visa.{INSTRUCTIONS[inst.name].op_name}' op " if inst else ""
     notes = tuple(Diagnostic("note", note, issue.where) for note in issue.notes)
     return Diagnostic("error", subject + issue.message, issue.where, notes)
 
@@ -324,6 +319,8 @@ def _location(where: Position) -> str:
 
 
 def _kernel(program: Program) -> Iterator[str]:
+    from xegpu_py.dialects.visa.ops import OPS, InputOp
+
     values = (f"{k} = {_string(v) if isinstance(v, str) else f'{v} : i64'}" for k, v in program.attributes.items())
     attributes = f" attributes {{{ATTRIBUTES} = {{{', '.join(values)}}}}}" if program.attributes else ""
     yield f"gpu.func @{_string(program.name)}() kernel{attributes} {{"
@@ -350,6 +347,8 @@ def _builtins(program: Program) -> list[Variable]:
 
 
 def _declaration(var: Variable | Predicate, names: dict[Any, str]) -> tuple[type[Operation], ParsedOp]:
+    from xegpu_py.dialects.visa.ops import BuiltinOp, DeclOp, DeclPredOp
+
     if isinstance(var, Predicate):
         return DeclPredOp, ParsedOp({}, {"result": [PRED]}, {"var_name": var.name, "count": var.count})
     if var in BUILTINS.values():

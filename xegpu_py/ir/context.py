@@ -41,7 +41,10 @@ class Context(ir.Context):  # type: ignore[misc]
     own: tuple[type[Dialect], ...]
 
     def __init__(self, own: Sequence[type[Dialect]] | None = None) -> None:
-        super().__init__(load_on_create_dialects=list(UPSTREAM))
+        super().__init__(load_on_create_dialects=[])
+        for name in UPSTREAM:
+            # Not `self.dialects[name]`, which imports the bindings' module of the dialect too.
+            self.get_dialect_descriptor(name)
         # Python passes hold the interpreter lock, so a thread pool would only add its start-up time.
         self.enable_multithreading(False)
         self.own = ()
@@ -66,7 +69,8 @@ class Context(ir.Context):  # type: ignore[misc]
 
 
 def _is_ready(name: str) -> bool:
-    return name not in ON_DEMAND or f"xegpu_py.dialects.{name}" in sys.modules
+    """Whether a dialect is loaded with a context: one on demand only if its ops have been made."""
+    return name not in ON_DEMAND or "DIALECT" in vars(sys.modules.get(f"xegpu_py.dialects.{name}", object))
 
 
 def current() -> Context:

