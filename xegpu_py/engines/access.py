@@ -96,17 +96,13 @@ def reader(operand: Region | Immediate, exec_size: int, layout: Layout) -> Read:
 
 def raw_reader(operand: Raw | Vector | Address, size: int, layout: Layout) -> Read:
     """Reads the bytes of an operand, uint8[threads, size]."""
-    start = layout.offset(operand.var) + _raw_start(operand, layout)
+    start = layout.offset(operand.var) + first_byte(operand, layout.target.grf_bytes)
 
     def read(batch: Batch, rows: Rows) -> Array:
         found: Array = batch.regs[rows, start : start + size]
         return found
 
     return read
-
-
-def _raw_start(operand: Raw | Vector | Address, layout: Layout) -> int:
-    return first_byte(operand, layout.target.grf_bytes) if isinstance(operand, Vector) else operand.offset
 
 
 def writer(operand: Destination, exec_size: int, layout: Layout) -> Write:
@@ -159,10 +155,9 @@ def data_places(shape: DataShape, lanes: int, grf_bytes: int) -> Array:
 
 def masker(inst: Instruction, layout: Layout) -> Mask:
     """Which lanes of an instruction act: the enabled ones, unless it has NoMask, that its predicate sets."""
-    first, count = inst.first_lane, inst.exec_size
-    guard = None if inst.name == "sel" else inst.guard
-    chosen = flag_reader(inst, layout) if guard else None
-    no_mask = inst.no_mask or not INSTRUCTIONS[inst.name].exec_sizes
+    first, count, spec = inst.first_lane, inst.exec_size, INSTRUCTIONS[inst.name]
+    chosen = flag_reader(inst, layout) if inst.guard and not spec.selects else None
+    no_mask = inst.no_mask or not spec.exec_sizes
 
     def mask(batch: Batch, rows: Rows, active: Array | None) -> Array | None:
         enabled = None if no_mask or active is None else active[:, first : first + count]
@@ -180,13 +175,14 @@ def flag_reader(inst: Instruction, layout: Layout) -> Read:
     assert guard
     index = layout.predicates[guard.var]
     first, count, size = inst.first_lane, inst.exec_size, guard.var.count
+    uniform = INSTRUCTIONS[inst.name].uniform
 
     def read(batch: Batch, rows: Rows) -> Array:
         if guard.control:
             bits = batch.flags[rows, index, :size]
             joined = (np.any if guard.control == "any" else np.all)(bits, axis=1)
             found = np.repeat(joined[:, None], count, axis=1)
-        elif inst.name == "jmp":
+        elif uniform:
             found = batch.flags[rows, index, :1]
         else:
             found = batch.flags[rows, index, first : first + count]

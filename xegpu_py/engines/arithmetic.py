@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 
-from xegpu_py.engines.access import Layout, Mask, Read, Write, flag_reader, masker, reader, writer
+from xegpu_py.engines.access import Layout, Mask, Write, masker, reader, writer
 from xegpu_py.engines.batch import Batch, Rows
-from xegpu_py.engines.golden import GOLDEN
-from xegpu_py.engines.golden.alu import AluOp
+from xegpu_py.engines.golden.alu import ARITHMETIC, AluOp
 from xegpu_py.numerics import convert
 from xegpu_py.numerics.formats import TYPES, Array, Format, bits_of, canonical
+from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Flag, Immediate, Region
 from xegpu_py.visa.program import Instruction
+from xegpu_py.visa.spec import Span
 
 Step = Callable[[Batch, Rows, "Array | None"], None]
 """Runs an instruction for some threads; the last argument is their enabled lanes, None for all."""
@@ -21,12 +23,23 @@ Step = Callable[[Batch, Rows, "Array | None"], None]
 _RANK = {"hf": 0, "bf": 1, "f": 1, "df": 2}
 
 
-def execution_format(types: list[str]) -> str:
-    """The type in which floats are computed: the widest of the operands', where bf counts as f; "" for integers."""
+def execution_format(inst: Instruction, sources: Sequence[str]) -> str:
+    """The type in which floats are computed: the widest of the operands', where bf counts as f; "" for integers.
+
+    Args:
+        sources: types of the sources.
+    """
+    types = sources if INSTRUCTIONS[inst.name].compares else [*sources, inst["dst"].var.type]
     floats = [t for t in types if TYPES[t].is_float]
     if not floats:
         return ""
     return ("hf", "f", "df")[max(_RANK[t] for t in floats)]
+
+
+def execution_bits(inst: Instruction, sources: Sequence[str]) -> int:
+    """The width in which shifts work: 64 where the first source or the result has 64 bits, else 32."""
+    dst = inst["dst"]
+    return 64 if TYPES[sources[0]].bits == 64 or (not isinstance(dst, Flag) and dst.var.format.bits == 64) else 32
 
 
 def _type(operand: Region | Immediate) -> str:
@@ -37,11 +50,8 @@ def _modifier(operand: Region | Immediate) -> str:
     return "" if isinstance(operand, Immediate) else operand.modifier
 
 
-_ORDERED = ("cmp", "min", "max", "asr")
-"""Instructions whose result depends on what integers are worth, not on their lowest bits alone."""
-
-
-def _span(name: str, modifier: str) -> tuple[int, int]:
+@cache
+def span(name: str, modifier: str = "") -> Span:
     """The least and the greatest number that an integer source can be."""
     info = np.iinfo(TYPES[name].dtype)
     ends = [int(info.min), int(info.max)]
@@ -57,17 +67,13 @@ def _integer_dtype(inst: Instruction, types: list[str], modifiers: list[str]) ->
 
     Where neither of numpy's will do, Python's own integers are used.
     """
-    if not (inst.saturate or inst.name in _ORDERED or any("abs" in m for m in modifiers)):
+    spec = INSTRUCTIONS[inst.name]
+    if not (inst.saturate or spec.ordered or any("abs" in m for m in modifiers)):
         unsigned = all(TYPES[t].kind == "u" for t in types) and not any(modifiers)
         return np.uint64 if unsigned else np.int64
-    spans = [_span(t, m) for t, m in zip(types, modifiers)]
-    ends = [end for span in (*spans, *(_span(t, "") for t in types)) for end in span]
-    if inst.name == "add":
-        ends += [sum(low for low, _ in spans), sum(high for _, high in spans)]
-    elif inst.name in ("mul", "mad"):
-        products = [a * b for a in spans[0] for b in spans[1]]
-        low, high = spans[2] if len(spans) > 2 else (0, 0)
-        ends += [*products, min(products) + low, max(products) + high]
+    spans = [span(t, m) for t, m in zip(types, modifiers)]
+    results = [spec.interval(*spans)] if spec.interval else []
+    ends = [end for bounds in (*spans, *results, *map(span, types)) for end in bounds]
     for dtype in (np.uint64, np.int64):
         info = np.iinfo(dtype)
         if int(info.min) <= min(ends) and max(ends) <= int(info.max):
@@ -109,20 +115,18 @@ def arithmetic_step(inst: Instruction, layout: Layout) -> Step:
     operands = _sources(inst)
     types = [_type(o) for o in operands]
     dst = inst["dst"]
-    function, mask = GOLDEN[inst.name], masker(inst, layout)
+    function, mask = ARITHMETIC[inst.name], masker(inst, layout)
     reads = [reader(o, inst.exec_size, layout) for o in operands]
     modifiers = [_modifier(o) for o in operands]
-    to_flag = isinstance(dst, Flag)
-    fmt = execution_format(types if inst.name == "cmp" else [*types, dst.var.type])
-    wide = any(TYPES[t].bits == 64 for t in (types[0], *([] if to_flag else [dst.var.type])))
-    op = AluOp(fmt, 64 if wide else 32, inst.values.get("condition", ""))
+    fmt, bits = execution_format(inst, types), execution_bits(inst, types)
+    op = AluOp(fmt, bits, inst.values.get("condition", ""))
     prepare = _float_preparations(types, modifiers, fmt) if fmt else _integer_preparations(inst, types, modifiers)
 
     def compute(batch: Batch, rows: Rows) -> Array:
         result: Array = function(op, *(p(r(batch, rows)) for p, r in zip(prepare, reads)))
         return result
 
-    if inst.name == "cmp":
+    if INSTRUCTIONS[inst.name].compares:
         return _comparison(inst, compute, mask, layout)
     target = dst.var.format
     write, saturate = writer(dst, inst.exec_size, layout), inst.saturate
@@ -234,49 +238,10 @@ def _to_float(values: Array, target: Format, saturate: bool) -> Array:
     return convert(values, "q", target.name, saturate=saturate)
 
 
-def mov_step(inst: Instruction, layout: Layout) -> Step:
-    """Runs `mov`."""
-    source, dst = inst["src0"], inst["dst"]
-    target = dst.var.format
-    write, mask = writer(dst, inst.exec_size, layout), masker(inst, layout)
-    if isinstance(source, Flag):
-        index, count = layout.predicates[source.var], source.var.count
-        weights = np.uint64(1) << np.arange(count, dtype=np.uint64)
-
-        def step_flag(batch: Batch, rows: Rows, active: Array | None) -> None:
-            bits = batch.flags[rows, index, :count].astype(np.uint64) @ weights
-            write(batch, rows, bits[:, None].astype(target.dtype), mask(batch, rows, active))
-
-        return step_flag
-    read = reader(source, inst.exec_size, layout)
-    change = conversion(source, target, inst.saturate)
-
-    def step(batch: Batch, rows: Rows, active: Array | None) -> None:
-        write(batch, rows, change(read(batch, rows)), mask(batch, rows, active))
-
-    return step
-
-
-def sel_step(inst: Instruction, layout: Layout) -> Step:
-    """Runs `sel`. The predicate chooses, and does not keep lanes from being written."""
-    target = inst["dst"].var.format
-    write, mask, chosen = writer(inst["dst"], inst.exec_size, layout), masker(inst, layout), flag_reader(inst, layout)
-    reads: list[tuple[Callable[[Array], Array], Read]] = [
-        (conversion(inst[n], target, inst.saturate), reader(inst[n], inst.exec_size, layout)) for n in ("src0", "src1")
-    ]
-
-    def step(batch: Batch, rows: Rows, active: Array | None) -> None:
-        (change0, read0), (change1, read1) = reads
-        values = np.where(chosen(batch, rows), change0(read0(batch, rows)), change1(read1(batch, rows)))
-        write(batch, rows, values, mask(batch, rows, active))
-
-    return step
-
-
 def flag_logic_step(inst: Instruction, layout: Layout) -> Step:
     """Runs `and`, `or`, `xor` and `not` of predicates."""
     sources = [layout.predicates[v.var] for n, v in inst.values.items() if n.startswith("src")]
-    function, mask, write = GOLDEN[inst.name], masker(inst, layout), flag_writer(inst, layout)
+    function, mask, write = ARITHMETIC[inst.name], masker(inst, layout), flag_writer(inst, layout)
     op, first, count = AluOp("", 32), inst.first_lane, inst.exec_size
 
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:

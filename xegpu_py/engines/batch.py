@@ -20,6 +20,11 @@ ENDED = 1 << 30
 """The program counter of a lane that has ended."""
 
 
+def count_of(batch: Batch, rows: Rows) -> int:
+    """How many threads rows are."""
+    return batch.threads if isinstance(rows, slice) else len(rows)
+
+
 @dataclass
 class Barriers:
     """The barriers of workgroups: number 0 is that of the whole workgroup, the named ones follow.

@@ -13,32 +13,27 @@ from typing import Protocol
 
 import numpy as np
 
-from xegpu_py.engines import golden
 from xegpu_py.engines.access import Layout
-from xegpu_py.engines.arithmetic import Step, arithmetic_step, flag_logic_step, mov_step, sel_step
+from xegpu_py.engines.arithmetic import Step, arithmetic_step, flag_logic_step
 from xegpu_py.engines.batch import ENDED, Batch, Rows
-from xegpu_py.engines.golden import GOLDEN
-from xegpu_py.engines.golden.control import STAY, Next
+from xegpu_py.engines.golden import memory, registers
+from xegpu_py.engines.golden.control import CONTROL, STAY, Next
 from xegpu_py.engines.memory import AccessFault, RuntimeFault
 from xegpu_py.engines.races import RaceFault
 from xegpu_py.engines.watch import UnwrittenFault, watched_next, watched_step
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
 from xegpu_py.visa.assembly import write_statement
+from xegpu_py.visa.flow import divergent_lanes
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Flag
 from xegpu_py.visa.program import Instruction, Program
 from xegpu_py.visa.spec import LANES
 
-golden.load()
-
-_BARRIERS = ("barrier", "sbarrier.signal", "sbarrier.wait", "nbarrier.signal", "nbarrier.wait")
-_CONTROL = ("label", "jmp", "goto", "ret", *_BARRIERS)
-_OWN_STEPS = {"mov": mov_step, "sel": sel_step}
-
+_STEPS = {**registers.STEPS, **memory.STEPS}
 
 _PATIENCE = 256
-"""Turns that threads take before others, which are ahead, may take one; halved each time."""
+"""How often threads run before others, which are ahead, may run once; halved each time."""
 
 
 class Observer(Protocol):
@@ -70,16 +65,15 @@ class Interpreter:
     @cached_property
     def _parting(self) -> slice:
         """The lanes that a goto has. Others run wherever the thread is."""
-        gotos = [i for i in self.program.instructions if i.name == "goto"]
-        first = min((i.first_lane for i in gotos), default=0)
-        return slice(first, max((i.first_lane + i.exec_size for i in gotos), default=LANES))
+        lanes = divergent_lanes(self.program)
+        return slice(lanes.start, lanes.stop)
 
     def _prepare(self, at: int) -> tuple[Step | None, Next | None]:
         """What an instruction does, or where it goes on. Native code asks for few of them."""
         found = self._prepared.get(at)
         if found is None:
             inst = self.program.instructions[at]
-            decide = GOLDEN[inst.name](inst, self.program, self.layout) if inst.name in _CONTROL else None
+            decide = CONTROL[inst.name](inst, self.program, self.layout) if inst.name in CONTROL else None
             step = None if decide else self._step(inst)
             if self.layout.watch:
                 decide = decide and watched_next(decide, inst, self.layout)
@@ -92,13 +86,11 @@ class Interpreter:
         return [self._prepare(at)[0] for at in range(len(self.program.instructions))]
 
     def _step(self, inst: Instruction) -> Step:
-        if inst.name in _OWN_STEPS:
-            return _OWN_STEPS[inst.name](inst, self.layout)
-        if INSTRUCTIONS[inst.name].category in ("alu", "math") and inst.name not in ("srnd", "fcvt", "setp"):
-            flags = inst.name != "cmp" and isinstance(inst["dst"], Flag)
-            return flag_logic_step(inst, self.layout) if flags else arithmetic_step(inst, self.layout)
-        step: Step = GOLDEN[inst.name](inst, self.layout, self.model)
-        return step
+        if inst.name in _STEPS:
+            step: Step = _STEPS[inst.name](inst, self.layout, self.model)
+            return step
+        on_predicates = isinstance(inst["dst"], Flag) and not INSTRUCTIONS[inst.name].compares
+        return (flag_logic_step if on_predicates else arithmetic_step)(inst, self.layout)
 
     def run(self, batch: Batch, name_thread: Callable[[int], str] = str) -> None:
         """Run a batch's threads to their end.

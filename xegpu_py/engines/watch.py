@@ -10,10 +10,9 @@ from xegpu_py.engines.access import Layout, data_places, masker
 from xegpu_py.engines.arithmetic import Step
 from xegpu_py.engines.batch import Batch, Rows
 from xegpu_py.engines.golden.control import Next
-from xegpu_py.numerics.block_scaled import COLUMNS, SCALE_GROUP
 from xegpu_py.numerics.formats import Array
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.operands import Address, Destination, Raw, Region, Variable, Vector, first_byte
+from xegpu_py.visa.operands import Address, Destination, Region, Variable, first_byte
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import BlockShape, DataShape, OperandSpec
 
@@ -106,25 +105,16 @@ def _bytes(slot: OperandSpec, inst: Instruction, layout: Layout) -> OperandBytes
     var = getattr(operand, "var", None)
     if not isinstance(var, Variable):
         return None
-    base, size = layout.offset(var), var.format.bytes
+    start, size = layout.offset(var) + first_byte(operand, layout.target.grf_bytes), var.format.bytes
     if isinstance(operand, (Region, Destination)):
-        start = base + first_byte(operand, layout.target.grf_bytes)
         elements = np.array(operand.elements(1 if slot.kind == "scalar" else inst.exec_size))
         return OperandBytes(var, start + elements[:, None] * size + np.arange(size))
-    assert isinstance(operand, (Raw, Vector, Address)) and slot.bytes
-    start = base + (first_byte(operand, layout.target.grf_bytes) if isinstance(operand, Vector) else operand.offset)
+    assert slot.bytes
     total = slot.bytes(inst, layout.target)
+    if slot.lane_bytes:
+        return OperandBytes(var, start + slot.lane_bytes(inst, layout.target))
     if isinstance(operand, Address):
         return OperandBytes(var, start + np.arange(total).reshape(inst.exec_size, -1))
-    if inst.name in ("dpas", "bdpas") and slot.name in ("dst", "src0"):
-        # A lane has a column.
-        rows = np.arange(total).reshape(inst["RC"], inst.exec_size, size)
-        return OperandBytes(var, start + rows.transpose(1, 0, 2).reshape(inst.exec_size, -1))
-    if inst.name == "bdpas" and slot.name in ("src3", "src4"):
-        # Between the scales of two blocks are bytes that are not read.
-        lanes = COLUMNS if slot.name == "src3" else inst["RC"]
-        groups = np.arange(0, total, SCALE_GROUP)[:, None] + np.arange(lanes)
-        return OperandBytes(var, start + groups.reshape(1, -1))
     if "data" in inst.values:
         shape: DataShape = inst["data"]
         moved = shape.register_bytes if slot.use == "write" else shape.memory_bytes

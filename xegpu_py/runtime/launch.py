@@ -30,6 +30,7 @@ from xegpu_py.runtime.prints import Prints, name_of
 from xegpu_py.runtime.progress import Progress
 from xegpu_py.target import Target
 from xegpu_py.visa.allocate import HEADER_BYTES, Allocation, allocate
+from xegpu_py.visa.flow import flow_of
 from xegpu_py.visa.program import PRINT_BUFFER, Program
 
 THREADS_AT_ONCE = 1024
@@ -295,7 +296,7 @@ class Launcher:
             int(program.attributes.get("NBarrierCnt", 0)),
             program.slm_bytes,
             memory,
-            lanes_part=any(i.name == "goto" for i in program.instructions),
+            lanes_part=flow_of(program).divergent,
             watch=self.watch,
         )
         header = np.zeros((batch.threads, HEADER_BYTES), np.uint8)

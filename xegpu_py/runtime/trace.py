@@ -89,8 +89,9 @@ def statistics_table(program: Program, done: Statistics) -> str:
     """What a launch did, as lines: instructions by class, bytes moved, register pressure."""
     counts: Counter[str] = Counter()
     for inst, times in zip(program.instructions, done.executed):
-        if inst.name != "label":
-            counts[INSTRUCTIONS[inst.name].category] += int(times)
+        spec = INSTRUCTIONS[inst.name]
+        if not spec.is_label:
+            counts[spec.category] += int(times)
     out = [f"kernel '{program.name}': {done.threads} hardware threads"]
     out.append(f"  instructions    {sum(counts.values()):>14}")
     out += [f"    {name:<13} {count:>14}" for name, count in sorted(counts.items())]

@@ -7,19 +7,9 @@ from typing import NamedTuple
 
 from xegpu_py.target import Target
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.operands import (
-    Address,
-    Destination,
-    Flag,
-    Predicate,
-    Raw,
-    Region,
-    Variable,
-    Vector,
-    first_byte,
-)
+from xegpu_py.visa.operands import Destination, Flag, Predicate, Region, Variable, first_byte
 from xegpu_py.visa.program import Instruction
-from xegpu_py.visa.spec import MESSAGES, OperandSpec
+from xegpu_py.visa.spec import OperandSpec
 
 
 class Access(NamedTuple):
@@ -51,21 +41,19 @@ def _access(slot: OperandSpec, inst: Instruction, target: Target) -> Access | No
     if not isinstance(var, Variable):
         return None
     root, offset = var.root
-    size = var.format.bytes
     packed = True
+    start = offset + first_byte(value, target.grf_bytes)
     if isinstance(value, (Region, Destination)):
         last, packed = value.reach(1 if slot.kind == "scalar" else inst.exec_size)
-        start = offset + first_byte(value, target.grf_bytes)
-        end = start + (last + 1) * size
+        end = start + (last + 1) * var.format.bytes
     else:
-        assert isinstance(value, (Raw, Vector, Address)) and slot.bytes
-        start = offset + (first_byte(value, target.grf_bytes) if isinstance(value, Vector) else value.offset)
+        assert slot.bytes
         end = start + slot.bytes(inst, target)
     spec = INSTRUCTIONS[inst.name]
     # A predicate that selects decides what is written, and not whether.
     guarded = inst.guard is not None and not spec.selects
     whole = packed and not guarded and (inst.no_mask or spec.all_lanes or slot.kind == "dst")
-    if spec.category in MESSAGES and inst.exec_size == 1:
+    if spec.is_message and inst.exec_size == 1:
         whole = not guarded
     if "data" in inst.values and inst["data"].vector > 1 and not inst["data"].transpose:
         # Each element's lanes begin at a register, and may leave the rest of it alone.

@@ -278,18 +278,19 @@ def find_instruction(cursor: Cursor) -> InstructionSpec:
     if longer and longer[0] in INSTRUCTIONS:
         cursor.pos = longer.end()
         return INSTRUCTIONS[longer[0]]
-    if m[0] not in INSTRUCTIONS or m[0] == "label":
+    found = INSTRUCTIONS.get(m[0])
+    if found is None or found.is_label:
         near = difflib.get_close_matches(m[0], INSTRUCTIONS, 1)
         hint = f"; did you mean '{near[0]}'?" if near else ""
         raise SyntaxFault(start, f"unknown instruction '{m[0]}'{hint}")
-    return INSTRUCTIONS[m[0]]
+    return found
 
 
 def write_statement(inst: Instruction) -> str:
     """One instruction in assembly, without indentation."""
     notation = _AssemblyNotation()
     spec = INSTRUCTIONS[inst.name]
-    if inst.name == "label":
+    if spec.is_label:
         return f"{inst['label']}:"
     guard = ""
     if inst.guard:
@@ -320,7 +321,7 @@ def write(programs: Sequence[Program], lines: bool = False) -> str:
             out.append(f".kernel_attr {name}={text}")
         before = ""
         for inst in program.instructions:
-            if inst.name == "label":
+            if INSTRUCTIONS[inst.name].is_label:
                 out.append(write_statement(inst))
                 continue
             place = _place(inst.where) if inst.where != NOWHERE else before

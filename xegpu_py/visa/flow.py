@@ -9,6 +9,7 @@ from functools import cached_property
 from xegpu_py.visa.accesses import Access
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import Instruction, Program, analysis
+from xegpu_py.visa.spec import LANES
 
 
 class Flow:
@@ -127,6 +128,14 @@ class Flow:
         """Whether an instruction writes its result for all its lanes."""
         guarded = inst.guard is not None and not INSTRUCTIONS[inst.name].selects
         return not guarded and (inst.no_mask or not self.divergent)
+
+
+def divergent_lanes(program: Program) -> range:
+    """The lanes in which threads can diverge, those of the instructions at which they do; all if there are none."""
+    own = [i for i in program.instructions if INSTRUCTIONS[i.name].diverges]
+    if not own:
+        return range(LANES)
+    return range(min(i.first_lane for i in own), max(i.first_lane + i.exec_size for i in own))
 
 
 @analysis

@@ -244,10 +244,12 @@ Operand = Region | Destination | Raw | Vector | Immediate | Address | Flag
 """Any operand but the guard."""
 
 
-def first_byte(access: Region | Destination | Vector, grf_bytes: int) -> int:
-    """Byte offset of an access's first element from its variable's start."""
-    size: int = access.var.format.bytes
-    return access.row * grf_bytes + access.col * size
+def first_byte(operand: Region | Destination | Vector | Raw | Address, grf_bytes: int) -> int:
+    """Byte offset of an operand's first element from its variable's start."""
+    if isinstance(operand, (Raw, Address)):
+        return operand.offset
+    size: int = operand.var.format.bytes
+    return operand.row * grf_bytes + operand.col * size
 
 
 def variables(operands: Iterable[object]) -> list[Variable]:

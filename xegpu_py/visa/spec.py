@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from xegpu_py.numerics.formats import TYPES
+from xegpu_py.numerics.formats import TYPES, Array
 from xegpu_py.target import Target
 from xegpu_py.visa.program import Instruction
 
@@ -19,10 +19,12 @@ OperandKind = Literal["dst", "src", "raw", "vector", "scalar", "address", "flag"
 Use = Literal["read", "write"]
 Problem = tuple[str, ...] | None
 """Why an instruction is not legal: a message and notes."""
+Check = Callable[[Instruction, Target], Problem]
+Span = tuple[int, int]
+"""The least and the greatest number that an integer can be."""
 
 INTEGERS = tuple(n for n, f in TYPES.items() if not f.is_float)
 FLOATS = tuple(n for n, f in TYPES.items() if f.is_float)
-WIDE_INTEGERS = ("ud", "d", "uq", "q")
 
 MESSAGES = ("load", "store", "atomic")
 """The categories of instructions that access memory."""
@@ -47,7 +49,10 @@ class OperandSpec:
         modifiers: source modifiers that it may have.
         null: whether it may be null.
         flags: whether a predicate may stand there in the place of a region.
+        all_bits: whether such a predicate is read as a whole, and not lane by lane.
         bytes: for "raw" and "vector", how many bytes are accessed.
+        lane_bytes: the offsets of the bytes that are accessed for each lane, [lanes, bytes], or [1, bytes] for the
+            thread as a whole; None for all `bytes` and the thread as a whole.
     """
 
     name: str
@@ -58,20 +63,16 @@ class OperandSpec:
     modifiers: tuple[str, ...] = ()
     null: bool = False
     flags: bool = False
+    all_bits: bool = False
     bytes: Callable[[Instruction, Target], int] | None = None
+    lane_bytes: Callable[[Instruction, Target], Array] | None = None
 
 
 @dataclass(frozen=True)
 class Choice:
-    """An attribute that is one of some words.
-
-    Attributes:
-        words: the words.
-        also: further spellings that are read.
-    """
+    """An attribute that is one of some words."""
 
     words: tuple[str, ...]
-    also: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,11 @@ class Name:
 Attribute = Choice | Number | Caches | Shape | Block | Name
 
 
+def all_of(*checks: Check) -> Check:
+    """The first problem of several checks."""
+    return lambda inst, target: next((p for p in (check(inst, target) for check in checks) if p), None)
+
+
 @dataclass(frozen=True)
 class InstructionSpec:
     """One instruction.
@@ -135,12 +141,17 @@ class InstructionSpec:
             for which results: of any width, none wider than `src0`, or of its width.
         zero: whether an integer `src1` of 0 makes the result 0.
         low_bits: whether the lowest bits of integer operands alone decide those of the result.
+        ordered: whether the result depends on which integers are greater, and not on their bits alone.
+        interval: the integers that the result can be, from those that the sources can be; None if that is not declared.
         selects: whether its predicate chooses between sources, and all lanes are written.
         all_lanes: whether it writes all lanes whatever its mask says.
         jumps: whether it may go on at its label.
         uniform: whether the predicate's first bit decides for all lanes at once.
         ends: whether it ends lanes.
+        is_label: whether it is the place to which jumps to its label go.
+        barrier: what it does at a barrier: it signals, waits, or signals and waits; "" for no barrier.
         named_barrier: whether its operand `id` is the number of a barrier.
+        atomic: the name of its atomic operation; "" for none.
     """
 
     name: str
@@ -152,18 +163,43 @@ class InstructionSpec:
     guard: bool = False
     exec_sizes: tuple[int, ...] = EXEC_SIZES
     no_mask_only: Callable[[Instruction], bool] = lambda inst: False
-    check: Callable[[Instruction, Target], Problem] = lambda inst, target: None
+    check: Check = lambda inst, target: None
     source: str = "vISA"
     commutes: bool = False
     identity: tuple[int, Literal["any", "narrower", "same"]] | None = None
     zero: bool = False
     low_bits: bool = False
+    ordered: bool = False
+    interval: Callable[..., Span] | None = None
     selects: bool = False
     all_lanes: bool = False
     jumps: bool = False
     uniform: bool = False
     ends: bool = False
+    is_label: bool = False
+    barrier: Literal["", "signal", "wait", "both"] = ""
     named_barrier: bool = False
+    atomic: str = ""
+
+    @property
+    def is_message(self) -> bool:
+        """Whether it accesses memory."""
+        return self.category in MESSAGES
+
+    @property
+    def is_arithmetic(self) -> bool:
+        """Whether it computes its result lane by lane from its sources."""
+        return self.category in ("alu", "math")
+
+    @property
+    def decides(self) -> bool:
+        """Whether it decides where the thread goes on: control flow, and barriers."""
+        return self.category == "control" or bool(self.barrier)
+
+    @property
+    def compares(self) -> bool:
+        """Whether its result is the truth of a condition."""
+        return "condition" in self.attributes
 
     @property
     def diverges(self) -> bool:
@@ -179,6 +215,12 @@ class InstructionSpec:
     def op_name(self) -> str:
         """Its name in the dialect."""
         return self.name.replace(".", "_")
+
+    def size(self, name: str, inst: Instruction, target: Target) -> int:
+        """Bytes that an operand of kind "raw", "vector" or "address" accesses."""
+        count = self.slot(name).bytes
+        assert count
+        return count(inst, target)
 
     def slot(self, name: str) -> OperandSpec:
         """The operand of a name."""

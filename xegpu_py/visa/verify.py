@@ -38,7 +38,7 @@ _WORDS = """
 """
 _TAKEN = frozenset(
     [
-        *(name for name in INSTRUCTIONS if name.replace("_", "").isalnum() and name != "label"),
+        *(name for name, spec in INSTRUCTIONS.items() if name.replace("_", "").isalnum() and not spec.is_label),
         *_WORDS.split(),
         *(f"V{n}" for n in range(21)),
         *("T1", "T2", "S31"),
@@ -84,12 +84,13 @@ def verify(program: Program, target: Target) -> list[Issue]:
             issues.append(Issue(inst.where, problem[0], problem[1:], inst))
     labels: set[str] = set()
     for inst in program.instructions:
-        if inst.name == "label":
-            if inst["label"] in labels:
-                issues.append(Issue(inst.where, f"'{inst['label']}' is defined twice", (), inst))
-            if inst["label"] in _TAKEN:
-                issues.append(Issue(inst.where, f"'{inst['label']}' cannot have this name", (_KEEPS,), inst))
-            labels.add(inst["label"])
+        if INSTRUCTIONS[inst.name].is_label:
+            name = inst["label"]
+            if name in labels:
+                issues.append(Issue(inst.where, f"'{name}' is defined twice", (), inst))
+            if name in _TAKEN:
+                issues.append(Issue(inst.where, f"'{name}' cannot have this name", (_KEEPS,), inst))
+            labels.add(name)
     last = INSTRUCTIONS[program.instructions[-1].name] if program.instructions else None
     if not issues and not (last and (last.ends or last.uniform)):
         where = program.instructions[-1].where if program.instructions else program.where
@@ -259,7 +260,7 @@ def _reach_problem(slot: OperandSpec, inst: Instruction, target: Target) -> Prob
 def _flag_problem(slot: OperandSpec, value: Flag, inst: Instruction) -> Problem:
     if not isinstance(value.var, Predicate):
         return (f"operand '{slot.name}' is '{value.var.name}', which is no predicate",)
-    return None if inst.name == "mov" else _bits_problem(value.var, inst)
+    return None if slot.all_bits else _bits_problem(value.var, inst)
 
 
 def _bits_problem(predicate: Predicate, inst: Instruction) -> Problem:
@@ -305,12 +306,9 @@ def _bounds_problem(slot: OperandSpec, var: Variable, start: int, end: int) -> P
 
 def _extent_problem(slot: OperandSpec, value: Raw | Vector | Address, inst: Instruction, target: Target) -> Problem:
     assert slot.bytes
-    size = slot.bytes(inst, target)
-    if isinstance(value, Vector):
-        start = first_byte(value, target.grf_bytes)
-    else:
-        start = value.offset
-        if slot.kind == "raw" and inst.name != "dpas" and start % target.grf_bytes:
+    size, start = slot.bytes(inst, target), first_byte(value, target.grf_bytes)
+    if not isinstance(value, Vector):
+        if slot.kind == "raw" and start % target.grf_bytes:
             return (f"operand '{slot.name}' must begin at a register, but is at byte {start}",)
         element = 8 if slot.kind == "address" and inst["address_size"] == "a64" else 4
         if start % element:

@@ -14,7 +14,7 @@ import pytest
 
 import xegpu_py
 from xegpu_py.engines.jit import engine as engine_module
-from xegpu_py.engines.jit.rules import RULES
+from xegpu_py.engines.jit.arithmetic import RULES
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.kernel import Kernel
 from xegpu_py.runtime.launch import ENGINES

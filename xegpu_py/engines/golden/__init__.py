@@ -1,36 +1,6 @@
-"""What each instruction does: one function each, on the numbers of many threads and lanes at once.
+"""What each instruction does: one function each, in a table by the instruction's name.
 
-A function is registered under the instruction's name. What it is given depends on its module:
-
-- `alu`: `(op, *sources) -> result`, arrays of numbers of the execution type (see `op`);
-- `registers`: `(op, batch, rows, mask) -> None`, instructions that work on whole registers or predicates;
-- `memory`: likewise, messages to memory;
-- `control`: `(op, batch, rows, active) -> next`, those that decide where threads go on.
+- `alu.ARITHMETIC`: `(op, *sources) -> result`, on the numbers of many threads and lanes at once (see `AluOp`);
+- `registers.STEPS` and `memory.STEPS`: `(inst, layout, model) -> Step`, which make a step of many threads;
+- `control.CONTROL`: `(inst, program, layout) -> Next`, which make what decides where threads go on.
 """
-
-from __future__ import annotations
-
-import importlib
-import pkgutil
-from collections.abc import Callable
-from typing import Any
-
-GOLDEN: dict[str, Callable[..., Any]] = {}
-"""The functions by the names of instructions."""
-
-
-def load() -> None:
-    """Import every module, which registers its functions."""
-    for module in pkgutil.iter_modules(__path__):
-        importlib.import_module(f"{__name__}.{module.name}")
-
-
-def golden(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register a function as that of these instructions."""
-
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        for name in names:
-            GOLDEN[name] = function
-        return function
-
-    return register

@@ -8,8 +8,8 @@ import numpy as np
 
 from xegpu_py.engines.access import Layout, masker, reader
 from xegpu_py.engines.batch import ENDED, Batch
-from xegpu_py.engines.golden import golden
 from xegpu_py.engines.memory import AccessFault
+from xegpu_py.engines.table import Table
 from xegpu_py.numerics.formats import Array
 from xegpu_py.visa.program import Instruction, Program
 from xegpu_py.visa.spec import LANES
@@ -20,14 +20,17 @@ each of its lanes [threads, 32], goes on. `STAY` means that it waits."""
 
 STAY = -1
 
+CONTROL = Table()
+"""What makes the `Next` of an instruction."""
 
-@golden("label")
+
+@CONTROL.of("label")
 def label(inst: Instruction, program: Program, layout: Layout) -> Next:
     """Go on."""
     return lambda batch, rows, at, active: np.full(len(rows), at + 1)
 
 
-@golden("jmp")
+@CONTROL.of("jmp")
 def jmp(inst: Instruction, program: Program, layout: Layout) -> Next:
     """All enabled lanes go to the label, if the predicate says so."""
     target = program.labels[inst["label"]]
@@ -43,7 +46,7 @@ def jmp(inst: Instruction, program: Program, layout: Layout) -> Next:
     return step
 
 
-@golden("goto")
+@CONTROL.of("goto")
 def goto(inst: Instruction, program: Program, layout: Layout) -> Next:
     """Those of its lanes that are enabled and that the predicate sets go to the label."""
     target = program.labels[inst["label"]]
@@ -58,7 +61,7 @@ def goto(inst: Instruction, program: Program, layout: Layout) -> Next:
     return step
 
 
-@golden("ret")
+@CONTROL.of("ret")
 def ret(inst: Instruction, program: Program, layout: Layout) -> Next:
     """End the enabled lanes."""
     return lambda batch, rows, at, active: np.full(len(rows), ENDED)
@@ -82,7 +85,7 @@ def _wait(batch: Batch, rows: Array, barrier: Array, at: int) -> Array:
     return np.where(ready, at + 1, STAY)
 
 
-@golden("sbarrier.signal")
+@CONTROL.of("sbarrier.signal")
 def sbarrier_signal(inst: Instruction, program: Program, layout: Layout) -> Next:
     """Count at the workgroup's barrier."""
 
@@ -93,13 +96,13 @@ def sbarrier_signal(inst: Instruction, program: Program, layout: Layout) -> Next
     return step
 
 
-@golden("sbarrier.wait")
+@CONTROL.of("sbarrier.wait")
 def sbarrier_wait(inst: Instruction, program: Program, layout: Layout) -> Next:
     """Wait for the phase of the workgroup's barrier that the thread has not yet waited for."""
     return lambda batch, rows, at, active: _wait(batch, rows, _group(batch, rows)[0], at)
 
 
-@golden("barrier")
+@CONTROL.of("barrier")
 def barrier(inst: Instruction, program: Program, layout: Layout) -> Next:
     """Signal, and wait."""
 
@@ -115,7 +118,7 @@ def barrier(inst: Instruction, program: Program, layout: Layout) -> Next:
     return step
 
 
-@golden("nbarrier.signal")
+@CONTROL.of("nbarrier.signal")
 def nbarrier_signal(inst: Instruction, program: Program, layout: Layout) -> Next:
     """Count at a named barrier."""
     number, count = reader(inst["id"], 1, layout), reader(inst["count"], 1, layout)
@@ -127,7 +130,7 @@ def nbarrier_signal(inst: Instruction, program: Program, layout: Layout) -> Next
     return step
 
 
-@golden("nbarrier.wait")
+@CONTROL.of("nbarrier.wait")
 def nbarrier_wait(inst: Instruction, program: Program, layout: Layout) -> Next:
     """Wait at a named barrier."""
     number = reader(inst["id"], 1, layout)

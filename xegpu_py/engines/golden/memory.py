@@ -10,9 +10,9 @@ import numpy as np
 
 from xegpu_py.engines.access import Layout, Mask, Read, data_places, masker, raw_reader, raw_writer, reader
 from xegpu_py.engines.arithmetic import Step
-from xegpu_py.engines.batch import Batch, Rows
-from xegpu_py.engines.golden import golden
+from xegpu_py.engines.batch import Batch, Rows, count_of
 from xegpu_py.engines.memory import AccessFault
+from xegpu_py.engines.table import Table
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import TYPES, Array, Format, canonical
 from xegpu_py.visa.instructions import ATOMICS, INSTRUCTIONS
@@ -20,17 +20,14 @@ from xegpu_py.visa.operands import Immediate
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import BlockShape, DataShape
 
-
-def _bytes(inst: Instruction, name: str, layout: Layout) -> int:
-    size = INSTRUCTIONS[inst.name].slot(name).bytes
-    assert size
-    return size(inst, layout.target)
+STEPS = Table()
+"""What makes the step of a message."""
 
 
 def _addresses(inst: Instruction, layout: Layout) -> Read:
     """Reads each lane's address as uint64[threads, lanes]. The constant is added in the address's own width."""
     operand = inst["address"]
-    read = raw_reader(operand, _bytes(inst, "address", layout), layout)
+    read = raw_reader(operand, INSTRUCTIONS[inst.name].size("address", inst, layout.target), layout)
     dtype = np.uint64 if inst["address_size"] == "a64" else np.uint32
     plus = dtype(operand.plus % (1 << np.dtype(dtype).itemsize * 8))
 
@@ -44,7 +41,7 @@ def _addresses(inst: Instruction, layout: Layout) -> Read:
 
 def _lanes(batch: Batch, rows: Rows, mask: Array | None, count: int) -> tuple[Array, Array]:
     """The (thread among the rows, lane) pairs that act."""
-    threads = batch.threads if isinstance(rows, slice) else len(rows)
+    threads = count_of(batch, rows)
     if mask is None:
         return np.divmod(np.arange(threads * count), count)
     thread, lane = np.nonzero(np.broadcast_to(mask, (threads, count)))
@@ -94,7 +91,7 @@ class _Data:
     def __init__(self, inst: Instruction, layout: Layout) -> None:
         self.shape: DataShape = inst["data"]
         self.places = data_places(self.shape, inst.exec_size, layout.target.grf_bytes)
-        self.bytes = _bytes(inst, "dst" if "dst" in inst.values else "src0", layout)
+        self.bytes = INSTRUCTIONS[inst.name].size("dst" if "dst" in inst.values else "src0", inst, layout.target)
 
     def memory_columns(self) -> Array:
         """Offsets from a lane's address of its bytes in memory, [elements * bytes]."""
@@ -106,7 +103,7 @@ class _Data:
         return columns.reshape(len(self.places), -1)
 
 
-@golden("lsc_load")
+@STEPS.of("lsc_load")
 def lsc_load(inst: Instruction, layout: Layout, model: Model) -> Step:
     """Load from each lane's address."""
     mask = masker(inst, layout)
@@ -132,7 +129,7 @@ def lsc_load(inst: Instruction, layout: Layout, model: Model) -> Step:
     return step
 
 
-@golden("lsc_store")
+@STEPS.of("lsc_store")
 def lsc_store(inst: Instruction, layout: Layout, model: Model) -> Step:
     """Store to each lane's address; of lanes that share one the last wins."""
     mask, read_addresses, data = masker(inst, layout), _addresses(inst, layout), _Data(inst, layout)
@@ -174,7 +171,9 @@ class _Surfaces:
         Raises:
             AccessFault: if a surface is not legal, or not within one allocation.
         """
-        value = {n: np.broadcast_to(r(batch, rows), (_count(batch, rows), 1))[thread, 0] for n, r in self.reads.items()}
+        value = {
+            n: np.broadcast_to(r(batch, rows), (count_of(batch, rows), 1))[thread, 0] for n, r in self.reads.items()
+        }
         width, height, pitch = (value[n].astype(np.int64) + 1 for n in ("width", "height", "pitch"))
         self._check(value["base"], width, height, pitch, thread)
         size = self.block.size // 8
@@ -221,10 +220,6 @@ class _Surfaces:
                 )
 
 
-def _count(batch: Batch, rows: Rows) -> int:
-    return batch.threads if isinstance(rows, slice) else len(rows)
-
-
 def _scalar(inst: Instruction, name: str, layout: Layout) -> Read:
     operand = inst[name]
     read = reader(operand, 1, layout)
@@ -251,7 +246,7 @@ def _block_order(block: BlockShape, grf_bytes: int) -> tuple[Array, int]:
     return order.ravel(), order.size * block.size // 8
 
 
-@golden("lsc_load_block2d")
+@STEPS.of("lsc_load_block2d")
 def lsc_load_block2d(inst: Instruction, layout: Layout, model: Model) -> Step:
     """Load blocks of a surface."""
     if inst["dst"].var is None:
@@ -269,13 +264,13 @@ def lsc_load_block2d(inst: Instruction, layout: Layout, model: Model) -> Step:
         # The element behind the last is zero: padding and what lies outside the surface.
         values = np.zeros((len(thread), elements.shape[1] + 1), dtype)
         values[:, :-1] = np.where(inside, elements, 0)
-        chosen = rows if len(thread) == _count(batch, rows) else np.arange(batch.threads)[rows][thread]
+        chosen = rows if len(thread) == count_of(batch, rows) else np.arange(batch.threads)[rows][thread]
         write(batch, chosen, np.take(values, order, axis=1).view(np.uint8).reshape(len(thread), size))
 
     return step
 
 
-@golden("lsc_store_block2d")
+@STEPS.of("lsc_store_block2d")
 def lsc_store_block2d(inst: Instruction, layout: Layout, model: Model) -> Step:
     """Store a block to a surface."""
     surfaces = _Surfaces(inst, layout, masker(inst, layout))
@@ -348,12 +343,13 @@ def _atomic_function(name: str, bits: int) -> tuple[np.dtype[Any], Callable[...,
     return functions[name]
 
 
-@golden(*(f"lsc_atomic_{name}" for name in ATOMICS))
+@STEPS.of(*(f"lsc_atomic_{name}" for name in ATOMICS))
 def lsc_atomic(inst: Instruction, layout: Layout, model: Model) -> Step:
     """Change each lane's location, lane after lane and thread after thread."""
     mask, read_addresses, data = masker(inst, layout), _addresses(inst, layout), _Data(inst, layout)
     shape, places = data.shape, data.places[:, 0]
-    dtype, function = _atomic_function(inst.name.removeprefix("lsc_atomic_"), shape.memory_bytes * 8)
+    operation = INSTRUCTIONS[inst.name].atomic
+    dtype, function = _atomic_function(operation, shape.memory_bytes * 8)
     columns = places[:, None] + np.arange(shape.memory_bytes)
     operands = [raw_reader(inst[n], data.bytes, layout) for n in ("src0", "src1") if inst[n].var is not None]
     wants_old = inst["dst"].var is not None
@@ -361,7 +357,7 @@ def lsc_atomic(inst: Instruction, layout: Layout, model: Model) -> Step:
     write = raw_writer(inst["dst"], layout) if wants_old else None
     upper = places[:, None] + np.arange(shape.memory_bytes, shape.register_bytes)
     width = np.arange(shape.memory_bytes)
-    swaps_words = inst.name == "lsc_atomic_icas" and shape.memory_bytes == 4
+    swaps_words = operation == "icas" and shape.memory_bytes == 4
 
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:
         lanes = _lanes(batch, rows, mask(batch, rows, active), inst.exec_size)
@@ -418,7 +414,7 @@ def _turns(offsets: Array) -> list[Array]:
     return [order[by_rank[a:b]] for a, b in pairwise(bounds)]
 
 
-@golden("lsc_fence")
+@STEPS.of("lsc_fence")
 def lsc_fence(inst: Instruction, layout: Layout, model: Model) -> Step:
     """Nothing to do but to say so: each access is complete before the next instruction."""
     slm, wide = inst["sfid"] == "slm", inst["scope"] not in ("group", "local")
@@ -430,7 +426,7 @@ def lsc_fence(inst: Instruction, layout: Layout, model: Model) -> Step:
     return step
 
 
-@golden("fence_sw")
+@STEPS.of("fence_sw")
 def fence_sw(inst: Instruction, layout: Layout, model: Model) -> Step:
     """Nothing to do: instructions run in their order."""
     return lambda batch, rows, active: None

@@ -8,46 +8,48 @@ from typing import Literal
 import numpy as np
 
 from xegpu_py import numerics
-from xegpu_py.engines.access import Layout, masker, raw_reader, raw_writer, reader, writer
-from xegpu_py.engines.arithmetic import Step, flag_writer
-from xegpu_py.engines.batch import Batch, Rows
-from xegpu_py.engines.golden import golden
+from xegpu_py.engines.access import Layout, Read, flag_reader, masker, raw_reader, raw_writer, reader, writer
+from xegpu_py.engines.arithmetic import Step, conversion, flag_writer
+from xegpu_py.engines.batch import Batch, Rows, count_of
+from xegpu_py.engines.table import Table
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import TYPES, Array, bits_of
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.operands import Immediate
+from xegpu_py.visa.operands import Flag, Immediate
 from xegpu_py.visa.program import Instruction
 
-
-def _size(inst: Instruction, name: str, layout: Layout) -> int:
-    size = INSTRUCTIONS[inst.name].slot(name).bytes
-    assert size
-    return size(inst, layout.target)
+STEPS = Table()
+"""What makes the step of an instruction."""
 
 
-@golden("dpas")
+def _raw_reader(inst: Instruction, name: str, layout: Layout) -> Read | None:
+    """Reads the bytes of an operand; None for the null operand."""
+    if inst[name].var is None:
+        return None
+    return raw_reader(inst[name], INSTRUCTIONS[inst.name].size(name, inst, layout.target), layout)
+
+
+@STEPS.of("dpas")
 def dpas(inst: Instruction, layout: Layout, model: Model) -> Step:
     """Multiply and add matrices (DPAS.md); columns of disabled lanes keep what they hold."""
-    acc = inst["src0"]
-    read_acc = raw_reader(acc, _size(inst, "src0", layout), layout) if acc.var else None
-    read_b = raw_reader(inst["src1"], _size(inst, "src1", layout), layout)
-    read_a = raw_reader(inst["src2"], _size(inst, "src2", layout), layout)
+    reads = [_raw_reader(inst, name, layout) for name in ("src0", "src1", "src2")]
     write, mask = raw_writer(inst["dst"], layout), masker(inst, layout)
-    dst_type = inst["dst"].var.type
-    acc_type = acc.var.type if acc.var else dst_type
+    dst_type, acc = inst["dst"].var.type, inst["src0"].var
 
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:
+        c, b, a = (read(batch, rows) if read else None for read in reads)
+        assert a is not None and b is not None
         result = numerics.dpas(
-            read_acc(batch, rows) if read_acc else None,
-            read_b(batch, rows),
-            read_a(batch, rows),
+            c,
+            b,
+            a,
             W=inst["W"],
             A=inst["A"],
             SD=inst["SD"],
             RC=inst["RC"],
             exec_size=inst.exec_size,
             dst_type=dst_type,
-            src0_type=acc_type,
+            src0_type=acc.type if acc else dst_type,
             model=model,
         )
         _write_columns(inst, result, batch, rows, mask(batch, rows, active), write)
@@ -55,19 +57,18 @@ def dpas(inst: Instruction, layout: Layout, model: Model) -> Step:
     return step
 
 
-@golden("bdpas")
+@STEPS.of("bdpas")
 def bdpas(inst: Instruction, layout: Layout, model: Model) -> Step:
     """Multiply and add block-scaled matrices; columns of disabled lanes keep what they hold."""
-    names = ("src0", "src1", "src2", "src3", "src4")
-    reads = [raw_reader(inst[n], _size(inst, n, layout), layout) if inst[n].var else None for n in names]
+    reads = [_raw_reader(inst, name, layout) for name in ("src0", "src1", "src2", "src3", "src4")]
     write, mask = raw_writer(inst["dst"], layout), masker(inst, layout)
     dst_type, acc = inst["dst"].var.type, inst["src0"].var
 
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:
-        acc_bytes, b, a, scale_b, scale_a = (read(batch, rows) if read else None for read in reads)
+        c, b, a, scale_b, scale_a = (read(batch, rows) if read else None for read in reads)
         assert a is not None and b is not None
         result = numerics.bdpas(
-            acc_bytes,
+            c,
             b,
             a,
             scale_b,
@@ -89,20 +90,57 @@ def _write_columns(
     """Write a product's bytes: each lane's column of all rows."""
     size = result.shape[-1] // (inst["RC"] * inst.exec_size)
     columns = None if lanes is None else np.tile(np.repeat(lanes, size, axis=1), inst["RC"])
-    write(batch, rows, np.broadcast_to(result, (_count(batch, rows), result.shape[-1])), columns)
+    write(batch, rows, np.broadcast_to(result, (count_of(batch, rows), result.shape[-1])), columns)
 
 
-def _count(batch: Batch, rows: Rows) -> int:
-    return batch.threads if isinstance(rows, slice) else len(rows)
+@STEPS.of("mov")
+def mov(inst: Instruction, layout: Layout, model: Model) -> Step:
+    """Copy, converted to the destination's type; or a predicate's bits."""
+    source, dst = inst["src0"], inst["dst"]
+    target = dst.var.format
+    write, mask = writer(dst, inst.exec_size, layout), masker(inst, layout)
+    if isinstance(source, Flag):
+        index, count = layout.predicates[source.var], source.var.count
+        weights = np.uint64(1) << np.arange(count, dtype=np.uint64)
+
+        def step_flag(batch: Batch, rows: Rows, active: Array | None) -> None:
+            bits = batch.flags[rows, index, :count].astype(np.uint64) @ weights
+            write(batch, rows, bits[:, None].astype(target.dtype), mask(batch, rows, active))
+
+        return step_flag
+    read = reader(source, inst.exec_size, layout)
+    change = conversion(source, target, inst.saturate)
+
+    def step(batch: Batch, rows: Rows, active: Array | None) -> None:
+        write(batch, rows, change(read(batch, rows)), mask(batch, rows, active))
+
+    return step
 
 
-@golden("srnd")
+@STEPS.of("sel")
+def sel(inst: Instruction, layout: Layout, model: Model) -> Step:
+    """Choose by the predicate, which does not keep lanes from being written."""
+    target = inst["dst"].var.format
+    write, mask, chosen = writer(inst["dst"], inst.exec_size, layout), masker(inst, layout), flag_reader(inst, layout)
+    reads: list[tuple[Callable[[Array], Array], Read]] = [
+        (conversion(inst[n], target, inst.saturate), reader(inst[n], inst.exec_size, layout)) for n in ("src0", "src1")
+    ]
+
+    def step(batch: Batch, rows: Rows, active: Array | None) -> None:
+        (change0, read0), (change1, read1) = reads
+        values = np.where(chosen(batch, rows), change0(read0(batch, rows)), change1(read1(batch, rows)))
+        write(batch, rows, values, mask(batch, rows, active))
+
+    return step
+
+
+@STEPS.of("srnd")
 def srnd(inst: Instruction, layout: Layout, model: Model) -> Step:
     """Round stochastically (SRND.md)."""
     return _converting(inst, layout, lambda a, r: numerics.srnd(a, r, "bf8" if inst["dst"].var.type == "ub" else "hf"))
 
 
-@golden("fcvt")
+@STEPS.of("fcvt")
 def fcvt(inst: Instruction, layout: Layout, model: Model) -> Step:
     """Convert to and from formats that vISA has no type of (FCVT.md)."""
     names: dict[str, Literal["bf8", "hf", "tf32"]] = {"ub": "bf8", "hf": "hf", "ud": "tf32"}
@@ -123,7 +161,7 @@ def _converting(inst: Instruction, layout: Layout, function: Callable[..., Array
     return step
 
 
-@golden("setp")
+@STEPS.of("setp")
 def setp(inst: Instruction, layout: Layout, model: Model) -> Step:
     """Set a predicate to the lowest bits of a scalar."""
     source = inst["src0"]

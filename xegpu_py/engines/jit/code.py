@@ -6,7 +6,8 @@ LLVM reads its own text faster than bindings make instructions, and a person can
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from math import gcd
 from typing import NamedTuple
@@ -442,6 +443,40 @@ class Code:
             self.line(text)
             return Value("", "")
         return self.op(text, result)
+
+    @contextmanager
+    def when(self, which: Value) -> Iterator[None]:
+        """Run what the block writes only where an i1 is set."""
+        yes, done = self.label(), self.label()
+        self.cond_br(which, yes, done)
+        self.begin(yes)
+        yield
+        self.br(done)
+        self.begin(done)
+
+    def choose(self, which: Value, yes: Callable[[], object], no: Callable[[], object]) -> None:
+        """Run what one function writes where an i1 is set, and else what the other one writes."""
+        first, second, done = self.label(), self.label(), self.label()
+        self.cond_br(which, first, second)
+        for label, body in ((first, yes), (second, no)):
+            self.begin(label)
+            body()
+            self.br(done)
+        self.begin(done)
+
+    def go_on_if(self, which: Value, elsewhere: str) -> None:
+        """Go to another block unless an i1 is set."""
+        here = self.label()
+        self.cond_br(which, here, elsewhere)
+        self.begin(here)
+
+    def return_unless(self, which: Value, value: Value) -> None:
+        """Return unless an i1 is set."""
+        good, refuse = self.label(), self.label()
+        self.cond_br(which, good, refuse)
+        self.begin(refuse)
+        self.ret(value)
+        self.begin(good)
 
     def repeat(self, count: Value, body: Callable[[Value], None]) -> None:
         """Run a body for 0 to `count` - 1, an i64."""

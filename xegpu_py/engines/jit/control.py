@@ -12,15 +12,13 @@ from collections.abc import Mapping, Sequence
 from xegpu_py.engines.jit.code import Code, Value
 from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.frame import ENDED_PC, Status, context_offset
+from xegpu_py.visa.flow import divergent_lanes
+from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import Instruction, Program
 from xegpu_py.visa.spec import LANES
 
-_BARRIERS = ("barrier", "sbarrier.signal", "sbarrier.wait", "nbarrier.signal", "nbarrier.wait")
-CONTROL = ("label", "jmp", "goto", "ret", *_BARRIERS)
-"""Instructions whose rules end blocks."""
-
-_LONG = {"dpas": 16, "lsc_load_block2d": 16, "lsc_store_block2d": 16}
-"""How many others an instruction takes as long as, about."""
+_LONG = 16
+"""How many others a product of matrices, or a message of a 2D block, takes as long as, about."""
 
 _LONGEST = 500
 """Instructions of a function, about."""
@@ -35,9 +33,10 @@ def block_starts(program: Program) -> list[int]:
     length = len(program.instructions)
     starts = {0}
     for i, inst in enumerate(program.instructions):
-        if inst.name in CONTROL:
+        spec = INSTRUCTIONS[inst.name]
+        if spec.decides:
             starts.add(i + 1)
-        if inst.name in ("label", *_BARRIERS):
+        if spec.is_label or spec.barrier:
             starts.add(i)
     ordered = sorted(s for s in starts if s < length)
     for start, end in zip(ordered, [*ordered[1:], length]):
@@ -61,7 +60,8 @@ def parts_of(starts: Sequence[int], length: int) -> list[range]:
 def loop_at(program: Program, block: range) -> range | None:
     """A block that ends by a jump to itself, or to a label before it that is a block of its own."""
     last = program.instructions[block.stop - 1]
-    if last.name != "jmp":
+    spec = INSTRUCTIONS[last.name]
+    if not spec.jumps or spec.diverges:
         return None
     to = program.labels[last["label"]]
     return block if to == block.start or to + 1 == block.start else None
@@ -72,6 +72,11 @@ def least_counter(code: Code, counters: Value, parting: int) -> tuple[Value, Val
     own = code.bits_to_mask(code.const(parting, "i32"), LANES)
     found = code.select(own, counters, code.const(ENDED_PC, _COUNTERS))
     return code.intrinsic("vector.reduce.smin", found, kind="i32"), found
+
+
+def _work(inst: Instruction) -> int:
+    """How long an instruction takes, about."""
+    return _LONG if INSTRUCTIONS[inst.name].category == "dpas" or "block" in inst.values else 1
 
 
 class Blocks:
@@ -91,10 +96,8 @@ class Blocks:
         self.numbers = {start: number for number, start in enumerate(self.starts)}
         self.parts = parts_of(self.starts, len(program.instructions))
         self.labels: Mapping[str, int] = program.labels
-        gotos = [i for i in program.instructions if i.name == "goto"]
-        first = min((i.first_lane for i in gotos), default=0)
-        last = max((i.first_lane + i.exec_size for i in gotos), default=LANES)
-        self.parting = (1 << last) - (1 << first)
+        lanes = divergent_lanes(program)
+        self.parting = (1 << lanes.stop) - (1 << lanes.start)
         self._ends = [*self.starts[1:], len(program.instructions)]
 
     def at(self, start: int) -> range:
@@ -200,7 +203,7 @@ class Control:
     def _go_back(self, at: int, to: int) -> None:
         """Jump back; now and then others run first, who may be waited for."""
         code = self.emitter.code
-        work = sum(_LONG.get(i.name, 1) for i in self.emitter.program.instructions[to : at + 1])
+        work = sum(map(_work, self.emitter.program.instructions[to : at + 1]))
         place = code.at(self.emitter.ctx, context_offset("budget"))
         left = code.sub(code.load(place, "i64", 8), code.const(work, "i64"))
         code.store(left, place, 8)

@@ -162,14 +162,10 @@ class Emitter:
         if queue is None:
             return
         code = self.code
-        some, done = code.label(), code.label()
         count = code.load(queue.count, "i64", 8)
-        code.cond_br(code.icmp("ne", count, 0), some, done)
-        code.begin(some)
-        code.call(queue.flush, self.thread, queue.memory, count)
-        code.store(code.const(0, "i64"), queue.count, 8)
-        code.br(done)
-        code.begin(done)
+        with code.when(code.icmp("ne", count, 0)):
+            code.call(queue.flush, self.thread, queue.memory, count)
+            code.store(code.const(0, "i64"), queue.count, 8)
 
     @property
     def ctx(self) -> Value:
@@ -197,13 +193,9 @@ class Emitter:
     def configure_tiles(self, function: str) -> None:
         """Make tile registers ready by calling a function, unless they are."""
         code, number = self.code, self._tiles.setdefault(function, len(self._tiles) + 1)
-        wrong, ready = code.label(), code.label()
-        code.cond_br(code.icmp("eq", code.load(_TILES, "i32", 4), number), ready, wrong)
-        code.begin(wrong)
-        code.call(function)
-        code.store(code.const(number, "i32"), _TILES, 4)
-        code.br(ready)
-        code.begin(ready)
+        with code.when(code.icmp("ne", code.load(_TILES, "i32", 4), number)):
+            code.call(function)
+            code.store(code.const(number, "i32"), _TILES, 4)
 
     def release_tiles(self) -> None:
         """Give tile registers back, if they are in use: the system keeps their state for each thread else."""
@@ -214,10 +206,7 @@ class Emitter:
 
     def place(self, operand: Region | Destination | Vector | Raw | Address) -> int:
         """Byte offset of an operand in the register file."""
-        inner = (
-            operand.offset if isinstance(operand, (Raw, Address)) else first_byte(operand, self.layout.target.grf_bytes)
-        )
-        return self.layout.offset(operand.var) + inner
+        return self.layout.offset(operand.var) + first_byte(operand, self.layout.target.grf_bytes)
 
     def where(self, operand: Region | Destination) -> tuple[Value, int]:
         """Where an operand's first byte is: from a pointer on, and how many bytes."""
@@ -300,7 +289,7 @@ class Emitter:
             own = code.mask(bits, all_bits)
             joined = code.icmp("ne", own, 0) if guard.control == "any" else code.icmp("eq", own, all_bits)
             bits = code.cast("sext", joined, "i32")
-        elif inst.name != "jmp":
+        elif not INSTRUCTIONS[inst.name].uniform:
             bits = code.lshr(bits, inst.first_lane) if inst.first_lane else bits
         if guard.inverted:
             bits = code.not_(bits)
@@ -314,7 +303,7 @@ class Emitter:
             enabled = code.load(self.active, "i32", 4)
             enabled = code.lshr(enabled, inst.first_lane) if inst.first_lane else enabled
             enabled = code.mask(enabled, (1 << lanes) - 1) if lanes < 32 else enabled
-        if inst.guard is None or inst.name == "sel":
+        if inst.guard is None or INSTRUCTIONS[inst.name].selects:
             return enabled
         chosen = self.chosen(inst)
         return chosen if enabled is None else code.and_(chosen, enabled)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xegpu_py.engines.access import Layout
-from xegpu_py.engines.jit import rules
+from xegpu_py.engines.jit import arithmetic
 from xegpu_py.engines.jit.arithmetic import emit_arithmetic, emit_flag_logic
 from xegpu_py.engines.jit.code import PTR, Code, vector
-from xegpu_py.engines.jit.control import CONTROL, Blocks, Control, block_starts, least_counter, loop_at
+from xegpu_py.engines.jit.control import Blocks, Control, block_starts, least_counter, loop_at
 from xegpu_py.engines.jit.driver import functions_of
 from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.frame import Frame, Status
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.matrices import Matrices, found_matrices
 from xegpu_py.engines.jit.panels import forget_panels
-from xegpu_py.engines.jit.rules import RULES
+from xegpu_py.engines.jit.rules import block2d, matrix, memory, registers, scaled
+from xegpu_py.engines.jit.rules.control import CONTROL
 from xegpu_py.engines.jit.rules.matrix import emit_run
 from xegpu_py.engines.jit.rules.registers import copies, emit_copies
 from xegpu_py.engines.jit.temporaries import temporaries
@@ -27,10 +28,7 @@ from xegpu_py.visa.operands import Flag
 from xegpu_py.visa.program import Instruction, Program
 from xegpu_py.visa.spec import LANES
 
-rules.load()
-
-_OWN = ("mov", "sel", "srnd", "fcvt", "setp")
-
+_RULES = {**matrix.RULES, **scaled.RULES, **registers.RULES, **memory.RULES, **block2d.RULES}
 
 _RUNS = {"dpas": 1 << 20, "mov": 256}
 """Instructions of which several in a row are written as one, and of how many that is looked for."""
@@ -142,7 +140,7 @@ def _write_blocks(emitter: Emitter, control: Control, blocks: Blocks, part: rang
         ended = inst.name in CONTROL
         if ended:
             _check(emitter, [(at, inst)])
-            RULES[inst.name](control, inst, at)
+            CONTROL[inst.name](control, inst, at)
             at += 1
             continue
         end, stop = at + 1, min(part.stop, at + _RUNS.get(inst.name, 0))
@@ -177,26 +175,27 @@ def _write(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Write one instruction that does not end a block."""
     if emitter.matrices and emitter.matrices.panel_bytes and _outdates_panels(emitter.matrices, inst):
         forget_panels(emitter.code, emitter.ctx)
-    if INSTRUCTIONS[inst.name].category in ("alu", "math") and inst.name not in _OWN:
-        if inst.name != "cmp" and isinstance(inst["dst"], Flag):
-            emit_flag_logic(emitter, inst)
-        else:
-            emit_arithmetic(emitter, inst, at)
-        return
-    RULES[inst.name](emitter, inst, at)
+    if inst.name in _RULES:
+        _RULES[inst.name](emitter, inst, at)
+    elif isinstance(inst["dst"], Flag) and not INSTRUCTIONS[inst.name].compares:
+        emit_flag_logic(emitter, inst)
+    else:
+        emit_arithmetic(emitter, inst, at)
 
 
 def _outdates_panels(matrices: Matrices, inst: Instruction) -> bool:
     """Whether panels must not be found after an instruction that loads from memory, changes it, or orders accesses."""
-    if INSTRUCTIONS[inst.name].category not in ("load", "store", "atomic", "sync"):
+    spec = INSTRUCTIONS[inst.name]
+    if not spec.is_message and spec.category != "sync":
         return False
     # Stores of blocks look themselves which panels these are.
-    if inst.name == "lsc_store_block2d":
+    if "block" in inst.values and spec.category == "store":
         return False
-    prefetches = inst.name == "lsc_load_block2d" and inst["dst"].var is None
+    prefetches = "block" in inst.values and inst["dst"].var is None
     return not prefetches and not matrices.shares(inst)
 
 
 def missing_rules() -> list[str]:
     """Instructions of the table that have no rule; an empty list if all is well."""
-    return [name for name in INSTRUCTIONS if name not in RULES]
+    known = {*_RULES, *CONTROL, *arithmetic.RULES}
+    return [name for name in INSTRUCTIONS if name not in known]

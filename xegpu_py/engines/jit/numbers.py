@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
-import numpy as np
-
+from xegpu_py.engines.arithmetic import span
 from xegpu_py.engines.jit.code import Code, Value, bits_of, vector
 from xegpu_py.numerics.formats import TYPES, Format
+from xegpu_py.visa.spec import Span
 
-_ONE = {"f32": 0x3F800000, "f64": 0x3FF << 52}
+ONE = {"f32": 0x3F800000, "f64": 0x3FF << 52}
 NAN = {"f32": TYPES["f"].nan, "f64": TYPES["df"].nan}
 
 
@@ -33,7 +32,7 @@ def narrow(code: Code, values: Value, fmt: Format, saturate: bool = False) -> Va
     With `saturate` they are clamped to 0 to 1, and NaN gives 0.
     """
     if saturate:
-        zero, one = code.const(0, values.type), code.const(_ONE[values.element], values.type)
+        zero, one = code.const(0, values.type), code.const(ONE[values.element], values.type)
         values = code.select(code.fcmp("ogt", values, zero), values, zero)
         values = code.select(code.fcmp("ogt", values, one), one, values)
     nan = code.fcmp("uno", values, values)
@@ -144,19 +143,7 @@ class Width:
     signed: bool
 
 
-@lru_cache(None)
-def span(name: str, modifier: str = "") -> tuple[int, int]:
-    """The least and the greatest number that an integer source can be."""
-    info = np.iinfo(TYPES[name].dtype)
-    ends = [int(info.min), int(info.max)]
-    if "abs" in modifier:
-        ends = [0, max(map(abs, ends))]
-    if modifier.startswith("-"):
-        ends = [-e for e in ends]
-    return min(ends), max(ends)
-
-
-def width_of(spans: Sequence[tuple[int, int]]) -> Width:
+def width_of(spans: Sequence[Span]) -> Width:
     """The narrowest width in which all of these numbers are held."""
     low, high = min(s[0] for s in spans), max(s[1] for s in spans)
     for bits in (8, 16, 32, 64):

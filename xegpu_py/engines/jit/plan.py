@@ -15,6 +15,7 @@ from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.kernel import functions_of_program, matrices_of
 from xegpu_py.engines.jit.native import ThreadFunction, found, key_of, shared, versions
 from xegpu_py.numerics.dpas import Model
+from xegpu_py.visa.flow import flow_of
 from xegpu_py.visa.program import Program
 
 
@@ -62,7 +63,7 @@ def prepared(
         code = found(plan.code, host, cache, alone=alone) if plan else None
         if plan and code:
             return plan, code
-    parts = any(i.name == "goto" for i in program.instructions) if lanes_part is None else lanes_part
+    parts = flow_of(program).divergent if lanes_part is None else lanes_part
     functions = functions_of_program(program, layout, model, host, parts, keep)
     tables = sorted({i.name for i in program.instructions} & set(TABLES))
     matrices = matrices_of(program, layout, model, parts, keep)

@@ -80,7 +80,6 @@ def emit_lane_notes(
     wanted = code.splat(code.extract(addresses, 0), count)
     wanted = code.add(wanted, code.consts([size * n for n in range(count)], "i64"))
     beside = code.and_(code.mask_to_bits(code.icmp("eq", addresses, wanted)), bits)
-    together, each, done = code.label(), code.label(), code.label()
 
     def note(lane: Value, total: int) -> None:
         address, host = (code.load(code.at(place, code.shl(lane, 3)), "i64", 8) for place in kept)
@@ -88,29 +87,19 @@ def emit_lane_notes(
         if values is not None:
             own = code.at(values, code.mul(lane, code.const(size, "i64")))
             stored = (own, code.op(f"inttoptr {host} to ptr", PTR))
-        fine = emit_note(code, memory, category, address, code.const(total, "i64"), *stored)
-        good = code.label()
-        code.cond_br(fine, good, refuse)
-        code.begin(good)
+        code.go_on_if(emit_note(code, memory, category, address, code.const(total, "i64"), *stored), refuse)
 
     def note_one(lane: Value) -> None:
-        acts, rest = code.label(), code.label()
         bit = code.mask(code.op(f"lshr {bits}, {code.resize(lane, 32, False).name}", "i32"), 1)
-        code.cond_br(code.icmp("ne", bit, 0), acts, rest)
-        code.begin(acts)
-        note(lane, size)
-        code.br(rest)
-        code.begin(rest)
+        with code.when(code.icmp("ne", bit, 0)):
+            note(lane, size)
 
     # Lanes side by side are one access.
-    code.cond_br(code.icmp("eq", code.mask(beside, whole), whole), together, each)
-    code.begin(together)
-    note(code.const(0, "i64"), count * size)
-    code.br(done)
-    code.begin(each)
-    code.repeat(code.const(count, "i64"), note_one)
-    code.br(done)
-    code.begin(done)
+    code.choose(
+        code.icmp("eq", code.mask(beside, whole), whole),
+        lambda: note(code.const(0, "i64"), count * size),
+        lambda: code.repeat(code.const(count, "i64"), note_one),
+    )
 
 
 def emit_values(code: Code, source: Value, places: list[list[int]], size: int) -> Value:
@@ -179,8 +168,7 @@ class Shadow:
         atomics = {i["sfid"] for i in program.instructions if INSTRUCTIONS[i.name].category == "atomic"}
         self._granules = granule_bytes(program, False), granule_bytes(program, True)
         self._atomics = 2 * ("ugm" in atomics) | 4 * ("slm" in atomics)
-        names = {i.name for i in program.instructions}
-        self._plain = not any(n.startswith(("sbarrier", "nbarrier")) for n in names)
+        self._plain = all(INSTRUCTIONS[i.name].barrier in ("", "both") for i in program.instructions)
         self._entries = -(-memory_bytes // self._granules[0])
         size = _ENTRY * self._entries * (3 if "ugm" in atomics else 2)
         there = physical_memory()

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xegpu_py.engines.jit.rules.elementary import ELEMENTARY
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import accesses, span_bits
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Variable
 from xegpu_py.visa.program import Program
 
-ELEMENTARY = ("rsqrt", "exp", "log", "sin", "cos")
-"""Instructions that the golden function does now and then, from what is in the thread's block."""
-
-_IN_PLACE = ("setp",)
-"""Instructions whose rules look at the thread's block."""
+_IN_PLACE = ("setp", *ELEMENTARY)
+"""Instructions that look at the thread's block, some of them only where the golden function does them."""
 
 
 def temporaries(program: Program, target: Target, starts: Sequence[int]) -> set[Variable]:
@@ -34,8 +32,7 @@ def temporaries(program: Program, target: Target, starts: Sequence[int]) -> set[
     for at, inst in enumerate(program.instructions):
         while at >= following[block]:
             block += 1
-        category = INSTRUCTIONS[inst.name].category
-        own = category in ("alu", "math") and inst.name not in (*ELEMENTARY, *_IN_PLACE)
+        own = INSTRUCTIONS[inst.name].is_arithmetic and inst.name not in _IN_PLACE
         for access in accesses(inst, target):
             var, bits = access.var, span_bits(access)
             before = written.get(var, 0)

@@ -2,34 +2,76 @@
 
 from __future__ import annotations
 
-from xegpu_py.engines.jit.arithmetic import Alu
-from xegpu_py.engines.jit.code import Value
-from xegpu_py.engines.jit.numbers import odd_sum, to_odd
-from xegpu_py.engines.jit.rules import rule
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from xegpu_py.engines.jit.code import Code, Value
+from xegpu_py.engines.jit.emitter import Emitter
+from xegpu_py.engines.jit.numbers import ONE, Width, odd_sum, to_odd
+from xegpu_py.engines.table import Table
 
 _CONDITIONS = {"eq": "oeq", "ne": "une", "gt": "ogt", "ge": "oge", "lt": "olt", "le": "ole"}
-_ONE = {"f32": 0x3F800000, "f64": 0x3FF << 52}
 
 
-@rule("add")
-def add(op: Alu, a: Value, b: Value) -> Value:
-    """The sum."""
-    return op.code.bin("fadd" if op.format else "add", a, b)
+@dataclass
+class Alu:
+    """What a rule of arithmetic may ask of its instruction.
+
+    Attributes:
+        code: the function that is written.
+        emitter: what writes it.
+        name: the instruction's name.
+        format: execution type of floats, "hf", "f" or "df"; "" for integers. hf is worked on in f32.
+        bits: execution width of shifts.
+        condition: of `cmp`.
+        width: how integers are worked on.
+        doubtful: lanes whose result may be wrong, i1; the golden function then does the instruction. None for no lane.
+    """
+
+    code: Code
+    emitter: Emitter
+    name: str
+    format: str
+    bits: int
+    condition: str
+    width: Width = field(default_factory=lambda: Width(32, True))
+    doubtful: Value | None = None
 
 
-@rule("mul")
-def mul(op: Alu, a: Value, b: Value) -> Value:
-    """The product."""
-    return op.code.bin("fmul" if op.format else "mul", a, b)
+def _binary(name: str) -> Callable[[Alu, Value, Value], Value]:
+    """One instruction of LLVM's, which has another name for floats."""
+    return lambda op, a, b: op.code.bin(f"{'f' if op.format else ''}{name}", a, b)
 
 
-@rule("mulh")
-def mulh(op: Alu, a: Value, b: Value) -> Value:
-    """The product's upper 32 bits."""
-    return op.code.lshr(op.code.mul(a, b), 32)
+def _intrinsic(name: str) -> Callable[[Alu, Value], Value]:
+    return lambda op, a: op.code.intrinsic(name, a)
 
 
-@rule("mad")
+ARITHMETIC = Table(
+    {
+        "add": _binary("add"),
+        "mul": _binary("mul"),
+        "mulh": lambda op, a, b: op.code.lshr(op.code.mul(a, b), 32),
+        # Of hf, the f32 quotient can be rounded again: f32 has more than twice the bits.
+        "div": lambda op, a, b: op.code.bin("fdiv", a, b),
+        "inv": lambda op, a: op.code.bin("fdiv", op.code.const(ONE[a.element], a.type), a),
+        "sqrt": _intrinsic("sqrt"),
+        "rndd": _intrinsic("floor"),
+        "rndu": _intrinsic("ceil"),
+        "rnde": _intrinsic("roundeven"),
+        "rndz": _intrinsic("trunc"),
+        "and": lambda op, a, b: op.code.and_(a, b),
+        "or": lambda op, a, b: op.code.or_(a, b),
+        "xor": lambda op, a, b: op.code.xor(a, b),
+        "not": lambda op, a: op.code.not_(a),
+        "cbit": _intrinsic("ctpop"),
+        "shl": lambda op, a, count: op.code.shl(a, op.code.mask(count, op.bits - 1)),
+    }
+)
+"""What each instruction makes of numbers."""
+
+
+@ARITHMETIC.of("mad")
 def mad(op: Alu, a: Value, b: Value, c: Value) -> Value:
     """Product and sum; of floats rounded once."""
     code = op.code
@@ -43,49 +85,7 @@ def mad(op: Alu, a: Value, b: Value, c: Value) -> Value:
     return to_odd(code, odd_sum(code, product, z))
 
 
-@rule("div")
-def div(op: Alu, a: Value, b: Value) -> Value:
-    """The quotient. Of hf, the f32 quotient can be rounded again: f32 has more than twice the bits."""
-    return op.code.bin("fdiv", a, b)
-
-
-@rule("inv")
-def inv(op: Alu, a: Value) -> Value:
-    """The reciprocal."""
-    return op.code.bin("fdiv", op.code.const(_ONE[a.element], a.type), a)
-
-
-@rule("sqrt")
-def sqrt(op: Alu, a: Value) -> Value:
-    """The square root."""
-    return op.code.intrinsic("sqrt", a)
-
-
-@rule("rndd")
-def rndd(op: Alu, a: Value) -> Value:
-    """Rounded down."""
-    return op.code.intrinsic("floor", a)
-
-
-@rule("rndu")
-def rndu(op: Alu, a: Value) -> Value:
-    """Rounded up."""
-    return op.code.intrinsic("ceil", a)
-
-
-@rule("rnde")
-def rnde(op: Alu, a: Value) -> Value:
-    """Rounded to nearest even."""
-    return op.code.intrinsic("roundeven", a)
-
-
-@rule("rndz")
-def rndz(op: Alu, a: Value) -> Value:
-    """Rounded toward zero."""
-    return op.code.intrinsic("trunc", a)
-
-
-@rule("min")
+@ARITHMETIC.of("min")
 def min_(op: Alu, a: Value, b: Value) -> Value:
     """The smaller; -0 is smaller than +0, and a number is chosen over a NaN."""
     if not op.format:
@@ -93,7 +93,7 @@ def min_(op: Alu, a: Value, b: Value) -> Value:
     return _choice(op, a, b, "olt", False)
 
 
-@rule("max")
+@ARITHMETIC.of("max")
 def max_(op: Alu, a: Value, b: Value) -> Value:
     """The greater; +0 is greater than -0, and a number is chosen over a NaN."""
     if not op.format:
@@ -109,64 +109,28 @@ def _choice(op: Alu, a: Value, b: Value, better: str, positive: bool) -> Value:
     return code.select(first, a, b)
 
 
-@rule("and")
-def and_(op: Alu, a: Value, b: Value) -> Value:
-    """Bitwise and."""
-    return op.code.and_(a, b)
-
-
-@rule("or")
-def or_(op: Alu, a: Value, b: Value) -> Value:
-    """Bitwise or."""
-    return op.code.or_(a, b)
-
-
-@rule("xor")
-def xor(op: Alu, a: Value, b: Value) -> Value:
-    """Bitwise exclusive or."""
-    return op.code.xor(a, b)
-
-
-@rule("not")
-def not_(op: Alu, a: Value) -> Value:
-    """Bitwise complement."""
-    return op.code.not_(a)
-
-
-@rule("cbit")
-def cbit(op: Alu, a: Value) -> Value:
-    """How many bits are set."""
-    return op.code.intrinsic("ctpop", a)
-
-
-@rule("lzd")
+@ARITHMETIC.of("lzd")
 def lzd(op: Alu, a: Value) -> Value:
     """How many zeros are above the highest bit of 32 that is set, in whatever width the number comes."""
     zeros = op.code.intrinsic("ctlz", a, Value("false", "i1"))
     return op.code.sub(zeros, op.code.const(op.width.bits - 32, a.type))
 
 
-@rule("shl")
-def shl(op: Alu, a: Value, count: Value) -> Value:
-    """Shifted left by the count's lowest bits."""
-    return op.code.shl(a, op.code.mask(count, op.bits - 1))
-
-
-@rule("shr")
+@ARITHMETIC.of("shr")
 def shr(op: Alu, a: Value, count: Value) -> Value:
     """The bit pattern, as wide as the execution width, shifted right, zeros shifted in."""
     pattern = op.code.mask(a, (1 << op.bits) - 1) if op.bits < op.width.bits else a
     return op.code.lshr(pattern, op.code.mask(count, op.bits - 1))
 
 
-@rule("asr")
+@ARITHMETIC.of("asr")
 def asr(op: Alu, a: Value, count: Value) -> Value:
     """The number divided by a power of two and rounded down."""
     by = op.code.mask(count, op.bits - 1)
     return op.code.ashr(a, by) if op.width.signed else op.code.lshr(a, by)
 
 
-@rule("cmp")
+@ARITHMETIC.of("cmp")
 def cmp(op: Alu, a: Value, b: Value) -> Value:
     """The truth of the comparison; a NaN is unequal to all, and neither smaller nor greater."""
     if op.format:

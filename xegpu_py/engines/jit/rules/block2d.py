@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,11 +14,14 @@ from xegpu_py.engines.jit.matrices import Matrix
 from xegpu_py.engines.jit.panels import allocation_bit, find_panel, forget_panels, key_of, make_panel
 from xegpu_py.engines.jit.products import as_float, rows_of
 from xegpu_py.engines.jit.races import emit_note
-from xegpu_py.engines.jit.rules import rule
 from xegpu_py.engines.jit.rules.memory import locator
+from xegpu_py.engines.table import Table
 from xegpu_py.numerics.formats import PRECISIONS
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import BlockShape
+
+RULES = Table()
+"""What each instruction is made of."""
 
 _UNROLLED = 4
 """Lines of a block that are made in each step of a loop."""
@@ -29,55 +33,32 @@ _SURFACE = ["i64", "i64", "i64", "i64", "i32", "i32"]
 def _surface(emitter: Emitter, inst: Instruction) -> list[Value]:
     """Base, width, height and pitch as i64, the latter three from one on, and the block's place as i32."""
     code = emitter.code
-    base = emitter.scalar(inst["base"])
-    extents = [
-        code.add(code.resize(emitter.scalar(inst[n]), 64, False), code.const(1, "i64"))
-        for n in ("width", "height", "pitch")
-    ]
-    return [
-        base,
-        *extents,
-        code.resize(emitter.scalar(inst["x"]), 32, True),
-        code.resize(emitter.scalar(inst["y"]), 32, True),
-    ]
+    values = {name: emitter.scalar(inst[name]) for name in ("base", "width", "height", "pitch", "x", "y")}
+    extents = [code.resize(values[name], 64, False) for name in ("width", "height", "pitch")]
+    place = [code.resize(values[name], 32, True) for name in ("x", "y")]
+    return [values["base"], *(code.add(extent, code.const(1, "i64")) for extent in extents), *place]
 
 
 def _call(emitter: Emitter, inst: Instruction, at: int, function: str, data: Value) -> None:
-    code = emitter.code
-
-    def call() -> None:
-        fine = code.call(function, emitter.ctx, data, *_surface(emitter, inst), result="i1")
+    with _acting(emitter, inst):
+        fine = emitter.code.call(function, emitter.ctx, data, *_surface(emitter, inst), result="i1")
         emitter.require(fine, at)
 
-    _guarded(emitter, inst, call)
 
-
-def _guarded(emitter: Emitter, inst: Instruction, call: Callable[[], object]) -> None:
-    """Do it if the thread acts."""
+def _acting(emitter: Emitter, inst: Instruction) -> AbstractContextManager[None]:
+    """What the block writes is done if the thread acts."""
     code, acting = emitter.code, emitter.acting(inst)
-    if acting is None:
-        call()
-        return
-    yes, done = code.label(), code.label()
-    code.cond_br(code.icmp("ne", code.mask(acting, 1), 0), yes, done)
-    code.begin(yes)
-    call()
-    code.br(done)
-    code.begin(done)
+    return nullcontext() if acting is None else code.when(code.icmp("ne", code.mask(acting, 1), 0))
 
 
-@rule("lsc_load_block2d")
+@RULES.of("lsc_load_block2d")
 def lsc_load_block2d(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Load blocks of a surface."""
     if inst["dst"].var is None:
         name = f"prefetch2d_{inst['block']}".replace(".", "_")
         emitter.helper(name, lambda: _Block(emitter, name, inst["block"]).prefetch())
-        code = emitter.code
-        _guarded(
-            emitter,
-            inst,
-            lambda: code.call(name, emitter.ctx, emitter.thread, *_surface(emitter, inst), result="i1"),
-        )
+        with _acting(emitter, inst):
+            emitter.code.call(name, emitter.ctx, emitter.thread, *_surface(emitter, inst), result="i1")
         return
     name = f"load2d_{inst['block']}".replace(".", "_")
     found = emitter.matrix(inst["dst"])
@@ -105,7 +86,7 @@ def _load_panel(emitter: Emitter, inst: Instruction, at: int, name: str, matrix:
     emitter.note_panel(inst["dst"], size, code.op(f"inttoptr {place} to ptr", PTR))
 
 
-@rule("lsc_store_block2d")
+@RULES.of("lsc_store_block2d")
 def lsc_store_block2d(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Store a block to a surface."""
     name = f"store2d_{inst['block']}".replace(".", "_")
@@ -166,22 +147,15 @@ class _Block:
         rows = code.sub(self.height, code.const(1, "i64"))
         # A row's last bytes need not be there: what counts is up to the end of the last row.
         extent = code.add(code.mul(rows, self.pitch), self.width)
-        found = code.alloca(8, 8)
-        fits = code.call(
-            locator(self.emitter, 1),
-            self.ctx,
-            code.splat(self.base, 1),
-            extent,
-            code.const(1, "i32"),
-            found,
-            result="i1",
-        )
-        good, refuse = code.label(), code.label()
-        code.cond_br(code.and_(fits, code.not_(wrong)), good, refuse)
-        code.begin(refuse)
-        code.ret(code.const(0, code.result))
-        code.begin(good)
-        return code.load(found, "i64", 8)
+        fits, host = self._locate(extent)
+        code.return_unless(code.and_(fits, code.not_(wrong)), code.const(0, code.result))
+        return code.load(host, "i64", 8)
+
+    def _locate(self, extent: Value) -> tuple[Value, Value]:
+        """Whether the surface's first bytes lie in one allocation, an i1, and where the host's address of them is."""
+        code, host = self.code, self.code.alloca(8, 8)
+        base, first = code.splat(self.base, 1), code.const(1, "i32")
+        return code.call(locator(self.emitter, 1), self.ctx, base, extent, first, host, result="i1"), host
 
     def _place(self, host: Value) -> tuple[Value, Value, Value]:
         """A pointer to the block's first element, wherever that is, and x and y as i64."""
@@ -258,9 +232,7 @@ class _Block:
             if category == "store":
                 line = code.add(code.mul(row, code.const(columns * self.size, "i64")), left)
                 stored = code.at(self.registers, line), code.at(pointer, code.add(code.mul(self.pitch, row), left))
-            good = code.label()
-            code.cond_br(emit_note(code, "ugm", category, address, count, *stored), good, refuse)
-            code.begin(good)
+            code.go_on_if(emit_note(code, "ugm", category, address, count, *stored), refuse)
 
         code.repeat(code.sub(inside.bottom, inside.top), note)
         code.br(done)
@@ -296,9 +268,8 @@ class _Block:
         extents = self.width, self.height, self.pitch
         key = key_of(code, self.name, self.base, extents, self.x, self.y)
         found = find_panel(code, self.ctx, key)
-        there, missing = code.label(), code.label()
-        code.cond_br(found.known, there, missing)
-        code.begin(there)
+        missing = code.label()
+        code.go_on_if(found.known, missing)
         self._count("load", found.moved)
         code.ret(found.place)
         code.begin(missing)
@@ -352,21 +323,13 @@ class _Block:
     def prefetch(self) -> str:
         """The function that prefetches: nothing of it can fail."""
         code, shape = self.code, self.shape
-        found = code.alloca(8, 8)
-        one = code.const(1, "i64")
-        known = code.call(
-            locator(self.emitter, 1), self.ctx, code.splat(self.base, 1), one, code.const(1, "i32"), found, result="i1"
-        )
-        go_on, done = code.label(), code.label()
-        code.cond_br(known, go_on, done)
-        code.begin(go_on)
-        pointer, _, _ = self._place(code.load(found, "i64", 8))
-        for number in range(shape.height):
-            row = code.at(pointer, code.mul(self.pitch, code.const(number, "i64")))
-            # To be read, into all levels of the cache, of data.
-            code.call("llvm.prefetch.p0", row, *(code.const(n, "i32") for n in (0, 3, 1)))
-        code.br(done)
-        code.begin(done)
+        known, host = self._locate(code.const(1, "i64"))
+        with code.when(known):
+            pointer, _, _ = self._place(code.load(host, "i64", 8))
+            for number in range(shape.height):
+                row = code.at(pointer, code.mul(self.pitch, code.const(number, "i64")))
+                # To be read, into all levels of the cache, of data.
+                code.call("llvm.prefetch.p0", row, *(code.const(n, "i32") for n in (0, 3, 1)))
         code.ret(code.const(1, "i1"))
         return code.text()
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 from xegpu_py.engines.jit.code import Value
 from xegpu_py.engines.jit.control import Control
 from xegpu_py.engines.jit.frame import Status, context_offset
-from xegpu_py.engines.jit.rules import rule
+from xegpu_py.engines.table import Table
 from xegpu_py.visa.program import Instruction
 
+CONTROL = Table()
+"""What ends blocks."""
 
-@rule("label")
+
+@CONTROL.of("label")
 def label(control: Control, inst: Instruction, at: int) -> None:
     """Go on."""
     control.go(at, at + 1)
 
 
-@rule("jmp")
+@CONTROL.of("jmp")
 def jmp(control: Control, inst: Instruction, at: int) -> None:
     """All enabled lanes go to the label, if the predicate says so."""
     target = control.labels[inst["label"]]
@@ -32,13 +35,13 @@ def jmp(control: Control, inst: Instruction, at: int) -> None:
     control.go(at, at + 1)
 
 
-@rule("goto")
+@CONTROL.of("goto")
 def goto(control: Control, inst: Instruction, at: int) -> None:
     """Those of its lanes that are enabled and that the predicate sets go to the label."""
     control.part(at, inst, control.labels[inst["label"]])
 
 
-@rule("ret")
+@CONTROL.of("ret")
 def ret(control: Control, inst: Instruction, at: int) -> None:
     """End the enabled lanes."""
     control.end()
@@ -84,32 +87,28 @@ def _group(control: Control) -> tuple[Value, Value]:
     return control.emitter.code.const(0, "i64"), control.emitter.context("threads")
 
 
-@rule("sbarrier.signal")
+@CONTROL.of("sbarrier.signal")
 def sbarrier_signal(control: Control, inst: Instruction, at: int) -> None:
     """Count at the workgroup's barrier."""
     _signal(control, *_group(control))
     control.go(at, at + 1)
 
 
-@rule("sbarrier.wait")
+@CONTROL.of("sbarrier.wait")
 def sbarrier_wait(control: Control, inst: Instruction, at: int) -> None:
     """Wait for the phase of the workgroup's barrier that the thread has not yet waited for."""
     _wait(control, _group(control)[0], at)
     control.go(at, at + 1)
 
 
-@rule("barrier")
+@CONTROL.of("barrier")
 def barrier(control: Control, inst: Instruction, at: int) -> None:
     """Signal, and wait."""
     code, emitter = control.emitter.code, control.emitter
-    first, wait = code.label(), code.label()
     done = code.fetch(emitter.thread, emitter.frame.signalled, "i32")
-    code.cond_br(code.icmp("eq", done, 0), first, wait)
-    code.begin(first)
-    _signal(control, *_group(control))
-    code.put(code.const(1, "i32"), emitter.thread, emitter.frame.signalled)
-    code.br(wait)
-    code.begin(wait)
+    with code.when(code.icmp("eq", done, 0)):
+        _signal(control, *_group(control))
+        code.put(code.const(1, "i32"), emitter.thread, emitter.frame.signalled)
     _wait(control, _group(control)[0], at)
     code.put(code.const(0, "i32"), emitter.thread, emitter.frame.signalled)
     control.go(at, at + 1)
@@ -123,7 +122,7 @@ def _named(control: Control, inst: Instruction, at: int) -> Value:
     return code.add(number, code.const(1, "i64"))
 
 
-@rule("nbarrier.signal")
+@CONTROL.of("nbarrier.signal")
 def nbarrier_signal(control: Control, inst: Instruction, at: int) -> None:
     """Count at a named barrier."""
     count = control.emitter.code.resize(control.emitter.scalar(inst["count"]), 64, False)
@@ -131,7 +130,7 @@ def nbarrier_signal(control: Control, inst: Instruction, at: int) -> None:
     control.go(at, at + 1)
 
 
-@rule("nbarrier.wait")
+@CONTROL.of("nbarrier.wait")
 def nbarrier_wait(control: Control, inst: Instruction, at: int) -> None:
     """Wait at a named barrier."""
     _wait(control, _named(control, inst, at), at)

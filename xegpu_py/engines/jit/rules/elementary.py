@@ -16,10 +16,13 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from xegpu_py.engines.jit.arithmetic import Alu
 from xegpu_py.engines.jit.code import PTR, Code, Value, vector
 from xegpu_py.engines.jit.frame import TABLES
-from xegpu_py.engines.jit.rules import rule
+from xegpu_py.engines.jit.rules.alu import Alu
+from xegpu_py.engines.table import Table
+
+ELEMENTARY = Table()
+"""What each instruction makes of numbers. The golden function does it now and then, on the thread's block."""
 
 _BOUND = 2.0**-46
 _LARGEST_ANGLE = 2.0**20
@@ -99,6 +102,7 @@ def _elementary(name: str) -> Callable[[_Rule], _Rule]:
     """Declare the rule of an instruction by what it does with f32 arguments."""
 
     def declare(work: _Rule) -> _Rule:
+        @ELEMENTARY.of(name)
         def apply(op: Alu, a: Value) -> Value:
             if op.format == "hf":
                 return _looked_up(op, a)
@@ -109,7 +113,7 @@ def _elementary(name: str) -> Callable[[_Rule], _Rule]:
             op.doubtful = code.bits_to_mask(code.load(doubtful, "i32", 4), a.lanes)
             return found
 
-        return rule(name)(apply)
+        return work
 
     return declare
 

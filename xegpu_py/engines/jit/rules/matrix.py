@@ -24,8 +24,8 @@ from xegpu_py.engines.jit.products import (
     widen_a,
     widen_b,
 )
-from xegpu_py.engines.jit.rules import rule
 from xegpu_py.engines.jit.tiles import configure, tile_multiplier
+from xegpu_py.engines.table import Table
 from xegpu_py.numerics.dpas import operand_bytes, ops_per_channel
 from xegpu_py.numerics.formats import PRECISIONS, TYPES
 from xegpu_py.visa.accesses import accesses
@@ -35,6 +35,9 @@ _SIDE_BY_SIDE = 4
 _LONGEST_CHAIN = 4
 _LONGEST_RUN = 64
 
+
+RULES = Table()
+"""What each instruction is made of."""
 
 _Place = tuple[int, tuple[Value, int] | None]
 """Where an operand is in the register file, and where it is instead, from a pointer on; None if it is there."""
@@ -101,7 +104,7 @@ def shape_of(emitter: Emitter, inst: Instruction) -> Shape:
     )
 
 
-@rule("dpas")
+@RULES.of("dpas")
 def dpas(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Multiply and add matrices (DPAS.md)."""
     emit_run(emitter, [(at, inst)])
@@ -229,12 +232,8 @@ def _defer(emitter: Emitter, run: Sequence[tuple[int, Instruction]], groups: Seq
     emitter.new_queue(queue, size)
     more = code.add(before, code.const(1, "i64"))
     code.store(more, queue.count, 8)
-    full, go_on = code.label(), code.label()
-    code.cond_br(code.icmp("sge", more, steps_of(code, emitter.ctx)), full, go_on)
-    code.begin(full)
-    emitter.flush(queue)
-    code.br(go_on)
-    code.begin(go_on)
+    with code.when(code.icmp("sge", more, steps_of(code, emitter.ctx))):
+        emitter.flush(queue)
 
 
 def _flusher(emitter: Emitter, name: str, parts: Sequence[tuple[int, list[list[_Chain]]]]) -> str:
@@ -391,9 +390,5 @@ def _sum(emitter: Emitter, chain: _Chain, scratch: _Scratch) -> None:
         scratch.b(shape, chain.b[0]),
         result="i1",
     )
-    ask, done = code.label(), code.label()
-    code.cond_br(fine, done, ask)
-    code.begin(ask)
-    emitter.golden(at)
-    code.br(done)
-    code.begin(done)
+    with code.when(code.not_(fine)):
+        emitter.golden(at)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,12 +12,15 @@ from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.frame import context_offset, traffic_offset
 from xegpu_py.engines.jit.numbers import narrow
 from xegpu_py.engines.jit.races import emit_lane_notes, emit_values
-from xegpu_py.engines.jit.rules import rule
 from xegpu_py.engines.races import SLM, UGM
+from xegpu_py.engines.table import Table
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.instructions import ATOMICS, INSTRUCTIONS
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import DataShape
+
+RULES = Table()
+"""What each instruction is made of."""
 
 
 def locator(emitter: Emitter, lanes: int) -> str:
@@ -49,9 +52,7 @@ def locator(emitter: Emitter, lanes: int) -> str:
             code.store(moved, found, 8)
             rest = code.and_(code.load(left, "i32", 4), code.not_(code.mask_to_bits(within)))
             code.store(rest, left, 4)
-            more = code.label()
-            code.cond_br(code.icmp("eq", rest, 0), done, more)
-            code.begin(more)
+            code.go_on_if(code.icmp("ne", rest, 0), done)
 
         code.repeat(count, look)
         code.br(done)
@@ -96,6 +97,12 @@ class _Message:
     def lanes(self) -> int:
         return self.hosts.lanes
 
+    def each_lane(self) -> Iterator[tuple[int, Value]]:
+        """The lanes, one after the other, with a pointer to each; what is written for one is done if it acts."""
+        for lane in range(self.lanes):
+            with self.code.when(self.code.icmp("ne", self.code.mask(self.bits, 1 << lane), 0)):
+                yield lane, _pointer(self.code, self.code.extract(self.hosts, lane))
+
 
 def _send(
     emitter: Emitter, inst: Instruction, at: int, names: Sequence[str], body: Callable[[_Message], None], aligned: bool
@@ -138,7 +145,7 @@ def _sender(
         hosts = code.add(addresses, code.splat(base, lanes))
     else:
         found = code.alloca(8 * lanes, 64)
-        swaps = inst.name == "lsc_atomic_icas" and size == 4
+        swaps = INSTRUCTIONS[inst.name].atomic == "icas" and size == 4
         last = _last_changed(code, lanes, *(pointers[used.index(n)] for n in ("src0", "src1"))) if swaps else None
         sought = code.add(addresses, last) if last else addresses
         count = code.const(1 if last else size, "i64")
@@ -184,16 +191,6 @@ def _pointers(code: Code, addresses: Value) -> Value:
     return code.cast("inttoptr", addresses, PTR)
 
 
-def _if_acting(code: Code, bits: Value, body: Callable[[], None]) -> None:
-    """Do something if a bit is set."""
-    yes, done = code.label(), code.label()
-    code.cond_br(code.icmp("ne", bits, 0), yes, done)
-    code.begin(yes)
-    body()
-    code.br(done)
-    code.begin(done)
-
-
 def _if_side_by_side(message: _Message, yes: Callable[[Value], None], no: Callable[[], None]) -> None:
     """Do one thing, with a pointer to the first lane's place, if those of the lanes that act lie side by side.
 
@@ -203,18 +200,10 @@ def _if_side_by_side(message: _Message, yes: Callable[[Value], None], no: Callab
     first = code.extract(message.hosts, 0)
     wanted = code.add(code.splat(first, lanes), code.consts([size * n for n in range(lanes)], "i64"))
     apart = code.and_(code.mask_to_bits(code.icmp("ne", message.hosts, wanted)), message.bits)
-    together, each, done = code.label(), code.label(), code.label()
-    code.cond_br(code.icmp("eq", apart, 0), together, each)
-    code.begin(together)
-    yes(_pointer(code, first))
-    code.br(done)
-    code.begin(each)
-    no()
-    code.br(done)
-    code.begin(done)
+    code.choose(code.icmp("eq", apart, 0), lambda: yes(_pointer(code, first)), no)
 
 
-@rule("lsc_load")
+@RULES.of("lsc_load")
 def lsc_load(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Load from each lane's address."""
     if inst["dst"].var is not None:
@@ -258,7 +247,7 @@ def _load_one(message: _Message) -> None:
     code, shape, to = message.code, message.shape, message.operands["dst"]
     size, (places,) = shape.memory_bytes, message.places
 
-    def load() -> None:
+    with code.when(code.icmp("ne", message.bits, 0)):
         pointer = _pointer(code, code.extract(message.hosts, 0))
         if shape.vector > 1 and places == [i * size for i in range(shape.vector)]:
             code.store(code.load(pointer, vector(shape.vector, f"i{8 * size}")), to)
@@ -267,10 +256,8 @@ def _load_one(message: _Message) -> None:
             loaded = code.load(code.at(pointer, e * size), f"i{8 * size}")
             code.store(code.resize(loaded, 8 * shape.register_bytes, False), code.at(to, place))
 
-    _if_acting(code, message.bits, load)
 
-
-@rule("lsc_store")
+@RULES.of("lsc_store")
 def lsc_store(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Store to each lane's address; of lanes that share one the last wins."""
     _send(emitter, inst, at, ["src0"], _store, False)
@@ -288,18 +275,14 @@ def _store(message: _Message) -> None:
             lambda: code.scatter(values, _pointers(code, message.hosts), mask),
         )
         return
-
-    def store(lane: int) -> None:
-        pointer, own = _pointer(code, code.extract(message.hosts, lane)), message.places[lane]
+    # Where the elements of several lanes overlap, the later lane's are to stay.
+    for lane, pointer in message.each_lane():
+        own = message.places[lane]
         if own == [own[0] + i * size for i in range(len(own))]:
             code.store(code.load(code.at(source, own[0]), vector(len(own), f"i{8 * size}")), pointer)
-            return
+            continue
         for e, place in enumerate(own):
             code.store(code.load(code.at(source, place), f"i{8 * size}"), code.at(pointer, e * size))
-
-    # Lane by lane: where the elements of several lanes overlap, the later lane's are to stay.
-    for lane in range(lanes):
-        _if_acting(code, code.mask(message.bits, 1 << lane), partial(store, lane))
 
 
 _RMW = {
@@ -358,11 +341,11 @@ def _changed(code: Code, operation: str, bits: int, old: Value, a: Value, b: Val
     return narrow(code, code.select(code.or_(first, code.fcmp("uno", y, y)), x, y), fmt)
 
 
-@rule(*(f"lsc_atomic_{name}" for name in ATOMICS))
+@RULES.of(*(f"lsc_atomic_{name}" for name in ATOMICS))
 def lsc_atomic(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Change each lane's location, lane after lane."""
-    operation = inst.name.removeprefix("lsc_atomic_")
-    _send(emitter, inst, at, ["dst", "src0", "src1"], partial(_change_all, emitter, operation), True)
+    body = partial(_change_all, emitter, INSTRUCTIONS[inst.name].atomic)
+    _send(emitter, inst, at, ["dst", "src0", "src1"], body, True)
 
 
 def _change_all(emitter: Emitter, operation: str, message: _Message) -> None:
@@ -375,15 +358,11 @@ def _change_all(emitter: Emitter, operation: str, message: _Message) -> None:
         if name in message.operands
     ]
 
-    def change(lane: int) -> None:
-        pointer = _pointer(code, code.extract(message.hosts, lane))
+    for lane, pointer in message.each_lane():
         own = [code.extract(operand, lane) for operand in operands]
         old = _change(emitter, code, operation, f"i{bits}", pointer, own)
         if "dst" in message.operands:
             code.store(code.resize(old, wide, False), code.at(message.operands["dst"], message.places[lane][0]))
-
-    for lane in range(lanes):
-        _if_acting(code, code.mask(message.bits, 1 << lane), partial(change, lane))
 
 
 def _change(
@@ -402,7 +381,7 @@ def _change(
     return code.call(function, pointer, operands[0], second, result=element)
 
 
-@rule("lsc_fence")
+@RULES.of("lsc_fence")
 def lsc_fence(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Order memory for other workers; a workgroup's threads run on one, where LLVM alone has to keep the order."""
     within = 'syncscope("singlethread") ' if inst["scope"] == "group" else ""
@@ -412,6 +391,6 @@ def lsc_fence(emitter: Emitter, inst: Instruction, at: int) -> None:
         emitter.code.call("race_fence", emitter.ctx, emitter.code.const(memory, "i64"))
 
 
-@rule("fence_sw")
+@RULES.of("fence_sw")
 def fence_sw(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Nothing: instructions run in their order."""

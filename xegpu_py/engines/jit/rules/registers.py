@@ -8,13 +8,17 @@ from dataclasses import dataclass
 from xegpu_py.engines.jit.code import Code, Value, vector
 from xegpu_py.engines.jit.emitter import Emitter, format_of, modifier_of
 from xegpu_py.engines.jit.numbers import converted
-from xegpu_py.engines.jit.rules import rule
+from xegpu_py.engines.table import Table
 from xegpu_py.numerics.formats import BF8, HF, TF32
 from xegpu_py.visa.operands import Flag, Immediate
 from xegpu_py.visa.program import Instruction
 
 _MOST_COPIED = 256
 """Bytes that moves that are done as one write, and from which they pick."""
+
+
+RULES = Table()
+"""What each instruction is made of."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ def emit_copies(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> Non
     code.put(values, first.into, first.to)
 
 
-@rule("mov")
+@RULES.of("mov")
 def mov(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Copy, converted to the destination's type; or a predicate's bits."""
     code, source, dst = emitter.code, inst["src0"], inst["dst"]
@@ -109,7 +113,7 @@ def mov(emitter: Emitter, inst: Instruction, at: int) -> None:
     emitter.write(dst, found, emitter.mask(inst))
 
 
-@rule("sel")
+@RULES.of("sel")
 def sel(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Choose by the predicate, which does not keep lanes from being written."""
     code, target = emitter.code, inst["dst"].var.format
@@ -121,7 +125,7 @@ def sel(emitter: Emitter, inst: Instruction, at: int) -> None:
     emitter.write(inst["dst"], code.select(chosen, first, second), emitter.mask(inst))
 
 
-@rule("setp")
+@RULES.of("setp")
 def setp(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Set a predicate to the lowest bits of a scalar."""
     code, source = emitter.code, inst["src0"]
@@ -134,7 +138,7 @@ def setp(emitter: Emitter, inst: Instruction, at: int) -> None:
     emitter.write_flag(inst, code.resize(bits, 32, False))
 
 
-@rule("srnd")
+@RULES.of("srnd")
 def srnd(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Round stochastically (SRND.md): random bits are added to the mantissa, and the sum is cut off."""
     code = emitter.code
@@ -177,7 +181,7 @@ def _srnd_hf(code: Code, source: Value, random: Value) -> Value:
     return code.resize(code.select(nan, code.const(HF.nan, signed.type), signed), 16, False)
 
 
-@rule("fcvt")
+@RULES.of("fcvt")
 def fcvt(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Convert to and from formats that vISA has no type of (FCVT.md)."""
     source = emitter.read(inst["src0"], inst.exec_size)

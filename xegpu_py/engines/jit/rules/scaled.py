@@ -7,17 +7,20 @@ from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.numbers import narrow
 from xegpu_py.engines.jit.products import Extent, Shape, accumulator, widen_a, widen_b
-from xegpu_py.engines.jit.rules import rule
+from xegpu_py.engines.table import Table
 from xegpu_py.numerics.block_scaled import BLOCK, COLUMNS, ROWS, SCALE_GROUP, scaled_depth
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.program import Instruction
+
+RULES = Table()
+"""What each instruction is made of."""
 
 _NAN64 = TYPES["df"].nan
 _DOUBLE = 8
 """Bytes of an f64."""
 
 
-@rule("bdpas")
+@RULES.of("bdpas")
 def bdpas(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Multiply and add block-scaled matrices."""
     masked = emitter.active is not None and not inst.no_mask

@@ -1,0 +1,297 @@
+"""Arithmetic, logic, math and conversions, of the table of instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+from xegpu_py.numerics.formats import TYPES
+from xegpu_py.target import Target
+from xegpu_py.visa.operands import Destination, Flag, Immediate, Region
+from xegpu_py.visa.program import Instruction
+from xegpu_py.visa.spec import FLOATS, INTEGERS, Check, Choice, InstructionSpec, OperandSpec, Problem, Span, all_of
+
+_ARITHMETIC = ("-", "abs", "-abs")
+_LOGIC = ("~",)
+_ALL = tuple(TYPES)
+_WITHOUT_BF = tuple(t for t in _ALL if t != "bf")
+_MATH = ("hf", "f")
+_MATH_DOUBLE = ("hf", "f", "df")
+_CONDITIONS = Choice(("eq", "ne", "gt", "ge", "lt", "le"))
+
+
+def _dst(types: tuple[str, ...], flags: bool = False) -> OperandSpec:
+    return OperandSpec("dst", "dst", "write", types, flags=flags)
+
+
+def _src(name: str, types: tuple[str, ...], modifiers: tuple[str, ...] = (), **facts: Any) -> OperandSpec:
+    return OperandSpec(name, "src", "read", types, immediate=True, modifiers=modifiers, **facts)
+
+
+def source_types(inst: Instruction) -> list[str]:
+    """Types of the sources that are regions or immediates."""
+    sources = [value for name, value in inst.values.items() if name.startswith("src")]
+    return [v.type if isinstance(v, Immediate) else v.var.type for v in sources if isinstance(v, (Region, Immediate))]
+
+
+# Which types meet.
+
+
+def _types(inst: Instruction) -> list[str]:
+    """Types of sources and result, but of predicates."""
+    dst = inst["dst"]
+    return [*source_types(inst), *([] if isinstance(dst, Flag) else [dst.var.type])]
+
+
+def _mixed(sources: Sequence[str], types: Sequence[str]) -> Problem:
+    """Sources are all integers or all floats; f64 meets no other of some types."""
+    floats = [t for t in sources if TYPES[t].is_float]
+    if floats and len(floats) < len(sources):
+        return (f"sources of {', '.join(sources)} mix integers and floats", "convert one of them by a mov")
+    if floats and "df" in types and set(types) != {"df"}:
+        return ("f64 meets no other type", "convert by a mov")
+    return None
+
+
+def _brain(inst: Instruction, target: Target) -> Problem:
+    """bf meets bf and f alone."""
+    types = set(_types(inst))
+    if "bf" in types and not types <= {"bf", "f"}:
+        return (f"bf meets bf and f alone, not {', '.join(sorted(types - {'bf', 'f'}))}", "convert by a mov")
+    return None
+
+
+def _same_kind(inst: Instruction, target: Target) -> Problem:
+    """Floats give floats."""
+    *sources, dst = types = _types(inst)
+    problem = _mixed(sources, types)
+    if problem is None and TYPES[sources[0]].is_float and not TYPES[dst].is_float:
+        return (f"result of {', '.join(sources)} cannot have the type {dst}", "convert by a mov")
+    return problem
+
+
+def _integers_give_integers(inst: Instruction, target: Target) -> Problem:
+    *sources, dst = _types(inst)
+    if not TYPES[sources[0]].is_float and TYPES[dst].is_float:
+        return (f"result of {', '.join(sources)} cannot have the type {dst}", "convert by a mov")
+    return None
+
+
+_one_kind = all_of(_same_kind, _integers_give_integers, _brain)
+
+
+def _compared(inst: Instruction, target: Target) -> Problem:
+    sources = source_types(inst)
+    return _mixed(sources, sources)
+
+
+def _double_math(inst: Instruction, target: Target) -> Problem:
+    if "df" not in source_types(inst):
+        return None
+    if inst.saturate:
+        return ("of f64 cannot saturate",)
+    if not target.double_math:
+        return (f"target {target.name} has no {inst.name} of f64",)
+    regions = [v for v in inst.values.values() if isinstance(v, (Region, Destination))]
+    if any(r.col or not r.reach(inst.exec_size)[1] for r in regions):
+        return ("of f64 has operands that begin at a register and lie side by side",)
+    return None
+
+
+def _no_wide_product(inst: Instruction, target: Target) -> Problem:
+    wide = [t for t in source_types(inst)[:2] if t in ("q", "uq")]
+    if wide:
+        return (f"cannot multiply {wide[0]}", "multiply its 32-bit halves")
+    return None
+
+
+def _flags_or_none(inst: Instruction, target: Target) -> Problem:
+    kinds = {isinstance(v, Flag) for v in inst.values.values()}
+    if len(kinds) > 1:
+        return ("predicates meet predicates alone",)
+    if kinds == {True} and inst.guard:
+        return ("on predicates cannot be predicated",)
+    return None
+
+
+def _check_mov(inst: Instruction, target: Target) -> Problem:
+    dst, src = inst["dst"].var.type, inst["src0"]
+    if isinstance(src, Flag):
+        if inst.exec_size != 1 or dst not in ("uw", "w", "ud", "d"):
+            return ("of a predicate must have execution size 1 and a destination of 16 or 32 bits",)
+        if inst.guard or inst.saturate:
+            return ("of a predicate can neither be predicated nor saturate",)
+        return None
+    (other,) = source_types(inst)
+    if (dst == "bf") != (other == "bf") and "f" not in (dst, other):
+        return (f"cannot convert {other} to {dst}", "bf is converted from and to f alone")
+    if dst == other == "bf" and (inst.saturate or getattr(src, "modifier", "")):
+        return ("of bf to bf can neither saturate nor have a source modifier",)
+    return None
+
+
+def _check_srnd(inst: Instruction, target: Target) -> Problem:
+    dst = inst["dst"].var.type
+    wanted = {"hf": "f", "ub": "hf"}[dst]
+    for source in source_types(inst):
+        if source != wanted:
+            return (f"to {dst} has sources of {wanted}, not of {source}", "SRND.md, operand type maps")
+    return None
+
+
+_FCVT_PAIRS = (("ub", "hf"), ("hf", "ub"), ("ud", "f"))
+
+
+def _check_fcvt(inst: Instruction, target: Target) -> Problem:
+    src, dst = _types(inst)
+    if (dst, src) not in _FCVT_PAIRS:
+        known = ", ".join(f"{s} to {d}" for d, s in _FCVT_PAIRS)
+        return (f"cannot convert {src} to {dst}; it converts {known}", "FCVT.md: ub holds bf8, ud holds tf32")
+    if dst == "ud" and not target.tf32_conversion:
+        return (f"to tf32 is not there on target {target.name}", "FCVT.md: PVC_XT and later have it")
+    return None
+
+
+# Which integers are results.
+
+
+def _sum(a: Span, b: Span) -> Span:
+    return a[0] + b[0], a[1] + b[1]
+
+
+def _product(a: Span, b: Span, c: Span = (0, 0)) -> Span:
+    products = [x * y for x, y in product(a, b)]
+    return _sum((min(products), max(products)), c)
+
+
+def _chosen(*sources: Span) -> Span:
+    return min(low for low, _ in sources), max(high for _, high in sources)
+
+
+# Entries of the table.
+
+
+def _alu(
+    name: str,
+    doc: str,
+    types: tuple[str, ...],
+    sources: int,
+    *,
+    modifiers: tuple[str, ...] = _ARITHMETIC,
+    sat: bool = True,
+    flags: bool = False,
+    check: Check = _one_kind,
+    **facts: Any,
+) -> InstructionSpec:
+    names = [f"src{i}" for i in range(sources)]
+    slots = (_dst(types, flags), *(_src(n, types, modifiers, flags=flags) for n in names))
+    form = f"{name}{'{sat}' * sat} {{exec}} {{dst}} " + " ".join(f"{{{n}}}" for n in names)
+    return InstructionSpec(name, doc, form, slots, guard=True, check=check, **facts)
+
+
+def _math(name: str, doc: str, sources: int = 1, types: tuple[str, ...] = _MATH) -> InstructionSpec:
+    return _alu(name, doc, types, sources, category="math", check=all_of(_one_kind, _double_math))
+
+
+def _logic(name: str, doc: str, sources: int = 2, **facts: Any) -> InstructionSpec:
+    facts |= {"modifiers": _LOGIC, "sat": False, "flags": True, "low_bits": True}
+    return _alu(name, f"Bitwise {doc}", INTEGERS, sources, check=_flags_or_none, **facts)
+
+
+def _shift(name: str, doc: str, **facts: Any) -> InstructionSpec:
+    return _alu(name, doc, INTEGERS, 2, sat=False, modifiers=("-",), identity=(0, "same"), **facts)
+
+
+_multiplied = all_of(_one_kind, _no_wide_product)
+_SUM: dict[str, Any] = {"commutes": True, "identity": (0, "any"), "low_bits": True, "interval": _sum}
+_PRODUCT: dict[str, Any] = {"check": _multiplied, "low_bits": True, "interval": _product}
+_ORDERED: dict[str, Any] = {"ordered": True, "interval": _chosen}
+
+ARITHMETIC = (
+    InstructionSpec(
+        "srnd",
+        "Rounds `src0` stochastically, with the random bits `src1`.",
+        "srnd {exec} {dst} {src0} {src1}",
+        (
+            _dst(("hf", "ub")),
+            OperandSpec("src0", "src", types=("f", "hf")),
+            OperandSpec("src1", "src", types=("f", "hf"), immediate=True),
+        ),
+        no_mask_only=lambda inst: True,
+        check=_check_srnd,
+        source="SRND.md",
+    ),
+    InstructionSpec(
+        "fcvt",
+        "Converts between hf and bf8 (held in ub), or f to tf32 (held in ud).",
+        "fcvt {exec} {dst} {src0}",
+        (_dst(("ub", "hf", "ud")), OperandSpec("src0", "src", types=("hf", "ub", "f"))),
+        no_mask_only=lambda inst: inst["dst"].var.type == "ub",
+        check=_check_fcvt,
+        source="FCVT.md",
+    ),
+    InstructionSpec(
+        "mov",
+        "Copies `src0`, converted to the type of `dst`; or a predicate's bits.",
+        "mov{sat} {exec} {dst} {src0}",
+        (_dst(_ALL), _src("src0", _ALL, _ARITHMETIC, flags=True, all_bits=True)),
+        guard=True,
+        check=_check_mov,
+        low_bits=True,
+    ),
+    _alu("add", "`src0 + src1`.", _ALL, 2, **_SUM),
+    _alu("mul", "`src0 * src1`.", _ALL, 2, commutes=True, identity=(1, "any"), zero=True, **_PRODUCT),
+    _alu("mulh", "The upper 32 bits of the 64-bit product of `src0` and `src1`.", ("ud", "d"), 2, sat=False),
+    _alu("mad", "`src0 * src1 + src2`, of floats rounded once.", _ALL, 3, **_PRODUCT),
+    _math("div", "`src0 / src1`.", 2, _MATH_DOUBLE),
+    _math("inv", "`1 / src0`.", 1, _MATH_DOUBLE),
+    _math("sqrt", "The square root of `src0`.", 1, _MATH_DOUBLE),
+    _math("rsqrt", "`1 / sqrt(src0)`."),
+    _math("exp", "2 to the power of `src0`."),
+    _math("log", "The logarithm of `src0` to the base 2."),
+    _math("sin", "The sine of `src0` in radians."),
+    _math("cos", "The cosine of `src0` in radians."),
+    _alu("min", "The smaller of `src0` and `src1`; of a number and a NaN the number.", _WITHOUT_BF, 2, **_ORDERED),
+    _alu("max", "The greater of `src0` and `src1`; of a number and a NaN the number.", _WITHOUT_BF, 2, **_ORDERED),
+    _alu("rndd", "`src0` rounded down to an integral value.", ("f",), 1),
+    _alu("rndu", "`src0` rounded up to an integral value.", ("f",), 1),
+    _alu("rnde", "`src0` rounded to the nearest integral value, halves to the even one.", ("f",), 1),
+    _alu("rndz", "`src0` rounded toward zero to an integral value.", ("f",), 1),
+    _logic("and", "`src0 & src1`, of integers or predicates.", commutes=True, identity=(-1, "narrower"), zero=True),
+    _logic("or", "`src0 | src1`, of integers or predicates.", commutes=True, identity=(0, "narrower")),
+    _logic("xor", "`src0 ^ src1`, of integers or predicates.", commutes=True, identity=(0, "narrower")),
+    _logic("not", "`~src0`, of an integer or predicate.", 1),
+    _alu("cbit", "How many bits of `src0` are set.", ("ud",), 1, sat=False, modifiers=()),
+    _alu("lzd", "How many zeros are above the highest bit of `src0` that is set.", ("ud",), 1, sat=False, modifiers=()),
+    _shift(
+        "shl",
+        "`src0` shifted left by the lowest bits of `src1`: 6 where `dst` or `src0` has 64 bits, else 5.",
+        low_bits=True,
+    ),
+    _shift("shr", "`src0` shifted right by the lowest bits of `src1`, zeros shifted in."),
+    _shift("asr", "`src0` shifted right by the lowest bits of `src1`, its sign shifted in.", **_ORDERED),
+    InstructionSpec(
+        "cmp",
+        "Compares `src0` with `src1`; `dst` gets a bit a lane, or all bits of an element.",
+        "cmp.{condition} {exec} {dst} {src0} {src1}",
+        (_dst(INTEGERS + FLOATS, flags=True), _src("src0", _ALL, _ARITHMETIC), _src("src1", _ALL, _ARITHMETIC)),
+        {"condition": _CONDITIONS},
+        check=all_of(_compared, _brain),
+        **_ORDERED,
+    ),
+    _alu(
+        "sel",
+        "`src0` in the lanes of the predicate that are set, else `src1`.",
+        _ALL,
+        2,
+        check=all_of(_same_kind, _brain),
+        selects=True,
+    ),
+    InstructionSpec(
+        "setp",
+        "Sets the predicate `dst` to the lowest bits of the scalar `src0`.",
+        "setp {exec} {dst} {src0}",
+        (OperandSpec("dst", "flag", "write"), _src("src0", ("uw", "w", "ud", "d"))),
+    ),
+)
