@@ -11,7 +11,20 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from xegpu_py.numerics.dpas import MODELS, Model, multiply_floats, numbers, operand, operand_bytes, ops_per_channel
+from xegpu_py.numerics.dpas import (
+    FLOAT_TYPES,
+    Model,
+    accumulator,
+    check_kinds,
+    multiply_stages,
+    multiply_steps,
+    numbers,
+    operand,
+    operand_bytes,
+    ops_per_channel,
+    result_bytes,
+    types_problem,
+)
 from xegpu_py.numerics.formats import BF8, E2M1, E8M0, HF8, PRECISIONS, TYPES, Array, as_format, canonical
 from xegpu_py.numerics.pack import unpack_a, unpack_b
 
@@ -25,10 +38,9 @@ UNIT_SCALE = 127
 
 SCALE_GROUP = 32
 """Bytes from the scales of one block to those of the next."""
-_TYPES = {"bf": ("f", "bf"), "hf": ("f", "hf"), "bf8": ("f", "bf"), "hf8": ("f", "bf"), "e2m1": ("f", "bf")}
-SCALED_PRECISIONS = tuple(_TYPES)
+SCALED_PRECISIONS = ("bf", "hf", "bf8", "hf8", "e2m1")
 """Precisions of operands of bdpas."""
-_MIXED = ("bf8", "hf8")
+_TYPES = FLOAT_TYPES | {"bf8": ("f", "bf"), "hf8": ("f", "bf")}
 _ELEMENTS = {f.name: f for f in (HF8, BF8, E2M1)}
 """The formats of scaled elements."""
 _NAN_E2M1 = 7
@@ -43,12 +55,9 @@ def scaled_types_problem(W: str, A: str, dst_type: str, src0_type: str) -> str |
         dst_type: type of the destination.
         src0_type: type of the accumulator.
     """
-    if W not in _TYPES or A not in _TYPES or (W != A and not (W in _MIXED and A in _MIXED)):
+    if not {W, A} <= set(SCALED_PRECISIONS):
         return f"precisions W = {W} and A = {A} cannot meet"
-    for name, given in (("dst_type", dst_type), ("src0_type", src0_type)):
-        if given not in _TYPES[W]:
-            return f"'{name}' must be {' or '.join(_TYPES[W])} with precision {W}, not {given!r}"
-    return None
+    return types_problem(W, A, dst_type, src0_type, _TYPES)
 
 
 def scaled_depth(W: str, A: str) -> int:
@@ -100,8 +109,8 @@ def bdpas(
         ValueError: if an argument is not legal, or an operand too short.
         TypeError: if an operand is not of bytes.
     """
-    _check(W, A, dst_type, src0_type, model)
-    K, src0 = scaled_depth(W, A), TYPES[src0_type]
+    check_kinds(scaled_types_problem(W, A, dst_type, src0_type), model)
+    K = scaled_depth(W, A)
     size1, size2 = operand_bytes(W, A, DEPTH, ROWS, COLUMNS)
     size3, size4 = scale_bytes(W, A)
     b = _wide(unpack_b(operand(src1, size1, "src1"), K, COLUMNS, W), W)
@@ -111,13 +120,8 @@ def bdpas(
     if src4 is not None:
         rows = np.repeat(_scales(operand(src4, size4, "src4"), ROWS), BLOCK, axis=-2)[..., :K, :]
         a = a * np.swapaxes(rows, -1, -2)
-    if acc is None:
-        c = np.zeros((ROWS, COLUMNS), src0.dtype)
-    else:
-        c = operand(acc, ROWS * COLUMNS * src0.bytes, "acc").view(src0.dtype)
-        c = c.reshape(*c.shape[:-1], ROWS, COLUMNS)
-    result = np.ascontiguousarray(multiply_floats(a, b, c, DEPTH, TYPES[dst_type], model))
-    return result.reshape(*result.shape[:-2], -1).view(np.uint8)
+    c = accumulator(acc, ROWS, COLUMNS, TYPES[src0_type])
+    return result_bytes(multiply_stages(a, b, c, DEPTH, TYPES[dst_type], model))
 
 
 def multiply_scaled(
@@ -153,23 +157,14 @@ def multiply_scaled(
         ValueError: if the precisions and types cannot meet, or scales have another shape.
         TypeError: if scales have another type.
     """
-    _check(W, A, dst_type, src0_type, model)
+    check_kinds(scaled_types_problem(W, A, dst_type, src0_type), model)
     x, y = _wide(np.asarray(a), A), _wide(np.asarray(b), W)
     K = x.shape[-1]
     if scale_a is not None:
         x = x * np.repeat(_scale_matrix(scale_a, (len(x), -(-K // BLOCK)), "scale_a"), BLOCK, axis=1)[:, :K]
     if scale_b is not None:
         y = y * np.repeat(_scale_matrix(scale_b, (-(-K // BLOCK), y.shape[1]), "scale_b"), BLOCK, axis=0)[:K]
-    dst, src0, ops = TYPES[dst_type], TYPES[src0_type], ops_per_channel(W, A)
-    # A stage whose K is not filled multiplies zeros.
-    missing = -K % ops
-    x, y = np.pad(x, ((0, 0), (0, missing))), np.pad(y, ((0, missing), (0, 0)))
-    total = np.zeros((len(x), y.shape[1]), src0.dtype) if acc is None else np.asarray(acc)
-    step = scaled_depth(W, A)
-    for k in range(0, x.shape[1], step):
-        left, right = x[:, k : k + step], y[k : k + step]
-        total = multiply_floats(left, right, total, left.shape[1] // ops, dst, model)
-    return np.ascontiguousarray(total.astype(dst.dtype, copy=False))
+    return multiply_steps(acc, x, y, ops_per_channel(W, A), TYPES[dst_type], TYPES[src0_type], model)
 
 
 def pack_scales(scales: npt.ArrayLike) -> Array:
@@ -253,13 +248,10 @@ def quantize(values: npt.ArrayLike, dst: str) -> tuple[Array, Array]:
     shift = np.where(finite, UNIT_SCALE - scale.astype(np.int64), 0)[..., None]
     # A number times a power of two may be subnormal in f32: elements are then zero anyway, or most of the block is.
     scaled = np.ldexp(blocks, shift)
-    return _narrowed(scaled, dst).reshape(given.shape), scale.view(ml_dtypes.float8_e8m0fnu)
-
-
-def _narrowed(scaled: Array, dst: str) -> Array:
-    """f64 numbers as elements: by way of f32, where all that is not exact is far below the least element."""
+    # By way of f32, where all that is not exact is far below the least element.
     with np.errstate(over="ignore", under="ignore"):
-        return truncate(scaled.astype(np.float32), "f", dst)
+        elements = truncate(scaled.astype(np.float32), "f", dst)
+    return elements.reshape(given.shape), scale.view(ml_dtypes.float8_e8m0fnu)
 
 
 def _wide(elements: Array, precision: str) -> Array:
@@ -267,14 +259,6 @@ def _wide(elements: Array, precision: str) -> Array:
     # Signalling NaNs are as welcome as quiet ones.
     with np.errstate(invalid="ignore"):
         return numbers(elements, PRECISIONS[precision]).astype(np.float64)
-
-
-def _check(W: str, A: str, dst_type: str, src0_type: str, model: str) -> None:
-    problem = scaled_types_problem(W, A, dst_type, src0_type)
-    if problem:
-        raise ValueError(problem)
-    if model not in MODELS:
-        raise ValueError(f"'model' must be one of {', '.join(MODELS)}, not {model!r}")
 
 
 def _scales(data: Array, lanes: int) -> Array:
@@ -300,21 +284,3 @@ def _scale_matrix(scales: npt.ArrayLike, shape: tuple[int, int], name: str) -> A
     if patterns.shape != shape:
         raise ValueError(f"'{name}' must have the shape {shape}, not {patterns.shape}")
     return _powers(patterns)
-
-
-__all__ = [
-    "BLOCK",
-    "COLUMNS",
-    "DEPTH",
-    "ROWS",
-    "SCALED_PRECISIONS",
-    "SCALE_GROUP",
-    "bdpas",
-    "multiply_scaled",
-    "pack_scales",
-    "quantize",
-    "scale_bytes",
-    "scaled_depth",
-    "scaled_types_problem",
-    "truncate",
-]

@@ -6,13 +6,14 @@ depth times the operations per channel.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from xegpu_py.numerics.formats import DF, PRECISIONS, TYPES, Array, F, Format, canonical
-from xegpu_py.numerics.pack import unpack_a, unpack_b
+from xegpu_py.numerics.pack import unpack_a, unpack_b, unpack_c
 from xegpu_py.numerics.rounding import ExactSum, fma_f32, round_float
 
 Model = Literal["fma", "stage", "exact"]
@@ -21,7 +22,7 @@ MODELS: tuple[Model, ...] = ("fma", "stage", "exact")
 SYSTOLIC_DEPTHS = (1, 2, 4, 8)
 EXEC_SIZES = (8, 16)
 
-_FLOAT_TYPES = {
+FLOAT_TYPES = {
     "bf": ("f", "bf"),
     "hf": ("f", "hf"),
     "tf32": ("f",),
@@ -30,7 +31,8 @@ _FLOAT_TYPES = {
     "e2m1": ("f", "bf"),
     "df": ("df",),
 }
-_MIXED = ("bf8", "hf8")
+"""Types of result and accumulator, by the precision of src1."""
+_MIXED = {"bf8", "hf8"}
 
 
 def ops_per_channel(W: str, A: str) -> int:
@@ -104,17 +106,11 @@ def dpas(
     """
     _check(W, A, SD, RC, exec_size, dst_type, src0_type, model)
     size1, size2 = operand_bytes(W, A, SD, RC, exec_size)
-    src0 = TYPES[src0_type]
-    b = _read_src1(operand(src1, size1, "src1"), W, A, SD, exec_size)
-    a = _read_src2(operand(src2, size2, "src2"), W, A, SD, RC)
-    if acc is None:
-        c = np.zeros((RC, exec_size), src0.dtype)
-    else:
-        c = operand(acc, RC * exec_size * src0.bytes, "acc").view(src0.dtype)
-        c = c.reshape(*c.shape[:-1], RC, exec_size)
-    result = multiply_floats(a, b, c, SD, TYPES[dst_type], model) if src0.is_float else _multiply_integers(a, b, c)
-    result = np.ascontiguousarray(result.astype(TYPES[dst_type].dtype, copy=False))
-    return result.reshape(*result.shape[:-2], -1).view(np.uint8)
+    K = SD * ops_per_channel(W, A)
+    b = numbers(unpack_b(operand(src1, size1, "src1"), K, exec_size, W), PRECISIONS[W])
+    a = numbers(unpack_a(operand(src2, size2, "src2"), RC, K, A), PRECISIONS[A])
+    c = accumulator(acc, RC, exec_size, TYPES[src0_type])
+    return result_bytes(multiply_stages(a, b, c, SD, TYPES[dst_type], model))
 
 
 def multiply(
@@ -145,25 +141,28 @@ def multiply(
     Raises:
         ValueError: if the precisions and types cannot meet, or the model is none.
     """
-    problem = types_problem(W, A, dst_type, src0_type)
-    if problem:
-        raise ValueError(problem)
-    if model not in MODELS:
-        raise ValueError(f"'model' must be one of {', '.join(MODELS)}, not {model!r}")
-    dst, src0 = TYPES[dst_type], TYPES[src0_type]
+    check_kinds(types_problem(W, A, dst_type, src0_type), model)
     x, y = numbers(np.asarray(a), PRECISIONS[A]), numbers(np.asarray(b), PRECISIONS[W])
-    ops = ops_per_channel(W, A)
+    return multiply_steps(acc, x, y, ops_per_channel(W, A), TYPES[dst_type], TYPES[src0_type], model)
+
+
+def multiply_steps(
+    acc: npt.ArrayLike | None, a: Array, b: Array, ops: int, dst: Format, src0: Format, model: Model
+) -> Array:
+    """`acc + a x b` of numbers as they are multiplied, by instructions of the greatest systolic depth.
+
+    Args:
+        ops: elements of K that a stage takes.
+        dst, src0: types of result and accumulator.
+    """
     # A stage whose K is not filled multiplies zeros.
-    missing = -x.shape[-1] % ops
-    x, y = np.pad(x, ((0, 0), (0, missing))), np.pad(y, ((0, missing), (0, 0)))
-    size = (x.shape[-2], y.shape[-1])
-    total = np.zeros(size, src0.dtype) if acc is None else np.asarray(acc)
-    for k in range(0, x.shape[-1], SYSTOLIC_DEPTHS[-1] * ops):
-        left, right = x[:, k : k + SYSTOLIC_DEPTHS[-1] * ops], y[k : k + SYSTOLIC_DEPTHS[-1] * ops]
-        if src0.is_float:
-            total = multiply_floats(left, right, total, left.shape[1] // ops, dst, model)
-        else:
-            total = _multiply_integers(left, right, total).view(dst.dtype)
+    missing = -a.shape[-1] % ops
+    x, y = np.pad(a, ((0, 0), (0, missing))), np.pad(b, ((0, missing), (0, 0)))
+    total = np.zeros((len(x), y.shape[1]), src0.dtype) if acc is None else np.asarray(acc)
+    step = SYSTOLIC_DEPTHS[-1] * ops
+    for k in range(0, x.shape[1], step):
+        left, right = x[:, k : k + step], y[k : k + step]
+        total = multiply_stages(left, right, total, left.shape[1] // ops, dst, model)
     return np.ascontiguousarray(total.astype(dst.dtype, copy=False))
 
 
@@ -175,16 +174,27 @@ def _check(W: str, A: str, SD: int, RC: int, exec_size: int, dst_type: str, src0
         ("SD", SD, SYSTOLIC_DEPTHS),
         ("RC", RC, range(1, 9)),
         ("exec_size", exec_size, EXEC_SIZES),
-        ("model", model, MODELS),
     ):
         if given not in legal:
             raise ValueError(f"'{name}' must be one of {', '.join(map(str, legal))}, not {given!r}")
-    problem = types_problem(W, A, dst_type, src0_type)
+    check_kinds(types_problem(W, A, dst_type, src0_type), model)
+
+
+def check_kinds(problem: str | None, model: str) -> None:
+    """Refuse precisions and types that cannot meet, and what is no model.
+
+    Raises:
+        ValueError: if there is a problem, or there is no such model.
+    """
     if problem:
         raise ValueError(problem)
+    if model not in MODELS:
+        raise ValueError(f"'model' must be one of {', '.join(MODELS)}, not {model!r}")
 
 
-def types_problem(W: str, A: str, dst_type: str, src0_type: str) -> str | None:
+def types_problem(
+    W: str, A: str, dst_type: str, src0_type: str, float_types: Mapping[str, tuple[str, ...]] = FLOAT_TYPES
+) -> str | None:
     """Why these precisions and types cannot meet; None if they can (DPAS.md, all legal combinations).
 
     Args:
@@ -192,11 +202,12 @@ def types_problem(W: str, A: str, dst_type: str, src0_type: str) -> str | None:
         A: precision of src2.
         dst_type: type of the destination.
         src0_type: type of the accumulator.
+        float_types: types of result and accumulator by the precision of floats in src1.
     """
     w, a = PRECISIONS[W], PRECISIONS[A]
-    if w.is_float != a.is_float or (w.is_float and W != A and not (W in _MIXED and A in _MIXED)):
+    if w.is_float != a.is_float or (w.is_float and W != A and not {W, A} <= _MIXED):
         return f"precisions W = {W} and A = {A} cannot meet"
-    legal_types = _FLOAT_TYPES[W] if w.is_float else ("d", "ud")
+    legal_types = float_types[W] if w.is_float else ("d", "ud")
     for name, given in (("dst_type", dst_type), ("src0_type", src0_type)):
         if given not in legal_types:
             return f"'{name}' must be {' or '.join(legal_types)} with precision {W}, not {given!r}"
@@ -219,14 +230,16 @@ def operand(given: npt.ArrayLike, size: int, name: str) -> Array:
     return np.ascontiguousarray(array[..., :size])
 
 
-def _read_src1(packed: Array, W: str, A: str, SD: int, exec_size: int) -> Array:
-    """B as [..., K, N]. A depth whose elements fill only a part of the channel shares it with the next ones."""
-    return numbers(unpack_b(packed, SD * ops_per_channel(W, A), exec_size, W), PRECISIONS[W])
+def accumulator(given: npt.ArrayLike | None, rows: int, columns: int, fmt: Format) -> Array:
+    """The matrix [..., rows, columns] of src0's bytes, zeros for None; see `operand` for errors."""
+    if given is None:
+        return np.zeros((rows, columns), fmt.dtype)
+    return unpack_c(operand(given, rows * columns * fmt.bytes, "acc"), rows, columns, fmt.name)
 
 
-def _read_src2(packed: Array, W: str, A: str, SD: int, RC: int) -> Array:
-    """A as [..., M, K]."""
-    return numbers(unpack_a(packed, RC, SD * ops_per_channel(W, A), A), PRECISIONS[A])
+def result_bytes(result: Array) -> Array:
+    """The bytes of a result, after any leading dimensions."""
+    return np.ascontiguousarray(result).reshape(*result.shape[:-2], -1).view(np.uint8)
 
 
 def numbers(elements: Array, fmt: Format) -> Array:
@@ -237,14 +250,8 @@ def numbers(elements: Array, fmt: Format) -> Array:
         return np.ascontiguousarray(elements).astype(np.float64 if fmt is DF else np.float32)
 
 
-def _multiply_integers(a: Array, b: Array, c: Array) -> Array:
-    # The sum of at most 64 products of two bytes is below 2^24, so that f32 matrix multiplication is exact.
-    products = np.matmul(a, b).astype(np.int64)
-    return (products + c.astype(np.int64)).astype(np.uint64).astype(np.uint32)
-
-
-def multiply_floats(a: Array, b: Array, c: Array, SD: int, dst: Format, model: Model) -> Array:
-    """`c + a x b` of floats, with the rounding of one instruction.
+def multiply_stages(a: Array, b: Array, c: Array, SD: int, dst: Format, model: Model) -> Array:
+    """`c + a x b`, as one instruction computes it.
 
     Args:
         a: [..., M, K]: f32; f64 where `c` is df, or where factors are scaled. Products are exact in f64.
@@ -252,8 +259,12 @@ def multiply_floats(a: Array, b: Array, c: Array, SD: int, dst: Format, model: M
         c: [..., M, N] of a storage type.
         SD: how many stages K is cut into.
         dst: format of the result.
-        model: how sums are rounded.
+        model: how sums of floats are rounded.
     """
+    if not dst.is_float:
+        # The sum of at most 64 products of two bytes is below 2^24, so that f32 matrix multiplication is exact.
+        sums = np.matmul(a, b).astype(np.int64) + c.astype(np.int64)
+        return sums.astype(np.uint64).astype(np.uint32).view(dst.dtype)
     wide = DF if c.dtype == np.float64 else F
     shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2], c.shape[:-2]) + c.shape[-2:]
     with np.errstate(invalid="ignore"):
