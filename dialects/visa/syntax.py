@@ -10,7 +10,7 @@ from typing import Any
 from xegpu_py.ir.assembly import AttrDict
 from xegpu_py.ir.codecs import AttributeCodec, NumberCodec, StringCodec, WordCodec
 from xegpu_py.ir.cursor import Cursor, SyntaxFault
-from xegpu_py.ir.operation import Operation, ParsedOp, Reading, ReadOperand, Syntax
+from xegpu_py.ir.operation import Operation, ParsedOp, Reading, ReadOperand
 from xegpu_py.visa import spec as declared
 from xegpu_py.visa.operands import Flag, Guard, Immediate, Operand
 from xegpu_py.visa.program import Instruction
@@ -199,7 +199,7 @@ def instruction_of(
     return Instruction(spec.name, values, **header)
 
 
-class InstructionSyntax(Syntax):
+class InstructionSyntax:
     """An instruction's text, with SSA names."""
 
     def __init__(self, spec: InstructionSpec) -> None:
@@ -220,7 +220,7 @@ class InstructionSyntax(Syntax):
 
         inst = instruction_of(self.spec, attribute, operand)
         dictionary = self._outside(op).write(op, parsed, print_defaults)
-        return write_instruction(self.spec, inst, SsaNotation()) + (f" {dictionary}" if dictionary else "")
+        return " ".join([write_instruction(self.spec, inst, SsaNotation()), *dictionary])
 
     def _outside(self, op: type[Operation]) -> AttrDict:
         """The dictionary of discardable attributes."""

@@ -15,7 +15,9 @@ import difflib
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Protocol
 
 from xegpu_py.ir.bindings import SEGMENTS
 from xegpu_py.ir.codecs import AttributeCodec, Scope, UnitCodec
@@ -32,31 +34,27 @@ _TIGHT_BEFORE = frozenset([",", ")", "]", ">"])
 _TIGHT_AFTER = frozenset(["(", "[", "<"])
 
 
-class Element:
+class Element(Protocol):
     """One element of a format."""
 
     def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
         """Read the element's text into `parsed`."""
-        raise NotImplementedError
 
     def starts(self, cursor: Cursor) -> bool:
         """Whether the next token can begin this element."""
-        raise NotImplementedError
 
-    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> str:
-        """The element's text."""
-        raise NotImplementedError
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> list[str]:
+        """The pieces of the element's text; none if there is nothing to print."""
 
     def present(self, parsed: ParsedOp) -> bool:
-        """Whether there is something to print."""
-        return True
+        """Whether an optional group that this element anchors is printed."""
 
 
-class Literal(Element):
+@dataclass(frozen=True)
+class Literal:
     """A token that always stands there. The arrow is also read as `into` and `to`."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    text: str
 
     def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
         if not self.accept(r.cursor):
@@ -72,15 +70,18 @@ class Literal(Element):
     def starts(self, cursor: Cursor) -> bool:
         return not self.text or any(cursor.at(s) for s in self._spellings())
 
-    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> str:
-        return self.text
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> list[str]:
+        return [self.text]
+
+    def present(self, parsed: ParsedOp) -> bool:
+        return True
 
 
-class OperandElement(Element):
+@dataclass(frozen=True)
+class OperandElement:
     """The SSA names of an operand."""
 
-    def __init__(self, field: ValueField) -> None:
-        self.field = field
+    field: ValueField
 
     def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
         found = parsed.operands.setdefault(self.field.name, [])
@@ -99,18 +100,18 @@ class OperandElement(Element):
     def starts(self, cursor: Cursor) -> bool:
         return cursor.at("%")
 
-    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> str:
-        return ", ".join(parsed.operands[self.field.name])
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> list[str]:
+        return [", ".join(parsed.operands[self.field.name])] if self.present(parsed) else []
 
     def present(self, parsed: ParsedOp) -> bool:
         return bool(parsed.operands[self.field.name])
 
 
-class IndexListElement(Element):
+@dataclass(frozen=True)
+class IndexListElement:
     """A list `[%x, 4]` of index operands and constants."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    name: str
 
     def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
         cursor = r.cursor
@@ -136,10 +137,10 @@ class IndexListElement(Element):
     def starts(self, cursor: Cursor) -> bool:
         return cursor.at("[")
 
-    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> str:
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> list[str]:
         dynamic = iter(parsed.operands[self.name])
         static = parsed.attributes.get(STATIC + self.name, ())
-        return f"[{', '.join(next(dynamic) if v == DYNAMIC else str(v) for v in static)}]"
+        return [f"[{', '.join(next(dynamic) if v == DYNAMIC else str(v) for v in static)}]"]
 
     def present(self, parsed: ParsedOp) -> bool:
         return bool(parsed.attributes.get(STATIC + self.name))
@@ -154,31 +155,32 @@ class FlatListElement(OperandElement):
         parsed.attributes[STATIC + name] = (DYNAMIC,) * len(parsed.operands[name])
 
 
-class AttributeElement(Element):
+@dataclass(frozen=True)
+class AttributeElement:
     """The value of an attribute outside the dictionary."""
 
-    def __init__(self, name: str, codec: AttributeCodec) -> None:
-        self.name = name
-        self.codec = codec
+    name: str
+    codec: AttributeCodec
 
     def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
-        parsed.attributes[self.name] = op.spec.attributes[self.name].codec.read(r.cursor, r.scope)
+        parsed.attributes[self.name] = self.codec.read(r.cursor, r.scope)
 
     def starts(self, cursor: Cursor) -> bool:
         return self.codec.starts(cursor)
 
-    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> str:
-        return op.spec.attributes[self.name].codec.write(parsed.attributes[self.name])
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> list[str]:
+        text = self.codec.write(parsed.attributes[self.name])
+        return [text] if text else []
 
     def present(self, parsed: ParsedOp) -> bool:
         return self.name in parsed.attributes
 
 
-class RegionElement(Element):
+@dataclass(frozen=True)
+class RegionElement:
     """A region. What is kept of it is the range of the source that it covers, or its place among the printed ones."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    name: str
 
     def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
         start = r.cursor.skip()
@@ -190,18 +192,18 @@ class RegionElement(Element):
     def starts(self, cursor: Cursor) -> bool:
         return cursor.at("{")
 
-    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> str:
-        return region_marker(parsed.regions[self.name][0])
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> list[str]:
+        return [region_marker(parsed.regions[self.name][0])]
 
     def present(self, parsed: ParsedOp) -> bool:
         return self.name in parsed.regions
 
 
-class TypeElement(Element):
+@dataclass(frozen=True)
+class TypeElement:
     """The types of an operand or result."""
 
-    def __init__(self, field: ValueField) -> None:
-        self.field = field
+    field: ValueField
 
     def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
         name = self.field.name
@@ -219,30 +221,35 @@ class TypeElement(Element):
     def starts(self, cursor: Cursor) -> bool:
         return cursor.peek_token()[1:2].isalpha() or cursor.at("!") or cursor.at("(")
 
-    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> str:
-        return ", ".join(parsed.types[self.field.name])
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> list[str]:
+        return [", ".join(parsed.types[self.field.name])] if self.present(parsed) else []
 
     def present(self, parsed: ParsedOp) -> bool:
         return bool(parsed.types.get(self.field.name))
 
 
-class AttrDict(Element):
+@dataclass(frozen=True)
+class AttrDict:
     """The attribute dictionary: every attribute that stands nowhere else in the format.
 
-    Args:
+    Attributes:
         elsewhere: the attributes that stand elsewhere, and are not read here.
         printed_elsewhere: those that are read here, but printed elsewhere.
+        own: whether it has attributes of the op's own only, and stands as `<{...}>`.
     """
 
-    opening, closing = "{", "}"
+    elsewhere: frozenset[str]
+    printed_elsewhere: frozenset[str] = frozenset()
+    own: bool = False
 
-    def __init__(self, elsewhere: frozenset[str], printed_elsewhere: frozenset[str] = frozenset()) -> None:
-        self.elsewhere = elsewhere
-        self.printed_elsewhere = printed_elsewhere
+    @property
+    def _brackets(self) -> tuple[str, str]:
+        return ("<{", "}>") if self.own else ("{", "}")
 
     def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
         cursor = r.cursor
-        if not cursor.accept(self.opening):
+        opening, closing = self._brackets
+        if not cursor.accept(opening):
             return
         while not cursor.at("}"):
             start = cursor.skip()
@@ -252,7 +259,7 @@ class AttrDict(Element):
             self._read_entry(m[1] if m[1] is not None else m[2], start, r, op, parsed)
             if not cursor.accept(","):
                 break
-        cursor.expect(self.closing)
+        cursor.expect(closing)
 
     def _read_entry(self, key: str, start: int, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
         cursor = r.cursor
@@ -276,14 +283,9 @@ class AttrDict(Element):
         parsed.attributes[name] = attribute.codec.read(cursor, r.scope)
 
     def starts(self, cursor: Cursor) -> bool:
-        return cursor.at(self.opening)
+        return cursor.at(self._brackets[0])
 
-    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> str:
-        entries = self._entries(op, parsed, print_defaults)
-        entries += [name if text is None else f"{name} = {text}" for name, text in parsed.extra]
-        return f"{{{', '.join(entries)}}}" if entries else ""
-
-    def _entries(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> list[str]:
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> list[str]:
         entries = []
         for name, attribute in op.spec.attributes.items():
             if name in self.elsewhere or name in self.printed_elsewhere:
@@ -294,27 +296,27 @@ class AttrDict(Element):
             if value is not None:
                 text = attribute.codec.write(value)
                 entries.append(f"{name} = {text}" if text else name)
-        return entries
+        if not self.own:
+            entries += [name if text is None else f"{name} = {text}" for name, text in parsed.extra]
+        opening, closing = self._brackets
+        return [f"{opening}{', '.join(entries)}{closing}"] if entries else []
+
+    def present(self, parsed: ParsedOp) -> bool:
+        return True
 
 
-class PropDict(AttrDict):
-    """The dictionary of the op's own attributes that stand nowhere else in the format, as `<{...}>`."""
+@dataclass
+class Group:
+    """Elements that stand there together or not at all.
 
-    opening, closing = "<{", "}>"
+    Attributes:
+        anchor: the element that says which.
+        followed: whether it is an operand's type that another optional type follows: the text does not say whose it is.
+    """
 
-    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> str:
-        entries = self._entries(op, parsed, print_defaults)
-        return f"<{{{', '.join(entries)}}}>" if entries else ""
-
-
-class Group(Element):
-    """Elements that stand there together or not at all."""
-
-    def __init__(self, elements: tuple[Element, ...], anchor: Element | None) -> None:
-        self.elements = elements
-        self.anchor = anchor
-        self.followed = False
-        """Whether it is an operand's type that another optional type follows: the text does not say whose it is."""
+    elements: tuple[Element, ...]
+    anchor: Element | None
+    followed: bool = False
 
     def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
         if self.starts(r.cursor) and not (self.followed and self._lacks_operand(parsed)):
@@ -340,43 +342,40 @@ class Group(Element):
             element.accept(ahead)
         return True
 
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> list[str]:
+        return _written(self.elements, op, parsed, print_defaults) if self.present(parsed) else []
+
     def present(self, parsed: ParsedOp) -> bool:
         return self.anchor is not None and self.anchor.present(parsed)
 
 
-class Format(Syntax):
+class Format:
     """A syntax in the language of MLIR's ODS, ready to read and write."""
 
     def __init__(self, text: str, op: type[Operation]) -> None:
-        stream = _tokens(text, op.OPERATION_NAME)
-        self.elements = self._compile(list(stream), op.spec)
-        elsewhere = frozenset(e.name for e in _walk(self.elements) if isinstance(e, AttributeElement)) | {
-            STATIC + n for n in op.spec.index_lists
-        }
-        split = any(isinstance(e, PropDict) for e in self.elements)
-        self.elements = tuple(
-            PropDict(elsewhere)
-            if isinstance(e, PropDict)
-            else AttrDict(elsewhere, frozenset(op.spec.attributes) if split else frozenset())
-            if isinstance(e, AttrDict)
-            else e
-            for e in self.elements
-        )
+        tokens = list(_tokens(text, op.OPERATION_NAME))
+        self.elements = self._compile(tokens, op.spec)
 
     def _compile(self, tokens: list[re.Match[str]], spec: OpSpec) -> tuple[Element, ...]:
+        named = {token[5] for token in tokens} & spec.attributes.keys()
+        elsewhere = frozenset(named | {STATIC + name for name in spec.index_lists})
+        split = any(token[4] == "prop-dict" for token in tokens)
+        dictionaries = {
+            "prop-dict": AttrDict(elsewhere, own=True),
+            "attr-dict": AttrDict(elsewhere, frozenset(spec.attributes) if split else frozenset()),
+        }
         fields = {f.name: f for f in (*spec.operands, *spec.results)}
         regions = {f.name for f in spec.regions}
         stack: list[tuple[list[Element], list[Element]]] = [([], [])]
         for token in tokens:
             elements, anchors = stack[-1]
-            literal, directive, named, attr_dict, variable, opening, closing, _ = token.groups()
+            literal, directive, typed, attr_dict, variable, opening, closing, _ = token.groups()
             if literal is not None:
                 elements.append(Literal(literal))
             elif directive:
-                make = TypeElement if directive == "type" else FlatListElement
-                elements.append(make(fields[named]))
+                elements.append((TypeElement if directive == "type" else FlatListElement)(fields[typed]))
             elif attr_dict:
-                elements.append((PropDict if attr_dict == "prop-dict" else AttrDict)(frozenset()))
+                elements.append(dictionaries[attr_dict])
             elif variable in spec.index_lists:
                 elements.append(IndexListElement(variable))
             elif variable in fields:
@@ -405,10 +404,8 @@ class Format(Syntax):
         return parsed
 
     def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool = False) -> str:
-        out: list[str] = []
-        _write(self.elements, op, parsed, print_defaults, out)
         text, glue = "", False
-        for piece in out:
+        for piece in _written(self.elements, op, parsed, print_defaults):
             if not piece:
                 glue = True
                 continue
@@ -418,28 +415,8 @@ class Format(Syntax):
         return text
 
 
-def _write(
-    elements: Sequence[Element],
-    op: type[Operation],
-    parsed: ParsedOp,
-    print_defaults: bool,
-    out: list[str],
-) -> None:
-    for element in elements:
-        if isinstance(element, Group):
-            if element.present(parsed):
-                _write(element.elements, op, parsed, print_defaults, out)
-        else:
-            text = element.write(op, parsed, print_defaults)
-            if text or isinstance(element, Literal):
-                out.append(text)
-
-
-def _walk(elements: Sequence[Element]) -> Iterator[Element]:
-    for element in elements:
-        yield element
-        if isinstance(element, Group):
-            yield from _walk(element.elements)
+def _written(elements: Sequence[Element], op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> list[str]:
+    return [piece for element in elements for piece in element.write(op, parsed, print_defaults)]
 
 
 def _tokens(text: str, op_name: str) -> Iterator[re.Match[str]]:
@@ -483,7 +460,7 @@ def formats_of(op: type[Operation]) -> tuple[Syntax, ...]:
     found = _FORMATS.get(op)
     if found is None:
         declared = (op.assembly_format, *op.also_reads)
-        found = _FORMATS[op] = tuple(f if isinstance(f, Syntax) else Format(f, op) for f in declared)
+        found = _FORMATS[op] = tuple(Format(f, op) if isinstance(f, str) else f for f in declared)
     return found
 
 

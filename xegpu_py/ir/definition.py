@@ -148,12 +148,8 @@ class _Parametrized:
         for reserved in {"name", "dialect"} & own.keys():
             raise TypeError(f"a parameter of {cls.__name__} cannot be called '{reserved}'")
         cls._codecs = {k: codec_of(hints[k]) for k in own if "ClassVar" not in str(own[k])}
-        for spelled in (name, *also_named):
-            cls._table()[spelled] = cls
-
-    @classmethod
-    def _table(cls) -> dict[str, Any]:
-        raise NotImplementedError
+        table: dict[str, Any] = dialect.types if cls._sigil == "!" else dialect.attributes
+        table.update(dict.fromkeys((name, *also_named), cls))
 
     @classmethod
     def parameters(cls) -> dict[str, AttributeCodec]:
@@ -261,10 +257,6 @@ class Type(_Parametrized, TypeConstraint):
             cls.fixed = None if cls._codecs else cls.mnemonic()
 
     @classmethod
-    def _table(cls) -> dict[str, Any]:
-        return cls.dialect.types
-
-    @classmethod
     def accepts(cls, text: str) -> bool:
         return text == cls.mnemonic() or text.startswith(cls.mnemonic() + "<")
 
@@ -293,10 +285,6 @@ class Attr(_Parametrized):
     """An attribute. Subclasses are frozen dataclasses of its parameters."""
 
     _sigil = "#"
-
-    @classmethod
-    def _table(cls) -> dict[str, Any]:
-        return cls.dialect.attributes
 
     @classmethod
     def codec(cls, optional: bool) -> AttrCodec:

@@ -146,7 +146,7 @@ def _code(summary: str) -> str:
 
 
 def _syntax(op: type[Operation], formats: Iterable[str | Syntax]) -> str:
-    lines = [f if isinstance(f, Syntax) else f"operation ::= `{op.OPERATION_NAME}` {f}" for f in formats]
+    lines = [f"operation ::= `{op.OPERATION_NAME}` {f}" if isinstance(f, str) else f for f in formats]
     return "```\n" + "\n".join(map(str, lines)) + "\n```"
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, Protocol
 
 from mlir import ir
 from mlir._mlir_libs import _mlir as _cext
@@ -41,17 +42,17 @@ ReadOperand = Callable[[str], str]
 """Takes the name of an SSA value as read, gives what stands for it in `ParsedOp`."""
 
 
+@dataclass(frozen=True)
 class Reading:
     """What the reading of one op needs: where it is, what surrounds it, and what becomes of SSA names."""
 
-    def __init__(self, cursor: Cursor, scope: Scope, operand: ReadOperand) -> None:
-        self.cursor = cursor
-        self.scope = scope
-        self.operand = operand
+    cursor: Cursor
+    scope: Scope
+    operand: ReadOperand
 
 
-class Syntax:
-    """How the text of an op after its name is read and written."""
+class Syntax(Protocol):
+    """How the text of an op after its name is read and written. Its own text is what the reference page shows."""
 
     def read(self, op: type[Operation], r: Reading) -> ParsedOp:
         """Read an op's text after its name.
@@ -59,7 +60,6 @@ class Syntax:
         Raises:
             SyntaxFault: where the text does not fit.
         """
-        raise NotImplementedError
 
     def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool = False) -> str:
         """The text of an op after its name, with a leading space where one belongs.
@@ -67,11 +67,6 @@ class Syntax:
         Raises:
             ValueError: if there is no such text for the parts; the op is printed in generic form then.
         """
-        raise NotImplementedError
-
-    def __str__(self) -> str:
-        """What the reference page shows."""
-        raise NotImplementedError
 
 
 class Operation(ir.OpView):  # type: ignore[misc]
@@ -397,6 +392,3 @@ def _type(argument: Any, name: str) -> ir.Type:
 
 
 __all__ = ["Operation", "ParsedOp", "ReadOperand", "Reading", "Syntax", "VerifyError", "group_sizes"]
-
-Spec, Parts = OpSpec, ParsedOp
-"""Former names."""

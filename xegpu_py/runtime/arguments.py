@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,9 @@ DTYPES: dict[str, Any] = {
     **{name: fmt.dtype for name, fmt in FLOATS.items() if name != "tf32"},
 }
 """Element types by MLIR's names."""
+
+_Generator = Callable[[np.dtype[Any], tuple[int, ...], list[str], str], Array]
+"""Makes an array of a type and a shape, of the words after these, and the whole text for errors."""
 
 _SHAPE = re.compile(r"\d+(?:x\d+)*\Z")
 
@@ -176,20 +180,20 @@ def _special_bits(dtype: np.dtype[Any]) -> Array:
     return signed
 
 
-def _arange(dtype: np.dtype[Any], shape: tuple[int, ...], extra: list[str], text: str) -> Array:
-    _nothing(extra, text)
-    found: Array = np.arange(int(np.prod(shape))).reshape(shape).astype(dtype)
+def _plain(make: Callable[..., Array]) -> _Generator:
+    """A generator that nothing further is said to."""
+
+    def generate(dtype: np.dtype[Any], shape: tuple[int, ...], extra: list[str], text: str) -> Array:
+        if extra:
+            raise ValueError(f"argument '{text}': unexpected '{':'.join(extra)}' after the shape")
+        return make(shape, dtype)
+
+    return generate
+
+
+def _counted(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    found: Array = np.arange(math.prod(shape)).reshape(shape).astype(dtype)
     return found
-
-
-def _zeros(dtype: np.dtype[Any], shape: tuple[int, ...], extra: list[str], text: str) -> Array:
-    _nothing(extra, text)
-    return np.zeros(shape, dtype)
-
-
-def _ones(dtype: np.dtype[Any], shape: tuple[int, ...], extra: list[str], text: str) -> Array:
-    _nothing(extra, text)
-    return np.ones(shape, dtype)
 
 
 def _full(dtype: np.dtype[Any], shape: tuple[int, ...], extra: list[str], text: str) -> Array:
@@ -198,12 +202,13 @@ def _full(dtype: np.dtype[Any], shape: tuple[int, ...], extra: list[str], text: 
     return np.full(shape, _number(dtype, extra[0], text), dtype)
 
 
-def _nothing(extra: list[str], text: str) -> None:
-    if extra:
-        raise ValueError(f"argument '{text}': unexpected '{':'.join(extra)}' after the shape")
-
-
-_GENERATORS = {
-    "randn": _randn, "rand": _rand, "small": _small, "bits": _bits, "arange": _arange, "zeros": _zeros, "ones": _ones,
+_GENERATORS: dict[str, _Generator] = {
+    "randn": _randn,
+    "rand": _rand,
+    "small": _small,
+    "bits": _bits,
+    "arange": _plain(_counted),
+    "zeros": _plain(np.zeros),
+    "ones": _plain(np.ones),
     "full": _full,
-}  # fmt: skip
+}

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -62,7 +62,7 @@ _CACHES = re.compile(r"\.([a-z]{2})\.([a-z]{2})(?!\w)")
 _CONTROL = re.compile(r"\.?(any|all)\b")
 
 
-class Notation:
+class Notation(Protocol):
     """How variables are spelled.
 
     Attributes:
@@ -73,19 +73,15 @@ class Notation:
 
     def name(self, cursor: Cursor) -> Any | None:
         """The variable or predicate that the next token names; None if it is no name."""
-        raise NotImplementedError
 
     def spell(self, var: Any) -> str:
         """The variable's name."""
-        raise NotImplementedError
 
     def offset(self, cursor: Cursor) -> int:
         """A byte offset behind a variable; 0 where there is none."""
-        raise NotImplementedError
 
     def spell_raw(self, name: str, offset: int) -> str:
         """A variable from a byte offset on."""
-        raise NotImplementedError
 
     def spell_null(self) -> str:
         """The null operand."""

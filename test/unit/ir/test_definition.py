@@ -472,13 +472,6 @@ def test_irdl_loads_in_stock_mlir_opt(context: Context, tmp_path: Path) -> None:
     assert read(context, done.stdout.split("// -----")[0]).text().count("toy.groups") == 1
 
 
-def test_former_names_are_kept():
-    from xegpu_py.ir import codecs, kinds, operation
-
-    assert kinds.Kind is codecs.AttributeCodec and kinds.kind_of is codecs.codec_of and kinds.enum_attr is enum_attr
-    assert operation.Parts is ParsedOp
-
-
 class Gentle(Interface):
     """Is done gently, or not."""
 
