@@ -37,10 +37,14 @@ class ArrayType:
     @property
     def mlir(self) -> str:
         """MLIR's type."""
-        extents = "x".join("?" if n is None else str(n) for n in (*self.shape, self.dtype.mlir))
+        extents = "x".join("?" if n is None else str(n) for n in (*self.shape, self.dtype.memory.mlir))
         if self.strides is None:
             return f"memref<{extents}>"
         return f"memref<{extents}, strided<[{', '.join('?' if n is None else str(n) for n in self.strides)}]>>"
+
+    def argument(self, given: Any) -> Any:
+        """The array as it is passed: of bools its bytes."""
+        return given.view(np.uint8) if isinstance(given, np.ndarray) and given.dtype == bool else given
 
     def __str__(self) -> str:
         shown = ", ".join("?" if n is None else str(n) for n in self.shape)
@@ -72,9 +76,9 @@ class ScalarType:
         return str(self.dtype)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Known:
-    """An argument that is known as the kernel is compiled.
+    """An argument that is known as the kernel is compiled. Equal numbers of different types are different arguments.
 
     Attributes:
         value: the argument.
@@ -82,8 +86,21 @@ class Known:
 
     value: Any
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Known) and _identity(self.value) == _identity(other.value)
+
+    def __hash__(self) -> int:
+        return hash(_identity(self.value))
+
     def __str__(self) -> str:
         return repr(self.value)
+
+
+def _identity(value: Any) -> Any:
+    """What two arguments have in common for which a kernel is compiled once: 2 and 2.0 are not the same to it."""
+    if isinstance(value, tuple):
+        return type(value), tuple(map(_identity, value))
+    return type(value), value.hex() if isinstance(value, float) else value
 
 
 ArgumentType = ArrayType | ScalarType | Known
@@ -102,9 +119,21 @@ def argument_type(parameter: inspect.Parameter, given: Any, limits: Block2DLimit
     """
     wanted = parameter.annotation
     if wanted is Constexpr or isinstance(given, (bool, str, tuple, type(None), DType)):
-        return Known(given)
+        known = Known(given)
+        try:
+            hash(known)
+        except TypeError:
+            raise TypeError(
+                f"argument '{parameter.name}' of kernel '{kernel}' must be hashable, unlike {type(given).__name__}: "
+                "it is known as the kernel is compiled"
+            ) from None
+        return known
     if isinstance(given, np.ndarray) and given.ndim:
-        return _array_type(given, limits)
+        try:
+            return _array_type(given, limits)
+        except ValueError as e:
+            hint = "; pack it in uint8, which unpack_int4 reads" if given.dtype.name.endswith("int4") else ""
+            raise TypeError(f"argument '{parameter.name}' of kernel '{kernel}': {e}{hint}") from None
     if isinstance(given, (int, float, np.generic)):
         if wanted is not inspect.Parameter.empty:
             dtype = dtype_of(wanted)

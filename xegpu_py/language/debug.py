@@ -58,7 +58,7 @@ def device_assert(condition: Any, message: str = "", mask: Any = None) -> None:
 
 
 def device_print(prefix: str, *values: Any, hex: bool = False) -> None:
-    """Print a text and values as the kernel runs, once for each workgroup. The eager engine shows it; others do not.
+    """Print a text and values as the kernel runs, once for each workgroup; compiled kernels print when they have ended.
 
     Args:
         prefix: the text, known as the kernel is compiled.

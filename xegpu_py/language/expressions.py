@@ -243,7 +243,7 @@ class Expressions(ABC):
         except (TypeError, ValueError, OverflowError, NameError, AttributeError, LookupError, ZeroDivisionError) as e:
             assert len(self._scopes) == depth
             raise self._error(str(e) if not isinstance(e, KeyError) else f"key {e}") from e
-        except RuntimeError as e:
+        except (RuntimeError, mlir.MLIRError) as e:
             raise self._error(str(e)) from e
         finally:
             self._node = outer
@@ -442,7 +442,9 @@ class Expressions(ABC):
         if isinstance(called, FunctionType) and is_users(called):
             return self.run(called, args, keywords)
         if called is print:
-            self._fail("print() shows nothing while a kernel runs")
+            self._fail(
+                "print() shows nothing while a kernel runs", "device_print does, and static_print as it is compiled"
+            )
         if not callable(called):
             raise TypeError(f"{described(called)} is not callable")
         if not _is_ours(called) and any(map(dynamic, (*args, *keywords.values()))) and called not in _STRUCTURAL:

@@ -12,26 +12,26 @@ from mlir.dialects import arith, gpu, vector
 from xegpu_py.dialects.xetile import WgMap
 from xegpu_py.ir.builtin import vector_text
 from xegpu_py.language import types
-from xegpu_py.language.held import BUILDING
+from xegpu_py.language.held import BUILDING, static_extent, static_shape
 from xegpu_py.language.types import dtype_of
 from xegpu_py.language.values import Product, Value, constant, value_of
 
 _DIMENSIONS = ("x", "y", "z")
 
 
-def full(shape: Sequence[int], number: Any, dtype: Any = np.float32, map: WgMap | None = None) -> Value:
+def full(shape: int | Sequence[int], number: Any, dtype: Any = np.float32, map: WgMap | None = None) -> Value:
     """A line or matrix of one number, or of a scalar of the kernel."""
     if isinstance(number, Value):
-        return number.to(dtype).broadcast(tuple(shape))
-    return constant(dtype_of(dtype), number, tuple(shape), map)
+        return number.to(dtype).broadcast(static_shape(shape))
+    return constant(dtype_of(dtype), number, static_shape(shape), map)
 
 
-def zeros(shape: Sequence[int], dtype: Any = np.float32, map: WgMap | None = None) -> Value:
+def zeros(shape: int | Sequence[int], dtype: Any = np.float32, map: WgMap | None = None) -> Value:
     """A line or matrix of zeros."""
     return full(shape, 0, dtype, map)
 
 
-def ones(shape: Sequence[int], dtype: Any = np.float32, map: WgMap | None = None) -> Value:
+def ones(shape: int | Sequence[int], dtype: Any = np.float32, map: WgMap | None = None) -> Value:
     """A line or matrix of ones."""
     return full(shape, 1, dtype, map)
 
@@ -46,9 +46,10 @@ def arange(start: int, stop: int | None = None, map: WgMap | None = None) -> Val
 
     Raises:
         ValueError: if there are none.
+        TypeError: if the bounds are not known as the kernel is compiled.
     """
     BUILDING.check()
-    first, last = (0, start) if stop is None else (start, stop)
+    first, last = (static_extent(n, "a bound of arange") for n in ((0, start) if stop is None else (start, stop)))
     if last <= first:
         raise ValueError(f"arange({first}, {last}) has no elements")
     made = vector.step(mlir.Type.parse(vector_text((last - first,), "index")))

@@ -11,21 +11,12 @@ import numpy as np
 from mlir import ir as mlir
 
 from xegpu_py.ir.builtin import vector_text
-from xegpu_py.language.types import DType, dtype_of
+from xegpu_py.language.types import DType
 
 if TYPE_CHECKING:
     from xegpu_py.language.values import Value
 
 Number = int | float
-
-
-def element_name(dtype: Any) -> str:
-    """MLIR's element type of a type that `dtype_of` knows.
-
-    Raises:
-        ValueError: if there is none.
-    """
-    return dtype_of(dtype).mlir
 
 
 class Evaluation(Protocol):
@@ -114,6 +105,31 @@ class Handle(Held):
     @ir.setter
     def ir(self, value: mlir.Value) -> None:
         self._ir = value
+
+
+def static_extent(n: Any, what: str = "an extent") -> int:
+    """A number of elements that is known as the kernel is compiled.
+
+    Raises:
+        TypeError: if it is no integer, or known only as the kernel runs.
+    """
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
+        shown = n.describe() if isinstance(n, Elements) else repr(n)
+        raise TypeError(f"{what} is an integer that is known as the kernel is compiled, not {shown}")
+    return int(n)
+
+
+def static_shape(shape: Any) -> tuple[int, ...]:
+    """A shape; one number is the shape of a line, as in numpy.
+
+    Raises:
+        TypeError: as `static_extent`.
+        ValueError: if there are no elements.
+    """
+    found = tuple(map(static_extent, shape)) if isinstance(shape, Sequence) else (static_extent(shape),)
+    if any(n < 1 for n in found):
+        raise ValueError(f"a shape has positive extents, unlike {found}")
+    return found
 
 
 def matrix_shape(shape: Sequence[int]) -> tuple[int, ...]:

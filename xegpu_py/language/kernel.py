@@ -169,9 +169,11 @@ class TileKernel:
 
     def __call__(self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] | None = None) -> Any:
         """Run the kernel; see `CompiledKernel`. `block` follows from the kernel's maps."""
+        kinds = _passed(self.arguments)
+        if len(arguments) == len(kinds):
+            arguments = tuple(kind.argument(given) for kind, given in zip(kinds.values(), arguments))
         if not is_eager(self.options.get("engine")):
             return self.compiled(*arguments, grid=grid, block=block)
-        kinds = _passed(self.arguments)
         known = {name: kind.value for name, kind in self.arguments.items() if isinstance(kind, Known)}
 
         def given(values: Sequence[mlir.Value]) -> dict[str, Any]:
@@ -251,6 +253,13 @@ def tile_kernel(*arguments: tuple[Any, Sequence[int | None]], **options: Any) ->
     return make
 
 
+_OF_TRITON = {
+    "num_warps": "; the size of a workgroup follows from the maps of the kernel",
+    "num_stages": "; loops say it: range(..., num_stages=2)",
+}
+"""Options of Triton's launches, and what does their work."""
+
+
 class Kernel:
     """A kernel that is compiled for the arguments that it is called with.
 
@@ -293,7 +302,11 @@ class Kernel:
         Raises:
             TypeError: if an argument is missing, or is no array or number.
         """
-        bound = self._signature.bind(*arguments, **keywords)
+        try:
+            bound = self._signature.bind(*arguments, **keywords)
+        except TypeError as e:
+            hint = next((h for name, h in _OF_TRITON.items() if name in keywords), "")
+            raise TypeError(f"{self.__name__}(): {e}{hint}") from None
         bound.apply_defaults()
         values = {name: as_argument(value) for name, value in bound.arguments.items()}
         limits = target_of(self._options.get("target", DEFAULT)).block2d
@@ -303,11 +316,7 @@ class Kernel:
         version = self.versions.get(key)
         if version is None:
             version = self.versions[key] = TileKernel(self._function, kinds, self._options)
-        passed = [
-            kind.argument(values[name]) if isinstance(kind, ScalarType) else values[name]
-            for name, kind in kinds.items()
-            if not isinstance(kind, Known)
-        ]
+        passed = [values[name] for name, kind in kinds.items() if not isinstance(kind, Known)]
         return version, passed, values
 
     def bound(self, *arguments: Any, **keywords: Any) -> dict[str, Any]:
@@ -324,6 +333,10 @@ class Kernel:
     def with_options(self, **options: Any) -> Kernel:
         """The same kernel with other options of `xegpu_py.compile`."""
         return Kernel(self._function, **{**self._options, **options})
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Kernel:
+        # Where a class has it, it is like a static method; and `help` shows it as a function, not as a `Kernel`.
+        return self
 
     def __reduce__(self) -> str:
         # Found by its name, as functions are.

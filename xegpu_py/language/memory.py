@@ -15,7 +15,7 @@ from xegpu_py.dialects.xetile import WgMap
 from xegpu_py.dialects.xetile.types import SHARED
 from xegpu_py.ir.numbers import number_attribute
 from xegpu_py.language import types
-from xegpu_py.language.held import BUILDING, Handle, Number, element_name, matrix_shape
+from xegpu_py.language.held import BUILDING, Handle, Number, matrix_shape, static_shape
 from xegpu_py.language.shapes import concatenate
 from xegpu_py.language.types import DType, dtype_of
 from xegpu_py.language.values import Product, Value, as_index, constant, value_of
@@ -49,6 +49,11 @@ def _converted(value: Any, dtype: DType) -> Value:
     return value.to(dtype) if isinstance(value, Value) else value_of(value, dtype)
 
 
+def _loaded(value: mlir.Value, dtype: DType, shape: Sequence[int] | None = None) -> Value:
+    """What has been read from memory that holds elements of a type."""
+    return Value(value, dtype.memory, shape).to(dtype)
+
+
 class Place(Handle):
     """Elements of an array that are loaded and stored together.
 
@@ -75,7 +80,7 @@ class Place(Handle):
 
     def _stored(self, value: Any) -> mlir.Value:
         """The SSA value to store: converted to the elements' type, repeated to the tile's shape."""
-        return _converted(value, self.dtype).broadcast(self.shape).ir
+        return _converted(value, self.dtype).broadcast(self.shape).to(self.dtype.memory).ir
 
     def _padding(self, padding: Number | None) -> str | None:
         """A number as the attribute of what stands where nothing is read.
@@ -88,9 +93,11 @@ class Place(Handle):
             return None
         if not isinstance(padding, (bool, int, float, np.generic)):
             raise TypeError("the padding of a tile is a number that is known as the kernel is compiled")
-        return _spelled(self.dtype.signless(padding), self.dtype.mlir)
+        return _spelled(self.dtype.signless(padding), self.dtype.memory.mlir)
 
     def _kind(self, operation: str) -> str:
+        if self.dtype.kind == "bool":
+            raise TypeError(f"atomic {operation} needs numbers, not {self.dtype}")
         kinds = _ATOMICS[operation]
         kind = kinds[0] if self.dtype.is_float else kinds[1] if self.dtype.is_signed else kinds[2]
         if not kind:
@@ -106,7 +113,7 @@ class Tile(Place):
 
     def load(self, padding: Number | None = None) -> Value:
         """The elements of the tile. Out-of-bounds elements are `padding`, or zero."""
-        return Value(xetile.load_tile(self.ir, padding=self._padding(padding)), self.dtype)
+        return _loaded(xetile.load_tile(self.ir, padding=self._padding(padding)), self.dtype)
 
     def store(self, value: Any) -> None:
         """Store a value. Out-of-bounds elements are not written."""
@@ -148,7 +155,8 @@ class LineTile(Tile):
         super().advance(columns=by)
 
     def _stored(self, value: Any) -> mlir.Value:
-        return _converted(value, self.dtype).broadcast(self.shape).reshape(self.type.shape).ir
+        whole = _converted(value, self.dtype).broadcast(self.shape).reshape(self.type.shape)
+        return whole.to(self.dtype.memory).ir
 
 
 class TileStack:
@@ -340,7 +348,7 @@ class Scattered(Place):
             other = _converted(padding, self.dtype).broadcast(self.shape)
             return found if bits is None else Value(bits, types.bool_, self.shape)._selected(found, other)
         made = xetile.load(self.ir, self._masked(mask), padding=self._padding(padding))
-        return Value(made, self.dtype, self.shape)
+        return _loaded(made, self.dtype, self.shape)
 
     def store(self, value: Any, mask: Any = None) -> None:
         """Store a value where the mask is set."""
@@ -444,7 +452,9 @@ class Array:
         extents[-2:], strides[-2:] = extents[:-3:-1], strides[:-3:-1]
         return self._recast(extents, strides)
 
-    def tile(self, shape: Sequence[int], at: Sequence[int | Value], map: WgMap | None = None) -> Any:
+    def tile(
+        self, shape: int | Sequence[int], at: int | Value | Sequence[int | Value], map: WgMap | None = None
+    ) -> Any:
         """A tile of this shape that begins at these indices. `map` says which part each subgroup works on.
 
         Args:
@@ -454,8 +464,9 @@ class Array:
 
         Raises:
             ValueError: if the numbers of dimensions do not fit.
+            TypeError: if the shape is not known as the kernel is compiled.
         """
-        wanted = tuple(shape)
+        wanted, at = static_shape(shape), (at,) if isinstance(at, (int, Value)) else at
         if len(at) != self.ndim or not 1 <= len(wanted) <= self.ndim:
             raise ValueError(
                 f"a tile of {len(wanted)} dimensions at {len(at)} indices does not fit an array of "
@@ -470,7 +481,7 @@ class Array:
             return StridedTile(self, wanted, at, map, (wanted[0], wanted[1]))
         order = (0, 1) if strides[-2] == 1 and strides[-1] != 1 else (1, 0)
         attr = xetile.TileAttr(wg_map=map, order=order, memory_space=self._space)
-        kind = xetile.Tile(wanted, self.dtype.mlir, attr)
+        kind = xetile.Tile(wanted, self.dtype.memory.mlir, attr)
         return Tile(xetile.init_tile(self.ir, [as_index(n) for n in at], tile=kind.to_ir()), self.dtype)
 
     def _line(self, count: int, at: Sequence[int | Value], map: WgMap | None) -> LineTile | StridedTile:
@@ -478,7 +489,7 @@ class Array:
         array: Array = self
         if self.ndim == 1:
             # The pitch of a matrix of one row may be any: one that 2D block messages can have.
-            granule = 512 // self.dtype.bits
+            granule = 512 // self.dtype.memory.bits
             pitch = _product(_sum(self.shape[0], granule - 1) // granule, granule)
             array = self.view((1, *self.shape), (pitch, *self.strides))
             at = (0, *at)
@@ -536,7 +547,7 @@ class Array:
     def at(self, indices: Value, map: WgMap | None = None) -> Scattered:
         """The elements at these indices, a line or matrix of them, counted from the array's first element."""
         attr = xetile.TileAttr(wg_map=map, memory_space=self._space, scattered=True)
-        kind = xetile.Tile(matrix_shape(indices.shape), self.dtype.mlir, attr)
+        kind = xetile.Tile(matrix_shape(indices.shape), self.dtype.memory.mlir, attr)
         made = xetile.init_tile(self.ir, [], indices=indices.to(types.index).ir, tile=kind.to_ir())
         return Scattered(made, self.dtype, indices.shape)
 
@@ -554,14 +565,14 @@ class Array:
 
     def __getitem__(self, key: Any) -> Value:
         """A single element."""
-        return Value(memref.load(self.ir, self._place(key)), self.dtype)
+        return _loaded(memref.load(self.ir, self._place(key)), self.dtype)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Store a single element."""
         given = _converted(value, self.dtype)
         if given.shape:
             raise TypeError(f"a single element cannot become {given.describe()}")
-        memref.store(given.ir, self.ir, self._place(key))
+        memref.store(given.to(self.dtype.memory).ir, self.ir, self._place(key))
         BUILDING.built()
 
     def __repr__(self) -> str:
@@ -649,8 +660,7 @@ def load(
         if mask is not None:
             raise TypeError("a tile takes no mask: out-of-bounds elements are not read")
         return pointer.load(_PADDINGS[padding_option] if other is None else other)
-    place = pointer.place() if isinstance(pointer, Pointers) else _pointers(pointer)
-    found = place.load(mask, other)
+    found = _pointers(pointer).load(mask, other)
     return found.reshape(pointer.indices.shape) if isinstance(pointer, Pointers) else found
 
 
@@ -672,14 +682,21 @@ def store(pointer: Any, value: Any, mask: Any = None, boundary_check: Sequence[i
         if mask is not None:
             raise TypeError("a tile takes no mask: out-of-bounds elements are not written")
         return pointer.store(value)
-    place = pointer.place() if isinstance(pointer, Pointers) else _pointers(pointer)
-    return place.store(value, mask)
+    return _pointers(pointer).store(value, mask)
 
 
 def _pointers(given: Any) -> Scattered:
-    if not isinstance(given, Scattered):
-        raise TypeError(f"tiles and pointers are loaded and stored, not {given!r}")
-    return given
+    """What pointers lead to, given as `array + indices` or `array.at(indices)`.
+
+    Raises:
+        TypeError: if they are none.
+    """
+    if isinstance(given, Pointers):
+        return given.place()
+    if isinstance(given, Scattered):
+        return given
+    hint = "; an array has tiles (array.tile) and pointers (array + indices)" if isinstance(given, Array) else ""
+    raise TypeError(f"tiles and pointers lead to memory, and not {given!r}{hint}")
 
 
 _HINTS = ("cache_modifier", "eviction_policy", "volatile")
@@ -709,10 +726,7 @@ def _updated(
         if mask is not None:
             raise TypeError("a tile takes no mask: out-of-bounds elements are not updated")
         return pointer.atomic(operation, value, expected)
-    place = pointer.place() if isinstance(pointer, Pointers) else pointer
-    if not isinstance(place, Scattered):
-        raise TypeError(f"atomic ops update tiles and pointers, not {pointer!r}")
-    found = place.atomic(operation, value, mask, expected)
+    found = _pointers(pointer).atomic(operation, value, mask, expected)
     return found.reshape(pointer.indices.shape) if isinstance(pointer, Pointers) else found
 
 
@@ -773,9 +787,9 @@ def _product(a: int | Value, b: int | Value) -> int | Value:
     return found
 
 
-def shared(shape: Sequence[int], dtype: Any = np.float32) -> Array:
+def shared(shape: int | Sequence[int], dtype: Any = np.float32) -> Array:
     """An array in the shared local memory of the workgroup."""
     BUILDING.check()
-    element = mlir.Type.parse(element_name(dtype))
-    kind = mlir.MemRefType.get(list(shape), element, memory_space=mlir.Attribute.parse(str(SHARED)))
+    element = mlir.Type.parse(dtype_of(dtype).memory.mlir)
+    kind = mlir.MemRefType.get(list(static_shape(shape)), element, memory_space=mlir.Attribute.parse(str(SHARED)))
     return Array(memref.alloc(kind, [], []), dtype)

@@ -29,14 +29,16 @@ def dot(
     """The product of two matrices, or of stacks of them, added to `acc` if there is one.
 
     Integers of 8 bits, bfloat16, float16, tf32, float64 and both types of 8 bits are multiplied by DPAS, which adds
-    exact products in float32, or int32 (docs/numerics.md). float32 is multiplied as `input_precision` says.
+    exact products in float32, float64 or int32 (docs/numerics.md). Targets without float64 or types of 8 bits refuse
+    them: "ieee" multiplies float64 on all, and float16 holds all numbers of 8 bits. float32 is multiplied as
+    `input_precision` says.
 
     Args:
         input: MxK, or of more dimensions, which both operands share.
         other: KxN.
         acc: MxN.
-        input_precision: of float32 alone. "tf32", the default as in Triton: both are rounded to tf32. "ieee": each
-            product is added by one fma in float32, in the order of K. "tf32x3": both are sums of two tf32, and the
+        input_precision: of float32. "tf32", the default as in Triton: both are rounded to tf32. "ieee", also of
+            float64: each product is added by one fma, in the order of K. "tf32x3": both are sums of two tf32, and the
             product of the small ones is left out. "bf16x3", "bf16x6": sums of two or three bfloat16, likewise.
         allow_tf32: Triton's older name: True is "tf32", False "ieee".
         max_num_imprecise_acc: Triton's; the accumulator is float32 always.
@@ -53,12 +55,20 @@ def dot(
         names = ", ".join(map(repr, PRECISIONS))
         raise ValueError(f"there is no input_precision {input_precision!r}; there are {names}")
     c = None if acc is None else valued(acc)
+    if min(a.ndim, b.ndim) < 2:
+        raise TypeError(f"dot multiplies matrices, and not {a.describe()} by {b.describe()}")
+    if a.shape[-1] != b.shape[-2]:
+        raise ValueError(f"dot cannot multiply {a.describe()} by {b.describe()}: their extents along K differ")
     if a.ndim > 2 or b.ndim > 2:
         return _stacked(a, b, c, input_precision, out_dtype)
     wanted = dtype_of(out_dtype) if out_dtype is not None else c.dtype if c is not None else None
-    if a.dtype == b.dtype == types.float32:
-        made = _of_float32(a, b, c, input_precision or "tf32")
-        return made if wanted is None else made.to(wanted)
+    if a.dtype == b.dtype and a.dtype in (types.float32, types.float64):
+        if input_precision == "ieee":
+            made = _by_fma(a, b, c)
+            return made if wanted is None else made.to(wanted)
+        if a.dtype == types.float32:
+            made = _of_float32(a, b, c, input_precision or "tf32")
+            return made if wanted is None else made.to(wanted)
     product = Product(a, b)
     if c is None and wanted is None:
         return product.value
@@ -88,17 +98,18 @@ def _stacked(a: Value, b: Value, c: Value | None, precision: str | None, out_dty
     return concatenate(found, 0).reshape(shape)
 
 
+def _by_fma(a: Value, b: Value, c: Value | None) -> Value:
+    """A product in the factors' own type, each term of which is added by one fma, in the order of K."""
+    shape = (a.shape[0], b.shape[1])
+    found: Any = constant(a.dtype, 0.0, shape) if c is None else c.to(a.dtype)
+    for k in range(a.shape[1]):
+        found = fma(a.along(1, [k]).broadcast(shape), b.along(0, [k]).broadcast(shape), found)
+    return found
+
+
 def _of_float32(a: Value, b: Value, c: Value | None, precision: str) -> Value:
     """A product of float32 by a precision, in float32."""
     total: Any = None if c is None else c.to(types.float32)
-    if precision == "ieee":
-        if a.shape[-1] != b.shape[0]:
-            raise ValueError(f"'@' cannot multiply {a.describe()} by {b.describe()}")
-        shape = (a.shape[0], b.shape[1])
-        found: Any = constant(types.float32, 0.0, shape) if total is None else total
-        for k in range(a.shape[1]):
-            found = fma(a.along(1, [k]).broadcast(shape), b.along(0, [k]).broadcast(shape), found)
-        return found
     narrow, parts = {
         "tf32": (types.tfloat32, 1),
         "tf32x3": (types.tfloat32, 2),

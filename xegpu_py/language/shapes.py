@@ -15,7 +15,7 @@ import numpy as np
 from mlir.dialects import vector
 
 from xegpu_py.dialects import xetile
-from xegpu_py.language.held import Elements, around, axis_of, matrix_shape
+from xegpu_py.language.held import Elements, around, axis_of, matrix_shape, static_extent
 
 if TYPE_CHECKING:
     from xegpu_py.language.values import Value
@@ -31,7 +31,7 @@ class Shapes(Elements):
             ValueError: if it has another number of elements.
         """
         given = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
-        wanted: list[int] = [_extent(n) for n in given]
+        wanted: list[int] = [static_extent(n) for n in given]
         if wanted.count(-1) == 1:
             rest = math.prod(n for n in wanted if n != -1)
             if rest and self.size % rest == 0:
@@ -85,7 +85,7 @@ class Shapes(Elements):
             ValueError: if the shapes do not fit; numpy's message.
         """
         given = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
-        wanted = tuple(_extent(n) for n in given)
+        wanted = tuple(static_extent(n) for n in given)
         if self.shape == wanted:
             return self._made(self.ir)
         if np.broadcast_shapes(self.shape, wanted) != wanted:
@@ -247,12 +247,6 @@ class Shapes(Elements):
             result += [len(places)] if kept else []
             dim += 1
         return found.reshape(tuple(result))
-
-
-def _extent(n: Any) -> int:
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
-        raise TypeError(f"an extent is an integer that is known as the kernel is compiled, not {n!r}")
-    return int(n)
 
 
 def _groups(order: Sequence[int], source: Sequence[int]) -> list[list[int]]:

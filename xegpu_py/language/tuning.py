@@ -105,6 +105,9 @@ class Tunable(ABC):
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *dir(self._kernel)})
 
+    def __get__(self, instance: Any, owner: type | None = None) -> Tunable:
+        return self
+
     def __reduce__(self) -> str:
         return str(self.__qualname__)
 

@@ -56,6 +56,11 @@ class DType:
         return self.is_float and (self.bits == 8 or self.name == "tf32")
 
     @property
+    def memory(self) -> DType:
+        """The type as which arrays hold the elements: bools are bytes, as in numpy."""
+        return uint8 if self.kind == "bool" else self
+
+    @property
     def limits(self) -> tuple[int, int]:
         """The least and the greatest number of an integer type."""
         if self.kind == "bool":

@@ -67,7 +67,7 @@ def as_index(number: int | Value) -> int | mlir.Value:
         if number.shape or not number.dtype.is_integer:
             raise TypeError(f"an offset must be an integer, not {number.describe()}")
         return number.to(types.index).ir
-    if isinstance(number, (bool, float)):
+    if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
         raise TypeError(f"an offset must be an integer, not {number!r}")
     return int(number)
 
@@ -264,6 +264,8 @@ class Value(Shapes, Conversions, Reductions):
             raise TypeError(f"'{sign}' needs integers, not {a.dtype}{f'; {hint}' if hint and a.dtype.is_float else ''}")
         if a.dtype.kind == "bool" and hint:
             a, b = a.to(types.int32), b.to(types.int32)
+        if hint and not swapped and isinstance(other, int) and not other:
+            raise ZeroDivisionError(f"'{sign}' by zero")
         return (b, a) if swapped else (a, b)
 
     def _floordiv(self, other: Any, swapped: bool) -> Value:

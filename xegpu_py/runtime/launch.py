@@ -102,9 +102,15 @@ class Statistics:
     traffic: Counter[tuple[str, str]]
     allocation: Allocation
 
-    def _repr_html_(self) -> str:
+    def _rows(self) -> list[tuple[str, int]]:
         rows = [("hardware threads", self.threads), ("instructions", int(self.executed.sum()))]
-        rows += [(f"{memory} {category} bytes", count) for (memory, category), count in sorted(self.traffic.items())]
+        return rows + [(f"{memory} {category} bytes", n) for (memory, category), n in sorted(self.traffic.items())]
+
+    def __repr__(self) -> str:
+        return f"<statistics: {', '.join(f'{n:,} {name}' for name, n in self._rows())}; {self.allocation.report()}>"
+
+    def _repr_html_(self) -> str:
+        rows = self._rows()
         cells = "".join(f"<tr><th style='text-align:left'>{name}</th><td>{value:,}</td></tr>" for name, value in rows)
         return f"<table>{cells}</table><p>{self.allocation.report()}</p>"
 

@@ -165,7 +165,37 @@ def test_kernels_take_arrays_of_other_libraries():
         scale[2](Foreign(x, 5), y, 40)
 
 
+@xegpu_py.jit
+def times(X, Y, FACTOR: Constexpr):
+    at = xl.arange(16)
+    xl.store(Y + at, xl.load(X + at) * FACTOR + xl.load(X + at))
+
+
+def test_equal_constants_of_different_types_are_different():
+    """The product of integers and 2 is an integer, and the product with 2.0 is not."""
+    x, y = np.arange(16, dtype=np.int32) + 2**24, np.zeros(16, np.float64)
+    for factor in (2, 2.0, True, 1, 1.0, -0.0, 0.0):
+        times(x, y, FACTOR=factor)
+        same = x.astype(F32) if isinstance(factor, float) else x
+        np.testing.assert_array_equal(y, same * same.dtype.type(factor) + same)
+    assert len(times.versions) == 7
+
+
+def test_mistakes_in_calls():
+    x = np.zeros(16, np.int32)
+    with pytest.raises(TypeError, match=r"times\(\): missing a required argument: 'Y'"):
+        times(x, FACTOR=2)
+    with pytest.raises(TypeError, match=r"times\(\): got .* 'num_warps'; the size of a workgroup follows"):
+        times[1](x, x, FACTOR=2, num_warps=4)
+    with pytest.raises(TypeError, match="argument 'FACTOR' of kernel 'times' must be hashable, unlike list"):
+        times(x, x, FACTOR=[2])
+    with pytest.raises(TypeError, match="argument 'X' of kernel 'times': no element type .* pack it in uint8"):
+        times(x.astype(ml_dtypes.int4), x, FACTOR=2)
+
+
 def test_how_a_kernel_looks(tmp_path):
+    shown = pydoc.plain(pydoc.render_doc(times))
+    assert "times(X, Y, FACTOR: " in shown and "Kernel(" not in shown
     shown = pydoc.render_doc(scale)
     assert "Y is X times a factor." in shown and "factor: float32 = 2.0" in shown
     assert scale.__doc__ == "Y is X times a factor." and scale.__name__ == "scale"

@@ -104,3 +104,55 @@ def test_a_line_beside_a_matrix_that_is_not_aligned():
     x, y = np.arange(105, dtype=F32).reshape(7, 15), np.zeros(7, F32)
     sums(x, y)
     np.testing.assert_array_equal(y, x.sum(1))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_arrays_of_bools(engine):
+    """A byte each, in memory of all kinds: through tiles, pointers, single elements and shared memory."""
+
+    @xegpu_py.jit(engine=engine)
+    def masks(X, M, A, B, n):
+        i, held = xl.arange(16), xl.shared(16, bool)
+        m = M.tile((4, 16), at=(0, 0)).load(padding=True)
+        A.tile((4, 16), at=(0, 0)).store(m & (X.tile((4, 16), at=(0, 0)).load() > 0))
+        xl.store(held + i, xl.load(M + i, mask=i < 3, other=True))
+        xl.barrier()
+        xl.store(B + i, xl.load(held + i), mask=i < n)
+        B[0] = ~M[1, 2]
+
+    rng = np.random.default_rng(0)
+    x, m = rng.standard_normal((3, 13)).astype(F32), rng.integers(0, 2, (3, 13)).astype(bool)
+    a, b = np.zeros_like(m), np.zeros(9, bool)
+    masks(x, m, a, b, 9)
+    np.testing.assert_array_equal(a, m & (x > 0))
+    assert b.tolist() == [not m[1, 2], *m[0, 1:3], *[True] * 6]
+
+
+MISTAKES = {
+    "an extent is an integer that is known as the kernel is compiled, not int32": lambda X, n: xl.zeros((8, n)),
+    "an extent is an integer that is known as the kernel is compiled, not 8.0": lambda X, n: X.tile((8.0,), at=(0,)),
+    "a bound of arange is an integer .* not int32": lambda X, n: xl.arange(0, n),
+    "a shape has positive extents": lambda X, n: xl.shared(0),
+    r"an offset must be an integer, not slice\(0, 3, None\)": lambda X, n: X[0:3],
+    "an offset must be an integer, not float32": lambda X, n: X[X[0]],
+    r"pointers are counted in integers, not in float32\[8\]": lambda X, n: X + xl.zeros(8),
+    "tiles and pointers lead to memory, .* an array has tiles": lambda X, n: xl.load(X),
+    "the padding of a tile is a number": lambda X, n: X.tile(8, at=0).load(padding=X[0]),
+    "'//' by zero": lambda X, n: n // 0,
+    "dot multiplies matrices": lambda X, n: xl.dot(X[0], X[1]),
+    r"dot cannot multiply float32\[8, 16\] by float32\[8, 16\]": lambda X, n: xl.dot(
+        xl.zeros((8, 16)), xl.zeros((8, 16))
+    ),
+    "print.. shows nothing while a kernel runs": lambda X, n: print(n),
+}
+
+
+@pytest.mark.parametrize("message", MISTAKES)
+def test_mistakes(message):
+    wrong = MISTAKES[message]
+
+    def kernel(X, n):
+        wrong(X, n)
+
+    with pytest.raises(DiagnosticError, match=rf"test_memory.py:\d+:\d+: error: {message}"):
+        xegpu_py.jit(kernel).compile(np.zeros(16, F32), 7)

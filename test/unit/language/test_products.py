@@ -77,6 +77,12 @@ def test_precisions_of_float32():
     assert found[1].tobytes() == found[-1].tobytes(), "tf32 is the default"
 
 
+def test_float64_by_fma():
+    """On a target whose DPAS has no float64."""
+    a, b, c = (RNG.integers(-9, 9, s).astype(np.float64) for s in ((8, 16), (16, 8), (8, 8)))
+    check(lambda a, b, c: xl.dot(a, b, c, input_precision="ieee"), [a, b, c], a @ b + c, target="pvc")
+
+
 def test_eight_bit_floats_and_float64_on_targets_that_multiply_them():
     a, b = whole((8, 64), ml_dtypes.float8_e4m3fn), whole((64, 16), ml_dtypes.float8_e5m2)
     exact = a.astype(F32) @ b.astype(F32)
