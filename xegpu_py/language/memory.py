@@ -627,6 +627,8 @@ class Pointers:
         return self.array.at(indices)
 
 
+_LOADED = "tiles and pointers are loaded and stored"
+
 _PADDINGS = {"": None, "zero": None, "nan": math.nan}
 """What Triton's `padding_option` stands for."""
 
@@ -660,7 +662,7 @@ def load(
         if mask is not None:
             raise TypeError("a tile takes no mask: out-of-bounds elements are not read")
         return pointer.load(_PADDINGS[padding_option] if other is None else other)
-    found = _pointers(pointer).load(mask, other)
+    found = _pointers(pointer, _LOADED).load(mask, other)
     return found.reshape(pointer.indices.shape) if isinstance(pointer, Pointers) else found
 
 
@@ -682,11 +684,14 @@ def store(pointer: Any, value: Any, mask: Any = None, boundary_check: Sequence[i
         if mask is not None:
             raise TypeError("a tile takes no mask: out-of-bounds elements are not written")
         return pointer.store(value)
-    return _pointers(pointer).store(value, mask)
+    return _pointers(pointer, _LOADED).store(value, mask)
 
 
-def _pointers(given: Any) -> Scattered:
+def _pointers(given: Any, rule: str) -> Scattered:
     """What pointers lead to, given as `array + indices` or `array.at(indices)`.
+
+    Args:
+        rule: what is done with tiles and pointers, for the message.
 
     Raises:
         TypeError: if they are none.
@@ -696,7 +701,7 @@ def _pointers(given: Any) -> Scattered:
     if isinstance(given, Scattered):
         return given
     hint = "; an array has tiles (array.tile) and pointers (array + indices)" if isinstance(given, Array) else ""
-    raise TypeError(f"tiles and pointers lead to memory, and not {given!r}{hint}")
+    raise TypeError(f"{rule}, not {given!r}{hint}")
 
 
 _HINTS = ("cache_modifier", "eviction_policy", "volatile")
@@ -726,7 +731,7 @@ def _updated(
         if mask is not None:
             raise TypeError("a tile takes no mask: out-of-bounds elements are not updated")
         return pointer.atomic(operation, value, expected)
-    found = _pointers(pointer).atomic(operation, value, mask, expected)
+    found = _pointers(pointer, "atomic ops update tiles and pointers").atomic(operation, value, mask, expected)
     return found.reshape(pointer.indices.shape) if isinstance(pointer, Pointers) else found
 
 
