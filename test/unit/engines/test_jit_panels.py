@@ -142,6 +142,12 @@ def test_products_of_loops_wait(count: int, threads: int) -> None:
     assert "@flush_" in run(loop(count), threads)
 
 
+def test_blocks_of_later_steps_are_prefetched() -> None:
+    """Of B, whose place a loop moves on by 1 in each step, the block 4 steps on; of A, whose place it masks, none."""
+    steps = re.findall(r"call i64 @load2d_\w+_as_(a|b16)_bf\(.*, i64 (-?\d+)\)", run(loop(3), 3))
+    assert steps == [("a", "0"), ("b16", "4")]
+
+
 def test_loops_behind_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a ring that is as short as can be, so that panels are soon replaced."""
     monkeypatch.setattr(panels, "_RING_BYTES", 0)

@@ -34,10 +34,14 @@ _LAST, _TABLE = 64, 128
 
 _ENTRIES = 1 << 11
 _ENTRY = 64
-"""Bytes of an entry of the table: four words of a key, the panel's number, the bytes that its message moves, and where
-it is."""
+"""Bytes of an entry of the table: four words of a key, the panel's number, where it is, an address that the loop's
+later steps load from, how many rows of it are still to be prefetched, and the bytes that its message moves."""
 
-_NUMBER, _MOVED, _PLACE = 32, 40, 48
+_NUMBER, _PLACE, _AHEAD, _ROWS, _MOVED = 32, 40, 48, 56, 60
+
+_ROWS_AT_ONCE = 12
+"""Rows of a block that a thread prefetches when it finds a panel. The threads that share a panel do a part each: a core
+waits for some 16 lines at once, and what comes then waits for it."""
 
 _FACTORS = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
 """Odd numbers whose products with small ones differ in their upper bits."""
@@ -114,6 +118,19 @@ class Found:
     key: Sequence[Value]
 
 
+@dataclass(frozen=True)
+class Ahead:
+    """What the loop's later steps load.
+
+    Attributes:
+        address: of the block's first element, an i64.
+        rows: of the block, an i32; 0 if nothing is known of it.
+    """
+
+    address: Value
+    rows: Value
+
+
 def key_of(code: Code, function: str, base: Value, extents: Sequence[Value], x: Value, y: Value) -> list[Value]:
     """All that a message's panel depends on, i64 each: the function that loads it, the surface, and the block's place.
 
@@ -138,15 +155,32 @@ def find_panel(code: Code, ctx: Value, key: Sequence[Value]) -> Found:
     differs = code.const(0, "i64")
     for i, word in enumerate(key):
         differs = code.or_(differs, code.xor(word, code.load(code.at(entry, 8 * i), "i64", 8)))
-    number, moved = (code.load(code.at(entry, at), "i64", 8) for at in (_NUMBER, _MOVED))
+    number = code.load(code.at(entry, _NUMBER), "i64", 8)
+    moved = code.resize(code.load(code.at(entry, _MOVED), "i32", 4), 64, False)
     head, floor, span = (code.load(code.at(panels, at), "i64", 8) for at in (_HEAD, _FLOOR, _SPAN))
     recent = code.and_(code.icmp("sge", number, floor), code.icmp("sle", code.sub(head, number), span))
     known = code.and_(code.icmp("eq", differs, 0), recent)
     return Found(known, code.load(code.at(entry, _PLACE), "i64", 8), moved, entry, key)
 
 
+def prefetch_ahead(code: Code, entry: Value, pitch: Value) -> None:
+    """Prefetch the next rows of the block that an entry names, if it has some left."""
+    done = code.label()
+    left = code.load(code.at(entry, _ROWS), "i32", 4)
+    code.go_on_if(code.icmp("sgt", left, 0), done)
+    ahead = code.load(code.at(entry, _AHEAD), PTR, 8)
+    for _ in range(_ROWS_AT_ONCE):
+        # To be read, into all levels of the cache, of data.
+        code.call("llvm.prefetch.p0", ahead, *(code.const(n, "i32") for n in (0, 3, 1)))
+        ahead = code.at(ahead, pitch)
+    code.store(ahead, code.at(entry, _AHEAD), 8)
+    code.store(code.sub(left, code.const(_ROWS_AT_ONCE, "i32")), code.at(entry, _ROWS), 4)
+    code.br(done)
+    code.begin(done)
+
+
 def make_panel(
-    code: Code, ctx: Value, size: int, entry: Value, key: Sequence[Value], moved: Value, source: Value
+    code: Code, ctx: Value, size: int, entry: Value, key: Sequence[Value], moved: Value, source: Value, ahead: Ahead
 ) -> Value:
     """The place of a new panel, which is found by its key from now on; `source` is what `allocation_bit` gives."""
     panels = _panels(code, ctx)
@@ -158,8 +192,10 @@ def make_panel(
     after = code.add(place, code.const(panel_stride(size), "i64"))
     ring, end = (code.load(code.at(panels, at), "i64", 8) for at in (_RING, _END))
     code.store(code.select(code.icmp("ult", after, end), after, ring), code.at(panels, _NEXT), 8)
-    for i, word in enumerate((*key, number, moved, place)):
+    for i, word in enumerate((*key, number, place, ahead.address)):
         code.store(word, code.at(entry, 8 * i), 8)
+    code.store(ahead.rows, code.at(entry, _ROWS), 4)
+    code.store(code.resize(moved, 32, False), code.at(entry, _MOVED), 4)
     return code.op(f"inttoptr {place} to ptr", PTR)
 
 

@@ -10,11 +10,11 @@ from xegpu_py.engines.jit.host import Host, even_parts
 from xegpu_py.engines.jit.numbers import narrow, widen
 from xegpu_py.numerics.formats import PRECISIONS, TYPES, Format
 
-_UNROLLED = 2
-"""Steps of a loop: of more LLVM loads some ahead, and has not the registers for it."""
+_UNROLLED = 4
+"""Steps of a loop along K. Of more LLVM loads some ahead, and has not the registers for it."""
 
-_BY_LANE = 4
-"""The same where a vector of A is multiplied lane by lane."""
+_UNROLLED_SUMS = 2
+"""The same where each step adds several products, which takes a register more."""
 
 _NAN32 = 0x7FC00000
 
@@ -272,9 +272,10 @@ def tiled(code: Code, shape: Shape, count: int, host: Host, stacked: int = 1) ->
     vectors = [(chain, first) for chain in range(count) for first in range(0, shape.columns, lanes)]
     tile = host.tile(rows, len(vectors), temporaries=1 if shape.dot == 2 else 0)
     slots = [[code.alloca(lanes * shape.unit, 64) for _ in range(tile.vectors)] for _ in range(tile.rows)]
-    for own_rows in even_parts(rows, tile.rows):
-        for part in even_parts(len(vectors), tile.vectors):
-            places = vectors[part.start : part.stop]
+    # Columns of B stay in the first-level cache while all rows are multiplied with them.
+    for part in even_parts(len(vectors), tile.vectors):
+        places = vectors[part.start : part.stop]
+        for own_rows in even_parts(rows, tile.rows):
             yield Sums(own_rows, places, slots, vector(lanes, shape.work))
 
 
@@ -287,8 +288,7 @@ def add_products(code: Code, shape: Shape, sums: Sums, a: Sequence[Value], b: Se
     """
     lanes = shape.lanes(host)
     kind = vector(lanes, shape.work)
-    most = _BY_LANE if host.multiplies_by_lane or shape.terms > 1 else _UNROLLED
-    step = min(most, shape.steps)
+    step = min(_UNROLLED if shape.dot == 1 else _UNROLLED_SUMS, shape.steps)
     by_lane = host.multiplies_by_lane and step > 1
 
     def steps(index: Value) -> None:

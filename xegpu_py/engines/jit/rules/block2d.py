@@ -11,12 +11,23 @@ from xegpu_py.engines.jit.code import PTR, Value, bits_of, vector
 from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.frame import context_offset, traffic_offset
 from xegpu_py.engines.jit.matrices import Matrix
-from xegpu_py.engines.jit.panels import allocation_bit, find_panel, forget_panels, key_of, make_panel
+from xegpu_py.engines.jit.panels import (
+    MOST_STEPS,
+    Ahead,
+    allocation_bit,
+    find_panel,
+    forget_panels,
+    key_of,
+    make_panel,
+    prefetch_ahead,
+)
 from xegpu_py.engines.jit.products import as_float, rows_of
 from xegpu_py.engines.jit.races import emit_note
 from xegpu_py.engines.jit.rules.memory import locator
 from xegpu_py.engines.table import Table
 from xegpu_py.numerics.formats import PRECISIONS
+from xegpu_py.visa.accesses import accesses
+from xegpu_py.visa.operands import Immediate, Region
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import BlockShape
 
@@ -78,12 +89,31 @@ def _load_panel(emitter: Emitter, inst: Instruction, at: int, name: str, matrix:
     """Load a block that has no place in registers."""
     code, shape = emitter.code, inst["block"]
     make = f"make_{name}"
-    emitter.helper(make, lambda: _Block(emitter, make, shape, matrix, [PTR, "i64", "i64", "i64"]).make_panel())
-    emitter.helper(name, lambda: _Block(emitter, name, shape, matrix).find_panel(make))
-    place = code.call(name, emitter.ctx, *_surface(emitter, inst), result="i64")
+    entered = ["i64", PTR, "i64", "i64", "i64"]
+    emitter.helper(make, lambda: _Block(emitter, make, shape, matrix, entered).make_panel())
+    emitter.helper(name, lambda: _Block(emitter, name, shape, matrix, entered[:1]).find_panel(make))
+    surface = _surface(emitter, inst)
+    across, down = (MOST_STEPS * _step(emitter, inst[n]) for n in ("x", "y"))
+    place = code.call(name, emitter.ctx, *surface, code.const((across << 32) + down, "i64"), result="i64")
     emitter.require(code.icmp("ne", place, 0), at)
     size = shape.count * shape.block_bytes(emitter.layout.target.grf_bytes)
     emitter.note_panel(inst["dst"], size, code.op(f"inttoptr {place} to ptr", PTR))
+
+
+def _step(emitter: Emitter, operand: Region | Immediate) -> int:
+    """By how much the loop that is written adds to a scalar in each step; 0 if that is not known."""
+    if emitter.loop is None or isinstance(operand, Immediate):
+        return 0
+    own, target = operand.var.root, emitter.layout.target
+    instructions = [emitter.program.instructions[at] for at in emitter.loop]
+    changes = [i for i in instructions if any(a.writes and a.var == own[0] for a in accesses(i, target))]
+    if len(changes) != 1 or changes[0].name != "add":
+        return 0
+    (change,) = changes
+    to, source, by = change["dst"], change["src0"], change["src1"]
+    if isinstance(source, Immediate) or not isinstance(by, Immediate) or to.var.root != own or source.var.root != own:
+        return 0
+    return by.bits - (by.bits >> 31 << 32)
 
 
 @RULES.of("lsc_store_block2d")
@@ -271,6 +301,7 @@ class _Block:
         missing = code.label()
         code.go_on_if(found.known, missing)
         self._count("load", found.moved)
+        prefetch_ahead(code, found.entry, self.pitch)
         code.ret(found.place)
         code.begin(missing)
         code.ret(code.call(make, *code.arguments, found.entry, *found.key[1:], result="i64"))
@@ -281,23 +312,41 @@ class _Block:
         code, arrange = self.code, self.code.label()
         assert self.emitter.matrices
         size = self.emitter.matrices.panel_bytes
-        entry, *key = self.more
+        step, entry, *key = self.more
 
-        def panel(elements: Value) -> Value:
+        def panel(pointer: Value, elements: Value) -> Value:
             moved = code.mul(elements, code.const(self.size, "i64"))
-            return make_panel(code, self.ctx, size, entry, [self.base, *key], moved, self._source())
+            ahead = self._ahead(pointer, step)
+            return make_panel(code, self.ctx, size, entry, [self.base, *key], moved, self._source(), ahead)
 
         def whole(pointer: Value, elements: Value) -> None:
-            code.br(arrange, pointer, self.pitch, panel(elements))
+            code.br(arrange, pointer, self.pitch, panel(pointer, elements))
 
         def parts(pointer: Value, elements: Value, inside: _Inside) -> None:
-            code.br(arrange, *self._copy(pointer, inside), panel(elements))
+            code.br(arrange, *self._copy(pointer, inside), panel(pointer, elements))
 
         self._within("load", whole, parts)
         pointer, pitch, self.registers = code.begin_with(arrange, PTR, "i64", PTR)
         self._arrange(pointer, pitch)
         code.ret(code.cast("ptrtoint", self.registers, "i64"))
         return code.text()
+
+    def _ahead(self, pointer: Value, step: Value) -> Ahead:
+        """The block that the loop loads some steps later, if its first element is in the surface.
+
+        Args:
+            step: by how much x, in the upper half, and y are greater there.
+        """
+        code = self.code
+        down = code.resize(code.resize(step, 32, False), 64, True)
+        across = code.mul(code.ashr(code.sub(step, down), 32), code.const(self.size, "i64"))
+        x, y = (code.resize(v, 64, True) for v in (self.x, self.y))
+        column = code.add(code.mul(x, code.const(self.size, "i64")), across)
+        inside = code.and_(code.icmp("ult", column, self.width), code.icmp("ult", code.add(y, down), self.height))
+        some = code.and_(inside, code.icmp("ne", step, 0))
+        rows = code.select(some, code.const(self.shape.height, "i32"), code.const(0, "i32"))
+        address = code.add(code.cast("ptrtoint", pointer, "i64"), code.add(code.mul(down, self.pitch), across))
+        return Ahead(address, rows)
 
     def _source(self) -> Value:
         """The bit of the surface's allocation."""
