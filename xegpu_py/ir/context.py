@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from collections.abc import Sequence
 
 from mlir import ir
@@ -34,8 +33,7 @@ class Context(ir.Context):  # type: ignore[misc]
     """An MLIR context with upstream's dialects and ours.
 
     Attributes:
-        own: our dialects that are loaded. If they are not given, they are all but those of `ON_DEMAND` that have not
-            been imported; these are loaded where they are met.
+        own: our dialects that are loaded. If they are not given, those of `ON_DEMAND` are loaded where they are met.
     """
 
     own: tuple[type[Dialect], ...]
@@ -49,7 +47,7 @@ class Context(ir.Context):  # type: ignore[misc]
         self.enable_multithreading(False)
         self.own = ()
         self._is_open = own is None
-        self.define(tuple(own) if own is not None else dialects([n for n in DIALECTS if _is_ready(n)]))
+        self.define(tuple(own) if own is not None else dialects([n for n in DIALECTS if n not in ON_DEMAND]))
 
     def load(self, names: Sequence[str]) -> None:
         """Load dialects of ours."""
@@ -58,7 +56,9 @@ class Context(ir.Context):  # type: ignore[misc]
     def load_met(self, text: str) -> None:
         """Load the dialects that a text names, as MLIR does with its own."""
         if self._is_open:
-            self.load([n for n in ON_DEMAND if f"{n}." in text])
+            met = [n for n in ON_DEMAND if f"{n}." in text]
+            if met:
+                self.load(met)
 
     def define(self, own: tuple[type[Dialect], ...]) -> None:
         """Define dialects that are not defined yet."""
@@ -66,11 +66,6 @@ class Context(ir.Context):  # type: ignore[misc]
             self.own += own
             with self, ir.Location.unknown():
                 irdl.load(own)
-
-
-def _is_ready(name: str) -> bool:
-    """Whether a dialect is loaded with a context: one on demand only if its ops have been made."""
-    return name not in ON_DEMAND or "DIALECT" in vars(sys.modules.get(f"xegpu_py.dialects.{name}", object))
 
 
 def current() -> Context:

@@ -60,6 +60,14 @@ Rule = Callable[[Sequence[ir.OpView], Bodies], Iterable[Diagnostic]]
 """What ops of a dialect, all in what is verified and in order, break. Bodies that are decoded for that are noted."""
 
 
+def met(text: str) -> str:
+    """The text itself. The current context loads the dialects of ours that it names, if it does so on demand."""
+    load_met = getattr(ir.Context.current, "load_met", None)
+    if load_met:
+        load_met(text)
+    return text
+
+
 class Dialect:
     """A dialect. Subclasses give its `name` and, as docstring, what it is for.
 
@@ -268,7 +276,7 @@ class Type(_Parametrized, TypeConstraint):
 
     def to_ir(self) -> ir.Type:
         """The type in the current MLIR context."""
-        return ir.Type.parse(self.encode())
+        return ir.Type.parse(met(self.encode()))
 
     @classmethod
     def of(cls, value: ir.Type | ir.Value) -> Self:
@@ -293,7 +301,7 @@ class Attr(_Parametrized):
 
     def to_ir(self) -> ir.Attribute:
         """The attribute in the current MLIR context."""
-        return ir.Attribute.parse(self.encode())
+        return ir.Attribute.parse(met(self.encode()))
 
 
 class AttrCodec(AttributeCodec):

@@ -279,6 +279,7 @@ def _make_init(cls: type[Operation]) -> Callable[..., None]:
         if len(args) > len(by_position) or len(given) != len(parameters) or not kwargs.keys().isdisjoint(taken):
             # This raises what Python would.
             signature.bind(*args, **kwargs)
+        d.met(cls.OPERATION_NAME)
         operands, attributes = _operands_and_attributes(cls, given)
         results = _result_types(cls, given, operands, attributes)
         ir.OpView.__init__(

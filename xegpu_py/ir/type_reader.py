@@ -10,7 +10,7 @@ from functools import lru_cache
 from mlir import ir
 
 from xegpu_py.ir.cursor import Cursor, SyntaxFault
-from xegpu_py.ir.definition import Dialect
+from xegpu_py.ir.definition import Dialect, met
 
 STRING = r'"(?:[^"\\\n]|\\.)*"'
 """A regular expression of a string literal."""
@@ -158,7 +158,7 @@ def parse_type(text: str) -> ir.Type:
     Raises:
         ValueError: if it is not a type.
     """
-    cursor = Cursor(text)
+    cursor = Cursor(met(text))
     try:
         raw = _type_reader(getattr(ir.Context.current, "own", ())).read_type(cursor)
         if not cursor.at_end():
