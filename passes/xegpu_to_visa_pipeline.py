@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from xegpu_py.passes.common.kernels import GRID_LIMIT
+from xegpu_py.passes.common.kernels import CLEAN, GRID_LIMIT
 
 from xegpu_py.ir.passes import Pass, register_pass
 
-_CLEAN = "canonicalize,cse,xegpu-dce"
+_CLEAN = f"{CLEAN},xegpu-dce"
 
 
 @register_pass("xegpu-to-visa-pipeline")
@@ -19,8 +19,9 @@ class XeGPUToVisaPipeline(Pass):
     is
 
         xegpu-opt gemm.mlir --xegpu-lift-cf --xegpu-inline --xegpu-lower-loops --vector-lower-contract
-          --xegpu-emulate-narrow-types --xegpu-simt-to-vc --vector-to-xegpu --canonicalize --cse --xegpu-dce
-          --xegpu-legalize='target=pvcxt' --canonicalize --cse --xegpu-dce --xegpu-verify-target='target=pvcxt'
+          --xegpu-emulate-narrow-types --xegpu-simt-to-vc --vector-to-xegpu
+          --canonicalize='top-down=false' --cse --xegpu-dce --xegpu-legalize='target=pvcxt'
+          --canonicalize='top-down=false' --cse --xegpu-dce --xegpu-verify-target='target=pvcxt'
           --xegpu-to-visa='target=pvcxt' --visa-optimize='grf=256' --visa-allocate='grf=256'
 
     `max-bytes`, `max-index` and `max-grid` are those of xegpu-to-visa, `unaligned` is that of xegpu-legalize.

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from xegpu_py.passes.common.kernels import CLEAN
+
 from xegpu_py.ir.passes import Pass, register_pass
 
 
@@ -15,10 +17,11 @@ class XeTileToXeGPUPipeline(Pass):
     is
 
         xegpu-opt gemm.mlir --xegpu-lift-cf --xegpu-inline --xegpu-lower-loops --xegpu-dce --xetile-infer-layout
-          --xetile-prefetch='target=pvcxt distance=2' --xetile-wg-to-sg='target=pvcxt' --canonicalize --cse
-          --xetile-to-xegpu --canonicalize --cse --xegpu-dce
-          --xegpu-legalize='target=pvcxt load-ahead=true' --canonicalize --cse --xegpu-dce
-          --xegpu-load-ahead='target=pvcxt grf=256' --canonicalize --cse --xegpu-dce
+          --xetile-prefetch='target=pvcxt distance=2' --xetile-wg-to-sg='target=pvcxt' CLEAN
+          --xetile-to-xegpu CLEAN --xegpu-dce --xegpu-legalize='target=pvcxt load-ahead=true' CLEAN --xegpu-dce
+          --xegpu-load-ahead='target=pvcxt grf=256' CLEAN --xegpu-dce
+
+    where CLEAN is --canonicalize='top-down=false' --cse.
 
     `prefetch-distance` and `load-ahead` are options: without them loads are neither prefetched nor issued ahead, and
     XeGPU keeps the sizes of the tiles, but in kernels with a loop that has the attribute `xetile.load_ahead`.
@@ -31,19 +34,18 @@ class XeTileToXeGPUPipeline(Pass):
 
     def steps(self) -> str:
         target = f"target={self.target} " if self.target else ""
-        clean = "canonicalize,cse"
         steps = [
             "xegpu-lift-cf",
             "xegpu-inline",
             "xegpu-lower-loops,xegpu-dce",
             "xetile-infer-layout",
             *([f"xetile-prefetch{{{target}distance={self.prefetch_distance}}}"] if self.prefetch_distance else []),
-            f"xetile-wg-to-sg{{{target}}},{clean}",
-            f"xetile-to-xegpu,{clean},xegpu-dce",
+            f"xetile-wg-to-sg{{{target}}},{CLEAN}",
+            f"xetile-to-xegpu,{CLEAN},xegpu-dce",
             *(
                 [
-                    f"xegpu-legalize{{{target}load-ahead=true}},{clean},xegpu-dce",
-                    f"xegpu-load-ahead{{{target}grf={self.grf}}},{clean},xegpu-dce",
+                    f"xegpu-legalize{{{target}load-ahead=true}},{CLEAN},xegpu-dce",
+                    f"xegpu-load-ahead{{{target}grf={self.grf}}},{CLEAN},xegpu-dce",
                 ]
                 if self.load_ahead
                 else [

@@ -24,6 +24,10 @@ DEFAULT_SIZE = 16
 WORK_ITEMS = "xegpu.work_items"
 """Attribute of a kernel of subgroups that was one of work items: how many a hardware thread does."""
 
+CLEAN = "canonicalize{top-down=false},cse"
+"""MLIR's passes that simplify what ours leave. From the bottom up: the other way `canonicalize` looks at a loop again
+for each op in it that changes, which takes the square of the number of values that the loop carries."""
+
 GRID_LIMIT = 1 << 20
 """Workgroups in each dimension of a launch, unless a kernel is lowered for more."""
 

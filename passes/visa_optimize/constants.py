@@ -28,6 +28,7 @@ class Constants:
     def __init__(self, facts: Facts, target: Target) -> None:
         """By what is known."""
         self._facts, self._target = facts, target
+        self._last: tuple[Instruction, tuple[int, ...] | None] | None = None
 
     def rewrite(self, inst: Instruction) -> Instruction | None:
         """The instruction with what is known of its operands put to use; None if it does nothing."""
@@ -46,6 +47,12 @@ class Constants:
 
     def results(self, inst: Instruction) -> tuple[int, ...] | None:
         """The bits of each lane's result, if all operands are known."""
+        # It is asked for as an instruction is folded, and once more as what it wrote is noted.
+        if self._last is None or self._last[0] is not inst:
+            self._last = inst, self._results(inst)
+        return self._last[1]
+
+    def _results(self, inst: Instruction) -> tuple[int, ...] | None:
         spec = INSTRUCTIONS[inst.name]
         if spec.category not in ("alu", "math") or spec.selects:
             return None

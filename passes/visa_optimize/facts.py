@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import Root, effects
@@ -26,8 +26,7 @@ _WIDEST = 8
 """Bytes of the widest element."""
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """An element's value is that of another one plus a constant, modulo its width.
 
     Attributes:
@@ -42,8 +41,7 @@ class Source:
     plus: int = 0
 
 
-@dataclass(frozen=True)
-class Expression:
+class Expression(NamedTuple):
     """Where a value was computed.
 
     Attributes:
@@ -188,6 +186,8 @@ class Facts:
 
     def constants(self, root: Root, places: Sequence[int], size: int) -> tuple[int, ...] | None:
         """The bits of elements, if all are known."""
+        if not self._constants.here.get(root) and not self._constants.lasting.get(root):
+            return None
         found = []
         for at in places:
             bits = self.constant(root, at, size)

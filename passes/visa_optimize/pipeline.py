@@ -40,7 +40,7 @@ def optimize(program: Program, target: Target, steps: Steps, registers: int | No
     count = registers or target.grf_counts[0]
     budget = count - count // _KEPT_FREE
     cleaned = remove_dead_code(program, target) if steps.dead else program
-    simple = _simplified(cleaned, target, steps)
+    simple = without_unused_declarations(_simplified(cleaned, target, steps))
     new, pressure = simple, None
     if steps.hoist and has_loops(new):
         pressure = _pressure(new, target)
@@ -49,8 +49,7 @@ def optimize(program: Program, target: Target, steps: Steps, registers: int | No
     if steps.schedule:
         new = schedule_loads(new, target, budget * target.grf_bytes)
     # Values that wait for their use in registers may cost more than they save: then the next has fewer.
-    for found in (new, simple):
-        found = without_unused_declarations(found)
+    for found in (without_unused_declarations(new), simple):
         pressure = _pressure(found, target)
         if pressure <= budget or pressure <= _pressure(program, target):
             return found

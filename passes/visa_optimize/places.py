@@ -18,6 +18,15 @@ def bytes_of(operand: Region | Destination, lanes: int, target: Target) -> tuple
 
     A source that is one element for all lanes has one.
     """
+    # An operand does not change, and each pass asks where it lies.
+    known = operand.__dict__.get("_bytes")
+    if known is None or known[0] != (lanes, target.grf_bytes):
+        known = operand.__dict__["_bytes"] = ((lanes, target.grf_bytes), _bytes_of(operand, lanes, target))
+    found: tuple[Variable, list[int]] = known[1]
+    return found
+
+
+def _bytes_of(operand: Region | Destination, lanes: int, target: Target) -> tuple[Variable, list[int]]:
     root, inner = operand.var.root
     size = operand.var.format.bytes
     start = inner + first_byte(operand, target.grf_bytes)

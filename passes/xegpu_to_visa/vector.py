@@ -52,10 +52,11 @@ def _integers(op: ir.Operation, name: str) -> list[int]:
 
 def gather(low: Lowering, source: Reg, order: Order, into: Reg | None = None) -> Reg:
     """Registers with the numbers at the positions `order` of a source, in as few moves as regions allow."""
-    flat = order.ravel()
+    # A list, since of so few numbers numpy is slower.
+    flat: list[int] = order.ravel().tolist()
     count = len(flat)
-    if into is None and count and np.array_equal(flat, np.arange(flat[0], flat[0] + count)):
-        return Reg(source.var, source.first + int(flat[0]), count)
+    if into is None and count and flat == list(range(flat[0], flat[0] + count)):
+        return Reg(source.var, source.first + flat[0], count)
     result = into or low.emit.reg(source.type, count)
     at = 0
     while at < count:
@@ -64,44 +65,43 @@ def gather(low: Lowering, source: Reg, order: Order, into: Reg | None = None) ->
             "mov",
             lanes,
             dst=Destination(result.var, *low.emit.place_of(result, at), 1),
-            src0=Region(source.var, *low.emit.place_of(source, int(flat[at])), vstride, width, hstride),
+            src0=Region(source.var, *low.emit.place_of(source, flat[at]), vstride, width, hstride),
         )
         at += lanes
     return result
 
 
-def _region(low: Lowering, source: Reg, result: Reg, flat: Order, at: int) -> tuple[int, tuple[int, int, int]]:
+def _region(low: Lowering, source: Reg, result: Reg, flat: list[int], at: int) -> tuple[int, tuple[int, int, int]]:
     """The most lanes that one move can bring from `flat[at]` on, and the region that reads them."""
     grf, size = low.target.grf_bytes, source.format.bytes
     lanes = min(32, 1 << (len(flat) - at).bit_length() - 1)
     while lanes > 1:
         positions = flat[at : at + lanes]
-        region = _regular(positions - positions[0])
-        first = (source.first + int(positions.min())) * size
-        last = (source.first + int(positions.max()) + 1) * size - 1
+        lowest, highest = min(positions), max(positions)
+        first, last = (source.first + lowest) * size, (source.first + highest + 1) * size - 1
         to_first, to_last = (result.first + at) * size, (result.first + at + lanes) * size - 1
         near = last // grf - first // grf < 2 and to_last // grf - to_first // grf < 2
-        if region and near and positions[0] == positions.min():
+        if near and positions[0] == lowest and (region := _regular([p - lowest for p in positions])):
             return lanes, region
         lanes //= 2
     return 1, (0, 1, 0)
 
 
-def _regular(steps: Order) -> tuple[int, int, int] | None:
+def _regular(steps: list[int]) -> tuple[int, int, int] | None:
     """The region <vstride; width, hstride> whose elements are at these steps, if there is one."""
-    lanes = len(steps)
-    if not steps.any():
+    lanes, stride = len(steps), steps[1]
+    if not any(steps):
         return 0, 1, 0
-    stride = int(steps[1])
-    if np.array_equal(steps, stride * np.arange(lanes)) and stride in (1, 2, 4, 8, 16, 32):
+    if stride in (1, 2, 4, 8, 16, 32) and steps == [i * stride for i in range(lanes)]:
         return stride, 1, 0
     for width in (2, 4, 8, 16):
         if width >= lanes:
             break
-        hstride, vstride = int(steps[1]), int(steps[width])
-        expected = (np.arange(lanes) // width) * vstride + (np.arange(lanes) % width) * hstride
-        if hstride in (0, 1, 2, 4) and vstride in (0, 1, 2, 4, 8, 16, 32) and np.array_equal(steps, expected):
-            return vstride, width, hstride
+        vstride = steps[width]
+        if stride not in (0, 1, 2, 4) or vstride not in (0, 1, 2, 4, 8, 16, 32):
+            continue
+        if steps == [i // width * vstride + i % width * stride for i in range(lanes)]:
+            return vstride, width, stride
     return None
 
 

@@ -53,21 +53,39 @@ def evaluate(inst: Instruction, sources: Mapping[str, tuple[int, ...]], target: 
         sources: the bit patterns of its operands that are not immediates, by name, one for each lane; of a predicate
             those of the instruction's lanes, but for `mov` all.
     """
-    values: dict[str, Any] = dict(inst.values)
-    for name, value in inst.values.items():
-        if isinstance(value, Region):
-            values[name] = Region(Variable(name, value.var.type, inst.exec_size, "GRF"), modifier=value.modifier)
-        elif isinstance(value, Destination):
-            values[name] = Destination(Variable(name, value.var.type, inst.exec_size, "GRF"))
-        elif isinstance(value, Flag):
-            values[name] = Flag(Predicate(name, value.var.count))
     # What differs by place alone is one case.
-    plain = Instruction(inst.name, values, inst.exec_size, "M1_NM", None, inst.saturate)
-    return _evaluate(plain, tuple(sorted(sources.items())), target)
+    values = tuple([(name, _placeless(value)) for name, value in inst.values.items()])
+    return _evaluate(inst.name, inst.exec_size, inst.saturate, values, tuple(sorted(sources.items())), target)
+
+
+def _placeless(value: Any) -> Any:
+    """An operand's class and what of it does not depend on where it lies; an immediate or attribute itself."""
+    if isinstance(value, Region):
+        return Region, value.var.type, value.modifier
+    if isinstance(value, Destination):
+        return Destination, value.var.type
+    return (Flag, value.var.count) if isinstance(value, Flag) else value
 
 
 @lru_cache(maxsize=65536)
-def _evaluate(inst: Instruction, sources: tuple[tuple[str, tuple[int, ...]], ...], target: Target) -> tuple[int, ...]:
+def _evaluate(
+    name: str,
+    lanes: int,
+    saturate: bool,
+    values: tuple[tuple[str, Any], ...],
+    sources: tuple[tuple[str, tuple[int, ...]], ...],
+    target: Target,
+) -> tuple[int, ...]:
+    operands: dict[str, Any] = {}
+    for key, value in values:
+        match value:
+            case (kind, count) if kind is Flag:
+                operands[key] = Flag(Predicate(key, count))
+            case (kind, type_name, *modifier):
+                operands[key] = kind(Variable(key, type_name, lanes, "GRF"), **dict(zip(["modifier"], modifier)))
+            case _:
+                operands[key] = value
+    inst = Instruction(name, operands, lanes, "M1_NM", None, saturate)
     variables = [v.var for v in inst.values.values() if isinstance(v, (Region, Destination))]
     offsets = {var: _SLOT_BYTES * (1 + at) for at, var in enumerate(variables)}
     flags = [v.var for v in inst.values.values() if isinstance(v, Flag)]

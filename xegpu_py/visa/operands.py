@@ -23,14 +23,19 @@ class _Interned(type):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         made = super().__call__(*args, **kwargs)
-        return cls._known.setdefault(tuple([getattr(made, f.name) for f in fields(made)]), made)
+        # A new record has nothing but its fields.
+        return cls._known.setdefault(tuple(vars(made).values()), made)
 
 
-class _Declared(metaclass=_Interned):
-    """What a kernel declares."""
+class _Fields:
+    """A record that is pickled as its fields, without what was found of it."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple([getattr(self, f.name) for f in fields(self)])  # type: ignore[arg-type]
+
+
+class _Declared(_Fields, metaclass=_Interned):
+    """What a kernel declares."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +138,7 @@ def _elements(vstride: int, width: int, hstride: int, lanes: int) -> tuple[tuple
 
 
 @dataclass(frozen=True)
-class Region:
+class Region(_Fields):
     """A source `V(row,col)<vstride;width,hstride>`: element i is at `(i // width) * vstride + (i % width) * hstride`.
 
     Attributes:
@@ -167,7 +172,7 @@ class Region:
 
 
 @dataclass(frozen=True)
-class Destination:
+class Destination(_Fields):
     """A destination `V(row,col)<stride>`: element i is at `i * stride`."""
 
     var: Any
