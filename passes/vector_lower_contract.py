@@ -18,8 +18,9 @@ from xegpu_py.passes.common.builders import (
     vector_type,
     with_element,
 )
-from xegpu_py.passes.common.combining import combining_op
-from xegpu_py.passes.common.values import element_of, enumerator, shape_of
+from xegpu_py.passes.common.combining import CombiningKind
+from xegpu_py.passes.common.kernels import chosen_kernels
+from xegpu_py.passes.common.values import element_of, shape_of
 
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.ir.verifier import walk
@@ -46,9 +47,7 @@ class VectorLowerContract(Pass):
     kernel: str = ""
 
     def run(self, op: ir.Operation) -> None:
-        for func in [f for f in walk(op) if f.name == "gpu.func" and "gpu.kernel" in f.attributes]:
-            if self.kernel not in ("", ir.StringAttr(func.attributes["sym_name"]).value):
-                continue
+        for func in chosen_kernels(op, self.kernel):
             for contract in [o for o in walk(func) if o.name == "vector.contract"]:
                 parent = contract.parent
                 masked = parent is not None and parent.name == "vector.mask"
@@ -67,11 +66,11 @@ class VectorLowerContract(Pass):
         kept = maps[2]
         reduced = sorted({d for m in maps[:2] for d in m} - set(kept))
         sizes = {d: n for m, v in zip(maps, (lhs, rhs)) for d, n in zip(m, shape_of(v))}
-        kind = enumerator(op.attributes["kind"]) if "kind" in op.attributes else "add"
+        kind = CombiningKind.of(op) if "kind" in op.attributes else CombiningKind.ADD
         is_float = isinstance(element, ir.FloatType)
-        combine = combining_op(kind, element)
+        combine = kind.scalar_op(element)
         if not combine:
-            self.fail(op, f"combines {element} by '{kind}', which is not for such elements")
+            self.fail(op, f"combines {element} by '{kind.value}', which is not for such elements")
         sides = [_Side(m, v, reduced, kept, sizes, element) for m, v in zip(maps, (lhs, rhs))]
         flags = None
         if outer is not None:
@@ -81,7 +80,7 @@ class VectorLowerContract(Pass):
         for place in np.ndindex(*(sizes[d] for d in reduced)):
             at = [int(p) for p in place]
             a, b = (side.at(at) for side in sides)
-            if is_float and kind == "add":
+            if is_float and kind == CombiningKind.ADD:
                 found = make("math.fma", result, a, b, total)
             else:
                 product = make("arith.mulf" if is_float else "arith.muli", result, a, b)

@@ -38,7 +38,7 @@ class VisaAllocate(Pass):
             if not visa.is_lowered(func, bodies):
                 continue
             gpu = visa.target_of(func)
-            found = allocate(visa.program_of(func, bodies), gpu, registers_of(self, func, gpu, self.grf))
+            found = allocate(visa.program_of(func, bodies), gpu, registers_of(func, gpu, self.grf))
             if self.strict and found.beyond:
                 self.fail(func, f"does not fit: {found.report()}")
             i64 = ir.IntegerType.get_signless(64, func.context)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 from xegpu_py.passes.common.calls import Functions, calls
+from xegpu_py.passes.common.kernels import chosen_kernels
 
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.ir.verifier import walk
@@ -35,11 +36,10 @@ class XeGPUInline(Pass):
     kernel: str = ""
 
     def run(self, op: ir.Operation) -> None:
-        for func in [f for f in walk(op) if f.name == "gpu.func" and "gpu.kernel" in f.attributes]:
-            if self.kernel in ("", ir.StringAttr(func.attributes["sym_name"]).value):
-                functions = Functions(func)
-                for call in calls(func):
-                    self._inline(call, functions, ())
+        for func in chosen_kernels(op, self.kernel):
+            functions = Functions(func)
+            for call in calls(func):
+                self._inline(call, functions, ())
 
     def _inline(self, call: ir.Operation, functions: Functions, around: Sequence[ir.Operation]) -> None:
         callee = functions.called(call)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 from mlir.dialects import scf
+from xegpu_py.passes.common.kernels import chosen_kernels
 
 from xegpu_py.ir.passes import Pass, Step, register_pass, run_upstream
 from xegpu_py.ir.verifier import walk
@@ -40,9 +41,7 @@ class XeGPULowerLoops(Pass):
     kernel: str = ""
 
     def run(self, op: ir.Operation) -> None:
-        for func in [f for f in walk(op) if f.name == "gpu.func" and "gpu.kernel" in f.attributes]:
-            if self.kernel not in ("", ir.StringAttr(func.attributes["sym_name"]).value):
-                continue
+        for func in chosen_kernels(op, self.kernel):
             inside = walk(func)
             names = {o.name for o in inside}
             needed = [step for step, concerns in _UPSTREAM if any(map(concerns, names))]

@@ -40,10 +40,11 @@ class XeTilePrefetch(Pass):
 
     def run(self, op: ir.Operation) -> None:
         # What lowers ops is loaded when it is needed, since tools start without it.
-        from xegpu_py.passes.xetile.kernels import kernels, target_for
+        from xegpu_py.passes.common.gpu_functions import target_for
+        from xegpu_py.passes.xetile.kernels import kernels
         from xegpu_py.passes.xetile.prefetching import Prefetching
 
         if self.distance < 1:
             self.fail(op, f"cannot prefetch {self.distance} iterations ahead: distance must be at least 1")
         for func in kernels(op):
-            Prefetching(func, self.distance, target_for(self, func, self.target)).run()
+            Prefetching(func, self.distance, target_for(func, self.target)).run()

@@ -12,7 +12,7 @@ from xegpu_py.dialects.xegpu.checks import (
     is_slm,
     strides_of,
 )
-from xegpu_py.dialects.xegpu.interfaces import BlockAccess, DescriptorMaker, DescriptorUpdate, Hinted
+from xegpu_py.dialects.xegpu.interfaces import BlockAccess, DescriptorMaker, DescriptorUpdate, Hinted, Prefetch
 from xegpu_py.dialects.xegpu.shapes import block_shapes, check_fragments, loaded_shapes
 from xegpu_py.dialects.xegpu.types import (
     READ_HINTS,
@@ -195,7 +195,7 @@ class StoreNdOp(Operation, dialect=XeGPU, name="store_nd", interfaces=(BlockAcce
         )
 
 
-class PrefetchNdOp(Operation, dialect=XeGPU, name="prefetch_nd", interfaces=(BlockAccess, Hinted)):
+class PrefetchNdOp(Operation, dialect=XeGPU, name="prefetch_nd", interfaces=(BlockAccess, Hinted, Prefetch)):
     """Brings the block that a descriptor describes into the cache (RFC, prefetch_nd)."""
 
     tdesc: Operand[TensorDesc]

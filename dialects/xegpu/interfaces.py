@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from mlir import ir
-from xegpu_py.dialects.xegpu.types import CacheHint
+from xegpu_py.dialects.xegpu.types import CacheHint, Mode
 
 from xegpu_py.ir.definition import Attribute, Interface
 
@@ -22,7 +22,14 @@ class MemoryAccess(Interface):
     if TYPE_CHECKING:
 
         @property
+        def mode(self) -> Mode: ...
+
+        @property
         def tdesc(self) -> ir.Value: ...
+
+        @property
+        def value(self) -> ir.Value:
+            """The vector that is loaded or stored, or updates memory; prefetches have none."""
 
 
 class BlockAccess(MemoryAccess):
@@ -31,6 +38,25 @@ class BlockAccess(MemoryAccess):
 
 class ScatteredAccess(MemoryAccess):
     """Accesses memory at the address of each lane of a descriptor."""
+
+
+class Prefetch(Interface):
+    """Brings memory into the caches, and has no other effect."""
+
+
+class MatrixProduct(Interface):
+    """Multiplies the matrices `lhs` and `rhs`, and adds `acc` if it is there."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def mode(self) -> Mode: ...
+
+        @property
+        def acc(self) -> ir.Value | None: ...
+
+        @property
+        def result(self) -> ir.Value: ...
 
 
 class DescriptorUpdate(Interface):

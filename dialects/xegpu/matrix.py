@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from xegpu_py.dialects.xegpu.interfaces import MatrixProduct
 from xegpu_py.dialects.xegpu.shapes import packed, vnni_factor
 from xegpu_py.dialects.xegpu.types import Mode, XeGPU
 
@@ -18,7 +19,7 @@ SUBGROUP_SIZES = (8, 16, 32)
 """Work items that a subgroup may have."""
 
 
-class DpasOp(Operation, dialect=XeGPU, name="dpas"):
+class DpasOp(Operation, dialect=XeGPU, name="dpas", interfaces=(MatrixProduct,)):
     """Multiplies matrices and adds an accumulator: `result = acc + lhs x rhs` (RFC, dpas).
 
     In VC mode the operands are whole matrices. `lhs` is MxK, or Mx(K/v)xv, and `rhs` is KxN for 32-bit elements and
@@ -81,7 +82,7 @@ class DpasOp(Operation, dialect=XeGPU, name="dpas"):
         return {"result": acc[0]} if acc else {}
 
 
-class DpasMxOp(Operation, dialect=XeGPU, name="dpas_mx"):
+class DpasMxOp(Operation, dialect=XeGPU, name="dpas_mx", interfaces=(MatrixProduct,)):
     """Multiplies block-scaled matrices and adds an accumulator: `result = acc + (lhs * scale_a) x (rhs * scale_b)`.
 
     32 consecutive elements of K share a scale of the format E8M0, a power of two (OCP Microscaling Formats 1.0). An

@@ -14,7 +14,7 @@ from xegpu_py.dialects.xegpu.checks import (
     check_vc,
     is_slm,
 )
-from xegpu_py.dialects.xegpu.interfaces import DescriptorMaker, DescriptorUpdate, Hinted, ScatteredAccess
+from xegpu_py.dialects.xegpu.interfaces import DescriptorMaker, DescriptorUpdate, Hinted, Prefetch, ScatteredAccess
 from xegpu_py.dialects.xegpu.shapes import scattered_value_shape
 from xegpu_py.dialects.xegpu.types import (
     CHUNK_SIZES,
@@ -141,7 +141,7 @@ class StoreScatterOp(
         )
 
 
-class PrefetchOp(Operation, dialect=XeGPU, name="prefetch", interfaces=(ScatteredAccess, Hinted)):
+class PrefetchOp(Operation, dialect=XeGPU, name="prefetch", interfaces=(ScatteredAccess, Hinted, Prefetch)):
     """Brings the elements at the address of each lane into the cache (RFC, prefetch). VC mode only."""
 
     tdesc: Operand[TensorDesc]

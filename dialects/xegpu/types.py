@@ -339,6 +339,11 @@ class TensorDesc(Type, dialect=XeGPU, name="tensor_desc", also_named=("tile",)):
         """Width of an element in bits."""
         return bit_width(self.element)
 
+    @property
+    def in_slm(self) -> bool:
+        """Whether it describes shared local memory."""
+        return self.attr.memory_scope == MemoryScope.SLM
+
     def problem(self) -> str | None:
         """What breaks a rule that concerns the descriptor alone (RFC, sg_map, create_nd_tdesc and create_tdesc)."""
         attr = self.attr

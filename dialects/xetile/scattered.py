@@ -3,6 +3,7 @@
 from xegpu_py.dialects.xegpu.interfaces import Hinted
 from xegpu_py.dialects.xegpu.scattered import check_expected
 from xegpu_py.dialects.xetile.checks import check_access, check_mask, check_value, loaded
+from xegpu_py.dialects.xetile.interfaces import TileLoad, TileStore
 from xegpu_py.dialects.xetile.tiles import Padding
 from xegpu_py.dialects.xetile.types import Tile, XeTile
 
@@ -13,7 +14,7 @@ from xegpu_py.ir.definition import Attribute, Operand, Result
 from xegpu_py.ir.operation import Operation, ParsedOp
 
 
-class LoadOp(Operation, dialect=XeTile, name="load", interfaces=(Hinted,)):
+class LoadOp(Operation, dialect=XeTile, name="load", interfaces=(TileLoad, Hinted)):
     """Loads the elements of a scattered tile. Those that the mask leaves out are `padding`, or zero, and not read."""
 
     tile: Operand[Tile]
@@ -32,7 +33,7 @@ class LoadOp(Operation, dialect=XeTile, name="load", interfaces=(Hinted,)):
         return loaded(parsed)
 
 
-class StoreOp(Operation, dialect=XeTile, name="store", interfaces=(Hinted,)):
+class StoreOp(Operation, dialect=XeTile, name="store", interfaces=(TileStore, Hinted)):
     """Stores to the elements of a scattered tile whose mask bit is set, or to all."""
 
     value: Operand[Vector]
@@ -46,7 +47,7 @@ class StoreOp(Operation, dialect=XeTile, name="store", interfaces=(Hinted,)):
         check_access(self, scattered=True, instead="store_tile")
 
 
-class AtomicRmwOp(Operation, dialect=XeTile, name="atomic_rmw"):
+class AtomicRmwOp(Operation, dialect=XeTile, name="atomic_rmw", interfaces=(TileStore,)):
     """Reads, modifies and writes each element of a tile atomically; gives what was read.
 
     The kinds are those of arith's `AtomicRMWKind`. Read as well are the kind in quotes, or without `<>`. The tile may

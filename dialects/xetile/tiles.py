@@ -7,6 +7,7 @@ from xegpu_py.dialects.xegpu.checks import Address, check_hints, is_slm, strides
 from xegpu_py.dialects.xegpu.interfaces import Hinted
 from xegpu_py.dialects.xegpu.types import READ_HINTS
 from xegpu_py.dialects.xetile.checks import NumberCodec, check_access, loaded
+from xegpu_py.dialects.xetile.interfaces import TileAccess, TileLoad, TileStore
 from xegpu_py.dialects.xetile.types import SHARED, Tile, XeTile
 
 from xegpu_py.ir.builtin import vector_of, vector_text
@@ -134,7 +135,7 @@ def _listed(values: tuple[int, ...]) -> str:
     return f"[{', '.join('?' if v == DYNAMIC else str(v) for v in values)}]"
 
 
-class LoadTileOp(Operation, dialect=XeTile, name="load_tile", interfaces=(Hinted,)):
+class LoadTileOp(Operation, dialect=XeTile, name="load_tile", interfaces=(TileLoad, Hinted)):
     """Loads a tile. What lies outside the matrix reads as `padding`, by default zero."""
 
     tile: Operand[Tile]
@@ -152,7 +153,7 @@ class LoadTileOp(Operation, dialect=XeTile, name="load_tile", interfaces=(Hinted
         return loaded(parsed)
 
 
-class StoreTileOp(Operation, dialect=XeTile, name="store_tile", interfaces=(Hinted,)):
+class StoreTileOp(Operation, dialect=XeTile, name="store_tile", interfaces=(TileStore, Hinted)):
     """Stores a vector to a tile. What lies outside the matrix is dropped."""
 
     value: Operand[Vector]
@@ -165,7 +166,7 @@ class StoreTileOp(Operation, dialect=XeTile, name="store_tile", interfaces=(Hint
         check_access(self, scattered=False, instead="store")
 
 
-class PrefetchTileOp(Operation, dialect=XeTile, name="prefetch_tile", interfaces=(Hinted,)):
+class PrefetchTileOp(Operation, dialect=XeTile, name="prefetch_tile", interfaces=(TileAccess, Hinted)):
     """Brings a tile into the cache. Scattered tiles may be prefetched too."""
 
     tile: Operand[Tile]

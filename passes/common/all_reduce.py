@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mlir import ir
 from xegpu_py.passes.common.builders import create, index, index_type, make
-from xegpu_py.passes.common.combining import COMBINING, combine
-from xegpu_py.passes.common.values import enumerator
+from xegpu_py.passes.common.combining import CombiningKind
+from xegpu_py.passes.common.values import element_of
 
 from xegpu_py.target import TARGETS
 
@@ -13,20 +13,21 @@ MOST_SUBGROUPS = max(t.threads for t in TARGETS.values())
 """As many subgroups as a workgroup of any target has."""
 
 
-def kind_of(op: ir.Operation) -> str | None:
-    """The kind of `#vector.kind` by which a `gpu.all_reduce` combines; None if its region is not one op of arith."""
+def kind_of(op: ir.Operation) -> CombiningKind | None:
+    """The kind by which a `gpu.all_reduce` combines; None if its region is not one op of arith."""
     if "op" in op.attributes:
-        return enumerator(op.attributes["op"])
+        return CombiningKind.of(op, "op")
     block = op.regions[0].blocks[0]
     inner = [o.operation for o in block.operations]
     if len(inner) != 2 or set(inner[0].operands) != set(block.arguments):
         return None
     if list(inner[1].operands) != list(inner[0].results):
         return None
-    return next((kind for kind, names in COMBINING.items() if inner[0].name in names), None)
+    element = element_of(block.arguments[0])
+    return next((kind for kind in CombiningKind if kind.scalar_op(element) == inner[0].name), None)
 
 
-def combine_subgroups(value: ir.Value, kind: str, number: ir.Value, count: ir.Value) -> ir.Value:
+def combine_subgroups(value: ir.Value, kind: CombiningKind, number: ir.Value, count: ir.Value) -> ir.Value:
     """The numbers of all subgroups combined in the order of the subgroups, at the current insertion point.
 
     Args:
@@ -43,7 +44,7 @@ def combine_subgroups(value: ir.Value, kind: str, number: ir.Value, count: ir.Va
     body = ir.Block.create_at_start(loop.regions[0], [index_type(), value.type])
     with ir.InsertionPoint(body):
         other = make("memref.load", value.type, shared, body.arguments[0])
-        create("scf.yield", [], [combine(kind, body.arguments[1], other)])
+        create("scf.yield", [], [kind.combine(body.arguments[1], other)])
     # The buffer may be written again, by the next iteration of a loop around.
     create("gpu.barrier", [], [])
     return loop.results[0]

@@ -232,8 +232,8 @@ def shape_cast(value: ir.Value, shape: Sequence[int]) -> ir.Value:
 
 
 def extract(value: ir.Value, position: Sequence[int]) -> ir.Value:
-    """A part of a vector by the indices of its outer dimensions."""
-    if not position:
+    """A part of a vector by the indices of its outer dimensions; of a vector of no dimensions its element."""
+    if not position and (shape_of(value) or not isinstance(value.type, ir.VectorType)):
         return value
     inner = shape_of(value)[len(position) :]
     kind = with_shape(value.type, inner) if inner else element_of(value)

@@ -1,56 +1,87 @@
-"""The kinds of reductions: the op that combines two elements, and the identity."""
+"""How reductions and atomic updates combine two elements."""
 
 from __future__ import annotations
 
 import math
+from enum import Enum
 
 from mlir import ir
 from xegpu_py.passes.common.builders import make
-from xegpu_py.passes.common.values import element_of
+from xegpu_py.passes.common.values import element_of, enumerator
 
-COMBINING = {
-    "add": ("arith.addf", "arith.addi"),
-    "mul": ("arith.mulf", "arith.muli"),
-    "minui": ("", "arith.minui"),
-    "minsi": ("", "arith.minsi"),
-    "minnumf": ("arith.minnumf", ""),
-    "minimumf": ("arith.minimumf", ""),
-    "maxui": ("", "arith.maxui"),
-    "maxsi": ("", "arith.maxsi"),
-    "maxnumf": ("arith.maxnumf", ""),
-    "maximumf": ("arith.maximumf", ""),
-    "and": ("", "arith.andi"),
-    "or": ("", "arith.ori"),
-    "xor": ("", "arith.xori"),
+
+class CombiningKind(Enum):
+    """How a reduction combines two elements. Values are the names of `#vector.kind`."""
+
+    ADD = "add"
+    MUL = "mul"
+    MINUI = "minui"
+    MINSI = "minsi"
+    MINNUMF = "minnumf"
+    MINIMUMF = "minimumf"
+    MAXUI = "maxui"
+    MAXSI = "maxsi"
+    MAXNUMF = "maxnumf"
+    MAXIMUMF = "maximumf"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+
+    @classmethod
+    def of(cls, op: ir.Operation, name: str = "kind") -> CombiningKind:
+        """The kind that an op's attribute names, such as `#vector.kind<add>` or `#gpu<all_reduce_op add>`."""
+        return cls(enumerator(op.attributes[name]))
+
+    @classmethod
+    def of_atomic(cls, kind: str) -> CombiningKind:
+        """The kind of an atomic update, by the name of one of arith's `AtomicRMWKind` but `assign`."""
+        return _ATOMIC[kind]
+
+    @property
+    def attribute(self) -> ir.Attribute:
+        """The attribute `#vector.kind`."""
+        return ir.Attribute.parse(f"#vector.kind<{self.value}>")
+
+    def scalar_op(self, element: ir.Type) -> str:
+        """The op that combines two elements of a type, or vectors of them; "" if the kind is not for such elements."""
+        is_float = isinstance(element, ir.FloatType)
+        if self in (CombiningKind.ADD, CombiningKind.MUL):
+            return f"arith.{self.value}{'f' if is_float else 'i'}"
+        if self in (CombiningKind.AND, CombiningKind.OR, CombiningKind.XOR):
+            return "" if is_float else f"arith.{self.value}i"
+        return f"arith.{self.value}" if self.value.endswith("f") == is_float else ""
+
+    def identity(self, element: ir.Type) -> ir.Attribute:
+        """The element that combines with any other to that other, even if it is a NaN or a zero of either sign.
+
+        For minnumf and maxnumf, which prefer numbers, it is NaN: a reduction of nothing but NaN is NaN.
+        """
+        # Here, so that tools start without numerics.
+        from xegpu_py.numerics.formats import FLOATS
+
+        if isinstance(element, ir.FloatType):
+            most = FLOATS[str(element)].greatest
+            values = {"add": -0.0, "mul": 1.0, "minimumf": most, "maximumf": -most}
+            return ir.FloatAttr.get(element, values.get(self.value, math.nan))
+        bits = 64 if isinstance(element, ir.IndexType) else ir.IntegerType(element).width
+        top = 1 << (bits - 1)
+        numbers = {"mul": 1, "and": -1, "minui": -1, "minsi": top - 1, "maxsi": -top}
+        number = numbers.get(self.value, 0)
+        # A single bit that is set is the signed number -1.
+        return ir.IntegerAttr.get(element, -(number & 1) if bits == 1 else number)
+
+    def combine(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """Two numbers combined, or two vectors element by element."""
+        return make(self.scalar_op(element_of(a)), a.type, a, b)
+
+    def reduce(self, vector: ir.Value) -> ir.Value:
+        """The elements of a vector of one dimension combined."""
+        return make("vector.reduction", element_of(vector), vector, kind=self.attribute)
+
+
+_ATOMIC = {
+    **{f"{kind.value}{suffix}": kind for kind in (CombiningKind.ADD, CombiningKind.MUL) for suffix in "fi"},
+    **{f"{kind.value}i": kind for kind in (CombiningKind.AND, CombiningKind.OR, CombiningKind.XOR)},
+    **{kind.value.removesuffix("i"): kind for kind in CombiningKind if kind.value.startswith(("min", "max"))},
 }
-"""For each kind of `#vector.kind` the op that combines two floats, and two integers; "" if there is none."""
-
-
-def combining_op(kind: str, element: ir.Type) -> str:
-    """The op that combines two elements as a reduction of this kind does; "" if the kind is not for such elements."""
-    return COMBINING[kind][0 if isinstance(element, ir.FloatType) else 1]
-
-
-def identity(kind: str, element: ir.Type) -> ir.Attribute:
-    """The element that combines with any other to that other, even if it is a NaN or a zero of either sign.
-
-    For minnumf and maxnumf, which prefer numbers, it is NaN: a reduction of nothing but NaN is NaN.
-    """
-    # Here, so that tools start without numerics.
-    from xegpu_py.numerics.formats import FLOATS
-
-    if isinstance(element, ir.FloatType):
-        most = FLOATS[str(element)].greatest
-        values = {"add": -0.0, "mul": 1.0, "minimumf": most, "maximumf": -most}
-        return ir.FloatAttr.get(element, values.get(kind, math.nan))
-    bits = 64 if isinstance(element, ir.IndexType) else ir.IntegerType(element).width
-    top = 1 << (bits - 1)
-    numbers = {"mul": 1, "and": -1, "minui": -1, "minsi": top - 1, "maxsi": -top}
-    number = numbers.get(kind, 0)
-    # A single bit that is set is the signed number -1.
-    return ir.IntegerAttr.get(element, -(number & 1) if bits == 1 else number)
-
-
-def combine(kind: str, a: ir.Value, b: ir.Value) -> ir.Value:
-    """Two numbers, or vectors element by element, combined as a reduction of this kind does."""
-    return make(combining_op(kind, element_of(a)), a.type, a, b)
+"""By name of arith's `AtomicRMWKind` the kind: `maxs` is maxsi, `addf` and `addi` are add."""

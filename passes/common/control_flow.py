@@ -76,6 +76,13 @@ def forwarded(op: ir.Operation) -> Iterator[tuple[list[Use], list[ir.Value]]]:
                 yield [(op, number)], [argument]
 
 
+def carried(op: ir.Operation) -> list[list[ir.Value]]:
+    """The values that a structured op makes the same: those that are passed on, and the arguments and results."""
+    if op.name not in STRUCTURED:
+        return []
+    return [[*(user.operands[n] for user, n in uses), *to] for uses, to in forwarded(op)]
+
+
 def sources(value: ir.Value) -> list[ir.Value] | None:
     """The values that control flow may pass on as this one; None if it is not passed on."""
     owner = value.owner

@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from mlir import ir
-from xegpu_py.dialects.xegpu import TensorDesc
+from xegpu_py.dialects.xegpu import CreateNdTdescOp, TensorDesc, UpdateNdOffsetOp
 from xegpu_py.passes.common.control_flow import sources
 from xegpu_py.passes.common.values import constant_of
 
@@ -31,7 +31,7 @@ def divisor(value: ir.Value | int) -> int:
 
 
 def _divisor(value: ir.Value | int, seen: frozenset[ir.Value]) -> int:
-    """Likewise; a value that depends on itself adds nothing (`seen`)."""
+    """Likewise, of a descriptor of its column; a value that depends on itself adds nothing (`seen`)."""
     if isinstance(value, int):
         return power_of_two(value)
     if value in seen:
@@ -54,7 +54,11 @@ def _of_induction_variable(value: ir.BlockArgument, seen: frozenset[ir.Value]) -
 
 
 def _of_op(op: ir.Operation, seen: frozenset[ir.Value]) -> int:
-    name = op.name
+    name, view = op.name, op.opview
+    if isinstance(view, CreateNdTdescOp):
+        return _divisor(view.offsets[-1], seen)
+    if isinstance(view, UpdateNdOffsetOp):
+        return math.gcd(_divisor(view.tdesc, seen), _divisor(view.offsets[-1], seen))
     if name in ("arith.constant", "index.constant"):
         number = op.attributes["value"]
         return power_of_two(ir.IntegerAttr(number).value) if isinstance(number, ir.IntegerAttr) else _UNKNOWN
@@ -77,24 +81,7 @@ def _of_op(op: ir.Operation, seen: frozenset[ir.Value]) -> int:
 
 def column_divisor(desc: ir.Value) -> int:
     """The largest power of two that is known to divide the column at which a descriptor's blocks begin, in elements."""
-    return _column(desc, frozenset())
-
-
-def _column(desc: ir.Value, seen: frozenset[ir.Value]) -> int:
-    if desc in seen:
-        return 0
-    seen = seen | {desc}
-    passed_on = sources(desc)
-    if passed_on is not None:
-        return math.gcd(*(_column(v, seen) for v in passed_on))
-    if isinstance(desc.owner, ir.Block):
-        return _UNKNOWN
-    view: Any = desc.owner.operation.opview
-    if desc.owner.operation.name == "xegpu.create_nd_tdesc":
-        return divisor(view.offsets[-1])
-    if desc.owner.operation.name == "xegpu.update_nd_offset":
-        return math.gcd(_column(view.tdesc, seen), divisor(view.offsets[-1]))
-    return _UNKNOWN
+    return _divisor(desc, frozenset())
 
 
 def transposes_in_message(view: Any, desc: TensorDesc, limits: Block2DLimits) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mlir import ir
 from xegpu_py.dialects.xegpu import TensorDesc
+from xegpu_py.passes.common.values import is_desc
 
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.diagnostics import emit_error
@@ -26,7 +27,7 @@ def check_elements(func: ir.Operation) -> None:
             continue
         kinds = [v.type for v in (*op.operands, *op.results)]
         elements = [str(k.element_type) for k in kinds if isinstance(k, ir.MemRefType)]
-        elements += [TensorDesc.decode(t).element for t in map(str, kinds) if t.startswith("!xegpu.tensor_desc")]
+        elements += [TensorDesc.decode(t).element for t in map(str, filter(is_desc, kinds))]
         narrow = next((e for e in elements if e not in ("i1", "index") and bit_width(e) < 8), None)
         if narrow:
             note = "xegpu-emulate-narrow-types makes bytes of them"

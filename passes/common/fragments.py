@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from mlir import ir
 from xegpu_py.dialects.xegpu import Mode, SgMap, TensorDesc
+from xegpu_py.dialects.xegpu.interfaces import MatrixProduct
 from xegpu_py.dialects.xegpu.shapes import loaded_shapes, vnni_factor
-from xegpu_py.passes.common.control_flow import STRUCTURED, forwarded
+from xegpu_py.passes.common.control_flow import carried
 from xegpu_py.passes.common.union_find import UnionFind
-from xegpu_py.passes.common.values import shape_of
+from xegpu_py.passes.common.values import is_desc, is_elementwise, shape_of
 
 from xegpu_py.ir.verifier import walk
 
@@ -154,16 +155,12 @@ def of_registers(shape: Sequence[int], lanes: int, bits: int) -> Placement:
 
 def _joins(op: ir.Operation) -> Iterator[list[ir.Value]]:
     """Groups of an op's values whose elements correspond, one by one."""
-    if op.name in STRUCTURED:
-        for uses, values in forwarded(op):
-            yield [*values, *(user.operands[number] for user, number in uses)]
-    elif op.name in ("xegpu.dpas", "xegpu.dpas_mx"):
+    yield from carried(op)
+    if isinstance(op.opview, MatrixProduct):
         if op.opview.acc is not None:
             yield [op.opview.acc, op.opview.result]
-    elif len(op.results) and (op.name.startswith(("arith.", "math.")) or op.name == "vector.fma"):
-        shape = shape_of(op.results[0])
-        if shape:
-            yield [op.results[0], *(v for v in op.operands if shape_of(v) == shape)]
+    elif is_elementwise(op):
+        yield [op.results[0], *filter(shape_of, op.operands)]
 
 
 class Placements:
@@ -202,8 +199,7 @@ def mapped(op: ir.Operation) -> bool:
 
 def unmapped(kind: ir.Type) -> ir.Type:
     """The type of a descriptor without its `sg_map`; any other type as it is."""
-    text = str(kind)
-    if not text.startswith("!xegpu.tensor_desc"):
+    if not is_desc(kind):
         return kind
-    desc = TensorDesc.decode(text)
+    desc = TensorDesc.decode(str(kind))
     return ir.Type.parse(replace(desc, attr=replace(desc.attr, map=None)).encode())

@@ -10,6 +10,20 @@ from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.target import Target, target
 
 
+def target_for(func: ir.Operation, name: str, root: ir.Operation | None = None) -> Target:
+    """The GPU of a name; if that is empty, what `visa.target` of a kernel or of an op around it says.
+
+    Raises:
+        DiagnosticError: if there is no such GPU, at `root` if one is given.
+    """
+    if not name:
+        return visa.target_of(func)
+    try:
+        return target(name)
+    except ValueError as e:
+        emit_error(root or func, str(e))
+
+
 def functions(op: ir.Operation, name: str, kernel: str = "") -> list[tuple[ir.Operation, Target]]:
     """The kernels in `op` and the functions that they call, each with its GPU.
 
@@ -25,10 +39,7 @@ def functions(op: ir.Operation, name: str, kernel: str = "") -> list[tuple[ir.Op
     for func in visa.kernels(op):
         if kernel not in ("", visa.name_of(func)):
             continue
-        try:
-            gpu = target(name) if name else visa.target_of(func)
-        except ValueError as e:
-            emit_error(op, str(e))
+        gpu = target_for(func, name, op)
         if any(inner.operation.name.startswith("visa.") for inner in func.regions[0].blocks[0].operations):
             continue
         found.append((func, gpu))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mlir import ir
 
-from xegpu_py.ir.passes import Pass
+from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.verifier import walk
 
 if TYPE_CHECKING:
@@ -32,14 +32,20 @@ GRID_LIMIT = 1 << 20
 """Workgroups in each dimension of a launch, unless a kernel is lowered for more."""
 
 
-def registers_of(by: Pass, func: ir.Operation, gpu: Target, grf: int) -> int | None:
+def chosen_kernels(root: ir.Operation, name: str) -> list[ir.Operation]:
+    """The kernels in an op: all, or those of a name if one is given."""
+    kernels = [op for op in walk(root) if op.name == "gpu.func" and "gpu.kernel" in op.attributes]
+    return [op for op in kernels if name in ("", ir.StringAttr(op.attributes["sym_name"]).value)]
+
+
+def registers_of(func: ir.Operation, gpu: Target, grf: int) -> int | None:
     """The registers of a thread that a pass's option `grf` asks for; None for the target's usual number.
 
     Raises:
         DiagnosticError: if the target has no such number.
     """
     if grf and grf not in gpu.grf_counts:
-        by.fail(func, f"target {gpu.name} has {' or '.join(map(str, gpu.grf_counts))} registers, not {grf}")
+        emit_error(func, f"target {gpu.name} has {' or '.join(map(str, gpu.grf_counts))} registers, not {grf}")
     return grf or None
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from xegpu_py.dialects.xegpu import TensorDesc
-from xegpu_py.dialects.xegpu.types import MemoryScope
 from xegpu_py.passes.common.messages import READ, WRITE, atomic_shape, caches_of, chunk_messages
 from xegpu_py.passes.common.registers import register_type
 
@@ -62,7 +61,7 @@ def block_problem(block: BlockShape, target: Target, store: bool = False) -> Pro
 
 def lanes_problem(desc: TensorDesc, target: Target, name: str, **values: Any) -> Problem:
     """Why a gather or scatter message cannot serve a descriptor's lanes; None if one can."""
-    slm = desc.attr.memory_scope == MemoryScope.SLM
+    slm = desc.in_slm
     size = desc.bits // 8
     # An atomic message moves one element a lane.
     shapes = (

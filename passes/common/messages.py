@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from xegpu_py.dialects.xegpu import CacheHint, TensorDesc
@@ -118,34 +119,29 @@ def block_load(desc: TensorDesc, transposed: bool, unit: int | None, vnni_axis: 
     return BlockShape(bits, desc.attr.array_length, columns, rows, transposed, vnni_axis == 0)
 
 
+def pieces(count: int, sizes: Iterable[int]) -> list[tuple[int, int]]:
+    """(first element, elements) of the messages that move `count` elements: each of the greatest size that fits."""
+    found, at = [], 0
+    while at < count:
+        size = max(n for n in sizes if n <= count - at)
+        found.append((at, size))
+        at += size
+    return found
+
+
 def line_pieces(total: int) -> list[tuple[int, DataShape]]:
     """(first byte, shape) of the messages that move a line of bytes."""
-    pieces = []
-    at = 0
-    while at < total:
-        rest = total - at
-        if rest >= 4:
-            count = max(n for n in (64, 32, 16, 8, 4, 3, 2, 1) if n * 4 <= rest)
-            pieces.append((at, DataShape("d32", count, True)))
-            at += 4 * count
-        else:
-            unit = 2 if rest >= 2 else 1
-            pieces.append((at, DataShape(f"d{8 * unit}c32")))
-            at += unit
-    return pieces
+    dwords = pieces(total // 4, (64, 32, 16, 8, 4, 3, 2, 1))
+    rest = [(total // 4 * 4 + at, DataShape(f"d{8 * size}c32")) for at, size in pieces(total % 4, (2, 1))]
+    return [*((4 * at, DataShape("d32", count, True)) for at, count in dwords), *rest]
 
 
 def chunk_messages(chunk: int, size: int) -> list[tuple[int, DataShape]]:
     """(first element, shape) of the messages that move a lane's `chunk` elements, of `size` bytes."""
     if size < 4:
         return [(i, DataShape(f"d{8 * size}c32")) for i in range(chunk)]
-    shapes = []
-    at = 0
-    while at < chunk:
-        count = max(n for n in (8 if size == 4 else 4, 4, 3, 2, 1) if n <= chunk - at)
-        shapes.append((at, DataShape(f"d{8 * size}", count)))
-        at += count
-    return shapes
+    vectors = pieces(chunk, (8, 4, 3, 2, 1) if size == 4 else (4, 3, 2, 1))
+    return [(at, DataShape(f"d{8 * size}", count)) for at, count in vectors]
 
 
 def precision_of(element: str) -> str:

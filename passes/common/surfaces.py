@@ -10,7 +10,6 @@ from typing import Any
 from mlir import ir
 from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.dialects.xegpu.checks import strides_of
-from xegpu_py.dialects.xegpu.types import MemoryScope
 from xegpu_py.passes.common.divisors import divisor, power_of_two
 from xegpu_py.passes.common.values import constant_of, defining_op
 
@@ -112,7 +111,7 @@ def surface_problem(view: Any, target: Target, unaligned: Sequence[int] | None =
     problem = stride_problem(found)
     if problem is not None or len(desc.shape) < 2:
         return problem
-    if desc.attr.memory_scope == MemoryScope.SLM:
+    if desc.in_slm:
         return "lies in shared local memory, of which there are no 2D block messages"
     if target.block2d is None:
         return f"needs 2D block messages, which target {target.name} has not"

@@ -55,6 +55,25 @@ def bits_of(element: ir.Type) -> int:
     return _BITS[element]
 
 
+_IS_DESC = Decoded(lambda kind: str(kind).startswith("!xegpu.tensor_desc<"))
+
+
+def is_desc(value: ir.Value | ir.Type) -> bool:
+    """Whether this is, or has the type of, a tensor descriptor."""
+    return _IS_DESC[value if isinstance(value, ir.Type) else value.type]
+
+
+def has_one_shape(op: ir.Operation) -> bool:
+    """Whether an op is one on vectors, all of one shape, and scalars."""
+    return len({shape_of(v) for v in (*op.operands, *op.results)} - {()}) == 1
+
+
+def is_elementwise(op: ir.Operation) -> bool:
+    """Whether an op of upstream's makes each element of its vectors of elements at the same place, and scalars."""
+    named = op.name.startswith(("arith.", "math.")) or op.name == "vector.fma"
+    return named and op.name != "arith.constant" and has_one_shape(op)
+
+
 def attributes_of(op: ir.Operation) -> dict[str, ir.Attribute]:
     """An op's attributes by name."""
     return {name: op.attributes[name] for name in op.attributes}

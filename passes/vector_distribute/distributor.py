@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial, reduce
 from typing import Any
 
 from mlir import ir
 from xegpu_py.dialects import iree_vector_ext
-from xegpu_py.passes.common.builders import like, make
+from xegpu_py.passes.common.builders import binary, like, make
 from xegpu_py.passes.common.conversion import Conversion
 from xegpu_py.passes.common.kernels import SUBGROUP_SIZE
 from xegpu_py.passes.common.layouts.flow import Layouts, analyze
@@ -20,9 +21,7 @@ from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.layout import NestedLayout
 
 Pattern = Callable[["Distributor", ir.Operation], None]
-pattern: PatternSet[Pattern] = PatternSet(
-    __package__, ("control", "conversions", "masks", "memory", "reductions", "shapes")
-)
+pattern: PatternSet[Pattern] = PatternSet(__package__, ("conversions", "masks", "memory", "reductions", "shapes"))
 """By name of an op what distributes it."""
 
 
@@ -50,6 +49,14 @@ def elementwise(d: Distributor, op: ir.Operation) -> None:
         d.fail("cannot be distributed", "its vectors differ in shape")
     types = [d.part_type(d.layout(op, r), element_of(r)) if r in d.layouts else r.type for r in op.results]
     d.replace_parts(op, *like(op, types, [d.part(v) for v in op.operands]).results)
+
+
+@pattern("func.return", "gpu.return")
+def leave(d: Distributor, op: ir.Operation) -> None:
+    """What goes out of the function is whole."""
+    for i, value in enumerate(list(op.operands)):
+        if value in d.layouts:
+            op.operands[i] = iree_vector_ext.ToSimdOp(d.part(value), output=value.type).operation.results[0]
 
 
 class Distributor(Conversion):
@@ -179,15 +186,12 @@ class Distributor(Conversion):
         """An index plus a number; no value stands for 0."""
         if value is None:
             return self.index(n)
-        return make("arith.addi", value.type, value, self.index(n)) if n else value
+        return binary("addi", value, self.index(n)) if n else value
 
     def sum(self, *values: ir.Value | None) -> ir.Value | None:
         """The sum of indices; no value stands for 0."""
-        total = None
-        for value in values:
-            if value is not None:
-                total = value if total is None else make("arith.addi", value.type, total, value)
-        return total
+        terms = [value for value in values if value is not None]
+        return reduce(partial(binary, "addi"), terms) if terms else None
 
     def virtual_id(self, level: str, stride: int, n: int) -> ir.Value | None:
         """`(id / stride) mod n` of this lane or subgroup; None where that is always 0."""
@@ -199,10 +203,10 @@ class Distributor(Conversion):
             name = "gpu.subgroup_id" if level == "subgroup" else "gpu.lane_id"
             found = self.once(name, lambda: make(name, kind))
             if stride > 1:
-                found = make("arith.divui", kind, found, self.index(stride))
+                found = binary("divui", found, self.index(stride))
             total = self.subgroup_size if level == "thread" else self.subgroups
             if total is None or stride * n < total:
-                found = make("arith.remui", kind, found, self.index(n))
+                found = binary("remui", found, self.index(n))
             return found
 
         return self.once((level, stride, n), built)
@@ -224,8 +228,6 @@ class Distributor(Conversion):
         key = ("base", subgroup, thread, *(n for _, n in steps))
 
         def scaled(value: ir.Value | None, n: int) -> ir.Value | None:
-            if value is None or n == 1:
-                return value
-            return make("arith.muli", value.type, value, self.index(n))
+            return value if value is None or n == 1 else binary("muli", value, self.index(n))
 
         return self.once(key, lambda: self.sum(*(scaled(v, n) for v, n in steps)))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mlir import ir
 from xegpu_py.passes.common.builders import like, make, select
-from xegpu_py.passes.common.combining import identity
+from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.passes.common.control_flow import yielded
 from xegpu_py.passes.common.layouts.relations import masked_op, masked_over
-from xegpu_py.passes.common.values import element_of, enumerator
+from xegpu_py.passes.common.values import element_of
 from xegpu_py.passes.vector_distribute.distributor import Distributor, pattern
 from xegpu_py.passes.vector_distribute.memory import transfer
 from xegpu_py.passes.vector_distribute.reductions import contracted, multi_reduced, reduced
@@ -27,7 +27,7 @@ def mask(d: Distributor, op: ir.Operation) -> None:
     elif inner.name in ("vector.multi_reduction", "vector.reduction"):
         d.layout(op, op.operands[0])
         part = d.part(inner.operands[0])
-        other = d.splat(part.type, identity(enumerator(inner.attributes["kind"]), element_of(part)))
+        other = d.splat(part.type, CombiningKind.of(inner).identity(element_of(part)))
         chosen = select(d.part(op.operands[0]), part, other)
         made = [(multi_reduced if inner.name == "vector.multi_reduction" else reduced)(d, inner, chosen)]
     elif inner.name == "vector.contract":

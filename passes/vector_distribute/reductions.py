@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from mlir import ir
 from xegpu_py.passes.common.builders import create, extract, from_elements, like, make, shape_cast
-from xegpu_py.passes.common.combining import combining_op, identity
+from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.passes.common.layouts.relations import map_of
-from xegpu_py.passes.common.values import attributes_of, element_of, enumerator, integers, shape_of
+from xegpu_py.passes.common.values import attributes_of, element_of, integers, shape_of
 from xegpu_py.passes.vector_distribute.distributor import Distributor, pattern
 from xegpu_py.passes.vector_distribute.lanes import shuffled
 from xegpu_py.passes.vector_distribute.memory import scalars_through_memory, through_memory
@@ -23,7 +23,7 @@ class Reduction:
     """A reduction over some dimensions of a layout.
 
     Attributes:
-        kind: such as `add`.
+        kind: how elements are combined.
         layout: of what is reduced.
         dims: those that are reduced.
         kept: the layout of the result.
@@ -39,9 +39,9 @@ class Reduction:
         kept: NestedLayout | None = None,
     ) -> None:
         self.d, self.op, self.layout, self.dims = d, op, layout, list(dims)
-        self.kind = enumerator(op.attributes["kind"])
+        self.kind = CombiningKind.of(op)
         self.kept = kept or layout.project([i for i in range(layout.rank) if i not in self.dims])
-        self._name = combining_op(self.kind, element)
+        self._name = self.kind.scalar_op(element)
         self._fastmath = {"fastmath": op.attributes["fastmath"]} if "fastmath" in op.attributes else {}
         self.element = element
 
@@ -56,7 +56,7 @@ class Reduction:
 
     def identity(self, kind: ir.Type) -> ir.Value:
         """The identity, of a vector's or a scalar's type."""
-        return self.d.splat(kind, identity(self.kind, self.element))
+        return self.d.splat(kind, self.kind.identity(self.element))
 
     def finish(self, partial: ir.Value) -> ir.Value:
         """The result in all lanes, from each lane's own."""

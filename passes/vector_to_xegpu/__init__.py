@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from mlir import ir
+from xegpu_py.passes.common.kernels import SUBGROUP_SIZE, chosen_kernels
 
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.ir.verifier import walk
@@ -37,9 +38,8 @@ class VectorToXeGPU(Pass):
         # What rewrites ops is loaded when it is needed, since tools start without it.
         from xegpu_py.passes.vector_to_xegpu.accesses import pattern
 
-        for func in [f for f in walk(op) if f.name == "gpu.func" and "gpu.kernel" in f.attributes]:
-            name = ir.StringAttr(func.attributes["sym_name"]).value
-            if "xegpu.subgroup_size" in func.attributes or self.kernel not in ("", name):
+        for func in chosen_kernels(op, self.kernel):
+            if SUBGROUP_SIZE in func.attributes:
                 continue
             for access in [o for o in walk(func) if o.name in pattern]:
                 with access.location, ir.InsertionPoint(access):

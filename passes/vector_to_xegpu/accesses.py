@@ -11,6 +11,7 @@ import numpy.typing as npt
 from mlir import ir
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu.checks import is_slm
+from xegpu_py.dialects.xegpu.types import LANES
 from xegpu_py.passes.common.builders import (
     add,
     binary,
@@ -35,6 +36,7 @@ from xegpu_py.passes.common.builders import (
     vector_type,
     with_element,
 )
+from xegpu_py.passes.common.messages import pieces
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.transfers import Transfer
 from xegpu_py.passes.common.values import element_of, shape_of
@@ -178,22 +180,9 @@ def _masked_load(owner: Pass, op: ir.Operation) -> ir.Value:
     return _gathered(memory, _consecutive(memory, shape_of(mask)[0]), mask, otherwise)
 
 
-_MOST_LANES = 32
-
-
-def _messages(count: int) -> list[tuple[int, int]]:
-    """(first element, elements) of the messages that gather or scatter so many, each for a power of two of lanes."""
-    found, at = [], 0
-    while at < count:
-        size = min(_MOST_LANES, 1 << (count - at).bit_length() - 1)
-        found.append((at, size))
-        at += size
-    return found
-
-
 def _gathered(memory: _Memref, offsets: ir.Value, mask: ir.Value, otherwise: ir.Value) -> ir.Value:
     result = otherwise
-    for first, size in _messages(shape_of(mask)[0]):
+    for first, size in pieces(shape_of(mask)[0], LANES):
         at, active, other = (extract_slice(v, [first], [size]) for v in (offsets, mask, otherwise))
         loaded = xegpu.load_gather(memory.lanes(at), active, mode="vc")
         result = insert_slice(select(active, loaded, other), result, [first])
@@ -201,7 +190,7 @@ def _gathered(memory: _Memref, offsets: ir.Value, mask: ir.Value, otherwise: ir.
 
 
 def _scattered(memory: _Memref, value: ir.Value, offsets: ir.Value, mask: ir.Value) -> None:
-    for first, size in _messages(shape_of(mask)[0]):
+    for first, size in pieces(shape_of(mask)[0], LANES):
         part, at, active = (extract_slice(v, [first], [size]) for v in (value, offsets, mask))
         xegpu.store_scatter(part, memory.lanes(at), active, mode="vc")
 

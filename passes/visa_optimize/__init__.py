@@ -67,7 +67,7 @@ class VisaOptimize(Pass):
             if not visa.is_lowered(func, bodies):
                 continue
             gpu = visa.target_of(func)
-            registers_of(self, func, gpu, self.grf)
+            registers_of(func, gpu, self.grf)
             program = visa.program_of(func, bodies)
             new = self.optimize(program, gpu)
             if new != program:
@@ -75,7 +75,6 @@ class VisaOptimize(Pass):
 
     def optimize(self, program: "Program", target: "Target") -> "Program":
         """The same kernel, optimized."""
-        from xegpu_py.passes.visa_optimize.pipeline import Steps, optimize
+        from xegpu_py.passes.visa_optimize.pipeline import optimize
 
-        steps = Steps(self.fold, self.copies, self.common, self.addresses, self.hoist, self.dead, self.schedule)
-        return optimize(program, target, steps, self.grf or None)
+        return optimize(program, target, self)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from xegpu_py.passes.common.declarations import named_by
+
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import effects, span_bits
 from xegpu_py.visa.flow import Flow, flow_of, writes_all
@@ -149,14 +151,7 @@ def _step_back(inst: Instruction, live: _Live, flow: Flow, target: Target) -> bo
 
 def without_unused_declarations(program: Program) -> Program:
     """The program without variables and predicates that nothing names. Inputs stay."""
-    used: set[Any] = set()
-    holders: list[Any] = [i.var for i in program.inputs]
-    for inst in program.instructions:
-        holders += [getattr(value, "var", None) for value in (*inst.values.values(), inst.guard)]
-    for var in holders:
-        while var is not None and var not in used:
-            used.add(var)
-            var = var.alias[0] if isinstance(var, Variable) and var.alias else None
+    used = named_by(program.instructions) | {i.var for i in program.inputs}
     variables = tuple(v for v in program.variables if v in used)
     predicates = tuple(p for p in program.predicates if p in used)
     if len(variables) == len(program.variables) and len(predicates) == len(program.predicates):

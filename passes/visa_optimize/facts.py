@@ -102,20 +102,12 @@ class Facts:
     def _count_writes(self, program: Program) -> None:
         written: dict[Root, int] = {}
         for inst in program.instructions:
-            for root, first, end, certain in self._writes(inst):
+            for root, first, end, certain in writes(inst, self.flow, self._target):
                 self._total[root] = self._total.get(root, 0) + 1
                 bits = (1 << end) - (1 << first)
                 if not certain or written.get(root, 0) & bits:
                     self._rewritten.add(root)
                 written[root] = written.get(root, 0) | bits
-
-    def _writes(self, inst: Instruction) -> Iterator[tuple[Root, int, int, bool]]:
-        known = effects(inst, self._target)
-        for access in known.writes:
-            yield access.var, access.start, access.end, writes_all(inst, access, self.flow)
-        if known.sets:
-            first, end = known.lanes or (0, known.sets.count)
-            yield known.sets, first, end, known.lanes is not None and self.flow.certain(inst)
 
     def enter(self, block: int) -> None:
         """Go on at a block: what holds where it begins is known."""
@@ -168,7 +160,7 @@ class Facts:
     def write(self, inst: Instruction) -> None:
         """An instruction has run: what it may have written is no longer known."""
         done = self._path[-1][1]
-        for root, first, end, _ in self._writes(inst):
+        for root, first, end, _ in writes(inst, self.flow, self._target):
             for table in (self._constants, self._copies, self._sums):
                 table.forget(root, first, end)
             if root not in self._rewritten:
@@ -272,6 +264,16 @@ class Facts:
     def block(self) -> int:
         """The block at hand."""
         return self._path[-1][0]
+
+
+def writes(inst: Instruction, flow: Flow, target: Target) -> Iterator[tuple[Root, int, int, bool]]:
+    """What an instruction writes: variable or predicate, first place and end, and whether all of it is written."""
+    known = effects(inst, target)
+    for access in known.writes:
+        yield access.var, access.start, access.end, writes_all(inst, access, flow)
+    if known.sets:
+        first, end = known.lanes or (0, known.sets.count)
+        yield known.sets, first, end, known.lanes is not None and flow.certain(inst)
 
 
 def tested_bits(inst: Instruction, guard: Guard) -> range:

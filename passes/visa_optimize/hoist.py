@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from xegpu_py.passes.visa_optimize.facts import writes
+
 from xegpu_py.target import Target
-from xegpu_py.visa.accesses import Root, effects, span_bits
-from xegpu_py.visa.flow import Flow, flow_of, writes_all
+from xegpu_py.visa.accesses import Root, effects
+from xegpu_py.visa.flow import Flow, flow_of
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.liveness import liveness_of
 from xegpu_py.visa.operands import Variable
@@ -82,17 +84,12 @@ class _Hoist:
                 self._count(inst, number, written)
 
     def _count(self, inst: Instruction, number: int, written: dict[Root, int]) -> None:
-        known = effects(inst, self.target)
-        if known.sets:
-            self.sites.setdefault(known.sets, []).append(number)
-            if not self.flow.certain(inst) or written.get(known.sets):
-                self.rewritten.add(known.sets)
-            written[known.sets] = 1
-        for access in known.writes:
-            self.sites.setdefault(access.var, []).append(number)
-            if not writes_all(inst, access, self.flow) or written.get(access.var, 0) & span_bits(access):
-                self.rewritten.add(access.var)
-            written[access.var] = written.get(access.var, 0) | span_bits(access)
+        for root, first, end, certain in writes(inst, self.flow, self.target):
+            self.sites.setdefault(root, []).append(number)
+            places = (1 << end) - (1 << first)
+            if not certain or written.get(root, 0) & places:
+                self.rewritten.add(root)
+            written[root] = written.get(root, 0) | places
 
     def run(self, loops: Sequence[_Loop]) -> Program:
         for loop in loops:

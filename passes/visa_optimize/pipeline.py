@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from xegpu_py.passes.visa_optimize import VisaOptimize
 from xegpu_py.passes.visa_optimize.dead import remove_dead_code, without_unused_declarations
 from xegpu_py.passes.visa_optimize.forward import forward_results
 from xegpu_py.passes.visa_optimize.hoist import has_loops, hoist
@@ -18,26 +19,13 @@ _KEPT_FREE = 8
 """One register of so many is left to the finalizer, for what it computes on the side."""
 
 
-@dataclass(frozen=True)
-class Steps:
-    """Which optimisations are done: see the options of the pass."""
-
-    fold: bool = True
-    copies: bool = True
-    common: bool = True
-    addresses: bool = True
-    hoist: bool = True
-    dead: bool = True
-    schedule: bool = True
-
-
-def optimize(program: Program, target: Target, steps: Steps, registers: int | None = None) -> Program:
+def optimize(program: Program, target: Target, steps: VisaOptimize) -> Program:
     """The same kernel with fewer instructions, of which loads come early.
 
     Args:
-        registers: registers that a thread has; by default the target's usual number.
+        steps: says which optimisations are done, and how many registers a thread has.
     """
-    count = registers or target.grf_counts[0]
+    count = steps.grf or target.grf_counts[0]
     budget = count - count // _KEPT_FREE
     cleaned = remove_dead_code(program, target) if steps.dead else program
     simple = without_unused_declarations(_simplified(cleaned, target, steps))
@@ -55,7 +43,7 @@ def optimize(program: Program, target: Target, steps: Steps, registers: int | No
             return found
     if steps.common or steps.copies:
         fewer = replace(steps, schedule=False, hoist=False, common=False, copies=False)
-        return optimize(program, target, fewer, registers)
+        return optimize(program, target, fewer)
     return program
 
 
@@ -63,7 +51,7 @@ def _pressure(program: Program, target: Target) -> int:
     return allocate(program, target).pressure
 
 
-def _simplified(program: Program, target: Target, steps: Steps) -> Program:
+def _simplified(program: Program, target: Target, steps: VisaOptimize) -> Program:
     if steps.copies:
         # Before copies are read in the place of what they were copied to.
         program = forward_results(program, target)
@@ -73,7 +61,7 @@ def _simplified(program: Program, target: Target, steps: Steps) -> Program:
     return forward_results(program, target) if steps.copies else program
 
 
-def _hoisted(program: Program, target: Target, steps: Steps, budget: int) -> Program:
+def _hoisted(program: Program, target: Target, steps: VisaOptimize, budget: int) -> Program:
     """The program with loops that compute less; values that wait before them take at most `budget` registers."""
     moved = hoist(program, target, budget * target.grf_bytes)
     # What now stands side by side before a loop may be the same.

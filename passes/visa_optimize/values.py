@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import Protocol
 
+from xegpu_py.passes.visa_optimize import VisaOptimize
 from xegpu_py.passes.visa_optimize.addresses import Addresses
 from xegpu_py.passes.visa_optimize.common import Common, Need
 from xegpu_py.passes.visa_optimize.constants import Constants
@@ -20,23 +20,10 @@ from xegpu_py.visa.operands import Destination, Flag
 from xegpu_py.visa.program import Instruction, Program
 
 
-class Parts(Protocol):
-    """Which rewritings are done: see the options of the pass."""
-
-    @property
-    def fold(self) -> bool: ...
-    @property
-    def copies(self) -> bool: ...
-    @property
-    def common(self) -> bool: ...
-    @property
-    def addresses(self) -> bool: ...
-
-
-def rewrite_values(program: Program, target: Target, parts: Parts) -> Program:
+def rewrite_values(program: Program, target: Target, steps: VisaOptimize) -> Program:
     """The program with instructions that read the oldest place of each value, and compute as little as they can."""
     flow = flow_of(program)
-    walk = _Walk(program, target, flow, parts)
+    walk = _Walk(program, target, flow, steps)
     rewritten: dict[int, list[Instruction]] = {}
     for number in sorted(flow.spans, key=lambda n: flow.spans[n]):
         block = flow.blocks[number]
@@ -52,8 +39,8 @@ def rewrite_values(program: Program, target: Target, parts: Parts) -> Program:
 class _Walk:
     """One walk over a program."""
 
-    def __init__(self, program: Program, target: Target, flow: Flow, parts: Parts) -> None:
-        self.flow, self.parts = flow, parts
+    def __init__(self, program: Program, target: Target, flow: Flow, steps: VisaOptimize) -> None:
+        self.flow, self.steps = flow, steps
         self.facts = Facts(program, flow, target)
         self.places = Places(program, target)
         reads: dict[Root, int] = {}
@@ -78,14 +65,14 @@ class _Walk:
         return found
 
     def _rewrite(self, inst: Instruction) -> Instruction | None:
-        if self.parts.copies:
+        if self.steps.copies:
             inst = self.copies.rewrite(inst)
-        if self.parts.fold:
+        if self.steps.fold:
             folded = self.constants.rewrite(inst)
             if folded is None:
                 return None
             inst = folded
-        return self.addresses.rewrite(inst) if self.parts.addresses else inst
+        return self.addresses.rewrite(inst) if self.steps.addresses else inst
 
     def _note(self, inst: Instruction) -> bool:
         """Note what holds after an instruction; False if all of it held before."""
@@ -94,15 +81,15 @@ class _Walk:
             self.facts.write(inst)
             return True
         root, places, size = self.common.result(inst)
-        constants = self.constants.results(inst) if self.parts.fold else None
-        copies = copied_elements(inst, self.facts, self.target) if is_copy(inst) and self.parts.copies else []
-        sums = self.addresses.sums(inst) if self.parts.addresses else []
+        constants = self.constants.results(inst) if self.steps.fold else None
+        copies = copied_elements(inst, self.facts, self.target) if is_copy(inst) and self.steps.copies else []
+        sums = self.addresses.sums(inst) if self.steps.addresses else []
         if copies and all((s.root, s.at) == (root, place) for place, s in copies):
             return False
         key: Hashable = None
         needs: tuple[Need, ...] = ()
         found = None
-        if self.parts.common and not copies:
+        if self.steps.common and not copies:
             key = self.common.constant_key(inst, constants, size) if constants else None
             if not constants and (known := self.common.key(inst)):
                 key, needs = known

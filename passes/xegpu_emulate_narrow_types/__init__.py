@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from mlir import ir
+from xegpu_py.passes.common.kernels import chosen_kernels
 
 from xegpu_py.ir.passes import Pass, register_pass
 
@@ -37,12 +38,8 @@ class XeGPUEmulateNarrowTypes(Pass):
     kernel: str = ""
 
     def run(self, op: ir.Operation) -> None:
-        from xegpu_py.ir.verifier import walk
+        # What rewrites ops is loaded when it is needed, since tools start without it.
+        from xegpu_py.passes.xegpu_emulate_narrow_types.emulation import emulate
 
-        for func in [f for f in walk(op) if f.name == "gpu.func" and "gpu.kernel" in f.attributes]:
-            if self.kernel not in ("", ir.StringAttr(func.attributes["sym_name"]).value):
-                continue
-            # What rewrites ops is loaded when it is needed, since tools start without it.
-            from xegpu_py.passes.xegpu_emulate_narrow_types.emulation import emulate
-
+        for func in chosen_kernels(op, self.kernel):
             emulate(func)

@@ -26,7 +26,7 @@ from xegpu_py.passes.common.conversion import Conversion
 from xegpu_py.passes.common.divisors import column_divisor
 from xegpu_py.passes.common.narrow import byte_memref, memref_bits, narrow_bits
 from xegpu_py.passes.common.patterns import PatternSet
-from xegpu_py.passes.common.values import defining_op, element_of, shape_of
+from xegpu_py.passes.common.values import defining_op, element_of, is_desc, shape_of
 
 from xegpu_py.ir.dense import dense_elements
 from xegpu_py.ir.diagnostics import emit_error
@@ -85,8 +85,7 @@ def _types(func: ir.Operation) -> set[ir.Type]:
 
 def desc_bits(kind: ir.Type) -> int:
     """The bits of a descriptor's elements, if they are 2 or 4; 0 of all other types."""
-    text = str(kind)
-    return narrow_bits(TensorDesc.decode(text).element) if text.startswith("!xegpu.tensor_desc") else 0
+    return narrow_bits(TensorDesc.decode(str(kind)).element) if is_desc(kind) else 0
 
 
 def bits_of(kind: ir.Type) -> int:

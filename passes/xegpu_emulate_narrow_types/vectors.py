@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from mlir import ir
 from xegpu_py.passes.common.builders import integer_type, make, shape_cast, with_element
-from xegpu_py.passes.common.values import attributes_of, enumerator, integers, shape_of
+from xegpu_py.passes.common.combining import CombiningKind
+from xegpu_py.passes.common.values import attributes_of, integers, shape_of
 from xegpu_py.passes.xegpu_emulate_narrow_types.emulation import (
     Emulation,
     bits_of,
@@ -164,8 +165,8 @@ def bitcast(e: Emulation, op: ir.Operation) -> None:
 @pattern("vector.reduction", "vector.multi_reduction")
 def reduction(e: Emulation, op: ir.Operation) -> None:
     """On bytes; the kinds with signs have them."""
-    kind = enumerator(op.attributes["kind"])
-    sign = {"minsi": True, "maxsi": True, "minui": False, "maxui": False}.get(kind)
+    kind = CombiningKind.of(op).value
+    sign = kind.endswith("si") if kind.startswith(("min", "max")) else None
     on_bytes(e, op, [sign] * len(op.operands))
 
 

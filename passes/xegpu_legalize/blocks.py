@@ -17,12 +17,10 @@ from xegpu_py.passes.xegpu_legalize import shapes as blocks
 from xegpu_py.passes.xegpu_legalize.conversion import Legalization, pattern
 from xegpu_py.passes.xegpu_legalize.layouts import (
     axes_of,
-    layout_of,
     message_desc,
     transform_of,
     unit_of,
 )
-from xegpu_py.passes.xegpu_legalize.plan import is_desc
 from xegpu_py.passes.xegpu_legalize.shapes import Message, Pieces, Place, Transform, types_of
 
 
@@ -46,9 +44,6 @@ def create_nd_tdesc(low: Legalization, op: ir.Operation) -> None:
 def undefined(low: Legalization, op: ir.Operation) -> None:
     """Descriptors that are never used, as branches pass them on: each piece is as undefined."""
     value = op.results[0]
-    if not is_desc(value):
-        low.keep(op)
-        return
     for layout in low.plan.layouts_of(value):
         low.pieces[value, layout] = tuple(poison(kind) for kind in types_of(layout))
     low.keep_if_needed(op)
@@ -72,10 +67,7 @@ def update_nd_offset(low: Legalization, op: ir.Operation) -> None:
 def prefetch_nd(low: Legalization, op: ir.Operation) -> None:
     """A prefetch of each piece."""
     view: Any = op.opview
-    layout = layout_of(low.plan, op)
-    if layout is None:
-        low.keep(op)
-        return
+    layout = low.layout
     if isinstance(layout, Place):
         fallback.prefetch(low, op, layout)
     else:
@@ -88,10 +80,7 @@ def prefetch_nd(low: Legalization, op: ir.Operation) -> None:
 def store_nd(low: Legalization, op: ir.Operation) -> None:
     """A store of each piece."""
     view: Any = op.opview
-    layout = layout_of(low.plan, op)
-    if layout is None:
-        low.keep(op)
-        return
+    layout = low.layout
     low.erase(op)
     if isinstance(layout, Place):
         fallback.store(low, op, layout)
@@ -110,10 +99,7 @@ def store_nd(low: Legalization, op: ir.Operation) -> None:
 def load_nd(low: Legalization, op: ir.Operation) -> None:
     """A load of each message's blocks, and the vector in their pieces."""
     view: Any = op.opview
-    layout = layout_of(low.plan, op)
-    if layout is None:
-        low.keep(op)
-        return
+    layout = low.layout
     desc = TensorDesc.of(view.tdesc)
     if isinstance(layout, Place):
         fallback.load(low, op, layout)

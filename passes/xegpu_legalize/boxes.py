@@ -1,4 +1,4 @@
-"""Boxes of elements in a shape: where they are cut, and where they lie in another shape of the same elements."""
+"""Boxes of elements in a shape: how they are split, and where they lie in another shape of the same elements."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Box = tuple[tuple[int, int], ...]
 """(first, count) along each dimension."""
 
 Bounds = tuple[tuple[int, ...], ...]
-"""Sizes of the segments into which each dimension is cut."""
+"""Sizes of the segments into which each dimension is split."""
 
 
 def whole(shape: Shape) -> Box:
@@ -24,9 +24,9 @@ def sizes(box: Box) -> Shape:
     return tuple(n for _, n in box)
 
 
-def segments(extent: int, cuts: Iterable[int]) -> tuple[int, ...]:
-    """Sizes of the pieces of `extent` elements, cut in front of these positions."""
-    places = [0, *sorted(c for c in set(cuts) if 0 < c < extent), extent]
+def segments(extent: int, splits: Iterable[int]) -> tuple[int, ...]:
+    """Sizes of the pieces of `extent` elements, split in front of these positions."""
+    places = [0, *sorted(c for c in set(splits) if 0 < c < extent), extent]
     return tuple(b - a for a, b in itertools.pairwise(places))
 
 
@@ -130,8 +130,8 @@ def reshape(box: Box, a: Shape, b: Shape) -> Box | None:
     return tuple(found)
 
 
-def reshape_cuts(cuts: Sequence[set[int]], a: Shape, b: Shape) -> list[set[int]]:
-    """Cuts of shape `a` as those of shape `b`, as far as they are between whole pieces of one of its dimensions."""
+def reshape_splits(splits: Sequence[set[int]], a: Shape, b: Shape) -> list[set[int]]:
+    """The splits of shape `a` as those of shape `b`, where they separate whole slices of one of its dimensions."""
     result: list[set[int]] = [set() for _ in b]
     for left, right in groups(a, b) or []:
         outer = next((d for d in left if a[d] > 1), None)
@@ -140,11 +140,11 @@ def reshape_cuts(cuts: Sequence[set[int]], a: Shape, b: Shape) -> list[set[int]]
             continue
         step = math.prod(a[d] for d in left if d > outer)
         inner = math.prod(b[d] for d in right if d > place)
-        for cut in cuts[outer]:
-            if cut * step % inner == 0:
-                result[place].add(cut * step // inner)
-        # Where the innermost dimension is the same, it is cut alike.
+        for at in splits[outer]:
+            if at * step % inner == 0:
+                result[place].add(at * step // inner)
+        # Where the innermost dimension is the same, it is split alike.
         last_a, last_b = left[-1], right[-1]
         if len(left) > 1 and len(right) > 1 and a[last_a] == b[last_b] and last_b != place:
-            result[last_b] |= set(cuts[last_a])
+            result[last_b] |= set(splits[last_a])
     return result

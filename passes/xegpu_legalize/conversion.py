@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
+from xegpu_py.dialects.xegpu.interfaces import MemoryAccess
 from xegpu_py.passes.common import builders
 from xegpu_py.passes.common.builders import (
     Index,
@@ -21,10 +22,11 @@ from xegpu_py.passes.common.builders import (
 )
 from xegpu_py.passes.common.conversion import Conversion
 from xegpu_py.passes.common.patterns import PatternSet
-from xegpu_py.passes.common.values import defining_op, shape_of
+from xegpu_py.passes.common.values import defining_op, is_desc, is_elementwise, shape_of
 from xegpu_py.passes.xegpu_legalize import boxes
 from xegpu_py.passes.xegpu_legalize.boxes import Bounds, Box
-from xegpu_py.passes.xegpu_legalize.plan import VIEWS, Plan, is_desc, is_elementwise
+from xegpu_py.passes.xegpu_legalize.layouts import layout_of
+from xegpu_py.passes.xegpu_legalize.plan import VIEWS, Plan
 from xegpu_py.passes.xegpu_legalize.shapes import Layout, types_of
 from xegpu_py.passes.xegpu_legalize.sinking import Slab, sink
 
@@ -59,7 +61,7 @@ class Legalization(Conversion):
     live at a time. Views are made where a part of them is needed.
 
     Attributes:
-        plan: where everything is cut.
+        plan: where everything is split.
         tiles: vectors that are in pieces.
         pieces: descriptors in the layouts that their uses need.
         slabs: the products that are computed together, and their factors.
@@ -78,6 +80,7 @@ class Legalization(Conversion):
         self._made: dict[Any, ir.Value] = {}
         self._pending: list[ir.Operation] = []
         self._waiting: set[ir.Value] = set()
+        self._layout: Layout | None = None
 
     # What control flow passes on.
 
@@ -110,6 +113,20 @@ class Legalization(Conversion):
     def get(self, value: ir.Value) -> Sequence[ir.Value]:
         found = self.values.get(value)
         return (self.whole(value),) if found is None else found
+
+    def is_legal(self, op: ir.Operation) -> bool:
+        if op.name == "ub.poison":
+            return not is_desc(op.results[0])
+        if isinstance(op.opview, MemoryAccess):
+            self._layout = layout_of(self.plan, op)
+            return self._layout is None
+        return False
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of the descriptor that the access of memory at hand takes; it does not stay as it is."""
+        assert self._layout is not None
+        return self._layout
 
     def no_pattern(self, op: ir.Operation) -> None:
         if op.name in VIEWS and self._is_lazy(op):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mlir import ir
-from xegpu_py.passes.common.builders import compare, constant, integer_type, make, select, with_element
+from xegpu_py.passes.common.builders import binary, compare, constant, integer_type, make, select, with_element, zero
 from xegpu_py.passes.common.values import element_of
 from xegpu_py.passes.xegpu_legalize.forms import Forms, form
 from xegpu_py.passes.xegpu_legalize.numbers import by_single
@@ -14,27 +14,14 @@ _MANTISSA = (1 << 52) - 1
 _SIGN = -(1 << 63)
 
 
-def _same(name: str, *operands: ir.Value) -> ir.Value:
-    """An op whose result has the type of its operands."""
-    return make(name, operands[0].type, *operands)
-
-
-def _sum(a: ir.Value, b: ir.Value) -> ir.Value:
-    return _same("arith.addf", a, b)
-
-
-def _difference(a: ir.Value, b: ir.Value) -> ir.Value:
-    return _same("arith.subf", a, b)
-
-
 def _with_sign(magnitude: ir.Value, x: ir.Value) -> ir.Value:
     """A number that is not negative, with the sign of another."""
-    return _same("math.copysign", magnitude, x)
+    return make("math.copysign", x.type, magnitude, x)
 
 
 def _or_nan(x: ir.Value, found: ir.Value) -> ir.Value:
     """What was found for a number; for a NaN the canonical one, which a sum is."""
-    nan = _sum(x, x)
+    nan = binary("addf", x, x)
     return select(compare("ord", x, x), found, nan)
 
 
@@ -42,17 +29,12 @@ def _truncated(x: ir.Value) -> ir.Value:
     """The bits of the mantissa that are worth less than 1 cleared: all of them below 1, none from 2^52 on."""
     kind = with_element(x.type, integer_type(64))
 
-    def number(n: int) -> ir.Value:
-        return constant(kind, n)
-
     bits = make("arith.bitcast", kind, x)
-    biased = _same("arith.shrui", bits, number(52))
-    exponent = _same("arith.subi", _same("arith.andi", biased, number(0x7FF)), number(1023))
-    places = _same("arith.minsi", _same("arith.maxsi", exponent, number(0)), number(63))
-    fraction = _same("arith.shrui", number(_MANTISSA), places)
-    kept = _same("arith.xori", fraction, number(-1))
-    kept = select(compare("slt", exponent, number(0)), number(_SIGN), kept)
-    return make("arith.bitcast", x.type, _same("arith.andi", bits, kept))
+    exponent = binary("subi", binary("andi", binary("shrui", bits, 52), 0x7FF), 1023)
+    places = binary("minsi", binary("maxsi", exponent, 0), 63)
+    kept = binary("xori", binary("shrui", constant(kind, _MANTISSA), places), -1)
+    kept = select(compare("slt", exponent, zero(kind)), constant(kind, _SIGN), kept)
+    return make("arith.bitcast", x.type, binary("andi", bits, kept))
 
 
 def _trunc(x: ir.Value) -> ir.Value:
@@ -61,33 +43,33 @@ def _trunc(x: ir.Value) -> ir.Value:
 
 def _floor(x: ir.Value) -> ir.Value:
     whole = _truncated(x)
-    less = _difference(whole, constant(x.type, 1.0))
+    less = binary("subf", whole, constant(x.type, 1.0))
     return _or_nan(x, select(compare("olt", x, whole), less, whole))
 
 
 def _ceil(x: ir.Value) -> ir.Value:
     whole = _truncated(x)
-    more = _with_sign(_sum(whole, constant(x.type, 1.0)), x)
+    more = _with_sign(binary("addf", whole, constant(x.type, 1.0)), x)
     return _or_nan(x, select(compare("olt", whole, x), more, whole))
 
 
 def _round(x: ir.Value) -> ir.Value:
     """Toward zero, and one more in magnitude where at least a half is left."""
     whole = _truncated(x)
-    rest = _same("math.absf", _difference(x, whole))
-    more = _sum(whole, _with_sign(constant(x.type, 1.0), x))
+    rest = make("math.absf", x.type, binary("subf", x, whole))
+    more = binary("addf", whole, _with_sign(constant(x.type, 1.0), x))
     return _or_nan(x, select(compare("oge", rest, constant(x.type, 0.5)), more, whole))
 
 
 def _round_even(x: ir.Value) -> ir.Value:
     """The sum with 2^52 has no bits below 1, and is rounded to nearest even."""
-    size, large = _same("math.absf", x), constant(x.type, 2.0**52)
-    whole = _difference(_sum(size, large), large)
+    size, large = make("math.absf", x.type, x), constant(x.type, 2.0**52)
+    whole = binary("subf", binary("addf", size, large), large)
     return _or_nan(x, select(compare("olt", size, large), _with_sign(whole, x), x))
 
 
 def _reciprocal_root(x: ir.Value) -> ir.Value:
-    return _same("arith.divf", constant(x.type, 1.0), _same("math.sqrt", x))
+    return binary("divf", constant(x.type, 1.0), make("math.sqrt", x.type, x))
 
 
 DOUBLES: dict[str, Callable[[ir.Value], ir.Value]] = {

@@ -11,27 +11,28 @@ from typing import Any, TypeVar
 import numpy as np
 from mlir import ir
 from xegpu_py.dialects import xegpu
-from xegpu_py.dialects.xegpu import MemoryScope, TdescAttr, TensorDesc
-from xegpu_py.passes.common import builders
+from xegpu_py.dialects.xegpu import TdescAttr, TensorDesc
 from xegpu_py.passes.common.builders import (
     Index,
+    binary,
     compare,
-    constant,
     dense_integers,
     index_splat,
     index_type,
     index_vector,
     insert_slice,
     integer_type,
+    known,
     make,
     shape_cast,
+    strided_metadata,
     vector_type,
     with_shape,
     zero,
 )
 from xegpu_py.passes.common.messages import hints_of
 from xegpu_py.passes.common.surfaces import tensor_of
-from xegpu_py.passes.common.values import constant_of, element_of, shape_of
+from xegpu_py.passes.common.values import element_of, shape_of
 from xegpu_py.passes.xegpu_legalize import shapes as blocks
 from xegpu_py.passes.xegpu_legalize.boxes import Bounds, Box, grid, segments, sizes
 from xegpu_py.passes.xegpu_legalize.conversion import Legalization
@@ -42,15 +43,6 @@ from xegpu_py.ir.diagnostics import remark
 from xegpu_py.target import Target
 
 _T = TypeVar("_T")
-
-
-def _binary(name: str, a: ir.Value, b: ir.Value) -> ir.Value:
-    return make(f"arith.{name}", a.type, a, b)
-
-
-def _known(value: Index) -> Index:
-    found = constant_of(value)
-    return value if found is None else found
 
 
 def _mask(lanes: Sequence[bool]) -> ir.Value:
@@ -72,10 +64,10 @@ class _Tensor:
 
 def _tensor(low: Legalization, view: Any) -> _Tensor:
     """The tensor of an `xegpu.create_nd_tdesc`."""
-    known = tensor_of(view)
+    tensor = tensor_of(view)
     if not isinstance(view.source.type, ir.MemRefType):
         # A line may have neither; its extent is never asked for.
-        extents, strides = tuple(map(_known, view.shape)) or (0,), tuple(map(_known, view.strides)) or (1,)
+        extents, strides = tuple(map(known, view.shape)) or (0,), tuple(map(known, view.strides)) or (1,)
         return _Tensor(view.source, 0, extents, strides)
     memref = ir.MemRefType(view.source.type)
     metadata: list[ir.Value] = []
@@ -86,14 +78,12 @@ def _tensor(low: Legalization, view: Any) -> _Tensor:
         if given:
             return given[i]
         if not metadata:
-            base = ir.MemRefType.get([], memref.element_type, memory_space=memref.memory_space)
-            kinds = [base, *[index_type()] * (1 + 2 * memref.rank)]
-            metadata.extend(builders.create("memref.extract_strided_metadata", kinds, [view.source]).results)
+            metadata.extend(strided_metadata(view.source))
         return metadata[place]
 
-    extents = tuple(number(n, list(view.shape), i, 2 + i) for i, n in enumerate(known.extents))
-    strides = tuple(number(n, list(view.strides), i, 2 + memref.rank + i) for i, n in enumerate(known.strides))
-    return _Tensor(view.source, number(known.start, (), 0, 1), extents, strides)
+    extents = tuple(number(n, list(view.shape), i, 1 + i) for i, n in enumerate(tensor.extents))
+    strides = tuple(number(n, list(view.strides), i, 1 + memref.rank + i) for i, n in enumerate(tensor.strides))
+    return _Tensor(view.source, number(tensor.start, (), 0, 0), extents, strides)
 
 
 def create(low: Legalization, view: Any, layout: Place) -> tuple[ir.Value, ...]:
@@ -109,7 +99,7 @@ def create(low: Legalization, view: Any, layout: Place) -> tuple[ir.Value, ...]:
 def update(low: Legalization, held: Sequence[ir.Value], by: Sequence[Index]) -> tuple[ir.Value, ...]:
     """What an `xegpu.update_nd_offset` makes of these numbers."""
     fixed = len(held) - len(by)
-    return (*held[:fixed], *(low.value(low.add(_known(a), _known(b))) for a, b in zip(held[fixed:], by)))
+    return (*held[:fixed], *(low.value(low.add(known(a), known(b))) for a, b in zip(held[fixed:], by)))
 
 
 def _address(low: Legalization, tensor: _Tensor, at: Index, desc: TensorDesc) -> ir.Value:
@@ -123,8 +113,8 @@ def _address(low: Legalization, tensor: _Tensor, at: Index, desc: TensorDesc) ->
         return base
     number = make("arith.index_cast", wide, low.value(at))
     if desc.bits > 8:
-        number = _binary("shli", number, constant(wide, (desc.bits // 8).bit_length() - 1))
-    return _binary("addi", base, number)
+        number = binary("shli", number, (desc.bits // 8).bit_length() - 1)
+    return binary("addi", base, number)
 
 
 def _line(
@@ -227,7 +217,7 @@ class _Access:
         return len(self.vector) > len(self.desc.shape)
 
     def bounds(self, rows: int, columns: Sequence[int]) -> Bounds:
-        """How the vector is cut."""
+        """How the vector is split."""
         shape = self.desc.shape
         lead = self.vector[:-2]
         return (*((1,) * n for n in lead), (rows,) * (shape[-2] // rows), tuple(columns))
@@ -299,12 +289,12 @@ class _Access:
             if isinstance(stride, int):
                 known = [k + n * stride for k, n in zip(known, numbers)]
             elif any(numbers):
-                scaled = _binary("muli", index_vector(numbers), index_splat(stride, len(numbers)))
-                steps = scaled if steps is None else _binary("addi", steps, scaled)
+                scaled = binary("muli", index_vector(numbers), index_splat(stride, len(numbers)))
+                steps = scaled if steps is None else binary("addi", steps, scaled)
         if steps is None:
             steps = index_vector(known)
         elif any(known):
-            steps = _binary("addi", steps, index_vector(known))
+            steps = binary("addi", steps, index_vector(known))
         start = self.start(part)
         if isinstance(start, int):
             source, rest = _line(low, self.tensor, start, 1, self.desc)
@@ -338,11 +328,11 @@ class _Access:
                 if not (place >= 0 and place + size <= extent):
                     found.append(_mask([0 <= place + n < extent for n in numbers]))
                 continue
-            at_lanes = _binary("addi", index_vector(numbers), index_splat(place, lanes))
+            at_lanes = binary("addi", index_vector(numbers), index_splat(place, lanes))
             found.append(compare("ult", at_lanes, index_splat(extent, lanes)))
         result = found[0] if found else _mask([True] * lanes)
         for other in found[1:]:
-            result = _binary("andi", result, other)
+            result = binary("andi", result, other)
         return result
 
 
@@ -350,7 +340,7 @@ def _scattered(low: Legalization, source: ir.Value, first: Index, offsets: ir.Va
     """A scattered descriptor of the elements of a block's tensor."""
     lanes = shape_of(offsets)
     if first != 0:
-        offsets = _binary("addi", offsets, index_splat(first, lanes[0]))
+        offsets = binary("addi", offsets, index_splat(first, lanes[0]))
     kind = TensorDesc(lanes, desc.element, TdescAttr(memory_scope=desc.attr.memory_scope, scattered=True))
     made: ir.Value = xegpu.create_tdesc(source, offsets, tdesc=kind, mode="vc")
     return made
@@ -360,9 +350,9 @@ def _access(low: Legalization, op: ir.Operation, layout: Place, vector: tuple[in
     view: Any = op.opview
     desc = TensorDesc.of(view.tdesc)
     held, rank = low.pieces[view.tdesc, layout], layout.rank
-    offsets = tuple(map(_known, held[-rank:]))
+    offsets = tuple(map(known, held[-rank:]))
     if layout.address:
-        numbers = tuple(map(_known, held[1:-rank]))
+        numbers = tuple(map(known, held[1:-rank]))
         tensor = _Tensor(held[0], 0, numbers[:rank], numbers[rank:] if layout.stepped else (*numbers[rank:], 1))
     else:
         tensor = _tensor(low, low.plan.surfaces.made_by(view.tdesc)[0])
@@ -443,7 +433,7 @@ def prefetch(low: Legalization, op: ir.Operation, layout: Place) -> None:
     """A prefetch of each cache line of a block's rows; of what is out of bounds, of the nearest element in bounds."""
     access = _access(low, op, layout, TensorDesc.of(op.opview.tdesc).shape)
     desc = access.desc
-    if desc.attr.memory_scope == MemoryScope.SLM:
+    if desc.in_slm:
         return
     across = access.desc.shape[-1] * desc.attr.array_length
     step = max(low.plan.target.cache_line * 8 // desc.bits, 1)
@@ -457,12 +447,12 @@ def prefetch(low: Legalization, op: ir.Operation, layout: Place) -> None:
         lanes = len(chosen)
         total: ir.Value | None = None
         for d, stride in enumerate(access.tensor.strides):
-            at = _binary("addi", index_vector([p[d] for p in chosen]), index_splat(access.offsets[d], lanes))
+            at = binary("addi", index_vector([p[d] for p in chosen]), index_splat(access.offsets[d], lanes))
             if not access.is_inside(d, desc.shape[d] if d < len(desc.shape) - 1 else across):
                 last = index_splat(low.add(access.tensor.extents[d], -1), lanes)
-                at = _binary("maxsi", _binary("minsi", at, last), index_splat(0, lanes))
-            scaled = at if stride == 1 else _binary("muli", at, index_splat(stride, lanes))
-            total = scaled if total is None else _binary("addi", total, scaled)
+                at = binary("maxsi", binary("minsi", at, last), index_splat(0, lanes))
+            scaled = at if stride == 1 else binary("muli", at, index_splat(stride, lanes))
+            total = scaled if total is None else binary("addi", total, scaled)
         assert total is not None
         source, rest = _line(low, access.tensor, 0, 1, desc)
         xegpu.prefetch(_scattered(low, source, rest, total, desc), mode="vc", **hints_of(op.opview))
@@ -474,11 +464,11 @@ def _line_pieces(access: _Access) -> tuple[tuple[int, ...], TdescAttr]:
     """The columns of the 1D messages of a row, and the settings of their descriptors."""
     scope = access.desc.attr.memory_scope
     row = TensorDesc((access.columns,), access.desc.element, TdescAttr(memory_scope=scope))
-    return segments(access.columns, blocks.line_cuts(row)), row.attr
+    return segments(access.columns, blocks.line_splits(row)), row.attr
 
 
 def _lines(access: _Access) -> tuple[Bounds, TdescAttr]:
-    """How a block is cut into 1D messages, and the settings of their descriptors."""
+    """How a block is split into 1D messages, and the settings of their descriptors."""
     pieces, attr = _line_pieces(access)
     return access.bounds(1, pieces), attr
 
@@ -501,13 +491,13 @@ def _padded(value: ir.Value, lanes: int) -> ir.Value:
 
 
 def limit(plan: Plan, op: ir.Operation, grain: int) -> None:
-    """Cut the vector that is stored into pieces of about `grain` bytes, where messages end."""
+    """Split the vector that is stored into pieces of about `grain` bytes, where messages end."""
     value, desc = op.opview.value, TensorDesc.of(op.opview.tdesc)
     shape = shape_of(value)
     rows, columns = _steps(desc, shape[-1], _most_lanes(desc, plan.target, "lsc_store"))
     each = max(grain * 8 // (shape[-1] * desc.bits) // rows, 1) * rows
     for d in range(len(shape) - 2):
-        plan.cut(value, d, range(shape[d]))
-    plan.cut(value, len(shape) - 2, range(0, shape[-2], each))
+        plan.split(value, d, range(shape[d]))
+    plan.split(value, len(shape) - 2, range(0, shape[-2], each))
     if each == rows:
-        plan.cut(value, len(shape) - 1, range(0, shape[-1], columns))
+        plan.split(value, len(shape) - 1, range(0, shape[-1], columns))

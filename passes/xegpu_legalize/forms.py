@@ -15,8 +15,7 @@ from xegpu_py.passes.common.conversion import PatternDriver
 from xegpu_py.passes.common.divisors import transposes_in_message
 from xegpu_py.passes.common.messages import hints_of
 from xegpu_py.passes.common.patterns import PatternSet
-from xegpu_py.passes.common.values import shape_of
-from xegpu_py.passes.xegpu_legalize.plan import is_desc
+from xegpu_py.passes.common.values import is_desc, shape_of
 from xegpu_py.passes.xegpu_legalize.surfaces import Surfaces
 
 from xegpu_py.ir.diagnostics import Diagnostic, emit_error, position_of, remark

@@ -8,7 +8,7 @@ from typing import Any
 
 from mlir import ir
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
-from xegpu_py.dialects.xegpu.interfaces import BlockAccess
+from xegpu_py.dialects.xegpu.interfaces import BlockAccess, Prefetch
 from xegpu_py.passes.common.limits import block_problem, lanes_problem
 from xegpu_py.passes.common.messages import atomic_message_of
 from xegpu_py.passes.common.values import shape_of
@@ -45,9 +45,9 @@ class Axes:
         """Indices along the dimension of rows that so many rows take."""
         return rows * self.row_scale // self.row_step
 
-    def rows_at(self, cuts: set[int]) -> set[int]:
-        """The rows in front of which these cuts are, as far as they are in front of rows."""
-        return {c * self.row_step // self.row_scale for c in cuts if c % self.row_scale == 0}
+    def rows_at(self, splits: set[int]) -> set[int]:
+        """The rows in front of which these splits are, as far as they are in front of rows."""
+        return {c * self.row_step // self.row_scale for c in splits if c % self.row_scale == 0}
 
 
 def transform_of(view: Any, desc: TensorDesc) -> Transform | None:
@@ -86,7 +86,7 @@ def lanes_of_message(op: ir.Operation, target: Target) -> int:
     desc = TensorDesc.of(op.opview.tdesc)
     name = "lsc_store" if op.name == "xegpu.store_scatter" else "lsc_load"
     if op.name == "xegpu.atomic_rmw":
-        name = f"lsc_atomic_{atomic_message_of(op.opview, desc.element, blocks.is_slm(desc), target)}"
+        name = f"lsc_atomic_{atomic_message_of(op.opview, desc.element, desc.in_slm, target)}"
     return fitting_lanes(desc, target, name)
 
 
@@ -126,7 +126,7 @@ def _block_layout(plan: Plan, op: ir.Operation) -> Layout | None:
         return None
     if plan.surfaces.problem(view.tdesc):
         return plan.surfaces.place(view.tdesc)
-    if op.name == "xegpu.prefetch_nd":
+    if isinstance(view, Prefetch):
         return _prefetch_layout(plan, desc)
     load = op.name == "xegpu.load_nd"
     value = op.results[0] if load else view.value
@@ -140,9 +140,9 @@ def _block_layout(plan: Plan, op: ir.Operation) -> Layout | None:
 
 def _line_layout(desc: TensorDesc) -> Pieces | None:
     """The pieces of a line, each a message; None if it is one."""
-    cuts = blocks.line_cuts(desc)
-    pieces = segments(desc.shape[0], cuts)
-    return tuple(((at,), blocks.part_of(desc, n)) for at, n in zip(starts(pieces), pieces)) if cuts else None
+    splits = blocks.line_splits(desc)
+    pieces = segments(desc.shape[0], splits)
+    return tuple(((at,), blocks.part_of(desc, n)) for at, n in zip(starts(pieces), pieces)) if splits else None
 
 
 def _load_layout(plan: Plan, op: ir.Operation, desc: TensorDesc) -> Layout | None:
@@ -157,9 +157,9 @@ def _load_layout(plan: Plan, op: ir.Operation, desc: TensorDesc) -> Layout | Non
 
 
 def is_one_message(plan: Plan, op: ir.Operation) -> bool:
-    """Whether a load of a 2D block is a message as it is, and is cut only where its registers can be cut."""
+    """Whether a load of a 2D block is a message as it is, and is split only where its registers can be split."""
     desc = TensorDesc.of(op.opview.tdesc)
-    if blocks.is_line(desc) or blocks.is_slm(desc) or plan.target.block2d is None or len(desc.shape) != 2:
+    if blocks.is_line(desc) or desc.in_slm or plan.target.block2d is None or len(desc.shape) != 2:
         return False
     return load_messages(plan, op) is None and blocks.load_is_legal(op.opview, plan.target)
 
@@ -183,12 +183,12 @@ def load_messages(plan: Plan, op: ir.Operation) -> list[Message] | None:
     most_rows = plan.most_rows.get(root, rows)
     if legal and (bounds is None or len(bounds[inner]) == 1) and rows <= most_rows:
         return None
-    cuts = plan.cuts.get(root) or [set() for _ in shape]
+    splits = plan.splits.get(root) or [set() for _ in shape]
     bits, unit = unit_of(desc, transform, limits)
     wide = blocks.column_limit(limits, bits, transform) * unit
-    # Registers hold what is cut along the outer dimension in one piece after another, so that only the cuts of the
+    # Registers hold what is split along the outer dimension in one piece after another, so that only the splits of the
     # inner one count.
-    across = set[int]() if transform.transposed else {c * axes.column_step for c in cuts[axes.columns]}
+    across = set[int]() if transform.transposed else {c * axes.column_step for c in splits[axes.columns]}
     pieces: list[int] = []
     for block in range(desc.attr.array_length):
         first = 0 if axes.array is not None else block * columns
@@ -196,7 +196,7 @@ def load_messages(plan: Plan, op: ir.Operation) -> list[Message] | None:
     high = blocks.row_limit(limits, bits, transform)
     if not transform.transposed:
         high = min(high, most_rows)
-    down = axes.rows_at(cuts[axes.rows]) if transform.transposed else set[int]()
+    down = axes.rows_at(splits[axes.rows]) if transform.transposed else set[int]()
     lines = blocks.spans(rows, down, high)
     widest = plan.most_columns.get(root, columns * desc.attr.array_length)
     return blocks.messages(desc, lines, tuple(pieces), transform, plan.target, widest)

@@ -56,7 +56,7 @@ class DpasBlocks:
 
     @property
     def bounds(self) -> boxes.Bounds:
-        """How the result is cut."""
+        """How the result is split."""
         return boxes.segments(self.rows, range(0, self.rows, MAX_REPEAT_COUNT)), boxes.segments(
             self.columns, range(0, self.columns, self.step_columns)
         )

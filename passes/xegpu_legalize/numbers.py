@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 from mlir import ir
 from xegpu_py.passes.common.builders import (
+    binary,
     compare,
     constant,
     create,
@@ -118,16 +119,13 @@ def fma(forms: Forms, op: ir.Operation) -> None:
         return
     a, b, c = (converted(v, "f64") for v in op.operands)
 
-    def arith(name: str, x: ir.Value, y: ir.Value) -> ir.Value:
-        return make(f"arith.{name}", x.type, x, y)
-
-    product = arith("mulf", a, b)
-    total = arith("addf", product, c)
+    product = binary("mulf", a, b)
+    total = binary("addf", product, c)
     # What the sum lost, exactly.
-    part = arith("subf", total, product)
-    lost_c = arith("subf", c, part)
-    lost_product = arith("subf", product, arith("subf", total, part))
-    forms.replace(op, narrow(total, element, arith("addf", lost_c, lost_product)))
+    part = binary("subf", total, product)
+    lost_c = binary("subf", c, part)
+    lost_product = binary("subf", product, binary("subf", total, part))
+    forms.replace(op, narrow(total, element, binary("addf", lost_c, lost_product)))
 
 
 def narrow(value: ir.Value, element: str, lost: ir.Value | None = None) -> ir.Value:
@@ -151,7 +149,7 @@ def _to_odd(value: ir.Value, step: str, lost: ir.Value | None) -> ir.Value:
     wide, kind = value.type, _in(value.type, step)
     bits = with_element(wide, integer_type(bits_of(element_of(kind))))
     near = make("arith.truncf", kind, value)
-    rest = make("arith.subf", wide, value, make("arith.extf", wide, near))
+    rest = binary("subf", value, make("arith.extf", wide, near))
     zero = constant(wide, 0.0)
     if lost is not None:
         rest = select(compare("oeq", rest, zero), lost, rest)
@@ -159,11 +157,11 @@ def _to_odd(value: ir.Value, step: str, lost: ir.Value | None) -> ir.Value:
     one, none = constant(bits, 1), constant(bits, 0)
     pattern = make("arith.bitcast", bits, near)
     # One more in the bits is away from zero; the other neighbour lies toward it where the rest has the other sign.
-    toward = make("arith.xori", inexact.type, compare("olt", rest, zero), compare("slt", pattern, none))
+    toward = binary("xori", compare("olt", rest, zero), compare("slt", pattern, none))
     by = select(toward, constant(bits, -1), one)
-    even = compare("eq", make("arith.andi", bits, pattern, one), none)
-    moves = make("arith.andi", inexact.type, inexact, even)
-    return make("arith.bitcast", kind, select(moves, make("arith.addi", bits, pattern, by), pattern))
+    even = compare("eq", binary("andi", pattern, one), none)
+    moves = binary("andi", inexact, even)
+    return make("arith.bitcast", kind, select(moves, binary("addi", pattern, by), pattern))
 
 
 @form("arith.sitofp", "arith.uitofp")
@@ -184,13 +182,13 @@ def _with_sticky_bit(op: ir.Operation, value: ir.Value) -> ir.Value:
     """Integers of 32 bits; those that f32 does not hold have what it would lose kept in a bit."""
     kind = value.type
     one, none, low = (constant(kind, n) for n in (256, 0, 255))
-    lost = compare("ne", make("arith.andi", kind, value, low), none)
-    kept = make("arith.andi", kind, value, constant(kind, -256))
-    sticky = make("arith.ori", kind, kept, select(lost, one, none))
+    lost = compare("ne", binary("andi", value, low), none)
+    kept = binary("andi", value, -256)
+    sticky = binary("ori", kept, select(lost, one, none))
     limit = constant(kind, 1 << 24)
     if op.name == "arith.sitofp":
         above, below = compare("sge", value, limit), compare("sle", value, constant(kind, -(1 << 24)))
-        large = make("arith.ori", above.type, above, below)
+        large = binary("ori", above, below)
     else:
         large = compare("uge", value, limit)
     return select(large, sticky, value)
@@ -200,9 +198,9 @@ def _saturated(op: ir.Operation, value: ir.Value) -> ir.Value:
     """Integers that f32 holds: floats of 8 bits are not nearly as large."""
     if _format(value) not in ("i32", "i64"):
         return value
-    signed, kind = op.name == "arith.sitofp", value.type
-    value = make("arith.minsi" if signed else "arith.minui", kind, value, constant(kind, 1 << 20))
-    return make("arith.maxsi", kind, value, constant(kind, -(1 << 20))) if signed else value
+    signed = op.name == "arith.sitofp"
+    value = binary("minsi" if signed else "minui", value, 1 << 20)
+    return binary("maxsi", value, -(1 << 20)) if signed else value
 
 
 @form("xegpu.truncf")
@@ -212,8 +210,8 @@ def saturating(forms: Forms, op: ir.Operation) -> None:
     fmt = FLOATS[_format(op.results[0])]
     most = float(ml_dtypes.finfo(fmt.dtype).max)  # type: ignore[no-untyped-call]
     if (_format(value), fmt.mlir) == ("f16", "f8E5M2") and "fcvt" not in forms.target.absent:
-        held = make("arith.minimumf", value.type, value, constant(value.type, most))
-        held = make("arith.maximumf", value.type, held, constant(value.type, -most))
+        held = binary("minimumf", value, constant(value.type, most))
+        held = binary("maximumf", held, constant(value.type, -most))
         forms.replace(op, make("arith.truncf", kind, held))
         return
     codes = _codes(converted(value, "f32"), fmt, most)
@@ -223,7 +221,7 @@ def saturating(forms: Forms, op: ir.Operation) -> None:
     *outer, columns = shape_of(codes)
     half = with_shape(codes.type, (*outer, columns // 2))
     low, high = create("vector.deinterleave", [half, half], [codes]).results
-    pairs = make("arith.ori", half, low, make("arith.shli", half, high, constant(half, 4)))
+    pairs = binary("ori", low, binary("shli", high, 4))
     forms.replace(op, make("vector.bitcast", kind, pairs))
 
 
@@ -234,27 +232,24 @@ def _codes(value: ir.Value, fmt: Format, most: float) -> ir.Value:
     def number(n: int) -> ir.Value:
         return constant(kind, n)
 
-    def arith(name: str, a: ir.Value, b: ir.Value | int) -> ir.Value:
-        return make(f"arith.{name}", kind, a, number(b) if isinstance(b, int) else b)
-
     def pattern(x: float) -> int:
         return int(np.float32(x).view(np.int32))
 
     bias, dropped = (1 << fmt.exponent - 1) - 1, 23 - fmt.mantissa
     bits = make("arith.bitcast", kind, value)
-    size = arith("andi", bits, 0x7FFFFFFF)
-    held = arith("minui", size, pattern(most))
+    size = binary("andi", bits, 0x7FFFFFFF)
+    held = binary("minui", size, pattern(most))
     # The exponent's bias is less, and bits are rounded off; a carry raises the exponent.
-    odd = arith("andi", arith("shrui", held, dropped), 1)
-    raised = arith("addi", arith("addi", held, (1 << dropped - 1) - 1), odd)
-    normal = arith("subi", arith("shrui", raised, dropped), (127 - bias) << fmt.mantissa)
+    odd = binary("andi", binary("shrui", held, dropped), 1)
+    raised = binary("addi", binary("addi", held, (1 << dropped - 1) - 1), odd)
+    normal = binary("subi", binary("shrui", raised, dropped), (127 - bias) << fmt.mantissa)
     # Subnormal numbers are multiples of the last place of this number, to which an addition rounds them.
     unit = 2.0 ** (24 - bias - fmt.mantissa)
-    small = make("arith.addf", single, make("arith.bitcast", single, held), constant(single, unit))
-    subnormal = arith("subi", make("arith.bitcast", kind, small), pattern(unit))
+    small = binary("addf", make("arith.bitcast", single, held), constant(single, unit))
+    subnormal = binary("subi", make("arith.bitcast", kind, small), pattern(unit))
     code = select(compare("ult", held, number((128 - bias) << 23)), subnormal, normal)
-    sign = arith("andi", arith("shrui", bits, 32 - fmt.bits), 1 << fmt.bits - 1)
+    sign = binary("andi", binary("shrui", bits, 32 - fmt.bits), 1 << fmt.bits - 1)
     # A format without NaN gives its greatest number.
     nan = number(fmt.nan or (1 << fmt.bits - 1) - 1)
-    found = select(compare("ugt", size, number(0x7F800000)), nan, arith("ori", code, sign))
+    found = select(compare("ugt", size, number(0x7F800000)), nan, binary("ori", code, sign))
     return make("arith.trunci", with_element(kind, integer_type(8)), found)

@@ -8,13 +8,15 @@ from typing import Any
 from mlir import ir
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.passes.common.builders import extract, extract_slice, with_shape
+from xegpu_py.passes.common.control_flow import terminator, yielded
+from xegpu_py.passes.common.effects import only_reads
 from xegpu_py.passes.common.limits import block_problem
-from xegpu_py.passes.common.messages import block_load
-from xegpu_py.passes.common.values import defining_op
-from xegpu_py.passes.xegpu_legalize.shapes import is_line, is_slm
+from xegpu_py.passes.common.messages import block_load, hints_of
+from xegpu_py.passes.common.values import attributes_of, constant_of, defining_op, shape_of
+from xegpu_py.passes.xegpu_legalize.shapes import is_line
 
-from xegpu_py.ir.builtin import bit_width, vector_of, vector_text
-from xegpu_py.ir.operation import Operation
+from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
 
@@ -56,7 +58,7 @@ def _join_once(func: ir.Operation, target: Target) -> bool:
     stretches = _stretches(func)
     for op in [op for op in walk(func) if op.name == "xegpu.create_nd_tdesc" and op.opview.mode == Mode.VC]:
         desc = TensorDesc.of(op.results[0])
-        if is_line(desc) or is_slm(desc) or bit_width(desc.element) not in (8, 16, 32):
+        if is_line(desc) or desc.in_slm or bit_width(desc.element) not in (8, 16, 32):
             continue
         key, at = _place(op)
         places[key, at] = op
@@ -84,11 +86,9 @@ def _place(op: ir.Operation) -> tuple[Any, int]:
 
 def _apart(offset: ir.Value | int) -> tuple[ir.Value | None, int]:
     """An offset as a value, and a number that is added to it."""
-    if isinstance(offset, int):
-        return None, offset
+    if (number := constant_of(offset)) is not None:
+        return None, number
     op = defining_op(offset)
-    if op is not None and op.name == "arith.constant":
-        return None, ir.IntegerAttr(op.attributes["value"]).value
     if op is not None and op.name == "arith.addi":
         for value, other in (tuple(op.operands), tuple(op.operands)[::-1]):
             base, number = _apart(other) if defining_op(other) is not None else (other, 0)
@@ -108,12 +108,12 @@ def _match(pair: _Pair, left: ir.Value, right: ir.Value) -> bool:
         if a.name != b.name or a.block != b.block:
             return False
         if a.name in ("xegpu.load_nd", "xegpu.prefetch_nd"):
-            same = _text(a) == _text(b) and all(x.type == y.type for x, y in zip(a.results, b.results))
+            same = attributes_of(a) == attributes_of(b) and all(x.type == y.type for x, y in zip(a.results, b.results))
             if not same or (a.name == "xegpu.load_nd" and not _can_join(pair, a.results[0], b.results[0])):
                 return False
             (pair.loads if a.name == "xegpu.load_nd" else pair.prefetches).append((a, b))
         elif a.name == "xegpu.update_nd_offset":
-            if _text(a) != _text(b) or list(a.operands)[1:] != list(b.operands)[1:]:
+            if attributes_of(a) != attributes_of(b) or list(a.operands)[1:] != list(b.operands)[1:]:
                 return False
             if not _match(pair, a.results[0], b.results[0]):
                 return False
@@ -124,7 +124,7 @@ def _match(pair: _Pair, left: ir.Value, right: ir.Value) -> bool:
                 pair, a.results[i - 3], a.results[j - 3]
             ):
                 return False
-            yields = list(list(a.regions[0].blocks[0].operations)[-1].operation.operands)
+            yields = yielded(a.regions[0].blocks[0])
             if (yields[i - 3], yields[j - 3]) not in pair.values:
                 return False
         elif a.name != "scf.yield" or a != b:
@@ -154,27 +154,16 @@ class _Position:
         return self.op.block == other.op.block and bool(self.op.is_before_in_block(other.op))
 
 
-def _text(op: ir.Operation) -> dict[str, str]:
-    return {name: str(op.attributes[name]) for name in op.attributes}
-
-
 def _stretches(func: ir.Operation) -> dict[ir.Value, int]:
     """By load the stretch of ops in which it is: in one stretch none writes, waits, or bars others from being moved."""
     found: dict[ir.Value, int] = {}
     stretch = 0
     for op in walk(func):
-        if not _is_harmless(op):
+        if not only_reads(op):
             stretch += 1
         elif op.name == "xegpu.load_nd":
             found[op.results[0]] = stretch
     return found
-
-
-def _is_harmless(op: ir.Operation) -> bool:
-    view = op.opview
-    if isinstance(view, Operation):
-        return view.effects is not None and view.effects <= {"read"}
-    return op.name.startswith(("arith.", "math.", "vector.", "index.")) and not op.name.startswith("vector.transfer")
 
 
 def _fits(pair: _Pair, wide: TensorDesc, target: Target) -> bool:
@@ -184,7 +173,7 @@ def _fits(pair: _Pair, wide: TensorDesc, target: Target) -> bool:
             return False
         count = wide.attr.array_length // 2
         rank = 2 + (view.vnni_axis is not None) + (count > 1)
-        if len(vector_of(str(load.results[0].type))[0]) != rank:
+        if len(shape_of(load.results[0])) != rank:
             return False
     return all(block_problem(block_load(wide, False, None, None), target) is None for _ in pair.prefetches)
 
@@ -193,9 +182,9 @@ def _join(pair: _Pair, wide: TensorDesc) -> None:
     """Let the left descriptor be that of both blocks; what is done with the right one goes."""
     kind = wide.to_ir()
     for loop, _, j in pair.loops:
-        end = list(loop.regions[0].blocks[0].operations)[-1].operation
+        body = loop.regions[0].blocks[0]
         # A loop that hands on what it got is canonicalized away.
-        end.operands[j] = list(loop.regions[0].blocks[0].arguments)[j + 1]
+        terminator(body).operands[j] = body.arguments[j + 1]
     for left, _ in pair.values:
         left.set_type(kind)
     for a, b in pair.loads:
@@ -211,42 +200,15 @@ def _join(pair: _Pair, wide: TensorDesc) -> None:
 def _join_loads(a: ir.Operation, b: ir.Operation, count: int) -> None:
     view: Any = a.opview
     first = a if a.is_before_in_block(b) else b
-    shape, element = vector_of(str(a.results[0].type))
+    shape, place = shape_of(a.results[0]), ir.InsertionPoint(first)
     inner = shape[1:] if count > 1 else shape
-    kind = vector_text((2 * count, *inner), element)
-    place, where = ir.InsertionPoint(first), first.location
-    both = xegpu.load_nd(
-        view.tdesc,
-        value=kind,
-        mode=view.mode,
-        vnni_axis=view.vnni_axis,
-        l1_hint=view.l1_hint,
-        l2_hint=view.l2_hint,
-        l3_hint=view.l3_hint,
-        loc=where,
-        ip=place,
-    )
+    kind = with_shape(a.results[0].type, (2 * count, *inner))
+    with first.location, place:
+        both = xegpu.load_nd(view.tdesc, value=kind, mode=view.mode, vnni_axis=view.vnni_axis, **hints_of(view))
     for half, load in enumerate((a, b)):
-        if count == 1:
-            name, attributes = "vector.extract", {"static_position": ir.DenseI64ArrayAttr.get([half])}
-        else:
-            name, attributes = "vector.extract_strided_slice", _slice(half * count, (count, *inner))
-        part = ir.Operation.create(
-            name, results=[load.results[0].type], operands=[both], attributes=attributes, loc=load.location, ip=place
-        )
-        load.results[0].replace_all_uses_with(part.results[0])
+        with load.location, place:
+            start = [half * count, *[0] * len(inner)]
+            part = extract(both, [half]) if count == 1 else extract_slice(both, start, [count, *inner])
+        load.results[0].replace_all_uses_with(part)
     a.erase()
     b.erase()
-
-
-def _slice(first: int, sizes: tuple[int, ...]) -> dict[str, ir.Attribute]:
-    i64 = ir.IntegerType.get_signless(64)
-
-    def numbers(values: list[int]) -> ir.Attribute:
-        return ir.ArrayAttr.get([ir.IntegerAttr.get(i64, v) for v in values])
-
-    return {
-        "offsets": numbers([first, *[0] * (len(sizes) - 1)]),
-        "sizes": numbers(list(sizes)),
-        "strides": numbers([1] * len(sizes)),
-    }

@@ -1,23 +1,18 @@
-"""Where the vectors and blocks of a kernel are cut: found once, before anything is rewritten."""
+"""Where the vectors and blocks of a kernel are split: found once, before anything is rewritten."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from mlir import ir
-from xegpu_py.passes.common.control_flow import STRUCTURED, forwarded
 from xegpu_py.passes.common.union_find import UnionFind
 from xegpu_py.passes.common.values import bits_of, element_of, shape_of
 from xegpu_py.passes.xegpu_legalize.boxes import Bounds, segments
 from xegpu_py.passes.xegpu_legalize.shapes import Layout, Message
+from xegpu_py.passes.xegpu_legalize.surfaces import Surfaces
 
-from xegpu_py.ir.decoded import Decoded
 from xegpu_py.target import Target
-
-if TYPE_CHECKING:
-    from xegpu_py.passes.xegpu_legalize.surfaces import Surfaces
 
 MADE = ("arith.constant", "vector.broadcast", "vector.splat", "vector.step", "vector.create_mask")
 """Ops whose results are made piece by piece as they are needed."""
@@ -36,53 +31,28 @@ REDUCED_GRFS = 8
 """Likewise of a vector that is reduced along its rows: the more rows a piece has, the more lanes its sums have."""
 
 
-_IS_DESC = Decoded(lambda kind: str(kind).startswith("!xegpu.tensor_desc<"))
-
-
 def bytes_of(value: ir.Value) -> int:
     """Bytes of an element of a vector in registers, indices as most of them are."""
     element = element_of(value)
     return 4 if isinstance(element, ir.IndexType) else max(bits_of(element) // 8, 1)
 
 
-def is_desc(value: ir.Value) -> bool:
-    """Whether a value is a tensor descriptor."""
-    return _IS_DESC[value.type]
-
-
-def is_elementwise(op: ir.Operation) -> bool:
-    """Whether an op works on vectors element by element."""
-    if not (op.name.startswith(("arith.", "math.")) or op.name == "vector.fma"):
-        return False
-    if op.name == "arith.constant" or not op.results:
-        return False
-    shape = shape_of(op.results[0])
-    return bool(shape) and all(shape_of(v) in ((), shape) for v in (*op.operands, *op.results))
-
-
-def carried(op: ir.Operation) -> list[list[ir.Value]]:
-    """The values that are one another in a structured op: what goes in, what is yielded, arguments, results."""
-    if op.name not in STRUCTURED:
-        return []
-    return [[*(user.operands[n] for user, n in uses), *to] for uses, to in forwarded(op)]
-
-
 @dataclass
 class Plan:
-    """Where everything is cut.
+    """Where everything is split.
 
     Attributes:
         target: the GPU.
         surfaces: the tensors of block descriptors; their classes are `descs`.
         ahead: whether loads come an iteration of their loop ahead.
-        vectors: vectors of one shape that are cut alike.
-        cuts: by class, the positions in front of which each dimension is cut.
+        vectors: vectors of one shape that are split alike.
+        splits: by class, the positions in front of which each dimension is split.
         layouts: by class of descriptors, the layouts that their uses need.
         kept: classes of descriptors that are needed as they are, too.
         given: classes of descriptors that cannot be made in pieces, as their making is not seen.
         most_rows, most_columns: by class, the rows of a message that loads B of a product, and the columns of A.
         held: vectors that are made or used by ops that are not element by element.
-        messages: by loaded value the messages that load it, once it is known how everything is cut; None if the load
+        messages: by loaded value the messages that load it, once it is known how everything is split; None if the load
             stays as it is.
         row_alignment: by descriptor of a block that no 2D message moves, the bytes of which its rows' addresses are
             known to be multiples.
@@ -92,7 +62,7 @@ class Plan:
     surfaces: Surfaces
     ahead: bool = False
     vectors: UnionFind[ir.Value] = field(default_factory=UnionFind)
-    cuts: dict[ir.Value, list[set[int]]] = field(default_factory=dict)
+    splits: dict[ir.Value, list[set[int]]] = field(default_factory=dict)
     layouts: dict[ir.Value, dict[Layout, None]] = field(default_factory=dict)
     kept: set[ir.Value] = field(default_factory=set)
     given: set[ir.Value] = field(default_factory=set)
@@ -109,11 +79,11 @@ class Plan:
         return self.surfaces.classes
 
     def bounds(self, value: ir.Value) -> Bounds | None:
-        """The sizes of the pieces that a vector is cut into; None if it is not."""
+        """The sizes of the pieces that a vector is split into; None if it is not."""
         root = self.vectors.find(value)
         if root not in self._bounds:
-            cuts = self.cuts.get(root, [])
-            self._bounds[root] = tuple(map(segments, shape_of(value), cuts)) if any(cuts) else None
+            splits = self.splits.get(root, [])
+            self._bounds[root] = tuple(map(segments, shape_of(value), splits)) if any(splits) else None
         return self._bounds[root]
 
     def layouts_of(self, value: ir.Value) -> list[Layout]:
@@ -125,16 +95,16 @@ class Plan:
         root = self.descs.find(value)
         return root in self.kept or root not in self.layouts
 
-    def cut(self, value: ir.Value, dimension: int, positions: Iterable[int]) -> None:
-        """Have a vector cut in front of these positions."""
+    def split(self, value: ir.Value, dimension: int, positions: Iterable[int]) -> None:
+        """Have a vector split in front of these positions."""
         shape, root = shape_of(value), self.vectors.find(value)
-        cuts = self.cuts.setdefault(root, [set() for _ in shape])
-        cuts[dimension] |= {p for p in positions if 0 < p < shape[dimension]}
+        splits = self.splits.setdefault(root, [set() for _ in shape])
+        splits[dimension] |= {p for p in positions if 0 < p < shape[dimension]}
         self._bounds.pop(root, None)
 
     def leave(self, root: ir.Value) -> None:
         """Leave the vectors of a class in one piece."""
-        self.cuts.pop(root, None)
+        self.splits.pop(root, None)
         self._bounds.pop(root, None)
 
     def require(self, desc: ir.Value, layout: Layout | None) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from mlir import ir
 from xegpu_py.passes.common.builders import extract, integer_type, like
-from xegpu_py.passes.common.combining import combine
-from xegpu_py.passes.common.values import element_of, enumerator, integers, shape_of
+from xegpu_py.passes.common.combining import CombiningKind
+from xegpu_py.passes.common.values import element_of, integers, shape_of
 from xegpu_py.passes.xegpu_legalize import boxes
 from xegpu_py.passes.xegpu_legalize.boxes import Bounds
 from xegpu_py.passes.xegpu_legalize.conversion import Legalization, pattern
@@ -22,10 +22,10 @@ def halves(count: int) -> bool:
 
 def _combined(op: ir.Operation, parts: Sequence[ir.Value]) -> ir.Value:
     """Pieces of one shape, combined element by element: the first half with the second, and so on."""
-    kind = enumerator(op.attributes["kind"])
+    kind = CombiningKind.of(op)
     while len(parts) > 1:
         half = len(parts) // 2
-        parts = [combine(kind, a, b) for a, b in zip(parts[:half], parts[half:])]
+        parts = [kind.combine(a, b) for a, b in zip(parts[:half], parts[half:])]
     return parts[0]
 
 
@@ -37,7 +37,7 @@ def _is_joined(bounds: Bounds | None, value: ir.Value, dimension: int) -> bool:
 
 
 def _bounds(low: Legalization, value: ir.Value, kept: Sequence[int] = ()) -> Bounds | None:
-    """How a vector is cut; one in small pieces has larger ones along the `kept` dimensions."""
+    """How a vector is split; one in small pieces has larger ones along the `kept` dimensions."""
     if value not in low.tiles:
         return low.plan.bounds(value)
     found = list(low.tiles[value].bounds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from mlir import ir
@@ -10,7 +11,6 @@ from xegpu_py.passes.common.messages import hints_of
 from xegpu_py.passes.common.values import shape_of
 from xegpu_py.passes.xegpu_legalize.boxes import whole
 from xegpu_py.passes.xegpu_legalize.conversion import Legalization, pattern
-from xegpu_py.passes.xegpu_legalize.layouts import layout_of
 from xegpu_py.passes.xegpu_legalize.shapes import pieces_of
 
 
@@ -44,33 +44,21 @@ def update_offset(low: Legalization, op: ir.Operation) -> None:
     low.keep_if_needed(op)
 
 
-Piece = tuple[int, int, ir.Value]
-"""The first of the lanes of an access that a message serves, how many it serves, and their descriptor."""
+def _pieces(low: Legalization, op: ir.Operation) -> Iterator[tuple[ir.Value, Callable[[ir.Value], ir.Value]]]:
+    """For each message of an access its descriptor, and what takes the elements of its lanes of a vector."""
+    layout = low.layout
+    for ((lane,), desc), piece in zip(pieces_of(layout), low.pieces[op.opview.tdesc, layout]):
+
+        def part(value: ir.Value, lanes: tuple[int, int] = (lane, desc.lanes)) -> ir.Value:
+            return low.part(value, (*whole(shape_of(value)[:-1]), lanes))
+
+        yield piece, part
 
 
-def _lanes(low: Legalization, op: ir.Operation) -> list[Piece]:
-    """The pieces of an access; none if it stays as it is."""
-    layout = layout_of(low.plan, op)
-    if layout is None:
-        return []
-    pieces = zip(pieces_of(layout), low.pieces[op.opview.tdesc, layout])
-    return [(lane, desc.lanes, piece) for ((lane,), desc), piece in pieces]
-
-
-def _part(low: Legalization, value: ir.Value, lane: int, lanes: int) -> ir.Value:
-    """The elements of some of the lanes, which are the innermost dimension."""
-    return low.part(value, (*whole(shape_of(value)[:-1]), (lane, lanes)))
-
-
-def _replace(low: Legalization, op: ir.Operation, pieces: list[Piece], parts: list[ir.Value]) -> None:
-    """Replace an access by those of its pieces, and its result, if it has one, by theirs."""
-    if not pieces:
-        low.keep(op)
-    elif op.results:
-        outer = shape_of(op.results[0])[:-1]
-        low.divide(op, (*((n,) for n in outer), tuple(lanes for _, lanes, _ in pieces)), parts)
-    else:
-        low.erase(op)
+def _replace(low: Legalization, op: ir.Operation, parts: list[ir.Value]) -> None:
+    """Replace the result of an access by those of its messages."""
+    outer, lanes = shape_of(op.results[0])[:-1], tuple(shape_of(part)[-1] for part in parts)
+    low.divide(op, (*((n,) for n in outer), lanes), parts)
 
 
 @pattern("xegpu.load_gather")
@@ -78,9 +66,7 @@ def load_gather(low: Legalization, op: ir.Operation) -> None:
     """A gather of each piece."""
     view: Any = op.opview
     given = {"mode": view.mode, "transpose": view.transpose, **hints_of(view)}
-    pieces = _lanes(low, op)
-    parts = [xegpu.load_gather(piece, _part(low, view.mask, lane, n), **given) for lane, n, piece in pieces]
-    _replace(low, op, pieces, parts)
+    _replace(low, op, [xegpu.load_gather(piece, part(view.mask), **given) for piece, part in _pieces(low, op)])
 
 
 @pattern("xegpu.store_scatter")
@@ -88,28 +74,26 @@ def store_scatter(low: Legalization, op: ir.Operation) -> None:
     """A scatter of each piece."""
     view: Any = op.opview
     given = {"mode": view.mode, "memory_scope": view.memory_scope, **hints_of(view)}
-    pieces = _lanes(low, op)
-    for lane, n, piece in pieces:
-        xegpu.store_scatter(_part(low, view.value, lane, n), piece, _part(low, view.mask, lane, n), **given)
-    _replace(low, op, pieces, [])
+    for piece, part in _pieces(low, op):
+        xegpu.store_scatter(part(view.value), piece, part(view.mask), **given)
+    low.erase(op)
 
 
 @pattern("xegpu.atomic_rmw")
 def atomic_rmw(low: Legalization, op: ir.Operation) -> None:
     """Atomic operations on the lanes of each piece."""
     view: Any = op.opview
-    pieces, parts = _lanes(low, op), []
-    for lane, n, piece in pieces:
-        value, mask = (_part(low, v, lane, n) for v in (view.value, view.mask))
-        expected = None if view.expected is None else _part(low, view.expected, lane, n)
+    parts = []
+    for piece, part in _pieces(low, op):
+        value, mask = part(view.value), part(view.mask)
+        expected = None if view.expected is None else part(view.expected)
         parts.append(xegpu.atomic_rmw(view.kind, value, piece, mask, expected, mode=view.mode))
-    _replace(low, op, pieces, parts)
+    _replace(low, op, parts)
 
 
 @pattern("xegpu.prefetch")
 def prefetch(low: Legalization, op: ir.Operation) -> None:
     """A prefetch of each piece."""
-    pieces = _lanes(low, op)
-    for _, _, piece in pieces:
+    for piece, _ in _pieces(low, op):
         xegpu.prefetch(piece, mode=op.opview.mode, **hints_of(op.opview))
-    _replace(low, op, pieces, [])
+    low.erase(op)

@@ -9,7 +9,6 @@ from typing import Any
 
 from mlir import ir
 from xegpu_py.dialects.xegpu import TensorDesc
-from xegpu_py.dialects.xegpu.types import MemoryScope
 from xegpu_py.passes.common.limits import block_problem
 from xegpu_py.passes.common.messages import block_load, line_pieces
 from xegpu_py.passes.xegpu_legalize.boxes import segments, starts
@@ -95,19 +94,14 @@ def is_line(desc: TensorDesc) -> bool:
     return len(desc.shape) == 1
 
 
-def is_slm(desc: TensorDesc) -> bool:
-    """Whether a descriptor's tensor lies in shared local memory."""
-    return desc.attr.memory_scope == MemoryScope.SLM
-
-
 def part_of(desc: TensorDesc, *shape: int, count: int = 1) -> TensorDesc:
     """A descriptor of other extents in the same tensor."""
     lead = (1,) * max(len(desc.shape) - len(shape), 0)
     return replace(desc, shape=(*lead, *shape), attr=replace(desc.attr, array_length=count))
 
 
-def line_cuts(desc: TensorDesc) -> set[int]:
-    """Where a line is cut so that each piece is one message."""
+def line_splits(desc: TensorDesc) -> set[int]:
+    """Where a line is split so that each piece is one message."""
     size = desc.bits // 8
     return {at // size for at, _ in line_pieces(desc.shape[0] * size) if at and at % size == 0}
 
@@ -116,8 +110,8 @@ def load_is_legal(view: Any, target: Target) -> bool:
     """Whether a load is one message as it stands."""
     desc = TensorDesc.of(view.tdesc)
     if is_line(desc):
-        return not line_cuts(desc)
-    if any(n != 1 for n in desc.shape[:-2]) or is_slm(desc):
+        return not line_splits(desc)
+    if any(n != 1 for n in desc.shape[:-2]) or desc.in_slm:
         return False
     transposed = view.transpose is not None and tuple(view.transpose) != tuple(range(len(desc.shape)))
     return _is_message(desc, transposed, view.transpose_bit_width, view.vnni_axis, target)
@@ -142,10 +136,10 @@ def column_limit(limits: Block2DLimits, bits: int, transform: Transform) -> int:
     return limits.row_bytes * 8 // bits
 
 
-def spans(extent: int, cuts: set[int], most: int) -> tuple[int, ...]:
-    """Pieces of an extent between cuts, none longer than `most`."""
+def spans(extent: int, splits: set[int], most: int) -> tuple[int, ...]:
+    """Pieces of an extent between splits, none longer than `most`."""
     found: list[int] = []
-    for piece in segments(extent, cuts):
+    for piece in segments(extent, splits):
         found += [most] * (piece // most)
         if piece % most:
             found.append(piece % most)
@@ -155,7 +149,7 @@ def spans(extent: int, cuts: set[int], most: int) -> tuple[int, ...]:
 def messages(
     desc: TensorDesc, rows: tuple[int, ...], columns: tuple[int, ...], transform: Transform, target: Target, widest: int
 ) -> list[Message]:
-    """The messages that load a block, whose rows and columns are cut as given; blocks side by side share one.
+    """The messages that load a block, whose rows and columns are split as given; blocks side by side share one.
 
     Args:
         columns: those of all blocks of an array_length, from left to right.

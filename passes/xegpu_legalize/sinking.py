@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from mlir import ir
+from xegpu_py.dialects.xegpu.interfaces import Prefetch
+from xegpu_py.passes.common.effects import only_reads
 from xegpu_py.passes.common.values import defining_op
 from xegpu_py.passes.xegpu_legalize.plan import VIEWS
-
-from xegpu_py.ir.operation import Operation
 
 Slab = tuple[ir.Operation, list[ir.Value]]
 """The first of the products of a slab, and the factors of all."""
@@ -23,7 +23,7 @@ def sink(slabs: Sequence[Slab]) -> None:
     for block, found in blocks.items():
         ops = [op.operation for op in block.operations]
         place: dict[ir.Operation, int] = {op: i for i, op in enumerate(ops)}
-        barred = [0, *accumulate(not is_movable_over(op) for op in ops)]
+        barred = [0, *accumulate(not (only_reads(op) or isinstance(op.opview, Prefetch)) for op in ops)]
         for start, factors in found:
             for load in dict.fromkeys(_load(v) for v in factors):
                 if load is None or load not in place or place[load] >= place[start]:
@@ -62,13 +62,3 @@ def _users(op: ir.Operation, place: dict[ir.Operation, int]) -> list[ir.Operatio
                 return None
             found.update(dict.fromkeys(inner))
     return list(found)
-
-
-def is_movable_over(op: ir.Operation) -> bool:
-    """Whether a load may change places with an op: it neither writes, nor waits, nor bars others from being moved."""
-    view = op.opview
-    if isinstance(view, Operation):
-        return (view.effects is not None and view.effects <= {"read"}) or op.name.startswith("xegpu.prefetch")
-    return op.name.startswith(("arith.", "math.", "vector.", "index.", "ub.")) and not op.name.startswith(
-        "vector.transfer"
-    )

@@ -1,4 +1,4 @@
-"""A function cut by its plan."""
+"""The legalization of a function: its steps, in their order."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from mlir import ir
 from xegpu_py.passes.common.elements import check_elements
 from xegpu_py.passes.xegpu_legalize.conversion import Legalization
-from xegpu_py.passes.xegpu_legalize.cuts import make_plan
 from xegpu_py.passes.xegpu_legalize.forms import Forms, branch_among_descriptors, combine_subgroups_through_memory
 from xegpu_py.passes.xegpu_legalize.pairs import join_pairs
+from xegpu_py.passes.xegpu_legalize.planning import make_plan
 from xegpu_py.passes.xegpu_legalize.surfaces import find_surfaces
 
 from xegpu_py.target import Target

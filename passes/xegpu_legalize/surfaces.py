@@ -10,6 +10,7 @@ from typing import Any
 from mlir import ir
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.interfaces import DescriptorUpdate
+from xegpu_py.passes.common.control_flow import carried
 from xegpu_py.passes.common.divisors import column_divisor
 from xegpu_py.passes.common.surfaces import (
     column_problem,
@@ -20,7 +21,7 @@ from xegpu_py.passes.common.surfaces import (
     unaligned_arguments,
 )
 from xegpu_py.passes.common.union_find import UnionFind
-from xegpu_py.passes.xegpu_legalize.plan import carried, is_desc
+from xegpu_py.passes.common.values import is_desc
 from xegpu_py.passes.xegpu_legalize.shapes import Place
 
 from xegpu_py.ir.diagnostics import emit_error

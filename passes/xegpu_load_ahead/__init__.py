@@ -44,12 +44,12 @@ class XeGPULoadAhead(Pass):
     def run(self, op: ir.Operation) -> None:
         # What rewrites ops is loaded when it is needed, since tools start without it.
         from xegpu_py.dialects import visa
+        from xegpu_py.passes.common.gpu_functions import target_for
         from xegpu_py.passes.common.kernels import is_marked, registers_of
         from xegpu_py.passes.xegpu_load_ahead.loops import load_ahead
-        from xegpu_py.passes.xetile.kernels import target_for
 
         for func in visa.kernels(op):
             if self.marked and not is_marked(func):
                 continue
-            target = target_for(self, func, self.target)
-            load_ahead(func, target, registers_of(self, func, target, self.grf) or max(target.grf_counts), self.marked)
+            target = target_for(func, self.target)
+            load_ahead(func, target, registers_of(func, target, self.grf) or max(target.grf_counts), self.marked)

@@ -9,20 +9,19 @@ from dataclasses import dataclass
 from mlir import ir
 from mlir.dialects import arith, scf
 from xegpu_py.dialects.xegpu import MemoryScope, TensorDesc
+from xegpu_py.dialects.xegpu.interfaces import Prefetch
+from xegpu_py.passes.common.control_flow import yielded
+from xegpu_py.passes.common.effects import WRITES, only_reads
 from xegpu_py.passes.common.kernels import MARK
+from xegpu_py.passes.common.values import bits_of, element_of, is_vector, shape_of
 
-from xegpu_py.ir.builtin import bit_width, vector_of
 from xegpu_py.ir.diagnostics import emit_error
-from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
 
 _VIEWS = ("vector.extract", "vector.extract_strided_slice", "vector.shape_cast", "vector.bitcast")
 """Ops whose result is a part of their operand's registers."""
 
-_WRITE = ("vector.transfer_write", "vector.store", "vector.scatter", "vector.maskedstore", "vector.compressstore",
-          "memref.store", "memref.copy", "memref.atomic_rmw", "memref.alloc", "gpu.barrier", "gpu.printf")  # fmt: skip
-_HARMLESS = ("arith.", "math.", "index.", "vector.", "memref.", "gpu.", "scf.", "ub.", "xegpu.prefetch")
 _PLACES = ("arith.", "index.", "memref.dim", "memref.cast", "memref.subview", "memref.reinterpret_cast",
            "memref.transpose", "memref.extract_strided_metadata", "memref.collapse_shape", "xegpu.create_nd_tdesc",
            "xegpu.update_nd_offset")  # fmt: skip
@@ -39,7 +38,7 @@ def load_ahead(func: ir.Operation, target: Target, registers: int, marked: bool 
         if (
             op.name == "scf.for"
             and (MARK in op.attributes or not marked)
-            and all(_is_harmless(inner) for inner in walk(op)[1:])
+            and all(_may_load_over(inner) for inner in walk(op)[1:])
         ):
             loads = _ahead(op)
             if loads:
@@ -47,11 +46,10 @@ def load_ahead(func: ir.Operation, target: Target, registers: int, marked: bool 
                 _Rebuilding(op).run(loads)
 
 
-def _is_harmless(op: ir.Operation) -> bool:
-    view = op.opview
-    if isinstance(view, Operation) and view.effects is not None and view.effects <= {"read"}:
+def _may_load_over(op: ir.Operation) -> bool:
+    if only_reads(op) or isinstance(op.opview, Prefetch):
         return True
-    return op.name.startswith(_HARMLESS) and op.name not in _WRITE
+    return op.name.startswith(("memref.", "gpu.", "scf.")) and op.name not in WRITES
 
 
 @dataclass(frozen=True)
@@ -99,8 +97,7 @@ def _last_use(value: ir.Value, order: dict[ir.Operation, int]) -> int | None:
 def _is_known(place: ir.Value, loop: ir.Operation) -> bool:
     """Whether a value of the loop's body, now and in the next iteration, follows from its arguments alone."""
     body = _body(loop)
-    yields = list(list(body.operations)[-1].operation.operands)
-    arguments = _leaves(place, body)
+    yields, arguments = yielded(body), _leaves(place, body)
     return -1 not in arguments and all(-1 not in _leaves(yields[i - 1], body) for i in arguments if i)
 
 
@@ -131,12 +128,10 @@ def _check_room(loop: ir.Operation, loads: Sequence[_Load], target: Target, regi
 
 def _registers(values: Sequence[ir.Value], target: Target) -> int:
     total = 0
-    for value in values:
-        text = str(value.type)
-        if text.startswith("vector<") and "[" not in text:
-            shape, element = vector_of(text)
-            bits = 32 if element == "index" else bit_width(element)
-            total += -(-math.prod(shape) * bits // (8 * target.grf_bytes))
+    for value in filter(is_vector, values):
+        element = element_of(value)
+        bits = 32 if isinstance(element, ir.IndexType) else bits_of(element)
+        total += -(-math.prod(shape_of(value)) * bits // (8 * target.grf_bytes))
     return total
 
 
@@ -164,10 +159,8 @@ class _Rebuilding:
         stands = dict(zip(self._body.arguments, [operands[0], *operands[3:]]))
         found: dict[ir.Operation, ir.Value] = {}
         with ir.InsertionPoint(self._loop):
-            wanted = {load.op for load in loads}
-            for op in self._ops:
-                if op in wanted:
-                    found[op] = self._copy(op, stands).results[0]
+            for op in sorted((load.op for load in loads), key=self._order.__getitem__):
+                found[op] = self._copy(op, stands).results[0]
         return [found[load.op] for load in loads]
 
     def _next(self, load: _Load) -> ir.Value:
@@ -237,10 +230,9 @@ class _Rebuilding:
             made.operation.attributes[name] = self._loop.attributes[name]
         with ir.InsertionPoint(made.body):
             last = scf.YieldOp([*self._yields, *nexts])
-        end = list(self._body.operations)[-1].operation
-        for op in list(self._body.operations):
-            if op.operation != end:
-                op.operation.move_before(last.operation)
+        *ops, end = (o.operation for o in self._body.operations)
+        for op in ops:
+            op.move_before(last.operation)
         end.erase()
         arguments = list(made.body.arguments)
         for old, new in zip(self._body.arguments, arguments):

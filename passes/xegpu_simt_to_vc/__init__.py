@@ -4,7 +4,8 @@ import math
 from dataclasses import dataclass
 
 from mlir import ir
-from xegpu_py.passes.common.kernels import DEFAULT_SIZE, SUBGROUP_SIZE, SUBGROUP_SIZES
+from xegpu_py.passes.common.kernels import DEFAULT_SIZE, SUBGROUP_SIZE, SUBGROUP_SIZES, chosen_kernels
+from xegpu_py.passes.common.values import is_desc
 
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.ir.verifier import walk
@@ -57,9 +58,7 @@ class XeGPUSimtToVc(Pass):
 
         if self.subgroup_size not in (0, *SUBGROUP_SIZES):
             self.fail(op, f"subgroup-size must be 8, 16 or 32, but is {self.subgroup_size}")
-        for func in [f for f in walk(op) if f.name == "gpu.func" and "gpu.kernel" in f.attributes]:
-            if self.kernel not in ("", ir.StringAttr(func.attributes["sym_name"]).value):
-                continue
+        for func in chosen_kernels(op, self.kernel):
             lanes, because = self._lanes(func)
             if lanes:
                 widen_kernel(func, lanes, Placements(func), because)
@@ -80,8 +79,7 @@ class XeGPUSimtToVc(Pass):
                 continue
             first = first or op
             for value in (*op.operands, *op.results):
-                text = str(value.type)
-                found = TensorDesc.decode(text).attr.map if text.startswith("!xegpu.tensor_desc") else None
+                found = TensorDesc.of(value).attr.map if is_desc(value) else None
                 if found is not None:
                     return self.subgroup_size or math.prod(found.wi_layout), op
         return (self.subgroup_size or DEFAULT_SIZE) if first else 0, first or func

@@ -11,7 +11,7 @@ from xegpu_py.dialects.xegpu.matrix import SCALE_BLOCK
 from xegpu_py.dialects.xegpu.shapes import vnni_factor
 from xegpu_py.passes.common.builders import create, extract_slice, shape_cast, transpose, vector_type
 from xegpu_py.passes.common.fragments import Placement, loaded, mapped, of_registers, stored, unmapped
-from xegpu_py.passes.common.values import attributes_of, element_of, shape_of
+from xegpu_py.passes.common.values import attributes_of, element_of, is_desc, shape_of
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Held, Widener, pattern
 
 from xegpu_py.ir.builtin import bit_width
@@ -25,7 +25,7 @@ def _check(w: Widener, op: ir.Operation) -> None:
         w.fail("is in VC mode, but the kernel is of work items", "leave the mode out", because)
     w.require_convergence("works on a block of the whole subgroup")
     for value in (*op.operands, *op.results):
-        if str(value.type).startswith("!xegpu.tensor_desc"):
+        if is_desc(value):
             found = TensorDesc.of(value).attr.map
             if found is not None and math.prod(found.wi_layout) != w.lanes:
                 w.fail(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from mlir import ir
-from xegpu_py.passes.common.builders import binary, create, integer_type, make
+from xegpu_py.passes.common.builders import binary, create
+from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.passes.common.values import attributes_of
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, pattern
 
@@ -31,6 +32,5 @@ def assert_(w: Widener, op: ir.Operation) -> None:
     holds = w.wide(op.operands[0])
     if w.mask is not None:
         holds = binary("ori", holds, binary("xori", w.mask, True))
-    everywhere = make("vector.reduction", integer_type(1), holds, kind=ir.Attribute.parse("#vector.kind<and>"))
-    create("cf.assert", [], [everywhere], attributes_of(op))
+    create("cf.assert", [], [CombiningKind.AND.reduce(holds)], attributes_of(op))
     w.erase(op)

@@ -21,7 +21,7 @@ from xegpu_py.passes.common.builders import (
     multiply,
     permute,
 )
-from xegpu_py.passes.common.combining import combine, identity
+from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.passes.common.fragments import Order
 from xegpu_py.passes.common.values import constant_of, element_of, enumerator, shape_of
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, pattern
@@ -210,34 +210,30 @@ def subgroup_broadcast(w: Widener, op: ir.Operation) -> None:
 @pattern("gpu.subgroup_reduce")
 def subgroup_reduce(w: Widener, op: ir.Operation) -> None:
     """Lane i with lane i + n/2, then those with n/4, and so on: one value for all, or for each cluster of lanes."""
-    kind = enumerator(op.attributes["op"])
+    kind = CombiningKind.of(op, "op")
     result = op.results[0]
     data = _present(w, op.operands[0], kind)
     if "cluster_size" not in op.attributes:
         if shape_of(result):
             w.fail("of vectors cannot be lowered", "reduce element by element")
-        w.replace(op, _reduced(data, kind))
+        w.replace(op, kind.reduce(data))
         return
     size = ir.IntegerAttr(op.attributes["cluster_size"]).value
     stride = ir.IntegerAttr(op.attributes["cluster_stride"]).value if "cluster_stride" in op.attributes else 1
     step = size * stride // 2
     while step >= stride:
         other = permute(data, np.arange(w.lanes) ^ step)
-        data = combine(kind, data, other)
+        data = kind.combine(data, other)
         step //= 2
     w.widen(op, data)
 
 
-def _reduced(data: ir.Value, kind: str) -> ir.Value:
-    return make("vector.reduction", element_of(data), data, kind=ir.Attribute.parse(f"#vector.kind<{kind}>"))
-
-
-def _present(w: Widener, value: ir.Value, kind: str) -> ir.Value:
+def _present(w: Widener, value: ir.Value, kind: CombiningKind) -> ir.Value:
     """All lanes' values, with the identity of a kind in the lanes that have not come here."""
     data = w.wide(value)
     if w.mask is None:
         return data
-    return w.choose(w.mask, data, constant(data.type, identity(kind, element_of(data))))
+    return w.choose(w.mask, data, constant(data.type, kind.identity(element_of(data))))
 
 
 @pattern("gpu.all_reduce")
@@ -249,6 +245,6 @@ def all_reduce(w: Widener, op: ir.Operation) -> None:
         w.fail(
             "has a region that is not a single op of arith on both arguments", "name the operation: gpu.all_reduce add"
         )
-    own = _reduced(_present(w, op.operands[0], kind), kind)
+    own = kind.reduce(_present(w, op.operands[0], kind))
     number = make("gpu.subgroup_id", index_type())
     w.replace(op, combine_subgroups(own, kind, number, _subgroups(w)))

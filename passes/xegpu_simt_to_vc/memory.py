@@ -24,6 +24,7 @@ from xegpu_py.passes.common.builders import (
     stride_of,
     vector_type,
 )
+from xegpu_py.passes.common.messages import pieces
 from xegpu_py.passes.common.values import shape_of
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, elementwise, pattern
 
@@ -155,22 +156,12 @@ def allocate(w: Widener, op: ir.Operation) -> None:
     w.keep(op)
 
 
-def _chunks(count: int) -> list[tuple[int, int]]:
-    """(first element, elements) of the messages that move consecutive elements."""
-    found, at = [], 0
-    while at < count:
-        size = max(c for c in CHUNK_SIZES if c <= count - at)
-        found.append((at, size))
-        at += size
-    return found
-
-
 def read_lanes(
     w: Widener, source: ir.Value, indices: Sequence[ir.Value], added: Sequence[int], count: int, mask: ir.Value
 ) -> ir.Value:
     """`count` elements along the innermost dimension for each lane, [count, lanes]."""
     parts = []
-    for first, chunk in _chunks(count):
+    for first, chunk in pieces(count, CHUNK_SIZES):
         places = offsets(w, source, indices, [*added[:-1], added[-1] + first])
         value = xegpu.load_gather(lanes_of(w, source, places, chunk), mask, mode="vc")
         parts.append((first, shape_cast(value, (chunk, w.lanes))))
@@ -186,7 +177,7 @@ def write_lanes(
     w: Widener, value: ir.Value, target: ir.Value, indices: Sequence[ir.Value], added: Sequence[int], mask: ir.Value
 ) -> None:
     """Store each lane's elements, [count, lanes], along the innermost dimension."""
-    for first, chunk in _chunks(shape_of(value)[0]):
+    for first, chunk in pieces(shape_of(value)[0], CHUNK_SIZES):
         places = offsets(w, target, indices, [*added[:-1], added[-1] + first])
         part = extract_slice(value, [first, 0], [chunk, w.lanes])
         part = shape_cast(part, (chunk, w.lanes) if chunk > 1 else (w.lanes,))

@@ -28,9 +28,9 @@ from xegpu_py.passes.common.builders import (
     transpose,
     vector_type,
 )
-from xegpu_py.passes.common.combining import combine
+from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.passes.common.fragments import Order, Placement
-from xegpu_py.passes.common.values import bits_of, element_of, enumerator, integers, shape_of
+from xegpu_py.passes.common.values import bits_of, element_of, integers, shape_of
 from xegpu_py.passes.xegpu_simt_to_vc.known import positions
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, elementwise, pattern
 
@@ -168,17 +168,17 @@ def reduction(w: Widener, op: ir.Operation) -> None:
     value, *acc = op.operands
     data = w.wide(value)
     rows = shape_of(value)[0]
-    kind = enumerator(op.attributes["kind"])
+    kind = CombiningKind.of(op)
     # By halves, as the elements of a vector are reduced.
     while rows > 1:
         half = rows // 2
         low, high = (extract_slice(data, [at, 0], [half, w.lanes]) for at in (0, rows - half))
-        joined = combine(kind, low, high)
+        joined = kind.combine(low, high)
         if rows % 2:
             joined = shuffle(joined, extract_slice(data, [half, 0], [1, w.lanes]), range(half + 1))
         data, rows = joined, half + rows % 2
     found = shape_cast(data, (w.lanes,))
-    w.widen(op, combine(kind, w.wide(acc[0]), found) if acc else found)
+    w.widen(op, kind.combine(w.wide(acc[0]), found) if acc else found)
 
 
 @pattern("vector.from_elements")

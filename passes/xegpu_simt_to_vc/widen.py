@@ -14,13 +14,13 @@ from xegpu_py.passes.common.builders import (
     constant,
     create,
     integer_type,
-    make,
     number_attribute,
     permute,
     select,
     shape_cast,
     vector_type,
 )
+from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.passes.common.conversion import Conversion
 from xegpu_py.passes.common.fragments import Placement, Placements, natural, unmapped
 from xegpu_py.passes.common.patterns import PatternSet
@@ -217,7 +217,7 @@ class Widener(Conversion):
 
     def any(self, mask: ir.Value) -> ir.Value:
         """Whether any lane's bit is set."""
-        return make("vector.reduction", integer_type(1), mask, kind=ir.Attribute.parse("#vector.kind<or>"))
+        return CombiningKind.OR.reduce(mask)
 
     def choose(self, mask: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
         """Of two vectors with the lanes innermost, `a` in the lanes whose bit is set."""

@@ -56,25 +56,18 @@ class XeGPUToVisa(Pass):
     def run_with(self, op: ir.Operation, bodies: Bodies) -> None:
         # What lowers ops is loaded when it is needed, since tools start without it.
         from xegpu_py.dialects import visa
+        from xegpu_py.passes.common.gpu_functions import target_for
         from xegpu_py.passes.xegpu_to_visa.kernel import lower_kernel
         from xegpu_py.passes.xegpu_to_visa.ranges import Limits
-
-        from xegpu_py.target import target
 
         for func in visa.kernels(op):
             if visa.is_lowered(func, bodies) or self.kernel not in ("", visa.name_of(func)):
                 continue
+            gpu = target_for(func, self.target, op)
             if self.target:
-                try:
-                    gpu = target(self.target)
-                except ValueError as e:
-                    self.fail(op, str(e))
                 func.attributes[visa.TARGET] = ir.StringAttr.get(self.target, func.context)
-            else:
-                gpu = visa.target_of(func)
             limits = {"bytes": self.max_bytes, "index": self.max_index, "grid": self.max_grid}
             text = ", ".join(f"{name} = {n} : i64" for name, n in limits.items())
             func.attributes[visa.LIMITS] = ir.Attribute.parse(f"{{{text}}}", func.context)
-            bodies.put(
-                func, visa.KernelBody(lower_kernel(func, gpu, Limits(self.max_bytes, self.max_index, self.max_grid)))
-            )
+            program = lower_kernel(func, gpu, Limits(self.max_bytes, self.max_index, self.max_grid))
+            bodies.put(func, visa.KernelBody(program))

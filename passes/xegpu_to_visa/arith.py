@@ -8,7 +8,10 @@ from collections.abc import Callable
 
 import numpy as np
 from mlir import ir
+from xegpu_py.passes.common.builders import FLOAT_PREDICATES, PREDICATES
+from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.passes.common.registers import INDEX, shape_and_element, unsigned
+from xegpu_py.passes.common.values import enumerator
 from xegpu_py.passes.xegpu_to_visa.combine import combiner
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, Pattern, pattern
@@ -29,17 +32,6 @@ def result_of(low: Lowering, op: ir.Operation) -> tuple[int, str, str]:
     """Number of elements, MLIR's element type and vISA's type of an op's result."""
     shape, element = shape_and_element(op.results[0].type)
     return math.prod(shape), element, "" if element == "i1" else low.type_of(op.results[0])
-
-
-def as_unsigned(low: Lowering, numbers: Numbers) -> Numbers:
-    """Integers taken as unsigned."""
-    name = unsigned(numbers.type)
-    return Const(numbers.bits, name, numbers.count) if isinstance(numbers, Const) else low.emit.as_type(numbers, name)
-
-
-def as_type(low: Lowering, numbers: Numbers, name: str) -> Numbers:
-    """The same bits taken as another type of the same width."""
-    return Const(numbers.bits, name, numbers.count) if isinstance(numbers, Const) else low.emit.as_type(numbers, name)
 
 
 @pattern("arith.constant", "index.constant")
@@ -88,13 +80,14 @@ def _dense(low: Lowering, attribute: ir.DenseElementsAttr, element: str, name: s
     if is_float(element):
         return from_numbers(low, [const(_float_value(v, element, name), name) for v in dense_elements(attribute)])
     values = integer_elements(ir.DenseIntElementsAttr(attribute))
-    return _by_doubling(low, values, name) or from_numbers(low, [const(v, name) for v in values])
+    found = doubled(low, values, name) if len(values) >= 4 else None
+    return found or from_numbers(low, [const(v, name) for v in values])
 
 
-def _by_doubling(low: Lowering, values: list[int], name: str) -> Reg | None:
+def doubled(low: Lowering, values: list[int], name: str) -> Reg | None:
     """Registers with integers of which each half is the one before it and a number: an addition makes a half.
 
-    None if they are not such, or few.
+    None if they are not such.
     """
     additions, done = [], 1
     while done < len(values):
@@ -103,8 +96,6 @@ def _by_doubling(low: Lowering, values: list[int], name: str) -> Reg | None:
             return None
         additions.append((done, size, by))
         done += size
-    if len(values) < 4:
-        return None
     result = low.emit.reg(name, len(values))
     low.emit.apply("mov", name, 1, const(values[0], name), into=Reg(result.var, result.first, 1))
     for done, size, by in additions:
@@ -178,7 +169,7 @@ def _binary(instruction: str, modifiers: tuple[str, ...] = ()) -> Callable[[Lowe
         if wide != name:
             a, b = low.emit.in_registers(a, wide), low.emit.in_registers(b, wide)
         found = low.emit.apply(instruction, wide, count, a, b, modifiers=signs)
-        low.set(op, found if wide == name else low.emit.in_registers(found, name))
+        low.set(op, low.emit.in_registers(found, name))
 
     return rule
 
@@ -287,7 +278,7 @@ def divf(low: Lowering, op: ir.Operation) -> None:
     wide = "f" if name == "bf" else name
     sources = [low.emit.in_registers(n, wide) if name == "bf" or isinstance(n, Const) else n for n in (a, b)]
     found = low.emit.apply("div", wide, count, *sources, most=16)
-    low.set(op, found if wide == name else low.emit.in_registers(found, name))
+    low.set(op, low.emit.in_registers(found, name))
 
 
 @pattern("arith.maxui", "arith.minui", "index.maxu", "index.minu")
@@ -299,19 +290,19 @@ def min_max_unsigned(low: Lowering, op: ir.Operation) -> None:
     if {n.type for n in sources} == {"d", "q"}:
         name = "q"
         sources = [low.typed(n, name) for n in sources]
-    a, b = (as_unsigned(low, n) for n in sources)
+    a, b = (low.emit.as_unsigned(n) for n in sources)
     if isinstance(a, Const):
         a, b = b, a
     if isinstance(a, Const):
         a = low.emit.in_registers(a)
     found = low.emit.apply("max" if "max" in op.name else "min", unsigned(name), count, a, b)
-    low.set(op, as_type(low, found, name))
+    low.set(op, low.emit.as_type(found, name))
 
 
 @pattern("arith.maximumf", "arith.minimumf")
 def minimum_maximum(low: Lowering, op: ir.Operation) -> None:
     """Minimum and maximum that give NaN if either operand is one."""
-    combine = combiner(low.emit, op.name.rpartition(".")[2], result_of(low, op)[2])
+    combine = combiner(low.emit, CombiningKind(op.name.removeprefix("arith.")), result_of(low, op)[2])
     low.set(op, combine(*(low.reg(v) for v in op.operands)))
 
 
@@ -331,10 +322,11 @@ def shift(low: Lowering, op: ir.Operation) -> None:
         a, b = low.typed(a, name), low_half(low.emit, b, count)
     if isinstance(a, Const):
         a = low.emit.in_registers(a)
+    kind = name
     if instruction == "shr":
-        a = as_unsigned(low, a)
-    found = low.emit.apply(instruction, unsigned(name) if instruction == "shr" else name, count, a, as_unsigned(low, b))
-    low.set(op, as_type(low, found, name))
+        a, kind = low.emit.as_unsigned(a), unsigned(name)
+    found = low.emit.apply(instruction, kind, count, a, low.emit.as_unsigned(b))
+    low.set(op, low.emit.as_type(found, name))
 
 
 _DIVISIONS = {
@@ -376,9 +368,9 @@ def divide(low: Lowering, op: ir.Operation) -> None:
         return
     if TYPES[name].bits < 32:
         wide = "d" if signed else "ud"
-        a, b = (low.emit.in_registers(n if signed else as_unsigned(low, n), wide) for n in (a, b))
+        a, b = (low.emit.in_registers(n if signed else low.emit.as_unsigned(n), wide) for n in (a, b))
     found = divide_integers(low.emit, a, b, count, kind, signed)
-    low.set(op, found if found.type == name else low.emit.in_registers(found, name))
+    low.set(op, low.emit.in_registers(found, name))
 
 
 def _divide_known(a: Const, b: Const, kind: str, signed: bool) -> int:
@@ -394,11 +386,11 @@ def _divide_by_power(
     bits = const(divisor.bit_length() - 1, "uw")
     a = low.emit.in_registers(a)
     if not signed and kind in ("div", "rem"):
-        plain = as_unsigned(low, a)
+        plain = low.emit.as_unsigned(a)
         if kind == "div":
-            return as_type(low, low.emit.apply("shr", unsigned(name), count, plain, bits), name)
-        return as_type(
-            low, low.emit.apply("and", unsigned(name), count, plain, const(divisor - 1, unsigned(name))), name
+            return low.emit.as_type(low.emit.apply("shr", unsigned(name), count, plain, bits), name)
+        return low.emit.as_type(
+            low.emit.apply("and", unsigned(name), count, plain, const(divisor - 1, unsigned(name))), name
         )
     if kind == "floor":
         return low.emit.apply("asr", name, count, a, bits)
@@ -426,28 +418,22 @@ def _divide_by_power(
 def _divide_in_f64(low: Lowering, a: Numbers, b: Numbers, name: str, count: int, kind: str, signed: bool) -> Numbers:
     emit = low.emit
     given = name if signed else unsigned(name)
-    x, y = (as_type(low, emit.in_registers(n), given) for n in (a, b))
+    x, y = (low.emit.as_type(emit.in_registers(n), given) for n in (a, b))
     quotient = emit.double_math("div", count, *(emit.in_registers(n, "df") for n in (x, y)))
     # A quotient of 32-bit integers that is not whole is farther from the next whole one than f64 rounds.
     whole = emit.in_registers(quotient, given)
     if kind == "div":
-        return as_type(low, whole, name)
+        return low.emit.as_type(whole, name)
     product = emit.apply("mul", given, count, whole, y)
     rest = emit.apply("add", given, count, product, x, modifiers=("-",))
     if kind == "rem":
-        return as_type(low, rest, name)
+        return low.emit.as_type(rest, name)
     inexact = emit.compare("ne", count, rest, const(0, given))
     if signed:
         opposite = emit.compare("lt", count, emit.apply("xor", given, count, rest, y), const(0, given))
         inexact = emit.flags("and", count, inexact, opposite if kind == "floor" else emit.flags("not", count, opposite))
     step = emit.choose(inexact, given, count, const(-1 if kind == "floor" else 1, given), const(0, given))
-    return as_type(low, emit.apply("add", given, count, whole, step), name)
-
-
-_INTEGER_CONDITIONS = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
-_FLOAT_CONDITIONS = (
-    "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true",
-)  # fmt: skip
+    return low.emit.as_type(emit.apply("add", given, count, whole, step), name)
 
 
 @pattern("arith.cmpi", "index.cmp")
@@ -455,9 +441,9 @@ def cmpi(low: Lowering, op: ir.Operation) -> None:
     """Comparisons of integers."""
     count = result_of(low, op)[0]
     if op.name == "index.cmp":
-        predicate = str(op.attributes["pred"]).rstrip(">)").rpartition("(")[2].rpartition(" ")[2]
+        predicate = enumerator(op.attributes["pred"])
     else:
-        predicate = _INTEGER_CONDITIONS[ir.IntegerAttr(op.attributes["predicate"]).value]
+        predicate = PREDICATES[ir.IntegerAttr(op.attributes["predicate"]).value]
     operand = low.value(op.operands[0])
     if isinstance(operand, (Mask, KnownMask)):
         low.set(op, _compare_truth(low, predicate, count, *(low.mask(v) for v in op.operands)))
@@ -467,7 +453,7 @@ def cmpi(low: Lowering, op: ir.Operation) -> None:
         a, b = low.typed(a, "q"), low.typed(b, "q")
     if predicate.startswith("u"):
         # Of sign extended numbers the order as unsigned ones is that of their lower halves.
-        a, b = as_unsigned(low, a), as_unsigned(low, b)
+        a, b = low.emit.as_unsigned(a), low.emit.as_unsigned(b)
     low.set(op, _compare(low, predicate.lstrip("su") if predicate not in ("eq", "ne") else predicate, count, a, b))
 
 
@@ -494,7 +480,7 @@ def _compare(low: Lowering, condition: str, count: int, a: Numbers, b: Numbers) 
 def cmpf(low: Lowering, op: ir.Operation) -> None:
     """Comparisons of floats, ordered and unordered."""
     count = result_of(low, op)[0]
-    predicate = _FLOAT_CONDITIONS[ir.IntegerAttr(op.attributes["predicate"]).value]
+    predicate = FLOAT_PREDICATES[ir.IntegerAttr(op.attributes["predicate"]).value]
     if predicate in ("false", "true"):
         low.set(op, KnownMask(predicate == "true", count))
         return
@@ -552,7 +538,7 @@ def _number_for_choice(low: Lowering, value: ir.Value, name: str) -> Numbers:
 @pattern("arith.bitcast")
 def bitcast(low: Lowering, op: ir.Operation) -> None:
     """The same bits as another type."""
-    low.set(op, as_type(low, low.numbers(op.operands[0]), result_of(low, op)[2]))
+    low.set(op, low.emit.as_type(low.numbers(op.operands[0]), result_of(low, op)[2]))
 
 
 @pattern("index.sizeof")

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mlir import ir
+from xegpu_py.passes.common.combining import CombiningKind
+from xegpu_py.passes.common.control_flow import yielded
 from xegpu_py.passes.common.messages import atomic_message_of, atomic_shape
 from xegpu_py.passes.common.registers import register_type, unsigned
 from xegpu_py.passes.xegpu_to_visa.casts import byte_of, half_of
-from xegpu_py.passes.xegpu_to_visa.combine import combiner
-from xegpu_py.passes.xegpu_to_visa.descriptors import TYPES_BYTES, in_slm
+from xegpu_py.passes.xegpu_to_visa.combine import Combine, combiner
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter, const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.memref import address_of, flat, memory
@@ -20,19 +21,21 @@ from xegpu_py.passes.xegpu_to_visa.values import MASK_LANES, KnownMask, Mask, Re
 
 from xegpu_py.ir.builtin import is_float
 from xegpu_py.ir.diagnostics import remark
-from xegpu_py.visa.operands import Address, Guard, Raw
+from xegpu_py.numerics.formats import TYPES
+from xegpu_py.visa.operands import Guard, Raw
 from xegpu_py.visa.spec import DataShape
 
 
 @pattern("xegpu.atomic_rmw")
 def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
     """An update of each lane's element; the result is what was there before."""
-    desc, addresses, lanes, chunk = lanes_of(low, op)
+    desc, addresses = lanes_of(low, op)
+    lanes, chunk = desc.lanes, desc.chunk
     view, emit = op.opview, low.emit
-    kind = str(view.kind).rpartition(".")[2].lower()
+    kind = view.kind.name
     name = register_type(desc.element)
-    size = TYPES_BYTES[name]
-    operation = atomic_message_of(view, desc.element, in_slm(desc), low.target)
+    size = TYPES[name].bytes
+    operation = atomic_message_of(view, desc.element, desc.in_slm, low.target)
     swaps = view.expected is not None
     loops = operation == "icas" and (size == 1 or not swaps)
     if loops and not swaps:
@@ -45,7 +48,7 @@ def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
     used = any(True for _ in op.results[0].uses)
     for first in range(chunk):
         for lane, count, guard in guards(low, op, lanes, MASK_LANES if operation == "icas" else 32):
-            place = Place(addresses, lane, first * size, shape, in_slm(desc))
+            place = Place(addresses, lane, first * size, shape, desc.in_slm)
             start = first * lanes + lane
             if loops:
                 part = Reg(value.var, value.first + start, count)
@@ -57,7 +60,7 @@ def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
                     )
                     before = update_bytes(low, place, count, guard, part, combine)
                 else:
-                    before = update(low, place, count, guard, part, combiner(emit, kind, name))
+                    before = update(low, place, count, guard, part, combiner(emit, CombiningKind.of_atomic(kind), name))
                 emit.apply("mov", bits, count, emit.as_type(before, bits), into=_part(low, result, start, count, bits))
                 continue
             row = padded_row(low, count, max(size, 4))
@@ -88,14 +91,14 @@ def generic_atomic_rmw(low: Lowering, op: ir.Operation) -> None:
     target, *indices = op.operands
     mem = memory(low, target)
     name, block = register_type(mem.element), op.regions[0].blocks[0]
-    size = TYPES_BYTES[name]
+    size = TYPES[name].bytes
     at = address_of(low, mem, flat(low, mem, [low.numbers(v) for v in indices]))
     place = Place(at, 0, 0, atomic_shape(8 * size), mem.slm)
 
     def combine(before: Reg, _: Reg) -> Reg:
         low.values[block.arguments[0]] = before
         low.block(block)
-        return low.reg(list(block.operations)[-1].operation.operands[0], name)
+        return low.reg(yielded(block)[0], name)
 
     way = update_bytes if size == 1 else update
     low.set(op, way(low, place, 1, None, low.emit.reg(name, 1), combine))
@@ -133,26 +136,21 @@ class Place:
     ) -> None:
         """One atomic message of `count` lanes."""
         src0, src1 = (low.emit.raw(operands[i]) if i < len(operands) else Raw(None) for i in range(2))
-        low.emit.emit(
+        low.emit.message(
             f"lsc_atomic_{operation}",
-            count,
+            self.data,
+            Reg(self.addresses.var, self.addresses.first + self.lane, count),
+            self.slm,
+            lanes=count,
+            offset=self.offset,
             guard=guard,
             dst=low.emit.raw(old) if old else Raw(None),
-            address=Address(
-                self.addresses.var, (self.addresses.first + self.lane) * self.addresses.format.bytes, self.offset
-            ),
             src0=src0,
             src1=src1,
-            sfid="slm" if self.slm else "ugm",
-            caches="",
-            data=self.data,
-            address_size="a32" if self.slm else "a64",
         )
 
 
-def update(
-    low: Lowering, place: Place, count: int, guard: Guard | None, value: Reg, combine: Callable[[Reg, Reg], Reg]
-) -> Reg:
+def update(low: Lowering, place: Place, count: int, guard: Guard | None, value: Reg, combine: Combine) -> Reg:
     """Replace each lane's element by its combination with a value, by a loop of compare and swap.
 
     Each iteration combines what memory is expected to hold, and writes the results where memory holds it. Lanes whose
@@ -180,9 +178,7 @@ def update(
     return _loop(low, place, count, guard, value, combine, read, write)
 
 
-def update_bytes(
-    low: Lowering, place: Place, count: int, guard: Guard | None, value: Reg, combine: Callable[[Reg, Reg], Reg]
-) -> Reg:
+def update_bytes(low: Lowering, place: Place, count: int, guard: Guard | None, value: Reg, combine: Combine) -> Reg:
     """The same for elements of 8 bits, by compare and swap of the 32 bits around each.
 
     A lane fails, and tries again, too where another one has changed its neighbours in these.
@@ -209,15 +205,16 @@ def update_bytes(
     return _loop(low, around, count, guard, value, combine, read, write)
 
 
-def byte_combiner(emit: Emitter, kind: str, name: str, element: str) -> Callable[[Reg, Reg], Reg]:
+def byte_combiner(emit: Emitter, kind: str, name: str, element: str) -> Combine:
     """What two elements of 8 bits become: integers computed in 32, floats in hf, whose result is rounded again.
 
     Two roundings are one there (`xegpu_legalize.numbers` says why).
     """
     if kind == "assign":
-        return combiner(emit, kind, name)
+        return lambda _, b: b
+    combining = CombiningKind.of_atomic(kind)
     if is_float(element):
-        half = combiner(emit, kind, "hf")
+        half = combiner(emit, combining, "hf")
 
         def combine_floats(a: Reg, b: Reg) -> Reg:
             return byte_of(emit, element, half(half_of(emit, element, a), half_of(emit, element, b)))
@@ -225,7 +222,7 @@ def byte_combiner(emit: Emitter, kind: str, name: str, element: str) -> Callable
         return combine_floats
     signed = not kind.endswith("u")
     narrow, wide = ("b", "d") if signed else ("ub", "ud")
-    combine = combiner(emit, kind, wide)
+    combine = combiner(emit, combining, wide)
 
     def combine_bytes(a: Reg, b: Reg) -> Reg:
         left, right = (emit.in_registers(emit.as_type(n, narrow), wide) for n in (a, b))
@@ -234,7 +231,7 @@ def byte_combiner(emit: Emitter, kind: str, name: str, element: str) -> Callable
     return combine_bytes
 
 
-def _swapped(emit: Emitter, expected: Reg) -> Callable[[Reg, Reg], Reg]:
+def _swapped(emit: Emitter, expected: Reg) -> Combine:
     """What a compare and swap of 8 bits writes: the second operand where the first holds the bits that are expected."""
     wanted = emit.in_registers(emit.as_type(expected, "ub"), "ud")
 
@@ -252,7 +249,7 @@ def _loop(
     count: int,
     guard: Guard | None,
     value: Reg,
-    combine: Callable[[Reg, Reg], Reg],
+    combine: Combine,
     read: Callable[[Reg], Reg],
     write: Callable[[Reg, Reg, Reg], None],
 ) -> Reg:
@@ -276,5 +273,5 @@ def _loop(
     emit.compare("ne", count, seen, expected, into=pending)
     emit.apply("mov", held, count, seen, into=expected)
     more = emit.test(pending, "any") if count > 1 else pending
-    emit.emit("jmp", guard=Guard(more.predicates[0]), no_mask=False, label=begin)
+    emit.jump(begin, when=more)
     return before

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mlir import ir
 from xegpu_py.passes.common.registers import INDEX, unsigned
-from xegpu_py.passes.xegpu_to_visa.arith import as_unsigned, result_of
+from xegpu_py.passes.xegpu_to_visa.arith import result_of
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.values import Reg
@@ -27,7 +27,7 @@ def count_bits(low: Lowering, op: ir.Operation) -> None:
     emit, source = low.emit, low.numbers(op.operands[0])
     name = INDEX if element == "index" else name
     bits, kind = TYPES[name].bits, unsigned(name)
-    numbers = emit.spread(emit.in_registers(as_unsigned(low, low.typed(source, name))), count)
+    numbers = emit.spread(emit.in_registers(low.emit.as_unsigned(low.typed(source, name))), count)
     if op.name == "math.cttz":
         below = emit.apply("add", kind, count, numbers, const(-1, name))
         numbers = emit.apply("and", kind, count, emit.apply("not", kind, count, numbers), below)

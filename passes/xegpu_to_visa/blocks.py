@@ -12,7 +12,6 @@ from xegpu_py.passes.common.divisors import transposes_in_message
 from xegpu_py.passes.common.messages import block_load, caches_of
 from xegpu_py.passes.common.registers import element_bytes, register_type, shape_and_element, unsigned
 from xegpu_py.passes.common.surfaces import stride_problem, tensor_of
-from xegpu_py.passes.xegpu_to_visa.descriptors import TYPES_BYTES, check_mode, in_slm
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lines import load_line, prefetch_line, store_line
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
@@ -29,9 +28,9 @@ from xegpu_py.passes.xegpu_to_visa.values import (
     bounds_of,
     index_type,
 )
-from xegpu_py.passes.xegpu_to_visa.wide import as_type
 
 from xegpu_py.ir.builtin import bit_width
+from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.operands import Immediate, Raw, Region
 from xegpu_py.visa.spec import BlockShape
 
@@ -39,7 +38,7 @@ from xegpu_py.visa.spec import BlockShape
 @pattern("xegpu.create_nd_tdesc")
 def create_nd_tdesc(low: Lowering, op: ir.Operation) -> None:
     """The base address, the tensor's extents, and where the block begins."""
-    check_mode(low, op)
+    low.require_vc(op)
     view = op.opview
     problem = stride_problem(tensor_of(view))
     if problem is not None:
@@ -51,7 +50,7 @@ def create_nd_tdesc(low: Lowering, op: ir.Operation) -> None:
         base = at(source.base, source.offset, element_bytes(source.element))
         shape, strides = source.shape, source.strides
     else:
-        base = low.emit.in_registers(low.numbers(view.source), "ud" if in_slm(TensorDesc.of(view.tdesc)) else "uq")
+        base = low.emit.in_registers(low.numbers(view.source), "ud" if TensorDesc.of(view.tdesc).in_slm else "uq")
         shape, strides = (), ()
     if view.shape:
         shape = tuple(low.index_list(view.shape))
@@ -59,7 +58,7 @@ def create_nd_tdesc(low: Lowering, op: ir.Operation) -> None:
     desc = TensorDesc.of(view.tdesc)
     surface: tuple[Numbers, ...] = ()
     lead = tuple(shape[:-2]) if desc.attr.boundary_check else ()
-    if len(shape) > 1 and not in_slm(desc):
+    if len(shape) > 1 and not desc.in_slm:
         size = bit_width(desc.element) // 8
         height, width = shape[-2:]
         rows = low.add_clamped(height, low.index(-1))
@@ -145,7 +144,7 @@ def _inside(low: Lowering, offset: Numbers, extent: Numbers) -> Mask | KnownMask
         return KnownMask(offset.value < extent.value)
     # Unsigned, so that negative offsets lie above all extents.
     name = index_type(join(bounds_of(offset), bounds_of(extent)))
-    a, b = (as_type(low.emit, low.typed(n, name), unsigned(name)) for n in (offset, extent))
+    a, b = (low.emit.as_type(low.typed(n, name), unsigned(name)) for n in (offset, extent))
     if isinstance(a, Const):
         return low.emit.compare("gt", 1, b, a)
     return low.emit.compare("lt", 1, a, b)
@@ -162,10 +161,6 @@ def _chosen(low: Lowering, mask: Mask | KnownMask, a: Numbers, b: Numbers) -> Nu
     return replace(low.emit.choose(mask, name, 1, low.typed(a, name), low.typed(b, name)), bounds=bounds)
 
 
-def _one_dimensional(desc: TensorDesc) -> bool:
-    return len(desc.shape) == 1
-
-
 def _check_matrix(low: Lowering, desc: TensorDesc) -> None:
     """A message moves one matrix."""
     if any(n != 1 for n in desc.shape[:-2]):
@@ -175,17 +170,17 @@ def _check_matrix(low: Lowering, desc: TensorDesc) -> None:
 @pattern("xegpu.load_nd")
 def load_nd(low: Lowering, op: ir.Operation) -> None:
     """A 2D block message, or for one dimension a transposed load."""
-    check_mode(low, op)
+    low.require_vc(op)
     view = op.opview
     desc, block = TensorDesc.of(view.tdesc), _block(low, view.tdesc)
     shape, element = shape_and_element(view.value.type)
     name = register_type(element)
-    if _one_dimensional(desc):
+    if len(desc.shape) == 1:
         count = desc.shape[0] * desc.attr.array_length
         address = _line_address(low, block, desc)
-        low.set(op, load_line(low, address, in_slm(desc), caches_of(op.opview), count, name))
+        low.set(op, load_line(low, address, desc.in_slm, caches_of(op.opview), count, name))
         return
-    if in_slm(desc):
+    if desc.in_slm:
         low.fail("of a 2D block in shared local memory has no message", "use load_gather, or a 1D descriptor")
     _check_matrix(low, desc)
     transposed = list(view.transpose or ()) == [1, 0]
@@ -198,7 +193,7 @@ def load_nd(low: Lowering, op: ir.Operation) -> None:
     scale = message.size // bit_width(element)
     grf = low.target.grf_bytes
     count = math.prod(shape)
-    result = low.emit.whole(name, message.count * message.block_bytes(grf) // TYPES_BYTES[name])
+    result = low.emit.whole(name, message.count * message.block_bytes(grf) // TYPES[name].bytes)
     low.emit.emit(
         "lsc_load_block2d",
         dst=low.emit.raw(result),
@@ -215,9 +210,9 @@ def _packed(low: Lowering, loaded: Reg, message: BlockShape, shape: tuple[int, .
     grf = low.target.grf_bytes
     rows, columns, pack = message.register_shape()
     used = (message.height if message.transpose else message.width) * pack
-    row = columns * pack * message.size // 8 // TYPES_BYTES[name]
-    used = used * message.size // 8 // TYPES_BYTES[name]
-    each = message.block_bytes(grf) // TYPES_BYTES[name]
+    row = columns * pack * message.size // 8 // TYPES[name].bytes
+    used = used * message.size // 8 // TYPES[name].bytes
+    each = message.block_bytes(grf) // TYPES[name].bytes
     side_by_side = message.count > 1 and len(shape) == (3 if pack > 1 else 2)
     if not side_by_side and (message.count == 1 or each == rows * row) and used == row:
         return Reg(loaded.var, 0, count)
@@ -236,22 +231,22 @@ def _line_address(low: Lowering, block: Block, desc: TensorDesc) -> Reg:
     offset = block.offsets[0]
     if block.strides:
         offset = low.multiply(offset, block.strides[0])
-    at = low.local_address if in_slm(desc) else low.address
+    at = low.local_address if desc.in_slm else low.address
     return low.emit.in_registers(at(block.base, offset, size))
 
 
 @pattern("xegpu.store_nd")
 def store_nd(low: Lowering, op: ir.Operation) -> None:
     """2D block messages of up to eight rows, or for one dimension transposed stores."""
-    check_mode(low, op)
+    low.require_vc(op)
     view = op.opview
     desc, block = TensorDesc.of(view.tdesc), _block(low, view.tdesc)
     name = register_type(desc.element)
     value = low.reg(view.value, name)
-    if _one_dimensional(desc):
-        store_line(low, _line_address(low, block, desc), in_slm(desc), caches_of(op.opview, True), value)
+    if len(desc.shape) == 1:
+        store_line(low, _line_address(low, block, desc), desc.in_slm, caches_of(op.opview, True), value)
         return
-    if in_slm(desc):
+    if desc.in_slm:
         low.fail("of a 2D block in shared local memory has no message", "use store_scatter, or a 1D descriptor")
     _check_matrix(low, desc)
     limits = low.target.block2d
@@ -282,7 +277,7 @@ def _padded(low: Lowering, value: Reg, first: int, message: BlockShape, name: st
     fits = at.var.count * at.format.bytes - at.first * at.format.bytes >= message.block_bytes(grf)
     if starts and fits and columns == message.width:
         return at
-    padded = low.emit.whole(name, message.block_bytes(grf) // TYPES_BYTES[name])
+    padded = low.emit.whole(name, message.block_bytes(grf) // TYPES[name].bytes)
     for r in range(rows):
         part = Reg(at.var, at.first + r * message.width, message.width)
         low.emit.apply("mov", name, message.width, part, into=Reg(padded.var, r * columns, message.width))
@@ -292,11 +287,11 @@ def _padded(low: Lowering, value: Reg, first: int, message: BlockShape, name: st
 @pattern("xegpu.prefetch_nd")
 def prefetch_nd(low: Lowering, op: ir.Operation) -> None:
     """A load without a destination."""
-    check_mode(low, op)
+    low.require_vc(op)
     desc, block = TensorDesc.of(op.opview.tdesc), _block(low, op.opview.tdesc)
-    if in_slm(desc):
+    if desc.in_slm:
         return
-    if _one_dimensional(desc):
+    if len(desc.shape) == 1:
         size = desc.shape[0] * desc.attr.array_length * bit_width(desc.element) // 8
         prefetch_line(low, _line_address(low, block, desc), caches_of(op.opview) or "ca.ca", size)
         return

@@ -7,7 +7,8 @@ import re
 from mlir import ir
 from xegpu_py.passes.common.calls import Functions
 from xegpu_py.passes.common.registers import unsigned
-from xegpu_py.passes.xegpu_to_visa.arith import as_type, result_of
+from xegpu_py.passes.common.values import element_of, shape_of
+from xegpu_py.passes.xegpu_to_visa.arith import result_of
 from xegpu_py.passes.xegpu_to_visa.checks import print_record
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, Pattern, pattern
@@ -41,8 +42,8 @@ _ROUNDED = {"f32": ("f16", ("f32", "i32", "i16")), "f16": ("f8E5M2", ("f16", "i1
 def srnd(low: Lowering, op: ir.Operation) -> None:
     """Stochastic rounding: of f32 to f16 by the lowest 13 bits of random numbers, of f16 to f8E5M2 by the lowest 8."""
     rule = "; ".join(f"{a} to {b} with random bits of {', '.join(r)}" for a, (b, r) in _ROUNDED.items())
-    types = [_element(v.type) for v in (*op.operands, *op.results)]
-    if len(types) != 3 or len({_shape(v.type) for v in (*op.operands, *op.results)}) != 1:
+    types = [str(element_of(v)) for v in (*op.operands, *op.results)]
+    if len(types) != 3 or len(set(map(shape_of, (*op.operands, *op.results)))) != 1:
         low.fail("takes numbers and random bits of one shape, and gives numbers of that shape")
     source, random, narrow = types
     wanted, allowed = _ROUNDED.get(source, ("", ()))
@@ -53,20 +54,11 @@ def srnd(low: Lowering, op: ir.Operation) -> None:
     emit = low.emit
     count, _, name = result_of(low, op)
     numbers = low.reg(op.operands[0])
-    bits = as_type(low, low.reg(op.operands[1]), unsigned(low.reg(op.operands[1]).type))
-    assert isinstance(bits, Reg)
+    bits = emit.as_unsigned(low.reg(op.operands[1]))
     wide = unsigned(numbers.type)
     if TYPES[bits.type].bytes < TYPES[wide].bytes:
         bits = emit.apply("mov", wide, count, bits)
     low.set(op, emit.apply("srnd", name, count, numbers, emit.as_type(bits, numbers.type), most=16))
-
-
-def _element(kind: ir.Type) -> str:
-    return str(ir.VectorType(kind).element_type if isinstance(kind, ir.VectorType) else kind)
-
-
-def _shape(kind: ir.Type) -> tuple[int, ...]:
-    return tuple(ir.VectorType(kind).shape) if isinstance(kind, ir.VectorType) else ()
 
 
 INTRINSICS["llvm.genx.srnd"] = srnd
@@ -76,7 +68,7 @@ def printed(low: Lowering, op: ir.Operation) -> None:
     """A record for each lane of the mask, the first operand."""
     mask, *values = op.operands
     text = ir.StringAttr(op.attributes[TEXT]).value
-    print_record(low, text, [_element(v.type) for v in values], values, _shape(mask.type)[0], mask)
+    print_record(low, text, [str(element_of(v)) for v in values], values, shape_of(mask)[0], mask)
 
 
 INTRINSICS[PRINT] = printed
@@ -97,7 +89,7 @@ def inline(low: Lowering, op: ir.Operation) -> None:
             _instruction(low, line.replace(",", " ").split(), held, count)
     if "$0" not in held:
         low.fail("has no instruction that writes $0")
-    low.set(op, as_type(low, held["$0"], name))
+    low.set(op, low.emit.as_type(held["$0"], name))
 
 
 _ACCESS = (

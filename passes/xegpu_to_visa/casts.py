@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mlir import ir
 from xegpu_py.passes.common.registers import INDEX, shape_and_element, unsigned
-from xegpu_py.passes.xegpu_to_visa.arith import as_type, as_unsigned, bf_as_f, result_of
+from xegpu_py.passes.xegpu_to_visa.arith import bf_as_f, result_of
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter, const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.values import Const, KnownMask, Mask, Numbers, Reg
@@ -13,11 +13,9 @@ from xegpu_py.ir.builtin import bit_width, is_float
 from xegpu_py.numerics.formats import HF, HF8, TF32, TYPES
 
 
-def _convert(low: Lowering, op: ir.Operation, source: Numbers, saturate: bool = False) -> None:
+def _convert(low: Lowering, op: ir.Operation, source: Numbers) -> None:
     count, _, name = result_of(low, op)
-    if isinstance(source, Const) and source.type == "bf":
-        source = bf_as_f(source)
-    low.set(op, convert(low, source, name, count, saturate))
+    low.set(op, convert(low, source, name, count))
 
 
 def _check_bytes(low: Lowering, op: ir.Operation) -> None:
@@ -30,11 +28,13 @@ def _check_bytes(low: Lowering, op: ir.Operation) -> None:
             )
 
 
-def convert(low: Lowering, source: Numbers, name: str, count: int, saturate: bool = False) -> Reg:
+def convert(low: Lowering, source: Numbers, name: str, count: int) -> Reg:
     """Numbers converted to another type, by way of f where bf takes part."""
+    if isinstance(source, Const) and source.type == "bf":
+        source = bf_as_f(source)
     if "bf" in (source.type, name) and "f" not in (source.type, name) and source.type != name:
         source = low.emit.apply("mov", "f", count, source)
-    return low.emit.apply("mov", name, count, source, saturate=saturate)
+    return low.emit.apply("mov", name, count, source)
 
 
 @pattern("arith.extsi", "arith.trunci", "arith.index_cast", "index.casts", "arith.sitofp")
@@ -72,12 +72,12 @@ def convert_unsigned(low: Lowering, op: ir.Operation) -> None:
     numbers = low.numbers(op.operands[0])
     if shape_and_element(op.operands[0].type)[1] == "index" and TYPES[name].bits == 64:
         numbers = low.typed(numbers, INDEX)
-    numbers = as_unsigned(low, numbers)
+    numbers = low.emit.as_unsigned(numbers)
     if isinstance(numbers, Const) and not TYPES[name].is_float:
         low.set(op, const(numbers.bits, name, count))
         return
     if numbers.format.bits == TYPES[name].bits and not TYPES[name].is_float:
-        low.set(op, as_type(low, numbers, name))
+        low.set(op, low.emit.as_type(numbers, name))
         return
     _convert(low, op, numbers)
 
@@ -90,7 +90,7 @@ def _from_mask(low: Lowering, op: ir.Operation, one: int) -> None:
         return
     first = "f" if name == "bf" else name
     found = low.emit.choose(low.mask(op.operands[0]), first, count, const(one, first), const(0, first))
-    low.set(op, found if first == name else low.emit.in_registers(found, name))
+    low.set(op, low.emit.in_registers(found, name))
 
 
 @pattern("arith.extf")
@@ -212,20 +212,10 @@ def _half_to_odd(low: Lowering, numbers: Numbers, count: int) -> Reg:
     return emit.as_type(bits, "hf")
 
 
-@pattern("arith.fptosi")
-def fptosi(low: Lowering, op: ir.Operation) -> None:
+@pattern("arith.fptosi", "arith.fptoui")
+def to_integer(low: Lowering, op: ir.Operation) -> None:
     """Toward zero."""
     _check_bytes(low, op)
-    _convert(low, op, low.numbers(op.operands[0]))
-
-
-@pattern("arith.fptoui")
-def fptoui(low: Lowering, op: ir.Operation) -> None:
-    """Toward zero, to unsigned integers."""
-    _check_bytes(low, op)
     count, _, name = result_of(low, op)
-    source = low.numbers(op.operands[0])
-    found = convert(
-        low, bf_as_f(source) if isinstance(source, Const) and source.type == "bf" else source, unsigned(name), count
-    )
-    low.set(op, as_type(low, found, name))
+    found = convert(low, low.numbers(op.operands[0]), unsigned(name) if op.name == "arith.fptoui" else name, count)
+    low.set(op, low.emit.as_type(found, name))

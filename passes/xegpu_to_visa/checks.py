@@ -16,7 +16,7 @@ from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.values import MASK_LANES, Const, KnownMask, Mask, Numbers, Reg
 
 from xegpu_py.ir.printf import check_format
-from xegpu_py.visa.operands import BUILTINS, Address, Guard, Raw
+from xegpu_py.visa.operands import BUILTINS, Guard, Raw
 from xegpu_py.visa.printing import HEADER_WORDS, STOPS, text_bytes, text_words
 from xegpu_py.visa.spec import DataShape
 
@@ -32,7 +32,7 @@ def assert_(low: Lowering, op: ir.Operation) -> None:
         return
     emit, end = low.emit, low.emit.label("Holds")
     if isinstance(condition, Mask):
-        emit.emit("jmp", guard=Guard(condition.predicates[0]), no_mask=False, label=end)
+        emit.jump(end, when=condition)
     message = ir.StringAttr(op.attributes["msg"]).value.replace("%", "%%")
     print_record(low, message, [], [], stops=True)
     place, number = emit.whole("uq", 1), emit.whole("ud", 1)
@@ -93,8 +93,7 @@ def print_record(
     numbers = [_bits(low, v, lanes) for v in values]
     last = emit.whole("ud", 1)
     base = emit.apply("mov", "uq", 1, buffer, into=emit.whole("uq", 1))
-    emit.emit("lsc_load", dst=emit.raw(last), address=Address(base.var, 0, 4), sfid="ugm", caches="",
-              data=DataShape("d32"), address_size="a64")  # fmt: skip
+    emit.message("lsc_load", DataShape("d32"), base, offset=4, dst=emit.raw(last))
     # Signed, so that what is too large for the buffer is so.
     last = emit.apply("add", "d", 1, emit.as_type(last, "d"), const(-size, "d"))
     place = [Reg(BUILTINS[f"%group_id_{d}"], 0, 1) for d in "xyz"]
@@ -109,9 +108,11 @@ def print_record(
         used, sizes = emit.whole("ud", count), emit.whole("ud", count)
         emit.apply("mov", "ud", count, const(size, "ud"), into=sizes)
         emit.apply("mov", "ud", count, const(0, "ud"), into=used)
-        emit.emit("lsc_atomic_iadd", count, guard=Guard(own) if own else None, dst=emit.raw(used),
-                  address=Address(everywhere.var, 0), src0=emit.raw(sizes), src1=Raw(None), sfid="ugm", caches="",
-                  data=atomic_shape(32), address_size="a64")  # fmt: skip
+        guard, none = Guard(own) if own else None, Raw(None)
+        old, added = emit.raw(used), emit.raw(sizes)
+        emit.message(
+            "lsc_atomic_iadd", atomic_shape(32), everywhere, lanes=count, guard=guard, dst=old, src0=added, src1=none
+        )
         here = emit.compare("le", count, emit.as_type(used, "d"), last)
         if own:
             here = emit.flags("and", count, here, Mask((own,), count))
@@ -172,14 +173,5 @@ def _bits(low: Lowering, value: ir.Value, lanes: int) -> Numbers:
 
 def _store(low: Lowering, to: _Lanes, offset: int, numbers: Reg) -> None:
     """Store a number for each lane."""
-    low.emit.emit(
-        "lsc_store",
-        to.count,
-        guard=to.guard,
-        address=Address(to.addresses.var, 0, offset),
-        src0=low.emit.raw(numbers),
-        sfid="ugm",
-        caches="",
-        data=DataShape("d64" if numbers.type == "uq" else "d32"),
-        address_size="a64",
-    )
+    data, source = DataShape("d64" if numbers.type == "uq" else "d32"), low.emit.raw(numbers)
+    low.emit.message("lsc_store", data, to.addresses, lanes=to.count, offset=offset, guard=to.guard, src0=source)

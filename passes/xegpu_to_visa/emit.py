@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
+from xegpu_py.passes.common.registers import unsigned
 from xegpu_py.passes.xegpu_to_visa.values import MASK_LANES, Const, KnownMask, Mask, Numbers, Reg
 
 from xegpu_py.ir.diagnostics import Position
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target
 from xegpu_py.visa.operands import (
+    Address,
     Destination,
     Flag,
     Guard,
@@ -24,12 +26,14 @@ from xegpu_py.visa.operands import (
     Vector,
 )
 from xegpu_py.visa.program import NOWHERE, Input, Instruction
+from xegpu_py.visa.spec import DataShape
 
 COPY = "copy"
 """A pseudo instruction, `dst` gets all of `src0`. It goes where both can share registers, else it becomes moves."""
 
 
-_SMALL = {1: "byte", 2: "word", 4: "dword", 8: "qword"}
+ALIGNMENTS = {1: "byte", 2: "word", 4: "dword", 8: "qword"}
+"""The alignment of variables of so many bytes."""
 
 
 @dataclass
@@ -54,9 +58,7 @@ class Emitter:
     def variable(self, type_name: str, count: int, name: str = "") -> Variable:
         """A new variable. One of a register's size or more begins at a register."""
         size = count * TYPES[type_name].bytes
-        align = (
-            "GRF" if size > 8 else {1: "byte", 2: "word", 4: "dword", 8: "qword"}[1 << max(size - 1, 0).bit_length()]
-        )
+        align = "GRF" if size > 8 else ALIGNMENTS[1 << max(size - 1, 0).bit_length()]
         var = Variable(name or f"v{len(self.variables)}", type_name, count, align)
         self.variables.append(var)
         return var
@@ -107,8 +109,47 @@ class Emitter:
         mask = "M1_NM" if no_mask else "M1"
         self.instructions.append(Instruction(name, values, exec_size, mask, guard, saturate, self.where))
 
-    def as_type(self, reg: Reg, type_name: str) -> Reg:
-        """The same registers seen as numbers of another type."""
+    def jump(self, label: str, *, when: Mask | None = None, unless: Mask | None = None) -> None:
+        """Jump to a label: always, or when the only truth value of a mask is set, or unless it is."""
+        mask = when or unless
+        guard = Guard(mask.predicates[0], unless is not None) if mask else None
+        self.emit("jmp", guard=guard, no_mask=False, label=label)
+
+    def message(
+        self,
+        name: str,
+        data: DataShape,
+        addresses: Reg,
+        slm: bool = False,
+        *,
+        lanes: int = 1,
+        offset: int = 0,
+        guard: Guard | None = None,
+        caches: str = "",
+        **operands: Raw,
+    ) -> None:
+        """Add a message of which each lane accesses the elements at an address.
+
+        Args:
+            data: size and number of a lane's elements.
+            addresses: those of the lanes: uq, or ud in shared local memory (`slm`).
+            offset: bytes to add to each.
+            caches: the cache options for L1 and L3; "" for the hardware's own choice.
+        """
+        address = Address(addresses.var, addresses.first * addresses.format.bytes, offset)
+        values: dict[str, Any] = {"address": address, "data": data, "caches": caches, **operands}
+        values |= {"sfid": "slm", "address_size": "a32"} if slm else {"sfid": "ugm", "address_size": "a64"}
+        self.emit(name, lanes, guard=guard, **values)
+
+    @overload
+    def as_type(self, numbers: Reg, type_name: str) -> Reg: ...
+    @overload
+    def as_type(self, numbers: Numbers, type_name: str) -> Numbers: ...
+    def as_type(self, numbers: Numbers, type_name: str) -> Numbers:
+        """The same registers, or the same constant's bits, as numbers of another type."""
+        if isinstance(numbers, Const):
+            return Const(numbers.bits, type_name, numbers.count)
+        reg = numbers
         if reg.type == type_name:
             return reg
         old, new = reg.format.bytes, TYPES[type_name].bytes
@@ -124,6 +165,14 @@ class Emitter:
             self.variables.append(alias)
             self._aliases[key] = alias
         return Reg(alias, start // new, reg.count * old // new)
+
+    @overload
+    def as_unsigned(self, numbers: Reg) -> Reg: ...
+    @overload
+    def as_unsigned(self, numbers: Numbers) -> Numbers: ...
+    def as_unsigned(self, numbers: Numbers) -> Numbers:
+        """Integers taken as unsigned."""
+        return self.as_type(numbers, unsigned(numbers.type))
 
     def place_of(self, reg: Reg, index: int) -> tuple[int, int]:
         """Row and column of a number."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mlir import ir
+from xegpu_py.passes.common.values import enumerator
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.values import NARROW, Reg, index_type
 
@@ -15,8 +16,7 @@ THREAD_WORD = 2
 
 
 def _dimension(op: ir.Operation) -> int:
-    text = str(op.attributes["dimension"])
-    return "xyz".index(text.rstrip(">")[-1])
+    return "xyz".index(enumerator(op.attributes["dimension"]))
 
 
 def _group(low: Lowering, dimension: int) -> Reg:

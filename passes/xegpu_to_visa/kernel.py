@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from mlir import ir
+from xegpu_py.passes.common.declarations import named_by
 from xegpu_py.passes.common.kernels import WORK_ITEMS
 from xegpu_py.passes.xegpu_to_visa.coalesce import coalesce, expand
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter
@@ -83,16 +84,9 @@ def _program(
         if var.alias and var.alias[0] in merged:
             renamed[var] = replace(var, alias=(merged[var.alias[0]], var.alias[1]))
     instructions = [rename(i, renamed) for i in emit.instructions] if renamed else emit.instructions
-    used: dict[Any, None] = {}
-    for inst in instructions:
-        for value in (*inst.values.values(), inst.guard):
-            holder: Any = getattr(value, "var", None)
-            while holder is not None:
-                used[holder] = None
-                holder = holder.alias[0] if isinstance(holder, Variable) and holder.alias else None
+    used = named_by(instructions)
     inputs = [i for i in emit.inputs if i.var in used or not (i.kind or i.var.name == PRINT_BUFFER)]
-    for item in inputs:
-        used[item.var] = None
+    used.update(i.var for i in inputs)
     all_variables = dict.fromkeys(renamed.get(v, v) for v in emit.variables)
     variables = [v for v in all_variables if v in used]
     variables.sort(key=lambda v: v.alias is not None)

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 from xegpu_py.passes.common.messages import line_pieces
-from xegpu_py.passes.xegpu_to_visa.descriptors import TYPES_BYTES
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering
 from xegpu_py.passes.xegpu_to_visa.values import Reg
 
-from xegpu_py.visa.operands import Address, Guard, Raw
+from xegpu_py.numerics.formats import TYPES
+from xegpu_py.visa.operands import Guard, Raw
 
 
 def load_line(low: Lowering, address: Reg, slm: bool, caches: str, count: int, name: str) -> Reg:
     """Load `count` numbers of vISA's type `name` into new registers."""
     result = low.emit.whole(name, count)
-    for at, shape in line_pieces(count * TYPES_BYTES[name]):
+    for at, shape in line_pieces(count * TYPES[name].bytes):
         whole = at % low.target.grf_bytes == 0 and shape.transpose
         piece = Reg(result.var, 0, count) if whole else low.emit.whole("ud", max(shape.vector, 1))
-        low.emit.emit(
-            "lsc_load",
-            dst=Raw(piece.var, at if whole else 0),
-            address=Address(address.var, address.first * address.format.bytes, at),
-            sfid="slm" if slm else "ugm",
-            caches=caches,
-            data=shape,
-            address_size="a32" if slm else "a64",
-        )
+        dst = Raw(piece.var, at if whole else 0)
+        low.emit.message("lsc_load", shape, address, slm, offset=at, caches=caches, dst=dst)
         if not whole:
             _move_bytes(low, piece, 0, result, at, shape.vector * shape.memory_bytes)
     return Reg(result.var, 0, count)
@@ -40,30 +33,14 @@ def store_line(low: Lowering, address: Reg, slm: bool, caches: str, value: Reg, 
         piece = value if whole else low.emit.whole("ud", max(shape.vector, 1))
         if not whole:
             _move_bytes(low, Reg(value.var, 0, 1), start, piece, 0, size)
-        low.emit.emit(
-            "lsc_store",
-            guard=guard,
-            address=Address(address.var, address.first * address.format.bytes, at),
-            src0=Raw(piece.var, start if whole else 0),
-            sfid="slm" if slm else "ugm",
-            caches=caches,
-            data=shape,
-            address_size="a32" if slm else "a64",
-        )
+        source = Raw(piece.var, start if whole else 0)
+        low.emit.message("lsc_store", shape, address, slm, offset=at, guard=guard, caches=caches, src0=source)
 
 
 def prefetch_line(low: Lowering, address: Reg, caches: str, size: int) -> None:
     """Bring `size` bytes into the caches."""
     for at, shape in line_pieces(size):
-        low.emit.emit(
-            "lsc_load",
-            dst=Raw(None),
-            address=Address(address.var, address.first * address.format.bytes, at),
-            sfid="ugm",
-            caches=caches,
-            data=shape,
-            address_size="a64",
-        )
+        low.emit.message("lsc_load", shape, address, offset=at, caches=caches, dst=Raw(None))
 
 
 def _move_bytes(low: Lowering, source: Reg, source_at: int, to: Reg, to_at: int, size: int) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
 from mlir import ir
+from xegpu_py.dialects.xegpu import Mode
 from xegpu_py.passes.common.conversion import PatternDriver
 from xegpu_py.passes.common.narrow import byte_memref, memref_bits
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.registers import INDEX, register_type, shape_and_element
-from xegpu_py.passes.xegpu_to_visa.emit import Emitter, const
+from xegpu_py.passes.common.values import shape_of
+from xegpu_py.passes.xegpu_to_visa.emit import ALIGNMENTS, Emitter, const
 from xegpu_py.passes.xegpu_to_visa.ranges import Limits, Ranges
 from xegpu_py.passes.xegpu_to_visa.values import (
     NARROW,
@@ -81,8 +84,7 @@ class Lowering(PatternDriver):
 
     def block(self, block: ir.Block) -> None:
         """Lower the ops of a block, except its terminator."""
-        ops = list(block.operations)
-        for op in ops[:-1]:
+        for op in list(block.operations)[:-1]:
             self.op(op.operation)
 
     def op(self, op: ir.Operation) -> None:
@@ -100,6 +102,11 @@ class Lowering(PatternDriver):
         self._op = outer
         if outer is not None:
             self.emit.where = position_of(outer.location)
+
+    def require_vc(self, op: ir.Operation) -> None:
+        """Refuse an op of work items."""
+        if op.opview.mode != Mode.VC:
+            self.fail("in SIMT mode cannot be lowered to vISA", "write mode = vc, or run xegpu-simt-to-vc before")
 
     def value(self, value: ir.Value) -> Value:
         """What an SSA value is."""
@@ -120,15 +127,10 @@ class Lowering(PatternDriver):
     def reg(self, value: ir.Value, type_name: str = "") -> Reg:
         """An SSA value's numbers in registers, one register number for each of its elements."""
         numbers = self.numbers(value)
-        shape, _ = shape_and_element(value.type)
-        count = 1
-        for n in shape:
-            count *= n
+        count = math.prod(shape_of(value))
         if isinstance(numbers, Const):
             numbers = self.emit.apply("mov", type_name or numbers.type, count, numbers)
-        if numbers.count != count:
-            numbers = self.emit.spread(numbers, count)
-        return self.emit.in_registers(numbers, type_name)
+        return self.emit.in_registers(self.emit.spread(numbers, count), type_name)
 
     def mask(self, value: ir.Value) -> Mask:
         """An SSA value that is truth values, in predicates."""
@@ -229,8 +231,7 @@ class Lowering(PatternDriver):
     def input(self, name: str, type_name: str, count: int = 1, kind: str = "") -> Variable:
         """A new input of the kernel."""
         size = TYPES[type_name].bytes
-        align = {1: "byte", 2: "word", 4: "dword", 8: "qword"}[size]
-        var = Variable(name, type_name, count, align)
+        var = Variable(name, type_name, count, ALIGNMENTS[size])
         self.emit.variables.append(var)
         self._payload = -(-self._payload // size) * size
         grf, total = self.target.grf_bytes, size * count
@@ -252,16 +253,13 @@ class Lowering(PatternDriver):
 
         A memref of elements of 2 or 4 bits is one of the bytes that hold them.
         """
-        text = str(argument.type)
         name = f"in{index}"
         if isinstance(argument.type, ir.MemRefType):
             return self._memref_argument(name, ir.MemRefType(argument.type))
         shape, element = shape_and_element(argument.type)
         if element == "i1":
-            raise ValueError(f"argument {index} of type {text}: pass truth values as i8")
-        count = 1
-        for n in shape:
-            count *= n
+            raise ValueError(f"argument {index} of type {argument.type}: pass truth values as i8")
+        count = math.prod(shape)
         if element == "index":
             bounds = self.limits.argument
             return Reg(self.input(name, index_type(bounds), count), 0, count, bounds)

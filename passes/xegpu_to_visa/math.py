@@ -29,8 +29,12 @@ def _operand(low: Lowering, op: ir.Operation, index: int = 0) -> tuple[Reg, str]
 
 def _finish(low: Lowering, op: ir.Operation, found: Reg) -> None:
     count, _, name = result_of(low, op)
-    found = low.emit.spread(found, count)
-    low.set(op, found if found.type == name else low.emit.in_registers(found, name))
+    low.set(op, low.emit.in_registers(low.emit.spread(found, count), name))
+
+
+def _single(low: Lowering, op: ir.Operation) -> Reg:
+    """The first operand in f."""
+    return low.emit.in_registers(low.numbers(op.operands[0]), "f")
 
 
 _DIRECT = {
@@ -56,7 +60,7 @@ _ROUNDINGS = {"math.floor": "rndd", "math.ceil": "rndu", "math.roundeven": "rnde
 def rounding(low: Lowering, op: ir.Operation) -> None:
     """Roundings, which vISA has of f alone."""
     count, _, name = result_of(low, op)
-    source = low.emit.in_registers(low.numbers(op.operands[0]), "f")
+    source = _single(low, op)
     found = low.emit.apply(_ROUNDINGS[op.name], "f", source.count, source)
     low.set(op, low.emit.in_registers(low.emit.spread(found, count), name))
 
@@ -66,7 +70,7 @@ def round_away(low: Lowering, op: ir.Operation) -> None:
     """To the nearest integral value, halves away from zero: the magnitude rounded down, and one more from a half on."""
     count, _, name = result_of(low, op)
     emit = low.emit
-    source = emit.spread(emit.in_registers(low.numbers(op.operands[0]), "f"), count)
+    source = emit.spread(_single(low, op), count)
     whole = emit.apply("rndz", "f", count, source)
     rest = emit.apply("add", "f", count, whole, source, modifiers=("-",))
     size = emit.apply("mov", "f", count, rest, modifiers=("abs",))
@@ -130,15 +134,14 @@ def _split(value: float) -> tuple[float, float]:
 @pattern("math.exp")
 def exp_(low: Lowering, op: ir.Operation) -> None:
     """e to a power, computed in f."""
-    source = low.emit.in_registers(low.numbers(op.operands[0]), "f")
-    _finish(low, op, exp(low, source))
+    _finish(low, op, exp(low, _single(low, op)))
 
 
 @pattern("math.log", "math.log10", "math.log1p")
 def log(low: Lowering, op: ir.Operation) -> None:
     """Logarithms: the binary one times a constant; log1p of what is near zero by the rounding error of 1 + x."""
     emit = low.emit
-    source = emit.in_registers(low.numbers(op.operands[0]), "f")
+    source = _single(low, op)
     count = source.count
     if op.name == "math.log1p":
         _finish(low, op, _log1p(low, source))
@@ -155,12 +158,7 @@ def _log1p(low: Lowering, source: Reg) -> Reg:
     step = emit.apply("add", "f", count, u, const(-1.0, "f"))
     ratio = emit.apply("div", "f", count, source, step, most=16)
     found = emit.apply("mul", "f", count, base, ratio)
-    usual = emit.flags(
-        "and",
-        count,
-        emit.compare("ne", count, step, const(0.0, "f")),
-        emit.compare("ne", count, step, const(math.inf, "f")),
-    )
+    usual = emit.flags("and", count, *(emit.compare("ne", count, step, const(x, "f")) for x in (0.0, math.inf)))
     return emit.choose(usual, "f", count, found, source)
 
 
@@ -168,7 +166,7 @@ def _log1p(low: Lowering, source: Reg) -> Reg:
 def expm1(low: Lowering, op: ir.Operation) -> None:
     """(y - 1) x / log(y) with y = exp(x) rounded; x itself where y is 1."""
     emit = low.emit
-    source = emit.in_registers(low.numbers(op.operands[0]), "f")
+    source = _single(low, op)
     count = source.count
     y = exp(low, source)
     step = emit.apply("add", "f", count, y, const(-1.0, "f"))
@@ -185,7 +183,7 @@ def expm1(low: Lowering, op: ir.Operation) -> None:
 def tanh(low: Lowering, op: ir.Operation) -> None:
     """sign(x) (1 - 2 / (exp(2 |x|) + 1)), and for |x| < 0.25 an odd polynomial."""
     emit = low.emit
-    source = emit.in_registers(low.numbers(op.operands[0]), "f")
+    source = _single(low, op)
     count = source.count
     size = emit.apply("mov", "f", count, source, modifiers=("abs",))
     power = exp(low, emit.apply("add", "f", count, size, size))
@@ -219,7 +217,7 @@ _ERF_LARGE = [-1.453152027, 1.421413741, -0.284496736, 0.254829592]
 def erf(low: Lowering, op: ir.Operation) -> None:
     """Abramowitz and Stegun 7.1.26 from 0.5 on (error below 1.5e-7), Maclaurin's series below."""
     emit = low.emit
-    source = emit.in_registers(low.numbers(op.operands[0]), "f")
+    source = _single(low, op)
     count = source.count
     size = emit.apply("mov", "f", count, source, modifiers=("abs",))
     square = emit.apply("mul", "f", count, source, source)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from mlir import ir
@@ -10,7 +11,6 @@ from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT
 from xegpu_py.passes.common.limits import scaled_problem
 from xegpu_py.passes.common.messages import precision_of
 from xegpu_py.passes.common.registers import register_type, shape_and_element
-from xegpu_py.passes.xegpu_to_visa.descriptors import TYPES_BYTES, check_mode
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.values import Const, Reg
 from xegpu_py.passes.xegpu_to_visa.vector import gather
@@ -18,6 +18,7 @@ from xegpu_py.passes.xegpu_to_visa.vector import gather
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.numerics.block_scaled import COLUMNS, DEPTH, ROWS, SCALE_GROUP, scaled_depth
 from xegpu_py.numerics.dpas import ops_per_channel
+from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.operands import Raw, Vector
 from xegpu_py.visa.program import Instruction
 
@@ -25,7 +26,7 @@ from xegpu_py.visa.program import Instruction
 @pattern("xegpu.dpas")
 def dpas(low: Lowering, op: ir.Operation) -> None:
     """One instruction for each systolic depth's worth of K."""
-    check_mode(low, op)
+    low.require_vc(op)
     view, emit = op.opview, low.emit
     a_shape, a_element = shape_and_element(view.lhs.type)
     b_element = shape_and_element(view.rhs.type)[1]
@@ -52,10 +53,12 @@ def dpas(low: Lowering, op: ir.Operation) -> None:
     steps = k // each
     for step in range(steps):
         piece = lhs if steps == 1 else _columns_of(low, lhs, m, k, step * each, each, bit_width(a_element))
-        b_first = step * each * n * bit_width(b_element) // 8 // TYPES_BYTES[operand]
-        emit.instructions.append(
-            _instruction(low, w, a, depth, m, n, result, acc, Reg(rhs.var, rhs.first + b_first, 1), piece)
-        )
+        b_first = step * each * n * bit_width(b_element) // 8 // TYPES[operand].bytes
+        operands = _operands(low, w, a, depth, m, result, acc) | {
+            "src1": emit.raw(rhs, b_first),
+            "src2": emit.vector(piece),
+        }
+        emit.instructions.append(Instruction("dpas", operands, n, where=emit.where))
         acc = result
     low.set(op, result)
 
@@ -63,7 +66,7 @@ def dpas(low: Lowering, op: ir.Operation) -> None:
 @pattern("xegpu.dpas_mx")
 def dpas_mx(low: Lowering, op: ir.Operation) -> None:
     """One bdpas."""
-    check_mode(low, op)
+    low.require_vc(op)
     view, emit = op.opview, low.emit
     a_shape, a_element = shape_and_element(view.lhs.type)
     (m, n), d_element = shape_and_element(view.result.type)
@@ -81,13 +84,7 @@ def dpas_mx(low: Lowering, op: ir.Operation) -> None:
     result = emit.whole(register_type(d_element), m * n)
     scale_a = None if view.scale_a is None else _scales(low, view.scale_a, by_rows=True)
     scale_b = None if view.scale_b is None else _scales(low, view.scale_b, by_rows=False)
-    operands = {
-        "W": w,
-        "A": a,
-        "SD": DEPTH,
-        "RC": ROWS,
-        "dst": emit.raw(result),
-        "src0": Raw(None) if acc is None else emit.raw(acc),
+    operands = _operands(low, w, a, DEPTH, ROWS, result, acc) | {
         "src1": emit.raw(rhs),
         "src2": emit.raw(lhs),
         "src3": Vector(None) if scale_b is None else emit.vector(scale_b),
@@ -95,6 +92,12 @@ def dpas_mx(low: Lowering, op: ir.Operation) -> None:
     }
     emit.instructions.append(Instruction("bdpas", operands, COLUMNS, where=emit.where))
     low.set(op, result)
+
+
+def _operands(low: Lowering, w: str, a: str, depth: int, rows: int, result: Reg, acc: Reg | None) -> dict[str, Any]:
+    """The operands of dpas and bdpas but the factors."""
+    src0 = Raw(None) if acc is None else low.emit.raw(acc)
+    return {"W": w, "A": a, "SD": depth, "RC": rows, "dst": low.emit.raw(result), "src0": src0}
 
 
 def _scales(low: Lowering, value: ir.Value, by_rows: bool) -> Reg:
@@ -126,27 +129,6 @@ def _packed(low: Lowering, value: ir.Value) -> Reg:
     if bit_width(shape_and_element(value.type)[1]) >= 8:
         return low.reg(value)
     return low.emit.in_registers(low.numbers(value))
-
-
-def _instruction(
-    low: Lowering, w: str, a: str, depth: int, m: int, n: int, result: Reg, acc: Reg | None, rhs: Reg, lhs: Reg
-) -> Instruction:
-    emit = low.emit
-    return Instruction(
-        "dpas",
-        {
-            "W": w,
-            "A": a,
-            "SD": depth,
-            "RC": m,
-            "dst": emit.raw(result),
-            "src0": Raw(None) if acc is None else emit.raw(acc),
-            "src1": emit.raw(rhs),
-            "src2": emit.vector(lhs),
-        },
-        n,
-        where=emit.where,
-    )
 
 
 def _aligned(low: Lowering, reg: Reg) -> Reg:

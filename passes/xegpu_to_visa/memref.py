@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from mlir import ir
+from xegpu_py.dialects.xegpu.checks import is_slm
 from xegpu_py.passes.common.narrow import memref_bits
 from xegpu_py.passes.common.registers import element_bytes, register_type
-from xegpu_py.passes.common.values import element_of
+from xegpu_py.passes.common.values import element_of, segments
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
-from xegpu_py.passes.xegpu_to_visa.values import Memory, Numbers, Reg
+from xegpu_py.passes.xegpu_to_visa.values import Const, Memory, Numbers, Reg
 
-from xegpu_py.visa.operands import Address
 from xegpu_py.visa.spec import DataShape
-
-_SHARED = ("3 : i64", "3 : i32", "3", "#gpu.address_space<workgroup>")
 
 
 def memory(low: Lowering, value: ir.Value) -> Memory:
@@ -53,15 +51,7 @@ def load(low: Lowering, op: ir.Operation) -> None:
     at = address_of(low, mem, flat(low, mem, [low.numbers(v) for v in list(op.operands)[1:]]))
     size, name = element_bytes(mem.element), register_type(mem.element)
     held = low.emit.whole({8: "uq"}.get(size, "ud"), 1)
-    low.emit.emit(
-        "lsc_load",
-        dst=low.emit.raw(held),
-        address=Address(at.var, at.first * at.format.bytes),
-        sfid="slm" if mem.slm else "ugm",
-        caches="",
-        data=_shape_of(size),
-        address_size="a32" if mem.slm else "a64",
-    )
+    low.emit.message("lsc_load", _shape_of(size), at, mem.slm, dst=low.emit.raw(held))
     low.set(op, Reg(low.emit.as_type(held, name).var, 0, 1))
 
 
@@ -75,37 +65,21 @@ def store(low: Lowering, op: ir.Operation) -> None:
     held = low.emit.whole({8: "uq"}.get(size, "ud"), 1)
     into = Reg(low.emit.as_type(held, name).var, 0, 1)
     low.emit.apply("mov", name, 1, low.numbers(value), into=into)
-    low.emit.emit(
-        "lsc_store",
-        address=Address(at.var, at.first * at.format.bytes),
-        src0=low.emit.raw(held),
-        sfid="slm" if mem.slm else "ugm",
-        caches="",
-        data=_shape_of(size),
-        address_size="a32" if mem.slm else "a64",
-    )
+    low.emit.message("lsc_store", _shape_of(size), at, mem.slm, src0=low.emit.raw(held))
 
 
-def _mixed(op: ir.Operation, name: str, operands: Sequence[ir.Value]) -> list[int | ir.Value]:
-    dynamic = ir.ShapedType.get_dynamic_size()
-    waiting = iter(operands)
-    return [next(waiting) if n == dynamic else n for n in ir.DenseI64ArrayAttr(op.attributes[name])]
+def _mixed(low: Lowering, static: Iterable[int], operands: Sequence[ir.Value]) -> list[Numbers]:
+    """Numbers of which those that are not known are operands, in their order."""
+    dynamic, waiting = ir.ShapedType.get_dynamic_size(), iter(operands)
+    return [low.numbers(next(waiting)) if n == dynamic else low.index(n) for n in static]
 
 
 @pattern("memref.subview", "memref.reinterpret_cast")
 def subview(low: Lowering, op: ir.Operation) -> None:
     """A part of a memref: another offset, shape and strides."""
     mem = memory(low, op.operands[0])
-    sizes_of = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
-    operands = list(op.operands)
-    groups = []
-    start = 0
-    for size in sizes_of:
-        groups.append(operands[start : start + size])
-        start += size
-    offsets, sizes, strides = (
-        low.index_list(_mixed(op, f"static_{n}", g)) for n, g in zip(("offsets", "sizes", "strides"), groups[1:])
-    )
+    names = ("static_offsets", "static_sizes", "static_strides")
+    offsets, sizes, strides = (_mixed(low, op.attributes[n], group) for n, group in zip(names, segments(op)[1:]))
     result = ir.MemRefType(op.results[0].type)
     if op.name == "memref.reinterpret_cast":
         low.set(op, Memory(mem.base, offsets[0], tuple(sizes), tuple(strides), mem.element, mem.slm))
@@ -113,10 +87,8 @@ def subview(low: Lowering, op: ir.Operation) -> None:
     offset = flat(low, mem, offsets)
     combined = [low.multiply(a, b) for a, b in zip(strides, mem.strides)]
     kept = _kept_dimensions(low, sizes, result)
-    low.set(
-        op,
-        Memory(mem.base, offset, tuple(sizes[i] for i in kept), tuple(combined[i] for i in kept), mem.element, mem.slm),
-    )
+    shape, steps = (tuple(group[i] for i in kept) for group in (sizes, combined))
+    low.set(op, Memory(mem.base, offset, shape, steps, mem.element, mem.slm))
 
 
 def _kept_dimensions(low: Lowering, sizes: Sequence[Numbers], result: ir.MemRefType) -> list[int]:
@@ -146,9 +118,7 @@ def reshape(low: Lowering, op: ir.Operation) -> None:
             shape.append(extent)
         strides = [mem.strides[group[-1]] for group in groups] if groups else []
     else:
-        mixed = ir.DenseI64ArrayAttr(op.attributes["static_output_shape"])
-        dynamic, waiting = ir.ShapedType.get_dynamic_size(), iter(list(op.operands)[1:])
-        shape = [low.numbers(next(waiting)) if n == dynamic else low.index(n) for n in mixed]
+        shape = _mixed(low, op.attributes["static_output_shape"], list(op.operands)[1:])
         strides = [low.index(1)] * len(shape)
         for group, stride in zip(groups, mem.strides):
             for i in reversed(group):
@@ -195,7 +165,7 @@ def at_address(low: Lowering, op: ir.Operation) -> None:
     if unknown in (*strides, offset):
         low.fail(f"makes a memref whose strides or offset are not known, {kind}")
     shape = tuple(low.index((1 << 62) if kind.is_dynamic_dim(i) else kind.shape[i]) for i in range(kind.rank))
-    slm = kind.memory_space is not None and str(kind.memory_space) in _SHARED
+    slm = is_slm(kind.memory_space)
     base = low.emit.as_type(low.emit.in_registers(low.numbers(op.operands[0])), "q")
     base = low.emit.apply("mov", "ud", 1, base) if slm else low.emit.as_type(base, "uq")
     made = tuple(low.index(s) for s in strides)
@@ -206,8 +176,6 @@ def at_address(low: Lowering, op: ir.Operation) -> None:
 def dim(low: Lowering, op: ir.Operation) -> None:
     """An extent."""
     index = low.numbers(op.operands[1])
-    from xegpu_py.passes.xegpu_to_visa.values import Const
-
     if not isinstance(index, Const):
         low.fail("needs a constant dimension")
     low.set(op, memory(low, op.operands[0]).shape[index.value])
@@ -231,7 +199,7 @@ def extract_strided_metadata(low: Lowering, op: ir.Operation) -> None:
 def allocate(low: Lowering, op: ir.Operation) -> None:
     """Shared local memory."""
     memref = ir.MemRefType(op.results[0].type)
-    if memref.memory_space is None or str(memref.memory_space) not in _SHARED:
+    if not is_slm(memref.memory_space):
         low.fail("can allocate shared local memory alone", "give the memref memory space 3")
     low.set(op, shared(low, memref))
 
@@ -268,9 +236,7 @@ def view(low: Lowering, op: ir.Operation) -> None:
     source, shift, *sizes = op.operands
     mem = memory(low, source)
     memref = ir.MemRefType(op.results[0].type)
-    dynamic = ir.ShapedType.get_dynamic_size()
-    waiting = iter(sizes)
-    shape = [low.numbers(next(waiting)) if n == dynamic else low.index(n) for n in memref.shape]
+    shape = _mixed(low, memref.shape, sizes)
     strides: list[Numbers] = [low.index(1)]
     for n in reversed(shape[1:]):
         strides.insert(0, low.multiply(strides[0], n))

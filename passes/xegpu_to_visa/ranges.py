@@ -12,8 +12,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from mlir import ir
+from xegpu_py.passes.common.combining import CombiningKind
+from xegpu_py.passes.common.control_flow import yielded
 from xegpu_py.passes.common.kernels import GRID_LIMIT
 from xegpu_py.passes.common.registers import shape_and_element
+from xegpu_py.passes.common.values import enumerator
 from xegpu_py.passes.xegpu_to_visa.values import Bounds
 
 from xegpu_py.ir.builtin import bit_width, is_integer
@@ -191,13 +194,6 @@ _BINARY: dict[str, Callable[[Bounds, Bounds], Bounds | None]] = {
     "rems": _remainder,
     "remu": _unsigned_remainder,
 }
-_ARITH = {
-    "addi": "add", "subi": "sub", "muli": "mul", "andi": "and", "ori": "or", "xori": "xor",
-    "maxsi": "maxs", "minsi": "mins", "maxui": "maxu", "minui": "minu",
-    "shli": "shl", "shrsi": "shrs", "shrui": "shru",
-    "divsi": "divs", "divui": "divu", "floordivsi": "floordivs", "ceildivsi": "ceildivs", "ceildivui": "ceildivu",
-    "remsi": "rems", "remui": "remu",
-}  # fmt: skip
 _SIGNED_CASTS = ("arith.extsi", "arith.trunci", "arith.index_cast", "index.casts")
 _UNSIGNED_CASTS = ("arith.extui", "arith.index_castui", "index.castu")
 _MOVES = (
@@ -206,6 +202,12 @@ _MOVES = (
     "vector.deinterleave", "vector.from_elements", "vector.to_elements", "arith.select",
 )  # fmt: skip
 """Ops whose results have no other elements than their operands."""
+
+_PLACES = (
+    "gpu.block_id", "gpu.grid_dim", "gpu.thread_id", "gpu.block_dim", "gpu.global_id", "gpu.subgroup_id",
+    "gpu.num_subgroups", "gpu.lane_id", "gpu.subgroup_size",
+)  # fmt: skip
+"""Ids and extents of a launch."""
 
 _CASTS_OF_MEMREFS = ("memref.cast", "memref.memory_space_cast", "memref.assume_alignment")
 
@@ -265,7 +267,8 @@ class Ranges:
             rule(self, op)
             return
         dialect, _, kind = name.partition(".")
-        transfer = _BINARY.get(_ARITH.get(kind, "") if dialect == "arith" else kind if dialect == "index" else "")
+        # Ops of arith on integers are those of index by the same names with an `i` at the end.
+        transfer = _BINARY.get(kind.removesuffix("i")) if dialect in ("arith", "index") else None
         if transfer is not None:
             result = op.results[0]
             if self._bits(result):
@@ -347,11 +350,11 @@ class Ranges:
         result = op.results[0]
         if not self._bits(result):
             return
-        kind = str(op.attributes["kind"]).rstrip(">").rpartition("<")[2]
+        kind = CombiningKind.of(op)
         operands = [self.of(v) for v in op.operands]
-        if kind.startswith(("min", "max")):
+        if kind.value.startswith(("min", "max")):
             self._set(result, join(*operands))
-        elif kind == "add":
+        elif kind == CombiningKind.ADD:
             count = math.prod(shape_and_element(op.operands[0].type)[0])
             lo, hi = operands[0]
             more = [(0, 0), *operands[1:]][-1]
@@ -368,7 +371,7 @@ class Ranges:
 
     def place(self, op: ir.Operation) -> None:
         """An id or extent of the launch."""
-        dimension = "xyz".index(str(op.attributes["dimension"]).rstrip(">")[-1]) if "dimension" in op.attributes else 0
+        dimension = "xyz".index(enumerator(op.attributes["dimension"])) if "dimension" in op.attributes else 0
         low, high = self._limits.place(op.name.partition(".")[2], dimension)
         if "upper_bound" in op.attributes:
             high = min(high, ir.IntegerAttr(op.attributes["upper_bound"]).value - 1)
@@ -423,9 +426,6 @@ class Ranges:
 
     # Control flow.
 
-    def _yielded(self, block: ir.Block, first: int = 0) -> list[ir.Value]:
-        return list(list(block.operations)[-1].operation.operands)[first:]
-
     def _values(self, value: ir.Value) -> tuple[Bounds, ...] | None:
         found = self._found.get(value)
         if found is None and self._bits(value):
@@ -443,7 +443,7 @@ class Ranges:
         blocks = [r.blocks[0] for r in op.regions if len(r.blocks)]
         for block in blocks:
             self._block(block)
-        yields = [self._yielded(block) for block in blocks]
+        yields = [yielded(block) for block in blocks]
         for i, result in enumerate(op.results):
             self._joined(result, [y[i] for y in yields])
 
@@ -459,9 +459,9 @@ class Ranges:
         else:
             self._set(counter, (lower[0], max(lower[0], upper[1] - 1)))
             trips = max(0, -(-(upper[1] - lower[0]) // max(step[0], 1)))
-        self._carried(arguments, inits, self._yielded(body), [body], lambda: trips)
-        for result, argument, yielded in zip(op.results, arguments, self._yielded(body)):
-            self._joined(result, [argument, yielded])
+        self._carried(arguments, inits, yielded(body), [body], lambda: trips)
+        for result, argument, out in zip(op.results, arguments, yielded(body)):
+            self._joined(result, [argument, out])
 
     def _carried(
         self,
@@ -479,22 +479,22 @@ class Ranges:
             starts: what the arguments are in the block that yields, if it is not the one that has them.
         """
         moved: list[tuple[ir.Value, ir.Value, tuple[Bounds, ...], ir.Value]] = []
-        for argument, start, init, yielded in zip(arguments, starts or arguments, inits, yields):
+        for argument, start, init, out in zip(arguments, starts or arguments, inits, yields):
             first = self._values(init)
             if first is None:
                 continue
             self._found[argument] = first
-            if yielded != start:
-                moved.append((argument, start, first, yielded))
+            if out != start:
+                moved.append((argument, start, first, out))
                 self._found[argument] = tuple(full(self._bits(argument) or INDEX_BITS) for _ in first)
         if moved:
             # Whatever the arguments are, so much do the blocks make of them.
             for block in blocks:
                 self._block(block)
             known, trips = {}, count()
-            for argument, start, first, yielded in moved:
-                step = self._distance(start, yielded, len(first))
-                last = self._values(yielded)
+            for argument, start, first, out in moved:
+                step = self._distance(start, out, len(first))
+                last = self._values(out)
                 bits = self._bits(argument) or INDEX_BITS
                 if step is not None and trips != math.inf:
                     n = int(trips)
@@ -514,7 +514,7 @@ class Ranges:
         Args:
             starts: the second region's arguments, which are the first one's.
         """
-        condition = self._yielded(before)[0]
+        condition = yielded(before)[0]
         arguments = list(before.arguments)
         while not isinstance(condition.owner, ir.Block) and condition.owner.operation.name == "vector.reduction":
             op = condition.owner.operation
@@ -557,13 +557,13 @@ class Ranges:
             return math.inf
         return max(0, -(-(last[1] - first[0]) // step[0][0]))
 
-    def _distance(self, argument: ir.Value, yielded: ir.Value, rank: int) -> list[Bounds] | None:
+    def _distance(self, argument: ir.Value, out: ir.Value, rank: int) -> list[Bounds] | None:
         """How far each part of a value is from an argument of the block, if it is that plus something."""
         total = [(0, 0)] * rank
-        while yielded != argument:
-            if isinstance(yielded.owner, ir.Block):
+        while out != argument:
+            if isinstance(out.owner, ir.Block):
                 return None
-            op = yielded.owner.operation
+            op = out.owner.operation
             if op.name == "xegpu.update_nd_offset":
                 step = list(self._offsets(op))
                 following = op.operands[0]
@@ -577,7 +577,7 @@ class Ranges:
             else:
                 return None
             total = [(t[0] + s[0], t[1] + s[1]) for t, s in zip(total, step)]
-            yielded = following
+            out = following
         return total
 
     def _reaches(self, value: ir.Value, argument: ir.Value) -> bool:
@@ -591,11 +591,11 @@ class Ranges:
     def while_(self, op: ir.Operation) -> None:
         """A loop of two regions."""
         before, after = (r.blocks[0] for r in op.regions)
-        passed = self._yielded(before, 1)
+        passed = yielded(before)[1:]
         for argument in after.arguments:
             self._found.pop(argument, None)
             self._set(argument, None)
-        arguments, inits, yields = list(before.arguments), list(op.operands), self._yielded(after)
+        arguments, inits, yields = list(before.arguments), list(op.operands), yielded(after)
         if passed[: len(arguments)] == arguments:
             # The second region begins with the values that the first one does.
             starts = list(after.arguments)[: len(arguments)]
@@ -633,14 +633,5 @@ _RULES: dict[str, _Rule] = {
     "scf.while": Ranges.while_,
     **dict.fromkeys((*_SIGNED_CASTS, *_UNSIGNED_CASTS), Ranges.cast),
     **dict.fromkeys(_MOVES, Ranges.move),
-    **dict.fromkeys(
-        (
-            f"gpu.{name}"
-            for name in (
-                "block_id", "grid_dim", "thread_id", "block_dim", "global_id",
-                "subgroup_id", "num_subgroups", "lane_id", "subgroup_size",
-            )
-        ),
-        Ranges.place,
-    ),
-}  # fmt: skip
+    **dict.fromkeys(_PLACES, Ranges.place),
+}

@@ -28,7 +28,7 @@ def remf(low: Lowering, op: ir.Operation) -> None:
         lanes = min(count - start, MASK_LANES)
         a, b = (emit.apply("mov", wide, lanes, Reg(n.var, n.first + start, lanes)) for n in (x, y))
         emit.apply("mov", wide, lanes, _remainder(emit, a, b), into=Reg(result.var, start, lanes))
-    low.set(op, result if wide == name else emit.in_registers(result, name))
+    low.set(op, emit.in_registers(result, name))
 
 
 _FRACTION = {"f": 23, "df": 52}
@@ -90,7 +90,7 @@ def _remainder(emit: Emitter, x: Reg, y: Reg) -> Reg:
     double = emit.choose(emit.compare("ge", count, double, b.mantissa), kind, count, less, double)
     emit.choose(pending, kind, count, double, rest, into=rest)
     emit.apply("add", "d", count, left, const(-1, "d"), into=left)
-    emit.emit("jmp", no_mask=False, label=begin)
+    emit.jump(begin)
     emit.place(end)
     # Both factors and the product are exact: it is a multiple of the least number whose exponent the divisor has.
     scaled = emit.apply("mul", name, count, emit.apply("mov", name, count, rest), const(2.0**-fraction, name))
@@ -100,17 +100,9 @@ def _remainder(emit: Emitter, x: Reg, y: Reg) -> Reg:
     sign = emit.apply("and", kind, count, emit.as_type(x, kind), const(1 << form.bits - 1, kind))
     found = emit.apply("or", kind, count, found, sign)
     infinity = (1 << form.bits - 1) - (1 << fraction)
-    valid = emit.flags(
-        "and",
-        count,
-        emit.compare("lt", count, a.size, const(infinity, kind)),
-        emit.flags(
-            "and",
-            count,
-            emit.compare("le", count, b.size, const(infinity, kind)),
-            emit.compare("ne", count, b.size, const(0, kind)),
-        ),
-    )
+    finite = emit.compare("lt", count, a.size, const(infinity, kind))
+    divides = (emit.compare(c, count, b.size, const(n, kind)) for c, n in (("le", infinity), ("ne", 0)))
+    valid = emit.flags("and", count, finite, emit.flags("and", count, *divides))
     return emit.as_type(emit.choose(valid, kind, count, found, Const(TYPES[name].nan, kind)), name)
 
 

@@ -6,13 +6,13 @@ from mlir import ir
 from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.passes.common.messages import caches_of, chunk_messages
 from xegpu_py.passes.common.registers import element_bytes, register_type
-from xegpu_py.passes.xegpu_to_visa.descriptors import TYPES_BYTES, check_mode, in_slm
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.values import NARROW, Const, KnownMask, Lanes, Memory, Numbers, Reg
 
 from xegpu_py.ir.builtin import bit_width
-from xegpu_py.visa.operands import Address, Guard, Raw
+from xegpu_py.numerics.formats import TYPES
+from xegpu_py.visa.operands import Guard, Raw
 from xegpu_py.visa.spec import DataShape
 
 
@@ -32,7 +32,7 @@ def _lane_addresses(low: Lowering, base: Numbers, offsets: Reg, size: int, slm: 
 @pattern("xegpu.create_tdesc")
 def create_tdesc(low: Lowering, op: ir.Operation) -> None:
     """Each lane's address: the base, and an offset of elements."""
-    check_mode(low, op)
+    low.require_vc(op)
     view = op.opview
     desc = TensorDesc.of(view.tdesc)
     source = low.value(view.source)
@@ -44,9 +44,9 @@ def create_tdesc(low: Lowering, op: ir.Operation) -> None:
     size = bit_width(desc.element) // 8
     assert isinstance(base, (Reg, Const))
     if isinstance(source, (Reg, Const)):
-        base = low.emit.in_registers(source, "ud" if in_slm(desc) else "uq")
-    base = (low.local_address if in_slm(desc) else low.address)(base, first, size)
-    low.set(op, Lanes(_lane_addresses(low, base, offsets, size, in_slm(desc))))
+        base = low.emit.in_registers(source, "ud" if desc.in_slm else "uq")
+    base = (low.local_address if desc.in_slm else low.address)(base, first, size)
+    low.set(op, Lanes(_lane_addresses(low, base, offsets, size, desc.in_slm)))
 
 
 @pattern("xegpu.update_offset")
@@ -61,20 +61,20 @@ def update_offset(low: Lowering, op: ir.Operation) -> None:
     name = lanes.addresses.type
     wide: Numbers = (
         low.emit.apply("mul", NARROW, deltas.count, low.typed(deltas, NARROW), const(size, NARROW))
-        if (in_slm(desc))
+        if desc.in_slm
         else low.scaled(deltas, size)
     )
     into = Reg(low.emit.variable(name, lanes.addresses.var.count), 0, lanes.addresses.count)
     low.set(op, Lanes(low.emit.apply("add", name, deltas.count, lanes.addresses, wide, into=into)))
 
 
-def lanes_of(low: Lowering, op: ir.Operation) -> tuple[TensorDesc, Reg, int, int]:
-    """The descriptor, its addresses, the number of lanes and of elements that each has."""
-    check_mode(low, op)
+def lanes_of(low: Lowering, op: ir.Operation) -> tuple[TensorDesc, Reg]:
+    """The type of an op's descriptor, and its addresses."""
+    low.require_vc(op)
     desc = TensorDesc.of(op.opview.tdesc)
     found = low.value(op.opview.tdesc)
     assert isinstance(found, Lanes)
-    return desc, found.addresses, desc.shape[0], desc.shape[1] if len(desc.shape) > 1 else 1
+    return desc, found.addresses
 
 
 def guards(low: Lowering, op: ir.Operation, lanes: int, most: int = 32) -> list[tuple[int, int, Guard | None]]:
@@ -113,12 +113,13 @@ def in_place(low: Lowering, numbers: Reg, start: int, lanes: int, count: int, sh
 @pattern("xegpu.load_gather")
 def load_gather(low: Lowering, op: ir.Operation) -> None:
     """Gathers; what is narrower than 32 bits is packed afterwards. The chunk is the outer dimension."""
-    desc, addresses, lanes, chunk = lanes_of(low, op)
+    desc, addresses = lanes_of(low, op)
+    lanes, chunk = desc.lanes, desc.chunk
     emit = low.emit
     name = register_type(desc.element)
-    size = TYPES_BYTES[name]
+    size = TYPES[name].bytes
     result = emit.whole(name, lanes * chunk)
-    held_name = name if size >= 4 else "ud"
+    held_name, caches = name if size >= 4 else "ud", caches_of(op.opview)
     for first, shape in chunk_messages(chunk, size):
         for lane, count, guard in guards(low, op, lanes):
             row = padded_row(low, count, max(size, 4))
@@ -126,42 +127,36 @@ def load_gather(low: Lowering, op: ir.Operation) -> None:
             held = own or emit.whole(held_name, row * shape.vector)
             if guard:
                 emit.apply("mov", held_name, held.count, const(0, held_name), into=held)
-            emit.emit(
+            at = Reg(addresses.var, addresses.first + lane, count)
+            emit.message(
                 "lsc_load",
-                count,
+                shape,
+                at,
+                desc.in_slm,
+                lanes=count,
+                offset=first * size,
                 guard=guard,
+                caches=caches,
                 dst=emit.raw(held),
-                address=Address(addresses.var, (addresses.first + lane) * addresses.format.bytes, first * size),
-                sfid="slm" if in_slm(desc) else "ugm",
-                caches=caches_of(op.opview),
-                data=shape,
-                address_size="a32" if in_slm(desc) else "a64",
             )
             for e in range(0 if own else shape.vector):
-                part = Reg(held.var, e * row, count)
-                _narrow(low, part, Reg(result.var, (first + e) * lanes + lane, count), size)
+                to = Reg(result.var, (first + e) * lanes + lane, count)
+                bits = {1: "ub", 2: "uw"}.get(size, name)
+                emit.apply("mov", bits, count, Reg(held.var, e * row, count), into=emit.as_type(to, bits))
     low.set(op, result)
-
-
-def _narrow(low: Lowering, part: Reg, to: Reg, size: int) -> None:
-    """Numbers of 32 bits into those of a narrower type, bit by bit."""
-    if size >= 4:
-        low.emit.apply("mov", to.type, to.count, part, into=to)
-        return
-    name = {1: "ub", 2: "uw"}[size]
-    low.emit.apply("mov", name, to.count, part, into=low.emit.as_type(to, name))
 
 
 @pattern("xegpu.store_scatter")
 def store_scatter(low: Lowering, op: ir.Operation) -> None:
     """Scatters; what is narrower than 32 bits is widened before."""
-    desc, addresses, lanes, chunk = lanes_of(low, op)
+    desc, addresses = lanes_of(low, op)
+    lanes, chunk = desc.lanes, desc.chunk
     emit = low.emit
     name = register_type(desc.element)
-    size = TYPES_BYTES[name]
+    size = TYPES[name].bytes
     value = low.reg(op.opview.value, name)
     bits = {1: "ub", 2: "uw", 4: "ud", 8: "uq"}[size]
-    source = emit.as_type(value, bits)
+    source, caches = emit.as_type(value, bits), caches_of(op.opview, True)
     for first, shape in chunk_messages(chunk, size):
         for lane, count, guard in guards(low, op, lanes):
             row = padded_row(low, count, max(size, 4))
@@ -171,36 +166,30 @@ def store_scatter(low: Lowering, op: ir.Operation) -> None:
                 to = Reg(held.var, e * row, count)
                 part = Reg(source.var, source.first + (first + e) * lanes + lane, count)
                 emit.apply("mov", held.type, count, part, into=to)
-            emit.emit(
+            at = Reg(addresses.var, addresses.first + lane, count)
+            emit.message(
                 "lsc_store",
-                count,
+                shape,
+                at,
+                desc.in_slm,
+                lanes=count,
+                offset=first * size,
                 guard=guard,
-                address=Address(addresses.var, (addresses.first + lane) * addresses.format.bytes, first * size),
+                caches=caches,
                 src0=emit.raw(held),
-                sfid="slm" if in_slm(desc) else "ugm",
-                caches=caches_of(op.opview, True),
-                data=shape,
-                address_size="a32" if in_slm(desc) else "a64",
             )
 
 
 @pattern("xegpu.prefetch")
 def prefetch(low: Lowering, op: ir.Operation) -> None:
     """Gathers without a destination."""
-    desc, addresses, lanes, chunk = lanes_of(low, op)
-    if in_slm(desc):
+    desc, addresses = lanes_of(low, op)
+    lanes, chunk = desc.lanes, desc.chunk
+    if desc.in_slm:
         return
     size = bit_width(desc.element) // 8
-    most = 32 if low.target.grf_bytes == 64 else 16
+    most, caches = 32 if low.target.grf_bytes == 64 else 16, caches_of(op.opview) or "ca.ca"
     for first, shape in chunk_messages(chunk, size):
         for lane in range(0, lanes, most):
-            low.emit.emit(
-                "lsc_load",
-                min(most, lanes - lane),
-                dst=Raw(None),
-                address=Address(addresses.var, (addresses.first + lane) * addresses.format.bytes, first * size),
-                sfid="ugm",
-                caches=caches_of(op.opview) or "ca.ca",
-                data=shape,
-                address_size="a64",
-            )
+            count, at = min(most, lanes - lane), Reg(addresses.var, addresses.first + lane, 1)
+            low.emit.message("lsc_load", shape, at, lanes=count, offset=first * size, caches=caches, dst=Raw(None))

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from mlir import ir
 from xegpu_py.dialects.xegpu.interfaces import DescriptorUpdate
+from xegpu_py.passes.common.control_flow import yielded
 from xegpu_py.passes.common.registers import unsigned
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, parts_of, pattern, with_parts
 from xegpu_py.passes.xegpu_to_visa.values import Const, KnownMask, Mask, Reg, Undefined, Value, bounds_of, index_type
-from xegpu_py.passes.xegpu_to_visa.wide import as_type
 
 from xegpu_py.visa.operands import Flag, Guard
 
@@ -70,14 +70,14 @@ def assign_all(emit: Emitter, to: Sequence[Value], values: Sequence[Value]) -> N
         assign(emit, t, v)
 
 
-def _unchanged(argument: ir.Value, yielded: ir.Value, value: Value) -> list[bool]:
+def _unchanged(argument: ir.Value, out: ir.Value, value: Value) -> list[bool]:
     """Which parts of a carried value each iteration leaves as they are."""
     moved = False
-    while isinstance(yielded.owner, ir.OpView | ir.Operation) and isinstance(yielded.owner.opview, DescriptorUpdate):
+    while isinstance(out.owner, ir.OpView | ir.Operation) and isinstance(out.owner.opview, DescriptorUpdate):
         moved = True
-        yielded = yielded.owner.operation.operands[0]
+        out = out.owner.operation.operands[0]
     parts = parts_of(value)
-    if yielded != argument:
+    if out != argument:
         return [False] * len(parts)
     from xegpu_py.passes.xegpu_to_visa.values import Block
 
@@ -94,11 +94,11 @@ def for_(low: Lowering, op: ir.Operation) -> None:
     emit = low.emit
     body = op.regions[0].blocks[0]
     lower, upper, step = (low.numbers(v) for v in list(op.operands)[:3])
-    yields = list(list(body.operations)[-1].operation.operands)
+    yields = yielded(body)
     arguments = list(body.arguments)[1:]
     carried: list[Value] = []
-    for init, argument, yielded in zip(list(op.operands)[3:], arguments, yields):
-        carried.append(_carried(low, init, argument, yielded))
+    for init, argument, out in zip(list(op.operands)[3:], arguments, yields):
+        carried.append(_carried(low, init, argument, out))
         low.values[argument] = low.bounded(carried[-1], argument)
     type_name = lower.type
     # Behind the last iteration too it should hold the counter.
@@ -111,16 +111,16 @@ def for_(low: Lowering, op: ir.Operation) -> None:
             given = "q"
             lower, upper, step = (low.typed(n, given) for n in (lower, upper, step))
         type_name = unsigned(given)
-        lower, upper, step = (as_type(emit, n, type_name) for n in (lower, upper, step))
+        lower, upper, step = (emit.as_type(n, type_name) for n in (lower, upper, step))
         last = bounds_of(upper)[1] - 1 + bounds_of(step)[1]
     counter = Reg(emit.variable(type_name, 1), 0, 1)
     emit.copy(counter, lower)
-    low.define(body.arguments[0], as_type(emit, counter, given))
+    low.define(body.arguments[0], emit.as_type(counter, given))
     begin, end = emit.label("For"), emit.label("Done")
     runs = isinstance(lower, Const) and isinstance(upper, Const) and lower.value < upper.value
     if not runs:
         more = emit.compare("lt", 1, counter, upper)
-        emit.emit("jmp", guard=Guard(more.predicates[0], True), no_mask=False, label=end)
+        emit.jump(end, unless=more)
     emit.place(begin)
     low.block(body)
     assign_all(emit, carried, [low.value(y) for y in yields])
@@ -130,25 +130,25 @@ def for_(low: Lowering, op: ir.Operation) -> None:
     else:
         # The counter may wrap around: ask before the addition whether a step is left.
         left = emit.apply("add", type_name, 1, counter, upper, modifiers=("-",))
-        more = emit.compare("gt", 1, *(as_type(emit, n, unsigned(n.type)) for n in (left, step)))
+        more = emit.compare("gt", 1, emit.as_unsigned(left), emit.as_unsigned(step))
         emit.apply("add", type_name, 1, counter, step, into=counter)
-    emit.emit("jmp", guard=Guard(more.predicates[0]), no_mask=False, label=begin)
+    emit.jump(begin, when=more)
     emit.place(end)
     low.set(op, *(low.bounded(value, result) for value, result in zip(carried, op.results)))
 
 
-def _carried(low: Lowering, init: ir.Value, argument: ir.Value, yielded: ir.Value | None = None) -> Value:
+def _carried(low: Lowering, init: ir.Value, argument: ir.Value, out: ir.Value | None = None) -> Value:
     """What carries a value through a loop, as an argument of its body; what the body yields may leave parts of it."""
     value = low.value(init)
     if isinstance(value, Undefined):
         low.fail(f"carries a value of type {init.type} that is not defined before the first iteration")
-    fixed = _unchanged(argument, yielded, value) if yielded is not None else ()
+    fixed = _unchanged(argument, out, value) if out is not None else ()
     return carry(low.emit, low.fit(value, argument, fixed), fixed)
 
 
 def join(low: Lowering, op: ir.Operation, results: list[Value], block: ir.Block) -> None:
     """Give the results of an op with several regions what one of them yields. The first one makes the results."""
-    values = [low.value(v) for v in list(block.operations)[-1].operation.operands]
+    values = [low.value(v) for v in yielded(block)]
     if not results:
         results += [Undefined()] * len(values)
     for i, value in enumerate(values):
@@ -163,7 +163,7 @@ def choose(low: Lowering, op: ir.Operation) -> None:
     condition, yes, no = op.operands
     result = carry(low.emit, low.fit(low.value(yes), op.results[0]))
     end = low.emit.label("EndSelect")
-    low.emit.emit("jmp", guard=Guard(low.mask(condition).predicates[0]), no_mask=False, label=end)
+    low.emit.jump(end, when=low.mask(condition))
     assign(low.emit, result, low.value(no))
     low.emit.place(end)
     low.set(op, low.bounded(result, op.results[0]))
@@ -180,7 +180,7 @@ def if_(low: Lowering, op: ir.Operation) -> None:
         if taken < len(regions):
             block = regions[taken].blocks[0]
             low.block(block)
-            low.set(op, *(low.value(v) for v in list(block.operations)[-1].operation.operands))
+            low.set(op, *(low.value(v) for v in yielded(block)))
         return
     otherwise, end = emit.label("Else"), emit.label("EndIf")
     predicate = low.mask(op.operands[0]).predicates[0]
@@ -190,7 +190,7 @@ def if_(low: Lowering, op: ir.Operation) -> None:
     results: list[Value] = []
     join(low, op, results, first)
     if len(regions) > 1:
-        emit.emit("jmp", no_mask=False, label=end)
+        emit.jump(end)
         emit.place(otherwise)
         second = regions[1].blocks[0]
         low.block(second)
@@ -212,14 +212,14 @@ def while_(low: Lowering, op: ir.Operation) -> None:
     begin, end = emit.label("While"), emit.label("Done")
     emit.place(begin)
     low.block(before)
-    condition, *passed = list(list(before.operations)[-1].operation.operands)
+    condition, *passed = yielded(before)
     results = [carry(emit, low.fit(low.value(v), to)) for v, to in zip(passed, op.results)]
-    emit.emit("jmp", guard=Guard(low.mask(condition).predicates[0], True), no_mask=False, label=end)
+    emit.jump(end, unless=low.mask(condition))
     for argument, value in zip(after.arguments, results):
         low.values[argument] = low.bounded(value, argument)
     low.block(after)
-    assign_all(emit, carried, [low.value(v) for v in list(after.operations)[-1].operation.operands])
-    emit.emit("jmp", no_mask=False, label=begin)
+    assign_all(emit, carried, [low.value(v) for v in yielded(after)])
+    emit.jump(begin)
     emit.place(end)
     low.set(op, *(low.bounded(value, to) for value, to in zip(results, op.results)))
 
@@ -241,9 +241,9 @@ def index_switch(low: Lowering, op: ir.Operation) -> None:
     for case, region in zip(cases, regions[1:]):
         following = emit.label("Case")
         same = emit.compare("eq", 1, low.emit.in_registers(chosen), low.index(case))
-        emit.emit("jmp", guard=Guard(same.predicates[0], True), no_mask=False, label=following)
+        emit.jump(following, unless=same)
         branch(region)
-        emit.emit("jmp", no_mask=False, label=end)
+        emit.jump(end)
         emit.place(following)
     branch(regions[0])
     emit.place(end)

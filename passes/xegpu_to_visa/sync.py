@@ -6,7 +6,7 @@ from mlir import ir
 from xegpu_py.dialects.xegpu.types import FenceScope, MemoryKind
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
-from xegpu_py.passes.xegpu_to_visa.values import Const, NamedBarrier
+from xegpu_py.passes.xegpu_to_visa.values import Const, NamedBarrier, Numbers
 
 
 @pattern("xegpu.alloc_nbarrier")
@@ -20,23 +20,22 @@ def alloc_nbarrier(low: Lowering, op: ir.Operation) -> None:
     low.barriers = max(low.barriers, count)
 
 
+def _byte(low: Lowering, value: ir.Value) -> Numbers:
+    found = low.numbers(value)
+    return const(found.value, "ub") if isinstance(found, Const) else low.emit.in_registers(found, "ub")
+
+
 @pattern("xegpu.init_nbarrier")
 def init_nbarrier(low: Lowering, op: ir.Operation) -> None:
     """A barrier's number, and how many threads meet there."""
     view = op.opview
-    numbers = []
-    for value in (view.nbarrier_id, view.participant_thread_num):
-        found = low.numbers(value)
-        numbers.append(const(found.value, "ub") if isinstance(found, Const) else low.emit.in_registers(found, "ub"))
-    low.set(op, NamedBarrier(*numbers))
+    low.set(op, NamedBarrier(_byte(low, view.nbarrier_id), _byte(low, view.participant_thread_num)))
 
 
 @pattern("xegpu.create_nbarrier")
 def create_nbarrier(low: Lowering, op: ir.Operation) -> None:
     """A barrier's number, and how many threads meet there."""
-    found = low.numbers(op.opview.nbarrier_id)
-    number = const(found.value, "ub") if isinstance(found, Const) else low.emit.in_registers(found, "ub")
-    low.set(op, NamedBarrier(number, const(op.opview.num_producers, "ub")))
+    low.set(op, NamedBarrier(_byte(low, op.opview.nbarrier_id), const(op.opview.num_producers, "ub")))
 
 
 def _barrier(low: Lowering, value: ir.Value) -> NamedBarrier:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from mlir import ir
+from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.passes.common.registers import INDEX, shape_and_element
-from xegpu_py.passes.xegpu_to_visa.arith import as_type, from_numbers, result_of
-from xegpu_py.passes.xegpu_to_visa.combine import combiner
+from xegpu_py.passes.common.values import integers, shape_of
+from xegpu_py.passes.xegpu_to_visa.arith import doubled, from_numbers, result_of
+from xegpu_py.passes.xegpu_to_visa.combine import Combine, combiner
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.values import (
@@ -29,25 +31,6 @@ from xegpu_py.ir.builtin import bit_width
 from xegpu_py.visa.operands import Destination, Flag, Region
 
 Order = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
-
-
-def _shape(value: ir.Value) -> tuple[int, ...]:
-    return shape_and_element(value.type)[0]
-
-
-def _static(op: ir.Operation, name: str) -> list[int]:
-    dynamic = ir.ShapedType.get_dynamic_size()
-    values = [int(v) for v in ir.DenseI64ArrayAttr(op.attributes[name])]
-    if dynamic in values:
-        raise ValueError("needs constant positions")
-    return values
-
-
-def _integers(op: ir.Operation, name: str) -> list[int]:
-    attribute = op.attributes[name]
-    if isinstance(attribute, ir.ArrayAttr):
-        return [ir.IntegerAttr(a).value for a in attribute]
-    return [int(v) for v in ir.DenseI64ArrayAttr(attribute)]
 
 
 def gather(low: Lowering, source: Reg, order: Order, into: Reg | None = None) -> Reg:
@@ -148,7 +131,7 @@ def _numbers(low: Lowering, value: ir.Value) -> Numbers:
 def _registers(low: Lowering, value: ir.Value) -> Reg:
     """The same in registers, one number for each element."""
     if isinstance(low.value(value), (Mask, KnownMask)):
-        return low.emit.spread(low.emit.in_registers(_numbers(low, value)), math.prod(_shape(value)))
+        return low.emit.spread(low.emit.in_registers(_numbers(low, value)), math.prod(shape_of(value)))
     return low.reg(value)
 
 
@@ -186,7 +169,7 @@ def bitcast(low: Lowering, op: ir.Operation) -> None:
         bits = _bits_of_mask(low, low.mask(op.operands[0]))
         low.set(op, Reg(low.emit.as_type(bits, name).var, 0, count))
         return
-    found = as_type(low, low.reg(op.operands[0]), name)
+    found = low.emit.as_type(low.reg(op.operands[0]), name)
     low.set(op, Reg(found.var, found.first, count) if isinstance(found, Reg) else found)
 
 
@@ -212,13 +195,13 @@ def _mask_of_bits(low: Lowering, numbers: Reg, count: int) -> Mask:
 @pattern("vector.broadcast", "vector.splat")
 def broadcast(low: Lowering, op: ir.Operation) -> None:
     """Elements repeated along new dimensions, and along those of size 1."""
-    shape = _shape(op.results[0])
+    shape = shape_of(op.results[0])
     count = math.prod(shape)
     value = low.value(op.operands[0])
     if isinstance(value, (Const, KnownMask)):
         low.set(op, Const(value.bits, value.type, count) if isinstance(value, Const) else KnownMask(value.value, count))
         return
-    source = _shape(op.operands[0])
+    source = shape_of(op.operands[0])
     if isinstance(value, Reg) and value.count == 1:
         # One number stays one: every instruction can read it for all lanes.
         low.set(op, low.emit.spread(value, count))
@@ -232,7 +215,7 @@ def extract(low: Lowering, op: ir.Operation) -> None:
     """An element, or all elements of the inner dimensions."""
     if len(op.operands) > 1:
         low.fail("needs constant positions", "load the element from memory, or use a mask")
-    order = _positions(_shape(op.operands[0]))[tuple(_static(op, "static_position"))]
+    order = _positions(shape_of(op.operands[0]))[tuple(integers(op.attributes["static_position"]))]
     value = low.value(op.operands[0])
     if isinstance(value, Mask) and order.size == 1:
         numbers = _choose(low, value)
@@ -246,7 +229,7 @@ def insert(low: Lowering, op: ir.Operation) -> None:
     """A vector with an element, or all elements of the inner dimensions, replaced."""
     if len(op.operands) > 2:
         low.fail("needs constant positions")
-    order = np.asarray(_positions(_shape(op.results[0]))[tuple(_static(op, "static_position"))]).ravel()
+    order = np.asarray(_positions(shape_of(op.results[0]))[tuple(integers(op.attributes["static_position"]))]).ravel()
     _insert(low, op, order)
 
 
@@ -292,19 +275,19 @@ def _count_of(value: object, count: int) -> int:
 @pattern("vector.extract_strided_slice")
 def extract_strided_slice(low: Lowering, op: ir.Operation) -> None:
     """A part of a vector."""
-    _reorder(low, op, _positions(_shape(op.operands[0]))[_slices(op, _integers(op, "sizes"))])
+    _reorder(low, op, _positions(shape_of(op.operands[0]))[_slices(op, integers(op.attributes["sizes"]))])
 
 
 @pattern("vector.insert_strided_slice")
 def insert_strided_slice(low: Lowering, op: ir.Operation) -> None:
     """A vector with a part replaced."""
-    source, target = _shape(op.operands[0]), _shape(op.results[0])
+    source, target = shape_of(op.operands[0]), shape_of(op.results[0])
     sizes = [*[1] * (len(target) - len(source)), *source]
     _insert(low, op, _positions(target)[_slices(op, sizes)].ravel())
 
 
 def _slices(op: ir.Operation, sizes: Sequence[int]) -> tuple[slice, ...]:
-    offsets, strides = _integers(op, "offsets"), _integers(op, "strides")
+    offsets, strides = integers(op.attributes["offsets"]), integers(op.attributes["strides"])
     steps = [*[1] * (len(offsets) - len(strides)), *strides]
     return tuple(slice(o, o + (n - 1) * s + 1, s) for o, n, s in zip(offsets, sizes, steps))
 
@@ -312,17 +295,17 @@ def _slices(op: ir.Operation, sizes: Sequence[int]) -> tuple[slice, ...]:
 @pattern("vector.transpose")
 def transpose(low: Lowering, op: ir.Operation) -> None:
     """Dimensions in another order."""
-    _reorder(low, op, _positions(_shape(op.operands[0])).transpose(_integers(op, "permutation")))
+    _reorder(low, op, _positions(shape_of(op.operands[0])).transpose(integers(op.attributes["permutation"])))
 
 
 @pattern("vector.shuffle")
 def shuffle(low: Lowering, op: ir.Operation) -> None:
     """Rows of two vectors, chosen."""
     a, b = op.operands
-    mask = _integers(op, "mask")
-    rows = _shape(a)[0] if _shape(a) else 1
+    mask = integers(op.attributes["mask"])
+    rows = shape_of(a)[0] if shape_of(a) else 1
     if a == b or max(mask) < rows:
-        order = _positions(_shape(a) or (1,))
+        order = _positions(shape_of(a) or (1,))
         # What is poison may be anything.
         _reorder(low, op, order[[max(m, 0) % rows for m in mask]])
         return
@@ -405,26 +388,19 @@ def step(low: Lowering, op: ir.Operation) -> None:
 
 
 def steps(low: Lowering, count: int) -> Reg:
-    """Registers with 0, 1, 2 and so on: each instruction doubles what is there."""
-    result = low.emit.reg(NARROW, count)
-    low.emit.apply("mov", NARROW, 1, const(0, NARROW), into=Reg(result.var, 0, 1))
-    done = 1
-    while done < count:
-        size = min(done, count - done)
-        low.emit.apply(
-            "add", NARROW, size, Reg(result.var, 0, size), const(done, NARROW), into=Reg(result.var, done, size)
-        )
-        done += size
-    return result
+    """Registers with 0, 1, 2 and so on."""
+    found = doubled(low, list(range(count)), NARROW)
+    assert found
+    return found
 
 
 @pattern("vector.create_mask", "vector.constant_mask")
 def create_mask(low: Lowering, op: ir.Operation) -> None:
     """Truth where every index is below a bound."""
-    shape = _shape(op.results[0])
+    shape = shape_of(op.results[0])
     count = math.prod(shape)
     if op.name == "vector.constant_mask":
-        bounds: list[Numbers] = [low.index(n) for n in _integers(op, "mask_dim_sizes")]
+        bounds: list[Numbers] = [low.index(n) for n in integers(op.attributes["mask_dim_sizes"])]
     else:
         bounds = [low.clamped(low.numbers(v)) for v in op.operands]
     found: Mask | None = None
@@ -453,14 +429,10 @@ def multiply_add(low: Lowering, name: str, count: int, a: Numbers, b: Numbers, c
     wide = "f" if name == "bf" else name
     numbers = [low.emit.in_registers(n, wide) if n.type != wide or isinstance(n, Const) else n for n in (a, b, c)]
     found = low.emit.apply("mad", wide, count, *numbers)
-    return found if wide == name else low.emit.in_registers(found, name)
+    return low.emit.in_registers(found, name)
 
 
-def _kind(op: ir.Operation) -> str:
-    return str(op.attributes["kind"]).rstrip(">").rpartition("<")[2]
-
-
-def _reduce(low: Lowering, rows: Reg, count: int, each: int, combine: Callable[[Reg, Reg], Reg]) -> Reg:
+def _reduce(low: Lowering, rows: Reg, count: int, each: int, combine: Combine) -> Reg:
     """`count` groups of `each` numbers that lie side by side, combined group by group: halves with halves."""
     while count > 1:
         half = count // 2
@@ -484,36 +456,43 @@ def _working(low: Lowering, source: Reg, name: str) -> Reg:
 @pattern("vector.reduction")
 def reduction(low: Lowering, op: ir.Operation) -> None:
     """All elements to one, by halves: element i with element i + n/2, and so on."""
-    count = math.prod(_shape(op.operands[0]))
+    count = math.prod(shape_of(op.operands[0]))
     _, _, name = result_of(low, op)
     value = low.value(op.operands[0])
     if isinstance(value, (Mask, KnownMask)):
         low.set(op, _reduce_mask(low, op, value))
         return
     source = _working(low, low.reg(op.operands[0]), name)
-    combine = combiner(low.emit, _kind(op), source.type)
+    combine = combiner(low.emit, CombiningKind.of(op), source.type)
     found = _reduce(low, source, count, 1, combine)
     if len(op.operands) > 1:
         acc = low.emit.in_registers(low.numbers(op.operands[1]), source.type)
         found = combine(acc, found)
-    low.set(op, found if source.type == name else low.emit.in_registers(found, name))
+    low.set(op, low.emit.in_registers(found, name))
 
 
 _MASK_KINDS = {"maxui": "or", "minsi": "or", "add": "xor", "minui": "and", "maxsi": "and", "mul": "and"}
 """What other kinds are of truth values, of which true is 1 unsigned and -1 signed."""
 
 
+def _mask_kind(low: Lowering, op: ir.Operation) -> str:
+    """The instruction that combines truth values as a reduction does."""
+    kind = CombiningKind.of(op).value
+    found = _MASK_KINDS.get(kind, kind)
+    if found not in ("or", "and", "xor"):
+        low.fail(f"of kind {kind} is none of truth values")
+    return found
+
+
 def _reduce_mask(low: Lowering, op: ir.Operation, value: Mask | KnownMask) -> Mask | KnownMask:
     """All truth values to one."""
-    kind = _MASK_KINDS.get(_kind(op), _kind(op))
-    if kind not in ("or", "and", "xor"):
-        low.fail(f"of kind {kind} is none of truth values")
+    kind = _mask_kind(low, op)
     emit = low.emit
     if isinstance(value, KnownMask):
         found: Mask | KnownMask = KnownMask(value.value and (kind != "xor" or value.count % 2 == 1))
     elif kind == "xor" or value.count % MASK_LANES not in (0, value.predicates[-1].count):
         numbers = emit.choose(value, "w", value.count, const(1, "w"), const(0, "w"))
-        one = _reduce(low, numbers, value.count, 1, combiner(low.emit, kind, "w"))
+        one = _reduce(low, numbers, value.count, 1, combiner(low.emit, CombiningKind(kind), "w"))
         found = emit.compare("ne", 1, one, const(0, "w"))
     else:
         joined, *others = (Mask((p,), p.count) for p in value.predicates)
@@ -531,8 +510,8 @@ def _reduce_mask(low: Lowering, op: ir.Operation, value: Mask | KnownMask) -> Ma
 @pattern("vector.multi_reduction")
 def multi_reduction(low: Lowering, op: ir.Operation) -> None:
     """Some dimensions to one element each."""
-    shape = _shape(op.operands[0])
-    dims = _integers(op, "reduction_dims")
+    shape = shape_of(op.operands[0])
+    dims = integers(op.attributes["reduction_dims"])
     kept = [d for d in range(len(shape)) if d not in dims]
     count, _, name = result_of(low, op)
     groups = math.prod(shape[d] for d in dims)
@@ -541,17 +520,17 @@ def multi_reduction(low: Lowering, op: ir.Operation) -> None:
         low.set(op, _multi_reduce_mask(low, op, order.reshape(groups, count)))
         return
     source = _working(low, gather(low, low.reg(op.operands[0]), order), name)
-    combine = combiner(low.emit, _kind(op), source.type)
+    combine = combiner(low.emit, CombiningKind.of(op), source.type)
     found = _reduce(low, source, groups, count, combine)
-    acc = low.reg(op.operands[1]) if _shape(op.operands[1]) else low.emit.in_registers(low.numbers(op.operands[1]))
+    acc = low.reg(op.operands[1]) if shape_of(op.operands[1]) else low.emit.in_registers(low.numbers(op.operands[1]))
     found = combine(low.emit.in_registers(acc, source.type), found)
-    low.set(op, found if source.type == name else low.emit.in_registers(found, name))
+    low.set(op, low.emit.in_registers(found, name))
 
 
 def _multi_reduce_mask(low: Lowering, op: ir.Operation, order: Order) -> Mask:
     """Truth values along the first dimension of `order`, and the accumulator's."""
     groups, count = order.shape
-    kind = _MASK_KINDS.get(_kind(op), _kind(op))
+    kind = _mask_kind(low, op)
     rows = gather(low, _registers(low, op.operands[0]), order)
-    found = _truth(low, _reduce(low, rows, groups, count, combiner(low.emit, kind, "w")))
+    found = _truth(low, _reduce(low, rows, groups, count, combiner(low.emit, CombiningKind(kind), "w")))
     return low.emit.flags(kind, count, found, low.mask(op.operands[1]))

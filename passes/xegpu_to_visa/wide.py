@@ -19,11 +19,6 @@ _SCALE_32 = 0x4F7FFFF8
 """2^32 * (1 - 2^-21) likewise."""
 
 
-def as_type(emit: Emitter, numbers: Numbers, name: str) -> Numbers:
-    """The same bits taken as another type of the same width."""
-    return Const(numbers.bits, name, numbers.count) if isinstance(numbers, Const) else emit.as_type(numbers, name)
-
-
 @dataclass(frozen=True)
 class _Half:
     """The lower or upper halves of 64-bit integers where they lie: every second number of 32 bits.
@@ -111,7 +106,7 @@ def product(emit: Emitter, a: Numbers, b: Numbers, count: int) -> Reg:
         if min(bounds_of(a)[0], bounds_of(b)[0]) < 0:
             return emit.apply("mul", "q", count, a, b)
         # What is not negative may be a place that the hardware gives as ud.
-        return emit.as_type(emit.apply("mul", "uq", count, *(as_type(emit, n, "ud") for n in (a, b))), "q")
+        return emit.as_type(emit.apply("mul", "uq", count, *(emit.as_type(n, "ud") for n in (a, b))), "q")
     if isinstance(b, Const) and b.value > 0 and b.value & (b.value - 1) == 0:
         wide = emit.in_registers(a, "q") if a.format.bits == 32 else a
         return emit.apply("shl", "q", count, wide, const(b.value.bit_length() - 1, "uw"))
@@ -203,7 +198,7 @@ def divide(emit: Emitter, a: Numbers, b: Numbers, count: int, kind: str, signed:
     """
     natural = unsigned(a.type)
     given = {"ud": "d", "uq": "q"}[natural]
-    x, y = (emit.spread(emit.in_registers(as_type(emit, n, given)), count) for n in (a, b))
+    x, y = (emit.spread(emit.in_registers(emit.as_type(n, given)), count) for n in (a, b))
     signs = [emit.apply("asr", given, count, n, const(TYPES[given].bits - 1, "uw")) for n in (x, y)] if signed else []
     # A number less its sign, with all bits flipped if that is -1, is its magnitude.
     x_size, y_size = (

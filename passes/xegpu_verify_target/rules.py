@@ -15,7 +15,6 @@ from mlir import ir
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.checks import is_slm
 from xegpu_py.dialects.xegpu.matrix import MAX_REPEAT_COUNT
-from xegpu_py.dialects.xegpu.types import MemoryScope
 from xegpu_py.passes.common.divisors import transposes_in_message
 from xegpu_py.passes.common.limits import (
     REWRITTEN_OF_F64,
@@ -111,7 +110,7 @@ def _desc_problem(desc: TensorDesc) -> Problem:
     problem = element_problem(desc.element)
     if problem:
         return problem
-    if len(desc.shape) > 1 and desc.attr.memory_scope == MemoryScope.SLM:
+    if len(desc.shape) > 1 and desc.in_slm:
         return (
             "of a 2D block in shared local memory has no message",
             "use 1D descriptors of its rows, or a scattered descriptor",
@@ -125,73 +124,46 @@ def _desc_problem(desc: TensorDesc) -> Problem:
     return None
 
 
-@rule("xegpu.load_nd")
-def load_nd(kernel: Kernel, op: ir.Operation) -> Problem:
-    """One 2D block message, or a line."""
+@rule("xegpu.load_nd", "xegpu.store_nd", "xegpu.prefetch_nd")
+def block_access(kernel: Kernel, op: ir.Operation) -> Problem:
+    """One 2D block message, or a line. A prefetch of shared local memory is nothing."""
     view: Any = op.opview
-    desc = TensorDesc.of(view.tdesc)
-    problem = _desc_problem(desc)
-    if problem:
-        return problem
-    if len(desc.shape) == 1:
-        return caches_problem(view, "lsc_load")
-    rank = len(desc.shape)
-    order = tuple(view.transpose or range(rank))
-    if order[:-2] != tuple(range(rank - 2)):
-        return (f"cannot transpose by {list(order)}", REWRITES)
-    transposed = order[-2:] == (rank - 1, rank - 2)
-    if transposed and rank > 2:
-        return (f"cannot transpose a block of {rank} dimensions", REWRITES)
-    block = block_load(desc, transposed, view.transpose_bit_width, view.vnni_axis)
-    problem = block_problem(block, kernel.target)
-    if problem:
-        return problem if kernel.target.block2d is None else (*problem, _remedy(block))
-    if transposed and kernel.target.block2d and not transposes_in_message(view, desc, kernel.target.block2d):
-        return (f"transposes units of {block.size} bits, but is not known to begin at a multiple of them", REWRITES)
-    return caches_problem(view, "lsc_load_block2d")
-
-
-def _remedy(block: BlockShape) -> str:
-    if block.transpose and block.size < 32:
-        return "xegpu-legalize transposes units of 32 bits, as transpose_bit_width = 32 does, and parts them"
-    return SPLITS
-
-
-@rule("xegpu.store_nd")
-def store_nd(kernel: Kernel, op: ir.Operation) -> Problem:
-    """One 2D block message, or a line."""
-    view: Any = op.opview
-    desc = TensorDesc.of(view.tdesc)
-    problem = _desc_problem(desc)
-    if problem:
-        return problem
-    if len(desc.shape) == 1:
-        return caches_problem(view, "lsc_store", True)
-    rows, columns = desc.shape[-2:]
-    problem = block_problem(BlockShape(desc.bits, desc.attr.array_length, columns, rows), kernel.target, True)
-    if problem and kernel.target.block2d is not None:
-        narrow = columns * desc.bits % 32
-        remedy = "widen the block, or use store_scatter" if narrow else SPLITS
-        return (*problem, remedy)
-    return problem or caches_problem(view, "lsc_store_block2d", True)
-
-
-@rule("xegpu.prefetch_nd")
-def prefetch_nd(kernel: Kernel, op: ir.Operation) -> Problem:
-    """A load without a destination; of shared local memory it is nothing."""
-    view: Any = op.opview
-    desc = TensorDesc.of(view.tdesc)
-    if desc.attr.memory_scope == MemoryScope.SLM:
+    desc, target, stores = TensorDesc.of(view.tdesc), kernel.target, op.name == "xegpu.store_nd"
+    if op.name == "xegpu.prefetch_nd" and desc.in_slm:
         return None
     problem = _desc_problem(desc)
     if problem:
         return problem
+    message, (*_, columns) = "lsc_store" if stores else "lsc_load", desc.shape
     if len(desc.shape) == 1:
-        return caches_problem(view, "lsc_load")
-    problem = block_problem(block_load(desc, False, None, None), kernel.target)
-    if problem and kernel.target.block2d is not None:
-        return (*problem, SPLITS)
-    return problem or caches_problem(view, "lsc_load_block2d")
+        return caches_problem(view, message, stores)
+    transposed = False
+    if stores:
+        block = BlockShape(desc.bits, desc.attr.array_length, columns, desc.shape[-2])
+    elif op.name == "xegpu.load_nd":
+        rank = len(desc.shape)
+        order = tuple(view.transpose or range(rank))
+        if order[:-2] != tuple(range(rank - 2)):
+            return (f"cannot transpose by {list(order)}", REWRITES)
+        transposed = order[-2:] == (rank - 1, rank - 2)
+        if transposed and rank > 2:
+            return (f"cannot transpose a block of {rank} dimensions", REWRITES)
+        block = block_load(desc, transposed, view.transpose_bit_width, view.vnni_axis)
+    else:
+        block = block_load(desc, False, None, None)
+    problem = block_problem(block, target, stores)
+    if problem:
+        remedy = "widen the block, or use store_scatter" if stores and columns * desc.bits % 32 else _remedy(block)
+        return problem if target.block2d is None else (*problem, remedy)
+    if transposed and target.block2d and not transposes_in_message(view, desc, target.block2d):
+        return (f"transposes units of {block.size} bits, but is not known to begin at a multiple of them", REWRITES)
+    return caches_problem(view, f"{message}_block2d", stores)
+
+
+def _remedy(block: BlockShape) -> str:
+    if block.transpose and block.size < 32:
+        return "xegpu-legalize transposes units of 32 bits, as transpose_bit_width = 32 does, and separates them"
+    return SPLITS
 
 
 @rule("xegpu.create_nd_tdesc")
@@ -202,32 +174,22 @@ def create_nd_tdesc(kernel: Kernel, op: ir.Operation) -> Problem:
     problem = stride_problem(tensor_of(view))
     if problem is not None:
         return problem, REWRITES
-    if kernel.target.block2d is None or len(desc.shape) < 2 or desc.attr.memory_scope == MemoryScope.SLM:
+    if kernel.target.block2d is None or len(desc.shape) < 2 or desc.in_slm:
         return None
     problem = surface_problem(view, kernel.target)
     return element_problem(desc.element) or (None if problem is None else (problem, REWRITES))
 
 
-@rule("xegpu.load_gather", "xegpu.prefetch")
-def load_gather(kernel: Kernel, op: ir.Operation) -> Problem:
+@rule("xegpu.load_gather", "xegpu.prefetch", "xegpu.store_scatter")
+def scattered_access(kernel: Kernel, op: ir.Operation) -> Problem:
     """Messages with an address for each lane."""
-    desc = TensorDesc.of(op.opview.tdesc)
+    desc, stores = TensorDesc.of(op.opview.tdesc), op.name == "xegpu.store_scatter"
+    message = "lsc_store" if stores else "lsc_load"
     problem = element_problem(desc.element)
     if problem:
         return problem
-    problem = lanes_problem(desc, kernel.target, "lsc_load")
-    return (*problem, SPLITS) if problem else caches_problem(op.opview, "lsc_load")
-
-
-@rule("xegpu.store_scatter")
-def store_scatter(kernel: Kernel, op: ir.Operation) -> Problem:
-    """Messages with an address for each lane."""
-    desc = TensorDesc.of(op.opview.tdesc)
-    problem = element_problem(desc.element)
-    if problem:
-        return problem
-    problem = lanes_problem(desc, kernel.target, "lsc_store")
-    return (*problem, SPLITS) if problem else caches_problem(op.opview, "lsc_store", True)
+    problem = lanes_problem(desc, kernel.target, message)
+    return (*problem, SPLITS) if problem else caches_problem(op.opview, message, stores)
 
 
 @rule("xegpu.atomic_rmw")
@@ -243,7 +205,7 @@ def atomic_rmw(kernel: Kernel, op: ir.Operation) -> Problem:
             return (f"there is no arithmetic on {desc.element}", "update f16 or f32 elements, or assign")
         if desc.element == "f8E5M2" and "fcvt" in kernel.target.absent:
             return (f"of {desc.element} needs fcvt, which target {kernel.target.name} has not",)
-    operation = atomic_message_of(view, desc.element, desc.attr.memory_scope == MemoryScope.SLM, kernel.target)
+    operation = atomic_message_of(view, desc.element, desc.in_slm, kernel.target)
     second = _DATA if operation == "icas" else Raw(None)
     problem = lanes_problem(desc, kernel.target, f"lsc_atomic_{operation}", src0=_DATA, src1=second)
     if problem and "registers" in problem[0]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mlir import ir
-from xegpu_py.dialects.xetile import Tile
-from xegpu_py.passes.common.control_flow import STRUCTURED, forwarded
+from xegpu_py.dialects.xetile import ConvertLayoutOp, Tile, TileMmaOp, UpdateTileOffsetOp
+from xegpu_py.passes.common.control_flow import carried
 from xegpu_py.passes.common.union_find import UnionFind
 from xegpu_py.passes.common.values import is_vector
 from xegpu_py.passes.xetile.vectors import is_elementwise, is_splat
@@ -21,15 +21,14 @@ def value_classes(ops: Iterable[ir.Operation]) -> UnionFind[ir.Value]:
     """Vectors that elementwise ops and control flow tie together, and tiles that are the same but for their place."""
     classes: UnionFind[ir.Value] = UnionFind()
     for op in ops:
-        if op.name in STRUCTURED:
-            for uses, values in forwarded(op):
-                classes.join([*values, *(user.operands[number] for user, number in uses)])
-        elif is_elementwise(op) or (is_splat(op) and op.name != "arith.constant"):
+        for group in carried(op):
+            classes.join(group)
+        if is_elementwise(op) or (is_splat(op) and op.name != "arith.constant"):
             classes.join(v for v in (*op.operands, *op.results) if is_vector(v))
         elif is_tile_choice(op):
             classes.join([op.results[0], *list(op.operands)[1:]])
-        elif op.name in ("xetile.update_tile_offset", "xetile.convert_layout"):
+        elif isinstance(op.opview, (UpdateTileOffsetOp, ConvertLayoutOp)):
             classes.join([op.operands[0], op.results[0]])
-        elif op.name == "xetile.tile_mma" and op.opview.c is not None:
-            classes.join([op.operands[2], op.results[0]])
+        elif isinstance(op.opview, TileMmaOp) and op.opview.c is not None:
+            classes.join([op.opview.c, op.opview.d])
     return classes

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mlir import ir
-from xegpu_py.dialects.xetile import ConvertLayoutOp, Tile, WgMap
+from xegpu_py.dialects.xetile import BroadcastOp, ConvertLayoutOp, ReductionOp, Tile, TileMmaOp, TransposeOp, WgMap
+from xegpu_py.dialects.xetile.interfaces import TileAccess
 from xegpu_py.passes.common.control_flow import STRUCTURED, Use, forwarded
 from xegpu_py.passes.common.values import is_vector, shape_of
 from xegpu_py.passes.xetile.conversion import is_tile
@@ -17,11 +18,8 @@ from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.verifier import walk
 
-_TAKE_WHAT_THEY_GET = ("xetile.reduction", "xetile.broadcast", "xetile.transpose")
+_TAKE_ANY_MAP = (ReductionOp, BroadcastOp, TransposeOp)
 """Ops that fetch the parts of their operand that they need, whatever its map."""
-
-_SAID_BY_TILE = ("xetile.load_tile", "xetile.load", "xetile.atomic_rmw")
-"""Ops whose tile says the map of their result."""
 
 
 def infer(func: ir.Operation) -> None:
@@ -67,7 +65,7 @@ def _convert(op: ir.Operation, layouts: Layouts) -> None:
         return
     wanted: list[tuple[ir.Value, WgMap | None]] = []
     if isinstance(op.opview, Operation):
-        if op.name not in _TAKE_WHAT_THEY_GET:
+        if not isinstance(op.opview, _TAKE_ANY_MAP):
             wanted = list(layouts.wanted(op))
     elif is_elementwise(op):
         known = next((layouts.get(v) for v in op.results if is_vector(v)), None)
@@ -96,13 +94,13 @@ def _convert_passed(op: ir.Operation, use: Use, wg_map: WgMap | None, layouts: L
 def _write(op: ir.Operation, value: ir.Value, wg_map: WgMap) -> None:
     if is_tile(value):
         value.set_type(Tile.of(value).with_map(wg_map).to_ir())
-    elif op.name == "xetile.tile_mma":
+    elif isinstance(op.opview, TileMmaOp):
         for name, found in zip("abc", (*factors(wg_map, op.opview), wg_map)):
             if found is not None:
                 op.attributes[f"wg_map_{name}"] = found.to_ir()
-    elif op.name == "xetile.convert_layout":
+    elif isinstance(op.opview, ConvertLayoutOp):
         op.attributes["wg_map_result"] = wg_map.to_ir()
-    elif op.name not in STRUCTURED and op.name not in _SAID_BY_TILE:
+    elif op.name not in STRUCTURED and not isinstance(op.opview, TileAccess):
         op.attributes["map"] = wg_map.to_ir()
 
 

@@ -7,9 +7,21 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mlir import ir
-from xegpu_py.dialects.xetile import Tile, WgMap
+from xegpu_py.dialects.xetile import (
+    AtomicRmwOp,
+    BroadcastOp,
+    ConvertLayoutOp,
+    InitTileOp,
+    ReductionOp,
+    Tile,
+    TileMmaOp,
+    TransposeOp,
+    UpdateTileOffsetOp,
+    WgMap,
+)
 from xegpu_py.dialects.xetile.agreement import attached_map, given_map, subgroups_of
 from xegpu_py.dialects.xetile.compute import subgroups
+from xegpu_py.dialects.xetile.interfaces import TileLoad, TileStore
 from xegpu_py.passes.common.control_flow import STRUCTURED, forwarded
 from xegpu_py.passes.common.union_find import UnionFind
 from xegpu_py.passes.common.values import is_vector, shape_of
@@ -18,7 +30,6 @@ from xegpu_py.passes.xetile.conversion import is_tile
 from xegpu_py.passes.xetile.vectors import is_elementwise, is_splat
 
 from xegpu_py.ir.diagnostics import emit_error
-from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.verifier import walk
 from xegpu_py.layout.tiles import dealing_problem
 
@@ -53,7 +64,7 @@ class Layouts:
         for op in self._ops:
             if (
                 count
-                and op.name == "xetile.tile_mma"
+                and isinstance(op.opview, TileMmaOp)
                 and self.put(op.results[0], _by_rows(shape_of(op.results[0]), count))
             ):
                 self._propagate()
@@ -90,8 +101,8 @@ class Layouts:
                 self.put(result, Tile.of(result).wg_map)
             elif is_vector(result):
                 self.put(result, _fitted(given_map(result) or attached_map(op), shape_of(result)))
-        if op.name == "xetile.tile_mma":
-            self.put(op.results[0], _product(op.opview))
+        if isinstance(op.opview, TileMmaOp):
+            self.put(op.opview.d, _product(op.opview))
 
     def _sweep(self, forward: bool) -> bool:
         changed = False
@@ -110,40 +121,39 @@ class Layouts:
         return changed
 
     def _forward(self, op: ir.Operation) -> Iterator[tuple[ir.Value, WgMap | None]]:
-        name, get, view = op.name.removeprefix("xetile."), self.get, op.opview
-        if name in ("load_tile", "load"):
-            yield view.value, get(view.tile)
-        elif name == "update_tile_offset" or name == "atomic_rmw":
-            yield view.result, get(view.tile)
-        elif name == "tile_mma" and view.c is not None:
-            yield view.d, get(view.c)
-        elif name == "init_tile" and view.indices is not None:
-            yield view.tile, get(view.indices)
-        elif name == "transpose":
-            yield view.result, _transposed(get(view.value)) if view.permutation == (1, 0) else get(view.value)
-        elif name == "reduction":
-            yield view.result, _reduced(get(view.value), view)
-        elif name == "broadcast":
-            yield view.result, _broadcast(get(view.value), view)
-        elif op.name == "vector.shape_cast":
-            yield op.results[0], _cast(get(op.operands[0]), shape_of(op.operands[0]), shape_of(op.results[0]))
-        elif op.name in ACROSS:
-            known = next((get(v) for v in op.operands if is_vector(v) and get(v)), None)
-            yield op.results[0], across(op, op.results[0], known)
-        elif is_elementwise(op):
-            known = next((get(v) for v in op.operands if is_vector(v) and get(v)), None)
-            for result in op.results:
-                yield result, known
+        get, view = self.get, op.opview
+        known = next((get(v) for v in op.operands if is_vector(v) and get(v)), None)
+        match view:
+            case TileLoad():
+                yield view.value, get(view.tile)
+            case UpdateTileOffsetOp() | AtomicRmwOp():
+                yield view.result, get(view.tile)
+            case TileMmaOp() if view.c is not None:
+                yield view.d, get(view.c)
+            case InitTileOp() if view.indices is not None:
+                yield view.tile, get(view.indices)
+            case TransposeOp():
+                yield view.result, _transposed(get(view.value)) if view.permutation == (1, 0) else get(view.value)
+            case ReductionOp():
+                yield view.result, _reduced(get(view.value), view)
+            case BroadcastOp():
+                yield view.result, _broadcast(get(view.value), view)
+            case _ if op.name == "vector.shape_cast":
+                yield op.results[0], _cast(get(op.operands[0]), shape_of(op.operands[0]), shape_of(op.results[0]))
+            case _ if op.name in ACROSS:
+                yield op.results[0], across(op, op.results[0], known)
+            case _ if is_elementwise(op):
+                for result in op.results:
+                    yield result, known
 
     def _backward(self, op: ir.Operation) -> Iterator[tuple[ir.Value, WgMap | None]]:
-        name, get, view = op.name.removeprefix("xetile."), self.get, op.opview
+        get, view = self.get, op.opview
         if is_splat(op):
             return
-        if isinstance(view, Operation):
-            yield from self.wanted(view)
-        if name == "load_tile" or name == "load" or name in ("store_tile", "store", "atomic_rmw"):
+        yield from self.wanted(op)
+        if isinstance(view, (TileLoad, TileStore)):
             yield view.tile, get(view.value)
-        if name in ("update_tile_offset", "atomic_rmw"):
+        if isinstance(view, (UpdateTileOffsetOp, AtomicRmwOp)):
             yield view.tile, get(view.result)
         elif op.name == "vector.shape_cast":
             yield op.operands[0], _cast(get(op.results[0]), shape_of(op.results[0]), shape_of(op.operands[0]))
@@ -156,36 +166,34 @@ class Layouts:
                 if is_vector(operand):
                     yield operand, known
 
-    def wanted(self, op: Any) -> Iterator[tuple[ir.Value, WgMap | None]]:
+    def wanted(self, op: ir.Operation) -> Iterator[tuple[ir.Value, WgMap | None]]:
         """(operand, map) for each vector that an op wants to have a map that is known."""
-        view = op.operation.opview
-        name = view.operation.name.removeprefix("xetile.")
+        view: Any = op.opview
         get = self.get
-        if name in ("store_tile", "store", "atomic_rmw"):
-            yield view.value, get(view.tile)
-        if name in ("load", "store", "atomic_rmw") and view.mask is not None:
-            yield view.mask, get(view.tile)
-        if name == "atomic_rmw" and view.expected is not None:
-            yield view.expected, get(view.tile)
-        if name in ("init_tile", "update_tile_offset") and view.indices is not None:
-            yield view.indices, get(view.operation.results[0])
-        if name == "tile_mma":
-            yield from zip((view.a, view.b), factors(get(view.d), view))
-            if view.c is not None:
-                yield view.c, get(view.d)
-            for scale, of_rows in ((view.scale_a, True), (view.scale_b, False)):
-                if scale is not None:
-                    yield scale, scale_map(get(view.d), scale, of_rows)
-        elif name == "convert_layout" and view.wg_map_source:
-            yield view.value, view.wg_map_source
-        elif name == "reduction":
-            yield view.value, _reduction_source(get(view.result), view)
-        elif name == "broadcast":
-            yield view.value, _broadcast_source(get(view.result), view)
-        elif name == "transpose" and view.permutation == (0, 1):
-            yield view.value, get(view.result)
-        elif name == "transpose":
-            yield view.value, _transposed(get(view.result))
+        match view:
+            case TileLoad() | TileStore():
+                vectors = [view.value] if isinstance(view, TileStore) else []
+                for vector in (*vectors, getattr(view, "mask", None), getattr(view, "expected", None)):
+                    if vector is not None:
+                        yield vector, get(view.tile)
+            case InitTileOp() | UpdateTileOffsetOp() if view.indices is not None:
+                yield view.indices, get(op.results[0])
+            case TileMmaOp():
+                yield from zip((view.a, view.b), factors(get(view.d), view))
+                if view.c is not None:
+                    yield view.c, get(view.d)
+                for scale, of_rows in ((view.scale_a, True), (view.scale_b, False)):
+                    if scale is not None:
+                        yield scale, scale_map(get(view.d), scale, of_rows)
+            case ConvertLayoutOp() if view.wg_map_source:
+                yield view.value, view.wg_map_source
+            case ReductionOp():
+                yield view.value, _reduction_source(get(view.result), view)
+            case BroadcastOp():
+                yield view.value, _broadcast_source(get(view.result), view)
+            case TransposeOp():
+                known = get(view.result)
+                yield view.value, known if view.permutation == (0, 1) else _transposed(known)
 
 
 ACROSS = ("vector.shuffle", "vector.extract_strided_slice", "vector.insert_strided_slice", "vector.interleave")
@@ -227,8 +235,8 @@ def _moved_along(op: ir.Operation) -> int | None:
 
 def _unsaid(op: ir.Operation) -> ir.Value | None:
     """The value of an op that needs a map though nothing may say it."""
-    if op.name in ("xetile.store_tile", "xetile.store"):
-        return op.operands[1]
+    if isinstance(op.opview, TileStore) and not op.results:
+        return op.opview.tile
     if op.name in STRUCTURED or len(op.results) != 1 or is_splat(op):
         return None
     (result,) = op.results

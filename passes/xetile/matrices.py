@@ -10,7 +10,7 @@ from mlir import ir
 from mlir.dialects import arith, memref
 from xegpu_py.dialects.xegpu.checks import strides_of
 from xegpu_py.dialects.xetile import InitTileOp
-from xegpu_py.passes.common.builders import Index, add, index, multiply
+from xegpu_py.passes.common.builders import Index, add, index, known, multiply
 from xegpu_py.passes.common.values import constant_of
 
 from xegpu_py.ir.builtin import bit_width
@@ -137,12 +137,6 @@ def matrix_of(view: InitTileOp, one: Callable[[ir.Value], ir.Value]) -> Matrix:
     for place, stride in zip(offsets[:-2], strides):
         lead = add(lead, multiply(place, stride))
     return Matrix(source, _pair(shape[-2:]), _pair(strides[-2:]), lead, given)
-
-
-def known(number: Index) -> Index:
-    """A constant as a Python integer."""
-    found = constant_of(number)
-    return number if found is None else found
 
 
 def _pair(numbers: Sequence[Index]) -> tuple[Index, Index]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from mlir import ir
-from xegpu_py.dialects.xetile import InitTileOp, PrefetchTileOp, Tile, UpdateTileOffsetOp, WgMap
-from xegpu_py.passes.common.builders import add, index, multiply
+from xegpu_py.dialects.xetile import InitTileOp, LoadTileOp, PrefetchTileOp, Tile, UpdateTileOffsetOp, WgMap
+from xegpu_py.passes.common.builders import add, index, known, multiply
 from xegpu_py.passes.common.control_flow import yielded
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.values import defining_op
 from xegpu_py.passes.xetile.conversion import TileConversion, is_tile
-from xegpu_py.passes.xetile.matrices import known
 
 from xegpu_py.target import Block2DLimits, Target
 
@@ -38,14 +38,14 @@ class Prefetching(TileConversion):
             if not is_tile(argument) or Tile.of(argument).attr.memory_space:
                 continue
             move = defining_op(last)
-            loaded = any(u.owner.operation.name == "xetile.load_tile" for u in argument.uses)
-            if move is None or move.name != UpdateTileOffsetOp.OPERATION_NAME or not loaded:
+            loaded = any(isinstance(u.owner.opview, LoadTileOp) for u in argument.uses)
+            if move is None or not isinstance(move.opview, UpdateTileOffsetOp) or not loaded:
                 continue
             if move.operands[0] != argument or any(_is_inside(v, body) for v in list(move.operands)[1:]):
                 continue
             moves.append(move)
             begun.append(self._begin(init, move))
-        inits = [o.operation for o in body.operations if o.operation.name == InitTileOp.OPERATION_NAME]
+        inits = [o.operation for o in body.operations if isinstance(o.opview, InitTileOp)]
         made = self._made[counter] = [op for op in inits if _is_followed(op, counter)]
         lower, _, step = list(loop.operands)[:3]
         for op in made:
@@ -91,9 +91,9 @@ class Prefetching(TileConversion):
         """The tile that the loop prefetches first, after those before it have been prefetched."""
         tile = init
         wg_map = Tile.of(tile).wg_map
-        owner = tile.owner
-        if wg_map and not isinstance(owner, ir.Block) and owner.operation.name == "xetile.init_tile":
-            own = owner.operation.clone()
+        maker = defining_op(tile)
+        if wg_map and maker is not None and isinstance(maker.opview, InitTileOp):
+            own = maker.clone()
             own.results[0].set_type(Tile.of(tile).with_map(spread(Tile.of(tile), wg_map, self._limits)).to_ir())
             tile = own.results[0]
         for _ in range(self._distance):
@@ -115,7 +115,7 @@ def _is_inside(value: ir.Value, body: ir.Block) -> bool:
 def _is_followed(op: ir.Operation, counter: ir.Value) -> bool:
     """Whether a tile made in the loop is loaded, at a place that depends on the loop's counter."""
     tile = Tile.of(op.results[0])
-    loaded = any(u.owner.operation.name == "xetile.load_tile" for u in op.results[0].uses)
+    loaded = any(isinstance(u.owner.opview, LoadTileOp) for u in op.results[0].uses)
     moving = any(_is_inside(v, counter.owner) for v in op.operands)
     in_global = not tile.scattered and not tile.attr.memory_space
     return in_global and loaded and moving and all(_is_counted(v, counter) for v in op.operands)
@@ -132,9 +132,7 @@ def _is_counted(given: ir.Value, counter: ir.Value) -> bool:
 def spread(tile: Tile, wg_map: WgMap, limits: Block2DLimits) -> WgMap:
     """The map by which as many subgroups prefetch a tile, each another part that one message brings if possible."""
     rows, line = limits.load_height, limits.row_bytes
-    count = 1
-    for n in wg_map.sg_layout:
-        count *= n
+    count = math.prod(wg_map.sg_layout)
     best, best_cost = wg_map, None
     for down in (d for d in range(1, count + 1) if count % d == 0):
         data = []

@@ -8,8 +8,8 @@ from mlir import ir
 from xegpu_py.dialects.xetile import BroadcastOp, ReductionOp, TransposeOp
 from xegpu_py.dialects.xetile.agreement import attached_map
 from xegpu_py.passes.common.builders import broadcast, extract, shape_cast, with_shape
-from xegpu_py.passes.common.combining import combine
-from xegpu_py.passes.common.values import enumerator, is_vector, shape_of
+from xegpu_py.passes.common.combining import CombiningKind
+from xegpu_py.passes.common.values import is_vector, shape_of
 from xegpu_py.passes.xetile.vectors import is_splat, splat_of
 
 from xegpu_py.ir.verifier import walk
@@ -73,7 +73,7 @@ def _broadcast(op: ir.Operation) -> ir.Value | None:
 def _reduction(op: ir.Operation) -> ir.Value | None:
     dims = tuple(ir.DenseI64ArrayAttr(op.attributes["reduction_dims"]))
     source, start = op.operands
-    kind = enumerator(op.attributes["kind"])
+    kind = CombiningKind.of(op)
     if dims == (0, 1) and len(shape_of(source)) == 2:
         return _total(kind, source, start)
     if len(dims) != 1 or not is_vector(op.results[0]):
@@ -93,17 +93,17 @@ def _reduction(op: ir.Operation) -> ir.Value | None:
     own = attached_map(op)
     fits = own is not None and own.problem_for(left) is None
     value = ReductionOp(
-        kind, source, (dim,), result=with_shape(source.type, left), reduction_size=size, map=own if fits else None
+        kind.value, source, (dim,), result=with_shape(source.type, left), reduction_size=size, map=own if fits else None
     ).result
-    return _cast(combine(kind, value, _cast(start, left)), shape_of(op.results[0]))
+    return _cast(kind.combine(value, _cast(start, left)), shape_of(op.results[0]))
 
 
-def _total(kind: str, source: ir.Value, start: ir.Value) -> ir.Value:
+def _total(kind: CombiningKind, source: ir.Value, start: ir.Value) -> ir.Value:
     """The number that is left of a matrix."""
     row, one = (1, shape_of(source)[1]), (1, 1)
-    line = ReductionOp(kind, source, (0,), result=with_shape(source.type, row)).result
-    value = ReductionOp(kind, line, (1,), result=with_shape(source.type, one)).result
-    whole = combine(kind, value, broadcast(start, with_shape(source.type, one)))
+    line = ReductionOp(kind.value, source, (0,), result=with_shape(source.type, row)).result
+    value = ReductionOp(kind.value, line, (1,), result=with_shape(source.type, one)).result
+    whole = kind.combine(value, broadcast(start, with_shape(source.type, one)))
     return extract(whole, [0, 0])
 
 

@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlir import ir
+from xegpu_py.passes.common import values
 from xegpu_py.passes.common.builders import constant, create, with_shape
-from xegpu_py.passes.common.values import attributes_of, is_vector, shape_of
+from xegpu_py.passes.common.values import attributes_of, has_one_shape, is_vector
 
 from xegpu_py.ir.calls import is_intrinsic, recalled
-
-_ALSO_ELEMENTWISE = ("vector.fma", "xegpu.truncf")
 
 
 def is_elementwise(op: ir.Operation) -> bool:
     """Whether each element of the results comes from the elements of the operands at the same place, or scalars."""
-    named = op.name.startswith(("arith.", "math.")) or op.name in _ALSO_ELEMENTWISE
-    if not (named or is_intrinsic(op)) or op.name == "arith.constant":
-        return False
-    shapes = {shape_of(v) for v in (*op.operands, *op.results) if is_vector(v)}
-    return len(shapes) == 1
+    also = op.name == "xegpu.truncf" or is_intrinsic(op)
+    return values.is_elementwise(op) or (also and has_one_shape(op))
 
 
 def is_splat(op: ir.Operation) -> bool:

@@ -9,7 +9,18 @@ from typing import Any
 from mlir import ir
 from xegpu_py.dialects.xegpu import MemoryScope, TdescAttr, TensorDesc
 from xegpu_py.dialects.xegpu.shapes import vnni_factor
-from xegpu_py.dialects.xetile import Tile
+from xegpu_py.dialects.xegpu.types import LANES
+from xegpu_py.dialects.xetile import (
+    AtomicRmwOp,
+    InitTileOp,
+    LoadTileOp,
+    Tile,
+    TileMmaOp,
+    TransposeOp,
+    UpdateTileOffsetOp,
+)
+from xegpu_py.dialects.xetile.interfaces import TileAccess
+from xegpu_py.passes.common.messages import pieces
 from xegpu_py.passes.xetile.classes import value_classes
 from xegpu_py.passes.xetile.matrices import is_negative, known_of
 
@@ -17,18 +28,13 @@ from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.numbers import number_of
 from xegpu_py.ir.verifier import walk
 
-LANES = 16
+_TILE_LANES = 16
 """Lanes of a descriptor of a scattered tile, which lives as long as the tile."""
 
 
-def scattered_lanes(count: int, most: int = LANES) -> list[tuple[int, int]]:
+def scattered_lanes(count: int, most: int = _TILE_LANES) -> list[tuple[int, int]]:
     """(first element, lanes) of the scattered descriptors of `count` elements, of at most so many lanes."""
-    found, at = [], 0
-    while at < count:
-        lanes = min(most, 1 << (count - at).bit_length() - 1)
-        found.append((at, lanes))
-        at += lanes
-    return found
+    return pieces(count, [n for n in LANES if n <= most])
 
 
 def scattered_desc(tile: Tile, lanes: int) -> TensorDesc:
@@ -176,19 +182,17 @@ class Forms:
         return self._tiles[root]
 
     def _note(self, op: ir.Operation) -> None:
-        name = op.name.removeprefix("xetile.")
-        if name == "init_tile":
-            self.tile(op.results[0]).roots.append(op)
-        elif name in ("load_tile", "load", "prefetch_tile"):
-            form = self.tile(op.operands[0])
+        view: Any = op.opview
+        if isinstance(view, InitTileOp):
+            self.tile(view.tile).roots.append(op)
+        elif isinstance(view, UpdateTileOffsetOp):
+            self.tile(view.tile).updates.append(op)
+        elif isinstance(view, AtomicRmwOp):
+            self.tile(view.tile).atomics.append(op)
+        elif isinstance(view, TileAccess):
+            form = self.tile(view.tile)
             form.users.append(op)
-            form.padded |= name == "load_tile" and is_padded(op.opview)
-        elif name in ("store_tile", "store"):
-            self.tile(op.operands[1]).users.append(op)
-        elif name == "atomic_rmw":
-            self.tile(op.operands[1]).atomics.append(op)
-        elif name == "update_tile_offset":
-            self.tile(op.operands[0]).updates.append(op)
+            form.padded |= isinstance(view, LoadTileOp) and is_padded(view)
 
     def load(self, op: ir.Operation) -> LoadForm:
         """The form of a load, as it is used."""
@@ -212,10 +216,10 @@ def is_padded(view: Any) -> bool:
 
 
 def _is_transpose(op: ir.Operation) -> bool:
-    return bool(op.name == "xetile.transpose" and op.opview.permutation == (1, 0))
+    return isinstance(op.opview, TransposeOp) and op.opview.permutation == (1, 0)
 
 
 def _feeds_products(value: ir.Value) -> bool:
     """Whether a value is the second operand of products, and nothing else."""
     uses = list(value.uses)
-    return bool(uses) and all(u.owner.operation.name == "xetile.tile_mma" and u.operand_number == 1 for u in uses)
+    return bool(uses) and all(isinstance(u.owner.opview, TileMmaOp) and u.operand_number == 1 for u in uses)

@@ -9,14 +9,14 @@ from mlir import ir
 from xegpu_py.dialects.xetile.compute import reduced_block
 from xegpu_py.passes.common import builders
 from xegpu_py.passes.common.builders import constant, extract_slice, i64_array, make, shape_cast, with_shape
-from xegpu_py.passes.common.combining import combine, identity
+from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.passes.common.values import bits_of, element_of, shape_of
 
 
 def reduce(view: Any, value: ir.Value) -> ir.Value:
     """A reduction along a dimension, of all elements or of groups of them."""
     (dim,) = view.dims
-    result, kind, element = shape_of(view.result), view.kind.value, element_of(value)
+    result, kind, element = shape_of(view.result), CombiningKind(view.kind.value), element_of(value)
     if result[dim] > 1:
         return _reduced(kind, value, dim, result)
     size, block = shape_of(value)[dim], reduced_block(dim, _bits(element))
@@ -32,16 +32,16 @@ def _bits(element: ir.Type) -> int:
     return 64 if isinstance(element, ir.IndexType) else bits_of(element)
 
 
-def _tree(kind: str, values: Sequence[ir.Value]) -> ir.Value:
+def _tree(kind: CombiningKind, values: Sequence[ir.Value]) -> ir.Value:
     """All values combined, neighbours first."""
     left = list(values)
     while len(left) > 1:
-        pairs = [combine(kind, a, b) for a, b in zip(left[::2], left[1::2])]
+        pairs = [kind.combine(a, b) for a, b in zip(left[::2], left[1::2])]
         left = pairs + ([left[-1]] if len(left) % 2 else [])
     return left[0]
 
 
-def _reduced(kind: str, value: ir.Value, dim: int, result: tuple[int, ...]) -> ir.Value:
+def _reduced(kind: CombiningKind, value: ir.Value, dim: int, result: tuple[int, ...]) -> ir.Value:
     """A reduction as one op."""
     shape = shape_of(value)
     size = shape[dim] // result[dim]
@@ -51,8 +51,8 @@ def _reduced(kind: str, value: ir.Value, dim: int, result: tuple[int, ...]) -> i
         value = shape_cast(value, (*shape[:dim], result[dim], size, *shape[dim + 1 :]))
     axis = dim + (result[dim] > 1)
     left = with_shape(value.type, [n for i, n in enumerate(shape_of(value)) if i != axis])
-    start = constant(left, identity(kind, left.element_type))
-    attributes = {"kind": ir.Attribute.parse(f"#vector.kind<{kind}>"), "reduction_dims": i64_array([axis])}
+    start = constant(left, kind.identity(left.element_type))
+    attributes = {"kind": kind.attribute, "reduction_dims": i64_array([axis])}
     return shape_cast(make("vector.multi_reduction", left, value, start, **attributes), result)
 
 

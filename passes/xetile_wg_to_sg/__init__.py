@@ -37,10 +37,11 @@ class XeTileWgToSg(Pass):
 
     def run(self, op: ir.Operation) -> None:
         # What lowers ops is loaded when it is needed, since tools start without it.
-        from xegpu_py.passes.xetile.kernels import kernels, target_for
+        from xegpu_py.passes.common.gpu_functions import target_for
+        from xegpu_py.passes.xetile.kernels import kernels
         from xegpu_py.passes.xetile.layouts import has_maps
         from xegpu_py.passes.xetile_wg_to_sg.distribution import Distribution
 
         for func in kernels(op):
             if has_maps(func):
-                Distribution(func, target_for(self, func, self.target)).run()
+                Distribution(func, target_for(func, self.target)).run()

@@ -8,11 +8,21 @@ from typing import Any
 from mlir import ir
 from mlir.dialects import arith, scf, vector
 from xegpu_py.dialects.xegpu.matrix import SCALE_BLOCK
-from xegpu_py.dialects.xetile import BroadcastOp, InitTileOp, ReductionOp, Tile, TileMmaOp, TransposeOp
+from xegpu_py.dialects.xetile import (
+    AtomicRmwOp,
+    BroadcastOp,
+    InitTileOp,
+    LoadOp,
+    ReductionOp,
+    StoreOp,
+    Tile,
+    TileMmaOp,
+    TransposeOp,
+)
 from xegpu_py.dialects.xetile.agreement import MAP
 from xegpu_py.dialects.xetile.compute import subgroups
 from xegpu_py.passes.common.builders import Index, add, compare, create, index, integer_array, like, with_shape
-from xegpu_py.passes.common.combining import combine
+from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.passes.common.messages import hints_of
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.values import attributes_of, element_of, is_vector, shape_of
@@ -170,7 +180,7 @@ class Distribution(TileConversion):
         for line in lines:
             total = line[0]
             for part in line[1:]:
-                total = combine(view.kind.value, total, part)
+                total = CombiningKind(view.kind.value).combine(total, part)
             found.append(self.reduced(view, total, have.data[dim]))
         return found
 
@@ -258,7 +268,7 @@ def load(d: Distribution, view: Any) -> list[ir.Value]:
     """A load of each part."""
     own = d.own(view.value)
     masks: Sequence[ir.Value | None] = [None] * own.own_count
-    scattered = view.operation.name == "xetile.load"
+    scattered = isinstance(view, LoadOp)
     if scattered and view.mask is not None:
         masks = d.parts(view.mask, own, view)
     hints = {"padding": view.padding, **hints_of(view)}
@@ -274,15 +284,13 @@ def store(d: Distribution, view: Any) -> list[ir.Value]:
     """Stores and atomic ops: of the subgroups that share a part the first one does it."""
     own = d.own(view.tile)
     first = d.subgroup.is_first(own)
-    name = view.operation.name
-    values = d.parts(view.value, own, view)
-    masks: Sequence[ir.Value | None] = [None] * len(values)
-    if name != "xetile.store_tile" and view.mask is not None:
-        masks = d.parts(view.mask, own, view)
-    updates = name == "xetile.atomic_rmw"
-    expected: Sequence[ir.Value | None] = [None] * len(values)
-    if updates and view.expected is not None:
-        expected = d.parts(view.expected, own, view)
+    values, updates = d.parts(view.value, own, view), isinstance(view, AtomicRmwOp)
+
+    def optional(name: str) -> Sequence[ir.Value | None]:
+        vector = getattr(view, name, None)
+        return [None] * len(values) if vector is None else d.parts(vector, own, view)
+
+    masks, expected = optional("mask"), optional("expected")
 
     def act() -> list[ir.Value]:
         found = []
@@ -290,7 +298,7 @@ def store(d: Distribution, view: Any) -> list[ir.Value]:
             if updates:
                 found.append(type(view)(view.kind, part, tile, mask, wanted, result=part.type).result)
                 continue
-            type(view)(part, tile, *([mask] if name == "xetile.store" else []), **hints_of(view))
+            type(view)(part, tile, *([mask] if isinstance(view, StoreOp) else []), **hints_of(view))
         return found
 
     if first is None:

@@ -71,19 +71,12 @@ def _covering(
         if all(x < y for x, y in zip(low, high)):
             extent = tuple(y - x for x, y in zip(low, high))
             listed.append((i, _minus(low, at), _minus(low, start), extent))
-            covered += _volume(extent)
-    return listed if covered == _volume(size) else None
+            covered += math.prod(extent)
+    return listed if covered == math.prod(size) else None
 
 
 def _minus(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(x - y for x, y in zip(a, b))
-
-
-def _volume(shape: Sequence[int]) -> int:
-    total = 1
-    for n in shape:
-        total *= n
-    return total
 
 
 class Subgroup:
@@ -189,7 +182,7 @@ class Subgroup:
         element = _in_memory(held)
         kind = ir.MemRefType.get(have.shape, element, memory_space=ir.Attribute.parse("3"))
         buffer = memref.alloc(kind, [], [])
-        self.slm_bytes += _volume(have.shape) * max(bits_of(element) // 8, 1)
+        self.slm_bytes += math.prod(have.shape) * max(bits_of(element) // 8, 1)
         mine = self.starts(have)
 
         def write() -> None:

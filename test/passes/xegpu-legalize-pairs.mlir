@@ -80,4 +80,22 @@ gpu.module @m {
     func.call @use_all(%a, %b, %c, %d, %e, %f, %g, %h) : (vector<16x16xbf16>, vector<16x16xbf16>, vector<16x16xbf16>, vector<16x16xbf16>, vector<16x16xbf16>, vector<16x16xbf16>, vector<8x16xf32>, vector<8x16xf32>) -> ()
     gpu.return
   }
+
+  // A store between them may write what the second load reads.
+  // CHECK-LABEL: gpu.func @store_between
+  // CHECK-NOT: array_length = 2
+  // CHECK: xegpu.load_nd
+  // CHECK: vector.store
+  // CHECK: xegpu.load_nd
+  gpu.func @store_between(%m: memref<64x64xbf16>, %s: vector<16xbf16>) kernel {
+    %c3 = arith.constant 3 : index
+    %c16 = arith.constant 16 : index
+    %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<64x64xbf16> -> !block
+    %e = xegpu.create_nd_tdesc %m[0, 16] {mode = vc} : memref<64x64xbf16> -> !block
+    %x = xegpu.load_nd %d {mode = vc, vnni_axis = 0} : !block -> vector<8x16x2xbf16>
+    vector.store %s, %m[%c3, %c16] : memref<64x64xbf16>, vector<16xbf16>
+    %y = xegpu.load_nd %e {mode = vc, vnni_axis = 0} : !block -> vector<8x16x2xbf16>
+    func.call @use(%x, %y) : (vector<8x16x2xbf16>, vector<8x16x2xbf16>) -> ()
+    gpu.return
+  }
 }

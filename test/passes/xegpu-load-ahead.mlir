@@ -112,7 +112,7 @@ gpu.module @m {
     %zero = arith.constant dense<0.0> : vector<8x16xf32>
     %none = arith.constant dense<0.0> : vector<16xf32>
     // CHECK-COUNT-4: iter_args({{[^,]*}}) ->
-    // CHECK: iter_args({{[^,]*}}, {{[^,]*}}) ->
+    // CHECK-COUNT-2: iter_args({{[^,]*}}, {{[^,]*}}) ->
     %0 = scf.for %i = %c0 to %c8 step %c1 iter_args(%t = %x) -> (!x) {
       %v = xegpu.load_nd %t {mode = vc} : !x -> vector<8x16xf32>
       %w = arith.addf %v, %v : vector<8x16xf32>
@@ -147,9 +147,22 @@ gpu.module @m {
       %n = xegpu.update_nd_offset %t, [8, 0] {mode = vc} : !x -> !x
       scf.yield %v, %n : vector<8x16xf32>, !x
     }
+    %5:2 = scf.for %i = %c0 to %c8 step %c1 iter_args(%s = %zero, %t = %x) -> (vector<8x16xf32>, !x) {
+      %v = xegpu.load_nd %t {mode = vc} : !x -> vector<8x16xf32>
+      %w = arith.addf %v, %s : vector<8x16xf32>
+      %a = math.absf %w : vector<8x16xf32>
+      %old = memref.generic_atomic_rmw %X[%i, %c0] : memref<64x64xf32> {
+      ^bb0(%there: f32):
+        %more = arith.addf %there, %there : f32
+        memref.atomic_yield %more : f32
+      }
+      %n = xegpu.update_nd_offset %t, [8, 0] {mode = vc} : !x -> !x
+      scf.yield %a, %n : vector<8x16xf32>, !x
+    }
     xegpu.store_nd %1, %y {mode = vc} : vector<8x16xf32>, !x
     xegpu.store_nd %2, %y {mode = vc} : vector<8x16xf32>, !x
     xegpu.store_nd %4#0, %y {mode = vc} : vector<8x16xf32>, !x
+    xegpu.store_nd %5#0, %y {mode = vc} : vector<8x16xf32>, !x
     %line = xegpu.create_nd_tdesc %L[0] {mode = vc} : memref<1024xf32> -> !line
     xegpu.store_nd %3, %line {mode = vc} : vector<16xf32>, !line
     gpu.return

@@ -64,7 +64,7 @@ gpu.module @m {
     %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<64x64xf16> -> !xegpu.tensor_desc<8x16xf16>
     // expected-error @+3 {{a 2D block load cannot transpose elements of 16 bits}}
     // expected-note @+2 {{it transposes 32 and 64 bits}}
-    // expected-note @+1 {{xegpu-legalize transposes units of 32 bits, as transpose_bit_width = 32 does, and parts them}}
+    // expected-note @+1 {{xegpu-legalize transposes units of 32 bits, as transpose_bit_width = 32 does, and separates them}}
     %x = xegpu.load_nd %d {transpose = [1, 0], mode = vc} : !xegpu.tensor_desc<8x16xf16> -> vector<16x8xf16>
     gpu.return
   }

@@ -22,7 +22,7 @@ from xegpu_py.dialects.xegpu.matrix import SCALE, SCALE_BLOCK
 from xegpu_py.dialects.xetile.types import GLOBAL, SHARED, Tile, TileAttr, WgMap
 from xegpu_py.ir.builtin import bit_width, by
 from xegpu_py.ir.definition import DYNAMIC
-from xegpu_py.passes.common.combining import combine
+from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.upstream import matrices, threads
 from xegpu_py.upstream.layouts import even_map, map_of, subgroups_of
 from xegpu_py.upstream.offsets import Affine, affine
@@ -422,10 +422,10 @@ class WorkgroupImport(SubgroupImport):
         result = op.results[0]
         if result not in self.shapes:
             one = cast(value, (1, 1))
-            whole = combine(kind, one, vector.broadcast(one.type, start))
+            whole = CombiningKind(kind).combine(one, vector.broadcast(one.type, start))
             return [vector.extract(whole, [], [0, 0])]
         made = self.put(value, result)
-        return [self.put(combine(kind, made, start), result)]
+        return [self.put(CombiningKind(kind).combine(made, start), result)]
 
     def _reduce(
         self, kind: str, value: ir.Value, shape: list[int], split: int, dims: Sequence[int]
@@ -460,7 +460,7 @@ class WorkgroupImport(SubgroupImport):
         value, _ = self._reduce(kind, source, list(self.shapes[source]), 0, (0,))
         number = vector.extract(cast(value, (1, 1)), [], [0, 0])
         if len(op.operands) > 1:
-            number = combine(kind, number, op.operands[1])
+            number = CombiningKind(kind).combine(number, op.operands[1])
         return [number]
 
     # Layouts.

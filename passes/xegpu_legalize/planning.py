@@ -1,4 +1,4 @@
-"""Where the vectors and blocks of a function are cut: what each op cannot do without, carried to what makes it."""
+"""Where the vectors and blocks of a function are split: what each op cannot do without, carried to what makes it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,20 @@ from typing import Any
 
 from mlir import ir
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
-from xegpu_py.dialects.xegpu.interfaces import DescriptorMaker, DescriptorUpdate, MemoryAccess
-from xegpu_py.passes.common.values import defining_op, integers, shape_of
+from xegpu_py.dialects.xegpu.interfaces import (
+    BlockAccess,
+    DescriptorMaker,
+    DescriptorUpdate,
+    MatrixProduct,
+    MemoryAccess,
+    Prefetch,
+    ScatteredAccess,
+)
+from xegpu_py.passes.common.control_flow import carried
+from xegpu_py.passes.common.values import defining_op, integers, is_desc, is_elementwise, shape_of
 from xegpu_py.passes.xegpu_legalize import boxes
 from xegpu_py.passes.xegpu_legalize import shapes as blocks
-from xegpu_py.passes.xegpu_legalize.boxes import reshape_cuts
+from xegpu_py.passes.xegpu_legalize.boxes import reshape_splits
 from xegpu_py.passes.xegpu_legalize.fallback import limit
 from xegpu_py.passes.xegpu_legalize.layouts import (
     axes_of,
@@ -22,7 +31,7 @@ from xegpu_py.passes.xegpu_legalize.layouts import (
     transform_of,
     unit_of,
 )
-from xegpu_py.passes.xegpu_legalize.matrix import PRODUCTS, dpas_blocks
+from xegpu_py.passes.xegpu_legalize.matrix import dpas_blocks
 from xegpu_py.passes.xegpu_legalize.plan import (
     CHAIN_GRFS,
     MADE,
@@ -31,9 +40,6 @@ from xegpu_py.passes.xegpu_legalize.plan import (
     VIEWS,
     Plan,
     bytes_of,
-    carried,
-    is_desc,
-    is_elementwise,
 )
 from xegpu_py.passes.xegpu_legalize.shapes import Place, Transform
 from xegpu_py.passes.xegpu_legalize.surfaces import Surfaces
@@ -44,7 +50,7 @@ from xegpu_py.target import Target
 
 
 def make_plan(func: ir.Operation, target: Target, surfaces: Surfaces, ahead: bool = False) -> Plan:
-    """Find where the vectors and blocks of a function are cut."""
+    """Find where the vectors and blocks of a function are split."""
     plan = Plan(target, surfaces, ahead)
     ops = walk(func)
     for op in ops:
@@ -55,7 +61,7 @@ def make_plan(func: ir.Operation, target: Target, surfaces: Surfaces, ahead: boo
         _limit(plan, op)
     for op in reversed(ops):
         _through_view(plan, op)
-    _cut_chains(plan, ops)
+    _split_chains(plan, ops)
     _leave_loads(plan, func, ops)
     for op in ops:
         _lay_out(plan, op)
@@ -80,7 +86,7 @@ def _join(plan: Plan, op: ir.Operation) -> None:
             plan.vectors.join(group)
     if is_elementwise(op):
         plan.vectors.join([op.results[0], *(v for v in op.operands if shape_of(v)), *list(op.results)[1:]])
-    elif op.name in PRODUCTS and op.opview.mode == Mode.VC and op.opview.acc is not None:
+    elif isinstance(op.opview, MatrixProduct) and op.opview.mode == Mode.VC and op.opview.acc is not None:
         plan.vectors.join([op.results[0], op.opview.acc])
     elif op.name == "xegpu.atomic_rmw":
         view = op.opview
@@ -97,26 +103,26 @@ def _descriptors_of_unknown_making(func: ir.Operation, ops: Sequence[ir.Operatio
 
 
 def _limit(plan: Plan, op: ir.Operation) -> None:
-    """The cuts that an op cannot do without."""
+    """The splits that an op cannot do without."""
     name = op.name
     known = is_elementwise(op) or name in MADE or name in REDUCTIONS
     if not known:
         for value in (*op.operands, *(() if name == SLICE else op.results)):
             if shape_of(value):
                 plan.held.add(value)
-        for group in carried(op):
-            plan.held.update(v for v in group if shape_of(v))
-    if name in PRODUCTS and op.opview.mode == Mode.VC:
-        _limit_dpas(plan, op.opview)
+        plan.held.update(v for group in carried(op) for v in group if shape_of(v))
+    view: Any = op.opview
+    if isinstance(view, Prefetch):
+        return
+    if isinstance(view, MatrixProduct) and view.mode == Mode.VC:
+        _limit_dpas(plan, view)
     elif name == "vector.multi_reduction":
         _limit_reduction(plan, op)
-    elif name in ("xegpu.store_nd", "xegpu.load_nd") and op.opview.mode == Mode.VC:
+    elif isinstance(view, BlockAccess) and view.mode == Mode.VC:
         _limit_block(plan, op)
-    elif name in ("xegpu.load_gather", "xegpu.store_scatter", "xegpu.atomic_rmw"):
-        most = lanes_of_message(op, plan.target)
-        value = op.results[0] if name == "xegpu.load_gather" else op.opview.value
-        shape = shape_of(value)
-        plan.cut(value, len(shape) - 1, range(0, shape[-1], most))
+    elif isinstance(view, ScatteredAccess):
+        *outer, lanes = shape_of(view.value)
+        plan.split(view.value, len(outer), range(0, lanes, lanes_of_message(op, plan.target)))
 
 
 def _limit_reduction(plan: Plan, op: ir.Operation) -> None:
@@ -129,7 +135,7 @@ def _limit_reduction(plan: Plan, op: ir.Operation) -> None:
         left = max(left, plan.target.dpas_exec_size)
     for d in reversed([d for d in range(len(shape)) if d not in reduced]):
         step = left if d == len(shape) - 1 else min(left, REDUCED_GRFS)
-        plan.cut(source, d, range(0, shape[d], step))
+        plan.split(source, d, range(0, shape[d], step))
         left = max(left // min(step, shape[d]), 1)
 
 
@@ -139,27 +145,26 @@ def _limit_dpas(plan: Plan, view: Any) -> None:
         return
     rows, columns = (boxes.starts(pieces) for pieces in found.bounds)
     depth = range(0, found.depth, found.step)
-    plan.cut(view.result, 0, rows)
-    plan.cut(view.result, 1, columns)
+    plan.split(view.result, 0, rows)
+    plan.split(view.result, 1, columns)
     a_shape, b_shape = shape_of(view.lhs), shape_of(view.rhs)
-    plan.cut(view.lhs, 0, rows)
-    plan.cut(view.lhs, 1, [k // math.prod(a_shape[2:]) for k in depth])
-    plan.cut(view.rhs, 0, [k // math.prod(b_shape[2:]) for k in depth])
-    plan.cut(view.rhs, 1, columns)
+    plan.split(view.lhs, 0, rows)
+    plan.split(view.lhs, 1, [k // math.prod(a_shape[2:]) for k in depth])
+    plan.split(view.rhs, 0, [k // math.prod(b_shape[2:]) for k in depth])
+    plan.split(view.rhs, 1, columns)
     plan.most_columns[plan.vectors.find(view.lhs)] = found.slab_depth
     plan.most_rows[plan.vectors.find(view.rhs)] = found.slab_depth
 
 
 def _limit_block(plan: Plan, op: ir.Operation) -> None:
-    """A block that no message moves as it is is cut where messages end."""
+    """A block that no message moves as it is is split where messages end."""
     view: Any = op.opview
     desc = TensorDesc.of(view.tdesc)
-    load = op.name == "xegpu.load_nd"
-    value = op.results[0] if load else view.value
+    load, value = op.name == "xegpu.load_nd", view.value
     if bit_width(desc.element) not in (8, 16, 32, 64):
         return
     if blocks.is_line(desc):
-        plan.cut(value, 0, blocks.line_cuts(desc))
+        plan.split(value, 0, blocks.line_splits(desc))
         return
     if plan.surfaces.problem(view.tdesc):
         if not load:
@@ -174,52 +179,52 @@ def _limit_block(plan: Plan, op: ir.Operation) -> None:
         return
     axes = axes_of(desc, shape, transform)
     for d in range(len(desc.shape) - 2):
-        plan.cut(value, d, range(desc.shape[d]))
+        plan.split(value, d, range(desc.shape[d]))
     rows, columns = desc.shape[-2:]
     bits, _ = unit_of(desc, transform, limits)
     high = blocks.row_limit(limits, bits, transform) if load else limits.store_height
     wide = blocks.column_limit(limits, bits, transform) * bits // desc.bits
-    plan.cut(value, axes.rows, [axes.row_index(r) for r in range(0, rows, high)])
+    plan.split(value, axes.rows, [axes.row_index(r) for r in range(0, rows, high)])
     count = desc.attr.array_length
     if axes.array is not None:
-        plan.cut(value, axes.array, range(count))
+        plan.split(value, axes.array, range(count))
         count = 1
     for block in range(count):
         first = block * columns
-        plan.cut(value, axes.columns, [(first + c) // axes.column_step for c in range(0, columns, wide)])
+        plan.split(value, axes.columns, [(first + c) // axes.column_step for c in range(0, columns, wide)])
 
 
 def _through_view(plan: Plan, op: ir.Operation) -> None:
-    """What is cut behind a change of shape is cut in front of it."""
+    """What is split behind a change of shape is split in front of it."""
     if op.name not in VIEWS or not op.operands:
         return
     source, result = op.operands[0], op.results[0]
     shape, to = shape_of(source), shape_of(result)
-    cuts = plan.cuts.get(plan.vectors.find(result)) if to else None
+    splits = plan.splits.get(plan.vectors.find(result)) if to else None
     if not shape or not to:
         return
-    if op.name == "vector.shape_cast" and cuts and any(cuts):
-        for d, positions in enumerate(reshape_cuts(cuts, to, shape)):
-            plan.cut(source, d, positions)
-    elif op.name == "vector.bitcast" and cuts:
-        for d, positions in enumerate(cuts):
+    if op.name == "vector.shape_cast" and splits and any(splits):
+        for d, positions in enumerate(reshape_splits(splits, to, shape)):
+            plan.split(source, d, positions)
+    elif op.name == "vector.bitcast" and splits:
+        for d, positions in enumerate(splits):
             last = d == len(shape) - 1
-            plan.cut(source, d, {p * shape[d] // to[d] for p in positions} if last else positions)
+            plan.split(source, d, {p * shape[d] // to[d] for p in positions} if last else positions)
     elif op.name == "vector.extract_strided_slice":
         offsets = integers(op.attributes["offsets"])
         for d, (offset, size) in enumerate(zip(offsets, to)):
-            inner = cuts[d] if cuts else set[int]()
-            plan.cut(source, d, {offset, offset + size, *(offset + p for p in inner)})
-    elif op.name == "vector.extract" and cuts and len(op.operands) == 1:
-        for d, positions in enumerate(cuts):
-            plan.cut(source, len(shape) - len(to) + d, positions)
-    elif op.name == "vector.transpose" and cuts:
+            inner = splits[d] if splits else set[int]()
+            plan.split(source, d, {offset, offset + size, *(offset + p for p in inner)})
+    elif op.name == "vector.extract" and splits and len(op.operands) == 1:
+        for d, positions in enumerate(splits):
+            plan.split(source, len(shape) - len(to) + d, positions)
+    elif op.name == "vector.transpose" and splits:
         for d, from_d in enumerate(integers(op.attributes["permutation"])):
-            plan.cut(source, from_d, cuts[d])
+            plan.split(source, from_d, splits[d])
 
 
-def _cut_chains(plan: Plan, ops: Sequence[ir.Operation]) -> None:
-    """Vectors of element-by-element ops that nothing else holds are cut to a few registers."""
+def _split_chains(plan: Plan, ops: Sequence[ir.Operation]) -> None:
+    """Vectors of element-by-element ops that nothing else holds are split to a few registers."""
     held = {plan.vectors.find(v) for v in plan.held}
     most = CHAIN_GRFS * plan.target.grf_bytes
     for op in ops:
@@ -230,7 +235,7 @@ def _cut_chains(plan: Plan, ops: Sequence[ir.Operation]) -> None:
         result = op.results[0]
         root = plan.vectors.find(result)
         shape = shape_of(result)
-        if root in held or any(plan.cuts.get(root, ())):
+        if root in held or any(plan.splits.get(root, ())):
             continue
         size = max(bytes_of(v) for v in (*op.operands, result) if shape_of(v))
         if math.prod(shape) * size <= most:
@@ -240,17 +245,17 @@ def _cut_chains(plan: Plan, ops: Sequence[ir.Operation]) -> None:
             inner = math.prod(shape[d + 1 :])
             step = max(each // inner, 1)
             if extent > step:
-                plan.cut(result, d, range(0, extent, step))
+                plan.split(result, d, range(0, extent, step))
 
 
 def _is_in_pieces(plan: Plan, op: ir.Operation) -> bool:
-    """Whether what a slice takes is cut, or gathered by several messages."""
+    """Whether what a slice takes is split, or gathered by several messages."""
     source = op.operands[0]
     load = defining_op(source)
     if load is not None and load.name == "xegpu.load_nd" and plan.surfaces.problem(load.opview.tdesc):
         return True
-    cuts = plan.cuts.get(plan.vectors.find(source), ())
-    taken = zip(cuts, integers(op.attributes["offsets"]), shape_of(op.results[0]))
+    splits = plan.splits.get(plan.vectors.find(source), ())
+    taken = zip(splits, integers(op.attributes["offsets"]), shape_of(op.results[0]))
     return any(first < c < first + size for positions, first, size in taken for c in positions)
 
 
