@@ -216,6 +216,20 @@ def stride_of(memref: ir.Value, dimension: int) -> Index:
     return strided_metadata(memref)[1 + len(strides) + dimension]
 
 
+def reinterpret_cast(memref: ir.Value, offset: Index, sizes: Sequence[Index], strides: Sequence[Index]) -> ir.Value:
+    """The memory of a memref seen with another offset, other extents and strides, in elements."""
+    unknown, dynamic = ir.ShapedType.get_dynamic_stride_or_offset(), ir.ShapedType.get_dynamic_size()
+    groups = {"offsets": ([offset], unknown), "sizes": (sizes, dynamic), "strides": (strides, unknown)}
+    static = {name: [n if isinstance(n, int) else mark for n in group] for name, (group, mark) in groups.items()}
+    operands = [[n for n in group if not isinstance(n, int)] for group, _ in groups.values()]
+    given = ir.MemRefType(memref.type)
+    layout = ir.StridedLayoutAttr.get(static["offsets"][0], static["strides"])
+    kind = ir.MemRefType.get(static["sizes"], given.element_type, layout, given.memory_space)
+    attributes = {f"static_{name}": i64_array(numbers) for name, numbers in static.items()}
+    attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get([1, *map(len, operands)])
+    return make("memref.reinterpret_cast", kind, memref, *(n for group in operands for n in group), **attributes)
+
+
 # Vectors.
 
 

@@ -24,6 +24,7 @@ from xegpu_py.passes.common.builders import (
     integer_type,
     known,
     make,
+    reinterpret_cast,
     shape_cast,
     strided_metadata,
     vector_type,
@@ -138,16 +139,7 @@ def _line(
             count = 1 + sum((n - 1) * s for n, s in zip(known, known[len(tensor.extents) :]))
     if not isinstance(source, ir.MemRefType) or not isinstance(first, int) or first < 0:
         return _address(low, tensor, at, desc), 0
-    memref = ir.MemRefType(tensor.source.type)
-    layout = ir.StridedLayoutAttr.get(first, [1])
-    kind = ir.MemRefType.get([count], memref.element_type, layout, memref.memory_space)
-    attributes = {
-        "static_offsets": ir.DenseI64ArrayAttr.get([first]),
-        "static_sizes": ir.DenseI64ArrayAttr.get([count]),
-        "static_strides": ir.DenseI64ArrayAttr.get([1]),
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
-    }
-    return make("memref.reinterpret_cast", kind, tensor.source, **attributes), rest
+    return reinterpret_cast(tensor.source, first, [count], [1]), rest
 
 
 # The block of one access.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, overload
 
 from mlir import ir
@@ -22,10 +22,8 @@ from xegpu_py.passes.xegpu_to_visa.values import (
     Bounds,
     Const,
     KnownMask,
-    Lanes,
     Mask,
     Memory,
-    NamedBarrier,
     Numbers,
     Reg,
     Value,
@@ -425,35 +423,31 @@ class Lowering(PatternDriver):
         return [self.index(v) if isinstance(v, int) else self.numbers(v) for v in values]
 
 
-def parts_of(value: Value) -> list[Numbers | Mask | KnownMask]:
+_Part = Reg | Const | Mask | KnownMask
+
+
+def parts_of(value: Value) -> list[_Part]:
     """The registers, constants and predicates that a value consists of."""
-    if isinstance(value, (Reg, Const, Mask, KnownMask)):
+    if isinstance(value, _Part):
         return [value]
-    if isinstance(value, Block):
-        return [value.base, *value.surface, *value.lead, *value.strides, *value.offsets]
-    if isinstance(value, Lanes):
-        return [value.addresses]
-    if isinstance(value, NamedBarrier):
-        return [value.id, value.count]
-    assert isinstance(value, Memory)
-    return [value.base, value.offset, *value.shape, *value.strides]
+    found: list[_Part] = []
+    for slot in fields(value):
+        part = getattr(value, slot.name)
+        found += part if isinstance(part, tuple) else [part] if isinstance(part, _Part) else []
+    return found
 
 
 def with_parts(value: Value, parts: Sequence[Any]) -> Value:
     """The value with other parts, in the order of `parts_of`."""
-    if isinstance(value, (Reg, Const, Mask, KnownMask)):
-        part: Value = parts[0]
+    rest = iter(parts)
+    if isinstance(value, _Part):
+        part: Value = next(rest)
         return part
-    if isinstance(value, Block):
-        rest = iter(parts[1:])
-        groups = (value.surface, value.lead, value.strides, value.offsets)
-        return Block(parts[0], *(tuple(next(rest) for _ in group) for group in groups))
-    if isinstance(value, Lanes):
-        return Lanes(parts[0])
-    if isinstance(value, NamedBarrier):
-        return NamedBarrier(parts[0], parts[1])
-    assert isinstance(value, Memory)
-    rank = len(value.shape)
-    return Memory(
-        parts[0], parts[1], tuple(parts[2 : 2 + rank]), tuple(parts[2 + rank : 2 + 2 * rank]), value.element, value.slm
-    )
+    new: dict[str, Any] = {}
+    for slot in fields(value):
+        old = getattr(value, slot.name)
+        if isinstance(old, tuple):
+            new[slot.name] = tuple(next(rest) for _ in old)
+        elif isinstance(old, _Part):
+            new[slot.name] = next(rest)
+    return replace(value, **new)

@@ -10,7 +10,7 @@ from mlir import ir
 from mlir.dialects import arith, memref
 from xegpu_py.dialects.xegpu.checks import strides_of
 from xegpu_py.dialects.xetile import InitTileOp
-from xegpu_py.passes.common.builders import Index, add, index, known, multiply
+from xegpu_py.passes.common.builders import Index, add, index, known, multiply, reinterpret_cast
 from xegpu_py.passes.common.values import constant_of
 
 from xegpu_py.ir.builtin import bit_width
@@ -63,7 +63,7 @@ class Matrix:
 
     def as_2d(self) -> ir.Value:
         """A memref of two dimensions that is just this matrix."""
-        return self._reinterpreted(self._start(), self.extents, self.strides)
+        return reinterpret_cast(self.source, self._start(), self.extents, self.strides)
 
     def address(self) -> ir.Value:
         """Where the matrix's first element is: the source if it is an address, and else i64."""
@@ -84,18 +84,6 @@ class Matrix:
         if own == _UNKNOWN:
             own = memref.ExtractStridedMetadataOp(self.source).operation.results[1]
         return add(own, self.lead)
-
-    def _reinterpreted(self, start: Index, extents: Sequence[Index], strides: Sequence[Index]) -> ir.Value:
-        assert self.memref is not None
-        mixed: list[list[int]] = []
-        dynamic: list[list[ir.Value]] = []
-        for group, mark in (((start,), _UNKNOWN), (extents, _DYNAMIC), (strides, _UNKNOWN)):
-            mixed.append([n if isinstance(n, int) else mark for n in group])
-            dynamic.append([n for n in group if not isinstance(n, int)])
-        layout = ir.StridedLayoutAttr.get(mixed[0][0], mixed[2])
-        kind = ir.MemRefType.get(mixed[1], self.memref.element_type, layout, self.memref.memory_space)
-        found: ir.Value = memref.reinterpret_cast(kind, self.source, *dynamic, *mixed)
-        return found
 
 
 def known_of(view: InitTileOp) -> tuple[list[int | None], list[int | None]]:

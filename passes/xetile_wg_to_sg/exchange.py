@@ -20,6 +20,7 @@ from xegpu_py.passes.common.builders import (
     integer_type,
     make,
     multiply,
+    reinterpret_cast,
     shape_cast,
     vector_type,
     with_element,
@@ -200,10 +201,7 @@ class Subgroup:
         gpu.barrier()
         found = []
         if want.shape != have.shape:
-            strides = [want.shape[1], 1]
-            layout = ir.StridedLayoutAttr.get(0, strides)
-            kind = ir.MemRefType.get(want.shape, kind.element_type, layout, kind.memory_space)
-            buffer = memref.reinterpret_cast(kind, buffer, [], [], [], [0], list(want.shape), strides)
+            buffer = reinterpret_cast(buffer, 0, want.shape, [want.shape[1], 1])
         for start in self.starts(want):
             tile = self._tile(buffer, start, want.data, element)
             loaded = LoadTileOp(tile, value=vector_type(want.data, element)).value
