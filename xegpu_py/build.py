@@ -16,13 +16,13 @@ import importlib
 import linecache
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import mlir.dialects
 from mlir import ir
 from mlir.dialects import gpu
 
-import xegpu_py
 from xegpu_py.ir.bindings import loc_tracebacks, tracebacks_leave_out
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import DiagnosticError
@@ -31,7 +31,7 @@ from xegpu_py.ir.source import Source
 from xegpu_py.ir.type_reader import parse_type
 
 # An op's location is the code that called the builder, not the builder's own.
-for _path in (*mlir.dialects.__path__, *xegpu_py.__path__, contextlib.__file__):
+for _path in (*mlir.dialects.__path__, str(Path(__file__).parent), contextlib.__file__):
     tracebacks_leave_out(_path)
 
 

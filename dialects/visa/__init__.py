@@ -24,17 +24,7 @@ from xegpu_py.dialects.visa.programs import (
 )
 
 if TYPE_CHECKING:
-    from xegpu_py.dialects.visa.ops import (
-        OPS,
-        BuiltinOp,
-        DeclOp,
-        DeclPredOp,
-        InputOp,
-        InstructionOp,
-        Pred,
-        Var,
-        Visa,
-    )
+    from xegpu_py.dialects.visa.ops import OPS, BuiltinOp, DeclOp, DeclPredOp, InputOp, InstructionOp, Pred, Var, Visa
 
     DIALECT = Visa
 

@@ -3,13 +3,7 @@
 Where a docstring says "RFC" it means that document. What it leaves open, and what was chosen, is in docs/xegpu.md.
 """
 
-from xegpu_py.dialects.xegpu.block import (
-    CreateNdTdescOp,
-    LoadNdOp,
-    PrefetchNdOp,
-    StoreNdOp,
-    UpdateNdOffsetOp,
-)
+from xegpu_py.dialects.xegpu.block import CreateNdTdescOp, LoadNdOp, PrefetchNdOp, StoreNdOp, UpdateNdOffsetOp
 from xegpu_py.dialects.xegpu.matrix import DpasMxOp, DpasOp
 from xegpu_py.dialects.xegpu.registers import LaneShuffleMode, LaneShuffleOp, TruncfOp
 from xegpu_py.dialects.xegpu.scattered import (

@@ -14,14 +14,7 @@ from xegpu_py.dialects.xegpu.checks import (
 )
 from xegpu_py.dialects.xegpu.interfaces import BlockAccess, DescriptorMaker, DescriptorUpdate, Hinted, Prefetch
 from xegpu_py.dialects.xegpu.shapes import block_shapes, check_fragments, loaded_shapes
-from xegpu_py.dialects.xegpu.types import (
-    READ_HINTS,
-    WRITE_HINTS,
-    MemoryScope,
-    Mode,
-    TensorDesc,
-    XeGPU,
-)
+from xegpu_py.dialects.xegpu.types import READ_HINTS, WRITE_HINTS, MemoryScope, Mode, TensorDesc, XeGPU
 
 from xegpu_py.ir.builtin import vector_text
 from xegpu_py.ir.constraints import MemRef, Vector
@@ -186,13 +179,7 @@ class StoreNdOp(Operation, dialect=XeGPU, name="store_nd", interfaces=(BlockAcce
         check_mode(self, desc)
         check_hints(self, WRITE_HINTS, "write")
         check_fragments(desc, self.mode)
-        check_value(
-            self,
-            "value",
-            block_shapes(desc, self.mode),
-            desc.element,
-            "that is the descriptor's block",
-        )
+        check_value(self, "value", block_shapes(desc, self.mode), desc.element, "that is the descriptor's block")
 
 
 class PrefetchNdOp(Operation, dialect=XeGPU, name="prefetch_nd", interfaces=(BlockAccess, Hinted, Prefetch)):

@@ -48,10 +48,7 @@ def check_scattered(op: Any, desc: TensorDesc, expected: bool) -> None:
     if desc.attr.scattered != expected:
         wanted = "a scattered" if expected else "an n-dimensional block's"
         other = "create_tdesc" if expected else "create_nd_tdesc"
-        op.fail(
-            f"needs {wanted} tensor descriptor, but got {desc}",
-            f"xegpu.{other} makes such descriptors",
-        )
+        op.fail(f"needs {wanted} tensor descriptor, but got {desc}", f"xegpu.{other} makes such descriptors")
 
 
 def check_hints(op: Any, allowed: Sequence[CacheHint], what: str) -> None:
@@ -60,10 +57,7 @@ def check_hints(op: Any, allowed: Sequence[CacheHint], what: str) -> None:
         hint = getattr(op, name)
         if hint is not None and hint not in allowed:
             names = ", ".join(h.value for h in allowed)
-            op.fail(
-                f"{name} = {hint.value} is not a hint for a {what}",
-                f"hints for a {what} are {names}",
-            )
+            op.fail(f"{name} = {hint.value} is not a hint for a {what}", f"hints for a {what} are {names}")
 
 
 def check_scope(op: Any, desc: TensorDesc) -> None:

@@ -16,15 +16,7 @@ from xegpu_py.dialects.xegpu.checks import (
 )
 from xegpu_py.dialects.xegpu.interfaces import DescriptorMaker, DescriptorUpdate, Hinted, Prefetch, ScatteredAccess
 from xegpu_py.dialects.xegpu.shapes import scattered_value_shape
-from xegpu_py.dialects.xegpu.types import (
-    CHUNK_SIZES,
-    READ_HINTS,
-    WRITE_HINTS,
-    MemoryScope,
-    Mode,
-    TensorDesc,
-    XeGPU,
-)
+from xegpu_py.dialects.xegpu.types import CHUNK_SIZES, READ_HINTS, WRITE_HINTS, MemoryScope, Mode, TensorDesc, XeGPU
 
 from xegpu_py.ir.bindings import AtomicRMWKind
 from xegpu_py.ir.builtin import by, is_float, signedness, vector_of, vector_text
@@ -97,13 +89,7 @@ class LoadGatherOp(
         check_mask(self, desc.lanes)
         if self.transpose is not None and (desc.chunk == 1 or self.transpose != (1, 0)):
             self.fail(f"transpose must be [1, 0] on a descriptor with a chunk, but is {list(self.transpose)}")
-        check_value(
-            self,
-            "value",
-            [scattered_value_shape(desc)],
-            desc.element,
-            "the chunk is the outer dimension",
-        )
+        check_value(self, "value", [scattered_value_shape(desc)], desc.element, "the chunk is the outer dimension")
 
     @classmethod
     def infer(cls, parsed: ParsedOp) -> dict[str, str]:
@@ -132,13 +118,7 @@ class StoreScatterOp(
         check_hints(self, WRITE_HINTS, "write")
         check_scope(self, desc)
         check_mask(self, desc.lanes)
-        check_value(
-            self,
-            "value",
-            [scattered_value_shape(desc)],
-            desc.element,
-            "the chunk is the outer dimension",
-        )
+        check_value(self, "value", [scattered_value_shape(desc)], desc.element, "the chunk is the outer dimension")
 
 
 class PrefetchOp(Operation, dialect=XeGPU, name="prefetch", interfaces=(ScatteredAccess, Hinted, Prefetch)):
@@ -214,13 +194,7 @@ class AtomicRmwOp(Operation, dialect=XeGPU, name="atomic_rmw", interfaces=(Scatt
         check_vc(self)
         check_scattered(self, desc, True)
         check_mask(self, desc.lanes)
-        check_value(
-            self,
-            "value",
-            [scattered_value_shape(desc)],
-            desc.element,
-            "one value for each element accessed",
-        )
+        check_value(self, "value", [scattered_value_shape(desc)], desc.element, "one value for each element accessed")
         if self.result.type != self.value.type:
             self.fail(f"gives what it read, {self.value.type}, not {self.result.type}")
         check_expected(self)

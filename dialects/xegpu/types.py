@@ -62,12 +62,7 @@ class CacheHint(str, Enum):
 
 
 READ_HINTS = (CacheHint.CACHED, CacheHint.UNCACHED, CacheHint.STREAMING, CacheHint.READ_INVALIDATE)
-WRITE_HINTS = (
-    CacheHint.UNCACHED,
-    CacheHint.WRITE_THROUGH,
-    CacheHint.WRITE_BACK,
-    CacheHint.STREAMING,
-)
+WRITE_HINTS = (CacheHint.UNCACHED, CacheHint.WRITE_THROUGH, CacheHint.WRITE_BACK, CacheHint.STREAMING)
 
 
 @enum_attr(XeGPU, "memory_scope")

@@ -552,10 +552,7 @@ def encode(op: type[Operation], parsed: ParsedOp) -> tuple[str, str]:
     attributes = f" {{{', '.join(entries)}}}" if entries else ""
     operand_types = ", ".join(t for g in spec.operands for t in parsed.types[g.name])
     result_types = ", ".join(t for g in spec.results for t in parsed.types[g.name])
-    return (
-        f'"{op.OPERATION_NAME}"({", ".join(operands)})',
-        f"{attributes} : ({operand_types}) -> ({result_types})",
-    )
+    return (f'"{op.OPERATION_NAME}"({", ".join(operands)})', f"{attributes} : ({operand_types}) -> ({result_types})")
 
 
 def decode(op: type[Operation], rest: str, write: Callable[[str], str]) -> tuple[ParsedOp, str]:

@@ -140,12 +140,7 @@ class _Parametrized:
     _codecs: ClassVar[dict[str, AttributeCodec]]
 
     def __init_subclass__(
-        cls,
-        *,
-        dialect: type[Dialect] | None = None,
-        name: str = "",
-        also_named: tuple[str, ...] = (),
-        **kwargs: Any,
+        cls, *, dialect: type[Dialect] | None = None, name: str = "", also_named: tuple[str, ...] = (), **kwargs: Any
     ) -> None:
         super().__init_subclass__(**kwargs)
         if dialect is None:

@@ -80,9 +80,7 @@ def _text(documented: type) -> list[str]:
 def _fenced(text: str) -> str:
     """Indented code as fenced MLIR."""
     return re.sub(
-        r"(?m)(?:^    .*\n?(?:\n(?=    ))?)+",
-        lambda m: f"```mlir\n{inspect.cleandoc(m[0])}\n```\n",
-        text,
+        r"(?m)(?:^    .*\n?(?:\n(?=    ))?)+", lambda m: f"```mlir\n{inspect.cleandoc(m[0])}\n```\n", text
     ).rstrip()
 
 

@@ -254,12 +254,7 @@ def _from_mlir(info: Any, printer: Printer, rewritten: Rewritten | None) -> Diag
         offset = rewritten.source_offset(where.line, where.column) if where.line else 0
         where = source.position(offset)
     notes = tuple(_from_mlir(n, printer, rewritten) for n in info.notes)
-    return Diagnostic(
-        "error" if not info.message else _severity(info),
-        printer.rewrite(info.message),
-        where,
-        notes,
-    )
+    return Diagnostic("error" if not info.message else _severity(info), printer.rewrite(info.message), where, notes)
 
 
 def _severity(info: Any) -> Any:

@@ -147,12 +147,7 @@ _BDPAS = InstructionSpec(
         _scales("src3", 0),
         _scales("src4", 1),
     ),
-    {
-        "W": Choice(SCALED_PRECISIONS),
-        "A": Choice(SCALED_PRECISIONS),
-        "SD": Number((8,)),
-        "RC": Number((8,)),
-    },
+    {"W": Choice(SCALED_PRECISIONS), "A": Choice(SCALED_PRECISIONS), "SD": Number((8,)), "RC": Number((8,))},
     category="dpas",
     exec_sizes=(16,),
     all_lanes=True,

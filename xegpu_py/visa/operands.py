@@ -102,15 +102,7 @@ MAX_ALIASES = 64
 PREDICATE_SIZES = (1, 2, 4, 8, 16, 32)
 """Numbers of bits that predicates have."""
 
-ALIGNMENTS = {
-    "byte": 1,
-    "word": 2,
-    "dword": 4,
-    "qword": 8,
-    "oword": 16,
-    "GRF": 0,
-    "GRFx2": 0,
-}
+ALIGNMENTS = {"byte": 1, "word": 2, "dword": 4, "qword": 8, "oword": 16, "GRF": 0, "GRFx2": 0}
 """Alignments and their bytes; 0 for those that depend on the size of a GRF."""
 
 

@@ -164,12 +164,6 @@ class Program:
         """Index of the instruction of each label."""
         return {i["label"]: at for at, i in enumerate(self.instructions) if i.name == "label"}
 
-    def _repr_html_(self) -> str:
-        from xegpu_py.lexers import html
-        from xegpu_py.visa.assembly import write
-
-        return html(write([self]))
-
     @property
     def simd_size(self) -> int:
         """Work items of a hardware thread."""

@@ -19,17 +19,7 @@ import numpy as np
 
 from xegpu_py.ir.cursor import Cursor, SyntaxFault
 from xegpu_py.numerics.formats import TYPES
-from xegpu_py.visa.operands import (
-    Address,
-    Destination,
-    Flag,
-    Guard,
-    Immediate,
-    Operand,
-    Raw,
-    Region,
-    Vector,
-)
+from xegpu_py.visa.operands import Address, Destination, Flag, Guard, Immediate, Operand, Raw, Region, Vector
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import (
     Attribute,

@@ -519,15 +519,7 @@ class _Worker:
         frame, program = self._frame, self.jit.program
         threads = len(blocks)
         batch = new_batch(
-            1,
-            threads,
-            8,
-            frame.predicates,
-            frame.barriers - 1,
-            0,
-            self.launch.memory,
-            lanes_part=False,
-            watch=False,
+            1, threads, 8, frame.predicates, frame.barriers - 1, 0, self.launch.memory, lanes_part=False, watch=False
         )
         batch.regs = blocks[:, : frame.registers]
         batch.__post_init__()

@@ -106,10 +106,7 @@ class Context(ctypes.Structure):
 
     _fields_ = [
         ("buffers", ctypes.c_int64),  # number of allocations
-        (
-            "table",
-            ctypes.c_void_p,
-        ),  # i64[buffers, 3]: what `Memory.ranges` gives
+        ("table", ctypes.c_void_p),  # i64[buffers, 3]: what `Memory.ranges` gives
         ("golden", ctypes.c_void_p),  # a GOLDEN_CALL
         ("worker", ctypes.c_int64),
         ("stop", ctypes.c_void_p),  # i32: not zero if all shall stop

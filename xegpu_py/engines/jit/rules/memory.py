@@ -123,12 +123,7 @@ def _send(
 
 
 def _sender(
-    emitter: Emitter,
-    inst: Instruction,
-    name: str,
-    used: Sequence[str],
-    body: Callable[[_Message], None],
-    aligned: bool,
+    emitter: Emitter, inst: Instruction, name: str, used: Sequence[str], body: Callable[[_Message], None], aligned: bool
 ) -> str:
     """The function that does messages like this one: it takes the context, addresses, the lanes that act, and pointers
     to operands; gives an i1, whether the message is legal, and does nothing if it is not."""
