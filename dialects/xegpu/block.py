@@ -3,13 +3,13 @@
 from mlir import ir
 from xegpu_py.dialects.xegpu.checks import (
     Address,
+    check_descriptor_memref,
     check_hints,
     check_mode,
     check_same_desc,
     check_scattered,
     check_scope,
     check_value,
-    is_slm,
     strides_of,
 )
 from xegpu_py.dialects.xegpu.interfaces import BlockAccess, DescriptorMaker, DescriptorUpdate, Hinted, Prefetch
@@ -74,14 +74,7 @@ class CreateNdTdescOp(Operation, dialect=XeGPU, name="create_nd_tdesc", interfac
                 f"a {rank}D descriptor needs a memref of rank {rank}, but got {memref}",
                 "take a block of a larger memref with memref.subview",
             )
-        if str(memref.element_type) != desc.element:
-            self.fail(f"the descriptor's element type {desc.element} differs from the memref's, {memref.element_type}")
-        in_slm = is_slm(memref.memory_space)
-        if in_slm != (desc.attr.memory_scope == MemoryScope.SLM):
-            self.fail(
-                f"memory_scope = {desc.attr.memory_scope.value} does not fit {memref}",
-                "memrefs in memory space 3 lie in shared local memory, all others in global memory",
-            )
+        check_descriptor_memref(self, desc)
         strides = strides_of(memref)
         if strides is not None and strides[-1] not in (1, DYNAMIC):
             self.fail(f"the innermost stride must be 1, but is {strides[-1]} in {memref}")

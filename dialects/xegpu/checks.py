@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from mlir import ir
-from xegpu_py.dialects.xegpu.types import CacheHint, Mode, TensorDesc
+from xegpu_py.dialects.xegpu.types import CacheHint, MemoryScope, Mode, TensorDesc
 
-from xegpu_py.ir.builtin import vector_of, vector_text
+from xegpu_py.ir.builtin import is_float, vector_of, vector_text
 from xegpu_py.ir.constraints import OneOf
 
 
@@ -81,6 +81,50 @@ def check_value(op: Any, name: str, shapes: Sequence[tuple[int, ...]], element: 
     found = str(getattr(op, name).type)
     if vector_of(found) not in [(s, element) for s in shapes]:
         op.fail(f"'{name}' must be {_shape_list(shapes, element)}, but is {found}", why)
+
+
+def check_memref(op: Any, what: str, element: str, slm: bool, setting: str) -> ir.MemRefType:
+    """The source, a memref, has the elements of what is made of it, and lies in the memory that it says.
+
+    Args:
+        what: what is made.
+        slm: whether that lies in shared local memory.
+        setting: how it says so.
+    """
+    memref = ir.MemRefType(op.source.type)
+    if str(memref.element_type) != element:
+        op.fail(f"the {what}'s element type {element} differs from the memref's, {memref.element_type}")
+    if is_slm(memref.memory_space) != slm:
+        op.fail(
+            f"{setting} does not fit {memref}",
+            "memrefs in memory space 3 lie in shared local memory, all others in global memory",
+        )
+    return memref
+
+
+def check_descriptor_memref(op: Any, desc: TensorDesc) -> ir.MemRefType:
+    """See `check_memref`."""
+    scope = desc.attr.memory_scope
+    return check_memref(op, "descriptor", desc.element, scope == MemoryScope.SLM, f"memory_scope = {scope.value}")
+
+
+def check_kind(op: Any, element: str) -> None:
+    """An atomic update is of integers or of floats, as its kind says."""
+    kind: str = op.kind.name
+    wants_float = kind.endswith("f")
+    if kind != "assign" and wants_float != is_float(element):
+        wanted = "floating-point" if wants_float else "integer"
+        op.fail(f"'{kind}' needs {wanted} elements, but got {element}")
+
+
+def check_expected(op: Any) -> None:
+    """What a compare and swap expects is of the type of what it writes."""
+    if op.expected is None:
+        return
+    if op.kind.name != "assign":
+        op.fail(f"compares and swaps, which is of kind 'assign', not '{op.kind.name}'")
+    if op.expected.type != op.value.type:
+        op.fail(f"expects {op.expected.type}, but writes {op.value.type}")
 
 
 def check_same_desc(op: Any) -> None:

@@ -113,32 +113,13 @@ class DpasMxOp(Operation, dialect=XeGPU, name="dpas_mx", interfaces=(MatrixProdu
     )
 
     def verify_op(self) -> None:
-        (a_shape, a), (b_shape, b) = vector_of(str(self.lhs.type)), vector_of(str(self.rhs.type))
-        d_shape, d = vector_of(str(self.result.type))
-        known = scaled_accumulators(a, b)
-        if not known:
-            self.fail(
-                f"cannot multiply {a} by {b}",
-                "dpas_mx multiplies bf16, f16 and f4E2M1FN with their like, and f8E5M2 and f8E4M3FN mixed",
-            )
-        c_shape, c = (d_shape, d) if self.acc is None else vector_of(str(self.acc.type))
-        for name, element in (("result", d), ("accumulator", c)):
-            if element not in known:
-                self.fail(f"{name} of {a} x {b} must have elements {' or '.join(known)}, but has {element}")
-        if c_shape != d_shape:
-            self.fail(f"accumulator {vector_text(c_shape, c)} and result {self.result.type} differ in shape")
-        if len(d_shape) != 2:
-            self.fail(f"result must be 2D, but is {self.result.type}")
-        if self.mode == Mode.VC:
-            problem = _matrices_problem((a_shape, a), (b_shape, b), d_shape)
-        else:
-            problem = _fragments_problem(a_shape, b_shape, d_shape, False)
+        acc = None if self.acc is None else str(self.acc.type)
+        lhs, rhs, result = str(self.lhs.type), str(self.rhs.type), str(self.result.type)
+        problem = dpas_problem(acc, lhs, rhs, result, self.mode, scaled=True)
         if problem:
             self.fail(*problem)
-        self._verify_scales(d_shape, math.prod(a_shape) // d_shape[0])
-
-    def _verify_scales(self, d_shape: tuple[int, ...], depth: int) -> None:
-        blocks = -(-depth // SCALE_BLOCK)
+        d_shape = vector_of(result)[0]
+        blocks = -(-math.prod(vector_of(lhs)[0]) // d_shape[0] // SCALE_BLOCK)
         for name, value, wanted in (
             ("scale_a", self.scale_a, (d_shape[0], blocks)),
             ("scale_b", self.scale_b, (blocks, d_shape[1])),
@@ -183,25 +164,28 @@ _ACCUMULATORS = {
     "f64": ("f64",),
 }
 _FP8 = ("f8E5M2", "f8E4M3FN")
+_FACTORS = (
+    "dpas multiplies integers of up to 8 bits, bf16, f16, tf32, f64, and f8E5M2 and f8E4M3FN mixed",
+    "dpas_mx multiplies bf16, f16 and f4E2M1FN with their like, and f8E5M2 and f8E4M3FN mixed",
+)
+"""What is multiplied, without scales and with them."""
 _INT_BITS = (1, 2, 4, 8)
 
 
 def dpas_problem(
-    acc: str | None, lhs: str, rhs: str, result: str, mode: Mode, small: bool = False
+    acc: str | None, lhs: str, rhs: str, result: str, mode: Mode, small: bool = False, scaled: bool = False
 ) -> tuple[str, ...] | None:
     """Why these types cannot meet in a dpas: a message and notes, or None if they can (DPAS.md, legal combinations).
 
     Args:
         small: whether fragments are those of no more rows than an instruction has.
+        scaled: whether matrices are block-scaled, as those of `dpas_mx`.
     """
     (a_shape, a), (b_shape, b) = vector_of(lhs), vector_of(rhs)
     (d_shape, d) = vector_of(result)
-    known = accumulators(a, b)
+    known = (scaled_accumulators if scaled else accumulators)(a, b)
     if not known:
-        return (
-            f"cannot multiply {a} by {b}",
-            "dpas multiplies integers of up to 8 bits, bf16, f16, tf32, f64, and f8E5M2 and f8E4M3FN mixed",
-        )
+        return (f"cannot multiply {a} by {b}", _FACTORS[scaled])
     for name, element in (("result", d), ("accumulator", vector_of(acc)[1] if acc else d)):
         if element not in known:
             return (f"{name} of {a} x {b} must have elements {' or '.join(known)}, but has {element}",)

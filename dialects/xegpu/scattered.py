@@ -5,21 +5,23 @@ from typing import Any
 from mlir import ir
 from xegpu_py.dialects.xegpu.checks import (
     Address,
+    check_descriptor_memref,
+    check_expected,
     check_hints,
+    check_kind,
     check_mask,
     check_same_desc,
     check_scattered,
     check_scope,
     check_value,
     check_vc,
-    is_slm,
 )
 from xegpu_py.dialects.xegpu.interfaces import DescriptorMaker, DescriptorUpdate, Hinted, Prefetch, ScatteredAccess
 from xegpu_py.dialects.xegpu.shapes import scattered_value_shape
 from xegpu_py.dialects.xegpu.types import CHUNK_SIZES, READ_HINTS, WRITE_HINTS, MemoryScope, Mode, TensorDesc, XeGPU
 
 from xegpu_py.ir.bindings import AtomicRMWKind
-from xegpu_py.ir.builtin import by, is_float, signedness, vector_of, vector_text
+from xegpu_py.ir.builtin import by, signedness, vector_of, vector_text
 from xegpu_py.ir.constraints import MaskVector, MemRef, OffsetVector, Vector
 from xegpu_py.ir.definition import Attribute, Operand, Result, default
 from xegpu_py.ir.operation import Operation, ParsedOp
@@ -54,13 +56,7 @@ class CreateTdescOp(Operation, dialect=XeGPU, name="create_tdesc", interfaces=(D
             )
         check_lane_offsets(self, desc)
         if isinstance(self.source.type, ir.MemRefType):
-            memref = ir.MemRefType(self.source.type)
-            if str(memref.element_type) != desc.element:
-                self.fail(
-                    f"the descriptor's element type {desc.element} differs from the memref's, {memref.element_type}"
-                )
-            if is_slm(memref.memory_space) != (desc.attr.memory_scope == MemoryScope.SLM):
-                self.fail(f"memory_scope = {desc.attr.memory_scope.value} does not fit {memref}")
+            check_descriptor_memref(self, desc)
 
 
 class LoadGatherOp(
@@ -198,29 +194,10 @@ class AtomicRmwOp(Operation, dialect=XeGPU, name="atomic_rmw", interfaces=(Scatt
         if self.result.type != self.value.type:
             self.fail(f"gives what it read, {self.value.type}, not {self.result.type}")
         check_expected(self)
-        self._verify_kind(desc.element)
-
-    def _verify_kind(self, element: str) -> None:
-        kind: str = self.kind.name
-        if kind == "assign":
-            return
-        wants_float = kind.endswith("f")
-        if wants_float != is_float(element):
-            wanted = "floating-point" if wants_float else "integer"
-            self.fail(f"'{kind}' needs {wanted} elements, but got {element}")
-        against = {"maxs": "u", "mins": "u", "maxu": "s", "minu": "s"}.get(kind)
-        if against and signedness(element) == against:
-            self.fail(f"'{kind}' does not fit the sign of {element}")
-
-
-def check_expected(op: Any) -> None:
-    """What a compare and swap expects is of the type of what it writes."""
-    if op.expected is None:
-        return
-    if op.kind.name != "assign":
-        op.fail(f"compares and swaps, which is of kind 'assign', not '{op.kind.name}'")
-    if op.expected.type != op.value.type:
-        op.fail(f"expects {op.expected.type}, but writes {op.value.type}")
+        check_kind(self, desc.element)
+        against = {"maxs": "u", "mins": "u", "maxu": "s", "minu": "s"}.get(self.kind.name)
+        if against and signedness(desc.element) == against:
+            self.fail(f"'{self.kind.name}' does not fit the sign of {desc.element}")
 
 
 def check_lane_offsets(op: Any, desc: TensorDesc) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from xegpu_py.dialects.xegpu.checks import check_hints
+from xegpu_py.dialects.xegpu.checks import check_hints, check_value
 from xegpu_py.dialects.xegpu.types import READ_HINTS, WRITE_HINTS
 from xegpu_py.dialects.xetile.types import Tile, WgMap
 
@@ -59,20 +59,13 @@ def check_access(op: Any, *, scattered: bool, instead: str) -> None:
         check_mask(op, tile.shape)
     if reads:
         check_padding(op, tile.element)
-    check_value(op, "value", tile.shape, tile.element, "that is the tile's shape and element type")
+    check_value(op, "value", [tile.shape], tile.element, "that is the tile's shape and element type")
 
 
 def loaded(parsed: ParsedOp) -> dict[str, str]:
     """The type of what a load brings."""
     tile = Tile.decode(parsed.type_of("tile"))
     return {"value": vector_text(tile.shape, tile.element)}
-
-
-def check_value(op: Any, name: str, shape: Sequence[int], element: str, why: str) -> None:
-    """The value is a vector of this shape and element type; `why` says where they come from."""
-    found = str(getattr(op, name).type)
-    if vector_of(found) != (tuple(shape), element):
-        op.fail(f"'{name}' must be {vector_text(tuple(shape), element)}, but is {found}", why)
 
 
 def check_mask(op: Any, shape: Sequence[int]) -> None:

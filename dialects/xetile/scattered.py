@@ -1,14 +1,13 @@
 """Ops on scattered tiles, whose elements have addresses of their own."""
 
+from xegpu_py.dialects.xegpu.checks import check_expected, check_kind, check_value
 from xegpu_py.dialects.xegpu.interfaces import Hinted
-from xegpu_py.dialects.xegpu.scattered import check_expected
-from xegpu_py.dialects.xetile.checks import check_access, check_mask, check_value, loaded
+from xegpu_py.dialects.xetile.checks import check_access, check_mask, loaded
 from xegpu_py.dialects.xetile.interfaces import TileLoad, TileStore
 from xegpu_py.dialects.xetile.tiles import Padding
 from xegpu_py.dialects.xetile.types import Tile, XeTile
 
 from xegpu_py.ir.bindings import AtomicRMWKind
-from xegpu_py.ir.builtin import is_float
 from xegpu_py.ir.constraints import MaskVector, Vector
 from xegpu_py.ir.definition import Attribute, Operand, Result
 from xegpu_py.ir.operation import Operation, ParsedOp
@@ -78,11 +77,8 @@ class AtomicRmwOp(Operation, dialect=XeTile, name="atomic_rmw", interfaces=(Tile
         check_mask(self, tile.shape)
         if self.mask is not None and not tile.scattered:
             self.fail("takes a mask for a scattered tile only")
-        check_value(self, "value", tile.shape, tile.element, "one value for each element of the tile")
+        check_value(self, "value", [tile.shape], tile.element, "one value for each element of the tile")
         if self.result.type != self.value.type:
             self.fail(f"gives what it read, {self.value.type}, not {self.result.type}")
         check_expected(self)
-        kind: str = self.kind.name
-        if kind != "assign" and kind.endswith("f") != is_float(tile.element):
-            wanted = "floating-point" if kind.endswith("f") else "integer"
-            self.fail(f"'{kind}' needs {wanted} elements, but got {tile.element}")
+        check_kind(self, tile.element)

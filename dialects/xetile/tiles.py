@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from mlir import ir
-from xegpu_py.dialects.xegpu.checks import Address, check_hints, is_slm, strides_of
+from xegpu_py.dialects.xegpu.checks import Address, check_hints, check_memref, strides_of
 from xegpu_py.dialects.xegpu.interfaces import Hinted
 from xegpu_py.dialects.xegpu.types import READ_HINTS
 from xegpu_py.dialects.xetile.checks import NumberCodec, check_access, loaded
@@ -57,14 +57,8 @@ class InitTileOp(Operation, dialect=XeTile, name="init_tile"):
         tile = Tile.of(self.tile)
         is_memref = isinstance(self.source.type, ir.MemRefType)
         if is_memref:
-            memref = ir.MemRefType(self.source.type)
-            if str(memref.element_type) != tile.element:
-                self.fail(f"the tile's element type {tile.element} differs from the memref's, {memref.element_type}")
-            if is_slm(memref.memory_space) != (tile.attr.memory_space == SHARED):
-                self.fail(
-                    f"memory_space = {tile.attr.memory_space} does not fit {memref}",
-                    "memrefs in memory space 3 lie in shared local memory, all others in global memory",
-                )
+            space = tile.attr.memory_space
+            check_memref(self, "tile", tile.element, space == SHARED, f"memory_space = {space}")
         if tile.scattered:
             self._verify_scattered(tile)
             return

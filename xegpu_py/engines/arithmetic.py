@@ -11,7 +11,7 @@ from xegpu_py.engines.access import Layout, Mask, Write, masker, reader, writer
 from xegpu_py.engines.batch import Batch, Rows
 from xegpu_py.engines.golden.alu import ARITHMETIC, AluOp
 from xegpu_py.numerics import convert
-from xegpu_py.numerics.formats import TYPES, Array, Format, bits_of, canonical
+from xegpu_py.numerics.formats import IEEE, TYPES, Array, Format, bits_of, canonical
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Flag, Immediate, Region
 from xegpu_py.visa.program import Instruction
@@ -19,8 +19,6 @@ from xegpu_py.visa.spec import Span
 
 Step = Callable[[Batch, Rows, "Array | None"], None]
 """Runs an instruction for some threads; the last argument is their enabled lanes, None for all."""
-
-_RANK = {"hf": 0, "bf": 1, "f": 1, "df": 2}
 
 
 def execution_format(inst: Instruction, sources: Sequence[str]) -> str:
@@ -33,7 +31,7 @@ def execution_format(inst: Instruction, sources: Sequence[str]) -> str:
     floats = [t for t in types if TYPES[t].is_float]
     if not floats:
         return ""
-    return ("hf", "f", "df")[max(_RANK[t] for t in floats)]
+    return IEEE[max(32 if t == "bf" else TYPES[t].bits for t in floats)].name
 
 
 def execution_bits(inst: Instruction, sources: Sequence[str]) -> int:

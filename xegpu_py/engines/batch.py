@@ -74,7 +74,7 @@ class Batch:
         slm: shared local memory of the batch's workgroups.
         barriers: their barriers.
         pc: int64[threads], index of each thread's next instruction.
-        lane_pc: int64[threads, 32], the same by lanes, where lanes can part; None where they cannot.
+        lane_pc: int64[threads, 32], the same by lanes, where lanes can diverge; None where they cannot.
         waiting: bool[threads], those that wait at a barrier.
         signalled: bool[threads], those that have signalled the barrier at which they are.
         written: bool[threads, bytes], registers ever written; None if that is not watched.
@@ -117,14 +117,14 @@ def new_batch(
     slm_bytes: int,
     memory: Memory,
     *,
-    lanes_part: bool,
+    divergent: bool,
     watch: bool,
 ) -> Batch:
     """The state of workgroups before their first instruction; registers are zero.
 
     Args:
         register_bytes: bytes of a register file, a multiple of 8.
-        lanes_part: whether the program has a `goto`.
+        divergent: whether the program has a `goto`.
         watch: whether reads of registers never written are looked for.
     """
     threads = workgroups * group_size
@@ -143,7 +143,7 @@ def new_batch(
             np.zeros((threads, barriers), np.int64),
         ),
         pc=np.zeros(threads, np.int64),
-        lane_pc=np.zeros((threads, LANES), np.int64) if lanes_part else None,
+        lane_pc=np.zeros((threads, LANES), np.int64) if divergent else None,
         waiting=np.zeros(threads, bool),
         signalled=np.zeros(threads, bool),
         written=np.zeros((threads, register_bytes), bool) if watch else None,

@@ -92,7 +92,7 @@ def _evaluate(
     predicates = {predicate: at for at, predicate in enumerate(flags)}
     size = _SLOT_BYTES * (1 + len(offsets))
     layout = Layout(target, Allocation(offsets, size, target.grf_bytes, 0, 0, 0, ()), predicates)
-    batch = new_batch(1, 1, size, len(flags), 0, 0, _NoMemory(), lanes_part=False, watch=False)
+    batch = new_batch(1, 1, size, len(flags), 0, 0, _NoMemory(), divergent=False, watch=False)
     for name, bits in sources:
         var = inst[name].var
         if isinstance(var, Predicate):

@@ -1,7 +1,7 @@
 """The interpreter: the golden model of how a program runs.
 
-All threads of a batch that stand at the same instruction run it at once. Threads, and lanes, that part are grouped by
-program counter, and those that are farthest behind run first, so that they meet the others again.
+All threads of a batch that are at the same instruction run it at once. Divergent threads and lanes are grouped by
+program counter, and those with the lowest run first, so that they converge with the others again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from xegpu_py.visa.spec import LANES
 _STEPS = {**registers.STEPS, **memory.STEPS}
 
 _PATIENCE = 256
-"""How often threads run before others, which are ahead, may run once; halved each time."""
+"""Runs of the threads farthest behind after which others may run once; halved each time."""
 
 
 class Observer(Protocol):
@@ -63,8 +63,8 @@ class Interpreter:
         self._prepared: dict[int, tuple[Step | None, Next | None]] = {}
 
     @cached_property
-    def _parting(self) -> slice:
-        """The lanes that a goto has. Others run wherever the thread is."""
+    def _divergent(self) -> slice:
+        """The lanes in which threads can diverge. Others run wherever the thread is."""
         lanes = divergent_lanes(self.program)
         return slice(lanes.start, lanes.stop)
 
@@ -101,7 +101,7 @@ class Interpreter:
         Raises:
             RuntimeFault: if an access is refused, or threads wait for what never comes.
         """
-        turns, patience, favours = 0, _PATIENCE, 0
+        runs, patience, favours = 0, _PATIENCE, 0
         with np.errstate(all="ignore"):
             while True:
                 runnable = (batch.pc < ENDED) & ~batch.waiting
@@ -111,28 +111,28 @@ class Interpreter:
                     return
                 places = batch.pc[runnable]
                 at = int(places.min())
-                turns = turns + 1 if (places != at).any() else 0
-                if turns > patience:
+                runs = runs + 1 if (places != at).any() else 0
+                if runs > patience:
                     # Those farthest behind may poll for what only the others can do.
                     each = np.unique(places)
                     at = int(each[favours % len(each)])
-                    turns, patience, favours = 0, max(patience // 2, 1), favours + 1
+                    runs, patience, favours = 0, max(patience // 2, 1), favours + 1
                 self._run_group(batch, runnable, at, name_thread)
 
     def _run_group(self, batch: Batch, runnable: Array, at: int, name_thread: Callable[[int], str]) -> None:
-        """Run the threads that are at a place until they part, or meet others."""
+        """Run the threads that are at an instruction until they diverge, or converge with others."""
         chosen = runnable & (batch.pc == at)
         rows = np.nonzero(chosen)[0]
         whole: Rows = slice(None) if len(rows) == batch.threads else rows
         stop = int(batch.pc[runnable & (batch.pc > at)].min(initial=ENDED))
         active = None
         if batch.lane_pc is not None:
-            lanes = batch.lane_pc[rows, self._parting]
+            lanes = batch.lane_pc[rows, self._divergent]
             here = lanes == at
             stop = min(stop, int(lanes[~here].min(initial=ENDED)))
             if not here.all():
                 active = np.ones((len(rows), LANES), bool)
-                active[:, self._parting] = here
+                active[:, self._divergent] = here
         steps, observer = self._steps, self.observer
         while at != stop:
             step = steps[at]
@@ -159,7 +159,7 @@ class Interpreter:
                     return
                 at = to
                 continue
-            self._part(batch, rows, active, to, at)
+            self._diverge(batch, rows, active, to, at)
             return
         self._move(batch, rows, active, at)
 
@@ -183,7 +183,7 @@ class Interpreter:
         _, function = self._prepare(at)
         assert function
         to = function(batch, rows, at, active)
-        decisive = to if to.ndim == 1 else to[:, self._parting]
+        decisive = to if to.ndim == 1 else to[:, self._divergent]
         first = int(decisive.flat[0])
         return first if first not in (STAY, ENDED) and (decisive == first).all() else to
 
@@ -191,9 +191,9 @@ class Interpreter:
         if batch.lane_pc is None:
             batch.pc[rows] = at
         else:
-            self._part(batch, rows, active, np.full(len(rows), at), at)
+            self._diverge(batch, rows, active, np.full(len(rows), at), at)
 
-    def _part(self, batch: Batch, rows: Array, active: Array | None, to: Array, at: int) -> None:
+    def _diverge(self, batch: Batch, rows: Array, active: Array | None, to: Array, at: int) -> None:
         """Set the program counters of threads, or of their enabled lanes."""
         stays = to == STAY
         if batch.lane_pc is None:
@@ -206,7 +206,7 @@ class Interpreter:
         )
         lanes = wide if active is None else np.where(active, wide, lanes)
         batch.lane_pc[rows] = lanes
-        batch.pc[rows] = lanes[:, self._parting].min(axis=1)
+        batch.pc[rows] = lanes[:, self._divergent].min(axis=1)
         batch.waiting[rows] = stays.any(axis=1) if to.ndim == 2 else stays
 
     def _fault(self, message: str, at: int, notes: list[str]) -> RuntimeFault:

@@ -92,6 +92,12 @@ class AttributeCodec:
     def _refuse(self, raw: object) -> ValueError:
         return ValueError(f"expected {self.summary}, found '{raw}'")
 
+    def _checked(self, value: Any, kind: type) -> Any:
+        """A builder's argument, if it is of a type."""
+        if not isinstance(value, kind):
+            raise TypeError(f"expected {self.summary}, got {value!r}")
+        return value
+
 
 class IntCodec(AttributeCodec):
     """A 64-bit integer."""
@@ -151,10 +157,8 @@ class BoolCodec(AttributeCodec):
     def encode(self, value: bool) -> str:
         return self._VALUES[value]
 
-    def coerce(self, value: Any) -> bool:
-        if not isinstance(value, bool):
-            raise TypeError(f"expected {self.summary}, got {value!r}")
-        return value
+    def coerce(self, value: Any) -> Any:
+        return self._checked(value, bool)
 
     def irdl(self, emitter: Emitter) -> str:
         return emitter.any_of([emitter.constraint(f"irdl.is {v}") for v in self._VALUES])
@@ -213,10 +217,8 @@ class StringCodec(AttributeCodec):
         plain = (chr(b) if 32 <= b < 127 and chr(b) not in '"\\' else f"\\{b:02X}" for b in value.encode())
         return f'"{"".join(plain)}"'
 
-    def coerce(self, value: Any) -> str:
-        if not isinstance(value, str):
-            raise TypeError(f"expected {self.summary}, got {value!r}")
-        return value
+    def coerce(self, value: Any) -> Any:
+        return self._checked(value, str)
 
     def irdl(self, emitter: Emitter) -> str:
         return emitter.constraint('irdl.base "#builtin.string"')

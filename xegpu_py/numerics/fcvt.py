@@ -10,7 +10,7 @@ import numpy.typing as npt
 from xegpu_py.numerics.formats import BF8, HF, TF32, Array, F, as_format, bits_of, canonical
 from xegpu_py.numerics.rounding import round_float
 
-_TF32_DROPPED = 13
+_DROPPED = F.mantissa - TF32.mantissa
 
 
 def fcvt(src0: npt.ArrayLike, dst_type: Literal["bf8", "hf", "tf32"]) -> Array:
@@ -42,11 +42,11 @@ def fcvt(src0: npt.ArrayLike, dst_type: Literal["bf8", "hf", "tf32"]) -> Array:
 
 def _to_tf32(values: Array) -> Array:
     bits = np.array(bits_of(values))
-    subnormal = bits & np.uint32(0x7F800000) == 0
-    odd = (bits >> np.uint32(_TF32_DROPPED)) & np.uint32(1)
-    special = bits & np.uint32(0x7F800000) == 0x7F800000
-    half = np.uint32((1 << (_TF32_DROPPED - 1)) - 1)
-    rounded = (bits + np.where(special, np.uint32(0), half + odd)) & np.uint32(0xFFFFFFFF << _TF32_DROPPED & 0xFFFFFFFF)
+    exponent = bits & np.uint32(F.infinity)
+    subnormal, special = exponent == 0, exponent == F.infinity
+    odd = (bits >> np.uint32(_DROPPED)) & np.uint32(1)
+    half = np.uint32((1 << (_DROPPED - 1)) - 1)
+    rounded = (bits + np.where(special, np.uint32(0), half + odd)) & np.uint32(0xFFFFFFFF << _DROPPED & 0xFFFFFFFF)
     result = np.where(subnormal, bits & np.uint32(0x80000000), rounded).astype(np.uint32)
     nan = np.isnan(values)
     return canonical(np.where(nan, np.uint32(TF32.nan), result).view(np.float32), TF32)

@@ -57,6 +57,11 @@ class Format:
         return self.exponent, self.mantissa
 
     @property
+    def infinity(self) -> int:
+        """The bit pattern of a floating-point format's infinity, if it has one: an exponent of ones."""
+        return ((1 << self.exponent) - 1) << self.mantissa
+
+    @property
     def finite(self) -> float:
         """The greatest finite value of a floating-point format."""
         return float(ml_dtypes.finfo(self.dtype).max)  # type: ignore[no-untyped-call]
@@ -83,6 +88,9 @@ HF8 = _float("hf8", "f8E4M3FN", (4, 3), ml_dtypes.float8_e4m3fn, 0x7F, "ub")
 TF32 = _float("tf32", "tf32", (8, 10), np.float32, 0x7FC00000, "f")
 E8M0 = _float("e8m0", "f8E8M0FNU", (8, 0), ml_dtypes.float8_e8m0fnu, 0xFF, "ub")
 E2M1 = Format("e2m1", 4, "f", np.dtype(ml_dtypes.float4_e2m1fn), 0, 2, 1, "f4E2M1FN", "ub")
+
+IEEE = {f.bits: f for f in (HF, F, DF)}
+"""The formats of IEEE 754 by their widths."""
 
 FLOATS = {f.mlir: f for f in (HF, BF, F, DF, TF32, BF8, HF8, E8M0, E2M1)}
 """The floating-point formats by MLIR's names."""

@@ -106,13 +106,13 @@ class ExactSum:
 
         Sums with infinite terms or NaNs are what these alone give.
         """
-        precision, least = (24, -149) if fmt.bits == 32 else (53, -1074)
+        least = 2 - (1 << (fmt.exponent - 1)) - fmt.mantissa
         limbs = self._limbs.copy()
         _carry(limbs)
         negative = limbs[-1] < 0
         limbs[:, negative] = -limbs[:, negative]
         _carry(limbs)
-        values = _round_limbs(limbs, self._lowest, precision, least)
+        values = _round_limbs(limbs, self._lowest, fmt.mantissa + 1, least)
         values = np.where(negative, -values, values)
         values = np.where(self._all_negative_zero, -0.0, values)
         values = np.where(self._special != 0, self._special, values)

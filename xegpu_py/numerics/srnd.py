@@ -43,7 +43,7 @@ def srnd(src0: npt.ArrayLike, src1: npt.ArrayLike, dst_type: Literal["hf", "bf8"
     bits = bits_of(values).astype(np.uint64)
     sign = bits >> np.uint64(source.bits - 1)
     magnitude = bits & np.uint64((1 << (source.bits - 1)) - 1)
-    infinity = np.uint64(((1 << source.exponent) - 1) << source.mantissa)
+    infinity = np.uint64(source.infinity)
     # A finite number and the random bits may pass the pattern of infinity, which means infinity.
     moved = magnitude + np.where(magnitude >= infinity, np.uint64(0), random)
     rounded = narrow_bits(moved, source.fields, target.fields, nearest=False)

@@ -44,16 +44,14 @@ def decide(name: str, x: float, fmt: Format) -> int:
 def nearest(mantissa: int, exponent: int, fmt: Format) -> int:
     """The bit pattern in `fmt` nearest to `mantissa * 2**exponent`, ties to even; infinity from overflow."""
     fraction = fmt.mantissa
-    width = fmt.bits - 1 - fraction
-    bias = (1 << (width - 1)) - 1
+    bias = (1 << (fmt.exponent - 1)) - 1
     sign = int(mantissa < 0) << (fmt.bits - 1)
     magnitude = abs(mantissa)
-    infinity = ((1 << width) - 1) << fraction
     lead = magnitude.bit_length() - 1 + exponent
     if magnitude == 0 or lead < -bias - fraction:
         return sign
     if lead > bias:
-        return sign | infinity
+        return sign | fmt.infinity
     lead = max(lead, 1 - bias)
     drop = lead - fraction - exponent
     if drop <= 0:
@@ -63,7 +61,7 @@ def nearest(mantissa: int, exponent: int, fmt: Format) -> int:
         half = 1 << (drop - 1)
         steps += rest > half or (rest == half and steps & 1)
     # Steps count on through the exponents as patterns do, from the hidden bit on.
-    return sign | min(steps + ((lead + bias - 1) << fraction), infinity)
+    return sign | min(steps + ((lead + bias - 1) << fraction), fmt.infinity)
 
 
 def _exp(x: float, precision: int) -> Enclosure:

@@ -302,7 +302,7 @@ class Launcher:
             int(program.attributes.get("NBarrierCnt", 0)),
             program.slm_bytes,
             memory,
-            lanes_part=flow_of(program).divergent,
+            divergent=flow_of(program).divergent,
             watch=self.watch,
         )
         header = np.zeros((batch.threads, HEADER_BYTES), np.uint8)

@@ -169,5 +169,5 @@ def _bytes(start: int, end: int) -> Array:
     """The process's own memory between two addresses, which arrays that the caller holds keep alive."""
     if start == end:
         return np.zeros(0, np.uint8)
-    found: Array = np.ndarray(end - start, np.uint8, (ctypes.c_uint8 * (end - start)).from_address(start))
-    return found
+    memory: Any = (ctypes.c_uint8 * (end - start)).from_address(start)
+    return np.ndarray(end - start, np.uint8, memory)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -12,6 +13,8 @@ from visa.programs import BASES, PREDICATES, general, program_of
 from xegpu_py.engines.access import Layout
 from xegpu_py.engines.batch import ENDED, Batch, new_batch
 from xegpu_py.engines.interpreter import Interpreter
+from xegpu_py.engines.jit.engine import Jit, Launch, _Team, dwords, packed, unpacked
+from xegpu_py.engines.jit.frame import TRAFFIC, Status
 from xegpu_py.runtime.memory import DeviceMemory
 from xegpu_py.target import Target
 from xegpu_py.visa.allocate import Allocation
@@ -104,7 +107,7 @@ class Machine:
     def batch(self, before: State, memory: DeviceMemory, slm_bytes: int = 0, groups: int = 1) -> Batch:
         threads = len(before.regs)
         batch = new_batch(
-            groups, threads // groups, self.bytes, len(PREDICATES), 0, slm_bytes, memory, lanes_part=True, watch=False
+            groups, threads // groups, self.bytes, len(PREDICATES), 0, slm_bytes, memory, divergent=True, watch=False
         )
         batch.regs[:], batch.flags[:] = before.regs, before.flags
         assert batch.lane_pc is not None
@@ -120,6 +123,48 @@ class Machine:
         batch = self.batch(before, DeviceMemory())
         Interpreter(self.program([inst]), self.layout()).run(batch)
         return State(batch.regs, batch.flags, before.active)
+
+
+def run_batch(jit: Jit, batch: Batch) -> None:
+    """Run a batch's threads from the state in which they are to their end, as `Interpreter.run` does, in native code.
+
+    Raises:
+        RuntimeFault: if an access is refused, or threads wait for what never comes.
+    """
+    frame, size = jit.frame, batch.group_size
+    groups = batch.threads // size
+    team = _Team(jit, Launch((groups, 1, 1), (1, 1), size, 1, np.zeros(0, np.uint8), batch.memory, str), 1)
+    worker = team.workers[0]
+    for group in range(groups):
+        rows, slot = slice(group * size, (group + 1) * size), worker.own
+        slot.group = group
+        blocks = slot.blocks.reshape(size, frame.bytes)
+        blocks[:] = 0
+        blocks[:, : batch.regs.shape[1]] = batch.regs[rows]
+        blocks[:, frame.flags : frame.pc] = packed(batch.flags[rows])
+        if batch.written is not None:
+            blocks[:, frame.written : frame.written + batch.written.shape[1]] = batch.written[rows]
+        dwords(blocks, frame.status)[:] = Status.YIELDED
+        dwords(blocks, frame.pc)[:] = batch.pc[rows, None]
+        if batch.lane_pc is not None:
+            dwords(blocks, frame.lane_pc, LANES)[:] = batch.lane_pc[rows]
+        local = batch.slm.data[group * batch.slm.bytes : (group + 1) * batch.slm.bytes]
+        slot.slm[: len(local)] = local
+        slot.barriers[:] = 0
+        slot.use(worker.context)
+        status = Status.YIELDED
+        while status == Status.YIELDED:
+            jit.driver.resume(worker.context)
+            status = Status(worker.context.status)
+        if not worker._fine(status):
+            team.end()
+        batch.regs[rows] = blocks[:, : batch.regs.shape[1]]
+        batch.flags[rows] = unpacked(blocks[:, frame.flags : frame.pc])
+        if batch.written is not None:
+            batch.written[rows] = blocks[:, frame.written : frame.written + batch.written.shape[1]] != 0
+        local[:] = slot.slm[: len(local)]
+    batch.traffic += Counter({k: int(n) for k, n in zip(TRAFFIC, worker.traffic) if n})
+    batch.pc[:] = ENDED
 
 
 def _bits(threads: int, count: int, rng: random.Random) -> np.ndarray:

@@ -27,7 +27,7 @@ from xegpu_py.visa.operands import Address, Destination, Immediate, Raw, Region
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.verify import instruction_problem
 
-from .machine import Machine, State, varied
+from .machine import Machine, State, run_batch, varied
 
 THREADS = 5
 ANY = TARGETS["any"]
@@ -55,7 +55,7 @@ def compare(
     faults = []
     for run in (
         lambda: interpreter.run(golden),
-        lambda: Jit(interpreter, lanes_part=True, keep=True, host=host).run_batch(native),
+        lambda: run_batch(Jit(interpreter, divergent=True, keep=True, host=host), native),
     ):
         try:
             run()
@@ -348,5 +348,5 @@ def test_a_difference_is_found() -> None:
     before.active[:] = True
     batches = [machine.batch(before, DeviceMemory()) for _ in range(2)]
     golden.run(batches[0])
-    other.run_batch(batches[1])
+    run_batch(other, batches[1])
     assert (batches[0].flags != batches[1].flags).any()

@@ -71,6 +71,6 @@ def test_moves_that_interleave_are_one_write() -> None:
     assert out.tolist() == [8, 14] * 8
     interpreter = kernel.launcher._interpreter
     text = "\n".join(
-        functions_of_program(kernel.program, interpreter.layout, "fma", native_host(), lanes_part=False, keep=False)
+        functions_of_program(kernel.program, interpreter.layout, "fma", native_host(), divergent=False, keep=False)
     )
     assert text.count("<32 x i16>") and "<17 x i16>" not in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from xegpu_py.engines.memory import RuntimeFault
 from xegpu_py.runtime.memory import DeviceMemory
 from xegpu_py.target import TARGETS
 
-from .machine import Machine, varied
+from .machine import Machine, run_batch, varied
 from .test_jit import REGISTERS
 
 ANY = TARGETS["any"]
@@ -41,7 +42,7 @@ def test_random_programs(part: int) -> None:
         before, written = machine.state(1, rng), np.random.default_rng(seed).random((1, machine.bytes))
         share = rng.choice((0.0, 0.0005, 0.01, 0.9))
         found = []
-        for run in (interpreter.run, Jit(interpreter, lanes_part=True, keep=True).run_batch):
+        for run in (interpreter.run, partial(run_batch, Jit(interpreter, divergent=True, keep=True))):
             batch = machine.batch(before, DeviceMemory())
             batch.written = written >= share
             found.append(outcome(run, batch))

@@ -14,7 +14,7 @@ from xegpu_py.engines.batch import Batch, Rows, count_of
 from xegpu_py.engines.memory import AccessFault
 from xegpu_py.engines.table import Table
 from xegpu_py.numerics.dpas import Model
-from xegpu_py.numerics.formats import TYPES, Array, Format, canonical
+from xegpu_py.numerics.formats import IEEE, TYPES, Array, Format, canonical
 from xegpu_py.visa.instructions import ATOMICS, INSTRUCTIONS
 from xegpu_py.visa.operands import Immediate
 from xegpu_py.visa.program import Instruction
@@ -318,7 +318,7 @@ def _exchange(old: Array, expected: Array, new: Array) -> Array:
 def _atomic_function(name: str, bits: int) -> tuple[np.dtype[Any], Callable[..., Array]]:
     """The type in which an atomic operation works, and what it makes of the old value and its operands."""
     unsigned, signed = np.dtype(f"u{bits // 8}"), np.dtype(f"i{bits // 8}")
-    fmt = TYPES[{16: "hf", 32: "f", 64: "df"}[bits]]
+    fmt = IEEE[bits]
     functions: dict[str, tuple[np.dtype[Any], Callable[..., Array]]] = {
         "iinc": (unsigned, lambda old: old + unsigned.type(1)),
         "idec": (unsigned, lambda old: old - unsigned.type(1)),
@@ -376,11 +376,11 @@ def lsc_atomic(inst: Instruction, layout: Layout, model: Model) -> Step:
             reason = f"atomically accesses {shape.memory_bytes} bytes at an address that is no multiple of that"
             raise AccessFault(int(thread[i]) * inst.exec_size + int(lane[i]), reason)
         old = np.zeros(len(offsets), dtype)
-        for turn in _turns(offsets):
-            at = offsets[turn][:, None] + width
+        for chosen in _distinct(offsets):
+            at = offsets[chosen][:, None] + width
             current = memory[at].view(dtype)[:, 0]
-            old[turn] = current
-            new = np.asarray(function(current, *(v[turn] for v in values)), dtype)
+            old[chosen] = current
+            new = np.asarray(function(current, *(v[chosen] for v in values)), dtype)
             memory[at] = np.ascontiguousarray(new)[:, None].view(np.uint8)
         if into and write:
             result = np.array(into(batch, rows))
@@ -402,7 +402,7 @@ def _changed_bytes(expected: Array, new: Array) -> Array:
     return found
 
 
-def _turns(offsets: Array) -> list[Array]:
+def _distinct(offsets: Array) -> list[Array]:
     """Indices in groups: within a group all offsets differ, and equal ones come in their order in later groups."""
     order = np.argsort(offsets, kind="stable")
     ordered = offsets[order]

@@ -1,7 +1,7 @@
-"""Blocks of a thread's function: where control goes on, lanes that part and meet, and ways out.
+"""Blocks of a thread's function: where control goes on, lanes that diverge and converge, and ways out.
 
 Without `goto` a thread has one program counter, and jumps are branches. With it each lane has its own, in the thread's
-block. The lanes farthest behind run, and wait where others are: `stop` is the least counter ahead of them.
+block. The lanes with the lowest counter run, and wait where others are: `stop` is the least counter ahead of them.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ def loop_at(program: Program, block: range) -> range | None:
     return block if to == block.start or to + 1 == block.start else None
 
 
-def least_counter(code: Code, counters: Value, parting: int) -> tuple[Value, Value]:
-    """The least program counter of the lanes that part, and those of all of them; other lanes' count as ended."""
-    own = code.bits_to_mask(code.const(parting, "i32"), LANES)
+def least_counter(code: Code, counters: Value, divergent: int) -> tuple[Value, Value]:
+    """The least program counter of the lanes that can diverge, and those of all of them; others' count as ended."""
+    own = code.bits_to_mask(code.const(divergent, "i32"), LANES)
     found = code.select(own, counters, code.const(ENDED_PC, _COUNTERS))
     return code.intrinsic("vector.reduce.smin", found, kind="i32"), found
 
@@ -87,7 +87,7 @@ class Blocks:
         numbers: the number of the block that each of these begins.
         parts: the instructions of each function.
         labels: index of the instruction of each label.
-        parting: the lanes that a `goto` has, as bits. Others run wherever the thread is.
+        divergent: the lanes in which threads can diverge, as bits. Others run wherever the thread is.
     """
 
     def __init__(self, program: Program) -> None:
@@ -97,7 +97,7 @@ class Blocks:
         self.parts = parts_of(self.starts, len(program.instructions))
         self.labels: Mapping[str, int] = program.labels
         lanes = divergent_lanes(program)
-        self.parting = (1 << lanes.stop) - (1 << lanes.start)
+        self.divergent = (1 << lanes.stop) - (1 << lanes.start)
         self._ends = [*self.starts[1:], len(program.instructions)]
 
     def at(self, start: int) -> range:
@@ -113,21 +113,21 @@ class Control:
         labels: index of the instruction of each label.
     """
 
-    def __init__(self, emitter: Emitter, lanes_part: bool, blocks: Blocks, part: range) -> None:
+    def __init__(self, emitter: Emitter, divergent: bool, blocks: Blocks, part: range) -> None:
         """Begin a function.
 
         Args:
-            lanes_part: whether each lane has its program counter.
+            divergent: whether each lane has its program counter.
             part: the function's instructions.
         """
         self.emitter = emitter
-        self.labels, self._parting = blocks.labels, blocks.parting
+        self.labels, self._divergent = blocks.labels, blocks.divergent
         self._part, self._whole = part, len(blocks.parts) == 1
         starts = blocks.starts
         self._starts = starts[bisect_left(starts, part.start) : bisect_left(starts, part.stop)]
         code = emitter.code
         self._stop = code.alloca(4, 4)
-        if lanes_part:
+        if divergent:
             emitter.active = code.alloca(4, 4)
 
     def enter(self) -> None:
@@ -140,11 +140,11 @@ class Control:
         code.br(_SCHEDULE)
         code.begin(_SCHEDULE)
         ended = code.const(ENDED_PC, _COUNTERS)
-        least, parting = least_counter(code, self._counters(), self._parting)
+        least, parting = least_counter(code, self._counters(), self._divergent)
         here = code.icmp("eq", parting, code.splat(least, LANES))
         stop = code.intrinsic("vector.reduce.smin", code.select(here, ended, parting), kind="i32")
         code.store(stop, self._stop, 4)
-        active = code.or_(code.mask_to_bits(here), code.const(~self._parting, "i32"))
+        active = code.or_(code.mask_to_bits(here), code.const(~self._divergent, "i32"))
         code.store(active, emitter.active, 4)
         done = code.label()
         code.switch(least, done, [(s, self.block(s)) for s in self._starts])
@@ -214,7 +214,7 @@ class Control:
         code.begin(others)
         self.leave(to, Status.YIELDED)
 
-    def part(self, at: int, inst: Instruction, target: int) -> None:
+    def diverge(self, at: int, inst: Instruction, target: int) -> None:
         """Send those of the enabled lanes that the guard sets to the target, the others to the next instruction."""
         code, emitter = self.emitter.code, self.emitter
         assert emitter.active
@@ -223,13 +223,13 @@ class Control:
         acting = emitter.acting(inst)
         taken = code.const(own, "i32") if acting is None else code.shl(acting, inst.first_lane)
         taken = code.and_(taken, active)
-        parting = code.mask(active, self._parting)
+        parting = code.mask(active, self._divergent)
         some, everyone, fall, split = (code.label() for _ in range(4))
         code.cond_br(code.icmp("eq", taken, 0), fall, some)
         code.begin(fall)
         self.go(at, at + 1)
         code.begin(some)
-        code.cond_br(code.icmp("eq", code.mask(taken, self._parting), parting), everyone, split)
+        code.cond_br(code.icmp("eq", code.mask(taken, self._divergent), parting), everyone, split)
         code.begin(everyone)
         self.go(at, target)
         code.begin(split)

@@ -1,4 +1,4 @@
-; The loop over workgroups and their threads, which take turns where they wait for each other. It is the same for all
+; The loop over workgroups and their threads, which run round-robin where they wait for each other. It is the same for all
 ; programs: what it needs to know of one is in the context.
 ;
 ; `driver.py` fills in the words behind dollar signs: byte offsets of the fields of `Context` and of a thread's block,
@@ -120,7 +120,7 @@ done:
   ret void
 }
 
-; Runs a workgroup's threads in turns until they have ended; gives a status. A round is a turn of each of them.
+; Runs a workgroup's threads round-robin until they have ended; gives a status. A round gives each of them a time slice.
 define hidden i32 @drive(ptr %ctx) noinline nounwind {
 entry:
   %threads.at = getelementptr i8, ptr %ctx, i64 $threads
@@ -168,7 +168,7 @@ look:
   br i1 %over, label %back, label %go
 
 go:
-  store i64 $turn, ptr %budget.at
+  store i64 $slice, ptr %budget.at
   store i64 %thread, ptr %current.at
   %after = call i32 %run(ptr %ctx, ptr %block)
   store i32 %after, ptr %status.at

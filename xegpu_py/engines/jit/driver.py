@@ -10,9 +10,10 @@ from string import Template
 from xegpu_py.engines.access import BUILTIN_OFFSETS
 from xegpu_py.engines.jit.frame import Context, Status
 
-_TURN = 1 << 11
-"""Work, as `control` counts it, that a thread may do in loops before others of its workgroup run: little enough that
-they find in the caches what it has loaded of matrices that they share, and enough to make the change not matter."""
+_SLICE = 1 << 11
+"""The time slice of a thread: the work in loops, as `control` counts it, after which others of its workgroup run. It is
+small enough that they find matrices that they share in the caches, and large enough that changing threads costs little.
+"""
 
 _ROUNDS = 1 << 14
 """Rounds in which no thread of a workgroup gets to its end or past a barrier before other workgroups may run."""
@@ -28,7 +29,7 @@ def functions_of(file: str) -> dict[str, str]:
     words: dict[str, int] = {name: getattr(Context, name).offset for name, *_ in Context._fields_}
     words |= {status.name: int(status) for status in Status}
     words |= {name.lstrip("%"): offset for name, offset in BUILTIN_OFFSETS.items()}
-    words |= {"turn": _TURN, "rounds": _ROUNDS}
+    words |= {"slice": _SLICE, "rounds": _ROUNDS}
     text = Template(files(__package__).joinpath(file).read_text("utf-8")).substitute(words)
     found = re.findall(r"^define .*?^}$", text, re.MULTILINE | re.DOTALL)
     return {function[function.index("@") + 1 : function.index("(")]: function for function in found}

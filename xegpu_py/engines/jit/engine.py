@@ -132,7 +132,7 @@ class Jit:
         self,
         interpreter: Interpreter,
         *,
-        lanes_part: bool | None = None,
+        divergent: bool | None = None,
         keep: bool = False,
         alone: bool = True,
         cache: Cache | None = None,
@@ -142,7 +142,7 @@ class Jit:
 
         Args:
             interpreter: the same program made ready to be interpreted.
-            lanes_part: whether each lane has its program counter; by default where the program has a `goto`.
+            divergent: whether each lane has its program counter; by default where the program has a `goto`.
             keep: whether registers hold all results at the end, and not only those that the program needs.
             alone: whether the code is for this object only; else the process keeps it for equal programs.
             cache: where code is kept on disk.
@@ -156,9 +156,9 @@ class Jit:
         self.frame = frame_of(self.program, self.layout)
         own = host or chosen_host()
         plan, self.thread = prepared(
-            self.program, self.layout, self.model, own, lanes_part=lanes_part, keep=keep, alone=alone, cache=cache
+            self.program, self.layout, self.model, own, divergent=divergent, keep=keep, alone=alone, cache=cache
         )
-        self.lanes_part, self.starts = plan.lanes_part, plan.starts
+        self.divergent, self.starts = plan.divergent, plan.starts
         self.panel_bytes, self.panels = plan.panel_bytes, plan.panels
         self.driver = driver(cache)
         places = [self.layout.offset(i.var) for i in self.program.inputs if i.kind == "LOCAL_ID"]
@@ -214,43 +214,6 @@ class Jit:
         self.keep(team.workers, team.board)
         counts = np.repeat(executed, self._lengths)
         return Outcome(counts, Counter({k: int(n) for k, n in zip(TRAFFIC, traffic) if n}))
-
-    def run_batch(self, batch: Batch, name_thread: Callable[[int], str] = str) -> None:
-        """Run a batch's threads from the state in which they are to their end, as `Interpreter.run` does.
-
-        Raises:
-            RuntimeFault: if an access is refused, or threads wait for what never comes.
-        """
-        frame, size = self.frame, batch.group_size
-        groups = batch.threads // size
-        launch = Launch((groups, 1, 1), (1, 1), size, 1, np.zeros(0, np.uint8), batch.memory, name_thread)
-        team = _Team(self, launch, 1)
-        worker = team.workers[0]
-        for group in range(groups):
-            rows, slot = slice(group * size, (group + 1) * size), worker.own
-            slot.group = group
-            blocks = slot.blocks.reshape(size, frame.bytes)
-            blocks[:] = 0
-            blocks[:, : batch.regs.shape[1]] = batch.regs[rows]
-            blocks[:, frame.flags : frame.pc] = _packed(batch.flags[rows])
-            if batch.written is not None:
-                blocks[:, frame.written : frame.written + batch.written.shape[1]] = batch.written[rows]
-            _words(blocks, frame.status)[:] = Status.YIELDED
-            _words(blocks, frame.pc)[:] = batch.pc[rows, None]
-            if batch.lane_pc is not None:
-                _words(blocks, frame.lane_pc, LANES)[:] = batch.lane_pc[rows]
-            local = batch.slm.data[group * batch.slm.bytes : (group + 1) * batch.slm.bytes]
-            slot.slm[: len(local)] = local
-            slot.barriers[:] = 0
-            slot.use(worker.context)
-            worker.finish()
-            batch.regs[rows] = blocks[:, : batch.regs.shape[1]]
-            batch.flags[rows] = _unpacked(blocks[:, frame.flags : frame.pc])
-            if batch.written is not None:
-                batch.written[rows] = blocks[:, frame.written : frame.written + batch.written.shape[1]] != 0
-            local[:] = slot.slm[: len(local)]
-        batch.traffic += Counter({k: int(n) for k, n in zip(TRAFFIC, worker.traffic) if n})
-        batch.pc[:] = ENDED
 
 
 @dataclass
@@ -350,7 +313,7 @@ class _Team:
 
     def _deadlock(self) -> RuntimeFault:
         size, groups = self.launch.group_size, sorted(self.stuck)
-        batch = new_batch(len(groups), size, 8, 1, 0, 0, self.launch.memory, lanes_part=False, watch=False)
+        batch = new_batch(len(groups), size, 8, 1, 0, 0, self.launch.memory, divergent=False, watch=False)
         batch.pc = np.concatenate([self.stuck[g] for g in groups])
         name = self.launch.name_thread
         return self.jit.interpreter.deadlock(batch, lambda thread: name(groups[thread // size] * size + thread % size))
@@ -377,7 +340,7 @@ class _Worker:
             traffic=self.traffic.ctypes.data,
             slm_bytes=jit.program.slm_bytes,
             barrier_bytes=16 * frame.barriers,
-            thread=jit.thread.address,
+            thread=jit.thread.addresses[0],
             block_bytes=frame.bytes,
             status_offset=frame.status,
             local_ids=jit.local_ids.ctypes.data,
@@ -503,15 +466,6 @@ class _Worker:
             self.team.stuck[self.own.group] = self._places()
         return status == Status.ENDED
 
-    def finish(self) -> None:
-        """Run the workgroup of the slot, which has begun, to its end."""
-        status = Status.YIELDED
-        while status == Status.YIELDED:
-            self.jit.driver.resume(self.context)
-            status = Status(self.context.status)
-        if not self._fine(status):
-            self.team.end()
-
     # What the interpreter is asked for.
 
     def _batch(self, blocks: Array) -> Batch:
@@ -519,11 +473,11 @@ class _Worker:
         frame, program = self._frame, self.jit.program
         threads = len(blocks)
         batch = new_batch(
-            1, threads, 8, frame.predicates, frame.barriers - 1, 0, self.launch.memory, lanes_part=False, watch=False
+            1, threads, 8, frame.predicates, frame.barriers - 1, 0, self.launch.memory, divergent=False, watch=False
         )
         batch.regs = blocks[:, : frame.registers]
         batch.__post_init__()
-        batch.flags = _unpacked(blocks[:, frame.flags : frame.pc])
+        batch.flags = unpacked(blocks[:, frame.flags : frame.pc])
         if frame.watch:
             batch.written = blocks[:, frame.written : frame.written + frame.registers] != 0
         batch.slm = LocalMemory(self.own.slm[: program.slm_bytes], program.slm_bytes)
@@ -544,10 +498,10 @@ class _Worker:
         memory = (ctypes.c_uint8 * frame.bytes).from_address(block)
         blocks = np.ctypeslib.as_array(memory).reshape(1, -1)
         batch = self._batch(blocks)
-        lanes = _unpacked(np.array([[active]], np.int32).view(np.uint8))[:, 0]
+        lanes = unpacked(np.array([[active]], np.int32).view(np.uint8))[:, 0]
         with np.errstate(all="ignore"):
             self.jit.interpreter.run_one(at, batch, None if lanes.all() else lanes)
-        blocks[:, frame.flags : frame.pc] = _packed(batch.flags)
+        blocks[:, frame.flags : frame.pc] = packed(batch.flags)
 
     def _block(self, thread: int) -> Array:
         size = self._frame.bytes
@@ -565,7 +519,7 @@ class _Worker:
             return RaceSuspected()
         thread = int(self.context.faulty)
         at = self._word(thread, self._frame.pc)
-        active = self._word(thread, self._frame.active) if self.jit.lanes_part else -1
+        active = self._word(thread, self._frame.active) if self.jit.divergent else -1
         try:
             self._golden(at, self._block(thread).ctypes.data, active)
         except AccessFault as fault:
@@ -577,23 +531,23 @@ class _Worker:
     def _places(self) -> Array:
         """Program counters of the workgroup's threads."""
         blocks = self.own.blocks.reshape(-1, self._frame.bytes)
-        pc, status = (_words(blocks, p)[:, 0].astype(np.int64) for p in (self._frame.pc, self._frame.status))
+        pc, status = (dwords(blocks, p)[:, 0].astype(np.int64) for p in (self._frame.pc, self._frame.status))
         return np.where(status == Status.ENDED, ENDED, pc)
 
 
-def _words(blocks: Array, place: int, count: int = 1) -> Array:
+def dwords(blocks: Array, place: int, count: int = 1) -> Array:
     """The dwords of threads' blocks that begin at a place, int32[threads, count]."""
     found: Array = blocks[:, place : place + 4 * count].view(np.int32)
     return found
 
 
-def _packed(bits: Array) -> Array:
+def packed(bits: Array) -> Array:
     """bool[threads, dwords, 32] as dwords, uint8[threads, 4 * dwords]."""
     found: Array = np.packbits(bits, axis=-1, bitorder="little").reshape(len(bits), -1)
     return found
 
 
-def _unpacked(words: Array) -> Array:
+def unpacked(words: Array) -> Array:
     """Dwords, uint8[threads, 4 * dwords], as bool[threads, dwords, 32]."""
     found: Array = np.unpackbits(np.ascontiguousarray(words), axis=-1, bitorder="little").astype(bool)
     return found.reshape(len(words), -1, LANES)

@@ -41,16 +41,16 @@ def frame_of(program: Program, layout: Layout) -> Frame:
     return Frame(-(-size // 64) * 64, max(len(program.predicates), 1), barriers, layout.watch, layout.races)
 
 
-def matrices_of(program: Program, layout: Layout, model: Model, lanes_part: bool, keep: bool) -> Matrices | None:
+def matrices_of(program: Program, layout: Layout, model: Model, divergent: bool, keep: bool) -> Matrices | None:
     """The matrices that are loaded as dpas multiplies them; see `functions_of_program` for the arguments."""
-    if keep or lanes_part or model != "fma" or not _multiplies(program):
+    if keep or divergent or model != "fma" or not _multiplies(program):
         return None
     # Each thread's own accesses are what is looked at for races.
     return found_matrices(program, layout.target, tuple(block_starts(program)), not layout.races)
 
 
 def functions_of_program(
-    program: Program, layout: Layout, model: Model, host: Host, lanes_part: bool, keep: bool
+    program: Program, layout: Layout, model: Model, host: Host, divergent: bool, keep: bool
 ) -> list[str]:
     """The functions of a program. Its function `thread` is that of a thread.
 
@@ -58,15 +58,15 @@ def functions_of_program(
 
     Args:
         host: the CPU for which code is made.
-        lanes_part: whether each lane has its program counter.
+        divergent: whether each lane has its program counter.
         keep: whether registers hold all results at the end, and not only those that the program needs.
     """
     frame, blocks = frame_of(program, layout), Blocks(program)
     # What results are needed for is asked of products alone.
     live = live_ranges(program, layout.target) if _multiplies(program) and not keep else None
-    matrices = matrices_of(program, layout, model, lanes_part, keep)
-    # The checks of registers never written, and lanes that part, look at registers between instructions.
-    within = set() if keep or lanes_part or layout.watch else temporaries(program, layout.target, blocks.starts)
+    matrices = matrices_of(program, layout, model, divergent, keep)
+    # The checks of registers never written, and divergent lanes, look at registers between instructions.
+    within = set() if keep or divergent or layout.watch else temporaries(program, layout.target, blocks.starts)
     functions = [] if host.converts_halves else list(functions_of("halves.ll").values())
     if layout.races:
         functions += functions_of("races.ll").values()
@@ -76,12 +76,12 @@ def functions_of_program(
         emitter = Emitter(
             program, layout, frame, model, code, host, helpers, live=live, matrices=matrices, temporaries=within
         )
-        control = Control(emitter, lanes_part, blocks, part)
+        control = Control(emitter, divergent, blocks, part)
         control.enter()
         _write_blocks(emitter, control, blocks, part)
         functions.append(emitter.finish())
     if len(blocks.parts) > 1:
-        functions.append(_dispatcher(frame, blocks, lanes_part, host))
+        functions.append(_dispatcher(frame, blocks, divergent, host))
     return [*functions, *helpers.values()]
 
 
@@ -94,16 +94,16 @@ def _function(name: str, host: Host) -> Code:
     return host.function(name, [PTR, f"{PTR} noalias align 64"], "i32", alignment=64)
 
 
-def _dispatcher(frame: Frame, blocks: Blocks, lanes_part: bool, host: Host) -> str:
+def _dispatcher(frame: Frame, blocks: Blocks, divergent: bool, host: Host) -> str:
     """The function that calls the parts of a thread's function, each where the thread is, until one stops."""
     code, parts = _function("thread", host), blocks.parts
     ctx, thread = code.arguments
     again, out = code.label(), code.label()
     code.br(again)
     code.begin(again)
-    if lanes_part:
+    if divergent:
         counters = code.fetch(thread, frame.lane_pc, vector(LANES, "i32"))
-        at, _ = least_counter(code, counters, blocks.parting)
+        at, _ = least_counter(code, counters, blocks.divergent)
     else:
         at = code.fetch(thread, frame.pc, "i32")
 

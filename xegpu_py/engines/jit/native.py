@@ -26,7 +26,7 @@ _KEPT = 32
 _SMALLEST_MODULE = 1 << 16
 """Characters of text below which it is not worth to give another processor a part of it."""
 
-_kept: OrderedDict[str, ThreadFunction] = OrderedDict()
+_kept: OrderedDict[str, Loaded] = OrderedDict()
 _drivers: list[Driver] = []
 _lock = threading.Lock()
 
@@ -57,19 +57,6 @@ class Driver:
         self._resume(ctypes.addressof(context))
 
 
-class ThreadFunction:
-    """The function of a program's hardware thread.
-
-    Attributes:
-        address: where it is.
-    """
-
-    def __init__(self, functions: Sequence[str] | Loaded, host: Host, cache: Cache | None = None) -> None:
-        """Compile a program's functions, or find them in a cache; or take their code."""
-        self._code = functions if isinstance(functions, Loaded) else loaded(functions, ("thread",), host, cache)
-        (self.address,) = self._code.addresses
-
-
 def driver(cache: Cache | None) -> Driver:
     """The process's driver, which the first who asks has compiled."""
     with _lock:
@@ -87,7 +74,7 @@ def loaded(functions: Sequence[str], names: Sequence[str], host: Host, cache: Ca
         cache: where code is looked for, and kept.
     """
     key = key_of(functions, host, versions()) if cache else ""
-    kept = _read(key, names, cache) if cache else None
+    kept = _read(key, names, cache)
     if kept is not None:
         return kept
     codes = objects(functions, host)
@@ -96,53 +83,37 @@ def loaded(functions: Sequence[str], names: Sequence[str], host: Host, cache: Ca
     return Loaded(codes, names)
 
 
-def _read(key: str, names: Sequence[str], cache: Cache) -> Loaded | None:
+def _read(key: str, names: Sequence[str], cache: Cache | None) -> Loaded | None:
     """The code that a cache has under a key; None if there is none that can be loaded."""
-    kept = cache.get(key)
+    kept = cache.get(key) if cache else None
     try:
         return None if kept is None else Loaded(_unpacked(kept), names)
     except (LLVMError, struct.error):
         return None
 
 
-def found(key: str, host: Host, cache: Cache, *, alone: bool) -> ThreadFunction | None:
-    """The function of a program's thread whose code is kept under a key; None if it is nowhere."""
-    if not alone:
-        known = _known(key)
-        if known is not None:
-            return known
-    code = _read(key, ("thread",), cache)
-    if code is None:
-        return None
-    made = ThreadFunction(code, host)
-    if not alone:
-        _keep(key, made)
-    return made
+def thread_code(
+    key: str, functions: Sequence[str] | None, host: Host, cache: Cache | None, *, alone: bool
+) -> Loaded | None:
+    """The code of a program's function `thread`; None if it is nowhere, and not compiled.
 
-
-def shared(functions: Sequence[str], host: Host, cache: Cache | None = None) -> ThreadFunction:
-    """The function of a program's thread, one for all who ask in this process: the last ones asked for are kept."""
-    key = key_of(functions, host, versions() if cache else "")
-    known = _known(key)
-    if known is not None:
-        return known
-    made = ThreadFunction(functions, host, cache)
-    _keep(key, made)
-    return made
-
-
-def _known(key: str) -> ThreadFunction | None:
+    Args:
+        key: what it is kept under: `key_of` the functions.
+        functions: what is compiled if the code is nowhere; None to compile nothing.
+        alone: whether the code is for the caller only; else the process keeps the last ones asked for.
+    """
     with _lock:
-        if key in _kept:
+        found = None if alone else _kept.get(key)
+    if found is None:
+        names = ("thread",)
+        found = _read(key, names, cache) if functions is None else loaded(functions, names, host, cache)
+    if found is not None and not alone:
+        with _lock:
+            while key not in _kept and len(_kept) >= _KEPT:
+                _kept.popitem(last=False)
+            _kept[key] = found
             _kept.move_to_end(key)
-        return _kept.get(key)
-
-
-def _keep(key: str, made: ThreadFunction) -> None:
-    with _lock:
-        _kept[key] = made
-        while len(_kept) > _KEPT:
-            _kept.popitem(last=False)
+    return found
 
 
 def key_of(functions: Sequence[str], host: Host, made_by: str) -> str:

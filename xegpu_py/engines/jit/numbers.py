@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 from xegpu_py.engines.arithmetic import span
 from xegpu_py.engines.jit.code import Code, Value, bits_of, vector
-from xegpu_py.numerics.formats import TYPES, Format
+from xegpu_py.numerics.formats import Format
 from xegpu_py.visa.spec import Span
 
 ONE = {"f32": 0x3F800000, "f64": 0x3FF << 52}
-NAN = {"f32": TYPES["f"].nan, "f64": TYPES["df"].nan}
 
 
 def widen(code: Code, pattern: Value, fmt: Format) -> Value:

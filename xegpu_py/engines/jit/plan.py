@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xegpu_py.engines.access import Layout
@@ -13,7 +13,8 @@ from xegpu_py.engines.jit.control import block_starts
 from xegpu_py.engines.jit.frame import TABLES
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.kernel import functions_of_program, matrices_of
-from xegpu_py.engines.jit.native import ThreadFunction, found, key_of, shared, versions
+from xegpu_py.engines.jit.llvm import Loaded
+from xegpu_py.engines.jit.native import key_of, thread_code, versions
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.visa.flow import flow_of
 from xegpu_py.visa.program import Program
@@ -24,7 +25,7 @@ class Plan:
     """What native code needs to know of a program.
 
     Attributes:
-        lanes_part: whether each lane has its program counter.
+        divergent: whether each lane has its program counter.
         starts: the instructions that begin blocks.
         length: the number of instructions.
         tables: names of the tables that the code looks into.
@@ -32,7 +33,7 @@ class Plan:
         panel_bytes, panels: the size of panels, and how many of them a thread needs; see `Panels`.
     """
 
-    lanes_part: bool
+    divergent: bool
     starts: Sequence[int]
     length: int
     tables: Sequence[str]
@@ -47,23 +48,23 @@ def prepared(
     model: Model,
     host: Host,
     *,
-    lanes_part: bool | None = None,
+    divergent: bool | None = None,
     keep: bool = False,
     alone: bool = True,
     cache: Cache | None = None,
-) -> tuple[Plan, ThreadFunction]:
+) -> tuple[Plan, Loaded]:
     """A program's plan and its code: of a program that was read from disk those that are there; see `engine.Jit`."""
     own = program.digest if cache else None
     key = ""
     if own is not None and cache is not None:
         machine = host.machine
-        what = (layout.target.name, layout.allocation.registers, layout.watch, layout.races, model, lanes_part, keep)
+        what = (layout.target.name, layout.allocation.registers, layout.watch, layout.races, model, divergent, keep)
         key = digest("plan", package_state(), versions(), own, repr(what), repr(machine), repr(sorted(host.features)))
         plan = _read(cache.get(key))
-        code = found(plan.code, host, cache, alone=alone) if plan else None
+        code = thread_code(plan.code, None, host, cache, alone=alone) if plan else None
         if plan and code:
             return plan, code
-    parts = flow_of(program).divergent if lanes_part is None else lanes_part
+    parts = flow_of(program).divergent if divergent is None else divergent
     functions = functions_of_program(program, layout, model, host, parts, keep)
     tables = sorted({i.name for i in program.instructions} & set(TABLES))
     matrices = matrices_of(program, layout, model, parts, keep)
@@ -76,8 +77,8 @@ def prepared(
         matrices.panel_bytes if matrices else 0,
         matrices.panels if matrices else 0,
     )
-    make: Callable[..., ThreadFunction] = ThreadFunction if alone else shared
-    code = make(functions, host, cache)
+    code = thread_code(plan.code, functions, host, cache, alone=alone)
+    assert code
     if key and cache is not None:
         cache.put(key, json.dumps(dataclasses.asdict(plan)).encode())
     return plan, code

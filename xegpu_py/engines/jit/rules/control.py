@@ -38,7 +38,7 @@ def jmp(control: Control, inst: Instruction, at: int) -> None:
 @CONTROL.of("goto")
 def goto(control: Control, inst: Instruction, at: int) -> None:
     """Those of its lanes that are enabled and that the predicate sets go to the label."""
-    control.part(at, inst, control.labels[inst["label"]])
+    control.diverge(at, inst, control.labels[inst["label"]])
 
 
 @CONTROL.of("ret")

@@ -5,8 +5,7 @@ bound higher round to the same f32 number, that is the result; else the golden f
 the errors: polynomials leave out less than 2**-51, and few roundings of 2**-53 matter. Of f16 arguments the results
 are in tables.
 
-Each function is one of native code too, which instructions call: as part of each instruction they are so much code that
-the CPU waits for it.
+Each is a function of native code that instructions call: inlined, they are so much code that the CPU waits for it.
 """
 
 from __future__ import annotations
@@ -178,25 +177,25 @@ def log(op: Alu, a: Value) -> Value:
     return _decided(op, code.select(usual, found, special))
 
 
-def _turn(op: Alu, a: Value, first: int) -> Value:
+def _sine(op: Alu, a: Value, first: int) -> Value:
     """The sine of an angle plus `first` right angles."""
     code = op.code
     x = code.cast("fpext", a, "f64")
     small = code.fcmp("ole", code.intrinsic("fabs", x), _number(code, _LARGEST_ANGLE, x))
     angle = code.select(small, x, _number(code, 0.0, x))
-    turns = code.intrinsic("roundeven", code.bin("fmul", angle, _number(code, 2 / math.pi, x)))
+    quarters = code.intrinsic("roundeven", code.bin("fmul", angle, _number(code, 2 / math.pi, x)))
     high, middle, low = (_number(code, p, x) for p in _HALF_PI)
     # Exact: the first difference, and the second one as a sum of two.
-    rest = code.bin("fsub", angle, code.bin("fmul", turns, high))
-    taken = code.bin("fmul", turns, middle)
+    rest = code.bin("fsub", angle, code.bin("fmul", quarters, high))
+    taken = code.bin("fmul", quarters, middle)
     near = code.bin("fsub", rest, taken)
     back = code.bin("fsub", near, rest)
     error = code.bin("fsub", code.bin("fsub", rest, code.bin("fsub", near, back)), code.bin("fadd", taken, back))
-    y = code.bin("fadd", near, code.bin("fsub", error, code.bin("fmul", turns, low)))
+    y = code.bin("fadd", near, code.bin("fsub", error, code.bin("fmul", quarters, low)))
     square = code.bin("fmul", y, y)
     sine = code.bin("fmul", y, _polynomial(code, _SINE, square))
     cosine = _polynomial(code, _COSINE, square)
-    quadrant = code.add(code.cast("fptosi", turns, "i64"), code.const(first, vector(x.lanes, "i64")))
+    quadrant = code.add(code.cast("fptosi", quarters, "i64"), code.const(first, vector(x.lanes, "i64")))
     odd = code.icmp("ne", code.mask(quadrant, 1), 0)
     sign = code.shl(code.lshr(code.mask(quadrant, 2), 1), 63)
     value = code.cast("bitcast", code.select(odd, cosine, sine), "i64")
@@ -213,10 +212,10 @@ def _turn(op: Alu, a: Value, first: int) -> Value:
 @_elementary("sin")
 def sin(op: Alu, a: Value) -> Value:
     """The sine of an angle in radians."""
-    return _turn(op, a, 0)
+    return _sine(op, a, 0)
 
 
 @_elementary("cos")
 def cos(op: Alu, a: Value) -> Value:
     """The cosine of an angle in radians."""
-    return _turn(op, a, 1)
+    return _sine(op, a, 1)

@@ -10,11 +10,11 @@ from xegpu_py.engines.access import data_places
 from xegpu_py.engines.jit.code import PTR, Code, Value, bits_of, vector
 from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.frame import context_offset, traffic_offset
-from xegpu_py.engines.jit.numbers import narrow
+from xegpu_py.engines.jit.numbers import narrow, widen
 from xegpu_py.engines.jit.races import emit_lane_notes, emit_values
 from xegpu_py.engines.races import SLM, UGM
 from xegpu_py.engines.table import Table
-from xegpu_py.numerics.formats import TYPES
+from xegpu_py.numerics.formats import IEEE
 from xegpu_py.visa.instructions import ATOMICS, INSTRUCTIONS
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import DataShape
@@ -319,13 +319,8 @@ def _atomic_float(emitter: Emitter, operation: str, bits: int) -> str:
 
 def _changed(code: Code, operation: str, bits: int, old: Value, a: Value, b: Value) -> Value:
     """What becomes of a float's pattern."""
-    fmt = TYPES[{16: "hf", 32: "f", 64: "df"}[bits]]
-
-    def number(pattern: Value) -> Value:
-        value = code.recast(pattern, {16: "f16", 32: "f32", 64: "f64"}[bits])
-        return code.cast("fpext", value, "f32") if bits == 16 else value
-
-    x, y = number(old), number(a)
+    fmt = IEEE[bits]
+    x, y = widen(code, old, fmt), widen(code, a, fmt)
     if operation == "fcas":
         return code.select(code.fcmp("oeq", x, y), b, old)
     if operation in ("fadd", "fsub"):

@@ -9,7 +9,7 @@ from xegpu_py.engines.jit.code import Code, Value, vector
 from xegpu_py.engines.jit.emitter import Emitter, format_of, modifier_of
 from xegpu_py.engines.jit.numbers import converted
 from xegpu_py.engines.table import Table
-from xegpu_py.numerics.formats import BF8, HF, TF32
+from xegpu_py.numerics.formats import BF8, HF, TF32, F
 from xegpu_py.visa.operands import Flag, Immediate
 from xegpu_py.visa.program import Instruction
 
@@ -158,18 +158,18 @@ def _moved(code: Code, magnitude: Value, random: Value, bits: int, infinity: int
 def _srnd_bf8(code: Code, source: Value, random: Value) -> Value:
     magnitude = code.mask(source, 0x7FFF)
     # bf8 is hf without its lowest byte, subnormal numbers too.
-    cut = code.lshr(_moved(code, magnitude, random, 8, 0x7C00), 8)
+    cut = code.lshr(_moved(code, magnitude, random, 8, HF.infinity), 8)
     signed = code.or_(cut, code.mask(code.lshr(source, 8), 0x80))
-    nan = code.icmp("ugt", magnitude, 0x7C00)
+    nan = code.icmp("ugt", magnitude, HF.infinity)
     return code.resize(code.select(nan, code.const(BF8.nan, signed.type), signed), 8, False)
 
 
 def _srnd_hf(code: Code, source: Value, random: Value) -> Value:
     magnitude = code.mask(source, 0x7FFFFFFF)
-    moved = _moved(code, magnitude, random, 13, 0x7F800000)
+    moved = _moved(code, magnitude, random, 13, F.infinity)
     # The least normal number of hf has f32's exponent 113. From twice the greatest power of two on it is infinity.
     normal = code.lshr(code.sub(moved, code.const(112 << 23, moved.type)), 13)
-    normal = code.select(code.icmp("uge", moved, 143 << 23), code.const(0x7C00, moved.type), normal)
+    normal = code.select(code.icmp("uge", moved, 143 << 23), code.const(HF.infinity, moved.type), normal)
     # Of subnormal numbers the hidden bit is made explicit, and moved to where hf's last bit is worth 2**-24.
     explicit = code.or_(code.mask(moved, 0x7FFFFF), code.const(1 << 23, moved.type))
     places = code.sub(code.const(126, moved.type), code.lshr(moved, 23))
@@ -177,7 +177,7 @@ def _srnd_hf(code: Code, source: Value, random: Value) -> Value:
     subnormal = code.lshr(explicit, places)
     cut = code.select(code.icmp("uge", moved, 113 << 23), normal, subnormal)
     signed = code.or_(cut, code.mask(code.lshr(source, 16), 0x8000))
-    nan = code.icmp("ugt", magnitude, 0x7F800000)
+    nan = code.icmp("ugt", magnitude, F.infinity)
     return code.resize(code.select(nan, code.const(HF.nan, signed.type), signed), 16, False)
 
 
@@ -192,21 +192,21 @@ def fcvt(emitter: Emitter, inst: Instruction, at: int) -> None:
 def _to_bf8(code: Code, source: Value) -> Value:
     odd = code.mask(code.lshr(source, 8), 1)
     rounded = code.lshr(code.add(code.add(source, odd), code.const(0x7F, source.type)), 8)
-    nan = code.icmp("ugt", code.mask(source, 0x7FFF), 0x7C00)
+    nan = code.icmp("ugt", code.mask(source, 0x7FFF), HF.infinity)
     return code.resize(code.select(nan, code.const(BF8.nan, source.type), rounded), 8, False)
 
 
 def _from_bf8(code: Code, source: Value) -> Value:
     wide = code.shl(code.resize(source, 16, False), 8)
-    nan = code.icmp("ugt", code.mask(wide, 0x7FFF), 0x7C00)
+    nan = code.icmp("ugt", code.mask(wide, 0x7FFF), HF.infinity)
     return code.select(nan, code.const(HF.nan, wide.type), wide)
 
 
 def _to_tf32(code: Code, source: Value) -> Value:
-    exponent = code.mask(source, 0x7F800000)
+    exponent = code.mask(source, F.infinity)
     odd = code.mask(code.lshr(source, 13), 1)
     moved = code.add(code.add(source, odd), code.const(0xFFF, source.type))
-    rounded = code.mask(code.select(code.icmp("eq", exponent, 0x7F800000), source, moved), 0xFFFFE000)
+    rounded = code.mask(code.select(code.icmp("eq", exponent, F.infinity), source, moved), 0xFFFFE000)
     flushed = code.select(code.icmp("eq", exponent, 0), code.mask(source, 1 << 31), rounded)
-    nan = code.icmp("ugt", code.mask(source, 0x7FFFFFFF), 0x7F800000)
+    nan = code.icmp("ugt", code.mask(source, 0x7FFFFFFF), F.infinity)
     return code.select(nan, code.const(TF32.nan, source.type), flushed)
