@@ -1,13 +1,14 @@
-"""What the MLIR bindings have under another name, or not at all, in one release or another.
+"""Differences between releases of the MLIR bindings.
 
-Any distribution may provide `import mlir`. All other code is written for LLVM 22's names; what an older release lacks
-is added to its classes here, when this module is imported, and nowhere else.
+Any distribution may provide `import mlir`. All other code uses LLVM 22's names of the public API. Names that other
+releases lack, or spell differently, are looked up here, and missing methods are added to the classes of the bindings
+when this module is imported. Each difference is found by looking for the name, and not by the version.
 """
 
 from __future__ import annotations
 
 import ctypes
-import importlib.util
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from enum import IntEnum
@@ -17,29 +18,56 @@ from typing import TYPE_CHECKING, Any
 
 import mlir
 from mlir import ir
-from mlir._mlir_libs import _mlir as _cext
 from mlir.dialects import arith
+from mlir.dialects._ods_common import _cext
 
-__all__ = ["SEGMENTS", "AtomicRMWKind", "load_dialects", "loc_tracebacks", "name_segments", "tracebacks_leave_out"]
+__all__ = [
+    "SEGMENTS",
+    "AtomicRMWKind",
+    "invalidate",
+    "load_dialects",
+    "loc_tracebacks",
+    "name_segments",
+    "register_dialect",
+    "register_operation",
+    "search_dialects_below",
+    "tracebacks_leave_out",
+]
 
 _LOAD_DIALECTS = "_ZN4mlir4irdl12loadDialectsENS_8ModuleOpE"
 _SET_LOC = "_ZN4mlir5Value6setLocENS_8LocationE"
 """`mlir::irdl::loadDialects(mlir::ModuleOp)` and `mlir::Value::setLoc(mlir::Location)` by the Itanium C++ ABI. A
 `ModuleOp`, a `Value` and a `Location` are a pointer each."""
 
-_HAS_IRDL = importlib.util.find_spec("mlir._mlir_libs._mlirDialectsIRDL") is not None
+_TRACKS_OPERATIONS = hasattr(ir.Context, "_clear_live_operations_inside")
+"""Whether the bindings keep track of the Python objects of ops by address, as those of LLVM 21 and before do."""
 
 SEGMENTS = (
-    {"operand": "operandSegmentSizes", "result": "resultSegmentSizes"}
-    if _HAS_IRDL
-    else {"operand": "operand_segment_sizes", "result": "result_segment_sizes"}
+    {"operand": "operand_segment_sizes", "result": "result_segment_sizes"}
+    if _TRACKS_OPERATIONS
+    else {"operand": "operandSegmentSizes", "result": "resultSegmentSizes"}
 )
 """The attributes with the sizes of operand and result groups of IRDL's ops. LLVM 21 has other names for them than for
 those of other ops."""
 
 
+def register_dialect(view: type) -> None:
+    """Let a subclass of `ir.Dialect` be the Python side of the dialect of its `DIALECT_NAMESPACE`."""
+    _cext.register_dialect(view)
+
+
+def register_operation(view: type, cls: type) -> None:
+    """Let a subclass of `ir.OpView` be the Python side of the op of its `OPERATION_NAME`, of the dialect of `view`."""
+    _cext.register_operation(view, replace=True)(cls)
+
+
+def search_dialects_below(prefix: str) -> None:
+    """Let the bindings look for the Python side of a dialect in modules below a name."""
+    _cext.globals.append_dialect_search_prefix(prefix)
+
+
 def _with_missing_kinds(kinds: type[IntEnum]) -> type[IntEnum]:
-    """The kinds of atomic updates, among them `xori`, which LLVM 21's `memref.atomic_rmw` lacks, but not ours."""
+    """The kinds of atomic updates with `xori`, which LLVM 21 lacks, but `xegpu.atomic_rmw` has."""
     if "xori" in kinds.__members__:
         return kinds
     members = {kind.name: kind.value for kind in kinds}
@@ -70,13 +98,13 @@ def _of_cpp(name: str, arguments: int) -> Callable[..., bool]:
 
 
 def loc_tracebacks() -> AbstractContextManager[None]:
-    """Let the locations of ops be the Python code that builds them. LLVM 21 cannot: they are unknown there."""
+    """Let ops have the location of the Python code that builds them; with LLVM 21 locations are unknown."""
     found: AbstractContextManager[None] = getattr(ir, "loc_tracebacks", nullcontext)()
     return found
 
 
 def tracebacks_leave_out(path: str) -> None:
-    """Let the files below a path be in no location that `loc_tracebacks` gives."""
+    """Leave the files below a path out of the locations of `loc_tracebacks`."""
     exclude = getattr(_cext.globals, "register_traceback_file_exclusion", None)
     if exclude is not None:
         exclude(path)
@@ -93,12 +121,22 @@ def _pointer(held: Any) -> int:
 
 
 def name_segments(op: ir.Operation) -> None:
-    """Give the sizes of an IRDL op's groups, which the bindings' builder has set, the names that IRDL looks for."""
+    """Rename the attributes with the sizes of an IRDL op's groups from the builder's names to those of IRDL."""
     for which, name in SEGMENTS.items():
         builders = f"{which}SegmentSizes"
         if name != builders and builders in op.attributes:
             op.attributes[name] = op.attributes[builders]
             del op.attributes[builders]
+
+
+def invalidate(module: ir.Module) -> None:
+    """Invalidate the Python objects of a module's ops, before the module is destroyed.
+
+    LLVM 21 keeps track of these objects by the address of the op, and aborts if an op is created at the address of one
+    that was destroyed while Python still had an object of it. Later releases do not keep track.
+    """
+    if _TRACKS_OPERATIONS:
+        module.context._clear_live_operations_inside(module.operation)
 
 
 def load_dialects(module: ir.Module) -> None:
@@ -107,16 +145,16 @@ def load_dialects(module: ir.Module) -> None:
     Raises:
         ImportError: if the bindings cannot.
     """
-    if _HAS_IRDL:
-        from mlir._mlir_libs._mlirDialectsIRDL import load_dialects as load
-
-        load(module)
-    else:
+    try:
+        from mlir.dialects.irdl import load_dialects as load
+    except ImportError:
         _of_cpp(_LOAD_DIALECTS, 1)(_pointer(module.operation))
+    else:
+        load(module)
 
 
 def _add_missing() -> None:
-    """Add to the classes of the bindings what LLVM 22 has and they have not."""
+    """Add methods and properties of LLVM 22 to the classes of the bindings, where they are missing."""
     missing: dict[type, dict[str, Any]] = {
         ir.OpAttributeMap: {
             "__iter__": lambda self: (name for name, _ in _items(self)),
@@ -132,20 +170,20 @@ def _add_missing() -> None:
         },
         ir.InsertionPoint: {"after": classmethod(_after)},
     }
-    if not _HAS_IRDL:
-        # LLVM 21 gives operands as plain values.
+    if _TRACKS_OPERATIONS:
+        # In LLVM 21 operands are plain values, and not results or block arguments.
         missing[ir.Value] = {
             "arg_number": property(lambda self: ir.BlockArgument(self).arg_number),
             "result_number": property(lambda self: ir.OpResult(self).result_number),
         }
-        # Its own gives an object that Python cannot hold.
+        # The original property returns an object that Python cannot hold.
         ir.Value.context = property(lambda self: self.type.context)
-        # Its own forgets the op, but not those inside, whose places in memory other ops get.
+        # The original method does not invalidate the ops inside, whose addresses other ops will have.
         ir.Operation.erase = _erase
-        # LLVM 21 does not tell of which class an expression is, which `isinstance` asks.
+        # LLVM 21 returns expressions of the base class only, so that `isinstance` fails.
         results = ir.AffineMap.results
         ir.AffineMap.results = property(lambda self: [_narrowest(e) for e in results.fget(self)])
-        _rename_else()
+    _rename_else()
     for cls, members in missing.items():
         for name, member in members.items():
             if not any(name in base.__dict__ for base in cls.__mro__):
@@ -161,16 +199,18 @@ def _erase(op: ir.Operation, erase: Callable[[ir.Operation], None] = ir.Operatio
 
 
 def _narrowest(e: ir.AffineExpr) -> ir.AffineExpr:
-    """An affine expression as the class that it is of."""
+    """An affine expression as an object of its most derived class."""
     narrower = (cls for cls in (*ir.AffineBinaryExpr.__subclasses__(), *ir.AffineExpr.__subclasses__()))
     return next((cls(e) for cls in narrower if cls.isinstance(e)), e)
 
 
 def _rename_else() -> None:
-    """Let `scf.IfOp` take `has_else`, whose name was `hasElse`."""
+    """Let `scf.IfOp` take `has_else`, which is `hasElse` in LLVM 21."""
     from mlir.dialects import scf
 
     init = scf.IfOp.__init__
+    if "hasElse" not in inspect.signature(init).parameters:
+        return
 
     def renamed(self: Any, *arguments: Any, has_else: bool = False, **others: Any) -> None:
         init(self, *arguments, hasElse=has_else, **others)
@@ -201,7 +241,7 @@ def _set_value_location(value: ir.Value, location: ir.Location) -> None:
 
 
 def _set_location(op: ir.Operation, location: ir.Location) -> None:
-    """Let an op be at another place. Without results it is replaced by its equal, as it has no value to ask."""
+    """Set the location of an op: through its first result, or else by replacing the op with a copy."""
     op = op.operation
     if len(op.results):
         _set_value_location(op.results[0], location)

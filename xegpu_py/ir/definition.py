@@ -35,8 +35,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_type_hints
 
 from mlir import ir
-from mlir._mlir_libs import _mlir as _cext
 
+from xegpu_py.ir.bindings import register_dialect, search_dialects_below
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.codecs import AttributeCodec, Scope, codec_of, register_codec
 from xegpu_py.ir.constraints import Emitter, TypeConstraint
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 # The bindings look for the Python side of a dialect in a module below this name. Where they find none they take no
 # notice of registered operation classes, and search again at each access to an operation or type.
 _MODULES = "xegpu_py.ir.defined"
-_cext.globals.append_dialect_search_prefix(_MODULES)
+search_dialects_below(_MODULES)
 
 T = TypeVar("T")
 
@@ -101,7 +101,7 @@ class Dialect:
         cls.operations, cls.types, cls.attributes, cls.enums = {}, {}, {}, {}
         cls.rules = []
         cls.view = type(f"_{cls.__name__}", (ir.Dialect,), {"DIALECT_NAMESPACE": name})
-        _cext.register_dialect(cls.view)
+        register_dialect(cls.view)
         sys.modules[f"{_MODULES}.{name}"] = sys.modules[cls.__module__]
 
     @classmethod

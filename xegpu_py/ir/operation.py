@@ -10,10 +10,9 @@ from functools import lru_cache
 from typing import Any, ClassVar, NoReturn, Protocol
 
 from mlir import ir
-from mlir._mlir_libs import _mlir as _cext
 
 from xegpu_py.ir import definition as d
-from xegpu_py.ir.bindings import SEGMENTS, name_segments
+from xegpu_py.ir.bindings import SEGMENTS, name_segments, register_operation
 from xegpu_py.ir.codecs import Scope
 from xegpu_py.ir.cursor import Cursor
 from xegpu_py.ir.decoded import Decoded
@@ -113,7 +112,7 @@ class Operation(ir.OpView):  # type: ignore[misc]
         for attr, accessor in _accessors(cls.spec).items():
             setattr(cls, attr, property(accessor))
         setattr(cls, "__init__", _make_init(cls))  # noqa: B010
-        _cext.register_operation(dialect.view, replace=True)(cls)
+        register_operation(dialect.view, cls)
         for spelled in (name, *also_named):
             dialect.operations[spelled] = cls
 

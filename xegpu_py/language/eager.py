@@ -17,7 +17,7 @@ import numpy as np
 from mlir import ir as mlir
 
 from xegpu_py import build
-from xegpu_py.ir.bindings import loc_tracebacks
+from xegpu_py.ir.bindings import invalidate, loc_tracebacks
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.language.held import BUILDING
@@ -223,6 +223,7 @@ class _Team:
                     session.built()
             finally:
                 BUILDING.leave()
+                invalidate(scratch.module)
 
     def _never(self, barrier: Barrier | None) -> None:
         if barrier is not None:
