@@ -1,4 +1,4 @@
-"""What the command-line programs share: LLVM's spellings of flags, input, output, split files, diagnostics, colour."""
+"""Shared by the command-line programs: LLVM's spellings of flags, input, output, split files, diagnostics, colour."""
 
 import argparse
 import gc
@@ -19,10 +19,21 @@ _SINGLE_DASH = re.compile(r"-[a-z][\w-]+(?:=.*)?\Z", re.DOTALL)
 _BOOLEAN = re.compile(r"(--[\w-]+)=(true|false)\Z")
 
 _COLOR: ContextVar[str] = ContextVar("color", default="auto")
-"""The value of `--color`, which what is printed before and after a tool's run obeys too."""
+"""The value of `--color`, also for output before and after a tool's run."""
 
 Convert = Callable[[Source, list[Diagnostic]], str]
-"""Makes the output of a source. Diagnostics that are no errors are added to the list; errors are raised."""
+"""Returns the output for a source. Warnings and remarks are appended to the list; errors are raised."""
+
+
+def dimensions(text: str) -> tuple[int, ...]:
+    """A grid or block: one to three positive numbers, separated by commas."""
+    try:
+        values = tuple(int(word) for word in text.split(","))
+    except ValueError:
+        values = ()
+    if not 1 <= len(values) <= 3 or min(values) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not one to three positive numbers, such as 4,4,1")
+    return values
 
 
 class Parser(argparse.ArgumentParser):
@@ -53,13 +64,28 @@ class Parser(argparse.ArgumentParser):
         when = "when to colour diagnostics, IR and assembly (default auto: at a terminal, unless NO_COLOR is set)"
         self.add_argument("--color", action=_Color, choices=("auto", "always", "never"), default="auto", help=when)
 
+    def add_launch_arguments(self) -> None:
+        """Add the arguments of tools that run a kernel."""
+        from xegpu_py.numerics.dpas import MODELS
+        from xegpu_py.target import DEFAULT, TARGETS
+
+        add = self.add_argument
+        add("file", metavar="FILE", help="the kernel, in MLIR or, for xegpu-run, vISA assembly; '-' for standard input")
+        add("args", metavar="ARG", nargs="*", default=[], help="the kernel's arguments, see below")
+        add("--kernel", metavar="NAME", help="the kernel to use, if the file has several")
+        add("--grid", metavar="X,Y,Z", type=dimensions, help="number of workgroups (default 1)")
+        add("--block", metavar="X,Y,Z", type=dimensions, help="work items in a workgroup (default 1)")
+        add("--target", choices=TARGETS, default=DEFAULT, help=f"GPU to lower for (default {DEFAULT})")
+        add("--model", choices=MODELS, default="fma", help="rounding model of dpas (default fma)")
+        add("--registers", type=int, metavar="N", help="registers of a thread: 128 (default) or 256")
+
     def add_text_arguments(self) -> None:
-        """Add the arguments of tools that make a text of a text."""
+        """Add the arguments of tools that translate text to text."""
         self.add_argument("file", nargs="?", default="-", help="input file, '-' (default) for standard input")
         output = "output file, '-' (default) for standard output"
         self.add_argument("-o", dest="output", metavar="FILE", default="-", help=output)
-        self.add_switch("--split-input-file", "process the pieces between '// -----' lines one by one")
-        self.add_switch("--verify-diagnostics", "check diagnostics against 'expected-error' and like comments")
+        self.add_switch("--split-input-file", "split the input at '// -----' lines and process each piece")
+        self.add_switch("--verify-diagnostics", "compare diagnostics with 'expected-error' and similar comments")
 
     def add_switch(self, name: str, text: str) -> None:
         """Add an option without a value."""
@@ -69,9 +95,9 @@ class Parser(argparse.ArgumentParser):
         self.exit(1, f"{self.prog}: error: {message}\n")
 
     def normalized(self, argv: Sequence[str]) -> list[str]:
-        """LLVM's spellings in those of argparse: one dash for two, and switches with `=true` or `=false`.
+        """Arguments in LLVM's spelling (one dash, switches with `=true` or `=false`) as argparse reads them.
 
-        Where a shell asks for completions, they are printed instead, and the process ends.
+        If a shell asks for completions, print them and exit.
         """
         if completing():
             from argcomplete import autocomplete
@@ -99,7 +125,7 @@ class Parser(argparse.ArgumentParser):
         """The source in a file, or in standard input for `-`.
 
         Raises:
-            DiagnosticError: if it is no text.
+            DiagnosticError: if it is not UTF-8 text.
         """
         try:
             if path == "-":
@@ -112,7 +138,7 @@ class Parser(argparse.ArgumentParser):
         return decode_utf8(data, "<stdin>" if path == "-" else path)
 
     def write(self, path: str, text: str) -> None:
-        """Write a file, whole or not at all, or standard output for `-`, where IR and assembly are coloured."""
+        """Write a file atomically, or for `-` to standard output, with colours at a terminal."""
         if path == "-":
             sys.stdout.write(_highlighted(text) if in_color(sys.stdout) else text)
             sys.stdout.flush()
@@ -120,7 +146,7 @@ class Parser(argparse.ArgumentParser):
             self.write_bytes(path, text.encode())
 
     def write_bytes(self, path: str, data: bytes) -> None:
-        """Write a file, whole or not at all."""
+        """Write a file atomically."""
         from tempfile import NamedTemporaryFile
 
         try:
@@ -140,12 +166,12 @@ class Parser(argparse.ArgumentParser):
 
 
 def completing() -> bool:
-    """Whether a shell has started the tool for the completions of a command line; see argcomplete's documentation."""
+    """Whether a shell has started the tool to complete a command line (argcomplete)."""
     return "_ARGCOMPLETE" in os.environ
 
 
 def in_color(stream: TextIO) -> bool:
-    """Whether what is printed there is coloured: by `--color`, else at a terminal, unless NO_COLOR is set."""
+    """Whether to colour output on a stream: as `--color` says, or else at a terminal unless NO_COLOR is set."""
     if _COLOR.get() != "auto":
         return _COLOR.get() == "always"
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
@@ -169,7 +195,7 @@ def _highlighted(text: str) -> str:
 
 
 class _Color(argparse.Action):
-    """Stores the value of `--color`, for errors that follow it too."""
+    """Store the value of `--color` at once, so that it applies to errors in later arguments."""
 
     def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, value: Any, *_: object) -> None:
         _COLOR.set(value)
@@ -177,7 +203,7 @@ class _Color(argparse.Action):
 
 
 class _Version(argparse.Action):
-    """Prints the version. Looking it up takes longer than all other imports of a tool."""
+    """Print the version, which is looked up only then: this takes longer than all other imports of a tool."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         from importlib.metadata import version
@@ -187,7 +213,7 @@ class _Version(argparse.Action):
 
 
 def process(parser: Parser, args: argparse.Namespace, convert: Convert) -> list[str] | None:
-    """The output of each piece of the input, diagnostics printed; None if one failed."""
+    """Print diagnostics and return the output for each piece of the input; None if one failed."""
     source = parser.read(args.file)
     pieces = list(source.split()) if args.split_input_file else [source]
     texts = [_process(piece, args.verify_diagnostics, convert) for piece in pieces]
@@ -208,7 +234,7 @@ def _process(source: Source, expects: bool, convert: Convert) -> str | None:
 
 
 def finish(parser: Parser, args: argparse.Namespace, texts: list[str] | None) -> int:
-    """Write what `process` gave; the exit status."""
+    """Write the result of `process`, and return the exit status."""
     if texts is None:
         return 1
     if not args.verify_diagnostics or any(texts):
@@ -218,7 +244,7 @@ def finish(parser: Parser, args: argparse.Namespace, texts: list[str] | None) ->
 
 def main(run: Callable[[Sequence[str]], int]) -> None:
     """Run a tool with the process's arguments, and exit."""
-    # Nearly all that a tool makes lives until its end, so that looking for garbage as often as usual finds none.
+    # Nearly all objects of a tool live until its end, so that frequent garbage collection finds nothing.
     gc.set_threshold(100_000)
     try:
         status = run(sys.argv[1:])
@@ -226,7 +252,7 @@ def main(run: Callable[[Sequence[str]], int]) -> None:
         print_diagnostics(e.diagnostics, e.sources)
         status = 1
     except BrokenPipeError:
-        # The reader has gone; Python would complain once more when it flushes at exit.
+        # The reader has closed the pipe. Without this Python reports the error again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 1
     except KeyboardInterrupt:

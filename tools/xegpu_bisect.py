@@ -1,4 +1,4 @@
-"""`xegpu-bisect`: which pass changes what a kernel computes."""
+"""`xegpu-bisect`: find the first pass that changes the results of a kernel."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from xegpu_py.tools import driver
-from xegpu_py.tools.xegpu_run import dimensions
 
 from xegpu_py.bisection import bisect
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import parse_source
-from xegpu_py.numerics.dpas import MODELS
 from xegpu_py.runtime.arguments import FORMS, parse_argument
-from xegpu_py.target import DEFAULT, TARGETS
 
 
 def argument_parser() -> driver.Parser:
@@ -22,31 +19,22 @@ def argument_parser() -> driver.Parser:
     parser = driver.Parser(
         "xegpu-bisect",
         "FILE [ARG...]",
-        "Evaluate a kernel before the first pass and after each, and name the first pass after which a byte of its\n"
-        "arrays differs. The exit status is 1 if there is one.",
-        ["xegpu-bisect gemm.mlir rand:bf16:64x64 rand:bf16:64x64 zeros:f32:64x64 --grid 1 --block 4"],
-        f"An ARG is {FORMS}.\nThey are in the order of the kernel's arguments.",
+        "Evaluate a kernel before the first pass and after each pass, and report the first pass after which a byte\n"
+        "of the kernel's arrays differs. The exit status is 1 if there is such a pass.",
+        [
+            "xegpu-bisect gemm.mlir rand:bf16:64x64 rand:bf16:64x64 zeros:f32:64x64 --grid 1 --block 4",
+            "xegpu-bisect add.mlir small:f32:64 zeros:f32:64 --pass-pipeline='builtin.module(canonicalize,cse)'",
+        ],
+        FORMS,
     )
+    parser.add_launch_arguments()
     add = parser.add_argument
-    add("file", metavar="FILE", help="the module; '-' for standard input")
-    add("args", metavar="ARG", nargs="*", default=[], help="the kernel's arguments, see below")
-    add("--kernel", metavar="NAME", help="which kernel of the file; not needed where there is one")
-    add("--grid", metavar="X,Y,Z", type=dimensions, default=(1,), help="workgroups (default 1)")
-    add("--block", metavar="X,Y,Z", type=dimensions, default=(1,), help="work items of a workgroup (default 1)")
-    add("--target", choices=TARGETS, default=DEFAULT, help=f"the GPU (default {DEFAULT})")
-    add("--model", choices=MODELS, default="fma", help="how dpas rounds (default fma)")
-    add("--registers", type=int, metavar="N", help="registers of a thread: 128 (default) or 256")
-    add("--prefetch", type=int, metavar="N", default=0, help="of XeTile, how many iterations ahead loops prefetch")
-    parser.add_switch("--load-ahead", "of XeTile, load one iteration ahead")
-    parser.add_switch("--no-optimize", "leave visa-optimize out")
-    add(
-        "--ulps",
-        type=int,
-        metavar="N",
-        default=0,
-        help="units in the last place by which floats may differ (default 0)",
-    )
-    add("--pass-pipeline", dest="pipeline", metavar="TEXT", help="other passes, such as 'builtin.module(cse)'")
+    add("--prefetch", type=int, metavar="N", default=0, help="iterations by which loops of XeTile prefetch (default 0)")
+    parser.add_switch("--load-ahead", "let loops of XeTile load one iteration ahead")
+    parser.add_switch("--no-optimize", "omit visa-optimize")
+    ulps = "units in the last place by which floating-point results may differ (default 0)"
+    add("--ulps", type=int, metavar="N", default=0, help=ulps)
+    add("--pass-pipeline", dest="pipeline", metavar="TEXT", help="passes to run instead, such as 'builtin.module(cse)'")
     return parser
 
 
@@ -61,8 +49,8 @@ def run(argv: Sequence[str]) -> int:
             parse_source(source, context=Context()),
             args.kernel,
             arguments,
-            grid=args.grid,
-            block=args.block,
+            grid=args.grid or 1,
+            block=args.block or 1,
             target=args.target,
             model=args.model,
             registers=args.registers,

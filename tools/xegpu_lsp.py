@@ -15,8 +15,8 @@ def argument_parser() -> driver.Parser:
         "It speaks the Language Server Protocol on standard input and output; docs/editors.md says how to start it.",
         ["xegpu-lsp", "xegpu-lsp --tcp 2087"],
     )
-    parser.add_argument("--tcp", metavar="PORT", type=int, help="listen on this port of this machine instead")
-    parser.add_switch("--stdio", "accepted and without effect: some editors give it")
+    parser.add_argument("--tcp", metavar="PORT", type=int, help="listen on this local port instead")
+    parser.add_switch("--stdio", "accepted for compatibility: this is the default")
     return parser
 
 
@@ -27,7 +27,7 @@ def run(argv: Sequence[str]) -> int:
     try:
         from xegpu_py.editor.server import make
     except ImportError as e:
-        parser.error(f"{e.name} is not installed; the extra 'lsp' of xegpu-py brings it")
+        parser.error(f"{e.name} is not installed; install xegpu-py with the extra 'lsp'")
     server = make(version("xegpu-py"))
     if args.tcp is not None:
         server.start_tcp("127.0.0.1", args.tcp)

@@ -48,41 +48,41 @@ def argument_parser() -> driver.Parser:
     add, switch = parser.add_argument, parser.add_switch
     add("--pass-pipeline", metavar="TEXT", help="textual pipeline, such as 'builtin.module(cse,xegpu-dce)'")
     add("--verify-each", action=argparse.BooleanOptionalAction, default=True, help="verify the IR after each pass")
-    switch("--import-upstream", "read upstream MLIR's XeGPU, and rebuild its kernels in xegpu and xetile")
-    switch("--export-upstream", "print kernels of xegpu in the syntax of upstream's dialect, as LLVM 22.1.8 has it")
+    switch("--import-upstream", "read upstream MLIR's XeGPU, and translate its kernels to xegpu and xetile")
+    switch("--export-upstream", "print kernels of xegpu in the syntax of upstream's dialect in LLVM 22.1.8")
     add(
         "--via",
         choices=("upstream",),
-        help="let upstream's own passes lower kernels first, by stock mlir-opt, and import what they make of them",
+        help="lower kernels by upstream's passes in stock mlir-opt, and import the result",
     )
-    add("--level", choices=LEVELS, help="the level of kernels that are imported, which is found out otherwise")
+    add("--level", choices=LEVELS, help="level of imported kernels (default: detected from their ops)")
     switch("--allow-unregistered-dialect", "accept ops of unknown dialects in generic form")
-    switch("--mlir-print-op-generic", "print generic form, as stock mlir-opt --irdl-file reads it")
-    switch("--xegpu-print-defaults", "print attributes that have their default value too")
+    switch("--mlir-print-op-generic", "print generic form, which stock mlir-opt --irdl-file reads")
+    switch("--xegpu-print-defaults", "also print attributes that have their default value")
     switch("--mlir-print-debuginfo", "print locations")
     switch("--mlir-print-ir-before-all", "print the IR before each pass")
     switch("--mlir-print-ir-after-all", "print the IR after each pass")
     add("--mlir-print-ir-before", metavar="PASS[,PASS]", default="", help="print the IR before these passes")
     add("--mlir-print-ir-after", metavar="PASS[,PASS]", default="", help="print the IR after these passes")
     switch("--mlir-print-ir-after-failure", "print the IR on which a pass failed")
-    switch("--mlir-print-ir-module-scope", "print the whole module where IR is printed")
-    switch("--remarks", "print what passes say of code that is right, but slow")
-    switch("--mlir-timing", "print how long each step took")
-    switch("--mlir-disable-threading", "accepted and without effect: passes run on one thread")
-    switch("--dump-pass-pipeline", "print the pipeline that runs")
+    switch("--mlir-print-ir-module-scope", "print the whole module whenever IR is printed")
+    switch("--remarks", "print remarks on ops for which passes generate slow code")
+    switch("--mlir-timing", "print the time of each step")
+    switch("--mlir-disable-threading", "accepted for compatibility: passes always run on one thread")
+    switch("--dump-pass-pipeline", "print the pipeline before it runs")
     add("--dump-irdl", metavar="DIALECT", choices=DIALECTS, help="print a dialect's IRDL definition and exit")
-    switch("--show-dialects", "print the dialects known and exit")
+    switch("--show-dialects", "print the known dialects and exit")
     if driver.completing():
         for name in registered():
             switch(f"--{name}", "a pass")
-    add("--help-pass", action=_HelpPass, metavar="NAME", help="print what a pass does and its options, and exit")
+    add("--help-pass", action=_HelpPass, metavar="NAME", help="print the documentation and options of a pass and exit")
     return parser
 
 
 def _passes_help() -> str:
-    """A line for each pass."""
+    """The summary of each pass."""
     width = max(map(len, registered())) + 2
-    out = ["passes, each also a flag '--NAME' or '--NAME=\"OPTION=VALUE ...\"'; --help-pass=NAME tells more of one:"]
+    out = ["passes (flags '--NAME' or '--NAME=\"OPTION=VALUE ...\"'; --help-pass=NAME prints their documentation):"]
     for name, cls in registered().items():
         summary = " ".join((cls.__doc__ or "").strip().split("\n\n")[0].split())
         out += textwrap.wrap(summary, 118, initial_indent=f"  {name:{width}}", subsequent_indent=" " * (width + 2))
@@ -91,7 +91,7 @@ def _passes_help() -> str:
 
 
 class _HelpPass(argparse.Action):
-    """Prints what a pass does, with its options, and exits."""
+    """Print the documentation and options of a pass, and exit."""
 
     def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, name: Any, *_: object) -> None:
         cls = pass_named(name.removeprefix("--"))
@@ -103,7 +103,7 @@ class _HelpPass(argparse.Action):
         if options:
             print("\noptions:")
         for option, f in options:
-            print(f"  {option}: {getattr(f.type, '__name__', f.type)} = {f.default}")
+            print(f"  {option}={getattr(f.type, '__name__', f.type)} (default {f.default!r})")
         parser.exit()
 
 

@@ -16,34 +16,21 @@ from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.source import Source
 from xegpu_py.kernel import CHECKS, Kernel, choose
-from xegpu_py.numerics.dpas import MODELS
 from xegpu_py.programs.program import read, run_source
 from xegpu_py.runtime.arguments import FORMS, parse_argument
 from xegpu_py.runtime.launch import ENGINES, Grid, Statistics
 from xegpu_py.runtime.trace import Tracer, statistics_table, summary
-from xegpu_py.target import DEFAULT, TARGETS
 from xegpu_py.visa import assembly
 from xegpu_py.visa.program import Program
 
 REFERENCE: Literal["reference"] = "reference"
-"""The engine that evaluates a module's ops, and lowers nothing."""
+"""The engine that evaluates the ops of a module without lowering them."""
 
 LANES = 16
-"""Work items of a subgroup of what upstream's passes make."""
+"""Work items of a subgroup in kernels that upstream's passes have lowered."""
 
 _ASSEMBLY = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*\.(?:version|kernel)\b", re.DOTALL)
-"""How vISA assembly begins; all else is MLIR."""
-
-
-def dimensions(text: str) -> tuple[int, ...]:
-    """A grid or block, one to three positive numbers with commas between them."""
-    try:
-        values = tuple(int(word) for word in text.split(","))
-    except ValueError:
-        values = ()
-    if not 1 <= len(values) <= 3 or min(values) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not one to three positive numbers, such as 4,4,1")
-    return values
+"""The beginning of vISA assembly; any other text is MLIR."""
 
 
 def _positive(text: str) -> int:
@@ -58,7 +45,7 @@ def _thread(text: str) -> tuple[tuple[int, int, int], int]:
         x, y, z = (*map(int, group.split(",")), 0, 0)[:3]
         return (x, y, z), int(thread or 0)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"'{text}' is no thread, such as 0,0,0:0 (workgroup:subgroup)") from None
+        raise argparse.ArgumentTypeError(f"'{text}' is not a thread, such as 0,0,0:0 (workgroup:subgroup)") from None
 
 
 def _output(text: str) -> tuple[str, str]:
@@ -73,39 +60,31 @@ def argument_parser() -> driver.Parser:
     parser = driver.Parser(
         "xegpu-run",
         "FILE [ARG...]",
-        "Run a kernel on arrays, and write what it computes; or run a program with its host code.",
+        "Run a kernel on arrays and print or store its results, or run a program with its host code.",
         [
             "xegpu-run gemm.mlir randn:bf16:512x512 randn:bf16:512x512 zeros:f32:512x512 --grid 2,2 --block 32",
             "xegpu-run add.mlir a.npy b.npy zeros:f32:64x64 --grid 8,4 -o 2=sum.npy --check=races",
             "xegpu-run program.mlir -e main",
         ],
-        f"An ARG is {FORMS}.\nThey are in the order of the kernel's arguments. NAME is the name of an input of "
-        "vISA assembly,\nor the number of an argument of MLIR, from 0.",
+        f"{FORMS}\n\nNAME is the name of an input of vISA assembly, or the number of an argument in MLIR, from 0.",
     )
+    parser.add_launch_arguments()
     add = parser.add_argument
-    add("file", metavar="FILE", help="the kernel: MLIR, which is lowered, or vISA assembly; '-' for standard input")
-    add("args", metavar="ARG", nargs="*", default=[], help="the kernel's arguments, see below")
-    add("--kernel", metavar="NAME", help="which kernel of the file; not needed where there is one")
     add(
         "-e",
         "--entry",
         metavar="FUNCTION",
-        help="run the program that FILE is: call a host function, and print what it prints. It has no arguments; an "
-        "integer that it gives is the exit status",
+        help="run FILE as a program: call this host function, which has no arguments. If it returns an integer, this "
+        "is the exit status",
     )
     add("--import-upstream", action="store_true", help="FILE has kernels in the dialects of upstream MLIR or IMEX")
     add(
         "--via",
         choices=("upstream",),
-        help="let upstream's own passes lower the kernels of FILE, in its dialect or ours, by stock mlir-opt, and run "
-        "what they make of them: kernels of work items, 16 a subgroup (which is the default of --block then)",
+        help="lower the kernels of FILE by upstream's passes in stock mlir-opt, and run the result: kernels of work "
+        "items, 16 in each subgroup (the default of --block is then 16)",
     )
-    add("--seed", type=int, metavar="N", default=0, help="of a program's random numbers (default 0)")
-    add("--grid", metavar="X,Y,Z", type=dimensions, help="workgroups (default 1)")
-    add("--block", metavar="X,Y,Z", type=dimensions, help="work items of a workgroup (default 1)")
-    add("--target", choices=TARGETS, default=DEFAULT, help=f"the GPU (default {DEFAULT})")
-    add("--model", choices=MODELS, default="fma", help="how dpas rounds (default fma)")
-    add("--registers", type=int, metavar="N", help="registers of a thread: 128 (default) or 256")
+    add("--seed", type=int, metavar="N", default=0, help="seed of a program's random numbers (default 0)")
     add("--strict-grf", action="store_true", help="refuse a kernel whose variables do not fit the registers")
     add(
         "--check",
@@ -113,30 +92,27 @@ def argument_parser() -> driver.Parser:
         action="append",
         default=[],
         choices=CHECKS,
-        help="look for: memory (accesses out of bounds, always on), uninit (reads of registers never written), "
-        "races (accesses of one place by two threads that nothing orders)",
+        help="check for memory (out-of-bounds accesses, always on), uninit (reads of registers that were never "
+        "written) or races (unordered accesses of two threads to one byte); may be given several times",
     )
     add(
         "--engine",
         choices=(*ENGINES, REFERENCE),
-        help="what runs the kernel: jit (native code, the default), interpreter (the golden model, the default with "
-        "--check=uninit and --trace), both, compared in every byte, or reference (the ops, before "
-        "any pass)",
+        help="jit (native code, the default), interpreter (the golden model, the default with --check=uninit and "
+        "--trace), both (compare all bytes of their results), or reference (evaluate the ops before any pass)",
     )
     add(
         "--threads",
         type=_positive,
         metavar="N",
-        help="threads that the JIT runs workgroups on (default one a processor)",
+        help="number of threads on which the JIT runs workgroups (default: one for each processor)",
     )
-    add(
-        "--deterministic", action="store_true", help="run workgroups one after the other, so that atomics have an order"
-    )
+    add("--deterministic", action="store_true", help="run workgroups one after the other, which orders atomics")
     add(
         "--cache",
         metavar="FOLDER",
-        help="where native code is kept between runs, or 'off' (default $XEGPU_PY_CACHE, or else among the user's "
-        "caches)",
+        help="folder in which native code is kept between runs, or 'off' (default $XEGPU_PY_CACHE, or else a folder in "
+        "the user's cache)",
     )
     add(
         "-o",
@@ -145,18 +121,18 @@ def argument_parser() -> driver.Parser:
         type=_output,
         action="append",
         default=[],
-        help="write an argument's array after the run; may be given several times",
+        help="write an argument's array to a file after the run; may be given several times",
     )
     add("--print", dest="shown", metavar="NAME", action="append", default=[], help="print an argument's array")
-    add("--remarks", action="store_true", help="print what the lowering says of code that is right, but slow")
-    add("--stats", action="store_true", help="print what ran, what was moved, and the register pressure")
+    add("--remarks", action="store_true", help="print remarks on ops for which the lowering generates slow code")
+    add("--stats", action="store_true", help="print the executed instructions, bytes moved and register pressure")
     add(
         "--trace",
         metavar="X,Y,Z:T",
         type=_thread,
         nargs="?",
         const=((0, 0, 0), 0),
-        help="print each instruction of a thread with the registers that it changes (default 0,0,0:0)",
+        help="print each instruction of a thread and the registers that it changes (default 0,0,0:0)",
     )
     return parser
 
@@ -180,7 +156,7 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
 def _kernel(
     source: Source, args: argparse.Namespace, arguments: Sequence[Any]
 ) -> tuple[Kernel | None, Callable[..., Statistics | None], list[str]]:
-    """The kernel, None if it is not lowered; what launches it, and the names of its arguments."""
+    """The lowered kernel or None, a function that launches it, and the names of its arguments."""
     options = _options(args)
     if args.engine == REFERENCE:
         evaluated = compile_kernel(read(source, args.imported, Context()), args.kernel, **options)
@@ -218,7 +194,7 @@ def _run_program(parser: driver.Parser, source: Source, args: argparse.Namespace
     }
     for name, value in given.items():
         if value:
-            parser.error(f"{name} is for kernels; host code says itself what is launched on what, and --entry runs it")
+            parser.error(f"{name} is for kernels; with --entry the host code launches them")
     if _ASSEMBLY.match(source.text):
         parser.error("vISA assembly has no host code for --entry to run")
     try:
@@ -247,11 +223,11 @@ def run(argv: Sequence[str]) -> int:
     if args.trace and args.engine not in (None, "interpreter"):
         parser.error(f"only the interpreter can trace, not --engine={args.engine}")
     if args.engine == REFERENCE and (args.stats or {"uninit", "races"} & set(args.check)):
-        parser.error(f"--{'stats' if args.stats else 'check'} is for programs of vISA, not for --engine=reference")
+        parser.error(f"--{'stats' if args.stats else 'check'} needs a lowered kernel; --engine=reference lowers none")
     source = parser.read(args.file)
     args.imported = args.via or args.import_upstream
     if args.via and _ASSEMBLY.match(source.text):
-        parser.error("--via=upstream is for MLIR; vISA assembly has been lowered")
+        parser.error("--via=upstream is for MLIR; vISA assembly is already lowered")
     if args.entry is not None:
         return _run_program(parser, source, args)
     args.grid, args.block = args.grid or (1,), args.block or ((LANES,) if args.via else (1,))
@@ -268,7 +244,7 @@ def run(argv: Sequence[str]) -> int:
         given = dict(zip(names, arguments))
         for name in [*args.shown, *(name for name, _ in args.outputs)]:
             if name not in names or (name in given and not isinstance(given[name], np.ndarray)):
-                parser.error(f"'{name}' is no array among the kernel's arguments {', '.join(names)}")
+                parser.error(f"'{name}' is not an array among the kernel's arguments {', '.join(names)}")
         if args.trace and kernel:
             launcher, (group, thread) = kernel.launcher, args.trace
             _check_thread(parser, kernel.program, args)

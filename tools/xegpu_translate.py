@@ -1,4 +1,4 @@
-"""`xegpu-translate`: kernels to vISA assembly, to native ISA, and back. Behaves like mlir-translate."""
+"""`xegpu-translate`: translate kernels to vISA assembly and native code, and assembly to MLIR, like mlir-translate."""
 
 import argparse
 from collections import Counter
@@ -21,15 +21,15 @@ from xegpu_py.visa.finalizer import FinalizerError, FinalizerMissing, finalize
 from xegpu_py.visa.verify import verify
 
 TRANSLATIONS = {
-    "mlir_to_visaasm": "kernels of any level, lowered where they are not vISA, to vISA assembly",
-    "visaasm_to_mlir": "vISA assembly to kernels of the visa dialect",
-    "mlir_to_gen": "kernels of any level to native ISA, by Intel's finalizer",
+    "mlir_to_visaasm": "translate kernels to vISA assembly; kernels above vISA are lowered first",
+    "visaasm_to_mlir": "translate vISA assembly to kernels in the visa dialect",
+    "mlir_to_gen": "translate kernels to native code with Intel's finalizer",
 }
 
 
 def argument_parser() -> driver.Parser:
     """The parser of the tool's arguments."""
-    description = "Translate kernels between the visa dialect, vISA assembly and native ISA."
+    description = "Translate kernels in MLIR to vISA assembly or native code, and vISA assembly to MLIR."
     examples = [
         "xegpu-translate gemm.mlir --mlir-to-visaasm -o gemm.visaasm",
         "xegpu-translate gemm.mlir --mlir-to-gen --target pvc --registers 256",
@@ -41,11 +41,11 @@ def argument_parser() -> driver.Parser:
     for name, text in TRANSLATIONS.items():
         flag = f"--{name.replace('_', '-')}"
         which.add_argument(flag, dest="translation", action="store_const", const=name, help=text)
-    parser.add_switch("--line-comments", "say in comments of assembly from which lines of the input instructions come")
-    described = f"the GPU by whose rules kernels are verified (default: the module's, else {DEFAULT})"
+    parser.add_switch("--line-comments", "name the source lines of instructions in comments of the assembly")
+    described = f"GPU to lower and verify for (default: that of the module, or else {DEFAULT})"
     parser.add_argument("--target", choices=TARGETS, help=described)
-    parser.add_argument("--kernel", metavar="NAME", help="translate this kernel alone")
-    registers = "registers of a thread of kernels that are lowered: 128 (default) or 256"
+    parser.add_argument("--kernel", metavar="NAME", help="translate only this kernel")
+    registers = "registers of a thread, for kernels that are lowered: 128 (default) or 256"
     parser.add_argument("--registers", type=int, metavar="N", help=registers)
     return parser
 
@@ -58,7 +58,7 @@ class _Translator:
     parser: driver.Parser
 
     def convert(self, source: Source, arose: list[Diagnostic]) -> str:
-        """The text that a source gives."""
+        """The translation of a source."""
         text: str = getattr(self, self.args.translation)(source)
         return text
 
@@ -84,7 +84,7 @@ class _Translator:
         gpu = visa.target_of(func)
         if gpu.platform is None:
             known = ", ".join(t.name for t in TARGETS.values() if t.platform)
-            raise _error(func, f"target {gpu.name} is none of the finalizer's, which are {known}")
+            raise _error(func, f"the finalizer does not know target {gpu.name}; it knows {known}")
         program = visa.program_of(func)
         try:
             native = finalize(assembly.write([program]), gpu.platform, visa.registers_of(func))
@@ -123,7 +123,7 @@ class _Translator:
         return [f for f in visa.kernels(module.operation) if self.args.kernel in (None, visa.name_of(f))]
 
     def _chosen(self, names: Sequence[str], source: Source) -> Iterable[int]:
-        """Which of the kernels are meant."""
+        """The indices of the kernels to translate."""
         repeated = [name for name, count in Counter(names).items() if count > 1]
         wanted = self.args.kernel
         if not names:

@@ -24,11 +24,12 @@ _ENTRY = re.compile(r"(\w+)\s*=\s*\[\s*(\d+(?:\s*,\s*\d+)*)\s*\]")
 _PARAMETERS = {"sg_map": ("wi_layout", "wi_data"), "wg_map": ("sg_layout", "sg_data")}
 
 _EPILOG = """\
-What can be drawn:
+inputs:
   '#iree_vector_ext.nested_layout<...>'           a nested layout
-  '#xegpu.sg_map<wi_layout = .., wi_data = ..>'   a block's map, with --shape
-  '#xetile.wg_map<sg_layout = .., sg_data = ..>'  a workgroup tile's map, with --shape; a sg_map may follow it
-  dpas.bf.bf.8.8                                  the registers of a DPAS: src1 (B), src2 (A), depth, repeat count
+  '#xegpu.sg_map<wi_layout = .., wi_data = ..>'   the map of a block; needs --shape
+  '#xetile.wg_map<sg_layout = .., sg_data = ..>'  the map of a workgroup's tile; needs --shape. A sg_map may follow
+  dpas.bf.bf.8.8                                  the registers of a DPAS: types of src1 (B) and src2 (A), depth, repeat
+                                                  count
   kernel.mlir                                     all layouts in a file
 """
 
@@ -63,7 +64,7 @@ for (const svg of document.querySelectorAll("svg")) {{
 
 def argument_parser() -> driver.Parser:
     """The parser of the tool's arguments."""
-    description = "Draw who owns which element, or how the operands of a DPAS lie in registers."
+    description = "Draw the owner of each element of a layout, or the operands of a DPAS in registers."
     examples = [
         "xegpu-viz '#xetile.wg_map<sg_layout = [2, 2], sg_data = [16, 32]>' --shape 32x64 -o map.svg",
         "xegpu-viz dpas.bf.bf.8.8 -o dpas.html",
@@ -72,15 +73,15 @@ def argument_parser() -> driver.Parser:
     parser.add_argument("what", nargs="+", metavar="LAYOUT|FILE", help="a layout, a DPAS, or MLIR files")
     output = "output file, .svg or .html ('-', the default, is standard output, as SVG)"
     parser.add_argument("-o", dest="output", metavar="FILE", default="-", help=output)
-    parser.add_argument("--shape", type=_shape, help="the shape that a map distributes, such as 8x16")
-    parser.add_argument("--subgroups", type=int, metavar="N", help="how many subgroups there are")
-    parser.add_argument("--threads", type=int, metavar="N", help="how many lanes a subgroup has")
+    parser.add_argument("--shape", type=_shape, help="shape of the distributed vector, such as 8x16; required for maps")
+    parser.add_argument("--subgroups", type=int, metavar="N", help="number of subgroups in the workgroup")
+    parser.add_argument("--threads", type=int, metavar="N", help="number of lanes in a subgroup")
     return parser
 
 
 def _shape(text: str) -> tuple[int, ...]:
     if not re.fullmatch(r"\d+(x\d+)*", text):
-        raise argparse.ArgumentTypeError(f"'{text}' is no shape, such as 8x16")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a shape, such as 8x16")
     return tuple(map(int, text.split("x")))
 
 
@@ -88,7 +89,7 @@ def _map_of(text: str) -> tuple[str, tuple[tuple[int, ...], tuple[int, ...]]] | 
     """The kind and the parameters of a map; None if the text is none.
 
     Raises:
-        LayoutError: if parameters are missing or do not read.
+        LayoutError: if parameters are missing or malformed.
     """
     m = _MAP.match(text.strip())
     if not m:
@@ -102,10 +103,10 @@ def _map_of(text: str) -> tuple[str, tuple[tuple[int, ...], tuple[int, ...]]] | 
 
 
 def _layout_of(texts: Sequence[str], shape: tuple[int, ...] | None) -> tuple[NestedLayout, int | None] | None:
-    """The layout that texts stand for, and the number of subgroups where they say it; None if they are no layouts.
+    """The layout in texts, and the number of subgroups if they contain it; None if they are not layouts.
 
     Raises:
-        LayoutError: if they mean one, but do not make it.
+        LayoutError: if they are layouts, but invalid.
     """
     if len(texts) == 1 and "nested_layout<" in texts[0]:
         return NestedLayout.parse(texts[0]), None
@@ -113,7 +114,7 @@ def _layout_of(texts: Sequence[str], shape: tuple[int, ...] | None) -> tuple[Nes
     if len(maps) != len(texts):
         return None
     if shape is None:
-        raise LayoutError("a map says nothing of the size of what it distributes; give --shape")
+        raise LayoutError("a map does not contain the shape of the distributed vector; add --shape")
     if "wg_map" not in maps:
         return from_sg_map(*maps["sg_map"], shape), None
     groups = maps["wg_map"]
@@ -122,13 +123,13 @@ def _layout_of(texts: Sequence[str], shape: tuple[int, ...] | None) -> tuple[Nes
 
 
 class _Drawing:
-    """Draws what the arguments name."""
+    """The pictures for a command line."""
 
     def __init__(self, parser: driver.Parser, args: argparse.Namespace) -> None:
         self.parser, self.args = parser, args
 
     def pictures(self) -> list[str]:
-        """One SVG text for each thing to be drawn."""
+        """The SVG text of each picture."""
         what = self.args.what
         try:
             found = _layout_of(what, self.args.shape)
@@ -146,7 +147,7 @@ class _Drawing:
         if m:
             return [dpas_picture(m[1], m[2], SD=int(m[3]), RC=int(m[4]))]
         if "<" in text or text.startswith(("#", "dpas.")):
-            raise LayoutError(f"cannot draw '{text}'; --help tells what can be drawn")
+            raise LayoutError(f"cannot draw '{text}'; --help lists the possible inputs")
         layouts = _layouts_in(self.parser.read(text))
         if not layouts:
             raise LayoutError(f"there is no layout in '{text}'")
@@ -179,7 +180,7 @@ def _layouts_in(source: Source) -> dict[str, NestedLayout]:
 
 
 def _page(pictures: Sequence[str], title: str) -> str:
-    # Titles are referred to by id, which has to be one of its own in each picture of a page.
+    # Titles are referred to by id, which must be unique in a page.
     own = [
         svg.replace('id="title"', f'id="title{i}"')
         .replace('id="desc"', f'id="desc{i}"')

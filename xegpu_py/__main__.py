@@ -1,4 +1,4 @@
-"""`python -m xegpu_py`: what a bug report should say of the installation."""
+"""`python -m xegpu_py`: print the versions of the installation, for bug reports."""
 
 from __future__ import annotations
 
@@ -23,22 +23,20 @@ _PROGRAMS = {
 
 
 def _providers(module: str) -> str:
-    """The distributions that an imported package is from, with their versions."""
+    """The distributions that provide an imported package, with their versions."""
     names = sorted(set(packages_distributions().get(module, [])))
     return ", ".join(f"{name} {version(name)}" for name in names) or "not from an installed distribution"
 
 
 def _native() -> str:
-    """For what the JIT compiles, and with what."""
+    """The CPU that the JIT compiles for, and LLVM's version."""
     try:
         host = chosen_host()
     except (RuntimeError, ValueError) as e:
         return f"none: {e}"
-    made_for = host.machine
-    return (
-        f"LLVM {made_for.version}, {made_for.cpu} ({made_for.triple}): {host.vector_registers} vector registers of "
-        f"{8 * host.vector_bytes} bits"
-    )
+    machine, bits = host.machine, 8 * host.vector_bytes
+    registers = f"{host.vector_registers} vector registers of {bits} bits"
+    return f"LLVM {machine.version}, {machine.cpu} ({machine.triple}): {registers}"
 
 
 def _cache() -> str:
@@ -57,7 +55,7 @@ def _program(name: str) -> str:
 
 
 def rows() -> list[tuple[str, str]]:
-    """What is reported: names and values."""
+    """The lines of the report, as names and values."""
     return [
         ("xegpu-py", version("xegpu-py")),
         ("Python", f"{platform.python_version()} ({sys.executable})"),

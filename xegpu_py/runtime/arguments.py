@@ -30,12 +30,18 @@ _Generator = Callable[[np.dtype[Any], tuple[int, ...], list[str], str], Array]
 _SHAPE = re.compile(r"\d+(?:x\d+)*\Z")
 
 FORMS = """\
-a file (a.npy, or bf16:a.npy where the file's type does not say), a number (i32:5, f32:1.5), or one of
-randn:TYPE:SHAPE[:seed=N], rand:TYPE:SHAPE[:seed=N] (0 to 1; integers of the whole range),
-small:TYPE:SHAPE[:seed=N] (integers from -4 to 4; 0 to 8 if unsigned), bits:TYPE:SHAPE[:seed=N] (random bits, half of
-them special values such as infinities), arange:TYPE:SHAPE, zeros:TYPE:SHAPE, ones:TYPE:SHAPE and
-full:TYPE:SHAPE:VALUE, with a shape such as 64x64"""
-"""What an argument may be, for help texts."""
+values of ARG, in the order of the kernel's arguments (SHAPE is such as 64x64):
+  a.npy, bf16:a.npy            an array in a file, with its type if numpy's files have no name for it
+  i32:5, f32:1.5               a number
+  zeros:TYPE:SHAPE             zeros
+  ones:TYPE:SHAPE              ones
+  full:TYPE:SHAPE:VALUE        an array of one value
+  arange:TYPE:SHAPE            0, 1, 2, ...
+  randn:TYPE:SHAPE[:seed=N]    normally distributed numbers
+  rand:TYPE:SHAPE[:seed=N]     uniform numbers from 0 to 1; integers of the whole range
+  small:TYPE:SHAPE[:seed=N]    integers from -4 to 4, or from 0 to 8 if unsigned
+  bits:TYPE:SHAPE[:seed=N]     random bits, half of them special values such as infinities"""
+"""The forms of an argument, for help texts."""
 
 
 def parse_argument(text: str) -> Any:

@@ -11,7 +11,7 @@
 // CHECK: examples:
 // CHECK-NEXT: xegpu-opt kernel.mlir
 // CHECK: --pass-pipeline
-// CHECK: passes, each also a flag
+// CHECK: passes (flags '--NAME'
 // CHECK: {{^}}  xegpu-dce {{ +}}Remove ops of our dialects whose results are not used.
 // CHECK-NOT: becomes
 
