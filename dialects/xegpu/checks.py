@@ -92,7 +92,8 @@ def check_memref(op: Any, what: str, element: str, slm: bool, setting: str) -> i
         setting: how it says so.
     """
     memref = ir.MemRefType(op.source.type)
-    if str(memref.element_type) != element:
+    # An index in memory is an integer of 64 bits.
+    if element != ("i64" if isinstance(memref.element_type, ir.IndexType) else str(memref.element_type)):
         op.fail(f"the {what}'s element type {element} differs from the memref's, {memref.element_type}")
     if is_slm(memref.memory_space) != slm:
         op.fail(

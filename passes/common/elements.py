@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from mlir import ir
 from xegpu_py.dialects.xegpu import TensorDesc
-from xegpu_py.passes.common.values import is_desc
+from xegpu_py.passes.common.builders import index_type, integer_type, make, with_element
+from xegpu_py.passes.common.values import element_of, is_desc
 
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.diagnostics import emit_error
@@ -14,6 +15,34 @@ _ACCESSES = (
     "memref.load", "memref.store", "memref.atomic_rmw", "memref.generic_atomic_rmw", "xegpu.create_nd_tdesc",
     "xegpu.create_tdesc",
 )  # fmt: skip
+
+
+def message_element(element: ir.Type) -> str | None:
+    """The element of descriptors of memory, i64 for indices; None for elements that no message has."""
+    if isinstance(element, ir.IndexType):
+        return "i64"
+    has_messages = isinstance(element, (ir.IntegerType, ir.FloatType)) and bit_width(str(element)) in (8, 16, 32, 64)
+    return str(element) if has_messages else None
+
+
+def no_messages(element: ir.Type) -> tuple[str, str]:
+    """What an error says of elements that no message has: the message, and a note."""
+    note = "messages have elements of 8, 16, 32 and 64 bits, and indices; truth values can be kept as i8"
+    return f"accesses elements of type {element}, which no message has", note
+
+
+def with_index(value: ir.Value, element: ir.Type) -> ir.Value:
+    """What was loaded as elements of a memref, of which indices are loaded as i64."""
+    if not isinstance(element, ir.IndexType):
+        return value
+    return make("arith.index_cast", with_element(value.type, index_type()), value)
+
+
+def without_index(value: ir.Value) -> ir.Value:
+    """A value as it is stored: indices as i64."""
+    if not isinstance(element_of(value), ir.IndexType):
+        return value
+    return make("arith.index_cast", with_element(value.type, integer_type(64)), value)
 
 
 def check_elements(func: ir.Operation) -> None:

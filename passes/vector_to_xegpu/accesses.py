@@ -36,6 +36,7 @@ from xegpu_py.passes.common.builders import (
     vector_type,
     with_element,
 )
+from xegpu_py.passes.common.elements import message_element, no_messages, with_index, without_index
 from xegpu_py.passes.common.messages import pieces
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.transfers import Transfer
@@ -67,6 +68,9 @@ class _Memref:
         self.value, self.indices = value, list(indices)
         self.type = ir.MemRefType(value.type)
         self.element = self.type.element_type
+        self.message_element = message_element(self.element)
+        if self.message_element is None:
+            owner.fail(op, *no_messages(self.element))
         self.slm = is_slm(self.type.memory_space)
         self._owner, self._op = owner, op
 
@@ -93,7 +97,7 @@ class _Memref:
             **{SEGMENTS["operand"]: ir.DenseI32ArrayAttr.get([1, self.rank, 0, 0])},
         )
         scope = "memory_scope = slm, " if self.slm else ""
-        tdesc = f"!xegpu.tensor_desc<{count}x{self.element}, #xegpu.tdesc_attr<{scope}boundary_check = false>>"
+        tdesc = f"!xegpu.tensor_desc<{count}x{self.message_element}, #xegpu.tdesc_attr<{scope}boundary_check = false>>"
         found: ir.Value = xegpu.create_nd_tdesc(row, [0], tdesc=tdesc, mode="vc")
         return found
 
@@ -101,7 +105,7 @@ class _Memref:
         """The descriptor of elements at offsets from the memref's first."""
         scope = "memory_scope = slm, " if self.slm else ""
         count = shape_of(offsets)[0]
-        tdesc = f"!xegpu.tensor_desc<{count}x{self.element}, #xegpu.tdesc_attr<{scope}scattered = true>>"
+        tdesc = f"!xegpu.tensor_desc<{count}x{self.message_element}, #xegpu.tdesc_attr<{scope}scattered = true>>"
         found: ir.Value = xegpu.create_tdesc(self.value, offsets, tdesc=tdesc, mode="vc", chunk_size_per_lane=1)
         return found
 
@@ -144,7 +148,8 @@ def _read_rows(memory: _Memref, shape: tuple[int, ...]) -> ir.Value:
         return broadcast(one, vector_type((), memory.element))
     outer = memory.rank - len(shape)
     rows = [(*r, 0) for r in np.ndindex(*shape[:-1])]
-    parts = [xegpu.load_nd(memory.line([*[0] * outer, *map(int, row)], shape[-1]), mode="vc") for row in rows]
+    loads = [xegpu.load_nd(memory.line([*[0] * outer, *map(int, row)], shape[-1]), mode="vc") for row in rows]
+    parts = [with_index(v, memory.element) for v in loads]
     if len(parts) == 1:
         return shape_cast(parts[0], shape)
     found = constant(vector_type(shape, memory.element), 0)
@@ -166,7 +171,8 @@ def _write_rows(memory: _Memref, value: ir.Value) -> None:
         return
     outer = memory.rank - len(shape)
     for row in np.ndindex(*shape[:-1]):
-        xegpu.store_nd(extract(value, row), memory.line([*[0] * outer, *map(int, row), 0], shape[-1]), mode="vc")
+        part = without_index(extract(value, row))
+        xegpu.store_nd(part, memory.line([*[0] * outer, *map(int, row), 0], shape[-1]), mode="vc")
 
 
 def _consecutive(memory: _Memref, count: int) -> ir.Value:
@@ -184,7 +190,7 @@ def _gathered(memory: _Memref, offsets: ir.Value, mask: ir.Value, otherwise: ir.
     result = otherwise
     for first, size in pieces(shape_of(mask)[0], LANES):
         at, active, other = (extract_slice(v, [first], [size]) for v in (offsets, mask, otherwise))
-        loaded = xegpu.load_gather(memory.lanes(at), active, mode="vc")
+        loaded = with_index(xegpu.load_gather(memory.lanes(at), active, mode="vc"), memory.element)
         result = insert_slice(select(active, loaded, other), result, [first])
     return result
 
@@ -192,7 +198,7 @@ def _gathered(memory: _Memref, offsets: ir.Value, mask: ir.Value, otherwise: ir.
 def _scattered(memory: _Memref, value: ir.Value, offsets: ir.Value, mask: ir.Value) -> None:
     for first, size in pieces(shape_of(mask)[0], LANES):
         part, at, active = (extract_slice(v, [first], [size]) for v in (value, offsets, mask))
-        xegpu.store_scatter(part, memory.lanes(at), active, mode="vc")
+        xegpu.store_scatter(without_index(part), memory.lanes(at), active, mode="vc")
 
 
 @pattern("vector.maskedstore")

@@ -23,16 +23,6 @@ def _block(region: ir.Region, types: Sequence[ir.Type] = ()) -> ir.InsertionPoin
     return ir.InsertionPoint(ir.Block.create_at_start(region, list(types)))
 
 
-def _carried(w: Widener, values: Sequence[ir.Value]) -> None:
-    """Refuse what cannot differ from lane to lane."""
-    for value in values:
-        kind = str(value.type)
-        if kind.startswith(("!", "memref<")):
-            w.fail(
-                f"carries a value of type {kind} where work items diverge", "descriptors and memrefs must be uniform"
-            )
-
-
 def _inverse(condition: ir.Value) -> ir.Value:
     return binary("xori", condition, True)
 
@@ -80,7 +70,7 @@ def for_(w: Widener, op: ir.Operation) -> None:
         return
     body = op.regions[0].blocks[0]
     counter, *arguments = body.arguments
-    _carried(w, arguments)
+    w.require_numbers(arguments)
     w.erase(op)
     first, last, by = (w.wide(v) for v in (lower, upper, step))
     outer = w.mask
@@ -115,7 +105,7 @@ def while_(w: Widener, op: ir.Operation) -> None:
     if not w.uniformity.varies(yielded(first)[0]):
         w.structured(op)
         return
-    _carried(w, (*first.arguments, *op.results))
+    w.require_numbers((*first.arguments, *op.results))
     w.erase(op)
     count = len(op.operands)
 
@@ -156,7 +146,7 @@ def if_(w: Widener, op: ir.Operation) -> None:
 
 def _way(w: Widener, op: ir.Operation, block: ir.Block, condition: ir.Value) -> list[ir.Value]:
     """What the lanes whose condition holds do, if there are any; what it yields, with the lanes innermost."""
-    _carried(w, op.results)
+    w.require_numbers(op.results)
     outer = w.mask, w.diverged
     w.mask, w.diverged = condition if w.mask is None else binary("andi", w.mask, condition), op
     if all(o.operation.name.startswith(_PURE) for o in list(block.operations)[:-1]):

@@ -24,6 +24,7 @@ from xegpu_py.passes.common.builders import (
     stride_of,
     vector_type,
 )
+from xegpu_py.passes.common.elements import message_element, no_messages, with_index, without_index
 from xegpu_py.passes.common.messages import pieces
 from xegpu_py.passes.common.values import shape_of
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, elementwise, pattern
@@ -56,10 +57,26 @@ def offsets(w: Widener, memref: ir.Value, indices: Sequence[ir.Value], added: Se
 def lanes_of(w: Widener, memref: ir.Value, places: ir.Value, chunk: int = 1) -> ir.Value:
     """A scattered descriptor of `chunk` elements for each lane."""
     kind = ir.MemRefType(memref.type)
+    element = message_element(kind.element_type)
+    if element is None:
+        w.fail(*no_messages(kind.element_type))
     scope = "memory_scope = slm, " if is_slm(kind.memory_space) else ""
     shape = f"{w.lanes}x{chunk}" if chunk > 1 else f"{w.lanes}"
-    tdesc = f"!xegpu.tensor_desc<{shape}x{kind.element_type}, #xegpu.tdesc_attr<{scope}scattered = true>>"
+    tdesc = f"!xegpu.tensor_desc<{shape}x{element}, #xegpu.tdesc_attr<{scope}scattered = true>>"
     return xegpu.create_tdesc(memref, places, tdesc=tdesc, mode="vc", chunk_size_per_lane=chunk)
+
+
+def gather_elements(w: Widener, memref: ir.Value, places: ir.Value, mask: ir.Value, chunk: int = 1) -> ir.Value:
+    """The elements of the lanes that a mask has."""
+    found = xegpu.load_gather(lanes_of(w, memref, places, chunk), mask, mode="vc")
+    return with_index(found, ir.MemRefType(memref.type).element_type)
+
+
+def scatter_elements(
+    w: Widener, value: ir.Value, memref: ir.Value, places: ir.Value, mask: ir.Value, chunk: int = 1
+) -> None:
+    """Store the elements of the lanes that a mask has."""
+    xegpu.store_scatter(without_index(value), lanes_of(w, memref, places, chunk), mask, mode="vc")
 
 
 @pattern("memref.load")
@@ -69,8 +86,7 @@ def load(w: Widener, op: ir.Operation) -> None:
     if w.kept(op):
         return
     source = w.uniform(memref)
-    tdesc = lanes_of(w, source, offsets(w, source, indices))
-    w.widen(op, xegpu.load_gather(tdesc, w.active(), mode="vc"))
+    w.widen(op, gather_elements(w, source, offsets(w, source, indices), w.active()))
 
 
 @pattern("memref.store")
@@ -80,8 +96,7 @@ def store(w: Widener, op: ir.Operation) -> None:
     if w.kept(op):
         return
     source = w.uniform(memref)
-    tdesc = lanes_of(w, source, offsets(w, source, indices))
-    xegpu.store_scatter(w.wide(value), tdesc, w.active(), mode="vc")
+    scatter_elements(w, w.wide(value), source, offsets(w, source, indices), w.active())
     w.erase(op)
 
 
@@ -163,7 +178,7 @@ def read_lanes(
     parts = []
     for first, chunk in pieces(count, CHUNK_SIZES):
         places = offsets(w, source, indices, [*added[:-1], added[-1] + first])
-        value = xegpu.load_gather(lanes_of(w, source, places, chunk), mask, mode="vc")
+        value = gather_elements(w, source, places, mask, chunk)
         parts.append((first, shape_cast(value, (chunk, w.lanes))))
     if len(parts) == 1:
         return parts[0][1]
@@ -181,7 +196,7 @@ def write_lanes(
         places = offsets(w, target, indices, [*added[:-1], added[-1] + first])
         part = extract_slice(value, [first, 0], [chunk, w.lanes])
         part = shape_cast(part, (chunk, w.lanes) if chunk > 1 else (w.lanes,))
-        xegpu.store_scatter(part, lanes_of(w, target, places, chunk), mask, mode="vc")
+        scatter_elements(w, part, target, places, mask, chunk)
 
 
 def _rows(shape: Sequence[int]) -> list[tuple[int, ...]]:
@@ -199,6 +214,8 @@ def read_rows(
     w: Widener, source: ir.Value, indices: Sequence[ir.Value], shape: tuple[int, ...], mask: ir.Value
 ) -> ir.Value:
     """Vectors of this shape for each lane, [*shape, lanes], whose rows are consecutive elements."""
+    if not shape:
+        return gather_elements(w, source, offsets(w, source, indices), mask)
     outer = len(indices) - len(shape)
     result: ir.Value | None = None
     for row in _rows(shape):
@@ -229,6 +246,9 @@ def write_rows(
     mask: ir.Value,
 ) -> None:
     """Store vectors of this shape, which lanes have as [*shape, lanes], as rows of consecutive elements."""
+    if not shape:
+        scatter_elements(w, data, target, offsets(w, target, indices), mask)
+        return
     outer = len(indices) - len(shape)
     for row in _rows(shape):
         write_lanes(w, extract(data, row), target, indices, [*[0] * outer, *row, 0], mask)

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 from mlir import ir
-from xegpu_py.dialects import xegpu
 from xegpu_py.passes.common.builders import (
     binary,
     broadcast,
@@ -24,7 +23,7 @@ from xegpu_py.passes.common.builders import (
 )
 from xegpu_py.passes.common.transfers import Transfer
 from xegpu_py.passes.common.values import element_of, shape_of
-from xegpu_py.passes.xegpu_simt_to_vc.memory import lanes_of, offsets, read_rows, write_rows
+from xegpu_py.passes.xegpu_simt_to_vc.memory import gather_elements, offsets, read_rows, scatter_elements, write_rows
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, pattern
 
 
@@ -49,12 +48,12 @@ def _read(
     w: Widener, source: ir.Value, places: ir.Value, mask: ir.Value | None, otherwise: ir.Value | None
 ) -> ir.Value:
     """An element of each lane; where the mask is clear, `otherwise`."""
-    value = xegpu.load_gather(lanes_of(w, source, places), _both(w.active(), mask), mode="vc")
+    value = gather_elements(w, source, places, _both(w.active(), mask))
     return value if mask is None or otherwise is None else w.choose(mask, value, otherwise)
 
 
 def _write(w: Widener, value: ir.Value, target: ir.Value, places: ir.Value, mask: ir.Value | None) -> None:
-    xegpu.store_scatter(value, lanes_of(w, target, places), _both(w.active(), mask), mode="vc")
+    scatter_elements(w, value, target, places, _both(w.active(), mask))
 
 
 class _Elements:

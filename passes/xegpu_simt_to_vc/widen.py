@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -152,6 +152,13 @@ class Widener(Conversion):
             )
         return self.held[value].value if value in self.held else value
 
+    def require_numbers(self, values: Iterable[ir.Value]) -> None:
+        """Refuse values that cannot differ from lane to lane: descriptors and memrefs."""
+        for kind in (str(v.type) for v in values):
+            if kind.startswith(("!", "memref<")):
+                note = "descriptors and memrefs must be uniform"
+                self.fail(f"has a value of type {kind} where work items diverge", note)
+
     def wide(self, value: ir.Value) -> ir.Value:
         """The value of all lanes, with the lanes as the innermost dimension."""
         return self.at(value, natural(shape_of(value), self.lanes))
@@ -254,6 +261,7 @@ def elementwise(w: Widener, op: ir.Operation) -> None:
             w.fail("cannot be done by work items of a subgroup", "write it with arith")
         name = _INDEX_CASTS.get(name, f"arith.{kind}i")
     result = op.results[0]
+    w.require_numbers(op.results)
     shape = shape_of(result)
     placement = _common(w, [v for v in op.operands if w.varies(v)], shape)
     operands = []
@@ -266,8 +274,10 @@ def elementwise(w: Widener, op: ir.Operation) -> None:
             operands.append(broadcast(w.wide(value), vector_type((*shape, w.lanes), integer_type(1))))
         else:
             operands.append(w.at(value, placement))
-    made = create(name, [vector_type(placement.shape, element_of(result))], operands, attributes)
-    w.widen(op, made.results[0], placement)
+    made = create(name, [vector_type(placement.shape, element_of(r)) for r in op.results], operands, attributes)
+    for old, new in zip(op.results, made.results):
+        w.set(old, new, placement)
+    w.erase(op)
 
 
 def _common(w: Widener, values: Sequence[ir.Value], shape: tuple[int, ...]) -> Placement:

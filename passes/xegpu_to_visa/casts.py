@@ -212,10 +212,22 @@ def _half_to_odd(low: Lowering, numbers: Numbers, count: int) -> Reg:
     return emit.as_type(bits, "hf")
 
 
+def _to_truth(low: Lowering, op: ir.Operation) -> None:
+    """Numbers as truth values: true is 1, and signed -1."""
+    numbers = low.numbers(op.operands[0])
+    condition, limit = ("ge", 1.0) if op.name == "arith.fptoui" else ("le", -1.0)
+    name = "f" if numbers.type in ("bf", "hf") else numbers.type
+    values = low.emit.in_registers(numbers, name)
+    low.set(op, low.emit.compare(condition, result_of(low, op)[0], values, const(limit, name)))
+
+
 @pattern("arith.fptosi", "arith.fptoui")
 def to_integer(low: Lowering, op: ir.Operation) -> None:
     """Toward zero."""
     _check_bytes(low, op)
+    if result_of(low, op)[1] == "i1":
+        _to_truth(low, op)
+        return
     count, _, name = result_of(low, op)
     found = convert(low, low.numbers(op.operands[0]), unsigned(name) if op.name == "arith.fptoui" else name, count)
     low.set(op, low.emit.as_type(found, name))

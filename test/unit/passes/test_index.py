@@ -219,3 +219,46 @@ gpu.module @k {
         out, below = np.zeros(4, np.int32), np.zeros(4, np.int8)
         xegpu_py.compile(text, engine=engine)(np.arange(8, dtype=np.int32), out, below)
         assert (out.tolist(), below.tolist()) == ([3, 7, 0, 6], [1, 0, 1, 0])
+
+
+@pytest.mark.parametrize("simt", [False, True])
+def test_vectors_of_indices_in_memory(simt):
+    """Memory has indices as integers of 64 bits."""
+    text = f"""
+gpu.module @k {{
+  gpu.func @f(%a: memref<16x4xindex>, %out: memref<16x4xindex>, %one: memref<index>) kernel
+      {"attributes {xegpu.subgroup_size = 16 : i32}" * simt} {{
+    %c0 = arith.constant 0 : index
+    %c15 = arith.constant 15 : index
+    %at = gpu.{"thread" if simt else "block"}_id x
+    %x = vector.load %a[%at, %c0] : memref<16x4xindex>, vector<4xindex>
+    %y = arith.muli %x, %x : vector<4xindex>
+    vector.store %y, %out[%at, %c0] : memref<16x4xindex>, vector<4xindex>
+    %up = arith.subi %c15, %at : index
+    %mask = arith.constant dense<[true, false, false, true]> : vector<4xi1>
+    %offsets = arith.constant dense<[3, 2, 1, 0]> : vector<4xindex>
+    %z = vector.gather %a[%up, %c0] [%offsets], %mask, %y
+      : memref<16x4xindex>, vector<4xindex>, vector<4xi1>, vector<4xindex> into vector<4xindex>
+    vector.scatter %out[%at, %c0] [%offsets], %mask, %z
+      : memref<16x4xindex>, vector<4xindex>, vector<4xi1>, vector<4xindex>
+    %last = arith.cmpi eq, %at, %c15 : index
+    scf.if %last {{
+      %w = vector.extract %y[0] : index from vector<4xindex>
+      %v = memref.load %a[%at, %c0] : memref<16x4xindex>
+      %sum = arith.addi %v, %w : index
+      %all = vector.broadcast %sum : index to vector<index>
+      vector.store %all, %one[] : memref<index>, vector<index>
+    }}
+    gpu.return
+  }}
+}}
+"""
+    a = np.arange(64).reshape(16, 4) * (1 << 24) - 7
+    wanted = a * a
+    wanted[:, 3], wanted[:, 0] = a[::-1, 3], a[::-1, 0]
+    for engine in ("both", "reference"):
+        out, one = np.zeros((16, 4), np.int64), np.array(0)
+        launch = {"block": 16} if simt else {"grid": 16}
+        xegpu_py.compile(text, engine=engine)(a, out, one, **launch)
+        np.testing.assert_array_equal(out, wanted)
+        assert one == a[15, 0] * a[15, 0] + a[15, 0]

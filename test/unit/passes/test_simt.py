@@ -250,3 +250,21 @@ gpu.module @k {
         out = np.zeros(32, np.int32)
         xegpu_py.compile(text, engine=engine)(out, np.int32(2), block=32)
         assert out.tolist() == wanted
+
+
+def test_memrefs_are_uniform():
+    text = """
+gpu.module @k {
+  gpu.func @f(%a: memref<32xi32>, %b: memref<32xi32>) kernel attributes {xegpu.subgroup_size = 16 : i32} {
+    %item = gpu.thread_id x
+    %five = arith.constant 5 : index
+    %c = arith.cmpi ult, %item, %five : index
+    %m = arith.select %c, %a, %b : memref<32xi32>
+    %x = memref.load %m[%item] : memref<32xi32>
+    memref.store %x, %a[%item] : memref<32xi32>
+    gpu.return
+  }
+}
+"""
+    with pytest.raises(xegpu_py.DiagnosticError, match=r"7:\d+: error: 'arith.select' op .*where work items diverge"):
+        xegpu_py.compile(text)

@@ -1,5 +1,6 @@
 """Ops on i1, as scalars and vectors of any length: true is 1, and signed -1."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -140,3 +141,48 @@ def test_arithmetic_that_is_poison_but_for_one_operand(op):
         line += "\n%p = arith.ori %x, %x : vector<32xi1>"
     a, _, out = run(f"{line}\n%r = arith.{op} %p, %q : vector<32xi1>" + wide("%r", 32), 32)
     np.testing.assert_array_equal(out[:32], 0 if op in ("divsi", "floordivsi") else a)
+
+
+@pytest.mark.parametrize("element", ["f16", "bf16", "f32", "f64"])
+def test_floats_to_truth_values(element):
+    """Toward zero; what is out of range gives the nearest of 0 and 1, or of 0 and -1, as for other integers."""
+    dtype = {"bf16": ml_dtypes.bfloat16}.get(element) or np.dtype(f"f{int(element[1:]) // 8}")
+    given = np.array([0, 1, -1, 0.5, -0.5, 1.5, -1.5, 3, -3, np.nan, np.inf, -np.inf, 0.99, -0.99, -0.0, 2], dtype)
+    text = f"""
+gpu.module @k {{
+  gpu.func @f(%a: memref<16x{element}>, %u: memref<16xi8>, %s: memref<16xi8>) kernel {{
+    %c0 = arith.constant 0 : index
+    %x = vector.load %a[%c0] : memref<16x{element}>, vector<16x{element}>
+    %y = arith.fptoui %x : vector<16x{element}> to vector<16xi1>
+    %z = arith.fptosi %x : vector<16x{element}> to vector<16xi1>
+    %v = arith.extui %y : vector<16xi1> to vector<16xi8>
+    %w = arith.extsi %z : vector<16xi1> to vector<16xi8>
+    vector.store %v, %u[%c0] : memref<16xi8>, vector<16xi8>
+    vector.store %w, %s[%c0] : memref<16xi8>, vector<16xi8>
+    gpu.return
+  }}
+}}
+"""
+    numbers = given.astype(np.float64)
+    for engine in ("both", "reference"):
+        u, s = np.zeros(16, np.int8), np.zeros(16, np.int8)
+        xegpu_py.compile(text, engine=engine)(given, u, s)
+        assert (u.tolist(), s.tolist()) == ((numbers >= 1).tolist(), (-(numbers <= -1).astype(int)).tolist())
+
+
+@pytest.mark.parametrize("simt", [False, True])
+def test_truth_values_in_memory_are_refused(simt):
+    text = f"""
+gpu.module @k {{
+  gpu.func @f(%a: memref<16xi1>, %out: memref<16xi8>) kernel
+      {"attributes {xegpu.subgroup_size = 16 : i32}" * simt} {{
+    %at = gpu.thread_id x
+    %x = memref.load %a[%at] : memref<16xi1>
+    %y = arith.extui %x : i1 to i8
+    memref.store %y, %out[%at] : memref<16xi8>
+    gpu.return
+  }}
+}}
+"""
+    with pytest.raises(xegpu_py.DiagnosticError, match=r"6:\d+: error: 'memref.load' op .*elements of type i1"):
+        xegpu_py.compile(text)
