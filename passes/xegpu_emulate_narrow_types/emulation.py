@@ -63,14 +63,14 @@ def emulate(func: ir.Operation) -> None:
 
 
 def _is_needed(func: ir.Operation) -> bool:
-    """Whether a kernel has elements of 2 or 4 bits in memory, or computes with them; other passes move them."""
+    """Whether a kernel has elements of 2 or 4 bits in memory, or computes with them; other passes move whole rows."""
     kinds = _types(func)
     if any(memref_bits(t) or desc_bits(t) for t in kinds):
         return True
     if not any(map(bits_of, kinds)):
         return False
     arguments = func.regions[0].blocks[0].arguments
-    ops = (op for op in walk(func) if op.name.startswith("arith.") or "reduction" in op.name)
+    ops = (op for op in walk(func) if op.name.startswith(("arith.", "vector.transpose")) or "reduction" in op.name)
     return any(bits_of(v.type) for op in ops for v in (*op.operands, *op.results)) or any(
         bits_of(a.type) for a in arguments
     )

@@ -14,15 +14,17 @@ from xegpu_py.passes.common.builders import (
     Index,
     extract_slice,
     insert_slice,
+    integer_type,
     like,
     make,
     poison,
+    with_element,
     with_shape,
     zero,
 )
 from xegpu_py.passes.common.conversion import Conversion
 from xegpu_py.passes.common.patterns import PatternSet
-from xegpu_py.passes.common.values import defining_op, is_desc, is_elementwise, shape_of
+from xegpu_py.passes.common.values import bits_of, defining_op, element_of, is_desc, is_elementwise, shape_of
 from xegpu_py.passes.xegpu_legalize import boxes
 from xegpu_py.passes.xegpu_legalize.boxes import Bounds, Box
 from xegpu_py.passes.xegpu_legalize.layouts import layout_of
@@ -52,6 +54,12 @@ class Tiles:
         for i, pieces in zip(index, self.bounds):
             flat = flat * len(pieces) + i
         return self.parts[flat]
+
+
+def _in_bytes(kind: ir.Type) -> ir.Type:
+    """The type of the bytes that the elements of a vector share."""
+    *outer, last = shape_of(kind)
+    return with_element(with_shape(kind, (*outer, last * bits_of(element_of(kind)) // 8)), integer_type(8))
 
 
 class Legalization(Conversion):
@@ -207,8 +215,15 @@ class Legalization(Conversion):
         """A box of a vector; elements outside of the vector are zero."""
         inside = tuple((first, min(count, extent - first)) for (first, count), extent in zip(box, shape_of(value)))
         part = self.part(value, inside)
-        return (
-            part if inside == box else insert_slice(part, zero(with_shape(part.type, boxes.sizes(box))), [0] * len(box))
+        if inside == box:
+            return part
+        whole = with_shape(part.type, boxes.sizes(box))
+        if bits_of(element_of(part)) >= 8:
+            return insert_slice(part, zero(whole), [0] * len(box))
+        # Elements that share a byte are moved as bytes.
+        small, large = (_in_bytes(kind) for kind in (part.type, whole))
+        return make(
+            "vector.bitcast", whole, insert_slice(make("vector.bitcast", small, part), zero(large), [0] * len(box))
         )
 
     def is_divided(self, value: ir.Value) -> bool:

@@ -29,6 +29,7 @@ from xegpu_py.reference.machine import Barrier, Launch, Subgroup, Workgroup
 from xegpu_py.reference.memory import BASE, Memory
 from xegpu_py.reference.program import Function
 from xegpu_py.reference.stepping import Stepper
+from xegpu_py.target import DEFAULT
 
 Make = Callable[[Sequence[mlir.Value]], Mapping[str, Any]]
 """Gives the function's arguments for the SSA values of the kernel's."""
@@ -43,6 +44,7 @@ def run(
     grid: int | Sequence[int] = 1,
     block: int | Sequence[int] | None = None,
     model: Model = "fma",
+    target: str = DEFAULT,
 ) -> None:
     """Run a kernel's function over a grid; arrays are changed in place.
 
@@ -51,6 +53,7 @@ def run(
         arguments: one for each type.
         block: subgroups of a workgroup. A kernel with maps runs once for each workgroup all the same.
         model: how dpas rounds.
+        target: the GPU that the kernel is for.
 
     Raises:
         TypeError, ValueError: if an argument does not fit.
@@ -68,7 +71,8 @@ def run(
             launch = Launch(Function(scratch.func), size, own, 1, 1, False, model, values, memory, built_apart=True)
             for number in range(math.prod(size)):
                 group = Workgroup(launch, launch.group(number))
-                team = _Team(group, context, types, function.__name__, lambda given: rewritten(**make(given)))
+                name = function.__name__
+                team = _Team(group, context, types, name, target, lambda given: rewritten(**make(given)))
                 team.run()
     except DiagnosticError as e:
         e.sources = [*e.sources, code_of(function).source]
@@ -151,9 +155,11 @@ class _Team:
         context: Context,
         types: Sequence[str],
         name: str,
+        target: str,
         body: Callable[[Sequence[mlir.Value]], Any],
     ) -> None:
         self._group, self._context, self._types, self._name, self._body = group, context, types, name, body
+        self._target = target
         self._back = threading.Semaphore(0)
         self._turns = [threading.Semaphore(0) for _ in group.subgroups]
         self._waits: dict[int, Barrier | None] = {}
@@ -216,7 +222,7 @@ class _Team:
             scratch = _Scratch(self._name, self._types)
             pause = self._never if self._alone else lambda barrier: self._pause(subgroup.number, barrier)
             session = Session(subgroup, scratch, pause)
-            BUILDING.enter(session)
+            BUILDING.enter(session, self._target)
             try:
                 with mlir.InsertionPoint(scratch.end):
                     self._body(scratch.arguments)

@@ -12,6 +12,8 @@ from mlir import ir as mlir
 
 from xegpu_py.ir.builtin import vector_text
 from xegpu_py.language.types import DType
+from xegpu_py.target import DEFAULT, Target
+from xegpu_py.target import target as target_of
 
 if TYPE_CHECKING:
     from xegpu_py.language.values import Value
@@ -35,9 +37,18 @@ class BuildState(threading.local):
     def __init__(self) -> None:
         self._contexts: list[mlir.Context] = []
         self._evaluations: list[Evaluation | None] = []
+        self._targets: list[Target] = []
 
-    def enter(self, evaluation: Evaluation | None = None) -> None:
-        """A kernel is begun in the current context, which runs as it is built if there is an evaluation."""
+    def enter(self, evaluation: Evaluation | None = None, target: str = DEFAULT) -> None:
+        """A kernel is begun in the current context, which runs as it is built if there is an evaluation.
+
+        Args:
+            target: the GPU for which it is built.
+
+        Raises:
+            ValueError: if there is no such target.
+        """
+        self._targets.append(target_of(target))
         self._contexts.append(mlir.Context.current)
         self._evaluations.append(evaluation)
 
@@ -45,6 +56,12 @@ class BuildState(threading.local):
         """The innermost kernel is complete."""
         self._contexts.pop()
         self._evaluations.pop()
+        self._targets.pop()
+
+    @property
+    def target(self) -> Target:
+        """The GPU for which the innermost kernel is built."""
+        return self._targets[-1]
 
     @property
     def evaluation(self) -> Evaluation | None:

@@ -50,11 +50,11 @@ REGISTERS = 256
 
 
 @contextmanager
-def _building(context: Context | None) -> Iterator[Module]:
+def _building(context: Context | None, target: str) -> Iterator[Module]:
     """A module in which a kernel is built. Ops have the locations that the compiler gives them."""
     with context or Context(), mlir.Location.unknown():
         made = Module(mlir.Module.create())
-        BUILDING.enter()
+        BUILDING.enter(target=target)
         try:
             with mlir.InsertionPoint(made.body):
                 yield made
@@ -63,11 +63,12 @@ def _building(context: Context | None) -> Iterator[Module]:
         made.verify()
 
 
-def build_module(function: FunctionType, arguments: Mapping[str, ArgumentType]) -> Module:
+def build_module(function: FunctionType, arguments: Mapping[str, ArgumentType], target: str = DEFAULT) -> Module:
     """The module of XeTile that a Python function stands for.
 
     Args:
         arguments: what each parameter is compiled for.
+        target: the GPU: products of scaled formats are others where it has an instruction for them.
 
     Raises:
         DiagnosticError: at the line of the user's file that cannot be compiled.
@@ -79,7 +80,7 @@ def build_module(function: FunctionType, arguments: Mapping[str, ArgumentType]) 
     where = code.position(code.node)
     try:
         with (
-            _building(current()) as module,
+            _building(current(), target) as module,
             mlir.Location.file(where.file, where.line, where.column),
             build.gpu_module("kernels"),
             build.kernel(function.__name__, *passed) as values,
@@ -136,11 +137,22 @@ class TileKernel:
     @functools.cached_property
     def module(self) -> Module:
         """The module of XeTile that holds it."""
-        return build_module(self.function, self.arguments)
+        return self._module(self._target)
+
+    @property
+    def _target(self) -> str:
+        return str(self.options.get("target", DEFAULT))
+
+    def _module(self, target: str) -> Module:
+        return build_module(self.function, self.arguments, target)
 
     def compile(self, **options: Any) -> CompiledKernel:
         """The kernel lowered to vISA; see `xegpu_py.compile`."""
-        source = ModuleSource(lambda: self.module, fingerprint(self.function, self.arguments))
+        target = options.get("target", self._target)
+        source = ModuleSource(
+            lambda: self.module if target == self._target else self._module(target),
+            fingerprint(self.function, self.arguments),
+        )
         found: CompiledKernel = compile(source, self.name, **{**self._lowering(), **options})
         return found
 
@@ -181,7 +193,9 @@ class TileKernel:
 
         types = [kind.mlir for kind in kinds.values()]
         model = self.options.get("model", "fma")
-        return eager.run(self.function, types, arguments, given, grid=grid, block=block, model=model)
+        return eager.run(
+            self.function, types, arguments, given, grid=grid, block=block, model=model, target=self._target
+        )
 
     def __str__(self) -> str:
         return str(self.module)

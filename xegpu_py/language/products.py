@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from xegpu_py.dialects.xegpu.matrix import accumulators
+from mlir import ir as mlir
+from mlir.dialects import arith, vector
+
+from xegpu_py.dialects import xetile
+from xegpu_py.dialects.xegpu.matrix import SCALE, SCALE_BLOCK, accumulators, scaled_accumulators
+from xegpu_py.ir.builtin import vector_text
 from xegpu_py.language import types
 from xegpu_py.language.functions import where
+from xegpu_py.language.held import BUILDING
 from xegpu_py.language.math import fma, valued
 from xegpu_py.language.moves import join
 from xegpu_py.language.shapes import concatenate
@@ -73,12 +80,25 @@ def dot(
     if c is None and wanted is None:
         return product.value
     known = accumulators(a.dtype.mlir, b.dtype.mlir)
+    return _accumulated(lambda c, dtype: product.multiplied(dtype, c), known, c, wanted)
+
+
+def _accumulated(
+    multiplied: Callable[[Value | None, DType], Value], known: Sequence[str], c: Value | None, wanted: DType | None
+) -> Value:
+    """A product added to an accumulator, in a type.
+
+    Args:
+        multiplied: the product added to an accumulator of a type, if there is one.
+        known: MLIR's names of the types that the instruction adds in.
+    """
     kept = c.dtype if c is not None else wanted
     if kept is not None and kept.mlir in known:
-        made = product.plus(c) if c is not None else product.multiplied(kept)
+        made = multiplied(c, kept)
     else:
-        # The accumulator is one that DPAS has not: it is added once, to the whole product.
-        made = product.value if c is None else product.value + c
+        # The accumulator is one that the instruction has not: it is added once, to the whole product.
+        made = multiplied(None, dtype_of(known[0]))
+        made = made if c is None else made + c
     return made if wanted is None else made.to(wanted)
 
 
@@ -134,10 +154,16 @@ def _parts(value: Value, narrow: DType, count: int) -> list[Value]:
     return found
 
 
-_SCALED = ("e2m1", "e4m3", "e5m2", "bf16", "fp16")
-"""Formats of `dot_scaled`: of OCP's microscaling formats, and two that are not scaled."""
+_SCALED = {
+    "e2m1": types.uint8,
+    "e4m3": types.float8_e4m3fn,
+    "e5m2": types.float8_e5m2,
+    "bf16": types.bfloat16,
+    "fp16": types.float16,
+}
+"""Formats of `dot_scaled`, and their types: of OCP's microscaling formats, e2m1 two a byte, and two that they lack."""
 
-GROUP = 32
+GROUP = SCALE_BLOCK
 """Elements of K that have one scale (OCP Microscaling Formats 1.0, section 5)."""
 
 
@@ -156,9 +182,10 @@ def dot_scaled(
 ) -> Value:
     """The product of two matrices of block-scaled formats, added to `acc` if there is one.
 
-    DPAS has no scales: elements are decoded to bfloat16 and multiplied by their scales there, or to float16 where one
-    side is "fp16" and nothing is scaled. A decoded element times its power of two is exact wherever bfloat16 has such a
-    number, that is from 2^-133 to 2^128. The products are added in float32.
+    Targets with `bdpas` (cri) multiply scaled elements exactly (docs/numerics.md, BDPAS). On others elements are
+    multiplied by their scales first, in bfloat16, or in tf32 where one side is "fp16", and then by DPAS. The result is
+    the same where that type holds the scaled elements: from 2^-133 up to 2^128, or from 2^-126. The products are added
+    in float32.
 
     Args:
         lhs: MxK; of "e2m1" uint8 of MxK/2, two elements a byte, the first one in the low bits.
@@ -176,68 +203,152 @@ def dot_scaled(
         ValueError: if there is no such format, or the shapes do not fit.
         TypeError: if elements or scales have another type.
     """
-    sixteen = "fp16" in (lhs_format, rhs_format)
-    wide = types.float16 if sixteen else types.bfloat16
-    if sixteen and (lhs_scale is not None or rhs_scale is not None):
-        raise ValueError('"fp16" goes with what has no scale: float16 does not hold scaled elements')
-    a = _decoded(valued(lhs), lhs_format, 1 if lhs_k_pack else 0, wide, "lhs")
-    b = _decoded(valued(rhs), rhs_format, 0 if rhs_k_pack else 1, wide, "rhs")
-    if lhs_scale is not None:
-        a = a * _scales(valued(lhs_scale), a.shape, "lhs_scale")
-    if rhs_scale is not None:
-        b = b * _scales(valued(rhs_scale), b.shape[::-1], "rhs_scale").T
-    return dot(a, b, acc, out_dtype=out_dtype)
+    forms = {lhs_format, rhs_format}
+    a = _Factor(valued(lhs), lhs_format, 1 if lhs_k_pack else 0, "lhs")
+    b = _Factor(valued(rhs), rhs_format, 0 if rhs_k_pack else 1, "rhs")
+    if a.shape[1] != b.shape[0]:
+        raise ValueError(f"dot_scaled cannot multiply {a.shape[0]}x{a.shape[1]} by {b.shape[0]}x{b.shape[1]} elements")
+    left = None if lhs_scale is None else _checked_scale(valued(lhs_scale), a.shape, "lhs_scale")
+    right = None if rhs_scale is None else _checked_scale(valued(rhs_scale), b.shape[::-1], "rhs_scale").T
+    scaled = left is not None or right is not None
+    if scaled and "bdpas" not in BUILDING.target.absent and forms != {"bf16", "fp16"}:
+        return _by_bdpas(a, b, left, right, None if acc is None else valued(acc), dtype_of(out_dtype))
+    if "fp16" in forms and (scaled or "bf16" in forms):
+        wide = types.float32
+    else:
+        wide = types.float16 if "fp16" in forms else types.bfloat16
+    one, other = a.numbers(wide), b.numbers(wide)
+    one = one if left is None else one * _powers(left, 1, wide)
+    other = other if right is None else other * _powers(right, 0, wide)
+    return dot(one, other, acc, input_precision="tf32", out_dtype=out_dtype)
 
 
-def _decoded(value: Value, form: str, axis: int, wide: DType, name: str) -> Value:
-    """Elements of a format as numbers of bfloat16 or float16, exactly."""
-    if form not in _SCALED:
-        raise ValueError(f"there is no format {form!r}; there are {', '.join(map(repr, _SCALED))}")
-    if value.ndim != 2:
-        raise ValueError(f"'{name}' must be a matrix, but is {value.describe()}")
-    if form == "e2m1":
-        if value.dtype not in (types.uint8, types.int8):
-            raise TypeError(f"'{name}' must be uint8 of two elements a byte, not {value.dtype}")
-        return _of_e2m1(_unpacked(value, axis)).to(wide)
-    wanted = {
-        "e4m3": types.float8_e4m3fn, "e5m2": types.float8_e5m2, "bf16": types.bfloat16, "fp16": types.float16,
-    }[form]  # fmt: skip
-    if value.dtype == types.uint8 and wanted.bits == 8:
-        value = value.bitcast(wanted)
-    if value.dtype != wanted:
-        raise TypeError(f"'{name}' of format {form!r} must be {wanted}, not {value.dtype}")
-    return value.to(wide)
+class _Factor:
+    """A matrix whose elements are of a format.
+
+    Attributes:
+        shape: its rows and columns, in elements.
+    """
+
+    def __init__(self, value: Value, form: str, packed: int, name: str) -> None:
+        """Make one.
+
+        Args:
+            value: the matrix as it is given.
+            form: its format.
+            packed: the dimension along which two elements of e2m1 share a byte.
+            name: what messages call it.
+
+        Raises:
+            ValueError: if there is no such format, or it is no matrix.
+            TypeError: if it has another type.
+        """
+        if form not in _SCALED:
+            raise ValueError(f"there is no format {form!r}; there are {', '.join(map(repr, _SCALED))}")
+        if value.ndim != 2:
+            raise ValueError(f"'{name}' must be a matrix, but is {value.describe()}")
+        wanted = _SCALED[form]
+        if wanted.bits == 8 and value.dtype in (types.uint8, types.int8):
+            value = value.bitcast(wanted)
+        if value.dtype != wanted:
+            what = "uint8 of two elements a byte" if form == "e2m1" else f"{wanted}"
+            raise TypeError(f"'{name}' of format {form!r} must be {what}, not {value.dtype}")
+        self._value, self.form, self._packed = value, form, packed
+        rows, columns = value.shape
+        self.shape = (rows, columns)
+        if form == "e2m1":
+            self.shape = (rows, 2 * columns) if packed else (2 * rows, columns)
+
+    def numbers(self, wide: DType) -> Value:
+        """The elements as numbers of a type that holds them."""
+        if self.form != "e2m1":
+            return self._value.to(wide)
+        low, high = self._value & 15, self._value >> 4
+        # Where rows alternate: those of both side by side, and then each row as two.
+        both = join(low, high) if self._packed else concatenate([low, high], 1)
+        return _of_e2m1(both.reshape(self.shape), wide)
+
+    def four_bits(self) -> mlir.Value:
+        """The elements of e2m1, of four bits each."""
+        if self._packed:
+            return vector.bitcast(_matrix(self.shape, _E2M1), self._value.ir)
+        columns = vector.bitcast(_matrix(self.shape[::-1], _E2M1), self._value.T.ir)
+        made: mlir.Value = xetile.transpose(columns, (1, 0), result=_matrix(self.shape, _E2M1))
+        return made
 
 
-def _unpacked(value: Value, axis: int) -> Value:
-    """The two elements of each byte, side by side along a dimension: uint16."""
-    given = value.to(types.uint8).to(types.uint16)
-    low, high = given & 15, given >> 4
-    if axis == 1:
-        return join(low, high).reshape((value.shape[0], 2 * value.shape[1]))
-    # Rows in turns: those of both side by side, and then each row as two.
-    return concatenate([low, high], 1).reshape((2 * value.shape[0], value.shape[1]))
+def _checked_scale(scale: Value, shape: tuple[int, ...], name: str) -> Value:
+    """Scales of a matrix of this shape, a byte each.
 
-
-def _of_e2m1(bits: Value) -> Value:
-    """Four bits of E2M1 (0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives), as bfloat16."""
-    size: Any = bits & 7
-    # One exponent's step of bfloat16 is 1 << 7, and its exponent of 0.5 is 126.
-    normal = (size << 6) + (126 << 7)
-    number = where(size == 0, 0, where(size == 1, 126 << 7, normal))
-    return (number.to(types.uint16) | ((bits >> 3) << 15)).bitcast(types.bfloat16)
-
-
-def _scales(scale: Value, shape: tuple[int, ...], name: str) -> Value:
-    """E8M0 as bfloat16, one for each element."""
+    Raises:
+        TypeError, ValueError: if they are others.
+    """
     rows, depth = shape
     if scale.dtype not in (types.uint8, types.int8):
         raise TypeError(f"'{name}' must be uint8, not {scale.dtype}")
     if depth % GROUP or scale.shape != (rows, depth // GROUP):
         raise ValueError(f"'{name}' must have the shape {(rows, depth // GROUP)}, but is {scale.describe()}")
-    exponent = scale.to(types.uint8).to(types.uint16)
-    # 2^-127 is subnormal in bfloat16, and 255 is NaN.
-    bits = where(exponent == 0, 0x40, where(exponent == 255, 0x7FC0, exponent << 7)).to(types.uint16)
-    numbers = bits.bitcast(types.bfloat16)
-    groups = (rows, depth // GROUP, GROUP)
-    return numbers.expand_dims(2).broadcast(groups).reshape(shape)
+    return scale.to(types.uint8)
+
+
+_LAYOUTS = {types.float8_e4m3fn: (3, 7), types.float16: (10, 15), types.bfloat16: (7, 127), types.float32: (23, 127)}
+"""Bits of the fraction, and the exponent's bias, of types that hold all e2m1."""
+
+
+def _of_e2m1(bits: Value, wide: DType) -> Value:
+    """Four bits of E2M1 (0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives) as numbers."""
+    fraction, bias = _LAYOUTS[wide]
+    whole: Any = bits.to(types.integer_of(wide.bits, signed=False))
+    size = whole & 7
+    half = bias - 1 << fraction
+    # 0.5 is subnormal in E2M1, and normal elsewhere.
+    number = where(size == 0, 0, where(size == 1, half, (size << fraction - 1) + half))
+    return (number | ((whole >> 3) << wide.bits - 1)).bitcast(wide)
+
+
+def _powers(scale: Value, axis: int, wide: DType) -> Value:
+    """E8M0 as powers of two, one for each element along a dimension."""
+    fraction, bias = _LAYOUTS[wide]
+    assert bias == 127
+    exponent: Any = scale.to(types.integer_of(wide.bits, signed=False))
+    # 2^-127 is subnormal, and 255 is NaN.
+    nan = (511 << fraction) >> 1
+    bits = where(exponent == 0, 1 << fraction - 1, where(exponent == 255, nan, exponent << fraction))
+    powers = bits.bitcast(wide).expand_dims(axis + 1)
+    shape = list(scale.shape)
+    shape.insert(axis + 1, GROUP)
+    return powers.broadcast(shape).reshape([n * GROUP if d == axis else n for d, n in enumerate(scale.shape)])
+
+
+_E2M1 = "f4E2M1FN"
+
+
+def _by_bdpas(a: _Factor, b: _Factor, left: Value | None, right: Value | None, c: Value | None, wanted: DType) -> Value:
+    """A product that keeps its scales: where the formats differ, that of a type that holds both.
+
+    Args:
+        left, right: the scales, MxK/32 and K/32xN.
+        c: what is added.
+        wanted: the type of the result.
+    """
+    forms = [a.form, b.form]
+    if forms == ["e2m1", "e2m1"]:
+        names = [_E2M1, _E2M1]
+        factors = [a.four_bits(), b.four_bits()]
+    else:
+        sixteen = next((_SCALED[f] for f in forms if f in ("bf16", "fp16")), None)
+        own = [sixteen or (types.float8_e4m3fn if f == "e2m1" else _SCALED[f]) for f in forms]
+        names = [t.mlir for t in own]
+        factors = [v.numbers(t).ir for v, t in zip((a, b), own)]
+    powers = [None if s is None else arith.bitcast(_matrix(s.shape, SCALE), s.ir) for s in (left, right)]
+    shape = (a.shape[0], b.shape[1])
+
+    def multiplied(c: Value | None, dtype: DType) -> Value:
+        kind = _matrix(shape, dtype.mlir)
+        return Value(xetile.tile_mma(*factors, None if c is None else c.ir, *powers, d=kind), dtype, shape)
+
+    return _accumulated(multiplied, scaled_accumulators(*names), None if c is None else c.broadcast(shape), wanted)
+
+
+def _matrix(shape: Sequence[int], element: str) -> mlir.Type:
+    return mlir.Type.parse(vector_text(shape, element))

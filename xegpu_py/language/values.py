@@ -452,9 +452,9 @@ class Product:
                 self._value = self.multiplied(real if self.a.dtype.is_float else types.int32)
         return self._value
 
-    def multiplied(self, dtype: DType) -> Value:
-        """The product by itself, in a type that DPAS adds in."""
-        return self._multiply(None, dtype)
+    def multiplied(self, dtype: DType, c: Value | None = None) -> Value:
+        """The product, added to a value if there is one, in a type that DPAS adds in."""
+        return self._multiply(None, dtype) if c is None else self.plus(c)
 
     def _place(self) -> mlir.InsertionPoint:
         """Where to compute it, so that all who may name it can use it: in the block in which it was written."""

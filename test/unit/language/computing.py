@@ -13,6 +13,7 @@ import xegpu_py.language as xl
 from xegpu_py import build
 from xegpu_py.language.held import BUILDING
 from xegpu_py.language.memory import Array
+from xegpu_py.target import DEFAULT
 
 SUBGROUPS = 4
 
@@ -77,7 +78,7 @@ def built(kernel: Callable[..., None], arrays: Sequence[np.ndarray], engine: str
     types = [xl.types.dtype_of(a.dtype) for a in arrays]
     kinds = [f"memref<{'x'.join(map(str, (*a.shape, t.mlir)))}>" for a, t in zip(arrays, types)]
     with build.module() as module, build.gpu_module("kernels"), build.kernel("kernel", *kinds) as values:
-        BUILDING.enter()
+        BUILDING.enter(target=options.get("target", DEFAULT))
         try:
             kernel(*(Array(v, t) for v, t in zip(values, types)))
         finally:

@@ -10,7 +10,8 @@ from xegpu_py import numerics
 
 from .computing import check, computed
 
-BF16, F16, F32, I32, U32 = ml_dtypes.bfloat16, np.float16, np.float32, np.int32, np.uint32
+BF16, F8, F16, F32 = ml_dtypes.bfloat16, ml_dtypes.float8_e5m2, np.float16, np.float32
+I32, U32 = np.int32, np.uint32
 RNG = np.random.default_rng(5)
 
 
@@ -97,13 +98,58 @@ def scaled(elements, scales):
     return elements * np.repeat(2.0 ** (scales.astype(int) - 127), 32, 1)
 
 
+@pytest.mark.parametrize("target", ["pvcxt", "cri"])
 @pytest.mark.parametrize("workgroup", [False, True])
-def test_scaled_products(workgroup):
+def test_scaled_products(workgroup, target):
     left, right = RNG.integers(0, 16, (8, 64)), RNG.integers(0, 16, (64, 16))
     a, b = (left[:, ::2] | left[:, 1::2] << 4).astype(np.uint8), (right[::2] | right[1::2] << 4).astype(np.uint8)
     s, t = RNG.integers(124, 130, (8, 2)).astype(np.uint8), RNG.integers(124, 130, (16, 2)).astype(np.uint8)
     exact = scaled(E2M1[left], s) @ scaled(E2M1[right].T, t).T
-    check(lambda a, s, b, t: xl.dot_scaled(a, s, "e2m1", b, t, "e2m1"), [a, s, b, t], exact.astype(F32), workgroup)
+    check(
+        lambda a, s, b, t: xl.dot_scaled(a, s, "e2m1", b, t, "e2m1"),
+        [a, s, b, t],
+        exact.astype(F32),
+        workgroup,
+        target=target,
+    )
+
+
+@pytest.mark.parametrize("target", ["pvcxt", "cri"])
+def test_scaled_products_of_formats_that_differ(target):
+    """Each is exact in a type that holds both."""
+    e2m1 = RNG.integers(0, 16, (8, 32))
+    along_k, along_m = (e2m1[:, ::2] | e2m1[:, 1::2] << 4), (e2m1[::2] | e2m1[1::2] << 4)
+    a, b, c = whole((32, 16), ml_dtypes.float8_e4m3fn), whole((32, 16), F16), whole((32, 16), BF16)
+    s = RNG.integers(120, 130, (8, 1)).astype(np.uint8)
+    left = scaled(E2M1[e2m1], s)
+
+    def products(x, y, s, a, b, c):
+        return (
+            xl.dot_scaled(x, s, "e2m1", a, None, "e4m3"),
+            xl.dot_scaled(y, s, "e2m1", b, None, "fp16", lhs_k_pack=False),
+            xl.dot_scaled(b.T, None, "fp16", c, None, "bf16"),
+            xl.dot_scaled(y, s, "e2m1", (y.T | 0), None, "e2m1", lhs_k_pack=False, rhs_k_pack=False),
+        )
+
+    expected = (left @ a.astype(F32), left @ b.astype(F32), b.T.astype(F32) @ c.astype(F32), left @ E2M1[e2m1].T)
+    given = [along_k.astype(np.uint8), along_m.astype(np.uint8), s, a, b, c]
+    check(products, given, tuple(e.astype(F32) for e in expected), target=target)
+
+
+@pytest.mark.parametrize("engine", ["eager", "both"])
+def test_scales_that_bfloat16_does_not_hold(engine):
+    """bdpas multiplies exactly, whatever the scales are."""
+
+    @xegpu_py.jit(target="cri", engine=engine)
+    def product(A, S, B, T, C):
+        at = (0, 0)
+        a, s, b, t = (M.tile(n, at).load() for M, n in ((A, (8, 32)), (S, (8, 1)), (B, (32, 16)), (T, (16, 1))))
+        C.tile((8, 16), at).store(xl.dot_scaled(a, s, "e5m2", b, t, "e5m2"))
+
+    a, b, c = whole((8, 32), F8), whole((32, 16), F8), np.zeros((8, 16), F32)
+    product(a, np.full((8, 1), 254, np.uint8), b, np.zeros((16, 1), np.uint8), c)
+    np.testing.assert_array_equal(c, a.astype(F32) @ b.astype(F32))
+    assert engine == "eager" or "bdpas" in next(iter(product.versions.values())).asm["visa"]
 
 
 def test_scaled_products_of_other_formats():

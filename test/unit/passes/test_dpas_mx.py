@@ -87,6 +87,8 @@ CASES = [
     (8, 16, 16, "f16", "f16", "f16", BOTH, True),
     (20, 40, 96, "f8E4M3FN", "f8E4M3FN", "bf16", BOTH, True),
     (16, 32, 192, "f4E2M1FN", "f4E2M1FN", "f32", ("sb",), False),
+    # Rows that the instruction has beyond those of the matrix are zero.
+    (3, 16, 64, "f4E2M1FN", "f4E2M1FN", "f32", ("sa",), False),
     # One scale is for two steps of K.
     (3, 16, 80, "bf16", "bf16", "bf16", ("sa",), False),
 ]
