@@ -6,6 +6,7 @@ What an instruction makes of constants is asked of the interpreter; nothing is c
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 from xegpu_py.passes.visa_optimize.facts import Facts, tested_bits
 from xegpu_py.passes.visa_optimize.places import bytes_of
@@ -20,6 +21,13 @@ from xegpu_py.visa.verify import instruction_problem
 
 _IMMEDIATE_TYPES = ("uw", "w", "ud", "d", "hf", "f")
 """Types of which an instruction of two sources can have a constant."""
+
+
+@cache
+def _constant_slots(instruction: str) -> tuple[list[str], list[str]]:
+    """The operands of an instruction that are one number, and can be a constant; and its sources."""
+    slots = INSTRUCTIONS[instruction].slots
+    return [s.name for s in slots if s.kind == "scalar" and s.immediate], [s.name for s in slots if s.kind == "src"]
 
 
 class Constants:
@@ -96,11 +104,10 @@ class Constants:
         return inst if instruction_problem(moved, self._target) else moved
 
     def _with_immediates(self, inst: Instruction) -> Instruction:
-        slots = INSTRUCTIONS[inst.name].slots
-        scalars = [s.name for s in slots if s.kind == "scalar" and s.immediate]
+        scalars, sources = _constant_slots(inst.name)
         for name in scalars:
             inst = self._with_immediate(inst, name)
-        regions = [s.name for s in slots if s.kind == "src" and isinstance(inst[s.name], (Region, Immediate))]
+        regions = [name for name in sources if isinstance(inst.values[name], (Region, Immediate))]
         if len(regions) != 2 or INSTRUCTIONS[inst.name].named_barrier:
             return inst
         changed = self._with_immediate(inst, "src1")

@@ -22,7 +22,9 @@ _CHUNK = 64
 def remove_dead_code(program: Program, target: Target) -> Program:
     """The program without instructions, jumps and labels that change nothing."""
     program = _remove_idle_jumps(_remove_unreachable(program))
-    program = _remove_unread(program, target)
+    if len(flow_of(program).blocks) > 1:
+        # In a single block the walk backwards finds all that nobody reads.
+        program = _remove_unread(program, target)
     return _remove_overwritten(program, target)
 
 
@@ -68,11 +70,13 @@ def _remove_unread(program: Program, target: Target) -> Program:
     """Without what only feeds what is not needed, whatever order things run in."""
     writers: dict[Any, list[int]] = {}
     instructions = program.instructions
+    needed = []
     for at, inst in enumerate(instructions):
         if is_removable(inst):
             for key in _keys(inst, target, "write"):
                 writers.setdefault(key, []).append(at)
-    needed = [at for at, inst in enumerate(instructions) if not is_removable(inst)]
+        else:
+            needed.append(at)
     live = set(needed)
     while needed:
         for key in _keys(instructions[needed.pop()], target, "read"):

@@ -21,6 +21,8 @@ def forward_results(program: Program, target: Target) -> Program:
     """The program without moves of values that are computed before in the same block, and read by that move alone."""
     flow = flow_of(program)
     walk = _Forward(program, target, flow)
+    if not walk.only_moved:
+        return program
     instructions: list[Instruction] = []
     for block in flow.blocks:
         instructions += walk.block(program.instructions[block.start : block.stop])
@@ -50,7 +52,8 @@ class _Forward:
                 reads[access.var] = reads.get(access.var, 0) + 1
             for access in known.writes:
                 writes[access.var] = writes.get(access.var, 0) + 1
-        self.only_moved = {v for v, n in writes.items() if n == 1 and reads.get(v, 0) == 1}
+        copied = {inst["src0"].var.root[0] for inst in program.instructions if is_copy(inst)}
+        self.only_moved = {v for v in copied if writes.get(v) == 1 and reads.get(v) == 1}
 
     def block(self, instructions: Sequence[Instruction]) -> list[Instruction]:
         """A block's instructions, with results put where moves would put them."""

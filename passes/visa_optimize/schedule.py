@@ -110,14 +110,16 @@ class _Piece:
 
     def __init__(self, instructions: Sequence[Instruction], after: _Live, target: Target, budget: int) -> None:
         self.instructions, self.after, self.target, self.budget = instructions, after, target, budget
-        self.next: list[set[int]] = [set() for _ in instructions]
-        self.waits = [0] * len(instructions)
+        # What stands behind the last load stays there.
+        self.count = max(at + 1 for at, inst in enumerate(instructions) if _is_load(inst))
+        self.next: list[set[int]] = [set() for _ in range(self.count)]
+        self.waits = [0] * self.count
         self._depend()
 
     def _depend(self) -> None:
         places: dict[tuple[Root, int], _Places] = {}
         message = -1
-        for at, inst in enumerate(self.instructions):
+        for at, inst in enumerate(self.instructions[: self.count]):
             known = effects(inst, self.target)
             reads: list[tuple[Root, int]] = [(a.var, c) for a in known.reads for c in _chunks(a.start, a.end)]
             writes: list[tuple[Root, int]] = [(a.var, c) for a in known.writes for c in _chunks(a.start, a.end)]
@@ -144,7 +146,7 @@ class _Piece:
 
     def _urgency(self) -> list[int]:
         """For each instruction the first load that waits for it; one behind the last for none."""
-        none = len(self.instructions)
+        none = self.count
         found = [none] * none
         for at in reversed(range(none)):
             own = at if _is_load(self.instructions[at]) else none
@@ -154,7 +156,7 @@ class _Piece:
     def order(self) -> list[Instruction]:
         """Loads, and what they wait for, as early as the registers allow; the others in their order."""
         urgency = self._urgency()
-        count = len(self.instructions)
+        count = self.count
         early: list[tuple[int, int]] = []
         plain: list[int] = []
         waits = list(self.waits)
@@ -185,7 +187,7 @@ class _Piece:
                 waits[successor] -= 1
                 if not waits[successor]:
                     ready(successor)
-        return found
+        return [*found, *self.instructions[count:]]
 
 
 def _profile(instructions: Sequence[Instruction], after: _Live, target: Target) -> list[int]:

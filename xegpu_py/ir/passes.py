@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from typing import Any, ClassVar, NoReturn, TypeVar, get_type_hints
 
 from mlir import ir
@@ -83,6 +84,7 @@ def register_pass(name: str, *aliases: str) -> Callable[[P], P]:
     def register(cls: P) -> P:
         cls.name = name
         _REGISTRY.update(dict.fromkeys((name, *aliases), cls))
+        parse_pipeline.cache_clear()
         return cls
 
     return register
@@ -120,6 +122,7 @@ class Nest:
         return f"{self.anchor}({','.join(map(str, self.items))})"
 
 
+@lru_cache(maxsize=256)
 def parse_pipeline(text: str) -> Nest:
     """Read a textual pipeline such as `builtin.module(cse,gpu.module(xegpu-dce))`.
 
@@ -226,7 +229,7 @@ def make_pass(cls: type[Pass], options: str) -> Pass:
         ValueError: if the pass has no such option, or the value does not fit.
     """
     known = cls.options()
-    hints = get_type_hints(cls)
+    hints = _hints(cls)
     given: dict[str, Any] = {}
     for word in options.split():
         name, has_value, value = word.partition("=")
@@ -235,6 +238,9 @@ def make_pass(cls: type[Pass], options: str) -> Pass:
             raise ValueError(f"pass '{cls.name}' has no option '{name}'; {what}")
         given[known[name].name] = _option(cls, name, hints[known[name].name], value if has_value else "true")
     return cls(**given)
+
+
+_hints = cache(get_type_hints)
 
 
 def _option(cls: type[Pass], name: str, wanted: type, value: str) -> Any:

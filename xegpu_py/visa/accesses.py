@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from xegpu_py.target import Target
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.operands import Destination, Flag, Predicate, Region, Variable, first_byte
+from xegpu_py.visa.operands import Address, Destination, Flag, Predicate, Raw, Region, Variable, Vector, first_byte
 from xegpu_py.visa.program import Instruction
-from xegpu_py.visa.spec import OperandSpec
+from xegpu_py.visa.spec import MESSAGES
 
 
 class Access(NamedTuple):
@@ -33,32 +33,6 @@ def accesses(inst: Instruction, target: Target) -> tuple[Access, ...]:
     """What an instruction reads, then what it writes."""
     found = effects(inst, target)
     return found.reads + found.writes
-
-
-def _access(slot: OperandSpec, inst: Instruction, target: Target) -> Access | None:
-    value = inst[slot.name]
-    var = getattr(value, "var", None)
-    if not isinstance(var, Variable):
-        return None
-    root, offset = var.root
-    packed = True
-    start = offset + first_byte(value, target.grf_bytes)
-    if isinstance(value, (Region, Destination)):
-        last, packed = value.reach(1 if slot.kind == "scalar" else inst.exec_size)
-        end = start + (last + 1) * var.format.bytes
-    else:
-        assert slot.bytes
-        end = start + slot.bytes(inst, target)
-    spec = INSTRUCTIONS[inst.name]
-    # A predicate that selects decides what is written, and not whether.
-    guarded = inst.guard is not None and not spec.selects
-    whole = packed and not guarded and (inst.no_mask or spec.all_lanes or slot.kind == "dst")
-    if spec.is_message and inst.exec_size == 1:
-        whole = not guarded
-    if "data" in inst.values and inst["data"].vector > 1 and not inst["data"].transpose:
-        # Each element's lanes begin at a register, and may leave the rest of it alone.
-        whole &= inst.exec_size * inst["data"].register_bytes % target.grf_bytes == 0
-    return Access(root, slot.use == "write", start, end, whole)
 
 
 def span_bits(access: Access) -> int:
@@ -108,21 +82,40 @@ def effects(inst: Instruction, target: Target) -> Effects:
 
 
 def _effects(inst: Instruction, target: Target) -> Effects:
+    spec, grf = INSTRUCTIONS[inst.name], target.grf_bytes
     reads: list[Access] = []
     writes: list[Access] = []
     tests = [inst.guard.var] if inst.guard else []
     sets = None
-    for slot in INSTRUCTIONS[inst.name].slots:
+    # A predicate that selects decides what is written, and not whether.
+    guarded = inst.guard is not None and not spec.selects
+    all_lanes = inst.no_mask or spec.all_lanes
+    single = spec.category in MESSAGES and inst.exec_size == 1
+    data = inst.values.get("data")
+    # Each element's lanes begin at a register, and may leave the rest of it alone.
+    ragged = data and data.vector > 1 and not data.transpose and inst.exec_size * data.register_bytes % grf
+    for slot in spec.slots:
         value = inst.values[slot.name]
+        var = getattr(value, "var", None)
         if isinstance(value, Flag):
             if slot.use == "write":
-                sets = value.var
+                sets = var
             else:
-                tests.append(value.var)
-            continue
-        access = _access(slot, inst, target)
-        if access:
-            (writes if slot.use == "write" else reads).append(access)
+                tests.append(var)
+        elif isinstance(var, Variable):
+            root, offset = var.root
+            packed = True
+            if isinstance(value, (Region, Destination)):
+                last, packed = value.reach(1 if slot.kind == "scalar" else inst.exec_size)
+                start = offset + first_byte(value, grf)
+                end = start + (last + 1) * var.format.bytes
+            else:
+                assert isinstance(value, (Raw, Vector, Address)) and slot.bytes
+                start = offset + (first_byte(value, grf) if isinstance(value, Vector) else value.offset)
+                end = start + slot.bytes(inst, target)
+            whole = not guarded and not ragged and (single or (packed and (all_lanes or slot.kind == "dst")))
+            access = Access(root, slot.use == "write", start, end, whole)
+            (writes if access.writes else reads).append(access)
     lanes = None
     if sets and inst.guard is None:
         lanes = (inst.first_lane, inst.first_lane + inst.exec_size)

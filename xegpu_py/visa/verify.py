@@ -277,13 +277,8 @@ def _region_problem(slot: OperandSpec, value: Region | Destination, lanes: int, 
             return (f"operand '{slot.name}' cannot have the modifier ({value.modifier})",)
         if value.modifier in ("~",) and TYPES[value.var.type].is_float:
             return (f"operand '{slot.name}' of type {value.var.type} cannot have the modifier (~)",)
-        for what, given, legal in (
-            ("vertical stride", value.vstride, _VERTICAL),
-            ("width", value.width, _WIDTHS),
-            ("horizontal stride", value.hstride, _HORIZONTAL),
-        ):
-            if given not in legal:
-                return (f"operand '{slot.name}' has {what} {given}; it can be {_words(tuple(map(str, legal)))}",)
+        if not (value.vstride in _VERTICAL and value.width in _WIDTHS and value.hstride in _HORIZONTAL):
+            return _stride_problem(slot, value)
     elif value.stride not in _STRIDES:
         return (f"operand '{slot.name}' has stride {value.stride}; it can be 1, 2 or 4",)
     elif value.stride != 1 and value.var.type == "df":
@@ -296,6 +291,17 @@ def _region_problem(slot: OperandSpec, value: Region | Destination, lanes: int, 
             f"operand '{slot.name}' begins at element {value.col} of a register, which has {target.grf_bytes // size}",
         )
     return _bounds_problem(slot, value.var, start, end)
+
+
+def _stride_problem(slot: OperandSpec, value: Region) -> Problem:
+    for what, given, legal in (
+        ("vertical stride", value.vstride, _VERTICAL),
+        ("width", value.width, _WIDTHS),
+        ("horizontal stride", value.hstride, _HORIZONTAL),
+    ):
+        if given not in legal:
+            return (f"operand '{slot.name}' has {what} {given}; it can be {_words(tuple(map(str, legal)))}",)
+    return None
 
 
 def _bounds_problem(slot: OperandSpec, var: Variable, start: int, end: int) -> Problem:
