@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 from mlir import ir
+from xegpu_py.passes.common.builders import constant as number
 from xegpu_py.passes.common.builders import integer_type, make, shape_cast, with_element
 from xegpu_py.passes.common.combining import CombiningKind
-from xegpu_py.passes.common.values import attributes_of, integers, shape_of
+from xegpu_py.passes.common.scaling import SCALING, expand_scaling
+from xegpu_py.passes.common.values import attributes_of, element_of, integers, shape_of
 from xegpu_py.passes.xegpu_emulate_narrow_types.emulation import (
     Emulation,
     bits_of,
@@ -162,6 +164,15 @@ def bitcast(e: Emulation, op: ir.Operation) -> None:
     e.replace(op, (held if held.type == kind else make("vector.bitcast", kind, held),))
 
 
+@pattern("arith.bitcast")
+def same_bits(e: Emulation, op: ir.Operation) -> None:
+    """Numbers of as many bits, in the bytes that hold them."""
+    if bits_of(op.results[0].type):
+        e.replace(op, e.get(op.operands[0]))
+    else:
+        e.keep(op)
+
+
 @pattern("vector.reduction", "vector.multi_reduction")
 def reduction(e: Emulation, op: ir.Operation) -> None:
     """On bytes; the kinds with signs have them."""
@@ -178,6 +189,51 @@ def dpas(e: Emulation, op: ir.Operation) -> None:
             op.operands[i] = make("vector.bitcast", value.type, e.packed(value))
         elif value in e.values:
             op.operands[i] = e.one(value)
+
+
+@pattern("arith.extf")
+def extend(e: Emulation, op: ir.Operation) -> None:
+    """f4E2M1FN as numbers: its bits as those of f16, whose exponent is 14 too small then."""
+    source, result = op.operands[0], op.results[0]
+    if not bits_of(source.type):
+        e.keep(op)
+        return
+    word, half = (with_element(result.type, ir.Type.parse(name)) for name in ("i16", "f16"))
+    code = make("arith.extui", word, e.unpacked(source, False))
+
+    def placed(mask: int, by: int) -> ir.Value:
+        return make("arith.shli", word, make("arith.andi", word, code, number(word, mask)), number(word, by))
+
+    bits = make("arith.ori", word, placed(7, 9), placed(8, 12))
+    found = make("arith.mulf", half, make("arith.bitcast", half, bits), number(half, 2.0**14))
+    kind = str(element_of(result))
+    if kind in ("bf16", "f32", "f64"):
+        found = make("arith.extf", with_element(half, ir.Type.parse("f64" if kind == "f64" else "f32")), found)
+    e.replace(op, found if found.type == result.type else make("arith.truncf", result.type, found))
+
+
+@pattern("arith.truncf")
+def round_narrow(e: Emulation, op: ir.Operation) -> None:
+    """f4E2M1FN has no infinity: what is rounded to it saturates."""
+    if not bits_of(op.results[0].type):
+        e.keep(op)
+        return
+    made = make("xegpu.truncf", op.results[0].type, op.operands[0])
+    e.op(made.owner)
+    e.replace(op, e.get(made))
+
+
+@pattern(*SCALING)
+def scale(e: Emulation, op: ir.Operation) -> None:
+    """Multiplication by a scale, and division."""
+    if not any(bits_of(v.type) for v in (*op.operands, *op.results)):
+        e.keep(op)
+        return
+    made = expand_scaling(op)
+    for inner in made:
+        e.op(inner)
+    (result,) = made[-1].results
+    e.replace(op, e.get(result) if bits_of(result.type) else result)
 
 
 @pattern("xegpu.truncf")

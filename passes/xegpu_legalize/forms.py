@@ -70,10 +70,14 @@ class Forms(PatternDriver):
     def run(self, func: ir.Operation) -> None:
         """Apply the patterns to the ops that are in a function."""
         for op in walk(func)[1:]:
-            if op.name in self.patterns:
-                self._op = op
-                with op.location, ir.InsertionPoint(op):
-                    self.patterns[op.name](self, op)
+            self.op(op)
+
+    def op(self, op: ir.Operation) -> None:
+        """Apply an op's pattern, if there is one."""
+        if op.name in self.patterns:
+            self._op = op
+            with op.location, ir.InsertionPoint(op):
+                self.patterns[op.name](self, op)
 
     def replace(self, op: ir.Operation, value: ir.Value) -> None:
         """Let a value take the place of an op's only result."""

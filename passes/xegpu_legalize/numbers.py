@@ -17,10 +17,11 @@ from xegpu_py.passes.common.builders import (
     with_element,
     with_shape,
 )
+from xegpu_py.passes.common.scaling import SCALING, expand_scaling
 from xegpu_py.passes.common.values import bits_of, element_of, shape_of
 from xegpu_py.passes.xegpu_legalize.forms import Forms, form
 
-from xegpu_py.numerics.formats import FLOATS, Format
+from xegpu_py.numerics.formats import E8M0, FLOATS, Format
 
 _WIDE = {"bf16": "f32", "f8E5M2": "f16", "f8E4M3FN": "f16"}
 """Formats that have no arithmetic, and those in which theirs is done."""
@@ -105,10 +106,47 @@ def to_integer(forms: Forms, op: ir.Operation) -> None:
 
 @form("arith.truncf")
 def narrow_once(forms: Forms, op: ir.Operation) -> None:
-    """Conversions that the hardware makes in two steps, with the bits of one rounding."""
+    """Conversions that the hardware makes in two steps, with the bits of one rounding, and those to scales."""
     element = _format(op.results[0])
+    if element == E8M0.mlir:
+        forms.replace(op, _exponent(op.operands[0], op.results[0].type))
+        return
     if _format(op.operands[0]) in _STEPS.get(element, ())[:-2]:
         forms.replace(op, narrow(op.operands[0], element))
+
+
+def _exponent(value: ir.Value, kind: ir.Type) -> ir.Value:
+    """The exponent's bits of numbers in f32, whose bias is that of f8E8M0FNU: this drops the sign and the mantissa."""
+    f32 = _in(value.type, "f32")
+    single = _to_odd(value, "f32", None) if _format(value) == "f64" else converted(value, "f32")
+    bits = make("arith.bitcast", with_element(f32, integer_type(32)), single)
+    shifted = make("arith.shrui", bits.type, bits, constant(bits.type, FLOATS["f32"].mantissa))
+    return make("arith.bitcast", kind, make("arith.trunci", with_element(f32, integer_type(8)), shifted))
+
+
+@form("arith.extf")
+def from_scale(forms: Forms, op: ir.Operation) -> None:
+    """Scales as numbers: the exponent's bits of f32, or of bf16; 2^-127 is a subnormal number of these."""
+    value, kind = op.operands[0], op.results[0].type
+    if _format(value) != E8M0.mlir:
+        return
+    fmt = FLOATS["bf16" if _format(op.results[0]) == "bf16" else "f32"]
+    number = _in(kind, fmt.mlir)
+    bits = with_element(kind, integer_type(fmt.bits))
+    code = make("arith.extui", bits, make("arith.bitcast", with_element(kind, integer_type(8)), value))
+    placed = make("arith.shli", bits, code, constant(bits, fmt.mantissa))
+    least = select(compare("eq", code, constant(bits, 0)), constant(bits, 1 << fmt.mantissa - 1), placed)
+    found = select(compare("eq", code, constant(bits, E8M0.nan)), constant(bits, fmt.nan), least)
+    forms.replace(op, converted(make("arith.bitcast", number, found), _format(op.results[0])))
+
+
+@form(*SCALING)
+def scaling(forms: Forms, op: ir.Operation) -> None:
+    """Multiplication by a scale, and division."""
+    made = expand_scaling(op)
+    forms.replace(op, made[-1].results[0])
+    for inner in made:
+        forms.op(inner)
 
 
 @form("vector.fma", "math.fma")

@@ -10,10 +10,10 @@ from xegpu_py.dialects.xetile import Tile
 from xegpu_py.passes.common.builders import poison, select
 from xegpu_py.passes.common.conversion import Conversion
 
-Pattern = Callable[[Any, Any], Sequence[ir.Value]]
+Pattern = Callable[[Any, Any], Sequence[Any]]
 """What gets the conversion and an op's view, and gives what stands for the op's results.
 
-Of one result that may be several values; of several results it is one value each.
+Of one result that is a list of values; of several results it is a value or a list for each.
 """
 
 
@@ -49,7 +49,7 @@ class TileConversion(Conversion):
 
     def replace_values(self, op: ir.Operation, found: Sequence[ir.Value]) -> None:
         """Replace an op; see `Pattern`."""
-        self.replace(op, *([found] if len(op.results) == 1 else [[value] for value in found]))
+        self.replace(op, *([found] if len(op.results) == 1 else [[v] if isinstance(v, ir.Value) else v for v in found]))
 
     def no_pattern(self, op: ir.Operation) -> None:
         """Choices of two tiles, and undefined ones, are those of what stands for them; all else stays."""

@@ -140,8 +140,11 @@ class Layouts:
                 yield view.result, _broadcast(get(view.value), view)
             case _ if op.name == "vector.shape_cast":
                 yield op.results[0], _cast(get(op.operands[0]), shape_of(op.operands[0]), shape_of(op.results[0]))
+            case _ if op.name == "vector.bitcast":
+                yield op.results[0], bitcast_map(get(op.operands[0]), op.operands[0], op.results[0])
             case _ if op.name in ACROSS:
-                yield op.results[0], across(op, op.results[0], known)
+                for result in op.results:
+                    yield result, across(op, result, known)
             case _ if is_elementwise(op):
                 for result in op.results:
                     yield result, known
@@ -157,9 +160,11 @@ class Layouts:
             yield view.tile, get(view.result)
         elif op.name == "vector.shape_cast":
             yield op.operands[0], _cast(get(op.results[0]), shape_of(op.results[0]), shape_of(op.operands[0]))
+        elif op.name == "vector.bitcast":
+            yield op.operands[0], bitcast_map(get(op.results[0]), op.results[0], op.operands[0])
         elif op.name in ACROSS:
             for operand in op.operands:
-                yield operand, across(op, operand, get(op.results[0]))
+                yield operand, across(op, operand, next(filter(None, map(get, op.results)), None))
         elif is_elementwise(op):
             known = next((get(v) for v in op.results if get(v)), None)
             for operand in op.operands:
@@ -196,7 +201,10 @@ class Layouts:
                 yield view.value, known if view.permutation == (0, 1) else _transposed(known)
 
 
-ACROSS = ("vector.shuffle", "vector.extract_strided_slice", "vector.insert_strided_slice", "vector.interleave")
+ACROSS = (
+    "vector.shuffle", "vector.extract_strided_slice", "vector.insert_strided_slice", "vector.interleave",
+    "vector.deinterleave",
+)  # fmt: skip
 """Ops that move elements along a dimension of which each subgroup then has all."""
 
 
@@ -222,9 +230,17 @@ def across(op: ir.Operation, given: ir.Value, wg_map: WgMap | None) -> WgMap | N
     )
 
 
+def bitcast_map(wg_map: WgMap | None, have: ir.Value, want: ir.Value) -> WgMap | None:
+    """The map of the same bits in rows of more or fewer elements; None if an element would be divided."""
+    columns, others = shape_of(have)[-1], shape_of(want)[-1]
+    if wg_map is None or wg_map.sg_data[-1] * others % columns:
+        return None
+    return WgMap(wg_map.sg_layout, (*wg_map.sg_data[:-1], wg_map.sg_data[-1] * others // columns))
+
+
 def _moved_along(op: ir.Operation) -> int | None:
     """The dimension of a matrix that an op moves elements along; None if it is both."""
-    if op.name in ("vector.shuffle", "vector.interleave"):
+    if op.name in ("vector.shuffle", "vector.interleave", "vector.deinterleave"):
         return 0 if op.name == "vector.shuffle" else 1
     shapes = [shape_of(v) for v in (op.operands[0], op.results[0])]
     if len(shapes[0]) != len(shapes[1]):

@@ -34,7 +34,7 @@ from xegpu_py.passes.common.builders import (
 from xegpu_py.passes.common.messages import hints_of
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.surfaces import UNALIGNED, unaligned_arguments
-from xegpu_py.passes.common.values import bits_of, element_of, shape_of
+from xegpu_py.passes.common.values import bits_of, defining_op, element_of, shape_of
 from xegpu_py.passes.xetile.conversion import Pattern, TileConversion, is_tile
 from xegpu_py.passes.xetile.matrices import Matrix, matrix_of
 from xegpu_py.passes.xetile_to_xegpu import reductions
@@ -338,7 +338,25 @@ def _vnni(b: ir.Value, pack: int) -> ir.Value:
     if pack <= 1:
         return b
     rows, columns = shape_of(b)
+    held = _bytes_of(b)
+    if held is not None:
+        # Bytes in VNNI layout have their elements in it.
+        vnni = _vnni(held, vnni_factor(8))
+        return ir.Operation.create("vector.bitcast", [with_shape(b.type, (rows // pack, columns, pack))], [vnni]).result
     return transpose(shape_cast(b, (rows // pack, pack, columns)), [0, 2, 1])
+
+
+def _bytes_of(b: ir.Value) -> ir.Value | None:
+    """The matrix of bytes that hold the elements of each column one after the other, if that is what a matrix is of."""
+    chain = b
+    for name in ("vector.transpose", "vector.bitcast", "vector.transpose"):
+        op = defining_op(chain)
+        if op is None or op.name != name:
+            return None
+        chain = op.operands[0]
+        if name == "vector.bitcast" and bits_of(element_of(chain)) != 8:
+            return None
+    return chain
 
 
 def _zero_padded(given: ir.Value, shape: tuple[int, int]) -> ir.Value:

@@ -27,7 +27,7 @@ from xegpu_py.passes.common.messages import hints_of
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.values import attributes_of, element_of, is_vector, shape_of
 from xegpu_py.passes.xetile.conversion import Pattern, TileConversion, is_tile
-from xegpu_py.passes.xetile.layouts import ACROSS, Layouts, across, check_counts
+from xegpu_py.passes.xetile.layouts import ACROSS, Layouts, across, bitcast_map, check_counts
 from xegpu_py.passes.xetile.vector_ops import use_tile_ops
 from xegpu_py.passes.xetile.vectors import is_elementwise, is_splat, resized, splat_of
 from xegpu_py.passes.xetile_wg_to_sg.exchange import Subgroup
@@ -206,11 +206,24 @@ def shape_cast(d: Distribution, view: Any) -> list[ir.Value]:
     return d.subgroup.reshape(d.get(old), d.own(old), d.own(new), view.operation)
 
 
+@pattern("vector.bitcast")
+def bitcast(d: Distribution, view: Any) -> list[ir.Value]:
+    """Each part's bits as other elements; all of it where parts would divide elements."""
+    op = view.operation
+    (value,), (result,) = op.operands, op.results
+    wg_map = bitcast_map(d.layouts.get(result), result, value)
+    if wg_map is None or wg_map.problem_for(shape_of(value)):
+        return d.undivided(op)
+    own = WgTiles.of(shape_of(value), wg_map.sg_layout, wg_map.sg_data)
+    kind = with_shape(result.type, d.own(result).data)
+    return [vector.bitcast(kind, part) for part in d.parts(value, own, view)]
+
+
 @pattern(*ACROSS)
 def moved_across(d: Distribution, view: Any) -> list[ir.Value]:
     """Ops that move elements along a dimension of which each subgroup has all."""
     op = view.operation
-    (old,) = op.results
+    old = op.results[0]
     known = d.layouts.get(old)
     if known is None or any(d.layouts.get(v) is None for v in op.operands):
         return d.undivided(op)
@@ -221,8 +234,9 @@ def moved_across(d: Distribution, view: Any) -> list[ir.Value]:
     attributes = {n: a for n, a in attributes_of(op).items() if n != MAP}
     if op.name == "vector.extract_strided_slice":
         attributes["sizes"] = integer_array(own.data)
-    made = create(op.name, [with_shape(old.type, own.data)], operands, attributes)
-    return d.subgroup.exchange([made.results[0]], own, d.own(old), op)
+    made = create(op.name, [with_shape(old.type, own.data)] * len(op.results), operands, attributes)
+    found = [d.subgroup.exchange([new], own, d.own(v), op) for new, v in zip(made.results, op.results)]
+    return found if len(found) > 1 else found[0]
 
 
 @pattern("xetile.init_tile")

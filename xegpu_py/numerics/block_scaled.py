@@ -217,6 +217,25 @@ def truncate(values: npt.ArrayLike, src: str, dst: str) -> Array:
     return canonical(result, fmt)
 
 
+def exponents(values: npt.ArrayLike) -> Array:
+    """The scales that numbers have as exponents: the greatest powers of two that are no greater than their magnitudes.
+
+    This is `arith.truncf` to f8E8M0FNU, as MLIR's pass `arith-expand` has it. Zero, and all below 2^-127, gives 2^-127;
+    infinities and NaN give NaN.
+
+    Args:
+        values: float32 of any shape, or bit patterns in uint32.
+
+    Returns:
+        float8_e8m0fnu of this shape.
+
+    Raises:
+        TypeError: if the values are neither.
+    """
+    bits = as_format(values, TYPES["f"], "values").view(np.uint32)
+    return (bits >> np.uint32(TYPES["f"].mantissa)).astype(np.uint8).view(E8M0.dtype)
+
+
 def quantize(values: npt.ArrayLike, dst: str) -> tuple[Array, Array]:
     """Numbers as block-scaled elements (OCP MX 1.0, section 6.3).
 

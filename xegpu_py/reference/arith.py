@@ -14,7 +14,7 @@ import numpy as np
 from mlir import ir
 
 from xegpu_py.numerics import div
-from xegpu_py.numerics.formats import Array, bits_of
+from xegpu_py.numerics.formats import E8M0, Array, bits_of
 from xegpu_py.reference.elements import Element, element_of, from_integers, to_float, to_integers
 from xegpu_py.reference.program import Node, decoded, evaluates
 
@@ -361,6 +361,27 @@ def convertf(node: Node, a: Array) -> Array:
     if (node.operand_kind(0).element.name, node.element.name) == ("tf32", "f32"):
         return a
     return to_float(a, node.operand_kind(0).element, node.element)
+
+
+@evaluates("arith.scaling_extf")
+def scaling_extf(node: Node, a: Array, scale: Array) -> Array:
+    """MLIR: the product of the element and its scale, each as a number of the result's format."""
+    wide = to_float(a, node.operand_kind(0).element, node.element)
+    return _scaled(operator.mul, wide, scale, node, node.element)
+
+
+@evaluates("arith.scaling_truncf")
+def scaling_truncf(node: Node, a: Array, scale: Array) -> Array:
+    """MLIR: the quotient of the number and its scale, in the format of the number, and then in that of the result."""
+    wide = node.operand_kind(0).element
+    return to_float(_scaled(divf, np.asarray(a), scale, node, wide), wide, node.element)
+
+
+def _scaled(function: Floats, a: Array, scale: Array, node: Node, element: Element) -> Array:
+    """A function, in a format, of a number and of a scale, of which the exponent counts."""
+    exponent = element_of(E8M0.mlir)
+    factor = to_float(to_float(scale, node.operand_kind(1).element, exponent), exponent, element)
+    return rounded(function(wide_floats(a, element), wide_floats(factor, element)), element)
 
 
 @evaluates("arith.bitcast")

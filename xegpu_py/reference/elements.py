@@ -14,7 +14,8 @@ import numpy as np
 
 from xegpu_py.ir.builtin import bit_width, is_float, is_integer, vector_of
 from xegpu_py.numerics import convert, fcvt
-from xegpu_py.numerics.formats import DF, FLOATS, TYPES, Array, F, Format, bits_of, canonical
+from xegpu_py.numerics.block_scaled import exponents, truncate
+from xegpu_py.numerics.formats import DF, E2M1, E8M0, FLOATS, TYPES, Array, F, Format, bits_of, canonical
 
 
 @dataclass(frozen=True)
@@ -167,6 +168,10 @@ def to_float(values: Array, source: Element, target: Element) -> Array:
             single = _odd_single(widened(values, source))
             if target.name == "tf32":
                 return fcvt(single, "tf32")
+            if target.format is E8M0:
+                return exponents(single)
+            if target.format is E2M1:
+                return truncate(single, "f", "e2m1")
             return canonical(single.astype(target.dtype), target.format)
         if source.format.name in TYPES:
             return convert(values, source.format.name, target.format.name)

@@ -9,22 +9,21 @@ of products and stores are kept as maps, and `xetile-infer-layout` finds the res
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlir import ir
-from mlir.dialects import arith, memref, vector
+from mlir.dialects import arith, vector
 
 from xegpu_py.dialects import xetile
 from xegpu_py.dialects.xegpu.checks import is_slm
 from xegpu_py.dialects.xegpu.matrix import SCALE, SCALE_BLOCK
 from xegpu_py.dialects.xetile.types import GLOBAL, SHARED, Tile, TileAttr, WgMap
 from xegpu_py.ir.builtin import bit_width, by
-from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.upstream import matrices, threads
 from xegpu_py.upstream.layouts import even_map, map_of, subgroups_of
+from xegpu_py.upstream.narrow import take_bytes
 from xegpu_py.upstream.offsets import Affine, affine
 from xegpu_py.upstream.rebuilding import (
     PREFIX,
@@ -34,6 +33,7 @@ from xegpu_py.upstream.rebuilding import (
     index,
     is_true,
     mixed,
+    parts,
     put_hints,
     refuse,
     shape_of,
@@ -41,15 +41,22 @@ from xegpu_py.upstream.rebuilding import (
     vector_type,
     zero_of,
 )
+from xegpu_py.upstream.splits import (
+    PRODUCTS,
+    Shape,
+    Splits,
+    is_elementwise,
+    is_transposed,
+    matrix,
+    reduced_dims,
+    reduced_runs,
+)
 from xegpu_py.upstream.subgroup import SubgroupImport, as_address
+from xegpu_py.upstream.tensors import address_of, as_row, first_elements, tensor_of
 from xegpu_py.upstream.types import Layout, Slice, TensorDesc, layout_of
-
-Shape = tuple[int, ...]
 
 _STORES = (PREFIX + "store_nd", PREFIX + "store", PREFIX + "store_matrix", PREFIX + "atomic_rmw")
 _ACCESSES = (PREFIX + "load_nd", PREFIX + "store_nd", PREFIX + "prefetch_nd")
-PRODUCTS = (PREFIX + "dpas", PREFIX + "dpas_mx")
-_SAME_ELEMENT = ("vector.fma", PREFIX + "truncf")
 _PURE = (
     "arith.",
     "math.",
@@ -59,174 +66,6 @@ _PURE = (
     "memref.extract_aligned_pointer_as_index",
     *threads.COUNTED,
 )
-
-
-def matrix(shape: Shape, split: int) -> tuple[int, int]:
-    """The rows and columns of a vector whose first `split` dimensions are rows."""
-    return math.prod(shape[:split]), math.prod(shape[split:])
-
-
-class Splits:
-    """How each vector of a kernel is split into rows and columns. Vectors that one op works on element by element have
-    the same."""
-
-    def __init__(self, ops: Sequence[ir.Operation], shapes: dict[ir.Value, Shape]) -> None:
-        self.shapes = shapes
-        self._leader: dict[ir.Value, ir.Value] = {}
-        self._votes: dict[ir.Value, Counter[int]] = {}
-        self._chosen: dict[ir.Value, int] = {}
-        for op in ops:
-            for group in same_split(op):
-                vectors = [v for v in group if v in shapes]
-                for v in vectors[1:]:
-                    self._join(vectors[0], v)
-        for op in ops:
-            self._vote(op)
-        casts = [op for op in ops if op.name == "vector.shape_cast"]
-        for leader, votes in self._votes.items():
-            self._chosen[self.leader(leader)] = votes.most_common(1)[0][0]
-        for _ in casts:
-            if not any(self._follow(op) for op in casts):
-                break
-
-    def leader(self, value: ir.Value) -> ir.Value:
-        """The value that stands for all of the same split."""
-        while value in self._leader:
-            value = self._leader[value]
-        return value
-
-    def _join(self, a: ir.Value, b: ir.Value) -> None:
-        a, b = self.leader(a), self.leader(b)
-        if a != b:
-            self._leader[b] = a
-
-    def of(self, value: ir.Value) -> int:
-        """The split of a vector: by default the last dimension is the columns."""
-        return self._chosen.get(self.leader(value), len(self.shapes[value]) - 1)
-
-    def _for(self, value: ir.Value, split: int, weight: int) -> None:
-        if value in self.shapes:
-            self._votes.setdefault(self.leader(value), Counter())[split] += weight
-
-    def _vote(self, op: ir.Operation) -> None:
-        name = op.name
-        if name.startswith(PREFIX):
-            for v in (*op.operands, *op.results):
-                if v in self.shapes and len(self.shapes[v]) > 1:
-                    self._for(v, len(self.shapes[v]) - 1, 10)
-        elif name == "vector.multi_reduction":
-            shape = self.shapes[op.operands[0]]
-            for before, after in reduced_runs(shape, reduced_dims(op))[-1:]:
-                self._for(op.operands[0], before, 5)
-                if op.results[0] in self.shapes:
-                    left = len(self.shapes[op.results[0]])
-                    self._for(op.results[0], min(after, left), 20)
-        elif name == "vector.broadcast" and op.operands[0] in self.shapes:
-            source, wide = self.shapes[op.operands[0]], self.shapes[op.results[0]]
-            if is_transposed(op):
-                self._for(op.operands[0], len(source), 8)
-            else:
-                # As a row, if it is repeated for each row; or as a column, if it is repeated along it.
-                column = source[-1] == 1 and wide[-1] > 1
-                self._for(op.operands[0], len(source) - 1, 2 if column else 8)
-
-    def _follow(self, op: ir.Operation) -> bool:
-        """Choose the split of what is cast, or of what it is cast to, so that rows and columns stay."""
-        ends = (op.operands[0], op.results[0])
-        for known, unknown in (ends, ends[::-1]):
-            if known not in self.shapes or unknown not in self.shapes:
-                continue
-            if self.leader(unknown) in self._chosen or self.leader(known) not in self._chosen:
-                continue
-            rows = matrix(self.shapes[known], self.of(known))[0]
-            shape = self.shapes[unknown]
-            for split in range(len(shape), -1, -1):
-                if math.prod(shape[:split]) == rows:
-                    self._chosen[self.leader(unknown)] = split
-                    return True
-        return False
-
-
-def same_split(op: ir.Operation) -> Iterable[Sequence[ir.Value]]:
-    """Groups of values that an op takes or gives in the same split."""
-    if is_elementwise(op) or op.name == PREFIX + "convert_layout":
-        yield [*op.operands, *op.results]
-    elif op.name == "vector.multi_reduction":
-        yield [op.operands[1], op.results[0]]
-    elif op.name == "scf.for":
-        body = op.regions[0].blocks[0]
-        yielded = list(body.operations)[-1].operation.operands
-        yield from zip(list(op.operands)[3:], list(body.arguments)[1:], yielded, op.results)
-    elif op.name == "scf.if":
-        for region in op.regions:
-            for block in region:
-                yield from zip(op.results, list(block.operations)[-1].operation.operands)
-    elif op.name == "scf.while":
-        before, after = (r.blocks[0] for r in op.regions)
-        passed = list(list(before.operations)[-1].operation.operands)[1:]
-        yield from zip(op.operands, before.arguments, list(after.operations)[-1].operation.operands)
-        yield from zip(passed, after.arguments, op.results)
-    elif op.name == "cf.br":
-        yield from zip(op.operands, op.successors[0].arguments)
-    elif op.name == "cf.cond_br":
-        one, two = (list(block.arguments) for block in op.successors)
-        given = list(op.operands)[1:]
-        yield from zip(given[: len(one)], one)
-        yield from zip(given[len(one) :], two)
-    elif op.name in (PREFIX + "load", PREFIX + "store"):
-        view: Any = op.opview
-        if (view.chunk_size or 1) == 1:
-            yield [v for v in (view.value, view.offsets, view.mask) if v is not None]
-    elif op.name == PREFIX + "atomic_rmw":
-        yield [v for v in (*op.operands, *op.results) if isinstance(v.type, ir.VectorType)]
-    elif op.name in PRODUCTS and op.opview.acc is not None:
-        yield [op.opview.acc, op.opview.result]
-
-
-def is_elementwise(op: ir.Operation) -> bool:
-    """Whether elements of the result come from the elements at the same place."""
-    if op.name == "arith.constant" or not (op.name.startswith(("arith.", "math.")) or op.name in _SAME_ELEMENT):
-        return False
-    return any(isinstance(v.type, ir.VectorType) for v in op.results)
-
-
-def is_transposed(op: ir.Operation) -> bool:
-    """Whether a vector of one dimension is broadcast only to be transposed: it is repeated along a column then."""
-    users = [use.owner.operation for use in op.results[0].uses]
-    return bool(users) and all(
-        u.name == "vector.transpose" and list(ir.DenseI64ArrayAttr(u.attributes["permutation"])) == [1, 0]
-        for u in users
-    )
-
-
-def reduced_dims(op: ir.Operation) -> tuple[int, ...]:
-    """The dimensions that a `vector.multi_reduction` takes away."""
-    return tuple(ir.DenseI64ArrayAttr(op.attributes["reduction_dims"]))
-
-
-def reduced_runs(shape: Shape, dims: Sequence[int], split: int | None = None) -> list[tuple[int, int]]:
-    """The splits before and after each step of a reduction; each takes dimensions that follow each other away.
-
-    A run that ends with the last dimension is one of columns: the split is before it. Another one is of rows: the split
-    is behind it, and where it was then. A run of rows and columns of the split that a vector has is done in two steps.
-    """
-    left = [d for d in dims if shape[d] > 1] or list(dims)
-    runs: list[list[int]] = []
-    for d in left:
-        gap = range(runs[-1][-1] + 1, d) if runs else ()
-        if runs and all(shape[i] == 1 for i in gap):
-            runs[-1] += [*gap, d]
-        else:
-            runs.append([d])
-    found = []
-    for run in reversed(runs):
-        behind = [d for d in range(run[-1] + 1, len(shape)) if shape[d] > 1 and d not in dims]
-        removed = sum(d < run[0] for d in dims)
-        if split is not None and run[0] < split <= run[-1] and not behind:
-            found += [(split, run[0] - removed)] * 2
-            continue
-        found.append((run[-1] + 1 if behind else run[0], run[0] - removed))
-    return found
 
 
 class WorkgroupImport(SubgroupImport):
@@ -249,6 +88,10 @@ class WorkgroupImport(SubgroupImport):
         """The ops that make descriptors of more than two dimensions."""
         self.stored: dict[str, WgMap] = {}
         """The maps of tiles that are carried, by the types of their descriptors."""
+
+    def run(self) -> None:
+        take_bytes(self.func)
+        super().run()
 
     def prepare(self, ops: Sequence[ir.Operation]) -> None:
         _run_ranges(ops)
@@ -280,7 +123,7 @@ class WorkgroupImport(SubgroupImport):
             value.set_type(vector_type(matrix(shape, self.splits[value]), element_of(value)))
 
     def finish(self) -> None:
-        for op in reversed([op for op in walk_ops(self.func) if op.name.startswith(_PURE)]):
+        for op in reversed([op for op in parts(self.func) if op.name.startswith(_PURE)]):
             if all(next(iter(r.uses), None) is None for r in op.results):
                 op.erase()
         if threads.KNOWN in self.func.attributes:
@@ -294,7 +137,7 @@ class WorkgroupImport(SubgroupImport):
 
         if known(self.func) is not None:
             return
-        for op in walk_ops(self.func):
+        for op in parts(self.func):
             for value in op.results:
                 if isinstance(value.type, ir.VectorType) and len(shape_of(value)) == 2 and is_elementwise(op):
                     whole = WgMap((1, self.subgroups), shape_of(value))
@@ -521,7 +364,7 @@ class WorkgroupImport(SubgroupImport):
         else:
             memory = ir.MemRefType(source.type)
             if memory.rank == 1:
-                source = _as_row(source)
+                source = as_row(source)
                 offsets, shape, strides = [0, *(offsets or [0])], [], []
             else:
                 offsets = offsets or [0] * memory.rank
@@ -745,7 +588,7 @@ class WorkgroupImport(SubgroupImport):
             return None
         if size == 0 or columns * size < 64 or found.divisor() * size % 64:
             return None
-        address = _address(view.source)
+        address = address_of(view.source)
         if address is None:
             return None
         pitch = down if rows > 1 else columns
@@ -804,7 +647,7 @@ class WorkgroupImport(SubgroupImport):
             kind = ir.MemRefType.get(list(desc.shape), memory.element_type, memory_space=memory.memory_space)
             pairs = ir.Attribute.parse("[[0, 1]]")
             grid = ir.Operation.create(
-                "memref.expand_shape", results=[kind], operands=[_cut(buffer, math.prod(desc.shape))],
+                "memref.expand_shape", results=[kind], operands=[first_elements(buffer, math.prod(desc.shape))],
                 attributes={"reassociation": pairs, "static_output_shape": ir.DenseI64ArrayAttr.get(list(desc.shape))},
             ).result  # fmt: skip
             tile = Tile((rows, columns), desc.element, TileAttr(wg_map=wg_map, memory_space=SHARED))
@@ -865,39 +708,6 @@ def _rows(value: ir.Value, first: int, count: int) -> ir.Value:
     return vector.extract_strided_slice(kind, value, [first, 0], [count, columns], [1, 1])
 
 
-def tensor_of(source: ir.Value, shape: list[Any], strides: list[Any]) -> tuple[ir.Value, list[Any], list[Any]]:
-    """The address of a tensor's first element, its extents and its strides."""
-    i64 = ir.IntegerType.get_signless(64)
-    if not isinstance(source.type, ir.MemRefType):
-        return source, shape, strides
-    kind = ir.MemRefType(source.type)
-    steps, offset = kind.get_strides_and_offset()
-    extents: list[Any] = list(kind.shape)
-    found: list[Any] = list(steps)
-    start: Any = offset
-    if DYNAMIC in (*extents, *found, start):
-        meta = memref.ExtractStridedMetadataOp(source)
-        start = meta.offset if start == DYNAMIC else start
-        extents = [v if n == DYNAMIC else n for n, v in zip(extents, meta.sizes)]
-        found = [v if n == DYNAMIC else n for n, v in zip(found, meta.strides)]
-    place = memref.extract_aligned_pointer_as_index(source)
-    if start != 0 or not isinstance(start, int):
-        place = arith.addi(place, arith.muli(*mixed([start, bit_width(str(kind.element_type)) // 8])))
-    return arith.index_cast(i64, place), extents, found
-
-
-def walk_ops(func: ir.Operation) -> list[ir.Operation]:
-    """The ops of a kernel."""
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    func.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return found[1:]
-
-
 def _run_ranges(ops: Sequence[ir.Operation]) -> None:
     """Let all subgroups run what upstream gives to a range of them: it computes the same."""
     for op in ops:
@@ -930,37 +740,6 @@ def _tile_shape(shape: Shape) -> Shape:
     return (1, *shape)[-2:]
 
 
-def _as_row(source: ir.Value) -> ir.Value:
-    """A memref of one dimension as a matrix of one row."""
-    kind = ir.MemRefType(source.type)
-    size = kind.shape[0]
-    extent = "?" if size == DYNAMIC else str(size)
-    strides, offset = kind.get_strides_and_offset()
-    space = f", {kind.memory_space}" if kind.memory_space is not None else ""
-    if strides[0] != 1:
-        return source
-    sizes = [memref.dim(source, index(0))] if size == DYNAMIC else []
-    if offset == 0:
-        layout = f"strided<[{extent}, 1]>"
-    else:
-        layout = f"strided<[{extent}, 1], offset: {'?' if offset == DYNAMIC else offset}>"
-    result = ir.Type.parse(f"memref<1x{extent}x{kind.element_type}, {layout}{space}>")
-    array = ir.DenseI64ArrayAttr.get
-    return ir.Operation.create(
-        "memref.expand_shape", results=[result], operands=[source, *sizes],
-        attributes={"reassociation": ir.Attribute.parse("[[0, 1]]"), "static_output_shape": array([1, size])},
-    ).result  # fmt: skip
-
-
-def _cut(buffer: ir.Value, size: int) -> ir.Value:
-    """The first elements of a buffer of one dimension."""
-    kind = ir.MemRefType(buffer.type)
-    if kind.shape[0] == size:
-        return buffer
-    result = ir.MemRefType.get([size], kind.element_type, memory_space=kind.memory_space)
-    return memref.reinterpret_cast(result, buffer, [], [], [], [0], [size], [1])
-
-
 def _plus(a: Any, b: Any) -> Any:
     """The sum of two index values or constants."""
     if isinstance(a, int) and isinstance(b, int):
@@ -968,14 +747,3 @@ def _plus(a: Any, b: Any) -> Any:
     if isinstance(a, int) and a == 0:
         return b
     return a if isinstance(b, int) and b == 0 else arith.addi(*mixed([a, b]))
-
-
-def _address(source: ir.Value) -> ir.Value | None:
-    """The address of a memref's first element, or an address; None if it is in shared local memory."""
-    if not isinstance(source.type, ir.MemRefType):
-        return source if str(source.type) in ("i64", "ui64", "si64") else None
-    kind = ir.MemRefType(source.type)
-    if is_slm(kind.memory_space) or kind.get_strides_and_offset() != ([1], 0):
-        return None
-    place = memref.extract_aligned_pointer_as_index(source)
-    return arith.index_cast(ir.IntegerType.get_signless(64), place)

@@ -1,0 +1,99 @@
+"""Kernels of workgroups that quantize matrices, dequantize them, and multiply elements of 4 bits."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from upstream.programs import kernel
+
+import xegpu_py
+
+E2M1, E8M0, BF16 = ml_dtypes.float4_e2m1fn, ml_dtypes.float8_e8m0fnu, ml_dtypes.bfloat16
+
+HALF = """%{0} = xegpu.create_nd_tdesc %{0}m : memref<{1}> -> !xegpu.tensor_desc<{1}{3}>
+%v{0} = xegpu.load_nd %{0}[{2}] : !xegpu.tensor_desc<{1}{3}> -> vector<{1}>"""
+
+UNPACK = """%pairs = vector.bitcast %vb : vector<32x32xi8> to vector<32x64xf4E2M1FN>
+%even, %odd = vector.deinterleave %pairs : vector<32x64xf4E2M1FN> -> vector<32x32xf4E2M1FN>
+%eventh = vector.transpose %even, [1, 0] : vector<32x32xf4E2M1FN> to vector<32x32xf4E2M1FN>
+%oddth = vector.transpose %odd, [1, 0] : vector<32x32xf4E2M1FN> to vector<32x32xf4E2M1FN>
+%across = vector.interleave %eventh, %oddth : vector<32x32xf4E2M1FN> -> vector<32x64xf4E2M1FN>
+%b4 = vector.transpose %across, [1, 0] : vector<32x64xf4E2M1FN> to vector<64x32xf4E2M1FN>"""
+
+QUANTIZE = """%size = math.absf %va : vector<16x64xbf16>
+%blocks = vector.shape_cast %size : vector<16x64xbf16> to vector<16x2x32xbf16>
+%least = arith.constant dense<0.0> : vector<16x2xbf16>
+%most = vector.multi_reduction <maximumf>, %blocks, %least [2] : vector<16x2x32xbf16> to vector<16x2xbf16>
+%four = arith.constant dense<4.0> : vector<16x2xbf16>
+%part = arith.divf %most, %four : vector<16x2xbf16>
+%vp = arith.truncf %part : vector<16x2xbf16> to vector<16x2xf8E8M0FNU>
+%wide = vector.broadcast %vp : vector<16x2xf8E8M0FNU> to vector<32x16x2xf8E8M0FNU>
+%each = vector.transpose %wide, [1, 2, 0] : vector<32x16x2xf8E8M0FNU> to vector<16x2x32xf8E8M0FNU>
+%scales = vector.shape_cast %each : vector<16x2x32xf8E8M0FNU> to vector<16x64xf8E8M0FNU>
+%a4 = arith.scaling_truncf %va, %scales : vector<16x64xbf16>, vector<16x64xf8E8M0FNU> to vector<16x64xf4E2M1FN>"""
+
+DEQUANTIZE = """%wide = vector.broadcast %vq : vector<2x32xf8E8M0FNU> to vector<32x2x32xf8E8M0FNU>
+%each = vector.transpose %wide, [1, 0, 2] : vector<32x2x32xf8E8M0FNU> to vector<2x32x32xf8E8M0FNU>
+%scales = vector.shape_cast %each : vector<2x32x32xf8E8M0FNU> to vector<64x32xf8E8M0FNU>
+%bw = arith.scaling_extf %b4, %scales : vector<64x32xf4E2M1FN>, vector<64x32xf8E8M0FNU> to vector<64x32xbf16>"""
+
+LAYOUT = "#xegpu.layout<sg_layout = [2, 2], sg_data = [8, 16]>"
+SCALED = f"""%d = xegpu.dpas_mx {{a}}, %b4, %vc scale_a = %vp scale_b = %vq {{{{layout_cd = {LAYOUT}}}}}
+  : (vector<16x64xf4E2M1FN>, vector<64x32xf4E2M1FN>, vector<16x32xf32>, vector<16x2xf8E8M0FNU>, vector<2x32xf8E8M0FNU>)
+  -> vector<16x32xf32>"""
+PLAIN = f"""%d = xegpu.dpas %va, %bw, %vc {{layout_cd = {LAYOUT}}}
+  : vector<16x64xbf16>, vector<64x32xbf16>, vector<16x32xf32> -> vector<16x32xf32>"""
+STORE = f"""xegpu.store_nd %d, %c[0, 0] <{{layout = {LAYOUT}}}>
+  : vector<16x32xf32>, !xegpu.tensor_desc<16x32xf32, {LAYOUT}>"""
+
+
+def matrices(seed):
+    """Codes of B and their numbers, numbers of A that its elements hold, scales of both, and what is added."""
+    random = np.random.default_rng(seed)
+    codes = random.integers(0, 16, (64, 32)).astype(np.uint8)
+    elements = random.integers(0, 16, (16, 64)).astype(np.uint8)
+    elements[:, ::32] = 6
+    p = random.integers(126, 129, (16, 2)).astype(np.uint8).view(E8M0)
+    q = random.integers(125, 130, (2, 32)).astype(np.uint8).view(E8M0)
+    c = random.integers(-9, 9, (16, 32)).astype(np.float32)
+    return codes, elements.view(E2M1), p, q, c
+
+
+@pytest.mark.parametrize("engine", ["reference", "interpreter"])
+@pytest.mark.parametrize("form", ["product", "quantize", "dequantize"])
+def test_elements_of_four_bits(form, engine):
+    codes, a4, p, q, c = matrices(0)
+    b = (codes[::2] | codes[1::2] << 4).view(np.int8)
+    scaled_a = a4.astype(np.float64) * p.astype(np.float64).repeat(32, 1)
+    scaled_b = codes.view(E2M1).astype(np.float64) * q.astype(np.float64).repeat(32, 0)
+    a, element = (a4, "f4E2M1FN") if form == "product" else (scaled_a.astype(BF16), "bf16")
+    given = {"a": (a, f"16x64x{element}"), "b": (b, "32x32xi8"), "p": (p, "16x2xf8E8M0FNU"),
+             "q": (q, "2x32xf8E8M0FNU"), "c": (c, "16x32xf32")}  # fmt: skip
+    if form != "product":
+        del given["p"]
+    loads = [HALF.format(n, kind, "0, 0", f", {LAYOUT}" if n == "c" else "") for n, (_, kind) in given.items()]
+    compute = {"product": SCALED.format(a="%va"), "quantize": f"{QUANTIZE}\n{SCALED.format(a='%a4')}",
+               "dequantize": f"{DEQUANTIZE}\n{PLAIN}"}  # fmt: skip
+    body = "\n".join([*loads, UNPACK, compute[form], STORE]).split("\n")
+    text = kernel(", ".join(f"%{n}m: memref<{kind}>" for n, (_, kind) in given.items()), body)
+    expected = scaled_a @ scaled_b + c
+    xegpu_py.compile(text, target="cri", engine=engine)(*(array for array, _ in given.values()))
+    assert np.array_equal(c, expected)
+
+
+@pytest.mark.parametrize("engine", ["reference", "interpreter"])
+def test_elements_by_turns(engine):
+    """What is divided among subgroups and moved along rows; nothing says that these are the bytes of elements."""
+    body = f"""%v = xegpu.create_nd_tdesc %a : memref<32x64xi16> -> !xegpu.tensor_desc<32x64xi16>
+%x = xegpu.load_nd %v[0, 0] : !xegpu.tensor_desc<32x64xi16> -> vector<32x64xi16>
+%even, %odd = vector.deinterleave %x : vector<32x64xi16> -> vector<32x32xi16>
+%w = vector.interleave %odd, %even : vector<32x32xi16> -> vector<32x64xi16>
+%y = vector.bitcast %w : vector<32x64xi16> to vector<32x32xi32>
+%o = xegpu.create_nd_tdesc %b : memref<32x32xi32> -> !xegpu.tensor_desc<32x32xi32>
+xegpu.store_nd %y, %o[0, 0] <{{layout = {LAYOUT.replace("[8, 16]", "[16, 16]")}}}>
+  : vector<32x32xi32>, !xegpu.tensor_desc<32x32xi32>"""
+    a = np.random.default_rng(3).integers(-9999, 9999, (32, 64)).astype(np.int16)
+    b = np.zeros((32, 32), np.int32)
+    text = kernel("%a: memref<32x64xi16>, %b: memref<32x32xi32>", body.split("\n"))
+    xegpu_py.compile(text, engine=engine)(a, b)
+    swapped = np.ascontiguousarray(a.reshape(32, 32, 2)[..., ::-1]).view(np.int32)
+    assert np.array_equal(b, swapped.reshape(32, 32))
