@@ -117,3 +117,23 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  gpu.func @generic(%a: memref<64x64xf16>, %x: index) kernel {
+    // expected-error @+1 {{segment sizes do not fit the number of values}}
+    %0 = "xegpu.create_nd_tdesc"(%a, %x) <{operandSegmentSizes = array<i32: 1, 0, 0, 0>}> : (memref<64x64xf16>, index) -> !xegpu.tensor_desc<16x16xf16>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @generic(%t: !xegpu.tensor_desc<8x16xf16>, %x: index) kernel {
+    // expected-error @+1 {{'offsets' has other operands than its constants mark}}
+    %0 = "xegpu.load_nd"(%t, %x) <{const_offsets = array<i64: 0, 0>}> : (!xegpu.tensor_desc<8x16xf16>, index) -> vector<8x16xf16>
+    gpu.return
+  }
+}

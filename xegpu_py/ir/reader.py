@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from xegpu_py.ir.assembly import encode, mark_numbers, read_op
 from xegpu_py.ir.cursor import Cursor, SyntaxFault
 from xegpu_py.ir.definition import Dialect
+from xegpu_py.ir.generic import read_generic
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.source import Source
 from xegpu_py.ir.type_reader import STRING, TypeReader
@@ -182,8 +183,12 @@ class Reader(TypeReader):
     def __init__(self, source: Source, dialects: Sequence[type[Dialect]]) -> None:
         super().__init__(dialects)
         self.source = source
+        renamed = "|".join(name for name, dialect in self._by_name.items() if name != dialect.name)
+        quoted = (
+            rf'"(?P<renamed>{renamed})\.(?P<quoted>\w+)"(?=\s*\()|' if renamed else "(?P<renamed>(?P<quoted>(?!)))|"
+        )
         self._scan = re.compile(
-            rf"(?P<skip>//[^\n]*|{STRING})"
+            rf"{quoted}(?P<skip>//[^\n]*|{STRING})"
             r"|(?P<alias>[!#][A-Za-z_][\w$]*)\s*(?:(?==)|\Z)"
             rf"|{self._own.pattern}"
             rf"|(?<![\w.$%@^#!-])(?P<dialect>{self._names})\.(?P<op>\w+)"
@@ -283,7 +288,7 @@ class Reader(TypeReader):
                 pos = done = cursor.pos
             elif op := self._find_op(m):
                 self._emit(text[done : m.start()])
-                pos = done = self._op(op, m.start(), m.end())
+                pos = done = self._op(op, m.start(), m.end(), bool(m["quoted"]))
                 template, self._template = self._template, None
                 if template and found == 1 and pos <= stop:
                     self._remember(template, start, m.start(), m.end(), pos, stop)
@@ -307,14 +312,15 @@ class Reader(TypeReader):
                 self._is_repeated(key, holes)
 
     def _find_op(self, m: re.Match[str]) -> type[Operation] | None:
-        dialect = self._by_name[m["dialect"]]
-        found = dialect.operations.get(m["op"])
-        if self._is_attribute_key(m, found is not None):
+        dialect = self._by_name[m["renamed"] or m["dialect"]]
+        name = m["quoted"] or m["op"]
+        found = dialect.operations.get(name)
+        if not m["quoted"] and self._is_attribute_key(m, found is not None):
             return None
         if found is None:
-            near = difflib.get_close_matches(m["op"], dialect.operations, 1)
+            near = difflib.get_close_matches(name, dialect.operations, 1)
             hint = f"; did you mean '{dialect.name}.{near[0]}'?" if near else ""
-            raise SyntaxFault(m.start(), f"unknown operation '{m[0]}'{hint}")
+            raise SyntaxFault(m.start(), f"unknown operation '{m[0].strip(chr(34))}'{hint}")
         return found
 
     def _is_attribute_key(self, m: re.Match[str], is_op: bool) -> bool:
@@ -343,12 +349,15 @@ class Reader(TypeReader):
             self.aliases.pop(name, None)
         return None
 
-    def _op(self, op: type[Operation], start: int, pos: int) -> int:
-        """Replace the op whose name ends at `pos`; the offset after it."""
+    def _op(self, op: type[Operation], start: int, pos: int, generic: bool = False) -> int:
+        """Replace the op whose name ends at `pos`, in its own syntax or the generic one; the offset after it."""
         text = self.source.text
         names: list[str] = []
         cursor = Cursor(text, pos)
-        parsed = read_op(op, cursor, self, lambda: _marker(names))
+        if generic:
+            parsed = read_generic(op, cursor, self, _marker(names))
+        else:
+            parsed = read_op(op, cursor, self, lambda: _marker(names))
         numbers = mark_numbers(op, parsed, len(names))
         before, after = encode(op, parsed)
         if not op.spec.regions:

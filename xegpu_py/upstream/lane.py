@@ -285,7 +285,7 @@ class LaneImport(SubgroupImport):
         (value,) = _elements(view.value)
 
         def body() -> list[ir.Value]:
-            made = memref.AtomicRMWOp(value, view.kind, memory, [start])
+            made = memref.AtomicRMWOp(kind=view.kind, value=value, memref=memory, indices=[start])
             return [made.result]
 
         return [_together(self.masked(view.mask, [value.type], body), view.result.type)]
