@@ -24,7 +24,7 @@ from xegpu_py.ir.type_reader import STRING, TypeReader
 _NAME = re.compile(r"(%(?:\d+|[A-Za-z_$.-][\w$.-]*)(?:#\d+)?)")
 _HOLE = re.compile(rf"{_NAME.pattern[:-1]}|(?:(?<=\[)|(?<=, ))-?(?:0|[1-9]\d{{0,17}})(?=[,\]]))")
 _HOLE_MARK = re.compile("\x00(\\d+)\x00")
-_REST = re.compile(r" (?:\{|: )")
+_REST = re.compile(r" (?:<?\{|: )")
 """Where the attributes or types of an op begin, among which no index list is."""
 _WORD = re.compile(r"[%@^!#]?[\w$.-]+|\S")
 _MEMO_LINE = 500

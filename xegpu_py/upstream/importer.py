@@ -35,6 +35,7 @@ _MARKS = re.compile(
 _OLDER = re.compile(
     r"^(?!\s*//).*(?:\bxetile\.|\bmode\s*=\s*(?:vc|simt)\b|#xegpu\.(?:tdesc_attr|sg_map)\b|\bvnni_axis\b)", re.MULTILINE
 )
+_OLDER_MARKS = ("xetile.", "mode", "tdesc_attr", "sg_map", "vnni_axis")
 
 LEVELS: dict[str, Any] = {"subgroup": SubgroupImport, "lane": LaneImport, "workgroup": WorkgroupImport}
 
@@ -122,7 +123,7 @@ def _spelled(found: Diagnostic) -> Diagnostic:
 
 def looks_older(text: str) -> bool:
     """Whether a text has what only IMEX's older dialects have: the RFC's XeGPU, and XeTile."""
-    return _OLDER.search(text) is not None
+    return any(mark in text for mark in _OLDER_MARKS) and _OLDER.search(text) is not None
 
 
 def looks_upstream(text: str) -> bool:

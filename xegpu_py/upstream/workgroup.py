@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from mlir import ir
@@ -56,6 +57,7 @@ from xegpu_py.upstream.tensors import address_of, as_row, first_elements, tensor
 from xegpu_py.upstream.types import Layout, Slice, TensorDesc, layout_of
 
 _STORES = (PREFIX + "store_nd", PREFIX + "store", PREFIX + "store_matrix", PREFIX + "atomic_rmw")
+_MAKES_DESCS = tuple(PREFIX + name for name in ("create_nd_tdesc", "create_tdesc", "update_nd_offset", "update_offset"))
 _ACCESSES = (PREFIX + "load_nd", PREFIX + "store_nd", PREFIX + "prefetch_nd")
 _PURE = (
     "arith.",
@@ -330,7 +332,7 @@ class WorkgroupImport(SubgroupImport):
     def retype(self, value: ir.Value) -> None:
         if str(value.type).startswith(TensorDesc.mnemonic()):
             desc = TensorDesc.of(value)
-            value.set_type(self.tile_type(desc, self.stored.get(str(value.type))).to_ir())
+            value.set_type(_type_of(self.tile_type(desc, self.stored.get(str(value.type)))))
         else:
             super().retype(value)
 
@@ -371,7 +373,7 @@ class WorkgroupImport(SubgroupImport):
                 if memory.has_static_shape:
                     shape, strides = [], []
         return xetile.InitTileOp(
-            source, offsets, shape or None, strides or None, tile=kind.to_ir(), in_bounds=in_bounds
+            source, offsets, shape or None, strides or None, tile=_type_of(kind), in_bounds=in_bounds
         ).tile
 
     def placed(self, view: Any, wg_map: WgMap | None = None) -> ir.Value:
@@ -473,7 +475,7 @@ class WorkgroupImport(SubgroupImport):
         ]
         places, mask = arith.addi(*spread[0]), arith.andi(*spread[1])
         kind = Tile((rows, columns), desc.element, TileAttr(wg_map=wg_map, scattered=True))
-        tile = xetile.InitTileOp(address, None, indices=places, tile=kind.to_ir()).tile
+        tile = xetile.InitTileOp(address, None, indices=places, tile=_type_of(kind)).tile
         return tile, mask if block_attr(desc).boundary_check else None
 
     def on_dpas(self, view: Any) -> list[ir.Value]:
@@ -559,7 +561,7 @@ class WorkgroupImport(SubgroupImport):
         )
         attr = TileAttr(wg_map=wg_map, memory_space=space, scattered=True)
         kind = Tile(shape_of(offsets), element_of(value), attr)
-        return xetile.InitTileOp(source, None, indices=offsets, tile=kind.to_ir()).tile
+        return xetile.InitTileOp(source, None, indices=offsets, tile=_type_of(kind)).tile
 
     def chunks(self, view: Any, value: ir.Value) -> ir.Value:
         """A tile of several elements that follow each other at each offset."""
@@ -595,7 +597,7 @@ class WorkgroupImport(SubgroupImport):
         i64 = ir.IntegerType.get_signless(64)
         moved = arith.addi(address, arith.index_cast(i64, arith.muli(found.first(), index(size))))
         kind = Tile((rows, columns), element_of(value), TileAttr(wg_map=wg_map))
-        return xetile.InitTileOp(moved, [0, 0], [rows, columns], [pitch, 1], tile=kind.to_ir(), in_bounds=True).tile
+        return xetile.InitTileOp(moved, [0, 0], [rows, columns], [pitch, 1], tile=_type_of(kind), in_bounds=True).tile
 
     def on_load(self, view: Any) -> list[ir.Value]:
         tile, mask, is_block = self.accessed(view, view.value)
@@ -625,7 +627,7 @@ class WorkgroupImport(SubgroupImport):
             refuse(view, "at workgroup level it takes offsets, and no scattered descriptor")
         wg_map = None if self.has_products else self.even(view.offsets)
         kind = Tile(shape_of(view.offsets), element_of(view.value), TileAttr(wg_map=wg_map, scattered=True))
-        tile = xetile.InitTileOp(view.tdesc, None, indices=view.offsets, tile=kind.to_ir()).tile
+        tile = xetile.InitTileOp(view.tdesc, None, indices=view.offsets, tile=_type_of(kind)).tile
         mask = None if is_true(view.mask) else view.mask
         return [self.put(xetile.AtomicRmwOp(view.kind, view.value, tile, mask).result, view.result)]
 
@@ -651,11 +653,11 @@ class WorkgroupImport(SubgroupImport):
                 attributes={"reassociation": pairs, "static_output_shape": ir.DenseI64ArrayAttr.get(list(desc.shape))},
             ).result  # fmt: skip
             tile = Tile((rows, columns), desc.element, TileAttr(wg_map=wg_map, memory_space=SHARED))
-            return xetile.InitTileOp(grid, list(view.offsets), tile=tile.to_ir()).tile, True
+            return xetile.InitTileOp(grid, list(view.offsets), tile=_type_of(tile)).tile, True
         where = cast(matrices.places(desc, view.offsets, shape), (rows, columns))
         attr = TileAttr(wg_map=wg_map, memory_space=SHARED, scattered=True)
         kind_of = Tile((rows, columns), desc.element, attr)
-        return xetile.InitTileOp(buffer, None, indices=where, tile=kind_of.to_ir()).tile, False
+        return xetile.InitTileOp(buffer, None, indices=where, tile=_type_of(kind_of)).tile, False
 
     def on_load_matrix(self, view: Any) -> list[ir.Value]:
         tile, plain = self.matrix_tile(view, view.value)
@@ -725,7 +727,8 @@ def _most_subgroups(ops: Sequence[ir.Operation]) -> int:
     others: list[int] = []
     for op in ops:
         texts = [(n, str(a)) for n, a in op.attributes.items() if "layout" in n]
-        texts += [("", TensorDesc.of(v).layout) for v in op.results if str(v.type).startswith(TensorDesc.mnemonic())]
+        if op.name in _MAKES_DESCS:
+            texts.append(("", TensorDesc.of(op.results[0]).layout))
         for name, text in texts:
             if PREFIX not in text or not text.startswith((Layout.mnemonic(), Slice.mnemonic())):
                 continue
@@ -733,6 +736,16 @@ def _most_subgroups(ops: Sequence[ir.Operation]) -> int:
             if count:
                 (products if name == "layout_cd" else others).append(count)
     return max(products or others or [1])
+
+
+@lru_cache(maxsize=1024)
+def _encoded(tile: Tile) -> str:
+    return tile.encode()
+
+
+def _type_of(tile: Tile) -> ir.Type:
+    """A tile's type: most ops of a kernel have one of a few."""
+    return ir.Type.parse(_encoded(tile))
 
 
 def _tile_shape(shape: Shape) -> Shape:

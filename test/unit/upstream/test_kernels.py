@@ -7,6 +7,7 @@ import pytest
 from mlir.dialects import gpu
 
 import xegpu_py
+from xegpu_py.ir import reader
 from xegpu_py.upstream import import_upstream, looks_upstream
 
 
@@ -220,3 +221,19 @@ def test_lanes_access_addresses_that_they_compute(engine):
     xegpu_py.compile(import_upstream(text, level="lane"), engine=engine)(a, o, block=16)
     np.testing.assert_array_equal(o[1:], 2 * np.arange(15))
     assert o[0] == 0
+
+
+def test_lines_that_differ_in_names_and_offsets_are_read_once(monkeypatch):
+    """Attributes in properties have numbers in brackets too, which are no offsets."""
+    read = []
+    own = reader.read_op
+    monkeypatch.setattr(reader, "read_op", lambda op, *given: read.append(op.OPERATION_NAME) or own(op, *given))
+    layout = "#xegpu.layout<sg_layout = [2, 1], sg_data = [8, 16]>"
+    kind = "!xegpu.tensor_desc<16x16xf32>"
+    lines = [f"%d = xegpu.create_nd_tdesc %a : memref<64x64xf32> -> {kind}"]
+    for i in range(9):
+        at = f"%d[{16 * i}, 0] <{{layout = {layout}}}>"
+        lines += [f"%v{i} = xegpu.load_nd {at} : {kind} -> vector<16x16xf32>"]
+        lines += [f"xegpu.store_nd %v{i}, {at} : vector<16x16xf32>, {kind}"]
+    import_upstream(kernel("%a: memref<64x64xf32>", "\n".join(lines)))
+    assert len(read) == 3

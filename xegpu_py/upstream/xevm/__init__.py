@@ -30,7 +30,8 @@ _ENTRY = "#llvm.cconv<spir_kernelcc>"
 
 def looks_xevm(text: str) -> bool:
     """Whether a text has kernels that this imports."""
-    return "gpu.module" in text and _MARKS.search(text) is not None
+    may_have = any(mark in text for mark in ("xevm.", "spir_kernelcc", "llvm."))
+    return may_have and "gpu.module" in text and _MARKS.search(text) is not None
 
 
 def xevm_kernels(root: ir.Operation) -> Iterator[ir.Operation]:
