@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from mlir import ir
 from xegpu_py.passes.common.calls import Functions, calls
+from xegpu_py.passes.common.cloning import clone
 from xegpu_py.passes.common.kernels import chosen_kernels
 
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.ir.verifier import walk
 
 
 @register_pass("xegpu-inline")
@@ -57,13 +57,7 @@ class XeGPUInline(Pass):
         inside = []
         with ir.InsertionPoint(call):
             for inner in body:
-                made = inner.clone()
-                for nested in walk(made):
-                    for i, value in enumerate(nested.operands):
-                        if value in known:
-                            nested.operands[i] = known[value]
-                known.update(zip(inner.results, made.results))
-                inside += calls(made)
+                inside += calls(clone(inner, known))
         for result, value in zip(call.results, end.operands):
             result.replace_all_uses_with(known[value])
         call.erase()

@@ -3,6 +3,7 @@
 - `conversion`: the rewriting of a function by patterns (`patterns`), in which a value may become several, and all
   control flow with them.
 - `builders`: ops that passes make most; `values`: facts about values, types and attributes.
+- `cloning`: copies of ops on other values.
 - `control_flow`: which values loops, branches and blocks pass on as which others.
 - `combining`: the kinds of reductions. `all_reduce`: that of a workgroup. `union_find`: values that belong together.
 - `effects`: which ops only compute and read.

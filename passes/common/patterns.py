@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from mlir import ir
 
 P = TypeVar("P", bound=Callable[..., Any])
 
 
-class PatternSet(Generic[P]):
+class PatternSet(dict[str, P]):
     """Patterns by the name of the op that each is for. A set is a decorator.
 
         pattern: PatternSet[Pattern] = PatternSet(__package__, ("control", "memory"))
@@ -29,16 +29,14 @@ class PatternSet(Generic[P]):
             package: the package of the modules.
             modules: those that register patterns.
         """
-        self._by_name: dict[str, P] = {}
+        super().__init__()
         self._unloaded = [f"{package}.{m}" for m in modules]
-        self.get = self._by_name.get
 
     def __call__(self, *names: str | type[ir.OpView]) -> Callable[[P], P]:
         """Register a function for the ops of these names or classes."""
 
         def register(function: P) -> P:
-            for name in names:
-                self._by_name[name if isinstance(name, str) else name.OPERATION_NAME] = function
+            self.update({name if isinstance(name, str) else name.OPERATION_NAME: function for name in names})
             return function
 
         return register
@@ -47,14 +45,3 @@ class PatternSet(Generic[P]):
         """Import the modules that register patterns, unless they are."""
         while self._unloaded:
             importlib.import_module(self._unloaded.pop())
-
-    def __iter__(self) -> Iterator[str]:
-        """The names of ops that have patterns."""
-        return iter(self._by_name)
-
-    def __getitem__(self, name: str) -> P:
-        """The pattern of the ops of a name."""
-        return self._by_name[name]
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._by_name

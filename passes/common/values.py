@@ -20,6 +20,11 @@ def defining_op(value: ir.Value) -> ir.Operation | None:
     return None if isinstance(owner, ir.Block) else owner.operation
 
 
+def block_of(value: ir.Value) -> ir.Block:
+    """The block in which a value is defined."""
+    return value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
+
+
 @lru_cache(maxsize=4096)
 def _shape(kind: ir.VectorType) -> tuple[int, ...]:
     return tuple(kind.shape)

@@ -21,7 +21,7 @@ from xegpu_py.passes.common.surfaces import (
     unaligned_arguments,
 )
 from xegpu_py.passes.common.union_find import UnionFind
-from xegpu_py.passes.common.values import is_desc
+from xegpu_py.passes.common.values import block_of, is_desc
 from xegpu_py.passes.xegpu_legalize.shapes import Place
 
 from xegpu_py.ir.diagnostics import emit_error
@@ -103,7 +103,7 @@ class Surfaces:
 
 def _sees(op: ir.Operation, value: ir.Value) -> bool:
     """Whether a value is defined in a block around an op."""
-    block = value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
+    block = block_of(value)
     at: Any = op
     while at is not None:
         if at.block == block:

@@ -10,6 +10,7 @@ from mlir import ir
 from mlir.dialects import arith, scf
 from xegpu_py.dialects.xegpu import MemoryScope, TensorDesc
 from xegpu_py.dialects.xegpu.interfaces import Prefetch
+from xegpu_py.passes.common.cloning import clone_with_operands
 from xegpu_py.passes.common.control_flow import yielded
 from xegpu_py.passes.common.effects import WRITES, only_reads
 from xegpu_py.passes.common.kernels import MARK
@@ -160,7 +161,7 @@ class _Rebuilding:
         found: dict[ir.Operation, ir.Value] = {}
         with ir.InsertionPoint(self._loop):
             for op in sorted((load.op for load in loads), key=self._order.__getitem__):
-                found[op] = self._copy(op, stands).results[0]
+                found[op] = clone_with_operands(op, stands).results[0]
         return [found[load.op] for load in loads]
 
     def _next(self, load: _Load) -> ir.Value:
@@ -183,7 +184,7 @@ class _Rebuilding:
                 argument = self._body.arguments[n]
                 new = self._yields[n - 1] if n else arith.addi(argument, step)
                 stands[argument] = new if following is None else arith.select(following, new, argument)
-            made: ir.Value = self._copy(load.op, stands).results[0]
+            made: ir.Value = clone_with_operands(load.op, stands).results[0]
         return made
 
     def _moves_base(self, place: ir.Value) -> bool:
@@ -209,17 +210,6 @@ class _Rebuilding:
         if self._order[op] > place and op not in self._moved:
             self._moved.add(op)
             yield op
-
-    def _copy(self, op: ir.Operation, stands: dict[ir.Value, ir.Value]) -> ir.Operation:
-        """An op, and what it is computed of in the body, with other values for the body's arguments."""
-        for operand in op.operands:
-            owner = operand.owner
-            if operand not in stands and not isinstance(owner, ir.Block) and owner.operation.block == self._body:
-                stands.update(zip(owner.operation.results, self._copy(owner.operation, stands).results))
-        made = op.clone()
-        for i, operand in enumerate(op.operands):
-            made.operands[i] = stands.get(operand, operand)
-        return made
 
     def _exchange(self, loads: Sequence[_Load], begun: Sequence[ir.Value], nexts: Sequence[ir.Value]) -> None:
         """A loop with the same body that carries the loads too, in the place of the old one."""

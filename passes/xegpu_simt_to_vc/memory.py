@@ -24,6 +24,7 @@ from xegpu_py.passes.common.builders import (
     stride_of,
     vector_type,
 )
+from xegpu_py.passes.common.cloning import clone
 from xegpu_py.passes.common.elements import message_element, no_messages, with_index, without_index
 from xegpu_py.passes.common.messages import pieces
 from xegpu_py.passes.common.values import shape_of
@@ -132,13 +133,9 @@ def generic_atomic_rmw(w: Widener, op: ir.Operation) -> None:
             made = create("memref.generic_atomic_rmw", [result.type], [source, *(mine[i] for i in indices)], {}, 1)
             block = ir.Block.create_at_start(made.regions[0], [result.type])
             mine[body.arguments[0]] = block.arguments[0]
-            for old in body.operations:
-                new = old.operation.clone(ip=ir.InsertionPoint(block))
-                mine.update(zip(old.operation.results, new.operation.results))
-                for each in walk(new.operation):
-                    for i, operand in enumerate(each.operands):
-                        if operand in mine:
-                            each.operands[i] = mine[operand]
+            with ir.InsertionPoint(block):
+                for old in body.operations:
+                    clone(old.operation, mine)
             return made.results[0]
 
         before = update() if w.mask is None else _if(extract(w.mask, [lane]), result.type, update)

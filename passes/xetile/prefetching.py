@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from mlir import ir
 from xegpu_py.dialects.xetile import InitTileOp, LoadTileOp, PrefetchTileOp, Tile, UpdateTileOffsetOp, WgMap
 from xegpu_py.passes.common.builders import add, index, known, multiply
+from xegpu_py.passes.common.cloning import clone_with_operands
 from xegpu_py.passes.common.control_flow import yielded
 from xegpu_py.passes.common.patterns import PatternSet
-from xegpu_py.passes.common.values import defining_op
+from xegpu_py.passes.common.values import block_of, defining_op
 from xegpu_py.passes.xetile.conversion import TileConversion, is_tile
 
 from xegpu_py.target import Block2DLimits, Target
@@ -41,7 +42,7 @@ class Prefetching(TileConversion):
             loaded = any(isinstance(u.owner.opview, LoadTileOp) for u in argument.uses)
             if move is None or not isinstance(move.opview, UpdateTileOffsetOp) or not loaded:
                 continue
-            if move.operands[0] != argument or any(_is_inside(v, body) for v in list(move.operands)[1:]):
+            if move.operands[0] != argument or any(block_of(v) == body for v in list(move.operands)[1:]):
                 continue
             moves.append(move)
             begun.append(self._begin(init, move))
@@ -68,24 +69,11 @@ class Prefetching(TileConversion):
 
     def _make(self, op: ir.Operation, stands: dict[ir.Value, ir.Value]) -> None:
         """Make the tile of another iteration, and prefetch it."""
-        made = self._copy(op, stands)
+        made = clone_with_operands(op, stands)
         tile = Tile.of(made.results[0])
         if tile.wg_map:
             made.results[0].set_type(tile.with_map(spread(tile, tile.wg_map, self._limits)).to_ir())
         PrefetchTileOp(made.results[0], l1_hint="cached", l3_hint="cached")
-
-    def _copy(self, op: ir.Operation, stands: dict[ir.Value, ir.Value]) -> ir.Operation:
-        """An op of a loop's body, and what it is computed of there, with other values for some."""
-        operands = []
-        for operand in op.operands:
-            owner = operand.owner
-            if operand not in stands and not isinstance(owner, ir.Block) and owner.operation.block == op.block:
-                stands[operand] = self._copy(owner.operation, stands).results[0]
-            operands.append(stands.get(operand, operand))
-        made = op.clone()
-        for i, operand in enumerate(operands):
-            made.operands[i] = operand
-        return made
 
     def _begin(self, init: ir.Value, move: ir.Operation) -> ir.Value:
         """The tile that the loop prefetches first, after those before it have been prefetched."""
@@ -106,24 +94,18 @@ class Prefetching(TileConversion):
         return made
 
 
-def _is_inside(value: ir.Value, body: ir.Block) -> bool:
-    """Whether a value that ops of a loop's body use is defined in it."""
-    block = value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
-    return bool(block == body)
-
-
 def _is_followed(op: ir.Operation, counter: ir.Value) -> bool:
     """Whether a tile made in the loop is loaded, at a place that depends on the loop's counter."""
     tile = Tile.of(op.results[0])
     loaded = any(isinstance(u.owner.opview, LoadTileOp) for u in op.results[0].uses)
-    moving = any(_is_inside(v, counter.owner) for v in op.operands)
+    moving = any(block_of(v) == counter.owner for v in op.operands)
     in_global = not tile.scattered and not tile.attr.memory_space
     return in_global and loaded and moving and all(_is_counted(v, counter) for v in op.operands)
 
 
 def _is_counted(given: ir.Value, counter: ir.Value) -> bool:
     """Whether a value is from outside of the loop, or arithmetic on its counter."""
-    if given == counter or not _is_inside(given, counter.owner):
+    if given == counter or block_of(given) != counter.owner:
         return True
     op = defining_op(given)
     return op is not None and op.name.startswith("arith.") and all(_is_counted(v, counter) for v in op.operands)
