@@ -7,17 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from mlir import ir
-from xegpu_py.passes.common.builders import (
-    broadcast,
-    extract,
-    integer_type,
-    make,
-    select,
-    shape_cast,
-    transpose,
-    vector_type,
-    with_element,
-)
+from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.passes.common.kernels import chosen_kernels
 from xegpu_py.passes.common.values import element_of, shape_of
@@ -75,17 +65,17 @@ class VectorLowerContract(Pass):
         flags = None
         if outer is not None:
             # A mask has all iteration dimensions.
-            flags = _Side(list(range(len(sizes))), outer.operands[0], reduced, kept, sizes, integer_type(1))
+            flags = _Side(list(range(len(sizes))), outer.operands[0], reduced, kept, sizes, build.integer_type(1))
         total = acc
         for place in np.ndindex(*(sizes[d] for d in reduced)):
             at = [int(p) for p in place]
             a, b = (side.at(at) for side in sides)
             if is_float and kind == CombiningKind.ADD:
-                found = make("math.fma", result, a, b, total)
+                found = build.make("math.fma", result, a, b, total)
             else:
-                product = make("arith.mulf" if is_float else "arith.muli", result, a, b)
-                found = make(combine, result, total, product)
-            total = select(flags.at(at), found, total) if flags else found
+                product = build.make("arith.mulf" if is_float else "arith.muli", result, a, b)
+                found = build.make(combine, result, total, product)
+            total = build.select(flags.at(at), found, total) if flags else found
         return total
 
 
@@ -111,19 +101,19 @@ class _Side:
         self._kept, self._sizes, self._element = kept, sizes, element
         if element_of(value) != element:
             extend = "arith.extf" if isinstance(element, ir.FloatType) else "arith.extsi"
-            value = make(extend, with_element(value.type, element), value)
-        self._value = transpose(value, [dimensions.index(d) for d in (*self._reduced, *self._own)])
+            value = build.make(extend, build.with_element(value.type, element), value)
+        self._value = build.transpose(value, [dimensions.index(d) for d in (*self._reduced, *self._own)])
 
     def at(self, place: Sequence[int]) -> ir.Value:
         """The elements at a place along the reduced dimensions, in the shape of the result."""
         own = [self._sizes[d] for d in self._own]
-        found = extract(self._value, [place[i] for i in self._index])
+        found = build.extract(self._value, [place[i] for i in self._index])
         shape = [self._sizes[d] for d in self._kept]
         if own == shape:
             return found
         if own:
-            found = shape_cast(found, [self._sizes[d] if d in self._own else 1 for d in self._kept])
-        return broadcast(found, vector_type(shape, self._element))
+            found = build.shape_cast(found, [self._sizes[d] if d in self._own else 1 for d in self._kept])
+        return build.broadcast(found, build.vector_type(shape, self._element))
 
 
 def _dimensions(found: ir.AffineMap) -> list[int]:

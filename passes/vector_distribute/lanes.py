@@ -7,18 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from mlir import ir
-from xegpu_py.passes.common.builders import (
-    compare,
-    extract,
-    extract_at,
-    from_elements,
-    integer_type,
-    make,
-    permute,
-    select,
-    shape_cast,
-    with_element,
-)
+from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.values import element_of, shape_of
 from xegpu_py.passes.vector_distribute.distributor import Distributor
 from xegpu_py.passes.vector_distribute.moves import Moves
@@ -31,9 +20,9 @@ def shuffled(d: Distributor, value: ir.Value, mode: str, offset: ir.Value) -> ir
     """What another lane has of a scalar: the one whose number is the offset (`idx`), or differs in its bits (`xor`)."""
     given = value.type
     value = carried(value)
-    width = d.constant(ir.IntegerAttr.get(integer_type(32), d.subgroup_size))
+    width = d.constant(ir.IntegerAttr.get(build.integer_type(32), d.subgroup_size))
     attributes = {"mode": ir.Attribute.parse(f"#gpu<shuffle_mode {mode}>")}
-    made = ir.Operation.create("gpu.shuffle", [value.type, integer_type(1)], [value, offset, width], attributes)
+    made = ir.Operation.create("gpu.shuffle", [value.type, build.integer_type(1)], [value, offset, width], attributes)
     return restored(made.results[0], given)
 
 
@@ -41,9 +30,9 @@ def carried(value: ir.Value) -> ir.Value:
     """A scalar, or a vector, as one of a type that shuffles take."""
     element = element_of(value)
     if isinstance(element, ir.IndexType):
-        return make("arith.index_cast", with_element(value.type, integer_type(32)), value)
+        return build.make("arith.index_cast", build.with_element(value.type, build.integer_type(32)), value)
     if isinstance(element, ir.IntegerType) and element.width < 8:
-        return make("arith.extui", with_element(value.type, integer_type(32)), value)
+        return build.make("arith.extui", build.with_element(value.type, build.integer_type(32)), value)
     return value
 
 
@@ -51,7 +40,7 @@ def restored(value: ir.Value, kind: ir.Type) -> ir.Value:
     """What `carried` was given, of this type."""
     if value.type == kind:
         return value
-    return make("arith.index_cast" if isinstance(element_of(kind), ir.IndexType) else "arith.trunci", kind, value)
+    return build.make("arith.index_cast" if isinstance(element_of(kind), ir.IndexType) else "arith.trunci", kind, value)
 
 
 def _lane(d: Distributor) -> ir.Value:
@@ -67,7 +56,7 @@ def _looked_up(d: Distributor, rows: Sequence[Sequence[ir.Attribute]]) -> ir.Val
         return d.constant(ir.DenseElementsAttr.get(list(rows[0]), kind))
     whole = ir.VectorType.get([len(rows), len(rows[0])], kind.element_type)
     table = ir.DenseElementsAttr.get([a for row in rows for a in row], whole)
-    return d.once(("table", table), lambda: extract_at(d.constant(table), _lane(d)))
+    return d.once(("table", table), lambda: build.extract_at(d.constant(table), _lane(d)))
 
 
 def _number(d: Distributor, numbers: Ints, kind: ir.Type) -> ir.Value:
@@ -76,7 +65,7 @@ def _number(d: Distributor, numbers: Ints, kind: ir.Type) -> ir.Value:
         return d.constant(ir.IntegerAttr.get(kind, int(numbers[0])))
     row = [ir.IntegerAttr.get(kind, int(n)) for n in numbers]
     table = d.constant(ir.DenseElementsAttr.get(row, ir.VectorType.get([len(row)], kind)))
-    return d.once(("number", kind, *numbers.tolist()), lambda: extract_at(table, _lane(d)))
+    return d.once(("number", kind, *numbers.tolist()), lambda: build.extract_at(table, _lane(d)))
 
 
 def constant_part(d: Distributor, layout: NestedLayout, elements: Sequence[ir.Attribute]) -> ir.Value:
@@ -90,8 +79,8 @@ def constant_part(d: Distributor, layout: NestedLayout, elements: Sequence[ir.At
     for number, table in enumerate(tables):
         if table != tables[0]:
             assert own is not None
-            found = select(compare("eq", own, d.index(number)), _looked_up(d, table), found)
-    return shape_cast(found, layout.distributed_shape)
+            found = build.select(build.compare("eq", own, d.index(number)), _looked_up(d, table), found)
+    return build.shape_cast(found, layout.distributed_shape)
 
 
 def moved(d: Distributor, part: ir.Value, how: Moves, kind: ir.Type) -> ir.Value:
@@ -100,14 +89,14 @@ def moved(d: Distributor, part: ir.Value, how: Moves, kind: ir.Type) -> ir.Value
     if not how.rounds and (how.takes == how.takes[0]).all():
         places = how.takes[0].tolist()
         if places != list(range(registers)):
-            part = permute(shape_cast(part, [registers]), places)
-        return shape_cast(part, shape_of(kind))
-    flat = shape_cast(carried(part), [registers])
+            part = build.permute(build.shape_cast(part, [registers]), places)
+        return build.shape_cast(part, shape_of(kind))
+    flat = build.shape_cast(carried(part), [registers])
     found: dict[int, ir.Value] = {}
 
     def register(number: int) -> ir.Value:
         if number not in found:
-            found[number] = extract(flat, [number])
+            found[number] = build.extract(flat, [number])
         return found[number]
 
     def chosen(numbers: Ints) -> ir.Value:
@@ -117,9 +106,9 @@ def moved(d: Distributor, part: ir.Value, how: Moves, kind: ir.Type) -> ir.Value
         if len(values) == 1:
             return values[0]
         which = _number(d, np.searchsorted(several, numbers), ir.IndexType.get())
-        return extract_at(from_elements(values, [len(values)]), which)
+        return build.extract_at(build.from_elements(values, [len(values)]), which)
 
     for i, (sends, reads) in enumerate(zip(how.sends, how.reads)):
-        found[registers + i] = shuffled(d, chosen(sends), "idx", _number(d, reads, integer_type(32)))
-    made = from_elements([chosen(column) for column in how.takes.T], shape_of(kind))
-    return restored(made, with_element(kind, given))
+        found[registers + i] = shuffled(d, chosen(sends), "idx", _number(d, reads, build.integer_type(32)))
+    made = build.from_elements([chosen(column) for column in how.takes.T], shape_of(kind))
+    return restored(made, build.with_element(kind, given))

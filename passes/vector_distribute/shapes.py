@@ -7,16 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from mlir import ir
-from xegpu_py.passes.common.builders import (
-    broadcast,
-    compare,
-    integer_type,
-    like,
-    make,
-    shape_cast,
-    transpose,
-    with_shape,
-)
+from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.layouts.relations import relation
 from xegpu_py.passes.common.values import element_of, integers, shape_of
 from xegpu_py.passes.vector_distribute.distributor import Distributor, pattern
@@ -32,7 +23,7 @@ def constant(d: Distributor, op: ir.Operation) -> None:
     result = op.results[0]
     kind = d.part_type(d.layout(op, result), element_of(result))
     if op.name == "ub.poison":
-        d.replace_parts(op, like(op, [kind], []).results[0])
+        d.replace_parts(op, build.like(op, [kind], []).results[0])
         return
     value = ir.DenseElementsAttr(op.attributes["value"])
     if value.is_splat:
@@ -48,7 +39,7 @@ def spread(part: ir.Value, dims: Sequence[int], layout: NestedLayout) -> ir.Valu
     for level, (k, i) in itertools.product(range(3), enumerate(dims)):
         if i >= 0:
             unit[level * rank + i] = source[level * len(dims) + k]
-    return broadcast(shape_cast(part, unit), with_shape(part.type, layout.distributed_shape))
+    return build.broadcast(build.shape_cast(part, unit), build.with_shape(part.type, layout.distributed_shape))
 
 
 @pattern("vector.broadcast")
@@ -59,7 +50,7 @@ def _broadcast(d: Distributor, op: ir.Operation) -> None:
     if source not in d.layouts:
         if isinstance(source.type, ir.VectorType):
             d.layout(op, source)
-        d.replace_parts(op, broadcast(source, d.part_type(layout, element_of(result))))
+        d.replace_parts(op, build.broadcast(source, d.part_type(layout, element_of(result))))
         return
     slots = relation(op)
     assert slots is not None
@@ -69,7 +60,7 @@ def _broadcast(d: Distributor, op: ir.Operation) -> None:
 def transposed(part: ir.Value, permutation: Sequence[int]) -> ir.Value:
     """A part with the dimensions of each level in another order."""
     n = len(permutation)
-    return transpose(part, [level * n + i for level in range(3) for i in permutation])
+    return build.transpose(part, [level * n + i for level in range(3) for i in permutation])
 
 
 @pattern("vector.transpose")
@@ -89,7 +80,7 @@ def index_vector(d: Distributor, layout: NestedLayout, dim: int) -> ir.Value:
     base = d.base(layout, dim)
     if base is None:
         return table
-    return make("arith.addi", kind, table, broadcast(base, kind))
+    return build.make("arith.addi", kind, table, build.broadcast(base, kind))
 
 
 @pattern("vector.step")
@@ -106,9 +97,9 @@ def mask(d: Distributor, op: ir.Operation) -> None:
         bounds = list(op.operands)
     else:
         bounds = [d.index(n) for n in ir.DenseI64ArrayAttr(op.attributes["mask_dim_sizes"])]
-    total = None if bounds else d.splat(d.part_type(layout, integer_type(1)), ir.BoolAttr.get(True))
+    total = None if bounds else d.splat(d.part_type(layout, build.integer_type(1)), ir.BoolAttr.get(True))
     for i, bound in enumerate(bounds):
         indices = index_vector(d, layout, i)
-        inside = spread(compare("slt", indices, broadcast(bound, indices.type)), [i], layout)
-        total = inside if total is None else make("arith.andi", inside.type, total, inside)
+        inside = spread(build.compare("slt", indices, build.broadcast(bound, indices.type)), [i], layout)
+        total = inside if total is None else build.make("arith.andi", inside.type, total, inside)
     d.replace_parts(op, total)

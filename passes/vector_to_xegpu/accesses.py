@@ -12,30 +12,7 @@ from mlir import ir
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu.checks import is_slm
 from xegpu_py.dialects.xegpu.types import LANES
-from xegpu_py.passes.common.builders import (
-    add,
-    binary,
-    broadcast,
-    compare,
-    constant,
-    create,
-    dense_integers,
-    extract,
-    extract_slice,
-    i64_array,
-    index,
-    index_type,
-    insert,
-    insert_slice,
-    integer_type,
-    make,
-    permute,
-    select,
-    shape_cast,
-    stride_of,
-    vector_type,
-    with_element,
-)
+from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.elements import message_element, no_messages, with_index, without_index
 from xegpu_py.passes.common.messages import pieces
 from xegpu_py.passes.common.patterns import PatternSet
@@ -52,11 +29,11 @@ pattern: PatternSet[Pattern] = PatternSet()
 
 
 def _constants(values: Order) -> ir.Value:
-    return dense_integers(values, index_type())
+    return build.dense_integers(values, build.index_type())
 
 
 def _spread(value: ir.Value, count: int) -> ir.Value:
-    return broadcast(value, vector_type((count,), value.type))
+    return build.broadcast(value, build.vector_type((count,), value.type))
 
 
 class _Memref:
@@ -84,16 +61,16 @@ class _Memref:
         if self.type.get_strides_and_offset()[0][-1] != 1:
             self._owner.fail(self._op, f"needs an innermost stride of 1, but {self.type} has another")
         dynamic = ir.ShapedType.get_dynamic_size()
-        places = [add(i, a) for i, a in zip(self.indices, added)]
+        places = [build.add(i, a) for i, a in zip(self.indices, added)]
         space = f", {self.type.memory_space}" if self.type.memory_space is not None else ""
-        row = make(
+        row = build.make(
             "memref.subview",
             ir.Type.parse(f"memref<{count}x{self.element}, strided<[1], offset: ?>{space}>"),
             self.value,
             *places,
-            static_offsets=i64_array([dynamic] * self.rank),
-            static_sizes=i64_array([*[1] * (self.rank - 1), count]),
-            static_strides=i64_array([1] * self.rank),
+            static_offsets=build.i64_array([dynamic] * self.rank),
+            static_sizes=build.i64_array([*[1] * (self.rank - 1), count]),
+            static_strides=build.i64_array([1] * self.rank),
             **{SEGMENTS["operand"]: ir.DenseI32ArrayAttr.get([1, self.rank, 0, 0])},
         )
         scope = "memory_scope = slm, " if self.slm else ""
@@ -115,25 +92,25 @@ class _Memref:
         total: ir.Value | None = None
         known = np.zeros(count, np.int64)
         for d, place in enumerate(self.indices):
-            stride = stride_of(self.value, d)
-            factor = index(stride) if isinstance(stride, int) else stride
-            scaled = binary("muli", place, factor)
-            base = scaled if base is None else add(base, scaled)
+            stride = build.stride_of(self.value, d)
+            factor = build.index(stride) if isinstance(stride, int) else stride
+            scaled = build.binary("muli", place, factor)
+            base = scaled if base is None else build.add(base, scaled)
             more = added[d]
             if isinstance(more, ir.Value):
-                moved = binary("muli", more, _spread(factor, count))
+                moved = build.binary("muli", more, _spread(factor, count))
             elif isinstance(stride, int):
                 known += more * stride
                 continue
             elif more.any():
-                moved = binary("muli", _constants(more), _spread(factor, count))
+                moved = build.binary("muli", _constants(more), _spread(factor, count))
             else:
                 continue
-            total = moved if total is None else add(total, moved)
+            total = moved if total is None else build.add(total, moved)
         found = _constants(known)
         if total is not None:
-            found = add(found, total)
-        return found if base is None else add(found, _spread(base, count))
+            found = build.add(found, total)
+        return found if base is None else build.add(found, _spread(base, count))
 
 
 @pattern("vector.load")
@@ -144,17 +121,17 @@ def _load(owner: Pass, op: ir.Operation) -> ir.Value:
 
 def _read_rows(memory: _Memref, shape: tuple[int, ...]) -> ir.Value:
     if not shape:
-        one = make("memref.load", memory.element, memory.value, *memory.indices)
-        return broadcast(one, vector_type((), memory.element))
+        one = build.make("memref.load", memory.element, memory.value, *memory.indices)
+        return build.broadcast(one, build.vector_type((), memory.element))
     outer = memory.rank - len(shape)
     rows = [(*r, 0) for r in np.ndindex(*shape[:-1])]
     loads = [xegpu.load_nd(memory.line([*[0] * outer, *map(int, row)], shape[-1]), mode="vc") for row in rows]
     parts = [with_index(v, memory.element) for v in loads]
     if len(parts) == 1:
-        return shape_cast(parts[0], shape)
-    found = constant(vector_type(shape, memory.element), 0)
+        return build.shape_cast(parts[0], shape)
+    found = build.constant(build.vector_type(shape, memory.element), 0)
     for row, part in zip(rows, parts):
-        found = insert(part, found, row[:-1])
+        found = build.insert(part, found, row[:-1])
     return found
 
 
@@ -167,11 +144,11 @@ def _store(owner: Pass, op: ir.Operation) -> None:
 def _write_rows(memory: _Memref, value: ir.Value) -> None:
     shape = shape_of(value)
     if not shape:
-        create("memref.store", [], [extract(value, []), memory.value, *memory.indices])
+        build.create("memref.store", [], [build.extract(value, []), memory.value, *memory.indices])
         return
     outer = memory.rank - len(shape)
     for row in np.ndindex(*shape[:-1]):
-        part = without_index(extract(value, row))
+        part = without_index(build.extract(value, row))
         xegpu.store_nd(part, memory.line([*[0] * outer, *map(int, row), 0], shape[-1]), mode="vc")
 
 
@@ -189,15 +166,15 @@ def _masked_load(owner: Pass, op: ir.Operation) -> ir.Value:
 def _gathered(memory: _Memref, offsets: ir.Value, mask: ir.Value, otherwise: ir.Value) -> ir.Value:
     result = otherwise
     for first, size in pieces(shape_of(mask)[0], LANES):
-        at, active, other = (extract_slice(v, [first], [size]) for v in (offsets, mask, otherwise))
+        at, active, other = (build.extract_slice(v, [first], [size]) for v in (offsets, mask, otherwise))
         loaded = with_index(xegpu.load_gather(memory.lanes(at), active, mode="vc"), memory.element)
-        result = insert_slice(select(active, loaded, other), result, [first])
+        result = build.insert_slice(build.select(active, loaded, other), result, [first])
     return result
 
 
 def _scattered(memory: _Memref, value: ir.Value, offsets: ir.Value, mask: ir.Value) -> None:
     for first, size in pieces(shape_of(mask)[0], LANES):
-        part, at, active = (extract_slice(v, [first], [size]) for v in (value, offsets, mask))
+        part, at, active = (build.extract_slice(v, [first], [size]) for v in (value, offsets, mask))
         xegpu.store_scatter(without_index(part), memory.lanes(at), active, mode="vc")
 
 
@@ -212,9 +189,9 @@ def _places(memory: _Memref, value: ir.Value) -> tuple[ir.Value, int]:
     """Offsets of a gather or scatter, whose indices are along the innermost dimension."""
     shape = shape_of(value)
     count = math.prod(shape)
-    flat = shape_cast(value, (count,))
+    flat = build.shape_cast(value, (count,))
     if not isinstance(element_of(flat), ir.IndexType):
-        flat = make("arith.index_cast", with_element(flat.type, index_type()), flat)
+        flat = build.make("arith.index_cast", build.with_element(flat.type, build.index_type()), flat)
     return memory.offsets([*[np.zeros(count, np.int64)] * (memory.rank - 1), flat], count), count
 
 
@@ -223,8 +200,8 @@ def _gather(owner: Pass, op: ir.Operation) -> ir.Value:
     source, *indices, places, mask, otherwise = op.operands
     memory = _Memref(owner, op, source, indices)
     offsets, count = _places(memory, places)
-    found = _gathered(memory, offsets, shape_cast(mask, (count,)), shape_cast(otherwise, (count,)))
-    return shape_cast(found, shape_of(op.results[0]))
+    found = _gathered(memory, offsets, build.shape_cast(mask, (count,)), build.shape_cast(otherwise, (count,)))
+    return build.shape_cast(found, shape_of(op.results[0]))
 
 
 @pattern("vector.scatter")
@@ -232,7 +209,7 @@ def _scatter(owner: Pass, op: ir.Operation) -> None:
     target, *indices, places, mask, value = op.operands
     memory = _Memref(owner, op, target, indices)
     offsets, count = _places(memory, places)
-    _scattered(memory, shape_cast(value, (count,)), offsets, shape_cast(mask, (count,)))
+    _scattered(memory, build.shape_cast(value, (count,)), offsets, build.shape_cast(mask, (count,)))
 
 
 @pattern("memref.atomic_rmw")
@@ -240,10 +217,10 @@ def _atomic(owner: Pass, op: ir.Operation) -> ir.Value:
     value, target, *indices = op.operands
     memory = _Memref(owner, op, target, indices)
     offsets = memory.offsets([np.zeros(1, np.int64)] * memory.rank, 1)
-    one = constant(vector_type((1,), integer_type(1)), True)
+    one = build.constant(build.vector_type((1,), build.integer_type(1)), True)
     kind = AtomicRMWKind(ir.IntegerAttr(op.attributes["kind"]).value)
     old = xegpu.atomic_rmw(kind, _spread(value, 1), memory.lanes(offsets), one, mode="vc")
-    return extract(old, [0])
+    return build.extract(old, [0])
 
 
 def _elements(memory: _Memref, transfer: Transfer) -> tuple[ir.Value, ir.Value, int]:
@@ -259,23 +236,23 @@ def _elements(memory: _Memref, transfer: Transfer) -> tuple[ir.Value, ir.Value, 
         added[d] = places[i]
         if transfer.in_bounds[i]:
             continue
-        extent = make("memref.dim", index_type(), memory.value, index(d))
-        left = binary("subi", extent, memory.indices[d])
-        inside = compare("slt", _constants(places[i]), _spread(left, count))
-        active = inside if active is None else binary("andi", active, inside)
+        extent = build.make("memref.dim", build.index_type(), memory.value, build.index(d))
+        left = build.binary("subi", extent, memory.indices[d])
+        inside = build.compare("slt", _constants(places[i]), _spread(left, count))
+        active = inside if active is None else build.binary("andi", active, inside)
     if active is None:
-        active = constant(vector_type((count,), integer_type(1)), True)
+        active = build.constant(build.vector_type((count,), build.integer_type(1)), True)
     return memory.offsets(added, count), active, count
 
 
 def _active(transfer: Transfer, mask: ir.Value, places: Order) -> ir.Value:
     """Which elements a mask leaves, in row-major order."""
-    flat, order = shape_cast(mask, (math.prod(shape_of(mask)),)), transfer.mask_dims
+    flat, order = build.shape_cast(mask, (math.prod(shape_of(mask)),)), transfer.mask_dims
     if not order:
         # It has one element, for all.
-        return permute(flat, np.zeros(places.shape[1], np.int64))
+        return build.permute(flat, np.zeros(places.shape[1], np.int64))
     shape = shape_of(transfer.vector)
-    return permute(flat, np.ravel_multi_index(tuple(places[i] for i in order), tuple(shape[i] for i in order)))
+    return build.permute(flat, np.ravel_multi_index(tuple(places[i] for i in order), tuple(shape[i] for i in order)))
 
 
 @pattern("vector.transfer_read")
@@ -288,7 +265,7 @@ def _transfer_read(owner: Pass, op: ir.Operation) -> ir.Value:
     offsets, active, count = _elements(memory, transfer)
     assert transfer.padding is not None
     found = _gathered(memory, offsets, active, _spread(transfer.padding, count))
-    return shape_cast(found, shape_of(result))
+    return build.shape_cast(found, shape_of(result))
 
 
 @pattern("vector.transfer_write")
@@ -300,4 +277,4 @@ def _transfer_write(owner: Pass, op: ir.Operation) -> None:
         _write_rows(memory, value)
     else:
         offsets, active, count = _elements(memory, transfer)
-        _scattered(memory, shape_cast(value, (count,)), offsets, active)
+        _scattered(memory, build.shape_cast(value, (count,)), offsets, active)

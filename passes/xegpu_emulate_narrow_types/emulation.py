@@ -13,15 +13,7 @@ import ml_dtypes
 import numpy as np
 from mlir import ir
 from xegpu_py.dialects.xegpu import TensorDesc
-from xegpu_py.passes.common.builders import (
-    binary,
-    constant,
-    dense_integers,
-    index_type,
-    integer_type,
-    make,
-    with_shape,
-)
+from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.conversion import Conversion
 from xegpu_py.passes.common.divisors import column_divisor
 from xegpu_py.passes.common.narrow import byte_memref, memref_bits, narrow_bits
@@ -55,7 +47,9 @@ def emulate(func: ir.Operation) -> None:
     for argument in body.arguments:
         if memref_bits(argument.type):
             with ir.InsertionPoint.at_block_begin(body), func.location:
-                cast = make("builtin.unrealized_conversion_cast", conversion.memref(argument.type, func), argument)
+                cast = build.make(
+                    "builtin.unrealized_conversion_cast", conversion.memref(argument.type, func), argument
+                )
             conversion.define(argument, (cast,))
     for op in ops:
         conversion.op(op.operation)
@@ -124,7 +118,7 @@ class Emulation(Conversion):
             return (self.memref(kind),)
         if desc_bits(kind):
             desc = self.desc_type(kind)
-            return (desc, desc, index_type()) if self.shifted else (desc,)
+            return (desc, desc, build.index_type()) if self.shifted else (desc,)
         return None
 
     @staticmethod
@@ -139,7 +133,7 @@ class Emulation(Conversion):
 
     def held_type(self, kind: ir.Type) -> ir.Type:
         """The type of what stands for numbers of a type."""
-        shape, byte = shape_of(kind), integer_type(8)
+        shape, byte = shape_of(kind), build.integer_type(8)
         if not isinstance(kind, ir.VectorType):
             return byte
         if self.is_packed(kind):
@@ -228,7 +222,7 @@ class Emulation(Conversion):
         total = masked(parts[0], bits)
         for j, part in enumerate(parts[1:], 1):
             low = part if j == len(parts) - 1 else masked(part, bits)
-            total = binary("ori", total, shifted(low, "shli", bits * j))
+            total = build.binary("ori", total, shifted(low, "shli", bits * j))
         return total
 
     # The driver.
@@ -244,12 +238,12 @@ class Emulation(Conversion):
 
 def shifted(value: ir.Value, name: str, by: int) -> ir.Value:
     """Bytes shifted by so many bits."""
-    return binary(name, value, by) if by else value
+    return build.binary(name, value, by) if by else value
 
 
 def masked(value: ir.Value, bits: int) -> ir.Value:
     """The lowest bits of bytes."""
-    return binary("andi", value, (1 << bits) - 1)
+    return build.binary("andi", value, (1 << bits) - 1)
 
 
 def extended(value: ir.Value, bits: int, signed: bool | None) -> ir.Value:
@@ -264,13 +258,13 @@ def extended(value: ir.Value, bits: int, signed: bool | None) -> ir.Value:
 def interleaved(a: ir.Value, b: ir.Value) -> ir.Value:
     """The elements of two vectors by turns, along rows."""
     shape = shape_of(a)
-    return make("vector.interleave", with_shape(a.type, (*shape[:-1], 2 * shape[-1])), a, b)
+    return build.make("vector.interleave", build.with_shape(a.type, (*shape[:-1], 2 * shape[-1])), a, b)
 
 
 def deinterleaved(value: ir.Value) -> tuple[ir.Value, ir.Value]:
     """The elements of even and of odd numbers of each row."""
     shape = shape_of(value)
-    kind = with_shape(value.type, (*shape[:-1], shape[-1] // 2))
+    kind = build.with_shape(value.type, (*shape[:-1], shape[-1] // 2))
     even, odd = ir.Operation.create("vector.deinterleave", [kind, kind], [value]).results
     return even, odd
 
@@ -295,7 +289,7 @@ def dense_bytes(numbers: Array, kind: ir.Type) -> ir.Value:
     """A constant of bytes in the shape of the numbers; of a scalar type a scalar."""
     wrapped = (numbers & 0xFF).astype(np.uint8).view(np.int8)
     if not isinstance(kind, ir.VectorType):
-        return constant(integer_type(8), int(wrapped))
+        return build.constant(build.integer_type(8), int(wrapped))
     if wrapped.size and (wrapped == wrapped.flat[0]).all():
-        return constant(ir.VectorType.get(wrapped.shape, integer_type(8)), int(wrapped.flat[0]))
-    return dense_integers(wrapped, integer_type(8))
+        return build.constant(ir.VectorType.get(wrapped.shape, build.integer_type(8)), int(wrapped.flat[0]))
+    return build.dense_integers(wrapped, build.integer_type(8))

@@ -6,23 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 from mlir import ir
-from xegpu_py.passes.common.builders import (
-    Index,
-    add,
-    binary,
-    broadcast,
-    constant,
-    extract,
-    from_elements,
-    i64_array,
-    index,
-    index_type,
-    integer_type,
-    known,
-    make,
-    multiply,
-    with_element,
-)
+from xegpu_py.passes.common import builders as build
+from xegpu_py.passes.common.builders import Index
 from xegpu_py.passes.common.divisors import divisor
 from xegpu_py.passes.common.narrow import memref_bits
 from xegpu_py.passes.common.values import attributes_of, constant_of, shape_of
@@ -37,14 +22,14 @@ def bytes_before(number: Index, each: int) -> Index:
     """The byte in which an element lies, which may have a negative number."""
     if isinstance(number, int):
         return number // each
-    return binary("shrsi", number, each.bit_length() - 1)
+    return build.binary("shrsi", number, each.bit_length() - 1)
 
 
 def place_in_byte(number: Index, each: int) -> Index:
     """Which of its byte's elements an element is."""
     if isinstance(number, int):
         return number % each
-    return binary("andi", number, each - 1)
+    return build.binary("andi", number, each - 1)
 
 
 # Views.
@@ -70,10 +55,10 @@ def expand_shape(e: Emulation, op: ir.Operation) -> None:
     each = e.each(source.type)
     if shape[-1] == _UNKNOWN:
         *extents, last = extents
-        extents.append(index(bytes_before(e.one(last), each)))
+        extents.append(build.index(bytes_before(e.one(last), each)))
     else:
         shape[-1] //= each
-    attributes["static_output_shape"] = i64_array(shape)
+    attributes["static_output_shape"] = build.i64_array(shape)
     made = ir.Operation.create(op.name, [e.memref(op.results[0].type, op)], [e.one(source), *extents], attributes)
     e.replace(op, (made.results[0],))
 
@@ -95,12 +80,12 @@ def subview(e: Emulation, op: ir.Operation) -> None:
         if any(divisor(n) % each for n in found):
             e.fail(f"has {what} that are not known to be whole bytes", f"let them be multiples of {each} elements")
     offsets[-1:] = [bytes_before(n, each) for n in offsets[-1:]]
-    sizes[-1:] = [bytes_before(add(n, each - 1), each) for n in sizes[-1:]]
+    sizes[-1:] = [bytes_before(build.add(n, each - 1), each) for n in sizes[-1:]]
     if op.name == "memref.reinterpret_cast":
         strides[:-1] = [bytes_before(n, each) for n in strides[:-1]]
     operands = [e.one(source)]
     for name, found in (("offsets", offsets), ("sizes", sizes), ("strides", strides)):
-        attributes[f"static_{name}"] = i64_array([n if isinstance(n, int) else _UNKNOWN for n in found])
+        attributes[f"static_{name}"] = build.i64_array([n if isinstance(n, int) else _UNKNOWN for n in found])
         operands += [n for n in found if not isinstance(n, int)]
     made = ir.Operation.create(op.name, [e.memref(op.results[0].type, op)], operands, attributes)
     e.replace(op, (made.results[0],))
@@ -115,10 +100,10 @@ def dim(e: Emulation, op: ir.Operation) -> None:
     if number is None:
         e.fail("needs a constant dimension")
     if kind.shape[number] != _UNKNOWN:
-        found = index(kind.shape[number])
+        found = build.index(kind.shape[number])
     else:
-        extent = make(op.name, index_type(), e.one(source), e.one(which))
-        found = index(multiply(extent, e.each(source.type) if number == kind.rank - 1 else 1))
+        extent = build.make(op.name, build.index_type(), e.one(source), e.one(which))
+        found = build.index(build.multiply(extent, e.each(source.type) if number == kind.rank - 1 else 1))
     op.results[0].replace_all_uses_with(found)
     e.erase(op)
 
@@ -140,30 +125,30 @@ class _Element:
         self.memref = e.one(memref)
         each = 8 // self.bits
         places = list(indices)
-        self.shift: ir.Value = constant(integer_type(8), 0)
+        self.shift: ir.Value = build.constant(build.integer_type(8), 0)
         if places:
-            inside = index(multiply(place_in_byte(places[-1], each), self.bits))
-            self.shift = make("arith.index_cast", integer_type(8), inside)
+            inside = build.index(build.multiply(place_in_byte(places[-1], each), self.bits))
+            self.shift = build.make("arith.index_cast", build.integer_type(8), inside)
             places[-1] = bytes_before(places[-1], each)
-        self.indices = [index(p) for p in places]
+        self.indices = [build.index(p) for p in places]
 
     def load(self) -> ir.Value:
         """The element in a byte whose upper bits may be anything."""
-        return self.taken(make("memref.load", integer_type(8), self.memref, *self.indices))
+        return self.taken(build.make("memref.load", build.integer_type(8), self.memref, *self.indices))
 
     def taken(self, byte: ir.Value) -> ir.Value:
         """The element out of its byte."""
-        return binary("shrui", byte, self.shift)
+        return build.binary("shrui", byte, self.shift)
 
     def put(self, byte: ir.Value, value: ir.Value) -> ir.Value:
         """The byte with another element."""
-        mask = binary("shli", constant(integer_type(8), (1 << self.bits) - 1), self.shift)
-        others = binary("andi", byte, binary("xori", mask, -1))
-        return binary("ori", others, binary("shli", masked(value, self.bits), self.shift))
+        mask = build.binary("shli", build.constant(build.integer_type(8), (1 << self.bits) - 1), self.shift)
+        others = build.binary("andi", byte, build.binary("xori", mask, -1))
+        return build.binary("ori", others, build.binary("shli", masked(value, self.bits), self.shift))
 
     def update(self, kind: str, value: ir.Value) -> ir.Value:
         """Combine the element with a value, by a loop of compare and swap of its byte; what it was."""
-        i8 = integer_type(8)
+        i8 = build.integer_type(8)
         op = ir.Operation.create("memref.generic_atomic_rmw", [i8], [self.memref, *self.indices], None, None, 1)
         body = op.regions[0].blocks.append(i8)
         with ir.InsertionPoint(body):
@@ -171,7 +156,7 @@ class _Element:
             new = value
             if kind != "assign":
                 name, sign = _KINDS[kind]
-                new = binary(name, *(extended(v, self.bits, sign) for v in (self.taken(before), value)))
+                new = build.binary(name, *(extended(v, self.bits, sign) for v in (self.taken(before), value)))
             ir.Operation.create("memref.atomic_yield", [], [self.put(before, new)])
         return self.taken(op.results[0])
 
@@ -187,14 +172,14 @@ _KINDS: dict[str, tuple[str, bool | None]] = {
 def load(e: Emulation, op: ir.Operation) -> None:
     """The byte, shifted."""
     memref, *indices = op.operands
-    e.replace(op, (_Element(e, memref, list(map(known, indices))).load(),))
+    e.replace(op, (_Element(e, memref, list(map(build.known, indices))).load(),))
 
 
 @pattern("memref.store")
 def store(e: Emulation, op: ir.Operation) -> None:
     """An atomic update of the byte, whose other elements stay as they are."""
     value, memref, *indices = op.operands
-    _Element(e, memref, list(map(known, indices))).update("assign", e.one(value))
+    _Element(e, memref, list(map(build.known, indices))).update("assign", e.one(value))
     e.erase(op)
 
 
@@ -205,7 +190,7 @@ def atomic_rmw(e: Emulation, op: ir.Operation) -> None:
     kind = AtomicRMWKind(ir.IntegerAttr(op.attributes["kind"]).value).name
     if kind != "assign" and kind not in _KINDS:
         e.fail(f"has no form for {kind} of {memref.type}")
-    e.replace(op, (_Element(e, memref, list(map(known, indices))).update(kind, e.one(value)),))
+    e.replace(op, (_Element(e, memref, list(map(build.known, indices))).update(kind, e.one(value)),))
 
 
 # Vectors.
@@ -215,7 +200,7 @@ def _elements(e: Emulation, memref: ir.Value, indices: Sequence[Index], shape: S
     """The elements of a vector in memory, in row-major order."""
     lead = len(indices) - len(shape)
     for place in np.ndindex(*shape):
-        yield _Element(e, memref, [*indices[:lead], *map(add, indices[lead:], place)])
+        yield _Element(e, memref, [*indices[:lead], *map(build.add, indices[lead:], place)])
 
 
 def load_vector(e: Emulation, op: ir.Operation, memref: ir.Value, indices: Sequence[Index]) -> None:
@@ -223,21 +208,23 @@ def load_vector(e: Emulation, op: ir.Operation, memref: ir.Value, indices: Seque
     kind = op.results[0].type
     each = e.each(kind)
     if not e.is_packed(kind):
-        e.give(op, from_elements([x.load() for x in _elements(e, memref, indices, shape_of(kind))], shape_of(kind)))
+        e.give(
+            op, build.from_elements([x.load() for x in _elements(e, memref, indices, shape_of(kind))], shape_of(kind))
+        )
         e.erase(op)
         return
     held = e.held_type(kind)
     last = indices[-1]
 
     def at(column: Index) -> ir.Value:
-        places = [index(i) for i in (*indices[:-1], column)]
-        return make("vector.load", held, e.one(memref), *places)
+        places = [build.index(i) for i in (*indices[:-1], column)]
+        return build.make("vector.load", held, e.one(memref), *places)
 
     first = at(bytes_before(last, each))
     if divisor(last) % each == 0:
         e.replace(op, (first,))
         return
-    behind = at(bytes_before(add(last, each - 1), each))
+    behind = at(bytes_before(build.add(last, each - 1), each))
     e.replace(op, (joined(first, behind, place_in_byte(last, each), 8 // each),))
 
 
@@ -250,11 +237,11 @@ def joined(first: ir.Value, behind: ir.Value, place: Index, bits: int) -> ir.Val
         place: which element of a byte is the first.
         bits: of an element.
     """
-    wide = with_element(first.type, integer_type(16))
-    low, high = (make("arith.extui", wide, v) for v in (first, behind))
-    both = binary("ori", low, binary("shli", high, 8))
-    by = make("arith.index_cast", integer_type(16), index(multiply(place, bits)))
-    return make("arith.trunci", first.type, binary("shrui", both, broadcast(by, wide)))
+    wide = build.with_element(first.type, build.integer_type(16))
+    low, high = (build.make("arith.extui", wide, v) for v in (first, behind))
+    both = build.binary("ori", low, build.binary("shli", high, 8))
+    by = build.make("arith.index_cast", build.integer_type(16), build.index(build.multiply(place, bits)))
+    return build.make("arith.trunci", first.type, build.binary("shrui", both, build.broadcast(by, wide)))
 
 
 def store_vector(e: Emulation, memref: ir.Value, indices: Sequence[Index], value: ir.Value) -> None:
@@ -262,26 +249,26 @@ def store_vector(e: Emulation, memref: ir.Value, indices: Sequence[Index], value
     kind, last = value.type, indices[-1]
     each = e.each(kind)
     if e.is_packed(kind) and divisor(last) % each == 0:
-        places = [index(i) for i in (*indices[:-1], bytes_before(last, each))]
+        places = [build.index(i) for i in (*indices[:-1], bytes_before(last, each))]
         ir.Operation.create("vector.store", [], [e.packed(value), e.one(memref), *places])
         return
     numbers, shape = e.unpacked(value), shape_of(kind)
     for place, element in zip(np.ndindex(*shape), _elements(e, memref, indices, shape)):
-        element.update("assign", extract(numbers, place))
+        element.update("assign", build.extract(numbers, place))
 
 
 @pattern("vector.load")
 def vector_load(e: Emulation, op: ir.Operation) -> None:
     """Consecutive elements."""
     memref, *indices = op.operands
-    load_vector(e, op, memref, list(map(known, indices)))
+    load_vector(e, op, memref, list(map(build.known, indices)))
 
 
 @pattern("vector.store")
 def vector_store(e: Emulation, op: ir.Operation) -> None:
     """Consecutive elements."""
     value, memref, *indices = op.operands
-    store_vector(e, memref, list(map(known, indices)), value)
+    store_vector(e, memref, list(map(build.known, indices)), value)
     e.erase(op)
 
 
@@ -303,7 +290,7 @@ def _transferred(
     extent = ir.MemRefType(memref.type).shape[-1]
     if divisor(last) % each or not e.is_packed(vector) or (extent != _UNKNOWN and extent % each):
         e.fail("may reach out of bounds, and does not begin and end at bytes", notes[1])
-    return [*map(index, indices[:-1]), index(bytes_before(last, each))]
+    return [*map(build.index, indices[:-1]), build.index(bytes_before(last, each))]
 
 
 @pattern("vector.transfer_read")
@@ -311,7 +298,7 @@ def transfer_read(e: Emulation, op: ir.Operation) -> None:
     """As vector.load where all is in bounds; else of bytes, whose padding is as many elements."""
     memref, *rest = op.operands
     kind, rank = op.results[0].type, ir.MemRefType(memref.type).rank
-    indices = list(map(known, rest[:rank]))
+    indices = list(map(build.known, rest[:rank]))
     notes = "read bytes, or whole rows", "read rows that begin and end at bytes"
     places = _transferred(e, op, memref, indices, kind, notes)
     if places is None:
@@ -320,7 +307,7 @@ def transfer_read(e: Emulation, op: ir.Operation) -> None:
     element, bits = e.one(rest[rank]), bits_of(kind)
     padding = masked(element, bits)
     for j in range(1, e.each(kind)):
-        padding = binary("ori", padding, binary("shli", masked(element, bits), bits * j))
+        padding = build.binary("ori", padding, build.binary("shli", masked(element, bits), bits * j))
     operands = [e.one(memref), *places, padding]
     e.replace(op, (ir.Operation.create(op.name, [e.held_type(kind)], operands, attributes_of(op)).results[0],))
 
@@ -329,7 +316,7 @@ def transfer_read(e: Emulation, op: ir.Operation) -> None:
 def transfer_write(e: Emulation, op: ir.Operation) -> None:
     """As vector.store where all is in bounds; else of bytes."""
     value, memref, *rest = op.operands
-    indices = list(map(known, rest[: ir.MemRefType(memref.type).rank]))
+    indices = list(map(build.known, rest[: ir.MemRefType(memref.type).rank]))
     aligned = f"rows of a store begin at bytes: let the column be a multiple of {e.each(value.type)}, for example by "
     notes = "write bytes, or whole rows", f"{aligned}arith.muli"
     places = _transferred(e, op, memref, indices, value.type, notes)

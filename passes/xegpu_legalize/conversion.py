@@ -9,19 +9,8 @@ from typing import Any
 
 from mlir import ir
 from xegpu_py.dialects.xegpu.interfaces import MemoryAccess
-from xegpu_py.passes.common import builders
-from xegpu_py.passes.common.builders import (
-    Index,
-    extract_slice,
-    insert_slice,
-    integer_type,
-    like,
-    make,
-    poison,
-    with_element,
-    with_shape,
-    zero,
-)
+from xegpu_py.passes.common import builders as build
+from xegpu_py.passes.common.builders import Index
 from xegpu_py.passes.common.conversion import Conversion
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.values import bits_of, defining_op, element_of, is_desc, is_elementwise, shape_of
@@ -59,7 +48,9 @@ class Tiles:
 def _in_bytes(kind: ir.Type) -> ir.Type:
     """The type of the bytes that the elements of a vector share."""
     *outer, last = shape_of(kind)
-    return with_element(with_shape(kind, (*outer, last * bits_of(element_of(kind)) // 8)), integer_type(8))
+    return build.with_element(
+        build.with_shape(kind, (*outer, last * bits_of(element_of(kind)) // 8)), build.integer_type(8)
+    )
 
 
 class Legalization(Conversion):
@@ -98,7 +89,9 @@ class Legalization(Conversion):
             kept = [value.type] if self.plan.is_kept(value) else []
             return [*kept, *(kind for layout in self.plan.layouts_of(value) for kind in types_of(layout))]
         bounds = self.plan.bounds(value)
-        return None if bounds is None else [with_shape(value.type, boxes.sizes(box)) for box in boxes.grid(bounds)]
+        return (
+            None if bounds is None else [build.with_shape(value.type, boxes.sizes(box)) for box in boxes.grid(bounds)]
+        )
 
     def define(self, value: ir.Value, replacement: Sequence[ir.Value]) -> None:
         bounds = self.plan.bounds(value)
@@ -153,26 +146,26 @@ class Legalization(Conversion):
 
     def index(self, number: int) -> ir.Value:
         """An index constant."""
-        return self.once(("index", number), lambda: builders.index(number))
+        return self.once(("index", number), lambda: build.index(number))
 
     def add(self, a: Index, b: Index) -> Index:
         """The sum of two indices."""
         if isinstance(a, int):
             a, b = b, a
         if isinstance(a, int) or not isinstance(b, int):
-            return builders.add(a, b)
+            return build.add(a, b)
         if b == 0:
             return a
         by = self.index(b)
-        return self.once(("add", a, b), lambda: make("arith.addi", a.type, a, by))
+        return self.once(("add", a, b), lambda: build.make("arith.addi", a.type, a, by))
 
     def multiply(self, a: Index, b: Index) -> Index:
         """The product of two indices."""
         if isinstance(a, int):
             a, b = b, a
         if isinstance(a, int) or not isinstance(b, int) or b in (0, 1):
-            return builders.multiply(a, b)
-        return make("arith.muli", a.type, a, self.index(b))
+            return build.multiply(a, b)
+        return build.make("arith.muli", a.type, a, self.index(b))
 
     def value(self, number: Index) -> ir.Value:
         """An index as a value."""
@@ -209,7 +202,7 @@ class Legalization(Conversion):
     @staticmethod
     def slice(value: ir.Value, box: Box) -> ir.Value:
         """A box of a vector that is in one piece."""
-        return extract_slice(value, [first for first, _ in box], boxes.sizes(box))
+        return build.extract_slice(value, [first for first, _ in box], boxes.sizes(box))
 
     def padded(self, value: ir.Value, box: Box) -> ir.Value:
         """A box of a vector; elements outside of the vector are zero."""
@@ -217,13 +210,15 @@ class Legalization(Conversion):
         part = self.part(value, inside)
         if inside == box:
             return part
-        whole = with_shape(part.type, boxes.sizes(box))
+        whole = build.with_shape(part.type, boxes.sizes(box))
         if bits_of(element_of(part)) >= 8:
-            return insert_slice(part, zero(whole), [0] * len(box))
+            return build.insert_slice(part, build.zero(whole), [0] * len(box))
         # Elements that share a byte are moved as bytes.
         small, large = (_in_bytes(kind) for kind in (part.type, whole))
-        return make(
-            "vector.bitcast", whole, insert_slice(make("vector.bitcast", small, part), zero(large), [0] * len(box))
+        return build.make(
+            "vector.bitcast",
+            whole,
+            build.insert_slice(build.make("vector.bitcast", small, part), build.zero(large), [0] * len(box)),
         )
 
     def is_divided(self, value: ir.Value) -> bool:
@@ -244,7 +239,7 @@ class Legalization(Conversion):
         self, value: ir.Value, tiles: Tiles, box: Box, lines: list[range], firsts: list[list[int]]
     ) -> ir.Value:
         """Pieces inserted into one vector."""
-        result = poison(with_shape(value.type, boxes.sizes(box)))
+        result = build.poison(build.with_shape(value.type, boxes.sizes(box)))
         for place in boxes.grid(tuple((1,) * len(line) for line in lines)):
             index = [line[p[0]] for line, p in zip(lines, place)]
             piece = tuple((s[i], b[i]) for s, i, b in zip(firsts, index, tiles.bounds))
@@ -252,7 +247,7 @@ class Legalization(Conversion):
             common = tuple((lo, hi - lo) for lo, hi in meet)
             inner = tuple((lo - a, n) for (lo, n), (a, _) in zip(common, piece))
             part = self.part(tiles.at(index), inner)
-            result = insert_slice(part, result, [lo - c for (lo, _), (c, _) in zip(common, box)])
+            result = build.insert_slice(part, result, [lo - c for (lo, _), (c, _) in zip(common, box)])
         return result
 
     def set(self, value: ir.Value, bounds: Bounds, parts: Sequence[ir.Value]) -> None:
@@ -309,7 +304,7 @@ class Legalization(Conversion):
                     with place.location:
                         operands = [now.get(v) or self._piece(v, box) for v in op.operands]
                     with op.location:
-                        new = like(op, [with_shape(v.type, boxes.sizes(box)) for v in op.results], operands)
+                        new = build.like(op, [build.with_shape(v.type, boxes.sizes(box)) for v in op.results], operands)
                     for old, value in zip(op.results, new.results):
                         now[old] = value
                         made[old].append(value)

@@ -12,25 +12,8 @@ import numpy as np
 from mlir import ir
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import TdescAttr, TensorDesc
-from xegpu_py.passes.common.builders import (
-    Index,
-    binary,
-    compare,
-    dense_integers,
-    index_splat,
-    index_type,
-    index_vector,
-    insert_slice,
-    integer_type,
-    known,
-    make,
-    reinterpret_cast,
-    shape_cast,
-    strided_metadata,
-    vector_type,
-    with_shape,
-    zero,
-)
+from xegpu_py.passes.common import builders as build
+from xegpu_py.passes.common.builders import Index, known
 from xegpu_py.passes.common.messages import hints_of
 from xegpu_py.passes.common.surfaces import tensor_of
 from xegpu_py.passes.common.values import element_of, shape_of
@@ -47,7 +30,7 @@ _T = TypeVar("_T")
 
 
 def _mask(lanes: Sequence[bool]) -> ir.Value:
-    return dense_integers(np.array(lanes), integer_type(1))
+    return build.dense_integers(np.array(lanes), build.integer_type(1))
 
 
 # Descriptors as numbers.
@@ -79,7 +62,7 @@ def _tensor(low: Legalization, view: Any) -> _Tensor:
         if given:
             return given[i]
         if not metadata:
-            metadata.extend(strided_metadata(view.source))
+            metadata.extend(build.strided_metadata(view.source))
         return metadata[place]
 
     extents = tuple(number(n, list(view.shape), i, 1 + i) for i, n in enumerate(tensor.extents))
@@ -105,17 +88,17 @@ def update(low: Legalization, held: Sequence[ir.Value], by: Sequence[Index]) -> 
 
 def _address(low: Legalization, tensor: _Tensor, at: Index, desc: TensorDesc) -> ir.Value:
     """The address of an element, i64; the tensor's own, of any type, if it is its first element."""
-    wide = integer_type(64)
+    wide = build.integer_type(64)
     base, at = tensor.source, low.add(tensor.start, at)
     if isinstance(base.type, ir.MemRefType):
-        pointer = make("memref.extract_aligned_pointer_as_index", index_type(), base)
-        base = make("arith.index_cast", wide, pointer)
+        pointer = build.make("memref.extract_aligned_pointer_as_index", build.index_type(), base)
+        base = build.make("arith.index_cast", wide, pointer)
     if at == 0:
         return base
-    number = make("arith.index_cast", wide, low.value(at))
+    number = build.make("arith.index_cast", wide, low.value(at))
     if desc.bits > 8:
-        number = binary("shli", number, (desc.bits // 8).bit_length() - 1)
-    return binary("addi", base, number)
+        number = build.binary("shli", number, (desc.bits // 8).bit_length() - 1)
+    return build.binary("addi", base, number)
 
 
 def _line(
@@ -139,7 +122,7 @@ def _line(
             count = 1 + sum((n - 1) * s for n, s in zip(known, known[len(tensor.extents) :]))
     if not isinstance(source, ir.MemRefType) or not isinstance(first, int) or first < 0:
         return _address(low, tensor, at, desc), 0
-    return reinterpret_cast(tensor.source, first, [count], [1]), rest
+    return build.reinterpret_cast(tensor.source, first, [count], [1]), rest
 
 
 # The block of one access.
@@ -281,12 +264,12 @@ class _Access:
             if isinstance(stride, int):
                 known = [k + n * stride for k, n in zip(known, numbers)]
             elif any(numbers):
-                scaled = binary("muli", index_vector(numbers), index_splat(stride, len(numbers)))
-                steps = scaled if steps is None else binary("addi", steps, scaled)
+                scaled = build.binary("muli", build.index_vector(numbers), build.index_splat(stride, len(numbers)))
+                steps = scaled if steps is None else build.binary("addi", steps, scaled)
         if steps is None:
-            steps = index_vector(known)
+            steps = build.index_vector(known)
         elif any(known):
-            steps = binary("addi", steps, index_vector(known))
+            steps = build.binary("addi", steps, build.index_vector(known))
         start = self.start(part)
         if isinstance(start, int):
             source, rest = _line(low, self.tensor, start, 1, self.desc)
@@ -309,7 +292,7 @@ class _Access:
                 return None
             if not (isinstance(place, int) and isinstance(extent, int)):
                 # A comparison of scalars would have to be made a mask.
-                found.append(compare("ult", index_splat(place, lanes), index_splat(extent, lanes)))
+                found.append(build.compare("ult", build.index_splat(place, lanes), build.index_splat(extent, lanes)))
         found += [_mask([i < used for i in range(lanes)])] if used < lanes else []
         inner = [(self.offsets[-1], part.column, columns, part.columns, self.tensor.extents[-1])]
         if part.rows > 1:
@@ -320,11 +303,11 @@ class _Access:
                 if not (place >= 0 and place + size <= extent):
                     found.append(_mask([0 <= place + n < extent for n in numbers]))
                 continue
-            at_lanes = binary("addi", index_vector(numbers), index_splat(place, lanes))
-            found.append(compare("ult", at_lanes, index_splat(extent, lanes)))
+            at_lanes = build.binary("addi", build.index_vector(numbers), build.index_splat(place, lanes))
+            found.append(build.compare("ult", at_lanes, build.index_splat(extent, lanes)))
         result = found[0] if found else _mask([True] * lanes)
         for other in found[1:]:
-            result = binary("andi", result, other)
+            result = build.binary("andi", result, other)
         return result
 
 
@@ -332,7 +315,7 @@ def _scattered(low: Legalization, source: ir.Value, first: Index, offsets: ir.Va
     """A scattered descriptor of the elements of a block's tensor."""
     lanes = shape_of(offsets)
     if first != 0:
-        offsets = binary("addi", offsets, index_splat(first, lanes[0]))
+        offsets = build.binary("addi", offsets, build.index_splat(first, lanes[0]))
     kind = TensorDesc(lanes, desc.element, TdescAttr(memory_scope=desc.attr.memory_scope, scattered=True))
     made: ir.Value = xegpu.create_tdesc(source, offsets, tdesc=kind, mode="vc")
     return made
@@ -372,7 +355,7 @@ def load(low: Legalization, op: ir.Operation, layout: Place) -> None:
         bounds, kinds = _lines(access)
         for box, part in access.parts(bounds):
             line = _line_desc(access, part, kinds)
-            parts.append(shape_cast(xegpu.load_nd(line, mode="vc", **hints), access.own(sizes(box))))
+            parts.append(build.shape_cast(xegpu.load_nd(line, mode="vc", **hints), access.own(sizes(box))))
         _say(low, op, len(parts), "1D load")
         low.divide(op, access.own(bounds), parts)
         return
@@ -383,15 +366,15 @@ def load(low: Legalization, op: ir.Operation, layout: Place) -> None:
         mask = access.mask(part)
         lanes = len(access.lanes(part)[0])
         used = part.rows * part.columns
-        kind = vector_type((lanes,), element)
+        kind = build.vector_type((lanes,), element)
         if mask is None:
-            found = zero(kind)
+            found = build.zero(kind)
         else:
             found = xegpu.load_gather(access.descriptor(part), mask, value=kind, mode="vc", **hints)
             count += 1
         if used < lanes:
             found = low.part(found, ((0, used),))
-        parts.append(shape_cast(found, access.own(sizes(box))))
+        parts.append(build.shape_cast(found, access.own(sizes(box))))
     _say(low, op, count, "gather")
     low.divide(op, access.own(bounds), parts)
 
@@ -439,12 +422,14 @@ def prefetch(low: Legalization, op: ir.Operation, layout: Place) -> None:
         lanes = len(chosen)
         total: ir.Value | None = None
         for d, stride in enumerate(access.tensor.strides):
-            at = binary("addi", index_vector([p[d] for p in chosen]), index_splat(access.offsets[d], lanes))
+            at = build.binary(
+                "addi", build.index_vector([p[d] for p in chosen]), build.index_splat(access.offsets[d], lanes)
+            )
             if not access.is_inside(d, desc.shape[d] if d < len(desc.shape) - 1 else across):
-                last = index_splat(low.add(access.tensor.extents[d], -1), lanes)
-                at = binary("maxsi", binary("minsi", at, last), index_splat(0, lanes))
-            scaled = at if stride == 1 else binary("muli", at, index_splat(stride, lanes))
-            total = scaled if total is None else binary("addi", total, scaled)
+                last = build.index_splat(low.add(access.tensor.extents[d], -1), lanes)
+                at = build.binary("maxsi", build.binary("minsi", at, last), build.index_splat(0, lanes))
+            scaled = at if stride == 1 else build.binary("muli", at, build.index_splat(stride, lanes))
+            total = scaled if total is None else build.binary("addi", total, scaled)
         assert total is not None
         source, rest = _line(low, access.tensor, 0, 1, desc)
         xegpu.prefetch(_scattered(low, source, rest, total, desc), mode="vc", **hints_of(op.opview))
@@ -474,12 +459,16 @@ def _line_desc(access: _Access, part: _Part, attr: TdescAttr) -> ir.Value:
 
 
 def _flat(value: ir.Value) -> ir.Value:
-    return shape_cast(value, (math.prod(shape_of(value)),))
+    return build.shape_cast(value, (math.prod(shape_of(value)),))
 
 
 def _padded(value: ir.Value, lanes: int) -> ir.Value:
     """A vector of one dimension with zeros behind it."""
-    return value if shape_of(value) == (lanes,) else insert_slice(value, zero(with_shape(value.type, (lanes,))), [0])
+    return (
+        value
+        if shape_of(value) == (lanes,)
+        else build.insert_slice(value, build.zero(build.with_shape(value.type, (lanes,))), [0])
+    )
 
 
 def limit(plan: Plan, op: ir.Operation, grain: int) -> None:

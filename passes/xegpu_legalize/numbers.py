@@ -5,18 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 from mlir import ir
-from xegpu_py.passes.common.builders import (
-    binary,
-    compare,
-    constant,
-    create,
-    integer_type,
-    like,
-    make,
-    select,
-    with_element,
-    with_shape,
-)
+from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.scaling import SCALING, expand_scaling
 from xegpu_py.passes.common.values import bits_of, element_of, shape_of
 from xegpu_py.passes.xegpu_legalize.forms import Forms, form
@@ -42,7 +31,7 @@ def _format(value: ir.Value) -> str:
 
 def _in(kind: ir.Type, element: str) -> ir.Type:
     """A type with elements of another format."""
-    return with_element(kind, ir.Type.parse(element))
+    return build.with_element(kind, ir.Type.parse(element))
 
 
 def converted(value: ir.Value, element: str) -> ir.Value:
@@ -52,10 +41,10 @@ def converted(value: ir.Value, element: str) -> ir.Value:
         return value
     kind = _in(value.type, element)
     if bits_of(element_of(value)) < bits_of(element_of(kind)):
-        return make("arith.extf", kind, value)
+        return build.make("arith.extf", kind, value)
     if own in _STEPS.get(element, ()):
         return narrow(value, element)
-    return make("arith.truncf", kind, value)
+    return build.make("arith.truncf", kind, value)
 
 
 @form(
@@ -84,7 +73,7 @@ def by_single(forms: Forms, op: ir.Operation) -> None:
 
 
 def _by_wider(forms: Forms, op: ir.Operation, wide: str) -> None:
-    made = like(op, [_in(op.results[0].type, wide)], [converted(v, wide) for v in op.operands])
+    made = build.like(op, [_in(op.results[0].type, wide)], [converted(v, wide) for v in op.operands])
     forms.replace(op, converted(made.results[0], _format(op.results[0])))
 
 
@@ -94,14 +83,14 @@ def comparison(forms: Forms, op: ir.Operation) -> None:
     element = _format(op.operands[0])
     if element in _WIDE:
         operands = [converted(v, _WIDE[element]) for v in op.operands]
-        forms.replace(op, like(op, [op.results[0].type], operands).results[0])
+        forms.replace(op, build.like(op, [op.results[0].type], operands).results[0])
 
 
 @form("arith.fptosi", "arith.fptoui")
 def to_integer(forms: Forms, op: ir.Operation) -> None:
     """Integers of floats of 8 bits are those of f16."""
     if bits_of(element_of(op.operands[0])) == 8:
-        forms.replace(op, like(op, [op.results[0].type], [converted(op.operands[0], "f16")]).results[0])
+        forms.replace(op, build.like(op, [op.results[0].type], [converted(op.operands[0], "f16")]).results[0])
 
 
 @form("arith.truncf")
@@ -119,9 +108,11 @@ def _exponent(value: ir.Value, kind: ir.Type) -> ir.Value:
     """The exponent's bits of numbers in f32, whose bias is that of f8E8M0FNU: this drops the sign and the mantissa."""
     f32 = _in(value.type, "f32")
     single = _to_odd(value, "f32", None) if _format(value) == "f64" else converted(value, "f32")
-    bits = make("arith.bitcast", with_element(f32, integer_type(32)), single)
-    shifted = make("arith.shrui", bits.type, bits, constant(bits.type, FLOATS["f32"].mantissa))
-    return make("arith.bitcast", kind, make("arith.trunci", with_element(f32, integer_type(8)), shifted))
+    bits = build.make("arith.bitcast", build.with_element(f32, build.integer_type(32)), single)
+    shifted = build.make("arith.shrui", bits.type, bits, build.constant(bits.type, FLOATS["f32"].mantissa))
+    return build.make(
+        "arith.bitcast", kind, build.make("arith.trunci", build.with_element(f32, build.integer_type(8)), shifted)
+    )
 
 
 @form("arith.extf")
@@ -132,12 +123,18 @@ def from_scale(forms: Forms, op: ir.Operation) -> None:
         return
     fmt = FLOATS["bf16" if _format(op.results[0]) == "bf16" else "f32"]
     number = _in(kind, fmt.mlir)
-    bits = with_element(kind, integer_type(fmt.bits))
-    code = make("arith.extui", bits, make("arith.bitcast", with_element(kind, integer_type(8)), value))
-    placed = make("arith.shli", bits, code, constant(bits, fmt.mantissa))
-    least = select(compare("eq", code, constant(bits, 0)), constant(bits, 1 << fmt.mantissa - 1), placed)
-    found = select(compare("eq", code, constant(bits, E8M0.nan)), constant(bits, fmt.nan), least)
-    forms.replace(op, converted(make("arith.bitcast", number, found), _format(op.results[0])))
+    bits = build.with_element(kind, build.integer_type(fmt.bits))
+    code = build.make(
+        "arith.extui", bits, build.make("arith.bitcast", build.with_element(kind, build.integer_type(8)), value)
+    )
+    placed = build.make("arith.shli", bits, code, build.constant(bits, fmt.mantissa))
+    least = build.select(
+        build.compare("eq", code, build.constant(bits, 0)), build.constant(bits, 1 << fmt.mantissa - 1), placed
+    )
+    found = build.select(
+        build.compare("eq", code, build.constant(bits, E8M0.nan)), build.constant(bits, fmt.nan), least
+    )
+    forms.replace(op, converted(build.make("arith.bitcast", number, found), _format(op.results[0])))
 
 
 @form(*SCALING)
@@ -157,13 +154,13 @@ def fma(forms: Forms, op: ir.Operation) -> None:
         return
     a, b, c = (converted(v, "f64") for v in op.operands)
 
-    product = binary("mulf", a, b)
-    total = binary("addf", product, c)
+    product = build.binary("mulf", a, b)
+    total = build.binary("addf", product, c)
     # What the sum lost, exactly.
-    part = binary("subf", total, product)
-    lost_c = binary("subf", c, part)
-    lost_product = binary("subf", product, binary("subf", total, part))
-    forms.replace(op, narrow(total, element, binary("addf", lost_c, lost_product)))
+    part = build.binary("subf", total, product)
+    lost_c = build.binary("subf", c, part)
+    lost_product = build.binary("subf", product, build.binary("subf", total, part))
+    forms.replace(op, narrow(total, element, build.binary("addf", lost_c, lost_product)))
 
 
 def narrow(value: ir.Value, element: str, lost: ir.Value | None = None) -> ir.Value:
@@ -175,7 +172,7 @@ def narrow(value: ir.Value, element: str, lost: ir.Value | None = None) -> ir.Va
     steps = _STEPS[element]
     for step in steps[steps.index(_format(value)) + 1 : -1]:
         value, lost = _to_odd(value, step, lost), None
-    return make("arith.truncf", _in(value.type, element), value)
+    return build.make("arith.truncf", _in(value.type, element), value)
 
 
 def _to_odd(value: ir.Value, step: str, lost: ir.Value | None) -> ir.Value:
@@ -185,21 +182,21 @@ def _to_odd(value: ir.Value, step: str, lost: ir.Value | None) -> ir.Value:
     neighbour is taken; what the number is more or less than it says where the other one lies.
     """
     wide, kind = value.type, _in(value.type, step)
-    bits = with_element(wide, integer_type(bits_of(element_of(kind))))
-    near = make("arith.truncf", kind, value)
-    rest = binary("subf", value, make("arith.extf", wide, near))
-    zero = constant(wide, 0.0)
+    bits = build.with_element(wide, build.integer_type(bits_of(element_of(kind))))
+    near = build.make("arith.truncf", kind, value)
+    rest = build.binary("subf", value, build.make("arith.extf", wide, near))
+    zero = build.constant(wide, 0.0)
     if lost is not None:
-        rest = select(compare("oeq", rest, zero), lost, rest)
-    inexact = compare("one", rest, zero)
-    one, none = constant(bits, 1), constant(bits, 0)
-    pattern = make("arith.bitcast", bits, near)
+        rest = build.select(build.compare("oeq", rest, zero), lost, rest)
+    inexact = build.compare("one", rest, zero)
+    one, none = build.constant(bits, 1), build.constant(bits, 0)
+    pattern = build.make("arith.bitcast", bits, near)
     # One more in the bits is away from zero; the other neighbour lies toward it where the rest has the other sign.
-    toward = binary("xori", compare("olt", rest, zero), compare("slt", pattern, none))
-    by = select(toward, constant(bits, -1), one)
-    even = compare("eq", binary("andi", pattern, one), none)
-    moves = binary("andi", inexact, even)
-    return make("arith.bitcast", kind, select(moves, binary("addi", pattern, by), pattern))
+    toward = build.binary("xori", build.compare("olt", rest, zero), build.compare("slt", pattern, none))
+    by = build.select(toward, build.constant(bits, -1), one)
+    even = build.compare("eq", build.binary("andi", pattern, one), none)
+    moves = build.binary("andi", inexact, even)
+    return build.make("arith.bitcast", kind, build.select(moves, build.binary("addi", pattern, by), pattern))
 
 
 @form("arith.sitofp", "arith.uitofp")
@@ -212,24 +209,24 @@ def from_integer(forms: Forms, op: ir.Operation) -> None:
         held = _with_sticky_bit(op, value)
     else:
         return
-    single = like(op, [_in(op.results[0].type, "f32")], [held]).results[0]
+    single = build.like(op, [_in(op.results[0].type, "f32")], [held]).results[0]
     forms.replace(op, converted(single, element))
 
 
 def _with_sticky_bit(op: ir.Operation, value: ir.Value) -> ir.Value:
     """Integers of 32 bits; those that f32 does not hold have what it would lose kept in a bit."""
     kind = value.type
-    one, none, low = (constant(kind, n) for n in (256, 0, 255))
-    lost = compare("ne", binary("andi", value, low), none)
-    kept = binary("andi", value, -256)
-    sticky = binary("ori", kept, select(lost, one, none))
-    limit = constant(kind, 1 << 24)
+    one, none, low = (build.constant(kind, n) for n in (256, 0, 255))
+    lost = build.compare("ne", build.binary("andi", value, low), none)
+    kept = build.binary("andi", value, -256)
+    sticky = build.binary("ori", kept, build.select(lost, one, none))
+    limit = build.constant(kind, 1 << 24)
     if op.name == "arith.sitofp":
-        above, below = compare("sge", value, limit), compare("sle", value, constant(kind, -(1 << 24)))
-        large = binary("ori", above, below)
+        above, below = build.compare("sge", value, limit), build.compare("sle", value, build.constant(kind, -(1 << 24)))
+        large = build.binary("ori", above, below)
     else:
-        large = compare("uge", value, limit)
-    return select(large, sticky, value)
+        large = build.compare("uge", value, limit)
+    return build.select(large, sticky, value)
 
 
 def _saturated(op: ir.Operation, value: ir.Value) -> ir.Value:
@@ -237,8 +234,8 @@ def _saturated(op: ir.Operation, value: ir.Value) -> ir.Value:
     if _format(value) not in ("i32", "i64"):
         return value
     signed = op.name == "arith.sitofp"
-    value = binary("minsi" if signed else "minui", value, 1 << 20)
-    return binary("maxsi", value, -(1 << 20)) if signed else value
+    value = build.binary("minsi" if signed else "minui", value, 1 << 20)
+    return build.binary("maxsi", value, -(1 << 20)) if signed else value
 
 
 @form("xegpu.truncf")
@@ -248,46 +245,46 @@ def saturating(forms: Forms, op: ir.Operation) -> None:
     fmt = FLOATS[_format(op.results[0])]
     most = float(ml_dtypes.finfo(fmt.dtype).max)  # type: ignore[no-untyped-call]
     if (_format(value), fmt.mlir) == ("f16", "f8E5M2") and "fcvt" not in forms.target.absent:
-        held = binary("minimumf", value, constant(value.type, most))
-        held = binary("maximumf", held, constant(value.type, -most))
-        forms.replace(op, make("arith.truncf", kind, held))
+        held = build.binary("minimumf", value, build.constant(value.type, most))
+        held = build.binary("maximumf", held, build.constant(value.type, -most))
+        forms.replace(op, build.make("arith.truncf", kind, held))
         return
     codes = _codes(converted(value, "f32"), fmt, most)
     if fmt.bits == 8:
-        forms.replace(op, make("arith.bitcast", kind, codes))
+        forms.replace(op, build.make("arith.bitcast", kind, codes))
         return
     *outer, columns = shape_of(codes)
-    half = with_shape(codes.type, (*outer, columns // 2))
-    low, high = create("vector.deinterleave", [half, half], [codes]).results
-    pairs = binary("ori", low, binary("shli", high, 4))
-    forms.replace(op, make("vector.bitcast", kind, pairs))
+    half = build.with_shape(codes.type, (*outer, columns // 2))
+    low, high = build.create("vector.deinterleave", [half, half], [codes]).results
+    pairs = build.binary("ori", low, build.binary("shli", high, 4))
+    forms.replace(op, build.make("vector.bitcast", kind, pairs))
 
 
 def _codes(value: ir.Value, fmt: Format, most: float) -> ir.Value:
     """The bit patterns of f32 numbers in a narrow format, in i8: rounded to nearest even, and saturated."""
-    single, kind = value.type, with_element(value.type, integer_type(32))
+    single, kind = value.type, build.with_element(value.type, build.integer_type(32))
 
     def number(n: int) -> ir.Value:
-        return constant(kind, n)
+        return build.constant(kind, n)
 
     def pattern(x: float) -> int:
         return int(np.float32(x).view(np.int32))
 
     bias, dropped = (1 << fmt.exponent - 1) - 1, 23 - fmt.mantissa
-    bits = make("arith.bitcast", kind, value)
-    size = binary("andi", bits, 0x7FFFFFFF)
-    held = binary("minui", size, pattern(most))
+    bits = build.make("arith.bitcast", kind, value)
+    size = build.binary("andi", bits, 0x7FFFFFFF)
+    held = build.binary("minui", size, pattern(most))
     # The exponent's bias is less, and bits are rounded off; a carry raises the exponent.
-    odd = binary("andi", binary("shrui", held, dropped), 1)
-    raised = binary("addi", binary("addi", held, (1 << dropped - 1) - 1), odd)
-    normal = binary("subi", binary("shrui", raised, dropped), (127 - bias) << fmt.mantissa)
+    odd = build.binary("andi", build.binary("shrui", held, dropped), 1)
+    raised = build.binary("addi", build.binary("addi", held, (1 << dropped - 1) - 1), odd)
+    normal = build.binary("subi", build.binary("shrui", raised, dropped), (127 - bias) << fmt.mantissa)
     # Subnormal numbers are multiples of the last place of this number, to which an addition rounds them.
     unit = 2.0 ** (24 - bias - fmt.mantissa)
-    small = binary("addf", make("arith.bitcast", single, held), constant(single, unit))
-    subnormal = binary("subi", make("arith.bitcast", kind, small), pattern(unit))
-    code = select(compare("ult", held, number((128 - bias) << 23)), subnormal, normal)
-    sign = binary("andi", binary("shrui", bits, 32 - fmt.bits), 1 << fmt.bits - 1)
+    small = build.binary("addf", build.make("arith.bitcast", single, held), build.constant(single, unit))
+    subnormal = build.binary("subi", build.make("arith.bitcast", kind, small), pattern(unit))
+    code = build.select(build.compare("ult", held, number((128 - bias) << 23)), subnormal, normal)
+    sign = build.binary("andi", build.binary("shrui", bits, 32 - fmt.bits), 1 << fmt.bits - 1)
     # A format without NaN gives its greatest number.
     nan = number(fmt.nan or (1 << fmt.bits - 1) - 1)
-    found = select(compare("ugt", size, number(0x7F800000)), nan, binary("ori", code, sign))
-    return make("arith.trunci", with_element(kind, integer_type(8)), found)
+    found = build.select(build.compare("ugt", size, number(0x7F800000)), nan, build.binary("ori", code, sign))
+    return build.make("arith.trunci", build.with_element(kind, build.integer_type(8)), found)

@@ -5,22 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 from mlir import ir
+from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.all_reduce import combine_subgroups, kind_of
-from xegpu_py.passes.common.builders import (
-    add,
-    binary,
-    broadcast,
-    compare,
-    constant,
-    dense_integers,
-    extract,
-    index,
-    index_type,
-    integer_type,
-    make,
-    multiply,
-    permute,
-)
 from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.passes.common.fragments import Order
 from xegpu_py.passes.common.values import constant_of, element_of, enumerator, shape_of
@@ -30,17 +16,17 @@ from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, pattern
 def _dim(w: Widener, op: str, name: str) -> ir.Value:
     """A place or extent of the hardware's, index."""
     if op == "gpu.block_dim" and w.block_size is not None:
-        return index(w.block_size["xyz".index(name)])
-    return make(op, index_type(), dimension=ir.Attribute.parse(f"#gpu<dim {name}>"))
+        return build.index(w.block_size["xyz".index(name)])
+    return build.make(op, build.index_type(), dimension=ir.Attribute.parse(f"#gpu<dim {name}>"))
 
 
 def _lanes(w: Widener) -> ir.Value:
     """0, 1, ... as a vector of index."""
-    return make("vector.step", w.vector(index_type()))
+    return build.make("vector.step", w.vector(build.index_type()))
 
 
 def _plus(scalar: ir.Value, vector: ir.Value) -> ir.Value:
-    return add(broadcast(scalar, vector.type), vector)
+    return build.add(build.broadcast(scalar, vector.type), vector)
 
 
 def tail(w: Widener) -> ir.Value | None:
@@ -49,15 +35,15 @@ def tail(w: Widener) -> ir.Value | None:
     if size is not None and size[0] * size[1] * size[2] % w.lanes == 0:
         return None
     total = _items(w)
-    first = multiply(make("gpu.subgroup_id", index_type()), w.lanes)
+    first = build.multiply(build.make("gpu.subgroup_id", build.index_type()), w.lanes)
     item = _plus(first, _lanes(w))
-    return compare("slt", item, broadcast(total, item.type))
+    return build.compare("slt", item, build.broadcast(total, item.type))
 
 
 def _items(w: Widener) -> ir.Value:
     """Work items of a workgroup."""
     x, y, z = (_dim(w, "gpu.block_dim", d) for d in "xyz")
-    return multiply(multiply(x, y), z)
+    return build.multiply(build.multiply(x, y), z)
 
 
 @pattern("gpu.thread_id")
@@ -73,17 +59,17 @@ def _thread_id(w: Widener, dimension: str) -> ir.Value:
         # The subgroup lies within a row.
         if dimension == "x":
             return _plus(first, _lanes(w))
-        return broadcast(first, w.vector(index_type()))
+        return build.broadcast(first, w.vector(build.index_type()))
     if size is not None and size[1] * size[2] == 1:
-        return _plus(first, _lanes(w)) if dimension == "x" else constant(w.vector(index_type()), 0)
+        return _plus(first, _lanes(w)) if dimension == "x" else build.constant(w.vector(build.index_type()), 0)
     place = _plus(_dim(w, "gpu.thread_id", "x"), _lanes(w))
     for name, following in zip("xyz", "yz "):
         if name == dimension == "z":
             break
-        extent = broadcast(_dim(w, "gpu.block_dim", name), place.type)
+        extent = build.broadcast(_dim(w, "gpu.block_dim", name), place.type)
         if name == dimension:
-            return binary("remui", place, extent)
-        place = _plus(_dim(w, "gpu.thread_id", following), binary("divui", place, extent))
+            return build.binary("remui", place, extent)
+        place = _plus(_dim(w, "gpu.thread_id", following), build.binary("divui", place, extent))
     return place
 
 
@@ -91,7 +77,7 @@ def _thread_id(w: Widener, dimension: str) -> ir.Value:
 def global_id(w: Widener, op: ir.Operation) -> None:
     """The workgroup's first work item, and the place in it."""
     name = enumerator(op.attributes["dimension"])
-    group = multiply(_dim(w, "gpu.block_id", name), _dim(w, "gpu.block_dim", name))
+    group = build.multiply(_dim(w, "gpu.block_id", name), _dim(w, "gpu.block_dim", name))
     w.widen(op, _plus(group, _thread_id(w, name)))
 
 
@@ -110,7 +96,7 @@ def block_dim(w: Widener, op: ir.Operation) -> None:
 @pattern("gpu.subgroup_size")
 def subgroup_size(w: Widener, op: ir.Operation) -> None:
     """Lanes of the subgroup."""
-    w.replace(op, index(w.lanes))
+    w.replace(op, build.index(w.lanes))
 
 
 @pattern("gpu.num_subgroups")
@@ -120,7 +106,7 @@ def num_subgroups(w: Widener, op: ir.Operation) -> None:
 
 
 def _subgroups(w: Widener) -> ir.Value:
-    return binary("divui", add(_items(w), w.lanes - 1), w.lanes)
+    return build.binary("divui", build.add(_items(w), w.lanes - 1), w.lanes)
 
 
 @pattern("gpu.barrier")
@@ -156,8 +142,8 @@ def shuffle(w: Widener, op: ir.Operation) -> None:
     w.erase(op)
     if known is not None:
         source, valid = _sources(mode, known, known_width, w.lanes)
-        w.set(op.results[0], permute(data, source))
-        w.set(op.results[1], dense_integers(valid, integer_type(1)))
+        w.set(op.results[0], build.permute(data, source))
+        w.set(op.results[1], build.dense_integers(valid, build.integer_type(1)))
     else:
         for result, found in zip(op.results, _dynamic(w, offset, mode, data, known_width)):
             w.set(result, found)
@@ -165,19 +151,19 @@ def shuffle(w: Widener, op: ir.Operation) -> None:
 
 def _dynamic(w: Widener, offset: ir.Value, mode: str, data: ir.Value, width: int) -> tuple[ir.Value, ir.Value]:
     """What lanes read whose number is known only as the kernel runs, and whether it is in their segment."""
-    i32 = integer_type(32)
+    i32 = build.integer_type(32)
     offset = w.wide(offset)
     lane = np.arange(w.lanes)
     name = {"xor": "xori", "up": "subi", "down": "addi"}.get(mode)
-    first, place = dense_integers(lane // width * width, i32), dense_integers(lane % width, i32)
-    other = binary(name, place, offset) if name else offset
+    first, place = build.dense_integers(lane // width * width, i32), build.dense_integers(lane % width, i32)
+    other = build.binary(name, place, offset) if name else offset
     # Unsigned, what is below the segment is above it.
-    valid = compare("ult", other, constant(other.type, width))
-    source = w.choose(valid, binary("addi", first, other), dense_integers(lane, i32))
+    valid = build.compare("ult", other, build.constant(other.type, width))
+    source = w.choose(valid, build.binary("addi", first, other), build.dense_integers(lane, i32))
     result = data
     for i in range(w.lanes):
-        same = compare("eq", source, constant(source.type, i))
-        result = w.choose(same, broadcast(extract(data, [i]), data.type), result)
+        same = build.compare("eq", source, build.constant(source.type, i))
+        result = w.choose(same, build.broadcast(build.extract(data, [i]), data.type), result)
     return result, valid
 
 
@@ -189,8 +175,8 @@ def rotate(w: Widener, op: ir.Operation) -> None:
     lane = np.arange(w.lanes)
     source = lane // width * width + (lane % width + offset) % width
     w.erase(op)
-    w.set(op.results[0], permute(data, source))
-    w.set(op.results[1], dense_integers(lane < width, integer_type(1)))
+    w.set(op.results[0], build.permute(data, source))
+    w.set(op.results[1], build.dense_integers(lane < width, build.integer_type(1)))
 
 
 @pattern("gpu.subgroup_broadcast")
@@ -204,7 +190,7 @@ def subgroup_broadcast(w: Widener, op: ir.Operation) -> None:
     lane = constant_of(op.operands[1]) if len(op.operands) > 1 else 0
     if lane is None:
         w.fail("needs a constant lane", "use gpu.shuffle idx")
-    w.replace(op, extract(data, [lane]))
+    w.replace(op, build.extract(data, [lane]))
 
 
 @pattern("gpu.subgroup_reduce")
@@ -222,7 +208,7 @@ def subgroup_reduce(w: Widener, op: ir.Operation) -> None:
     stride = ir.IntegerAttr(op.attributes["cluster_stride"]).value if "cluster_stride" in op.attributes else 1
     step = size * stride // 2
     while step >= stride:
-        other = permute(data, np.arange(w.lanes) ^ step)
+        other = build.permute(data, np.arange(w.lanes) ^ step)
         data = kind.combine(data, other)
         step //= 2
     w.widen(op, data)
@@ -233,7 +219,7 @@ def _present(w: Widener, value: ir.Value, kind: CombiningKind) -> ir.Value:
     data = w.wide(value)
     if w.mask is None:
         return data
-    return w.choose(w.mask, data, constant(data.type, kind.identity(element_of(data))))
+    return w.choose(w.mask, data, build.constant(data.type, kind.identity(element_of(data))))
 
 
 @pattern("gpu.all_reduce")
@@ -246,5 +232,5 @@ def all_reduce(w: Widener, op: ir.Operation) -> None:
             "has a region that is not a single op of arith on both arguments", "name the operation: gpu.all_reduce add"
         )
     own = kind.reduce(_present(w, op.operands[0], kind))
-    number = make("gpu.subgroup_id", index_type())
+    number = build.make("gpu.subgroup_id", build.index_type())
     w.replace(op, combine_subgroups(own, kind, number, _subgroups(w)))

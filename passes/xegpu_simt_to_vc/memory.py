@@ -9,21 +9,7 @@ from mlir import ir
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu.checks import is_slm
 from xegpu_py.dialects.xegpu.types import CHUNK_SIZES
-from xegpu_py.passes.common.builders import (
-    add,
-    broadcast,
-    constant,
-    create,
-    extract,
-    extract_slice,
-    index_type,
-    insert,
-    insert_slice,
-    multiply,
-    shape_cast,
-    stride_of,
-    vector_type,
-)
+from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.cloning import clone
 from xegpu_py.passes.common.elements import message_element, no_messages, with_index, without_index
 from xegpu_py.passes.common.messages import pieces
@@ -42,17 +28,17 @@ def offsets(w: Widener, memref: ir.Value, indices: Sequence[ir.Value], added: Se
         indices: the work items' indices.
         added: constants to add to the indices.
     """
-    kind = w.vector(index_type())
+    kind = w.vector(build.index_type())
     terms: list[ir.Value] = []
     known = 0
     for i, (place, more) in enumerate(zip(indices, added or [0] * len(indices))):
-        stride, own = stride_of(memref, i), w.wide(place)
+        stride, own = build.stride_of(memref, i), w.wide(place)
         if isinstance(stride, int):
             known += more * stride
-            terms.append(multiply(own, stride))
+            terms.append(build.multiply(own, stride))
         else:
-            terms.append(multiply(add(own, more), broadcast(stride, kind)))
-    return add(*terms, known) if terms else constant(kind, known)
+            terms.append(build.multiply(build.add(own, more), build.broadcast(stride, kind)))
+    return build.add(*terms, known) if terms else build.constant(kind, known)
 
 
 def lanes_of(w: Widener, memref: ir.Value, places: ir.Value, chunk: int = 1) -> ir.Value:
@@ -125,12 +111,14 @@ def generic_atomic_rmw(w: Widener, op: ir.Operation) -> None:
     used = dict.fromkeys(v for o in inner for v in o.operands if v not in own)
     source = w.uniform(memref)
     values = {v: w.wide(v) if w.varies(v) else None for v in dict.fromkeys((*indices, *used))}
-    found = constant(w.vector(result.type), 0)
+    found = build.constant(w.vector(result.type), 0)
     for lane in range(w.lanes):
 
         def update(lane: int = lane) -> ir.Value:
             mine = {v: w.uniform(v) if wide is None else _of_lane(w, wide, v, lane) for v, wide in values.items()}
-            made = create("memref.generic_atomic_rmw", [result.type], [source, *(mine[i] for i in indices)], {}, 1)
+            made = build.create(
+                "memref.generic_atomic_rmw", [result.type], [source, *(mine[i] for i in indices)], {}, 1
+            )
             block = ir.Block.create_at_start(made.regions[0], [result.type])
             mine[body.arguments[0]] = block.arguments[0]
             with ir.InsertionPoint(block):
@@ -138,8 +126,8 @@ def generic_atomic_rmw(w: Widener, op: ir.Operation) -> None:
                     clone(old.operation, mine)
             return made.results[0]
 
-        before = update() if w.mask is None else _if(extract(w.mask, [lane]), result.type, update)
-        found = insert(before, found, [lane])
+        before = update() if w.mask is None else _if(build.extract(w.mask, [lane]), result.type, update)
+        found = build.insert(before, found, [lane])
     w.widen(op, found)
 
 
@@ -147,16 +135,16 @@ def _of_lane(w: Widener, wide: ir.Value, value: ir.Value, lane: int) -> ir.Value
     """A lane's own value, of a scalar."""
     if shape_of(value):
         w.fail(f"uses a value of type {value.type} in its region", "extract the elements before")
-    return extract(wide, [lane])
+    return build.extract(wide, [lane])
 
 
 def _if(condition: ir.Value, kind: ir.Type, then: Callable[[], ir.Value]) -> ir.Value:
     """A value where a condition is true, else zero."""
-    made = create("scf.if", [kind], [condition], regions=2)
-    otherwise: Callable[[], ir.Value] = lambda: constant(kind, 0)  # noqa: E731
+    made = build.create("scf.if", [kind], [condition], regions=2)
+    otherwise: Callable[[], ir.Value] = lambda: build.constant(kind, 0)  # noqa: E731
     for region, value in zip(made.regions, (then, otherwise)):
         with ir.InsertionPoint(ir.Block.create_at_start(region, [])):
-            create("scf.yield", [], [value()])
+            build.create("scf.yield", [], [value()])
     return made.results[0]
 
 
@@ -176,12 +164,12 @@ def read_lanes(
     for first, chunk in pieces(count, CHUNK_SIZES):
         places = offsets(w, source, indices, [*added[:-1], added[-1] + first])
         value = gather_elements(w, source, places, mask, chunk)
-        parts.append((first, shape_cast(value, (chunk, w.lanes))))
+        parts.append((first, build.shape_cast(value, (chunk, w.lanes))))
     if len(parts) == 1:
         return parts[0][1]
-    result = constant(vector_type((count, w.lanes), ir.MemRefType(source.type).element_type), 0)
+    result = build.constant(build.vector_type((count, w.lanes), ir.MemRefType(source.type).element_type), 0)
     for first, value in parts:
-        result = insert_slice(value, result, [first, 0])
+        result = build.insert_slice(value, result, [first, 0])
     return result
 
 
@@ -191,8 +179,8 @@ def write_lanes(
     """Store each lane's elements, [count, lanes], along the innermost dimension."""
     for first, chunk in pieces(shape_of(value)[0], CHUNK_SIZES):
         places = offsets(w, target, indices, [*added[:-1], added[-1] + first])
-        part = extract_slice(value, [first, 0], [chunk, w.lanes])
-        part = shape_cast(part, (chunk, w.lanes) if chunk > 1 else (w.lanes,))
+        part = build.extract_slice(value, [first, 0], [chunk, w.lanes])
+        part = build.shape_cast(part, (chunk, w.lanes) if chunk > 1 else (w.lanes,))
         scatter_elements(w, part, target, places, mask, chunk)
 
 
@@ -220,8 +208,8 @@ def read_rows(
         if not row:
             return found
         if result is None:
-            result = constant(vector_type((*shape, w.lanes), ir.MemRefType(source.type).element_type), 0)
-        result = insert(found, result, row)
+            result = build.constant(build.vector_type((*shape, w.lanes), ir.MemRefType(source.type).element_type), 0)
+        result = build.insert(found, result, row)
     assert result is not None
     return result
 
@@ -248,7 +236,7 @@ def write_rows(
         return
     outer = len(indices) - len(shape)
     for row in _rows(shape):
-        write_lanes(w, extract(data, row), target, indices, [*[0] * outer, *row, 0], mask)
+        write_lanes(w, build.extract(data, row), target, indices, [*[0] * outer, *row, 0], mask)
 
 
 @pattern(

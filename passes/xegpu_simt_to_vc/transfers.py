@@ -7,20 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 from mlir import ir
-from xegpu_py.passes.common.builders import (
-    binary,
-    broadcast,
-    compare,
-    constant,
-    extract,
-    index,
-    index_type,
-    insert,
-    make,
-    shape_cast,
-    vector_type,
-    with_element,
-)
+from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.transfers import Transfer
 from xegpu_py.passes.common.values import element_of, shape_of
 from xegpu_py.passes.xegpu_simt_to_vc.memory import gather_elements, offsets, read_rows, scatter_elements, write_rows
@@ -28,20 +15,20 @@ from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, pattern
 
 
 def _both(a: ir.Value, b: ir.Value | None) -> ir.Value:
-    return a if b is None else binary("andi", a, b)
+    return a if b is None else build.binary("andi", a, b)
 
 
 def _flat(w: Widener, value: ir.Value) -> ir.Value:
     """A value as [count, lanes]."""
-    return shape_cast(w.wide(value), (math.prod(shape_of(value)), w.lanes))
+    return build.shape_cast(w.wide(value), (math.prod(shape_of(value)), w.lanes))
 
 
 def _join(w: Widener, parts: Sequence[ir.Value], kind: ir.Type) -> ir.Value:
     """Elements of all lanes as the vector that they make up."""
-    found = constant(vector_type((len(parts), w.lanes), element_of(kind)), 0)
+    found = build.constant(build.vector_type((len(parts), w.lanes), element_of(kind)), 0)
     for i, part in enumerate(parts):
-        found = insert(part, found, [i])
-    return shape_cast(found, (*shape_of(kind), w.lanes))
+        found = build.insert(part, found, [i])
+    return build.shape_cast(found, (*shape_of(kind), w.lanes))
 
 
 def _read(
@@ -69,7 +56,7 @@ class _Elements:
         w, transfer = self._w, self._transfer
         for place in np.ndindex(*self._shape):
             added = [0] * len(transfer.indices)
-            mask = None if self._mask is None else extract(self._mask, [self._masked_by(place)])
+            mask = None if self._mask is None else build.extract(self._mask, [self._masked_by(place)])
             for d, at, bounded in zip(transfer.dimensions, place, transfer.in_bounds):
                 if d is not None:
                     added[d] = at
@@ -85,10 +72,10 @@ class _Elements:
         return number
 
     def _inside(self, dimension: int, more: int) -> ir.Value:
-        extent = make("memref.dim", index_type(), self._memref, index(dimension))
-        limit = binary("subi", extent, index(more))
+        extent = build.make("memref.dim", build.index_type(), self._memref, build.index(dimension))
+        limit = build.binary("subi", extent, build.index(more))
         place = self._w.wide(self._transfer.indices[dimension])
-        return compare("slt", place, broadcast(limit, place.type))
+        return build.compare("slt", place, build.broadcast(limit, place.type))
 
 
 def _transfer(w: Widener, op: ir.Operation) -> tuple[Transfer, ir.Value]:
@@ -123,7 +110,7 @@ def transfer_write(w: Widener, op: ir.Operation) -> None:
         return
     elements, data = _Elements(w, transfer), _flat(w, value)
     for i, (places, mask) in enumerate(elements):
-        _write(w, extract(data, [i]), memref, places, mask)
+        _write(w, build.extract(data, [i]), memref, places, mask)
 
 
 def _place(w: Widener, memref: ir.Value, indices: Sequence[ir.Value], places: ir.Value | None, number: int) -> ir.Value:
@@ -134,10 +121,10 @@ def _place(w: Widener, memref: ir.Value, indices: Sequence[ir.Value], places: ir
     """
     if places is None:
         return offsets(w, memref, indices, [*[0] * (len(indices) - 1), number])
-    along = extract(_flat(w, places), [number])
+    along = build.extract(_flat(w, places), [number])
     if not isinstance(element_of(along), ir.IndexType):
-        along = make("arith.index_cast", with_element(along.type, index_type()), along)
-    return binary("addi", offsets(w, memref, indices), along)
+        along = build.make("arith.index_cast", build.with_element(along.type, build.index_type()), along)
+    return build.binary("addi", offsets(w, memref, indices), along)
 
 
 @pattern("vector.gather", "vector.maskedload")
@@ -148,7 +135,7 @@ def gather(w: Widener, op: ir.Operation) -> None:
     memref, kind = w.uniform(source), op.results[0].type
     masks, others = _flat(w, mask), _flat(w, otherwise)
     parts = [
-        _read(w, memref, _place(w, memref, indices, places, i), extract(masks, [i]), extract(others, [i]))
+        _read(w, memref, _place(w, memref, indices, places, i), build.extract(masks, [i]), build.extract(others, [i]))
         for i in range(math.prod(shape_of(kind)))
     ]
     w.widen(op, _join(w, parts, kind))
@@ -162,4 +149,4 @@ def scatter(w: Widener, op: ir.Operation) -> None:
     places = indices.pop() if op.name == "vector.scatter" else None
     memref, masks, data = w.uniform(target), _flat(w, mask), _flat(w, value)
     for i in range(math.prod(shape_of(value))):
-        _write(w, extract(data, [i]), memref, _place(w, memref, indices, places, i), extract(masks, [i]))
+        _write(w, build.extract(data, [i]), memref, _place(w, memref, indices, places, i), build.extract(masks, [i]))

@@ -7,27 +7,7 @@ import math
 import numpy as np
 from mlir import ir
 from xegpu_py.dialects.xegpu import LaneShuffleMode
-from xegpu_py.passes.common.builders import (
-    add,
-    binary,
-    broadcast,
-    compare,
-    constant,
-    dense_integers,
-    extract,
-    extract_slice,
-    index_type,
-    insert,
-    insert_slice,
-    integer_type,
-    like,
-    multiply,
-    permute,
-    shape_cast,
-    shuffle,
-    transpose,
-    vector_type,
-)
+from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.passes.common.fragments import Order, Placement
 from xegpu_py.passes.common.values import bits_of, element_of, integers, shape_of
@@ -71,13 +51,13 @@ def _places(w: Widener, op: ir.Operation, shape: tuple[int, ...]) -> Order | lis
         # What is outside is poison, of which lanes that have not come here may have any.
         at = tuple(np.broadcast_to(x, w.lanes) for x in found)
         return np.ravel_multi_index(at, outer, mode="clip")
-    kind = w.vector(index_type())
+    kind = w.vector(build.index_type())
     total: ir.Value | None = None
     for n, place in zip(outer, static):
-        own = w.wide(next(dynamic)) if place == ir.ShapedType.get_dynamic_size() else constant(kind, place)
-        total = own if total is None else add(multiply(total, n), own)
+        own = w.wide(next(dynamic)) if place == ir.ShapedType.get_dynamic_size() else build.constant(kind, place)
+        total = own if total is None else build.add(build.multiply(total, n), own)
     assert total is not None
-    return [compare("eq", total, constant(kind, i)) for i in range(math.prod(outer))]
+    return [build.compare("eq", total, build.constant(kind, i)) for i in range(math.prod(outer))]
 
 
 def _extract_by_lane(w: Widener, op: ir.Operation) -> None:
@@ -93,16 +73,16 @@ def _extract_by_lane(w: Widener, op: ir.Operation) -> None:
         held = source
         if w.varies(source):
             held, order = w.wide(source), order * w.lanes + np.arange(w.lanes)
-        made = permute(shape_cast(held, (math.prod(shape_of(held)),)), order.ravel())
-        w.widen(op, shape_cast(made, (*inner, w.lanes)))
+        made = build.permute(build.shape_cast(held, (math.prod(shape_of(held)),)), order.ravel())
+        w.widen(op, build.shape_cast(made, (*inner, w.lanes)))
         return
     else:
         places_at = [_where(places, i) if (places == i).any() else None for i in range(outer)]
-    rows = shape_cast(w.wide(source), (outer, *inner, w.lanes))
+    rows = build.shape_cast(w.wide(source), (outer, *inner, w.lanes))
     found: ir.Value | None = None
     for i, here in enumerate(places_at):
         if here is not None:
-            row = extract(rows, [i])
+            row = build.extract(rows, [i])
             found = row if found is None else w.choose(here, row, found)
     assert found is not None
     w.widen(op, found)
@@ -110,7 +90,7 @@ def _extract_by_lane(w: Widener, op: ir.Operation) -> None:
 
 def _where(places: Order, place: int) -> ir.Value:
     """vector of i1: the lanes that have this number."""
-    return dense_integers(places == place, integer_type(1))
+    return build.dense_integers(places == place, build.integer_type(1))
 
 
 def _insert_by_lane(w: Widener, op: ir.Operation) -> None:
@@ -120,31 +100,31 @@ def _insert_by_lane(w: Widener, op: ir.Operation) -> None:
     places = _places(w, op, shape)
     if not isinstance(places, list):
         places = [_where(places, i) for i in range(outer)]
-    rows = shape_cast(w.wide(whole), (outer, *inner, w.lanes))
+    rows = build.shape_cast(w.wide(whole), (outer, *inner, w.lanes))
     part = w.wide(value)
     for i, here in enumerate(places):
-        rows = insert(w.choose(here, part, extract(rows, [i])), rows, [i])
-    w.widen(op, shape_cast(rows, (*shape, w.lanes)))
+        rows = build.insert(w.choose(here, part, build.extract(rows, [i])), rows, [i])
+    w.widen(op, build.shape_cast(rows, (*shape, w.lanes)))
 
 
 @pattern("vector.shuffle", "vector.multi_reduction", "vector.splat")
 def leading(w: Widener, op: ir.Operation) -> None:
     """Ops on outer dimensions leave the lanes alone."""
-    made = like(op, [w.with_lanes(op.results[0])], [w.wide(v) for v in op.operands])
+    made = build.like(op, [w.with_lanes(op.results[0])], [w.wide(v) for v in op.operands])
     w.widen(op, made.results[0])
 
 
 @pattern("vector.broadcast")
 def _broadcast(w: Widener, op: ir.Operation) -> None:
     """Elements repeated along outer dimensions."""
-    w.widen(op, broadcast(w.wide(op.operands[0]), w.with_lanes(op.results[0])))
+    w.widen(op, build.broadcast(w.wide(op.operands[0]), w.with_lanes(op.results[0])))
 
 
 @pattern("vector.transpose")
 def _transpose(w: Widener, op: ir.Operation) -> None:
     """The lanes stay innermost."""
     order = integers(op.attributes["permutation"])
-    w.widen(op, transpose(w.wide(op.operands[0]), [*order, len(order)]))
+    w.widen(op, build.transpose(w.wide(op.operands[0]), [*order, len(order)]))
 
 
 @pattern("vector.extract_strided_slice")
@@ -152,14 +132,14 @@ def _extract_slice(w: Widener, op: ir.Operation) -> None:
     """A slice of all lanes; the innermost dimensions of which nothing is said are whole."""
     shape, offsets = shape_of(op.operands[0]), integers(op.attributes["offsets"])
     offsets += [0] * (len(shape) + 1 - len(offsets))
-    w.widen(op, extract_slice(w.wide(op.operands[0]), offsets, [*shape_of(op.results[0]), w.lanes]))
+    w.widen(op, build.extract_slice(w.wide(op.operands[0]), offsets, [*shape_of(op.results[0]), w.lanes]))
 
 
 @pattern("vector.insert_strided_slice")
 def _insert_slice(w: Widener, op: ir.Operation) -> None:
     """A slice of all lanes."""
     value, into = map(w.wide, op.operands)
-    w.widen(op, insert_slice(value, into, [*integers(op.attributes["offsets"]), 0]))
+    w.widen(op, build.insert_slice(value, into, [*integers(op.attributes["offsets"]), 0]))
 
 
 @pattern("vector.reduction")
@@ -172,12 +152,12 @@ def reduction(w: Widener, op: ir.Operation) -> None:
     # By halves, as the elements of a vector are reduced.
     while rows > 1:
         half = rows // 2
-        low, high = (extract_slice(data, [at, 0], [half, w.lanes]) for at in (0, rows - half))
+        low, high = (build.extract_slice(data, [at, 0], [half, w.lanes]) for at in (0, rows - half))
         joined = kind.combine(low, high)
         if rows % 2:
-            joined = shuffle(joined, extract_slice(data, [half, 0], [1, w.lanes]), range(half + 1))
+            joined = build.shuffle(joined, build.extract_slice(data, [half, 0], [1, w.lanes]), range(half + 1))
         data, rows = joined, half + rows % 2
-    found = shape_cast(data, (w.lanes,))
+    found = build.shape_cast(data, (w.lanes,))
     w.widen(op, kind.combine(w.wide(acc[0]), found) if acc else found)
 
 
@@ -185,18 +165,18 @@ def reduction(w: Widener, op: ir.Operation) -> None:
 def from_elements(w: Widener, op: ir.Operation) -> None:
     """Scalars one above the other."""
     result = op.results[0]
-    found = constant(vector_type((len(op.operands), w.lanes), element_of(result)), 0)
+    found = build.constant(build.vector_type((len(op.operands), w.lanes), element_of(result)), 0)
     for i, value in enumerate(op.operands):
-        found = insert(w.wide(value), found, [i])
-    w.widen(op, shape_cast(found, (*shape_of(result), w.lanes)))
+        found = build.insert(w.wide(value), found, [i])
+    w.widen(op, build.shape_cast(found, (*shape_of(result), w.lanes)))
 
 
 @pattern("vector.to_elements")
 def to_elements(w: Widener, op: ir.Operation) -> None:
     """The rows."""
-    data = shape_cast(w.wide(op.operands[0]), (len(op.results), w.lanes))
+    data = build.shape_cast(w.wide(op.operands[0]), (len(op.results), w.lanes))
     for i, result in enumerate(op.results):
-        w.set(result, extract(data, [i]))
+        w.set(result, build.extract(data, [i]))
     w.erase(op)
 
 
@@ -237,7 +217,7 @@ def innermost(w: Widener, op: ir.Operation) -> None:
         return Placement((lanes, *shape), np.arange(count * lanes).reshape(lanes, count).T)
 
     operands = [w.at(v, outside(v)) for v in op.operands]
-    made = like(op, [vector_type((lanes, *shape_of(r)), element_of(r)) for r in op.results], operands)
+    made = build.like(op, [build.vector_type((lanes, *shape_of(r)), element_of(r)) for r in op.results], operands)
     for old, new in zip(op.results, made.results):
         w.set(old, new, outside(old))
     w.erase(op)
@@ -250,8 +230,8 @@ def create_mask(w: Widener, op: ir.Operation) -> None:
     found: ir.Value | None = None
     for i, bound in enumerate(op.operands):
         places = np.broadcast_to(np.arange(shape[i]).reshape(-1, *[1] * (len(shape) - i)), (*shape, w.lanes))
-        place = dense_integers(places, index_type())
-        below = compare("slt", place, broadcast(w.wide(bound), place.type))
-        found = below if found is None else binary("andi", found, below)
+        place = build.dense_integers(places, build.index_type())
+        below = build.compare("slt", place, build.broadcast(w.wide(bound), place.type))
+        found = below if found is None else build.binary("andi", found, below)
     assert found is not None
     w.widen(op, found)

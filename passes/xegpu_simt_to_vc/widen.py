@@ -8,18 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from mlir import ir
-from xegpu_py.passes.common.builders import (
-    PREDICATES,
-    broadcast,
-    constant,
-    create,
-    integer_type,
-    number_attribute,
-    permute,
-    select,
-    shape_cast,
-    vector_type,
-)
+from xegpu_py.passes.common import builders as build
+from xegpu_py.passes.common.builders import PREDICATES
 from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.passes.common.conversion import Conversion
 from xegpu_py.passes.common.fragments import Placement, Placements, natural, unmapped
@@ -97,7 +87,7 @@ class Widener(Conversion):
                 form = form or natural(shape_of(value), self.lanes)
         self._forms[value] = form
         if form is not None:
-            return [vector_type(form.shape, element_of(value))]
+            return [build.vector_type(form.shape, element_of(value))]
         kind = unmapped(value.type)
         return None if kind == value.type else [kind]
 
@@ -177,20 +167,20 @@ class Widener(Conversion):
             chosen = np.empty(count, np.int64)
             chosen[placement.order.ravel()] = held.placement.order.ravel()
             if not np.array_equal(chosen, np.arange(count)):
-                value = permute(shape_cast(value, (count,)), chosen)
-        return shape_cast(value, placement.shape)
+                value = build.permute(build.shape_cast(value, (count,)), chosen)
+        return build.shape_cast(value, placement.shape)
 
     def _spread(self, value: ir.Value, kind: ir.Type, placement: Placement) -> ir.Value:
         """A uniform value for all lanes."""
         shape, element = shape_of(kind), element_of(kind)
-        made = vector_type(placement.shape, element)
+        made = build.vector_type(placement.shape, element)
         known = splat_of(value) if shape else None
         if known is not None:
-            return constant(made, known)
+            return build.constant(made, known)
         if not shape:
-            return broadcast(value, made)
+            return build.broadcast(value, made)
         # Broadcasting gives the lanes as the outer dimension.
-        outer = broadcast(value, vector_type((self.lanes, *shape), element))
+        outer = build.broadcast(value, build.vector_type((self.lanes, *shape), element))
         count = math.prod(shape)
         lanes_first = Placement((self.lanes, *shape), np.arange(count * self.lanes).reshape(self.lanes, count).T)
         return self.placed(Held(outer, lanes_first), placement, kind)
@@ -206,15 +196,15 @@ class Widener(Conversion):
 
     def vector(self, element: ir.Type) -> ir.Type:
         """The type of vectors with an element for each lane."""
-        return vector_type((self.lanes,), element)
+        return build.vector_type((self.lanes,), element)
 
     def with_lanes(self, value: ir.Value) -> ir.Type:
         """The type of a value of all lanes, with the lanes as the innermost dimension."""
-        return vector_type((*shape_of(value), self.lanes), element_of(value))
+        return build.vector_type((*shape_of(value), self.lanes), element_of(value))
 
     def truth(self, value: bool) -> ir.Value:
         """vector of i1 with an element for each lane, all the same."""
-        return constant(self.vector(integer_type(1)), value)
+        return build.constant(self.vector(build.integer_type(1)), value)
 
     # Lanes that are here.
 
@@ -228,7 +218,7 @@ class Widener(Conversion):
 
     def choose(self, mask: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
         """Of two vectors with the lanes innermost, `a` in the lanes whose bit is set."""
-        return select(broadcast(mask, vector_type(shape_of(a), integer_type(1))), a, b)
+        return build.select(build.broadcast(mask, build.vector_type(shape_of(a), build.integer_type(1))), a, b)
 
     def require_convergence(self, what: str) -> None:
         """Refuse an op that the whole subgroup does, where some lanes may not have come."""
@@ -254,7 +244,7 @@ def elementwise(w: Widener, op: ir.Operation) -> None:
     name, attributes = op.name, attributes_of(op)
     if name == "index.cmp":
         predicate = PREDICATES.index(enumerator(attributes.pop("pred")))
-        name, attributes["predicate"] = "arith.cmpi", number_attribute(integer_type(64), predicate)
+        name, attributes["predicate"] = "arith.cmpi", build.number_attribute(build.integer_type(64), predicate)
     elif name.startswith("index."):
         kind = name.removeprefix("index.")
         if kind not in _INDEX_OPS and name not in _INDEX_CASTS:
@@ -267,14 +257,16 @@ def elementwise(w: Widener, op: ir.Operation) -> None:
     operands = []
     for i, value in enumerate(op.operands):
         scalar = not w.varies(value) and not shape_of(value)
-        if name == "arith.select" and i == 0 and scalar and element_of(result) != integer_type(1):
+        if name == "arith.select" and i == 0 and scalar and element_of(result) != build.integer_type(1):
             operands.append(value)
         elif shape and not shape_of(value) and w.varies(value):
             # Each lane's condition chooses among all of its elements.
-            operands.append(broadcast(w.wide(value), vector_type((*shape, w.lanes), integer_type(1))))
+            operands.append(build.broadcast(w.wide(value), build.vector_type((*shape, w.lanes), build.integer_type(1))))
         else:
             operands.append(w.at(value, placement))
-    made = create(name, [vector_type(placement.shape, element_of(r)) for r in op.results], operands, attributes)
+    made = build.create(
+        name, [build.vector_type(placement.shape, element_of(r)) for r in op.results], operands, attributes
+    )
     for old, new in zip(op.results, made.results):
         w.set(old, new, placement)
     w.erase(op)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 
 import numpy as np
@@ -24,8 +23,7 @@ from xegpu_py.passes.xegpu_to_visa.wide import low_half, product
 from xegpu_py.ir.builtin import is_float
 from xegpu_py.ir.dense import dense_elements, integer_elements
 from xegpu_py.numerics.formats import FLOATS, TYPES
-
-_SPLAT = re.compile(r"dense<([^\[\]]*)> : ")
+from xegpu_py.visa.operands import Flag, Immediate
 
 
 def result_of(low: Lowering, op: ir.Operation) -> tuple[int, str, str]:
@@ -70,8 +68,6 @@ def _constant_mask(low: Lowering, bits: list[bool]) -> Mask | KnownMask:
     made = low.emit.mask(len(bits))
     for i, predicate in enumerate(made.predicates):
         pattern = sum(b << k for k, b in enumerate(bits[16 * i : 16 * i + 16]))
-        from xegpu_py.visa.operands import Flag, Immediate
-
         low.emit.emit("setp", predicate.count, dst=Flag(predicate), src0=Immediate(pattern, "ud"))
     return made
 
@@ -148,7 +144,7 @@ def or_truth(rule: Pattern) -> Pattern:
     return lowered
 
 
-def _binary(instruction: str, modifiers: tuple[str, ...] = ()) -> Callable[[Lowering, ir.Operation], None]:
+def _binary(instruction: str) -> Callable[[Lowering, ir.Operation], None]:
     @or_truth
     def rule(low: Lowering, op: ir.Operation) -> None:
         count, _, name = result_of(low, op)
@@ -163,12 +159,12 @@ def _binary(instruction: str, modifiers: tuple[str, ...] = ()) -> Callable[[Lowe
             return
         if {a.type, b.type, name} == {"d", "q"}:
             a, b, name = _of_one_width(low, a, b, name, instruction)
-        a, b, signs = _registers_first(low, a, b, modifiers, instruction)
+        a, b = _constant_last(low, a, b)
         # vISA has min and max of every float but bf.
         wide = "f" if name == "bf" and instruction in ("min", "max") else name
         if wide != name:
             a, b = low.emit.in_registers(a, wide), low.emit.in_registers(b, wide)
-        found = low.emit.apply(instruction, wide, count, a, b, modifiers=signs)
+        found = low.emit.apply(instruction, wide, count, a, b)
         low.set(op, low.emit.in_registers(found, name))
 
     return rule
@@ -192,19 +188,12 @@ def _of_one_width(low: Lowering, a: Numbers, b: Numbers, name: str, instruction:
     return low.typed(a, name), low.typed(b, name), name
 
 
-def _registers_first(
-    low: Lowering, a: Numbers, b: Numbers, modifiers: tuple[str, ...], instruction: str
-) -> tuple[Numbers, Numbers, tuple[str, ...]]:
-    """vISA wants a constant last, and a float constant of bf is one of f."""
-    if isinstance(a, Const) and a.type == "bf":
-        a = bf_as_f(a)
-    if isinstance(b, Const) and b.type == "bf":
-        b = bf_as_f(b)
+def _constant_last(low: Lowering, a: Numbers, b: Numbers) -> tuple[Numbers, Numbers]:
+    """Operands that may change places as an instruction takes them: a constant last, and one of bf as one of f."""
+    a, b = (bf_as_f(n) if isinstance(n, Const) and n.type == "bf" else n for n in (a, b))
     if isinstance(a, Const) and isinstance(b, Const):
         a = low.emit.in_registers(a)
-    if isinstance(a, Const) and not modifiers and instruction in ("add", "mul", "and", "or", "xor", "min", "max"):
-        return b, a, ()
-    return a, b, modifiers
+    return (b, a) if isinstance(a, Const) else (a, b)
 
 
 def bf_as_f(number: Const) -> Const:
@@ -236,8 +225,7 @@ def sub(low: Lowering, op: ir.Operation) -> None:
     elif isinstance(b, Const):
         bits = b.bits ^ (1 << (b.format.bits - 1)) if b.format.is_float else -b.value
         negated = Const(bits & ((1 << b.format.bits) - 1), b.type, b.count)
-        a, negated_number, _ = _registers_first(low, a, negated, (), "add")
-        low.set(op, low.emit.apply("add", name, count, a, negated_number))
+        low.set(op, low.emit.apply("add", name, count, *_constant_last(low, a, negated)))
     else:
         if isinstance(a, Const) and a.type == "bf":
             a = bf_as_f(a)

@@ -10,7 +10,17 @@ from xegpu_py.passes.common.control_flow import yielded
 from xegpu_py.passes.common.registers import unsigned
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, parts_of, pattern, with_parts
-from xegpu_py.passes.xegpu_to_visa.values import Const, KnownMask, Mask, Reg, Undefined, Value, bounds_of, index_type
+from xegpu_py.passes.xegpu_to_visa.values import (
+    Block,
+    Const,
+    KnownMask,
+    Mask,
+    Reg,
+    Undefined,
+    Value,
+    bounds_of,
+    index_type,
+)
 
 from xegpu_py.visa.operands import Flag, Guard
 
@@ -79,8 +89,6 @@ def _unchanged(argument: ir.Value, out: ir.Value, value: Value) -> list[bool]:
     parts = parts_of(value)
     if out != argument:
         return [False] * len(parts)
-    from xegpu_py.passes.xegpu_to_visa.values import Block
-
     if not moved:
         return [True] * len(parts)
     if isinstance(value, Block):

@@ -12,25 +12,8 @@ from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu.shapes import vnni_factor
 from xegpu_py.dialects.xegpu.types import LANES
 from xegpu_py.dialects.xetile import InitTileOp, Tile, TileMmaOp
-from xegpu_py.passes.common.builders import (
-    Index,
-    add,
-    compare,
-    constant,
-    extract_slice,
-    index,
-    index_splat,
-    index_vector,
-    insert_slice,
-    integer_type,
-    multiply,
-    select,
-    shape_cast,
-    transpose,
-    vector_type,
-    with_shape,
-    zero,
-)
+from xegpu_py.passes.common import builders as build
+from xegpu_py.passes.common.builders import Index
 from xegpu_py.passes.common.messages import hints_of
 from xegpu_py.passes.common.patterns import PatternSet
 from xegpu_py.passes.common.surfaces import UNALIGNED, unaligned_arguments
@@ -100,14 +83,14 @@ class Lowering(TileConversion):
     def padded(self, form: TileForm, view: Any, loaded: ir.Value) -> ir.Value:
         """A loaded block with `padding` for what lies outside of the matrix."""
         matrix, place = self.place(form, self.get(view.tile))
-        kind = vector_type(form.tile.shape, integer_type(1))
-        left = [arith.subi(index(extent), index(at)) for extent, at in zip(matrix.extents, place)]
+        kind = build.vector_type(form.tile.shape, build.integer_type(1))
+        left = [arith.subi(build.index(extent), build.index(at)) for extent, at in zip(matrix.extents, place)]
         padding = _splat_like(loaded, view)
-        found = select(vector.create_mask(kind, left), loaded, padding)
+        found = build.select(vector.create_mask(kind, left), loaded, padding)
         for dim, at in enumerate(place) if form.before else ():
-            bounds = [index(n) for n in form.tile.shape]
-            bounds[dim] = arith.subi(index(0), index(at))
-            found = select(vector.create_mask(kind, bounds), padding, found)
+            bounds = [build.index(n) for n in form.tile.shape]
+            bounds[dim] = arith.subi(build.index(0), build.index(at))
+            found = build.select(vector.create_mask(kind, bounds), padding, found)
         return found
 
     def place(self, form: TileForm, held: Sequence[ir.Value]) -> tuple[Matrix, tuple[Index, Index]]:
@@ -138,26 +121,30 @@ class Lowering(TileConversion):
     ) -> Iterator[tuple[ir.Value, ir.Value, int]]:
         """Likewise of a block: a descriptor of the elements of several rows."""
         tile, (by_row, by_column) = form.tile, matrix.strides
-        start = add(add(multiply(place[0], by_row), multiply(place[1], by_column)), matrix.lead)
+        start = build.add(build.add(build.multiply(place[0], by_row), build.multiply(place[1], by_column)), matrix.lead)
         for first, lanes in scattered_lanes(math.prod(tile.shape), max(LANES)):
             row, column = divmod(first, tile.shape[1])
             # Rows and columns are counted from those of the first lane, so that messages have vectors in common.
             rows, across = zip(*(divmod(column + i, tile.shape[1]) for i in range(lanes)))
             across = tuple(c - column for c in across)
-            begin = add(start, add(multiply(by_row, row), multiply(by_column, column)))
-            offsets = index_splat(begin, lanes)
+            begin = build.add(start, build.add(build.multiply(by_row, row), build.multiply(by_column, column)))
+            offsets = build.index_splat(begin, lanes)
             if isinstance(by_row, int) and isinstance(by_column, int):
-                offsets = arith.addi(offsets, index_vector([r * by_row + c * by_column for r, c in zip(rows, across)]))
+                offsets = arith.addi(
+                    offsets, build.index_vector([r * by_row + c * by_column for r, c in zip(rows, across)])
+                )
             else:
                 for numbers, stride in ((rows, by_row), (across, by_column)):
-                    offsets = arith.addi(offsets, arith.muli(index_vector(numbers), index_splat(stride, lanes)))
+                    offsets = arith.addi(
+                        offsets, arith.muli(build.index_vector(numbers), build.index_splat(stride, lanes))
+                    )
             desc = xegpu.create_tdesc(matrix.source, offsets, tdesc=scattered_desc(tile, lanes).to_ir(), **VC)
             mask = None
             limits = zip((rows, across), place, (row, column), matrix.extents) if not form.in_bounds else ()
             for numbers, at, by, extent in limits:
                 # Unsigned, so that what lies before the matrix is outside too.
-                here = arith.addi(index_vector([n + by for n in numbers]), index_splat(at, lanes))
-                below = compare("ult", here, index_splat(extent, lanes))
+                here = arith.addi(build.index_vector([n + by for n in numbers]), build.index_splat(at, lanes))
+                below = build.compare("ult", here, build.index_splat(extent, lanes))
                 mask = below if mask is None else arith.andi(mask, below)
             yield desc, _all(lanes) if mask is None else mask, lanes
 
@@ -177,13 +164,13 @@ def init_tile(low: Lowering, view: InitTileOp) -> list[ir.Value]:
     matrix, offsets = matrix_of(view, low.one), low.numbers(view.offsets[-2:])
     found = [low.descriptor(form, matrix, offsets)] if form.is_block else []
     if form.has_place:
-        found += [index(n) for n in offsets]
+        found += [build.index(n) for n in offsets]
     if not form.merged:
         low.matrices[id(form)] = matrix
     elif form.has_place:
         found += [matrix.address()] if form.atomics else []
         for known, here in zip(form.needed(), (matrix.extents, matrix.strides)):
-            found += [index(n) for k, n in zip(known, here) if k is None]
+            found += [build.index(n) for k, n in zip(known, here) if k is None]
     return found
 
 
@@ -202,7 +189,7 @@ def update_tile_offset(low: Lowering, view: Any) -> list[ir.Value]:
         by = offsets[::-1] if form.tile.column_major else offsets
         made.append(xegpu.update_nd_offset(held[0], by, result=held[0].type, **VC))
         held = held[1:]
-    return [*made, *(index(add(a, b)) for a, b in zip(held, offsets)), *held[2:]]
+    return [*made, *(build.index(build.add(a, b)) for a, b in zip(held, offsets)), *held[2:]]
 
 
 @pattern("xetile.prefetch_tile")
@@ -233,11 +220,11 @@ def load_tile(low: Lowering, view: Any) -> list[ir.Value]:
             given["transpose_bit_width"] = pack * tile.bits
     elif load.vnni:
         shape, given = (rows // pack, columns, pack), {"vnni_axis": 0}
-    found = xegpu.load_nd(held[0], value=with_shape(view.value.type, shape), **given, **VC, **hints_of(view))
+    found = xegpu.load_nd(held[0], value=build.with_shape(view.value.type, shape), **given, **VC, **hints_of(view))
     if load.vnni:
         low.vnni.add(view.value)
         if len(shape) == 2:
-            found = shape_cast(found, (columns // pack, rows, pack))
+            found = build.shape_cast(found, (columns // pack, rows, pack))
     if load.transposed:
         low.transposed.add(view.value)
     return [low.padded(form, view, found) if is_padded(view) and not form.in_bounds else found]
@@ -248,7 +235,7 @@ def store_tile(low: Lowering, view: Any) -> list[ir.Value]:
     """A store of the block as it lies in memory."""
     tile, stored = Tile.of(view.tile), low.one(view.value)
     if tile.column_major:
-        stored = transpose(stored, [1, 0])
+        stored = build.transpose(stored, [1, 0])
     xegpu.store_nd(stored, low.get(view.tile)[0], **VC, **hints_of(view))
     return []
 
@@ -258,10 +245,10 @@ def load(low: Lowering, view: Any) -> list[ir.Value]:
     """A gather of each message's elements."""
     pieces = []
     for desc, mask, _ in low.lanes(view):
-        kind = with_shape(view.value.type, shape_of(mask))
+        kind = build.with_shape(view.value.type, shape_of(mask))
         found = xegpu.load_gather(desc, mask, value=kind, **VC, **hints_of(view))
         padded = view.mask is not None and is_padded(view)
-        pieces.append(select(mask, found, _splat_like(found, view)) if padded else found)
+        pieces.append(build.select(mask, found, _splat_like(found, view)) if padded else found)
     return [_joined(pieces, shape_of(view.value))]
 
 
@@ -280,7 +267,7 @@ def atomic_rmw(low: Lowering, view: Any) -> list[ir.Value]:
     expected = None if view.expected is None else _line(low.one(view.expected))
     pieces, at = [], 0
     for desc, mask, lanes in low.lanes(view):
-        part, wanted = (None if v is None else extract_slice(v, [at], [lanes]) for v in (line, expected))
+        part, wanted = (None if v is None else build.extract_slice(v, [at], [lanes]) for v in (line, expected))
         pieces.append(xegpu.atomic_rmw(view.kind, part, desc, mask, wanted, **VC))
         at += lanes
     return [_joined(pieces, shape_of(view.value))]
@@ -327,7 +314,7 @@ def transposed(low: Lowering, view: Any) -> list[ir.Value]:
     if view.permutation == (0, 1):
         return [held]
     if view.value not in low.transposed:
-        return [transpose(held, [1, 0])]
+        return [build.transpose(held, [1, 0])]
     if view.value in low.vnni:
         low.vnni.add(result)
     return [held]
@@ -342,8 +329,10 @@ def _vnni(b: ir.Value, pack: int) -> ir.Value:
     if held is not None:
         # Bytes in VNNI layout have their elements in it.
         vnni = _vnni(held, vnni_factor(8))
-        return ir.Operation.create("vector.bitcast", [with_shape(b.type, (rows // pack, columns, pack))], [vnni]).result
-    return transpose(shape_cast(b, (rows // pack, pack, columns)), [0, 2, 1])
+        return ir.Operation.create(
+            "vector.bitcast", [build.with_shape(b.type, (rows // pack, columns, pack))], [vnni]
+        ).result
+    return build.transpose(build.shape_cast(b, (rows // pack, pack, columns)), [0, 2, 1])
 
 
 def _bytes_of(b: ir.Value) -> ir.Value | None:
@@ -363,7 +352,7 @@ def _zero_padded(given: ir.Value, shape: tuple[int, int]) -> ir.Value:
     """A matrix with zeros behind its rows and columns."""
     if shape_of(given) == shape:
         return given
-    return insert_slice(given, zero(with_shape(given.type, shape)), [0, 0])
+    return build.insert_slice(given, build.zero(build.with_shape(given.type, shape)), [0, 0])
 
 
 def _parts(given: ir.Value | None, shape: Sequence[int] = ()) -> list[tuple[ir.Value, int]]:
@@ -371,27 +360,27 @@ def _parts(given: ir.Value | None, shape: Sequence[int] = ()) -> list[tuple[ir.V
     if given is None:
         return [(_all(lanes), lanes) for _, lanes in scattered_lanes(math.prod(shape))]
     line = _line(given)
-    return [(extract_slice(line, [at], [lanes]), lanes) for at, lanes in scattered_lanes(*shape_of(line))]
+    return [(build.extract_slice(line, [at], [lanes]), lanes) for at, lanes in scattered_lanes(*shape_of(line))]
 
 
 def _line(given: ir.Value) -> ir.Value:
     """A vector in one dimension."""
-    return shape_cast(given, (math.prod(shape_of(given)),))
+    return build.shape_cast(given, (math.prod(shape_of(given)),))
 
 
 def _joined(pieces: Sequence[ir.Value], shape: Sequence[int]) -> ir.Value:
     """Lines one after the other, as a vector of this shape."""
     whole = pieces[0]
     if len(pieces) > 1:
-        whole, at = zero(with_shape(whole.type, (math.prod(shape),))), 0
+        whole, at = build.zero(build.with_shape(whole.type, (math.prod(shape),))), 0
         for piece in pieces:
-            whole = insert_slice(piece, whole, [at])
+            whole = build.insert_slice(piece, whole, [at])
             at += shape_of(piece)[0]
-    return shape_cast(whole, shape)
+    return build.shape_cast(whole, shape)
 
 
 def _all(lanes: int) -> ir.Value:
-    return constant(vector_type((lanes,), integer_type(1)), True)
+    return build.constant(build.vector_type((lanes,), build.integer_type(1)), True)
 
 
 def _splat_like(given: ir.Value, view: Any) -> ir.Value:

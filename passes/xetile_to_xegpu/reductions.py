@@ -7,7 +7,7 @@ from typing import Any
 
 from mlir import ir
 from xegpu_py.dialects.xetile.compute import reduced_block
-from xegpu_py.passes.common import builders
+from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.builders import constant, extract_slice, i64_array, make, shape_cast, with_shape
 from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.passes.common.values import bits_of, element_of, shape_of
@@ -61,7 +61,7 @@ def broadcast(view: Any, value: ir.Value) -> ir.Value:
     (dim,) = view.dims
     times, shape = view.broadcast_size, shape_of(value)
     if times is None or shape[dim] == 1:
-        return builders.broadcast(value, view.result.type)
+        return build.broadcast(value, view.result.type)
     grouped = shape_cast(value, (*shape[: dim + 1], 1, *shape[dim + 1 :]))
     wide = with_shape(value.type, (*shape[: dim + 1], times, *shape[dim + 1 :]))
-    return shape_cast(builders.broadcast(grouped, wide), shape_of(view.result))
+    return shape_cast(build.broadcast(grouped, wide), shape_of(view.result))

@@ -11,22 +11,8 @@ from mlir import ir
 from mlir.dialects import arith, gpu, memref, scf
 from xegpu_py.dialects.xetile import InitTileOp, LoadTileOp, StoreTileOp, Tile, TileAttr
 from xegpu_py.dialects.xetile.types import SHARED
-from xegpu_py.passes.common.builders import (
-    Index,
-    add,
-    extract_slice,
-    index,
-    insert_slice,
-    integer_type,
-    make,
-    multiply,
-    reinterpret_cast,
-    shape_cast,
-    vector_type,
-    with_element,
-    with_shape,
-    zero,
-)
+from xegpu_py.passes.common import builders as build
+from xegpu_py.passes.common.builders import Index, make
 from xegpu_py.passes.common.control_flow import STRUCTURED
 from xegpu_py.passes.common.values import bits_of, element_of
 
@@ -36,8 +22,8 @@ from xegpu_py.layout import WgTiles
 def _in_memory(element: ir.Type) -> ir.Type:
     """The elements that stand for these in memory, which holds no bits and no indices."""
     if isinstance(element, ir.IndexType):
-        return integer_type(64)
-    return integer_type(8) if element == integer_type(1) else element
+        return build.integer_type(64)
+    return build.integer_type(8) if element == build.integer_type(1) else element
 
 
 Copy = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
@@ -91,7 +77,7 @@ class Subgroup:
     def __init__(self) -> None:
         self.id: ir.Value = gpu.subgroup_id()
         # What is computed of the number stands before this, so that loops do not compute it again.
-        self._anchor = index(0).owner.operation
+        self._anchor = build.index(0).owner.operation
         self._places: dict[tuple[int, int], ir.Value] = {}
         self.slm_bytes = 0
 
@@ -105,8 +91,8 @@ class Subgroup:
         key = (stride, wrap)
         if key not in self._places:
             with ir.InsertionPoint(self._anchor):
-                found = self.id if stride == 1 else arith.divui(self.id, index(stride))
-                self._places[key] = arith.remui(found, index(wrap)) if wrap else found
+                found = self.id if stride == 1 else arith.divui(self.id, build.index(stride))
+                self._places[key] = arith.remui(found, build.index(wrap)) if wrap else found
         return self._places[key]
 
     def starts(self, own: WgTiles) -> list[tuple[Index, ...]]:
@@ -114,8 +100,8 @@ class Subgroup:
         found: list[tuple[Index, ...]] = [()]
         for dim, (grid, data, rounds) in enumerate(zip(own.grid, own.data, own.rounds)):
             with ir.InsertionPoint(self._anchor):
-                first = multiply(self._place(own, dim), data)
-                along = [add(first, r * grid * data) for r in range(rounds)]
+                first = build.multiply(self._place(own, dim), data)
+                along = [build.add(first, r * grid * data) for r in range(rounds)]
             found = [(*f, a) for f in found for a in along]
         return found
 
@@ -126,9 +112,9 @@ class Subgroup:
             if owners == grid:
                 continue
             with ir.InsertionPoint(self._anchor):
-                place = self.id if stride == 1 else arith.divui(self.id, index(stride))
-                place = arith.remui(place, index(grid))
-                here = arith.cmpi(arith.CmpIPredicate.ult, place, index(owners))
+                place = self.id if stride == 1 else arith.divui(self.id, build.index(stride))
+                place = arith.remui(place, build.index(grid))
+                here = arith.cmpi(arith.CmpIPredicate.ult, place, build.index(owners))
                 found = here if found is None else arith.andi(found, here)
         return found
 
@@ -141,18 +127,18 @@ class Subgroup:
         for needed in listed:
             if len(needed) == 1:
                 i, source, _, size = needed[0]
-                found.append(extract_slice(parts[i], source, size))
+                found.append(build.extract_slice(parts[i], source, size))
                 continue
-            made = zero(with_shape(parts[0].type, want.data))
+            made = build.zero(build.with_shape(parts[0].type, want.data))
             for i, source, to, size in needed:
-                made = insert_slice(extract_slice(parts[i], source, size), made, to)
+                made = build.insert_slice(build.extract_slice(parts[i], source, size), made, to)
             found.append(made)
         return found
 
     def reshape(self, parts: Sequence[ir.Value], have: WgTiles, want: WgTiles, user: ir.Operation) -> list[ir.Value]:
         """The parts that the subgroup wants of a value in another shape."""
         if _same_elements(have, want):
-            return [shape_cast(p, want.data) for p in parts]
+            return [build.shape_cast(p, want.data) for p in parts]
         return self._through_memory(parts, have, want, user)
 
     def by_first(
@@ -178,8 +164,8 @@ class Subgroup:
         if 1 in (len(have.shape), len(want.shape)):
             # A line is a matrix of one row.
             rows, wanted = _as_row(have), _as_row(want)
-            found = self._shared(lambda: [shape_cast(p, rows.data) for p in make()], held, rows, wanted, user)
-            return [shape_cast(f, want.data) for f in found]
+            found = self._shared(lambda: [build.shape_cast(p, rows.data) for p in make()], held, rows, wanted, user)
+            return [build.shape_cast(f, want.data) for f in found]
         element = _in_memory(held)
         kind = ir.MemRefType.get(have.shape, element, memory_space=ir.Attribute.parse("3"))
         buffer = memref.alloc(kind, [], [])
@@ -201,10 +187,10 @@ class Subgroup:
         gpu.barrier()
         found = []
         if want.shape != have.shape:
-            buffer = reinterpret_cast(buffer, 0, want.shape, [want.shape[1], 1])
+            buffer = build.reinterpret_cast(buffer, 0, want.shape, [want.shape[1], 1])
         for start in self.starts(want):
             tile = self._tile(buffer, start, want.data, element)
-            loaded = LoadTileOp(tile, value=vector_type(want.data, element)).value
+            loaded = LoadTileOp(tile, value=build.vector_type(want.data, element)).value
             found.append(_as(loaded, held))
         if in_loop(user):
             gpu.barrier()
@@ -246,9 +232,9 @@ def in_loop(op: ir.Operation) -> bool:
 
 def _as(value: ir.Value, element: ir.Type) -> ir.Value:
     """Elements as those that stand for them in memory, or back."""
-    held, kind = element_of(value), with_element(value.type, element)
+    held, kind = element_of(value), build.with_element(value.type, element)
     if held == element:
         return value
-    if integer_type(1) in (held, element):
-        return make("arith.extui" if element != integer_type(1) else "arith.trunci", kind, value)
+    if build.integer_type(1) in (held, element):
+        return make("arith.extui" if element != build.integer_type(1) else "arith.trunci", kind, value)
     return make("arith.index_cast", kind, value)

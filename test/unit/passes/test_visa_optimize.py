@@ -17,7 +17,6 @@ from xegpu_py.passes.visa_optimize import VisaOptimize
 from xegpu_py.passes.visa_optimize.dead import remove_dead_code
 from xegpu_py.passes.visa_optimize.forward import forward_results
 from xegpu_py.passes.visa_optimize.hoist import hoist
-from xegpu_py.passes.visa_optimize.pipeline import Steps
 from xegpu_py.passes.visa_optimize.schedule import schedule_loads
 from xegpu_py.passes.visa_optimize.values import rewrite_values
 
@@ -210,7 +209,7 @@ def test_time_is_linear(lanes_part: bool) -> None:
         gc.disable()
         start = time.process_time()
         program = remove_dead_code(program, TARGET)
-        program = rewrite_values(program, TARGET, Steps())
+        program = rewrite_values(program, TARGET, VisaOptimize())
         program = forward_results(program, TARGET)
         program = hoist(program, TARGET, 1 << 20)
         schedule_loads(program, TARGET, 1 << 20)
