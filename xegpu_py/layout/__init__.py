@@ -1,7 +1,7 @@
-"""Layouts: which lane of which subgroup holds which element of a vector, and in which register position.
+"""Layouts: the subgroup, lane and register position of each element of a vector.
 
-`NestedLayout` is IREE's `nested_layout`; `maps` goes from it to the `wg_map` and `sg_map` of XeTile and XeGPU and back,
-and `WgTiles` is what any `wg_map` gives subgroups, where tiles are shared or go round in several dimensions too.
+`NestedLayout` is IREE's `nested_layout`; `maps` converts it to and from the `wg_map` and `sg_map` of XeTile and XeGPU,
+and `WgTiles` represents any `wg_map`, also with shared tiles and with several rounds in several dimensions.
 Plain Python and numpy, without MLIR.
 """
 

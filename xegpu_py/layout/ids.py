@@ -1,4 +1,4 @@
-"""How the ids of subgroups, or of the lanes of a subgroup, are split over the dimensions of a grid of tiles."""
+"""The decomposition of subgroup ids or lane ids into virtual ids, one for each dimension of a grid of tiles."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ Ints = NDArray[np.int64]
 
 
 class LayoutError(ValueError):
-    """A layout that breaks a rule, or that another kind of layout cannot express."""
+    """An invalid layout, or one that another kind of layout cannot express."""
 
 
 @dataclass(frozen=True)
 class Ids:
     """The ids of one level: `virtual[i] = (id // strides[i]) % tile[i]`.
 
-    A dimension whose stride is zero is not distributed: whoever has any part of the grid has all of that dimension.
+    A dimension with stride zero is not distributed: each owner of a part of the grid owns all of that dimension.
 
     Attributes:
         what: "subgroup" or "thread", for messages.
         tile: the size of the grid in each dimension.
-        strides: by how much ids of neighbours in each dimension differ.
+        strides: the difference between the ids of neighbours in each dimension.
     """
 
     what: str
@@ -36,7 +36,7 @@ class Ids:
 
     @property
     def split(self) -> list[int]:
-        """The dimensions that ids are split over, those of the largest stride first."""
+        """The distributed dimensions, in order of decreasing stride."""
         dims = [i for i, (n, stride) in enumerate(zip(self.tile, self.strides)) if n > 1 and stride > 0]
         return sorted(dims, key=lambda i: -self.strides[i])
 
@@ -52,11 +52,11 @@ class Ids:
 
     @property
     def copies_in_round(self) -> int:
-        """The number of tiles that each id has for one virtual id: those of the dimensions that are not distributed."""
+        """The number of tiles of each owner for one virtual id: those of the dimensions that are not distributed."""
         return math.prod(self.tile[i] for i in self.whole)
 
     def problem(self) -> str | None:
-        """Why virtual ids and ids do not determine each other; None if they do."""
+        """The reason why virtual ids and ids do not determine each other; None if they do."""
         for i, stride in enumerate(self.strides):
             if stride < 0:
                 return f"{self.what}_strides must not be negative, but dimension {i} has {stride}"
@@ -83,10 +83,10 @@ class Ids:
         return total
 
     def rounds(self, present: int) -> int:
-        """How many times each of `present` subgroups (or lanes) is used again, to cover all tiles.
+        """The number of rounds in which `present` subgroups (or lanes) cover all tiles.
 
         Raises:
-            LayoutError: if the ids do not fall evenly on them.
+            LayoutError: if the tiles cannot be divided evenly among them.
         """
         period = self.period
         if present < 1 or (period % present and present % period):

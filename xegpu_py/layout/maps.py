@@ -1,7 +1,7 @@
-"""XeTile's `wg_map` and XeGPU's `sg_map` as nested layouts, and back where they can say the same.
+"""Conversion of XeTile's `wg_map` and XeGPU's `sg_map` to nested layouts, and back where possible.
 
-A `wg_map` deals `sg_data` tiles out to a grid of `sg_layout` subgroups, a `sg_map` `wi_data` fragments to a grid of
-`wi_layout` work items. Both number their grid row by row, and go round again where the data is larger than the grid.
+A `wg_map` distributes `sg_data` tiles round robin to a grid of `sg_layout` subgroups, a `sg_map` `wi_data` fragments to
+a grid of `wi_layout` work items. Both grids are numbered in row-major order.
 The order of a fragment's elements is that of `NestedLayout.fragment`.
 """
 
@@ -32,7 +32,7 @@ class WgMapping(NamedTuple):
 def from_sg_map(wi_layout: Sequence[int], wi_data: Sequence[int], shape: Sequence[int]) -> NestedLayout:
     """The layout of a block of `shape` under a `sg_map`; rounds become batches.
 
-    A 1D block takes the second numbers of a map of two dimensions, whose first must be 1 (RFC, create_nd_tdesc).
+    For a 1D block the second numbers of a two-dimensional map are used, and the first must be 1 (RFC, create_nd_tdesc).
 
     Raises:
         LayoutError: if the block is not divisible by `wi_layout` x `wi_data`.
@@ -44,7 +44,7 @@ def from_sg_map(wi_layout: Sequence[int], wi_data: Sequence[int], shape: Sequenc
 
 
 def to_sg_map(layout: NestedLayout) -> SgMapping:
-    """The `sg_map` that gives each lane the elements that the layout gives it.
+    """The `sg_map` with the same elements in each lane as the layout.
 
     Raises:
         LayoutError: with the reason, if there is none.
@@ -61,14 +61,14 @@ def to_sg_map(layout: NestedLayout) -> SgMapping:
 
 
 def from_wg_map(sg_layout: Sequence[int], sg_data: Sequence[int], shape: Sequence[int]) -> NestedLayout:
-    """The layout of a tile of `shape` under a `wg_map`, in which every lane holds all of its subgroup's data.
+    """The layout of a tile of `shape` under a `wg_map`, in which every lane holds all data of its subgroup.
 
     Rounds in a dimension of one subgroup become batches. Rounds in the first of the others become more subgroups than
     there are: give `subgroups = math.prod(sg_layout)` to the layout's methods, so that ids wrap around.
 
     Raises:
-        LayoutError: if the tile is not divisible by `sg_layout` x `sg_data`, or goes round the subgroups in another
-            dimension than their first: in a nested layout, the subgroup's part of such a dimension is in one piece.
+        LayoutError: if the tile is not divisible by `sg_layout` x `sg_data`, or has several rounds in another
+            dimension than the first: in a nested layout, the subgroup's part of such a dimension is contiguous.
     """
     return _with_subgroups(sg_layout, sg_data, shape, from_sg_map((1,) * len(shape), sg_data, sg_data))
 
@@ -83,17 +83,17 @@ def from_maps(
     """The layout of a tile of `shape` under a `wg_map`, and a `sg_map` in each subgroup's data.
 
     Raises:
-        LayoutError: if a map does not divide what it distributes, or the layout cannot say it; see `from_wg_map`.
+        LayoutError: if a map does not divide the shape, or no layout expresses it; see `from_wg_map`.
     """
     return _with_subgroups(sg_layout, sg_data, shape, from_sg_map(wi_layout, wi_data, sg_data))
 
 
 def to_wg_map(layout: NestedLayout, *, subgroups: int | None = None) -> WgMapping:
-    """The `wg_map` that gives each subgroup the elements that the layout gives it, all of them to each lane.
+    """The `wg_map` with the same elements in each subgroup as the layout, all of them in each lane.
 
     Args:
         layout: the layout.
-        subgroups: the number of subgroups there are, where it is less than the layout's own.
+        subgroups: the number of subgroups, if it is less than the layout's.
 
     Raises:
         LayoutError: with the reason, if there is none.
@@ -107,7 +107,7 @@ def to_wg_map(layout: NestedLayout, *, subgroups: int | None = None) -> WgMappin
 
 
 def to_maps(layout: NestedLayout, *, subgroups: int | None = None) -> tuple[WgMapping, SgMapping]:
-    """The `wg_map` and the `sg_map` that together give each lane the elements that the layout gives it.
+    """The `wg_map` and the `sg_map` that together have the same elements in each lane as the layout.
 
     Raises:
         LayoutError: with the reason, if there are none.
@@ -145,7 +145,7 @@ def _with_subgroups(
     tile, batch = list(groups), list(inner.batch_tile)
     for i, n in enumerate(rounds):
         if groups[i] == 1:
-            # Rounds lie outside the subgroup's own rounds of fragments, as batches do.
+            # Rounds of tiles enclose the rounds of fragments, as batches do.
             batch[i] *= n
         elif n > 1 and math.prod(groups[:i]) > 1:
             raise LayoutError(

@@ -5,7 +5,7 @@ smallest, so that an element's index in a dimension is
 
     (((subgroup * batch_tile + batch) * outer_tile + outer) * thread_tile + thread) * element_tile + element
 
-Who has a tile follows from strides (see `Ids`). A thread's registers hold its batches, outers and elements, row-major
+Strides determine the owner of a tile (see `Ids`). A thread's registers hold its batches, outers and elements, row-major
 in this order: `batch_0, .., outer_0, .., element_0, ..`. The rules are those of IREE's NestedLayoutAttr.
 """
 
@@ -31,27 +31,27 @@ _LIST = re.compile(r"\s*(\w+)\s*=\s*\[([\s\d,-]*)\]\s*(,|\Z)")
 
 
 class Owners(NamedTuple):
-    """Who holds elements: arrays of the elements' shape and one more axis, over all who hold a copy."""
+    """The owners of elements: arrays of the elements' shape with one more axis, over the copies."""
 
     subgroup: NDArray[Any]
     thread: NDArray[Any]
     position: NDArray[Any]
-    """The place among the thread's registers, counted in elements."""
+    """The position in the thread's registers, in elements."""
 
 
 @dataclass(frozen=True)
 class NestedLayout:
-    """A layout of a vector of `rank` dimensions; each attribute has one number a dimension.
+    """A layout of a vector of `rank` dimensions; each attribute has one number for each dimension.
 
-    Equal layouts are those of equal numbers; `same_mapping` finds those that say the same in other numbers.
+    Layouts are equal if their numbers are; `same_mapping` compares the mappings that they describe.
 
     Attributes:
         subgroup_tile: subgroups that share the vector.
         batch_tile: unrolled instructions of a subgroup.
-        outer_tile: how often the grid of threads repeats in an instruction.
+        outer_tile: repetitions of the grid of threads in an instruction.
         thread_tile: threads (lanes) that share one repetition.
         element_tile: consecutive elements of a thread.
-        subgroup_strides: by how much the ids of neighbouring subgroups differ; 0 for a dimension that is not
+        subgroup_strides: the difference between the ids of neighbouring subgroups; 0 for a dimension that is not
             distributed over subgroups.
         thread_strides: the same for the lanes of a subgroup.
 
@@ -96,10 +96,10 @@ class NestedLayout:
 
     @classmethod
     def parse(cls, text: str) -> NestedLayout:
-        """The layout that a text stands for, with `#iree_vector_ext.nested_layout<>` around it or without.
+        """Parse a layout, with or without the enclosing `#iree_vector_ext.nested_layout<>`.
 
         Raises:
-            LayoutError: if it does not read, or is no layout.
+            LayoutError: if the text is malformed, or the layout invalid.
         """
         body = text.strip()
         if body.startswith("#"):
@@ -132,12 +132,12 @@ class NestedLayout:
 
     @cached_property
     def subgroups(self) -> Ids:
-        """How subgroup ids are split over the dimensions."""
+        """The decomposition of subgroup ids."""
         return Ids("subgroup", self.subgroup_tile, self.subgroup_strides)
 
     @cached_property
     def threads(self) -> Ids:
-        """How the lane ids of a subgroup are split over the dimensions."""
+        """The decomposition of a subgroup's lane ids."""
         return Ids("thread", self.thread_tile, self.thread_strides)
 
     @cached_property
@@ -152,7 +152,7 @@ class NestedLayout:
 
     @property
     def fragment_shape(self) -> tuple[int, ...]:
-        """The shape of a thread's vector with the batches, outers and elements of each dimension taken together."""
+        """The shape of a thread's vector with the batches, outers and elements of each dimension joined."""
         return tuple(map(math.prod, zip(self.batch_tile, self.outer_tile, self.element_tile)))
 
     def virtual_subgroup_ids(self, ids: ArrayLike) -> list[Ints]:
@@ -164,25 +164,25 @@ class NestedLayout:
         return self.threads.virtual(ids)
 
     def subgroup_ids(self, virtual: Sequence[ArrayLike]) -> Ints:
-        """The least subgroup id of virtual ids, one array a dimension."""
+        """The least subgroup id of virtual ids, one array for each dimension."""
         return self.subgroups.ids(virtual)
 
     def thread_ids(self, virtual: Sequence[ArrayLike]) -> Ints:
-        """The least lane id of virtual ids, one array a dimension."""
+        """The least lane id of virtual ids, one array for each dimension."""
         return self.threads.ids(virtual)
 
     def _present(self, subgroups: int | None, threads: int | None) -> tuple[int, int]:
-        """Subgroups and lanes that there are; where it is not said, just those that the layout needs."""
+        """The numbers of subgroups and lanes; by default those that the layout needs."""
         return (
             self.subgroups.period if subgroups is None else subgroups,
             self.threads.period if threads is None else threads,
         )
 
     def part_shape(self, subgroups: int | None = None, threads: int | None = None) -> tuple[int, ...]:
-        """The shape of what one lane of one subgroup holds.
+        """The shape of the part of one lane of one subgroup.
 
-        This is `distributed_shape` where each has one tile. With fewer subgroups or lanes than tiles, or with
-        dimensions of more than one tile that are not distributed, each has several, counted by an axis in front.
+        This is `distributed_shape` if each lane has one tile. With fewer subgroups or lanes than tiles, or with
+        dimensions of more than one tile that are not distributed, each has several, along an additional first axis.
 
         Raises:
             LayoutError: if the layout cannot be spread evenly over so many subgroups or lanes.
@@ -211,7 +211,7 @@ class NestedLayout:
         return weights
 
     def _index_weights(self) -> dict[tuple[str, int], int]:
-        """How much one step of a level adds to the index in a dimension."""
+        """The weight of a level's digit in the index of a dimension."""
         weights = {}
         for i in range(self.rank):
             weight = 1
@@ -223,11 +223,11 @@ class NestedLayout:
     def owners(
         self, index: Sequence[ArrayLike] | None = None, *, subgroups: int | None = None, threads: int | None = None
     ) -> Owners:
-        """All who hold the elements at `index`.
+        """The owners of the elements at `index`.
 
         Args:
             index: integer arrays as numpy's indexing takes them, one a dimension, broadcast against each other, such as
-                `(3, 5)` or `np.indices(shape)`; if it is left out, all elements of the vector.
+                `(3, 5)` or `np.indices(shape)`; by default all elements of the vector.
             subgroups: the number of subgroups there are, by default those that the layout needs. With fewer, several
                 tiles fall to subgroup `id mod subgroups`; with more, some hold the same.
             threads: the same for the lanes of a subgroup.
@@ -275,7 +275,7 @@ class NestedLayout:
     def indices(
         self, subgroup: ArrayLike, thread: ArrayLike, *, subgroups: int | None = None, threads: int | None = None
     ) -> tuple[Ints, ...]:
-        """The elements that lanes hold, in the order of their registers.
+        """The indices of the elements of lanes, in the order of their registers.
 
         Args:
             subgroup: subgroup ids, any array; broadcast against `thread`.
@@ -285,7 +285,7 @@ class NestedLayout:
 
         Returns:
             For each dimension an array of the ids' shape and an axis over positions, so that `x[layout.indices(0, 3)]`
-            is what lane 3 of subgroup 0 holds of `x`.
+            is the part of `x` in lane 3 of subgroup 0.
 
         Raises:
             IndexError: if there is no such subgroup or lane.
@@ -335,7 +335,7 @@ class NestedLayout:
         return parts.reshape(*present, *self.part_shape(*present))
 
     def collect(self, parts: ArrayLike, *, check: bool = True) -> NDArray[Any]:
-        """Put together what `distribute` has distributed.
+        """The vector of the parts that `distribute` returns.
 
         Args:
             parts: an array of shape (subgroups, threads, *part_shape).
@@ -376,7 +376,7 @@ class NestedLayout:
         """The layout of the vector's transpose: dimension i of the result is dimension `permutation[i]` of this.
 
         Raises:
-            LayoutError: if this is no permutation of the dimensions.
+            LayoutError: if this is not a permutation of the dimensions.
         """
         if sorted(permutation) != list(range(self.rank)):
             raise LayoutError(f"{list(permutation)} is no permutation of {self.rank} dimensions")
@@ -418,7 +418,7 @@ class NestedLayout:
 
 
 def _sum(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-    """a + b, in the memory of one of them that has the shape of the sum. Of whole vectors, new memory is what costs."""
+    """a + b, in the memory of the operand with the shape of the sum, since allocating whole vectors is slow."""
     shape = np.broadcast_shapes(a.shape, b.shape)
     return np.add(a, b, out=a if a.shape == shape else b if b.shape == shape else None)
 

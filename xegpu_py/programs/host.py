@@ -29,9 +29,9 @@ class Compiled:
         """Compile it.
 
         Args:
-            device: serves what host code asks of the GPU.
-            host: what library functions share.
-            guard: calls what compiled code called, and does not let exceptions into it.
+            device: executes the GPU operations of host code.
+            host: state of the library functions.
+            guard: calls a function from compiled code, and keeps exceptions out of it.
             printing: functions that MLIR's lowering of vector.print calls.
         """
         self._code = code
@@ -59,13 +59,13 @@ class Compiled:
         """Call the entry function.
 
         Args:
-            arguments: for a memref an array, which is changed in place, else a number.
+            arguments: for a memref an array, which is changed in place, otherwise a number.
 
         Returns:
             Its results: numbers, and arrays that are copies.
 
         Raises:
-            TypeError, ValueError: if an argument does not fit.
+            TypeError, ValueError: if an argument does not match its type.
         """
         code = self._code
         if len(arguments) != len(code.inputs):
@@ -93,7 +93,7 @@ def _is_memref(kind: ir.Type) -> bool:
 
 
 def _given(kind: ir.Type, value: Any, title: str) -> Any:
-    """What an argument's pointer in a packed call points to."""
+    """The object to which an argument's pointer in a packed call points."""
     if not _is_memref(kind):
         dtype = ELEMENTS.get(str(kind))
         if dtype is None:
@@ -129,7 +129,7 @@ def _given(kind: ir.Type, value: Any, title: str) -> Any:
 
 
 class _Held(ctypes.c_void_p):
-    """A pointer to a descriptor that it keeps."""
+    """A pointer to a descriptor, which it keeps alive."""
 
     def __init__(self, descriptor: Any, *more: Any) -> None:
         super().__init__(ctypes.addressof(descriptor))
@@ -141,7 +141,7 @@ def _unranked(rank: int, inner: ctypes.Structure) -> Any:
 
 
 def _results(kinds: Sequence[ir.Type]) -> Any:
-    """A structure for results, as the C interface lays it out."""
+    """A structure for results, in the layout of the C interface."""
     fields = [(f"r{i}", _field(kind)) for i, kind in enumerate(kinds)]
     return type("Results", (ctypes.Structure,), {"_fields_": fields})()
 
@@ -158,7 +158,7 @@ def _field(kind: ir.Type) -> Any:
 
 
 def _taken(kind: ir.Type, word: Any) -> Any:
-    """A result: a number, or a copy of an array."""
+    """A result: a number or a copy of an array."""
     if isinstance(kind, ir.MemRefType):
         found = MemRef.ranked(ctypes.addressof(word), ir.MemRefType(kind).rank)
     elif isinstance(kind, ir.UnrankedMemRefType):

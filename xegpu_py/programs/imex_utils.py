@@ -16,7 +16,7 @@ LIBRARY = Library()
 
 _NAMES = {"F16": "f16", "BF16": "bf16", "F32": "f32"}
 ABSOLUTE, RELATIVE = float(np.float32(1e-4)), float(np.float32(1e-3))
-"""How far `allclose` lets elements be from the expected ones."""
+"""The tolerances of `allclose`."""
 
 
 def _fill(host: Host, memref: MemRef, value: float, *, element: str) -> None:
@@ -24,14 +24,14 @@ def _fill(host: Host, memref: MemRef, value: float, *, element: str) -> None:
 
 
 def _fill_random(host: Host, memref: MemRef, lower: float, upper: float, whole: bool, *, element: str) -> None:
-    """Uniform random numbers, without their fractions if they are to be whole."""
+    """Uniform random numbers, truncated if they are to be integers."""
     array = memref.array(element)
     found = host.random.uniform(lower, upper, array.shape)
     array[...] = (np.trunc(found) if whole else found).astype(np.float32)
 
 
 def _is_close(host: Host, actual: MemRef, expected: MemRef, *, element: str) -> bool:
-    """Whether no element is further from the expected one than the tolerance; NaNs never are."""
+    """Whether all elements are within the tolerance; NaNs always are."""
     have = actual.array(element).astype(np.float32).ravel()
     want = expected.array("f32").ravel()
     count = min(len(have), len(want))
@@ -64,7 +64,7 @@ def _print_error(host: Host, first: MemRef, second: MemRef, *, element: str) -> 
 
 
 def _gemm(host: Host, a: MemRef, b: MemRef, c: MemRef, *, element: str, rounded: str) -> None:
-    """C + A x B in f32: products and sums rounded each, in the order of k. Then C is rounded to a type once."""
+    """C + A x B in f32: each product and sum is rounded, in the order of k. C is rounded once to its type."""
     sizes = a.sizes, b.sizes, c.sizes
     if any(len(s) != 2 for s in sizes):
         ranks = ", ".join(f"{name} rank: {len(s)}" for name, s in zip("ABC", sizes))

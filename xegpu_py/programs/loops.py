@@ -1,9 +1,9 @@
-"""Loops of host code that walk down columns, made fit for caches.
+"""Unroll-and-jam of loops in host code that access columns of matrices.
 
-Programs compute what they expect on the host, most often by three nested loops: for each element of a matrix product, a
-sum along a row of A and a column of B. Neighbours in a column lie far apart, so that each step misses the caches. Some
-iterations of the loop around the sum are done together, so that a step takes neighbours of a row. The order of each sum
-stays, and with it every bit.
+Programs compute expected results on the host, most often by three nested loops: for each element of a matrix product, a
+sum along a row of A and a column of B. Neighbours in a column are far apart in memory, so each step misses the caches.
+The loop around the sum is unrolled and jammed, so that a step accesses neighbours in a row. The order of each sum, and
+with it every bit, does not change.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mlir.passmanager import PassManager
 from xegpu_py.ir.verifier import walk
 
 TOGETHER = (32, 16, 8, 4)
-"""How many iterations may be done together."""
+"""Unroll factors to try, largest first."""
 
 _PURE = ("arith", "math", "index")
 _MARK = "xegpu.jam"
@@ -36,9 +36,9 @@ _STEP = """\
 
 
 def jam_loops(module: ir.Module) -> ir.Module:
-    """A module in which iterations of loops are done together where that changes no value, and helps."""
+    """The module with loops unrolled and jammed where this changes no value and helps."""
     ops = list(walk(module.operation))
-    # Memrefs of different element types are taken for different memory, which these could make untrue.
+    # Memrefs of different element types are assumed to be different memory, which these ops could violate.
     if any(op.name == "memref.view" or op.name.startswith("llvm.") for op in ops):
         return module
     found = set()
@@ -50,7 +50,7 @@ def jam_loops(module: ir.Module) -> ir.Module:
     if not found:
         return module
     schedule = _SCHEDULE.format(steps="".join(_STEP.format(factor=factor, mark=_MARK) for factor in sorted(found)))
-    # MLIR's interpreter of schedules loads upstream's xegpu, which a context of ours cannot hold.
+    # MLIR's transform interpreter loads upstream's xegpu, which cannot coexist with this project's.
     with ir.Context():
         made = ir.Module.parse(module.operation.get_asm(enable_debug_info=True))
         steps = ir.Module.parse(schedule)
@@ -68,7 +68,7 @@ def jam_loops(module: ir.Module) -> ir.Module:
 
 
 def _together(loop: ir.Operation) -> int | None:
-    """How many iterations of a loop may be done together; None if that is not known, or does not help."""
+    """The unroll factor of a loop; None if unrolling is not known to be valid, or does not help."""
     count = _trip_count(loop)
     factor = next((n for n in TOGETHER if count and count % n == 0), None)
     if factor is None or len(loop.operands) > 3:
@@ -106,7 +106,7 @@ def _is_pure(op: ir.Operation) -> bool:
 
 
 def _are_apart(a: ir.Value, b: ir.Value) -> bool:
-    """Whether two memrefs share no memory."""
+    """Whether two memrefs are known to share no memory."""
     if ir.MemRefType(a.type).element_type != ir.MemRefType(b.type).element_type:
         return True
     first, second = _origin(a), _origin(b)
@@ -114,7 +114,7 @@ def _are_apart(a: ir.Value, b: ir.Value) -> bool:
 
 
 def _origin(memref: ir.Value) -> str | None:
-    """A name for a memref's own memory: of its allocation, or of a global; None if neither is known."""
+    """The allocation or global of a memref; None if it is not known."""
     owner: Any = memref.owner
     if isinstance(owner, ir.Block):
         return None

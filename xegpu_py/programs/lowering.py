@@ -1,4 +1,4 @@
-"""Host code: its gpu ops become calls of the runtime, and MLIR's own passes lower the rest to LLVM."""
+"""Lowering of host code: gpu ops become calls of the runtime, and MLIR's passes lower the rest to LLVM."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from xegpu_py.programs.functions import Function
 from xegpu_py.programs.loops import jam_loops
 
 PREFIX = "xegpu_runtime_"
-"""How the names of the runtime's functions begin."""
+"""The prefix of the runtime's functions."""
 
 _TO_F32 = (
     "convert-linalg-to-loops,lower-affine,func.func(lower-vector-multi-reduction),convert-vector-to-scf,"
     "func.func(math-extend-to-supported-types),"
     "func.func(arith-emulate-unsupported-floats{source-types=bf16 target-type=f32})"
 )
-"""What leaves no arithmetic on bf16, which hosts lack."""
+"""The pipeline that replaces arithmetic on bf16, which hosts lack."""
 
 _TO_LLVM = (
     "arith-expand{include-bf16=true},func.func(llvm-request-c-wrappers),convert-scf-to-cf,memref-expand,"
     "expand-strided-metadata,lower-affine,convert-vector-to-llvm,finalize-memref-to-llvm,convert-math-to-llvm,"
     "convert-math-to-libm,convert-to-llvm,reconcile-unrealized-casts"
 )
-"""What lowers the rest to the LLVM dialect."""
+"""The pipeline that lowers the rest to the LLVM dialect."""
 
 _KNOWN = frozenset(("builtin", "func", "arith", "math", "index", "vector", "memref", "scf", "cf", "affine", "linalg",
                     "ub", "complex", "llvm", "gpu"))  # fmt: skip
-"""The dialects that host code may use."""
+"""The dialects allowed in host code."""
 
 _IGNORED = ("gpu.wait", "gpu.host_register", "gpu.host_unregister", "gpu.set_default_device")
 """Ops without an effect here: ops end before the next begins, there is one device, and it sees the host's memory."""
@@ -47,9 +47,9 @@ class Parameter:
     """The type of a kernel's argument.
 
     Attributes:
-        is_memref: whether it is a memref, and no value.
-        element: the type of its elements, or of the value.
-        shape: that of a vector; () of other values.
+        is_memref: whether it is a memref.
+        element: the element type, or the type of a number.
+        shape: the shape of a vector, otherwise ().
     """
 
     is_memref: bool
@@ -58,7 +58,7 @@ class Parameter:
 
     @classmethod
     def of(cls, kind: ir.Type) -> Parameter:
-        """That of a type."""
+        """The parameter of a type."""
         if isinstance(kind, (ir.MemRefType, ir.UnrankedMemRefType)):
             return cls(True, str(kind.element_type))
         if isinstance(kind, ir.VectorType):
@@ -73,8 +73,8 @@ class Launch:
 
     Attributes:
         module, kernel: the names of the `gpu.module` and of the `gpu.func` in it.
-        where: its position.
-        parameters: the kernel's.
+        where: its source position.
+        parameters: those of the kernel.
     """
 
     module: str
@@ -85,14 +85,14 @@ class Launch:
 
 @dataclass
 class HostCode:
-    """Host code, ready to be compiled.
+    """Lowered host code.
 
     Attributes:
-        module: it in the LLVM dialect.
+        module: the code in the LLVM dialect.
         entry: the function to call.
-        inputs, results: its types, before it was lowered.
+        inputs, results: types of the entry before the lowering.
         kernels: the `gpu.module`s by name, each in a module of its own.
-        sites: what the runtime's functions that are called stand for, by their names: launches, and the positions of
+        sites: the ops that call the runtime, by the name of the called function: launches, and the positions of
             other ops with their element types; see `device`.
         called: the library functions that are called.
     """
@@ -114,9 +114,9 @@ class Site:
         action: the method of `Device` that is called.
         where: the op's position.
         words: the types of the arguments: "memref" or a scalar's.
-        element: the type of the elements that it works on, if there is one.
-        launch: what it launches.
-        message: of an assertion.
+        element: the element type of the op, if it has one.
+        launch: the launch, if it is one.
+        message: the message of an assertion.
     """
 
     action: str
@@ -131,12 +131,12 @@ def lower(module: Module, entry: str, library: dict[str, Function]) -> HostCode:
     """Lower a program's host code.
 
     Args:
-        module: the program, which stays as it is.
+        module: the program, which is not changed.
         entry: the function that will be called.
-        library: the functions without a body that it may call.
+        library: the external functions that it may call.
 
     Raises:
-        DiagnosticError: at what cannot be part of a program.
+        DiagnosticError: at an op that cannot be part of a program.
     """
     own = copied(module)
     handler = own.context.attach_diagnostic_handler(lambda d: True)
@@ -208,9 +208,9 @@ class _Lowering:
         return ir.FunctionType(_plain(ir.TypeAttr(found.attributes["function_type"]).value))
 
     def _library_functions(self) -> list[Function]:
-        """The functions without a body that are called; each must be in the library, with its type.
+        """The called external functions; each must be in the library, with its type.
 
-        They get other names, since MLIR's lowering of vector.print declares functions of the library's names itself.
+        They are renamed, since MLIR's lowering of vector.print declares functions with the library's names.
         """
         calls: dict[str, list[ir.Operation]] = {}
         for op in walk(self.module.operation):
@@ -264,7 +264,7 @@ class _Lowering:
 
     @staticmethod
     def _replace(op: ir.Operation, results: Sequence[ir.Value]) -> None:
-        """Put values in the place of an op's results. Tokens become zeros: an op ends before the next begins."""
+        """Replace an op's results. Tokens become zeros, since an op ends before the next one begins."""
         left = list(results)
         for result in op.results:
             if _is_token(result.type):
@@ -305,7 +305,7 @@ class _Lowering:
         runner = Runner(verify_each=False)
         runner.run(parse_pipeline(f"builtin.module({_TO_F32})"), self.module)
         for op in walk(self.module.operation):
-            # They come with a flag by which what rounds to bf16 in between is folded.
+            # They have a flag that allows folding intermediate rounding to bf16.
             if op.name in ("arith.extf", "arith.truncf") and "fastmath" in op.attributes:
                 del op.attributes["fastmath"]
         runner.run(parse_pipeline(f"builtin.module({_TO_LLVM})"), self.module)
@@ -353,7 +353,7 @@ def _index(value: ir.Value) -> ir.Value:
 
 
 def _data(op: ir.Operation, count: int) -> list[ir.Value]:
-    """The operands behind the tokens."""
+    """The operands without the tokens."""
     return list(op.operands)[-count:]
 
 
@@ -388,7 +388,7 @@ def _allocate(lowering: _Lowering, op: ir.Operation) -> list[ir.Value]:
 
 
 _ALIGNMENT = 4096
-"""Of what is allocated, in bytes, so that 2D surfaces may begin there."""
+"""Alignment of allocations in bytes, which satisfies the rules of 2D surfaces."""
 
 
 def _strides(op: ir.Operation, kind: ir.MemRefType) -> tuple[list[int], int]:
@@ -422,7 +422,7 @@ def _fill(lowering: _Lowering, op: ir.Operation) -> list[ir.Value]:
 
 
 class _scope:
-    """Values that are passed by memory, on the stack."""
+    """A scope of the stack for values that are passed in memory."""
 
     def __enter__(self) -> Callable[[ir.Value], ir.Value]:
         scope = ir.Operation.create("memref.alloca_scope", regions=1)
@@ -486,7 +486,7 @@ _REWRITES: dict[str, Callable[[_Lowering, ir.Operation], list[ir.Value]]] = {
 
 
 def _forget_spaces(root: ir.Operation) -> None:
-    """Take memory spaces out of all types, since all is the host's memory; tokens become integers."""
+    """Remove memory spaces from all types, since all memory is the host's; tokens become integers."""
     for op in walk(root):
         for name in [a if isinstance(a, str) else a.name for a in op.attributes]:
             attribute = op.attributes[name]

@@ -1,4 +1,4 @@
-"""Memrefs as compiled host code passes them: descriptors in memory, seen as numpy arrays.
+"""Descriptors of memrefs in compiled host code, and their views as numpy arrays.
 
 A ranked memref is {allocated pointer, aligned pointer, offset, sizes, strides}, an unranked one {rank, pointer to the
 ranked one}: https://mlir.llvm.org/docs/TargetLLVMIR/#c-compatible-wrapper-emission.
@@ -24,7 +24,7 @@ ELEMENTS: dict[str, Any] = {
     "tf32": np.dtype(np.float32),
     **{f"si{bits}": DTYPES[f"i{bits}"] for bits in (8, 16, 32, 64)},
 }
-"""numpy's types of what MLIR's element types are in the host's memory, by MLIR's names."""
+"""numpy's types of MLIR's element types in the host's memory, by MLIR's names."""
 
 
 def descriptor_type(rank: int) -> type[ctypes.Structure]:
@@ -44,8 +44,8 @@ class MemRef:
     """A memref of a running program.
 
     Attributes:
-        allocated, aligned: addresses: what the allocation gave, and from where elements are counted.
-        offset: the first element, counted from `aligned`.
+        allocated, aligned: addresses: of the allocation, and of element 0.
+        offset: the first element relative to `aligned`, in elements.
         sizes, strides: of each dimension, in elements.
     """
 
@@ -57,25 +57,25 @@ class MemRef:
 
     @classmethod
     def ranked(cls, pointer: int, rank: int) -> MemRef:
-        """What a pointer to a ranked descriptor points to."""
+        """The memref at a pointer to a ranked descriptor."""
         found: Any = descriptor_type(rank).from_address(pointer)
         return cls(found.allocated or 0, found.aligned or 0, found.offset, tuple(found.sizes), tuple(found.strides))
 
     @classmethod
     def unranked(cls, pointer: int) -> MemRef:
-        """What a pointer to an unranked descriptor points to."""
+        """The memref at a pointer to an unranked descriptor."""
         rank, descriptor = (ctypes.c_int64 * 2).from_address(pointer)
         return cls.ranked(descriptor, rank)
 
     @classmethod
     def of(cls, array: Array) -> MemRef:
-        """The memref that a numpy array is."""
+        """The memref of a numpy array."""
         strides = tuple(s // array.itemsize for s in array.strides)
         return cls(array.ctypes.data, array.ctypes.data, 0, array.shape, strides)
 
     @classmethod
     def contiguous(cls, pointer: int, sizes: tuple[int, ...]) -> MemRef:
-        """What lies in memory in row-major order."""
+        """A memref in row-major order."""
         return cls(pointer, pointer, 0, sizes, tuple(math.prod(sizes[i + 1 :]) for i in range(len(sizes))))
 
     def descriptor(self) -> ctypes.Structure:
@@ -87,9 +87,9 @@ class MemRef:
         )
 
     def array(self, element: str) -> Array:
-        """The elements, of an MLIR type, where they are. Writing the array writes the memory.
+        """The elements, of an MLIR type, as an array in place. Writing the array writes the memory.
 
-        Elements of 2 and 4 bits are packed, as kernels have them: the array is of their bytes.
+        Elements of 2 and 4 bits are packed as in kernels: the array consists of bytes.
 
         Raises:
             ValueError: if such elements do not fill bytes.
@@ -104,13 +104,13 @@ class MemRef:
         first, last = sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach)
         start = self.aligned + (self.offset + first) * size
         held = (ctypes.c_char * ((last - first + 1) * size)).from_address(start)
-        # Bytes of no type, since numpy makes no such views of the formats of ml_dtypes.
+        # Untyped bytes, since numpy cannot make such views of ml_dtypes' types.
         flat = np.frombuffer(held, f"V{size}")
         seen = np.lib.stride_tricks.as_strided(flat[-first:], self.sizes, [s * size for s in self.strides])
         return seen.view(dtype)
 
     def _packed(self, each: int) -> MemRef:
-        """The bytes that rows of elements fill, of which there are so many in one."""
+        """The bytes in rows of elements, of which a byte has `each`."""
         counts = (self.offset, *self.sizes[-1:], *self.strides[:-1])
         if self.strides[-1:] != (1,) or any(n % each for n in counts):
             raise ValueError(f"elements of {self.sizes} with strides {self.strides} do not fill bytes")

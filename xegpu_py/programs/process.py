@@ -1,7 +1,7 @@
 """The child process in which a program's host code runs, since compiled code can crash.
 
-The parent starts `python -m xegpu_py.programs` with one end of a pair of sockets, sends a `Job`, and gets a tuple
-for each event: its name, and what belongs to it.
+The parent starts `python -m xegpu_py.programs` with one end of a socket pair, sends a `Job`, and receives a tuple
+for each event: its name and its data.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Array:
     """An array among the arguments, in the file that parent and child share.
 
     Attributes:
-        dtype, shape: numpy's.
-        start: its first byte.
+        dtype, shape: those of numpy.
+        start: offset of its first byte in the file.
     """
 
     dtype: np.dtype[Any]
@@ -35,7 +35,7 @@ class Array:
     start: int
 
     def of(self, memory: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """It in the bytes of the file."""
+        """The array in the bytes of the file."""
         size = math.prod(self.shape) * self.dtype.itemsize
         return memory[self.start : self.start + size].view(self.dtype).reshape(self.shape)
 
@@ -46,7 +46,7 @@ Imported = bool | Literal["upstream"]
 
 @dataclass
 class Job:
-    """What to run.
+    """The description of a run.
 
     Attributes:
         source: the program.
@@ -72,14 +72,14 @@ class Job:
 
 
 def run(job: Job) -> list[Any]:
-    """Run a job in a child, and wait for its end; the results of the function.
+    """Run a job in a child process, wait for its end, and return the function's results.
 
-    What is said of launches while it runs is printed on standard error.
+    Messages about launches are printed on standard error while it runs.
 
     Raises:
         DiagnosticError: if the program cannot be lowered, a launch fails, or the host code crashes.
         TypeError, ValueError: if arguments do not fit.
-        BrokenPipeError: if nobody reads what it prints.
+        BrokenPipeError: if the reader of its output has closed the pipe.
     """
     own, childs = Pipe()
     with own, childs:
@@ -140,7 +140,7 @@ def _watch(pipe: Connection, child: subprocess.Popen[bytes], job: Job) -> list[A
 
 
 def _crash(status: int, last: str, job: Job, position: Position) -> DiagnosticError:
-    """What to say of a child that ended without a result."""
+    """The error for a child that ended without a result."""
     if status < 0:
         try:
             reason = f"{signal.Signals(-status).name} ({(signal.strsignal(-status) or '').lower()})"

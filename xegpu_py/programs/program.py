@@ -1,4 +1,4 @@
-"""`load_program`: a module with host code, whose functions can be called, and whose kernels can be taken out."""
+"""`load_program`: modules with host code, whose host functions and kernels can be called."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class HostFunction:
 
 
 class Kernels(Mapping[str, Any]):
-    """A program's kernels by name, or by "module::name" where several have one; compiled as they are asked for."""
+    """A program's kernels by name, or by "module::name" if it is ambiguous. Kernels are compiled when first used."""
 
     def __init__(self, program: Program) -> None:
         self._program = program

@@ -1,6 +1,6 @@
-"""`arith`, `index` and `ub`: numbers, and vectors of them element by element.
+"""`arith`, `index` and `ub`: arithmetic on numbers, and on vectors element by element.
 
-Sources: MLIR's documentation of the dialects, and docs/numerics.md for what it leaves open: which bits floats have, and
+Sources: MLIR's documentation of the dialects, and docs/numerics.md where it is silent: the bits of floats, and
 shifts by more than the width. Divisions by zero are undefined; they give zero here.
 """
 
@@ -47,7 +47,7 @@ def _number(attribute: ir.Attribute, element: Element) -> Any:
 
 
 def _nan(text: str, element: Element) -> Any:
-    """A NaN with the bits that its text has."""
+    """A NaN with the bits of its text."""
     assert element.format
     bits = int(text.split()[0], 16) if text.startswith("0x") else element.format.nan
     return np.asarray(bits, f"u{element.dtype.itemsize}").view(element.dtype)[()]
@@ -63,7 +63,7 @@ Integers = Callable[[Any, Any], Any]
 
 
 def _integers(*names: str, signed: bool = True) -> Callable[[Integers], Integers]:
-    """Register a function of two integers of unlimited meaning, of which the lowest bits are kept."""
+    """Register a function of two Python integers, of whose result the lowest bits are kept."""
 
     def register(function: Integers) -> Integers:
         def rule(node: Node, a: Array, b: Array) -> Array:
@@ -90,7 +90,7 @@ _integers("arith.minui", "index.minu", signed=False)(np.minimum)
 
 
 def _quotient(a: Array, b: Array) -> Array:
-    """The quotient toward minus infinity."""
+    """The quotient, rounded toward minus infinity."""
     return np.asarray(np.floor_divide(a, np.where(b == 0, b.dtype.type(1), b)) * (b != 0))
 
 
@@ -103,64 +103,64 @@ _integers("arith.divui", "index.divu", signed=False)(_quotient)
 
 @_integers("arith.remui", "index.remu", signed=False)
 def remui(a: Array, b: Array) -> Array:
-    """The rest of an unsigned division."""
+    """The remainder of an unsigned division."""
     return np.where(b == 0, b, _rest(a, b))
 
 
 @_integers("arith.ceildivui", "index.ceildivu", signed=False)
 def ceildivui(a: Array, b: Array) -> Array:
-    """The least integer that is not below an unsigned quotient."""
+    """The unsigned quotient, rounded up."""
     return np.asarray(_quotient(a, b) + ((b != 0) & (_rest(a, b) != 0)))
 
 
 @_integers("arith.floordivsi", "index.floordivs")
 def floordivsi(a: Array, b: Array) -> Array:
-    """The greatest integer that is not above a quotient."""
+    """The signed quotient, rounded down."""
     return _quotient(a, b)
 
 
 @_integers("arith.ceildivsi", "index.ceildivs")
 def ceildivsi(a: Array, b: Array) -> Array:
-    """The least integer that is not below a quotient."""
+    """The signed quotient, rounded up."""
     return np.asarray(_quotient(a, b) + ((b != 0) & (_rest(a, b) != 0)))
 
 
 @_integers("arith.divsi", "index.divs")
 def divsi(a: Array, b: Array) -> Array:
-    """The quotient toward zero."""
+    """The signed quotient, rounded toward zero."""
     below = ((a < 0) != (b < 0)) & (b != 0)
     return np.asarray(_quotient(a, b) + (below & (_rest(a, b) != 0)))
 
 
 @_integers("arith.remsi", "index.rems")
 def remsi(a: Array, b: Array) -> Array:
-    """What the quotient toward zero leaves; it has the sign of the dividend."""
+    """The remainder of division toward zero; it has the sign of the dividend."""
     return np.where(b == 0, b, a - divsi(a, b) * b)
 
 
 def _shift(a: Array, b: Array, element: Element) -> tuple[Array, Array]:
-    """A number in the width in which it is shifted, and the count: the lowest 5 or 6 bits (docs/numerics.md)."""
+    """A number in the width of its shift, and the count: its lowest 5 or 6 bits (docs/numerics.md)."""
     wide = np.int64 if element.bits > 32 else np.int32
     return np.asarray(a, wide), np.asarray(np.asarray(b) & (63 if wide is np.int64 else 31), wide)
 
 
 @evaluates("arith.shli", "index.shl")
 def shli(node: Node, a: Array, b: Array) -> Array:
-    """The bits moved up."""
+    """Shift left."""
     value, count = _shift(a, b, node.element)
     return node.element.wrap(value << count)
 
 
 @evaluates("arith.shrsi", "index.shrs")
 def shrsi(node: Node, a: Array, b: Array) -> Array:
-    """The bits moved down, with copies of the sign."""
+    """Shift right, copying the sign."""
     value, count = _shift(a, b, node.element)
     return node.element.wrap(value >> count)
 
 
 @evaluates("arith.shrui", "index.shru")
 def shrui(node: Node, a: Array, b: Array) -> Array:
-    """The bits moved down, with zeros."""
+    """Shift right, inserting zeros."""
     value, count = _shift(node.element.unsigned(a), b, node.element)
     unsigned = f"u{value.dtype.itemsize}"
     return node.element.wrap(value.view(unsigned) >> count.view(unsigned))
@@ -168,7 +168,7 @@ def shrui(node: Node, a: Array, b: Array) -> Array:
 
 @evaluates("arith.addui_extended")
 def addui_extended(node: Node, a: Array, b: Array) -> tuple[Array, Array]:
-    """A sum, and whether it has a carry."""
+    """A sum and its carry."""
     total = node.element.wrap(node.element.signed(a) + node.element.signed(b))
     return total, node.element.unsigned(total) < node.element.unsigned(a)
 
@@ -198,12 +198,12 @@ def mului_extended(node: Node, a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def wide_floats(values: Array, element: Element) -> Array:
-    """Floats in a type in which numpy computes so that one more rounding to the format gives the bits of one."""
+    """Floats in a type wide enough that rounding numpy's result to the format equals rounding once."""
     return np.asarray(values).astype(np.float32) if element.bits < 32 else np.asarray(values)
 
 
 def rounded(values: Array, element: Element) -> Array:
-    """What was computed of `wide_floats`, in the format."""
+    """A result in the type of `wide_floats`, rounded to the format."""
     if element.bits < 32:
         return to_float(np.asarray(values, np.float32), element_of("f32"), element)
     return element.finish(values)
@@ -265,7 +265,7 @@ def minimumf(a: Array, b: Array) -> Array:
 
 
 def with_bits(values: Array, change: Callable[[Array, Any], Array]) -> Array:
-    """Floats with their patterns changed by a function that also gets the sign bit."""
+    """Floats whose bit patterns are changed by a function, which also gets the sign bit."""
     pattern = bits_of(np.asarray(values))
     sign = pattern.dtype.type(1 << 8 * pattern.dtype.itemsize - 1)
     return np.asarray(change(pattern, sign)).view(values.dtype)
@@ -273,7 +273,7 @@ def with_bits(values: Array, change: Callable[[Array, Any], Array]) -> Array:
 
 @evaluates("arith.negf")
 def negf(node: Node, a: Array) -> Array:
-    """The sign changed, that of a NaN too."""
+    """Invert the sign, also of a NaN."""
     return with_bits(a, lambda bits, sign: bits ^ sign)
 
 
@@ -313,7 +313,7 @@ def cmpf(node: Node, a: Array, b: Array) -> Array:
 
 @evaluates("arith.select")
 def select(node: Node, condition: Array, a: Any, b: Any) -> Any:
-    """One of two values; of vectors element by element if the condition is one."""
+    """Select one of two values, element by element if the condition is a vector."""
     if not isinstance(a, (np.ndarray, np.generic)) or not np.shape(condition):
         return a if condition else b
     return np.where(condition, a, b)
@@ -321,13 +321,13 @@ def select(node: Node, condition: Array, a: Any, b: Any) -> Any:
 
 @evaluates("arith.extsi", "arith.trunci", "arith.index_cast", "index.casts")
 def extsi(node: Node, a: Array) -> Array:
-    """An integer of another width, with its sign."""
+    """A sign-extended or truncated integer."""
     return node.element.wrap(node.operand_kind(0).element.signed(a))
 
 
 @evaluates("arith.extui", "arith.index_castui", "index.castu")
 def extui(node: Node, a: Array) -> Array:
-    """An unsigned integer of another width."""
+    """A zero-extended integer."""
     return node.element.wrap(node.operand_kind(0).element.unsigned(a))
 
 
@@ -345,13 +345,13 @@ def uitofp(node: Node, a: Array) -> Array:
 
 @evaluates("arith.fptosi")
 def fptosi(node: Node, a: Array) -> Array:
-    """A float toward zero; out of range the nearest limit, and 0 for NaN."""
+    """A float rounded toward zero to a signed integer; out of range the nearest limit, and 0 for NaN."""
     return to_integers(a, node.operand_kind(0).element, node.element, signed=True)
 
 
 @evaluates("arith.fptoui")
 def fptoui(node: Node, a: Array) -> Array:
-    """A float toward zero as an unsigned integer; out of range the nearest limit, and 0 for NaN."""
+    """A float rounded toward zero to an unsigned integer; out of range the nearest limit, and 0 for NaN."""
     return to_integers(a, node.operand_kind(0).element, node.element, signed=False)
 
 

@@ -1,4 +1,4 @@
-"""`cf`: branches between blocks. A rule gives the number of the successor, and which operands go to its arguments."""
+"""`cf`: branches between blocks. A rule returns the number of the successor, and the operands for its arguments."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ Taken = tuple[int, slice]
 
 @evaluates("cf.br")
 def br(node: Node, operands: list[Any]) -> Taken:
-    """To its successor."""
+    """Branch to the successor."""
     return 0, slice(0, None)
 
 
 @evaluates("cf.cond_br")
 def cond_br(node: Node, operands: list[Any]) -> Taken:
-    """To the first successor if the condition holds, else to the second."""
+    """Branch to the first successor if the condition holds, otherwise to the second."""
     one, yes, no = node.attribute("operandSegmentSizes")
     return (0, slice(one, one + yes)) if operands[0] else (1, slice(one + yes, one + yes + no))
 
 
 @evaluates("cf.switch")
 def switch(node: Node, operands: list[Any]) -> Taken:
-    """To the successor of the case that the flag is, or else to the first, the default."""
+    """Branch to the successor of the case that equals the flag, otherwise to the first successor, the default."""
     element = node.operand_kind(0).element
     cases = [int(element.wrap(a.value)) for a in node.attribute("case_values", [])]
     sizes = node.attribute("case_operand_segments", [])

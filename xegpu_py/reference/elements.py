@@ -1,7 +1,7 @@
-"""Element types: how their numbers are held in numpy, and how one becomes another.
+"""Element types: their representation in numpy, and conversions between them.
 
-An integer of any width, with or without a sign in its type, is held as a signed number in the next larger numpy type;
-an `i1` is a bool, an `index` an int64. A float is held in its storage type (docs/numerics.md), a `tf32` as float32.
+An integer of any width and signedness is represented as a signed number in the next larger numpy type;
+an `i1` is a bool, an `index` an int64. A float has its storage type (docs/numerics.md), and a `tf32` is a float32.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class Element:
 
     Attributes:
         name: MLIR's name.
-        bits: the number's width.
-        dtype: what holds a number.
-        memory: what memory holds, of the same width or wider: a byte for `i1`.
-        format: of a floating-point type its format.
+        bits: width of a number.
+        dtype: numpy's type of a number.
+        memory: numpy's type of a number in memory, of the same width or wider: a byte for `i1`.
+        format: the format of a floating-point type.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Element:
 
     @property
     def shares_bytes(self) -> bool:
-        """Whether memory has several in a byte, the first one in the lowest bits."""
+        """Whether a byte in memory has several elements, from the lowest bits on."""
         return self.bits in (2, 4)
 
     @property
@@ -52,11 +52,11 @@ class Element:
         return self.memory.itemsize
 
     def signed(self, values: Array) -> Array:
-        """Integers of this type as numbers; a true `i1` is -1."""
+        """Integers of this type interpreted as signed; a true `i1` is -1."""
         return np.asarray(-values.astype(np.int8) if self.bits == 1 else values)
 
     def unsigned(self, values: Array) -> Array:
-        """Integers of this type taken as unsigned, in an unsigned numpy type."""
+        """Integers of this type interpreted as unsigned, in an unsigned numpy type."""
         if self.bits == 1:
             return values.astype(np.uint8)
         wide = np.asarray(values).view(f"u{self.dtype.itemsize}")
@@ -71,16 +71,16 @@ class Element:
         return np.asarray(held << over >> over if over else held)
 
     def finish(self, values: Array) -> Array:
-        """Floats that an operation gave, with the canonical NaN."""
+        """Floating-point results with canonical NaNs."""
         assert self.format
         return canonical(np.array(values, self.dtype), self.format)
 
     def to_memory(self, values: Array) -> Array:
-        """Numbers as memory holds them."""
+        """Numbers in their type in memory."""
         return np.asarray(values).astype(self.memory, copy=False)
 
     def from_memory(self, values: Array) -> Array:
-        """What memory holds as numbers."""
+        """Numbers from their type in memory."""
         if self.bits == 1:
             return np.asarray(values != 0)
         return values.astype(self.dtype, copy=False) if self.is_float else self.wrap(values)
@@ -91,7 +91,7 @@ def element_of(name: str) -> Element:
     """The element type of MLIR's name.
 
     Raises:
-        ValueError: if it is none that has numbers.
+        ValueError: if it is not a type of numbers.
     """
     if name in FLOATS:
         fmt = FLOATS[name]
@@ -112,9 +112,9 @@ class Kind:
     """The type of a number or vector.
 
     Attributes:
-        shape: () for a number.
+        shape: the shape of a vector, or () for a number.
         element: the type of its elements.
-        is_vector: whether it is a vector, which may have no dimensions either.
+        is_vector: whether it is a vector, possibly of no dimensions.
     """
 
     shape: tuple[int, ...]
@@ -124,10 +124,10 @@ class Kind:
 
 @lru_cache(maxsize=4096)
 def kind_of(text: str) -> Kind:
-    """The kind of a type by its text.
+    """The kind of a type, from its text.
 
     Raises:
-        ValueError: if it is neither a number nor a vector of a fixed size.
+        ValueError: if it is neither a type of numbers nor a vector of fixed size.
     """
     if text.startswith("vector<"):
         shape, element = vector_of(text)
@@ -147,7 +147,7 @@ def widened(values: Array, element: Element) -> Array:
 
 
 def _odd_single(wide: Array) -> Array:
-    """f64 numbers in f32 so that rounding them once more rounds the number itself: rounded to odd."""
+    """f64 numbers rounded to odd to f32, so that rounding the result again equals one rounding."""
     near = wide.astype(np.float32)
     back = near.astype(np.float64)
     bits = near.view(np.int32)
@@ -187,7 +187,7 @@ def from_integers(values: Array, target: Element) -> Array:
     if target.format.name in TYPES:
         return convert(held, source, target.format.name)
     if held.dtype.itemsize == 8:
-        # Rounded to odd at bit 11, 64 bits are exact in f64, and rounding them again does no harm.
+        # 64-bit integers rounded to odd at bit 11 are exact in f64; rounding them again equals one rounding.
         unit = held.dtype.type(1 << 11)
         odd = (held & -unit if held.dtype.kind == "i" else held // unit * unit) | np.where(
             held % unit != 0, unit, 0 * unit

@@ -1,7 +1,7 @@
-"""Which elements of a matrix a work item's fragment has, of the operands of a dpas in SIMT mode (docs/simt.md).
+"""The elements of a matrix in a work item's fragment, for the operands of a dpas in SIMT mode (docs/simt.md).
 
-A fragment follows the sg_map of the load that made it, or of the store that takes it, also through elementwise ops and
-control flow: all values that such ops make correspond, element by element.
+A fragment has the sg_map of the load that produces it, or of the store that uses it, also through elementwise ops and
+control flow, whose operands and results correspond element by element.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from xegpu_py.reference.memory import Fault
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """Where the elements of fragments are in the vector that the subgroup would hold.
+    """The positions of the elements of fragments in the subgroup's vector.
 
     Attributes:
-        shape: of that vector.
-        order: int64[lanes, elements], row-major places in it of each lane's elements in row-major order.
+        shape: the shape of the subgroup's vector.
+        order: int64[lanes, elements]: row-major positions in it of each lane's elements in row-major order.
     """
 
     shape: tuple[int, ...]
@@ -37,7 +37,7 @@ class Placement:
 
 
 def placement_of(op: ir.Operation) -> Placement:
-    """The placement of what a load_nd gives, or a store_nd takes, in SIMT mode with an sg_map."""
+    """The placement of the result of a load_nd, or the value of a store_nd, in SIMT mode with an sg_map."""
     view = op.opview
     desc = TensorDesc.of(view.tdesc)
     assert desc.attr.map
@@ -105,7 +105,7 @@ def _shape(value: ir.Value) -> tuple[int, ...] | None:
 
 
 class Maps:
-    """The placements that loads and stores of a function give to its fragments."""
+    """The placements that the loads and stores of a function determine for its fragments."""
 
     def __init__(self, func: ir.Operation) -> None:
         self._class: dict[ir.Value, set[ir.Value]] = {}
@@ -127,7 +127,7 @@ class Maps:
         return found
 
     def only(self, value: ir.Value, role: str, shape: tuple[int, ...], lanes: int) -> Placement:
-        """The one placement of an operand or result of a dpas; without any that of dpas's registers.
+        """The placement of an operand or result of a dpas; that of dpas's registers if none is determined.
 
         Raises:
             Fault: if there are several, or none is possible.
@@ -140,7 +140,7 @@ class Maps:
             )
         if found:
             return found[0]
-        # As the registers of dpas have a matrix: 16 bits of each row in a lane, or what VNNI packs into 32.
+        # The layout of dpas's registers: a lane has 16 bits of each row, or the 32 bits that VNNI packs.
         bits = bit_width(str(ir.VectorType(value.type).element_type))
         unit = math.prod(shape[2:]) if len(shape) > 2 else max(16 // bits, 1)
         if math.prod(shape) % (lanes * unit):

@@ -1,4 +1,4 @@
-"""`func`: calls of functions, and of the intrinsics that functions without a body stand for."""
+"""`func`: calls of functions, and of intrinsics, which are functions without a body."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from xegpu_py.reference.program import Node, controls
 
 @controls("func.call")
 def call(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
-    """A function's body on its own values."""
+    """Run the body of a function in its own frame."""
     name = node.attribute("callee")
     function = subgroup.launch.callee(node, name)
     if function is None:

@@ -1,6 +1,6 @@
-"""`gpu`: where a work item is, barriers, and what the work items of a subgroup tell each other.
+"""`gpu`: ids, barriers, and the exchange of values between the work items of a subgroup.
 
-Source: MLIR's documentation of the dialect, and docs/simt.md for what it leaves open.
+Source: MLIR's documentation of the dialect, and docs/simt.md where it is silent.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _index(value: int) -> Array:
 
 
 def _of_items(lane: Lane) -> None:
-    """Refuse what differs within a workgroup where its values are those of the whole."""
+    """Refuse ids that differ within a workgroup in kernels at workgroup level."""
     if lane.launch.whole:
         raise Fault(
             "differs within a workgroup, but the kernel's vectors are of the whole workgroup",
@@ -77,28 +77,28 @@ def subgroup_id(lane: Lane, node: Node) -> Array:
 
 @evaluates_in("gpu.num_subgroups")
 def num_subgroups(lane: Lane, node: Node) -> Array:
-    """Subgroups of a workgroup."""
+    """The number of subgroups in a workgroup."""
     launch = lane.launch
-    # A hardware thread that does several work items has them as the lanes that it had before it was lowered.
+    # After xegpu-simt-to-vc the work items of a hardware thread are the former lanes.
     return _index(-(-launch.block_items // launch.lanes) if launch.items == launch.lanes else launch.block_items)
 
 
 @evaluates_in("gpu.subgroup_size")
 def subgroup_size(lane: Lane, node: Node) -> Array:
-    """Lanes of a subgroup; 1 in VC mode."""
+    """The number of lanes in a subgroup; 1 in VC mode."""
     return _index(lane.launch.lanes)
 
 
 @controls("gpu.barrier")
 def barrier(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
-    """Wait until all subgroups of the workgroup have come here."""
+    """Wait until all subgroups of the workgroup have arrived."""
     subgroup.check_together(lanes)
     yield from _meet(subgroup, node)
 
 
 @together("gpu.shuffle")
 def shuffle(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any]]) -> list[Any]:
-    """Each lane has the value of another of its segment of `width` lanes; outside of it its own."""
+    """Each lane gets the value of another lane of its segment of `width` lanes, or its own if that is outside of it."""
     mode, found = node.word("mode"), []
     for lane, (own, offset, width) in enumerate(given):
         o, w = int(np.uint32(np.int32(offset))), int(width)
@@ -106,14 +106,14 @@ def shuffle(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any]]) -> l
         other = {"xor": place ^ o, "up": place - o, "down": place + o, "idx": o}[mode]
         valid = 0 <= other < w
         source = lane // w * w + other if valid else lane
-        # A lane that has no work item has nothing to tell.
+        # Lanes without a work item have no value.
         found.append((given[source][0] if source < len(given) else np.zeros_like(own), np.asarray(valid)))
     return found
 
 
 @together("gpu.rotate")
 def rotate(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any]]) -> list[Any]:
-    """Each lane has the value of the one `offset` further on, round its segment."""
+    """Each lane gets the value of the lane `offset` higher, modulo its segment."""
     offset, width = node.attribute("offset"), node.attribute("width")
     found = []
     for lane, (own,) in enumerate(given):
@@ -131,7 +131,7 @@ def subgroup_broadcast(subgroup: Subgroup, node: Node, given: Sequence[Sequence[
 
 @together("gpu.subgroup_reduce")
 def subgroup_reduce(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any]]) -> list[Any]:
-    """Lanes combined: lane i with lane i + n/2, then those with n/4, and so on; missing lanes count as the identity."""
+    """Combine lane i with lane i + n/2, then with lane i + n/4, and so on; missing lanes have the identity."""
     kind, element = node.word("op"), node.element
     rows = np.array([row[0] for row in given], element.dtype)
     count = len(subgroup.lanes)
@@ -151,7 +151,7 @@ def subgroup_reduce(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any
 
 @controls("gpu.all_reduce")
 def all_reduce(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
-    """Lanes combined as by gpu.subgroup_reduce, then the subgroups' numbers from the first to the last."""
+    """Combine lanes as gpu.subgroup_reduce does, then the results of the subgroups from the first to the last."""
     _of_items(subgroup.lanes[lanes[0]])
     subgroup.check_together(lanes)
     element, group = node.element, subgroup.workgroup
@@ -185,6 +185,6 @@ def _meet(subgroup: Subgroup, node: Node) -> Steps:
 
 @evaluates_in("gpu.printf")
 def printf(lane: Lane, node: Node, *operands: Any) -> None:
-    """Print to standard output: each lane, and in a kernel of a workgroup's tiles once for the workgroup."""
+    """Print to standard output, once for each lane, or once for the workgroup at workgroup level."""
     elements = [node.operand_kind(i).element.name for i in range(len(operands))]
     lane.subgroup.prints(node.attribute("format"), elements, [np.asarray(v).item() for v in operands])

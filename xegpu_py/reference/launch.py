@@ -1,4 +1,4 @@
-"""Running a kernel: which of a module, at which level it is, on which arguments, over which grid."""
+"""Running a kernel: selecting it, detecting its level, binding its arguments, and iterating over the grid."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ for _name in DIALECTS:
     importlib.import_module(f"xegpu_py.reference.{_name}")
 
 SUBGROUP_SIZE, WORK_ITEMS = "xegpu.subgroup_size", "xegpu.work_items"
-"""Attributes of kernels: of one of work items how many are a subgroup, of a lowered one how many a subgroup does."""
+"""Attributes of kernels: the number of work items in a subgroup, before and after xegpu-simt-to-vc."""
 
 _DEFAULT_LANES = 16
 
@@ -45,27 +45,27 @@ def run(
     groups: Iterable[int] | None = None,
     watch: tuple[int, range] | None = None,
 ) -> list[tuple[ir.Operation, str]]:
-    """Evaluate a kernel at whatever level it is; arrays are changed in place.
+    """Evaluate a kernel at its level; arrays are changed in place.
 
     Workgroups run one after the other, by increasing x, then y, then z.
 
     Args:
-        module: the module that has the kernel, at any level above vISA. It stays as it is.
-        kernel: the name of the `gpu.func`; it may be left out where there is one kernel.
-        arguments: one for each of the kernel's: for a memref an array of its element type, shape and strides, for a
-            vector an array of its elements, else a number.
-        grid: workgroups in x, or in x, y and z.
-        block: subgroups of a workgroup likewise; of a kernel of work items its work items.
-        model: how dpas rounds (docs/numerics.md).
+        module: the module that contains the kernel, at any level above vISA. It is not changed.
+        kernel: the name of the `gpu.func`; optional if there is only one kernel.
+        arguments: one for each parameter: for a memref an array of its element type, shape and strides, for a
+            vector an array of its elements, otherwise a number.
+        grid: number of workgroups in x, or in x, y and z.
+        block: number of subgroups in a workgroup, or of work items if the kernel is in SIMT mode, likewise.
+        model: rounding model of dpas (docs/numerics.md).
         groups: the numbers of the workgroups to run, x fastest; by default all.
-        watch: the number of an argument that is an array, and which of its bytes to watch, from its first element on.
+        watch: the number of an array argument, and the range of its bytes to watch, relative to its first element.
 
     Returns:
-        The ops that wrote one of the bytes that are watched, in order, each with the workgroup and subgroup.
+        The ops that wrote a watched byte, in order, each with its workgroup and subgroup.
 
     Raises:
-        TypeError, ValueError: if there is no such kernel, or an argument does not fit.
-        DiagnosticError: at an op that has no rule, accesses what is in no allocation, or waits forever.
+        TypeError, ValueError: if there is no such kernel, or an argument does not match its parameter.
+        DiagnosticError: at an op that is not supported, accesses memory out of bounds, or waits forever.
     """
     if model not in MODELS:
         raise ValueError(f"'model' must be one of {', '.join(MODELS)}, not {model!r}")
@@ -109,10 +109,10 @@ def types_of(func: ir.Operation) -> tuple[ir.Type, ...]:
 
 
 def chosen(module: Module, name: str | None) -> ir.Operation:
-    """The kernel of a name, or the one that there is.
+    """The kernel of a name, or the only kernel.
 
     Raises:
-        ValueError: if there is none, or a name is needed.
+        ValueError: if there is none, or several and no name.
     """
     found = {
         ir.StringAttr(op.attributes["sym_name"]).value: op
@@ -135,7 +135,7 @@ def extent(given: int | Sequence[int], name: str) -> Dim:
     """A grid or block in x, y and z.
 
     Raises:
-        ValueError: if it is none; `name` is what the message calls it.
+        ValueError: if it is invalid; the message calls it `name`.
     """
     values = [int(v) for v in given] if isinstance(given, Sequence) else [int(given)]
     if not 1 <= len(values) <= 3 or min(values) < 1:
@@ -145,7 +145,7 @@ def extent(given: int | Sequence[int], name: str) -> Dim:
 
 
 def is_of_workgroups(func: ir.Operation) -> bool:
-    """Whether a kernel's vectors are of a whole workgroup: its tiles have a wg_map, or its vectors a layout."""
+    """Whether a kernel is at workgroup level: its tiles have a wg_map, or its vectors a layout."""
     return any(map(is_of_workgroup, walk(func)))
 
 
@@ -159,10 +159,10 @@ def is_of_workgroup(op: ir.Operation) -> bool:
 
 
 def lanes_of(func: ir.Operation) -> int:
-    """Work items of a subgroup; 1 of a kernel that is none of work items (docs/simt.md).
+    """Number of work items in a subgroup; 1 for a kernel that is not in SIMT mode (docs/simt.md).
 
-    A kernel is one of work items if it has the attribute, or an op of XeGPU in SIMT mode. A subgroup has as many as the
-    attribute says, or else as an sg_map distributes to, or else 16.
+    A kernel is in SIMT mode if it has the attribute, or an op of XeGPU in SIMT mode. The number is the
+    attribute's value, or else the number of lanes of an sg_map, or else 16.
     """
     from xegpu_py.dialects.xegpu import Mode, TensorDesc
 
@@ -184,13 +184,13 @@ def lanes_of(func: ir.Operation) -> int:
 def bind(
     types: Sequence[ir.Type], arguments: Sequence[Any], memory: Memory, held: PackedArrays | None = None
 ) -> list[Any]:
-    """Arguments as values of a kernel's; arrays become allocations where they are.
+    """The kernel's values for arguments; arrays become allocations in place.
 
     Args:
-        held: what packs arrays of elements of 2 and 4 bits.
+        held: packs arrays of 2- and 4-bit elements.
 
     Raises:
-        TypeError, ValueError: if one does not fit; the message names it.
+        TypeError, ValueError: if one does not match its type; the message names it.
     """
     if len(arguments) != len(types):
         listed = ", ".join(f"{i}: {t}" for i, t in enumerate(types))
@@ -222,7 +222,7 @@ def bind(
 
 
 def _from_innermost(numbers: Sequence[int]) -> list[tuple[int, int]]:
-    """Numbers of dimensions, with how many dimensions lie within each."""
+    """The numbers of dimensions, each with the number of dimensions inside of it."""
     return [(len(numbers) - 1 - i, n) for i, n in enumerate(numbers)]
 
 

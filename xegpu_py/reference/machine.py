@@ -1,8 +1,8 @@
 """The machine on which functions are evaluated: workgroups of subgroups of lanes.
 
-Lanes of a subgroup run in lockstep: an op is evaluated for all active lanes before the next one is. Where lanes
-diverge, each branch runs with the lanes that take it. A program of a subgroup (VC mode), or of a workgroup's tiles, has
-one lane. Subgroups are generators, which yield where they wait; a workgroup resumes them in turn.
+Lanes of a subgroup run in lockstep: an op is evaluated for all active lanes before the next op. If lanes
+diverge, each branch runs for the lanes that take it. A kernel in VC mode, or at workgroup level, has
+one lane. Subgroups are generators, which yield when they wait; a workgroup resumes them round robin.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ Lanes = tuple[int, ...]
 """The active lanes of a subgroup, in increasing order."""
 
 Steps = Generator["Barrier | None", None, Any]
-"""What runs: it yields a barrier where it waits, or None where others may go on, and returns a result."""
+"""An execution: it yields a barrier to wait for, or None to let other subgroups continue, and returns a result."""
 
 
 @dataclass
 class Launch:
-    """What all workgroups share.
+    """The state that all workgroups share.
 
     Attributes:
         function: the kernel.
         grid, block: workgroups, and work items of a workgroup, in x, y and z.
         lanes: work items that are lanes of a subgroup; 1 in VC mode.
-        items: work items of the launch that a subgroup does.
-        whole: whether the kernel's values are those of a whole workgroup.
-        model: how dpas rounds.
+        items: work items of the launch that a subgroup executes.
+        whole: whether the kernel is at workgroup level: its values belong to a whole workgroup.
+        model: rounding model of dpas.
         arguments: the kernel's arguments.
         memory: global memory.
-        writers: the ops that wrote what is watched of it, in order, and where.
-        built_apart: whether each subgroup runs ops of its own, of which those at one location are the same.
+        writers: the ops that wrote watched bytes of it, in order, each with its workgroup and subgroup.
+        built_apart: whether each subgroup builds its own ops, and ops at one location correspond (eager execution).
     """
 
     function: Function
@@ -66,7 +66,7 @@ class Launch:
         return self.functions[name]
 
     def group(self, number: int) -> Dim:
-        """Where in the grid a workgroup is, by its number; x fastest."""
+        """The position in the grid of the workgroup of a number; x varies fastest."""
         x, y, _ = self.grid
         return number % x, number // x % y, number // (x * y)
 
@@ -85,18 +85,18 @@ def _symbol(op: ir.Operation, name: str) -> ir.Operation:
 
 
 class NotEvaluated(DiagnosticError):
-    """An op that the evaluator has no rule for; it says nothing of the kernel."""
+    """An op that the evaluator does not support; the kernel may be valid."""
 
 
 class Barrier:
-    """A barrier. A phase is complete when all have signalled; a subgroup waits for the next that it has not passed."""
+    """A barrier. A phase is complete when all have signalled; a subgroup waits for its next phase."""
 
     def __init__(self) -> None:
         self.arrived = self.phases = 0
         self.passed: dict[int, int] = {}
 
     def signal(self, expected: int) -> None:
-        """One more has arrived."""
+        """Count an arrival."""
         self.arrived += 1
         if self.arrived == expected:
             self.arrived, self.phases = 0, self.phases + 1
@@ -117,11 +117,11 @@ class Workgroup:
     """A workgroup.
 
     Attributes:
-        place: where in the grid it is.
+        place: its position in the grid.
         shared: shared local memory.
-        barriers: by number; -1 is that of the whole workgroup.
+        barriers: by number; -1 is the barrier of the whole workgroup.
         allocated: shared memrefs, by the op that allocates them.
-        told: what each subgroup has given to an op of the whole workgroup, by the op and the subgroup's number.
+        told: the operands of each subgroup for an op of the whole workgroup, by the op and the subgroup's number.
     """
 
     def __init__(self, launch: Launch, place: Dim) -> None:
@@ -135,14 +135,14 @@ class Workgroup:
         self.subgroups = [Subgroup(self, n) for n in range(count)]
 
     def barrier(self, number: int) -> Barrier:
-        """The barrier of a number."""
+        """The barrier with a number."""
         return self.barriers.setdefault(number, Barrier())
 
     def run(self) -> None:
-        """Run all subgroups to their ends; then show what they printed, subgroup after subgroup.
+        """Run all subgroups to their ends; then print their output in the order of subgroups.
 
         Raises:
-            DiagnosticError: if an op cannot be evaluated, or all that is left waits forever.
+            DiagnosticError: if an op cannot be evaluated, or all remaining subgroups wait forever.
         """
         try:
             self._run()
@@ -172,7 +172,7 @@ class Workgroup:
                 self.report_deadlock([s for s, _ in alive])
 
     def report_deadlock(self, waiting: Sequence[Subgroup]) -> NoReturn:
-        """Say which subgroups wait forever.
+        """Report the subgroups that wait forever.
 
         Raises:
             DiagnosticError: at the barrier of the first.
@@ -184,7 +184,7 @@ class Workgroup:
 
 
 class Frame:
-    """The values of one call of a function: for each place those of the lanes."""
+    """The values of one call of a function: a list of the lanes' values for each place."""
 
     __slots__ = ("values",)
 
@@ -192,7 +192,7 @@ class Frame:
         self.values: list[list[Any]] = [[None] * lanes for _ in range(size)]
 
     def give(self, targets: Sequence[int], sources: Sequence[int], lanes: Lanes) -> None:
-        """Give places the values of others, all at once."""
+        """Copy values between places, all at the same time."""
         for lane in lanes:
             found = [self.values[s][lane] for s in sources]
             for target, value in zip(targets, found):
@@ -226,18 +226,18 @@ class Lane:
 
     @property
     def item(self) -> int:
-        """The number of its work item in the workgroup, or of the first one that its subgroup does."""
+        """The number of its work item in the workgroup, or of the first work item of its subgroup."""
         return self.subgroup.number * self.launch.items + self.number
 
 
 class Subgroup:
-    """A subgroup, or in a kernel of a workgroup's tiles the workgroup.
+    """A subgroup, or the whole workgroup if the kernel is at workgroup level.
 
     Attributes:
         number: its number in the workgroup.
-        lanes: its lanes, as rules see them.
+        lanes: its lanes.
         present: the lanes that have a work item: the last subgroup of a workgroup may have fewer.
-        printed: what it has printed.
+        printed: its output.
     """
 
     def __init__(self, workgroup: Workgroup, number: int) -> None:
@@ -252,10 +252,10 @@ class Subgroup:
         self.printed: list[str] = []
 
     def prints(self, form: str, elements: Sequence[str], values: Sequence[int | float]) -> None:
-        """Print numbers by a format: at once where Python runs the kernel, else when the workgroup has ended.
+        """Print numbers by a format: immediately in eager execution, otherwise when the workgroup has ended.
 
         Raises:
-            Fault: if the format does not fit.
+            Fault: if the format does not match the values.
         """
         try:
             check_format(form, elements)
@@ -288,7 +288,7 @@ class Subgroup:
         return shared(self.workgroup, argument, ir.MemRefType(block.arguments[argument].type))
 
     def region(self, frame: Frame, blocks: list[Block], lanes: Lanes) -> Steps:
-        """Run a region. Of lanes in several blocks, those in the first block go on first, so that they meet again.
+        """Run a region. Lanes in the first of several blocks continue first, so that divergent lanes reconverge.
 
         Returns:
             The terminator at which each lane left, by lane.
@@ -312,7 +312,7 @@ class Subgroup:
         return ends
 
     def block(self, frame: Frame, block: Block, lanes: Lanes) -> Steps:
-        """Run the ops of a block but its terminator, which is returned."""
+        """Run the ops of a block up to its terminator, which is returned."""
         values, memory = frame.values, self.launch.memory
         for node in block.nodes:
             style, rule = node.style, node.rule
@@ -342,10 +342,10 @@ class Subgroup:
         return block.end
 
     def check_together(self, lanes: Lanes) -> None:
-        """All lanes have come to an op that the subgroup does together.
+        """Check that all lanes of the subgroup are active.
 
         Raises:
-            Fault: if they have not.
+            Fault: if they are not.
         """
         if len(lanes) != len(self.present):
             missing = ", ".join(str(i) for i in self.present if i not in lanes)

@@ -1,6 +1,6 @@
 """`math`: functions of numbers, element by element.
 
-Source: docs/numerics.md. What vISA has an instruction for is rounded once; the others are the algorithms of
+Source: docs/numerics.md. Functions with a vISA instruction are rounded once; the others are the algorithms of
 `numerics.functions`. bf16 and eight-bit floats are computed in f32 and rounded again; so is f16 for the algorithms.
 """
 
@@ -22,7 +22,7 @@ _SINGLE = element_of("f32")
 
 
 def _by_single(function: Callable[..., Array], element: Element, *operands: Array) -> Array:
-    """A function of f32, of whatever format."""
+    """A function that is computed in f32, for any format."""
     if element.bits > 32:
         raise Unknown(f"has no rule for the bits of its result in {element.name}", "compute in f32")
     found = function(*(to_float(v, element, _SINGLE) for v in operands))
@@ -46,7 +46,7 @@ _ALSO_F64 = ("math.sqrt", "math.floor", "math.ceil", "math.roundeven", "math.tru
 
 @evaluates(*_INSTRUCTIONS)
 def instruction(node: Node, a: Array) -> Array:
-    """A function that vISA has, rounded once in f16, f32 and f64."""
+    """A function with a vISA instruction, rounded once in f16, f32 and f64."""
     function, element = _INSTRUCTIONS[node.name], node.element
     if element.name == "f64" and node.name == "math.rsqrt":
         return numerics.div(np.ones_like(a), numerics.sqrt(np.asarray(a), "df"), "df")
@@ -72,13 +72,13 @@ _ALGORITHMS: dict[str, Callable[..., Array]] = {
 
 @evaluates(*_ALGORITHMS)
 def algorithm(node: Node, *operands: Array) -> Array:
-    """A function that is an algorithm of f32 operations."""
+    """A function that is a documented algorithm of f32 operations."""
     return _by_single(_ALGORITHMS[node.name], node.element, *operands)
 
 
 @evaluates("math.round")
 def round_(node: Node, a: Array) -> Array:
-    """The nearest integral number, from the middle between two the one of greater magnitude."""
+    """The nearest integral number; ties are rounded away from zero."""
     if node.element.name != "f64":
         return _by_single(functions.round_away, node.element, a)
     x = np.asarray(a)
@@ -116,25 +116,25 @@ def copysign(node: Node, a: Array, b: Array) -> Array:
 
 @evaluates("math.absi")
 def absi(node: Node, a: Array) -> Array:
-    """The magnitude; of the least number itself."""
+    """The magnitude; the least integer is unchanged."""
     return node.element.wrap(np.abs(node.element.signed(a)))
 
 
 @evaluates("math.ctpop")
 def ctpop(node: Node, a: Array) -> Array:
-    """How many bits are set."""
+    """The number of set bits."""
     return _bits(node, a, int.bit_count)
 
 
 @evaluates("math.ctlz")
 def ctlz(node: Node, a: Array) -> Array:
-    """How many zeros lead."""
+    """The number of leading zeros."""
     return _bits(node, a, lambda n: node.element.bits - n.bit_length())
 
 
 @evaluates("math.cttz")
 def cttz(node: Node, a: Array) -> Array:
-    """How many zeros trail."""
+    """The number of trailing zeros."""
     return _bits(node, a, lambda n: (n & -n).bit_length() - 1 if n else node.element.bits)
 
 

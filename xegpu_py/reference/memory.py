@@ -15,18 +15,18 @@ from xegpu_py.numerics.formats import Array
 from xegpu_py.reference.elements import Element
 
 BASE = 0x100000
-"""Address of the first allocation of global memory. Nothing lies below, so that null pointers are faults."""
+"""Address of the first allocation of global memory. There are no allocations below, so null pointers are errors."""
 
 PAGE = 4096
-"""Alignment of allocations, and least distance between them."""
+"""Alignment of allocations, and smallest distance between them."""
 
 
 class Fault(Exception):
     """An op that cannot be evaluated.
 
     Attributes:
-        message: what is wrong, as a clause that follows the op's name.
-        notes: the rule, and the fix where there is one.
+        message: a clause that follows the op's name in the diagnostic.
+        notes: the rule, and the fix if there is one.
     """
 
     def __init__(self, message: str, *notes: str) -> None:
@@ -35,7 +35,7 @@ class Fault(Exception):
 
 
 class Unknown(Fault):
-    """An op, or a type of it, that has no rule."""
+    """An op, or a type of an op, that the evaluator does not support."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Allocation:
 
     Attributes:
         name: what messages call it.
-        address: of its first byte.
+        address: address of its first byte.
         data: its bytes, uint8; writing them writes the memory.
         writable: whether a kernel may write it.
     """
@@ -61,8 +61,8 @@ class Memory:
     Attributes:
         name: what messages call it.
         allocations: by address.
-        watched: addresses whose writes are noticed.
-        is_touched: whether one of them was written since this was last cleared.
+        watched: addresses whose writes set `is_touched`.
+        is_touched: whether a watched address was written since this was cleared.
     """
 
     def __init__(self, name: str, base: int = 0) -> None:
@@ -74,7 +74,7 @@ class Memory:
         self.is_touched = False
 
     def place(self, name: str, data: Array, writable: bool = True) -> Allocation:
-        """An allocation that is the given bytes; a gap behind it catches accesses over its end."""
+        """Add bytes as an allocation, followed by a gap that makes accesses beyond its end errors."""
         made = Allocation(name, self._next, data, writable)
         self._next += -(-len(data) // PAGE) * PAGE + PAGE
         self.allocations.append(made)
@@ -82,11 +82,11 @@ class Memory:
         return made
 
     def allocate(self, name: str, size: int) -> Allocation:
-        """An allocation of so many bytes, which are zero."""
+        """Add an allocation of zeros; `size` is in bytes."""
         return self.place(name, np.zeros(size, np.uint8))
 
     def _found(self, addresses: Array, size: int, verb: str) -> tuple[Allocation, Array] | None:
-        """The allocation that holds all of the elements, and where in it each begins; None if there are several."""
+        """The allocation that contains all elements, and their offsets in it; None if there are several."""
         low, high = int(addresses.min()), int(addresses.max())
         at = bisect.bisect_right(self._starts, low) - 1
         if at >= 0 and high + size <= self.allocations[at].address + len(self.allocations[at].data):
@@ -98,7 +98,7 @@ class Memory:
         return None
 
     def read(self, addresses: Array, dtype: np.dtype[Any]) -> Array:
-        """The elements at addresses, int64 of any shape.
+        """The elements at addresses (int64, any shape).
 
         Raises:
             Fault: if one lies outside of all allocations.
@@ -116,7 +116,7 @@ class Memory:
         return np.ascontiguousarray(raw).view(dtype)[..., 0]
 
     def write(self, addresses: Array, values: Array) -> None:
-        """Write elements one after the other, so that the last one of several at one address stays.
+        """Write elements in order: of several at one address the last one remains.
 
         Raises:
             Fault: if one lies outside of all allocations, or may not be written.
@@ -142,7 +142,7 @@ class Memory:
         allocation.data[places[..., None] + np.arange(dtype.itemsize)] = raw
 
     def elements(self, base: int, places: Array, element: Element) -> Array:
-        """Elements by their numbers, int64 of any shape, from an address on.
+        """Elements by their indices (int64, any shape) relative to an address.
 
         Raises:
             Fault: if one lies outside of all allocations.
@@ -171,7 +171,7 @@ class Memory:
             self.write(address, np.array([held | (int(value) & mask) << shift], np.uint8))
 
     def describe(self, address: int, size: int) -> str:
-        """An address in terms of the allocation that is nearest."""
+        """Describe an address relative to the nearest allocation, for messages."""
         if not self.allocations:
             return f"{address:#x} of {self.name}, of which there is none"
         gaps = [max(a.address - address, address + size - a.address - len(a.data)) for a in self.allocations]
@@ -192,7 +192,7 @@ def _as(data: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def attach(memory: Memory, arrays: Sequence[tuple[str, np.ndarray[Any, Any]]]) -> list[int]:
-    """Make arrays of the host allocations, where they are; arrays that share memory share one allocation.
+    """Add arrays of the host as allocations in place; arrays that share memory share an allocation.
 
     Args:
         arrays: names and arrays without negative strides.
@@ -217,7 +217,7 @@ def attach(memory: Memory, arrays: Sequence[tuple[str, np.ndarray[Any, Any]]]) -
 
 
 def _span(array: np.ndarray[Any, Any]) -> tuple[int, int]:
-    """The host's addresses of an array's first byte, and behind its last one."""
+    """The host's addresses of an array's first byte and of the byte after its last one."""
     start = int(array.ctypes.data)
     if array.size == 0:
         return start, start
@@ -225,7 +225,7 @@ def _span(array: np.ndarray[Any, Any]) -> tuple[int, int]:
 
 
 def _bytes(start: int, end: int) -> Array:
-    """The process's own memory between two addresses, which arrays that the caller holds keep alive."""
+    """The process's memory between two addresses. The caller's arrays keep it alive."""
     if start == end:
         return np.zeros(0, np.uint8)
     found: Array = np.ctypeslib.as_array((ctypes.c_uint8 * (end - start)).from_address(start))
@@ -237,11 +237,11 @@ class MemRef:
     """A memref.
 
     Attributes:
-        memory: where it lies.
+        memory: the memory that it refers to.
         base: address of the buffer's first byte.
-        offset: elements from there to the first element.
-        shape, strides: of each dimension, strides in elements.
-        element: what the elements are.
+        offset: offset of the first element from `base`, in elements.
+        shape, strides: extent and stride of each dimension, strides in elements.
+        element: the element type.
     """
 
     memory: Memory
@@ -256,7 +256,7 @@ class MemRef:
         """The address of the first element.
 
         Raises:
-            Fault: if it lies within a byte.
+            Fault: if it is not at the beginning of a byte.
         """
         if not self.element.shares_bytes:
             return self.base + self.offset * self.element.bytes
@@ -265,11 +265,11 @@ class MemRef:
         return self.base + self.offset * self.element.bits // 8
 
     def addresses(self, indices: Sequence[Any]) -> Array:
-        """The addresses of the elements at indices, one array (or number) a dimension."""
+        """The addresses of the elements at indices: an array or number for each dimension."""
         return np.asarray(self.base + self.places(indices) * self.element.bytes)
 
     def places(self, indices: Sequence[Any]) -> Array:
-        """The numbers of the elements at indices, from the buffer's first one on."""
+        """The offsets of the elements at indices from the buffer's first element."""
         places = sum((np.asarray(i, np.int64) * s for i, s in zip(indices, self.strides)), np.int64(0))
         return np.asarray(self.offset + places)
 
@@ -278,14 +278,14 @@ class MemRef:
         return self.memory.elements(self.base, self.places(indices), self.element)
 
     def store(self, values: Array, indices: Sequence[Any]) -> None:
-        """Write the elements at indices, in row-major order of these."""
+        """Write the elements at indices, in row-major order of the indices."""
         self.memory.set_elements(self.base, self.places(indices), values, self.element)
 
     def part(self, offset: int, shape: Sequence[int], strides: Sequence[int]) -> MemRef:
-        """Other elements of the same buffer."""
+        """A view of the same buffer."""
         return replace(self, offset=offset, shape=tuple(shape), strides=tuple(strides))
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    """The strides of elements that lie side by side."""
+    """The strides of contiguous elements in row-major order."""
     return tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))

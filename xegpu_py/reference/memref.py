@@ -35,7 +35,7 @@ def store(node: Node, value: Array, memref: MemRef, *indices: Any) -> None:
 
 
 def update(kind: str, element: Element, old: Array, value: Array) -> Array:
-    """What an atomic update of a kind writes (arith.AtomicRMWKind): as the op of arith of that name computes it."""
+    """The new value of an atomic update of a kind (arith.AtomicRMWKind), computed by the op of arith of that name."""
     if kind == "assign":
         return value
     names = {"addf": "add", "addi": "add", "mulf": "mul", "muli": "mul", "andi": "and", "ori": "or", "xori": "xor",
@@ -50,13 +50,13 @@ def atomic(
 
     Args:
         addresses: int64, of `values`' shape.
-        expected: of the same shape; elements whose bits differ from it stay as they are. None if all are updated.
+        expected: of the same shape; only elements with equal bits are updated. None to update all.
 
     Returns:
-        What each had before.
+        The elements before the update.
 
     Raises:
-        Fault: if one lies outside of memory.
+        Fault: if an address is out of bounds.
     """
     flat, given = addresses.ravel(), np.asarray(values).ravel()
     wanted = None if expected is None else element.to_memory(np.asarray(expected).ravel())
@@ -78,7 +78,7 @@ def _bits(elements: Array) -> Array:
 
 
 def _turns(addresses: Array) -> list[list[int]]:
-    """Elements in groups without a common address, so that those of one address come in their order."""
+    """Indices in groups without repeated addresses, so that updates of one address keep their order."""
     count: dict[int, int] = {}
     found: list[list[int]] = []
     for i, address in enumerate(addresses.tolist()):
@@ -92,7 +92,7 @@ def _turns(addresses: Array) -> list[list[int]]:
 
 @evaluates("memref.atomic_rmw")
 def atomic_rmw(node: Node, value: Array, memref: MemRef, *indices: Any) -> Array:
-    """One element updated; gives what it was."""
+    """Update one element; the result is the old element."""
     kind = AtomicRMWKind(node.attribute("kind")).name.lower()
     if memref.element.shares_bytes:
         before = memref.load(indices)
@@ -103,7 +103,7 @@ def atomic_rmw(node: Node, value: Array, memref: MemRef, *indices: Any) -> Array
 
 @controls("memref.generic_atomic_rmw")
 def generic_atomic_rmw(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
-    """One element updated by what a region makes of it; gives what it was."""
+    """Update one element by a region; the result is the old element."""
     body = node.regions[0][0]
     for lane in lanes:
         memref, *indices = [frame.values[p][lane] for p in node.operands]
@@ -126,7 +126,7 @@ def subview(node: Node, memref: MemRef, *dynamic: Any) -> MemRef:
 
 @evaluates("memref.reinterpret_cast")
 def reinterpret_cast(node: Node, memref: MemRef, *dynamic: Any) -> MemRef:
-    """The buffer with another offset, shape and strides."""
+    """The same buffer with another offset, shape and strides."""
     (offset,), sizes, strides = _lists(node, (memref, *dynamic))
     return memref.part(offset, sizes, strides)
 
@@ -137,7 +137,7 @@ def _lists(node: Node, operands: Sequence[Any]) -> list[list[int]]:
 
 
 def _kept(sizes: Sequence[int], result: ir.MemRefType) -> list[int]:
-    """Which dimensions a subview keeps; those that it drops have size 1."""
+    """The dimensions that a subview keeps; dropped ones have size 1."""
     dropped = len(sizes) - result.rank
     kept: list[int] = []
     for i, size in enumerate(sizes):
@@ -150,17 +150,17 @@ def _kept(sizes: Sequence[int], result: ir.MemRefType) -> list[int]:
 
 @evaluates("memref.collapse_shape")
 def collapse_shape(node: Node, memref: MemRef) -> MemRef:
-    """Contiguous dimensions taken together."""
+    """Join contiguous dimensions."""
     groups = node.attribute("reassociation")
     shape = [math.prod(memref.shape[i] for i in group) for group in groups]
-    # The innermost dimension that has more than one element says how far elements are apart.
+    # The innermost dimension with more than one element determines the stride.
     strides = [memref.strides[next((i for i in reversed(g) if memref.shape[i] != 1), g[-1])] for g in groups]
     return memref.part(memref.offset, shape, strides)
 
 
 @evaluates("memref.expand_shape")
 def expand_shape(node: Node, memref: MemRef, *dynamic: Any) -> MemRef:
-    """A dimension split."""
+    """Split a dimension."""
     shape = mixed(node.attribute("static_output_shape"), dynamic)
     strides = [1] * len(shape)
     for group, stride in zip(node.attribute("reassociation"), memref.strides):
@@ -184,7 +184,7 @@ def cast(node: Node, *memrefs: MemRef) -> Any:
 
 @evaluates_in("builtin.unrealized_conversion_cast")
 def at_address(lane: Lane, node: Node, address: Any) -> Any:
-    """The memref at an address, an integer of 64 bits; or numbers of f32 as tf32, whose lowest bits dpas ignores.
+    """The memref at an address, a 64-bit integer; or f32 numbers as tf32, whose lowest bits dpas ignores.
 
     Or the bytes of a memref whose elements share them.
     """
@@ -244,18 +244,18 @@ def extract_strided_metadata(node: Node, memref: MemRef) -> Any:
 
 @evaluates("memref.copy")
 def copy(node: Node, source: MemRef, target: MemRef) -> None:
-    """All elements of one memref written to another."""
+    """Copy all elements of one memref to another."""
     places = list(np.indices(source.shape))
     target.store(source.load(places), places)
 
 
 @evaluates("memref.dealloc", "memref.prefetch")
 def nothing(node: Node, *operands: Any) -> None:
-    """Shared local memory lasts as long as the workgroup; a prefetch changes nothing."""
+    """No effect: shared local memory lasts as long as the workgroup, and prefetches change no value."""
 
 
 def is_shared(kind: ir.MemRefType) -> bool:
-    """Whether a memref lies in shared local memory: in memory space 3, or gpu's workgroup space."""
+    """Whether a memref is in shared local memory: memory space 3, or gpu's workgroup space."""
     space = str(kind.memory_space) if kind.memory_space is not None else ""
     return space.split(" ")[0] == "3" or space == "#gpu.address_space<workgroup>"
 
@@ -273,7 +273,7 @@ def _new(memory: Memory, kind: ir.MemRefType, name: str) -> MemRef:
 
 
 def shared(workgroup: Workgroup, key: Any, kind: ir.MemRefType) -> MemRef:
-    """The workgroup's memref that an op, or an attribution, stands for; all its subgroups have the same."""
+    """The workgroup's memref for an op or attribution, the same for all its subgroups."""
     if key not in workgroup.allocated:
         name = f"shared {len(workgroup.allocated)}"
         workgroup.allocated[key] = _new(workgroup.shared, kind, name)
@@ -282,7 +282,7 @@ def shared(workgroup: Workgroup, key: Any, kind: ir.MemRefType) -> MemRef:
 
 @evaluates_in("memref.alloc", "memref.alloca")
 def allocate(lane: Lane, node: Node) -> MemRef:
-    """Shared local memory, one piece for the workgroup; or memory of one work item."""
+    """Allocate shared local memory, once for the workgroup, or private memory of a work item."""
     kind = ir.MemRefType(node.op.results[0].type)
     if is_shared(kind):
         return shared(lane.workgroup, str(node.op.location) if lane.launch.built_apart else node, kind)

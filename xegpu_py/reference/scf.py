@@ -1,4 +1,4 @@
-"""`scf`: loops and branches. Where lanes part, each way is gone with the lanes that go it (docs/simt.md)."""
+"""`scf`: loops and branches. If lanes diverge, each branch runs for the lanes that take it (docs/simt.md)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xegpu_py.reference.program import Block, Node, controls
 
 @controls("scf.for")
 def for_(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
-    """A counted loop, of as many turns as each lane's bounds say."""
+    """A counted loop. Each lane has its own bounds."""
     (block,) = node.regions[0]
     counter, *arguments = block.arguments
     lower, upper, step = node.operands[:3]
@@ -22,7 +22,7 @@ def for_(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
     def number(value: int, lane: int) -> int:
         return int(read(frame.values[value][lane]))
 
-    # Numbers beyond the counter's type: it does not wrap around.
+    # Python's integers, since the counter does not wrap around.
     counts = {lane: number(lower, lane) for lane in lanes}
     frame.give(block.arguments, (lower, *node.operands[3:]), lanes)
     going = tuple([lane for lane in lanes if counts[lane] < number(upper, lane)])
@@ -49,7 +49,7 @@ def if_(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
 
 @controls("scf.while")
 def while_(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
-    """A loop as long as its condition holds; a lane that leaves keeps what it leaves with."""
+    """A loop while its condition holds; a lane that has left the loop keeps its values."""
     (before,), (after,) = node.regions
     frame.give(before.arguments, node.operands, lanes)
     going = lanes
@@ -62,7 +62,7 @@ def while_(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
         if going:
             end = yield from subgroup.block(frame, after, going)
             frame.give(before.arguments, end.operands, going)
-        # Others may have to write what this loop waits for.
+        # Other subgroups may have to write the memory on which this loop waits.
         yield None
 
 

@@ -1,6 +1,6 @@
-"""`vector`: shapes and places of elements, reductions, and accesses of memory.
+"""`vector`: shapes and positions of elements, reductions, and memory accesses.
 
-Source: MLIR's documentation of the dialect; for the order of reductions docs/reference.md.
+Source: MLIR's documentation of the dialect, and docs/reference.md for the order of reductions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from xegpu_py.reference.program import Node, controls, evaluates, mixed
 
 @evaluates("vector.shape_cast")
 def shape_cast(node: Node, a: Array) -> Array:
-    """The same elements row by row in another shape."""
+    """The same elements, in row-major order, in another shape."""
     return np.reshape(a, node.shape)
 
 
@@ -62,7 +62,7 @@ def transpose(node: Node, a: Array) -> Array:
 
 
 def _position(node: Node, dynamic: Sequence[Any], shape: Sequence[int]) -> tuple[int, ...] | None:
-    """A position in a vector; None if it lies outside, where the op gives poison."""
+    """A position in a vector; None if it is outside, where the result is poison."""
     found = tuple(mixed(node.attribute("static_position"), dynamic))
     return found if all(0 <= p < n for p, n in zip(found, shape)) else None
 
@@ -122,20 +122,20 @@ def insert_strided_slice(node: Node, value: Array, a: Array) -> Array:
 
 @evaluates("vector.scalable.extract", "vector.scalable.insert")
 def scalable(node: Node, *operands: Any) -> Array:
-    """Vectors of a fixed size alone are evaluated."""
+    """Scalable vectors are not supported."""
     raise Fault("is for scalable vectors, which these GPUs have not")
 
 
 @evaluates("vector.shuffle")
 def shuffle(node: Node, a: Array, b: Array) -> Array:
-    """Rows of two vectors, chosen; -1 is poison."""
+    """Selected rows of two vectors; -1 is poison."""
     rows = np.concatenate([np.atleast_1d(a), np.atleast_1d(b)])
     return rows[[max(i, 0) for i in node.attribute("mask")]]
 
 
 @evaluates("vector.interleave")
 def interleave(node: Node, a: Array, b: Array) -> Array:
-    """Elements of two vectors in turns."""
+    """Alternating elements of two vectors."""
     return np.stack([a, b], axis=-1).reshape(node.shape)
 
 
@@ -147,32 +147,32 @@ def deinterleave(node: Node, a: Array) -> tuple[Array, Array]:
 
 @evaluates("vector.from_elements")
 def from_elements(node: Node, *elements: Array) -> Array:
-    """Single values side by side."""
+    """A vector of single values."""
     return np.array(elements, node.element.dtype).reshape(node.shape)
 
 
 @evaluates("vector.to_elements")
 def to_elements(node: Node, a: Array) -> Any:
-    """Each element."""
+    """The elements as single values."""
     found = tuple(np.asarray(v) for v in a.reshape(-1))
     return found if len(found) > 1 else found[0]
 
 
 @evaluates("vector.step")
 def step(node: Node) -> Array:
-    """0, 1, 2 and so on."""
+    """0, 1, 2, ..."""
     return np.arange(*node.shape, dtype=np.int64)
 
 
 @evaluates("vector.create_mask")
 def create_mask(node: Node, *bounds: Array) -> Array:
-    """Truth where every index is below a bound."""
+    """True where every index is less than its bound."""
     return _mask(node.shape, [int(b) for b in bounds])
 
 
 @evaluates("vector.constant_mask")
 def constant_mask(node: Node) -> Array:
-    """The same with constant bounds."""
+    """True where every index is less than its constant bound."""
     return _mask(node.shape, node.attribute("mask_dim_sizes"))
 
 
@@ -205,7 +205,7 @@ _COMBINED: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def combine(kind: str, element: Element, a: Array, b: Array) -> Array:
-    """Two vectors combined element by element, as the op of arith of that name does."""
+    """Combine two vectors element by element with the op of arith of a name."""
     function = _COMBINED[kind]
     if element.is_float:
         return arith.rounded(function(arith.wide_floats(a, element), arith.wide_floats(b, element)), element)
@@ -214,7 +214,7 @@ def combine(kind: str, element: Element, a: Array, b: Array) -> Array:
 
 
 def by_halves(kind: str, element: Element, rows: Array) -> Array:
-    """Rows combined to one: of n rows, row i with row i + n/2, and so on; an odd last one with the first of the result.
+    """Combine n rows: row i with row i + n/2, and so on; an odd last row is combined with the first of the result.
 
     This is the order of all reductions (docs/reference.md).
     """
@@ -229,7 +229,7 @@ def by_halves(kind: str, element: Element, rows: Array) -> Array:
 
 
 def reduced(kind: str, element: Element, rows: Array, acc: Array | None) -> Array:
-    """Rows combined by halves, and then with an accumulator. bf16 and eight-bit floats are added up in f32."""
+    """Combine rows by halves, and then with an accumulator. bf16 and 8-bit floats are summed in f32."""
     working = element
     if element.is_float and (element.name == "bf16" or element.bits < 16):
         working = element_of("f32")
@@ -243,13 +243,13 @@ def reduced(kind: str, element: Element, rows: Array, acc: Array | None) -> Arra
 
 @evaluates("vector.reduction")
 def reduction(node: Node, a: Array, *acc: Array) -> Array:
-    """All elements combined to one, by halves, and then with the accumulator."""
+    """Combine all elements by halves, and then with the accumulator."""
     return reduced(node.word("kind"), node.element, a.reshape(-1), acc[0] if acc else None)
 
 
 @evaluates("vector.multi_reduction")
 def multi_reduction(node: Node, a: Array, acc: Array) -> Array:
-    """Some dimensions combined to one element each: their elements in row-major order by halves."""
+    """Reduce some dimensions: combine their elements, in row-major order, by halves."""
     dims = node.attribute("reduction_dims")
     kept = [d for d in range(a.ndim) if d not in dims]
     rows = np.transpose(a, (*dims, *kept)).reshape(-1, *(a.shape[d] for d in kept))
@@ -257,7 +257,7 @@ def multi_reduction(node: Node, a: Array, acc: Array) -> Array:
 
 
 def identity_of(kind: str, element: Element) -> Array:
-    """The number that changes nothing when it is combined with another one."""
+    """The identity of a combining kind."""
     if element.format:
         most = element.format.greatest
         value = {"add": -0.0, "mul": 1.0, "minnumf": np.nan, "maxnumf": np.nan, "minimumf": most}.get(kind, -most)
@@ -269,7 +269,7 @@ def identity_of(kind: str, element: Element) -> Array:
 
 
 def multiply_add(kind: str, element: Element, a: Array, b: Array, c: Array) -> Array:
-    """`c` combined with `a * b`; of floats that are added rounded once."""
+    """Combine `c` with `a * b`; floating-point addition is an fma."""
     if element.is_float and kind == "add":
         assert element.format
         if element.format.name in ("hf", "bf", "f", "df"):
@@ -279,7 +279,7 @@ def multiply_add(kind: str, element: Element, a: Array, b: Array, c: Array) -> A
 
 @evaluates("vector.contract")
 def contract(node: Node, a: Array, b: Array, acc: Array) -> Array:
-    """Products added one after the other, along the reduced dimensions in row-major order (vector-lower-contract)."""
+    """Add products in row-major order of the reduced dimensions, as vector-lower-contract does."""
     return _contract(node, a, b, acc, None)
 
 
@@ -308,7 +308,7 @@ def _contract(node: Node, a: Array, b: Array, acc: Array, mask: Array | None) ->
 def _aligned(
     value: Array, dims: Sequence[int], at: dict[int, int], kept: Sequence[int], sizes: dict[int, int]
 ) -> Array:
-    """An operand at a place along the reduced dimensions, in the shape of the result."""
+    """An operand at one index of the reduced dimensions, broadcast to the shape of the result."""
     part = value[tuple(at.get(d, slice(None)) for d in dims)]
     own = [d for d in dims if d not in at]
     ordered = np.transpose(part, [own.index(d) for d in kept if d in own])
@@ -317,7 +317,7 @@ def _aligned(
 
 
 def _places(memref: MemRef, indices: Sequence[Any], shape: Sequence[int]) -> list[Array]:
-    """The indices of a vector's elements in a memref, whose innermost dimensions are the vector's."""
+    """The indices of a vector's elements in a memref; the vector has the memref's innermost dimensions."""
     lead = len(indices) - len(shape)
     inner = np.indices(tuple(shape))
     return [np.asarray(int(i)) for i in indices[:lead]] + [int(i) + inner[d] for d, i in enumerate(indices[lead:])]
@@ -331,7 +331,7 @@ def load(node: Node, memref: MemRef, *indices: Any) -> Array:
 
 @evaluates("vector.store")
 def store(node: Node, value: Array, memref: MemRef, *indices: Any) -> None:
-    """Consecutive elements written."""
+    """Write consecutive elements."""
     memref.store(value, _places(memref, indices, value.shape))
 
 
@@ -340,60 +340,60 @@ def _access(memref: MemRef, places: Sequence[Array], mask: Array) -> list[Array]
 
 
 def read_masked(memref: MemRef, places: Sequence[Array], mask: Array, otherwise: Array) -> Array:
-    """The elements of a memref where a mask is set, and others elsewhere."""
+    """The elements of a memref where a mask is set, and given elements elsewhere."""
     made = np.array(np.broadcast_to(otherwise, mask.shape))
     made[mask] = memref.load(_access(memref, places, mask))
     return made
 
 
 def write_masked(memref: MemRef, places: Sequence[Array], mask: Array, value: Array) -> None:
-    """The elements of a memref written where a mask is set."""
+    """Write elements of a memref where a mask is set."""
     memref.store(value[mask], _access(memref, places, mask))
 
 
 @evaluates("vector.maskedload")
 def maskedload(node: Node, memref: MemRef, *rest: Any) -> Array:
-    """Consecutive elements whose mask bit is set; for the others a given value."""
+    """Load consecutive elements where the mask is set; the others are given."""
     *indices, mask, otherwise = rest
     return read_masked(memref, _places(memref, indices, node.shape), mask, otherwise)
 
 
 @evaluates("vector.maskedstore")
 def maskedstore(node: Node, memref: MemRef, *rest: Any) -> None:
-    """Consecutive elements written whose mask bit is set."""
+    """Write consecutive elements where the mask is set."""
     *indices, mask, value = rest
     write_masked(memref, _places(memref, indices, value.shape), mask, value)
 
 
 def _chosen(indices: Sequence[Any], places: Array) -> list[Array]:
-    """Indices whose innermost is moved by a vector."""
+    """Indices with a vector added to the innermost one."""
     return [np.asarray(int(i)) for i in indices[:-1]] + [int(indices[-1]) + np.asarray(places, np.int64)]
 
 
 @evaluates("vector.gather")
 def gather(node: Node, memref: MemRef, *rest: Any) -> Array:
-    """Elements at indices along the innermost dimension; where the mask is clear a given value."""
+    """Load elements at indices along the innermost dimension; where the mask is clear they are given."""
     *indices, places, mask, otherwise = rest
     return read_masked(memref, _chosen(indices, places), mask, otherwise)
 
 
 @evaluates("vector.scatter")
 def scatter(node: Node, memref: MemRef, *rest: Any) -> None:
-    """Elements written at indices along the innermost dimension where the mask is set, in their order."""
+    """Write elements, in order, at indices along the innermost dimension where the mask is set."""
     *indices, places, mask, value = rest
     write_masked(memref, _chosen(indices, places), mask, value)
 
 
 @evaluates("vector.expandload")
 def expandload(node: Node, memref: MemRef, *rest: Any) -> Array:
-    """Consecutive elements for those lanes whose mask bit is set."""
+    """Load consecutive elements into the positions whose mask bit is set."""
     *indices, mask, otherwise = rest
     return read_masked(memref, _chosen(indices, np.cumsum(mask) - 1), mask, otherwise)
 
 
 @evaluates("vector.compressstore")
 def compressstore(node: Node, memref: MemRef, *rest: Any) -> None:
-    """The elements whose mask bit is set, side by side."""
+    """Write the elements whose mask bit is set, contiguously."""
     *indices, mask, value = rest
     write_masked(memref, _chosen(indices, np.cumsum(mask) - 1), mask, value)
 
@@ -401,7 +401,7 @@ def compressstore(node: Node, memref: MemRef, *rest: Any) -> None:
 def _transfer(
     node: Node, memref: MemRef, indices: Sequence[Any], shape: Sequence[int], mask: Array | None
 ) -> tuple[list[Array], Array]:
-    """Where a transfer's elements lie in a memref, and which of them are accessed."""
+    """The indices of a transfer's elements in a memref, and which of them are accessed."""
     dims = [e.position if isinstance(e, ir.AffineDimExpr) else None for e in node.attribute("permutation_map").results]
     bounded = node.attribute("in_bounds", [False] * len(dims))
     places = [np.asarray(int(i)) for i in indices]
@@ -418,7 +418,7 @@ def _transfer(
 
 
 def _in_vector(node: Node, mask: Array, shape: Sequence[int]) -> Array:
-    """A transfer's mask, which has the dimensions of memory that the vector has in their order, in the vector's."""
+    """A transfer's mask, whose dimensions are ordered as in memory, in the order of the vector's dimensions."""
     dims = [e.position if isinstance(e, ir.AffineDimExpr) else None for e in node.attribute("permutation_map").results]
     order = [i for _, i in sorted((d, i) for i, d in enumerate(dims) if d is not None)]
     moved = np.transpose(mask.reshape([shape[i] for i in order]), np.argsort(order)) if order else mask.reshape(())
@@ -427,7 +427,7 @@ def _in_vector(node: Node, mask: Array, shape: Sequence[int]) -> Array:
 
 @evaluates("vector.transfer_read")
 def transfer_read(node: Node, *operands: Any) -> Array:
-    """A part of a memref; what lies outside of it, or is masked, is padding."""
+    """Read a part of a memref; out-of-bounds and masked elements are padding."""
     return _transfer_read(node, operands, None)
 
 
@@ -439,7 +439,7 @@ def _transfer_read(node: Node, operands: Sequence[Any], mask: Array | None) -> A
 
 @evaluates("vector.transfer_write")
 def transfer_write(node: Node, *operands: Any) -> None:
-    """A part of a memref written; what lies outside of it, or is masked, is left alone."""
+    """Write a part of a memref; out-of-bounds and masked elements are not written."""
     _transfer_write(node, operands, None)
 
 
@@ -451,7 +451,7 @@ def _transfer_write(node: Node, operands: Sequence[Any], mask: Array | None) -> 
 
 @controls("vector.mask")
 def mask(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
-    """One op of which only the masked elements are done; others of its result are passed through, or left out."""
+    """Evaluate one op for the masked elements; the others of its result are passed through, or left out."""
     body = node.regions[0][0]
     for lane in lanes:
         given, *passed = [frame.values[p][lane] for p in node.operands]

@@ -1,6 +1,6 @@
 """`xegpu`: blocks, scattered elements, dpas and barriers, in VC mode and in SIMT mode.
 
-Source: the XeGPU RFC; what it says of an op is quoted there. docs/xegpu.md and docs/simt.md for what it leaves open.
+Source: the XeGPU RFC, quoted in the docstring of each op, and docs/xegpu.md and docs/simt.md where it is silent.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class Block:
     """A descriptor of a block.
 
     Attributes:
-        memory: where the tensor lies.
+        memory: the memory of the tensor.
         base: the address of its first element.
-        extents: its shape, of which the block may reach out; None for no bounds.
+        extents: the tensor's shape, for bounds checks; None for no bounds.
         strides: in elements.
-        offsets: where the block begins.
-        element: what its elements are.
+        offsets: the indices of the block's first element.
+        element: the element type.
     """
 
     memory: Memory
@@ -48,10 +48,10 @@ class Block:
     element: Element
 
     def places(self, shape: Sequence[int], block: int = 0) -> tuple[Array, Array]:
-        """The numbers of a block's elements from the tensor's first one on, and which of them are inside of the tensor.
+        """The offsets of a block's elements from the tensor's first element, and which of them are in bounds.
 
         Args:
-            block: which of an array of blocks, which follow each other along the innermost dimension.
+            block: the index in an array of blocks, which are neighbours along the innermost dimension.
         """
         index = np.indices(tuple(shape))
         places = [o + i for o, i in zip(self.offsets, index)]
@@ -70,7 +70,7 @@ class Block:
         return found
 
     def store(self, values: Array, block: int = 0) -> None:
-        """A block's elements written; what lies outside of the tensor is dropped."""
+        """Write a block's elements; out-of-bounds elements are not written."""
         places, inside = self.places(values.shape, block)
         self.memory.set_elements(self.base, places[inside], values[inside], self.element)
 
@@ -90,7 +90,7 @@ def _desc(node: Node, where: str = "tdesc") -> TensorDesc:
 
 
 def _source(lane: Lane, source: Any, desc: TensorDesc) -> tuple[Memory, int]:
-    """The memory and the address that a descriptor's source stands for."""
+    """The memory and the address of a descriptor's source."""
     if isinstance(source, MemRef):
         return source.memory, source.address
     shared = desc.attr.memory_scope == MemoryScope.SLM
@@ -124,16 +124,16 @@ def update_nd_offset(node: Node, block: Block, *operands: Any) -> Block:
 
 @evaluates("xegpu.prefetch_nd", "xegpu.prefetch", "xegpu.compile_hint", "xegpu.fence")
 def nothing(node: Node, *operands: Any) -> None:
-    """Prefetches and hints change no value; accesses are in order, so that fences have nothing to do."""
+    """Prefetches and hints change no value. Accesses are in order, so fences have no effect."""
 
 
 def _blocks(node: Node, block: Block, desc: TensorDesc) -> Array:
-    """The blocks that a descriptor describes, [array_length, *shape]."""
+    """The blocks of a descriptor, [array_length, *shape]."""
     return np.stack([block.load(desc.shape, i) for i in range(desc.attr.array_length)])
 
 
 def _transformed(node: Node, desc: TensorDesc, blocks: Array, mode: Mode) -> Array:
-    """Blocks, or a work item's fragments of them, [array_length, ...], as a load gives them.
+    """Blocks, or a work item's fragments of them, [array_length, ...], after the transforms of a load.
 
     - RFC: transpose "specifies the dimensions to be transposed during the load". transpose_bit_width "overrides the
       element data type size for the transpose".
@@ -147,7 +147,7 @@ def _transformed(node: Node, desc: TensorDesc, blocks: Array, mode: Mode) -> Arr
     own = node.memo("own shapes", lambda: loaded_shapes(desc, node.field("mode"), transpose, width, axis))
     found = blocks
     if len(blocks) > 1 and own.index(wanted) == 1:
-        # The blocks side by side: the area that they cover.
+        # The area that the neighbouring blocks cover.
         found = np.concatenate(list(blocks), axis=-1)[None]
     if transpose is not None:
         unit = (width or desc.bits) // desc.bits
@@ -195,7 +195,7 @@ def _check_lanes(subgroup: Subgroup, desc: TensorDesc) -> None:
 
 @lru_cache(maxsize=256)
 def fragments(desc: TensorDesc) -> list[tuple[Array, ...]]:
-    """For each work item the indices of its fragment in the block.
+    """The indices in the block of each work item's fragment.
 
     RFC: "the size of the 2D subtensor must be divisible by wi_layout x wi_data"; "when the 2D subtensor size is larger
     than the sg_map size, it is distributed to WI threads in a round-robin fashion".
@@ -250,7 +250,7 @@ def update_offset(node: Node, scattered: Scattered, offsets: Array) -> Scattered
 
 
 def _offsets(node: Node, offsets: Array) -> Array:
-    """Offsets in elements; those of an unsigned type are not negative."""
+    """Offsets in elements, interpreted as unsigned if their type is."""
     element = node.operand_kind(1).element
     read = element.unsigned if element.name.startswith("u") else element.signed
     return np.asarray(read(np.asarray(offsets))).astype(np.int64)
@@ -300,7 +300,7 @@ def atomic_rmw(node: Node, value: Array, scattered: Scattered, mask: Array, *exp
 
 
 def precision(element: str) -> str:
-    """DPAS.md's name of an element type."""
+    """vISA's name of an element type as a precision of DPAS."""
     if element in FLOATS:
         return FLOATS[element].name
     return f"{'u' if element.startswith('u') else 's'}{element.lstrip('sui')}"
@@ -315,7 +315,7 @@ def product(
     model: Any,
     scales: dict[str, Array],
 ) -> Array:
-    """`acc + a x b` as dpas computes it, of matrices of any size; with scales, or as `xegpu.dpas_mx`, as bdpas does."""
+    """`acc + a x b` of matrices of any size, with the bits of dpas, or of bdpas for scales or `xegpu.dpas_mx`."""
     if scales or node.op.name == "xegpu.dpas_mx":
         scale_a, scale_b = scales.get("scale_a"), scales.get("scale_b")
         return multiply_scaled(acc, a, b, scale_a, scale_b, **_precisions(node, acc, names), model=model)
@@ -325,7 +325,7 @@ def product(
 
 
 def _precisions(node: Node, acc: Array | None, names: tuple[str, str]) -> dict[str, str]:
-    """Precisions and types of a product, as the instructions name them."""
+    """The precisions and types of a product by vISA's names."""
     kind = node.kind().element.name
     # The accumulator may be of another type than the result.
     given = None if acc is None else next((f.name for f in FLOATS.values() if f.dtype == acc.dtype), None)
@@ -407,7 +407,7 @@ def _dpas_of_fragments(
 
 
 def _scales_of_lanes(parts: Array, name: str, count: int, blocks: int) -> Array:
-    """The matrix of the scales that lanes have, [lanes, elements], of so many rows of A or columns of B."""
+    """The matrix of scales from those of the lanes, [lanes, elements]; `count` rows of A or columns of B."""
     lanes = len(parts)
     if parts.shape[1] != max(count // lanes, 1) * blocks:
         raise Fault(f"has {parts.shape[1]} elements of {name} in a work item, not {max(count // lanes, 1) * blocks}")
@@ -419,7 +419,7 @@ def _scales_of_lanes(parts: Array, name: str, count: int, blocks: int) -> Array:
 
 @evaluates("xegpu.truncf")
 def truncf(node: Node, values: Array) -> Array:
-    """Rounded to nearest even, and saturated (OCP Microscaling Formats 1.0, section 6.3)."""
+    """Round to nearest even and saturate (OCP Microscaling Formats 1.0, section 6.3)."""
     source, target = node.operand_kind(0).element, node.element
     assert source.format and target.format
     return truncate(values, source.format.name, target.format.name)
@@ -446,7 +446,7 @@ def alloc_nbarrier(lane: Lane, node: Node, *count: Any) -> None:
 
 @dataclass(frozen=True)
 class Named:
-    """A named barrier: its number, and how many subgroups meet there."""
+    """A named barrier: its number, and the number of participating subgroups."""
 
     number: int
     participants: int
@@ -461,7 +461,7 @@ def init_nbarrier(node: Node, number: Any, participants: Any) -> Named:
 
 @evaluates("xegpu.create_nbarrier")
 def create_nbarrier(node: Node, number: Any, role: Any) -> Named:
-    """`init_nbarrier` of threads that all arrive and wait, by its older name."""
+    """The older name of `init_nbarrier`, with threads that all arrive and wait."""
     return Named(int(number) & 0xFF, node.field("num_producers"))
 
 

@@ -1,4 +1,4 @@
-"""`xetile`: tiles of matrices, as whole arrays. Maps say which subgroup works on what, and never change a value.
+"""`xetile`: tiles of matrices, as whole arrays. Maps distribute tiles to subgroups, and never change a value.
 
 Source: docs/xetile.md, and the docstrings of the ops in `dialects/xetile`.
 """
@@ -25,14 +25,14 @@ from xegpu_py.reference.xegpu import product
 
 @dataclass(frozen=True)
 class Place:
-    """A tile: where in which matrix it is.
+    """A tile: a matrix, and the tile's position in it.
 
     Attributes:
-        memory, base: where the matrix's first element lies.
+        memory, base: memory and address of the matrix's first element.
         extents, strides: of the matrix, in elements.
-        row, column: the tile's first element.
-        shape: of the tile.
-        element: what the elements are.
+        row, column: position of the tile's first element.
+        shape: the tile's shape.
+        element: the element type.
     """
 
     memory: Memory
@@ -45,7 +45,7 @@ class Place:
     element: Element
 
     def places(self) -> tuple[Array, Array]:
-        """The addresses of the tile's elements, and which of them lie inside of the matrix."""
+        """The addresses of the tile's elements, and which of them are in bounds."""
         rows, columns = np.indices(self.shape)
         rows, columns = rows + self.row, columns + self.column
         inside = (rows >= 0) & (rows < self.extents[0]) & (columns >= 0) & (columns < self.extents[1])
@@ -68,7 +68,7 @@ def _tile(node: Node, where: str = "tile") -> Tile:
 
 @evaluates_in("xetile.init_tile")
 def init_tile(lane: Lane, node: Node, *operands: Any) -> Place | Elements:
-    """A tile of the innermost two dimensions of a memref, or of a matrix at an address; or scattered elements."""
+    """A tile of the innermost two dimensions of a memref or of a matrix at an address, or scattered elements."""
     given, tile = node.named(operands), _tile(node)
     (source,) = given["source"]
     if isinstance(source, MemRef):
@@ -105,11 +105,11 @@ def update_tile_offset(node: Node, tile: Place | Elements, *operands: Any) -> Pl
 
 @evaluates("xetile.prefetch_tile")
 def prefetch_tile(node: Node, tile: Any) -> None:
-    """Nothing: caches change no value."""
+    """No effect: caches change no value."""
 
 
 def _padding(node: Node) -> Array:
-    """What is read where nothing is accessed: the attribute's number, or zero."""
+    """The value of elements that are not accessed: the attribute's number, or zero."""
     element, given = node.element, node.field("padding")
     if given is None:
         return np.zeros((), element.dtype)
@@ -131,13 +131,13 @@ def _read(node: Node, memory: Memory, addresses: Array, active: Array, element: 
 
 @evaluates("xetile.load_tile")
 def load_tile(node: Node, tile: Place) -> Array:
-    """The tile's elements; what lies outside of the matrix reads as padding."""
+    """Load the tile; out-of-bounds elements read as padding."""
     return _read(node, tile.memory, *tile.places(), tile.element)
 
 
 @evaluates("xetile.store_tile")
 def store_tile(node: Node, value: Array, tile: Place) -> None:
-    """The tile's elements written; what lies outside of the matrix is dropped."""
+    """Store the tile; out-of-bounds elements are not written."""
     addresses, inside = tile.places()
     tile.memory.write(addresses[inside], tile.element.to_memory(np.asarray(value)[inside]))
 
@@ -148,20 +148,20 @@ def _active(shape: Sequence[int], mask: Sequence[Array]) -> Array:
 
 @evaluates("xetile.load")
 def load(node: Node, tile: Elements, *mask: Array) -> Array:
-    """The elements of a scattered tile; those that the mask leaves out are padding."""
+    """Load a scattered tile; masked elements are padding."""
     return _read(node, tile.memory, tile.addresses, _active(tile.addresses.shape, mask), tile.element)
 
 
 @evaluates("xetile.store")
 def store(node: Node, value: Array, tile: Elements, *mask: Array) -> None:
-    """The elements of a scattered tile written where the mask is set."""
+    """Store a scattered tile where the mask is set."""
     active = _active(tile.addresses.shape, mask)
     tile.memory.write(tile.addresses[active], tile.element.to_memory(np.asarray(value)[active]))
 
 
 @evaluates("xetile.atomic_rmw")
 def atomic_rmw(node: Node, value: Array, tile: Place | Elements, *more: Array) -> Array:
-    """Each element updated; gives what was read, and zero for what is not accessed."""
+    """Update each element; the result is the old elements, and zero for elements that are not accessed."""
     masked = node.op.opview.mask is not None
     mask, expected = more[:masked], more[masked:]
     if isinstance(tile, Place):
@@ -186,22 +186,22 @@ def tile_mma(lane: Lane, node: Node, *given: Array) -> Array:
 
 @evaluates("xetile.transpose")
 def transpose(node: Node, a: Array) -> Array:
-    """Rows and columns changed."""
+    """Exchange rows and columns."""
     return np.transpose(a, node.field("permutation"))
 
 
 @evaluates("xetile.convert_layout")
 def convert_layout(node: Node, a: Array) -> Array:
-    """The same value, held by other subgroups."""
+    """The same value, distributed differently."""
     return a
 
 
 @evaluates("xetile.reduction")
 def reduction(node: Node, a: Array) -> Array:
-    """Elements along a dimension combined: each `reduction_size` that follow each other, or all, block by block.
+    """Combine the elements along a dimension: each group of `reduction_size` consecutive ones, or all, block by block.
 
-    Blocks of one size are combined element by element first, neighbours first; then what is in them by halves. This is
-    the order of kernels that are lowered, unless a map divides the dimension among subgroups (docs/numerics.md).
+    Blocks of one size are combined element by element, neighbours first; then the elements of the result by halves.
+    Lowered kernels use this order, unless a map divides the dimension among subgroups (docs/numerics.md).
     """
     (dim,) = node.field("dims")
     a, kind, element = np.asarray(a), node.field("kind").value, node.element
@@ -218,7 +218,7 @@ def reduction(node: Node, a: Array) -> Array:
 
 
 def _tree(kind: str, element: Element, values: Sequence[Array]) -> Array:
-    """All values combined, neighbours first."""
+    """Combine all values, neighbours first."""
     left = list(values)
     while len(left) > 1:
         pairs = [combine(kind, element, a, b) for a, b in zip(left[::2], left[1::2])]
