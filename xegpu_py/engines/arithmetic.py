@@ -1,4 +1,4 @@
-"""How arithmetic instructions run: sources are read and widened, the golden function works, the result is narrowed."""
+"""Execution of arithmetic instructions: read and widen the sources, call the golden function, narrow the result."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def flag_writer(inst: Instruction, layout: Layout) -> Write:
 
 
 def conversion(source: Region | Immediate, target: Format, saturate: bool) -> Callable[[Array], Array]:
-    """What makes a source's elements, modified, into numbers of another type, as mov does."""
+    """The function that applies a source's modifier and converts its elements to another type, as mov does."""
     name, modifier = _type(source), _modifier(source)
     fmt = TYPES[name]
     if not modifier:

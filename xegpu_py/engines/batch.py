@@ -21,7 +21,7 @@ ENDED = 1 << 30
 
 
 def count_of(batch: Batch, rows: Rows) -> int:
-    """How many threads rows are."""
+    """The number of threads that `rows` selects."""
     return batch.threads if isinstance(rows, slice) else len(rows)
 
 

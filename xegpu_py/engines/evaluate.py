@@ -1,4 +1,4 @@
-"""What an instruction makes of known operands: the interpreter runs it, on one thread that holds nothing else."""
+"""Constant evaluation: the interpreter runs one instruction on one thread that holds its operands only."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ import numpy as np
 from xegpu_py.engines.access import Layout
 from xegpu_py.engines.batch import new_batch
 from xegpu_py.engines.interpreter import Interpreter
-from xegpu_py.engines.memory import AccessFault
-from xegpu_py.numerics.formats import Array
 from xegpu_py.target import Target
 from xegpu_py.visa.allocate import Allocation
 from xegpu_py.visa.operands import Destination, Flag, Predicate, Region, Variable
@@ -23,26 +21,8 @@ _SLOT_BYTES = LANES * 8
 """Space for an operand of all lanes."""
 
 
-class _NoMemory:
-    """Memory that arithmetic does not reach."""
-
-    data = np.zeros(0, np.uint8)
-
-    def ranges(self) -> list[tuple[int, int, int]]:
-        """No allocation."""
-        return []
-
-    def locate(self, addresses: Array, size: int, verb: str, needed: Array | None = None) -> Array:
-        """Refuses every access."""
-        raise AccessFault(0, f"{verb} memory")
-
-    def surface(self, bases: Array, extents: Array, verb: str) -> Array:
-        """Refuses every access."""
-        raise AccessFault(0, f"{verb} memory")
-
-    def place(self, offset: int) -> str:
-        """Nothing is there to be named."""
-        raise IndexError(offset)
+_NO_MEMORY: Any = None
+"""Arithmetic does not access memory."""
 
 
 def evaluate(inst: Instruction, sources: Mapping[str, tuple[int, ...]], target: Target) -> tuple[int, ...]:
@@ -59,7 +39,7 @@ def evaluate(inst: Instruction, sources: Mapping[str, tuple[int, ...]], target: 
 
 
 def _placeless(value: Any) -> Any:
-    """An operand's class and what of it does not depend on where it lies; an immediate or attribute itself."""
+    """An operand's class, type and modifier, without its place; an immediate or attribute itself."""
     if isinstance(value, Region):
         return Region, value.var.type, value.modifier
     if isinstance(value, Destination):
@@ -92,7 +72,7 @@ def _evaluate(
     predicates = {predicate: at for at, predicate in enumerate(flags)}
     size = _SLOT_BYTES * (1 + len(offsets))
     layout = Layout(target, Allocation(offsets, size, target.grf_bytes, 0, 0, 0, ()), predicates)
-    batch = new_batch(1, 1, size, len(flags), 0, 0, _NoMemory(), divergent=False, watch=False)
+    batch = new_batch(1, 1, size, len(flags), 0, 0, _NO_MEMORY, divergent=False, watch=False)
     for name, bits in sources:
         var = inst[name].var
         if isinstance(var, Predicate):

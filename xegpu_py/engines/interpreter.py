@@ -69,7 +69,7 @@ class Interpreter:
         return slice(lanes.start, lanes.stop)
 
     def _prepare(self, at: int) -> tuple[Step | None, Next | None]:
-        """What an instruction does, or where it goes on. Native code asks for few of them."""
+        """The step of an instruction, or for control flow its `Next`, built on demand: native code needs few."""
         found = self._prepared.get(at)
         if found is None:
             inst = self.program.instructions[at]

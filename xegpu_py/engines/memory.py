@@ -1,4 +1,4 @@
-"""What engines ask of memory, and the faults that running a kernel can end in."""
+"""The interface of memory that engines use, and the errors of running kernels."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Memory(Protocol):
     """All of it as uint8. Offsets that `locate` gives are into this."""
 
     def ranges(self) -> list[tuple[int, int, int]]:
-        """Of each allocation the address, the size, and what is to be added to an address for one of the host."""
+        """The address and size of each allocation, and the offset from its addresses to those of the host."""
 
     def locate(self, addresses: Array, size: int, verb: str, needed: Array | None = None) -> Array:
         """Offsets into `data` of addresses, each of which has `size` bytes in one allocation.

@@ -68,7 +68,7 @@ class _Events:
 
 
 class Races:
-    """What is known of the accesses of a launch.
+    """The history of memory accesses of a launch.
 
     Args:
         program: the kernel.

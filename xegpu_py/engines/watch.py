@@ -64,7 +64,7 @@ def watched_step(step: Step, inst: Instruction, layout: Layout) -> Step:
 
 
 def watched_next(decide: Next, inst: Instruction, layout: Layout) -> Next:
-    """The same of an instruction that decides where threads go on."""
+    """The `Next` of an instruction, which checks the registers that it reads."""
     reads, mask = operand_bytes(inst, "read", layout), masker(inst, layout)
 
     def watching(batch: Batch, rows: Array, at: int, active: Array | None) -> Array:

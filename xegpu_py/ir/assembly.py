@@ -178,7 +178,7 @@ class AttributeElement:
 
 @dataclass(frozen=True)
 class RegionElement:
-    """A region. What is kept of it is the range of the source that it covers, or its place among the printed ones."""
+    """A region. It is kept as the range of the source that it covers, or its index among the printed ones."""
 
     name: str
 
@@ -627,10 +627,10 @@ def mark_numbers(op: type[Operation], parsed: ParsedOp, first: int) -> list[str]
 
 
 def operand_marker(index: int) -> str:
-    """What stands for the operand of this index in a template."""
+    """The marker of the operand of this index in a template."""
     return f"\x00{index}\x00"
 
 
 def region_marker(index: int) -> str:
-    """What stands for the region of this index in a template."""
+    """The marker of the region of this index in a template."""
     return f"\x01{index}\x01"

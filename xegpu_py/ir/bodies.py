@@ -12,7 +12,7 @@ from xegpu_py.ir.diagnostics import Diagnostic
 
 
 class Body(Protocol):
-    """What the ops in a function stand for. It does not change."""
+    """A form of a function's body below the IR. It is immutable."""
 
     def clear(self, func: ir.Operation) -> None:
         """Leave a function without ops, but valid."""

@@ -18,7 +18,7 @@ TEXT = "visa.text"
 """The attribute of a call that has the instructions, as `inline_visa` takes them, or a format."""
 
 INTRINSICS = ("llvm.genx.", f"{INLINE}.")
-"""How the names of such functions begin. Their calls work element by element, and have no effect."""
+"""Prefixes of the names of such functions. Their calls work element by element, and have no effect."""
 
 
 def is_intrinsic(op: ir.Operation) -> bool:
@@ -60,7 +60,7 @@ def called(
 
 
 def recalled(op: ir.Operation, operands: list[ir.Value], result: ir.Type) -> ir.Value:
-    """The same call of operands of other types."""
+    """The call of the same function with operands of other types."""
     symbol: str = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
     suffix = _suffix(op.results[0].type, *(v.type for v in op.operands))
     kept = {n: op.attributes[n] for n in op.attributes if n not in ("callee", "map")}

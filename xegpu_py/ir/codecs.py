@@ -23,7 +23,7 @@ TypeText = Annotated[str, "an MLIR type"]
 
 
 class Scope(Protocol):
-    """What surrounds a text that is read: its aliases, and the dialects known."""
+    """The surroundings of a text that is read: its aliases, and the known dialects."""
 
     def read_type(self, cursor: Cursor) -> str:
         """One type, in MLIR's own spelling."""

@@ -14,8 +14,8 @@ DIALECTS = ("xegpu", "xetile", "visa", "iree_vector_ext")
 """Our dialects: modules of `xegpu_py.dialects`, each with a `DIALECT`."""
 
 ON_DEMAND = ("xetile", "visa", "iree_vector_ext")
-"""Those that a context loads when a text names them, or when it is told to: their import (for layouts, that of numpy)
-takes as long as all else."""
+"""Dialects that a context loads when a text names them, or on request: their import (for layouts, that of numpy) takes
+as long as all else."""
 
 UPSTREAM = (
     "builtin", "func", "arith", "math", "index", "vector", "memref", "scf", "cf", "gpu", "affine", "ub", "irdl",

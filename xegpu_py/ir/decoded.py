@@ -1,4 +1,4 @@
-"""What is decoded of MLIR's objects, once for each."""
+"""Memoised decoding of MLIR's types and attributes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Decoded(dict[Any, T], Generic[T]):
-    """What a function gives for types or attributes, by the object: `decoded[type]`.
+    """Results of a function of types or attributes, memoised by the object: `decoded[type]`.
 
     Looking up an object takes a fraction of printing it. What is known is of one context at a time, since an object
     keeps its context alive.

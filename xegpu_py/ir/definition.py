@@ -57,7 +57,7 @@ T = TypeVar("T")
 
 
 Rule = Callable[[Sequence[ir.OpView], Bodies], Iterable[Diagnostic]]
-"""What ops of a dialect, all in what is verified and in order, break. Bodies that are decoded for that are noted."""
+"""A check of all ops of a dialect in the verified op, in order. It notes the bodies that it decodes."""
 
 
 def met(text: str) -> str:
@@ -131,7 +131,7 @@ class Dialect:
 
 @dataclasses.dataclass(frozen=True)
 class _Parametrized:
-    """What types and attributes have in common. Their parameters are the dataclass fields."""
+    """Base of types and attributes. Their parameters are the dataclass fields."""
 
     dialect: ClassVar[type[Dialect]]
     name: ClassVar[str]
@@ -203,11 +203,11 @@ class _Parametrized:
         return cls(*found)
 
     def problem(self) -> str | None:
-        """What breaks a rule that concerns this alone; None if nothing does."""
+        """The rule that this breaks on its own, as a message; None if it breaks none."""
         return None
 
     def write_body(self, print_defaults: bool = False) -> str:
-        """What to print after the name, by default `<a = value, b = value>`."""
+        """The text after the name, by default `<a = value, b = value>`."""
         if not self._codecs:
             return ""
         return "<" + ", ".join(f"{k} = {codec.write(getattr(self, k))}" for k, codec in self._codecs.items()) + ">"
@@ -405,7 +405,7 @@ def enum_attr(dialect: type[Dialect], name: str) -> Callable[[type[E_]], type[E_
 
 
 class Interface(metaclass=ABCMeta):  # noqa: B024
-    """What several ops have in common; an op's class names its `interfaces`, and `isinstance` tells who has one.
+    """An interface of ops. An op's class lists its `interfaces`, and `isinstance` tests for one.
 
     The fields that it annotates are fields of those ops, after their own.
     """
@@ -452,12 +452,12 @@ class IndexList:
 
 
 DYNAMIC = -(2**63)
-"""What stands in the static part of an `IndexList` in the place of an operand; MLIR's own sentinel."""
+"""The static entry of an `IndexList` where an operand is; MLIR's own sentinel."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Default:
-    """What `default` marks a field with."""
+    """The mark of a field that `default` sets."""
 
     value: Any
 

@@ -11,7 +11,7 @@ from mlir import ir
 
 _BUFFERED = ("f16", "f32", "f64")
 _READ_WIDTHS = (1, 8, 16, 32, 64)
-"""Of integers whose constants the bindings read."""
+"""Widths of integers whose constants the bindings read."""
 
 _HEX = re.compile(r'dense<"0x([0-9A-Fa-f]*)">')
 _NUMBER = re.compile(r"-?[\w.][\w.+-]*")

@@ -53,7 +53,7 @@ def page(dialect: type[Dialect]) -> str:
 
 
 def entry(documented: Any) -> str:
-    """What the page of its dialect says of an op, a type, an attribute or an enum, as Markdown."""
+    """The section on an op, a type, an attribute or an enum in the page of its dialect, as Markdown."""
     if isinstance(documented, EnumCodec):
         return "\n\n".join(_enum(documented))
     is_op = isinstance(documented, type) and issubclass(documented, Operation)
@@ -65,7 +65,7 @@ def _distinct(classes: Iterable[Any]) -> list[Any]:
 
 
 def _anchor(heading: str) -> str:
-    """What GitHub calls the heading in links."""
+    """The anchor of a heading on GitHub."""
     return re.sub(r"[^\w-]", "", heading.lower().replace(" ", "-"))
 
 
@@ -172,7 +172,7 @@ def _value(group: ValueField, index_lists: Sequence[str]) -> tuple[str, str]:
 
 
 def _generic(op: type[Operation]) -> list[str]:
-    """What the generic form has that the op's own does not show."""
+    """Attributes of the generic form that the op's own syntax does not show."""
     parts = []
     if op.spec.index_lists:
         static = _listed(STATIC + n for n in op.spec.index_lists)

@@ -1,4 +1,4 @@
-"""What an operation class declares (`OpSpec`), and what the text of an op holds of it (`ParsedOp`)."""
+"""The declaration of an operation class (`OpSpec`), and the parsed text of an op (`ParsedOp`)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ValueField:
 
     @property
     def summary(self) -> str:
-        """What its types are called."""
+        """The name of its types in messages."""
         return " or ".join(c.summary for c in self.constraints)
 
     @property
@@ -64,7 +64,7 @@ class RegionField:
 
 @dataclass
 class OpSpec:
-    """What an operation class declares, sorted by what the fields are."""
+    """The declaration of an operation class: its fields by their kind."""
 
     operands: list[ValueField] = field(default_factory=list)
     results: list[ValueField] = field(default_factory=list)
@@ -147,7 +147,7 @@ def _annotations(*classes: type) -> Iterator[tuple[type, str, Any]]:
 
 
 def spec_of(cls: type, interfaces: Sequence[type[Interface]] = ()) -> OpSpec:
-    """What the annotations of an operation class, and of interfaces that it has, declare.
+    """The declaration in the annotations of an operation class and of its interfaces.
 
     Raises:
         TypeError: if one is neither operand, result, attribute nor region.

@@ -22,7 +22,7 @@ INDENT = 2
 _ALIAS = re.compile(r"[#!][A-Za-z_][\w$]*(?![\w$.])")
 _TYPES = re.compile(r":(?!:)")
 _HEADER = re.compile(r"->|(?:attributes|iter_args|kernel|private|step|to|workgroup)\b")
-"""How lines begin that go on with an op: with its types, and with the header of its regions."""
+"""The beginning of lines that continue an op: its types, or the header of its regions."""
 _BRACKETS = re.compile(r"//.*|\"(?:[^\"\\]|\\.)*\"|->|[(){}\[\]]")
 
 

@@ -43,7 +43,7 @@ ReadOperand = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Reading:
-    """What the reading of one op needs: where it is, what surrounds it, and what becomes of SSA names."""
+    """The state of reading one op: the position, the surroundings, and the meaning of SSA names."""
 
     cursor: Cursor
     scope: Scope
@@ -51,7 +51,7 @@ class Reading:
 
 
 class Syntax(Protocol):
-    """How the text of an op after its name is read and written. Its own text is what the reference page shows."""
+    """Reader and writer of the text of an op after its name. `str` of it is shown in the reference page."""
 
     def read(self, op: type[Operation], r: Reading) -> ParsedOp:
         """Read an op's text after its name.
@@ -143,7 +143,7 @@ class Operation(ir.OpView):  # type: ignore[misc]
 
     @classmethod
     def result_name(cls, parsed: ParsedOp) -> str | None:
-        """What to print for the SSA name of the op's result, without `%`; None for MLIR's number."""
+        """The SSA name to print for the op's result, without `%`; None for MLIR's number."""
         return None
 
     def fail(self, message: str, *notes: str) -> NoReturn:

@@ -48,7 +48,7 @@ class _Names:
         self._scopes: list[tuple[str, str]] = []
 
     def enter(self, head: str, name: str | None) -> str:
-        """What stands before an op, such as `  %0 = `, with the name that the op's result shall have."""
+        """The text before an op, such as `  %0 = `, with the name that the op's result is to have."""
         m = _HEAD.fullmatch(head) if name is not None and _PLAIN.fullmatch(name) else None
         if m is None:
             return head
@@ -72,7 +72,7 @@ class _Names:
 
 
 class _Body(NamedTuple):
-    """What is printed after an op's name, with marks for operands and then for constants of index lists."""
+    """The text after an op's name, with marks for operands and then for constants of index lists."""
 
     text: str
     location: str
@@ -212,7 +212,7 @@ class Printer:
             return None
 
     def _body(self, op: type[Operation], rest: str, operands: int, empty: Container[int] = ()) -> _Body | None:
-        """What is printed after an op's name; None for an op that is not valid, and so has no such text."""
+        """The text after an op's name; None for an op that is not valid, and so has no such text."""
         try:
             parsed, location = decode(op, rest.strip(), self.write)
             numbers = mark_numbers(op, parsed, operands)

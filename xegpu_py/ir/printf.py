@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 
@@ -51,6 +52,9 @@ def formatted(text: str, elements: Sequence[str], values: Sequence[int | float])
 def _one(match: re.Match[str], given: Iterator[tuple[str, int | float]]) -> str:
     element, value = next(given)
     flags, kind = match["flags"], match["kind"]
+    if kind in _FLOATS and not math.isfinite(value):
+        # Unlike Python, C pads infinities and NaNs with spaces.
+        flags = flags.replace("0", "")
     form = f"%{flags}{match['width']}{match['precision'] or ''}"
     if kind in _FLOATS:
         number = float(value)

@@ -120,7 +120,7 @@ class _Template:
 
 
 class _Line:
-    """What a line with an op becomes with any SSA names, and any constants in index lists.
+    """The generic form of a line with an op, with holes for SSA names and constants of index lists.
 
     Attributes:
         repeats: whether the op need not be verified again.

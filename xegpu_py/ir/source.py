@@ -112,7 +112,7 @@ class Source:
 
 
 def _depths(codes: np.ndarray) -> np.ndarray:
-    """How deep in brackets each character is."""
+    """The bracket depth of each character."""
     steps = _DEPTH_STEP[codes]
     depths = np.cumsum(steps, dtype=np.int32)
     # Closing brackets that close nothing must not hide depth that follows them.

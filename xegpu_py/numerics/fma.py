@@ -60,7 +60,7 @@ def fma(a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike, fmt: str) -> Array
 
 
 def _blocks(indices: list[Array]) -> Iterator[Array]:
-    """The same indices, in blocks."""
+    """The indices, in blocks."""
     if indices:
         together = np.concatenate(indices)
         for start in range(0, together.size, _EXACT_BLOCK):

@@ -11,7 +11,7 @@ from xegpu_py.numerics.formats import BF8, HF, Array, F, as_format, bits_of
 from xegpu_py.numerics.rounding import narrow_bits
 
 SOURCES = {HF: F, BF8: HF}
-"""What each format is rounded from. As many random bits are used as the mantissa loses."""
+"""The source format of each result. Rounding uses as many random bits as the mantissa loses."""
 _TARGETS = {target.name: target for target in SOURCES}
 
 

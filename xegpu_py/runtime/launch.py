@@ -88,7 +88,7 @@ class Grid:
 
 @dataclass
 class Statistics:
-    """What a launch did.
+    """Counts of a launch.
 
     Attributes:
         threads: hardware threads that ran.
@@ -265,16 +265,8 @@ class Launcher:
     ) -> Statistics:
         program, group_size = self.program, size.threads(self.program)
         registers = np.zeros(self.jit.frame.registers, np.uint8)
-        written = np.zeros(len(registers), bool) if self.watch else None
-        if written is not None:
-            written[:HEADER_BYTES] = True
-        for item in program.inputs:
-            at = self.allocation.offset(item.var)
-            if written is not None:
-                written[at : at + item.size] = True
-            if item.kind != "LOCAL_ID":
-                value = _implicit(item.kind, size) if item.kind else arguments[item.var.name]
-                registers[at : at + item.size] = np.frombuffer(value, np.uint8)
+        self._fill(registers, size, arguments)
+        written = self._given(len(registers)) if self.watch else None
         launch = Launch(
             size.grid,
             size.block[:2],
@@ -311,18 +303,31 @@ class Launcher:
         for i, name in enumerate(("%group_id_x", "%group_id_y", "%group_id_z")):
             words[:, BUILTIN_OFFSETS[name] // 4] = np.array([g[i] for g in groups])[batch.groups]
         batch.regs[:, :HEADER_BYTES] = header
-        if batch.written is not None:
-            batch.written[:, :HEADER_BYTES] = True
+        self._fill(batch.regs, size, arguments)
         for item in program.inputs:
-            at = self.allocation.offset(item.var)
             if item.kind == "LOCAL_ID":
+                at = self.allocation.offset(item.var)
                 batch.regs[:, at : at + item.size] = size.local_ids(program, batch.numbers).view(np.uint8)
-            else:
-                value = _implicit(item.kind, size) if item.kind else arguments[item.var.name]
-                batch.regs[:, at : at + item.size] = np.frombuffer(value, np.uint8)
-            if batch.written is not None:
-                batch.written[:, at : at + item.size] = True
+        if batch.written is not None:
+            batch.written[:] = self._given(batch.written.shape[1])
         return batch
+
+    def _fill(self, registers: Array, size: Grid, arguments: Mapping[str, bytes]) -> None:
+        """Write the inputs that all threads share to their registers, uint8[..., bytes]."""
+        for item in self.program.inputs:
+            if item.kind != "LOCAL_ID":
+                value = _implicit(item.kind, size) if item.kind else arguments[item.var.name]
+                at = self.allocation.offset(item.var)
+                registers[..., at : at + item.size] = np.frombuffer(value, np.uint8)
+
+    def _given(self, count: int) -> Array:
+        """Which bytes of registers have their values from the start, bool[count]."""
+        found = np.zeros(count, bool)
+        found[:HEADER_BYTES] = True
+        for item in self.program.inputs:
+            at = self.allocation.offset(item.var)
+            found[at : at + item.size] = True
+        return found
 
 
 def _compare(golden: DeviceMemory, native: DeviceMemory) -> None:

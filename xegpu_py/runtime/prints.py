@@ -1,4 +1,4 @@
-"""What kernels print: the buffer of a launch, and what is read from it afterwards."""
+"""Output of kernels: the print buffer of a launch, and its records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from xegpu_py.visa.printing import BUFFER_BYTES, FIRST_RECORD, Record, read_reco
 
 
 def name_of(group: tuple[int, int, int], thread: int) -> str:
-    """What messages call a thread."""
+    """The name of a thread in messages."""
     x, y, z = group
     return f"workgroup ({x}, {y}, {z}), subgroup {thread}"
 

@@ -15,7 +15,7 @@ PATIENCE = 1.0
 
 
 class Progress:
-    """How many of a launch's workgroups have ended, on standard error where that is a terminal.
+    """A progress bar of a launch's workgroups, on standard error if that is a terminal.
 
         with Progress("gemm", 64) as progress:
             progress(12)

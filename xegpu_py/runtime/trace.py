@@ -86,7 +86,7 @@ class Tracer:
 
 
 def statistics_table(program: Program, done: Statistics) -> str:
-    """What a launch did, as lines: instructions by class, bytes moved, register pressure."""
+    """A table of a launch: instructions by category, bytes moved, register pressure."""
     counts: Counter[str] = Counter()
     for inst, times in zip(program.instructions, done.executed):
         spec = INSTRUCTIONS[inst.name]

@@ -1,4 +1,4 @@
-"""What instructions read and write: bytes of variables, and lanes of predicates."""
+"""Uses and defs of instructions: bytes of variables, and lanes of predicates."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Access(NamedTuple):
 
 
 def accesses(inst: Instruction, target: Target) -> tuple[Access, ...]:
-    """What an instruction reads, then what it writes."""
+    """The reads of an instruction, then its writes."""
     found = effects(inst, target)
     return found.reads + found.writes
 
@@ -41,12 +41,12 @@ def span_bits(access: Access) -> int:
 
 
 Root = Variable | Predicate
-"""What holds something: a variable that is no alias, whose places are its bytes; or a predicate, and its bits."""
+"""Storage: a variable that is no alias, of bytes; or a predicate, of bits."""
 
 
 @dataclass(frozen=True)
 class Effects:
-    """What an instruction does to a thread's state.
+    """The effects of an instruction on a thread's state.
 
     Attributes:
         reads, writes: accesses to general variables.
@@ -73,7 +73,7 @@ class Effects:
 
 
 def effects(inst: Instruction, target: Target) -> Effects:
-    """What an instruction reads and writes, on its own: whether its lanes are enabled is not asked."""
+    """The effects of an instruction, if all its lanes are enabled."""
     # An instruction does not change, and is asked for its effects by each analysis.
     known: tuple[Target, Effects] | None = inst.__dict__.get("_effects")
     if known is None or known[0] is not target:

@@ -15,7 +15,7 @@ from xegpu_py.ir.source import Source
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import ALIGNMENTS, BUILTINS, MAX_ALIASES, PREDICATE_SIZES, Guard, Predicate, Variable
-from xegpu_py.visa.program import IMPLICIT_KINDS, NOWHERE, Input, Instruction, Program
+from xegpu_py.visa.program import IMPLICIT_KINDS, LABEL, NOWHERE, Input, Instruction, Program
 from xegpu_py.visa.spec import InstructionSpec
 from xegpu_py.visa.text import Notation, read_guard, read_instruction, write_instruction
 
@@ -77,7 +77,7 @@ class _AssemblyNotation(Notation):
 
 @dataclass
 class _KernelText:
-    """What is read of one kernel so far."""
+    """The parsed part of a kernel."""
 
     name: str
     where: Position
@@ -252,7 +252,7 @@ def _read_statement(cursor: Cursor, where: Position, notation: Notation) -> Inst
     label = _LABEL_LINE.match(cursor.text, start)
     if label:
         cursor.pos = len(cursor.text)
-        return Instruction("label", {"label": label[1]}, where=where)
+        return Instruction(LABEL, {"label": label[1]}, where=where)
     guard: Guard | None = None
     if cursor.accept("("):
         guard = read_guard(cursor, notation)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from xegpu_py.visa.program import LABEL
 from xegpu_py.visa.spec import InstructionSpec, Name, OperandSpec
 
 _LABEL = {"label": Name()}
@@ -30,13 +31,12 @@ CONTROL = (
     ),
     _barrier("nbarrier.wait", "Waits until the named barrier `id` has all its threads.", "id", barrier="wait"),
     InstructionSpec(
-        "label",
+        LABEL,
         "A place that jumps name.",
         "label {label}",
         attributes=_LABEL,
         category="control",
         exec_sizes=(),
-        is_label=True,
     ),
     InstructionSpec(
         "jmp",

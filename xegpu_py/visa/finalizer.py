@@ -27,7 +27,7 @@ _DECLARED = re.compile(
 _CODE = re.compile(r"^(?!//)[^/\n]*", re.MULTILINE)
 _NAMED = re.compile(r"\br(\d+)(?:\.\d+|:(\d+)(?!\w))?")
 _ALWAYS = ("%", "BuiltIn", "Builtin", "implBufPtr", "localIdBufPtr")
-"""How the names of variables begin that it lists for every kernel, used or not."""
+"""Prefixes of the names of variables that it lists for every kernel, used or not."""
 
 
 class FinalizerError(Exception):
@@ -40,7 +40,7 @@ class FinalizerMissing(FinalizerError):
 
 @dataclass(frozen=True)
 class Native:
-    """What the finalizer made of one kernel.
+    """The output of the finalizer for one kernel.
 
     Attributes:
         text: native ISA, as it prints it.

@@ -13,7 +13,7 @@ from xegpu_py.visa.spec import LANES
 
 
 class Flow:
-    """How control passes through a program, as a hardware thread sees it.
+    """The control-flow graph of a program, as a hardware thread sees it.
 
     A thread is always where those of its lanes are that are farthest behind. Lanes that diverge at a `goto` wait where
     they are, or where jumps bring them, until the others come there, or leave for a place farther on: behind

@@ -1,4 +1,4 @@
-"""For how long variables must keep their registers, and what is still read where blocks begin and end."""
+"""Live intervals of variables, and live variables at the begin and end of blocks."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _Change = tuple[int, Access, bool]
 
 
 def _changes(instructions: Sequence[Instruction], target: Target, block: range, divergent: bool) -> Iterator[_Change]:
-    """What a block does. Where lanes may have diverged, those that wait keep what a masked write would kill."""
+    """The accesses of a block. Where lanes may have diverged, a masked write kills nothing."""
     for at in block:
         inst = instructions[at]
         for access in accesses(inst, target):
@@ -73,14 +73,14 @@ class _Cuts:
         self._index = {var: {at: n for n, at in enumerate(sorted(cut))} for var, cut in places.items()}
 
     def pieces(self, access: Access) -> int:
-        """Those of an access."""
+        """The pieces of an access."""
         index = self._index[access.var]
         return (1 << index[access.end]) - (1 << index[access.start])
 
 
 @dataclass
 class _Summary:
-    """What a block does to the pieces of a variable: it may read what came in, may write, certainly writes."""
+    """Uses and defs of a variable in a block, by pieces: read before a def, possibly written, and killed."""
 
     read: int = 0
     written: int = 0
@@ -102,7 +102,7 @@ def _summary(changes: Sequence[_Change], cuts: _Cuts) -> dict[Variable, _Summary
 
 
 _Summaries = Mapping[int, _Summary]
-"""What blocks, by their numbers, do to a variable."""
+"""The uses and defs of a variable, by the number of the block."""
 
 
 def _across_blocks(
@@ -172,10 +172,10 @@ class _Lives:
 
 
 class Liveness:
-    """What is still read where blocks begin and end. A variable lives as a whole."""
+    """Live variables at the begin and end of blocks. A variable is live as a whole."""
 
     def __init__(self, program: Program, target: Target) -> None:
-        """Of a program's variables that are no aliases, and its predicates."""
+        """Compute the liveness of variables that are no aliases, and of predicates."""
         flow = flow_of(program)
         found = [self._block(program.instructions[b.start : b.stop], flow, target) for b in flow.blocks]
         self._variables = list(dict.fromkeys(var for reads, _ in found for var in reads))
@@ -202,7 +202,7 @@ class Liveness:
 
     @staticmethod
     def _block(instructions: Sequence[Instruction], flow: Flow, target: Target) -> tuple[set[Root], set[Root]]:
-        """What a block reads before it writes it, and what it writes as a whole."""
+        """The upward-exposed uses of a block, and the variables that it defines as a whole."""
         written: dict[Root, int] = {}
         uses: set[Root] = set()
         for inst in instructions:
@@ -229,17 +229,17 @@ class Liveness:
         return live
 
     def enters(self, block: int, var: Root) -> bool:
-        """Whether a variable that is no alias is still read where a block begins."""
+        """Whether a variable that is no alias is live at the begin of a block."""
         number = self._numbers.get(var)
         return number is not None and bool(self._in[block] >> number & 1)
 
     def leaves(self, block: int, var: Root) -> bool:
-        """Whether a variable that is no alias is still read where a block ends."""
+        """Whether a variable that is no alias is live at the end of a block."""
         number = self._numbers.get(var)
         return number is not None and any(self._in[f] >> number & 1 for f in self._successors[block])
 
     def bytes_after(self, block: int) -> int:
-        """Bytes of the general variables that are still read where a block ends."""
+        """Bytes of the general variables that are live at the end of a block."""
         live = self._out(block).to_bytes(len(self._sizes) // 8 + 1, "little")
         bits = np.unpackbits(np.frombuffer(live, np.uint8), bitorder="little")[: len(self._sizes)]
         return int(bits @ self._sizes)
@@ -247,7 +247,7 @@ class Liveness:
 
 @analysis
 def liveness_of(program: Program, target: Target) -> Liveness:
-    """What is still read where a program's blocks begin and end, found once."""
+    """The live variables of a program, computed once."""
     return Liveness(program, target)
 
 

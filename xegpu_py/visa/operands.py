@@ -1,4 +1,4 @@
-"""What instructions work on: variables, predicates, and the ways to name a part of them.
+"""Operands of instructions: variables, predicates, and the forms that name parts of them.
 
 The records hold the variable as an object; where only text is at hand, as in MLIR, they hold its name in its place.
 """
@@ -35,7 +35,7 @@ class _Fields:
 
 
 class _Declared(_Fields, metaclass=_Interned):
-    """What a kernel declares."""
+    """Base of the declarations of a kernel."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +97,7 @@ class Predicate(_Declared):
 
 
 MAX_ALIASES = 64
-"""How many variables may lie in each other. What is computed of a variable recurses through them."""
+"""The greatest depth of aliases of aliases. Properties of a variable are computed recursively."""
 
 PREDICATE_SIZES = (1, 2, 4, 8, 16, 32)
 """Numbers of bits that predicates have."""
@@ -224,7 +224,7 @@ class Flag:
 
 @dataclass(frozen=True)
 class Guard:
-    """What predicates an instruction.
+    """The predicate of an instruction.
 
     Attributes:
         var: the predicate.

@@ -57,7 +57,7 @@ def text_bytes(elements: Sequence[str], text: str) -> bytes:
 
 @dataclass(frozen=True)
 class Record:
-    """What one thread, or one lane of it, printed.
+    """The output of one thread, or of one lane of it.
 
     Attributes:
         group: the workgroup's place in x, y and z.

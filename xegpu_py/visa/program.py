@@ -43,6 +43,9 @@ class Input:
 PRINT_BUFFER = "printf_buffer"
 """The name of the input that is the address of a buffer into which the kernel prints; see `visa.printing`."""
 
+LABEL = "label"
+"""The name of the instruction that marks the place to which jumps to its label go."""
+
 IMPLICIT_KINDS = ("LOCAL_SIZE", "GROUP_COUNT", "LOCAL_ID")
 
 
@@ -126,7 +129,7 @@ class Program:
         object.__setattr__(self, "declared", MappingProxyType(dict(self.declared)))
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled: the fields, those of `_BODY` as bytes of their own."""
+        """The state to pickle: the fields, with those of `_BODY` as bytes of their own."""
         found = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("known", *_BODY)}
         found["attributes"] = dict(self.attributes)
         found["known"] = {key: value for key, value in self.known.items() if key[0] in _KEPT}
@@ -162,7 +165,7 @@ class Program:
     @cached_property
     def labels(self) -> Mapping[str, int]:
         """Index of the instruction of each label."""
-        return {i["label"]: at for at, i in enumerate(self.instructions) if i.name == "label"}
+        return {i["label"]: at for at, i in enumerate(self.instructions) if i.name == LABEL}
 
     @property
     def simd_size(self) -> int:

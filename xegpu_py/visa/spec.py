@@ -1,4 +1,4 @@
-"""What an instruction declares: its operands, its attributes, its text, and its rules.
+"""Declarations of instructions: operands, attributes, text, rules and traits.
 
 From one `InstructionSpec` come the reading and writing of its assembly, its op in the `visa` dialect, its verification,
 its entry in the documentation, and the check that each engine knows it. What passes ask of an instruction, such as
@@ -13,7 +13,7 @@ from typing import Literal
 
 from xegpu_py.numerics.formats import TYPES, Array
 from xegpu_py.target import Target
-from xegpu_py.visa.program import Instruction
+from xegpu_py.visa.program import LABEL, Instruction
 
 OperandKind = Literal["dst", "src", "raw", "vector", "scalar", "address", "flag"]
 Use = Literal["read", "write"]
@@ -99,12 +99,12 @@ class Caches:
 
 @dataclass(frozen=True)
 class Shape:
-    """What each lane of a message moves: `d32`, `d32x4`, `d64x16t`, `d8c32`."""
+    """The data of each lane of a message: `d32`, `d32x4`, `d64x16t`, `d8c32`."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """What a 2D block message moves: `d16.2x16x16nt`."""
+    """The data of a 2D block message: `d16.2x16x16nt`."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,6 @@ class InstructionSpec:
         jumps: whether it may go on at its label.
         uniform: whether the predicate's first bit decides for all lanes at once.
         ends: whether it ends lanes.
-        is_label: whether it is the place to which jumps to its label go.
         barrier: what it does at a barrier: it signals, waits, or signals and waits; "" for no barrier.
         named_barrier: whether its operand `id` is the number of a barrier.
         atomic: the name of its atomic operation; "" for none.
@@ -176,10 +175,14 @@ class InstructionSpec:
     jumps: bool = False
     uniform: bool = False
     ends: bool = False
-    is_label: bool = False
     barrier: Literal["", "signal", "wait", "both"] = ""
     named_barrier: bool = False
     atomic: str = ""
+
+    @property
+    def is_label(self) -> bool:
+        """Whether it marks the place to which jumps to its label go."""
+        return self.name == LABEL
 
     @property
     def is_message(self) -> bool:

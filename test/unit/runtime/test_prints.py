@@ -197,3 +197,8 @@ def test_formats_are_those_of_c(flags, width, kind, data):
     element = "f32" if is_float else "i64"
     check_format(form, [element])
     assert formatted(form, [element], [value]) == buffer.value.decode()
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_infinities_are_padded_with_spaces(value):
+    assert formatted("%06f", ["f32"], [value]) == f"{value:>6}"

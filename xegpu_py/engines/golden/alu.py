@@ -18,7 +18,7 @@ from xegpu_py.numerics.formats import Array
 
 @dataclass(frozen=True)
 class AluOp:
-    """What an arithmetic function may ask of its instruction.
+    """Properties of an instruction that its arithmetic function may use.
 
     Attributes:
         format: execution type of floats, "hf", "f" or "df"; "" for integers.
@@ -59,7 +59,7 @@ ARITHMETIC = Table(
         "not": lambda op, a: ~a,
     }
 )
-"""What each instruction makes of numbers."""
+"""The function of numbers that each instruction computes."""
 
 _COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
     "eq": np.equal,
@@ -95,14 +95,14 @@ def max_(op: AluOp, a: Array, b: Array) -> Array:
 
 @ARITHMETIC.of("cbit")
 def cbit(op: AluOp, a: Array) -> Array:
-    """How many bits are set."""
+    """The number of bits that are set."""
     found: Array = np.unpackbits(a.astype(np.uint32)[..., None].view(np.uint8), axis=-1).sum(axis=-1, dtype=a.dtype)
     return found
 
 
 @ARITHMETIC.of("lzd")
 def lzd(op: AluOp, a: Array) -> Array:
-    """How many zeros are above the highest bit of 32 that is set: f64 has it as the exponent."""
+    """The number of zeros above the highest set bit of 32: the exponent of f64 tells it."""
     return (32 - np.frexp(a.astype(np.uint32).astype(np.float64))[1]).astype(a.dtype)
 
 

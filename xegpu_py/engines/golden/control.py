@@ -21,7 +21,7 @@ each of its lanes [threads, 32], goes on. `STAY` means that it waits."""
 STAY = -1
 
 CONTROL = Table()
-"""What makes the `Next` of an instruction."""
+"""Functions that build the `Next` of an instruction."""
 
 
 @CONTROL.of("label")
@@ -48,7 +48,7 @@ def jmp(inst: Instruction, program: Program, layout: Layout) -> Next:
 
 @CONTROL.of("goto")
 def goto(inst: Instruction, program: Program, layout: Layout) -> Next:
-    """Those of its lanes that are enabled and that the predicate sets go to the label."""
+    """Enabled lanes whose predicate bit is set jump to the label."""
     target = program.labels[inst["label"]]
     mask, first, count = masker(inst, layout), inst.first_lane, inst.exec_size
 

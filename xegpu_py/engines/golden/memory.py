@@ -21,7 +21,7 @@ from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import BlockShape, DataShape
 
 STEPS = Table()
-"""What makes the step of a message."""
+"""Functions that build the step of a message."""
 
 
 def _addresses(inst: Instruction, layout: Layout) -> Read:
@@ -86,7 +86,7 @@ def _locate(
 
 
 class _Data:
-    """How a message's data lies in registers: for each lane and element the place of its first byte."""
+    """The register layout of a message's data: the first byte of each element of each lane."""
 
     def __init__(self, inst: Instruction, layout: Layout) -> None:
         self.shape: DataShape = inst["data"]
@@ -392,7 +392,7 @@ def lsc_atomic(inst: Instruction, layout: Layout, model: Model) -> Step:
 
 
 def _changed_bytes(expected: Array, new: Array) -> Array:
-    """How many bytes of 32 bits, from the first on, an allocation must have so that they can be compared and swapped.
+    """The number of bytes, of the 4 to compare and swap, that must lie in an allocation.
 
     They may reach over its end as long as what is beyond stays: 8-bit elements are updated by the 32 bits around them.
     Allocations begin at multiples of 4 bytes, and on hardware they are whole pages, so that those bytes are there.

@@ -19,7 +19,7 @@ from xegpu_py.visa.operands import Flag, Immediate
 from xegpu_py.visa.program import Instruction
 
 STEPS = Table()
-"""What makes the step of an instruction."""
+"""Functions that build the step of an instruction."""
 
 
 def _raw_reader(inst: Instruction, name: str, layout: Layout) -> Read | None:

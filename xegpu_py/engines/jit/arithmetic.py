@@ -1,4 +1,4 @@
-"""How arithmetic becomes native code: sources are read and widened, the rule works, the result is narrowed."""
+"""Native code of arithmetic instructions: read and widen the sources, apply the rule, narrow the result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _sources(inst: Instruction) -> list[Any]:
 
 
 def _width(inst: Instruction, types: list[str], modifiers: list[str], bits: int) -> Width:
-    """How integer sources and their result are worked on."""
+    """The integer type in which an instruction is computed."""
     spec = INSTRUCTIONS[inst.name]
     dst = None if spec.compares else inst["dst"].var.format
     if inst.name in _WIDTHS:

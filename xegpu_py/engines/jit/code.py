@@ -193,7 +193,7 @@ class Code:
         return Value(name, PTR)
 
     def reserve(self, name: str, size: int, align: int = 64) -> None:
-        """The same under a name."""
+        """Memory of the function's frame, under a name."""
         self._entry.append(f"{name} = alloca [{size} x i8], align {align}")
 
     def variable(self, name: str, kind: str) -> None:

@@ -18,7 +18,7 @@ from xegpu_py.visa.program import Instruction, Program
 from xegpu_py.visa.spec import LANES
 
 _LONG = 16
-"""How many others a product of matrices, or a message of a 2D block, takes as long as, about."""
+"""The approximate cost of a product of matrices or a 2D block message; that of other instructions is 1."""
 
 _LONGEST = 500
 """Instructions of a function, about."""
@@ -75,7 +75,7 @@ def least_counter(code: Code, counters: Value, divergent: int) -> tuple[Value, V
 
 
 def _work(inst: Instruction) -> int:
-    """How long an instruction takes, about."""
+    """The approximate cost of an instruction."""
     return _LONG if INSTRUCTIONS[inst.name].category == "dpas" or "block" in inst.values else 1
 
 

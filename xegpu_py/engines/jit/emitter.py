@@ -54,7 +54,7 @@ class Queue:
 
 @dataclass
 class Emitter:
-    """What rules write code with: the function of a thread, and the module around it.
+    """The state of code generation that rules use: the function of a thread, and the module around it.
 
     Attributes:
         program: the program.
@@ -309,7 +309,7 @@ class Emitter:
         return chosen if enabled is None else code.and_(chosen, enabled)
 
     def mask(self, inst: Instruction) -> Value | None:
-        """The same as a vector of i1."""
+        """The lanes in which an instruction acts, as a vector of i1; None for all."""
         bits = self.acting(inst)
         return None if bits is None else self.code.bits_to_mask(bits, inst.exec_size)
 

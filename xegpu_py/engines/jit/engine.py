@@ -48,7 +48,7 @@ _BRIEF = 2e-4
 
 @dataclass
 class Launch:
-    """What is to run.
+    """The arguments of a launch.
 
     Attributes:
         grid: workgroups in x, y, z.
@@ -81,7 +81,7 @@ class Launch:
 
 @dataclass
 class Outcome:
-    """What ran: how often each instruction, and bytes moved by memory and category."""
+    """Counts of a launch: executions of each instruction, and bytes moved by memory and category."""
 
     executed: Array
     traffic: Counter[tuple[str, str]]
@@ -107,7 +107,7 @@ class _Slot:
 
 
 class _Board:
-    """What the workers of a launch share: the next workgroup, whether to stop, and the block with which threads start.
+    """State that the workers of a launch share: the next workgroup, a stop flag, and the initial state of threads.
 
     All workers write `next`, and read `stop` often, which is why they are apart.
     """
@@ -182,7 +182,7 @@ class Jit:
         return found
 
     def board(self) -> _Board:
-        """What the workers of a launch share, likewise; all of it is zero."""
+        """Shared state for a launch, reused where possible; all of it is zero."""
         try:
             found = self._boards.pop()
         except IndexError:
@@ -297,7 +297,7 @@ class _Team:
             progress(sum(int(w.context.ended) for w in self.workers))
 
     def counts(self) -> tuple[Array, Array]:
-        """How often each block ran, and bytes moved, of all workers."""
+        """Executions of each block and bytes moved, summed over all workers."""
         executed, traffic = (np.copy(x) for x in (self.workers[0].executed, self.workers[0].traffic))
         for worker in self.workers[1:]:
             executed += worker.executed
@@ -385,7 +385,7 @@ class _Worker:
             self.team.fail(self.own.group, error)
 
     def steps(self) -> Iterator[None]:
-        """The same in steps, between which Python sees signals.
+        """Run workgroups until there are no more, in steps between which Python handles signals.
 
         Raises:
             KeyboardInterrupt: if there was one.
@@ -514,7 +514,7 @@ class _Worker:
         return self.launch.name_thread(self.own.group * self.launch.group_size + thread)
 
     def _fault(self) -> BaseException:
-        """What is wrong with the instruction before which native code stopped: the golden function says it."""
+        """The error of the instruction before which native code stopped, as its golden function reports it."""
         if self.context.race:
             return RaceSuspected()
         thread = int(self.context.faulty)

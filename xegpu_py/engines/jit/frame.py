@@ -1,4 +1,4 @@
-"""What native code and Python share: where a hardware thread's state lies, and what a worker hands to native code."""
+"""Data that native code and Python share: the layout of a hardware thread's state, and the context of a worker."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ENDED_PC = 1 << 30
 """The program counter of a lane that has ended."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Frame:
     """Where a thread's state lies, in bytes from the start of its block. Its registers come first.
 
@@ -43,6 +43,15 @@ class Frame:
         barriers: barriers of a workgroup, of which the first is that of all its threads.
         watch: whether reads of registers never written are looked for.
         races: whether races are looked for.
+        flags: the predicates.
+        pc: i32, the instruction at which the thread goes on.
+        status: i32, the last `Status`.
+        signalled: i32, whether it has signalled the `barrier` at which it is.
+        active: i32, the lanes that are enabled.
+        lane_pc: i32[32], the instruction at which each lane goes on.
+        passed: i64[barriers], phases of each barrier that the thread has waited for.
+        written: u8[registers], whether each byte of the registers was ever written; only where that is watched.
+        bytes: of the whole block.
     """
 
     registers: int
@@ -51,49 +60,13 @@ class Frame:
     watch: bool = False
     races: bool = False
 
-    @property
-    def flags(self) -> int:
-        return self.registers
-
-    @property
-    def pc(self) -> int:
-        """i32: the instruction at which the thread goes on."""
-        return self.flags + 4 * self.predicates
-
-    @property
-    def status(self) -> int:
-        """i32: the last `Status`."""
-        return self.pc + 4
-
-    @property
-    def signalled(self) -> int:
-        """i32: whether it has signalled the `barrier` at which it is."""
-        return self.pc + 8
-
-    @property
-    def active(self) -> int:
-        """i32: the lanes that are enabled."""
-        return self.pc + 12
-
-    @property
-    def lane_pc(self) -> int:
-        """i32[32]: the instruction at which each lane goes on."""
-        return self.pc + 16
-
-    @property
-    def passed(self) -> int:
-        """i64[barriers]: phases of each barrier that the thread has waited for."""
-        return -(-(self.lane_pc + 4 * LANES) // 8) * 8
-
-    @property
-    def written(self) -> int:
-        """u8[registers]: of each byte of the registers, whether it was ever written; only where that is watched."""
-        return -(-(self.passed + 8 * self.barriers) // 64) * 64
-
-    @property
-    def bytes(self) -> int:
-        """Of the whole block."""
-        return self.written + self.registers * self.watch
+    def __post_init__(self) -> None:
+        self.flags = self.registers
+        self.pc = self.flags + 4 * self.predicates
+        self.status, self.signalled, self.active, self.lane_pc = (self.pc + 4 * n for n in range(1, 5))
+        self.passed = -(-(self.lane_pc + 4 * LANES) // 8) * 8
+        self.written = -(-(self.passed + 8 * self.barriers) // 64) * 64
+        self.bytes = self.written + self.registers * self.watch
 
 
 GOLDEN_CALL = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32)
@@ -102,7 +75,7 @@ lanes; whether it succeeded."""
 
 
 class Context(ctypes.Structure):
-    """What a worker hands to native code. Pointers are host addresses."""
+    """The argument of native code: the state of a worker. Pointers are host addresses."""
 
     _fields_ = [
         ("buffers", ctypes.c_int64),  # number of allocations
@@ -170,7 +143,7 @@ def context_offset(name: str) -> int:
 
 
 TRAFFIC = tuple((memory, category) for memory in ("ugm", "slm") for category in ("load", "store", "atomic"))
-"""What the counters of `Context.traffic` count."""
+"""The memory and category of messages that each counter of `Context.traffic` counts."""
 
 
 def traffic_offset(memory: str, category: str) -> int:

@@ -1,4 +1,4 @@
-"""What native code is made for: the one place that knows widths and instructions of CPUs.
+"""Host CPUs: the only module that knows their vector widths and instructions.
 
 Rules and micro-kernels ask a `Host`; LLVM gets its name and features, and chooses instructions by them.
 """
@@ -77,7 +77,7 @@ class Host:
 
     @property
     def vector_registers(self) -> int:
-        """How many there are."""
+        """The number of vector registers."""
         return 32 if self.features.intersection(_REGISTERS_ABOVE_16) else 16
 
     @property

@@ -56,10 +56,10 @@ _SIGNATURES: dict[str, tuple[object, list[object]]] = {
 }
 
 _PIC, _DEFAULT_MODEL = 2, 0
-"""Of `LLVMRelocMode` and `LLVMCodeModel`."""
+"""Values of `LLVMRelocMode` and `LLVMCodeModel`."""
 
 FILES = {"assembly": 0, "object": 1}
-"""What can be made of a module, as `LLVMCodeGenFileType`."""
+"""Outputs of code generation, as values of `LLVMCodeGenFileType`."""
 
 
 class LLVMError(Exception):
@@ -68,7 +68,7 @@ class LLVMError(Exception):
 
 @dataclass(frozen=True)
 class Machine:
-    """What LLVM compiles for.
+    """The machine that LLVM compiles for.
 
     Attributes:
         cpu: LLVM's name of the CPU.

@@ -19,7 +19,7 @@ from xegpu_py.engines.jit.host import Host, native_host
 from xegpu_py.engines.jit.llvm import LLVMError, Loaded, compiled
 
 _PASSES = "function(sroa,early-cse<memssa>)"
-"""What is done before code generation: the rest of `-O1` makes this code no faster, and takes as long again."""
+"""Passes before code generation. The rest of `-O1` makes this code no faster, and takes as long again."""
 _LEVEL = 2
 _KEPT = 32
 
@@ -117,7 +117,7 @@ def thread_code(
 
 
 def key_of(functions: Sequence[str], host: Host, made_by: str) -> str:
-    """What code is kept under.
+    """The key of code in caches.
 
     The functions' text is the program with its target, its options, and the rules that wrote it, so that no change of
     these is missed.

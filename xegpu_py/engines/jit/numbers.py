@@ -136,7 +136,7 @@ def integer_to_float(code: Code, pattern: Value, fmt: Format, modifier: str, tar
 
 @dataclass(frozen=True)
 class Width:
-    """How integers are worked on: in how many bits, and whether the highest is a sign."""
+    """An integer type: the number of bits, and whether the highest is a sign."""
 
     bits: int
     signed: bool

@@ -1,4 +1,4 @@
-"""What native code needs to know of a program, kept on disk beside the code so that neither is made again."""
+"""The facts about a program that running its native code needs, cached on disk with the code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from xegpu_py.visa.program import Program
 
 @dataclass(frozen=True)
 class Plan:
-    """What native code needs to know of a program.
+    """The facts about a program that running its native code needs.
 
     Attributes:
         divergent: whether each lane has its program counter.

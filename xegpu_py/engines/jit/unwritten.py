@@ -72,7 +72,7 @@ def _span(places: Sequence[int]) -> tuple[int, str]:
 
 
 def _fetched(emitter: Emitter, places: Sequence[int]) -> Value:
-    """What is noted of bytes of registers, in rising order."""
+    """The shadow bytes of registers, in rising order."""
     code, (first, kind) = emitter.code, _span(places)
     whole = code.fetch(emitter.thread, emitter.frame.written + first, kind)
     if whole.lanes == len(places):

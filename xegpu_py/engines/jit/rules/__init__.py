@@ -1,4 +1,4 @@
-"""What each instruction is made of in native code: one rule each, in modules named like those of the golden functions.
+"""Rules that lower instructions to LLVM IR, one each, in modules named like those of the golden functions.
 
 Each module has a table by the instruction's name:
 

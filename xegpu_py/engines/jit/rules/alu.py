@@ -15,7 +15,7 @@ _CONDITIONS = {"eq": "oeq", "ne": "une", "gt": "ogt", "ge": "oge", "lt": "olt", 
 
 @dataclass
 class Alu:
-    """What a rule of arithmetic may ask of its instruction.
+    """Properties of an instruction that its arithmetic rule may use.
 
     Attributes:
         code: the function that is written.
@@ -68,7 +68,7 @@ ARITHMETIC = Table(
         "shl": lambda op, a, count: op.code.shl(a, op.code.mask(count, op.bits - 1)),
     }
 )
-"""What each instruction makes of numbers."""
+"""The rule of each instruction."""
 
 
 @ARITHMETIC.of("mad")
@@ -111,7 +111,7 @@ def _choice(op: Alu, a: Value, b: Value, better: str, positive: bool) -> Value:
 
 @ARITHMETIC.of("lzd")
 def lzd(op: Alu, a: Value) -> Value:
-    """How many zeros are above the highest bit of 32 that is set, in whatever width the number comes."""
+    """The number of zeros above the highest set bit of 32, for numbers of any width."""
     zeros = op.code.intrinsic("ctlz", a, Value("false", "i1"))
     return op.code.sub(zeros, op.code.const(op.width.bits - 32, a.type))
 

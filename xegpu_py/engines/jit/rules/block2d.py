@@ -32,7 +32,7 @@ from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import BlockShape
 
 RULES = Table()
-"""What each instruction is made of."""
+"""The rule of each instruction."""
 
 _UNROLLED = 4
 """Lines of a block that are made in each step of a loop."""
@@ -57,7 +57,7 @@ def _call(emitter: Emitter, inst: Instruction, at: int, function: str, data: Val
 
 
 def _acting(emitter: Emitter, inst: Instruction) -> AbstractContextManager[None]:
-    """What the block writes is done if the thread acts."""
+    """Execute the code that the `with` block emits only if the thread acts."""
     code, acting = emitter.code, emitter.acting(inst)
     return nullcontext() if acting is None else code.when(code.icmp("ne", code.mask(acting, 1), 0))
 

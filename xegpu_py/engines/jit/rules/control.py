@@ -9,7 +9,7 @@ from xegpu_py.engines.table import Table
 from xegpu_py.visa.program import Instruction
 
 CONTROL = Table()
-"""What ends blocks."""
+"""The rule of each instruction that ends a block."""
 
 
 @CONTROL.of("label")
@@ -37,7 +37,7 @@ def jmp(control: Control, inst: Instruction, at: int) -> None:
 
 @CONTROL.of("goto")
 def goto(control: Control, inst: Instruction, at: int) -> None:
-    """Those of its lanes that are enabled and that the predicate sets go to the label."""
+    """Enabled lanes whose predicate bit is set jump to the label."""
     control.diverge(at, inst, control.labels[inst["label"]])
 
 

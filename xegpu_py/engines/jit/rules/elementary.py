@@ -21,7 +21,7 @@ from xegpu_py.engines.jit.rules.alu import Alu
 from xegpu_py.engines.table import Table
 
 ELEMENTARY = Table()
-"""What each instruction makes of numbers. The golden function does it now and then, on the thread's block."""
+"""The rule of each instruction. Results in doubt are computed by the golden function, from the thread's block."""
 
 _BOUND = 2.0**-46
 _LARGEST_ANGLE = 2.0**20

@@ -37,7 +37,7 @@ _LONGEST_RUN = 64
 
 
 RULES = Table()
-"""What each instruction is made of."""
+"""The rule of each instruction."""
 
 _Place = tuple[int, tuple[Value, int] | None]
 """Where an operand is in the register file, and where it is instead, from a pointer on; None if it is there."""

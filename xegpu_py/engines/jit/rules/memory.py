@@ -20,7 +20,7 @@ from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import DataShape
 
 RULES = Table()
-"""What each instruction is made of."""
+"""The rule of each instruction."""
 
 
 def locator(emitter: Emitter, lanes: int) -> str:
@@ -318,7 +318,7 @@ def _atomic_float(emitter: Emitter, operation: str, bits: int) -> str:
 
 
 def _changed(code: Code, operation: str, bits: int, old: Value, a: Value, b: Value) -> Value:
-    """What becomes of a float's pattern."""
+    """The new bit pattern of a float in memory."""
     fmt = IEEE[bits]
     x, y = widen(code, old, fmt), widen(code, a, fmt)
     if operation == "fcas":

@@ -18,7 +18,7 @@ _MOST_COPIED = 256
 
 
 RULES = Table()
-"""What each instruction is made of."""
+"""The rule of each instruction."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class _Copy:
 
 
 def _copy(emitter: Emitter, inst: Instruction) -> _Copy | None:
-    """What a move copies in all lanes; None if it does more, or less."""
+    """The copy that a move is, if it changes no bits and acts in all lanes; else None."""
     source, dst = inst["src0"], inst["dst"]
     if inst.guard or inst.saturate or isinstance(source, Flag) or (emitter.active is not None and not inst.no_mask):
         return None
@@ -65,8 +65,8 @@ def _copy(emitter: Emitter, inst: Instruction) -> _Copy | None:
 
 
 def copies(emitter: Emitter, instructions: Sequence[Instruction]) -> int:
-    """How many of the first instructions are moves that `emit_copies` does as one: they copy elements to places one
-    behind the other, and none of them reads what an earlier one has written."""
+    """The number of leading instructions that `emit_copies` writes as one: moves that copy elements to consecutive
+    places, none of which reads what an earlier one has written."""
     first = None
     found = low = high = end = 0
     for inst in instructions:

@@ -13,7 +13,7 @@ from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.program import Instruction
 
 RULES = Table()
-"""What each instruction is made of."""
+"""The rule of each instruction."""
 
 _NAN64 = TYPES["df"].nan
 _DOUBLE = 8
