@@ -135,10 +135,7 @@ class Kernel:
         return cls.from_assembly(source.text, name=name, file=str(path), **options)
 
     def _repr_html_(self) -> str:
-        # Its import takes long, and only notebooks need it.
-        from xegpu_py.lexers import html
-
-        return html(assembly.write([self.program]))
+        return self.program._repr_html_()
 
     def __call__(self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] = 1) -> Statistics:
         """Run the kernel over a grid, and write what it changes back into the arrays.

@@ -170,4 +170,5 @@ def _bytes(start: int, end: int) -> Array:
     if start == end:
         return np.zeros(0, np.uint8)
     memory: Any = (ctypes.c_uint8 * (end - start)).from_address(start)
-    return np.ndarray(end - start, np.uint8, memory)
+    found: Array = np.ndarray(end - start, np.uint8, memory)
+    return found

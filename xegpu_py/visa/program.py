@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, update_wrapper
 from types import MappingProxyType
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from xegpu_py.ir.diagnostics import Position
 from xegpu_py.visa.operands import Guard, Predicate, Variable
@@ -123,6 +123,8 @@ class Program:
     where: Position = field(default=NOWHERE, compare=False)
     declared: Mapping[str, Position] = field(default_factory=dict, compare=False)
     known: dict[tuple[Any, ...], Any] = field(default_factory=dict, compare=False, repr=False, init=False)
+    # The text for notebooks, which `visa.assembly` writes.
+    _repr_html_: ClassVar[Callable[[Program], str]]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", MappingProxyType(dict(self.attributes)))
