@@ -60,7 +60,7 @@ def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
                     )
                     before = update_bytes(low, place, count, guard, part, combine)
                 else:
-                    before = update(low, place, count, guard, part, combiner(emit, CombiningKind.of_atomic(kind), name))
+                    before = update(low, place, count, guard, part, _combiner(emit, kind, name))
                 emit.apply("mov", bits, count, emit.as_type(before, bits), into=_part(low, result, start, count, bits))
                 continue
             row = padded_row(low, count, max(size, 4))
@@ -203,6 +203,11 @@ def update_bytes(low: Lowering, place: Place, count: int, guard: Guard | None, v
         emit.apply("or", "ud", count, emit.apply("and", "ud", count, word, others), placed, into=into)
 
     return _loop(low, around, count, guard, value, combine, read, write)
+
+
+def _combiner(emit: Emitter, kind: str, name: str) -> Combine:
+    """What an atomic update makes of two elements of 16 bits or more."""
+    return (lambda _, b: b) if kind == "assign" else combiner(emit, CombiningKind.of_atomic(kind), name)
 
 
 def byte_combiner(emit: Emitter, kind: str, name: str, element: str) -> Combine:

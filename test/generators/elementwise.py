@@ -82,9 +82,10 @@ def integer_op(b: Body, x: Value) -> Value:
 
 
 def division(b: Body, x: Value) -> Value:
-    """A quotient or rest, by an odd number of 1 to 63."""
-    small = binary(b, "andi", other(b, x), b.splat(0x3F, x.shape, x.element))
-    odd = binary(b, "ori", small, b.splat(1, x.shape, x.element))
+    """A quotient or rest, by an odd number: of 1 to 63, or any that is not -1, with which the least number overflows."""
+    mask = b.r.choice([0x3F, -3])
+    odd = binary(b, "andi", other(b, x), b.splat(mask, x.shape, x.element))
+    odd = binary(b, "ori", odd, b.splat(1, x.shape, x.element))
     return binary(b, b.r.choice(DIVISIONS), x, odd)
 
 
@@ -188,6 +189,14 @@ def truth(b: Body, x: Value) -> Value:
     to = b.r.choice(SIGNLESS)
     name = b.r.choice(["extui", "extsi"])
     return b.op(f"arith.{name} {m.name} : {m.type} to {x.typed(to)}", x.shape, to, 1)
+
+
+def steps(b: Body, x: Value) -> None:
+    """Some ops, each on what the one before it makes."""
+    for _ in range(b.r.randint(1, 4)):
+        x = step(b, x)
+        if x.element not in NUMBERS:
+            break
 
 
 def step(b: Body, x: Value) -> Value:

@@ -55,7 +55,7 @@ class Items(xegpu_vc.Kernel):
         (how,) = self.r.choices(list(options), weights=list(options.values()))
         made: Value | None = None
         if how == "step":
-            elementwise.step(self, self.r.choice(scalars[-4:]))
+            elementwise.steps(self, self.r.choice(scalars[-4:]))
         elif how == "vector":
             elementwise.step(self, self.r.choice(self.vectors()))
         elif how == "element":

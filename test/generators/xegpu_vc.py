@@ -943,7 +943,7 @@ class Kernel(Body):
         (how,) = self.r.choices(list(options), weights=list(options.values()))
         made: Value | None = None
         if how == "step":
-            elementwise.step(self, self.steppable())  # type: ignore[arg-type]
+            elementwise.steps(self, self.steppable())  # type: ignore[arg-type]
         elif how == "change":
             vectors.change(self, self.steppable())  # type: ignore[arg-type]
         elif how == "load":
