@@ -51,7 +51,7 @@ class XeGPULegalize(Pass):
         # Loaded when it is needed, since tools start without it.
         from xegpu_py.passes.common.gpu_functions import functions
         from xegpu_py.passes.common.kernels import is_marked
-        from xegpu_py.passes.xegpu_legalize.split import split_function
+        from xegpu_py.passes.xegpu_legalize.planning import split_function
 
         from xegpu_py.ir.verifier import walk
 

@@ -18,11 +18,14 @@ from xegpu_py.dialects.xegpu.interfaces import (
     ScatteredAccess,
 )
 from xegpu_py.passes.common.control_flow import carried
+from xegpu_py.passes.common.elements import check_elements
 from xegpu_py.passes.common.values import defining_op, integers, is_desc, is_elementwise, shape_of
 from xegpu_py.passes.xegpu_legalize import boxes
 from xegpu_py.passes.xegpu_legalize import shapes as blocks
 from xegpu_py.passes.xegpu_legalize.boxes import reshape_splits
+from xegpu_py.passes.xegpu_legalize.conversion import Legalization
 from xegpu_py.passes.xegpu_legalize.fallback import limit
+from xegpu_py.passes.xegpu_legalize.forms import Forms, branch_among_descriptors, combine_subgroups_through_memory
 from xegpu_py.passes.xegpu_legalize.layouts import (
     axes_of,
     is_one_message,
@@ -32,6 +35,7 @@ from xegpu_py.passes.xegpu_legalize.layouts import (
     unit_of,
 )
 from xegpu_py.passes.xegpu_legalize.matrix import dpas_blocks
+from xegpu_py.passes.xegpu_legalize.pairs import join_pairs
 from xegpu_py.passes.xegpu_legalize.plan import (
     CHAIN_GRFS,
     MADE,
@@ -42,7 +46,7 @@ from xegpu_py.passes.xegpu_legalize.plan import (
     bytes_of,
 )
 from xegpu_py.passes.xegpu_legalize.shapes import Place, Transform
-from xegpu_py.passes.xegpu_legalize.surfaces import Surfaces
+from xegpu_py.passes.xegpu_legalize.surfaces import Surfaces, find_surfaces
 
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.verifier import walk
@@ -286,3 +290,27 @@ def _lay_out(plan: Plan, op: ir.Operation) -> None:
             structured = name in ("scf.yield", "scf.condition") or value in inner
             if is_desc(value) and not structured:
                 plan.require(value, None)
+
+
+def split_function(
+    func: ir.Operation, target: Target, unaligned: Sequence[int] | None = (), ahead: bool = False
+) -> None:
+    """Split what no message or instruction of a target can do in a function.
+
+    Args:
+        unaligned: numbers of arguments of which nothing that is not known is taken to be aligned; None for all memory.
+        ahead: whether loads are to come an iteration of their loop ahead.
+    """
+    if len(func.regions[0].blocks) != 1:
+        return
+    check_elements(func)
+    branch_among_descriptors(func)
+    combine_subgroups_through_memory(func)
+    surfaces = find_surfaces(func, target, unaligned)
+    forms = Forms(target, surfaces)
+    forms.run(func)
+    if join_pairs(func, target) or forms.replaced_loads:
+        surfaces = find_surfaces(func, target, unaligned)
+    conversion = Legalization(make_plan(func, target, surfaces, ahead))
+    conversion.region(func.regions[0])
+    conversion.finish()

@@ -1,4 +1,4 @@
-"""`gpu`: where a work item stands, and what the work items of a subgroup tell each other."""
+"""`gpu`: where a work item stands, what the work items of a subgroup tell each other, print and check."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ import numpy.typing as npt
 from mlir import ir
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.all_reduce import combine_subgroups, kind_of
+from xegpu_py.passes.common.builders import binary, create
 from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.passes.common.fragments import Order
-from xegpu_py.passes.common.values import constant_of, element_of, enumerator, shape_of
+from xegpu_py.passes.common.values import attributes_of, constant_of, element_of, enumerator, shape_of
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, pattern
+
+from xegpu_py.ir.calls import PRINT, TEXT, called
+from xegpu_py.ir.printf import check_format
 
 
 def _dim(w: Widener, op: str, name: str) -> ir.Value:
@@ -234,3 +238,27 @@ def all_reduce(w: Widener, op: ir.Operation) -> None:
     own = kind.reduce(_present(w, op.operands[0], kind))
     number = build.make("gpu.subgroup_id", build.index_type())
     w.replace(op, combine_subgroups(own, kind, number, _subgroups(w)))
+
+
+@pattern("gpu.printf")
+def printf(w: Widener, op: ir.Operation) -> None:
+    """Each lane that has come here prints."""
+    text = op.attributes["format"]
+    try:
+        check_format(ir.StringAttr(text).value, [str(v.type) for v in op.operands])
+    except ValueError as e:
+        w.fail(str(e))
+    called(PRINT, None, w.active(), *(w.wide(v) for v in op.operands), attributes={TEXT: text})
+    w.erase(op)
+
+
+@pattern("cf.assert")
+def assert_(w: Widener, op: ir.Operation) -> None:
+    """The condition holds in each lane that has come here."""
+    if w.kept(op):
+        return
+    holds = w.wide(op.operands[0])
+    if w.mask is not None:
+        holds = binary("ori", holds, binary("xori", w.mask, True))
+    create("cf.assert", [], [CombiningKind.AND.reduce(holds)], attributes_of(op))
+    w.erase(op)

@@ -36,9 +36,7 @@ class Held:
 
 
 Pattern = Callable[["Widener", ir.Operation], None]
-pattern: PatternSet[Pattern] = PatternSet(
-    __package__, ("blocks", "checks", "control", "lanes", "memory", "transfers", "vectors")
-)
+pattern: PatternSet[Pattern] = PatternSet(__package__, ("blocks", "control", "lanes", "memory", "transfers", "vectors"))
 """By name of an op what rewrites it; the others work on elements one by one."""
 
 

@@ -11,14 +11,13 @@ from xegpu_py.passes.common.builders import FLOAT_PREDICATES, PREDICATES
 from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.passes.common.registers import INDEX, shape_and_element, unsigned
 from xegpu_py.passes.common.values import enumerator
-from xegpu_py.passes.xegpu_to_visa.combine import combiner
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, Pattern, pattern
 from xegpu_py.passes.xegpu_to_visa.ranges import within
 from xegpu_py.passes.xegpu_to_visa.scf import choose
 from xegpu_py.passes.xegpu_to_visa.values import NARROW, Const, KnownMask, Mask, Numbers, Reg, bounds_of, is_handle
+from xegpu_py.passes.xegpu_to_visa.wide import combiner, low_half, product
 from xegpu_py.passes.xegpu_to_visa.wide import divide as divide_integers
-from xegpu_py.passes.xegpu_to_visa.wide import low_half, product
 
 from xegpu_py.ir.builtin import is_float
 from xegpu_py.ir.dense import dense_elements, integer_elements

@@ -11,13 +11,13 @@ from xegpu_py.passes.common.control_flow import yielded
 from xegpu_py.passes.common.messages import atomic_message_of, atomic_shape
 from xegpu_py.passes.common.registers import register_type, unsigned
 from xegpu_py.passes.xegpu_to_visa.casts import byte_of, half_of
-from xegpu_py.passes.xegpu_to_visa.combine import Combine, combiner
 from xegpu_py.passes.xegpu_to_visa.emit import Emitter, const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.memref import address_of, flat, memory
 from xegpu_py.passes.xegpu_to_visa.scattered import guards, in_place, lanes_of, padded_row
 from xegpu_py.passes.xegpu_to_visa.scf import assign
 from xegpu_py.passes.xegpu_to_visa.values import MASK_LANES, KnownMask, Mask, Reg
+from xegpu_py.passes.xegpu_to_visa.wide import Combine, combiner
 
 from xegpu_py.ir.builtin import is_float
 from xegpu_py.ir.diagnostics import remark

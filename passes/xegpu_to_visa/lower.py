@@ -49,7 +49,7 @@ Pattern = Callable[["Lowering", ir.Operation], None]
 pattern: PatternSet[Pattern] = PatternSet(
     __package__,
     (
-        "arith", "atomics", "bits", "blocks", "calls", "casts", "gpu", "math", "matrix", "memref", "remainder",
+        "arith", "atomics", "blocks", "calls", "casts", "gpu", "math", "matrix", "memref", "remainder",
         "checks", "scattered", "scf", "sync", "vector",
     ),
 )  # fmt: skip

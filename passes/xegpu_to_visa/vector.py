@@ -12,7 +12,6 @@ from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.passes.common.registers import INDEX, shape_and_element
 from xegpu_py.passes.common.values import integers, shape_of
 from xegpu_py.passes.xegpu_to_visa.arith import doubled, from_numbers, result_of
-from xegpu_py.passes.xegpu_to_visa.combine import Combine, combiner
 from xegpu_py.passes.xegpu_to_visa.emit import const
 from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.values import (
@@ -26,6 +25,7 @@ from xegpu_py.passes.xegpu_to_visa.values import (
     Undefined,
     is_handle,
 )
+from xegpu_py.passes.xegpu_to_visa.wide import Combine, combiner
 
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.visa.operands import Destination, Flag, Region

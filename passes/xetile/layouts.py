@@ -25,9 +25,8 @@ from xegpu_py.dialects.xetile.interfaces import TileLoad, TileStore
 from xegpu_py.passes.common.control_flow import STRUCTURED, forwarded
 from xegpu_py.passes.common.union_find import UnionFind
 from xegpu_py.passes.common.values import is_vector, shape_of
-from xegpu_py.passes.xetile.classes import is_tile_choice
 from xegpu_py.passes.xetile.conversion import is_tile
-from xegpu_py.passes.xetile.vectors import is_elementwise, is_splat
+from xegpu_py.passes.xetile.vectors import is_elementwise, is_splat, is_tile_choice
 
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.verifier import walk

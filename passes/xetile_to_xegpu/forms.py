@@ -21,8 +21,8 @@ from xegpu_py.dialects.xetile import (
 )
 from xegpu_py.dialects.xetile.interfaces import TileAccess
 from xegpu_py.passes.common.messages import pieces
-from xegpu_py.passes.xetile.classes import value_classes
 from xegpu_py.passes.xetile.matrices import is_negative, known_of
+from xegpu_py.passes.xetile.vectors import value_classes
 
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.numbers import number_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator
 
 from mlir import ir
@@ -16,7 +17,6 @@ from xegpu_py.passes.common.layouts.relations import (
     layout_of,
     relation,
 )
-from xegpu_py.passes.common.layouts.sweeps import Sweeps
 from xegpu_py.passes.common.values import is_vector, shape_of
 
 from xegpu_py.ir.verifier import walk
@@ -68,6 +68,39 @@ def ties(op: ir.Operation) -> Iterator[Tie]:
         found = iter([([(terminator(op.regions[0].blocks[0]), 0)], list(op.results))])
     for uses, made in found:
         yield [(v, None) for v in reversed(made)] + [(user.operands[i], (user, i)) for user, i in uses]
+
+
+class Sweeps:
+    """A worklist of numbers, processed in sweeps from the first to the last, or the other way.
+
+    A number that is added ahead of where a sweep is belongs to it, any other one to the next. So sweeps find what
+    those over all numbers would, in time that grows with what there is to find.
+    """
+
+    def __init__(self, count: int, *, backward: bool = False) -> None:
+        self._sign = -1 if backward else 1
+        self._next = {self._sign * i for i in range(count)}
+        self._heap: list[int] = []
+        self._ahead: set[int] = set()
+        self._at: int | None = None
+
+    def add(self, number: int) -> None:
+        """Add a number."""
+        key = self._sign * number
+        if self._at is None or key <= self._at:
+            self._next.add(key)
+        elif key not in self._ahead:
+            self._ahead.add(key)
+            heapq.heappush(self._heap, key)
+
+    def sweep(self) -> Iterator[int]:
+        """The numbers of one sweep."""
+        self._heap, self._ahead, self._next = sorted(self._next), self._next, set()
+        while self._heap:
+            self._at = heapq.heappop(self._heap)
+            self._ahead.discard(self._at)
+            yield self._sign * self._at
+        self._at = None
 
 
 class _Flow:

@@ -4,7 +4,7 @@ import random
 
 from hypothesis import given
 from hypothesis import strategies as st
-from xegpu_py.passes.common.layouts.sweeps import Sweeps
+from xegpu_py.passes.common.layouts.flow import Sweeps
 
 
 def rules(r, count):
