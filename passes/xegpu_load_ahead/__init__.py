@@ -46,10 +46,11 @@ class XeGPULoadAhead(Pass):
         from xegpu_py.dialects import visa
         from xegpu_py.passes.common.gpu_functions import target_for
         from xegpu_py.passes.common.kernels import is_marked, registers_of
-        from xegpu_py.passes.xegpu_load_ahead.loops import load_ahead
 
         for func in visa.kernels(op):
             if self.marked and not is_marked(func):
                 continue
+            from xegpu_py.passes.xegpu_load_ahead.loops import load_ahead
+
             target = target_for(func, self.target)
             load_ahead(func, target, registers_of(func, target, self.grf) or max(target.grf_counts), self.marked)

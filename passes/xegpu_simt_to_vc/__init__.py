@@ -53,14 +53,15 @@ class XeGPUSimtToVc(Pass):
     kernel: str = ""
 
     def run(self, op: ir.Operation) -> None:
-        from xegpu_py.passes.common.fragments import Placements
-        from xegpu_py.passes.xegpu_simt_to_vc.kernel import widen_kernel
-
         if self.subgroup_size not in (0, *SUBGROUP_SIZES):
             self.fail(op, f"subgroup-size must be 8, 16 or 32, but is {self.subgroup_size}")
         for func in chosen_kernels(op, self.kernel):
             lanes, because = self._lanes(func)
             if lanes:
+                # What rewrites ops is loaded when it is needed: most kernels are none of work items.
+                from xegpu_py.passes.common.fragments import Placements
+                from xegpu_py.passes.xegpu_simt_to_vc.kernel import widen_kernel
+
                 widen_kernel(func, lanes, Placements(func), because)
 
     def _lanes(self, func: ir.Operation) -> tuple[int, ir.Operation]:
@@ -75,7 +76,7 @@ class XeGPUSimtToVc(Pass):
             return self.subgroup_size or size, func
         first: ir.Operation | None = None
         for op in walk(func):
-            if getattr(op.opview, "mode", None) != Mode.SIMT:
+            if not op.name.startswith("xegpu.") or getattr(op.opview, "mode", None) != Mode.SIMT:
                 continue
             first = first or op
             for value in (*op.operands, *op.results):
