@@ -17,18 +17,21 @@ class _Body:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self._bases: set[str] = set()
 
     def constraint(self, text: str) -> str:
         # Each use gets a value of its own: uses of one value would have to be equal.
         name = f"%{len(self.lines)}"
         self.lines.append(f"{name} = {text}")
+        if text.startswith("irdl.base "):
+            self._bases.add(name)
         return name
 
     def any_of(self, names: list[str]) -> str:
         if len(names) == 1:
             return names[0]
         # MLIR 22 stops the process on an any_of that has an irdl.base among its members.
-        if any(f"{name} = irdl.base " in line for name in names for line in self.lines):
+        if not self._bases.isdisjoint(names):
             return self.constraint("irdl.any")
         return self.constraint(f"irdl.any_of({', '.join(names)})")
 
