@@ -13,12 +13,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Literal
 
 from mlir import ir
 
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, position_of
 from xegpu_py.ir.module import Module, parse_source, print_op
+from xegpu_py.ir.passes import run_pipeline
 from xegpu_py.ir.source import Source
 from xegpu_py.ir.verifier import walk
 from xegpu_py.upstream.export import export_upstream
@@ -43,12 +45,16 @@ VERSION = "22.1.8"
 SECONDS = 300
 """The longest that they may take for a kernel."""
 
-_SUBGROUP = "canonicalize,cse,loop-invariant-code-motion,cse,xegpu-vector-linearize"
-_FIRST: dict[Level, str] = {
+_TO_LANES = (
+    "xegpu-propagate-layout{layout-kind=lane},xegpu-subgroup-distribute,canonicalize,cse,loop-invariant-code-motion,"
+    "cse,xegpu-vector-linearize,"
+)
+_TO_BLOCKS = "xegpu-propagate-layout{layout-kind=inst},xegpu-blocking,canonicalize,cse,"
+_FIRST: dict[Level | Literal["tile"], str] = {
     "lane": "",
-    "subgroup": f"xegpu-propagate-layout{{layout-kind=lane}},xegpu-subgroup-distribute,{_SUBGROUP},",
-    "workgroup": "xegpu-wg-to-sg-distribute,cse,xegpu-propagate-layout{layout-kind=inst},xegpu-blocking,canonicalize,"
-    f"cse,xegpu-propagate-layout{{layout-kind=lane}},xegpu-subgroup-distribute,{_SUBGROUP},",
+    "subgroup": _TO_LANES,
+    "tile": _TO_BLOCKS + _TO_LANES,
+    "workgroup": f"xegpu-wg-to-sg-distribute,cse,{_TO_BLOCKS}{_TO_LANES}",
 }
 _REST = (
     "convert-math-to-xevm{convert-arith=true},convert-xegpu-to-xevm,"
@@ -60,11 +66,11 @@ _TO_LLVM = (
 )
 
 
-def pipeline(level: Level, chip: str = "pvc", to_llvm: bool = True) -> str:
+def pipeline(level: Level | Literal["tile"], chip: str = "pvc", to_llvm: bool = True) -> str:
     """The passes of mlir-opt's `gpu-lower-to-xevm-pipeline` that lower kernels, up to where they would be serialised.
 
     Args:
-        level: at which kernels are written.
+        level: at which kernels are written; "tile" for those of subgroups whose blocks no instruction takes as a whole.
         chip: the GPU, as upstream's `xevm-attach-target` names it.
         to_llvm: whether ops of `xevm` become calls of functions of OpenCL, too.
     """
@@ -84,7 +90,8 @@ def lower_by_upstream(source: Source, *, level: Level | None = None, chip: str =
     """A program whose kernels upstream's passes have lowered, rebuilt in our dialects with the signatures they had.
 
     Args:
-        source: a program in upstream's XeGPU, or in our dialects, of which `export_upstream` makes it one.
+        source: a program in upstream's XeGPU, or in our dialects, of which `export_upstream` makes it one. Kernels of
+            XeTile become kernels of subgroups by our passes before.
         level: the level of all kernels; without it each kernel's is found from its ops.
         chip, to_llvm: see `pipeline`.
 
@@ -101,11 +108,14 @@ def lower_by_upstream(source: Source, *, level: Level | None = None, chip: str =
         )
         raise DiagnosticError([found], [source])
     try:
-        module, counts = _upstream_module(source)
+        has_tiles = "xetile." in source.text
+        module, counts = _upstream_module(source, chip)
         with module.context, ir.Location.unknown():
             for func in list(kernels(module.outline)):
                 if "gpu.kernel" in func.attributes:
-                    _replace(func, tool, level or level_of(func), chip, to_llvm, counts)
+                    found = level or level_of(func)
+                    at_tiles = has_tiles and counts and found == "subgroup"
+                    _replace(func, tool, "tile" if at_tiles else found, chip, to_llvm, counts)
             drop_layouts(module.outline)
         module.verify()
     except DiagnosticError as e:
@@ -114,17 +124,21 @@ def lower_by_upstream(source: Source, *, level: Level | None = None, chip: str =
     return module
 
 
-def _upstream_module(source: Source) -> tuple[Module, bool]:
+def _upstream_module(source: Source, chip: str) -> tuple[Module, bool]:
     """The program in upstream's dialect, in which ids count lanes; and whether launches of its kernels do not."""
     is_theirs = looks_upstream(source.text) and not looks_older(source.text)
     if is_theirs and "VectorComputeFunctionINTEL" not in source.text:
         return read_upstream(source, Context(())), False
     ours = import_upstream(source) if is_theirs else parse_source(source, context=Context())
+    if "xetile." in source.text:
+        run_pipeline(ours, f"builtin.module(xetile-to-xegpu-pipeline{{target={chip}}},canonicalize,cse,xegpu-dce)")
     text = export_upstream(ours, count_lanes=True, debuginfo=True)
     return read_upstream(Source(text, source.name), Context(())), True
 
 
-def _replace(func: ir.Operation, tool: str, level: Level, chip: str, to_llvm: bool, counts: bool) -> None:
+def _replace(
+    func: ir.Operation, tool: str, level: Level | Literal["tile"], chip: str, to_llvm: bool, counts: bool
+) -> None:
     """Put what upstream makes of a kernel in its place."""
     name = ir.StringAttr(func.attributes["sym_name"]).value
     passes = pipeline(level, chip, to_llvm)

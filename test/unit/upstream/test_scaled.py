@@ -59,21 +59,27 @@ def matrices(seed):
 
 
 @pytest.mark.parametrize("engine", ["reference", "interpreter"])
-@pytest.mark.parametrize("form", ["product", "quantize", "dequantize"])
+@pytest.mark.parametrize("form", ["product", "transposed", "quantize", "dequantize"])
 def test_elements_of_four_bits(form, engine):
     codes, a4, p, q, c = matrices(0)
     b = (codes[::2] | codes[1::2] << 4).view(np.int8)
     scaled_a = a4.astype(np.float64) * p.astype(np.float64).repeat(32, 1)
     scaled_b = codes.view(E2M1).astype(np.float64) * q.astype(np.float64).repeat(32, 0)
-    a, element = (a4, "f4E2M1FN") if form == "product" else (scaled_a.astype(BF16), "bf16")
+    is_product = form in ("product", "transposed")
+    a, element = (a4, "f4E2M1FN") if is_product else (scaled_a.astype(BF16), "bf16")
     given = {"a": (a, f"16x64x{element}"), "b": (b, "32x32xi8"), "p": (p, "16x2xf8E8M0FNU"),
              "q": (q, "2x32xf8E8M0FNU"), "c": (c, "16x32xf32")}  # fmt: skip
-    if form != "product":
+    unpack = UNPACK
+    if form == "transposed":
+        given["b"] = (np.ascontiguousarray(codes.T).view(E2M1), "32x64xf4E2M1FN")
+        unpack = "%b4 = vector.transpose %vb, [1, 0] : vector<32x64xf4E2M1FN> to vector<64x32xf4E2M1FN>"
+    if not is_product:
         del given["p"]
     loads = [HALF.format(n, kind, "0, 0", f", {LAYOUT}" if n == "c" else "") for n, (_, kind) in given.items()]
-    compute = {"product": SCALED.format(a="%va"), "quantize": f"{QUANTIZE}\n{SCALED.format(a='%a4')}",
+    product = SCALED.format(a="%va")
+    compute = {"product": product, "transposed": product, "quantize": f"{QUANTIZE}\n{SCALED.format(a='%a4')}",
                "dequantize": f"{DEQUANTIZE}\n{PLAIN}"}  # fmt: skip
-    body = "\n".join([*loads, UNPACK, compute[form], STORE]).split("\n")
+    body = "\n".join([*loads, unpack, compute[form], STORE]).split("\n")
     text = kernel(", ".join(f"%{n}m: memref<{kind}>" for n, (_, kind) in given.items()), body)
     expected = scaled_a @ scaled_b + c
     xegpu_py.compile(text, target="cri", engine=engine)(*(array for array, _ in given.values()))

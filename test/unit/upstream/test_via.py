@@ -317,6 +317,37 @@ gpu.module @kernels {
 }
 """
 
+TILES = """
+#r = #xetile.wg_map<sg_layout = [2, 2], sg_data = [16, 32]>
+gpu.module @kernels {
+  gpu.func @gemm(%a: memref<64x64xf16>, %b: memref<64x128xf16>, %c: memref<64x128xf32>) kernel {
+    %c0 = arith.constant 0 : index
+    %c32 = arith.constant 32 : index
+    %c64 = arith.constant 64 : index
+    %bx = gpu.block_id x
+    %by = gpu.block_id y
+    %m = arith.muli %bx, %c32 : index
+    %n = arith.muli %by, %c64 : index
+    %ta = xetile.init_tile %a[%m, %c0] : memref<64x64xf16> -> !xetile.tile<32x32xf16>
+    %tb = xetile.init_tile %b[%c0, %n] : memref<64x128xf16> -> !xetile.tile<32x64xf16>
+    %tc = xetile.init_tile %c[%m, %n] : memref<64x128xf32> -> !xetile.tile<32x64xf32>
+    %z = xetile.load_tile %tc : !xetile.tile<32x64xf32> -> vector<32x64xf32>
+    %r:3 = scf.for %k = %c0 to %c64 step %c32 iter_args(%x = %ta, %y = %tb, %acc = %z)
+        -> (!xetile.tile<32x32xf16>, !xetile.tile<32x64xf16>, vector<32x64xf32>) {
+      %va = xetile.load_tile %x : !xetile.tile<32x32xf16> -> vector<32x32xf16>
+      %vb = xetile.load_tile %y : !xetile.tile<32x64xf16> -> vector<32x64xf16>
+      %d = xetile.tile_mma %va, %vb, %acc {wg_map_c = #r}
+        : vector<32x32xf16>, vector<32x64xf16>, vector<32x64xf32> -> vector<32x64xf32>
+      %x2 = xetile.update_tile_offset %x, [%c0, %c32] : !xetile.tile<32x32xf16>
+      %y2 = xetile.update_tile_offset %y, [%c32, %c0] : !xetile.tile<32x64xf16>
+      scf.yield %x2, %y2, %d : !xetile.tile<32x32xf16>, !xetile.tile<32x64xf16>, vector<32x64xf32>
+    }
+    xetile.store_tile %r#2, %tc : vector<32x64xf32>, !xetile.tile<32x64xf32>
+    gpu.return
+  }
+}
+"""
+
 DTYPES = {"f16": np.float16, "f32": np.float32, "bf16": ml_dtypes.bfloat16, "i8": np.int8, "i32": np.int32}
 
 KERNELS = {
@@ -368,11 +399,12 @@ def test_bytes_are_those_of_our_lowering(name):
 OF_OURS = {
     "blocks": (OURS, 4, 2, 32),
     "gemm": (RFC_GEMM, (4, 2), 1, 16),
+    "tiles": (TILES, (2, 2), 4, 64),
     "gemm of lanes": (str(import_upstream(GEMM_F16_OF_LANES)), (4, 2), 16, 16),
     "transposed load of lanes": (str(import_upstream(TRANSPOSED_LOAD)), (2, 8), 16, 16),
     "shared memory of lanes": (str(import_upstream(TRANSPOSE_BY_SHARED_MEMORY)), 1, 256, 256),
 }
-"""Kernels in our dialect, which are exported before upstream lowers them."""
+"""Kernels in our dialects, which are exported before upstream lowers them."""
 
 
 @needs_upstream
