@@ -361,21 +361,33 @@ class Compiler(Expressions):
         def element(place: Value) -> Value:
             return place if first is None else first + place * stride
 
+        self._leave_others(node.target)
         if escapes(node.body):
             return self._while(node, None, (start, stop, step, element))
         with self._own_flags():
             self._for(node, start, stop, step, element, over.ahead)
         return self._block(node.orelse)
 
+    def _leave_others(self, target: ast.expr) -> None:
+        """A loop's counter that was something else before is nothing afterwards, since the loop may not run at all."""
+        variables = self.scope.variables
+        for name in assigned([target]):
+            old = variables.get(name)
+            number = isinstance(old, int) and not isinstance(old, bool)
+            if isinstance(old, Value):
+                number = not old.shape and types.holds_all(types.index, old.dtype)
+            if name in variables and not number and not isinstance(old, Undefined):
+                variables[name] = Undefined(f"is {described(old)} before the loop, and its counter afterwards")
+
     def _bound(self, bound: Any) -> Value:
         if isinstance(bound, float) or (isinstance(bound, Value) and (bound.shape or not bound.dtype.is_integer)):
             raise TypeError(f"'range' needs integers, not {described(bound)}")
         return value_of(bound, types.index).to(types.index)
 
-    def _carried(self, body: Sequence[ast.stmt], *more: ast.AST) -> tuple[list[str], list[Handle]]:
+    def _carried(self, body: Sequence[ast.AST]) -> tuple[list[str], list[Handle]]:
         """The variables that a loop may change, and the places that it may move."""
         variables = self.scope.variables
-        names = [n for n in assigned([*body, *more]) if n in variables and not isinstance(variables[n], Undefined)]
+        names = [n for n in assigned(body) if n in variables and not isinstance(variables[n], Undefined)]
         reached: dict[int, Handle] = {}
         for scope in self._scopes:
             for found in scope.variables.values():
@@ -390,7 +402,7 @@ class Compiler(Expressions):
     def _try_for(
         self, node: ast.For, start: Value, stop: Value, step: Value, element: Callable[[Value], Value], ahead: bool
     ) -> None:
-        names, handles = self._carried(node.body)
+        names, handles = self._carried([node.target, *node.body])
         self._leave_numbers(names)
         state = LoopState(self.scope, names, handles)
         loop = scf.ForOp(start.ir, stop.ir, step.ir, state.initial)
@@ -448,8 +460,9 @@ class Compiler(Expressions):
         self, node: ast.For | ast.While, test: ast.expr | None, counted: Any, hidden: list[str]
     ) -> Flow | dict[str, Any]:
         """Build the loop, or tell which further hidden variables it must carry."""
-        more = [test] if test is not None else []
-        names, handles = self._carried(node.body, *more)
+        head = test if isinstance(node, ast.While) else node.target
+        assert head is not None
+        names, handles = self._carried([head, *node.body])
         self._leave_numbers(names)
         scope = self.scope
         names = [*names, *hidden]

@@ -55,6 +55,16 @@ BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 }
 
 
+def contained(a: Any, b: Any) -> Any:
+    """`a in b`: of values of the kernel, whether one of a tuple's or list's elements is equal."""
+    if not isinstance(b, (tuple, list)) or not (dynamic(a) or dynamic(b)):
+        return a in b
+    found: Any = value_of(False)
+    for x in b:
+        found = found | value_of(a == x)
+    return found
+
+
 COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -64,8 +74,8 @@ COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.GtE: operator.ge,
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
-    ast.In: lambda a, b: a in b,
-    ast.NotIn: lambda a, b: a not in b,
+    ast.In: contained,
+    ast.NotIn: lambda a, b: ~found if isinstance(found := contained(a, b), Value) else not found,
 }
 
 
@@ -74,6 +84,13 @@ _UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.UAdd: operator.pos,
     ast.Invert: operator.invert,
 }
+
+
+_CHANGING = {
+    *("append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse"),
+    *("update", "setdefault", "popitem", "add", "discard"),
+}
+"""Methods of lists, dictionaries and sets that change them."""
 
 
 _STRUCTURAL: tuple[Any, ...] = (tuple, list, dict, len, isinstance, type, getattr, hasattr, zip, enumerate, reversed)
@@ -88,6 +105,8 @@ class Expressions(ABC):
         self._node: ast.AST | None = None
         self._calls: list[tuple[Scope, ast.AST]] = []
         self._builtins = replacements(self._truth)
+        # Lists and dictionaries that the kernel makes, and the block that is built meanwhile.
+        self._made: dict[int, tuple[Any, mlir.Block]] = {}
 
     # What statements do.
 
@@ -268,10 +287,33 @@ class Expressions(ABC):
         return tuple(self._elements(node.elts))
 
     def _get_List(self, node: ast.List) -> list[Any]:
-        return self._elements(node.elts)
+        return self._noted(self._elements(node.elts))
 
     def _get_Dict(self, node: ast.Dict) -> dict[Any, Any]:
-        return {self._value(k): self._value(v) for k, v in zip(node.keys, node.values) if k is not None}
+        return self._noted({self._value(k): self._value(v) for k, v in zip(node.keys, node.values) if k is not None})
+
+    def _noted(self, made: Any) -> Any:
+        """A list or dictionary, with the block in which it was made."""
+        if isinstance(made, (list, dict, set)):
+            self._made[id(made)] = made, mlir.InsertionPoint.current.block
+        return made
+
+    def _check_changes(self, called: Any) -> None:
+        """Refuse a method that changes a list or dictionary in a loop or branch of the kernel that has not made it.
+
+        The change would be made once, as the kernel is compiled, however often the loop or branch runs.
+        """
+        held = getattr(called, "__self__", None)
+        if not isinstance(held, (list, dict, set)) or called.__name__ not in _CHANGING:
+            return
+        here = mlir.InsertionPoint.current.block
+        _, made_in = self._made.get(id(held), (None, None))
+        if here != made_in and (made_in is not None or here.owner.operation.name != "gpu.func"):
+            self._fail(
+                f"{type(held).__name__}.{called.__name__}() acts as the kernel is compiled, however often this loop or "
+                "branch runs",
+                "make the list or dictionary in the same loop or branch",
+            )
 
     def _elements(self, nodes: Sequence[ast.expr]) -> list[Any]:
         found = []
@@ -386,7 +428,7 @@ class Expressions(ABC):
     def _get_ListComp(self, node: ast.ListComp) -> list[Any]:
         found: list[Any] = []
         self._comprehension(node.generators, lambda: found.append(self._value(node.elt)))
-        return found
+        return self._noted(found)
 
     _get_GeneratorExp = _get_ListComp
 
@@ -452,7 +494,8 @@ class Expressions(ABC):
                 f"{getattr(called, '__name__', called)}() takes no value that is known only as the kernel runs",
                 "the functions of xegpu_py.language do",
             )
-        return called(*args, **keywords)
+        self._check_changes(called)
+        return self._noted(called(*args, **keywords))
 
     def _callable(self, given: Any) -> Any:
         """What a function of the language can call: a function of the kernel is compiled at each call."""
@@ -469,6 +512,8 @@ def replacements(truth: Callable[[Any], Any]) -> dict[Any, Callable[..., Any]]:
         builtins.min: math.minimum_of,
         builtins.max: math.maximum_of,
         builtins.abs: abs,
+        builtins.pow: operator.pow,
+        builtins.round: math.round_,
         builtins.sum: _sum_of,
         builtins.float: lambda v: v.to(types.float32),
         builtins.int: lambda v: v.to(types.int32),

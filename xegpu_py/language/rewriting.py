@@ -270,7 +270,7 @@ class _Rewriter(ast.NodeTransformer):
     # Statements.
 
     def visit_For(self, node: ast.For) -> list[ast.stmt]:
-        names = assigned(node.body)
+        names = assigned([node.target, *node.body])
         self.generic_visit(node)
         kept, over = self._keep(self._call("iterated", node.iter, node.iter), node)
         node.iter = over
@@ -332,7 +332,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         self.generic_visit(node)
-        if len(node.ops) == 1:
+        if len(node.ops) == 1 and not isinstance(node.ops[0], (ast.In, ast.NotIn)):
             return node
         parts = [node.left]
         for op, right in zip(node.ops, node.comparators):

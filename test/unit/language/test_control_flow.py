@@ -60,8 +60,9 @@ class Program:
         if inner and pick < 0.5:
             self.loops += 1
             bounds = self.random.choice(("n", "3", "1, 7, 2", "5, -1, -2", "a % 4", "n, 0, -1"))
-            lines = [f"for i{self.loops} in range({bounds}):"]
-            lines += indent([f"{self.random.choice(VARIABLES)} += i{self.loops}"]) if self.random.random() < 0.5 else []
+            counter = self.random.choice((f"i{self.loops}", f"i{self.loops}", self.random.choice(VARIABLES)))
+            lines = [f"for {counter} in range({bounds}):"]
+            lines += indent([f"{self.random.choice(VARIABLES)} += {counter}"]) if self.random.random() < 0.5 else []
             lines += indent(self.block(depth - 1, True))
             return lines + (["else:", *indent(self.block(0, in_loop))] if self.random.random() < 0.2 else [])
         if inner and pick < 0.6:
@@ -176,6 +177,90 @@ def test_products_are_computed_where_they_are_written(kernel, expected):
     xegpu_py.jit(kernel, engine="reference")(a, out, 5)
     wide = a.astype(np.float32)
     np.testing.assert_array_equal(out, expected(wide, wide @ wide))
+
+
+def counters(X, Y, n):
+    i, j, k = 100, n, xl.arange(16)
+    for i in range(n):
+        if i == 3:
+            break
+    for j in range(j):  # noqa: B020
+        Y[j + 1] = j
+    for k in range(0, n, 2):
+        Y[k + 8] += k
+    Y[0] = i
+    Y[n + 1] = -j
+
+
+@pytest.mark.parametrize("engine", ["eager", "both"])
+@pytest.mark.parametrize("n", [0, 2, 5])
+def test_counters_of_loops_keep_their_last_number(engine, n):
+    """And what they were before, if the loop does not run."""
+    y = np.zeros(16, np.int64)
+    xegpu_py.jit(counters, engine=engine)(y, y, n)
+    expected = np.zeros(16, np.int64)
+    expected[0] = 100 if n == 0 else min(n - 1, 3)
+    expected[1 : n + 1], expected[8 : 8 + n : 2] = np.arange(n), np.arange(0, n, 2)
+    expected[n + 1] = 0 if n == 0 else 1 - n
+    np.testing.assert_array_equal(y, expected)
+
+
+def test_a_counter_that_was_something_else():
+    def kernel(X, n):
+        k = xl.arange(16)
+        for k in range(n):
+            X[k] = k
+        X[k] = 0
+
+    with pytest.raises(xegpu_py.DiagnosticError, match=r"'k' is index\[16\] before the loop, and its counter"):
+        xegpu_py.jit(kernel).compile(np.zeros(16, np.float32), 5)
+
+
+@pytest.mark.parametrize("engine", ["eager", "both"])
+def test_membership(engine):
+    @xegpu_py.jit(engine=engine)
+    def kernel(Y, n):
+        i = xl.arange(16)
+        xl.store(Y + i, 5, mask=(i in (9, n)) & (i not in [11]))
+        Y[0] = 1 if n in (1, 11) else 2
+        Y[1] = n not in (4, n + 1)
+
+    y = np.zeros(16, np.int32)
+    kernel(y, 11)
+    assert y.tolist() == [1, 1, *[0] * 7, 5, *[0] * 6]
+
+
+@pytest.mark.parametrize("engine", ["eager", "both"])
+def test_lists_change_where_they_are_made(engine):
+    @xegpu_py.jit(engine=engine)
+    def kernel(X, Y, n):
+        total, powers = 0.0, []
+        for i in range(n):
+            parts = [X[i]]
+            for k in xl.static_range(2):
+                parts.append(X[i] * (k + 1))
+            more = list(parts)
+            more.extend(parts)
+            total += sum(more)
+        powers.append(pow(total, 2))
+        Y[0], Y[1] = total, powers.pop()
+
+    y = np.zeros(2, np.float32)
+    kernel(np.arange(8, dtype=np.float32), y, 4)
+    assert y.tolist() == [48, 48 * 48]
+
+
+def test_lists_that_a_loop_would_change_once():
+    """As the kernel is compiled, however often it runs."""
+
+    def kernel(X, n):
+        found = []
+        for i in range(n):
+            found.append(X[i])
+        X[0] = len(found)
+
+    with pytest.raises(xegpu_py.DiagnosticError, match=r"list.append\(\) acts as the kernel is compiled"):
+        xegpu_py.jit(kernel).compile(np.zeros(16, np.float32), 5)
 
 
 def test_sums_of_lists():
