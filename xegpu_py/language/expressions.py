@@ -307,8 +307,9 @@ class Expressions(ABC):
         if not isinstance(held, (list, dict, set)) or called.__name__ not in _CHANGING:
             return
         here = mlir.InsertionPoint.current.block
-        _, made_in = self._made.get(id(held), (None, None))
-        if here != made_in and (made_in is not None or here.owner.operation.name != "gpu.func"):
+        made = self._made.get(id(held))
+        # What the kernel has not made is changed by its outermost statements alone.
+        if here.owner.operation.name != "gpu.func" if made is None else here != made[1]:
             self._fail(
                 f"{type(held).__name__}.{called.__name__}() acts as the kernel is compiled, however often this loop or "
                 "branch runs",
