@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -74,3 +76,25 @@ def test_moves_that_interleave_are_one_write() -> None:
         functions_of_program(kernel.program, interpreter.layout, "fma", native_host(), divergent=False, keep=False)
     )
     assert text.count("<32 x i16>") and "<17 x i16>" not in text
+
+
+def test_loads_of_few_elements_are_no_larger() -> None:
+    """Pairs of elements that lie in several registers: a larger load would wait for what stored the pairs."""
+    names = "UVWX"
+    declared = "".join(f".decl {v} v_type=G type=ud num_elts=16 align=GRF\n" for v in names)
+    head = HEAD.replace(".input Out", declared + ".input Out")
+    stores = "".join(f"    lsc_load.ugm (M1, 1) {v}.0:d32x2t flat[Out]:a64\n" for v in names)
+    pairs = "".join(f"    mov (M1_NM, 2) T(0,{2 * i})<1> {v}(0,0)<1;1,0>\n" for i, v in enumerate(names))
+    total = "    mov (M1, 16) Sum(0,0)<1> 0x1:ud\n    add (M1, 4) Sum(0,0)<1> T(0,0)<2;1,0> T(0,1)<2;1,0>\n"
+    kernel = Kernel.from_assembly(head + stores + pairs + total + END, target="any", engine="both")
+    out = np.arange(3, 19, dtype=np.uint32)
+    kernel(out, 0)
+    assert out.tolist() == [7] * 4 + [1] * 12
+    interpreter = kernel.launcher._interpreter
+    text = "\n".join(
+        functions_of_program(kernel.program, interpreter.layout, "fma", native_host(), lanes_part=False, keep=False)
+    )
+    thread = text[text.index("@thread(") :].partition("\n}")[0]
+    loads = re.findall(r"load (<\d+ x i32>), ptr %\w+, align (\d+)", thread)
+    assert loads.count(("<2 x i32>", "8")) == 4
+    assert all(kind == "<16 x i32>" for kind, align in loads if align != "8")

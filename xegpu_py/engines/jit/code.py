@@ -355,8 +355,13 @@ class Code:
         self.line(f"store {value}, {pointer}, align {align}")
 
     def fetch(self, base: Value, offset: int, kind: str) -> Value:
-        """Load from a place of a register file."""
-        return self.load(self.at(base, offset), kind, gcd(offset, self.alignment))
+        """Load from a place of a register file.
+
+        LLVM loads more of small vectors than they have, as far as the alignment says that it may. The host then waits
+        for stores of the other elements, so no more is said than that they are aligned to their size.
+        """
+        size = max(max(lanes_of(kind), 1) * bits_of(kind) // 8, 1)
+        return self.load(self.at(base, offset), kind, gcd(offset, self.alignment, 1 << size.bit_length() - 1))
 
     def put(self, value: Value, base: Value, offset: int) -> None:
         """Store to a place of a register file."""

@@ -230,7 +230,11 @@ class Emitter:
         places = operand.elements(lanes)
         if places == list(range(lanes)):
             return code.fetch(block, base, vector(lanes, element))
-        span = max(places) + 1
+        span, root = max(places) + 1, operand.var.root[0]
+        if root in self.temporaries and root.bytes <= _WIDEST_LOAD and base % size == root.bytes % size == 0:
+            # All of it: of loads of parts that are no vectors it was written as, LLVM makes no value.
+            places = [base // size + place for place in places]
+            span, base = root.bytes // size, 0
         if span * size <= _WIDEST_LOAD:
             whole = code.fetch(block, base, vector(span, element))
             return code.shuffle(whole, whole, places)
@@ -276,8 +280,10 @@ class Emitter:
         return self.frame.flags + 4 * self.layout.predicates[predicate]
 
     def flag(self, predicate: Predicate) -> Value:
-        """All bits of a predicate."""
-        return self.code.fetch(self.thread, self.flag_place(predicate), "i32")
+        """All bits of a predicate, an i32."""
+        # As many bytes as `write_flag` writes at once: see `Code.fetch`.
+        bits = predicate.count if predicate.count in (8, 16) else 32
+        return self.code.resize(self.code.fetch(self.thread, self.flag_place(predicate), f"i{bits}"), 32, False)
 
     def chosen(self, inst: Instruction) -> Value:
         """The guard's bits for the instruction's lanes, the lowest of an i32. Inversion comes after any and all."""

@@ -35,7 +35,9 @@ _POLL = 0.05
 
 _PATIENCE = 32
 """Rounds of scheduling after which the caller's thread returns to Python, which checks for signals. A round of 32
-threads that multiply takes about a millisecond."""
+threads that multiply takes about a millisecond; where rounds are shorter there are more of them."""
+
+_MOST_PATIENCE = 16 * _PATIENCE
 
 _FOREVER = 1 << 62
 
@@ -420,9 +422,12 @@ class _Worker:
         context, driver = self.context, self.jit.driver
         while True:
             self.own.use(context)
+            begun = time.perf_counter()
             for status in self._native(driver.launch, patience):
                 if status == Status.PAUSED:
                     yield
+            if patience < _MOST_PATIENCE and time.perf_counter() - begun < _POLL / 10:
+                patience *= 2
             if status == Status.YIELDED:
                 # It waits for what others do: they run, and it goes on later.
                 self.own.group = context.first

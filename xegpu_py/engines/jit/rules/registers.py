@@ -93,10 +93,26 @@ def emit_copies(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> Non
     if first.out_of is None:
         values = code.consts(sources, f"i{8 * size}")
     else:
-        low = min(sources)
-        whole = code.fetch(first.out_of, low, vector((max(sources) - low) // size + 1, f"i{8 * size}"))
-        values = code.shuffle(whole, whole, [(source - low) // size for source in sources])
+        values = _gathered(code, first.out_of, sources, size)
     code.put(values, first.into, first.to)
+
+
+def _gathered(code: Code, base: Value, sources: Sequence[int], size: int) -> Value:
+    """Elements of so many bytes each, from some places of a register file."""
+    low, element = min(sources), f"i{8 * size}"
+    span = (max(sources) - low) // size + 1
+    starts = [n for n, source in enumerate(sources) if n == 0 or source != sources[n - 1] + size]
+    length, runs = len(sources) // len(starts), len(starts)
+    alike = starts == list(range(0, len(sources), length)) and runs & (runs - 1) == 0
+    if span < 2 * len(sources) or not alike:
+        whole = code.fetch(base, low, vector(span, element))
+        return code.shuffle(whole, whole, [(source - low) // size for source in sources])
+    # Few of many: a load of more than an instruction has just stored waits until the host's caches have that.
+    parts = [code.fetch(base, sources[n], vector(length, element)) for n in starts]
+    while len(parts) > 1:
+        both = range(2 * parts[0].lanes)
+        parts = [code.shuffle(a, b, both) for a, b in zip(parts[::2], parts[1::2])]
+    return parts[0]
 
 
 @RULES.of("mov")
