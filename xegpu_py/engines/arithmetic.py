@@ -40,14 +40,6 @@ def execution_bits(inst: Instruction, sources: Sequence[str]) -> int:
     return 64 if TYPES[sources[0]].bits == 64 or (not isinstance(dst, Flag) and dst.var.format.bits == 64) else 32
 
 
-def _type(operand: Region | Immediate) -> str:
-    return operand.type if isinstance(operand, Immediate) else str(operand.var.type)
-
-
-def _modifier(operand: Region | Immediate) -> str:
-    return "" if isinstance(operand, Immediate) else operand.modifier
-
-
 @cache
 def span(name: str, modifier: str = "") -> Span:
     """The least and the greatest number that an integer source can be."""
@@ -104,18 +96,14 @@ def narrow_integers(values: Array, target: Format, saturate: bool) -> Array:
     return values.astype(target.dtype)
 
 
-def _sources(inst: Instruction) -> list[Region | Immediate]:
-    return [v for n, v in inst.values.items() if n.startswith("src")]
-
-
 def arithmetic_step(inst: Instruction, layout: Layout) -> Step:
     """Runs an instruction whose golden function takes and gives numbers."""
-    operands = _sources(inst)
-    types = [_type(o) for o in operands]
+    operands = inst.sources
+    types = [o.format.name for o in operands]
     dst = inst["dst"]
     function, mask = ARITHMETIC[inst.name], masker(inst, layout)
     reads = [reader(o, inst.exec_size, layout) for o in operands]
-    modifiers = [_modifier(o) for o in operands]
+    modifiers = [o.modifier for o in operands]
     fmt, bits = execution_format(inst, types), execution_bits(inst, types)
     op = AluOp(fmt, bits, inst.values.get("condition", ""))
     prepare = _float_preparations(types, modifiers, fmt) if fmt else _integer_preparations(inst, types, modifiers)
@@ -200,8 +188,8 @@ def flag_writer(inst: Instruction, layout: Layout) -> Write:
 
 def conversion(source: Region | Immediate, target: Format, saturate: bool) -> Callable[[Array], Array]:
     """The function that applies a source's modifier and converts its elements to another type, as mov does."""
-    name, modifier = _type(source), _modifier(source)
-    fmt = TYPES[name]
+    fmt, modifier = source.format, source.modifier
+    name = fmt.name
     if not modifier:
         if name == target.name and not saturate:
             return lambda values: values
@@ -238,7 +226,7 @@ def _to_float(values: Array, target: Format, saturate: bool) -> Array:
 
 def flag_logic_step(inst: Instruction, layout: Layout) -> Step:
     """Runs `and`, `or`, `xor` and `not` of predicates."""
-    sources = [layout.predicates[v.var] for n, v in inst.values.items() if n.startswith("src")]
+    sources = [layout.predicates[source.var] for source in inst.sources]
     function, mask, write = ARITHMETIC[inst.name], masker(inst, layout), flag_writer(inst, layout)
     op, first, count = AluOp("", 32), inst.first_lane, inst.exec_size
 

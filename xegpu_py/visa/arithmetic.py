@@ -31,8 +31,7 @@ def _src(name: str, types: tuple[str, ...], modifiers: tuple[str, ...] = (), **f
 
 def source_types(inst: Instruction) -> list[str]:
     """Types of the sources that are regions or immediates."""
-    sources = [value for name, value in inst.values.items() if name.startswith("src")]
-    return [v.type if isinstance(v, Immediate) else v.var.type for v in sources if isinstance(v, (Region, Immediate))]
+    return [source.format.name for source in inst.sources if isinstance(source, (Region, Immediate))]
 
 
 # Which types meet.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
 from xegpu_py.numerics.formats import TYPES, Format
@@ -158,6 +158,12 @@ class Region(_Fields):
         return _elements(self.vstride, max(self.width, 1), self.hstride, exec_size)[1:]
 
     @property
+    def format(self) -> Format:
+        """The element type."""
+        found: Format = self.var.format
+        return found
+
+    @property
     def is_scalar(self) -> bool:
         """Whether all lanes read one element."""
         return self.vstride == 0 and (self.width == 1 or self.hstride == 0)
@@ -204,6 +210,12 @@ class Immediate:
 
     bits: int
     type: str
+    modifier: ClassVar[str] = ""
+
+    @property
+    def format(self) -> Format:
+        """The type."""
+        return TYPES[self.type]
 
 
 @dataclass(frozen=True)

@@ -88,6 +88,11 @@ class Instruction:
         return hash((self.name, tuple(self.values.items()), self.exec_size, self.mask, self.guard, self.saturate))
 
     @cached_property
+    def sources(self) -> tuple[Any, ...]:
+        """The operands `src0`, `src1` and so on."""
+        return tuple([value for name, value in self.values.items() if name.startswith("src")])
+
+    @cached_property
     def first_lane(self) -> int:
         """Number of the thread's SIMD lane that is the instruction's first."""
         return 4 * (int(self.mask[1]) - 1)

@@ -11,6 +11,7 @@ from xegpu_py.engines.batch import ENDED, Batch
 from xegpu_py.engines.memory import AccessFault
 from xegpu_py.engines.table import Table
 from xegpu_py.numerics.formats import Array
+from xegpu_py.visa.operands import Immediate
 from xegpu_py.visa.program import Instruction, Program
 from xegpu_py.visa.spec import LANES
 
@@ -74,10 +75,6 @@ def _signal(batch: Batch, rows: Array, barrier: Array, expected: Array) -> None:
         batch.races.signalled(rows, barrier, batch.barriers.phases)
 
 
-def _group(batch: Batch, rows: Array) -> tuple[Array, Array]:
-    return np.zeros(len(rows), np.int64), np.full(len(rows), batch.group_size)
-
-
 def _wait(batch: Batch, rows: Array, barrier: Array, at: int) -> Array:
     ready = batch.barriers.ready(rows, batch.groups[rows], barrier)
     if batch.races:
@@ -85,71 +82,55 @@ def _wait(batch: Batch, rows: Array, barrier: Array, at: int) -> Array:
     return np.where(ready, at + 1, STAY)
 
 
-@CONTROL.of("sbarrier.signal")
-def sbarrier_signal(inst: Instruction, program: Program, layout: Layout) -> Next:
-    """Count at the workgroup's barrier."""
+def _barrier_of(inst: Instruction, layout: Layout) -> Callable[[Batch, Array], tuple[Array, Array]]:
+    """The barrier of threads, as an index among those of the batch, and how many signals it expects."""
+    if "id" not in inst.values:
+        return lambda batch, rows: (np.zeros(len(rows), np.int64), np.full(len(rows), batch.group_size))
+    # Waits expect no signals of their own.
+    read, count = (reader(o, 1, layout) for o in (inst["id"], inst.values.get("count", Immediate(0, "ub"))))
+
+    def named(batch: Batch, rows: Array) -> tuple[Array, Array]:
+        numbers, expected = (np.broadcast_to(r(batch, rows)[:, 0], len(rows)).astype(np.int64) for r in (read, count))
+        known = batch.barriers.arrived.shape[1] - 1
+        if (numbers >= known).any():
+            i = int(np.argmax(numbers >= known))
+            raise AccessFault(i, f"names barrier {numbers[i]}, but the kernel has {known}")
+        return numbers + 1, expected
+
+    return named
+
+
+@CONTROL.of("sbarrier.signal", "nbarrier.signal")
+def signal(inst: Instruction, program: Program, layout: Layout) -> Next:
+    """Count at the barrier."""
+    barrier = _barrier_of(inst, layout)
 
     def step(batch: Batch, rows: Array, at: int, active: Array | None) -> Array:
-        _signal(batch, rows, *_group(batch, rows))
+        _signal(batch, rows, *barrier(batch, rows))
         return np.full(len(rows), at + 1)
 
     return step
 
 
-@CONTROL.of("sbarrier.wait")
-def sbarrier_wait(inst: Instruction, program: Program, layout: Layout) -> Next:
-    """Wait for the phase of the workgroup's barrier that the thread has not yet waited for."""
-    return lambda batch, rows, at, active: _wait(batch, rows, _group(batch, rows)[0], at)
+@CONTROL.of("sbarrier.wait", "nbarrier.wait")
+def wait(inst: Instruction, program: Program, layout: Layout) -> Next:
+    """Wait for the phase of the barrier that the thread has not yet waited for."""
+    barrier = _barrier_of(inst, layout)
+    return lambda batch, rows, at, active: _wait(batch, rows, barrier(batch, rows)[0], at)
 
 
 @CONTROL.of("barrier")
-def barrier(inst: Instruction, program: Program, layout: Layout) -> Next:
+def signal_and_wait(inst: Instruction, program: Program, layout: Layout) -> Next:
     """Signal, and wait."""
+    barrier = _barrier_of(inst, layout)
 
     def step(batch: Batch, rows: Array, at: int, active: Array | None) -> Array:
         fresh = rows[~batch.signalled[rows]]
         batch.signalled[fresh] = True
         if len(fresh):
-            _signal(batch, fresh, *_group(batch, fresh))
-        to = _wait(batch, rows, _group(batch, rows)[0], at)
+            _signal(batch, fresh, *barrier(batch, fresh))
+        to = _wait(batch, rows, barrier(batch, rows)[0], at)
         batch.signalled[rows[to != STAY]] = False
         return to
 
     return step
-
-
-@CONTROL.of("nbarrier.signal")
-def nbarrier_signal(inst: Instruction, program: Program, layout: Layout) -> Next:
-    """Count at a named barrier."""
-    number, count = reader(inst["id"], 1, layout), reader(inst["count"], 1, layout)
-
-    def step(batch: Batch, rows: Array, at: int, active: Array | None) -> Array:
-        _signal(batch, rows, _named(number(batch, rows), batch, rows), _numbers(count(batch, rows), rows))
-        return np.full(len(rows), at + 1)
-
-    return step
-
-
-@CONTROL.of("nbarrier.wait")
-def nbarrier_wait(inst: Instruction, program: Program, layout: Layout) -> Next:
-    """Wait at a named barrier."""
-    number = reader(inst["id"], 1, layout)
-
-    def step(batch: Batch, rows: Array, at: int, active: Array | None) -> Array:
-        return _wait(batch, rows, _named(number(batch, rows), batch, rows), at)
-
-    return step
-
-
-def _numbers(values: Array, rows: Array) -> Array:
-    return np.broadcast_to(values[:, 0], len(rows)).astype(np.int64)
-
-
-def _named(values: Array, batch: Batch, rows: Array) -> Array:
-    """Indices of named barriers among a batch's barriers."""
-    numbers = _numbers(values, rows)
-    count = batch.barriers.arrived.shape[1] - 1
-    if (numbers >= count).any():
-        i = int(np.argmax(numbers >= count))
-        raise AccessFault(i, f"names barrier {numbers[i]}, but the kernel has {count}")
-    return numbers + 1

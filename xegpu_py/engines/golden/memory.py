@@ -14,9 +14,8 @@ from xegpu_py.engines.batch import Batch, Rows, count_of
 from xegpu_py.engines.memory import AccessFault
 from xegpu_py.engines.table import Table
 from xegpu_py.numerics.dpas import Model
-from xegpu_py.numerics.formats import IEEE, TYPES, Array, Format, canonical
+from xegpu_py.numerics.formats import IEEE, Array, Format, canonical
 from xegpu_py.visa.instructions import ATOMICS, INSTRUCTIONS
-from xegpu_py.visa.operands import Immediate
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import BlockShape, DataShape
 
@@ -223,8 +222,7 @@ class _Surfaces:
 def _scalar(inst: Instruction, name: str, layout: Layout) -> Read:
     operand = inst[name]
     read = reader(operand, 1, layout)
-    bits = TYPES[operand.type].bytes if isinstance(operand, Immediate) else operand.var.format.bytes
-    return lambda batch, rows: np.ascontiguousarray(read(batch, rows)).view(f"u{bits}")
+    return lambda batch, rows: np.ascontiguousarray(read(batch, rows)).view(f"u{operand.format.bytes}")
 
 
 def _block_order(block: BlockShape, grf_bytes: int) -> tuple[Array, int]:

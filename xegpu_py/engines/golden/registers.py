@@ -13,9 +13,9 @@ from xegpu_py.engines.arithmetic import Step, conversion, flag_writer
 from xegpu_py.engines.batch import Batch, Rows, count_of
 from xegpu_py.engines.table import Table
 from xegpu_py.numerics.dpas import Model
-from xegpu_py.numerics.formats import TYPES, Array, bits_of
+from xegpu_py.numerics.formats import Array, bits_of
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.operands import Flag, Immediate
+from xegpu_py.visa.operands import Flag
 from xegpu_py.visa.program import Instruction
 
 STEPS = Table()
@@ -149,7 +149,7 @@ def fcvt(inst: Instruction, layout: Layout, model: Model) -> Step:
 
 
 def _converting(inst: Instruction, layout: Layout, function: Callable[..., Array]) -> Step:
-    reads = [reader(v, inst.exec_size, layout) for n, v in inst.values.items() if n.startswith("src")]
+    reads = [reader(source, inst.exec_size, layout) for source in inst.sources]
     write, mask = writer(inst["dst"], inst.exec_size, layout), masker(inst, layout)
     dtype = inst["dst"].var.format.dtype
 
@@ -166,11 +166,10 @@ def setp(inst: Instruction, layout: Layout, model: Model) -> Step:
     """Set a predicate to the lowest bits of a scalar."""
     source = inst["src0"]
     read, write, mask = reader(source, 1, layout), flag_writer(inst, layout), masker(inst, layout)
-    fmt = TYPES[source.type if isinstance(source, Immediate) else source.var.type]
     places = np.arange(inst.exec_size, dtype=np.uint64)
 
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:
-        pattern = read(batch, rows).view(f"u{fmt.bytes}").astype(np.uint64)
+        pattern = read(batch, rows).view(f"u{source.format.bytes}").astype(np.uint64)
         write(batch, rows, (pattern >> places) & np.uint64(1) == 1, mask(batch, rows, active))
 
     return step

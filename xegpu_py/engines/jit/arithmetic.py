@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from xegpu_py.engines.arithmetic import execution_bits, execution_format, span
 from xegpu_py.engines.jit.code import Value, vector
-from xegpu_py.engines.jit.emitter import Emitter, format_of, modifier_of
+from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.numbers import Width, clamped, modified, narrow, widen, width_of
 from xegpu_py.engines.jit.rules.alu import ARITHMETIC, Alu
 from xegpu_py.engines.jit.rules.elementary import ELEMENTARY
@@ -19,10 +18,6 @@ from xegpu_py.visa.program import Instruction
 
 RULES = Table({**ARITHMETIC, **ELEMENTARY})
 """The rules by the names of instructions."""
-
-
-def _sources(inst: Instruction) -> list[Any]:
-    return [v for n, v in inst.values.items() if n.startswith("src")]
 
 
 def _width(inst: Instruction, types: list[str], modifiers: list[str], bits: int) -> Width:
@@ -64,8 +59,8 @@ _WIDTHS: dict[str, Callable[[str, str, int], Width]] = {
 
 def emit_arithmetic(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Write an instruction whose rule takes and gives numbers."""
-    code, operands, dst = emitter.code, _sources(inst), inst["dst"]
-    formats, modifiers = [format_of(o) for o in operands], [modifier_of(o) for o in operands]
+    code, operands, dst = emitter.code, inst.sources, inst["dst"]
+    formats, modifiers = [o.format for o in operands], [o.modifier for o in operands]
     types = [f.name for f in formats]
     fmt, bits = execution_format(inst, types), execution_bits(inst, types)
     op = Alu(code, emitter, inst.name, fmt, bits, inst.values.get("condition", ""))
@@ -113,6 +108,6 @@ def _write_truth(emitter: Emitter, inst: Instruction, truth: Value) -> None:
 def emit_flag_logic(emitter: Emitter, inst: Instruction) -> None:
     """Write `and`, `or`, `xor` and `not` of predicates."""
     code = emitter.code
-    bits = [code.lshr(emitter.flag(o.var), inst.first_lane) for o in _sources(inst)]
+    bits = [code.lshr(emitter.flag(o.var), inst.first_lane) for o in inst.sources]
     op = Alu(code, emitter, inst.name, "", 32, "")
     emitter.write_flag(inst, RULES[inst.name](op, *bits))

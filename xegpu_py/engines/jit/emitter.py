@@ -11,7 +11,6 @@ from xegpu_py.engines.jit.frame import Frame, Status, context_offset
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.matrices import Matrices, Matrix
 from xegpu_py.numerics.dpas import Model
-from xegpu_py.numerics.formats import TYPES, Format
 from xegpu_py.visa.accesses import accesses
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Address, Destination, Immediate, Predicate, Raw, Region, Variable, Vector, first_byte
@@ -25,16 +24,6 @@ _TILES = Value("%tiles", PTR)
 
 _WAY_OUT = "leave"
 """The block by which a thread's function is left where it is to be entered again."""
-
-
-def format_of(operand: Region | Immediate) -> Format:
-    """The type of a source."""
-    return TYPES[operand.type] if isinstance(operand, Immediate) else operand.var.format
-
-
-def modifier_of(operand: Region | Immediate) -> str:
-    """The modifier of a source."""
-    return "" if isinstance(operand, Immediate) else operand.modifier
 
 
 @dataclass(frozen=True)
@@ -222,7 +211,7 @@ class Emitter:
         """A source's elements as integers of their width."""
         code = self.code
         if isinstance(operand, Immediate):
-            return code.const(operand.bits, vector(lanes, f"i{TYPES[operand.type].bits}"))
+            return code.const(operand.bits, vector(lanes, f"i{operand.format.bits}"))
         size = operand.var.format.bytes
         element, (block, base) = f"i{8 * size}", self.where(operand)
         if operand.is_scalar:
@@ -246,8 +235,8 @@ class Emitter:
     def scalar(self, operand: Region | Immediate) -> Value:
         """The first element of a source, an integer."""
         if isinstance(operand, Immediate):
-            return self.code.const(operand.bits, f"i{TYPES[operand.type].bits}")
-        return self.code.fetch(*self.where(operand), f"i{operand.var.format.bits}")
+            return self.code.const(operand.bits, f"i{operand.format.bits}")
+        return self.code.fetch(*self.where(operand), f"i{operand.format.bits}")
 
     def write(self, operand: Destination, values: Value, mask: Value | None) -> None:
         """Write integers of the destination's width in the lanes of a mask; None for all."""

@@ -6,6 +6,7 @@ from xegpu_py.engines.jit.code import Value
 from xegpu_py.engines.jit.control import Control
 from xegpu_py.engines.jit.frame import Status, context_offset
 from xegpu_py.engines.table import Table
+from xegpu_py.visa.operands import Immediate
 from xegpu_py.visa.program import Instruction
 
 CONTROL = Table()
@@ -83,55 +84,40 @@ def _signal(control: Control, number: Value, expected: Value) -> None:
         code.call("race_signal", control.emitter.ctx, number, complete, total)
 
 
-def _group(control: Control) -> tuple[Value, Value]:
-    return control.emitter.code.const(0, "i64"), control.emitter.context("threads")
+def _barrier_of(control: Control, inst: Instruction, at: int) -> tuple[Value, Value]:
+    """The index of an instruction's barrier among those of the workgroup, and how many signals it expects, each i64."""
+    code, emitter = control.emitter.code, control.emitter
+    if "id" not in inst.values:
+        return code.const(0, "i64"), emitter.context("threads")
+    # Waits expect no signals of their own.
+    operands = (inst["id"], inst.values.get("count", Immediate(0, "ub")))
+    number, count = (code.resize(emitter.scalar(operand), 64, False) for operand in operands)
+    emitter.require(code.icmp("ult", number, emitter.frame.barriers - 1), at)
+    return code.add(number, code.const(1, "i64")), count
 
 
-@CONTROL.of("sbarrier.signal")
-def sbarrier_signal(control: Control, inst: Instruction, at: int) -> None:
-    """Count at the workgroup's barrier."""
-    _signal(control, *_group(control))
+@CONTROL.of("sbarrier.signal", "nbarrier.signal")
+def signal(control: Control, inst: Instruction, at: int) -> None:
+    """Count at the barrier."""
+    _signal(control, *_barrier_of(control, inst, at))
     control.go(at, at + 1)
 
 
-@CONTROL.of("sbarrier.wait")
-def sbarrier_wait(control: Control, inst: Instruction, at: int) -> None:
-    """Wait for the phase of the workgroup's barrier that the thread has not yet waited for."""
-    _wait(control, _group(control)[0], at)
+@CONTROL.of("sbarrier.wait", "nbarrier.wait")
+def wait(control: Control, inst: Instruction, at: int) -> None:
+    """Wait for the phase of the barrier that the thread has not yet waited for."""
+    _wait(control, _barrier_of(control, inst, at)[0], at)
     control.go(at, at + 1)
 
 
 @CONTROL.of("barrier")
-def barrier(control: Control, inst: Instruction, at: int) -> None:
+def signal_and_wait(control: Control, inst: Instruction, at: int) -> None:
     """Signal, and wait."""
     code, emitter = control.emitter.code, control.emitter
     done = code.fetch(emitter.thread, emitter.frame.signalled, "i32")
     with code.when(code.icmp("eq", done, 0)):
-        _signal(control, *_group(control))
+        _signal(control, *_barrier_of(control, inst, at))
         code.put(code.const(1, "i32"), emitter.thread, emitter.frame.signalled)
-    _wait(control, _group(control)[0], at)
+    _wait(control, _barrier_of(control, inst, at)[0], at)
     code.put(code.const(0, "i32"), emitter.thread, emitter.frame.signalled)
-    control.go(at, at + 1)
-
-
-def _named(control: Control, inst: Instruction, at: int) -> Value:
-    """The index of a named barrier among the workgroup's."""
-    code = control.emitter.code
-    number = code.resize(control.emitter.scalar(inst["id"]), 64, False)
-    control.emitter.require(code.icmp("ult", number, control.emitter.frame.barriers - 1), at)
-    return code.add(number, code.const(1, "i64"))
-
-
-@CONTROL.of("nbarrier.signal")
-def nbarrier_signal(control: Control, inst: Instruction, at: int) -> None:
-    """Count at a named barrier."""
-    count = control.emitter.code.resize(control.emitter.scalar(inst["count"]), 64, False)
-    _signal(control, _named(control, inst, at), count)
-    control.go(at, at + 1)
-
-
-@CONTROL.of("nbarrier.wait")
-def nbarrier_wait(control: Control, inst: Instruction, at: int) -> None:
-    """Wait at a named barrier."""
-    _wait(control, _named(control, inst, at), at)
     control.go(at, at + 1)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xegpu_py.engines.jit.code import Code, Value, vector
-from xegpu_py.engines.jit.emitter import Emitter, format_of, modifier_of
+from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.numbers import converted
 from xegpu_py.engines.table import Table
 from xegpu_py.numerics.formats import BF8, HF, TF32, F
@@ -55,7 +55,7 @@ def _copy(emitter: Emitter, inst: Instruction) -> _Copy | None:
     source, dst = inst["src0"], inst["dst"]
     if inst.guard or inst.saturate or isinstance(source, Flag) or (emitter.active is not None and not inst.no_mask):
         return None
-    if format_of(source) is not dst.var.format or modifier_of(source) or (dst.stride != 1 and inst.exec_size > 1):
+    if source.format is not dst.var.format or source.modifier or (dst.stride != 1 and inst.exec_size > 1):
         return None
     (into, to), size, lanes = emitter.where(dst), dst.var.format.bytes, inst.exec_size
     if isinstance(source, Immediate):
@@ -125,7 +125,7 @@ def mov(emitter: Emitter, inst: Instruction, at: int) -> None:
         emitter.write(dst, code.splat(code.resize(bits, target.bits, False), 1), emitter.mask(inst))
         return
     pattern = emitter.read(source, inst.exec_size)
-    found = converted(code, pattern, format_of(source), modifier_of(source), target, inst.saturate)
+    found = converted(code, pattern, source.format, source.modifier, target, inst.saturate)
     emitter.write(dst, found, emitter.mask(inst))
 
 
@@ -134,7 +134,7 @@ def sel(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Choose by the predicate, which does not keep lanes from being written."""
     code, target = emitter.code, inst["dst"].var.format
     first, second = (
-        converted(code, emitter.read(o, inst.exec_size), format_of(o), modifier_of(o), target, inst.saturate)
+        converted(code, emitter.read(o, inst.exec_size), o.format, o.modifier, target, inst.saturate)
         for o in (inst["src0"], inst["src1"])
     )
     chosen = code.bits_to_mask(emitter.chosen(inst), inst.exec_size)
