@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from xegpu_py.ir.assembly import formats_of, read_op
 from xegpu_py.ir.cursor import Cursor, SyntaxFault
 from xegpu_py.ir.definition import Dialect
+from xegpu_py.ir.generic import read_generic
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.printer import Printer
 from xegpu_py.ir.reader import Reader
@@ -36,13 +37,13 @@ class _Formatter(Reader):
     def _replace(self, start: int, end: int, text: str) -> None:
         self._emit(self._spelled(self._write(text), start, end))
 
-    def _op(self, op: type[Operation], start: int, pos: int) -> int:
+    def _op(self, op: type[Operation], start: int, pos: int, generic: bool = False) -> int:
         text = self.source.text
         if op.spec.regions:
             self._emit(text[start:pos])
             return pos
         cursor = Cursor(text, pos)
-        parsed = read_op(op, cursor, self, _names)
+        parsed = read_generic(op, cursor, self, str) if generic else read_op(op, cursor, self, _names)
         if "//" in text[start : cursor.pos]:
             self._emit(text[start : cursor.pos])
             return cursor.pos

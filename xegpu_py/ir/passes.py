@@ -240,7 +240,7 @@ def make_pass(cls: type[Pass], options: str) -> Pass:
     return cls(**given)
 
 
-_hints = cache(get_type_hints)
+_hints: Callable[[Any], dict[str, Any]] = cache(get_type_hints)
 
 
 def _option(cls: type[Pass], name: str, wanted: type, value: str) -> Any:
