@@ -30,8 +30,8 @@ def value(bits: int, name: str) -> Fraction | float:
     if exponent == 0 and mantissa == 0:
         return -0.0 if sign < 0 else Fraction(0)
     if exponent == 0:
-        return sign * Fraction(mantissa) * Fraction(2) ** (1 - bias - mantissa_bits)
-    return sign * Fraction(mantissa + (1 << mantissa_bits)) * Fraction(2) ** (exponent - bias - mantissa_bits)
+        return _scaled(sign * mantissa, 1 - bias - mantissa_bits)
+    return _scaled(sign * (mantissa + (1 << mantissa_bits)), exponent - bias - mantissa_bits)
 
 
 def nearest(number: Fraction, name: str) -> int:
@@ -46,9 +46,10 @@ def nearest(number: Fraction, name: str) -> int:
     if number == 0:
         return sign
     exponent = max(_floor_log2(number), 1 - bias)
-    quantum = Fraction(2) ** (exponent - mantissa_bits)
-    whole, rest = divmod(number, quantum)
-    steps = int(whole)
+    # Integers, since Fraction looks for common divisors at each operation.
+    shift = mantissa_bits - exponent
+    quantum = number.denominator << max(-shift, 0)
+    steps, rest = divmod(number.numerator << max(shift, 0), quantum)
     if rest * 2 > quantum or (rest * 2 == quantum and steps % 2):
         steps += 1
     # Steps of the quantum count up through the exponents, as patterns do.
@@ -73,4 +74,9 @@ def truncated(number: Fraction, name: str) -> int:
 
 def _floor_log2(number: Fraction) -> int:
     guess = number.numerator.bit_length() - number.denominator.bit_length()
-    return guess if Fraction(2) ** guess <= number else guess - 1
+    return guess if number.denominator << max(guess, 0) <= number.numerator << max(-guess, 0) else guess - 1
+
+
+def _scaled(whole: int, exponent: int) -> Fraction:
+    """The number times a power of two."""
+    return Fraction(whole << exponent) if exponent >= 0 else Fraction(whole, 1 << -exponent)
