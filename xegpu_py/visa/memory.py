@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from xegpu_py.target import Target
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import (
@@ -91,11 +93,10 @@ def _block_bytes(inst: Instruction, target: Target) -> int:
     return int(block.count * block.block_bytes(target.grf_bytes))
 
 
-def _blocks(inst: Instruction, target: Target) -> Problem:
+def _blocks(inst: Instruction, target: Target, *, store: bool) -> Problem:
     limits, block = target.block2d, inst["block"]
     if limits is None:
         return (f"is not there on target {target.name}, which has no 2D block messages",)
-    store = "src0" in inst.values
     if block.size not in limits.counts:
         return (f"has no elements of {block.size} bits",)
     if store and (block.transpose or block.vnni or block.count != 1):
@@ -243,7 +244,7 @@ MEMORY = (
         category="load",
         guard=True,
         exec_sizes=(1,),
-        check=_blocks,
+        check=partial(_blocks, store=False),
         source="finalizer",
     ),
     InstructionSpec(
@@ -255,7 +256,7 @@ MEMORY = (
         category="store",
         guard=True,
         exec_sizes=(1,),
-        check=_blocks,
+        check=partial(_blocks, store=True),
         source="finalizer",
     ),
     *map(_atomic, ATOMICS),
