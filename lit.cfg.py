@@ -7,6 +7,9 @@ import sys
 
 import lit.formats
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "test"))
+import forked_tools
+
 config.name = "xegpu-py"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".visaasm", ".test"]
@@ -39,3 +42,5 @@ stock = next((p for d in sys.path if os.path.exists(p := os.path.join(d, "mlir",
 if stock:
     config.available_features.add("mlir-opt")
     config.substitutions.append(("%mlir-opt", stock))
+
+forked_tools.install(("xegpu-bisect", "xegpu-opt", "xegpu-run", "xegpu-translate", "xegpu-viz", "filecheck"))
