@@ -53,12 +53,13 @@ GARBAGE = [
     *["!xetile.", "#xetile.", "xetile.", "#xetile.tile_attr<>", "!xetile.tile<8x16xf16>", "sg_layout = [0]"],
     *["!xegpu.tensor_desc<8x16xf16>", "#xegpu.scattered", "^bb0", "@f", "unrealized", "vector<0xf32>", "tensor<?xf32>"],
 ]
-WORDS = sorted({t for piece in CORPUS for t in TOKEN.findall(piece) if t.strip()} | set(GARBAGE))
+TOKENS = [TOKEN.findall(piece) for piece in CORPUS]
+WORDS = sorted({t for tokens in TOKENS for t in tokens if t.strip()} | set(GARBAGE))
 
 
 @st.composite
-def mutants(draw: st.DrawFn, corpus: list[str] = CORPUS, words: list[str] = WORDS) -> str:
-    tokens = TOKEN.findall(draw(st.sampled_from(corpus)))
+def mutants(draw: st.DrawFn, corpus: list[list[str]], words: list[str]) -> str:
+    tokens = [*draw(st.sampled_from(corpus))]
     for _ in range(draw(st.integers(1, 5))):
         if not tokens:
             break
@@ -105,7 +106,7 @@ def test_corpus_is_valid() -> None:
 
 
 @settings(max_examples=2500, deadline=None, suppress_health_check=list(HealthCheck))
-@given(mutants())
+@given(mutants(TOKENS, WORDS))
 def test_mutants(text: str) -> None:
     check(text)
 
@@ -134,7 +135,8 @@ ASSEMBLY = [
     for module in [parse(piece)]
     for func in visa.kernels(module.operation)
 ]
-ASSEMBLY_WORDS = sorted({t for piece in ASSEMBLY for t in TOKEN.findall(piece) if t.strip()} | set(GARBAGE))
+ASSEMBLY_TOKENS = [TOKEN.findall(piece) for piece in ASSEMBLY]
+ASSEMBLY_WORDS = sorted({t for tokens in ASSEMBLY_TOKENS for t in tokens if t.strip()} | set(GARBAGE))
 
 
 def test_assembly_corpus_is_valid() -> None:
@@ -144,7 +146,7 @@ def test_assembly_corpus_is_valid() -> None:
 
 
 @settings(max_examples=2500, deadline=None, suppress_health_check=list(HealthCheck))
-@given(mutants(ASSEMBLY, ASSEMBLY_WORDS))
+@given(mutants(ASSEMBLY_TOKENS, ASSEMBLY_WORDS))
 def test_assembly_mutants(text: str) -> None:
     check_assembly(text)
 

@@ -40,6 +40,12 @@ SPECIAL = {
 }  # fmt: skip
 """Patterns of floats at which rules change; each also with its sign."""
 
+NEAR_ONE = {"hf": (10, 15), "bf": (7, 127), "f": (23, 127), "df": (52, 1023)}
+"""Bits of the mantissa and the exponent of one: numbers near it meet each other in sums."""
+
+WHOLE = (0, 1, 2, -1, -2)
+"""Integers at which rules change, beside those next to the greatest."""
+
 
 def pattern(name: str, bits: int, rng: random.Random) -> int:
     """A bit pattern of a type; those at which something special happens are frequent."""
@@ -48,17 +54,37 @@ def pattern(name: str, bits: int, rng: random.Random) -> int:
         if kind < 0.45:
             return rng.choice(SPECIAL[name]) | rng.getrandbits(1) << (bits - 1)
         if kind < 0.75:
-            # Numbers near one, which meet each other in sums.
-            mantissa, bias = {"hf": (10, 15), "bf": (7, 127), "f": (23, 127), "df": (52, 1023)}[name]
+            mantissa, bias = NEAR_ONE[name]
             exponent = bias + rng.randint(-4, 6)
             return rng.getrandbits(1) << (bits - 1) | exponent << mantissa | rng.getrandbits(mantissa)
         return rng.getrandbits(bits)
     top = 1 << (bits - 1)
     if kind < 0.4:
-        return rng.choice((0, 1, 2, top - 1, top, top + 1, 2 * top - 1, 2 * top - 2, top >> 1))
+        return rng.choice((*(x % (2 * top) for x in WHOLE), top - 1, top, top + 1, top >> 1))
     if kind < 0.7:
         return rng.randint(-40, 40) % (2 * top)
     return rng.getrandbits(bits)
+
+
+def patterns(name: str, bits: int, shape: tuple[int, ...], draw: np.random.Generator) -> np.ndarray:
+    """Many of what `pattern` gives, as unsigned integers of the type's width."""
+    width = getattr(np, f"uint{bits}")
+
+    def signs() -> np.ndarray:
+        return draw.integers(0, 2, shape, width) << width(bits - 1)
+
+    anything = draw.integers(0, width(-1 % (1 << bits)), shape, width, endpoint=True)
+    kind = draw.random(shape)
+    if name in SPECIAL:
+        mantissa, bias = NEAR_ONE[name]
+        special = draw.choice(np.array(SPECIAL[name], width), shape) | signs()
+        exponent = draw.integers(bias - 4, bias + 6, shape, width, endpoint=True) << width(mantissa)
+        near = signs() | exponent | anything & width((1 << mantissa) - 1)
+        return np.where(kind < 0.45, special, np.where(kind < 0.75, near, anything))
+    top = 1 << (bits - 1)
+    special = draw.choice(np.array([*(x % (2 * top) for x in WHOLE), top - 1, top, top + 1, top >> 1], width), shape)
+    small = draw.integers(-40, 41, shape).astype(width)
+    return np.where(kind < 0.4, special, np.where(kind < 0.7, small, anything))
 
 
 @dataclass
@@ -92,12 +118,10 @@ class Machine:
 
     def state(self, threads: int, rng: random.Random) -> State:
         regs = np.zeros((threads, self.bytes), np.uint8)
-        for thread in range(threads):
-            for var in self.variables:
-                size = var.format.bytes
-                patterns = (pattern(var.type, 8 * size, rng) for _ in range(var.count))
-                data = b"".join(p.to_bytes(size, "little") for p in patterns)
-                regs[thread, self.offsets[var] : self.offsets[var] + len(data)] = np.frombuffer(data, np.uint8)
+        draw = np.random.default_rng(rng.getrandbits(64))
+        for var in self.variables:
+            data = patterns(var.type, 8 * var.format.bytes, (threads, var.count), draw).view(np.uint8)
+            regs[:, self.offsets[var] : self.offsets[var] + data.shape[1]] = data
         flags = np.zeros((threads, len(PREDICATES), LANES), bool)
         for i, predicate in enumerate(PREDICATES):
             flags[:, i, : predicate.count] = _bits(threads, predicate.count, rng)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from math import inf, isinf, isnan, isqrt, nan
+from math import inf, isqrt, nan
 
 from numerics.exact import nearest, value
 
@@ -13,6 +13,16 @@ Number = Fraction | float
 
 CANONICAL = {"hf": 0x7E00, "bf": 0x7FC0, "f": 0x7FC00000, "df": 0x7FF8 << 48, "bf8": 0x7E, "tf32": 0x3FE00}
 BITS = {"hf": 16, "bf": 16, "f": 32, "df": 64, "bf8": 8, "tf32": 19}
+
+
+def isnan(x: Number) -> bool:
+    """As of `math`, which makes floats of rationals, and fails where one is too large."""
+    return isinstance(x, float) and x != x
+
+
+def isinf(x: Number) -> bool:
+    """As of `math`, for rationals of any size."""
+    return isinstance(x, float) and abs(x) == inf
 
 
 def negative(x: Number) -> bool:

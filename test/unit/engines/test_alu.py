@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from fractions import Fraction
-from math import ceil, floor, inf, isinf, isnan
+from math import ceil, floor, inf
 
 import numpy as np
 import pytest
@@ -30,6 +30,8 @@ from .scalar import (
     encode,
     integral,
     inverse,
+    isinf,
+    isnan,
     negated,
     negative,
     over,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from xegpu_py.numerics.formats import PRECISIONS, TYPES
@@ -38,6 +39,7 @@ from xegpu_py.visa.spec import (
 from xegpu_py.visa.verify import instruction_problem
 
 
+@lru_cache
 def general(target: Target) -> tuple[Variable, ...]:
     """Variables of every type that together leave some registers free, so that nothing is spilled."""
     return tuple(
