@@ -12,6 +12,7 @@ from mlir.dialects import arith, memref, scf, vector
 
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.ir.builtin import bit_width, by
+from xegpu_py.passes.common.builders import add, zero
 from xegpu_py.upstream import matrices, threads
 from xegpu_py.upstream.rebuilding import (
     LANES,
@@ -251,7 +252,7 @@ class LaneImport(SubgroupImport):
             scf.YieldOp(list(body()))
         if kinds:
             with ir.InsertionPoint(made.else_block):
-                scf.YieldOp([_zero(k) for k in kinds])
+                scf.YieldOp([zero(k) for k in kinds])
         return list(made.results)
 
     def on_load(self, view: Any) -> list[ir.Value]:
@@ -260,7 +261,7 @@ class LaneImport(SubgroupImport):
         count = math.prod(shape)
 
         def body() -> list[ir.Value]:
-            return [memref.load(memory, [_plus(start, i)]) for i in range(count)]
+            return [memref.load(memory, [add(start, i)]) for i in range(count)]
 
         return [_together(self.masked(view.mask, [element] * count, body), view.value.type)]
 
@@ -270,7 +271,7 @@ class LaneImport(SubgroupImport):
 
         def body() -> list[ir.Value]:
             for i, value in enumerate(values):
-                memref.store(value, memory, [_plus(start, i)])
+                memref.store(value, memory, [add(start, i)])
             return []
 
         self.masked(view.mask, [], body)
@@ -300,7 +301,7 @@ class LaneImport(SubgroupImport):
             start = arith.addi(
                 vector.extract(first, [], [0]), ir.Operation.create("gpu.lane_id", results=[ir.IndexType.get()]).result
             )
-            return buffer, [_plus(start, LANES * i) for i in range(count)]
+            return buffer, [add(start, LANES * i) for i in range(count)]
         where = matrices.places(desc, view.offsets, (count,))
         return buffer, [vector.extract(where, [], [i]) for i in range(count)]
 
@@ -384,15 +385,6 @@ def _product(source: ir.Value) -> ir.Value:
 def _number(value: ir.Value) -> ir.Value:
     """The one number that a lane has as a vector of one."""
     return value if not shape_of(value) else vector.extract(cast(value, (1,)), [], [0])
-
-
-def _plus(start: ir.Value, offset: int) -> ir.Value:
-    return start if offset == 0 else arith.addi(start, index(offset))
-
-
-def _zero(kind: ir.Type) -> ir.Value:
-    one = ir.FloatAttr.get(kind, 0.0) if isinstance(kind, ir.FloatType) else ir.IntegerAttr.get(kind, 0)
-    return arith.constant(kind, one)
 
 
 def _elements(value: ir.Value) -> list[ir.Value]:

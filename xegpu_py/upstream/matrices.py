@@ -11,6 +11,7 @@ from mlir import ir
 from mlir.dialects import arith, memref, vector
 
 from xegpu_py.ir.builtin import bit_width
+from xegpu_py.passes.common.builders import constant
 from xegpu_py.upstream.rebuilding import index, mixed, vector_type
 from xegpu_py.upstream.types import MemDesc
 
@@ -66,13 +67,13 @@ def places(desc: MemDesc, offsets: Sequence[ir.Value | int], shape: Sequence[int
     for dim, start in enumerate(mixed(offsets)):
         at = arith.addi(vector.broadcast(kind, start), _constants(kind, grids[dim]))
         if block[dim] > 1:
-            side = _splat(kind, block[dim])
+            side = constant(kind, block[dim])
             place = arith.addi(
-                arith.muli(arith.divui(at, side), _splat(kind, outer[dim])),
-                arith.muli(arith.remui(at, side), _splat(kind, inner[dim])),
+                arith.muli(arith.divui(at, side), constant(kind, outer[dim])),
+                arith.muli(arith.remui(at, side), constant(kind, inner[dim])),
             )
         else:
-            place = arith.muli(at, _splat(kind, outer[dim]))
+            place = arith.muli(at, constant(kind, outer[dim]))
         total = place if total is None else arith.addi(total, place)
     assert total is not None
     return total
@@ -81,9 +82,3 @@ def places(desc: MemDesc, offsets: Sequence[ir.Value | int], shape: Sequence[int
 def _constants(kind: ir.Type, values: np.ndarray) -> ir.Value:
     attr = ir.DenseElementsAttr.get(np.ascontiguousarray(values, np.int64), type=kind)
     return arith.ConstantOp(kind, attr).result
-
-
-def _splat(kind: ir.Type, value: int) -> ir.Value:
-    return arith.ConstantOp(
-        kind, ir.DenseElementsAttr.get_splat(kind, ir.IntegerAttr.get(ir.IndexType.get(), value))
-    ).result

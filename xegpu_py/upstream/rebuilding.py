@@ -177,10 +177,3 @@ def is_true(value: ir.Value) -> bool:
         return False
     text = str(op.attributes["value"])
     return text.startswith(("true", "dense<true>", "1 : i1"))
-
-
-def zero_of(kind: ir.Type) -> ir.Value:
-    """A vector of zeros."""
-    element = ir.VectorType(kind).element_type
-    one = ir.FloatAttr.get(element, 0.0) if isinstance(element, ir.FloatType) else ir.IntegerAttr.get(element, 0)
-    return arith.ConstantOp(kind, ir.DenseElementsAttr.get_splat(kind, one)).result

@@ -13,6 +13,7 @@ from xegpu_py.dialects import xegpu as ours
 from xegpu_py.dialects.xegpu.checks import is_slm, strides_of
 from xegpu_py.ir.builtin import bit_width, by
 from xegpu_py.ir.definition import DYNAMIC
+from xegpu_py.passes.common.builders import constant, extract_slice, insert_slice, transpose, zero
 from xegpu_py.upstream import matrices, threads
 from xegpu_py.upstream.rebuilding import (
     PREFIX,
@@ -29,7 +30,6 @@ from xegpu_py.upstream.rebuilding import (
     shape_of,
     values_of,
     vector_type,
-    zero_of,
 )
 from xegpu_py.upstream.types import MemDesc, MemorySpace, NBarrier, TensorDesc
 
@@ -293,7 +293,7 @@ class SubgroupImport:
     ) -> list[tuple[ir.Value, ir.Value, tuple[int, int]]]:
         """Descriptors of up to 32 lanes at these offsets, with their masks, and the lanes that each has."""
         count = shape_of(offsets)[0]
-        mask = ones((count,)) if mask is None else mask
+        mask = constant(vector_type((count,), "i1"), True) if mask is None else mask
         slm = isinstance(source.type, ir.MemRefType) and is_slm(ir.MemRefType(source.type).memory_space)
         scope = ours.MemoryScope.SLM if slm else ours.MemoryScope.GLOBAL
         if not isinstance(source.type, ir.MemRefType) and str(source.type) not in ("i64", "ui64", "si64"):
@@ -317,7 +317,7 @@ class SubgroupImport:
             made = ours.LoadGatherOp(tdesc, mask, mode=VC)
             put_hints(made, view, "lsc_load")
             value = made.value
-            pieces.append(_swapped(value) if desc.chunk > 1 else value)
+            pieces.append(transpose(value, [1, 0]) if desc.chunk > 1 else value)
         return [cast(_joined(pieces), wanted) if wanted else _only(pieces)]
 
     def on_store(self, view: Any) -> list[ir.Value]:
@@ -326,7 +326,7 @@ class SubgroupImport:
             desc = ours.TensorDesc.of(tdesc)
             whole = cast(value, (math.prod(shape_of(value)) // desc.chunk, desc.chunk)) if desc.chunk > 1 else value
             piece = _slice(whole if desc.chunk > 1 else cast(value, (math.prod(shape_of(value)),)), at, lanes)
-            made = ours.StoreScatterOp(_swapped(piece) if desc.chunk > 1 else piece, tdesc, mask, mode=VC)
+            made = ours.StoreScatterOp(transpose(piece, [1, 0]) if desc.chunk > 1 else piece, tdesc, mask, mode=VC)
             put_hints(made, view, "lsc_store", True)
         return []
 
@@ -548,12 +548,8 @@ def line(value: ir.Value) -> ir.Value:
 
 def _slice(value: ir.Value, at: int, count: int) -> ir.Value:
     """Part of a vector along its first dimension."""
-    shape = shape_of(value)
-    if shape[0] == count:
-        return value
-    rest = shape[1:]
-    kind = vector_type((count, *rest), element_of(value))
-    return vector.extract_strided_slice(kind, value, [at, *[0] * len(rest)], [count, *rest], [1] * len(shape))
+    rest = shape_of(value)[1:]
+    return extract_slice(value, [at, *[0] * len(rest)], [count, *rest])
 
 
 def _joined(pieces: Sequence[ir.Value]) -> ir.Value:
@@ -562,23 +558,11 @@ def _joined(pieces: Sequence[ir.Value]) -> ir.Value:
         return pieces[0]
     rest = shape_of(pieces[0])[1:]
     kind = vector_type((sum(shape_of(p)[0] for p in pieces), *rest), element_of(pieces[0]))
-    whole, at = zero_of(kind), 0
+    whole, at = zero(kind), 0
     for piece in pieces:
-        whole = vector.insert_strided_slice(piece, whole, [at, *[0] * len(rest)], [1] * (1 + len(rest)))
+        whole = insert_slice(piece, whole, [at, *[0] * len(rest)])
         at += shape_of(piece)[0]
     return whole
-
-
-def ones(shape: Sequence[int]) -> ir.Value:
-    """A mask of which all bits are set."""
-    kind = vector_type(shape, "i1")
-    return arith.ConstantOp(kind, ir.DenseElementsAttr.get_splat(kind, ir.BoolAttr.get(True))).result
-
-
-def _swapped(value: ir.Value) -> ir.Value:
-    """A matrix with rows and columns exchanged."""
-    rows, columns = shape_of(value)
-    return vector.transpose(vector_type((columns, rows), element_of(value)), value, [1, 0])
 
 
 def _only(pieces: Sequence[ir.Value]) -> ir.Value:

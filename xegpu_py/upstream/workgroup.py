@@ -21,6 +21,16 @@ from xegpu_py.dialects.xegpu.checks import is_slm
 from xegpu_py.dialects.xegpu.matrix import SCALE, SCALE_BLOCK
 from xegpu_py.dialects.xetile.types import GLOBAL, SHARED, Tile, TileAttr, WgMap
 from xegpu_py.ir.builtin import bit_width, by
+from xegpu_py.passes.common.builders import (
+    Index,
+    add,
+    broadcast,
+    compare,
+    constant,
+    extract_slice,
+    insert_slice,
+    zero,
+)
 from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.upstream import matrices, threads
 from xegpu_py.upstream.layouts import even_map, map_of, subgroups_of
@@ -33,14 +43,12 @@ from xegpu_py.upstream.rebuilding import (
     element_of,
     index,
     is_true,
-    mixed,
     parts,
     put_hints,
     refuse,
     shape_of,
     values_of,
     vector_type,
-    zero_of,
 )
 from xegpu_py.upstream.splits import (
     PRODUCTS,
@@ -391,7 +399,7 @@ class WorkgroupImport(SubgroupImport):
         base = list(made.offsets) or [0] * rank
         total = [*[0] * (rank - len(offsets)), *offsets]
         kind = self.tile_type(TensorDesc.of(made.operation.results[0]), wg_map)
-        return self.tile(made, [_plus(a, b) for a, b in zip(base, total)], kind)
+        return self.tile(made, [add(a, b) for a, b in zip(base, total)], kind)
 
     def on_update_nd_offset(self, view: Any) -> list[ir.Value]:
         offsets = list(view.offsets)
@@ -451,7 +459,7 @@ class WorkgroupImport(SubgroupImport):
         address, extents, strides = tensor_of(made.source, list(made.shape), list(made.strides))
         rank = len(extents)
         given = list(view.offsets)
-        offsets = [_plus(a, b) for a, b in zip(
+        offsets = [add(a, b) for a, b in zip(
             list(made.offsets) or [0] * rank, [*[0] * (rank - len(given)), *given]
         )]  # fmt: skip
         rows, columns = math.prod(shape[:-1]), shape[-1]
@@ -498,13 +506,13 @@ class WorkgroupImport(SubgroupImport):
         # One product after the other.
         values = [self.as_split(v, len(s) - 1) for v, s in zip((view.lhs, view.rhs), shapes)]
         start = None if view.acc is None else self.as_split(view.acc, len(shapes[2]) - 1)
-        whole = zero_of(vector_type(matrix(shapes[2], len(shapes[2]) - 1), element_of(view.result)))
+        whole = zero(vector_type(matrix(shapes[2], len(shapes[2]) - 1), element_of(view.result)))
         for i in range(count):
-            a, b = (_rows(v, i * s[-2], s[-2]) for v, s in zip(values, shapes))
-            acc = None if start is None else _rows(start, i * shapes[2][-2], shapes[2][-2])
+            a, b = (_rows(v, i, s) for v, s in zip(values, shapes))
+            acc = None if start is None else _rows(start, i, shapes[2])
             given = [None if v is None else self.layer(v, i) for v in scales]
             one = xetile.TileMmaOp(a, b, acc, *given, d=kind).d
-            whole = vector.insert_strided_slice(one, whole, [i * shapes[2][-2], 0], [1, 1])
+            whole = insert_slice(one, whole, [i * shapes[2][-2], 0])
         self.shapes[whole], self.splits[whole] = shapes[2], len(shapes[2]) - 1
         return [self.put(whole, view.result)]
 
@@ -518,8 +526,7 @@ class WorkgroupImport(SubgroupImport):
             *outer, rows, depth = self.shapes[view.lhs]
             shape = (*outer, rows, -(-depth // SCALE_BLOCK))
             kind = vector_type(matrix(shape, len(shape) - 1), SCALE)
-            one = ir.FloatAttr.get(ir.Type.parse(SCALE), 1.0)
-            made = arith.ConstantOp(kind, ir.DenseElementsAttr.get_splat(kind, one)).result
+            made = constant(kind, 1.0)
             self.shapes[made], self.splits[made] = shape, len(shape) - 1
             scales[0] = made
         return self.product(view, scales)
@@ -531,7 +538,7 @@ class WorkgroupImport(SubgroupImport):
     def layer(self, value: ir.Value, number: int) -> ir.Value:
         """One of the matrices that a vector of more dimensions has."""
         shape = self.shapes[value]
-        return _rows(self.as_split(value, len(shape) - 1), number * shape[-2], shape[-2])
+        return _rows(self.as_split(value, len(shape) - 1), number, shape)
 
     # Scattered accesses.
 
@@ -681,12 +688,14 @@ _RULES: dict[str, Callable[[WorkgroupImport, ir.Operation], list[ir.Value] | Non
 }
 
 
-def _splat(kind: ir.Type, value: Any) -> ir.Value:
+def _splat(kind: ir.Type, value: Index) -> ir.Value:
     """A vector of index of which each element is a value or constant."""
-    if isinstance(value, int):
-        one = ir.IntegerAttr.get(ir.IndexType.get(), value)
-        return arith.ConstantOp(kind, ir.DenseElementsAttr.get_splat(kind, one)).result
-    return vector.broadcast(kind, value)
+    return constant(kind, value) if isinstance(value, int) else broadcast(value, kind)
+
+
+def _rows(value: ir.Value, number: int, shape: Shape) -> ir.Value:
+    """One of the matrices, of the last two dimensions of a shape, that lie one below the other in a matrix."""
+    return extract_slice(value, [number * shape[-2], 0], shape[-2:])
 
 
 def _digit(number: ir.Value, inner: int, size: int) -> ir.Value:
@@ -700,14 +709,7 @@ def _digit(number: ir.Value, inner: int, size: int) -> ir.Value:
 def _line_of(offset: Any, place: ir.Value, extent: Any) -> tuple[ir.Value, ir.Value]:
     """Indices from an offset on, and which of them are inside of an extent."""
     here = arith.addi(place, _splat(place.type, offset))
-    return here, arith.cmpi(arith.CmpIPredicate.ult, here, _splat(place.type, extent))
-
-
-def _rows(value: ir.Value, first: int, count: int) -> ir.Value:
-    """Some rows of a matrix."""
-    columns = shape_of(value)[1]
-    kind = vector_type((count, columns), element_of(value))
-    return vector.extract_strided_slice(kind, value, [first, 0], [count, columns], [1, 1])
+    return here, compare("ult", here, _splat(place.type, extent))
 
 
 def _run_ranges(ops: Sequence[ir.Operation]) -> None:
@@ -751,12 +753,3 @@ def _type_of(tile: Tile) -> ir.Type:
 def _tile_shape(shape: Shape) -> Shape:
     """The innermost two dimensions of a block; a line is a row."""
     return (1, *shape)[-2:]
-
-
-def _plus(a: Any, b: Any) -> Any:
-    """The sum of two index values or constants."""
-    if isinstance(a, int) and isinstance(b, int):
-        return a + b
-    if isinstance(a, int) and a == 0:
-        return b
-    return a if isinstance(b, int) and b == 0 else arith.addi(*mixed([a, b]))
