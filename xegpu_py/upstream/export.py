@@ -37,7 +37,7 @@ from xegpu_py.upstream.rebuilding import (
     vector_type,
 )
 from xegpu_py.upstream.subgroup import is_static
-from xegpu_py.upstream.types import BlockTdescAttr, MemorySpace, NBarrier, ScatterTdescAttr, TensorDesc, UpstreamXeGPU
+from xegpu_py.upstream.types import BlockTdescAttr, NBarrier, ScatterTdescAttr, TensorDesc, UpstreamXeGPU
 
 _OURS = "xegpu."
 REQUIRED_SIZE = "intel_reqd_sub_group_size"
@@ -140,7 +140,7 @@ class _Export:
         if ours.NBarrier.accepts(str(value.type)):
             return NBarrier().to_ir()
         desc = ours.TensorDesc.of(value)
-        space = MemorySpace(desc.attr.memory_scope.value)
+        space = desc.attr.memory_scope
         if desc.attr.scattered:
             encoding = ScatterTdescAttr(space, desc.chunk).encode()
             return TensorDesc(desc.shape, desc.element, encoding).to_ir()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Annotated, Any
 
 from mlir import ir
@@ -11,16 +10,17 @@ from xegpu_py.ir.bindings import AtomicRMWKind
 from xegpu_py.ir.builtin import bit_width, by, vector_of
 from xegpu_py.ir.codecs import Unit
 from xegpu_py.ir.constraints import MemRef, OneOf, TypeConstraint, Vector
-from xegpu_py.ir.definition import Attribute, IndexList, Interface, Operand, Result, enum_attr
+from xegpu_py.ir.definition import Attribute, IndexList, Interface, Operand, Result
 from xegpu_py.ir.operation import Operation, ParsedOp
 from xegpu_py.upstream.types import (
     Dense,
-    FenceScope,
+    ForWhom,
     Hint,
     LayoutKind,
     MemDesc,
-    MemorySpace,
     NBarrier,
+    Shuffle,
+    Space,
     TensorDesc,
     UpstreamXeGPU,
 )
@@ -434,19 +434,11 @@ class TruncfOp(Operation, dialect=UpstreamXeGPU, name="truncf"):
             self.fail(f"needs a type that is wider than the result's, {self.result.type}, but got {self.source.type}")
 
 
-@enum_attr(UpstreamXeGPU, "lane_shuffle_mode")
-class LaneShuffleMode(str, Enum):
-    """The direction of `lane_shuffle`."""
-
-    PACK = "pack"
-    UNPACK = "unpack"
-
-
 class LaneShuffleOp(Operation, dialect=UpstreamXeGPU, name="lane_shuffle"):
     """Permutes elements between lanes. After 22.1.8."""
 
     source: Operand[Vector]
-    mode: Attribute[LaneShuffleMode]
+    mode: Attribute[Shuffle]
     result: Result[Vector]
 
     effects = frozenset()
@@ -561,8 +553,8 @@ class NbarrierWaitOp(Operation, dialect=UpstreamXeGPU, name="nbarrier_wait"):
 class FenceOp(Operation, dialect=UpstreamXeGPU, name="fence"):
     """Orders memory accesses."""
 
-    memory_kind: Attribute[MemorySpace]
-    fence_scope: Attribute[FenceScope]
+    memory_kind: Attribute[Space]
+    fence_scope: Attribute[ForWhom]
 
     effects = frozenset(["sync"])
     assembly_format = "`memory_kind` `=` $memory_kind `,` `fence_scope` `=` $fence_scope attr-dict"

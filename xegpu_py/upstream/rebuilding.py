@@ -136,14 +136,14 @@ def put_hints(made: ir.Operation | ir.OpView, source: Any, message: str, write: 
         return
     operation = made.operation
     known = WRITE_HINTS if write else READ_HINTS
-    foreign = next((h.value for h in given.values() if ours.CacheHint(h.value) not in known), None)
+    foreign = next((h.value for h in given.values() if h not in known), None)
     if foreign:
         remark(
             operation, f"is imported without its cache hints: {foreign} is none for a {'write' if write else 'read'}"
         )
         return
     for name, hint in given.items():
-        operation.attributes[name] = _hint(operation.context, hint.value)
+        operation.attributes[name] = _hint(operation.context, hint)
     problem = _hint_problem(operation.opview, message, write)
     if problem:
         for name in given:
@@ -154,8 +154,8 @@ def put_hints(made: ir.Operation | ir.OpView, source: Any, message: str, write: 
 _HINT_PROBLEMS: dict[Any, str | None] = {}
 
 
-def _hint(context: ir.Context, value: str) -> ir.Attribute:
-    return ir.Attribute.parse(ours.XeGPU.enums["cache_hint"].encode(ours.CacheHint(value)), context)
+def _hint(context: ir.Context, value: ours.CacheHint) -> ir.Attribute:
+    return ir.Attribute.parse(ours.XeGPU.enums["cache_hint"].encode(value), context)
 
 
 def _hint_problem(view: Any, message: str, write: bool) -> str | None:

@@ -31,7 +31,7 @@ from xegpu_py.upstream.rebuilding import (
     values_of,
     vector_type,
 )
-from xegpu_py.upstream.types import MemDesc, MemorySpace, NBarrier, TensorDesc
+from xegpu_py.upstream.types import MemDesc, NBarrier, TensorDesc
 
 Rule = Callable[[Any], Sequence[ir.Value] | None]
 
@@ -403,7 +403,7 @@ class SubgroupImport:
         return []
 
     def on_fence(self, view: Any) -> list[ir.Value]:
-        kind = "shared" if view.memory_kind == MemorySpace.SLM else "global"
+        kind = "shared" if view.memory_kind == ours.MemoryScope.SLM else "global"
         ours.FenceOp(scope=view.fence_scope.value, memory_kind=kind)
         return []
 

@@ -8,15 +8,15 @@ texts spell it `xegpu` all the same.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from functools import lru_cache
 from typing import Annotated, Any
 
+from xegpu_py.dialects.xegpu import CacheHint, FenceScope, LaneShuffleMode, MemoryScope
 from xegpu_py.ir.bindings import AtomicRMWKind
 from xegpu_py.ir.builtin import by
 from xegpu_py.ir.codecs import IntArrayCodec, Scope, TypeText, register_int_enum
 from xegpu_py.ir.cursor import Cursor
-from xegpu_py.ir.definition import Attr, AttrCodec, Dialect, EnumCodec, Type, enum_attr
+from xegpu_py.ir.definition import Attr, AttrCodec, Dialect, EnumCodec, Type
 
 NAME = "upstream_xegpu"
 """The dialect's name in the IR. No text spells it."""
@@ -32,46 +32,35 @@ class UpstreamXeGPU(Dialect, name=NAME):
 DIALECT = UpstreamXeGPU
 
 
-@enum_attr(UpstreamXeGPU, "cache_hint")
-class CacheHint(str, Enum):
-    """What a cache level shall do with an access."""
-
-    CACHED = "cached"
-    UNCACHED = "uncached"
-    STREAMING = "streaming"
-    READ_INVALIDATE = "read_invalidate"
-    WRITE_BACK = "write_back"
-    WRITE_THROUGH = "write_through"
-
-
-@enum_attr(UpstreamXeGPU, "memory_space")
-class MemorySpace(str, Enum):
-    """Where a tensor lies."""
-
-    GLOBAL = "global"
-    SLM = "slm"
-
-
-@enum_attr(UpstreamXeGPU, "fence_scope")
-class FenceScope(str, Enum):
-    """For whom a fence orders accesses."""
-
-    WORKGROUP = "workgroup"
-    GPU = "gpu"
-
-
 register_int_enum(AtomicRMWKind)
 
 
-class _HintKind(EnumCodec):
-    """A cache hint, which upstream prints with its type."""
+class _Enumerators(EnumCodec):
+    """Enumerators of ours, as attributes of upstream's."""
+
+    def __init__(self, name: str, cases: Any) -> None:
+        super().__init__(UpstreamXeGPU, name, cases)
+        UpstreamXeGPU.enums[name] = self
+
+
+class _Hints(_Enumerators):
+    """Cache hints, which upstream prints with their type."""
 
     def write(self, value: Any) -> str:
         return f"#xegpu.{self.name}<{value.value}>"
 
 
-Hint = Annotated[CacheHint, _HintKind(UpstreamXeGPU, "cache_hint", CacheHint)]
+Hint = Annotated[CacheHint, _Hints("cache_hint", CacheHint)]
 """A cache hint of an op."""
+
+Space = Annotated[MemoryScope, _Enumerators("memory_space", MemoryScope)]
+"""Where a tensor lies, and what a fence orders."""
+
+ForWhom = Annotated[FenceScope, _Enumerators("fence_scope", FenceScope)]
+"""For whom a fence orders accesses."""
+
+Shuffle = Annotated[LaneShuffleMode, _Enumerators("lane_shuffle_mode", LaneShuffleMode)]
+"""The direction of `lane_shuffle`."""
 
 
 class _DenseKind(IntArrayCodec):
@@ -122,7 +111,7 @@ class _Settings(Attr):
 class BlockTdescAttr(_Settings, dialect=UpstreamXeGPU, name="block_tdesc_attr"):
     """What the descriptor of a block has beside shape and element type."""
 
-    memory_space: MemorySpace = MemorySpace.GLOBAL
+    memory_space: Space = MemoryScope.GLOBAL
     array_length: int = 1
     boundary_check: bool = True
 
@@ -131,7 +120,7 @@ class BlockTdescAttr(_Settings, dialect=UpstreamXeGPU, name="block_tdesc_attr"):
 class ScatterTdescAttr(_Settings, dialect=UpstreamXeGPU, name="scatter_tdesc_attr"):
     """What a scattered descriptor has beside shape and element type."""
 
-    memory_space: MemorySpace = MemorySpace.GLOBAL
+    memory_space: Space = MemoryScope.GLOBAL
     chunk_size: int = 1
 
 
