@@ -206,11 +206,6 @@ def update_bytes(low: Lowering, place: Place, count: int, guard: Guard | None, v
 
 
 def _combiner(emit: Emitter, kind: str, name: str) -> Combine:
-    """What an atomic update makes of two elements of 16 bits or more."""
-    return (lambda _, b: b) if kind == "assign" else atomic_combiner(emit, kind, name)
-
-
-def atomic_combiner(emit: Emitter, kind: str, name: str) -> Combine:
     """What combines numbers of a vISA type as one of arith's `AtomicRMWKind` does."""
     return (lambda _, b: b) if kind == "assign" else combiner(emit, CombiningKind.of_atomic(kind), name)
 
@@ -221,9 +216,9 @@ def byte_combiner(emit: Emitter, kind: str, name: str, element: str) -> Combine:
     Two roundings are one there (`xegpu_legalize.numbers` says why).
     """
     if kind == "assign":
-        return atomic_combiner(emit, kind, name)
+        return _combiner(emit, kind, name)
     if is_float(element):
-        half = atomic_combiner(emit, kind, "hf")
+        half = _combiner(emit, kind, "hf")
 
         def combine_floats(a: Reg, b: Reg) -> Reg:
             return byte_of(emit, element, half(half_of(emit, element, a), half_of(emit, element, b)))
@@ -231,7 +226,7 @@ def byte_combiner(emit: Emitter, kind: str, name: str, element: str) -> Combine:
         return combine_floats
     signed = not kind.endswith("u")
     narrow, wide = ("b", "d") if signed else ("ub", "ud")
-    combine = atomic_combiner(emit, kind, wide)
+    combine = _combiner(emit, kind, wide)
 
     def combine_bytes(a: Reg, b: Reg) -> Reg:
         left, right = (emit.in_registers(emit.as_type(n, narrow), wide) for n in (a, b))
