@@ -48,18 +48,19 @@ def philox_impl(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any, n_rounds: 
 
 
 def philox(seed: Any, c0: Any, c1: Any, c2: Any, c3: Any, n_rounds: int = ROUNDS) -> Four:
-    """Philox of a counter, with a seed as key: four values of uint32, or of uint64 if the counter has 64 bits.
+    """Philox of a counter, with a seed as key: four values of uint32, or of uint64 if `c0` is int64 or uint64.
 
     Args:
         seed: an integer of up to 64 bits.
-        c0, c1, c2, c3: the counter, integers.
+        c0, c1, c2, c3: the counter, integers; of indices the lower 32 bits, as what Triton's `arange` gives has 32.
         n_rounds: how many rounds.
 
     Raises:
         TypeError: if the seed is no integer.
     """
     first = valued(c0) if isinstance(c0, Value) else value_of(c0, types.uint32)
-    dtype = types.integer_of(64 if first.dtype.bits == 64 else 32, signed=False)
+    is_wide = first.dtype.bits == 64 and first.dtype != types.index
+    dtype = types.integer_of(64 if is_wide else 32, signed=False)
     low, high = _key(seed, dtype)
     x0, x1, x2, x3 = (_word(c, dtype) for c in (first, c1, c2, c3))
     return philox_impl(x0, x1, x2, x3, low, high, n_rounds)

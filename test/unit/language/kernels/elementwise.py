@@ -102,25 +102,9 @@ def rotary_embedding(rng):
     return Run(rope, [x, c, s, np.zeros_like(x)], {3: out}, 3, {"D": 64})
 
 
-def philox_rounds(counter, key: Constexpr):
-    """Philox 4x32-10: four words for each counter."""
-    words = [counter, counter * 0, counter * 0, counter * 0]
-    k0, k1 = key
-    for _ in xl.static_range(10):
-        first, second = words[0].to(xl.uint64) * 0xD2511F53, words[2].to(xl.uint64) * 0xCD9E8D57
-        words = [
-            (second >> 32).to(xl.uint32) ^ words[1] ^ k0,
-            second.to(xl.uint32),
-            (first >> 32).to(xl.uint32) ^ words[3] ^ k1,
-            first.to(xl.uint32),
-        ]
-        k0, k1 = (k0 + 0x9E3779B9) % (1 << 32), (k1 + 0xBB67AE85) % (1 << 32)
-    return words
-
-
 def dropout(X, OUT, n, p: xl.float32, SEED: Constexpr, BLOCK: Constexpr):
     i = xl.program_id(0) * BLOCK + xl.arange(0, BLOCK)
-    word = philox_rounds(i.to(xl.uint32), (SEED, 0))[0]
+    word, _, _, _ = xl.philox(SEED, i, 0, 0, 0)
     uniform = (word >> 8).to(xl.float32) * (1 / (1 << 24))
     x = xl.load(X + i, mask=i < n)
     xl.store(OUT + i, xl.where(uniform >= p, x / (1 - p), 0.0), mask=i < n)

@@ -147,6 +147,56 @@ def greatest_of_each_row(rng):
     return Run(top_k, out, expected, 5, {"K": 4, "BLOCK": 64})
 
 
+def router(X, WEIGHTS, EXPERTS, K: Constexpr, BM: Constexpr, N: Constexpr):
+    """The K experts of greatest score of each token, and their weights: scores and places sorted as one number."""
+    m = xl.program_id(0) * BM
+    scores = X.tile((BM, N), at=(m, 0)).load()
+    places = xl.arange(0, N)[None, :]
+    best = xl.topk((scores.to(xl.int64) << 8) | (N - 1 - places), K)
+    weights = xl.exp((best >> 8).to(xl.float32))
+    WEIGHTS.tile((BM, K), at=(m, 0)).store(weights / weights.sum(axis=1))
+    EXPERTS.tile((BM, K), at=(m, 0)).store(N - 1 - (best & 255))
+
+
+@run
+def experts_of_tokens(rng):
+    x = rng.integers(-5, 6, (11, 16)).astype(I32)
+    order = np.argsort(-x, axis=1, kind="stable")[:, :4]
+    e = np.exp(np.take_along_axis(x, order, 1).astype(F32))
+    out = [x, np.zeros((11, 4), F32), np.zeros((11, 4), I32)]
+    expected = {1: e / e.sum(1, keepdims=True), 2: order}
+    return Run(router, out, expected, 2, {"K": 4, "BM": 8, "N": 16}, 1e-6)
+
+
+def medians(X, Y, n, BLOCK: Constexpr):
+    """The median of each row, of an odd number of elements."""
+    row, i = xl.program_id(0), xl.arange(0, BLOCK)
+    x = xl.sort(xl.load(X + row * n + i, mask=i < n, other=float("inf")))
+    Y[row] = xl.where(i == n // 2, x, 0.0).sum()
+
+
+@run
+def medians_of_rows(rng):
+    x = normal(rng, 5, 29)
+    return Run(medians, [x, np.zeros(5, F32), 29], {1: np.median(x, 1)}, 5, {"BLOCK": 32})
+
+
+def complex_product(A, B, OUT, n, BLOCK: Constexpr):
+    """Of complex numbers, whose parts alternate in memory."""
+    i = xl.program_id(0) * BLOCK + xl.arange(0, BLOCK)
+    place, mask = 2 * i[:, None] + xl.arange(0, 2)[None, :], i[:, None] < n
+    (a, b), (c, d) = (xl.split(xl.load(M + place, mask=mask, other=0.0)) for M in (A, B))
+    xl.store(OUT + place, xl.join(a * c - b * d, a * d + b * c), mask=mask)
+
+
+@run
+def product_of_complex_numbers(rng):
+    a, b = whole(rng, 37, 2), whole(rng, 37, 2)
+    both = (a[:, 0] + 1j * a[:, 1]) * (b[:, 0] + 1j * b[:, 1])
+    out = np.stack([both.real, both.imag], 1).astype(F32)
+    return Run(complex_product, [a, b, np.zeros_like(a), 37], {2: out}, 3, {"BLOCK": 16})
+
+
 def spmv(VALUES, COLUMNS, STARTS, X, Y, BLOCK: Constexpr):
     """A row of a sparse matrix (CSR) for each workgroup."""
     row, i = xl.program_id(0), xl.arange(0, BLOCK)

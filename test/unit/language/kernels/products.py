@@ -260,18 +260,18 @@ def block_scaled(A, B, SA, SB, C, BM: Constexpr, BN: Constexpr, BK: Constexpr):
     m, n = xl.program_id(1) * BM, xl.program_id(0) * BN
     acc = xl.zeros((BM, BN))
     for k in range(0, A.shape[1], BK):
-        a, b = A.tile((BM, BK), at=(m, k)).load().to(xl.float16), B.tile((BK, BN), at=(k, n)).load().to(xl.float16)
-        sa, sb = SA.tile((BM, 1), at=(m, k // BK)).load(), SB.tile((1, BN), at=(k // BK, n)).load()
-        acc += (a @ b) * (xl.exp2(sa.to(xl.float32) - 127) * xl.exp2(sb.to(xl.float32) - 127))
+        a, b = A.tile((BM, BK), at=(m, k)).load(), B.tile((BK, BN), at=(k, n)).load()
+        sa, sb = SA.tile((BM, BK // 32), at=(m, k // 32)).load(), SB.tile((BN, BK // 32), at=(n, k // 32)).load()
+        acc = xl.dot_scaled(a, sa, "e5m2", b, sb, "e5m2", acc)
     C.tile((BM, BN), at=(m, n)).store(acc)
 
 
 @run
 def block_scaled_matmul(rng):
     a, b = whole(rng, 14, 90, dtype=F8), whole(rng, 90, 27, dtype=F8)
-    sa, sb = rng.integers(125, 130, (14, 3)).astype(U8), rng.integers(125, 130, (3, 27)).astype(U8)
+    sa, sb = rng.integers(125, 130, (14, 3)).astype(U8), rng.integers(125, 130, (27, 3)).astype(U8)
     wide_a = a.astype(np.float64) * np.repeat(2.0 ** (sa.astype(int) - 127), 32, 1)[:, :90]
-    wide_b = b.astype(np.float64) * np.repeat(2.0 ** (sb.astype(int) - 127), 32, 0)[:90]
+    wide_b = b.astype(np.float64) * np.repeat(2.0 ** (sb.T.astype(int) - 127), 32, 0)[:90]
     return Run(
         block_scaled,
         [a, b, sa, sb, np.zeros((14, 27), F32)],
