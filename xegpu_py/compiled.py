@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import re
 from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
@@ -35,6 +36,8 @@ from xegpu_py.surfaces import unaligned_surfaces
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
 from xegpu_py.visa import assembly
+
+_SSA_NAME = re.compile(r"%[\w$.-]+")
 
 
 class CompiledKernel:
@@ -141,6 +144,13 @@ class CompiledKernel:
         parameters = self._lowered.parameters
         return tuple(i for i in self._lowered.unit_strides if parameters[i].is_strided(arguments[i]))
 
+    def _place(self, argument: int) -> str:
+        """Where the kernel's text has an argument, and its name there; empty if that is not known."""
+        where, source = self._lowered.places[argument], self._lowered.source
+        line = source.line(where.line) if source and where.line else None
+        name = _SSA_NAME.match(line, where.column - 1) if line else None
+        return f"{where}: {name[0]}, " if name else ""
+
     def __call__(
         self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] | None = None
     ) -> Statistics:
@@ -183,9 +193,9 @@ class CompiledKernel:
         for i in self._strided(arguments):
             step = arguments[i].strides[-1] // arguments[i].itemsize
             raise ValueError(
-                f"argument {i} of kernel '{self.name}', {_article(parameters[i].type)}, has an innermost stride of "
-                f"{step} elements, but the kernel's {UNIT_STRIDES} says 1; numpy.ascontiguousarray makes it 1, and "
-                "without that attribute xegpu-legalize gathers the array's elements"
+                f"{self._place(i)}argument {i} of kernel '{self.name}', {_article(parameters[i].type)}, has an "
+                f"innermost stride of {step} elements, but the kernel's {UNIT_STRIDES} says 1; numpy.ascontiguousarray "
+                "makes it 1, and without that attribute xegpu-legalize gathers the array's elements"
             )
         values: dict[str, Any] = {}
         titles: dict[str, str] = {}

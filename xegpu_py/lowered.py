@@ -16,7 +16,7 @@ from mlir import ir as mlir
 from xegpu_py.dialects import visa
 from xegpu_py.engines.jit.cache import Cache, digest, folder_of, package_state
 from xegpu_py.engines.jit.native import versions
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, position_of
 from xegpu_py.ir.module import Module, parse_source, source_of
 from xegpu_py.ir.passes import Runner, parse_pipeline
 from xegpu_py.ir.source import Source
@@ -41,6 +41,7 @@ class Lowered:
         program: the vISA program.
         limits: for which launches it is, as `SMALL`; 0 for any.
         unit_strides: the numbers of its arguments whose innermost stride must be 1, which their types do not say.
+        places: where its text has its arguments.
         surfaces: those whose extents or strides are computed of its arguments.
         known: the extents of grid and block that the kernel fixes, by "grid" and "block".
         subgroups: of a workgroup, where the kernel's maps say how many there are.
@@ -60,6 +61,7 @@ class Lowered:
     levels: dict[str, Module] = field(default_factory=dict)
     surfaces: tuple[Surface, ...] = ()
     unit_strides: tuple[int, ...] = ()
+    places: tuple[Position, ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"levels": {}}
@@ -189,6 +191,7 @@ def found_in(module: Module, func: mlir.Operation) -> Lowered:
         source=module.sources[0] if module.sources else None,
         levels={"visa": module},
         unit_strides=unaligned_arguments(func, UNIT_STRIDES),
+        places=tuple(position_of(a.location) for a in func.regions[0].blocks[0].arguments),
     )
 
 

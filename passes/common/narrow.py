@@ -24,8 +24,9 @@ def byte_memref(kind: ir.MemRefType) -> ir.MemRefType:
     Elements follow each other in the order of their linear index, as MLIR's emulation of narrow types has them.
 
     Raises:
-        ValueError: if rows do not begin at bytes. The message is a clause that follows an op's name.
+        ValueError: if rows do not begin at bytes. Its arguments are a clause that follows an op's name, and a note.
     """
+    rows = "rows of an even number of elements begin at bytes; of elements of 2 bits a multiple of four"
     each = 8 // narrow_bits(kind.element_type)
     dynamic, unknown = ir.ShapedType.get_dynamic_size(), ir.ShapedType.get_dynamic_stride_or_offset()
     shape, (strides, offset) = list(kind.shape), kind.get_strides_and_offset()
@@ -35,16 +36,19 @@ def byte_memref(kind: ir.MemRefType) -> ir.MemRefType:
         if shape[-1] != dynamic:
             if shape[-1] % each and kind.rank > 1:
                 raise ValueError(
-                    f"has {kind}, whose rows end within a byte: {shape[-1]} elements of {kind.element_type}"
+                    f"has {kind}, whose rows end within a byte: {shape[-1]} elements of {kind.element_type}", rows
                 )
             shape[-1] = -(-shape[-1] // each)
         if strides[-1] != 1:
-            raise ValueError(f"has {kind}, whose innermost stride is not 1, so that elements do not fill bytes")
+            known = "known to be " if strides[-1] == unknown else ""
+            message = f"has {kind}, whose innermost stride is not {known}1, so that elements do not fill bytes"
+            raise ValueError(message, "let its type say that the innermost stride is 1, as in strided<[?, 1]>")
     if plain:
         return ir.MemRefType.get(shape, byte, memory_space=kind.memory_space)
     for step in (*strides[:-1], offset):
         if step != unknown and step % each:
-            raise ValueError(f"has {kind}, whose rows begin within a byte: {step} elements of {kind.element_type}")
+            message = f"has {kind}, whose rows begin within a byte: {step} elements of {kind.element_type}"
+            raise ValueError(message, rows)
     steps = [n if n == unknown else n // each for n in strides[:-1]] + [1] * bool(strides)
     layout = ir.StridedLayoutAttr.get(offset if offset == unknown else offset // each, steps, kind.context)
     return ir.MemRefType.get(shape, byte, layout=layout, memory_space=kind.memory_space)

@@ -145,8 +145,7 @@ class Emulation(Conversion):
         try:
             return byte_memref(ir.MemRefType(kind))
         except ValueError as e:
-            note = "rows of an even number of elements begin at bytes; of elements of 2 bits a multiple of four"
-            emit_error(op or self._at(), str(e), note)
+            emit_error(op or self._at(), *e.args)
 
     def _at(self) -> ir.Operation:
         assert self._op is not None
