@@ -130,7 +130,7 @@ class Measured:
 
 
 def measured(run: Callable[[], object], peer: Callable[[], object], size: int, times: int) -> Measured:
-    """Time both in turns, so that they see the same machine."""
+    """Time both in alternating runs, so that they are under the same load."""
     found = Measured([], [], 2 * size**3)
     for _ in range(times):
         found.ours.append(seconds(run))

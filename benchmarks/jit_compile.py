@@ -26,7 +26,7 @@ def unrolled_gemm(length: int) -> Kernel:
 
 
 def chain(length: int, divergent: bool = False) -> Kernel:
-    """Additions, each of two results before it; where lanes part, each tenth in some lanes only."""
+    """Additions of two earlier results; with `divergent`, each tenth is for some lanes only."""
     lines = [".version 3.8", '.kernel "chain"', ".decl P v_type=P num_elts=16"]
     lines += [f".decl Sum{n} v_type=G type=f num_elts=16 align=GRF" for n in range(VARIABLES)]
     lines += ['.kernel_attr Target="cm"', ".kernel_attr SimdSize=16"]

@@ -1,7 +1,7 @@
 """Microseconds an op of vector-distribute, on growing functions, against iree-opt's distribution.
 
-Layouts flow down a chain of elementwise ops from its first; up one, from its last; and down and up by turns, where each
-op takes one vector that has a layout and one that has none, which the next begins with.
+Layouts propagate down a chain of elementwise ops from its first op, up a chain from its last op, or alternately in both
+directions: each op has an operand with a layout and one without, with which the next op begins.
 """
 
 from __future__ import annotations

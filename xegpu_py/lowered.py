@@ -160,7 +160,7 @@ def lower(module: Module, name: str, options: Options) -> Lowered:
     )
     lowered = copied(module)
     levels = {"xegpu": copied(module)}
-    # Whoever gives a module has verified it, and the kernel verifies the program that comes of it.
+    # The caller has verified the module, and the kernel verifies the resulting program.
     remarks: list[Diagnostic] = []
     runner = Runner(verify_each=False, remarks=remarks)
     if options.unaligned:

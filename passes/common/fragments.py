@@ -134,7 +134,7 @@ def natural(shape: Sequence[int], lanes: int) -> Placement:
 
 
 def of_registers(shape: Sequence[int], lanes: int, bits: int) -> Placement:
-    """Where dpas's registers have a matrix's elements: units of its rows, one after the other, go round the lanes.
+    """Where dpas's registers have a matrix's elements: units of its rows are distributed round robin to the lanes.
 
     So does OpenCL's cl_intel_subgroup_matrix_multiply_accumulate: a lane has 16 bits of each row of the first factor,
     or the 32 bits that VNNI packs, and a row that is shorter than the subgroup's lanes is followed by the next one.

@@ -19,7 +19,7 @@ class PatternSet(dict[str, P]):
         @pattern("vector.step")
         def step(conversion: Conversion, op: ir.Operation) -> None: ...
 
-    Whoever applies the patterns calls `load` before: the modules that register them import this set, not the reverse.
+    Users of the patterns call `load` first: the modules that register them import this set, not the reverse.
     """
 
     def __init__(self, package: str | None = None, modules: Sequence[str] = ()) -> None:

@@ -165,7 +165,7 @@ class _Need:
 
 
 _Wants = list[tuple[int, int, list[tuple[int, int]]]]
-"""Lanes, places of their parts, and who has the elements: lanes and registers."""
+"""Lanes, positions in their parts, and the owners of the elements: lanes and registers."""
 
 
 def _alike(wants: _Wants) -> tuple[dict[_Need, int], int]:

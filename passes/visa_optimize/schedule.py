@@ -99,7 +99,7 @@ def _read(inst: Instruction, target: Target) -> set[Root]:
 
 @dataclass
 class _Places:
-    """Who last wrote a place, and who has read it since."""
+    """The last writer of a location, and its readers since."""
 
     writer: int = -1
     readers: list[int] = field(default_factory=list)

@@ -255,7 +255,7 @@ def extended(value: ir.Value, bits: int, signed: bool | None) -> ir.Value:
 
 
 def interleaved(a: ir.Value, b: ir.Value) -> ir.Value:
-    """The elements of two vectors by turns, along rows."""
+    """The alternating elements of two vectors, along rows."""
     shape = shape_of(a)
     return build.make("vector.interleave", build.with_shape(a.type, (*shape[:-1], 2 * shape[-1])), a, b)
 

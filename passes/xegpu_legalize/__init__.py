@@ -12,23 +12,23 @@ from xegpu_py.ir.passes import Pass, register_pass
 class XeGPULegalize(Pass):
     """Divide tiles, vectors and products into what one message or instruction of the target has.
 
-    Blocks become blocks that a message moves, several side by side in one by array_length; their descriptors are split
-    where they are made, moved and carried through loops. Products become those of a dpas, filled up with zeros at the
-    edges: slab by slab of K, where a slab is what one message of A brings, and loads come right before the slab that
-    needs them. With `load-ahead` a slab is as deep as a dpas, so that what a product no longer needs can be loaded anew
-    while the rest of it is computed; see `xegpu-load-ahead`. With `marked` only kernels are changed that have a loop
-    with the attribute `xetile.load_ahead`. Gathers become ones of fewer lanes, transpositions of
-    narrow elements ones of units of 32 bits. Vectors that are made and used element by element are worked on piece by
-    piece, so that few registers live at a time. Arithmetic that bf16 and f8E5M2 do not have is done in f32 and f16,
-    with the bits of one rounding, and division of 64-bit integers step by step.
+    Blocks are split into blocks that one message moves; neighbouring blocks share a message by array_length. Their
+    descriptors are split where they are created, moved and carried by loops. Products are split into those of one
+    dpas, padded with zeros at the edges. They are computed in slabs of K, each as deep as a message of A is wide, and
+    operands are loaded directly before their slab. With `load-ahead` a slab is as deep as one dpas, so that the next
+    operands can be loaded while the rest of a product is computed; see `xegpu-load-ahead`. With `marked` only kernels
+    that have a loop with the attribute `xetile.load_ahead` are changed. Gathers are split into gathers of fewer lanes,
+    and transpositions of narrow elements become transpositions of 32-bit units. Chains of elementwise ops are computed
+    piece by piece, so that few registers are live at a time. Arithmetic on bf16 and f8E5M2 that no instruction
+    implements is computed in f32 and f16, with the bits of one rounding, and 64-bit division in several steps.
 
-    Blocks of tensors that 2D block messages cannot address, and all blocks where the target has none, become 1D
-    messages where rows are known to be in bounds and aligned, else gathers and scatters. A remark (`--remarks`) says
-    what that costs. So do blocks of tensors whose innermost stride is not known to be 1. Other extents, strides and
-    offsets that are not known are taken to be as messages need them, but not of the arguments that the kernel's
-    attribute `xegpu.unaligned = array<i64: 0, 2>` counts; with `unaligned` of none.
+    Blocks of tensors that 2D block messages cannot address, and all blocks if the target has no such messages, become
+    1D messages if rows are known to be in bounds and aligned, and gathers and scatters otherwise. A remark
+    (`--remarks`) reports the number of messages. The same holds for blocks of tensors whose innermost stride is not
+    known to be 1. Other unknown extents, strides and offsets are assumed to satisfy the rules of messages, except for
+    the arguments in the kernel's attribute `xegpu.unaligned = array<i64: 0, 2>`; with `unaligned`, for no argument.
 
-        %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<64x64xf32> -> !xegpu.tensor_desc<64x16xf32>
+    %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<64x64xf32> -> !xegpu.tensor_desc<64x16xf32>
         %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<64x16xf32> -> vector<64x16xf32>
 
     becomes
@@ -38,7 +38,7 @@ class XeGPULegalize(Pass):
         %x0 = xegpu.load_nd %d0 {mode = vc} : !xegpu.tensor_desc<32x16xf32> -> vector<32x16xf32>
         %x1 = xegpu.load_nd %d1 {mode = vc} : !xegpu.tensor_desc<32x16xf32> -> vector<32x16xf32>
 
-    Its other name is `xetile-blocking`. Kernels that hold XeTile are left as they are.
+    The pass is also registered as `xetile-blocking`. Kernels with XeTile ops are not changed.
     """
 
     target: str = ""

@@ -98,7 +98,7 @@ def _join(plan: Plan, op: ir.Operation) -> None:
 
 
 def _descriptors_of_unknown_making(func: ir.Operation, ops: Sequence[ir.Operation]) -> list[ir.Value]:
-    """Arguments of the function, and results of ops that are not taken apart."""
+    """Arguments of the function, and results of ops that are not split."""
     found = [a for a in func.regions[0].blocks[0].arguments if is_desc(a)]
     for op in ops:
         if not _makes_descriptor(op) and not carried(op):

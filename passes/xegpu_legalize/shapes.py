@@ -107,7 +107,7 @@ def line_splits(desc: TensorDesc) -> set[int]:
 
 
 def load_is_legal(view: Any, target: Target) -> bool:
-    """Whether a load is one message as it stands."""
+    """Whether a load is already one message."""
     desc = TensorDesc.of(view.tdesc)
     if is_line(desc):
         return not line_splits(desc)

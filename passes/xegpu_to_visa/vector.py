@@ -327,7 +327,7 @@ def shuffle(low: Lowering, op: ir.Operation) -> None:
 
 @pattern("vector.interleave")
 def interleave(low: Lowering, op: ir.Operation) -> None:
-    """Elements of two vectors by turns: the first of each, then the second of each."""
+    """Alternating elements of two vectors: the first of each, then the second of each."""
     count, _, name = result_of(low, op)
     result = low.emit.reg(name or "w", count)
     # A destination of f64 is packed; its bits need not be.

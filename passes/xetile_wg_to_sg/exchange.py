@@ -86,7 +86,7 @@ class Subgroup:
         stride, owners = own.strides[dim], own.owners[dim]
         if owners == 1:
             return 0
-        # Ids do not go round in the dimension whose neighbours are farthest apart.
+        # Ids do not wrap around in the dimension whose neighbours are farthest apart.
         wrap = 0 if stride * owners == own.subgroups else owners
         key = (stride, wrap)
         if key not in self._places:

@@ -44,7 +44,7 @@ class Program:
         return self.text.lstrip().startswith(".version")
 
     def arrays(self) -> list[Any]:
-        """The arguments, made anew."""
+        """New copies of the arguments."""
         return [parse_argument(word) for word in self.arguments]
 
     def launched(self, **options: Any) -> list[Any]:

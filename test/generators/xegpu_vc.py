@@ -649,7 +649,7 @@ class Kernel(Body):
         return [Value(v.name, v.shape, v.element) for v in found]
 
     def like(self, x: Value) -> Value:
-        """Another value of a type, computed anew if it can be."""
+        """Another value of a type, computed by a new op if possible."""
         found = self.pick(lambda v: v.type == x.type)
         return found if found else elementwise.constant(self, x.shape, x.element)
 

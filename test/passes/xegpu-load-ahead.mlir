@@ -58,7 +58,7 @@ gpu.module @m {
 
 // -----
 
-// A descriptor that is made anew in each turn is made for the next one too. A part of what is loaded is a use of it.
+// A descriptor that each iteration creates is also created for the next one. A part of a loaded vector is a use of it.
 
 !x = !xegpu.tensor_desc<8x16xf32>
 

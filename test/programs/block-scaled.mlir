@@ -32,7 +32,7 @@ module attributes {gpu.container_module} {
     %c8 = arith.constant 8 : index
     %c16 = arith.constant 16 : index
     %c32 = arith.constant 32 : index
-    // 1 is 0x2, and 1.5 is 0x3: columns of A are 1.5 and 1 by turns.
+    // 1 is 0x2, and 1.5 is 0x3: columns of A alternate between 1.5 and 1.
     %ones = arith.constant 0x22 : i8
     %mixed = arith.constant 0x23 : i8
     %one = arith.constant 1.0 : f8E8M0FNU

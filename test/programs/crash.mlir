@@ -36,6 +36,6 @@ module attributes {gpu.container_module} {
   }
 }
 // ERROR: crash.mlir:27:3: error: host function 'main' crashed with SIGSEGV (segmentation fault) after launch 2, of kernel 'nothing'
-// ERROR: note: compiled host code runs as it stands
+// ERROR: note: compiled host code is not checked
 // ERROR-NOT: Traceback
 // BEFORE: crash.mlir:13:3: error: host function 'no_launch' crashed with SIGSEGV (segmentation fault){{$}}

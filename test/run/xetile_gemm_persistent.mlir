@@ -1,4 +1,4 @@
-// A persistent kernel: the workgroups that there are take the tiles of C in turns, four columns of tiles a row.
+// A persistent kernel: the workgroups take the tiles of C round robin, four columns of tiles a row.
 
 // RUN: xegpu-run %s ones:bf16:192x64 ones:bf16:64x256 zeros:f32:192x256 --grid 5 --block 4 --print 2 | FileCheck %s
 // CHECK: {{\[\[}}64. 64. 64.

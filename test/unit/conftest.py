@@ -9,4 +9,4 @@ gc.set_threshold(100_000)
 
 
 def pytest_addoption(parser):
-    parser.addoption("--save-screenshots", action="store_true", help="make docs/site/screenshots anew")
+    parser.addoption("--save-screenshots", action="store_true", help="update docs/site/screenshots")

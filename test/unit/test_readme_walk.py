@@ -14,7 +14,7 @@ import pytest
 from markdown import ROOT, blocks, runs
 
 LISTING = {"PYTEST_ADDOPTS": "--collect-only -q", "LIT_OPTS": "--show-tests"}
-"""So that `make test`, of which this is a part, installs what it needs and lists its tests, and does not begin anew."""
+"""Lets `make test`, which contains this test, install its requirements and list its tests without running them."""
 
 
 @pytest.mark.skipif("README_WALK" not in os.environ, reason="README_WALK=1 runs it")

@@ -79,7 +79,7 @@ def browser():
 def test_pages_in_a_browser(site, browser, tmp_path, request):
     """No page is wider than the window, all pictures load, and no request fails.
 
-    With `--save-screenshots` the pictures in docs/site/screenshots are made anew.
+    With `--save-screenshots` the pictures in docs/site/screenshots are updated.
     """
     folder = SCREENSHOTS if request.config.getoption("--save-screenshots") else tmp_path
     folder.mkdir(exist_ok=True)

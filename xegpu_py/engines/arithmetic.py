@@ -55,7 +55,7 @@ def span(name: str, modifier: str = "") -> Span:
 def _integer_dtype(inst: Instruction, types: list[str], modifiers: list[str]) -> type:
     """An array type that holds sources and result exactly or, where that is enough, in their lowest 64 bits.
 
-    Where neither of numpy's will do, Python's own integers are used.
+    If neither of numpy's is wide enough, Python's integers are used.
     """
     spec = INSTRUCTIONS[inst.name]
     if not (inst.saturate or spec.ordered or any("abs" in m for m in modifiers)):

@@ -30,7 +30,7 @@ class Module:
 
     Attributes:
         sources: the texts that its locations speak of, for diagnostics.
-        bodies: functions that passes have lowered below the IR. Whoever looks at the module finds their ops.
+        bodies: functions that passes have lowered below the IR. Their ops are created when the module is read.
     """
 
     def __init__(self, module: mlir.Module, sources: tuple[Source, ...] = ()) -> None:

@@ -128,7 +128,7 @@ def split(value: Any) -> tuple[Value, Value]:
 
 
 def interleave(a: Any, b: Any) -> Value:
-    """The elements of two values in turns along the last dimension.
+    """The elements of two values, alternating along the last dimension.
 
     Raises:
         ValueError: for scalars.

@@ -213,7 +213,7 @@ class Value(Shapes, Conversions, Reductions):
 
     def _op(self, name: str, *others: Value, dtype: DType | None = None) -> Value:
         if self.dtype.is_narrow and dtype is None:
-            # There is no arithmetic on these types: float32 holds results so well that rounding twice does no harm.
+            # There is no arithmetic on these types. float32 has enough bits that rounding twice equals rounding once.
             wide = [v.to(types.float32) for v in (self, *others)]
             return wide[0]._op(name, *wide[1:]).to(self.dtype)
         result = dtype or self.dtype

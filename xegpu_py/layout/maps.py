@@ -129,8 +129,8 @@ def _wg_of(layout: NestedLayout, subgroups: int | None) -> WgMapping:
     inner = math.prod(layout.subgroup_tile[first + 1 :])
     if subgroups % inner:
         raise LayoutError(
-            f"{subgroups} subgroups do not make whole rows of the grid {list(layout.subgroup_tile)}, and a wg_map goes "
-            "round whole rows"
+            f"{subgroups} subgroups are not whole rows of the grid {list(layout.subgroup_tile)}, which each round of a "
+            "wg_map has"
         )
     grid = list(layout.subgroup_tile)
     grid[first] = subgroups // inner
@@ -149,8 +149,8 @@ def _with_subgroups(
             batch[i] *= n
         elif n > 1 and math.prod(groups[:i]) > 1:
             raise LayoutError(
-                f"dimension {i} goes round its {groups[i]} subgroups {n} times; a nested layout has the subgroup "
-                "outermost, so that only ids that wrap around, in their first dimension, can come round again"
+                f"dimension {i} has {n} rounds of its {groups[i]} subgroups; the subgroup is the outermost level of a "
+                "nested layout, so only the first distributed dimension can have several rounds"
             )
         else:
             tile[i] *= n

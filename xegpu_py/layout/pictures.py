@@ -31,7 +31,7 @@ _GAP = 34.0
 def layout_picture(
     layout: NestedLayout, *, subgroups: int | None = None, threads: int | None = None, title: str = ""
 ) -> str:
-    """Draw who owns what.
+    """Draw the owners of a vector's elements.
 
     A vector of more than two dimensions is drawn as its slices along the last two. Groups carry what they show:
     `data-index` (of their first element), `data-count` (of elements along the last dimension), `data-subgroup`,

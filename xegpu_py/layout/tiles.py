@@ -1,11 +1,11 @@
-"""The tiles that a `wg_map` gives each subgroup of a workgroup: distributed round robin, or shared.
+"""The tiles of each subgroup of a workgroup under a `wg_map`: distributed round robin, or shared.
 
 `size` elements of a dimension in tiles of `data` are `count = size / data` tiles. With `grid` subgroups along it,
-subgroup i owns tiles i, i + grid, ... if there are at least as many tiles as subgroups (round robin), and else tile
-i modulo count, which it shares.
+subgroup i owns tiles i, i + grid, ... if there are at least as many tiles as subgroups (round robin). Otherwise
+it shares tile i modulo count.
 
-A nested layout has the subgroup outermost, and so can go round in one dimension only. Here each dimension is two of a
-nested layout: the rounds, which are batches, and the tiles of a round, which subgroups own.
+The subgroup is the outermost level of a nested layout, so only one dimension can have several rounds. Here each
+dimension is two of a nested layout: the rounds, which are batches, and the tiles of a round, which subgroups own.
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ def div(a: npt.ArrayLike, b: npt.ArrayLike, fmt: str) -> Array:
 
 
 def _short_quotients(x: Array, y: Array, form: Format) -> Array:
-    # f32 has more than twice the bits of hf and bf, so that rounding a quotient again does no harm.
+    # f32 has more than twice the bits of hf and bf, so that rounding a quotient twice equals rounding once.
     if form.name == "hf":
         return narrow_hf(widen_hf(x) / widen_hf(y))
     return narrow_bf(x.astype(np.float32) / y.astype(np.float32))

@@ -190,7 +190,7 @@ def _bit_length(word: Array) -> Array:
 
 
 def round_to_odd(total: Array, error: Array) -> Array:
-    """An f64 sum rounded to odd, from its nearest value and the error of that: rounding it again does no harm."""
+    """An f64 sum rounded to odd, from its nearest value and the error of that, to be rounded again."""
     bits = total.view(np.int64)
     inexact = (error != 0) & (bits & 1 == 0) & np.isfinite(total)
     outward = np.signbit(total) == np.signbit(error)

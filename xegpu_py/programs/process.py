@@ -149,5 +149,5 @@ def _crash(status: int, last: str, job: Job, position: Position) -> DiagnosticEr
     else:
         reason = f"exit status {status}"
     message = f"host function '{job.entry}' crashed with {reason}{' ' if last else ''}{last}"
-    note = "compiled host code runs as it stands: look for accesses of memory outside of memrefs, or freed before"
+    note = "compiled host code is not checked: look for accesses outside of memrefs, or to freed memory"
     return DiagnosticError([Diagnostic("error", message, position, (Diagnostic("note", note, position),))])

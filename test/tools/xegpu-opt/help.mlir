@@ -19,7 +19,7 @@
 // PASS: Remove ops of our dialects whose results are not used.
 // PASS: becomes
 // PASS: options:
-// PASS: keep-loads: bool = False
+// PASS: keep-loads=bool (default False)
 
 // UNKNOWN: xegpu-opt: error: there is no pass 'xegpu-dec'; did you mean 'xegpu-dce'?
 

@@ -230,7 +230,7 @@ def test_placement_changes_nothing(seed: int, diverges: bool) -> None:
 
 
 def test_a_value_outlives_turns_that_do_not_write_it() -> None:
-    """The last turn leaves the loop before it writes `Kept` anew, but after it has written what nobody reads."""
+    """The last iteration leaves the loop before it writes `Kept` again, but after it has written an unused value."""
     text = """\
 .version 3.8
 .kernel "kept"

@@ -69,7 +69,7 @@ def test_loops_of_threads(with_goto: bool, longest: int, monkeypatch: pytest.Mon
     st.sampled_from([40, 400]),
 )
 def test_structured_programs(program: list[object], size: str, seed: int, patience: int, longest: int) -> None:
-    """Whichever of the threads that parted run first, and however many functions native code is."""
+    """The result does not depend on the order of divergent threads, nor on the number of native functions."""
     body, declarations, values = lanes_of(program, size, 4, seed)
     out = values.copy()
     with pytest.MonkeyPatch.context() as patch:

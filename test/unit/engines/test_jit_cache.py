@@ -1,4 +1,4 @@
-"""Native code on disk: what is found again, what is not, and what does no harm."""
+"""Native code on disk: hits, misses, and damaged entries."""
 
 from __future__ import annotations
 

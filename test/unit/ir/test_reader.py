@@ -16,7 +16,7 @@ FUNC = (
 
 
 class Plain(Reader):
-    """Reads each line anew."""
+    """Reads each line without templates."""
 
     def _known_lines(self, start, end):
         return start

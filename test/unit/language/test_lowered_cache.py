@@ -1,4 +1,4 @@
-"""Lowered kernels on disk: what a second process finds, what makes it compile again, and what does no harm."""
+"""Lowered kernels on disk: what a second process finds, what makes it compile again, and damaged entries."""
 
 from __future__ import annotations
 

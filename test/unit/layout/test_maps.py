@@ -90,7 +90,7 @@ def test_a_layout_that_is_a_sg_map_is_that_one(layout, row_major):
 def test_wg_map_deals_round_robin(groups, data, rounds):
     shape, total = sized(groups, data, rounds), math.prod(groups)
     if groups[0] > 1 and groups[1] > 1 and rounds[1] > 1:
-        with pytest.raises(LayoutError, match=f"dimension 1 goes round its {groups[1]} subgroups {rounds[1]} times"):
+        with pytest.raises(LayoutError, match=f"dimension 1 has {rounds[1]} rounds of its {groups[1]} subgroups"):
             from_wg_map(groups, data, shape)
         return
     layout = from_wg_map(groups, data, shape)
@@ -144,7 +144,7 @@ ONE, NONE = (1, 1), (0, 0)
         (
             lambda x: to_wg_map(x, subgroups=2),
             NestedLayout((2, 4), ONE, ONE, ONE, ONE, (4, 1), NONE),
-            "2 subgroups do not make whole rows of the grid [2, 4]",
+            "2 subgroups are not whole rows of the grid [2, 4]",
         ),
         (to_maps, NestedLayout((2, 2), ONE, ONE, ONE, ONE, (1, 2), NONE), "a wg_map numbers subgroups row by row"),
     ],

@@ -340,7 +340,7 @@ def test_roots_in_rationals(fmt: str) -> None:
 
 
 def test_rsqrt_of_f_next_to_middles() -> None:
-    """Squares of middles, rounded both ways, and what of a million is nearest to a middle."""
+    """Squares of midpoints, rounded both ways, and the numbers among a million that are nearest to a midpoint."""
     x = np.random.default_rng(7).uniform(1, 4, 1 << 20).astype(np.float32)
     estimate = 1 / np.sqrt(x.astype(np.float64))
     rest = estimate.view(np.uint64) % np.uint64(1 << 29)

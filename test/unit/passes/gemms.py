@@ -14,7 +14,7 @@ class Gemm:
         rows, columns: tile of C that a subgroup computes.
         m, n, k: sizes.
         transposed: whether B is given as N x K, of 16-bit elements, and loaded transposed.
-        fresh: whether descriptors are made anew in each step, and not updated.
+        fresh: whether each iteration creates its descriptors, instead of updating them.
     """
 
     a: str

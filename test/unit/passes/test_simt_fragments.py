@@ -113,7 +113,7 @@ DATA = [(1, 1), (1, 2)]
     ids=str,
 )
 def test_stored_fragments(layout, data):
-    """What is stored by one map after it was loaded by another is distributed anew; blocks have 16 rows."""
+    """Values loaded by one map and stored by another are redistributed; blocks have 16 rows."""
     rows, columns = 16 // layout[0], 32 // layout[1]
     text = f"""#from = #xegpu.sg_map<wi_layout = {list(layout)}, wi_data = {list(data)}>
 #to = #xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 2]>

@@ -141,12 +141,12 @@ def test_masks_have_the_order_of_memory():
     """A transposing write and a read that repeats columns, whose mask has the rows alone."""
     text = """
 gpu.module @k {
-  gpu.func @f(%in: memref<8x4xf32>, %turned: memref<4x8xf32>, %repeated: memref<8x4xf32>, %n: index, %m: index) kernel {
+  gpu.func @f(%in: memref<8x4xf32>, %other: memref<4x8xf32>, %repeated: memref<8x4xf32>, %n: index, %m: index) kernel {
     %c0 = arith.constant 0 : index
     %pad = arith.constant -1.0 : f32
     %x = vector.load %in[%c0, %c0] : memref<8x4xf32>, vector<8x4xf32>
     %some = vector.create_mask %n, %m : vector<4x8xi1>
-    vector.transfer_write %x, %turned[%c0, %c0], %some {in_bounds = [true, true],
+    vector.transfer_write %x, %other[%c0, %c0], %some {in_bounds = [true, true],
       permutation_map = affine_map<(a, b) -> (b, a)>} : vector<8x4xf32>, memref<4x8xf32>
     %rows = vector.create_mask %m : vector<8xi1>
     %y = vector.transfer_read %in[%c0, %n], %pad, %rows {in_bounds = [true, true],
@@ -157,11 +157,11 @@ gpu.module @k {
 }
 """
     x = np.arange(1, 33, dtype=np.float32).reshape(8, 4)
-    turned, repeated = np.zeros((4, 8), np.float32), np.zeros((8, 4), np.float32)
-    xegpu_py.compile(text)(x, turned, repeated, np.int64(3), np.int64(5))
-    want = np.zeros_like(turned)
+    swapped, repeated = np.zeros((4, 8), np.float32), np.zeros((8, 4), np.float32)
+    xegpu_py.compile(text)(x, swapped, repeated, np.int64(3), np.int64(5))
+    want = np.zeros_like(swapped)
     want[:3, :5] = x.T[:3, :5]
-    np.testing.assert_array_equal(turned, want)
+    np.testing.assert_array_equal(swapped, want)
     np.testing.assert_array_equal(repeated, np.where(np.arange(8)[:, None] < 5, x[:, 3:], -1).repeat(4, 1)[:, :4])
 
 

@@ -34,7 +34,7 @@ def run(body, a, b, engine="jit", header="", block=LANES, grid=1):
 def lanes_of(bits, rows, columns, blocks, how, found):
     """What lanes have of blocks: [lanes, bytes], of `found`, [blocks, rows, columns].
 
-    The registers have a block's elements one after the other, of 16 bits at least, and go round the lanes; packed
+    The registers have a block's elements one after the other, of 16 bits at least, round robin; packed
     elements are those that lie in a column, as many as 32 bits hold.
     """
     if how == "transpose":

@@ -247,7 +247,7 @@ JUMP = "(!P) goto (M1, 16) Rest\n    jmp (M1, 1) Wait\nRest:"
     ids=["others end before they write", "others write their lanes only", "another place to wait lies between"],
 )
 def test_lanes_that_wait_keep_what_the_others_never_read(leave: str, mask: str, between: str, wait: str) -> None:
-    """Lane 3 waits with `Kept` as the others begin their last turn, in which they do not change that lane of it."""
+    """Lane 3 waits with `Kept` while the others begin their last iteration, which does not change lane 3 of it."""
     text = WAITING.format(leave=leave, mask=mask, between=between, wait=wait)
     out = np.zeros(32, np.uint32)
     Kernel.from_assembly(text)(out)

@@ -191,7 +191,7 @@ class Control:
             code.cond_br(alone, self.block(to), _PARK, code.const(to, "i32"))
 
     def _jump(self, to: int) -> None:
-        """Go on at an instruction, whoever waits there."""
+        """Continue at an instruction, also if lanes wait there."""
         code = self.emitter.code
         if to in self._part:
             code.br(self.block(to))

@@ -53,7 +53,7 @@ def narrow(code: Code, values: Value, fmt: Format, saturate: bool = False) -> Va
 
 
 def to_odd(code: Code, values: Value) -> Value:
-    """f64 numbers as f32, toward zero with the lowest bit set where that is not exact: rounding again does no harm."""
+    """f64 numbers rounded to odd to f32 (toward zero, and the lowest bit set if inexact), to be rounded again."""
     nearest = code.cast("fptrunc", values, "f32")
     back = code.cast("fpext", nearest, "f64")
     bits = code.cast("bitcast", nearest, "i32")

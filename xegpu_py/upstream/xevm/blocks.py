@@ -42,7 +42,7 @@ class Tile:
     def map(self, op: ir.Operation) -> ours.SgMap:
         """Which elements a lane has.
 
-        Units of 16 bits or more go round the lanes, row by row; packed elements are those of one column.
+        Units of 16 bits or more are distributed round robin, row by row; packed elements are those of one column.
         """
         if self.transpose:
             # A row of what comes of it is a column of the block.
