@@ -317,11 +317,11 @@ def test_loading_ahead_over_a_batch():
 
 def test_kernels_that_exceed_the_registers_say_so():
     def needs_many(X, Y):
-        a, b = X.tile((128, 128), at=(0, 0)).load(), X.tile((128, 128), at=(128, 0)).load()
-        Y.tile((128, 128), at=(0, 0)).store(build.maximum(a, b).T + a)
-        Y.tile((128, 128), at=(128, 0)).store(a - b)
+        a, b = X.tile((48, 48), at=(0, 0)).load(), X.tile((48, 48), at=(48, 0)).load()
+        Y.tile((48, 48), at=(0, 0)).store(build.maximum(a, b).T + a)
+        Y.tile((48, 48), at=(48, 0)).store(a - b)
 
-    x, y = np.ones((256, 128), F32), np.zeros((256, 128), F32)
+    x, y = np.ones((96, 48), F32), np.zeros((96, 48), F32)
     with pytest.warns(
         UserWarning, match=r"test_semantics.py:\d+:\d+: kernel 'needs_many' does not fit: register pressure"
     ):

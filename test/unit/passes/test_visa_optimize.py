@@ -217,6 +217,6 @@ def test_time_is_linear(lanes_part: bool) -> None:
         gc.enable()
         return taken
 
-    programs = [Mixture(random.Random(0), lanes_part=lanes_part).program(n) for n in (1500, 6000)]
+    programs = [Mixture(random.Random(0), lanes_part=lanes_part).program(n) for n in (800, 3200)]
     few, many = (min(seconds(program) for _ in range(2)) for program in programs)
     assert many < 4 * 2 * few
