@@ -39,7 +39,7 @@ def mca() -> Path:
 
 
 def hottest(assembly: str) -> str:
-    """Of the blocks that jump back to their own beginning the one that multiplies most."""
+    """Of the blocks that jump back to their own beginning the one that adds to most registers."""
     blocks = re.split(r"^(?=\.?LBB\d+_\d+:|LBB\d+_\d+:)", assembly, flags=re.MULTILINE)
     loops = []
     for block in blocks:
@@ -48,7 +48,13 @@ def hottest(assembly: str) -> str:
         at = body.rfind(label)
         if at > 0:
             loops.append(body[: body.index("\n", at)])
-    return max(loops, key=lambda body: len(_MULTIPLIES.findall(body)))
+
+    def sums(body: str) -> int:
+        # What is added to is the last operand of x86's instructions, the first one of Arm's.
+        found = (line.split(None, 1)[1].split(", ") for line in body.splitlines() if _MULTIPLIES.match(line))
+        return len({line[-1 if line[-1].startswith("%") else 0] for line in found})
+
+    return max(loops, key=sums)
 
 
 def flops_of_a_cycle(text: str, host: Host, alone: bool = False) -> float:

@@ -13,8 +13,8 @@ from xegpu_py.numerics.formats import PRECISIONS, TYPES, Format
 _UNROLLED = 4
 """Steps of a loop along K. Of more LLVM loads some ahead, and has not the registers for it."""
 
-_UNROLLED_SUMS = 2
-"""The same where each step adds several products, which takes a register more."""
+_UNROLLED_IN_ALL = 2
+"""The same where accumulators and operands take all registers, or sums of several products take some more."""
 
 _NAN32 = 0x7FC00000
 
@@ -288,7 +288,10 @@ def add_products(code: Code, shape: Shape, sums: Sums, a: Sequence[Value], b: Se
     """
     lanes = shape.lanes(host)
     kind = vector(lanes, shape.work)
-    step = min(_UNROLLED if shape.dot == 1 else _UNROLLED_SUMS, shape.steps)
+    taken = (len(sums.rows) + 1) * len(sums.places) + 1
+    scarce = shape.dot > 1 or taken >= host.vector_registers
+    few = scarce and shape.terms == 1 and not host.multiplies_by_lane
+    step = min(_UNROLLED_IN_ALL if few else _UNROLLED, shape.steps)
     by_lane = host.multiplies_by_lane and step > 1
 
     def steps(index: Value) -> None:
