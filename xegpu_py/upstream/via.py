@@ -113,9 +113,9 @@ def lower_by_upstream(source: Source, *, level: Level | None = None, chip: str =
         with module.context, ir.Location.unknown():
             for func in list(kernels(module.outline)):
                 if "gpu.kernel" in func.attributes:
-                    found = level or level_of(func)
-                    at_tiles = has_tiles and counts and found == "subgroup"
-                    _replace(func, tool, "tile" if at_tiles else found, chip, to_llvm, counts)
+                    at = level or level_of(func)
+                    of_tiles = has_tiles and counts and at == "subgroup"
+                    _replace(func, tool, "tile" if of_tiles else at, chip, to_llvm, counts)
             drop_layouts(module.outline)
         module.verify()
     except DiagnosticError as e:
