@@ -17,7 +17,7 @@ from mlir import ir
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
 from xegpu_py.ir.printf import check_format, formatted
 from xegpu_py.numerics.dpas import Model
-from xegpu_py.reference.memory import Fault, Memory, MemRef, Unknown
+from xegpu_py.reference.memory import Fault, Memory, MemRef, Unknown, allocated
 from xegpu_py.reference.program import Block, Function, Node
 
 Dim = tuple[int, int, int]
@@ -137,6 +137,12 @@ class Workgroup:
     def barrier(self, number: int) -> Barrier:
         """The barrier with a number."""
         return self.barriers.setdefault(number, Barrier())
+
+    def shared_memref(self, key: Any, kind: ir.MemRefType) -> MemRef:
+        """The memref in shared local memory of an op or attribution, the same for all subgroups."""
+        if key not in self.allocated:
+            self.allocated[key] = allocated(self.shared, kind, f"shared {len(self.allocated)}")
+        return self.allocated[key]
 
     def run(self) -> None:
         """Run all subgroups to their ends; then print their output in the order of subgroups.
@@ -282,10 +288,8 @@ class Subgroup:
 
     def _attribution(self, argument: int) -> MemRef:
         """The shared memory of a workgroup attribution of the kernel."""
-        from xegpu_py.reference.memref import shared
-
         block = self.launch.function.op.regions[0].blocks[0]
-        return shared(self.workgroup, argument, ir.MemRefType(block.arguments[argument].type))
+        return self.workgroup.shared_memref(argument, ir.MemRefType(block.arguments[argument].type))
 
     def region(self, frame: Frame, blocks: list[Block], lanes: Lanes) -> Steps:
         """Run a region. Lanes in the first of several blocks continue first, so that divergent lanes reconverge.

@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from mlir import ir
 
 from xegpu_py.numerics.formats import Array
-from xegpu_py.reference.elements import Element
+from xegpu_py.reference.elements import Element, element_of
 
 BASE = 0x100000
 """Address of the first allocation of global memory. There are no allocations below, so null pointers are errors."""
@@ -289,3 +290,20 @@ class MemRef:
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
     """The strides of contiguous elements in row-major order."""
     return tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
+
+
+def allocated(memory: Memory, kind: ir.MemRefType, name: str) -> MemRef:
+    """A memref of a static shape in a new allocation.
+
+    Raises:
+        Fault: if the shape is dynamic.
+    """
+    element = element_of(str(kind.element_type))
+    if not kind.has_static_shape:
+        raise Fault("allocates memory of a size that is not known", "give the memref a static shape")
+    strides, _ = kind.get_strides_and_offset()
+    shape = tuple(kind.shape)
+    count = sum((n - 1) * s for n, s in zip(shape, strides)) + 1 if math.prod(shape) else 0
+    size = -(-count * element.bits // 8) if element.shares_bytes else count * element.bytes
+    made = memory.allocate(name, size)
+    return MemRef(memory, made.address, 0, shape, tuple(strides), element)

@@ -16,8 +16,8 @@ from mlir import ir
 from xegpu_py.ir.bindings import AtomicRMWKind
 from xegpu_py.numerics.formats import Array
 from xegpu_py.reference.elements import Element, element_of
-from xegpu_py.reference.machine import Frame, Lane, Lanes, Steps, Subgroup, Workgroup
-from xegpu_py.reference.memory import Fault, Memory, MemRef, row_major
+from xegpu_py.reference.machine import Frame, Lane, Lanes, Steps, Subgroup
+from xegpu_py.reference.memory import Fault, Memory, MemRef, allocated, row_major
 from xegpu_py.reference.program import DYNAMIC, Node, controls, evaluates, evaluates_in, mixed
 from xegpu_py.reference.vector import combine
 
@@ -260,30 +260,10 @@ def is_shared(kind: ir.MemRefType) -> bool:
     return space.split(" ")[0] == "3" or space == "#gpu.address_space<workgroup>"
 
 
-def _new(memory: Memory, kind: ir.MemRefType, name: str) -> MemRef:
-    element = element_of(str(kind.element_type))
-    if not kind.has_static_shape:
-        raise Fault("allocates memory of a size that is not known", "give the memref a static shape")
-    strides, _ = kind.get_strides_and_offset()
-    shape = tuple(kind.shape)
-    count = sum((n - 1) * s for n, s in zip(shape, strides)) + 1 if math.prod(shape) else 0
-    size = -(-count * element.bits // 8) if element.shares_bytes else count * element.bytes
-    made = memory.allocate(name, size)
-    return MemRef(memory, made.address, 0, shape, tuple(strides), element)
-
-
-def shared(workgroup: Workgroup, key: Any, kind: ir.MemRefType) -> MemRef:
-    """The workgroup's memref for an op or attribution, the same for all its subgroups."""
-    if key not in workgroup.allocated:
-        name = f"shared {len(workgroup.allocated)}"
-        workgroup.allocated[key] = _new(workgroup.shared, kind, name)
-    return workgroup.allocated[key]
-
-
 @evaluates_in("memref.alloc", "memref.alloca")
 def allocate(lane: Lane, node: Node) -> MemRef:
     """Allocate shared local memory, once for the workgroup, or private memory of a work item."""
     kind = ir.MemRefType(node.op.results[0].type)
     if is_shared(kind):
-        return shared(lane.workgroup, str(node.op.location) if lane.launch.built_apart else node, kind)
-    return _new(Memory("private memory"), kind, "private memory")
+        return lane.workgroup.shared_memref(str(node.op.location) if lane.launch.built_apart else node, kind)
+    return allocated(Memory("private memory"), kind, "private memory")
