@@ -12,7 +12,7 @@ import enum
 import functools
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import ml_dtypes
@@ -50,6 +50,54 @@ def fingerprint(function: FunctionType, arguments: Mapping[str, Any]) -> tuple[s
         return ("kernel", np.__version__, ml_dtypes.__version__, *known.texts)
     except (Unknown, ValueError, RecursionError):
         return ()
+
+
+class Outer:
+    """What a function and the user's functions that it names see beyond their own variables, as it is now.
+
+    Contents of modules, classes and containers are not looked at.
+    """
+
+    def __init__(self, function: FunctionType) -> None:
+        self._globals: list[tuple[dict[str, Any], str, Any]] = []
+        self._cells: list[tuple[CellType, Any]] = []
+        self._note(function, set())
+
+    def _note(self, function: FunctionType, seen: set[FunctionType]) -> None:
+        seen.add(function)
+        try:
+            names = {chain[0] for chain in _chains(code_of(function).node)} & _outer_names(function.__code__)
+        except ValueError:
+            # A function without source cannot be compiled, which is said where it is called.
+            return
+        found = []
+        for name in sorted(names):
+            if name in function.__globals__:
+                found.append(function.__globals__[name])
+                self._globals.append((function.__globals__, name, found[-1]))
+        for cell in function.__closure__ or ():
+            found.append(_content(cell))
+            self._cells.append((cell, found[-1]))
+        for value in found:
+            inner = getattr(value, "__kernel_function__", value)
+            if isinstance(inner, FunctionType) and inner not in seen and not _is_installed(inner.__module__ or ""):
+                self._note(inner, seen)
+
+    def is_same(self) -> bool:
+        """Whether all names stand for what they stood for."""
+        return all(names.get(name, _NOTHING) is value for names, name, value in self._globals) and all(
+            _content(cell) is value for cell, value in self._cells
+        )
+
+
+_NOTHING = object()
+
+
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return _NOTHING
 
 
 class _Walk:

@@ -29,7 +29,7 @@ from xegpu_py.language.arguments import (
     as_argument,
 )
 from xegpu_py.language.compiler import Compiler
-from xegpu_py.language.fingerprint import fingerprint
+from xegpu_py.language.fingerprint import Outer, fingerprint
 from xegpu_py.language.held import BUILDING
 from xegpu_py.language.memory import Array
 from xegpu_py.language.source import code_of
@@ -300,6 +300,7 @@ class Kernel:
         functools.update_wrapper(self, function)
         self._function, self._options = function, options
         self.versions: dict[tuple[ArgumentType, ...], TileKernel] = {}
+        self._outer: Outer | None = None
         try:
             self._signature = inspect.signature(function, eval_str=True)
         except (NameError, TypeError):
@@ -328,7 +329,12 @@ class Kernel:
         kinds = {name: argument_type(parameters[name], value, limits, self.__name__) for name, value in values.items()}
         key = tuple(kinds.values())
         version = self.versions.get(key)
+        if self._outer is not None and not self._outer.is_same():
+            # A global variable or a function that the kernel names is another one now.
+            version = self._outer = None
+            self.versions.clear()
         if version is None:
+            self._outer = self._outer or Outer(self._function)
             version = self.versions[key] = TileKernel(self._function, kinds, self._options)
         passed = [values[name] for name, kind in kinds.items() if not isinstance(kind, Known)]
         return version, passed, values

@@ -181,6 +181,34 @@ def test_equal_constants_of_different_types_are_different():
     assert len(times.versions) == 7
 
 
+OFFSET = 3
+
+
+def shifted(x):
+    return x + OFFSET
+
+
+@xegpu_py.jit
+def uses_names(X, Y):
+    at = xl.arange(16)
+    xl.store(Y + at, shifted(xl.load(X + at)))
+
+
+def test_names_that_stand_for_something_else_now(monkeypatch):
+    """A kernel is compiled again when a global variable, or a function that it calls, has changed since."""
+    x, y = np.arange(16, dtype=F32), np.zeros(16, F32)
+    for offset in (3, 5):
+        monkeypatch.setitem(globals(), "OFFSET", offset)
+        uses_names(x, y)
+        np.testing.assert_array_equal(y, x + offset)
+    version = next(iter(uses_names.versions.values()))
+    uses_names(x, y)
+    assert list(uses_names.versions.values()) == [version]
+    monkeypatch.setitem(globals(), "shifted", lambda v: v * 2)
+    uses_names(x, y)
+    np.testing.assert_array_equal(y, x * 2)
+
+
 def test_mistakes_in_calls():
     x = np.zeros(16, np.int32)
     with pytest.raises(TypeError, match=r"times\(\): missing a required argument: 'Y'"):
