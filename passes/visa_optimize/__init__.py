@@ -1,4 +1,4 @@
-"""`visa-optimize`: fewer and cheaper instructions for the same bits."""
+"""`visa-optimize`: optimizes kernels of vISA without changing the bits they write."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,24 +17,25 @@ if TYPE_CHECKING:
 @register_pass("visa-optimize")
 @dataclass
 class VisaOptimize(Pass):
-    """Optimize vISA kernels: the same bits in memory, by fewer and cheaper instructions.
+    """Optimize vISA kernels: fewer and cheaper instructions that write the same bits to memory.
 
-    What is done, each switched off by its option:
+    The optimizations, each of which has an option that disables it:
 
-    - `fold`: what is computed of constants is a constant, as the interpreter computes it; constants stand where they
-      are used; operations on integers that change nothing go; a known predicate decides its instruction.
-    - `copies`: operands read what a value was copied from, and results are put where they are moved to.
-    - `common`: what was computed before is read from there.
-    - `addresses`: products become shifts, and constants go into the offsets of messages.
-    - `hoist`: what each iteration of a loop computes alike is computed before the loop.
-    - `dead`: what nobody reads is not computed; idle jumps and labels go, and what cannot be reached.
-    - `schedule`: loads start as soon as their addresses are known.
+    - `fold`: constant folding and propagation, with the results that the interpreter computes. Integer identities are
+      removed, and an instruction whose predicate is known becomes unconditional or is removed.
+    - `copies`: copy propagation. Operands read the source of a copy, and results are written directly to the
+      destination of a later move.
+    - `common`: common subexpression elimination.
+    - `addresses`: strength reduction of addresses. Products become shifts, and constants become offsets of messages.
+    - `hoist`: loop-invariant code motion.
+    - `dead`: removes unread results, jumps to the next instruction, unused labels and unreachable code.
+    - `schedule`: starts loads as soon as their addresses are known.
 
-    Floating-point arithmetic stays as it is: nothing is contracted or reassociated, and no operation on unknown numbers
-    is taken for one that changes nothing. Messages keep their order, and nothing passes a barrier, a fence, or
-    `visa.fence_sw`, which is what `xegpu.compile_hint` becomes. Values are kept, moved out of loops and loaded early
-    only as long as seven of eight registers hold all that lives; `grf` is their number, by default the target's usual
-    one.
+    Floating-point arithmetic does not change: no operation is contracted or reassociated, and no operation on unknown
+    numbers is treated as an identity. Messages keep their order, and no instruction moves across a barrier, a fence, or
+    `visa.fence_sw` (the lowering of `xegpu.compile_hint`). An optimization that lengthens live ranges is applied only
+    while the live values fit into seven eighths of the registers; `grf` is the number of registers, by default the
+    target's.
 
         visa.mov (M1_NM, 1) %i(0,0)<1> %n(0,0)<0;1,0>
         visa.label "For1"
@@ -60,7 +61,7 @@ class VisaOptimize(Pass):
     schedule: bool = True
 
     def run_with(self, op: ir.Operation, bodies: Bodies) -> None:
-        # Loaded when it is needed, since tools start without it.
+        # Imported here to keep the start of the tools fast.
         from xegpu_py.dialects import visa
 
         for func in visa.kernels(op):
@@ -74,7 +75,7 @@ class VisaOptimize(Pass):
                 bodies.put(func, visa.KernelBody(new))
 
     def optimize(self, program: "Program", target: "Target") -> "Program":
-        """The same kernel, optimized."""
+        """Return the optimized kernel."""
         from xegpu_py.passes.visa_optimize.pipeline import optimize
 
         return optimize(program, target, self)

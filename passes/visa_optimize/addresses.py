@@ -1,4 +1,4 @@
-"""Address strength reduction: products become shifts, and constants go into the offsets of messages."""
+"""Address strength reduction: products become shifts, and constants become offsets of messages."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.verify import instruction_problem
 
 _OFFSETS = range(-(1 << 19), 1 << 19)
-"""Constants that a message can add to its addresses."""
+"""Range of the constant offset that a message adds to its addresses."""
 
 
 class Addresses:
-    """Rewrites products and messages."""
+    """Rewrites products as shifts, and moves added constants into messages."""
 
     def __init__(self, facts: Facts, places: Places, target: Target, reads: dict[Root, int]) -> None:
-        """By what is known; `reads` is how many operands read each variable."""
+        """Use these facts; `reads` is the number of operands that read each variable."""
         self._facts, self._places, self._target, self._reads = facts, places, target, reads
 
     def rewrite(self, inst: Instruction) -> Instruction:
@@ -51,7 +51,7 @@ class Addresses:
         operand: Address = inst["address"]
         root, start = start_of(operand, self._target)
         if self._reads.get(root, 0) != 1:
-            # The sum is needed anyway.
+            # Other operands read the sum, so it is computed in any case.
             return inst
         size = 8 if inst["address_size"] == "a64" else 4
         lanes = range(inst.exec_size)
@@ -72,7 +72,7 @@ class Addresses:
         return inst if instruction_problem(changed, self._target) else changed
 
     def sums(self, inst: Instruction) -> list[tuple[int, Source]]:
-        """For each element that an addition of a constant writes its first byte, and what it is the sum of."""
+        """For an addition of a constant: the first byte of each element written, and the sum that it holds."""
         source, constant = inst.values.get("src0"), inst.values.get("src1")
         if inst.name != "add" or not isinstance(source, Region) or not isinstance(constant, Immediate):
             return []

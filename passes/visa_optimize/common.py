@@ -1,7 +1,7 @@
-"""Common subexpressions: what was computed before is not computed again.
+"""Common subexpression elimination.
 
-That two places hold the same is noted as if one were a copy of the other. Copy propagation then makes instructions read
-the first, and the second goes where nothing reads it any more.
+A repeated computation is recorded as a copy of the first one. Copy propagation then makes instructions read the first
+result, and dead code elimination removes the second one if it is no longer read.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from xegpu_py.visa.operands import Destination, Flag, Immediate, Region
 from xegpu_py.visa.program import Instruction
 
 Need = tuple[Root, int, int, int]
-"""Places that a value depends on: the variable, first and end, and how often they had been written."""
+"""Bytes that a value depends on: the variable, first byte, end, and the number of writes to them so far."""
 
 
 class Common:
-    """Finds what instructions compute."""
+    """Identifies the values that instructions compute."""
 
     def __init__(self, facts: Facts, target: Target) -> None:
-        """By what is known."""
+        """Use these facts."""
         self._facts, self._target = facts, target
 
     def result(self, inst: Instruction) -> tuple[Root, list[int], int]:
-        """The variable that an arithmetic instruction writes, where its lanes' elements are, and their width."""
+        """The variable that an arithmetic instruction writes, the first byte of each lane's element, and its width."""
         dst = inst["dst"]
         if isinstance(dst, Flag):
             return dst.var, list(range(inst.first_lane, inst.first_lane + inst.exec_size)), 1
@@ -37,15 +37,15 @@ class Common:
         return root, places, dst.var.format.bytes
 
     def constant_key(self, inst: Instruction, bits: tuple[int, ...], size: int) -> Hashable | None:
-        """What stands for constants; None if they fill more registers than another computation would cost."""
+        """A key of constants; None if keeping them in registers would cost more than computing them again."""
         if isinstance(inst["dst"], Flag) or len(bits) * size > self._target.grf_bytes:
             return None
         return "constant", size, bits
 
     def key(self, inst: Instruction) -> tuple[Hashable, tuple[Need, ...]] | None:
-        """What stands for the value that an instruction computes, and what the value depends on; None if it has none.
+        """A key of the value that an instruction computes, and the bytes it depends on; None if it has no key.
 
-        It is asked for before the instruction writes its result.
+        Call this before the facts record that the instruction writes its result.
         """
         if INSTRUCTIONS[inst.name].category not in ("alu", "math"):
             return None
@@ -80,11 +80,11 @@ class Common:
         return tuple(parts), tuple(needs)
 
     def is_there(self, found: Expression, root: Root, places: list[int]) -> bool:
-        """Whether a value is already where an instruction would put it."""
+        """Whether the destination of an instruction already holds the value."""
         return found.root == root and list(found.places) == places
 
     def copies(self, found: Expression, places: list[int]) -> list[tuple[int, Source]]:
-        """For each element of a result its first place, and where the same value is besides."""
+        """For each element of a result its first byte, and another location of the same value."""
         size = found.size
         return [
             (place, Source(found.root, at, self._facts.stamp(found.root, at, at + size)))

@@ -1,6 +1,6 @@
-"""Constant folding: what is computed of constants is a constant, and constants stand where they are used.
+"""Constant folding and constant propagation.
 
-What an instruction makes of constants is asked of the interpreter; nothing is computed here.
+The interpreter evaluates the folded instructions, so that folding and execution give the same bits.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.verify import instruction_problem
 
 _IMMEDIATE_TYPES = ("uw", "w", "ud", "d", "hf", "f")
-"""Types of which an instruction of two sources can have a constant."""
+"""Types that an immediate operand of an instruction with two sources can have."""
 
 
 @cache
 def _constant_slots(instruction: str) -> tuple[list[str], list[str]]:
-    """The operands of an instruction that are one number, and can be a constant; and its sources."""
+    """The scalar operands of an instruction that can be immediates, and all its sources."""
     slots = INSTRUCTIONS[instruction].slots
     return [s.name for s in slots if s.kind == "scalar" and s.immediate], [s.name for s in slots if s.kind == "src"]
 
@@ -34,12 +34,12 @@ class Constants:
     """Folds instructions."""
 
     def __init__(self, facts: Facts, target: Target) -> None:
-        """By what is known."""
+        """Use these facts."""
         self._facts, self._target = facts, target
         self._last: tuple[Instruction, tuple[int, ...] | None] | None = None
 
     def rewrite(self, inst: Instruction) -> Instruction | None:
-        """The instruction with what is known of its operands put to use; None if it does nothing."""
+        """The instruction simplified by the known values of its operands; None if it has no effect."""
         decided = self._decided(inst)
         if decided is not None:
             if INSTRUCTIONS[inst.name].selects:
@@ -54,8 +54,8 @@ class Constants:
         return inst
 
     def results(self, inst: Instruction) -> tuple[int, ...] | None:
-        """The bits of each lane's result, if all operands are known."""
-        # It is asked for as an instruction is folded, and once more as what it wrote is noted.
+        """The bits of each lane's result; None if an operand is unknown."""
+        # Cached, because folding an instruction and recording its result both call this.
         if self._last is None or self._last[0] is not inst:
             self._last = inst, self._results(inst)
         return self._last[1]
@@ -87,7 +87,7 @@ class Constants:
         return bits * lanes if bits and len(bits) == 1 else bits
 
     def _decided(self, inst: Instruction) -> bool | None:
-        """Whether the predicate of an instruction is set for all its lanes, or for none; None if it is not known."""
+        """True if the predicate is set for all lanes of the instruction, False if for none; None if this is unknown."""
         guard = inst.guard
         if guard is None:
             return None
@@ -119,13 +119,13 @@ class Constants:
         return changed
 
     def _with_immediate(self, inst: Instruction, name: str) -> Instruction:
-        """The instruction with a constant in the place of a source that is one number for all lanes."""
+        """The instruction with an immediate in place of a scalar source."""
         value = inst[name]
         if not isinstance(value, Region) or value.var.type not in _IMMEDIATE_TYPES:
             return inst
         fmt = value.var.format
         if value.modifier and not fmt.is_float:
-            # A negated integer may have one bit more than its type.
+            # A negated integer may need one bit more than its type has.
             return inst
         lanes = 1 if INSTRUCTIONS[inst.name].slot(name).kind == "scalar" else inst.exec_size
         bits = self._known(value, lanes)
@@ -140,7 +140,7 @@ class Constants:
         return inst if instruction_problem(changed, self._target) else changed
 
     def _folded(self, inst: Instruction) -> Instruction:
-        """A move of the result, if it is known and the same for all lanes."""
+        """A move of the result, if it is known and equal in all lanes."""
         if isinstance(inst["dst"], Flag) or (inst.name == "mov" and isinstance(inst["src0"], Immediate)):
             return inst
         results = self.results(inst)
@@ -149,7 +149,7 @@ class Constants:
         return self._moved(inst, Immediate(results[0], inst["dst"].var.type)) or inst
 
     def _moved(self, inst: Instruction, source: Region | Immediate) -> Instruction | None:
-        """A move in the place of an instruction, if there is one."""
+        """The move that replaces an instruction; None if no move can."""
         if isinstance(source, Immediate) and TYPES[source.type].bits == 8:
             return None
         values = {"dst": inst["dst"], "src0": source}
@@ -157,7 +157,7 @@ class Constants:
         return None if instruction_problem(moved, self._target) else moved
 
     def _without_effect(self, inst: Instruction) -> Instruction:
-        """A move in the place of an operation on integers that changes nothing, or leaves nothing."""
+        """The move that replaces an integer operation whose result is one of its operands, or zero."""
         source, other = inst.values.get("src0"), inst.values.get("src1")
         if not isinstance(source, Region) or not isinstance(other, Immediate) or inst.saturate or source.modifier:
             return inst
@@ -175,6 +175,6 @@ class Constants:
         return self._moved(inst, source) or inst
 
     def _number(self, value: Immediate, inst: Instruction) -> int:
-        """A constant's bits in the type of the result."""
+        """The bits of a constant in the type of the result."""
         moved = replace(inst, name="mov", values={"dst": inst["dst"], "src0": value}, exec_size=1, saturate=False)
         return evaluate(moved, {}, self._target)[0]

@@ -1,4 +1,4 @@
-"""Copy propagation: operands read what a value was copied from."""
+"""Copy propagation: operands read the source of a copy instead of its destination."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Copies:
     """Rewrites the sources of instructions."""
 
     def __init__(self, facts: Facts, places: Places, target: Target) -> None:
-        """By what is known, with names for the places."""
+        """Use these facts; `places` declares aliases for operands of other types."""
         self._facts, self._places, self._target = facts, places, target
 
     def rewrite(self, inst: Instruction) -> Instruction:
-        """The instruction with sources, predicates among them, that are what its own are copies of."""
+        """The instruction with its sources and predicates replaced by those that they are copies of."""
         for slot in INSTRUCTIONS[inst.name].slots:
             if slot.use == "read":
                 inst = self._rewrite_slot(inst, slot)
@@ -58,7 +58,7 @@ class Copies:
         root = None if isinstance(new, Flag) else new.var.root[0]
         dst = getattr(inst.values.get("dst"), "var", None)
         if root is not None and dst is not None and not isinstance(inst["dst"], Flag) and dst.root[0] == root:
-            # What is read would be overwritten by the same instruction, which not all hardware does in one step.
+            # The instruction would overwrite bytes that it reads, and not all hardware executes it in one step.
             return inst
         return self._accept(inst, replace(inst, values={**inst.values, slot.name: new}))
 
@@ -66,7 +66,7 @@ class Copies:
         return old if instruction_problem(new, self._target) else new
 
     def _predicate(self, value: Flag | Guard, bits: range) -> Any:
-        """The predicate of which all these bits are copies, at the same places."""
+        """The predicate of which all these bits are copies, at the same bit positions."""
         found: set[Root] = set()
         for bit in bits:
             source = self._facts.copied(value.var, bit, 1)
@@ -76,7 +76,7 @@ class Copies:
         return found.pop() if len(found) == 1 else None
 
     def _sources(self, root: Root, places: list[int], size: int) -> list[Source] | None:
-        """What elements are copies of: all in one variable, or None."""
+        """The bytes that these elements are copies of; None if these are not all in one variable."""
         found: list[Source] = []
         for at in places:
             source = self._facts.copied(root, at, size)
@@ -96,14 +96,14 @@ class Copies:
         at = [s.at for s in sources]
         found = self._places.region(source, value.var.type, at, value.modifier)
         if found is None and source in BUILTINS.values() and self._wraps(inst, slot, value):
-            # A built-in variable has no aliases, but its bits will do where the sign does not matter.
+            # A built-in variable has no aliases; its own type works where the sign does not matter.
             found = self._places.region(source, source.type, at, value.modifier)
         if found is None or slot.kind == "scalar" or found.is_scalar:
             return found
         plain = (value.vstride, value.width, value.hstride)
         strides = (found.vstride, found.width, found.hstride)
         repeats = found.hstride == 0 or (found.vstride == 0 and found.hstride == 1)
-        # Strided regions may cost the hardware a copy of their own.
+        # The finalizer may insert a copy for a strided region.
         return found if strides == plain or strides == (1, 1, 0) or repeats else None
 
     def _wraps(self, inst: Instruction, slot: OperandSpec, value: Region) -> bool:
@@ -122,7 +122,7 @@ class Copies:
         return same and not TYPES[dst.var.type].is_float and dst.var.format.bytes <= value.var.format.bytes
 
     def _run(self, slot: OperandSpec, value: Raw | Vector | Address, size: int) -> Any:
-        """Bytes that lie side by side, where they were copied from side by side."""
+        """Consecutive bytes as the consecutive bytes that they were copied from."""
         root, start = start_of(value, self._target)
         at, source, first = start, None, 0
         while at < start + size:
@@ -137,7 +137,7 @@ class Copies:
             at += width
         if at != start + size or not isinstance(source, Variable):
             return None
-        # A message moves numbers of any type.
+        # The type of a message's payload does not matter.
         type_name = value.var.type if slot.types or isinstance(value, Address) else source.type
         if isinstance(value, Vector):
             return self._places.vector(source, type_name, first, first + size)
@@ -148,7 +148,7 @@ class Copies:
 
 
 def is_copy(inst: Instruction) -> bool:
-    """Whether an instruction moves bits as they are."""
+    """Whether an instruction moves bits unchanged."""
     source = inst.values.get("src0")
     if inst.name != "mov" or inst.saturate or not isinstance(source, Region) or source.modifier:
         return False
@@ -157,7 +157,7 @@ def is_copy(inst: Instruction) -> bool:
 
 
 def copied_elements(inst: Instruction, facts: Facts, target: Target) -> list[tuple[int, Source]]:
-    """For each element that a copy writes its first byte, and where its value is besides."""
+    """For each element that a copy writes its first byte, and the location of its source."""
     _, to = bytes_of(inst["dst"], inst.exec_size, target)
     root, places = bytes_of(inst["src0"], inst.exec_size, target)
     size = inst["dst"].var.format.bytes

@@ -1,4 +1,4 @@
-"""Dead code: what nobody reads is not computed; idle jumps, their labels and what no jump reaches go too."""
+"""Dead code elimination: unread results, jumps to the next instruction, unused labels and unreachable code."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from xegpu_py.visa.operands import Predicate, Raw, Variable
 from xegpu_py.visa.program import Instruction, Program
 
 _CHUNK = 64
-"""Bytes of a variable whose readers are looked at together."""
+"""Bytes of a variable whose readers are tracked together."""
 
 
 def remove_dead_code(program: Program, target: Target) -> Program:
-    """The program without instructions, jumps and labels that change nothing."""
+    """The program without instructions, jumps and labels that have no effect."""
     program = _remove_idle_jumps(_remove_unreachable(program))
     if len(flow_of(program).blocks) > 1:
-        # In a single block the walk backwards finds all that nobody reads.
+        # In a single block the backward walk finds all unread results.
         program = _remove_unread(program, target)
     return _remove_overwritten(program, target)
 
 
 def is_removable(inst: Instruction) -> bool:
-    """Whether an instruction does nothing but write registers: arithmetic, dpas, and loads."""
+    """Whether an instruction has no effect besides writing registers: arithmetic, dpas, and loads."""
     category = INSTRUCTIONS[inst.name].category
     if category == "load":
-        # A null destination prefetches.
+        # A load with a null destination is a prefetch.
         dst = inst["dst"]
         return isinstance(dst, Raw) and dst.var is not None
     return category in ("alu", "math", "dpas")
@@ -46,7 +46,7 @@ def _remove_unreachable(program: Program) -> Program:
 
 
 def _remove_idle_jumps(program: Program) -> Program:
-    """Without jumps to what follows anyway, and labels of which no jump is left."""
+    """Remove jumps to the next instruction, and labels that no jump names."""
     instructions = program.instructions
     kept = []
     for at, inst in enumerate(instructions):
@@ -67,7 +67,7 @@ def _is_next(instructions: tuple[Instruction, ...], at: int, label: str) -> bool
 
 
 def _remove_unread(program: Program, target: Target) -> Program:
-    """Without what only feeds what is not needed, whatever order things run in."""
+    """Remove instructions whose results no instruction with an effect depends on, in any order of execution."""
     writers: dict[Any, list[int]] = {}
     instructions = program.instructions
     needed = []
@@ -80,7 +80,7 @@ def _remove_unread(program: Program, target: Target) -> Program:
     live = set(needed)
     while needed:
         for key in _keys(instructions[needed.pop()], target, "read"):
-            # Once asked for, the writers of a place are all needed.
+            # All writers of a needed location are needed.
             for at in writers.pop(key, ()):
                 if at not in live:
                     live.add(at)
@@ -97,7 +97,7 @@ def _keys(inst: Instruction, target: Target, use: str) -> list[Any]:
 
 
 def _remove_overwritten(program: Program, target: Target) -> Program:
-    """Without writes of what is written again before it is read."""
+    """Remove writes that are overwritten before they are read."""
     flow = flow_of(program)
     liveness = liveness_of(program, target)
     kept: list[Instruction] = []
@@ -111,7 +111,7 @@ def _remove_overwritten(program: Program, target: Target) -> Program:
 
 
 class _Live:
-    """What lives at a place of a block: the bytes of variables and bits of predicates, as masks."""
+    """The live bytes of variables and live bits of predicates at a point of a block, as masks."""
 
     def __init__(self, liveness: Liveness, block: int) -> None:
         self._liveness, self._block = liveness, block
@@ -120,7 +120,7 @@ class _Live:
     def __getitem__(self, var: Variable | Predicate) -> int:
         found = self._masks.get(var)
         if found is None:
-            # Where the block ends a variable lives as a whole, or not at all.
+            # At the end of a block a variable is live as a whole or not at all.
             found = _every(var) if self._liveness.leaves(self._block, var) else 0
             self._masks[var] = found
         return found
@@ -134,7 +134,7 @@ def _every(var: Variable | Predicate) -> int:
 
 
 def _step_back(inst: Instruction, live: _Live, flow: Flow, target: Target) -> bool:
-    """What lives before an instruction, from what lives after it; False if the instruction is dead."""
+    """Update the live set from after an instruction to before it; False if the instruction is dead."""
     known = effects(inst, target)
     if is_removable(inst):
         needed = any(live[a.var] & span_bits(a) for a in known.writes)
@@ -154,7 +154,7 @@ def _step_back(inst: Instruction, live: _Live, flow: Flow, target: Target) -> bo
 
 
 def without_unused_declarations(program: Program) -> Program:
-    """The program without variables and predicates that nothing names. Inputs stay."""
+    """The program without variables and predicates that no instruction names. Inputs are kept."""
     used = named_by(program.instructions) | {i.var for i in program.inputs}
     variables = tuple(v for v in program.variables if v in used)
     predicates = tuple(p for p in program.predicates if p in used)

@@ -1,7 +1,7 @@
-"""What is known of registers and predicates at a place of a program: constants, copies, sums, and expressions.
+"""Facts about registers and predicates at a point of a program: constants, copies, sums, and expressions.
 
-What is known of a place that is written once, of values that are written once, holds wherever its definition dominates;
-anything else holds to the end of its basic block, or until one of the places is written again.
+A fact whose locations are all written once holds wherever its definition dominates. Any other fact holds to the end of
+its basic block, or until one of its locations is written again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from xegpu_py.visa.program import Instruction, Program
 F = TypeVar("F")
 
 _CHUNK = 64
-"""Places that share a count of their writes."""
+"""Bytes that share a count of their writes."""
 
 _WIDEST = 8
 """Bytes of the widest element."""
@@ -30,8 +30,8 @@ class Source(NamedTuple):
     """An element's value is that of another one plus a constant, modulo its width.
 
     Attributes:
-        root, at: where the other one is.
-        stamp: how often it had been written.
+        root, at: the variable and first byte of the other element.
+        stamp: the number of writes to it so far.
         plus: the constant; 0 for a copy.
     """
 
@@ -42,13 +42,13 @@ class Source(NamedTuple):
 
 
 class Expression(NamedTuple):
-    """Where a value was computed.
+    """The location of a computed value.
 
     Attributes:
-        root, places: where its elements are.
-        size: the width of one.
-        stamp: how often they had been written.
-        needs: places that the value depends on, as (root, first, end, stamp).
+        root, places: the variable, and the first byte of each element.
+        size: bytes of an element.
+        stamp: the number of writes to them so far.
+        needs: bytes that the value depends on, as (root, first, end, stamp).
         block: the block in which it was computed.
     """
 
@@ -62,13 +62,13 @@ class Expression(NamedTuple):
 
 @dataclass
 class _Table(Generic[F]):
-    """Facts of elements: by root and first place, each with the element's width."""
+    """Facts about elements, by root and first byte; each has the element's width."""
 
     here: dict[Root, dict[int, tuple[int, F]]] = field(default_factory=dict)
     lasting: dict[Root, dict[int, tuple[int, F, int]]] = field(default_factory=dict)
 
     def forget(self, root: Root, first: int, end: int) -> None:
-        """Drop what is known of elements that have one of these places."""
+        """Drop the facts about elements that overlap these bytes."""
         known = self.here.get(root)
         if not known:
             return
@@ -80,10 +80,10 @@ class _Table(Generic[F]):
 
 
 class Facts:
-    """What is known as a walk over the dominator tree of a program reaches an instruction."""
+    """The facts that hold at the current instruction of a walk over a program's dominator tree."""
 
     def __init__(self, program: Program, flow: Flow, target: Target) -> None:
-        """Nothing is known yet."""
+        """Begin without facts."""
         self.flow = flow
         self._target = target
         self._total: dict[Root, int] = {}
@@ -110,7 +110,7 @@ class Facts:
                 written[root] = written.get(root, 0) | bits
 
     def enter(self, block: int) -> None:
-        """Go on at a block: what holds where it begins is known."""
+        """Enter a block: restore the facts that hold at its beginning."""
         while self._path and not self.flow.dominates(self._path[-1][0], block):
             for root, count in self._path.pop()[1].items():
                 self._done[root] -= count
@@ -120,7 +120,7 @@ class Facts:
         self._expressions = {}
 
     def leave(self) -> None:
-        """A block ends: what holds in all that it dominates is kept."""
+        """Leave a block: keep the facts that hold in all blocks that it dominates."""
         block = self._path[-1][0]
         self._keep(self._constants, block)
         self._keep(self._copies, block)
@@ -143,14 +143,14 @@ class Facts:
         return self.is_settled(root) and stamp == self.stamp(root, first, end)
 
     def is_settled(self, root: Root) -> bool:
-        """Whether nothing that may run after this place writes a variable but what defined it before."""
+        """Whether all writes to a variable have been executed at this point, and none can be executed again."""
         total = self._total.get(root, 0)
         return not total or (root not in self._rewritten and self._done.get(root, 0) == total)
 
     def stamp(self, root: Root, first: int, end: int) -> int:
-        """How often some places have been written; it grows with every write of one."""
+        """The number of writes to some bytes so far; every write to one of them increases it."""
         if root not in self._rewritten:
-            # Of places that are written once it is enough to know which have been.
+            # Bytes that are written once need only a flag.
             return (self._written.get(root, 0) >> first & ((1 << (end - first)) - 1)).bit_count()
         versions = self._versions.get(root)
         if not versions:
@@ -158,7 +158,7 @@ class Facts:
         return sum(versions.get(c, 0) for c in range(first // _CHUNK, (end - 1) // _CHUNK + 1))
 
     def write(self, inst: Instruction) -> None:
-        """An instruction has run: what it may have written is no longer known."""
+        """Drop the facts about everything that an instruction may write."""
         done = self._path[-1][1]
         for root, first, end, _ in writes(inst, self.flow, self._target):
             for table in (self._constants, self._copies, self._sums):
@@ -173,11 +173,11 @@ class Facts:
             done[root] = done.get(root, 0) + 1
 
     def constant(self, root: Root, at: int, size: int) -> int | None:
-        """The bits of an element, if they are known."""
+        """The bits of an element; None if they are unknown."""
         return self._find(self._constants, root, at, size)
 
     def constants(self, root: Root, places: Sequence[int], size: int) -> tuple[int, ...] | None:
-        """The bits of elements, if all are known."""
+        """The bits of elements; None if any are unknown."""
         if not self._constants.here.get(root) and not self._constants.lasting.get(root):
             return None
         found = []
@@ -189,19 +189,19 @@ class Facts:
         return tuple(found)
 
     def copied(self, root: Root, at: int, size: int) -> Source | None:
-        """Where else the value of an element is."""
+        """The element that an element is a copy of."""
         return self._current(self._copies, root, at, size)
 
     def sum_of(self, root: Root, at: int, size: int) -> Source | None:
-        """What an element is the sum of."""
+        """The element and constant that an element is the sum of."""
         return self._current(self._sums, root, at, size)
 
     def has_copies(self, root: Root) -> bool:
-        """Whether anything is known to be a copy in a variable."""
+        """Whether a variable has elements that are known copies."""
         return bool(self._copies.here.get(root) or self._copies.lasting.get(root))
 
     def copy_size(self, root: Root, at: int) -> int:
-        """The width of the element that begins at a place and is a copy; 0 if none does."""
+        """The width of the copied element that begins at a byte; 0 if none does."""
         for known in (self._copies.here.get(root), self._copies.lasting.get(root)):
             if known and at in known:
                 return known[at][0]
@@ -225,23 +225,23 @@ class Facts:
         return found if found and self.stamp(found.root, found.at, found.at + size) == found.stamp else None
 
     def note_constant(self, root: Root, at: int, size: int, bits: int) -> None:
-        """An element has these bits."""
+        """Record that an element has these bits."""
         self._constants.here.setdefault(root, {})[at] = (size, bits)
 
     def note_copy(self, root: Root, at: int, size: int, source: Source) -> None:
-        """An element has the value of another one."""
+        """Record that an element is a copy of another one."""
         self._copies.here.setdefault(root, {})[at] = (size, source)
 
     def note_sum(self, root: Root, at: int, size: int, source: Source) -> None:
-        """An element is another one plus a constant."""
+        """Record that an element is another one plus a constant."""
         self._sums.here.setdefault(root, {})[at] = (size, source)
 
     def note_expression(self, key: Hashable, found: Expression) -> None:
-        """A value is computed here."""
+        """Record the location of a computed value."""
         self._expressions[key] = found
 
     def expression(self, key: Hashable) -> Expression | None:
-        """Where a value was computed, if it is still there."""
+        """The location of a computed value; None if it has been overwritten."""
         for found in (self._expressions.get(key), self._lasting_expressions.get(key)):
             if found and self._is_there(found):
                 return found
@@ -256,18 +256,18 @@ class Facts:
     def expression_at(
         self, root: Root, places: Sequence[int], size: int, needs: Sequence[tuple[Root, int, int, int]] = ()
     ) -> Expression:
-        """The record of a value that is computed here, once it is written."""
+        """The record of a value that the current instruction has just written."""
         stamp = self.stamp(root, min(places), max(places) + size)
         return Expression(root, tuple(places), size, stamp, tuple(needs), self.block)
 
     @property
     def block(self) -> int:
-        """The block at hand."""
+        """The current block."""
         return self._path[-1][0]
 
 
 def writes(inst: Instruction, flow: Flow, target: Target) -> Iterator[tuple[Root, int, int, bool]]:
-    """What an instruction writes: variable or predicate, first place and end, and whether all of it is written."""
+    """The writes of an instruction: variable or predicate, first byte, end, and whether all of the range is written."""
     known = effects(inst, target)
     for access in known.writes:
         yield access.var, access.start, access.end, writes_all(inst, access, flow)
@@ -277,7 +277,7 @@ def writes(inst: Instruction, flow: Flow, target: Target) -> Iterator[tuple[Root
 
 
 def tested_bits(inst: Instruction, guard: Guard) -> range:
-    """The bits of its guard that decide what an instruction does."""
+    """The bits of its predicate that an instruction tests."""
     if guard.control:
         return range(guard.var.count)
     return range(1) if INSTRUCTIONS[inst.name].uniform else range(inst.first_lane, inst.first_lane + inst.exec_size)

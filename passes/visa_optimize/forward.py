@@ -1,4 +1,4 @@
-"""Results where they belong: what is computed only to be moved elsewhere is computed there."""
+"""Result forwarding: a value that is only moved elsewhere is computed at the move's destination."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from xegpu_py.visa.verify import instruction_problem
 
 
 def forward_results(program: Program, target: Target) -> Program:
-    """The program without moves of values that are computed before in the same block, and read by that move alone."""
+    """The program without moves of values that are defined in the same block and read by that move only."""
     flow = flow_of(program)
     walk = _Forward(program, target, flow)
     if not walk.only_moved:
@@ -33,7 +33,7 @@ def forward_results(program: Program, target: Target) -> Program:
 
 @dataclass(frozen=True)
 class _Result:
-    """Where in its block an instruction stands that computes a value, and where it puts the elements."""
+    """The position in its block of the instruction that computes a value, and the first bytes of its elements."""
 
     at: int
     places: list[int]
@@ -56,7 +56,7 @@ class _Forward:
         self.only_moved = {v for v in copied if writes.get(v) == 1 and reads.get(v) == 1}
 
     def block(self, instructions: Sequence[Instruction]) -> list[Instruction]:
-        """A block's instructions, with results put where moves would put them."""
+        """A block's instructions, with results written to the destinations of moves."""
         kept: list[Instruction | None] = []
         results: dict[Variable, _Result] = {}
         accessed: dict[Variable, int] = {}
@@ -87,7 +87,7 @@ class _Forward:
         accessed: dict[Variable, int],
         kept: Sequence[Instruction | None],
     ) -> tuple[int, Instruction] | None:
-        """For a move of a result where the instruction stands that computes it, and one that puts it in place."""
+        """For a move of a result: the position of its definition, and the definition with the move's destination."""
         if not is_copy(inst) or not self.flow.certain(inst):
             return None
         root, places = bytes_of(inst["src0"], inst.exec_size, self.target)
@@ -109,7 +109,7 @@ class _Forward:
         return None if instruction_problem(new, self.target) else (result.at, new)
 
     def _reads_in_place(self, inst: Instruction, root: Variable, places: list[int]) -> bool:
-        """Whether an instruction reads a variable only where, lane by lane, it would write it."""
+        """Whether each lane of an instruction reads a variable only at the bytes that it would write."""
         for value in inst.values.values():
             if isinstance(value, Region) and value.var.root[0] == root:
                 if bytes_of(value, inst.exec_size, self.target)[1] != places:

@@ -1,4 +1,4 @@
-"""Loop-invariant code motion: what every iteration of a loop computes alike is computed before the loop."""
+"""Loop-invariant code motion."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from xegpu_py.visa.program import Instruction, Program
 
 @dataclass(frozen=True)
 class _Loop:
-    """The blocks from a label to the last jump back to it; the code before it is all that leads into it."""
+    """The blocks from a label to the last jump back to it. Control enters only from the preceding block."""
 
     first: int
     last: int
 
 
 def hoist(program: Program, target: Target, budget: int) -> Program:
-    """The program with arithmetic moved out of loops, from the inner ones first.
+    """The program with invariant arithmetic moved out of loops, innermost loops first.
 
-    A move is safe without a look at how often the loop runs, since what is moved has no effect but its result, its
-    result is written nowhere else, nobody reads it before, and its operands have their values before the loop.
+    This is correct for any number of iterations: a moved instruction has no side effect, its result is written nowhere
+    else and is not live into the loop, and its operands are defined before the loop.
 
     Args:
-        budget: bytes of registers that values moved out may take for as long as their loops run.
+        budget: bytes of registers that the moved values may occupy during their loops.
     """
     flow = flow_of(program)
     loops = _loops(flow)
@@ -41,16 +41,16 @@ def hoist(program: Program, target: Target, budget: int) -> Program:
 
 
 def has_loops(program: Program) -> bool:
-    """Whether there is a loop to move something out of."""
+    """Whether the program has a loop that `hoist` handles."""
     return bool(_loops(flow_of(program)))
 
 
 def _loops(flow: Flow) -> list[_Loop]:
-    """Loops that are entered at their first block alone, from the block before it; inner ones first."""
+    """Loops that control enters only at the first block, from the preceding block; inner loops first."""
     last: dict[int, int] = {}
     for number, successors in enumerate(flow.successors):
         for successor in successors:
-            # Lanes that part come back in no loop of the thread's own.
+            # A back edge of divergent lanes forms no loop of the whole thread.
             if 0 < successor <= number and number in flow.spans and flow.blocks[number]:
                 last[successor] = max(last.get(successor, 0), number)
     found = [_Loop(first, end) for first, end in last.items() if _is_closed(flow, first, end)]
@@ -69,7 +69,7 @@ def _is_closed(flow: Flow, first: int, last: int) -> bool:
 
 
 class _Hoist:
-    """Moves instructions; `before` has what comes to stand in front of each block."""
+    """Moves instructions; `before` has those to insert in front of each block."""
 
     def __init__(self, program: Program, flow: Flow, target: Target, budget: int) -> None:
         self.program, self.flow, self.target, self.budget = program, flow, target, budget
@@ -102,7 +102,7 @@ class _Hoist:
         return self.program.with_instructions(instructions)
 
     def _inside(self, loop: _Loop) -> Iterator[list[Instruction]]:
-        """The lists of instructions that a loop consists of, in order."""
+        """The lists of instructions of a loop, in order."""
         for number in range(loop.first, loop.last + 1):
             if number > loop.first and number in self.before:
                 yield self.before[number]
@@ -136,7 +136,7 @@ class _Hoist:
             return False
         known = effects(inst, self.target)
         if known.sets:
-            # Predicates are few.
+            # A longer live range of one of the few predicates costs more than it saves.
             return False
         results = [a.var for a in known.writes]
         if any(root in self.rewritten or self.liveness.enters(loop.first, root) for root in results):
@@ -146,14 +146,14 @@ class _Hoist:
         return all(self._is_fixed(root, loop, changing) for root in known.read)
 
     def _is_fixed(self, root: Root, loop: _Loop, changing: dict[Root, int]) -> bool:
-        """Whether a variable has its value before a loop, and keeps it."""
+        """Whether a variable is defined before a loop and unchanged in it."""
         if changing.get(root, 0):
             return False
         sites = self.sites.get(root)
         if not sites:
             return isinstance(root, Variable)
         if root in self.rewritten:
-            # It keeps the value that it had, and had one.
+            # The loop does not write it, so it needs a definition before the loop.
             return any(self.flow.dominates(n, loop.first - 1) for n in sites)
-        # What was moved out of the loop stands before it.
+        # Definitions that were moved out of the loop precede it.
         return all(loop.first <= n <= loop.last or self.flow.dominates(n, loop.first - 1) for n in sites)

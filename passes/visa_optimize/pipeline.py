@@ -1,4 +1,4 @@
-"""The order of the optimisations, and the registers that they may take."""
+"""The order of the optimizations, and the registers that they may use."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from xegpu_py.visa.allocate import allocate
 from xegpu_py.visa.program import Program
 
 _KEPT_FREE = 8
-"""One register of so many is left to the finalizer, for what it computes on the side."""
+"""One in this many registers is reserved for temporaries of the finalizer."""
 
 
 def optimize(program: Program, target: Target, steps: VisaOptimize) -> Program:
-    """The same kernel with fewer instructions, of which loads come early.
+    """Return the optimized kernel.
 
     Args:
-        steps: says which optimisations are done, and how many registers a thread has.
+        steps: the enabled optimizations, and the registers of a thread.
     """
     count = steps.grf or target.grf_counts[0]
     budget = count - count // _KEPT_FREE
@@ -36,7 +36,7 @@ def optimize(program: Program, target: Target, steps: VisaOptimize) -> Program:
             new = _hoisted(new, target, steps, budget - pressure)
     if steps.schedule:
         new = schedule_loads(new, target, budget * target.grf_bytes)
-    # Values that wait for their use in registers may cost more than they save: then the next has fewer.
+    # Long live ranges may cost more than they save: retry with a smaller budget.
     for found in (without_unused_declarations(new), simple):
         pressure = _pressure(found, target)
         if pressure <= budget or pressure <= _pressure(program, target):
@@ -53,7 +53,7 @@ def _pressure(program: Program, target: Target) -> int:
 
 def _simplified(program: Program, target: Target, steps: VisaOptimize) -> Program:
     if steps.copies:
-        # Before copies are read in the place of what they were copied to.
+        # Must run before copy propagation, which would replace the reads of the move's destination.
         program = forward_results(program, target)
     program = rewrite_values(program, target, steps)
     if steps.dead:
@@ -62,7 +62,7 @@ def _simplified(program: Program, target: Target, steps: VisaOptimize) -> Progra
 
 
 def _hoisted(program: Program, target: Target, steps: VisaOptimize, budget: int) -> Program:
-    """The program with loops that compute less; values that wait before them take at most `budget` registers."""
+    """The program with invariant code hoisted, in at most `budget` bytes of registers."""
     moved = hoist(program, target, budget * target.grf_bytes)
-    # What now stands side by side before a loop may be the same.
+    # Instructions hoisted out of different blocks may be common subexpressions.
     return program if moved is program else _simplified(moved, target, steps)

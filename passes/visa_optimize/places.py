@@ -1,4 +1,4 @@
-"""Names for bytes of registers: variables of a type that cover them, and regions that reach them."""
+"""Operands for bytes of registers: variables of a type that cover them, and regions that address them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from xegpu_py.visa.operands import BUILTINS, Address, Destination, Raw, Region, 
 from xegpu_py.visa.program import Program
 
 _MOST_REGISTERS = 2
-"""Registers that an operand of an arithmetic instruction may reach over."""
+"""Registers that an operand of an arithmetic instruction may span."""
 
 
 def bytes_of(operand: Region | Destination, lanes: int, target: Target) -> tuple[Variable, list[int]]:
-    """The variable that is no alias in which an operand lies, and the first byte there of each of its elements.
+    """The root variable (not an alias) of an operand, and the first byte in it of each element.
 
-    A source that is one element for all lanes has one.
+    A source that broadcasts one element to all lanes has one.
     """
-    # An operand does not change, and each pass asks where it lies.
+    # Cached, because operands are immutable and each pass needs their bytes.
     known = operand.__dict__.get("_bytes")
     if known is None or known[0] != (lanes, target.grf_bytes):
         known = operand.__dict__["_bytes"] = ((lanes, target.grf_bytes), _bytes_of(operand, lanes, target))
@@ -35,16 +35,16 @@ def _bytes_of(operand: Region | Destination, lanes: int, target: Target) -> tupl
 
 
 def start_of(operand: Raw | Vector | Address, target: Target) -> tuple[Variable, int]:
-    """The variable that is no alias in which an operand lies, and its first byte there."""
+    """The root variable (not an alias) of an operand, and the operand's first byte in it."""
     root, inner = operand.var.root
     return root, inner + (first_byte(operand, target.grf_bytes) if isinstance(operand, Vector) else operand.offset)
 
 
 class Places:
-    """The variables of a program, to which aliases are added where a place needs a name of another type."""
+    """The variables of a program, and the aliases that passes add to access bytes as another type."""
 
     def __init__(self, program: Program, target: Target) -> None:
-        """Those that a program declares."""
+        """Begin with the variables that the program declares."""
         self._grf = target.grf_bytes
         self._names = {v.name for v in program.variables} | {p.name for p in program.predicates}
         self._known: dict[tuple[Variable, str], list[Variable]] = {}
@@ -53,7 +53,7 @@ class Places:
         self.added: list[Variable] = []
 
     def variable(self, root: Variable, type_name: str, start: int, end: int) -> Variable | None:
-        """A variable of a type with bytes `start` to `end` of `root`; None if there can be none."""
+        """A variable of this type that covers bytes `start` to `end` of `root`; None if none can."""
         size = TYPES[type_name].bytes
         for var in self._known.get((root, type_name), ()):
             inner = var.root[1]
@@ -71,7 +71,7 @@ class Places:
         return var
 
     def region(self, root: Variable, type_name: str, places: Sequence[int], modifier: str) -> Region | None:
-        """A source whose lanes read from these bytes on; None if no region of one does."""
+        """A source whose lanes read elements at these first bytes; None if no region describes them."""
         size = TYPES[type_name].bytes
         low, high = min(places), max(places) + size
         var = self.variable(root, type_name, low, high)
@@ -84,12 +84,12 @@ class Places:
         return Region(var, inner // self._grf, inner % self._grf // size, *strides, modifier)
 
     def raw(self, root: Variable, type_name: str, start: int, end: int) -> Raw | None:
-        """An operand of whole registers from a byte on; None if it can have no name of the type."""
+        """An operand of whole registers that starts at this byte; None if no alias of the type can."""
         var = self.variable(root, type_name, start, end)
         return Raw(var, start - var.root[1]) if var else None
 
     def vector(self, root: Variable, type_name: str, start: int, end: int) -> Vector | None:
-        """Consecutive elements from a byte on; None if they can have no name of the type."""
+        """Consecutive elements that start at this byte; None if no alias of the type can."""
         var = self.variable(root, type_name, start, end)
         if var is None:
             return None
@@ -98,7 +98,7 @@ class Places:
 
 
 def _strides(elements: Sequence[int]) -> tuple[int, int, int] | None:
-    """Vertical stride, width and horizontal stride of a region with these elements; None if there is none."""
+    """Vertical stride, width and horizontal stride of a region with these elements; None if no region has them."""
     if all(e == 0 for e in elements):
         return 0, 1, 0
     step = elements[1]

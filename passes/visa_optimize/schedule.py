@@ -1,8 +1,8 @@
 """Scheduling of loads before their use: a load starts as soon as its address is known.
 
-Messages keep their order, so that memory sees the same accesses; nothing passes a jump, a label, a barrier, a fence, or
-`fence_sw`, which is what `xegpu.compile_hint` becomes. Arithmetic that loads do not wait for comes after them, in its
-own order.
+Messages keep their order, so that memory sees the same accesses. No instruction moves across a jump, a label, a
+barrier, a fence, or `fence_sw` (the lowering of `xegpu.compile_hint`). Arithmetic that no load depends on follows the
+loads, in its original order.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from xegpu_py.visa.program import Instruction, Program
 from xegpu_py.visa.spec import MESSAGES
 
 _CHUNK = 64
-"""Bytes of a variable that are taken for one place."""
+"""Bytes of a variable that form one unit of dependences."""
 
 _FENCES = ("control", "sync")
 
@@ -33,7 +33,7 @@ def schedule_loads(program: Program, target: Target, budget: int) -> Program:
     """The program with loads moved up.
 
     Args:
-        budget: bytes of registers that may live at once; no load is moved where more would.
+        budget: bytes of registers that may be live at once; a load that would exceed it is not moved.
     """
     flow = flow_of(program)
     liveness = liveness_of(program, target)
@@ -52,7 +52,7 @@ def _is_load(inst: Instruction) -> bool:
 
 
 def _schedule_block(instructions: Sequence[Instruction], live: _Live, target: Target, budget: int) -> list[Instruction]:
-    """A block's instructions, in the pieces between its fences."""
+    """Schedule each piece of a block between its fences."""
     pieces: list[tuple[list[Instruction], Instruction | None]] = []
     inside: list[Instruction] = []
     for inst in instructions:
@@ -62,7 +62,7 @@ def _schedule_block(instructions: Sequence[Instruction], live: _Live, target: Ta
         else:
             inside.append(inst)
     found: list[Instruction] = []
-    # What lives behind a piece is known from the end.
+    # Liveness is known at the end of the block, so pieces are scheduled from the last one.
     for piece, fence in reversed([*pieces, (inside, None)]):
         if fence:
             found.append(fence)
@@ -75,7 +75,7 @@ def _schedule_block(instructions: Sequence[Instruction], live: _Live, target: Ta
 
 
 class _Live:
-    """Variables that live at a place of a block, as far as is known from behind, and their bytes."""
+    """The live variables at a point of a backward walk over a block, and their total bytes."""
 
     def __init__(self, liveness: Liveness, block: int) -> None:
         self._liveness, self._block = liveness, block
@@ -106,11 +106,11 @@ class _Places:
 
 
 class _Piece:
-    """Instructions without a fence among them."""
+    """Consecutive instructions without a fence."""
 
     def __init__(self, instructions: Sequence[Instruction], after: _Live, target: Target, budget: int) -> None:
         self.instructions, self.after, self.target, self.budget = instructions, after, target, budget
-        # What stands behind the last load stays there.
+        # Instructions after the last load are not moved.
         self.count = max(at + 1 for at, inst in enumerate(instructions) if _is_load(inst))
         self.next: list[set[int]] = [set() for _ in range(self.count)]
         self.waits = [0] * self.count
@@ -145,7 +145,7 @@ class _Piece:
             self.waits[after] += 1
 
     def _urgency(self) -> list[int]:
-        """For each instruction the first load that waits for it; one behind the last for none."""
+        """For each instruction the first load that depends on it; the number of instructions if none does."""
         none = self.count
         found = [none] * none
         for at in reversed(range(none)):
@@ -154,7 +154,7 @@ class _Piece:
         return found
 
     def order(self) -> list[Instruction]:
-        """Loads, and what they wait for, as early as the registers allow; the others in their order."""
+        """The order with loads, and the instructions they depend on, as early as the registers allow."""
         urgency = self._urgency()
         count = self.count
         early: list[tuple[int, int]] = []
@@ -191,13 +191,13 @@ class _Piece:
 
 
 def _profile(instructions: Sequence[Instruction], after: _Live, target: Target) -> list[int]:
-    """The bytes of variables that live at each instruction, in the order as it is. A variable lives as a whole."""
+    """The live bytes at each instruction in the original order. A variable is live as a whole."""
     first: dict[Root, int] = {}
     last: dict[Root, int] = {}
     for at, inst in enumerate(instructions):
         reads = _read(inst, target)
         for root in reads:
-            # What is read before it is written comes from before.
+            # A variable that is read before it is written is live into the piece.
             first.setdefault(root, 0)
             last[root] = at
         for access in effects(inst, target).writes:
@@ -216,7 +216,7 @@ def _profile(instructions: Sequence[Instruction], after: _Live, target: Target) 
 
 
 class _Ahead:
-    """The registers that instructions take which run earlier than they stood."""
+    """The registers that instructions moved ahead of their original position occupy."""
 
     def __init__(self, instructions: Sequence[Instruction], profile: Sequence[int], target: Target) -> None:
         self._writes = [[a.var for a in effects(inst, target).writes] for inst in instructions]
@@ -224,21 +224,21 @@ class _Ahead:
         self._next = 0
         self._held: dict[Root, int] = {}
         self._bytes = 0
-        # Row n has the most of 2^n instructions from each one on.
+        # Row n holds, for each instruction, the maximum over the 2^n instructions that start with it.
         self._most = [np.array(profile)]
         while len(self._most[-1]) > 1 << (len(self._most) - 1):
             step, row = 1 << (len(self._most) - 1), self._most[-1]
             self._most.append(np.maximum(row[:-step], row[step:]))
 
     def with_early(self, at: int) -> int:
-        """The most bytes that live from here to an instruction, if it runs now."""
+        """The most live bytes between the current position and instruction `at`, if it is moved here."""
         span = at - self._next + 1
         row = self._most[span.bit_length() - 1]
         most = max(row[self._next], row[at + 1 - (1 << (span.bit_length() - 1))])
         return int(most) + self._bytes + sum(_size(r) for r in set(self._writes[at]) if r not in self._held)
 
     def run(self, at: int) -> None:
-        """An instruction runs."""
+        """Schedule instruction `at` next."""
         self._done[at] = True
         if at > self._next:
             for root in self._writes[at]:

@@ -1,4 +1,4 @@
-"""The walk over a program in which instructions are rewritten by what is known of their operands."""
+"""The walk over a program that simplifies instructions by the known facts about their operands."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from xegpu_py.visa.program import Instruction, Program
 
 
 def rewrite_values(program: Program, target: Target, steps: VisaOptimize) -> Program:
-    """The program with instructions that read the oldest place of each value, and compute as little as they can."""
+    """The program after folding, copy propagation, common subexpression elimination and address rewriting."""
     flow = flow_of(program)
     walk = _Walk(program, target, flow, steps)
     rewritten: dict[int, list[Instruction]] = {}
@@ -75,7 +75,7 @@ class _Walk:
         return self.addresses.rewrite(inst) if self.steps.addresses else inst
 
     def _note(self, inst: Instruction) -> bool:
-        """Note what holds after an instruction; False if all of it held before."""
+        """Record the facts that hold after an instruction; False if all of them held before it."""
         dst = inst.values.get("dst")
         if not isinstance(dst, (Destination, Flag)) or not self.flow.certain(inst):
             self.facts.write(inst)
