@@ -1,4 +1,4 @@
-"""`xegpu-legalize`: what one message or instruction cannot do becomes several that can."""
+"""`xegpu-legalize`: splits ops into what one message or instruction of the target can do."""
 
 from dataclasses import dataclass
 
@@ -48,7 +48,7 @@ class XeGPULegalize(Pass):
     marked: bool = False
 
     def run(self, op: ir.Operation) -> None:
-        # Loaded when it is needed, since tools start without it.
+        # Imported here to keep the start of the tools fast.
         from xegpu_py.passes.common.gpu_functions import functions
         from xegpu_py.passes.common.kernels import is_marked
         from xegpu_py.passes.xegpu_legalize.planning import split_function

@@ -1,4 +1,4 @@
-"""Blocks: descriptors, loads, stores and prefetches of what one message moves."""
+"""Splits ops on blocks: descriptors, loads, stores and prefetches become those of single messages."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def create_nd_tdesc(low: Legalization, op: ir.Operation) -> None:
 
 @pattern("ub.poison")
 def undefined(low: Legalization, op: ir.Operation) -> None:
-    """Descriptors that are never used, as branches pass them on: each piece is as undefined."""
+    """An undefined descriptor becomes undefined pieces. Branches may carry it, but no access uses it."""
     value = op.results[0]
     for layout in low.plan.layouts_of(value):
         low.pieces[value, layout] = tuple(poison(kind) for kind in types_of(layout))
@@ -51,7 +51,7 @@ def undefined(low: Legalization, op: ir.Operation) -> None:
 
 @pattern("xegpu.update_nd_offset")
 def update_nd_offset(low: Legalization, op: ir.Operation) -> None:
-    """Each piece moved alike."""
+    """Move each piece by the same offsets."""
     view: Any = op.opview
     for layout in low.plan.layouts_of(op.results[0]):
         pieces = low.pieces[view.tdesc, layout]
@@ -97,7 +97,7 @@ def store_nd(low: Legalization, op: ir.Operation) -> None:
 
 @pattern("xegpu.load_nd")
 def load_nd(low: Legalization, op: ir.Operation) -> None:
-    """A load of each message's blocks, and the vector in their pieces."""
+    """A load for each message; the vector is divided into the pieces that they give."""
     view: Any = op.opview
     layout = low.layout
     desc = TensorDesc.of(view.tdesc)
@@ -205,7 +205,7 @@ def _block_shape(height: int, width: int, desc: TensorDesc, transform: Transform
 
 
 def _separated(value: ir.Value, units: int, unit: int, height: int) -> ir.Value:
-    """Columns that a load transposed as one unit, each as a row of its own."""
+    """Make a row of each column that the load transposed as part of a unit."""
     rows = shape_of(value)[0]
     moved = transpose(shape_cast(value, (rows, height, units, unit)), (0, 2, 1, 3))
     return shape_cast(moved, (rows * units, height * unit))
@@ -214,7 +214,7 @@ def _separated(value: ir.Value, units: int, unit: int, height: int) -> ir.Value:
 def _trimmed(
     low: Legalization, value: ir.Value, rows: int, columns: int, height: int, width: int, transform: Transform
 ) -> ir.Value:
-    """Without the rows and columns that were loaded only to make a legal message."""
+    """Drop the rows and columns that were loaded only to make a legal message."""
     if (rows, columns) == (height, width):
         return value
     shape = shape_of(value)

@@ -1,4 +1,4 @@
-"""Boxes of elements in a shape: how they are split, and where they lie in another shape of the same elements."""
+"""Boxes of elements in a shape: how to split them, and their position in another shape of the same elements."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def sizes(box: Box) -> Shape:
 
 
 def segments(extent: int, splits: Iterable[int]) -> tuple[int, ...]:
-    """Sizes of the pieces of `extent` elements, split in front of these positions."""
+    """Sizes of the pieces of `extent` elements that are split before these positions."""
     places = [0, *sorted(c for c in set(splits) if 0 < c < extent), extent]
     return tuple(b - a for a, b in itertools.pairwise(places))
 
 
 def joined(pieces: Sequence[int], most: int) -> tuple[int, ...]:
-    """Segments joined with their neighbours, as long as they are of at most this size together."""
+    """Join neighbouring segments while their total size is at most this limit."""
     found = [pieces[0]]
     for piece in pieces[1:]:
         if found[-1] + piece <= most:
@@ -42,7 +42,7 @@ def joined(pieces: Sequence[int], most: int) -> tuple[int, ...]:
 
 
 def starts(pieces: Sequence[int]) -> list[int]:
-    """Where pieces of these sizes begin."""
+    """The first positions of consecutive pieces of these sizes."""
     return [0, *itertools.accumulate(pieces)][:-1]
 
 
@@ -53,7 +53,7 @@ def grid(bounds: Bounds) -> Iterator[Box]:
 
 
 def touched(bounds: Bounds, box: Box) -> list[range]:
-    """Along each dimension the segments that a box meets."""
+    """Along each dimension, the segments that a box overlaps."""
     found = []
     for pieces, (first, count) in zip(bounds, box):
         hit = [i for i, s in enumerate(starts(pieces)) if s < first + count and first < s + pieces[i]]
@@ -62,9 +62,9 @@ def touched(bounds: Bounds, box: Box) -> list[range]:
 
 
 def groups(a: Shape, b: Shape) -> list[tuple[range, range]] | None:
-    """Dimensions of two shapes of the same elements that hold the same: each group's extents have one product.
+    """Group the dimensions of two shapes such that the extents of each group have the same product in both.
 
-    None if the shapes do not have as many elements.
+    None if the shapes differ in their number of elements.
     """
     if math.prod(a) != math.prod(b):
         return None
@@ -87,7 +87,7 @@ def groups(a: Shape, b: Shape) -> list[tuple[range, range]] | None:
 
 
 def linear(shape: Shape, box: Box) -> tuple[int, int] | None:
-    """(first, count) of a box in row-major order; None if its elements do not follow each other."""
+    """(first, count) of a box in row-major order; None if its elements are not consecutive."""
     first, count, open_ = 0, 1, False
     for extent, (start, size) in zip(shape, box):
         if open_ and size != extent:
@@ -98,7 +98,7 @@ def linear(shape: Shape, box: Box) -> tuple[int, int] | None:
 
 
 def unlinear(shape: Shape, first: int, count: int) -> Box | None:
-    """The box of `count` elements from `first` on in row-major order; None if they are none."""
+    """The box of the `count` elements that start at `first` in row-major order; None if they form no box."""
     box: list[tuple[int, int]] = []
     for d, extent in enumerate(shape):
         inner = math.prod(shape[d + 1 :])
@@ -116,7 +116,7 @@ def unlinear(shape: Shape, first: int, count: int) -> Box | None:
 
 
 def reshape(box: Box, a: Shape, b: Shape) -> Box | None:
-    """Where a box of shape `a` lies in shape `b`; None if that is no box."""
+    """A box of shape `a` as a box of shape `b`; None if its elements form no box there."""
     parts = groups(a, b)
     if parts is None:
         return None
@@ -131,7 +131,7 @@ def reshape(box: Box, a: Shape, b: Shape) -> Box | None:
 
 
 def reshape_splits(splits: Sequence[set[int]], a: Shape, b: Shape) -> list[set[int]]:
-    """The splits of shape `a` as those of shape `b`, where they separate whole slices of one of its dimensions."""
+    """The splits of shape `a` that are also splits of shape `b`: those between whole slices of a dimension of `b`."""
     result: list[set[int]] = [set() for _ in b]
     for left, right in groups(a, b) or []:
         outer = next((d for d in left if a[d] > 1), None)
@@ -143,7 +143,7 @@ def reshape_splits(splits: Sequence[set[int]], a: Shape, b: Shape) -> list[set[i
         for at in splits[outer]:
             if at * step % inner == 0:
                 result[place].add(at * step // inner)
-        # Where the innermost dimension is the same, it is split alike.
+        # An innermost dimension that both shapes have keeps its splits.
         last_a, last_b = left[-1], right[-1]
         if len(left) > 1 and len(right) > 1 and a[last_a] == b[last_b] and last_b != place:
             result[last_b] |= set(splits[last_a])

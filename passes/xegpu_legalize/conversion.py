@@ -1,4 +1,4 @@
-"""The conversion of a function by its plan: vectors in pieces, and descriptors of what single messages move."""
+"""Converts a function by its plan: vectors into pieces, and descriptors into those of single messages."""
 
 from __future__ import annotations
 
@@ -23,22 +23,24 @@ from xegpu_py.passes.xegpu_legalize.sinking import Slab, sink
 
 Pattern = Callable[["Legalization", ir.Operation], None]
 pattern: PatternSet[Pattern] = PatternSet(__package__, ("blocks", "matrix", "reductions", "scattered"))
-"""By name of an op what divides it; the others work on whole values."""
+"""The patterns that divide ops, by op name. Ops without a pattern work on whole values."""
 
 View = Callable[["Legalization", ir.Operation, Box], "ir.Value | None"]
 view: PatternSet[View] = PatternSet(__package__, ("views",))
-"""By name of a view what gives a box of its result, made of a part of its operand; None if it must be made whole."""
+"""By name of a view op, a function that makes a box of its result from a part of its operand.
+
+It returns None if the result must be made as a whole."""
 
 
 @dataclass(frozen=True)
 class Tiles:
-    """A vector in pieces, which lie in row-major order."""
+    """A vector in pieces, in row-major order."""
 
     bounds: Bounds
     parts: tuple[ir.Value, ...]
 
     def at(self, index: Sequence[int]) -> ir.Value:
-        """The piece at a place of the grid."""
+        """The piece at a position of the grid."""
         flat = 0
         for i, pieces in zip(index, self.bounds):
             flat = flat * len(pieces) + i
@@ -46,7 +48,7 @@ class Tiles:
 
 
 def _in_bytes(kind: ir.Type) -> ir.Type:
-    """The type of the bytes that the elements of a vector share."""
+    """The vector type of the bytes that hold elements of 2 or 4 bits."""
     *outer, last = shape_of(kind)
     return build.with_element(
         build.with_shape(kind, (*outer, last * bits_of(element_of(kind)) // 8)), build.integer_type(8)
@@ -54,15 +56,15 @@ def _in_bytes(kind: ir.Type) -> ir.Type:
 
 
 class Legalization(Conversion):
-    """One function as it is divided.
+    """The conversion of one function.
 
-    Elementwise ops wait until one of their results is needed, and are then made piece by piece, so that few pieces
-    live at a time. Views are made where a part of them is needed.
+    Elementwise ops are deferred until one of their results is needed, and then made piece by piece, so that few pieces
+    are live at a time. Views are made where a part of them is needed.
 
     Attributes:
-        plan: where everything is split.
-        tiles: vectors that are in pieces.
-        pieces: descriptors in the layouts that their uses need.
+        plan: the splits of all values.
+        tiles: the pieces of vectors.
+        pieces: the descriptors in each layout that their uses need.
         slabs: the products that are computed together, and their factors.
     """
 
@@ -85,7 +87,7 @@ class Legalization(Conversion):
 
     def convert_types(self, value: ir.Value, init: ir.Value | None = None) -> list[ir.Type] | None:
         if is_desc(value):
-            # Replaced even if it is one descriptor of the same type, so that patterns find in the plan what they see.
+            # Replaced even by one descriptor of the same type, because the plan must have an entry for it.
             kept = [value.type] if self.plan.is_kept(value) else []
             return [*kept, *(kind for layout in self.plan.layouts_of(value) for kind in types_of(layout))]
         bounds = self.plan.bounds(value)
@@ -125,7 +127,7 @@ class Legalization(Conversion):
 
     @property
     def layout(self) -> Layout:
-        """The layout of the descriptor that the access of memory at hand takes; it does not stay as it is."""
+        """The layout that the current access needs of its descriptor, which must be one that is split."""
         assert self._layout is not None
         return self._layout
 
@@ -172,7 +174,7 @@ class Legalization(Conversion):
         return self.index(number) if isinstance(number, int) else number
 
     def once(self, key: Any, made: Callable[[], ir.Value]) -> ir.Value:
-        """What was made before in this block for a key, or is made now."""
+        """The value made earlier in this block for a key; if there is none, make it now."""
         whole_key = (ir.InsertionPoint.current.block, key)
         if whole_key not in self._made:
             self._made[whole_key] = made()
@@ -205,7 +207,7 @@ class Legalization(Conversion):
         return build.extract_slice(value, [first for first, _ in box], boxes.sizes(box))
 
     def padded(self, value: ir.Value, box: Box) -> ir.Value:
-        """A box of a vector; elements outside of the vector are zero."""
+        """A box of a vector; elements outside the vector are zero."""
         inside = tuple((first, min(count, extent - first)) for (first, count), extent in zip(box, shape_of(value)))
         part = self.part(value, inside)
         if inside == box:
@@ -213,7 +215,7 @@ class Legalization(Conversion):
         whole = build.with_shape(part.type, boxes.sizes(box))
         if bits_of(element_of(part)) >= 8:
             return build.insert_slice(part, build.zero(whole), [0] * len(box))
-        # Elements that share a byte are moved as bytes.
+        # Elements of less than a byte are moved as bytes.
         small, large = (_in_bytes(kind) for kind in (part.type, whole))
         return build.make(
             "vector.bitcast",
@@ -222,7 +224,7 @@ class Legalization(Conversion):
         )
 
     def is_divided(self, value: ir.Value) -> bool:
-        """Whether a vector is in pieces, or is a view that is made as it is needed."""
+        """Whether a vector is in pieces, or is a view that is made on demand."""
         return value in self.tiles or value in self._views
 
     def _from_tiles(self, value: ir.Value, tiles: Tiles, box: Box) -> ir.Value:
@@ -238,7 +240,7 @@ class Legalization(Conversion):
     def _assembled(
         self, value: ir.Value, tiles: Tiles, box: Box, lines: list[range], firsts: list[list[int]]
     ) -> ir.Value:
-        """Pieces inserted into one vector."""
+        """Insert pieces into one vector."""
         result = build.poison(build.with_shape(value.type, boxes.sizes(box)))
         for place in boxes.grid(tuple((1,) * len(line) for line in lines)):
             index = [line[p[0]] for line, p in zip(lines, place)]
@@ -251,7 +253,7 @@ class Legalization(Conversion):
         return result
 
     def set(self, value: ir.Value, bounds: Bounds, parts: Sequence[ir.Value]) -> None:
-        """Say what the pieces of a vector are."""
+        """Set the pieces of a vector."""
         assert len(parts) == math.prod(map(len, bounds))
         self.tiles[value] = Tiles(bounds, tuple(parts))
 
@@ -261,7 +263,7 @@ class Legalization(Conversion):
         self.erase(op)
 
     def keep_if_needed(self, op: ir.Operation) -> None:
-        """Remove an op whose descriptor has been made in pieces, unless it is needed as it is, too."""
+        """Remove an op whose descriptor was made in pieces, unless the whole descriptor is needed too."""
         (self.keep if self.plan.is_kept(op.results[0]) else self.erase)(op)
 
     # Elementwise ops.
@@ -284,13 +286,13 @@ class Legalization(Conversion):
         self._flush(op)
 
     def _ends_chain(self, op: ir.Operation) -> bool:
-        """Whether the pieces of the ops that wait must be made in front of this op."""
+        """Whether the deferred ops must be made before this op."""
         if op.name.startswith("xegpu.") or len(op.regions):
             return True
         return any(v in self._waiting for v in op.operands)
 
     def _flush(self, place: ir.Operation) -> None:
-        """Make the pieces of all ops that wait, piece by piece, in front of an op."""
+        """Make all deferred ops, piece by piece, before an op."""
         if not self._pending:
             return
         ops, self._pending, self._waiting = self._pending, [], set()
@@ -312,7 +314,7 @@ class Legalization(Conversion):
             self.set(value, bounds, parts)
 
     def _piece(self, value: ir.Value, box: Box) -> ir.Value:
-        """A box of a vector; a scalar as it is."""
+        """A box of a vector; a scalar unchanged."""
         return self.part(value, box) if shape_of(value) else value
 
     def finish(self) -> None:

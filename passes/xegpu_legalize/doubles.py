@@ -1,4 +1,4 @@
-"""Functions of f64, of which vISA has none but division and square roots, by its arithmetic and by integers."""
+"""Functions of f64 by f64 and integer arithmetic; vISA has only division and square root for f64."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _SIGN = -(1 << 63)
 
 
 def _with_sign(magnitude: ir.Value, x: ir.Value) -> ir.Value:
-    """A number that is not negative, with the sign of another."""
+    """A non-negative number with the sign of another."""
     return make("math.copysign", x.type, magnitude, x)
 
 
 def _or_nan(x: ir.Value, found: ir.Value) -> ir.Value:
-    """What was found for a number; for a NaN the canonical one, which a sum is."""
+    """The result for a number; for a NaN the canonical NaN, which an addition gives."""
     nan = binary("addf", x, x)
     return select(compare("ord", x, x), found, nan)
 
 
 def _truncated(x: ir.Value) -> ir.Value:
-    """The bits of the mantissa that are worth less than 1 cleared: all of them below 1, none from 2^52 on."""
+    """Clear the mantissa bits of weight less than 1: all bits of numbers below 1, none of numbers from 2^52 on."""
     kind = with_element(x.type, integer_type(64))
 
     bits = make("arith.bitcast", kind, x)
@@ -54,7 +54,7 @@ def _ceil(x: ir.Value) -> ir.Value:
 
 
 def _round(x: ir.Value) -> ir.Value:
-    """Toward zero, and one more in magnitude where at least a half is left."""
+    """Round toward zero, and add one to the magnitude where the fraction is at least a half."""
     whole = _truncated(x)
     rest = make("math.absf", x.type, binary("subf", x, whole))
     more = binary("addf", whole, _with_sign(constant(x.type, 1.0), x))
@@ -62,7 +62,7 @@ def _round(x: ir.Value) -> ir.Value:
 
 
 def _round_even(x: ir.Value) -> ir.Value:
-    """The sum with 2^52 has no bits below 1, and is rounded to nearest even."""
+    """Add 2^52, which rounds to nearest even since the sum has no bits below 1, and subtract it."""
     size, large = make("math.absf", x.type, x), constant(x.type, 2.0**52)
     whole = binary("subf", binary("addf", size, large), large)
     return _or_nan(x, select(compare("olt", size, large), _with_sign(whole, x), x))
@@ -80,12 +80,12 @@ DOUBLES: dict[str, Callable[[ir.Value], ir.Value]] = {
     "math.roundeven": _round_even,
     "math.rsqrt": _reciprocal_root,
 }
-"""What each function becomes."""
+"""The expansion of each function."""
 
 
 @form(*DOUBLES)
 def integral(forms: Forms, op: ir.Operation) -> None:
-    """A function of f64; those of narrow formats are those of f32."""
+    """Expand a function of f64. Narrow formats use the functions of f32."""
     if isinstance(element_of(op.operands[0]), ir.F64Type):
         forms.replace(op, DOUBLES[op.name](op.operands[0]))
     else:

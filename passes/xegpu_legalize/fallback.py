@@ -1,4 +1,4 @@
-"""Blocks that no 2D message moves: 1D messages where rows are in bounds and aligned, else gathers and scatters."""
+"""Blocks that 2D messages cannot move: 1D messages if rows are in bounds and aligned, else gathers and scatters."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _mask(lanes: Sequence[bool]) -> ir.Value:
 
 @dataclass(frozen=True)
 class _Tensor:
-    """A tensor in memory: a memref or an address, elements from there to the first one, extents, and strides."""
+    """A tensor in memory: a memref or an address, the offset of its first element, its extents, and its strides."""
 
     source: ir.Value
     start: Index
@@ -50,7 +50,7 @@ def _tensor(low: Legalization, view: Any) -> _Tensor:
     """The tensor of an `xegpu.create_nd_tdesc`."""
     tensor = tensor_of(view)
     if not isinstance(view.source.type, ir.MemRefType):
-        # A line may have neither; its extent is never asked for.
+        # A line may have no known extent; no access to it reads the extent.
         extents, strides = tuple(map(known, view.shape)) or (0,), tuple(map(known, view.strides)) or (1,)
         return _Tensor(view.source, 0, extents, strides)
     memref = ir.MemRefType(view.source.type)
@@ -71,7 +71,7 @@ def _tensor(low: Legalization, view: Any) -> _Tensor:
 
 
 def create(low: Legalization, view: Any, layout: Place) -> tuple[ir.Value, ...]:
-    """What an `xegpu.create_nd_tdesc` makes, as numbers."""
+    """The descriptor of an `xegpu.create_nd_tdesc` as numbers."""
     offsets = [low.value(o) for o in view.offsets]
     if not layout.address:
         return tuple(offsets)
@@ -81,13 +81,13 @@ def create(low: Legalization, view: Any, layout: Place) -> tuple[ir.Value, ...]:
 
 
 def update(low: Legalization, held: Sequence[ir.Value], by: Sequence[Index]) -> tuple[ir.Value, ...]:
-    """What an `xegpu.update_nd_offset` makes of these numbers."""
+    """These numbers after an `xegpu.update_nd_offset`."""
     fixed = len(held) - len(by)
     return (*held[:fixed], *(low.value(low.add(known(a), known(b))) for a, b in zip(held[fixed:], by)))
 
 
 def _address(low: Legalization, tensor: _Tensor, at: Index, desc: TensorDesc) -> ir.Value:
-    """The address of an element, i64; the tensor's own, of any type, if it is its first element."""
+    """The address of an element, as i64. For the first element it is the tensor's own address, of any type."""
     wide = build.integer_type(64)
     base, at = tensor.source, low.add(tensor.start, at)
     if isinstance(base.type, ir.MemRefType):
@@ -104,11 +104,11 @@ def _address(low: Legalization, tensor: _Tensor, at: Index, desc: TensorDesc) ->
 def _line(
     low: Legalization, tensor: _Tensor, at: Index, count: int, desc: TensorDesc, is_inside: bool = False
 ) -> tuple[ir.Value, Index]:
-    """The memory around element `at`, and how many elements from there it is.
+    """A base in memory, and the offset in elements from it to element `at`.
 
-    It is a memref of `count` elements if its place is known, one of the whole tensor if that is known and the element
-    `is_inside`, and else an address. Elements before the tensor's first are never accessed, but a memref cannot even
-    begin there.
+    The base is a memref of `count` elements if its position is known, a memref of the whole tensor if that is known and
+    the element `is_inside`, and otherwise an address. The distinction matters because `at` may be before the tensor's
+    first element: it is then never accessed, but a memref cannot begin there.
     """
     first = low.add(tensor.start, at)
     source = tensor.source.type
@@ -133,8 +133,8 @@ class _Part:
     """A part of a block that one message moves.
 
     Attributes:
-        lead: its place along the dimensions outside the innermost two.
-        row, rows, column, columns: its place and size along these.
+        lead: its offsets along the dimensions outside the innermost two.
+        row, rows, column, columns: its offsets and sizes along the innermost two.
     """
 
     lead: tuple[int, ...]
@@ -153,7 +153,7 @@ def _most_lanes(desc: TensorDesc, target: Target, name: str) -> int:
 
 
 def _steps(desc: TensorDesc, columns: int, most: int) -> tuple[int, int]:
-    """Rows and columns of a message of `most` lanes: several rows where they are short and a power of two."""
+    """Rows and columns of a message of `most` lanes; it takes several rows if their length is a small power of two."""
     rows = desc.shape[-2]
     if columns & (columns - 1) or columns >= most:
         return 1, min(columns, most)
@@ -162,7 +162,7 @@ def _steps(desc: TensorDesc, columns: int, most: int) -> tuple[int, int]:
 
 @dataclass
 class _Access:
-    """An access to a block, as it is rewritten; one to a line is one to a matrix of one row (`is_line`)."""
+    """An access to a block. An access to a line is treated as one to a matrix of one row (`is_line`)."""
 
     low: Legalization
     op: ir.Operation
@@ -173,17 +173,17 @@ class _Access:
     is_line: bool = False
 
     def own(self, dimensions: Sequence[_T]) -> tuple[_T, ...]:
-        """What is given for each dimension of `vector`, for those that the op's vector has."""
+        """Select from one item per dimension of `vector` those of the dimensions that the op's vector has."""
         return (*dimensions[:-2], dimensions[-1]) if self.is_line else tuple(dimensions)
 
     @property
     def checked(self) -> bool:
-        """Whether out-of-bounds elements are none of the tensor's."""
+        """Whether the access must check bounds."""
         return self.desc.attr.boundary_check
 
     @property
     def columns(self) -> int:
-        """Columns of a block, or of all that lie side by side."""
+        """Columns of a block, or of all blocks side by side."""
         return self.desc.shape[-1] * (1 if self.is_array else self.desc.attr.array_length)
 
     @property
@@ -192,13 +192,13 @@ class _Access:
         return len(self.vector) > len(self.desc.shape)
 
     def bounds(self, rows: int, columns: Sequence[int]) -> Bounds:
-        """How the vector is split."""
+        """The sizes of the pieces of the vector."""
         shape = self.desc.shape
         lead = self.vector[:-2]
         return (*((1,) * n for n in lead), (rows,) * (shape[-2] // rows), tuple(columns))
 
     def parts(self, bounds: Bounds) -> Iterator[tuple[Box, _Part]]:
-        """The pieces of the vector, and where each is in the block of its descriptor."""
+        """The pieces of the vector, and the position of each in the descriptor's block."""
         for box in grid(bounds):
             (row, rows), (column, columns) = box[-2:]
             lead = tuple(first for first, _ in box[:-2])
@@ -215,10 +215,10 @@ class _Access:
         return isinstance(at, int) and isinstance(extent, int) and at >= 0 and at + size <= extent
 
     def as_lines(self, name: str) -> bool:
-        """Whether rows are moved by 1D messages: they are in bounds, aligned as these need it, and not in many pieces.
+        """Whether 1D messages move the rows: these are in bounds, sufficiently aligned, and need few messages.
 
         Args:
-            name: the gather or scatter message that would be taken else.
+            name: the gather or scatter message that is the alternative.
         """
         if self.tensor.strides[-1] != 1:
             return False
@@ -236,20 +236,20 @@ class _Access:
         return aligned % self.low.plan.target.line_alignment == 0
 
     def start(self, part: _Part) -> Index:
-        """The place of a part's first element, in elements from the tensor's."""
+        """The offset of a part's first element from the tensor's first, in elements."""
         low, known = self.low, 0
         total: Index = 0
         *outer, inner = zip(self.offsets, (*part.lead, part.row, part.column), self.tensor.strides, strict=True)
         for at, step, stride in (inner, *outer):
             if isinstance(stride, int):
-                # All parts have the sum of what is not known in common.
+                # All parts share the sum of the unknown terms.
                 total, known = low.add(total, low.multiply(at, stride)), known + step * stride
             else:
                 total = low.add(total, low.multiply(low.add(at, step), stride))
         return low.add(total, known)
 
     def lanes(self, part: _Part) -> tuple[list[int], list[int], int]:
-        """Row and column of each lane, counted from the part's first, and lanes that count."""
+        """Row and column of each lane relative to the part, and the number of active lanes."""
         used = part.rows * part.columns
         lanes = 1 << (used - 1).bit_length()
         places = [divmod(i, part.columns) if i < used else (0, 0) for i in range(lanes)]
@@ -279,7 +279,7 @@ class _Access:
         return _scattered(low, source, rest, steps, self.desc)
 
     def mask(self, part: _Part) -> ir.Value | None:
-        """Which lanes of a part are in bounds; None if it is known that none is. Negative indices count as large."""
+        """The mask of the lanes in bounds; None if no lane is. Comparisons are unsigned: negative indices are too large."""
         low, (rows, columns, used) = self.low, self.lanes(part)
         lanes = len(rows)
         outside = (*zip(self.offsets[:-2], part.lead, self.tensor.extents[:-2]),)
@@ -291,7 +291,7 @@ class _Access:
             if isinstance(place, int) and (place < 0 or (isinstance(extent, int) and place >= extent)):
                 return None
             if not (isinstance(place, int) and isinstance(extent, int)):
-                # A comparison of scalars would have to be made a mask.
+                # A comparison of scalars would need a conversion to a mask.
                 found.append(build.compare("ult", build.index_splat(place, lanes), build.index_splat(extent, lanes)))
         found += [_mask([i < used for i in range(lanes)])] if used < lanes else []
         inner = [(self.offsets[-1], part.column, columns, part.columns, self.tensor.extents[-1])]
@@ -332,7 +332,7 @@ def _access(low: Legalization, op: ir.Operation, layout: Place, vector: tuple[in
     else:
         tensor = _tensor(low, low.plan.surfaces.made_by(view.tdesc)[0])
     if rank == 1:
-        # A line is a matrix of one row, of which nothing is out of bounds (RFC, create_nd_tdesc).
+        # A line is a matrix of one row, and its accesses are not checked (RFC, create_nd_tdesc).
         desc = replace(desc, shape=(1, *desc.shape), attr=replace(desc.attr, boundary_check=False))
         tensor = _Tensor(tensor.source, tensor.start, (1, *tensor.extents), (0, *tensor.strides))
         offsets, vector = (0, *offsets), (*vector[:-1], 1, vector[-1])
@@ -340,14 +340,14 @@ def _access(low: Legalization, op: ir.Operation, layout: Place, vector: tuple[in
 
 
 def _say(low: Legalization, op: ir.Operation, count: int, what: str) -> None:
-    """Tell what it costs that no 2D message moves a block."""
+    """Emit the remark on the messages that replace a 2D block message."""
     why = low.plan.surfaces.problem(op.opview.tdesc) or "has rows that no 2D block message stores"
     instead = "1D messages" if len(TensorDesc.of(op.opview.tdesc).shape) == 1 else "2D block messages"
     remark(op, f"takes {count} {what}{'s' * (count != 1)} in place of {instead}: its tensor {why}")
 
 
 def load(low: Legalization, op: ir.Operation, layout: Place) -> None:
-    """A block that is loaded line by line, or gathered."""
+    """Load a block row by row, or by gathers."""
     element = element_of(op.results[0])
     access = _access(low, op, layout, shape_of(op.results[0]))
     desc, hints, parts = access.desc, hints_of(op.opview), []
@@ -380,7 +380,7 @@ def load(low: Legalization, op: ir.Operation, layout: Place) -> None:
 
 
 def store(low: Legalization, op: ir.Operation, layout: Place) -> None:
-    """A block that is stored line by line, or scattered."""
+    """Store a block row by row, or by scatters."""
     view: Any = op.opview
     access = _access(low, op, layout, shape_of(view.value))
     desc, hints, count = access.desc, hints_of(view), 0
@@ -405,7 +405,7 @@ def store(low: Legalization, op: ir.Operation, layout: Place) -> None:
 
 
 def prefetch(low: Legalization, op: ir.Operation, layout: Place) -> None:
-    """A prefetch of each cache line of a block's rows; of what is out of bounds, of the nearest element in bounds."""
+    """Prefetch each cache line of a block's rows. Out-of-bounds elements are clamped to the nearest one in bounds."""
     access = _access(low, op, layout, TensorDesc.of(op.opview.tdesc).shape)
     desc = access.desc
     if desc.in_slm:
@@ -445,7 +445,7 @@ def _line_pieces(access: _Access) -> tuple[tuple[int, ...], TdescAttr]:
 
 
 def _lines(access: _Access) -> tuple[Bounds, TdescAttr]:
-    """How a block is split into 1D messages, and the settings of their descriptors."""
+    """The pieces of a block that 1D messages move, and the settings of their descriptors."""
     pieces, attr = _line_pieces(access)
     return access.bounds(1, pieces), attr
 
@@ -463,7 +463,7 @@ def _flat(value: ir.Value) -> ir.Value:
 
 
 def _padded(value: ir.Value, lanes: int) -> ir.Value:
-    """A vector of one dimension with zeros behind it."""
+    """A vector of one dimension, padded with zeros at the end."""
     return (
         value
         if shape_of(value) == (lanes,)
@@ -472,7 +472,7 @@ def _padded(value: ir.Value, lanes: int) -> ir.Value:
 
 
 def limit(plan: Plan, op: ir.Operation, grain: int) -> None:
-    """Split the vector that is stored into pieces of about `grain` bytes, where messages end."""
+    """Split the stored vector into pieces of about `grain` bytes, at the ends of messages."""
     value, desc = op.opview.value, TensorDesc.of(op.opview.tdesc)
     shape = shape_of(value)
     rows, columns = _steps(desc, shape[-1], _most_lanes(desc, plan.target, "lsc_store"))

@@ -1,4 +1,4 @@
-"""Ops that are other ops: rewritten one by one, before anything is split."""
+"""Rewrites of single ops into other ops, before values are split."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from xegpu_py.target import Target
 
 Form = Callable[["Forms", ir.Operation], None]
 form: PatternSet[Form] = PatternSet(__package__, ("doubles", "numbers"))
-"""By name of an op what it becomes."""
+"""The rewrite patterns, by op name."""
 
 
 def branch_among_descriptors(func: ir.Operation) -> None:
-    """Make branches of choices between descriptors: branches may carry what these become."""
+    """Rewrite `arith.select` of descriptors as `scf.if`, which can carry the several values of a split descriptor."""
     for op in walk(func)[1:]:
         if op.name == "arith.select" and is_desc(op.results[0]):
             _branch(op)
 
 
 def combine_subgroups_through_memory(func: ir.Operation) -> None:
-    """Rewrite `gpu.all_reduce`: in VC mode a work item is a subgroup.
+    """Rewrite `gpu.all_reduce` with shared local memory; in VC mode a work item is a subgroup.
 
     Raises:
-        DiagnosticError: at one whose region is not one op of arith.
+        DiagnosticError: at an op whose region is not one op of arith.
     """
     for op in [op for op in walk(func) if op.name == "gpu.all_reduce"]:
         kind = kind_of(op)
@@ -52,9 +52,9 @@ def combine_subgroups_through_memory(func: ir.Operation) -> None:
 
 
 class Forms(PatternDriver):
-    """Replaces, one by one, ops of a function that have no message or instruction, of whatever size they are.
+    """Replaces ops of a function that have no message or instruction for any size of their operands.
 
-    A pattern gets an op, with the insertion point in front of it, and leaves it or calls `replace`.
+    A pattern takes an op, with the insertion point before it, and either leaves it or calls `replace`.
 
     Attributes:
         replaced_loads: whether descriptors have other users than `surfaces` knows.
@@ -80,7 +80,7 @@ class Forms(PatternDriver):
                 self.patterns[op.name](self, op)
 
     def replace(self, op: ir.Operation, value: ir.Value) -> None:
-        """Let a value take the place of an op's only result."""
+        """Replace an op's only result by a value."""
         op.results[0].replace_all_uses_with(value)
         op.erase()
 
@@ -98,7 +98,7 @@ def _branch(op: ir.Operation) -> None:
 
 @form("xegpu.load_nd")
 def transform_in_registers(forms: Forms, op: ir.Operation) -> None:
-    """A load whose transform no message does becomes one of the block as it lies, and the transform of what it loaded.
+    """Split a load whose transform no message does into a plain load and a transform in registers.
 
     Messages transpose blocks of two dimensions, in units of at least 32 bits that begin at a multiple of their size.
     """
@@ -122,7 +122,7 @@ def transform_in_registers(forms: Forms, op: ir.Operation) -> None:
 
 
 def _with_units_side_by_side(op: ir.Operation) -> ir.Operation:
-    """A load that gives the elements of a transposed unit a dimension of their own, as one that does not."""
+    """Rewrite a load whose result has a dimension for the elements of a transposed unit as one without it."""
     view: Any = op.opview
     desc = TensorDesc.of(view.tdesc)
     shape = shape_of(view.value)
@@ -136,7 +136,7 @@ def _with_units_side_by_side(op: ir.Operation) -> ir.Operation:
 
 
 def _pack(op: ir.Operation, view: Any, desc: TensorDesc) -> None:
-    """Elements along the axis that is packed become the innermost dimension."""
+    """Make the packed elements the innermost dimension."""
     *lead, rows, columns = _plain_shape(op, desc)
     factor = vnni_factor(desc.bits)
     if view.vnni_axis == 1:
@@ -147,7 +147,7 @@ def _pack(op: ir.Operation, view: Any, desc: TensorDesc) -> None:
 
 
 def _transpose(op: ir.Operation, view: Any, desc: TensorDesc) -> None:
-    """Dimensions change places; what is in a unit of `transpose_bit_width` stays together."""
+    """Permute the dimensions; units of `transpose_bit_width` stay together."""
     shape = _plain_shape(op, desc)
     unit = (view.transpose_bit_width or desc.bits) // desc.bits
     lead = len(shape) - len(desc.shape)
@@ -159,13 +159,13 @@ def _transpose(op: ir.Operation, view: Any, desc: TensorDesc) -> None:
 
 
 def _plain_shape(op: ir.Operation, desc: TensorDesc) -> tuple[int, ...]:
-    """The shape of a load without its transform; an array's blocks are a dimension if they are one in the result."""
+    """The shape of a load without its transform. The blocks of an array are a dimension if the result has it."""
     rank = len(shape_of(op.results[0])) - (op.opview.vnni_axis is not None)
     return next(s for s in block_shapes(desc, Mode.VC) if len(s) == rank)
 
 
 def _load_and_move(op: ir.Operation, view: Any, desc: TensorDesc, shape: tuple[int, ...], order: Sequence[int]) -> None:
-    """Load the block as it lies, and give its dimensions, seen as `shape`, another order."""
+    """Load the block without a transform, cast it to `shape`, and permute its dimensions."""
     with op.location, ir.InsertionPoint(op):
         plain = with_shape(op.results[0].type, _plain_shape(op, desc))
         loaded = xegpu.load_nd(view.tdesc, value=plain, mode=view.mode, **hints_of(view))

@@ -1,4 +1,4 @@
-"""What messages a block is moved by: the layouts of descriptors, and the messages of loads."""
+"""The layouts of descriptors, and the messages of loads."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from xegpu_py.visa.spec import BlockShape
 
 @dataclass(frozen=True)
 class Axes:
-    """How the dimensions of a loaded or stored vector are the rows and columns of its block.
+    """The correspondence of a loaded or stored vector's dimensions to the rows and columns of its block.
 
     Attributes:
-        rows, columns: their dimensions.
-        row_step, column_step: rows and columns to an index of that dimension.
-        row_scale: indices of its dimension to a row.
-        array: the dimension of an array of blocks; None if they lie side by side.
+        rows, columns: the dimensions of rows and of columns.
+        row_step, column_step: rows and columns per index of their dimension.
+        row_scale: indices of the dimension of rows per row.
+        array: the dimension of an array of blocks; None if the blocks are side by side.
     """
 
     rows: int
@@ -42,16 +42,16 @@ class Axes:
     row_scale: int = 1
 
     def row_index(self, rows: int) -> int:
-        """Indices along the dimension of rows that so many rows take."""
+        """Convert a number of rows to indices along their dimension."""
         return rows * self.row_scale // self.row_step
 
     def rows_at(self, splits: set[int]) -> set[int]:
-        """The rows in front of which these splits are, as far as they are in front of rows."""
+        """Convert splits along the dimension of rows to rows; splits within a row are dropped."""
         return {c * self.row_step // self.row_scale for c in splits if c % self.row_scale == 0}
 
 
 def transform_of(view: Any, desc: TensorDesc) -> Transform | None:
-    """What a load does with the innermost two dimensions; None if it permutes others."""
+    """The transform of the innermost two dimensions by a load; None if it permutes others."""
     if view.transpose is None or tuple(view.transpose) == tuple(range(len(desc.shape))):
         return Transform(vnni=view.vnni_axis)
     rank = len(desc.shape)
@@ -61,7 +61,7 @@ def transform_of(view: Any, desc: TensorDesc) -> Transform | None:
 
 
 def axes_of(desc: TensorDesc, shape: Shape, transform: Transform) -> Axes:
-    """How a loaded or stored vector's dimensions are those of its block."""
+    """The axes of a loaded or stored vector."""
     rank = len(desc.shape)
     factor = 32 // desc.bits if transform.vnni is not None else 1
     own = len(shape) - (transform.vnni is not None)
@@ -73,7 +73,7 @@ def axes_of(desc: TensorDesc, shape: Shape, transform: Transform) -> Axes:
 
 
 def unit_of(desc: TensorDesc, transform: Transform, limits: Block2DLimits) -> tuple[int, int]:
-    """Bits of what a load takes for one element, and elements of the descriptor in it."""
+    """Bits of the unit that a load moves, and the descriptor's elements in a unit."""
     if not transform.transposed:
         return desc.bits, 1
     bits = limits.transposed_unit(desc.bits * transform.unit)
@@ -104,7 +104,7 @@ def fitting_lanes(desc: TensorDesc, target: Target, name: str) -> int:
 
 
 def layout_of(plan: Plan, op: ir.Operation) -> Layout | None:
-    """The pieces of the block that an op moves; None if it is left as it is."""
+    """The pieces of the block that an op moves; None if the op needs no split."""
     if op.opview.mode != Mode.VC or plan.descs.find(op.opview.tdesc) in plan.given:
         return None
     return _block_layout(plan, op) if isinstance(op.opview, BlockAccess) else _lane_layout(plan, op)
@@ -139,7 +139,7 @@ def _block_layout(plan: Plan, op: ir.Operation) -> Layout | None:
 
 
 def _line_layout(desc: TensorDesc) -> Pieces | None:
-    """The pieces of a line, each a message; None if it is one."""
+    """The pieces of a line, one per message; None if one message moves it."""
     splits = blocks.line_splits(desc)
     pieces = segments(desc.shape[0], splits)
     return tuple(((at,), blocks.part_of(desc, n)) for at, n in zip(starts(pieces), pieces)) if splits else None
@@ -157,7 +157,7 @@ def _load_layout(plan: Plan, op: ir.Operation, desc: TensorDesc) -> Layout | Non
 
 
 def is_one_message(plan: Plan, op: ir.Operation) -> bool:
-    """Whether a load of a 2D block is a message as it is, and is split only where its registers can be split."""
+    """Whether one message does a load of a 2D block, and the vector is split only between parts of its registers."""
     desc = TensorDesc.of(op.opview.tdesc)
     if blocks.is_line(desc) or desc.in_slm or plan.target.block2d is None or len(desc.shape) != 2:
         return False
@@ -165,7 +165,7 @@ def is_one_message(plan: Plan, op: ir.Operation) -> bool:
 
 
 def load_messages(plan: Plan, op: ir.Operation) -> list[Message] | None:
-    """The messages of a load of a 2D block; None if it is left as it is."""
+    """The messages of a load of a 2D block; None if the load needs no split."""
     view: Any = op.opview
     desc = TensorDesc.of(view.tdesc)
     transform = transform_of(view, desc)
@@ -186,8 +186,7 @@ def load_messages(plan: Plan, op: ir.Operation) -> list[Message] | None:
     splits = plan.splits.get(root) or [set() for _ in shape]
     bits, unit = unit_of(desc, transform, limits)
     wide = blocks.column_limit(limits, bits, transform) * unit
-    # Registers hold what is split along the outer dimension in one piece after another, so that only the splits of the
-    # inner one count.
+    # Pieces along the outer dimension are consecutive in registers, so that only splits of the inner one matter.
     across = set[int]() if transform.transposed else {c * axes.column_step for c in splits[axes.columns]}
     pieces: list[int] = []
     for block in range(desc.attr.array_length):
@@ -203,7 +202,7 @@ def load_messages(plan: Plan, op: ir.Operation) -> list[Message] | None:
 
 
 def message_desc(desc: TensorDesc, message: Message, transform: Transform, limits: Block2DLimits) -> TensorDesc:
-    """The descriptor of a message: rows and columns that it has too few of are loaded too, and dropped."""
+    """The descriptor of a message. It is enlarged to the least legal size; the excess rows and columns are dropped."""
     bits, unit = unit_of(desc, transform, limits)
     width = message.blocks[0][1]
     least = max(unit, 32 // desc.bits)
@@ -216,7 +215,7 @@ def message_desc(desc: TensorDesc, message: Message, transform: Transform, limit
 
 
 def _with_lead(desc: TensorDesc, pieces: Sequence[tuple[tuple[int, ...], TensorDesc]]) -> Pieces:
-    """The pieces in each of the matrices that a block of more than two dimensions holds."""
+    """Repeat the pieces for each matrix of a block of more than two dimensions."""
     lead = [segments(n, range(n)) for n in desc.shape[:-2]]
     places = blocks.places(tuple(lead))
     return tuple(((*place, *offsets), piece) for place in places for offsets, piece in pieces)

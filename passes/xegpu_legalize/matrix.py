@@ -1,4 +1,4 @@
-"""`dpas` and `dpas_mx`: an instruction for each tile of the result and each step of K."""
+"""Splits `dpas` and `dpas_mx` into one instruction per tile of the result and step of K."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from xegpu_py.numerics.block_scaled import ROWS
 from xegpu_py.target import Target
 
 SCALED = "xegpu.dpas_mx"
-"""The product of block-scaled matrices, each step of which is one bdpas."""
+"""The op name of products of block-scaled matrices; each of its steps is one bdpas."""
 
 PRODUCTS = ("xegpu.dpas", SCALED)
-"""The products of matrices."""
+"""The op names of matrix products."""
 
 
 @dataclass(frozen=True)
 class DpasBlocks:
-    """How a product is divided into those of one instruction, and in which order these are computed.
+    """The division of a product into instructions, and their order.
 
-    Slab by slab what is loaded right before it is multiplied; a slab is as deep as a message of A is wide. Or it has
-    all of K, with the columns that a message of B brings: then messages are larger, which is chosen where it needs no
-    more registers at a time. Where loads come an iteration ahead, slabs are as shallow as an instruction.
+    A product is computed slab by slab, and operands are loaded directly before their slab. A slab is as deep as a
+    message of A is wide. Alternatively it has all of K, and the columns of one message of B; messages are then larger,
+    and this is chosen if it needs no more registers. With loads an iteration ahead, a slab is one instruction deep.
 
     Attributes:
         rows, columns, depth: M, N and K.
-        step_columns, step: N and K of an instruction; those at the edges are filled up with zeros.
+        step_columns, step: N and K of an instruction; instructions at the edges are padded with zeros.
         slab_columns, slab_depth: columns, and elements of K, of a slab.
-        least_rows: rows of an instruction that has no fewer.
+        least_rows: the fewest rows of an instruction.
     """
 
     rows: int
@@ -56,17 +56,17 @@ class DpasBlocks:
 
     @property
     def bounds(self) -> boxes.Bounds:
-        """How the result is split."""
+        """The sizes of the pieces of the result."""
         return boxes.segments(self.rows, range(0, self.rows, MAX_REPEAT_COUNT)), boxes.segments(
             self.columns, range(0, self.columns, self.step_columns)
         )
 
 
 def dpas_blocks(view: Any, target: Target, ahead: bool = False) -> DpasBlocks | None:
-    """The division of a dpas; None if the target multiplies no such elements.
+    """The division of a dpas; None if the target does not multiply these elements.
 
     Args:
-        ahead: whether loads come an iteration of their loop ahead.
+        ahead: whether loads are issued one iteration ahead.
     """
     b, a = (str(element_of(v)) for v in (view.rhs, view.lhs))
     scaled = view.operation.name == SCALED
@@ -97,7 +97,7 @@ def _blocks(
 
 @pattern(*PRODUCTS)
 def dpas(low: Legalization, op: ir.Operation) -> None:
-    """In a slab K is the outermost loop, so that instructions that wait for each other do not follow each other."""
+    """Split a product. K is the outermost loop of a slab, so that dependent instructions are not adjacent."""
     view: Any = op.opview
     blocks = dpas_blocks(view, low.plan.target, low.plan.ahead) if view.mode == Mode.VC else None
     if blocks is None or (blocks.rows, blocks.columns, blocks.depth) == (
@@ -111,7 +111,7 @@ def dpas(low: Legalization, op: ir.Operation) -> None:
     held: dict[Any, ir.Value] = {}
 
     def factor(value: ir.Value, outer: tuple[int, int], inner: tuple[int, int], depth: int) -> ir.Value:
-        """Part of a factor: its dimension number `depth` is that of K, of which the innermost one may be packed."""
+        """A part of a factor. Dimension `depth` is K, and the innermost dimension may hold packed elements of K."""
         packed = shape_of(value)[2:]
         box = [outer, inner, *((0, n) for n in packed)]
         box[depth] = (box[depth][0] // math.prod(packed), box[depth][1] // math.prod(packed))
@@ -140,7 +140,7 @@ def dpas(low: Legalization, op: ir.Operation) -> None:
                 a = factor(view.lhs, row, (k, blocks.step), 1)
                 b = factor(view.rhs, (k, blocks.step), column, 0)
                 operands.update({a: None, b: None})
-                # What is summed first has the accumulator's type, all that follows the result's.
+                # The first instruction reads the accumulator in its own type; partial results have the result's type.
                 kind = with_shape(view.result.type, (row[1], blocks.step_columns))
                 given = scales(row, column, k)
                 sums[i] = build(a, b, acc=sums[i], result=kind, mode=view.mode, **given)
