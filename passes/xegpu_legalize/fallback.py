@@ -279,7 +279,7 @@ class _Access:
         return _scattered(low, source, rest, steps, self.desc)
 
     def mask(self, part: _Part) -> ir.Value | None:
-        """The mask of the lanes in bounds; None if no lane is. Comparisons are unsigned: negative indices are too large."""
+        """The mask of the lanes in bounds; None if no lane is. Comparisons are unsigned, for negative indices."""
         low, (rows, columns, used) = self.low, self.lanes(part)
         lanes = len(rows)
         outside = (*zip(self.offsets[:-2], part.lead, self.tensor.extents[:-2]),)
