@@ -1,4 +1,4 @@
-"""Arithmetic that elements do not have, by wider elements or step by step, with the bits that it would give."""
+"""Exact expansions of arithmetic that no instruction does: in wider formats, or in several steps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from xegpu_py.passes.xegpu_legalize.forms import Forms, form
 from xegpu_py.numerics.formats import E8M0, FLOATS, Format
 
 _WIDE = {"bf16": "f32", "f8E5M2": "f16", "f8E4M3FN": "f16"}
-"""Formats that have no arithmetic, and those in which theirs is done."""
+"""Formats without arithmetic, and the wider format in which it is computed."""
 
 _STEPS = {
     "bf16": ("f64", "f32", "bf16"),
@@ -21,7 +21,7 @@ _STEPS = {
     "f8E5M2": ("f64", "f32", "f16", "f8E5M2"),
     "f8E4M3FN": ("f64", "f32", "f16", "f8E4M3FN"),
 }
-"""The formats by which a wide number becomes a narrow one: each is converted to the next by the hardware."""
+"""The chains of hardware conversions from a wide to a narrow format."""
 
 
 def _format(value: ir.Value) -> str:
@@ -52,10 +52,9 @@ def converted(value: ir.Value, element: str) -> ir.Value:
     "arith.minnumf", "arith.remf",
 )  # fmt: skip
 def exact(forms: Forms, op: ir.Operation) -> None:
-    """Ops whose result, rounded first to f32 (or f16) and then to bf16 (or 8 bits), is that of one rounding.
+    """Ops for which rounding to f32 (or f16) and then to bf16 (or 8 bits) equals rounding once.
 
-    The wider format has at least twice as many bits and two more, so that a sum, product or quotient that is no tie of
-    the narrow one is none of the wide one either.
+    This holds because the wider format has at least 2p + 2 bits of precision, where p is that of the narrow format.
     """
     element = _format(op.operands[0])
     if element in _WIDE:
@@ -67,7 +66,7 @@ def exact(forms: Forms, op: ir.Operation) -> None:
     "math.sin", "math.cos", "math.tanh", "math.erf", "math.powf", "vector.reduction", "vector.multi_reduction",
 )  # fmt: skip
 def by_single(forms: Forms, op: ir.Operation) -> None:
-    """Functions, and reductions, of narrow formats: those of f32."""
+    """Compute functions and reductions of narrow formats in f32."""
     if _format(op.operands[0]) in _WIDE:
         _by_wider(forms, op, "f32")
 
@@ -79,7 +78,7 @@ def _by_wider(forms: Forms, op: ir.Operation, wide: str) -> None:
 
 @form("arith.cmpf")
 def comparison(forms: Forms, op: ir.Operation) -> None:
-    """Comparisons of narrow formats: those of wider ones."""
+    """Compare narrow formats in a wider one."""
     element = _format(op.operands[0])
     if element in _WIDE:
         operands = [converted(v, _WIDE[element]) for v in op.operands]
@@ -88,14 +87,14 @@ def comparison(forms: Forms, op: ir.Operation) -> None:
 
 @form("arith.fptosi", "arith.fptoui")
 def to_integer(forms: Forms, op: ir.Operation) -> None:
-    """Integers of floats of 8 bits are those of f16."""
+    """Convert floats of 8 bits to integers by way of f16."""
     if bits_of(element_of(op.operands[0])) == 8:
         forms.replace(op, build.like(op, [op.results[0].type], [converted(op.operands[0], "f16")]).results[0])
 
 
 @form("arith.truncf")
 def narrow_once(forms: Forms, op: ir.Operation) -> None:
-    """Conversions that the hardware makes in two steps, with the bits of one rounding, and those to scales."""
+    """Narrowing that the hardware does in two steps, with the result of one rounding; and conversions to scales."""
     element = _format(op.results[0])
     if element == E8M0.mlir:
         forms.replace(op, _exponent(op.operands[0], op.results[0].type))
@@ -105,7 +104,7 @@ def narrow_once(forms: Forms, op: ir.Operation) -> None:
 
 
 def _exponent(value: ir.Value, kind: ir.Type) -> ir.Value:
-    """The exponent's bits of numbers in f32, whose bias is that of f8E8M0FNU: this drops the sign and the mantissa."""
+    """The exponent bits of f32 numbers, without sign and mantissa; f8E8M0FNU has the same bias."""
     f32 = _in(value.type, "f32")
     single = _to_odd(value, "f32", None) if _format(value) == "f64" else converted(value, "f32")
     bits = build.make("arith.bitcast", build.with_element(f32, build.integer_type(32)), single)
@@ -117,7 +116,7 @@ def _exponent(value: ir.Value, kind: ir.Type) -> ir.Value:
 
 @form("arith.extf")
 def from_scale(forms: Forms, op: ir.Operation) -> None:
-    """Scales as numbers: the exponent's bits of f32, or of bf16; 2^-127 is a subnormal number of these."""
+    """Convert scales to numbers by placing them in the exponent bits of f32 or bf16; 2^-127 is subnormal there."""
     value, kind = op.operands[0], op.results[0].type
     if _format(value) != E8M0.mlir:
         return
@@ -139,7 +138,7 @@ def from_scale(forms: Forms, op: ir.Operation) -> None:
 
 @form(*SCALING)
 def scaling(forms: Forms, op: ir.Operation) -> None:
-    """Multiplication by a scale, and division."""
+    """Multiplication and division by a scale."""
     made = expand_scaling(op)
     forms.replace(op, made[-1].results[0])
     for inner in made:
@@ -148,7 +147,7 @@ def scaling(forms: Forms, op: ir.Operation) -> None:
 
 @form("vector.fma", "math.fma")
 def fma(forms: Forms, op: ir.Operation) -> None:
-    """`a * b + c` rounded once: in f64, where the product is exact, and the sum with what it lost."""
+    """`a * b + c` rounded once, by way of f64: the product is exact, and the sum's rounding error is corrected for."""
     element = _format(op.results[0])
     if element not in _WIDE:
         return
@@ -156,7 +155,7 @@ def fma(forms: Forms, op: ir.Operation) -> None:
 
     product = build.binary("mulf", a, b)
     total = build.binary("addf", product, c)
-    # What the sum lost, exactly.
+    # The exact rounding error of the sum.
     part = build.binary("subf", total, product)
     lost_c = build.binary("subf", c, part)
     lost_product = build.binary("subf", product, build.binary("subf", total, part))
@@ -164,10 +163,10 @@ def fma(forms: Forms, op: ir.Operation) -> None:
 
 
 def narrow(value: ir.Value, element: str, lost: ir.Value | None = None) -> ir.Value:
-    """A float in a format that is converted to from another, wider one, with the bits of one rounding.
+    """Convert a float through a chain of narrower formats, with the result of one rounding.
 
     Args:
-        lost: what `value` is less than the number that is meant, far less than its last bit.
+        lost: the exact number less `value`, much smaller than the last bit of `value`.
     """
     steps = _STEPS[element]
     for step in steps[steps.index(_format(value)) + 1 : -1]:
@@ -176,10 +175,10 @@ def narrow(value: ir.Value, element: str, lost: ir.Value | None = None) -> ir.Va
 
 
 def _to_odd(value: ir.Value, step: str, lost: ir.Value | None) -> ir.Value:
-    """A float in fewer bits, of the two neighbours the one whose last bit is set if it is neither.
+    """Round to odd: an inexact result is the one of the two neighbours whose last bit is set.
 
-    What is then rounded to still fewer bits is rounded as the number itself, since no tie was made. The nearest
-    neighbour is taken; what the number is more or less than it says where the other one lies.
+    Rounding the result to still fewer bits equals rounding the number itself, since rounding to odd makes no ties.
+    The hardware gives the nearest neighbour; the sign of its error tells on which side the other one is.
     """
     wide, kind = value.type, _in(value.type, step)
     bits = build.with_element(wide, build.integer_type(bits_of(element_of(kind))))
@@ -191,7 +190,7 @@ def _to_odd(value: ir.Value, step: str, lost: ir.Value | None) -> ir.Value:
     inexact = build.compare("one", rest, zero)
     one, none = build.constant(bits, 1), build.constant(bits, 0)
     pattern = build.make("arith.bitcast", bits, near)
-    # One more in the bits is away from zero; the other neighbour lies toward it where the rest has the other sign.
+    # Adding 1 to the bits moves away from zero; the other neighbour is toward zero if the error has the other sign.
     toward = build.binary("xori", build.compare("olt", rest, zero), build.compare("slt", pattern, none))
     by = build.select(toward, build.constant(bits, -1), one)
     even = build.compare("eq", build.binary("andi", pattern, one), none)
@@ -201,7 +200,7 @@ def _to_odd(value: ir.Value, step: str, lost: ir.Value | None) -> ir.Value:
 
 @form("arith.sitofp", "arith.uitofp")
 def from_integer(forms: Forms, op: ir.Operation) -> None:
-    """Integers to bf16 and floats of 8 bits, rounded once."""
+    """Convert integers to bf16 and floats of 8 bits with one rounding."""
     value, element = op.operands[0], _format(op.results[0])
     if bits_of(element_of(op.results[0])) == 8:
         held = _saturated(op, value)
@@ -214,7 +213,7 @@ def from_integer(forms: Forms, op: ir.Operation) -> None:
 
 
 def _with_sticky_bit(op: ir.Operation, value: ir.Value) -> ir.Value:
-    """Integers of 32 bits; those that f32 does not hold have what it would lose kept in a bit."""
+    """Integers of 32 bits for conversion by way of f32; the bits that f32 would lose are combined into a sticky bit."""
     kind = value.type
     one, none, low = (build.constant(kind, n) for n in (256, 0, 255))
     lost = build.compare("ne", build.binary("andi", value, low), none)
@@ -230,7 +229,7 @@ def _with_sticky_bit(op: ir.Operation, value: ir.Value) -> ir.Value:
 
 
 def _saturated(op: ir.Operation, value: ir.Value) -> ir.Value:
-    """Integers that f32 holds: floats of 8 bits are not nearly as large."""
+    """Clamp integers to those that f32 holds exactly; floats of 8 bits are far smaller."""
     if _format(value) not in ("i32", "i64"):
         return value
     signed = op.name == "arith.sitofp"
@@ -240,7 +239,7 @@ def _saturated(op: ir.Operation, value: ir.Value) -> ir.Value:
 
 @form("xegpu.truncf")
 def saturating(forms: Forms, op: ir.Operation) -> None:
-    """Rounding to 8 and 4 bits, saturated: f16 to f8E5M2 by fcvt of what is in range, all else by integers."""
+    """Saturating conversion to 8 and 4 bits: f16 to f8E5M2 by clamping and fcvt, others by integer arithmetic."""
     value, kind = op.operands[0], op.results[0].type
     fmt = FLOATS[_format(op.results[0])]
     most = float(ml_dtypes.finfo(fmt.dtype).max)  # type: ignore[no-untyped-call]
@@ -261,7 +260,7 @@ def saturating(forms: Forms, op: ir.Operation) -> None:
 
 
 def _codes(value: ir.Value, fmt: Format, most: float) -> ir.Value:
-    """The bit patterns of f32 numbers in a narrow format, in i8: rounded to nearest even, and saturated."""
+    """The bit patterns, in i8, of f32 numbers rounded to nearest even in a narrow format, and saturated."""
     single, kind = value.type, build.with_element(value.type, build.integer_type(32))
 
     def number(n: int) -> ir.Value:
@@ -274,17 +273,17 @@ def _codes(value: ir.Value, fmt: Format, most: float) -> ir.Value:
     bits = build.make("arith.bitcast", kind, value)
     size = build.binary("andi", bits, 0x7FFFFFFF)
     held = build.binary("minui", size, pattern(most))
-    # The exponent's bias is less, and bits are rounded off; a carry raises the exponent.
+    # Change the exponent's bias, and round the mantissa; a carry increments the exponent.
     odd = build.binary("andi", build.binary("shrui", held, dropped), 1)
     raised = build.binary("addi", build.binary("addi", held, (1 << dropped - 1) - 1), odd)
     normal = build.binary("subi", build.binary("shrui", raised, dropped), (127 - bias) << fmt.mantissa)
-    # Subnormal numbers are multiples of the last place of this number, to which an addition rounds them.
+    # Adding this number rounds subnormal numbers to multiples of its last bit.
     unit = 2.0 ** (24 - bias - fmt.mantissa)
     small = build.binary("addf", build.make("arith.bitcast", single, held), build.constant(single, unit))
     subnormal = build.binary("subi", build.make("arith.bitcast", kind, small), pattern(unit))
     code = build.select(build.compare("ult", held, number((128 - bias) << 23)), subnormal, normal)
     sign = build.binary("andi", build.binary("shrui", bits, 32 - fmt.bits), 1 << fmt.bits - 1)
-    # A format without NaN gives its greatest number.
+    # In a format without NaN, NaN converts to the greatest number.
     nan = number(fmt.nan or (1 << fmt.bits - 1) - 1)
     found = build.select(build.compare("ugt", size, number(0x7F800000)), nan, build.binary("ori", code, sign))
     return build.make("arith.trunci", build.with_element(kind, build.integer_type(8)), found)

@@ -1,4 +1,4 @@
-"""Blocks that lie side by side and are used alike become one block of twice the array_length."""
+"""Joins adjacent blocks with the same uses into one block of twice the array_length."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from xegpu_py.ir.verifier import walk
 from xegpu_py.target import Target
 
 _ROUNDS = 2
-"""How often blocks are joined: a message has at most four."""
+"""Rounds of joining; each doubles the blocks of a message, which has at most four."""
 
 
 @dataclass
 class _Pair:
-    """Two descriptors and all that is done with them.
+    """Two descriptors and their uses.
 
     Attributes:
         loads, prefetches: the ops of both, left and right.
-        values: both descriptors where they are made, moved and carried.
-        loops: loops that carry them, and their places among what those carry.
+        values: both descriptors at each op that makes, moves or carries them.
+        loops: the loops that carry them, and their positions among the carried values.
         stretches: see `_stretches`.
     """
 
@@ -43,7 +43,7 @@ class _Pair:
 
 
 def join_pairs(func: ir.Operation, target: Target) -> bool:
-    """Join the loads of blocks that lie side by side, where one message loads both; whether there were any."""
+    """Join the loads of adjacent blocks that one message can load; returns whether any were joined."""
     rounds = _ROUNDS if target.block2d else 0
     joined = False
     while rounds and _join_once(func, target):
@@ -76,7 +76,7 @@ def _join_once(func: ir.Operation, target: Target) -> bool:
 
 
 def _place(op: ir.Operation) -> tuple[Any, int]:
-    """What two descriptors must have in common to lie side by side, and the column of the block less an unknown."""
+    """A key that adjacent blocks share, and the constant part of the block's column."""
     view: Any = op.opview
     *outer, last = view.offsets
     base, column = _apart(last)
@@ -85,7 +85,7 @@ def _place(op: ir.Operation) -> tuple[Any, int]:
 
 
 def _apart(offset: ir.Value | int) -> tuple[ir.Value | None, int]:
-    """An offset as a value, and a number that is added to it."""
+    """An offset as a value plus a constant."""
     if (number := constant_of(offset)) is not None:
         return None, number
     op = defining_op(offset)
@@ -98,7 +98,7 @@ def _apart(offset: ir.Value | int) -> tuple[ir.Value | None, int]:
 
 
 def _match(pair: _Pair, left: ir.Value, right: ir.Value) -> bool:
-    """Whether both are used alike."""
+    """Whether both descriptors have the same uses."""
     pair.values.append((left, right))
     ours, theirs = ([(use.owner.operation, use.operand_number) for use in v.uses] for v in (left, right))
     if len(ours) != len(theirs):
@@ -133,19 +133,19 @@ def _match(pair: _Pair, left: ir.Value, right: ir.Value) -> bool:
 
 
 def _can_join(pair: _Pair, left: ir.Value, right: ir.Value) -> bool:
-    """Whether one message can bring both values: at one time, and to where they stay."""
-    # What control flow hands on is a variable of its own, into which it would have to be moved.
+    """Whether one message can load both values: no op between prevents it, and the results need no moves."""
+    # A value that control flow passes on has a variable of its own, so a joined load would add moves.
     handed_on = any(use.owner.operation.name.startswith("scf.") for v in (left, right) for use in v.uses)
     return pair.stretches[left] == pair.stretches[right] and not handed_on
 
 
 def _in_order(uses: list[tuple[ir.Operation, int]]) -> list[tuple[ir.Operation, int]]:
-    """Uses as they follow each other in their block; MLIR lists them in any order."""
+    """Uses in the order of their block; MLIR's order is unspecified."""
     return sorted(uses, key=lambda u: (u[0].name, _Position(u[0])))
 
 
 class _Position:
-    """The place of an op among others, in its block or outside of it."""
+    """The position of an op, ordered by its place in its block."""
 
     def __init__(self, op: ir.Operation) -> None:
         self.op = op
@@ -155,7 +155,7 @@ class _Position:
 
 
 def _stretches(func: ir.Operation) -> dict[ir.Value, int]:
-    """By load the stretch of ops in which it is: in one stretch none writes, waits, or bars others from being moved."""
+    """The number of each load's stretch. A stretch has no op that writes memory, synchronizes, or prevents motion."""
     found: dict[ir.Value, int] = {}
     stretch = 0
     for op in walk(func):
@@ -179,11 +179,11 @@ def _fits(pair: _Pair, wide: TensorDesc, target: Target) -> bool:
 
 
 def _join(pair: _Pair, wide: TensorDesc) -> None:
-    """Let the left descriptor be that of both blocks; what is done with the right one goes."""
+    """Make the left descriptor that of both blocks, and remove the ops on the right one."""
     kind = wide.to_ir()
     for loop, _, j in pair.loops:
         body = loop.regions[0].blocks[0]
-        # A loop that hands on what it got is canonicalized away.
+        # The right descriptor is now loop-invariant, and canonicalization removes it from the loop.
         terminator(body).operands[j] = body.arguments[j + 1]
     for left, _ in pair.values:
         left.set_type(kind)

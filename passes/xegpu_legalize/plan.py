@@ -1,4 +1,4 @@
-"""Where the vectors and blocks of a kernel are split: found once, before anything is rewritten."""
+"""The plan of a kernel: the splits of its vectors and blocks, computed before ops are rewritten."""
 
 from __future__ import annotations
 
@@ -15,47 +15,46 @@ from xegpu_py.passes.xegpu_legalize.surfaces import Surfaces
 from xegpu_py.target import Target
 
 MADE = ("arith.constant", "vector.broadcast", "vector.splat", "vector.step", "vector.create_mask")
-"""Ops whose results are made piece by piece as they are needed."""
+"""Ops whose results are made piece by piece on demand."""
 REDUCTIONS = ("vector.reduction", "vector.multi_reduction")
 VIEWS = (
     "vector.shape_cast", "vector.extract_strided_slice", "vector.transpose", "vector.extract", "vector.broadcast",
     "vector.splat", "vector.step", "vector.create_mask", "arith.constant", "vector.bitcast",
 )  # fmt: skip
-"""Ops of whose results a part is the same op on a part of the operand."""
+"""Ops for which a part of the result is the same op on a part of the operand."""
 
 
 CHAIN_GRFS = 2
-"""Registers of a piece of a vector that no message or dpas gives a shape."""
+"""Registers of a piece of a vector whose shape no message or dpas determines."""
 
 REDUCED_GRFS = 8
-"""Likewise of a vector that is reduced along its rows: the more rows a piece has, the more lanes its sums have."""
+"""The same for a vector that is reduced along its rows: pieces of more rows have sums of more lanes."""
 
 
 def bytes_of(value: ir.Value) -> int:
-    """Bytes of an element of a vector in registers, indices as most of them are."""
+    """Bytes of a vector's element in registers; of an index those of its usual register type."""
     element = element_of(value)
     return 4 if isinstance(element, ir.IndexType) else max(bits_of(element) // 8, 1)
 
 
 @dataclass
 class Plan:
-    """Where everything is split.
+    """The splits of all vectors and blocks.
 
     Attributes:
         target: the GPU.
         surfaces: the tensors of block descriptors; their classes are `descs`.
-        ahead: whether loads come an iteration of their loop ahead.
-        vectors: vectors of one shape that are split alike.
-        splits: by class, the positions in front of which each dimension is split.
+        ahead: whether loads are issued one iteration ahead.
+        vectors: classes of vectors of one shape that have the same splits.
+        splits: by class, the positions before which each dimension is split.
         layouts: by class of descriptors, the layouts that their uses need.
-        kept: classes of descriptors that are needed as they are, too.
-        given: classes of descriptors that cannot be made in pieces, as their making is not seen.
+        kept: classes of descriptors that are also needed whole.
+        given: classes of descriptors that cannot be made in pieces, because their creation is not visible.
         most_rows, most_columns: by class, the rows of a message that loads B of a product, and the columns of A.
-        held: vectors that are made or used by ops that are not element by element.
-        messages: by loaded value the messages that load it, once it is known how everything is split; None if the load
-            stays as it is.
-        row_alignment: by descriptor of a block that no 2D message moves, the bytes of which its rows' addresses are
-            known to be multiples.
+        held: vectors that ops other than elementwise ones define or use.
+        messages: by loaded value, the messages that load it; set once all splits are known. None if the load needs no
+            split.
+        row_alignment: by descriptor of a block that no 2D message moves, the known alignment of its rows in bytes.
     """
 
     target: Target
@@ -75,11 +74,11 @@ class Plan:
 
     @property
     def descs(self) -> UnionFind[ir.Value]:
-        """Descriptors that are moved and carried together."""
+        """Classes of descriptors that are moved and carried together."""
         return self.surfaces.classes
 
     def bounds(self, value: ir.Value) -> Bounds | None:
-        """The sizes of the pieces that a vector is split into; None if it is not."""
+        """The sizes of the pieces of a vector; None if it is not split."""
         root = self.vectors.find(value)
         if root not in self._bounds:
             splits = self.splits.get(root, [])
@@ -87,28 +86,28 @@ class Plan:
         return self._bounds[root]
 
     def layouts_of(self, value: ir.Value) -> list[Layout]:
-        """The layouts in which a descriptor is needed."""
+        """The layouts that the uses of a descriptor need."""
         return list(self.layouts.get(self.descs.find(value), {}))
 
     def is_kept(self, value: ir.Value) -> bool:
-        """Whether a descriptor is needed as it is."""
+        """Whether a descriptor is needed whole."""
         root = self.descs.find(value)
         return root in self.kept or root not in self.layouts
 
     def split(self, value: ir.Value, dimension: int, positions: Iterable[int]) -> None:
-        """Have a vector split in front of these positions."""
+        """Add these positions to the splits of a vector."""
         shape, root = shape_of(value), self.vectors.find(value)
         splits = self.splits.setdefault(root, [set() for _ in shape])
         splits[dimension] |= {p for p in positions if 0 < p < shape[dimension]}
         self._bounds.pop(root, None)
 
     def leave(self, root: ir.Value) -> None:
-        """Leave the vectors of a class in one piece."""
+        """Remove all splits of the vectors of a class."""
         self.splits.pop(root, None)
         self._bounds.pop(root, None)
 
     def require(self, desc: ir.Value, layout: Layout | None) -> None:
-        """Have a descriptor in a layout, or as it is."""
+        """Add a layout that a descriptor is needed in; None if it is needed whole."""
         root = self.descs.find(desc)
         if layout is None:
             self.kept.add(root)

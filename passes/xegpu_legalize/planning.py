@@ -1,4 +1,4 @@
-"""Where the vectors and blocks of a function are split: what each op cannot do without, carried to what makes it."""
+"""Computes the plan of a function: the splits that each op requires, propagated to the definitions of its operands."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ from xegpu_py.target import Target
 
 
 def make_plan(func: ir.Operation, target: Target, surfaces: Surfaces, ahead: bool = False) -> Plan:
-    """Find where the vectors and blocks of a function are split."""
+    """Compute the splits of a function's vectors and blocks."""
     plan = Plan(target, surfaces, ahead)
     ops = walk(func)
     for op in ops:
@@ -71,13 +71,13 @@ def make_plan(func: ir.Operation, target: Target, surfaces: Surfaces, ahead: boo
         _lay_out(plan, op)
     for root in surfaces.problems:
         if root not in plan.layouts and root not in plan.kept:
-            # Nothing is left that accesses memory by it, but loops may carry it.
+            # No access uses this descriptor, but loops may carry it.
             plan.require(root, surfaces.place(root))
     return plan
 
 
 SLICE = "vector.extract_strided_slice"
-"""An op whose result is made piece by piece if its operand is in pieces."""
+"""Ops whose results are made piece by piece if their operand is in pieces."""
 
 
 def _makes_descriptor(op: ir.Operation) -> bool:
@@ -98,7 +98,7 @@ def _join(plan: Plan, op: ir.Operation) -> None:
 
 
 def _descriptors_of_unknown_making(func: ir.Operation, ops: Sequence[ir.Operation]) -> list[ir.Value]:
-    """Arguments of the function, and results of ops that are not split."""
+    """Descriptors that are arguments of the function, or results of ops that the pass does not split."""
     found = [a for a in func.regions[0].blocks[0].arguments if is_desc(a)]
     for op in ops:
         if not _makes_descriptor(op) and not carried(op):
@@ -107,7 +107,7 @@ def _descriptors_of_unknown_making(func: ir.Operation, ops: Sequence[ir.Operatio
 
 
 def _limit(plan: Plan, op: ir.Operation) -> None:
-    """The splits that an op cannot do without."""
+    """Add the splits that an op requires."""
     name = op.name
     known = is_elementwise(op) or name in MADE or name in REDUCTIONS
     if not known:
@@ -130,7 +130,7 @@ def _limit(plan: Plan, op: ir.Operation) -> None:
 
 
 def _limit_reduction(plan: Plan, op: ir.Operation) -> None:
-    """Lines that are reduced are whole; of those side by side a piece has as many as give its sums many lanes."""
+    """Keep reduced rows whole; a piece takes enough of the other dimensions to give its sums many lanes."""
     source = op.operands[0]
     shape, reduced = shape_of(source), integers(op.attributes["reduction_dims"])
     elements = REDUCED_GRFS * plan.target.grf_bytes // bytes_of(source)
@@ -161,7 +161,7 @@ def _limit_dpas(plan: Plan, view: Any) -> None:
 
 
 def _limit_block(plan: Plan, op: ir.Operation) -> None:
-    """A block that no message moves as it is is split where messages end."""
+    """Split a block that needs several messages at the boundaries of messages."""
     view: Any = op.opview
     desc = TensorDesc.of(view.tdesc)
     load, value = op.name == "xegpu.load_nd", view.value
@@ -199,7 +199,7 @@ def _limit_block(plan: Plan, op: ir.Operation) -> None:
 
 
 def _through_view(plan: Plan, op: ir.Operation) -> None:
-    """What is split behind a change of shape is split in front of it."""
+    """Propagate the splits of a view's result to its operand."""
     if op.name not in VIEWS or not op.operands:
         return
     source, result = op.operands[0], op.results[0]
@@ -228,7 +228,7 @@ def _through_view(plan: Plan, op: ir.Operation) -> None:
 
 
 def _split_chains(plan: Plan, ops: Sequence[ir.Operation]) -> None:
-    """Vectors of element-by-element ops that nothing else holds are split to a few registers."""
+    """Split vectors that only elementwise ops define and use into pieces of a few registers."""
     held = {plan.vectors.find(v) for v in plan.held}
     most = CHAIN_GRFS * plan.target.grf_bytes
     for op in ops:
@@ -253,7 +253,7 @@ def _split_chains(plan: Plan, ops: Sequence[ir.Operation]) -> None:
 
 
 def _is_in_pieces(plan: Plan, op: ir.Operation) -> bool:
-    """Whether what a slice takes is split, or gathered by several messages."""
+    """Whether the operand of a slice is split, or gathered by several messages."""
     source = op.operands[0]
     load = defining_op(source)
     if load is not None and load.name == "xegpu.load_nd" and plan.surfaces.problem(load.opview.tdesc):
@@ -264,7 +264,7 @@ def _is_in_pieces(plan: Plan, op: ir.Operation) -> bool:
 
 
 def _leave_loads(plan: Plan, func: ir.Operation, ops: Sequence[ir.Operation]) -> None:
-    """What loads bring is carried as it is where each is one message: in pieces it would have to be moved to them."""
+    """Leave carried results of single-message loads whole; splitting them would add moves."""
     handed_on: set[ir.Value] = set()
     made_otherwise = {plan.vectors.find(v) for v in func.regions[0].blocks[0].arguments if shape_of(v)}
     for op in ops:
@@ -277,7 +277,7 @@ def _leave_loads(plan: Plan, func: ir.Operation, ops: Sequence[ir.Operation]) ->
 
 
 def _lay_out(plan: Plan, op: ir.Operation) -> None:
-    """The descriptors that an op needs."""
+    """Record the layouts that an op needs of its descriptors."""
     name = op.name
     if isinstance(op.opview, MemoryAccess):
         layout = layout_of(plan, op)
@@ -295,11 +295,11 @@ def _lay_out(plan: Plan, op: ir.Operation) -> None:
 def split_function(
     func: ir.Operation, target: Target, unaligned: Sequence[int] | None = (), ahead: bool = False
 ) -> None:
-    """Split what no message or instruction of a target can do in a function.
+    """Split the ops of a function into those that one message or instruction of the target can do.
 
     Args:
-        unaligned: numbers of arguments of which nothing that is not known is taken to be aligned; None for all memory.
-        ahead: whether loads are to come an iteration of their loop ahead.
+        unaligned: numbers of the arguments whose unknown alignment is not assumed; None for all memory.
+        ahead: whether loads are issued one iteration ahead.
     """
     if len(func.regions[0].blocks) != 1:
         return

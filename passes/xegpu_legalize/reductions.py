@@ -1,4 +1,4 @@
-"""Reductions of vectors in pieces, in the order in which the whole would be reduced."""
+"""Reductions of vectors in pieces, in the same order of operations as for the whole vector."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from xegpu_py.passes.xegpu_legalize.plan import REDUCED_GRFS, bytes_of
 
 
 def halves(count: int) -> bool:
-    """Whether so many pieces are combined by halves as their elements would be."""
+    """Whether combining this many pieces by halves keeps the order of the elements' reduction."""
     return count & (count - 1) == 0
 
 
 def _combined(op: ir.Operation, parts: Sequence[ir.Value]) -> ir.Value:
-    """Pieces of one shape, combined element by element: the first half with the second, and so on."""
+    """Combine pieces of one shape elementwise: the first half with the second half, repeatedly."""
     kind = CombiningKind.of(op)
     while len(parts) > 1:
         half = len(parts) // 2
@@ -30,14 +30,14 @@ def _combined(op: ir.Operation, parts: Sequence[ir.Value]) -> ir.Value:
 
 
 def _is_joined(bounds: Bounds | None, value: ir.Value, dimension: int) -> bool:
-    """Whether pieces of a vector of numbers that follow each other along a dimension are combined first."""
+    """Whether consecutive pieces along a dimension are combined elementwise before they are reduced."""
     if bounds is None or element_of(value) == integer_type(1):
         return False
     return len(set(bounds[dimension])) == 1 and halves(len(bounds[dimension]))
 
 
 def _bounds(low: Legalization, value: ir.Value, kept: Sequence[int] = ()) -> Bounds | None:
-    """How a vector is split; one in small pieces has larger ones along the `kept` dimensions."""
+    """The sizes of a vector's pieces; small ones are joined along the `kept` dimensions."""
     if value not in low.tiles:
         return low.plan.bounds(value)
     found = list(low.tiles[value].bounds)
@@ -51,7 +51,7 @@ def _bounds(low: Legalization, value: ir.Value, kept: Sequence[int] = ()) -> Bou
 
 @pattern("vector.reduction")
 def reduction(low: Legalization, op: ir.Operation) -> None:
-    """All pieces into one, and that one's elements."""
+    """Combine all pieces into one, and reduce its elements."""
     source, *acc = op.operands
     bounds = _bounds(low, source)
     if bounds is None or not _is_joined(bounds, source, 0):
@@ -63,7 +63,7 @@ def reduction(low: Legalization, op: ir.Operation) -> None:
 
 @pattern("vector.multi_reduction")
 def multi_reduction(low: Legalization, op: ir.Operation) -> None:
-    """For each piece of what is left, the pieces along the outermost reduced dimension combined, and then reduced."""
+    """For each piece of the result, combine the pieces along the outermost reduced dimension, then reduce."""
     source, acc = op.operands
     first, *others = reduced = integers(op.attributes["reduction_dims"])
     kept = [d for d in range(len(shape_of(source))) if d not in reduced]
@@ -87,7 +87,7 @@ def multi_reduction(low: Legalization, op: ir.Operation) -> None:
 
 @pattern("vector.extract")
 def extract_element(low: Legalization, op: ir.Operation) -> None:
-    """One element of a vector in pieces; parts of one are made as they are needed."""
+    """Extract one element of a vector in pieces. Larger parts are views, made on demand."""
     source = op.operands[0]
     if shape_of(op.results[0]) or len(op.operands) > 1 or _bounds(low, source) is None:
         low.no_pattern(op)

@@ -1,4 +1,4 @@
-"""Gathers and scatters of no more lanes than a message serves."""
+"""Splits gathers and scatters into those of at most the lanes of one message."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from xegpu_py.passes.xegpu_legalize.shapes import pieces_of
 
 @pattern("xegpu.create_tdesc")
 def create_tdesc(low: Legalization, op: ir.Operation) -> None:
-    """A descriptor for some of the lanes each."""
+    """A descriptor for each group of lanes."""
     view: Any = op.opview
     for layout in low.plan.layouts_of(op.results[0]):
         low.pieces[op.results[0], layout] = tuple(
@@ -34,7 +34,7 @@ def create_tdesc(low: Legalization, op: ir.Operation) -> None:
 
 @pattern("xegpu.update_offset")
 def update_offset(low: Legalization, op: ir.Operation) -> None:
-    """The lanes of each piece moved."""
+    """Move the lanes of each piece."""
     view: Any = op.opview
     for layout in low.plan.layouts_of(op.results[0]):
         low.pieces[op.results[0], layout] = tuple(
@@ -45,7 +45,7 @@ def update_offset(low: Legalization, op: ir.Operation) -> None:
 
 
 def _pieces(low: Legalization, op: ir.Operation) -> Iterator[tuple[ir.Value, Callable[[ir.Value], ir.Value]]]:
-    """For each message of an access its descriptor, and what takes the elements of its lanes of a vector."""
+    """For each message of an access, its descriptor and a function that takes its lanes' part of a vector."""
     layout = low.layout
     for ((lane,), desc), piece in zip(pieces_of(layout), low.pieces[op.opview.tdesc, layout]):
 
@@ -56,7 +56,7 @@ def _pieces(low: Legalization, op: ir.Operation) -> Iterator[tuple[ir.Value, Cal
 
 
 def _replace(low: Legalization, op: ir.Operation, parts: list[ir.Value]) -> None:
-    """Replace the result of an access by those of its messages."""
+    """Replace the result of an access by the results of its messages."""
     outer, lanes = shape_of(op.results[0])[:-1], tuple(shape_of(part)[-1] for part in parts)
     low.divide(op, (*((n,) for n in outer), lanes), parts)
 

@@ -22,13 +22,13 @@ Pieces = tuple[tuple[tuple[int, ...], TensorDesc], ...]
 
 @dataclass(frozen=True)
 class Place:
-    """A descriptor as numbers, where no message moves its block: where the block is.
+    """The form of a descriptor that is represented by numbers, because no 2D message moves its block.
 
     Attributes:
-        rank: its dimensions, each of which has an offset.
-        address: if the tensor is given likewise, as descriptors carried together may be of several, the type of its
-            address; there are also its extents and its strides. Else nothing.
-        stepped: whether the innermost stride is among these; else it is 1.
+        rank: its number of dimensions; each has an offset.
+        address: the type of the tensor's address if the numbers include the address, extents and strides. They do if
+            descriptors of several tensors are carried together; otherwise empty.
+        stepped: whether the numbers include the innermost stride; otherwise it is 1.
     """
 
     rank: int
@@ -37,22 +37,22 @@ class Place:
 
     @property
     def strides(self) -> int:
-        """How many strides are given as numbers."""
+        """The number of strides among the numbers."""
         return self.rank - (not self.stepped)
 
 
 Layout = Pieces | Place
-"""What a descriptor becomes."""
+"""The layout of a descriptor: its pieces, or the form of its numbers."""
 
 
 def pieces_of(layout: Layout) -> Pieces:
-    """The pieces of a descriptor that does not become numbers, as a scattered one never does."""
+    """The pieces of a descriptor that is not represented by numbers. Scattered descriptors never are."""
     assert not isinstance(layout, Place)
     return layout
 
 
 def types_of(layout: Layout) -> list[ir.Type]:
-    """The types of the values that a descriptor becomes."""
+    """The types of the values that replace a descriptor."""
     if not isinstance(layout, Place):
         return [desc.to_ir() for _, desc in layout]
     index = [ir.IndexType.get()]
@@ -62,11 +62,11 @@ def types_of(layout: Layout) -> list[ir.Type]:
 
 @dataclass(frozen=True)
 class Transform:
-    """What a load does with its block.
+    """The transform that a load applies to its block.
 
     Attributes:
         transposed: whether it transposes.
-        unit: elements that stay together when it does.
+        unit: elements that stay together when it transposes.
         vnni: the axis along which elements are packed, or None.
     """
 
@@ -81,7 +81,7 @@ class Message:
 
     Attributes:
         row, height: rows of the block.
-        blocks: (first column, columns) of the blocks side by side that it loads; the columns of all are alike.
+        blocks: (first column, columns) of the adjacent blocks that it loads; all have the same number of columns.
     """
 
     row: int
@@ -101,7 +101,7 @@ def part_of(desc: TensorDesc, *shape: int, count: int = 1) -> TensorDesc:
 
 
 def line_splits(desc: TensorDesc) -> set[int]:
-    """Where a line is split so that each piece is one message."""
+    """The positions that split a line into pieces of one message each."""
     size = desc.bits // 8
     return {at // size for at, _ in line_pieces(desc.shape[0] * size) if at and at % size == 0}
 
@@ -137,7 +137,7 @@ def column_limit(limits: Block2DLimits, bits: int, transform: Transform) -> int:
 
 
 def spans(extent: int, splits: set[int], most: int) -> tuple[int, ...]:
-    """Pieces of an extent between splits, none longer than `most`."""
+    """The pieces of an extent between splits, each of at most `most`."""
     found: list[int] = []
     for piece in segments(extent, splits):
         found += [most] * (piece // most)
@@ -149,7 +149,7 @@ def spans(extent: int, splits: set[int], most: int) -> tuple[int, ...]:
 def messages(
     desc: TensorDesc, rows: tuple[int, ...], columns: tuple[int, ...], transform: Transform, target: Target, widest: int
 ) -> list[Message]:
-    """The messages that load a block, whose rows and columns are split as given; blocks side by side share one.
+    """The messages that load a block with these splits of rows and columns; adjacent blocks share a message.
 
     Args:
         columns: those of all blocks of an array_length, from left to right.
@@ -170,7 +170,7 @@ def messages(
 
 
 def _fits(run: list[tuple[int, int]], desc: TensorDesc, transform: Transform, target: Target) -> bool:
-    """Whether the blocks have one width and rows that fit; their number is seen to later."""
+    """Whether one message may load the blocks: one width, and rows of few enough bytes. `_grouped` checks the rest."""
     assert target.block2d
     if transform.transposed or len({w for _, w in run}) > 1:
         return False
@@ -200,5 +200,5 @@ def lanes_part(desc: TensorDesc, lanes: int) -> TensorDesc:
 
 
 def places(bounds: tuple[tuple[int, ...], ...]) -> list[tuple[int, ...]]:
-    """Where the pieces of a grid begin, in row-major order."""
+    """The first positions of the pieces of a grid, in row-major order."""
     return list(itertools.product(*(starts(pieces) for pieces in bounds)))

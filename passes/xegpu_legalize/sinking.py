@@ -1,4 +1,4 @@
-"""Loads that come right before the products that need them, so that fewer registers are in use at a time."""
+"""Sinks loads to the products that need them, which reduces register pressure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Slab = tuple[ir.Operation, list[ir.Value]]
 
 
 def sink(slabs: Sequence[Slab]) -> None:
-    """Move the loads that only their slab and later ones need to where it starts."""
+    """Move loads that only their slab and later ones use to the start of their slab."""
     blocks: dict[ir.Block, list[Slab]] = {}
     for start, factors in slabs:
         blocks.setdefault(start.block, []).append((start, factors))
@@ -41,7 +41,7 @@ def sink(slabs: Sequence[Slab]) -> None:
 
 
 def _load(value: ir.Value) -> ir.Operation | None:
-    """The load of a block that a value is a part of."""
+    """The block load that a value is a part of."""
     op = defining_op(value)
     while op is not None and op.name in VIEWS and op.operands:
         op = defining_op(op.operands[0])
@@ -49,7 +49,7 @@ def _load(value: ir.Value) -> ir.Operation | None:
 
 
 def _users(op: ir.Operation, place: dict[ir.Operation, int]) -> list[ir.Operation] | None:
-    """The ops of a block that use an op's results or views of them; None if there are some in other blocks."""
+    """The ops of a block that use an op's results or views of them; None if ops of other blocks do."""
     found: dict[ir.Operation, None] = {}
     for use in (use for result in op.results for use in result.uses):
         user = use.owner.operation

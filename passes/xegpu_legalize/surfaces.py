@@ -1,4 +1,4 @@
-"""Which of a function's descriptors have tensors that no 2D block message addresses, and what is known of blocks."""
+"""Finds a function's descriptors whose tensors 2D block messages cannot address, and the alignment of their rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Surfaces:
     Attributes:
         classes: descriptors that are moved and carried together.
         creations: by class the ops that make its descriptors.
-        problems: by class, why 2D block messages cannot address the tensors.
+        problems: by class, the reason why 2D block messages cannot address the tensors.
         users: by class the ops that use its descriptors.
     """
 
@@ -47,7 +47,7 @@ class Surfaces:
     _places: dict[ir.Value, Place | None] = field(default_factory=dict)
 
     def problem(self, desc: ir.Value) -> str | None:
-        """Why no 2D block message moves a descriptor's block; None if messages do."""
+        """The reason why no 2D block message moves a descriptor's block; None if one does."""
         return self.problems.get(self.classes.find(desc))
 
     def made_by(self, desc: ir.Value) -> list[Any]:
@@ -55,10 +55,10 @@ class Surfaces:
         return [op.opview for op in self.creations.get(self.classes.find(desc), ())]
 
     def place(self, desc: ir.Value) -> Place | None:
-        """A descriptor as numbers; None if its making is not seen.
+        """The form of a descriptor as numbers; None if its creation is not visible.
 
         Raises:
-            DiagnosticError: if addresses of several types are carried, at one of them.
+            DiagnosticError: at one of the addresses, if control flow carries addresses of several types.
         """
         root = self.classes.find(desc)
         if root not in self._places:
@@ -89,20 +89,20 @@ class Surfaces:
         return Place(rank, kinds.pop(), stepped)
 
     def row_alignment(self, desc: ir.Value) -> int:
-        """Bytes of which the address of each of a block's rows is known to be a multiple."""
+        """The known alignment of a block's rows in bytes."""
         kind = TensorDesc.of(desc)
         size = max(kind.bits // 8, 1)
         known = [column_divisor(desc)]
         for view in self.made_by(desc):
             tensor = tensor_of(view)
-            # Buffers are aligned; of an address that is given nothing is known.
+            # Buffers are aligned; the alignment of an integer address is unknown.
             numbers = (tensor.start, *tensor.strides[:-1])
             known += [1 if n is None else n for n in numbers]
         return math.gcd(*known) * size if len(known) > 1 else size
 
 
 def _sees(op: ir.Operation, value: ir.Value) -> bool:
-    """Whether a value is defined in a block around an op."""
+    """Whether a value is defined in a block that encloses an op."""
     block = block_of(value)
     at: Any = op
     while at is not None:
@@ -114,10 +114,10 @@ def _sees(op: ir.Operation, value: ir.Value) -> bool:
 
 
 def find_surfaces(func: ir.Operation, target: Target, unaligned: Sequence[int] | None = ()) -> Surfaces:
-    """Find the classes of a function's block descriptors, and those that have no messages.
+    """Find the classes of a function's block descriptors, and those that 2D block messages cannot address.
 
     Args:
-        unaligned: see `surface_problem`; beside it counts what the kernel's `xegpu.unaligned` says.
+        unaligned: see `surface_problem`; the arguments in the kernel's `xegpu.unaligned` are added.
     """
     found = Surfaces()
     ops = walk(func)

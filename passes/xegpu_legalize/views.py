@@ -1,4 +1,4 @@
-"""Views: ops of whose results a box is the same op on a part of the operand."""
+"""Views: ops for which a box of the result is the same op on a part of the operand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _type(op: ir.Operation, box: Box) -> ir.Type:
 
 @view("arith.constant")
 def splat(low: Legalization, op: ir.Operation, box: Box) -> ir.Value | None:
-    """A smaller splat; other constants stay."""
+    """A smaller splat; None for other constants."""
     value, kind = op.attributes["value"], _type(op, box)
     if not isinstance(value, ir.DenseElementsAttr) or not value.is_splat:
         return None
@@ -26,7 +26,7 @@ def splat(low: Legalization, op: ir.Operation, box: Box) -> ir.Value | None:
 
 @view("vector.broadcast", "vector.splat")
 def repeated(low: Legalization, op: ir.Operation, box: Box) -> ir.Value | None:
-    """A scalar, or the part of a vector that the box repeats."""
+    """Broadcast the scalar, or the part of the vector that the box repeats."""
     source, kind = op.operands[0], _type(op, box)
     shape = shape_of(source)
     if not shape:
@@ -37,7 +37,7 @@ def repeated(low: Legalization, op: ir.Operation, box: Box) -> ir.Value | None:
 
 @view("vector.shape_cast")
 def reshaped(low: Legalization, op: ir.Operation, box: Box) -> ir.Value | None:
-    """The same elements of the operand, where they are a box of it."""
+    """Cast the same elements of the operand, if they form a box."""
     source = op.operands[0]
     shape, to = shape_of(source), shape_of(op.results[0])
     if not shape or not to:
@@ -60,7 +60,7 @@ def sliced(low: Legalization, op: ir.Operation, box: Box) -> ir.Value | None:
 
 
 def _again(low: Legalization, op: ir.Operation, box: Box) -> ir.Value:
-    """The op on its operands in one piece, and the box of that."""
+    """Apply the op to whole operands, and take the box of its result."""
     value = op.results[0]
     made = low.once(("again", value), lambda: like(op, [value.type], [low.whole(v) for v in op.operands]).results[0])
     return low.slice(made, box)
@@ -77,7 +77,7 @@ def transposed(low: Legalization, op: ir.Operation, box: Box) -> ir.Value:
 
 @view("vector.bitcast")
 def bitcast(low: Legalization, op: ir.Operation, box: Box) -> ir.Value:
-    """The elements that the box's bits are in the operand, if they begin and end where its elements do."""
+    """Cast the operand's elements that hold the box's bits, if the box begins and ends at element boundaries."""
     source = op.operands[0]
     last, to = shape_of(source)[-1], shape_of(op.results[0])[-1]
     *outer, (first, count) = box
@@ -89,7 +89,7 @@ def bitcast(low: Legalization, op: ir.Operation, box: Box) -> ir.Value:
 
 @view("vector.extract")
 def extracted(low: Legalization, op: ir.Operation, box: Box) -> ir.Value:
-    """The box at a place that is known, without its outer dimensions."""
+    """The box at a constant position of the outer dimensions."""
     if len(op.operands) > 1:
         return _again(low, op, box)
     at = integers(op.attributes["static_position"])
@@ -99,14 +99,14 @@ def extracted(low: Legalization, op: ir.Operation, box: Box) -> ir.Value:
 
 @view("vector.create_mask")
 def create_mask(low: Legalization, op: ir.Operation, box: Box) -> ir.Value:
-    """A mask of what is left of each extent where the box begins."""
+    """A mask whose bounds are reduced by the box's first position."""
     left = [low.value(low.add(v, -first)) for v, (first, _) in zip(op.operands, box)]
     return make("vector.create_mask", _type(op, box), *left)
 
 
 @view("vector.step")
 def step(low: Legalization, op: ir.Operation, box: Box) -> ir.Value:
-    """The numbers from 0 on, and where the box begins."""
+    """A step vector plus the box's first position."""
     ((first, _),) = box
     kind = _type(op, box)
     steps = low.once(("step", kind), lambda: make("vector.step", kind))

@@ -1,4 +1,4 @@
-"""`xetile-wg-to-sg`: workgroup tiles become subgroup tiles."""
+"""`xetile-wg-to-sg`: distributes workgroup tiles to subgroups."""
 
 from dataclasses import dataclass
 
@@ -10,14 +10,14 @@ from xegpu_py.ir.passes import Pass, register_pass
 @register_pass("xetile-wg-to-sg")
 @dataclass
 class XeTileWgToSg(Pass):
-    """Let each subgroup of a workgroup work on its own parts of the tiles and vectors, as their maps say.
+    """Distribute the tiles and vectors of a workgroup to its subgroups by their maps.
 
-    Which parts these are follows from `gpu.subgroup_id`. A tile larger than its map's `sg_layout` x `sg_data` becomes
-    several; of one that is smaller subgroups have parts in common, and the first of them stores. Where a subgroup
-    needs what others have, for `xetile.convert_layout`, transposes, and reductions across subgroups, it goes through
-    shared local memory with a barrier between writing and reading, and another one in loops; where it has what it
-    needs itself, it stays in registers. Maps must be complete: see `xetile-infer-layout`. `target` says how much
-    shared local memory there is.
+    A subgroup computes its parts from `gpu.subgroup_id`. A tile larger than its map's `sg_layout` x `sg_data` becomes
+    several tiles. Subgroups share the parts of a smaller tile, and the first of them stores. For
+    `xetile.convert_layout`, transposes, and reductions across subgroups, a subgroup may need elements of others. These
+    go through shared local memory with a barrier between writing and reading, and a second barrier in loops. Elements
+    that the subgroup has itself stay in registers. Maps must be complete: see `xetile-infer-layout`. `target`
+    determines the size of shared local memory.
 
         %t = xetile.init_tile %A[%m, 0] : memref<1024x1024xf32> -> !xetile.tile<256x128xf32, #xetile.tile_attr<wg_map =
           <sg_layout = [8, 4], sg_data = [32, 32]>>>
@@ -36,7 +36,7 @@ class XeTileWgToSg(Pass):
     target: str = ""
 
     def run(self, op: ir.Operation) -> None:
-        # What lowers ops is loaded when it is needed, since tools start without it.
+        # The patterns are imported here to keep the start of the tools fast.
         from xegpu_py.passes.common.gpu_functions import target_for
         from xegpu_py.passes.xetile.kernels import kernels
         from xegpu_py.passes.xetile.layouts import has_maps

@@ -1,4 +1,4 @@
-"""The conversion of a workgroup's kernel to that of one of its subgroups."""
+"""Converts the kernel of a workgroup to that of one subgroup."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ from xegpu_py.layout.tiles import dealing_problem
 from xegpu_py.target import Target
 
 pattern: PatternSet[Pattern] = PatternSet()
-"""By name of an op what it becomes; the others are elementwise, or work on whole vectors."""
+"""The patterns by op name. Ops without a pattern are elementwise, or work on whole vectors."""
 
 
 class Distribution(TileConversion):
-    """A kernel whose vectors and tiles become the parts that a subgroup owns, round by round.
+    """The conversion of a kernel's vectors and tiles to the parts that a subgroup owns, one per round of the map.
 
     Attributes:
         target: the GPU.
         layouts: the maps of the workgroup's vectors and tiles.
-        subgroup: the subgroup that runs.
+        subgroup: the subgroup that executes the kernel.
     """
 
     patterns = pattern
@@ -77,7 +77,7 @@ class Distribution(TileConversion):
             )
 
     def own(self, given: ir.Value) -> WgTiles:
-        """Which subgroup owns which part of an old value."""
+        """The distribution of an old value's parts to subgroups."""
         wg_map = self.layouts.get(given)
         shape = Tile.of(given).shape if is_tile(given) else shape_of(given)
         if wg_map is None:
@@ -110,7 +110,7 @@ class Distribution(TileConversion):
         return self.undivided(op)
 
     def undivided(self, op: ir.Operation) -> list[ir.Value]:
-        """An op that works on whole vectors: each subgroup gets all of its operands, and computes all of it."""
+        """Convert an op that works on whole vectors: each subgroup computes the whole result."""
         operands = []
         for old in op.operands:
             if is_vector(old) and self.layouts.get(old) is not None:
@@ -128,7 +128,7 @@ class Distribution(TileConversion):
         return self.subgroup.exchange([made.results[0]], self.everywhere(old), self.own(old), op)
 
     def everywhere(self, given: ir.Value) -> WgTiles:
-        """The division of an old vector by which each subgroup has all of it."""
+        """The distribution that gives each subgroup the whole of an old vector."""
         shape, wg_map = shape_of(given), self.layouts.get(given)
         assert wg_map is not None
         grid = [subgroups(wg_map), *[1] * (len(shape) - 1)]
@@ -153,7 +153,7 @@ class Distribution(TileConversion):
         return found
 
     def _placed(self, op: ir.Operation) -> list[ir.Value]:
-        """Vectors whose elements depend on where they are: `vector.step` and `vector.create_mask`."""
+        """Vectors whose elements depend on their position: `vector.step` and `vector.create_mask`."""
         own = self.own(op.results[0])
         kind = with_shape(op.results[0].type, own.data)
         found = []
@@ -167,7 +167,7 @@ class Distribution(TileConversion):
         return found
 
     def combined(self, view: ReductionOp, have: WgTiles) -> list[ir.Value]:
-        """The parts of a subgroup that lie one behind the other along the dimension, combined and reduced."""
+        """Combine and reduce the parts of a subgroup that are consecutive along the dimension."""
         (dim,) = view.dims
         down, across = have.rounds
         parts = self.get(view.value)
@@ -199,7 +199,7 @@ class Distribution(TileConversion):
 
 @pattern("vector.shape_cast")
 def shape_cast(d: Distribution, view: Any) -> list[ir.Value]:
-    """Each subgroup's elements in another shape, exchanged where others have them."""
+    """Cast each subgroup's elements; elements that other subgroups have are exchanged."""
     old, new = view.operation.operands[0], view.operation.results[0]
     if d.layouts.get(old) is None or d.layouts.get(new) is None:
         return d.undivided(view.operation)
@@ -208,7 +208,7 @@ def shape_cast(d: Distribution, view: Any) -> list[ir.Value]:
 
 @pattern("vector.bitcast")
 def bitcast(d: Distribution, view: Any) -> list[ir.Value]:
-    """Each part's bits as other elements; all of it where parts would divide elements."""
+    """Cast each part, or the whole vector if parts would divide elements."""
     op = view.operation
     (value,), (result,) = op.operands, op.results
     wg_map = bitcast_map(d.layouts.get(result), result, value)
@@ -221,7 +221,7 @@ def bitcast(d: Distribution, view: Any) -> list[ir.Value]:
 
 @pattern(*ACROSS)
 def moved_across(d: Distribution, view: Any) -> list[ir.Value]:
-    """Ops that move elements along a dimension of which each subgroup has all."""
+    """Convert ops that move elements along a dimension; each subgroup gets the whole dimension."""
     op = view.operation
     old = op.results[0]
     known = d.layouts.get(old)
@@ -260,7 +260,7 @@ def init_tile(d: Distribution, view: InitTileOp) -> list[ir.Value]:
 
 @pattern("xetile.update_tile_offset")
 def update_tile_offset(d: Distribution, view: Any) -> list[ir.Value]:
-    """Each part moved alike."""
+    """Move each part by the same offsets."""
     tiles = d.get(view.tile)
     if view.indices is not None:
         parts = d.parts(view.indices, d.own(view.tile), view)
@@ -295,7 +295,7 @@ def load(d: Distribution, view: Any) -> list[ir.Value]:
 
 @pattern("xetile.store_tile", "xetile.store", "xetile.atomic_rmw")
 def store(d: Distribution, view: Any) -> list[ir.Value]:
-    """Stores and atomic ops: of the subgroups that share a part the first one does it."""
+    """Stores and atomic ops: the first of the subgroups that share a part executes the op."""
     own = d.own(view.tile)
     first = d.subgroup.is_first(own)
     values, updates = d.parts(view.value, own, view), isinstance(view, AtomicRmwOp)
@@ -328,7 +328,7 @@ def store(d: Distribution, view: Any) -> list[ir.Value]:
 
 @pattern("gpu.printf")
 def printf(d: Distribution, view: Any) -> list[ir.Value]:
-    """A workgroup prints once."""
+    """Print once for the workgroup."""
     op = view.operation
     branch = scf.IfOp(compare("eq", d.subgroup.id, index(0)))
     with ir.InsertionPoint(branch.then_block):
@@ -339,7 +339,7 @@ def printf(d: Distribution, view: Any) -> list[ir.Value]:
 
 @pattern("xetile.tile_mma")
 def tile_mma(d: Distribution, view: TileMmaOp) -> list[ir.Value]:
-    """A product for each part of the result, of whole rows and columns of the factors."""
+    """A product for each part of the result, from whole rows and columns of the factors."""
     own = d.own(view.d)
     rows, columns = own.data
     depth = shape_of(view.b)[0]
@@ -352,7 +352,7 @@ def tile_mma(d: Distribution, view: TileMmaOp) -> list[ir.Value]:
     across = own.rounds[1]
 
     def scales(value: ir.Value | None, own_shape: tuple[int, int], repeats: int) -> Sequence[ir.Value | None]:
-        """The scales of each row, or column, of parts."""
+        """The scales of each row or column of parts."""
         if value is None:
             return [None] * repeats
         return d.parts(value, WgTiles.of(shape_of(value), own.grid, own_shape), view)
@@ -368,13 +368,13 @@ def tile_mma(d: Distribution, view: TileMmaOp) -> list[ir.Value]:
 
 @pattern("xetile.convert_layout")
 def convert_layout(d: Distribution, view: Any) -> list[ir.Value]:
-    """The parts that the other map gives the subgroup."""
+    """The subgroup's parts under the other map."""
     return d.parts(view.value, d.own(view.result), view)
 
 
 @pattern("xetile.transpose")
 def transpose(d: Distribution, view: TransposeOp) -> list[ir.Value]:
-    """Each part transposed, of the parts that the subgroup has of the transposed value."""
+    """Transpose each part. The operand is exchanged so that the subgroup has the parts that its results need."""
     own = d.own(view.result)
     if view.permutation == (0, 1):
         return d.parts(view.value, own, view)
@@ -387,7 +387,7 @@ def transpose(d: Distribution, view: TransposeOp) -> list[ir.Value]:
 
 @pattern("xetile.broadcast")
 def broadcast(d: Distribution, view: BroadcastOp) -> list[ir.Value]:
-    """Each part's elements repeated."""
+    """Repeat the elements of each part."""
     (dim,) = view.dims
     times = view.broadcast_size
     given = d.own(view.result)
@@ -409,7 +409,7 @@ def broadcast(d: Distribution, view: BroadcastOp) -> list[ir.Value]:
 
 @pattern("xetile.reduction")
 def reduction(d: Distribution, view: ReductionOp) -> list[ir.Value]:
-    """Each part reduced, and what is left of several subgroups' parts through shared local memory."""
+    """Reduce each part, and combine the results of several subgroups through shared local memory."""
     (dim,) = view.dims
     given, want = d.own(view.value), d.own(view.result)
     size = view.reduction_size or given.shape[dim]
@@ -421,7 +421,7 @@ def reduction(d: Distribution, view: ReductionOp) -> list[ir.Value]:
         parts = [d.reduced(view, p, size) for p in parts]
         return d.subgroup.exchange(parts, local, want, view.operation)
     parts = d.combined(view, have)
-    # What is left of each subgroup, side by side.
+    # The partial results of all subgroups, side by side.
     partial = have.replaced(dim, owners, 1)
     whole = want.replaced(dim, owners, owners)
     gathered = d.subgroup.exchange(parts, partial, whole, view.operation)
@@ -429,7 +429,7 @@ def reduction(d: Distribution, view: ReductionOp) -> list[ir.Value]:
 
 
 def _in_groups(own: WgTiles, dim: int, size: int) -> WgTiles:
-    """A division like this one whose parts hold whole groups of `size` elements along a dimension."""
+    """A distribution like this one, but with whole groups of `size` elements along a dimension in each part."""
     whole = own.shape[dim]
     fitting = [n for n in range(size, whole + 1, size) if dealing_problem(whole, own.grid[dim], n) is None]
     return own if own.data[dim] % size == 0 else own.replaced(dim, whole, fitting[0])

@@ -1,4 +1,4 @@
-"""Parts of values that one subgroup needs and others have."""
+"""Exchange of parts of values between subgroups."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from xegpu_py.layout import WgTiles
 
 
 def _in_memory(element: ir.Type) -> ir.Type:
-    """The elements that stand for these in memory, which holds no bits and no indices."""
+    """The element type that represents this one in memory; memory has no i1 and no index."""
     if isinstance(element, ir.IndexType):
         return build.integer_type(64)
     return build.integer_type(8) if element == build.integer_type(1) else element
 
 
 Copy = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
-"""Which part, from where in it, to where, and the shape."""
+"""A copy: the number of the source part, the offsets in it, the offsets in the destination, and the shape."""
 
 
 def copies(have: WgTiles, want: WgTiles) -> list[list[Copy]] | None:
-    """For each part wanted, what to copy of the parts that the same subgroup has; None if one has not all of it."""
+    """For each wanted part, the copies from parts that the same subgroup has; None if a subgroup lacks elements."""
     found: list[list[Copy]] | None = None
     for subgroup in range(want.subgroups):
         parts = have.starts(subgroup)
@@ -67,16 +67,16 @@ def _minus(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class Subgroup:
-    """The subgroup that runs, and where its parts are.
+    """The executing subgroup, and the positions of its parts.
 
     Attributes:
         id: its number in the workgroup.
-        slm_bytes: shared local memory that has been used.
+        slm_bytes: bytes of shared local memory allocated so far.
     """
 
     def __init__(self) -> None:
         self.id: ir.Value = gpu.subgroup_id()
-        # What is computed of the number stands before this, so that loops do not compute it again.
+        # Values computed from the id are inserted before this op, so that loops do not compute them again.
         self._anchor = build.index(0).owner.operation
         self._places: dict[tuple[int, int], ir.Value] = {}
         self.slm_bytes = 0
@@ -86,7 +86,7 @@ class Subgroup:
         stride, owners = own.strides[dim], own.owners[dim]
         if owners == 1:
             return 0
-        # Ids do not wrap around in the dimension whose neighbours are farthest apart.
+        # The outermost dimension needs no remainder, since ids do not exceed it.
         wrap = 0 if stride * owners == own.subgroups else owners
         key = (stride, wrap)
         if key not in self._places:
@@ -96,7 +96,7 @@ class Subgroup:
         return self._places[key]
 
     def starts(self, own: WgTiles) -> list[tuple[Index, ...]]:
-        """Where the subgroup's parts begin, in the order of `WgTiles.starts`."""
+        """The first positions of the subgroup's parts, in the order of `WgTiles.starts`."""
         found: list[tuple[Index, ...]] = [()]
         for dim, (grid, data, rounds) in enumerate(zip(own.grid, own.data, own.rounds)):
             with ir.InsertionPoint(self._anchor):
@@ -106,7 +106,7 @@ class Subgroup:
         return found
 
     def is_first(self, own: WgTiles) -> ir.Value | None:
-        """Whether of the subgroups that own the same parts this one is the first; None if each has its own."""
+        """Whether this is the first of the subgroups that own the same parts; None if no parts are shared."""
         found: ir.Value | None = None
         for grid, owners, stride in zip(own.grid, own.owners, own.strides):
             if owners == grid:
@@ -119,7 +119,7 @@ class Subgroup:
         return found
 
     def exchange(self, parts: Sequence[ir.Value], have: WgTiles, want: WgTiles, user: ir.Operation) -> list[ir.Value]:
-        """The parts that the subgroup wants of a value, of which each subgroup has some."""
+        """The subgroup's parts of a value under another distribution."""
         listed = copies(have, want)
         if listed is None:
             return self._through_memory(parts, have, want, user)
@@ -136,7 +136,7 @@ class Subgroup:
         return found
 
     def reshape(self, parts: Sequence[ir.Value], have: WgTiles, want: WgTiles, user: ir.Operation) -> list[ir.Value]:
-        """The parts that the subgroup wants of a value in another shape."""
+        """The subgroup's parts of a value that is cast to another shape."""
         if _same_elements(have, want):
             return [build.shape_cast(p, want.data) for p in parts]
         return self._through_memory(parts, have, want, user)
@@ -144,7 +144,7 @@ class Subgroup:
     def by_first(
         self, act: Callable[[], Sequence[ir.Value]], element: ir.Type, own: WgTiles, user: ir.Operation
     ) -> list[ir.Value]:
-        """What `act` gives, which only the first of the subgroups that own the same parts does, for all of them."""
+        """The results of `act`, executed by the first of the subgroups that own the same parts, for all of them."""
         return self._shared(act, element, own, own, user)
 
     def _through_memory(
@@ -160,9 +160,9 @@ class Subgroup:
         want: WgTiles,
         user: ir.Operation,
     ) -> list[ir.Value]:
-        """Parts through shared local memory, made by the first of the subgroups that own the same."""
+        """Exchange parts through shared local memory; the first of the subgroups that own a part writes it."""
         if 1 in (len(have.shape), len(want.shape)):
-            # A line is a matrix of one row.
+            # A vector of one dimension is stored as a matrix of one row.
             rows, wanted = _as_row(have), _as_row(want)
             found = self._shared(lambda: [build.shape_cast(p, rows.data) for p in make()], held, rows, wanted, user)
             return [build.shape_cast(f, want.data) for f in found]
@@ -231,7 +231,7 @@ def in_loop(op: ir.Operation) -> bool:
 
 
 def _as(value: ir.Value, element: ir.Type) -> ir.Value:
-    """Elements as those that stand for them in memory, or back."""
+    """Convert elements to their type in memory, or back."""
     held, kind = element_of(value), build.with_element(value.type, element)
     if held == element:
         return value
