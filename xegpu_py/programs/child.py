@@ -1,4 +1,4 @@
-"""What runs in the child process; see `process`."""
+"""The code of the child process; see `process`."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from xegpu_py.programs.program import read
 
 
 def main(number: int) -> None:
-    """What the child does."""
-    # The parent says what there is to say of an interrupt.
+    """Run the job that the parent sends over this file descriptor, and exit."""
+    # The parent reports interrupts.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     pipe = Connection(number)
     job: Job = pipe.recv()
@@ -39,7 +39,7 @@ def main(number: int) -> None:
             pipe.send(event)
 
     def end_with_parent() -> None:
-        """The parent sends nothing more; what is received is its end."""
+        """Exit when the parent exits: it sends nothing more, so the next thing received is the end of the stream."""
         try:
             pipe.recv()
         except EOFError:
@@ -55,7 +55,7 @@ def main(number: int) -> None:
 
 
 def _leave(job: Job, send: Callable[..., None], error: BaseException) -> None:
-    """Tell the parent of an error, and end at once: compiled code may be on the stack."""
+    """Send an error to the parent, and exit at once, because compiled code may be on the stack."""
     try:
         if isinstance(error, DiagnosticError):
             send("raise", DiagnosticError(error.diagnostics))

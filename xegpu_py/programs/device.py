@@ -26,16 +26,16 @@ from xegpu_py.runtime.trace import Tracer, statistics_table
 from xegpu_py.visa.program import Program
 
 MANY = 100
-"""From so many launches of one kernel on, a program is taken for one that measures time."""
+"""A program that launches one kernel at least this often is assumed to measure time, and gets a note."""
 
 COUNTS_SUBGROUPS = "xegpu.counts_subgroups"
-"""The attribute of kernels of work items, with the number of them in a subgroup, whose launches count subgroups."""
+"""Attribute of a kernel of work items whose launches give the block in subgroups. Its value is the subgroup size."""
 
 LANES = "xegpu.lanes_per_subgroup"
-"""The attribute of kernels that are written for subgroups, but whose launches count the lanes of so many."""
+"""Attribute of a kernel of subgroups whose launches give the block in work items. Its value is the subgroup size."""
 
 KEPT = 1 << 28
-"""Most bytes of freed memory that are kept."""
+"""The largest number of bytes of freed memory that are kept."""
 
 _free = ctypes.CDLL(None).free
 _free.argtypes, _free.restype = [ctypes.c_void_p], None
@@ -46,17 +46,18 @@ Thread = tuple[Dim, int]
 
 @dataclass
 class Device:
-    """What the runtime's calls in host code do.
+    """Executes the GPU operations of host code: one method for each kind of call.
 
     Attributes:
         kernels: the program's `gpu.module`s by name.
-        options: for `xegpu_py.compile`.
-        say: takes what is said on standard error.
-        reached: is told of each launch, before it runs and when it has ended.
-        trace: of which thread of each launch the instructions are shown.
-        statistics: whether what each launch did is told.
-        remarks: whether what lowering says of slow code is told.
-        identity: all that the kernels depend on, under which they are kept on disk as lowered; () keeps none.
+        options: the options of `xegpu_py.compile`.
+        say: prints a message or diagnostic on standard error.
+        reached: called with each launch before it runs (False) and after it has ended (True).
+        trace: the workgroup and thread whose instructions are printed in each launch; None prints none.
+        statistics: whether to print the statistics of each launch.
+        remarks: whether to print the remarks of the lowering.
+        identity: the key of the lowered kernels in the cache on disk; () disables the cache.
+        launches: the number of launches so far, by module and kernel.
     """
 
     kernels: dict[str, Module]
@@ -75,7 +76,7 @@ class Device:
         self._compiled: dict[tuple[str, str, int, tuple[str, ...]], Any] = {}
 
     def callback(self, site: Site, guard: Callable[[Callable[[], Any]], Any]) -> Any:
-        """What compiled code calls at a site."""
+        """The function that compiled code calls at a site."""
         action = getattr(self, site.action)
 
         def called(*words: int) -> None:
@@ -86,13 +87,17 @@ class Device:
         return ctypes.CFUNCTYPE(None, *types)(called)
 
     def allocate(self, site: Site, memref: MemRef) -> None:
-        """New memory reads as zero."""
+        """Register new memory, and fill it with zeros."""
         array = memref.array(site.element)
         ctypes.memset(memref.aligned, 0, array.nbytes)
         self._live[memref.allocated] = array.nbytes
 
     def deallocate(self, site: Site, memref: MemRef) -> None:
-        """Free memory. It is kept for a while, so that its address is not that of other memory, which is freed once."""
+        """Free memory, at the latest when `KEPT` bytes are waiting.
+
+        A freed address is not reused at once, so that freeing it a second time is an error and does not free memory
+        that has been allocated since.
+        """
         size = self._live.pop(memref.allocated, None)
         if size is not None:
             self._freed[memref.allocated] = size
@@ -115,11 +120,11 @@ class Device:
         to.array(site.element)[...] = value.array(site.element)[0]
 
     def refute(self, site: Site) -> None:
-        """An assertion does not hold."""
+        """Report a failed assertion."""
         raise _error(site.where, f"assertion failed: {site.message}")
 
     def launch(self, site: Site, *given: Any) -> None:
-        """Run a kernel, and wait for its end."""
+        """Run a kernel to its end."""
         launch = site.launch
         assert launch is not None
         number = sum(self.launches.values()) + 1
@@ -173,7 +178,11 @@ class Device:
         launcher.observer = Tracer(program, launcher.target, launcher.allocation, group, thread, self.say)
 
     def _block(self, launch: Launch, kernel: Any, block: Dim) -> Sequence[int]:
-        """The subgroups of a workgroup, or its work items, where a launch counts the lanes of subgroups."""
+        """The block of a launch in the unit of its kernel: subgroups, or work items (see `COUNTS_SUBGROUPS`, `LANES`).
+
+        Raises:
+            ValueError: if the work items do not fill whole subgroups.
+        """
         func = self._func(launch)
         if COUNTS_SUBGROUPS in func.attributes:
             return (block[0] * int(ir.IntegerAttr(func.attributes[COUNTS_SUBGROUPS]).value), *block[1:])
@@ -185,14 +194,14 @@ class Device:
         items = math.prod(block)
         if items % lanes:
             raise ValueError(f"its workgroups have {items} work items, which are no whole subgroups of {lanes}")
-        # Work items follow each other along x, so that rows of whole subgroups keep the block's shape.
+        # Work items are numbered along x first: rows that consist of whole subgroups keep the block's shape.
         return (items // lanes,) if block[0] % lanes else (block[0] // lanes, *block[1:])
 
     def _func(self, launch: Launch) -> ir.Operation:
         return next(f for f in visa.kernels(self.kernels[launch.module].operation) if visa.name_of(f) == launch.kernel)
 
     def _broken(self, launch: Launch, grid: Dim, block: Dim) -> tuple[str, ...]:
-        """The attributes by which a kernel promises other sizes than those of a launch; they are not used for it."""
+        """The attributes of a kernel whose sizes differ from those of the launch. The launch ignores them."""
         func = self._func(launch)
         broken = []
         for name, size in (("known_grid_size", grid), ("known_block_size", block)):
@@ -231,7 +240,7 @@ class Device:
         return found
 
     def close(self) -> None:
-        """Say what is to be said when the program has ended."""
+        """Print the notes that are due at the end of the program."""
         for (_, kernel), count in self.launches.items():
             if count >= MANY:
                 self.say(
@@ -241,7 +250,7 @@ class Device:
 
 
 def with_shared_memory(module: Module, size: int) -> Module:
-    """A copy of kernels with the dynamic shared memory of a launch, in bytes."""
+    """A copy of a module whose dynamic shared memory has a fixed size in bytes, that of a launch."""
     made = copied(module)
     with made.context:
         kind = ir.Type.parse(f"memref<{size}xi8, #gpu.address_space<workgroup>>")
@@ -269,7 +278,7 @@ def _kernel_of(op: ir.Operation) -> ir.Operation:
 
 
 def _argument(kind: Parameter, memref: MemRef) -> Any:
-    """A kernel's argument: the array that a memref is, or the value that it holds."""
+    """An argument of a kernel: the array of a memref parameter; otherwise the number or vector stored at the memref."""
     if kind.element not in ELEMENTS:
         raise TypeError(f"has an argument with elements of {kind.element}, which host code cannot pass")
     if kind.is_memref:

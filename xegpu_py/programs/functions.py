@@ -25,18 +25,18 @@ _SCALARS: dict[str, Any] = {
 
 @dataclass
 class Host:
-    """What library functions share while a program runs.
+    """State that library functions share while a program runs.
 
     Attributes:
         output: the file descriptor on which the program prints.
-        random: where random numbers come from.
+        random: the generator of random numbers.
     """
 
     output: int
     random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
     def print(self, text: str) -> None:
-        """Print, at once: the program may crash later."""
+        """Print without buffering, because the program may crash later."""
         data = memoryview(text.encode("utf-8", "surrogateescape"))
         while data:
             data = data[os.write(self.output, data) :]
@@ -47,10 +47,10 @@ class Function:
     """A library function.
 
     Attributes:
-        name: what host code calls it.
+        name: its name in host code.
         takes: the MLIR types of its arguments.
-        gives: that of its result; None without one.
-        body: what it does, given the `Host`, and for each memref a `MemRef`.
+        gives: the MLIR type of its result; None if it has no result.
+        body: its implementation, called with the `Host` and the arguments; memrefs are `MemRef`s.
     """
 
     name: str
@@ -69,10 +69,10 @@ class Function:
         return any(t.startswith("memref") for t in self.takes)
 
     def callback(self, host: Host, guard: Callable[[Callable[[], Any]], Any]) -> Any:
-        """What compiled code can call.
+        """A C function for compiled code.
 
         Args:
-            guard: calls a function, and does not let exceptions into compiled code.
+            guard: calls a function, and keeps exceptions out of compiled code.
         """
         readers = [_reader(t) for t in self.takes]
 
@@ -96,11 +96,11 @@ class Library(dict[str, Function]):
     """Functions by their names."""
 
     def define(self, name: str, takes: str, gives: str | None = None) -> Callable[[Any], Any]:
-        """Decorates what a function does.
+        """Decorates the implementation of a library function.
 
         Args:
-            takes: the MLIR types of its arguments, with blanks between them.
-            gives: that of its result.
+            takes: the MLIR types of its arguments, separated by blanks.
+            gives: the MLIR type of its result; None if it has no result.
         """
 
         def add(body: Callable[..., Any]) -> Callable[..., Any]:

@@ -59,7 +59,7 @@ class Compiled:
         """Call the entry function.
 
         Args:
-            arguments: for a memref an array, which is changed in place, otherwise a number.
+            arguments: an array for each memref, which is changed in place; otherwise a number.
 
         Returns:
             Its results: numbers, and arrays that are copies.
@@ -129,7 +129,7 @@ def _given(kind: ir.Type, value: Any, title: str) -> Any:
 
 
 class _Held(ctypes.c_void_p):
-    """A pointer to a descriptor, which it keeps alive."""
+    """A pointer to a descriptor; it keeps the descriptor alive."""
 
     def __init__(self, descriptor: Any, *more: Any) -> None:
         super().__init__(ctypes.addressof(descriptor))

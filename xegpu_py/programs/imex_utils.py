@@ -24,7 +24,7 @@ def _fill(host: Host, memref: MemRef, value: float, *, element: str) -> None:
 
 
 def _fill_random(host: Host, memref: MemRef, lower: float, upper: float, whole: bool, *, element: str) -> None:
-    """Uniform random numbers, truncated if they are to be integers."""
+    """Uniform random numbers, truncated to integers on request."""
     array = memref.array(element)
     found = host.random.uniform(lower, upper, array.shape)
     array[...] = (np.trunc(found) if whole else found).astype(np.float32)
@@ -55,7 +55,7 @@ def _print_error(host: Host, first: MemRef, second: MemRef, *, element: str) -> 
         absolute = np.abs(a - b)
         relative = absolute / np.fmax(np.abs(a), np.abs(b))
     for name, errors in (("absolute", absolute), ("relative", relative)):
-        # The first of the greatest, if there is any error; NaNs are none.
+        # The first element with the greatest error, if any element has one. A NaN is not an error.
         known = np.where(errors > 0, errors, 0)
         at = int(np.argmax(known)) if count and known.any() else None
         shown = (0, np.inf, np.inf) if at is None else (known[at], a[at], b[at])

@@ -36,7 +36,7 @@ _STEP = """\
 
 
 def jam_loops(module: ir.Module) -> ir.Module:
-    """The module with loops unrolled and jammed where this changes no value and helps."""
+    """Unroll and jam the loops of a module where this is profitable and changes no value."""
     ops = list(walk(module.operation))
     # Memrefs of different element types are assumed to be different memory, which these ops could violate.
     if any(op.name == "memref.view" or op.name.startswith("llvm.") for op in ops):
@@ -68,7 +68,7 @@ def jam_loops(module: ir.Module) -> ir.Module:
 
 
 def _together(loop: ir.Operation) -> int | None:
-    """The unroll factor of a loop; None if unrolling is not known to be valid, or does not help."""
+    """The unroll factor of a loop; None if unrolling is not known to be valid, or not profitable."""
     count = _trip_count(loop)
     factor = next((n for n in TOGETHER if count and count % n == 0), None)
     if factor is None or len(loop.operands) > 3:
@@ -114,7 +114,7 @@ def _are_apart(a: ir.Value, b: ir.Value) -> bool:
 
 
 def _origin(memref: ir.Value) -> str | None:
-    """The allocation or global of a memref; None if it is not known."""
+    """The allocation or global that a memref is a view of; None if it is not known."""
     owner: Any = memref.owner
     if isinstance(owner, ir.Block):
         return None

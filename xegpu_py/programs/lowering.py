@@ -39,7 +39,7 @@ _KNOWN = frozenset(("builtin", "func", "arith", "math", "index", "vector", "memr
 """The dialects allowed in host code."""
 
 _IGNORED = ("gpu.wait", "gpu.host_register", "gpu.host_unregister", "gpu.set_default_device")
-"""Ops without an effect here: ops end before the next begins, there is one device, and it sees the host's memory."""
+"""Ops without an effect: execution is synchronous, and the only device shares the host's memory."""
 
 
 @dataclass(frozen=True)
@@ -113,9 +113,9 @@ class Site:
     Attributes:
         action: the method of `Device` that is called.
         where: the op's position.
-        words: the types of the arguments: "memref" or a scalar's.
+        words: the types of the arguments: "memref" or a scalar type.
         element: the element type of the op, if it has one.
-        launch: the launch, if it is one.
+        launch: the launch, if the op is one.
         message: the message of an assertion.
     """
 
@@ -264,7 +264,7 @@ class _Lowering:
 
     @staticmethod
     def _replace(op: ir.Operation, results: Sequence[ir.Value]) -> None:
-        """Replace an op's results. Tokens become zeros, since an op ends before the next one begins."""
+        """Replace an op's results. Tokens become zeros, because execution is synchronous."""
         left = list(results)
         for result in op.results:
             if _is_token(result.type):
@@ -486,7 +486,7 @@ _REWRITES: dict[str, Callable[[_Lowering, ir.Operation], list[ir.Value]]] = {
 
 
 def _forget_spaces(root: ir.Operation) -> None:
-    """Remove memory spaces from all types, since all memory is the host's; tokens become integers."""
+    """Remove memory spaces from all types, because all memory is the host's. Tokens become integers."""
     for op in walk(root):
         for name in [a if isinstance(a, str) else a.name for a in op.attributes]:
             attribute = op.attributes[name]

@@ -24,7 +24,7 @@ ELEMENTS: dict[str, Any] = {
     "tf32": np.dtype(np.float32),
     **{f"si{bits}": DTYPES[f"i{bits}"] for bits in (8, 16, 32, 64)},
 }
-"""numpy's types of MLIR's element types in the host's memory, by MLIR's names."""
+"""The numpy type of each MLIR element type in the host's memory, by MLIR's name."""
 
 
 def descriptor_type(rank: int) -> type[ctypes.Structure]:
@@ -44,9 +44,10 @@ class MemRef:
     """A memref of a running program.
 
     Attributes:
-        allocated, aligned: addresses: of the allocation, and of element 0.
-        offset: the first element relative to `aligned`, in elements.
-        sizes, strides: of each dimension, in elements.
+        allocated: address of the allocation.
+        aligned: address that `offset` counts from.
+        offset: offset of the first element from `aligned`, in elements.
+        sizes, strides: size and stride of each dimension, in elements.
     """
 
     allocated: int
@@ -87,9 +88,9 @@ class MemRef:
         )
 
     def array(self, element: str) -> Array:
-        """The elements, of an MLIR type, as an array in place. Writing the array writes the memory.
+        """A numpy view of the elements, which have this MLIR type. Writing the array writes the memory.
 
-        Elements of 2 and 4 bits are packed as in kernels: the array consists of bytes.
+        Elements of 2 and 4 bits are packed as in kernels, and the array consists of bytes.
 
         Raises:
             ValueError: if such elements do not fill bytes.
@@ -110,7 +111,7 @@ class MemRef:
         return seen.view(dtype)
 
     def _packed(self, each: int) -> MemRef:
-        """The bytes in rows of elements, of which a byte has `each`."""
+        """The memref of the bytes, each of which holds `each` elements."""
         counts = (self.offset, *self.sizes[-1:], *self.strides[:-1])
         if self.strides[-1:] != (1,) or any(n % each for n in counts):
             raise ValueError(f"elements of {self.sizes} with strides {self.strides} do not fill bytes")

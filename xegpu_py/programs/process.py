@@ -23,10 +23,10 @@ from xegpu_py.ir.source import Source
 
 @dataclass(frozen=True)
 class Array:
-    """An array among the arguments, in the file that parent and child share.
+    """An array argument in the file that parent and child share.
 
     Attributes:
-        dtype, shape: those of numpy.
+        dtype, shape: numpy's dtype and shape.
         start: offset of its first byte in the file.
     """
 
@@ -35,13 +35,13 @@ class Array:
     start: int
 
     def of(self, memory: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """The array in the bytes of the file."""
+        """A numpy view of the array in the file's bytes."""
         size = math.prod(self.shape) * self.dtype.itemsize
         return memory[self.start : self.start + size].view(self.dtype).reshape(self.shape)
 
 
 Imported = bool | Literal["upstream"]
-"""Whether a program is imported; "upstream" if upstream's own passes lower its kernels first."""
+"""Whether kernels are in upstream's dialects; "upstream" if upstream's own passes lower them first."""
 
 
 @dataclass
@@ -53,9 +53,9 @@ class Job:
         imported: whether its kernels are in upstream's dialects; "upstream" if upstream's own passes lower them first.
         entry: the host function.
         arguments: arrays and numbers.
-        shared: a descriptor of the file with the arrays; None without any.
-        options: for `xegpu_py.compile`.
-        seed: of random numbers.
+        shared: descriptor of the file with the arrays; None if there are no arrays.
+        options: the options of `xegpu_py.compile`.
+        seed: the seed of random numbers.
         trace, statistics, remarks: see `Device`.
     """
 
@@ -79,7 +79,7 @@ def run(job: Job) -> list[Any]:
     Raises:
         DiagnosticError: if the program cannot be lowered, a launch fails, or the host code crashes.
         TypeError, ValueError: if arguments do not fit.
-        BrokenPipeError: if the reader of its output has closed the pipe.
+        BrokenPipeError: if the reader of the program's output has closed the pipe.
     """
     own, childs = Pipe()
     with own, childs:
@@ -103,7 +103,7 @@ def run(job: Job) -> list[Any]:
 
 
 def _descriptor(stream: TextIO) -> int:
-    """The descriptor of a stream; that of a pipe if it has none, as in notebooks."""
+    """The file descriptor of a stream. A stream without one, as in notebooks, gets a pipe."""
     try:
         return stream.fileno()
     except (AttributeError, OSError):

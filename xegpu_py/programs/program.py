@@ -26,11 +26,11 @@ def read(source: Source, imported: process.Imported, context: Context) -> Module
     """Read a program.
 
     Args:
-        imported: whether its kernels are in upstream's dialects, and become ones of ours; by "upstream" those that
-            upstream's own passes have lowered do.
+        imported: whether its kernels are in upstream's dialects and are imported; with "upstream", upstream's own
+            passes lower them first.
 
     Raises:
-        DiagnosticError: if it does not read, or breaks a rule.
+        DiagnosticError: if it cannot be parsed, or is not valid.
     """
     if imported:
         via = None if imported is True else imported
@@ -40,7 +40,7 @@ def read(source: Source, imported: process.Imported, context: Context) -> Module
 
 
 class HostFunction:
-    """A function of host code. A call runs it in a child process, in which it starts from the program's initial state.
+    """A function of host code. Each call runs it in a new child process, from the program's initial state.
 
     Attributes:
         name: its name.
@@ -51,13 +51,14 @@ class HostFunction:
         self.name = name
 
     def __call__(self, *arguments: Any) -> Any:
-        """Call it. What it prints goes to the process's standard output.
+        """Call the function. Its output goes to this process's standard output.
 
         Args:
-            arguments: for a memref a numpy array, which is changed in place when the function returns, else a number.
+            arguments: a numpy array for each memref, which is changed in place when the function returns; otherwise a
+                number.
 
         Returns:
-            Its result, or a tuple of them; memrefs are arrays.
+            Its result, or a tuple of its results. Memrefs are returned as arrays.
 
         Raises:
             TypeError, ValueError: if an argument does not fit.
@@ -90,11 +91,11 @@ class Kernels(Mapping[str, Any]):
 
 
 class Program:
-    """A program: `program.main()` calls its host function `main`, and `program.kernels["name"]` is a kernel of it.
+    """A program: `program.main()` calls its host function `main`, and `program.kernels["name"]` is one of its kernels.
 
     Attributes:
         module: its module.
-        options: those of `xegpu_py.compile`, for all its kernels.
+        options: the options of `xegpu_py.compile` for all its kernels.
         kernels: its kernels; see `Kernels`.
         functions: the names of its host functions.
     """
@@ -102,7 +103,7 @@ class Program:
     def __init__(
         self, module: Module, source: Source, imported: process.Imported, seed: int, options: dict[str, Any]
     ) -> None:
-        """Make one of a module that was read; see `load_program`."""
+        """Make a program of a parsed module; see `load_program`."""
         self.module, self.options = module, options
         self._source, self._imported, self._seed = source, imported, seed
         self.kernels = Kernels(self)
@@ -142,11 +143,11 @@ def run_source(
     Args:
         source: its text.
         entry: the host function to call.
-        arguments: for a memref a numpy array, which is changed in place, else a number.
+        arguments: a numpy array for each memref, which is changed in place; otherwise a number.
         import_upstream, seed, options: see `load_program`; "upstream" is its `via`.
-        trace: of which thread of each launch the instructions are shown on standard error.
-        statistics: whether what each launch did is shown there.
-        remarks: whether what lowering says of slow code is shown there.
+        trace: the workgroup and thread whose instructions are printed on standard error in each launch.
+        statistics: whether to print the statistics of each launch on standard error.
+        remarks: whether to print the remarks of the lowering on standard error.
 
     Returns:
         The function's results.
@@ -201,11 +202,11 @@ def load_program(
         program: a module, its text, or the path of a file that holds it.
         import_upstream: whether its kernels are in the dialects of upstream MLIR or IMEX.
         via: "upstream" for kernels that upstream's own passes lower first; see `import_upstream`.
-        seed: of the random numbers with which the program fills arrays.
-        options: those of `xegpu_py.compile`.
+        seed: the seed of the random numbers with which the program fills arrays.
+        options: the options of `xegpu_py.compile`.
 
     Raises:
-        DiagnosticError: if it does not read, or breaks a rule.
+        DiagnosticError: if it cannot be parsed, or is not valid.
         OSError: if the file cannot be read.
     """
     if isinstance(program, Module):

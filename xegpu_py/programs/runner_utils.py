@@ -1,4 +1,4 @@
-"""The functions of MLIR's `mlir_runner_utils` and `mlir_c_runner_utils`, which print what those print.
+"""The functions of MLIR's `mlir_runner_utils` and `mlir_c_runner_utils`, with the same output.
 
 Numbers are printed as C++ streams and C's `%g` print them: with six significant digits.
 """
@@ -21,17 +21,17 @@ LIBRARY = Library()
 
 _NAMES = {"I8": "i8", "I16": "i16", "I32": "i32", "I64": "i64", "F16": "f16", "BF16": "bf16", "F32": "f32",
           "F64": "f64", "Ind": "index"}  # fmt: skip
-"""MLIR's element types, by what the names of functions call them."""
+"""MLIR's element types by their names in the names of functions."""
 
 _VERIFIED = {"I32": None, "I64": None, "Ind": None, "F32": 1e-6, "F64": 1e-12}
-"""The greatest relative error that `verifyMemRef` allows; None of integers, which must be equal."""
+"""The greatest relative error that `verifyMemRef` allows; None for integers, which must be equal."""
 
 _SHOWN_ERRORS = 10
-"""How many wrong elements `verifyMemRef` prints."""
+"""The largest number of wrong elements that `verifyMemRef` prints."""
 
 
 def number(value: float) -> str:
-    """A number as `%g` prints it, infinities and NaNs as glibc does."""
+    """A number in the format of `%g`; infinities and NaNs in glibc's spelling."""
     if value != value:
         return "-nan" if np.signbit(value) else "nan"
     return f"{value:g}"
@@ -39,7 +39,7 @@ def number(value: float) -> str:
 
 def _texts(values: Array, element: str) -> list[str]:
     if element == "i8":
-        # C++ streams take bytes for characters.
+        # C++ streams print bytes as characters.
         return [bytes([v]).decode("utf-8", "surrogateescape") for v in values.view(np.uint8).tolist()]
     if element == "index":
         values = values.view(np.uint64)
@@ -58,7 +58,7 @@ def _shape(memref: MemRef) -> str:
 
 
 def _nested(values: Array, element: str, indent: int = 1) -> str:
-    """The elements in brackets; all but the first of a bracket are indented by as many blanks as brackets are open."""
+    """The elements in nested brackets. Each line but the first is indented by one blank for each open bracket."""
     if values.ndim == 1:
         return f"[{(', ' + ' ' * indent).join(_texts(values, element))}]"
     between = ", \n" + " " * indent
@@ -76,7 +76,7 @@ def _print_shape(host: Host, memref: MemRef) -> None:
 
 
 def _verify(host: Host, actual: MemRef, expected: MemRef, *, element: str, error: float | None) -> int:
-    """How many elements differ, -1 if the shapes do; the first wrong ones are printed on standard error."""
+    """The number of elements that differ, or -1 if shapes, strides or offsets differ. Prints to standard error."""
     if (actual.sizes, actual.strides, actual.offset) != (expected.sizes, expected.strides, expected.offset):
         sys.stderr.write(_shape(actual) + _shape(expected))
         return -1
@@ -155,7 +155,7 @@ def _nanoseconds(host: Host) -> int:
 
 
 def memref_copy(size: int, source: int, to: int) -> None:
-    """`memrefCopy`, which compiled code calls to copy elements of `size` bytes that do not lie side by side."""
+    """`memrefCopy`, which compiled code calls to copy non-contiguous elements of `size` bytes."""
 
     def elements(pointer: int) -> Array:
         found = MemRef.unranked(pointer)
