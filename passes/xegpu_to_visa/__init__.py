@@ -1,4 +1,4 @@
-"""`xegpu-to-visa`: kernels of XeGPU and the dialects around it become vISA."""
+"""`xegpu-to-visa`: lowers kernels of XeGPU and upstream dialects to vISA."""
 
 from dataclasses import dataclass
 
@@ -15,14 +15,14 @@ class XeGPUToVisa(Pass):
     """Lower kernels in vector compute mode to vISA.
 
     Every `gpu.func` with the attribute `kernel` is lowered, for the GPU that `target` names, or else `visa.target` of
-    the kernel or of an op around it. Its signature stays; its arguments become inputs: a memref its address, and what
-    of its shape and strides is dynamic. Host functions stay as they are. With `kernel` only the kernel of that name is
-    lowered.
+    the kernel or of an op around it. Its signature does not change. Its arguments become inputs: a memref becomes its
+    address and its dynamic extents and strides. Host functions do not change. With `kernel` only the kernel of that
+    name is lowered.
 
-    `index` has 64 bits, of which a value takes 32 where its range shows that they hold it. What launches keep to
-    is where ranges begin: arrays of at most `max-bytes` from their first byte to their last, with extents and strides
-    of at most as much; arguments of type index of at most `max-index`, positive or negative; at most `max-grid`
-    workgroups in each dimension. 0 is any number. The kernel notes them as `visa.limits`.
+    `index` has 64 bits. A value takes 32 bits in registers if its range fits. Range analysis starts from limits that
+    every launch must satisfy: an array spans at most `max-bytes` bytes, which also limits its extents and strides; an
+    argument of type index has an absolute value of at most `max-index`; a grid has at most `max-grid` workgroups in
+    each dimension. 0 means no limit. The kernel records them as `visa.limits`.
 
         gpu.func @double(%m: memref<16xf32>) kernel {
           %d = xegpu.create_nd_tdesc %m[0] {mode = vc} : memref<16xf32> -> !xegpu.tensor_desc<16xf32, ...>
@@ -54,7 +54,7 @@ class XeGPUToVisa(Pass):
     max_grid: int = GRID_LIMIT
 
     def run_with(self, op: ir.Operation, bodies: Bodies) -> None:
-        # What lowers ops is loaded when it is needed, since tools start without it.
+        # The rules are imported here to keep the start of the tools fast.
         from xegpu_py.dialects import visa
         from xegpu_py.passes.common.gpu_functions import target_for
         from xegpu_py.passes.xegpu_to_visa.kernel import lower_kernel

@@ -26,14 +26,14 @@ from xegpu_py.visa.operands import Flag, Immediate
 
 
 def result_of(low: Lowering, op: ir.Operation) -> tuple[int, str, str]:
-    """Number of elements, MLIR's element type and vISA's type of an op's result."""
+    """The number of elements, the MLIR element type and the vISA type of an op's result."""
     shape, element = shape_and_element(op.results[0].type)
     return math.prod(shape), element, "" if element == "i1" else low.type_of(op.results[0])
 
 
 @pattern("arith.constant", "index.constant")
 def constant(low: Lowering, op: ir.Operation) -> None:
-    """Scalars and splats become immediates; other vectors are put into registers."""
+    """Scalars and splats become immediates; other vectors are stored to registers."""
     count, element, name = result_of(low, op)
     attribute = op.attributes["value"]
     if isinstance(attribute, ir.DenseElementsAttr):
@@ -54,7 +54,7 @@ def constant(low: Lowering, op: ir.Operation) -> None:
 
 
 def _float_value(attribute: ir.Attribute, element: str, name: str) -> float | int:
-    """The number; its bits if vISA has no such numbers, but takes them as bytes."""
+    """The number; for types that vISA holds as bytes, its bits."""
     value = float(ir.FloatAttr(attribute).value)
     if TYPES[name].is_float:
         return value
@@ -80,9 +80,9 @@ def _dense(low: Lowering, attribute: ir.DenseElementsAttr, element: str, name: s
 
 
 def doubled(low: Lowering, values: list[int], name: str) -> Reg | None:
-    """Registers with integers of which each half is the one before it and a number: an addition makes a half.
+    """Registers with integers whose second half is the first half plus a constant, recursively: one addition per half.
 
-    None if they are not such.
+    None if the integers do not have this form.
     """
     additions, done = [], 1
     while done < len(values):
@@ -100,7 +100,7 @@ def doubled(low: Lowering, values: list[int], name: str) -> Reg | None:
 
 
 def from_numbers(low: Lowering, numbers: list[Numbers]) -> Reg:
-    """Registers that hold single numbers side by side."""
+    """Registers with these scalars side by side."""
     result = low.emit.reg(numbers[0].type, len(numbers))
     for i, number in enumerate(numbers):
         if i and number == numbers[i - 1]:
@@ -120,11 +120,11 @@ _TRUTH = {
     "addi": "xor", "subi": "xor", "muli": "and", "andi": "and", "ori": "or", "xori": "xor",
     "maxsi": "and", "minsi": "or", "maxui": "or", "minui": "and",
 }  # fmt: skip
-"""Arithmetic on i1, whose numbers are 0 and 1, or signed 0 and -1."""
+"""Logic operations for arithmetic on i1, where true is 1 unsigned and -1 signed."""
 
 
 def or_truth(rule: Pattern) -> Pattern:
-    """The rule of an op on integers, which on i1 is one of truth values."""
+    """Extend the rule of an op on integers to i1, where it becomes a logic operation."""
 
     def lowered(low: Lowering, op: ir.Operation) -> None:
         if shape_and_element(op.operands[0].type)[1] != "i1":
@@ -137,7 +137,7 @@ def or_truth(rule: Pattern) -> Pattern:
         elif kind.startswith("rem"):
             low.set(op, KnownMask(False, count))
         else:
-            # A shift by more than 0 is poison, and so is a quotient of another divisor than 1, or -1.
+            # Only a shift by 0 and a division by a true divisor are defined; they give the first operand.
             low.set(op, a)
 
     return lowered
@@ -178,17 +178,17 @@ _FOLDED: dict[str, Callable[[int, int], int]] = {
 
 
 def _of_one_width(low: Lowering, a: Numbers, b: Numbers, name: str, instruction: str) -> tuple[Numbers, Numbers, str]:
-    """Indices, of which some have 32 bits, for an instruction, and the type that it gives."""
+    """Convert indices of 32 and 64 bits to operands of one instruction; also returns the type of its result."""
     if instruction == "add" and name == "q":
         return *low.wide_enough(*((b, a) if isinstance(a, Const) else (a, b))), name
     if instruction in ("min", "max"):
         name = "q"
-    # Of sums, products and bits the lowest ones follow from the lowest ones of the operands.
+    # The low bits of sums, products and logic operations depend only on the operands' low bits.
     return low.typed(a, name), low.typed(b, name), name
 
 
 def _constant_last(low: Lowering, a: Numbers, b: Numbers) -> tuple[Numbers, Numbers]:
-    """Operands that may change places as an instruction takes them: a constant last, and one of bf as one of f."""
+    """Order commutative operands with a constant last; a bf constant becomes one of f."""
     a, b = (bf_as_f(n) if isinstance(n, Const) and n.type == "bf" else n for n in (a, b))
     if isinstance(a, Const) and isinstance(b, Const):
         a = low.emit.in_registers(a)
@@ -196,7 +196,7 @@ def _constant_last(low: Lowering, a: Numbers, b: Numbers) -> tuple[Numbers, Numb
 
 
 def bf_as_f(number: Const) -> Const:
-    """A constant of bf, of which vISA has none, as one of f."""
+    """A bf constant as an f constant, because vISA has no bf immediates."""
     return Const(number.bits << 16, "f", number.count)
 
 
@@ -228,16 +228,16 @@ def sub(low: Lowering, op: ir.Operation) -> None:
     else:
         if isinstance(a, Const) and a.type == "bf":
             a = bf_as_f(a)
-        # The negated operand stands first, where a constant may not.
+        # The negated operand is the first, which cannot be a constant.
         low.set(op, low.emit.apply("add", name, count, b, a, modifiers=("-",)))
 
 
 SIGNS = {"bf": 0x8000, "ub": 0x80}
-"""The sign bits of floats that no instruction negates: of bf16, and of f8E5M2, which is held in bytes."""
+"""The sign bits of floats without a negate modifier: bf16, and f8E5M2, which is held in bytes."""
 
 
 def on_pattern(low: Lowering, instruction: str, numbers: Reg, pattern: int) -> Numbers:
-    """The bits of floats and a pattern, combined by a logic instruction."""
+    """Apply a logic instruction to the bits of floats and a pattern."""
     name = {1: "ub", 2: "uw"}[numbers.format.bytes]
     bits = low.emit.as_type(numbers, name)
     found = low.emit.apply(instruction, name, numbers.count, bits, const(pattern, name))
@@ -246,7 +246,7 @@ def on_pattern(low: Lowering, instruction: str, numbers: Reg, pattern: int) -> N
 
 @pattern("arith.negf")
 def negf(low: Lowering, op: ir.Operation) -> None:
-    """The sign flipped, that of a NaN too."""
+    """Flip the sign, also of NaN."""
     count, _, name = result_of(low, op)
     if name in SIGNS:
         low.set(op, on_pattern(low, "xor", low.reg(op.operands[0]), SIGNS[name]))
@@ -256,7 +256,7 @@ def negf(low: Lowering, op: ir.Operation) -> None:
 
 @pattern("arith.divf")
 def divf(low: Lowering, op: ir.Operation) -> None:
-    """The quotient; of bf16 by way of f32."""
+    """Division; bf16 is divided in f32."""
     count, _, name = result_of(low, op)
     a, b = _sources(low, op)
     if name == "df":
@@ -302,7 +302,7 @@ def shift(low: Lowering, op: ir.Operation) -> None:
     kind = op.name.rpartition(".")[2]
     instruction = {"shl": "shl", "shli": "shl", "shrs": "asr", "shrsi": "asr"}.get(kind, "shr")
     if element == "index":
-        # What is shifted in, or out of 32 bits, is that of 64 bits.
+        # 32 bits suffice only if the result equals the low half of the 64-bit shift.
         narrow = name == NARROW and within(bounds_of(b), (0, 31)) and (instruction == "shl" or a.type == NARROW)
         narrow = narrow and (instruction != "shr" or bounds_of(a)[0] >= 0)
         name = NARROW if narrow else INDEX
@@ -337,7 +337,7 @@ def divide(low: Lowering, op: ir.Operation) -> None:
     a, b = _sources(low, op)
     if element == "index":
         natural = bounds_of(a)[0] >= 0 and bounds_of(b)[0] >= 0
-        # The quotient must fit too: that of the least number of 32 bits and -1 does not.
+        # The quotient must fit too; the quotient of the least 32-bit number and -1 does not.
         fits = bounds_of(a)[0] > -(1 << 31) or not within((-1, -1), bounds_of(b))
         narrow = a.type == b.type == name == NARROW and (fits if signed else natural)
         name = NARROW if narrow else INDEX
@@ -382,7 +382,7 @@ def _divide_by_power(
     if kind == "floor":
         return low.emit.apply("asr", name, count, a, bits)
     if signed and kind in ("div", "rem", "ceil"):
-        # Toward zero: negative numbers get the divisor less one added before they are shifted.
+        # To round toward zero, add the divisor less one to negative numbers before the shift.
         if kind == "ceil" and not within(bounds_of(a), (-(1 << 63), (1 << TYPES[name].bits - 1) - divisor)):
             # The sum might overflow.
             rest = low.emit.apply("and", name, count, a, const(divisor - 1, name))
@@ -407,7 +407,7 @@ def _divide_in_f64(low: Lowering, a: Numbers, b: Numbers, name: str, count: int,
     given = name if signed else unsigned(name)
     x, y = (low.emit.as_type(emit.in_registers(n), given) for n in (a, b))
     quotient = emit.double_math("div", count, *(emit.in_registers(n, "df") for n in (x, y)))
-    # A quotient of 32-bit integers that is not whole is farther from the next whole one than f64 rounds.
+    # An inexact quotient of 32-bit integers differs from every integer by more than the rounding error of f64.
     whole = emit.in_registers(quotient, given)
     if kind == "div":
         return low.emit.as_type(whole, name)
@@ -439,7 +439,7 @@ def cmpi(low: Lowering, op: ir.Operation) -> None:
     if {a.type, b.type} == {"d", "q"}:
         a, b = low.typed(a, "q"), low.typed(b, "q")
     if predicate.startswith("u"):
-        # Of sign extended numbers the order as unsigned ones is that of their lower halves.
+        # Sign-extended numbers have the same unsigned order as their lower halves.
         a, b = low.emit.as_unsigned(a), low.emit.as_unsigned(b)
     low.set(op, _compare(low, predicate.lstrip("su") if predicate not in ("eq", "ne") else predicate, count, a, b))
 
@@ -452,7 +452,7 @@ def _compare_truth(low: Lowering, predicate: str, count: int, a: Mask, b: Mask) 
         return differ if predicate == "ne" else emit.flags("not", count, differ)
     if (predicate[0] == "s") != (predicate[1] == "l"):
         a, b = b, a
-    # What is asked is whether `a` is true and `b` is not.
+    # The comparison holds if `a` is true and `b` is false.
     if predicate.endswith("e"):
         return emit.flags("or", count, a, emit.flags("not", count, b))
     return emit.flags("and", count, a, emit.flags("not", count, b))
@@ -473,7 +473,7 @@ def cmpf(low: Lowering, op: ir.Operation) -> None:
         return
     a, b = _sources(low, op)
     emit = low.emit
-    # vISA's comparisons are false with a NaN, but `ne` is true.
+    # vISA's comparisons with NaN are false, except that `ne` is true.
     negated = {"ult": "ge", "ule": "gt", "ugt": "le", "uge": "lt"}
     if predicate in negated:
         low.set(op, emit.flags("not", count, _compare(low, negated[predicate], count, a, b)))
@@ -492,7 +492,7 @@ def cmpf(low: Lowering, op: ir.Operation) -> None:
 
 @pattern("arith.select")
 def select(low: Lowering, op: ir.Operation) -> None:
-    """A choice, of all or lane by lane."""
+    """Select by a scalar condition or lane by lane."""
     condition = low.value(op.operands[0])
     if isinstance(condition, KnownMask):
         low.set(op, low.value(op.operands[1 if condition.value else 2]))

@@ -1,4 +1,4 @@
-"""Atomic updates: messages, and loops of compare and swap for what has none."""
+"""Atomic updates: messages, and compare-and-swap loops for updates without a message."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from xegpu_py.visa.spec import DataShape
 
 @pattern("xegpu.atomic_rmw")
 def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
-    """An update of each lane's element; the result is what was there before."""
+    """Update each lane's element; the result is its old value."""
     desc, addresses = lanes_of(low, op)
     lanes, chunk = desc.lanes, desc.chunk
     view, emit = op.opview, low.emit
@@ -87,7 +87,7 @@ def atomic_rmw(low: Lowering, op: ir.Operation) -> None:
 
 @pattern("memref.generic_atomic_rmw")
 def generic_atomic_rmw(low: Lowering, op: ir.Operation) -> None:
-    """An update of one element by the ops of a region; the result is what was there before."""
+    """Update one element by the ops of a region; the result is its old value."""
     target, *indices = op.operands
     mem = memory(low, target)
     name, block = register_type(mem.element), op.regions[0].blocks[0]
@@ -110,11 +110,11 @@ def _part(low: Lowering, numbers: Reg, start: int, count: int, type_name: str) -
 
 @dataclass(frozen=True)
 class Place:
-    """Where the lanes of an atomic message have their elements.
+    """The memory locations of the elements of an atomic message.
 
     Attributes:
         addresses: an address for each lane: uq, or ud in shared local memory.
-        lane: the first lane's index among them.
+        lane: the index of the first lane's address.
         offset: bytes from the addresses.
         data: the elements' size in memory and in registers.
         slm: whether they are in shared local memory.
@@ -151,20 +151,20 @@ class Place:
 
 
 def update(low: Lowering, place: Place, count: int, guard: Guard | None, value: Reg, combine: Combine) -> Reg:
-    """Replace each lane's element by its combination with a value, by a loop of compare and swap.
+    """Replace each lane's element by its combination with a value, in a compare-and-swap loop.
 
-    Each iteration combines what memory is expected to hold, and writes the results where memory holds it. Lanes whose
-    memory holds something else (at first 0 is expected; later other lanes or threads may have written) take part in the
-    next.
+    Each iteration combines the expected contents of memory, which are 0 at first, with the value, and swaps in the
+    result where memory has the expected contents. The other lanes take part in the next iteration and expect the
+    contents that they read.
 
     Args:
-        count: how many lanes, at most 16.
-        guard: which of them take part, by their own bits; None for all.
+        count: the number of lanes, at most 16.
+        guard: the mask of active lanes; None for all.
         value: the second operand of `combine`, a number for each lane.
-        combine: what two numbers become.
+        combine: builds the combination of two numbers.
 
     Returns:
-        What each element was before, of the type of `value`.
+        The old value of each element, of the type of `value`.
     """
     emit, held = low.emit, place.register_type
     bits = unsigned(value.type)
@@ -179,9 +179,9 @@ def update(low: Lowering, place: Place, count: int, guard: Guard | None, value: 
 
 
 def update_bytes(low: Lowering, place: Place, count: int, guard: Guard | None, value: Reg, combine: Combine) -> Reg:
-    """The same for elements of 8 bits, by compare and swap of the 32 bits around each.
+    """Update elements of 8 bits by compare and swap of the 32-bit words that contain them.
 
-    A lane fails, and tries again, too where another one has changed its neighbours in these.
+    A lane also retries if another lane or thread has changed other bytes of its word.
     """
     emit = low.emit
     kind = place.addresses.type
@@ -206,14 +206,14 @@ def update_bytes(low: Lowering, place: Place, count: int, guard: Guard | None, v
 
 
 def _combiner(emit: Emitter, kind: str, name: str) -> Combine:
-    """What combines numbers of a vISA type as one of arith's `AtomicRMWKind` does."""
+    """A function that combines numbers of a vISA type by one of arith's `AtomicRMWKind`."""
     return (lambda _, b: b) if kind == "assign" else combiner(emit, CombiningKind.of_atomic(kind), name)
 
 
 def byte_combiner(emit: Emitter, kind: str, name: str, element: str) -> Combine:
-    """What two elements of 8 bits become: integers computed in 32, floats in hf, whose result is rounded again.
+    """A function that combines elements of 8 bits: integers in 32 bits, floats in hf with a second rounding.
 
-    Two roundings are one there (`xegpu_legalize.numbers` says why).
+    The two roundings equal a single one (see `xegpu_legalize.numbers`).
     """
     if kind == "assign":
         return _combiner(emit, kind, name)
@@ -236,7 +236,7 @@ def byte_combiner(emit: Emitter, kind: str, name: str, element: str) -> Combine:
 
 
 def _swapped(emit: Emitter, expected: Reg) -> Combine:
-    """What a compare and swap of 8 bits writes: the second operand where the first holds the bits that are expected."""
+    """A function that gives the new value of an 8-bit compare and swap: `b` where `a` has the expected bits."""
     wanted = emit.in_registers(emit.as_type(expected, "ub"), "ud")
 
     def combine(a: Reg, b: Reg) -> Reg:
@@ -260,8 +260,8 @@ def _loop(
     """Compare and swap until all lanes have succeeded.
 
     Args:
-        read: the element in what memory holds.
-        write: puts an element into what memory holds, in other registers.
+        read: extracts the element from the contents of memory.
+        write: inserts an element into the contents of memory, in new registers.
     """
     emit, held = low.emit, place.register_type
     pending = emit.mask(count)

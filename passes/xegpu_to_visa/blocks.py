@@ -1,4 +1,4 @@
-"""`xegpu`: n-dimensional blocks: descriptors, and the messages that move what they describe."""
+"""`xegpu`: descriptors of n-dimensional blocks, and the messages that load, store and prefetch the blocks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from xegpu_py.visa.spec import BlockShape
 
 @pattern("xegpu.create_nd_tdesc")
 def create_nd_tdesc(low: Lowering, op: ir.Operation) -> None:
-    """The base address, the tensor's extents, and where the block begins."""
+    """The base address, the tensor's extents and strides, and the block's offsets."""
     low.require_vc(op)
     view = op.opview
     problem = stride_problem(tensor_of(view))
@@ -76,7 +76,7 @@ def _block(low: Lowering, value: ir.Value) -> Block:
 
 @pattern("xegpu.update_nd_offset")
 def update_nd_offset(low: Lowering, op: ir.Operation) -> None:
-    """The offsets moved on."""
+    """Add to the offsets."""
     block = _block(low, op.opview.tdesc)
     pairs = list(zip(block.offsets, low.index_list(op.opview.offsets)))
     inner = len(pairs) - 2 if block.surface else len(pairs)
@@ -92,16 +92,16 @@ def _scalar(low: Lowering, numbers: Numbers) -> Region | Immediate:
 
 
 def _less_one(low: Lowering, numbers: Numbers, size: int) -> Numbers:
-    """An extent of elements in bytes, less one."""
+    """An extent converted from elements to bytes, less one."""
     return low.add_clamped(low.multiply(numbers, low.index(size)), low.index(-1))
 
 
 def _surface(low: Lowering, block: Block, desc: TensorDesc, row: int = 0, scale: int = 1) -> dict[str, Any]:
-    """The operands that describe the surface and the block's place in it.
+    """The operands that describe the surface and the block's position in it.
 
     Args:
-        row: rows of the block that are skipped.
-        scale: elements that the message takes for one.
+        row: the first row of the block to move.
+        scale: elements of the tensor per element of the message.
     """
     width, height, pitch = block.surface
     x: Numbers = block.offsets[-1]
@@ -119,10 +119,10 @@ def _surface(low: Lowering, block: Block, desc: TensorDesc, row: int = 0, scale:
 
 
 def _matrix(low: Lowering, block: Block, size: int) -> tuple[Numbers, Numbers]:
-    """The address of the 2D matrix in which a block of more dimensions lies, and the block's first row there.
+    """The address of the 2D matrix that contains a block of more dimensions, and the block's first row in it.
 
-    Messages check the innermost two dimensions. Of a block that is out of bounds along another one, the first row is
-    put below the matrix, and the matrix is the tensor's first one.
+    Messages check only the innermost two dimensions. For a block that is out of bounds along another dimension, the
+    tensor's first matrix is used with a first row below its end, so that the whole block is out of bounds.
     """
     base, y = block.base, block.offsets[-2]
     limits = low.target.block2d
@@ -142,7 +142,7 @@ def _inside(low: Lowering, offset: Numbers, extent: Numbers) -> Mask | KnownMask
         return KnownMask(False)
     if isinstance(offset, Const) and isinstance(extent, Const):
         return KnownMask(offset.value < extent.value)
-    # Unsigned, so that negative offsets lie above all extents.
+    # The comparison is unsigned, so that negative offsets are out of bounds.
     name = index_type(join(bounds_of(offset), bounds_of(extent)))
     a, b = (low.emit.as_type(low.typed(n, name), unsigned(name)) for n in (offset, extent))
     if isinstance(a, Const):
@@ -162,7 +162,7 @@ def _chosen(low: Lowering, mask: Mask | KnownMask, a: Numbers, b: Numbers) -> Nu
 
 
 def _check_matrix(low: Lowering, desc: TensorDesc) -> None:
-    """A message moves one matrix."""
+    """Refuse blocks of several matrices, which have no message."""
     if any(n != 1 for n in desc.shape[:-2]):
         low.fail(f"of a block of {len(desc.shape)} dimensions has no message", "xegpu-legalize splits it")
 
@@ -206,7 +206,7 @@ def load_nd(low: Lowering, op: ir.Operation) -> None:
 
 
 def _packed(low: Lowering, loaded: Reg, message: BlockShape, shape: tuple[int, ...], name: str, count: int) -> Reg:
-    """The message's registers as the vector's: without padding, blocks side by side where the vector has them so."""
+    """Reorder a message's registers as the vector: remove padding, and interleave the rows of adjacent blocks."""
     grf = low.target.grf_bytes
     rows, columns, pack = message.register_shape()
     used = (message.height if message.transpose else message.width) * pack
@@ -269,7 +269,7 @@ def store_nd(low: Lowering, op: ir.Operation) -> None:
 
 
 def _padded(low: Lowering, value: Reg, first: int, message: BlockShape, name: str) -> Reg:
-    """Rows of a vector as a message wants them: from a register on, each row as wide as a power of two."""
+    """Rows in a message's layout: aligned to a register, each padded to a power of two."""
     grf = low.target.grf_bytes
     rows, columns, _ = message.register_shape()
     at = Reg(value.var, value.first + first, rows * message.width)

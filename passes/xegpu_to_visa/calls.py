@@ -1,4 +1,4 @@
-"""`func.call`: the instructions that functions without a body stand for."""
+"""`func.call` of intrinsics: functions without a body that are lowered to instructions."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.instructions import INSTRUCTIONS
 
 INTRINSICS: dict[str, Pattern] = {}
-"""What lowers calls of functions that are only declared, by name; the name may have a suffix after a dot."""
+"""The rules of intrinsics by name. A function's name may have a suffix after a dot."""
 
 
 @pattern("func.call")
 def call(low: Lowering, op: ir.Operation) -> None:
-    """The instruction that an intrinsic stands for."""
+    """Lower a call of an intrinsic."""
     name = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
     rule = next((r for n, r in INTRINSICS.items() if f"{name}.".startswith(f"{n}.")), None)
     if rule is None:
@@ -36,7 +36,7 @@ def call(low: Lowering, op: ir.Operation) -> None:
 
 
 _ROUNDED = {"f32": ("f16", ("f32", "i32", "i16")), "f16": ("f8E5M2", ("f16", "i16", "i8"))}
-"""What srnd narrows to what, and of which types the random bits may be."""
+"""The source and result types of srnd, and the types of its random bits."""
 
 
 def srnd(low: Lowering, op: ir.Operation) -> None:
@@ -75,11 +75,11 @@ INTRINSICS[PRINT] = printed
 
 
 _OPERAND = re.compile(r"(?P<sign>-?)(?P<name>\$\d+|%\w+|[\w.+]+):(?P<type>\w+)")
-"""An operand of `inline_visa`: the result or an argument, a name, or a number; with its type."""
+"""An operand of `inline_visa` with its type: the result or an argument, a name, or a number."""
 
 
 def inline(low: Lowering, op: ir.Operation) -> None:
-    """Instructions by their text, on all elements."""
+    """Emit instructions given as text for all elements."""
     count, _, name = result_of(low, op)
     held: dict[str, Reg] = {}
     for i, value in enumerate(op.operands):
@@ -103,7 +103,7 @@ _REFUSED = {
     "control": "a jump would leave the ops around it: the kernel's own if, while and for become jumps",
     "dpas": "its operands are blocks of matrices: see dot and dot_scaled",
 }
-"""Why `inline_visa` takes no instructions of a category, and what does."""
+"""The reason why `inline_visa` refuses a category of instructions, and the alternative."""
 
 
 def _instruction(low: Lowering, words: list[str], held: dict[str, Reg], count: int) -> None:

@@ -19,7 +19,7 @@ def _convert(low: Lowering, op: ir.Operation, source: Numbers) -> None:
 
 
 def _check_bytes(low: Lowering, op: ir.Operation) -> None:
-    """Registers hold floats of 8 bits as bytes, which no conversion takes for numbers."""
+    """Refuse floats of 8 bits: registers hold them as bytes, and conversions would read them as integers."""
     for value in (op.operands[0], op.results[0]):
         _, element = shape_and_element(value.type)
         if is_float(element) and bit_width(element) == 8:
@@ -29,7 +29,7 @@ def _check_bytes(low: Lowering, op: ir.Operation) -> None:
 
 
 def convert(low: Lowering, source: Numbers, name: str, count: int) -> Reg:
-    """Numbers converted to another type, by way of f where bf takes part."""
+    """Convert numbers to another type; conversions from and to bf go through f."""
     if isinstance(source, Const) and source.type == "bf":
         source = bf_as_f(source)
     if "bf" in (source.type, name) and "f" not in (source.type, name) and source.type != name:
@@ -95,7 +95,7 @@ def _from_mask(low: Lowering, op: ir.Operation, one: int) -> None:
 
 @pattern("arith.extf")
 def extf(low: Lowering, op: ir.Operation) -> None:
-    """Widening of floats; of f8E5M2 by fcvt, of f8E4M3FN by way of f16 as well."""
+    """Widening of floats; floats of 8 bits go through f16."""
     count, _, name = result_of(low, op)
     numbers = low.numbers(op.operands[0])
     element = shape_and_element(op.operands[0].type)[1]
@@ -108,7 +108,7 @@ def extf(low: Lowering, op: ir.Operation) -> None:
 
 @pattern("arith.truncf")
 def truncf(low: Lowering, op: ir.Operation) -> None:
-    """Narrowing of floats, rounded to nearest even; to f8E5M2 by fcvt, and to tf32 where fcvt does that."""
+    """Narrowing of floats, rounded to nearest even: to f8E5M2 by fcvt, and to tf32 where fcvt supports it."""
     count, element, _ = result_of(low, op)
     numbers = low.numbers(op.operands[0])
     if bit_width(element) == 8:
@@ -124,7 +124,7 @@ def truncf(low: Lowering, op: ir.Operation) -> None:
 
 
 def half_of(emit: Emitter, element: str, numbers: Reg) -> Reg:
-    """Floats of 8 bits, f8E5M2 or f8E4M3FN, in hf, which holds them all; NaN is the canonical one."""
+    """Convert f8E5M2 or f8E4M3FN to hf exactly; NaN becomes the canonical NaN."""
     count = numbers.count
     if element == "f8E5M2":
         return emit.apply("fcvt", "hf", count, numbers, most=16)
@@ -132,7 +132,7 @@ def half_of(emit: Emitter, element: str, numbers: Reg) -> Reg:
     def word(value: int) -> Const:
         return const(value, "uw")
 
-    # As a number of hf the exponent is 8 too small, also where it is that of subnormal numbers.
+    # The shifted bits are an hf number whose exponent is too small by 8, also for subnormal numbers.
     bits = emit.in_registers(numbers, "uw")
     magnitude = emit.apply("and", "uw", count, bits, word(0x7F))
     sign = emit.apply("shl", "uw", count, emit.apply("and", "uw", count, bits, word(0x80)), word(8))
@@ -143,7 +143,7 @@ def half_of(emit: Emitter, element: str, numbers: Reg) -> Reg:
 
 
 def byte_of(emit: Emitter, element: str, numbers: Reg) -> Reg:
-    """Numbers of hf rounded to nearest even to f8E5M2 or f8E4M3FN; beyond the greatest f8E4M3FN is NaN."""
+    """Round hf to nearest even to f8E5M2 or f8E4M3FN; numbers beyond the greatest f8E4M3FN become NaN."""
     count = numbers.count
     if element == "f8E5M2":
         return emit.apply("fcvt", "ub", count, numbers, most=16)
@@ -157,7 +157,7 @@ def byte_of(emit: Emitter, element: str, numbers: Reg) -> Reg:
     odd = emit.apply("and", "uw", count, emit.apply("shr", "uw", count, magnitude, word(7)), word(1))
     raised = emit.apply("add", "uw", count, emit.apply("add", "uw", count, magnitude, odd), word(0x3F))
     rounded = emit.apply("add", "w", count, emit.apply("shr", "uw", count, raised, word(7)), const(-64, "w"))
-    # The last bit of numbers from 2 to 4 is that of subnormal results.
+    # Numbers from 2 to 4 have the same last bit as subnormal results.
     size = emit.as_type(magnitude, "hf")
     shifted = emit.as_type(emit.apply("add", "hf", count, size, const(2, "hf")), "w")
     small = emit.apply("add", "w", count, shifted, const(-0x4000, "w"))
@@ -171,7 +171,7 @@ def byte_of(emit: Emitter, element: str, numbers: Reg) -> Reg:
 
 
 def _to_tf32(low: Lowering, numbers: Reg) -> Reg:
-    """Numbers of f rounded to tf32 as fcvt does: to nearest even, subnormal numbers to zeros of their sign."""
+    """Round f to tf32 as fcvt does: to nearest even, and subnormal numbers to zeros of their sign."""
     emit, count = low.emit, numbers.count
     if low.target.tf32_conversion:
         return emit.as_type(emit.apply("fcvt", "ud", count, numbers, most=16), "f")
@@ -193,9 +193,9 @@ def _to_tf32(low: Lowering, numbers: Reg) -> Reg:
 
 
 def _half_to_odd(low: Lowering, numbers: Numbers, count: int) -> Reg:
-    """Numbers rounded to hf so that rounding them once more gives what rounding once does.
+    """Round to odd in hf: an inexact result is the neighbour whose lowest bit is set.
 
-    Of the two neighbours of an inexact number that is the one whose lowest bit is set.
+    A second rounding to fewer bits then gives the same result as a single one.
     """
     emit = low.emit
     if numbers.type == "df":
@@ -213,7 +213,7 @@ def _half_to_odd(low: Lowering, numbers: Numbers, count: int) -> Reg:
 
 
 def _to_truth(low: Lowering, op: ir.Operation) -> None:
-    """Numbers as truth values: true is 1, and signed -1."""
+    """Convert numbers to truth values: true is 1 unsigned and -1 signed."""
     numbers = low.numbers(op.operands[0])
     condition, limit = ("ge", 1.0) if op.name == "arith.fptoui" else ("le", -1.0)
     name = "f" if numbers.type in ("bf", "hf") else numbers.type

@@ -1,4 +1,4 @@
-"""`cf.assert` and `gpu.printf`: records in the buffer for what kernels print."""
+"""`cf.assert` and `gpu.printf`: records in the print buffer."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from xegpu_py.visa.printing import HEADER_WORDS, STOPS, text_bytes, text_words
 from xegpu_py.visa.spec import DataShape
 
 _NOWHERE = 0
-"""An address at which no array lies: who accesses it is stopped there."""
+"""An address outside all arrays: an access to it stops the kernel with an error."""
 
 
 @pattern("cf.assert")
 def assert_(low: Lowering, op: ir.Operation) -> None:
-    """Unless the condition holds, a record with the message, and a store to where nothing lies, which is an error."""
+    """If the condition is false, write a record with the message, and stop by a store to an invalid address."""
     condition = low.value(op.operands[0])
     if isinstance(condition, KnownMask) and condition.value:
         return
@@ -54,9 +54,9 @@ class _Lanes:
     """Lanes that access memory together.
 
     Attributes:
-        addresses: an address for each.
-        count: how many there are.
-        guard: which of them take part.
+        addresses: an address for each lane.
+        count: the number of lanes.
+        guard: the mask of active lanes.
     """
 
     addresses: Reg
@@ -73,18 +73,18 @@ def print_record(
     mask: ir.Value | None = None,
     stops: bool = False,
 ) -> None:
-    """Write a record for each lane, see `visa.printing`.
+    """Write a record for each lane; `visa.printing` defines its format.
 
     Args:
         text: the format.
         elements: MLIR's types of the numbers.
-        values: a number, or a vector of a number for each lane, of each type.
-        lanes: how many lanes there are.
+        values: for each type a number, or a vector with a number for each lane.
+        lanes: the number of lanes.
         mask: vector of i1, the lanes that print; None for all.
         stops: whether this is the message of an assertion.
 
     Raises:
-        ValueError: if the format does not fit.
+        ValueError: if the format does not match the elements.
     """
     check_format(text, elements)
     emit, buffer = low.emit, low.print_buffer()
@@ -94,7 +94,7 @@ def print_record(
     last = emit.whole("ud", 1)
     base = emit.apply("mov", "uq", 1, buffer, into=emit.whole("uq", 1))
     emit.message("lsc_load", DataShape("d32"), base, offset=4, dst=emit.raw(last))
-    # Signed, so that what is too large for the buffer is so.
+    # Signed: negative if the record is larger than the buffer.
     last = emit.apply("add", "d", 1, emit.as_type(last, "d"), const(-size, "d"))
     place = [Reg(BUILTINS[f"%group_id_{d}"], 0, 1) for d in "xyz"]
     thread = Reg(BUILTINS["%r0"], THREAD_WORD, 1)
@@ -133,7 +133,7 @@ def print_record(
 
 
 def _lane_numbers(low: Lowering, first: int, count: int, stops: bool) -> Numbers:
-    """The dwords beside the lanes' numbers, each by an instruction of its own."""
+    """Write the dwords of the records that are not the lanes' numbers, each by its own instruction."""
     numbers = [const(first + lane | (STOPS if stops else 0), "ud") for lane in range(count)]
     if count == 1:
         return numbers[0]
@@ -144,7 +144,7 @@ def _lane_numbers(low: Lowering, first: int, count: int, stops: bool) -> Numbers
 
 
 def _store_line(low: Lowering, to: _Lanes, header: Sequence[Numbers], words: Sequence[Numbers]) -> None:
-    """Store a record of one lane: it lies side by side in registers, as in memory."""
+    """Store a record of one lane, which is contiguous in registers and in memory."""
     emit, count = low.emit, HEADER_WORDS + len(words)
     whole = emit.whole("uq", count)
     halves = emit.as_type(whole, "ud")
@@ -156,7 +156,7 @@ def _store_line(low: Lowering, to: _Lanes, header: Sequence[Numbers], words: Seq
 
 
 def _bits(low: Lowering, value: ir.Value, lanes: int) -> Numbers:
-    """The bits of numbers as uq; of an index with its sign."""
+    """The bits of numbers as uq; an index is sign-extended."""
     emit, found = low.emit, low.value(value)
     if isinstance(found, (Mask, KnownMask)):
         return emit.choose(low.mask(value), "uq", found.count, const(1, "uq"), const(0, "uq"))

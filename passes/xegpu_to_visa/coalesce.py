@@ -1,4 +1,4 @@
-"""Copies of whole variables: where both can share registers they do, elsewhere they become moves."""
+"""Coalescing: copies between variables that can share registers are removed, other copies become moves."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _PLAIN = Instruction("fence_sw", {})
 def coalesce(
     instructions: Sequence[Instruction], target: Target, fixed: frozenset[Variable]
 ) -> dict[Variable, Variable]:
-    """Which variables take the registers of which others, so that copies between them go.
+    """Map variables to the variables whose registers they share, so that copies between them can be removed.
 
-    Two variables can share registers if neither is written while the other's contents are still live, except by the
-    copy itself. The results of dpas and their accumulators share registers too where they can.
+    Two variables can share registers if neither is written while the other is live, except by the copy itself. A
+    result of dpas and its accumulator also share registers if possible.
 
     Args:
-        fixed: variables that keep their registers, such as inputs; they are never shared.
+        fixed: variables that never share registers, such as inputs.
     """
     pairs = [(i["dst"].var, i["src0"].var) for i in instructions if i.name == COPY]
     pairs += _sums(instructions)
@@ -49,7 +49,7 @@ def coalesce(
 
 
 def _sums(instructions: Sequence[Instruction]) -> list[tuple[Variable, Variable]]:
-    """Results of dpas and what they are added to: in the same registers, sums of several products need no others."""
+    """The results and accumulators of dpas: a chain of products needs only one set of registers if they share."""
     found = []
     for inst in instructions:
         if inst.name in ("dpas", "bdpas") and inst["src0"].var is not None:
@@ -61,7 +61,7 @@ def _sums(instructions: Sequence[Instruction]) -> list[tuple[Variable, Variable]
 
 
 def _uses(inst: Instruction, target: Target, tracked: dict[Variable, int]) -> tuple[int, int, int]:
-    """Bits of the variables that an instruction reads, writes, and writes as a whole."""
+    """Bit masks of the variables that an instruction reads, writes, and writes completely."""
     reads = writes = whole = 0
     if inst.name == COPY:
         return 1 << tracked[inst["src0"].var], 1 << tracked[inst["dst"].var], 1 << tracked[inst["dst"].var]
@@ -79,10 +79,9 @@ def _uses(inst: Instruction, target: Target, tracked: dict[Variable, int]) -> tu
 
 
 def _first_writes(uses: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """The same, where a variable's first write counts as one of all of it.
+    """The same masks, with a variable's first write treated as a complete one.
 
-    A value is written where it is defined, and no earlier contents of its registers are ever read, even if it takes
-    several instructions to write it.
+    A value is written at its definition, possibly by several instructions, and no earlier contents are read.
     """
     seen = 0
     found = []
@@ -93,9 +92,9 @@ def _first_writes(uses: list[tuple[int, int, int]]) -> list[tuple[int, int, int]
 
 
 def _interference(instructions: Sequence[Instruction], target: Target, tracked: dict[Variable, int]) -> list[int]:
-    """For each tracked variable the bits of those that are live where it is written."""
+    """For each tracked variable, the bit mask of the variables that are live at one of its writes."""
     uses = _first_writes([_uses(i, target, tracked) for i in instructions])
-    # Copies have no effect on the flow of control.
+    # Copies do not affect control flow.
     flow = Flow(Program("", instructions=tuple(_PLAIN if i.name == COPY else i for i in instructions)))
     live_in = [0] * len(flow.blocks)
     changed = True
@@ -139,7 +138,7 @@ def _note(interferes: list[int], writes: int, live: int) -> None:
 
 
 def expand(emit: Emitter, merged: dict[Variable, Variable]) -> None:
-    """Remove copies within shared registers, and make the others moves."""
+    """Remove copies within shared registers, and emit moves for the others."""
     old, emit.instructions = emit.instructions, []
     for inst in old:
         if inst.name != COPY:

@@ -29,21 +29,21 @@ from xegpu_py.visa.program import NOWHERE, Input, Instruction
 from xegpu_py.visa.spec import DataShape
 
 COPY = "copy"
-"""A pseudo instruction, `dst` gets all of `src0`. It goes where both can share registers, else it becomes moves."""
+"""A pseudo instruction that copies all of `src0` to `dst`. `coalesce` removes it, or replaces it by moves."""
 
 
 ALIGNMENTS = {1: "byte", 2: "word", 4: "dword", 8: "qword"}
-"""The alignment of variables of so many bytes."""
+"""The alignment of variables of this size in bytes."""
 
 
 @dataclass
 class Emitter:
-    """The program as far as it is built.
+    """Builds a program.
 
     Attributes:
         target: the GPU.
-        variables, predicates, inputs, instructions: what a `Program` has.
-        where: the place in the source of what is being lowered.
+        variables, predicates, inputs, instructions: as in `Program`.
+        where: the source location of the op that is being lowered.
     """
 
     target: Target
@@ -56,7 +56,7 @@ class Emitter:
     _aliases: dict[tuple[Variable, int, str], Variable] = field(default_factory=dict)
 
     def variable(self, type_name: str, count: int, name: str = "") -> Variable:
-        """A new variable. One of a register's size or more begins at a register."""
+        """A new variable. A variable of at least one register's size is aligned to registers."""
         size = count * TYPES[type_name].bytes
         align = "GRF" if size > 8 else ALIGNMENTS[1 << max(size - 1, 0).bit_length()]
         var = Variable(name or f"v{len(self.variables)}", type_name, count, align)
@@ -92,7 +92,7 @@ class Emitter:
         return f"{name}{self._labels}"
 
     def place(self, label: str) -> None:
-        """Put a label here."""
+        """Emit a label."""
         self.instructions.append(Instruction("label", {"label": label}, where=self.where))
 
     def emit(
@@ -110,7 +110,7 @@ class Emitter:
         self.instructions.append(Instruction(name, values, exec_size, mask, guard, saturate, self.where))
 
     def jump(self, label: str, *, when: Mask | None = None, unless: Mask | None = None) -> None:
-        """Jump to a label: always, or when the only truth value of a mask is set, or unless it is."""
+        """Jump to a label: always, if the only bit of a mask is set, or if it is clear."""
         mask = when or unless
         guard = Guard(mask.predicates[0], unless is not None) if mask else None
         self.emit("jmp", guard=guard, no_mask=False, label=label)
@@ -128,7 +128,7 @@ class Emitter:
         caches: str = "",
         **operands: Raw,
     ) -> None:
-        """Add a message of which each lane accesses the elements at an address.
+        """Emit a message in which each lane accesses the elements at its address.
 
         Args:
             data: size and number of a lane's elements.
@@ -171,16 +171,16 @@ class Emitter:
     @overload
     def as_unsigned(self, numbers: Numbers) -> Numbers: ...
     def as_unsigned(self, numbers: Numbers) -> Numbers:
-        """Integers taken as unsigned."""
+        """The same bits as unsigned integers."""
         return self.as_type(numbers, unsigned(numbers.type))
 
     def place_of(self, reg: Reg, index: int) -> tuple[int, int]:
-        """Row and column of a number."""
+        """The register and the element in it of a number."""
         per_register = self.target.grf_bytes // reg.format.bytes
         return divmod(reg.first + index, per_register)
 
     def source(self, numbers: Numbers, start: int, modifier: str = "") -> Region | Immediate:
-        """The operand for lanes from number `start` on; what is there once goes to all lanes."""
+        """The operand for lanes from number `start` on; a single number is broadcast."""
         if isinstance(numbers, Const):
             return Immediate(numbers.bits, numbers.type)
         if numbers.count == 1:
@@ -202,7 +202,7 @@ class Emitter:
     def chunks(self, count: int, operands: Sequence[Numbers], most: int = 32) -> Iterator[tuple[int, int]]:
         """(first number, lanes) of the instructions that work on `count` numbers of all operands.
 
-        An operand of an instruction reaches over at most two registers, and has a power of two of lanes.
+        An operand spans at most two registers, and an instruction has a power of two of lanes.
         """
         grf = self.target.grf_bytes
         regs = [o for o in operands if isinstance(o, Reg) and o.count > 1]
@@ -231,17 +231,17 @@ class Emitter:
         saturate: bool = False,
         most: int = 32,
     ) -> Reg:
-        """Work on `count` numbers by an instruction of one destination; the result.
+        """Emit an instruction with one destination for `count` numbers, and return the result.
 
         Args:
             type_name: type of the result.
             sources: the operands; one of a single number goes to all lanes.
             modifiers: source modifiers, one for each operand.
-            into: where to put the result, by default new registers.
+            into: the registers of the result; by default new ones.
         """
         result = into or self.reg(type_name, count)
         if name == "mov":
-            # There are no constants of bf, but those of f convert exactly.
+            # vISA has no bf immediates; f constants convert exactly.
             sources = tuple(
                 Const(s.bits << 16, "f", s.count) if isinstance(s, Const) and s.type == "bf" else s for s in sources
             )
@@ -255,7 +255,7 @@ class Emitter:
         return result
 
     def double_math(self, name: str, count: int, *sources: Numbers) -> Reg:
-        """A function of f64, whose operands begin at a register and lie side by side."""
+        """Emit a function of f64, whose operands must be contiguous and aligned to a register."""
         lanes_of_register = self.target.grf_bytes // 8
         numbers = [self.spread(self.in_registers(s), count) for s in sources]
         result = self.whole("df", count)
@@ -289,7 +289,7 @@ class Emitter:
         return self.apply("mov", numbers.type, count, numbers)
 
     def copy(self, to: Reg, numbers: Numbers) -> None:
-        """Give registers other contents. Where both can share registers nothing is emitted in the end."""
+        """Copy a value into registers. `coalesce` removes the copy if both can share registers."""
         if isinstance(numbers, Reg) and _covers(to) and _covers(numbers) and _alike(to.var, numbers.var):
             self.emit(COPY, dst=Raw(to.var), src0=Raw(numbers.var))
         elif to != numbers:
@@ -298,7 +298,7 @@ class Emitter:
     def compare(self, condition: str, count: int, a: Numbers, b: Numbers, into: Mask | None = None) -> Mask:
         """Truth values of a comparison."""
         result = into or self.mask(count)
-        # Both a comparison's operands must fit, and its lanes those of one predicate.
+        # The operands must fit an instruction, and the lanes one predicate.
         for at, size, lanes in self._lanes_of_masks(count, [a, b]):
             src0, src1 = (self._source_of(n, at, size, lanes) for n in (a, b))
             values = {"condition": condition, "dst": Flag(result.predicates[at // MASK_LANES])}
@@ -307,9 +307,9 @@ class Emitter:
         return result
 
     def _lanes_of_masks(self, count: int, operands: Sequence[Numbers]) -> Iterator[tuple[int, int, int]]:
-        """(first lane, lanes, lanes that count) of instructions that use masks; of three lanes that are left four act.
+        """(first lane, lanes, significant lanes) of instructions that use masks; three remaining lanes use four.
 
-        Execution masks begin at a multiple of four lanes, so that these three cannot be two and one.
+        Execution masks begin at a multiple of four lanes, so that three lanes cannot be split into two and one.
         """
         whole = count - 3 if count % 4 == 3 else count
         for start, lanes in self.chunks(whole, operands, MASK_LANES):
@@ -319,7 +319,7 @@ class Emitter:
             yield whole, 4, 3
 
     def _source_of(self, numbers: Numbers, at: int, size: int, lanes: int) -> Region | Immediate:
-        """The operand for lanes from `at` on; if more act than count, the first one's number stands for the rest."""
+        """The operand for lanes from `at` on; excess lanes read the first lane's number."""
         if size == lanes or isinstance(numbers, Const) or numbers.count == 1:
             return self.source(numbers, at)
         padded = self.reg(numbers.type, size)
@@ -328,11 +328,11 @@ class Emitter:
         return self.source(padded, 0)
 
     def lane_mask(self, at: int) -> str:
-        """The execution mask of lanes that a predicate has from truth value `at` on."""
+        """The execution mask for a predicate's lanes from bit `at` on."""
         return f"M{1 + at % MASK_LANES // 4}_NM"
 
     def flags(self, name: str, count: int, *sources: Mask) -> Mask:
-        """Truth values combined bit by bit: "and", "or", "xor" or "not"."""
+        """Combine truth values bitwise by "and", "or", "xor" or "not"."""
         result = self.mask(count)
         for i, predicate in enumerate(result.predicates):
             values: dict[str, Any] = {f"src{k}": Flag(s.predicates[i]) for k, s in enumerate(sources)}
@@ -377,7 +377,7 @@ class Emitter:
 
 
 def _within(start: int, lanes: int) -> Iterator[tuple[int, int]]:
-    """Pieces of lanes whose masks begin at a multiple of four, and of their size where they are wider than that."""
+    """Split lanes into pieces whose execution masks are aligned: to four lanes, or to their size if it is larger."""
     end = start + lanes
     while start < end:
         offset = start % MASK_LANES
@@ -406,5 +406,5 @@ def immediate_bits(value: float | int, type_name: str) -> int:
 
 
 def const(value: float | int, type_name: str, count: int = 1) -> Const:
-    """A number that is known."""
+    """A constant."""
     return Const(immediate_bits(value, type_name), type_name, count)

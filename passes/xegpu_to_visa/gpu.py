@@ -1,4 +1,4 @@
-"""`gpu`: where a thread stands in the grid, and barriers."""
+"""`gpu`: ids and extents of the grid, and barriers."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def subgroup_size(low: Lowering, op: ir.Operation) -> None:
 
 @pattern("gpu.barrier")
 def barrier(low: Lowering, op: ir.Operation) -> None:
-    """All that the workgroup has written before is seen after it."""
+    """Barrier with a fence: writes of the workgroup before it are visible after it."""
     for memory in ("slm", "ugm"):
         low.emit.emit("lsc_fence", no_mask=False, sfid=memory, flush="none", scope="group")
     low.emit.emit("barrier", no_mask=False)

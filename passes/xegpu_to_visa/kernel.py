@@ -1,4 +1,4 @@
-"""One kernel to a `visa.Program`."""
+"""Lowers one kernel to a `visa.Program`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def lower_kernel(func: ir.Operation, target: Target, limits: Limits | None = Non
     """Lower a `gpu.func` that is a kernel.
 
     Args:
-        limits: what its launches keep to.
+        limits: the limits of its launches.
 
     Raises:
         DiagnosticError: at the op that cannot be lowered.
@@ -53,7 +53,7 @@ def lower_kernel(func: ir.Operation, target: Target, limits: Limits | None = Non
         except ValueError as e:
             raise DiagnosticError([Diagnostic("error", str(e), where)]) from None
     if any(op.name in ("cf.assert", "gpu.printf") or is_print(op) for op in walk(func)):
-        # Implicit inputs follow those that the caller gives.
+        # Implicit inputs follow the explicit ones.
         low.print_buffer()
     low.block(block)
     emit.where = position_of(list(block.operations)[-1].location)
@@ -65,20 +65,20 @@ def lower_kernel(func: ir.Operation, target: Target, limits: Limits | None = Non
 
 
 def _known(func: ir.Operation, what: str) -> tuple[int, ...]:
-    """The extents of the grid or of a workgroup, where the kernel says them."""
+    """The extents of the grid or of a workgroup, if the kernel has them as attributes."""
     name = f"known_{what}_size"
     return tuple(ir.DenseI32ArrayAttr(func.attributes[name])) if name in func.attributes else ()
 
 
 def _work_items(func: ir.Operation) -> int:
-    """Work items of a hardware thread, of a kernel that was written for work items; else 0."""
+    """Work items of a hardware thread if the kernel was written for work items; otherwise 0."""
     return int(ir.IntegerAttr(func.attributes[WORK_ITEMS]).value) if WORK_ITEMS in func.attributes else 0
 
 
 def _program(
     name: str, emit: Emitter, low: Lowering, merged: dict[Variable, Variable], where: Any, work_items: int
 ) -> Program:
-    """The program with variables that share registers made one, and unused ones left out."""
+    """The program after coalescing, without unused variables."""
     renamed: dict[Any, Any] = dict(merged)
     for var in emit.variables:
         if var.alias and var.alias[0] in merged:

@@ -1,4 +1,4 @@
-"""Bytes that lie side by side in memory, by messages of one lane."""
+"""Accesses to consecutive bytes by messages of one lane."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def store_line(low: Lowering, address: Reg, slm: bool, caches: str, value: Reg, 
 
 
 def prefetch_line(low: Lowering, address: Reg, caches: str, size: int) -> None:
-    """Bring `size` bytes into the caches."""
+    """Prefetch `size` bytes into the caches."""
     for at, shape in line_pieces(size):
         low.emit.message("lsc_load", shape, address, offset=at, caches=caches, dst=Raw(None))
 

@@ -40,10 +40,10 @@ from xegpu_py.visa.operands import Variable
 from xegpu_py.visa.program import PRINT_BUFFER, Input
 
 FIRST_INPUT = 64
-"""Offset of a kernel's first argument in a thread's payload in bytes: behind r0 on every target."""
+"""Offset of a kernel's first argument in a thread's payload in bytes: after r0 on every target."""
 
 _PLACES = {"LOCAL_ID": "thread_id", "LOCAL_SIZE": "block_dim", "GROUP_COUNT": "grid_dim"}
-"""What the dwords of implicit inputs are."""
+"""The names of the dwords of implicit inputs."""
 
 Pattern = Callable[["Lowering", ir.Operation], None]
 pattern: PatternSet[Pattern] = PatternSet(
@@ -53,19 +53,19 @@ pattern: PatternSet[Pattern] = PatternSet(
         "checks", "scattered", "scf", "sync", "vector",
     ),
 )  # fmt: skip
-"""By name of an op what lowers it."""
+"""The lowering rules by op name."""
 
 
 @dataclass
 class Lowering(PatternDriver):
-    """One kernel as it is lowered.
+    """The state of the lowering of one kernel.
 
     Attributes:
-        emit: takes the instructions.
-        ranges: what its integers can be.
-        limits: what its launches keep to.
-        values: what each SSA value is.
-        slm_bytes: shared local memory given out so far.
+        emit: builds the program.
+        ranges: the ranges of its integers.
+        limits: the limits of its launches.
+        values: the registers, constants or handles of each SSA value.
+        slm_bytes: bytes of shared local memory allocated so far.
         barriers: named barriers that the kernel allocates.
     """
 
@@ -102,23 +102,23 @@ class Lowering(PatternDriver):
             self.emit.where = position_of(outer.location)
 
     def require_vc(self, op: ir.Operation) -> None:
-        """Refuse an op of work items."""
+        """Report an error for an op in SIMT mode."""
         if op.opview.mode != Mode.VC:
             self.fail("in SIMT mode cannot be lowered to vISA", "write mode = vc, or run xegpu-simt-to-vc before")
 
     def value(self, value: ir.Value) -> Value:
-        """What an SSA value is."""
+        """The registers, constant or handle of an SSA value."""
         return self.values[value]
 
     def numbers(self, value: ir.Value) -> Numbers:
-        """An SSA value that is numbers."""
+        """An SSA value as numbers."""
         found = self.values[value]
         if not isinstance(found, (Reg, Const)):
             self.fail(f"cannot take a value of type {value.type}")
         return found
 
     def type_of(self, value: ir.Value) -> str:
-        """The register type of an SSA value that is numbers; of an index that which its range needs."""
+        """The register type of numeric SSA values; for an index the one that its range needs."""
         element = shape_and_element(value.type)[1]
         return index_type(self.ranges.of(value)) if element == "index" else register_type(element)
 
@@ -140,18 +140,18 @@ class Lowering(PatternDriver):
         return found
 
     def set(self, op: ir.Operation, *values: Value) -> None:
-        """Say what an op's results are."""
+        """Set the results of an op."""
         for result, value in zip(op.results, values):
             self.define(result, value)
 
     def define(self, result: ir.Value, value: Value) -> None:
-        """Say what an SSA value is. An index gets the registers and bounds that its range asks for."""
+        """Set an SSA value. An index gets the register type and bounds of its range."""
         if isinstance(value, (Reg, Const)) and shape_and_element(result.type)[1] == "index":
             value = self.as_index(value, self.ranges.of(result))
         self.values[result] = value
 
     def as_index(self, numbers: Numbers, bounds: Bounds | None = None) -> Numbers:
-        """Signed integers as indices of the type that their bounds need."""
+        """Convert signed integers to indices of the type that their bounds need."""
         if isinstance(numbers, Const):
             return self.index(numbers.value, numbers.count)
         low, high = bounds_of(numbers)
@@ -160,14 +160,14 @@ class Lowering(PatternDriver):
         return replace(self.typed(numbers, wanted), bounds=bounds)
 
     def fit(self, value: Value, to: ir.Value, fixed: Sequence[bool] = ()) -> Value:
-        """A value in registers of the types that an SSA value needs which is one of several values.
+        """Convert a value to the register types of an SSA value that merges several values.
 
         Args:
-            fixed: which parts of all of them are the same; by default none.
+            fixed: the parts that are the same in all merged values; by default none.
         """
         if isinstance(value, (Block, Memory)):
             parts = parts_of(value)
-            # What lies before is an address, or has 32 bits in any case.
+            # The parts before these are addresses, or always have 32 bits.
             first = 1 + len(value.surface) if isinstance(value, Block) else 1
             types = [INDEX] * len(parts)
             if isinstance(value, Block):
@@ -183,7 +183,7 @@ class Lowering(PatternDriver):
         return value
 
     def bounded(self, value: Value, to: ir.Value) -> Value:
-        """A value that `fit` has made, or registers like it, with the bounds of the SSA value that it is."""
+        """A value from `fit`, or registers like it, with the bounds of its SSA value."""
         if isinstance(value, Block):
             pairs = zip(value.offsets, self._offsets_of(value, to))
             return replace(value, offsets=tuple(replace(o, bounds=b) if isinstance(o, Reg) else o for o, b in pairs))
@@ -192,7 +192,7 @@ class Lowering(PatternDriver):
         return value
 
     def _offsets_of(self, block: Block, value: ir.Value) -> list[Bounds]:
-        """The bounds of a block's offsets; those within a surface have 32 bits."""
+        """The bounds of a block's offsets; offsets within a surface have 32 bits."""
         found = list(self.ranges.offsets(value, len(block.offsets)))
         if block.surface:
             found[-2:] = [clamp(b) for b in found[-2:]]
@@ -203,18 +203,18 @@ class Lowering(PatternDriver):
     @overload
     def typed(self, numbers: Numbers, name: str) -> Numbers: ...
     def typed(self, numbers: Numbers, name: str) -> Numbers:
-        """Signed integers as those of another type, all or the lowest of their bits."""
+        """Signed integers extended or truncated to another type."""
         if isinstance(numbers, Const):
             return const(numbers.value, name, numbers.count)
         bits, wanted = numbers.format.bits, TYPES[name].bits
         if bits == wanted or (bits > wanted and numbers.count == 1):
-            # The lower half of a register of 64 bits is one of 32.
+            # The lower half of a 64-bit element is a 32-bit element.
             return self.emit.as_type(numbers, name)
         return self.emit.apply("mov", name, numbers.count, numbers)
 
     @staticmethod
     def index(value: int, count: int = 1) -> Const:
-        """An index that is known."""
+        """A constant index."""
         return const(value, index_type((value, value)), count)
 
     def implicit(self, kind: str, index: int) -> Reg:
@@ -234,22 +234,22 @@ class Lowering(PatternDriver):
         self._payload = -(-self._payload // size) * size
         grf, total = self.target.grf_bytes, size * count
         if total <= grf < self._payload % grf + total:
-            # The finalizer refuses what is smaller than a register, but reaches over its end.
+            # The finalizer refuses an input smaller than a register that crosses a register boundary.
             self._payload = -(-self._payload // grf) * grf
         self.emit.inputs.append(Input(var, self._payload, size * count, kind, self.emit.where))
         self._payload += size * count
         return var
 
     def print_buffer(self) -> Reg:
-        """The address of the buffer into which the kernel prints."""
+        """The address of the print buffer."""
         if self._prints is None:
             self._prints = Reg(self.input(PRINT_BUFFER, "uq"), 0, 1)
         return self._prints
 
     def argument(self, index: int, argument: ir.Value) -> Value:
-        """What a kernel's argument is. A memref is its address, and its dynamic extents and strides.
+        """The inputs of a kernel's argument. A memref has its address, and its dynamic extents and strides.
 
-        A memref of elements of 2 or 4 bits is one of the bytes that hold them.
+        A memref of elements of 2 or 4 bits becomes a memref of bytes.
         """
         name = f"in{index}"
         if isinstance(argument.type, ir.MemRefType):
@@ -285,7 +285,7 @@ class Lowering(PatternDriver):
             if strides[i] != unknown:
                 found.insert(0, self.index(strides[i]))
             elif contiguous:
-                # Contiguous: each stride is the extent of all that lies within.
+                # A contiguous memref: each stride is the product of the inner extents.
                 found.insert(0, self.multiply(found[0], shape[i + 1], bounds))
             else:
                 found.insert(0, number(f"stride{i}", strides[i], unknown))
@@ -303,7 +303,7 @@ class Lowering(PatternDriver):
         return self._indices("add", a, b, (low + least, high + most))
 
     def multiply(self, a: Numbers, b: Numbers, within: Bounds | None = None) -> Numbers:
-        """The product of two indices, of which it may be known that it lies within bounds."""
+        """The product of two indices, optionally with known bounds."""
         if isinstance(a, Const) and isinstance(b, Const):
             return self.index(a.value * b.value)
         if isinstance(a, Const):
@@ -320,7 +320,7 @@ class Lowering(PatternDriver):
         return self._indices("mul", a, b, bounds)
 
     def _indices(self, instruction: str, a: Numbers, b: Numbers, bounds: Bounds) -> Reg:
-        """An instruction on two indices, of which the first is in registers, with a result within bounds."""
+        """An instruction on two indices with known bounds of the result; the first index is in registers."""
         kind = index_type(bounds)
         if bounds[0] < -(1 << 63) or bounds[1] >= 1 << 63:
             bounds = -(1 << 63), (1 << 63) - 1
@@ -334,7 +334,7 @@ class Lowering(PatternDriver):
         return replace(found, bounds=bounds)
 
     def wide_enough(self, a: Numbers, b: Numbers) -> tuple[Numbers, Numbers]:
-        """The operands of a sum of 64 bits, of which one must have as many: the sources say how wide it is computed."""
+        """The operands of a 64-bit sum. One is widened to 64 bits if none is, because they determine the width."""
         if INDEX in (a.type, b.type):
             return a, b
         if isinstance(b, Const):
@@ -342,7 +342,7 @@ class Lowering(PatternDriver):
         return self.emit.in_registers(a, INDEX), b
 
     def clamped(self, numbers: Numbers) -> Numbers:
-        """An index brought to the range of 32 bits."""
+        """An index clamped to the range of 32 bits."""
         if isinstance(numbers, Const):
             return const(clamp(bounds_of(numbers))[0], NARROW, numbers.count)
         if numbers.type == NARROW:
@@ -351,7 +351,7 @@ class Lowering(PatternDriver):
         return replace(found, bounds=clamp(bounds_of(numbers)))
 
     def add_clamped(self, a: Numbers, b: Numbers) -> Numbers:
-        """The sum of two indices brought to the range of 32 bits."""
+        """The sum of two indices, clamped to the range of 32 bits."""
         (low, high), (least, most) = bounds_of(a), bounds_of(b)
         if index_type((low + least, high + most)) == NARROW:
             return self.add(a, b)
@@ -390,7 +390,7 @@ class Lowering(PatternDriver):
         return self.emit.apply("add", "ud", 1, base, place)
 
     def uniform(self, value: ir.Value) -> Numbers | None:
-        """The index that a vector of indices has everywhere, if it is a broadcast or follows from broadcasts."""
+        """The index of all elements of a vector, if it is a broadcast or computed from broadcasts."""
         if isinstance(value.owner, ir.Block):
             return None
         known, op = self.values[value], value.owner.operation
@@ -405,7 +405,7 @@ class Lowering(PatternDriver):
         return None
 
     def split_uniform(self, value: ir.Value) -> tuple[Numbers, Reg]:
-        """A vector of indices as an index and a vector whose sum it is. The vector has 32 bits where that can be."""
+        """Split a vector of indices into the sum of an index and a vector, which has 32 bits if its range allows."""
         total: Numbers = self.index(0)
         while not isinstance(value.owner, ir.Block) and self.type_of(value) == INDEX:
             op = value.owner.operation
@@ -438,7 +438,7 @@ def parts_of(value: Value) -> list[_Part]:
 
 
 def with_parts(value: Value, parts: Sequence[Any]) -> Value:
-    """The value with other parts, in the order of `parts_of`."""
+    """The value with its parts replaced, in the order of `parts_of`."""
     rest = iter(parts)
     if isinstance(value, _Part):
         part: Value = next(rest)

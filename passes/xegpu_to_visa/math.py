@@ -1,4 +1,4 @@
-"""`math`: functions that vISA has, others made of them by written algorithms, and counts of bits."""
+"""`math`: functions with a vISA instruction, algorithms for the others, and counts of bits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LN_2 = 0.6931471805599453
 
 
 def _operand(low: Lowering, op: ir.Operation, index: int = 0) -> tuple[Reg, str]:
-    """An operand in the type in which it is computed: f for bf."""
+    """An operand in the type of the computation: f for bf."""
     name = result_of(low, op)[2]
     if name == "df":
         low.fail("of f64 has no vISA instruction")
@@ -59,7 +59,7 @@ _ROUNDINGS = {"math.floor": "rndd", "math.ceil": "rndu", "math.roundeven": "rnde
 
 @pattern(*_ROUNDINGS)
 def rounding(low: Lowering, op: ir.Operation) -> None:
-    """Roundings, which vISA has of f alone."""
+    """Rounding to integral values, in f, the only type that vISA rounds."""
     count, _, name = result_of(low, op)
     source = _single(low, op)
     found = low.emit.apply(_ROUNDINGS[op.name], "f", source.count, source)
@@ -68,7 +68,7 @@ def rounding(low: Lowering, op: ir.Operation) -> None:
 
 @pattern("math.round")
 def round_away(low: Lowering, op: ir.Operation) -> None:
-    """To the nearest integral value, halves away from zero: the magnitude rounded down, and one more from a half on."""
+    """Round to nearest, halves away from zero: floor of the magnitude, plus one from a fraction of a half on."""
     count, _, name = result_of(low, op)
     emit = low.emit
     source = emit.spread(_single(low, op), count)
@@ -84,7 +84,7 @@ def round_away(low: Lowering, op: ir.Operation) -> None:
 
 @pattern("math.absf")
 def absf(low: Lowering, op: ir.Operation) -> None:
-    """The sign cleared, that of a NaN too."""
+    """Clear the sign, also of NaN."""
     count, _, name = result_of(low, op)
     if name in SIGNS:
         low.set(op, on_pattern(low, "and", low.reg(op.operands[0]), SIGNS[name] - 1))
@@ -116,18 +116,18 @@ def exp(low: Lowering, source: Reg) -> Reg:
     emit, count = low.emit, source.count
     high, rest = _split(_LOG2_E)
     scaled = emit.apply("mul", "f", count, source, const(high, "f"))
-    # What the product lost, and the constant's own error, are added to first order.
+    # The rounding errors of the product and of the constant are corrected to first order.
     lost = emit.apply("mad", "f", count, source, emit.in_registers(const(high, "f")), scaled, modifiers=("", "", "-"))
     lost = emit.apply("mad", "f", count, source, emit.in_registers(const(rest, "f")), lost)
     power = emit.apply("exp", "f", count, scaled, most=16)
     slope = emit.apply("mul", "f", count, power, const(_LN_2, "f"))
     corrected = emit.apply("mad", "f", count, slope, lost, power)
-    # Infinities and overflow have no correction: it is NaN, or infinite as the power is.
+    # For infinities and overflow the correction would be NaN or infinite, and is skipped.
     return emit.choose(emit.compare("eq", count, corrected, corrected), "f", count, corrected, power)
 
 
 def _split(value: float) -> tuple[float, float]:
-    """A constant as an f32 and what is left."""
+    """A constant as an f32 and the remainder."""
     high = float(np.float32(value))
     return high, value - high
 
@@ -140,7 +140,7 @@ def exp_(low: Lowering, op: ir.Operation) -> None:
 
 @pattern("math.log", "math.log10", "math.log1p")
 def log(low: Lowering, op: ir.Operation) -> None:
-    """Logarithms: the binary one times a constant; log1p of what is near zero by the rounding error of 1 + x."""
+    """Logarithms: log2 times a constant; log1p corrects for the rounding error of 1 + x."""
     emit = low.emit
     source = _single(low, op)
     count = source.count
@@ -249,7 +249,7 @@ def powf(low: Lowering, op: ir.Operation) -> None:
     one, infinity = const(1.0, "f"), const(math.inf, "f")
     scaled = emit.apply("mul", "f", count, y, emit.apply("log", "f", count, size, most=16))
     found = emit.apply("exp", "f", count, scaled, most=16)
-    # 1 to any power and any power zero is 1, also with a NaN; -1 to an infinite power is 1.
+    # pow(1, y) and pow(x, 0) are 1, also for NaN; pow(-1, inf) is 1.
     certain = emit.flags("or", count, emit.compare("eq", count, y, const(0.0, "f")), emit.compare("eq", count, x, one))
     endless = emit.flags(
         "and", count, emit.compare("eq", count, size, one), emit.compare("eq", count, y_size, infinity)
@@ -262,7 +262,7 @@ def powf(low: Lowering, op: ir.Operation) -> None:
     negative = emit.compare("lt", count, emit.as_type(x, "d"), const(0, "d"))
     sign = emit.choose(emit.flags("and", count, odd, negative), "f", count, const(-1.0, "f"), one)
     found = emit.apply("mul", "f", count, found, sign)
-    # Roots of negative numbers; those of -0 and negative infinity are positive.
+    # A negative base with a fractional exponent is NaN, except for -0 and negative infinity.
     finite = emit.compare("lt", count, size, infinity)
     below = emit.flags("and", count, emit.compare("lt", count, x, const(0.0, "f")), finite)
     undefined = emit.flags("and", count, below, emit.flags("not", count, integral))
@@ -299,7 +299,7 @@ def count_bits(low: Lowering, op: ir.Operation) -> None:
 
 
 def _leading(low: Lowering, parts: list[Reg], count: int) -> Reg:
-    """Zeros above the highest set bit of integers of 32 bits, or of two halves."""
+    """Leading zeros of integers of 32 bits, or of 64 bits in two halves."""
     emit = low.emit
     zeros = [emit.apply("lzd", "ud", count, part) for part in parts]
     if len(parts) == 1:

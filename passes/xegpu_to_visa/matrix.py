@@ -77,7 +77,7 @@ def dpas_mx(low: Lowering, op: ir.Operation) -> None:
     if (m, n, math.prod(a_shape) // m) != (ROWS, COLUMNS, scaled_depth(w, a)):
         wanted = f"{ROWS} rows, {COLUMNS} columns and {scaled_depth(w, a)} elements along K"
         low.fail(f"is one bdpas if it has {wanted}", "xegpu-legalize splits it")
-    # The registers of bf and hf are of these types, and of shorter elements ud.
+    # Operands of bf and hf have these types; those of shorter elements have ud.
     operand = w if w in ("bf", "hf") else "ud"
     lhs, rhs = (emit.as_type(_aligned(low, _packed(low, v)), operand) for v in (view.lhs, view.rhs))
     acc = _accumulator(low, view.acc)
@@ -95,16 +95,16 @@ def dpas_mx(low: Lowering, op: ir.Operation) -> None:
 
 
 def _operands(low: Lowering, w: str, a: str, depth: int, rows: int, result: Reg, acc: Reg | None) -> dict[str, Any]:
-    """The operands of dpas and bdpas but the factors."""
+    """The operands of dpas and bdpas other than the factors."""
     src0 = Raw(None) if acc is None else low.emit.raw(acc)
     return {"W": w, "A": a, "SD": depth, "RC": rows, "dst": low.emit.raw(result), "src0": src0}
 
 
 def _scales(low: Lowering, value: ir.Value, by_rows: bool) -> Reg:
-    """The scales of a factor, of which those of a second block lie half a register behind those of the first.
+    """The scales of a factor. Those of a second block follow half a register after those of the first.
 
     Args:
-        by_rows: whether each row of the matrix has its scales, or each column.
+        by_rows: whether scales belong to rows of the matrix, instead of columns.
     """
     shape, _ = shape_and_element(value.type)
     places = np.arange(math.prod(shape)).reshape(shape)
@@ -125,14 +125,14 @@ def _accumulator(low: Lowering, value: ir.Value | None) -> Reg | None:
 
 
 def _packed(low: Lowering, value: ir.Value) -> Reg:
-    """An operand in registers; elements of less than 8 bits are held as the bytes that they are packed in."""
+    """An operand in registers; elements of less than 8 bits are packed in bytes."""
     if bit_width(shape_and_element(value.type)[1]) >= 8:
         return low.reg(value)
     return low.emit.in_registers(low.numbers(value))
 
 
 def _aligned(low: Lowering, reg: Reg) -> Reg:
-    """The same numbers from a register on."""
+    """The same numbers, aligned to a register."""
     start = reg.var.root[1] + reg.first * reg.format.bytes
     if start % low.target.grf_bytes == 0 and reg.var.root[0].align in ("GRF", "GRFx2"):
         return reg
@@ -141,7 +141,7 @@ def _aligned(low: Lowering, reg: Reg) -> Reg:
 
 
 def _columns_of(low: Lowering, lhs: Reg, m: int, k: int, first: int, count: int, bits: int) -> Reg:
-    """Columns of a row-major matrix, rows side by side, seen as `lhs` is."""
+    """Some columns of a row-major matrix, as contiguous rows."""
     row, part, skip = k * bits // 32, count * bits // 32, first * bits // 32
     result = low.emit.whole("d", m * part)
     for r in range(m):

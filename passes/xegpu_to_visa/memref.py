@@ -25,7 +25,7 @@ def memory(low: Lowering, value: ir.Value) -> Memory:
 
 
 def flat(low: Lowering, mem: Memory, indices: Sequence[Numbers]) -> Numbers:
-    """The offset of an element in elements from the buffer's first byte."""
+    """The offset of an element from the start of the buffer, in elements."""
     total = mem.offset
     for index, stride in zip(indices, mem.strides):
         total = low.add(total, low.multiply(index, stride))
@@ -69,7 +69,7 @@ def store(low: Lowering, op: ir.Operation) -> None:
 
 
 def _mixed(low: Lowering, static: Iterable[int], operands: Sequence[ir.Value]) -> list[Numbers]:
-    """Numbers of which those that are not known are operands, in their order."""
+    """Combine static numbers with the operands that give the dynamic ones, in order."""
     dynamic, waiting = ir.ShapedType.get_dynamic_size(), iter(operands)
     return [low.numbers(next(waiting)) if n == dynamic else low.index(n) for n in static]
 
@@ -92,7 +92,7 @@ def subview(low: Lowering, op: ir.Operation) -> None:
 
 
 def _kept_dimensions(low: Lowering, sizes: Sequence[Numbers], result: ir.MemRefType) -> list[int]:
-    """Which dimensions a subview keeps; those that it drops have size 1."""
+    """The dimensions that a subview keeps; dropped dimensions have size 1."""
     dropped = len(sizes) - result.rank
     kept: list[int] = []
     for i, size in enumerate(sizes):
@@ -105,7 +105,7 @@ def _kept_dimensions(low: Lowering, sizes: Sequence[Numbers], result: ir.MemRefT
 
 @pattern("memref.collapse_shape", "memref.expand_shape")
 def reshape(low: Lowering, op: ir.Operation) -> None:
-    """Contiguous dimensions taken together, or one split."""
+    """Collapse contiguous dimensions, or expand one."""
     mem = memory(low, op.operands[0])
     result = ir.MemRefType(op.results[0].type)
     groups = [[ir.IntegerAttr(i).value for i in ir.ArrayAttr(g)] for g in ir.ArrayAttr(op.attributes["reassociation"])]
@@ -129,7 +129,7 @@ def reshape(low: Lowering, op: ir.Operation) -> None:
 
 @pattern("memref.transpose")
 def transpose(low: Lowering, op: ir.Operation) -> None:
-    """The dimensions in another order; nothing is moved."""
+    """Permute the dimensions; no element moves."""
     mem = memory(low, op.operands[0])
     order = [ir.AffineDimExpr(e).position for e in ir.AffineMapAttr(op.attributes["permutation"]).value.results]
     shape, strides = (tuple(group[i] for i in order) for group in (mem.shape, mem.strides))
@@ -145,10 +145,11 @@ def cast(low: Lowering, op: ir.Operation) -> None:
 
 @pattern("builtin.unrealized_conversion_cast")
 def at_address(low: Lowering, op: ir.Operation) -> None:
-    """The memref at an address, an integer of 64 bits. An extent that is dynamic has no end.
+    """Lower the `unrealized_conversion_cast`s that are supported.
 
-    Or numbers of f32 as tf32, which registers hold alike. Or the bytes of an argument with elements of 2 or 4 bits, as
-    which the argument is passed.
+    - From an i64 address to a memref; dynamic extents are unlimited.
+    - From f32 to tf32, which have the same representation in registers.
+    - From an argument with elements of 2 or 4 bits to the memref of bytes that it is passed as.
     """
     result = op.results[0]
     if len(op.operands) == 1 and [str(element_of(v)) for v in (op.operands[0], result)] == ["f32", "tf32"]:
@@ -189,7 +190,7 @@ def pointer(low: Lowering, op: ir.Operation) -> None:
 
 @pattern("memref.extract_strided_metadata")
 def extract_strided_metadata(low: Lowering, op: ir.Operation) -> None:
-    """What the memref consists of."""
+    """The base, offset, extents and strides of the memref."""
     mem = memory(low, op.operands[0])
     base = Memory(mem.base, low.index(0), (), (), mem.element, mem.slm)
     low.set(op, base, mem.offset, *mem.shape, *mem.strides)
@@ -205,7 +206,7 @@ def allocate(low: Lowering, op: ir.Operation) -> None:
 
 
 def shared(low: Lowering, memref: ir.MemRefType) -> Memory:
-    """A new piece of shared local memory."""
+    """Allocate shared local memory."""
     element = str(memref.element_type)
     size = math.prod(memref.shape) * element_bytes(element)
     start = -(-low.slm_bytes // 64) * 64
@@ -227,7 +228,7 @@ def shared(low: Lowering, memref: ir.MemRefType) -> Memory:
 
 @pattern("memref.dealloc")
 def dealloc(low: Lowering, op: ir.Operation) -> None:
-    """Nothing: shared local memory lasts as long as the workgroup."""
+    """Emits nothing: shared local memory is freed at the end of the workgroup."""
 
 
 @pattern("memref.view")

@@ -1,8 +1,8 @@
-"""Which numbers an integer of a kernel can be: intervals by forward dataflow.
+"""Integer range analysis: intervals of a kernel's integers by forward dataflow.
 
-`index` has 64 bits. An index lies in registers of 32 bits where its interval shows that they hold it. MLIR's own
-integer range analysis is not used: it takes no assumptions about arguments and launches, and knows neither XeGPU's ops
-nor how far a value moves in a loop.
+`index` has 64 bits; an index whose interval fits is held in 32 bits. MLIR's integer range analysis is not used, since
+it accepts no assumptions about arguments and launches, and knows neither XeGPU's ops nor how far a value moves in a
+loop.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ _SIGNED_LESS = 2
 
 @dataclass(frozen=True)
 class Limits:
-    """What a launch keeps to.
+    """The limits that a launch must satisfy.
 
     Attributes:
-        bytes: most bytes from an array's first to its last, and of its extents and strides; 0 for any.
-        index: greatest absolute value of arguments of type index; 0 for any.
-        grid: most workgroups in each dimension; 0 for any.
+        bytes: greatest span of an array in bytes, which also limits its extents and strides; 0 for no limit.
+        index: greatest absolute value of arguments of type index; 0 for no limit.
+        grid: most workgroups in each dimension; 0 for no limit.
         threads: most hardware threads of a workgroup.
         lanes: work items of a thread.
-        known_grid, known_block: the extents, where the kernel says them.
+        known_grid, known_block: the extents, if the kernel has them as attributes.
     """
 
     bytes: int = 0
@@ -59,17 +59,17 @@ class Limits:
         return self.threads * self.lanes
 
     def array(self, element: str) -> Bounds:
-        """Of an array's extents, strides and offset, in elements."""
+        """The interval of an array's extents, strides and offset, in elements."""
         bits = INDEX_BITS if element == "index" else bit_width(element)
         return 0, 8 * (self.bytes or _BYTES_MOST) // bits
 
     @property
     def argument(self) -> Bounds:
-        """Of an argument of type index."""
+        """The interval of an argument of type index."""
         return (-self.index, self.index) if self.index else full(INDEX_BITS)
 
     def place(self, kind: str, dimension: int = 0) -> Bounds:
-        """Of an id or extent of the launch, by the name of its op without `gpu.`."""
+        """The interval of an id or extent of the launch, by the name of its op without `gpu.`."""
         grid = self.known_grid[dimension] if self.known_grid else self.grid or _GRID_MOST
         block = self.known_block[dimension] if self.known_block else self.items
         return {
@@ -91,17 +91,17 @@ def full(bits: int) -> Bounds:
 
 
 def join(*found: Bounds) -> Bounds:
-    """The least interval that holds several."""
+    """The smallest interval that contains all of these."""
     return min(lo for lo, _ in found), max(hi for _, hi in found)
 
 
 def within(inner: Bounds, outer: Bounds) -> bool:
-    """Whether an interval lies in another."""
+    """Whether an interval is contained in another."""
     return outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
 def _corners(op: Callable[[int, int], int]) -> Callable[[Bounds, Bounds], Bounds]:
-    """Of an operation that is monotone in each operand where the other is constant."""
+    """The transfer function of an operation that is monotone in each operand."""
 
     def transfer(a: Bounds, b: Bounds) -> Bounds:
         found = [op(x, y) for x in a for y in b]
@@ -111,7 +111,7 @@ def _corners(op: Callable[[int, int], int]) -> Callable[[Bounds, Bounds], Bounds
 
 
 def _divisors(b: Bounds) -> list[int]:
-    """The divisors at which a quotient can be extreme; 0 is none."""
+    """The non-zero divisors at which a quotient can be extreme."""
     found = {n for n in (*b, -1, 1) if b[0] <= n <= b[1]} - {0}
     return sorted(found)
 
@@ -130,7 +130,7 @@ def truncated(a: int, b: int) -> int:
 
 
 def _natural(op: Callable[[Bounds, Bounds], Bounds | None]) -> Callable[[Bounds, Bounds], Bounds | None]:
-    """An unsigned operation: of numbers that are not negative it is the signed one."""
+    """The transfer function of an unsigned operation, which equals the signed one on non-negative numbers."""
     return lambda a, b: op(a, b) if a[0] >= 0 and b[0] >= 0 else None
 
 
@@ -146,7 +146,7 @@ def _unsigned_remainder(a: Bounds, b: Bounds) -> Bounds | None:
 
 
 def _magnitude(*found: Bounds) -> int:
-    """Bits of the numbers, without their sign."""
+    """Bits of the magnitudes of the numbers."""
     return max((n if n >= 0 else ~n).bit_length() for pair in found for n in pair)
 
 
@@ -201,7 +201,7 @@ _MOVES = (
     "vector.extract_strided_slice", "vector.insert_strided_slice", "vector.shuffle", "vector.interleave",
     "vector.deinterleave", "vector.from_elements", "vector.to_elements", "arith.select",
 )  # fmt: skip
-"""Ops whose results have no other elements than their operands."""
+"""Ops whose results consist of elements of their operands."""
 
 _PLACES = (
     "gpu.block_id", "gpu.grid_dim", "gpu.thread_id", "gpu.block_dim", "gpu.global_id", "gpu.subgroup_id",
@@ -223,7 +223,7 @@ _BITS = Decoded(lambda kind: bits_of(shape_and_element(kind)[1]))
 class Ranges:
     """The intervals of a kernel's integers, scalars and vectors of them, as signed numbers.
 
-    Of a descriptor of a block they are those of its offsets, of one to n dimensions.
+    A descriptor of a block has the intervals of its offsets.
     """
 
     def __init__(self, func: ir.Operation, limits: Limits) -> None:
@@ -267,7 +267,7 @@ class Ranges:
             rule(self, op)
             return
         dialect, _, kind = name.partition(".")
-        # Ops of arith on integers are those of index by the same names with an `i` at the end.
+        # Ops of arith have the names of index's ops with an `i` appended.
         transfer = _BINARY.get(kind.removesuffix("i")) if dialect in ("arith", "index") else None
         if transfer is not None:
             result = op.results[0]
@@ -289,7 +289,7 @@ class Ranges:
         return tuple((v, v) if isinstance(v, int) else self.of(v) for v in op.opview.offsets)
 
     def create_nd_tdesc(self, op: ir.Operation) -> None:
-        """Offsets as they are given."""
+        """The offsets of the op."""
         self._found[op.results[0]] = self._offsets(op)
 
     def update_nd_offset(self, op: ir.Operation) -> None:
@@ -322,14 +322,14 @@ class Ranges:
             self._set(result, None)
 
     def cast(self, op: ir.Operation) -> None:
-        """The same number, or what fits of it."""
+        """The operand's interval; unsigned casts of negative numbers give that of the unsigned operand type."""
         found = self.of(op.operands[0])
         if op.name in _UNSIGNED_CASTS and found[0] < 0:
             found = 0, (1 << self._bits(op.operands[0])) - 1
         self._set(op.results[0], found)
 
     def move(self, op: ir.Operation) -> None:
-        """Elements of the operands of the result's element type."""
+        """The join of the operands that have the result's element type."""
         for result in op.results:
             bits = self._bits(result)
             if bits:
@@ -346,7 +346,7 @@ class Ranges:
         self._set(op.results[0], (0, shape_and_element(op.results[0].type)[0][0] - 1))
 
     def reduction(self, op: ir.Operation) -> None:
-        """Of minimum and maximum one of the elements, of additions as many as there are."""
+        """The transfer function of reductions: minimum and maximum give an element, an addition the sum of all."""
         result = op.results[0]
         if not self._bits(result):
             return
@@ -381,7 +381,7 @@ class Ranges:
             self._dimensions[op.results[0]] = frozenset([dimension])
 
     def _items(self, result: ir.Value, a: ir.Value, b: ir.Value) -> None:
-        """A product of a workgroup's extents in several dimensions is not more than its work items."""
+        """Limit a product of a workgroup's extents by its number of work items."""
         one, other = (self._dimensions.get(v, frozenset()) for v in (a, b))
         if one and other and not one & other:
             self._dimensions[result] = one | other
@@ -433,7 +433,7 @@ class Ranges:
         return found
 
     def _joined(self, to: ir.Value, values: Iterable[ir.Value]) -> None:
-        """What is one of several values."""
+        """The join of several values."""
         found = [self._values(v) for v in values]
         if found and all(f is not None for f in found):
             self._found[to] = tuple(join(*parts) for parts in zip(*(f for f in found if f)))
@@ -448,7 +448,7 @@ class Ranges:
             self._joined(result, [y[i] for y in yields])
 
     def loop(self, op: ir.Operation) -> None:
-        """A counted loop: what is carried moves by at most so much in each iteration."""
+        """A counted loop: bound carried values by their greatest change per iteration times the trip count."""
         body = op.regions[0].blocks[0]
         counter, *arguments = body.arguments
         lower, upper, step = (self.of(v) for v in list(op.operands)[:3])
@@ -472,11 +472,11 @@ class Ranges:
         count: Callable[[], float],
         starts: Sequence[ir.Value] = (),
     ) -> None:
-        """Find what blocks' arguments can be, and analyse the blocks under it.
+        """Find the intervals of blocks' arguments, and analyse the blocks with them.
 
         Args:
-            count: how often the blocks run at most, asked after they were analysed for any arguments.
-            starts: what the arguments are in the block that yields, if it is not the one that has them.
+            count: gives the greatest trip count; called after the blocks were analysed for unknown arguments.
+            starts: the values of the arguments in the yielding block, if another block has the arguments.
         """
         moved: list[tuple[ir.Value, ir.Value, tuple[Bounds, ...], ir.Value]] = []
         for argument, start, init, out in zip(arguments, starts or arguments, inits, yields):
@@ -488,7 +488,7 @@ class Ranges:
                 moved.append((argument, start, first, out))
                 self._found[argument] = tuple(full(self._bits(argument) or INDEX_BITS) for _ in first)
         if moved:
-            # Whatever the arguments are, so much do the blocks make of them.
+            # These results hold for any arguments.
             for block in blocks:
                 self._block(block)
             known, trips = {}, count()
@@ -509,10 +509,10 @@ class Ranges:
     def _trips(
         self, before: ir.Block, starts: Sequence[ir.Value], inits: Sequence[ir.Value], yields: Sequence[ir.Value]
     ) -> float:
-        """How often an scf.while runs at most, if it does while something that grows is less than something.
+        """The greatest trip count of an scf.while whose condition compares a growing value with a bound.
 
         Args:
-            starts: the second region's arguments, which are the first one's.
+            starts: the values of the first region's arguments in the second region.
         """
         condition = yielded(before)[0]
         arguments = list(before.arguments)
@@ -522,14 +522,14 @@ class Ranges:
                 return math.inf
             condition = op.operands[0]
         later = condition in arguments
-        # What is carried is the condition of the next iteration.
+        # The carried value is the condition of the next iteration.
         checked = yields[arguments.index(condition)] if later else condition
         compared = yields if later else arguments
         found = [self._passes(c, compared, starts, inits, yields) for c in self._conjuncts(checked)]
         return min(found, default=math.inf) + later
 
     def _conjuncts(self, condition: ir.Value) -> list[ir.Value]:
-        """The comparisons that a condition consists of."""
+        """The comparisons of which a condition is the conjunction."""
         if isinstance(condition.owner, ir.Block):
             return []
         op = condition.owner.operation
@@ -545,7 +545,7 @@ class Ranges:
         inits: Sequence[ir.Value],
         yields: Sequence[ir.Value],
     ) -> float:
-        """For how many iterations a comparison can hold of a value that grows in each."""
+        """The greatest number of iterations for which a comparison of a growing value can hold."""
         op = comparison.owner.operation
         value, limit = op.operands
         if ir.IntegerAttr(op.attributes["predicate"]).value != _SIGNED_LESS or value not in compared:
@@ -558,7 +558,7 @@ class Ranges:
         return max(0, -(-(last[1] - first[0]) // step[0][0]))
 
     def _distance(self, argument: ir.Value, out: ir.Value, rank: int) -> list[Bounds] | None:
-        """How far each part of a value is from an argument of the block, if it is that plus something."""
+        """The distance of a value's parts from an argument of the block, if the value is the argument plus a sum."""
         total = [(0, 0)] * rank
         while out != argument:
             if isinstance(out.owner, ir.Block):
@@ -581,7 +581,7 @@ class Ranges:
         return total
 
     def _reaches(self, value: ir.Value, argument: ir.Value) -> bool:
-        """Whether a value is an argument, or the first operand of sums from it on."""
+        """Whether a value is an argument, or a chain of sums whose first operand leads to it."""
         while value != argument:
             if isinstance(value.owner, ir.Block) or value.owner.operation.name not in ("arith.addi", "index.add"):
                 return False
@@ -597,7 +597,7 @@ class Ranges:
             self._set(argument, None)
         arguments, inits, yields = list(before.arguments), list(op.operands), yielded(after)
         if passed[: len(arguments)] == arguments:
-            # The second region begins with the values that the first one does.
+            # The second region starts with the same values as the first one.
             starts = list(after.arguments)[: len(arguments)]
             self._carried(
                 arguments, inits, yields, [before, after], lambda: self._trips(before, starts, inits, yields), starts

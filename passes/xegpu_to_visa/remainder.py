@@ -19,7 +19,7 @@ from xegpu_py.visa.operands import Guard
 
 @pattern("arith.remf")
 def remf(low: Lowering, op: ir.Operation) -> None:
-    """By integers, in f64 or f32; f16 and bf16 have the same remainder in f32."""
+    """Computed with integers in f64 or f32; f16 and bf16 are computed in f32, which gives the same remainder."""
     count, _, name = result_of(low, op)
     emit, wide = low.emit, "df" if name == "df" else "f"
     x, y = (emit.spread(emit.in_registers(low.numbers(v), wide), count) for v in op.operands)
@@ -32,7 +32,7 @@ def remf(low: Lowering, op: ir.Operation) -> None:
 
 
 _FRACTION = {"f": 23, "df": 52}
-"""Bits of the mantissa that are stored."""
+"""Stored bits of the mantissa."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class _Parts:
     Attributes:
         size: the magnitude's pattern.
         mantissa: the integer.
-        exponent: the power's exponent as the pattern has it, at least 1.
+        exponent: the biased exponent, at least 1.
     """
 
     size: Reg
@@ -66,10 +66,10 @@ def _parts(emit: Emitter, numbers: Reg) -> _Parts:
 
 
 def _remainder(emit: Emitter, x: Reg, y: Reg) -> Reg:
-    """Long division of at most 16 lanes, bit by bit of the quotient, as long as any lane has bits left.
+    """Long division of at most 16 lanes, one quotient bit per iteration, while any lane has bits left.
 
-    With `|x| = m 2^e` and `|y| = n 2^f` the remainder is that of `m 2^(e-f)` by `n`, times `2^f`, and `x` where `e` is
-    less than `f`, since then `|x|` is less than `|y|`.
+    With `|x| = m 2^e` and `|y| = n 2^f` the remainder is `2^f` times that of `m 2^(e-f)` by `n`. If `e < f` it is `x`,
+    because then `|x| < |y|`.
     """
     name, count, form = x.type, x.count, x.format
     kind, fraction, signed = unsigned(name), _FRACTION[name], {"f": "d", "df": "q"}[name]
@@ -92,7 +92,7 @@ def _remainder(emit: Emitter, x: Reg, y: Reg) -> Reg:
     emit.apply("add", "d", count, left, const(-1, "d"), into=left)
     emit.jump(begin)
     emit.place(end)
-    # Both factors and the product are exact: it is a multiple of the least number whose exponent the divisor has.
+    # Both factors and the product are exact: the product is a multiple of the divisor's last bit.
     scaled = emit.apply("mul", name, count, emit.apply("mov", name, count, rest), const(2.0**-fraction, name))
     power = emit.apply("shl", kind, count, b.exponent, const(fraction, "uw"))
     found = emit.as_type(emit.apply("mul", name, count, scaled, emit.as_type(power, name)), kind)

@@ -1,4 +1,4 @@
-"""`xegpu`: scattered elements: each lane's addresses, gathers and scatters."""
+"""`xegpu`: scattered descriptors, gathers and scatters."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _lane_addresses(low: Lowering, base: Numbers, offsets: Reg, size: int, slm: 
 
 @pattern("xegpu.create_tdesc")
 def create_tdesc(low: Lowering, op: ir.Operation) -> None:
-    """Each lane's address: the base, and an offset of elements."""
+    """Each lane's address: the base plus an offset in elements."""
     low.require_vc(op)
     view = op.opview
     desc = TensorDesc.of(view.tdesc)
@@ -51,7 +51,7 @@ def create_tdesc(low: Lowering, op: ir.Operation) -> None:
 
 @pattern("xegpu.update_offset")
 def update_offset(low: Lowering, op: ir.Operation) -> None:
-    """Each lane's address moved on."""
+    """Add to each lane's address."""
     view = op.opview
     desc = TensorDesc.of(view.tdesc)
     lanes = low.value(view.tdesc)
@@ -78,7 +78,7 @@ def lanes_of(low: Lowering, op: ir.Operation) -> tuple[TensorDesc, Reg]:
 
 
 def guards(low: Lowering, op: ir.Operation, lanes: int, most: int = 32) -> list[tuple[int, int, Guard | None]]:
-    """(first lane, lanes, guard) of the messages of an op with a mask, of `most` lanes each."""
+    """(first lane, lanes, guard) of the messages of a masked op; each has at most `most` lanes."""
     known = low.value(op.opview.mask)
     if isinstance(known, KnownMask) and known.value:
         most = min(most, 32 if low.target.grf_bytes == 64 else 16)
@@ -88,14 +88,14 @@ def guards(low: Lowering, op: ir.Operation, lanes: int, most: int = 32) -> list[
 
 
 def padded_row(low: Lowering, lanes: int, size: int) -> int:
-    """Elements between those of one lane's neighbours in a message's registers."""
+    """Elements of a row of a message (one element per lane), padded to whole registers."""
     return -(-lanes * size // low.target.grf_bytes) * low.target.grf_bytes // size
 
 
 def in_place(low: Lowering, numbers: Reg, start: int, lanes: int, count: int, shape: DataShape) -> Reg | None:
-    """A vector's registers from number `start` on, if a message of `count` lanes can work on them as they are.
+    """A vector's registers from number `start` on, if a message of `count` lanes can use them directly; else None.
 
-    They are if they begin at a register, and rows of the message's vector follow each other as those of the op's do.
+    It can if they are aligned to a register, and the rows of the op's vector have the stride of the message's.
     """
     size, grf = numbers.format.bytes, low.target.grf_bytes
     if size < 4:
@@ -112,7 +112,7 @@ def in_place(low: Lowering, numbers: Reg, start: int, lanes: int, count: int, sh
 
 @pattern("xegpu.load_gather")
 def load_gather(low: Lowering, op: ir.Operation) -> None:
-    """Gathers; what is narrower than 32 bits is packed afterwards. The chunk is the outer dimension."""
+    """Gathers. Elements narrower than 32 bits are packed afterwards. The chunk is the outer dimension."""
     desc, addresses = lanes_of(low, op)
     lanes, chunk = desc.lanes, desc.chunk
     emit = low.emit
@@ -148,7 +148,7 @@ def load_gather(low: Lowering, op: ir.Operation) -> None:
 
 @pattern("xegpu.store_scatter")
 def store_scatter(low: Lowering, op: ir.Operation) -> None:
-    """Scatters; what is narrower than 32 bits is widened before."""
+    """Scatters. Elements narrower than 32 bits are widened first."""
     desc, addresses = lanes_of(low, op)
     lanes, chunk = desc.lanes, desc.chunk
     emit = low.emit

@@ -1,4 +1,4 @@
-"""`scf`: loops and branches become labels and jumps; what is carried lies in registers that are written again."""
+"""`scf`: loops and branches become labels and jumps; carried values have registers that iterations overwrite."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from xegpu_py.visa.operands import Flag, Guard
 
 
 def carry(emit: Emitter, value: Value, fixed: Sequence[bool] = ()) -> Value:
-    """New registers that begin with a value. Parts that are `fixed` stay where they are."""
+    """New registers initialized with a value. Parts that are `fixed` keep their registers."""
     parts: list[Reg | Mask | Const | KnownMask] = []
     for i, part in enumerate(parts_of(value)):
         if fixed and fixed[i]:
@@ -41,7 +41,7 @@ def carry(emit: Emitter, value: Value, fixed: Sequence[bool] = ()) -> Value:
 
 
 def _like(emit: Emitter, part: Reg | Const) -> Reg:
-    """Registers for the same numbers, as many as the variable has, so that they can be shared."""
+    """New registers of the size of the whole variable, so that both can be coalesced."""
     if isinstance(part, Reg) and part.first == 0 and part.var.alias is None:
         var = emit.variable(part.type, part.var.count)
         return Reg(var, 0, part.count)
@@ -49,9 +49,9 @@ def _like(emit: Emitter, part: Reg | Const) -> Reg:
 
 
 def assign(emit: Emitter, to: Value, value: Value) -> None:
-    """Give carried registers the contents of a value."""
+    """Copy a value to carried registers."""
     pairs: list[tuple[Value, Value]] = [(t, v) for t, v in zip(parts_of(to), parts_of(value)) if t != v]
-    # Where one target is another's source, as when two values change places, all are read before any is written.
+    # If a target is another one's source, as in a swap, all sources are read before any target is written.
     targets = [t.var.root[0] for t, _ in pairs if isinstance(t, Reg)]
     clash = any(isinstance(v, Reg) and v.var.root[0] in targets for _, v in pairs) and len(pairs) > 1
     if clash:
@@ -68,7 +68,7 @@ def assign(emit: Emitter, to: Value, value: Value) -> None:
 
 
 def assign_all(emit: Emitter, to: Sequence[Value], values: Sequence[Value]) -> None:
-    """Give several carried values the contents of others, all at once."""
+    """Parallel copy of values to carried registers."""
     targets = {p.var.root[0] for t in to for p in parts_of(t) if isinstance(p, Reg)}
     held = []
     for t, v in zip(to, values):
@@ -81,7 +81,7 @@ def assign_all(emit: Emitter, to: Sequence[Value], values: Sequence[Value]) -> N
 
 
 def _unchanged(argument: ir.Value, out: ir.Value, value: Value) -> list[bool]:
-    """Which parts of a carried value each iteration leaves as they are."""
+    """The parts of a carried value that no iteration changes."""
     moved = False
     while isinstance(out.owner, ir.OpView | ir.Operation) and isinstance(out.owner.opview, DescriptorUpdate):
         moved = True
@@ -109,7 +109,7 @@ def for_(low: Lowering, op: ir.Operation) -> None:
         carried.append(_carried(low, init, argument, out))
         low.values[argument] = low.bounded(carried[-1], argument)
     type_name = lower.type
-    # Behind the last iteration too it should hold the counter.
+    # The register must also hold the counter's value after the last iteration.
     last = bounds_of(upper)[1] - 1 + bounds_of(step)[1]
     if isinstance(body.arguments[0].type, ir.IndexType):
         type_name = index_type((bounds_of(lower)[0], max(bounds_of(lower)[1], last)))
@@ -136,7 +136,7 @@ def for_(low: Lowering, op: ir.Operation) -> None:
         emit.apply("add", type_name, 1, counter, step, into=counter)
         more = emit.compare("lt", 1, counter, upper)
     else:
-        # The counter may wrap around: ask before the addition whether a step is left.
+        # The counter may wrap around: test before the addition whether an iteration is left.
         left = emit.apply("add", type_name, 1, counter, upper, modifiers=("-",))
         more = emit.compare("gt", 1, emit.as_unsigned(left), emit.as_unsigned(step))
         emit.apply("add", type_name, 1, counter, step, into=counter)
@@ -146,7 +146,7 @@ def for_(low: Lowering, op: ir.Operation) -> None:
 
 
 def _carried(low: Lowering, init: ir.Value, argument: ir.Value, out: ir.Value | None = None) -> Value:
-    """What carries a value through a loop, as an argument of its body; what the body yields may leave parts of it."""
+    """The registers that carry a value through a loop; parts that the yielded value does not change are fixed."""
     value = low.value(init)
     if isinstance(value, Undefined):
         low.fail(f"carries a value of type {init.type} that is not defined before the first iteration")
@@ -155,7 +155,7 @@ def _carried(low: Lowering, init: ir.Value, argument: ir.Value, out: ir.Value | 
 
 
 def join(low: Lowering, op: ir.Operation, results: list[Value], block: ir.Block) -> None:
-    """Give the results of an op with several regions what one of them yields. The first one makes the results."""
+    """Copy a region's yielded values to the op's results; the first region creates the registers."""
     values = [low.value(v) for v in yielded(block)]
     if not results:
         results += [Undefined()] * len(values)

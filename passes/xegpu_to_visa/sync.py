@@ -11,7 +11,7 @@ from xegpu_py.passes.xegpu_to_visa.values import Const, NamedBarrier, Numbers
 
 @pattern("xegpu.alloc_nbarrier")
 def alloc_nbarrier(low: Lowering, op: ir.Operation) -> None:
-    """The kernel's number of named barriers; as many as the target has, if it is not known when compiling."""
+    """Set the kernel's number of named barriers; the target's maximum if the number is dynamic."""
     view = op.opview
     count = view.nbarrier_num
     if count is None:
@@ -72,5 +72,5 @@ def fence(low: Lowering, op: ir.Operation) -> None:
 
 @pattern("xegpu.compile_hint")
 def compile_hint(low: Lowering, op: ir.Operation) -> None:
-    """A fence for the compilers that follow: `visa-optimize`, and Intel's finalizer."""
+    """A software fence, which `visa-optimize` and Intel's finalizer do not move instructions across."""
     low.emit.emit("fence_sw", no_mask=False)

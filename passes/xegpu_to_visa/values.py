@@ -1,4 +1,4 @@
-"""What an SSA value of a kernel is in registers."""
+"""The representation of SSA values in registers."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ NARROW = "d"
 """The register type of an index that is known to fit in 32 bits."""
 
 Bounds = tuple[int, int]
-"""The least and the greatest of some integers."""
+"""Lower and upper bound of integers, inclusive."""
 
 _NARROW_BOUNDS: Bounds = (-(1 << 31), (1 << 31) - 1)
 
 
 def index_type(bounds: Bounds) -> str:
-    """The register type of indices that lie within bounds."""
+    """The register type of indices with these bounds."""
     return NARROW if _NARROW_BOUNDS[0] <= bounds[0] and bounds[1] <= _NARROW_BOUNDS[1] else INDEX
 
 
 def clamp(bounds: Bounds) -> Bounds:
-    """Bounds brought to the range of 32 bits."""
+    """Bounds clamped to the range of 32 bits."""
     low, high = (min(max(n, _NARROW_BOUNDS[0]), _NARROW_BOUNDS[1]) for n in bounds)
     return low, high
 
 
 @dataclass(frozen=True)
 class Reg:
-    """Numbers that lie side by side in registers, in row-major order.
+    """Contiguous numbers in registers, in row-major order.
 
     Attributes:
         var: the variable; its element type is the numbers'.
         first: index of the first number in the variable.
-        count: how many numbers.
-        bounds: what integers are known to lie within, if that is less than all of their type.
+        count: the number of numbers.
+        bounds: known bounds of integers, if narrower than those of the type.
     """
 
     var: Variable
@@ -58,12 +58,12 @@ class Reg:
 
 @dataclass(frozen=True)
 class Const:
-    """The same number `count` times, known when compiling.
+    """A compile-time constant, repeated `count` times.
 
     Attributes:
         bits: its bit pattern.
-        type: vISA's type of it.
-        count: how many numbers.
+        type: its vISA type.
+        count: the number of repetitions.
     """
 
     bits: int
@@ -77,17 +77,17 @@ class Const:
 
     @property
     def value(self) -> int:
-        """The number, of an integer."""
+        """The value of an integer constant."""
         fmt = self.format
         return self.bits - (1 << fmt.bits) if fmt.kind == "s" and self.bits >> (fmt.bits - 1) else self.bits
 
 
 Numbers = Reg | Const
-"""Numbers in registers, or known."""
+"""Numbers in registers, or a constant."""
 
 
 def bounds_of(numbers: Numbers) -> Bounds:
-    """What integers lie within."""
+    """The bounds of integers."""
     if isinstance(numbers, Const):
         return numbers.value, numbers.value
     if numbers.bounds is not None:
@@ -101,8 +101,8 @@ class Mask:
     """Truth values, one bit each: a scalar i1 or a vector of them.
 
     Attributes:
-        predicates: predicate variables; all but the last have `LANES` bits that count.
-        count: how many truth values.
+        predicates: predicate variables; all but the last have `LANES` significant bits.
+        count: the number of truth values.
     """
 
     predicates: tuple[Predicate, ...]
@@ -110,12 +110,12 @@ class Mask:
 
 
 MASK_LANES = 16
-"""Truth values to a predicate of a mask."""
+"""Truth values per predicate of a mask."""
 
 
 @dataclass(frozen=True)
 class KnownMask:
-    """Truth values known when compiling, all the same."""
+    """Truth values that are the same compile-time constant."""
 
     value: bool
     count: int = 1
@@ -127,13 +127,13 @@ class Block:
 
     Attributes:
         base: address of the tensor's first element, uq.
-        surface: of two and more dimensions in global memory: width, height and pitch of the innermost two, as 2D block
-            messages have them, in bytes, rows and bytes, less one; else nothing.
-        lead: extents of the dimensions outside the innermost two, d or q, which no message checks; nothing where
+        surface: for two and more dimensions in global memory: width, height and pitch of the innermost two, in bytes,
+            rows and bytes, each less one, as in 2D block messages; else empty.
+        lead: extents of the dimensions outside the innermost two, d or q, which no message checks; empty if
             out-of-bounds accesses are not checked.
         strides: the tensor's strides in elements, d or q.
-        offsets: where the block begins, in elements, d or q; of the innermost two of a surface d, since a surface is
-            smaller than that: what is out of its range is brought to its ends.
+        offsets: the block's offsets in elements, d or q. The innermost two offsets in a surface are d: a surface's
+            extents fit in 32 bits, and the offsets are clamped.
     """
 
     base: Numbers
@@ -173,21 +173,21 @@ class Memory:
 
 @dataclass(frozen=True)
 class NamedBarrier:
-    """A named barrier: its number and how many threads meet there, ub."""
+    """A named barrier: its number and the number of its threads, ub."""
 
     id: Numbers
     count: Numbers
 
 
 def is_handle(type_text: str) -> bool:
-    """Whether values of a type are descriptors, memrefs or barriers, and not numbers."""
+    """Whether a type is a descriptor, memref or barrier, not a numeric type."""
     return type_text.startswith(("!xegpu.", "memref<"))
 
 
 @dataclass(frozen=True)
 class Undefined:
-    """A descriptor, memref or barrier of which nothing is known: `ub.poison`."""
+    """An undefined descriptor, memref or barrier: `ub.poison`."""
 
 
 Value = Numbers | Mask | KnownMask | Block | Lanes | Memory | NamedBarrier | Undefined
-"""What an SSA value is."""
+"""The representation of an SSA value."""

@@ -1,4 +1,4 @@
-"""`vector`: shapes are a matter of reading registers; what changes the order of elements becomes moves."""
+"""`vector`: casts of shapes emit nothing; ops that reorder elements become moves."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ Order = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
 def gather(low: Lowering, source: Reg, order: Order, into: Reg | None = None) -> Reg:
-    """Registers with the numbers at the positions `order` of a source, in as few moves as regions allow."""
-    # A list, since of so few numbers numpy is slower.
+    """Gather the numbers at the positions `order` of a source, with few moves by means of regions."""
+    # A list is faster than numpy for so few numbers.
     flat: list[int] = order.ravel().tolist()
     count = len(flat)
     if into is None and count and flat == list(range(flat[0], flat[0] + count)):
@@ -55,7 +55,7 @@ def gather(low: Lowering, source: Reg, order: Order, into: Reg | None = None) ->
 
 
 def _region(low: Lowering, source: Reg, result: Reg, flat: list[int], at: int) -> tuple[int, tuple[int, int, int]]:
-    """The most lanes that one move can bring from `flat[at]` on, and the region that reads them."""
+    """The most lanes that one move can read from `flat[at]` on, and its source region."""
     grf, size = low.target.grf_bytes, source.format.bytes
     lanes = min(32, 1 << (len(flat) - at).bit_length() - 1)
     while lanes > 1:
@@ -71,7 +71,7 @@ def _region(low: Lowering, source: Reg, result: Reg, flat: list[int], at: int) -
 
 
 def _regular(steps: list[int]) -> tuple[int, int, int] | None:
-    """The region <vstride; width, hstride> whose elements are at these steps, if there is one."""
+    """The region <vstride; width, hstride> with elements at these steps; None if no region has them."""
     lanes, stride = len(steps), steps[1]
     if not any(steps):
         return 0, 1, 0
@@ -93,7 +93,7 @@ def _positions(shape: Sequence[int]) -> Order:
 
 
 def _reorder(low: Lowering, op: ir.Operation, order: Order) -> None:
-    """The result is the operand's elements at these positions."""
+    """Set the result to the operand's elements at these positions."""
     source = low.value(op.operands[0])
     if isinstance(source, Const):
         low.set(op, Const(source.bits, source.type, order.size))
@@ -106,7 +106,7 @@ def _reorder(low: Lowering, op: ir.Operation, order: Order) -> None:
 
 
 def _reorder_mask(low: Lowering, mask: Mask, order: Order) -> Mask:
-    """Truth values in another order: by way of numbers."""
+    """Reorder truth values by way of numbers."""
     if np.array_equal(order.ravel(), np.arange(mask.count)):
         return mask
     return _truth(low, gather(low, _choose(low, mask), order))
@@ -121,7 +121,7 @@ def _truth(low: Lowering, numbers: Numbers) -> Mask:
 
 
 def _numbers(low: Lowering, value: ir.Value) -> Numbers:
-    """An SSA value's numbers; of truth values 1 and 0, w."""
+    """The numbers of an SSA value; truth values become 1 and 0, w."""
     found = low.value(value)
     if isinstance(found, KnownMask):
         return const(int(found.value), "w", found.count)
@@ -129,14 +129,14 @@ def _numbers(low: Lowering, value: ir.Value) -> Numbers:
 
 
 def _registers(low: Lowering, value: ir.Value) -> Reg:
-    """The same in registers, one number for each element."""
+    """The same numbers in registers, one for each element."""
     if isinstance(low.value(value), (Mask, KnownMask)):
         return low.emit.spread(low.emit.in_registers(_numbers(low, value)), math.prod(shape_of(value)))
     return low.reg(value)
 
 
 def _give(low: Lowering, op: ir.Operation, *numbers: Numbers) -> None:
-    """Set an op's results; truth values are given as numbers that are 0 or not."""
+    """Set an op's result; truth values are given as numbers, where non-zero is true."""
     for result, found in zip(op.results, numbers):
         is_mask = shape_and_element(result.type)[1] == "i1"
         low.values[result] = _truth(low, found) if is_mask else found
@@ -150,9 +150,9 @@ def shape_cast(low: Lowering, op: ir.Operation) -> None:
 
 @pattern("vector.bitcast")
 def bitcast(low: Lowering, op: ir.Operation) -> None:
-    """The same registers as another type; truth values are bits, the first one the lowest.
+    """The same registers as another type; the first truth value is the lowest bit.
 
-    Elements of 2 and 4 bits stay the bytes that they are packed in.
+    Elements of 2 and 4 bits stay packed in bytes.
     """
     if bit_width(shape_and_element(op.results[0].type)[1]) in (2, 4):
         low.set(op, low.reg(op.operands[0]))
@@ -174,7 +174,7 @@ def bitcast(low: Lowering, op: ir.Operation) -> None:
 
 
 def _bits_of_mask(low: Lowering, mask: Mask) -> Reg:
-    """Truth values as words, a bit for each."""
+    """Pack truth values into words, one bit each."""
     words = low.emit.whole("uw", len(mask.predicates))
     for i, predicate in enumerate(mask.predicates):
         low.emit.emit("mov", dst=low.emit.destination(words, i), src0=Flag(predicate))
@@ -203,7 +203,7 @@ def broadcast(low: Lowering, op: ir.Operation) -> None:
         return
     source = shape_of(op.operands[0])
     if isinstance(value, Reg) and value.count == 1:
-        # One number stays one: every instruction can read it for all lanes.
+        # A single number is not copied, because every instruction can broadcast it.
         low.set(op, low.emit.spread(value, count))
         return
     order = np.broadcast_to(_positions((*[1] * (len(shape) - len(source)), *source)), shape)
@@ -256,7 +256,7 @@ def _insert(low: Lowering, op: ir.Operation, places: Order) -> None:
 
 @pattern("ub.poison")
 def poison(low: Lowering, op: ir.Operation) -> None:
-    """Any numbers; zeros where they are needed after all."""
+    """Poison; zeros if an instruction reads it."""
     if is_handle(str(op.results[0].type)):
         low.set(op, Undefined())
         return
@@ -330,7 +330,7 @@ def interleave(low: Lowering, op: ir.Operation) -> None:
     """Alternating elements of two vectors: the first of each, then the second of each."""
     count, _, name = result_of(low, op)
     result = low.emit.reg(name or "w", count)
-    # A destination of f64 is packed; its bits need not be.
+    # A destination of type df cannot be strided; uq moves the same bits.
     bits = "uq" if name == "df" else result.type
     for phase, operand in enumerate(op.operands):
         _spaced(low, low.emit.as_type(_registers(low, operand), bits), low.emit.as_type(result, bits), phase)
@@ -338,7 +338,7 @@ def interleave(low: Lowering, op: ir.Operation) -> None:
 
 
 def _spaced(low: Lowering, source: Reg, result: Reg, phase: int) -> None:
-    """A source's numbers at every second place of a result."""
+    """Copy a source's numbers to every second element of a result."""
     grf, size = low.target.grf_bytes, source.format.bytes
     at = 0
     while at < source.count:
@@ -368,7 +368,7 @@ def deinterleave(low: Lowering, op: ir.Operation) -> None:
 
 @pattern("vector.from_elements")
 def from_elements(low: Lowering, op: ir.Operation) -> None:
-    """Single values side by side."""
+    """Copy scalars side by side."""
     name = result_of(low, op)[2]
     numbers = [_numbers(low, v) for v in op.operands]
     _give(low, op, from_numbers(low, [low.typed(n, name) if name == INDEX else n for n in numbers]))
@@ -396,7 +396,7 @@ def steps(low: Lowering, count: int) -> Reg:
 
 @pattern("vector.create_mask", "vector.constant_mask")
 def create_mask(low: Lowering, op: ir.Operation) -> None:
-    """Truth where every index is below a bound."""
+    """True where every index is below its bound."""
     shape = shape_of(op.results[0])
     count = math.prod(shape)
     if op.name == "vector.constant_mask":
@@ -419,13 +419,13 @@ def create_mask(low: Lowering, op: ir.Operation) -> None:
 
 @pattern("vector.fma", "math.fma")
 def fma(low: Lowering, op: ir.Operation) -> None:
-    """A product and a sum, rounded once."""
+    """Fused multiply-add, rounded once."""
     count, _, name = result_of(low, op)
     low.set(op, multiply_add(low, name, count, *(low.numbers(v) for v in op.operands)))
 
 
 def multiply_add(low: Lowering, name: str, count: int, a: Numbers, b: Numbers, c: Numbers) -> Reg:
-    """`a * b + c`, rounded once; of bf16 in f32, and then to bf16."""
+    """`a * b + c`, rounded once; bf16 is computed in f32, then rounded to bf16."""
     wide = "f" if name == "bf" else name
     numbers = [low.emit.in_registers(n, wide) if n.type != wide or isinstance(n, Const) else n for n in (a, b, c)]
     found = low.emit.apply("mad", wide, count, *numbers)
@@ -433,7 +433,7 @@ def multiply_add(low: Lowering, name: str, count: int, a: Numbers, b: Numbers, c
 
 
 def _reduce(low: Lowering, rows: Reg, count: int, each: int, combine: Combine) -> Reg:
-    """`count` groups of `each` numbers that lie side by side, combined group by group: halves with halves."""
+    """Combine `count` groups of `each` contiguous numbers by halves."""
     while count > 1:
         half = count // 2
         joined = combine(Reg(rows.var, rows.first, half * each), Reg(rows.var, rows.first + half * each, half * each))
@@ -449,13 +449,13 @@ def _reduce(low: Lowering, rows: Reg, count: int, each: int, combine: Combine) -
 
 
 def _working(low: Lowering, source: Reg, name: str) -> Reg:
-    """Numbers in the type in which they are reduced to one of type `name`."""
+    """Convert numbers to the type in which a reduction to type `name` is computed."""
     return low.emit.in_registers(source, {"bf": "f", "d": name}.get(source.type, ""))
 
 
 @pattern("vector.reduction")
 def reduction(low: Lowering, op: ir.Operation) -> None:
-    """All elements to one, by halves: element i with element i + n/2, and so on."""
+    """Reduce all elements to one by halves: first element i with element i + n/2."""
     count = math.prod(shape_of(op.operands[0]))
     _, _, name = result_of(low, op)
     value = low.value(op.operands[0])
@@ -472,11 +472,11 @@ def reduction(low: Lowering, op: ir.Operation) -> None:
 
 
 _MASK_KINDS = {"maxui": "or", "minsi": "or", "add": "xor", "minui": "and", "maxsi": "and", "mul": "and"}
-"""What other kinds are of truth values, of which true is 1 unsigned and -1 signed."""
+"""The logic operation of each arithmetic kind on truth values, where true is 1 unsigned and -1 signed."""
 
 
 def _mask_kind(low: Lowering, op: ir.Operation) -> str:
-    """The instruction that combines truth values as a reduction does."""
+    """The logic instruction for a reduction of truth values."""
     kind = CombiningKind.of(op).value
     found = _MASK_KINDS.get(kind, kind)
     if found not in ("or", "and", "xor"):
@@ -485,7 +485,7 @@ def _mask_kind(low: Lowering, op: ir.Operation) -> str:
 
 
 def _reduce_mask(low: Lowering, op: ir.Operation, value: Mask | KnownMask) -> Mask | KnownMask:
-    """All truth values to one."""
+    """Reduce all truth values to one."""
     kind = _mask_kind(low, op)
     emit = low.emit
     if isinstance(value, KnownMask):
@@ -509,7 +509,7 @@ def _reduce_mask(low: Lowering, op: ir.Operation, value: Mask | KnownMask) -> Ma
 
 @pattern("vector.multi_reduction")
 def multi_reduction(low: Lowering, op: ir.Operation) -> None:
-    """Some dimensions to one element each."""
+    """Reduce some dimensions."""
     shape = shape_of(op.operands[0])
     dims = integers(op.attributes["reduction_dims"])
     kept = [d for d in range(len(shape)) if d not in dims]
@@ -528,7 +528,7 @@ def multi_reduction(low: Lowering, op: ir.Operation) -> None:
 
 
 def _multi_reduce_mask(low: Lowering, op: ir.Operation, order: Order) -> Mask:
-    """Truth values along the first dimension of `order`, and the accumulator's."""
+    """Reduce truth values along the first dimension of `order`, with the accumulator."""
     groups, count = order.shape
     kind = _mask_kind(low, op)
     rows = gather(low, _registers(low, op.operands[0]), order)

@@ -1,4 +1,4 @@
-"""Arithmetic that vISA's instructions do not have: products and division of 64 bits, and kinds of combining."""
+"""Arithmetic without a vISA instruction: 64-bit multiplication, division, and combining functions."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.operands import Destination, Region
 
 _SCALE_64 = 0x5F7FFFF0
-"""2^64 * (1 - 2^-20) as f32: greater than the errors of what is scaled by it, which is never too great thereby."""
+"""2^64 * (1 - 2^-20) as f32: the margin exceeds the error of what it scales, so that the result is never too large."""
 
 _SCALE_32 = 0x4F7FFFF8
-"""2^32 * (1 - 2^-21) likewise."""
+"""2^32 * (1 - 2^-21), for the same reason."""
 
 
 @dataclass(frozen=True)
 class _Half:
-    """The lower or upper halves of 64-bit integers where they lie: every second number of 32 bits.
+    """The lower or upper halves of 64-bit integers in place: every second 32-bit element.
 
     Attributes:
         whole: the integers.
-        upper: which halves.
+        upper: whether these are the upper halves.
     """
 
     whole: Reg
@@ -35,7 +35,7 @@ class _Half:
 
 
 def _apply(emit: Emitter, name: str, into: Reg | _Half, count: int, *sources: Numbers | _Half) -> None:
-    """An instruction on integers and halves of them."""
+    """Emit an instruction on integers and halves of integers."""
     operands = [o.whole if isinstance(o, _Half) else o for o in (into, *sources)]
     for start, lanes in emit.chunks(count, operands):
         values: dict[str, Any] = {}
@@ -66,7 +66,7 @@ def low_half(emit: Emitter, numbers: Numbers, count: int) -> Numbers:
     if isinstance(numbers, Const):
         return Const(numbers.bits & 0xFFFFFFFF, "ud", numbers.count)
     if numbers.format.bits == 32 or numbers.count == 1:
-        # The lower half of a register of 64 bits is a register of 32.
+        # The lower half of a 64-bit element is a 32-bit element.
         return emit.as_type(numbers, "ud")
     return emit.apply("mov", "ud", count, numbers)
 
@@ -78,7 +78,7 @@ def _lower(emit: Emitter, numbers: Numbers) -> Numbers | _Half:
 
 
 def _upper(emit: Emitter, numbers: Numbers) -> Numbers | _Half | None:
-    """The upper halves of integers, of 32 bits their sign; None if they are zero."""
+    """The upper halves of integers; those of 32-bit integers are their sign. None if they are zero."""
     low, high = bounds_of(numbers)
     if low >= 0 and high >> 32 == 0:
         return None
@@ -107,7 +107,7 @@ def product(emit: Emitter, a: Numbers, b: Numbers, count: int) -> Reg:
     if a.format.bits == 32 and b.format.bits == 32:
         if min(bounds_of(a)[0], bounds_of(b)[0]) < 0:
             return emit.apply("mul", "q", count, a, b)
-        # What is not negative may be a place that the hardware gives as ud.
+        # A non-negative operand may be an id, which the hardware gives as ud.
         return emit.as_type(emit.apply("mul", "uq", count, *(emit.as_type(n, "ud") for n in (a, b))), "q")
     if isinstance(b, Const) and b.value > 0 and b.value & (b.value - 1) == 0:
         wide = emit.in_registers(a, "q") if a.format.bits == 32 else a
@@ -141,10 +141,10 @@ def _less(emit: Emitter, a: Numbers, b: Numbers, name: str, count: int) -> Reg:
 
 
 def _reciprocal(emit: Emitter, y: Reg, count: int) -> Reg:
-    """2^64 / y of unsigned 64-bit integers, too small by so little that a quotient made with it is by at most 2.
+    """A lower bound of 2^64 / y for unsigned 64-bit y, such that a quotient computed with it is too small by at most 2.
 
-    From the reciprocal in f32, whose error each of two iterations of Newton's method, `z + z * (-y * z)`, squares. With
-    Z = 2^64 / y it is at most Z * 2^-19 + 1, then Z * 2^-38 + 1 + 1 / Z, and at last less than 1 + 2 / Z.
+    It starts from the reciprocal in f32. Each of two Newton iterations, `z + z * (-y * z)`, squares the relative error.
+    With Z = 2^64 / y the error is at most Z * 2^-19 + 1, then Z * 2^-38 + 1 + 1 / Z, and finally less than 1 + 2 / Z.
     """
     halves = [_made(emit, "mov", "f", count, _Half(y, upper)) for upper in (True, False)]
     real = emit.apply("mad", "f", count, halves[0], emit.in_registers(const(2.0**32, "f")), halves[1])
@@ -170,7 +170,7 @@ def _divide_64(emit: Emitter, x: Reg, y: Reg, count: int) -> tuple[Reg, Reg]:
 
 
 def _divide_32(emit: Emitter, x: Reg, y: Reg, count: int) -> tuple[Reg, Reg]:
-    """Quotient and remainder of unsigned 32-bit integers, ud, likewise, with one iteration."""
+    """Quotient and remainder of unsigned 32-bit integers, ud, by the same method with one iteration."""
     real = emit.apply("inv", "f", count, emit.apply("mov", "f", count, y))
     z = emit.apply("mov", "ud", count, emit.apply("mul", "f", count, real, Const(_SCALE_32, "f")))
     error = emit.apply("mul", "d", count, emit.as_type(z, "d"), emit.as_type(y, "d"))
@@ -182,7 +182,7 @@ def _divide_32(emit: Emitter, x: Reg, y: Reg, count: int) -> tuple[Reg, Reg]:
 
 
 def _corrected(emit: Emitter, quotient: Reg, rest: Reg, y: Reg, name: str, count: int) -> tuple[Reg, Reg]:
-    """A quotient that is up to 2 too small, and its remainder."""
+    """Correct a quotient that is too small by up to 2, and its remainder."""
     for _ in range(2):
         more = emit.compare("ge", count, rest, y)
         quotient = emit.choose(more, name, count, emit.apply("add", name, count, quotient, const(1, name)), quotient)
@@ -191,7 +191,7 @@ def _corrected(emit: Emitter, quotient: Reg, rest: Reg, y: Reg, name: str, count
 
 
 def divide(emit: Emitter, a: Numbers, b: Numbers, count: int, kind: str, signed: bool) -> Reg:
-    """Integer division without division of f64; of a divisor 0 the result is any number.
+    """Integer division without f64 division; the result for a divisor of 0 is unspecified.
 
     Args:
         a, b: integers of one type of 32 or 64 bits, one or `count`.
@@ -202,7 +202,7 @@ def divide(emit: Emitter, a: Numbers, b: Numbers, count: int, kind: str, signed:
     given = {"ud": "d", "uq": "q"}[natural]
     x, y = (emit.spread(emit.in_registers(emit.as_type(n, given)), count) for n in (a, b))
     signs = [emit.apply("asr", given, count, n, const(TYPES[given].bits - 1, "uw")) for n in (x, y)] if signed else []
-    # A number less its sign, with all bits flipped if that is -1, is its magnitude.
+    # The magnitude is (x xor s) - s, where the sign s is 0 or -1.
     x_size, y_size = (
         (emit.as_type(_flipped(emit, n, s, given, count), natural) for n, s in zip((x, y), signs))
         if (signed)
@@ -225,18 +225,18 @@ def divide(emit: Emitter, a: Numbers, b: Numbers, count: int, kind: str, signed:
 
 
 def _flipped(emit: Emitter, numbers: Reg, sign: Reg, name: str, count: int) -> Reg:
-    """Numbers negated where their sign is -1, and not where it is 0."""
+    """Negate numbers whose sign is -1; keep those whose sign is 0."""
     return _less(emit, emit.apply("xor", name, count, numbers, sign), sign, name, count)
 
 
 Combine = Callable[[Reg, Reg], Reg]
-"""What two numbers become, element by element."""
+"""A function that combines two numbers elementwise."""
 
 
 def combiner(emit: Emitter, kind: CombiningKind, name: str) -> Combine:
-    """What combines numbers of a vISA type."""
+    """The function that combines numbers of a vISA type."""
     if name == "bf":
-        # vISA has no minimum of bf, and computes sums and products of it in f.
+        # vISA has no minimum of bf, and computes its sums and products in f.
         wide = combiner(emit, kind, "f")
         return lambda a, b: emit.in_registers(wide(emit.in_registers(a, "f"), emit.in_registers(b, "f")), name)
     if kind == CombiningKind.MUL and name in ("q", "uq"):
@@ -249,7 +249,7 @@ def combiner(emit: Emitter, kind: CombiningKind, name: str) -> Combine:
         found = emit.as_type(emit.apply(instruction, worked, a.count, left, right), name)
         if kind not in (CombiningKind.MINIMUMF, CombiningKind.MAXIMUMF):
             return found
-        # vISA's min and max give the other operand if one is NaN.
+        # vISA's min and max return the other operand if one is NaN.
         numbers = emit.flags("and", a.count, *(emit.compare("eq", a.count, n, n) for n in (a, b)))
         return emit.choose(numbers, name, a.count, found, Const(TYPES[name].nan, name, a.count))
 
