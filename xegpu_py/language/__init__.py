@@ -19,6 +19,19 @@ import builtins
 
 from xegpu_py.dialects.xetile import WgMap
 from xegpu_py.language.arguments import Constexpr
+from xegpu_py.language.arrays import Array, Pointers, shared
+from xegpu_py.language.atomics import (
+    atomic_add,
+    atomic_and,
+    atomic_cas,
+    atomic_load,
+    atomic_max,
+    atomic_min,
+    atomic_or,
+    atomic_store,
+    atomic_xchg,
+    atomic_xor,
+)
 from xegpu_py.language.blocks import (
     TensorDescriptor,
     load_tensor_descriptor,
@@ -27,25 +40,18 @@ from xegpu_py.language.blocks import (
     store_tensor_descriptor,
 )
 from xegpu_py.language.debug import (
-    NamedBarrier,
     assume,
-    atomic_load,
-    atomic_store,
-    debug_barrier,
     device_assert,
     device_print,
     expect_zero,
-    fence,
     max_constancy,
     max_contiguous,
     multiple_of,
-    named_barrier,
     static_assert,
     static_print,
 )
 from xegpu_py.language.functions import (
     arange,
-    barrier,
     block_id,
     condition,
     full,
@@ -107,23 +113,7 @@ from xegpu_py.language.math import (
     tanh,
     umulhi,
 )
-from xegpu_py.language.memory import (
-    Array,
-    Pointers,
-    Scattered,
-    Tile,
-    atomic_add,
-    atomic_and,
-    atomic_cas,
-    atomic_max,
-    atomic_min,
-    atomic_or,
-    atomic_xchg,
-    atomic_xor,
-    load,
-    shared,
-    store,
-)
+from xegpu_py.language.memory import load, store
 from xegpu_py.language.moves import (
     broadcast,
     broadcast_to,
@@ -172,6 +162,7 @@ from xegpu_py.language.scans import (
     sort,
     topk,
 )
+from xegpu_py.language.scattered import Scattered
 from xegpu_py.language.summaries import (
     all_,
     any_,
@@ -185,6 +176,8 @@ from xegpu_py.language.summaries import (
     sum_,
     xor_sum,
 )
+from xegpu_py.language.synchronization import NamedBarrier, barrier, debug_barrier, fence, named_barrier
+from xegpu_py.language.tiles import Tile
 from xegpu_py.language.tuning import Autotuner, Config, Heuristics, Trial, autotune, heuristics
 from xegpu_py.language.types import (
     DType,

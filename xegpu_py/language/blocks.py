@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xegpu_py.language.memory import Array, load, store
+from xegpu_py.language.arrays import Array
+from xegpu_py.language.memory import load, store
 from xegpu_py.language.types import DType
 from xegpu_py.language.values import Value
 

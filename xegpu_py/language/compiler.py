@@ -22,10 +22,10 @@ from mlir import ir as mlir
 from mlir.dialects import arith, scf
 
 from xegpu_py.language import types
+from xegpu_py.language.arrays import Array
 from xegpu_py.language.expressions import BINARY, Expressions, Flow
 from xegpu_py.language.held import Handle
 from xegpu_py.language.loops import Loop, LoopState, Retyped, iterations, without_unchanged
-from xegpu_py.language.memory import Array
 from xegpu_py.language.scopes import (
     BREAK,
     CONTINUE,
@@ -96,7 +96,7 @@ class Compiler(Expressions):
                 # The older spelling of an assignment: `x.assign(y)` is `x = y` in the type and shape of x.
                 assert isinstance(call, ast.Call)
                 (given,) = self._elements(call.args)
-                given = given.value if isinstance(given, Product) else value_of(given, held.dtype)
+                given = value_of(given, held.dtype)
                 self._assign(as_store(assigned_to), given.broadcast(held.shape))
                 return
         if not isinstance(call, ast.Constant):

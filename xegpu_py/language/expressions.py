@@ -19,11 +19,13 @@ from mlir import ir as mlir
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.language import math, types
+from xegpu_py.language.arrays import Array, Pointers
 from xegpu_py.language.held import Handle
 from xegpu_py.language.loops import Loop
-from xegpu_py.language.memory import Array, Pointers, StridedTile, TileStack
+from xegpu_py.language.scattered import StridedTile
 from xegpu_py.language.scopes import RESULT, Closure, Scope, Undefined, described, dynamic, surroundings
 from xegpu_py.language.source import Code, assigned, code_of, title
+from xegpu_py.language.tiles import TileStack
 from xegpu_py.language.values import Product, Value, value_of
 
 MOST_INLINED = 64

@@ -14,7 +14,7 @@ from xegpu_py.ir.builtin import vector_text
 from xegpu_py.language import types
 from xegpu_py.language.held import BUILDING, static_extent, static_shape
 from xegpu_py.language.types import dtype_of
-from xegpu_py.language.values import Product, Value, constant, value_of
+from xegpu_py.language.values import Product, Value, both, constant, value_of
 
 _DIMENSIONS = ("x", "y", "z")
 
@@ -62,27 +62,14 @@ def arange(start: int, stop: int | None = None, map: WgMap | None = None) -> Val
 def where(mask: Any, a: Any, b: Any) -> Value:
     """Elements of `a` where the mask is set, and of `b` elsewhere, by numpy's broadcasting."""
     chosen = value_of(mask).to(types.bool_)
-    if isinstance(a, (Value, Product)):
-        one, other = _value(a)._both(b)
-    elif isinstance(b, (Value, Product)):
-        other, one = _value(b)._both(a)
+    if isinstance(a, (Value, Product)) or isinstance(b, (Value, Product)):
+        one, other = both(a, b)
     else:
         dtype = types.promote(types.of_scalar(a), types.of_scalar(b))
         one, other = constant(dtype, a), constant(dtype, b)
     shape = tuple(np.broadcast_shapes(chosen.shape, one.shape))
     made = arith.select(chosen.broadcast(shape).ir, one.broadcast(shape).ir, other.broadcast(shape).ir)
     return one._made(made, shape=shape)
-
-
-def _value(given: Any) -> Value:
-    return given.value if isinstance(given, Product) else value_of(given)
-
-
-def barrier() -> None:
-    """Wait for all subgroups of the workgroup. Afterwards what they have written can be read."""
-    BUILDING.check()
-    gpu.barrier()
-    BUILDING.built()
 
 
 def subgroup_id() -> Value:
@@ -114,7 +101,7 @@ program_id, num_programs = block_id, grid_size
 
 def to_tensor(given: Any) -> Value:
     """A value of the kernel: of a Python number a scalar."""
-    return _value(given)
+    return value_of(given)
 
 
 def condition(given: Any, disable_licm: bool = False) -> Any:

@@ -14,7 +14,6 @@ from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import parse_source
 from xegpu_py.ir.source import Source
 from xegpu_py.language.held import BUILDING, matrix_shape
-from xegpu_py.language.math import valued
 from xegpu_py.language.types import dtype_of
 from xegpu_py.language.values import Product, Value, value_of
 
@@ -39,7 +38,7 @@ def inline_mlir(text: str, *operands: Any, dtype: Any = None) -> Any:
         ValueError: if the text cannot be parsed.
     """
     BUILDING.check()
-    given = [valued(v) for v in operands]
+    given = [value_of(v) for v in operands]
     body = re.sub(r"\$t(\d+)", lambda m: str(given[int(m[1])].ir.type), text)
     body = re.sub(r"\$(\d+)", lambda m: f"%arg{m[1]}", body)
     ends = re.findall(r"\breturn\b([^\n]*)", body)
@@ -98,10 +97,10 @@ def inline_visa(text: str, *operands: Any, dtype: Any = None) -> Value:
         TypeError: if there is no operand that is a value.
     """
     BUILDING.check()
-    first = next((valued(v) for v in operands if isinstance(v, (Value, Product))), None)
+    first = next((value_of(v) for v in operands if isinstance(v, (Value, Product))), None)
     if first is None:
         raise TypeError("inline_visa needs an operand that is a value")
-    given = [valued(v) if isinstance(v, (Value, Product)) else value_of(v, first.dtype) for v in operands]
+    given = [value_of(v, first.dtype) for v in operands]
     shape = np.broadcast_shapes(*(v.shape for v in given))
     wide = [v.broadcast(shape or (1,)) for v in given]
     to = first.dtype if dtype is None else dtype_of(dtype)

@@ -28,10 +28,10 @@ from xegpu_py.language.arguments import (
     argument_type,
     as_argument,
 )
+from xegpu_py.language.arrays import Array
 from xegpu_py.language.compiler import Compiler
 from xegpu_py.language.fingerprint import Outer, fingerprint
 from xegpu_py.language.held import BUILDING
-from xegpu_py.language.memory import Array
 from xegpu_py.language.source import code_of
 from xegpu_py.language.types import dtype_of
 from xegpu_py.language.values import Value

@@ -12,12 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from xegpu_py.language import types
-from xegpu_py.language.values import Product, Value, value_of
-
-
-def valued(given: Any) -> Value:
-    """A value of what is given: a value, a product that has not been used yet, or a Python number."""
-    return given.value if isinstance(given, Product) else value_of(given)
+from xegpu_py.language.values import Product, Value, both, value_of
 
 
 def cdiv(a: Any, b: Any) -> Any:
@@ -27,7 +22,7 @@ def cdiv(a: Any, b: Any) -> Any:
 
 def _unary(name: str, title: str) -> Callable[[Any], Value]:
     def apply(value: Any) -> Value:
-        given = valued(value)
+        given = value_of(value)
         if not given.dtype.is_float:
             given = given.to(types.float32)
         return given._op(f"math.{name}")
@@ -68,7 +63,7 @@ def tan(value: Any) -> Value:
 
 def sigmoid(value: Any) -> Value:
     """1 / (1 + exp(-x)) of each element."""
-    given = valued(value)
+    given = value_of(value)
     return 1 / (1 + exp(-given))
 
 
@@ -83,7 +78,7 @@ def fma(a: Any, b: Any, c: Any) -> Value:
     Raises:
         TypeError: for integers.
     """
-    x, y = valued(a)._both(b)
+    x, y = value_of(a)._both(b)
     x, z = x._both(c)
     y = y.to(x.dtype).broadcast(x.shape)
     if not x.dtype.is_float:
@@ -101,7 +96,7 @@ class PropagateNan(enum.Enum):
 def _chosen(a: Any, b: Any, name: str, propagate_nan: PropagateNan) -> Any:
     if not isinstance(a, (Value, Product)) and not isinstance(b, (Value, Product)):
         return {"min": min, "max": max}[name](a, b)
-    one, other = valued(a)._both(b) if isinstance(a, (Value, Product)) else valued(b)._both(a)
+    one, other = both(a, b)
     if one.dtype.kind == "bool":
         return one._op("arith.andi" if name == "min" else "arith.ori", other)
     real = "imumf" if propagate_nan is PropagateNan.ALL else "numf"
@@ -130,7 +125,9 @@ def fdiv(a: Any, b: Any, ieee_rounding: bool = False) -> Any:
     Raises:
         TypeError: if neither is a floating-point value.
     """
-    if not any(isinstance(v, float) or (isinstance(v, (Value, Product)) and valued(v).dtype.is_float) for v in (a, b)):
+    if not any(
+        isinstance(v, float) or (isinstance(v, (Value, Product)) and value_of(v).dtype.is_float) for v in (a, b)
+    ):
         raise TypeError("fdiv needs floating-point values")
     return a / b
 
@@ -166,7 +163,7 @@ def umulhi(a: Any, b: Any) -> Value:
     Raises:
         TypeError: for other types.
     """
-    one, other = valued(a)._both(b) if isinstance(a, (Value, Product)) else valued(b)._both(a)
+    one, other = both(a, b)
     if one.dtype.kind not in ("int", "uint") or one.dtype.bits not in (32, 64):
         raise TypeError(f"umulhi needs integers of 32 or 64 bits, not {one.dtype}")
     x, y = one.to(types.integer_of(one.dtype.bits, signed=False)), other
@@ -189,7 +186,7 @@ def softmax(value: Any, dim: int | None = None, *, keep_dims: bool | None = None
         dim: the dimension.
         keep_dims, ieee_rounding: Triton's; the shape is kept, and the division correctly rounded.
     """
-    given = valued(value)
+    given = value_of(value)
     axis = 0 if dim is None else dim
     raised = exp(given - given.max(axis, keep_dims=True))
     found: Value = raised / raised.sum(axis, keep_dims=True)

@@ -10,10 +10,9 @@ import numpy as np
 from xegpu_py.language import types
 from xegpu_py.language.functions import where
 from xegpu_py.language.held import axis_of
-from xegpu_py.language.math import valued
 from xegpu_py.language.shapes import concatenate
 from xegpu_py.language.types import DType
-from xegpu_py.language.values import Product, Value, constant
+from xegpu_py.language.values import Product, Value, constant, value_of
 
 
 def reshape(value: Any, *shape: Any, can_reorder: bool = False) -> Value:
@@ -22,7 +21,7 @@ def reshape(value: Any, *shape: Any, can_reorder: bool = False) -> Value:
     Raises:
         ValueError: if it has another number of elements.
     """
-    return valued(value).reshape(*shape)
+    return value_of(value).reshape(*shape)
 
 
 view = reshape
@@ -30,12 +29,12 @@ view = reshape
 
 def ravel(value: Any, can_reorder: bool = False) -> Value:
     """The elements in row-major order as a line."""
-    return valued(value).ravel()
+    return value_of(value).ravel()
 
 
 def expand_dims(value: Any, axis: int | Sequence[int]) -> Value:
     """The value with dimensions of extent 1 where `axis` says, counted in the result."""
-    return valued(value).expand_dims(axis)
+    return value_of(value).expand_dims(axis)
 
 
 unsqueeze = expand_dims
@@ -47,7 +46,7 @@ def squeeze(value: Any, dim: int) -> Value:
     Raises:
         ValueError: if the dimension has another extent.
     """
-    return valued(value).squeeze(dim)
+    return value_of(value).squeeze(dim)
 
 
 def broadcast_to(value: Any, *shape: Any) -> Value:
@@ -56,7 +55,7 @@ def broadcast_to(value: Any, *shape: Any) -> Value:
     Raises:
         ValueError: if the shapes do not fit.
     """
-    return valued(value).broadcast(*shape)
+    return value_of(value).broadcast(*shape)
 
 
 def broadcast(a: Any, b: Any) -> tuple[Value, Value]:
@@ -65,14 +64,14 @@ def broadcast(a: Any, b: Any) -> tuple[Value, Value]:
     Raises:
         ValueError: if the shapes do not fit.
     """
-    one, other = valued(a), valued(b)
+    one, other = value_of(a), value_of(b)
     shape = np.broadcast_shapes(one.shape, other.shape)
     return one.broadcast(shape), other.broadcast(shape)
 
 
 def trans(value: Any, *dims: Any) -> Value:
     """The dimensions in another order; without one, the last two are swapped."""
-    return valued(value).permute(*dims) if dims else valued(value).T
+    return value_of(value).permute(*dims) if dims else value_of(value).T
 
 
 def permute(value: Any, *dims: Any) -> Value:
@@ -81,26 +80,26 @@ def permute(value: Any, *dims: Any) -> Value:
     Raises:
         ValueError: if `dims` does not name each dimension once.
     """
-    return valued(value).permute(*dims)
+    return value_of(value).permute(*dims)
 
 
 def cast(value: Any, dtype: Any, fp_downcast_rounding: str | None = None, bitcast: bool = False) -> Value:
     """The numbers in another type, or with `bitcast` the bits: `value.to(dtype)`."""
-    return valued(value).to(dtype, fp_downcast_rounding, bitcast=bitcast)
+    return value_of(value).to(dtype, fp_downcast_rounding, bitcast=bitcast)
 
 
 def _in_one_type(*values: Any) -> list[Value]:
     """Values in the type in which they are combined; Python numbers take on that of the others."""
     held = [v for v in values if isinstance(v, (Value, Product))]
     if not held:
-        return _in_one_type(valued(values[0]), *values[1:])
-    dtype = valued(held[0]).dtype
-    for v in map(valued, held[1:]):
+        return _in_one_type(value_of(values[0]), *values[1:])
+    dtype = value_of(held[0]).dtype
+    for v in map(value_of, held[1:]):
         dtype = dtype if v.dtype == dtype else types.promote(dtype, v.dtype)
     for v in values:
         if not isinstance(v, (Value, Product)):
             dtype = types.with_scalar(dtype, v)
-    return [valued(v).to(dtype) if isinstance(v, (Value, Product)) else constant(dtype, v) for v in values]
+    return [value_of(v, dtype).to(dtype) for v in values]
 
 
 def join(a: Any, b: Any) -> Value:
@@ -119,7 +118,7 @@ def split(value: Any) -> tuple[Value, Value]:
     Raises:
         ValueError: if it has another extent.
     """
-    given = valued(value)
+    given = value_of(value)
     if not given.shape or given.shape[-1] != 2:
         raise ValueError(f"split needs a last dimension of extent 2, but got {given.describe()}")
     line = given.ravel()
@@ -163,7 +162,7 @@ def flip(value: Any, dim: int | None = None) -> Value:
     Raises:
         ValueError: if there is no such dimension.
     """
-    given = valued(value)
+    given = value_of(value)
     axis = axis_of(-1 if dim is None else dim, given.ndim)
     return given.along(axis, list(range(given.shape[axis]))[::-1])
 
@@ -182,7 +181,7 @@ def gather(src: Any, index: Any, axis: int) -> Value:
         ValueError: if the shapes differ along another dimension.
         TypeError: if the indices are no integers.
     """
-    given, places = valued(src), valued(index)
+    given, places = value_of(src), value_of(index)
     dim = axis_of(axis, given.ndim)
     if not places.dtype.is_integer:
         raise TypeError(f"indices are integers, not {places.dtype}")
@@ -209,7 +208,7 @@ def unpack_int4(value: Any, signed: bool = True) -> Value:
     Raises:
         TypeError: for other types.
     """
-    given = valued(value)
+    given = value_of(value)
     if given.dtype not in (types.int8, types.uint8):
         raise TypeError(f"unpack_int4 needs bytes, not {given.dtype}")
     bytes_ = given.to(_byte(signed))
@@ -224,7 +223,7 @@ def pack_int4(value: Any) -> Value:
         TypeError: for floating-point values.
         ValueError: if the last extent is odd.
     """
-    given = valued(value)
+    given = value_of(value)
     if given.dtype.kind not in ("int", "uint"):
         raise TypeError(f"pack_int4 needs integers, not {given.dtype}")
     if not given.shape or given.shape[-1] % 2:

@@ -14,11 +14,11 @@ from xegpu_py.ir.builtin import vector_text
 from xegpu_py.language import types
 from xegpu_py.language.functions import where
 from xegpu_py.language.held import BUILDING
-from xegpu_py.language.math import fma, valued
+from xegpu_py.language.math import fma
 from xegpu_py.language.moves import join
 from xegpu_py.language.shapes import concatenate
 from xegpu_py.language.types import DType, dtype_of
-from xegpu_py.language.values import Product, Value, constant
+from xegpu_py.language.values import Product, Value, constant, value_of
 
 PRECISIONS = ("tf32", "ieee", "tf32x3", "bf16x3", "bf16x6")
 """How `dot` multiplies float32."""
@@ -55,13 +55,13 @@ def dot(
         TypeError: if the types cannot be multiplied.
         ValueError: if the shapes do not fit, or there is no such precision.
     """
-    a, b = valued(input), valued(other)
+    a, b = value_of(input), value_of(other)
     if allow_tf32 is not None and input_precision is None:
         input_precision = "tf32" if allow_tf32 else "ieee"
     if input_precision is not None and input_precision not in PRECISIONS:
         names = ", ".join(map(repr, PRECISIONS))
         raise ValueError(f"there is no input_precision {input_precision!r}; there are {names}")
-    c = None if acc is None else valued(acc)
+    c = None if acc is None else value_of(acc)
     if min(a.ndim, b.ndim) < 2:
         raise TypeError(f"dot multiplies matrices, and not {a.describe()} by {b.describe()}")
     if a.shape[-1] != b.shape[-2]:
@@ -204,15 +204,15 @@ def dot_scaled(
         TypeError: if elements or scales have another type.
     """
     forms = {lhs_format, rhs_format}
-    a = _Factor(valued(lhs), lhs_format, 1 if lhs_k_pack else 0, "lhs")
-    b = _Factor(valued(rhs), rhs_format, 0 if rhs_k_pack else 1, "rhs")
+    a = _Factor(value_of(lhs), lhs_format, 1 if lhs_k_pack else 0, "lhs")
+    b = _Factor(value_of(rhs), rhs_format, 0 if rhs_k_pack else 1, "rhs")
     if a.shape[1] != b.shape[0]:
         raise ValueError(f"dot_scaled cannot multiply {a.shape[0]}x{a.shape[1]} by {b.shape[0]}x{b.shape[1]} elements")
-    left = None if lhs_scale is None else _checked_scale(valued(lhs_scale), a.shape, "lhs_scale")
-    right = None if rhs_scale is None else _checked_scale(valued(rhs_scale), b.shape[::-1], "rhs_scale").T
+    left = None if lhs_scale is None else _checked_scale(value_of(lhs_scale), a.shape, "lhs_scale")
+    right = None if rhs_scale is None else _checked_scale(value_of(rhs_scale), b.shape[::-1], "rhs_scale").T
     scaled = left is not None or right is not None
     if scaled and "bdpas" not in BUILDING.target.absent and forms != {"bf16", "fp16"}:
-        return _by_bdpas(a, b, left, right, None if acc is None else valued(acc), dtype_of(out_dtype))
+        return _by_bdpas(a, b, left, right, None if acc is None else value_of(acc), dtype_of(out_dtype))
     if "fp16" in forms and (scaled or "bf16" in forms):
         wide = types.float32
     else:

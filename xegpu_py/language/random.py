@@ -9,7 +9,7 @@ from typing import Any
 
 from xegpu_py.language import types
 from xegpu_py.language.functions import where
-from xegpu_py.language.math import cos, log, maximum, sin, sqrt, umulhi, valued
+from xegpu_py.language.math import cos, log, maximum, sin, sqrt, umulhi
 from xegpu_py.language.types import DType
 from xegpu_py.language.values import Value, constant, value_of
 
@@ -35,12 +35,12 @@ def philox_impl(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any, n_rounds: 
     Raises:
         TypeError: for other types.
     """
-    dtype = valued(c0).dtype
+    dtype = value_of(c0).dtype
     if dtype not in (types.uint32, types.uint64):
         raise TypeError(f"Philox works on uint32 and uint64, not {dtype}")
     (step0, step1), (a, b) = _KEYS[dtype.bits], _FACTORS[dtype.bits]
-    x0, x1, x2, x3 = (valued(v).to(dtype) for v in (c0, c1, c2, c3))
-    key0, key1 = valued(k0).to(dtype), valued(k1).to(dtype)
+    x0, x1, x2, x3 = (value_of(v).to(dtype) for v in (c0, c1, c2, c3))
+    key0, key1 = value_of(k0).to(dtype), value_of(k1).to(dtype)
     for _ in range(n_rounds):
         x0, x1, x2, x3 = umulhi(x2, b) ^ x1 ^ key0, x2 * b, umulhi(x0, a) ^ x3 ^ key1, x0 * a
         key0, key1 = key0 + step0, key1 + step1
@@ -58,7 +58,7 @@ def philox(seed: Any, c0: Any, c1: Any, c2: Any, c3: Any, n_rounds: int = ROUNDS
     Raises:
         TypeError: if the seed is no integer.
     """
-    first = valued(c0) if isinstance(c0, Value) else value_of(c0, types.uint32)
+    first = value_of(c0) if isinstance(c0, Value) else value_of(c0, types.uint32)
     is_wide = first.dtype.bits == 64 and first.dtype != types.index
     dtype = types.integer_of(64 if is_wide else 32, signed=False)
     low, high = _key(seed, dtype)
@@ -77,7 +77,7 @@ def _key(seed: Any, dtype: DType) -> tuple[Value, Value]:
         if dtype.bits == 64:
             return constant(dtype, whole), constant(dtype, 0)
         return constant(dtype, whole & 0xFFFFFFFF), constant(dtype, whole >> 32)
-    given = valued(seed)
+    given = value_of(seed)
     if not given.dtype.is_integer:
         raise TypeError(f"a seed is an integer, not {given.dtype}")
     wide = given.to(types.uint64)
@@ -94,7 +94,7 @@ def randint4x(seed: Any, offset: Any, n_rounds: int = ROUNDS) -> Four:
         offset: integers, of which each gives other numbers.
         n_rounds: how many rounds.
     """
-    given = valued(offset)
+    given = value_of(offset)
     low = given.to(types.uint32)
     high = (given >> 32).to(types.uint32) if given.dtype.bits > 32 else low._number(0)
     zero = low._number(0)
@@ -113,7 +113,7 @@ def uint_to_uniform_float(value: Any) -> Value:
     Raises:
         TypeError: for other types.
     """
-    given = valued(value)
+    given = value_of(value)
     if given.dtype.kind not in ("int", "uint") or given.dtype.bits not in (32, 64):
         raise TypeError(f"uint_to_uniform_float needs integers of 32 or 64 bits, not {given.dtype}")
     # The largest float32 that keeps the greatest integer's product below 1.
@@ -135,8 +135,8 @@ def rand4x(seed: Any, offset: Any, n_rounds: int = ROUNDS) -> Four:
 
 def pair_uniform_to_normal(u1: Any, u2: Any) -> tuple[Value, Value]:
     """Two uniformly distributed values as two normally distributed ones (Box and Muller)."""
-    first = maximum(valued(u1), 1.0e-7)
-    angle = 6.283185307179586 * valued(u2)
+    first = maximum(value_of(u1), 1.0e-7)
+    angle = 6.283185307179586 * value_of(u2)
     radius = sqrt(-2.0 * log(first))
     return radius * cos(angle), radius * sin(angle)
 

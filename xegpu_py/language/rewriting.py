@@ -157,7 +157,7 @@ class Meaning:
         """`x.assign(y)`: y in the type and shape of x."""
         if not isinstance(held, Value):
             return held.assign(given)
-        given = given.value if isinstance(given, Product) else value_of(given, held.dtype)
+        given = value_of(given, held.dtype)
         return given.broadcast(held.shape)
 
 

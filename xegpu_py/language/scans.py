@@ -14,10 +14,10 @@ import numpy as np
 from xegpu_py.language import types
 from xegpu_py.language.functions import arange, where
 from xegpu_py.language.held import axis_of
-from xegpu_py.language.math import maximum, minimum, valued
+from xegpu_py.language.math import maximum, minimum
 from xegpu_py.language.reductions import axes_of, reduced_shape
 from xegpu_py.language.shapes import concatenate
-from xegpu_py.language.values import Value, constant
+from xegpu_py.language.values import Value, constant, value_of
 
 Combine = Callable[..., Any]
 Values = tuple[Value, ...]
@@ -32,8 +32,8 @@ def takes_functions(function: Callable[..., Any]) -> Callable[..., Any]:
 def _tuple_of(given: Any) -> tuple[Values, bool]:
     """One value or several as several, and whether it was one."""
     if isinstance(given, (tuple, list)):
-        return tuple(valued(v) for v in given), False
-    return (valued(given),), True
+        return tuple(value_of(v) for v in given), False
+    return (value_of(given),), True
 
 
 def _combined(combine: Combine, a: Values, b: Values, name: str) -> Values:
@@ -42,7 +42,7 @@ def _combined(combine: Combine, a: Values, b: Values, name: str) -> Values:
     found = tuple(made) if isinstance(made, (tuple, list)) else (made,)
     if len(found) != len(a):
         raise TypeError(f"{name}: the function takes {2 * len(a)} values and must return {len(a)}, not {len(found)}")
-    return tuple(valued(v).to(x.dtype).broadcast(x.shape) for v, x in zip(found, a))
+    return tuple(value_of(v).to(x.dtype).broadcast(x.shape) for v, x in zip(found, a))
 
 
 def _rows(values: Values, places: Sequence[int]) -> Values:
@@ -146,13 +146,13 @@ def cumsum(value: Any, axis: int = 0, reverse: bool = False, dtype: Any = None) 
         reverse: whether to begin at the last element.
         dtype: in which type; by default int32 or uint32 of narrower integers and bools, as in Triton.
     """
-    found: Value = associative_scan(valued(value)._summed(dtype), axis, lambda a, b: a + b, reverse)
+    found: Value = associative_scan(value_of(value)._summed(dtype), axis, lambda a, b: a + b, reverse)
     return found
 
 
 def cumprod(value: Any, axis: int = 0, reverse: bool = False, dtype: Any = None) -> Value:
     """The products of the elements up to each one along a dimension, likewise."""
-    found: Value = associative_scan(valued(value)._summed(dtype), axis, lambda a, b: a * b, reverse)
+    found: Value = associative_scan(value_of(value)._summed(dtype), axis, lambda a, b: a * b, reverse)
     return found
 
 
@@ -195,7 +195,7 @@ def sort(value: Any, dim: int | None = None, descending: bool = False) -> Value:
     Raises:
         ValueError: if there is no such dimension.
     """
-    given = valued(value)
+    given = value_of(value)
     axis = axis_of(-1 if dim is None else dim, given.ndim)
     return _numbers(_sorted(_keys(given), axis, descending), given)
 
@@ -212,7 +212,7 @@ def topk(value: Any, k: int, dim: int | None = None, descending: bool = True) ->
     Raises:
         ValueError: if there are fewer elements.
     """
-    given = valued(value)
+    given = value_of(value)
     axis = axis_of(-1 if dim is None else dim, given.ndim)
     if not 1 <= k <= given.shape[axis]:
         raise ValueError(
@@ -227,7 +227,7 @@ def bitonic_merge(value: Any, dim: int | None = None, descending: bool = False) 
     Raises:
         ValueError: if the extent is no power of two.
     """
-    given = valued(value)
+    given = value_of(value)
     axis = axis_of(-1 if dim is None else dim, given.ndim)
     extent = given.shape[axis]
     if extent & (extent - 1):
@@ -356,7 +356,7 @@ def histogram(value: Any, num_bins: int, mask: Any = None) -> Value:
     Raises:
         TypeError: for other types.
     """
-    given = valued(value)
+    given = value_of(value)
     if not given.dtype.is_integer:
         raise TypeError(f"histogram needs integers, not {given.dtype}")
     if num_bins < 1:
@@ -364,7 +364,7 @@ def histogram(value: Any, num_bins: int, mask: Any = None) -> Value:
     line = given.ravel()
     line = line.to(types.int32) if line.dtype.bits < 32 else line
     if mask is not None:
-        counted = valued(mask).to(types.bool_).broadcast(given.shape).ravel()
+        counted = value_of(mask).to(types.bool_).broadcast(given.shape).ravel()
         line = where(counted, line, line.dtype.limits[1])
     # A matrix of comparisons, so that there is one reduction for as many bins as registers hold.
     most = max(COMPARED // line.size, 1)
@@ -392,6 +392,6 @@ def map_elementwise(function: Combine, *values: Any, pack: int = 1) -> Any:
     """
     if pack != 1:
         raise ValueError("map_elementwise calls its function for all elements at once: pack must be 1")
-    given = [valued(v) for v in values]
+    given = [value_of(v) for v in values]
     shape = np.broadcast_shapes(*(v.shape for v in given))
     return function(*(v.broadcast(shape) for v in given))

@@ -13,9 +13,11 @@ import numpy as np
 from mlir import ir as mlir
 
 from xegpu_py.language import types
+from xegpu_py.language.arrays import Array, Pointers
 from xegpu_py.language.held import Handle
-from xegpu_py.language.memory import Array, Pointers, StridedTile, TileStack
+from xegpu_py.language.scattered import StridedTile
 from xegpu_py.language.source import Code
+from xegpu_py.language.tiles import TileStack
 from xegpu_py.language.types import DType
 from xegpu_py.language.values import Product, Value, constant, value_of
 

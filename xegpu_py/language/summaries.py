@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xegpu_py.language.math import valued
-from xegpu_py.language.values import Value
+from xegpu_py.language.values import Value, value_of
 
 
 def _reduction(name: str) -> Callable[..., Any]:
     def reduce(value: Any, axis: Any = None, **options: Any) -> Any:
-        return getattr(valued(value), name)(axis, **options)
+        return getattr(value_of(value), name)(axis, **options)
 
     reduce.__name__ = reduce.__qualname__ = name
     reduce.__doc__ = getattr(Value, name).__doc__

@@ -43,18 +43,31 @@ def constant(dtype: DType, number: Number | bool, shape: Sequence[int] = (), map
 
 
 def value_of(given: Any, like: DType | None = None) -> Value:
-    """A value, or the one that a Python number becomes: of type `like` where it is given.
+    """The value of what is given: a value, a product that is not computed yet, or a Python number.
+
+    Args:
+        like: the type that a number becomes; by default `types.of_scalar` says.
 
     Raises:
-        TypeError: if it is neither value nor number.
+        TypeError: for anything else.
         OverflowError: if the number does not fit the type.
     """
+    if isinstance(given, Product):
+        return given.value
     if isinstance(given, Value):
         return given
     dtype = types.of_scalar(given) if like is None else like
     if like is not None and not isinstance(given, (bool, int, float, np.generic)):
         raise TypeError(f"{given!r} cannot become a value of the kernel")
     return constant(dtype, given.item() if isinstance(given, np.generic) else given)
+
+
+def both(a: Any, b: Any) -> tuple[Value, Value]:
+    """Two operands, of which one is a value, in the type in which they are combined and in the same shape."""
+    if isinstance(a, (Value, Product)):
+        return value_of(a)._both(b)
+    other, one = value_of(b)._both(a)
+    return one, other
 
 
 def as_index(number: int | Value) -> int | mlir.Value:

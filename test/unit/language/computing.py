@@ -11,8 +11,8 @@ import numpy as np
 import xegpu_py
 import xegpu_py.language as xl
 from xegpu_py import build
+from xegpu_py.language.arrays import Array
 from xegpu_py.language.held import BUILDING
-from xegpu_py.language.memory import Array
 from xegpu_py.target import DEFAULT
 
 SUBGROUPS = 4

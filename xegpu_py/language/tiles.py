@@ -1,0 +1,213 @@
+"""Block tiles of arrays in memory: what `Array.tile` gives for elements that a 2D block message can move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from mlir import ir as mlir
+from mlir.dialects import scf
+
+from xegpu_py.dialects import xetile
+from xegpu_py.ir.numbers import number_attribute
+from xegpu_py.language.held import BUILDING, Handle, Number
+from xegpu_py.language.shapes import concatenate
+from xegpu_py.language.types import DType
+from xegpu_py.language.values import Value, as_index, constant, value_of
+
+ATOMICS = {
+    "add": ("addf", "addi", "addi"),
+    "max": ("maxnumf", "maxs", "maxu"),
+    "min": ("minnumf", "mins", "minu"),
+    "and": ("", "andi", "andi"),
+    "or": ("", "ori", "ori"),
+    "xor": ("", "xori", "xori"),
+    "xchg": ("assign", "assign", "assign"),
+}
+"""MLIR's `AtomicRMWKind`s for floating-point, signed and unsigned elements, by the language's names."""
+
+
+def converted(value: Any, dtype: DType) -> Value:
+    """Convert what a kernel stores to the elements' type: values as `to` does, and Python numbers, which must fit.
+
+    Raises:
+        TypeError: if it is neither a value nor a number.
+        OverflowError: if a number does not fit.
+    """
+    return value_of(value, dtype).to(dtype)
+
+
+def loaded(value: mlir.Value, dtype: DType, shape: Sequence[int] | None = None) -> Value:
+    """The value that a load from memory with elements of a type gives."""
+    return Value(value, dtype.memory, shape).to(dtype)
+
+
+class Place(Handle):
+    """Elements in memory that one message loads or stores: a tile of XeTile.
+
+    Attributes:
+        dtype: the type of the elements.
+    """
+
+    def __init__(self, value: mlir.Value, dtype: DType) -> None:
+        super().__init__(value)
+        self.dtype = dtype
+
+    def with_ir(self, value: mlir.Value) -> Place:
+        return type(self)(value, self.dtype)
+
+    @property
+    def type(self) -> xetile.Tile:
+        """The type of the tile."""
+        return xetile.Tile.of(self.ir)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of what is loaded."""
+        return self.type.shape
+
+    def _stored(self, value: Any) -> mlir.Value:
+        """The SSA value to store: converted to the elements' type, repeated to the tile's shape."""
+        return converted(value, self.dtype).broadcast(self.shape).to(self.dtype.memory).ir
+
+    def _padding(self, padding: Number | None) -> str | None:
+        """The attribute with the number that masked and out-of-bounds elements are read as.
+
+        Raises:
+            TypeError: if it is not a number that is known when the kernel is compiled.
+            OverflowError: if it does not fit the type.
+        """
+        if padding is None:
+            return None
+        if not isinstance(padding, (bool, int, float, np.generic)):
+            raise TypeError("the padding of a tile is a number that is known as the kernel is compiled")
+        return str(number_attribute(mlir.Type.parse(self.dtype.memory.mlir), self.dtype.signless(padding)))
+
+    def _kind(self, operation: str) -> str:
+        """MLIR's `AtomicRMWKind` of an atomic operation on these elements."""
+        if self.dtype.kind == "bool":
+            raise TypeError(f"atomic {operation} needs numbers, not {self.dtype}")
+        kinds = ATOMICS[operation]
+        kind = kinds[0] if self.dtype.is_float else kinds[1] if self.dtype.is_signed else kinds[2]
+        if not kind:
+            raise TypeError(f"atomic {operation} needs integers, not {self.dtype}")
+        return kind
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__.lower()} of {self.dtype}{list(self.shape)}>"
+
+
+class Tile(Place):
+    """A tile of a matrix in memory."""
+
+    def load(self, padding: Number | None = None) -> Value:
+        """The elements of the tile. Out-of-bounds elements are `padding`, or zero."""
+        return loaded(xetile.load_tile(self.ir, padding=self._padding(padding)), self.dtype)
+
+    def store(self, value: Any) -> None:
+        """Store a value. Out-of-bounds elements are not written."""
+        xetile.store_tile(self._stored(value), self.ir)
+        BUILDING.built()
+
+    def atomic(self, operation: str, value: Any, expected: Any = None) -> Value:
+        """Combine a value with memory atomically; gives the old elements. `expected` is `cmp` of `atomic_cas`."""
+        compared = None if expected is None else self._stored(expected)
+        old = xetile.atomic_rmw(self._kind(operation), self._stored(value), self.ir, None, compared)
+        return Value(old, self.dtype).reshape(self.shape)
+
+    def add(self, value: Any) -> None:
+        """Add a value to memory atomically."""
+        self.atomic("add", value)
+
+    def prefetch(self) -> None:
+        """Bring the tile into the cache."""
+        xetile.prefetch_tile(self.ir)
+        BUILDING.built()
+
+    def advance(self, rows: int | Value = 0, columns: int | Value = 0) -> None:
+        """Move the tile, in place."""
+        self.ir = xetile.update_tile_offset(self.ir, [as_index(rows), as_index(columns)])
+
+
+class LineTile(Tile):
+    """A 1D tile: in XeTile, a matrix of one row."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.shape[1:]
+
+    def load(self, padding: Number | None = None) -> Value:
+        return super().load(padding).reshape(self.shape)
+
+    def advance(self, by: int | Value = 0) -> None:  # type: ignore[override]
+        """Move the tile, in place."""
+        super().advance(columns=by)
+
+    def _stored(self, value: Any) -> mlir.Value:
+        whole = converted(value, self.dtype).broadcast(self.shape).reshape(self.type.shape)
+        return whole.to(self.dtype.memory).ir
+
+
+class TileStack:
+    """A tile of more than two dimensions: a 2D tile for each index of the leading dimensions.
+
+    Attributes:
+        shape: the shape of what is loaded.
+        tiles: the 2D tiles, in row-major order of the leading dimensions.
+        inside: for each 2D tile, whether its indices in the leading dimensions are within bounds.
+    """
+
+    def __init__(self, shape: Sequence[int], tiles: Sequence[Tile], inside: Sequence[Value | bool]) -> None:
+        self.shape, self.tiles, self.inside = tuple(shape), tuple(tiles), tuple(inside)
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return self.tiles[0].dtype
+
+    def load(self, padding: Number | None = None) -> Value:
+        """The elements of the tile. Out-of-bounds elements are `padding`, or zero."""
+        parts = []
+        for tile, inside in zip(self.tiles, self.inside):
+            one = tile.load(padding)
+            if isinstance(inside, Value):
+                outside = constant(self.dtype, 0 if padding is None else padding, one.shape)
+                one = inside.broadcast(one.shape)._selected(one, outside)
+            parts.append(one.expand_dims(0))
+        return concatenate(parts, 0).reshape(self.shape)
+
+    def store(self, value: Any) -> None:
+        """Store a value. Out-of-bounds elements are not written."""
+        self._each(value, lambda tile, part: tile.store(part))
+
+    def add(self, value: Any) -> None:
+        """Add a value to memory atomically."""
+        self._each(value, lambda tile, part: tile.add(part))
+
+    def _each(self, value: Any, act: Callable[[Tile, Value], None]) -> None:
+        """Do `act` with each 2D tile that is in bounds and with its part of a value."""
+        given = converted(value, self.dtype).broadcast(self.shape).reshape((-1, *self.shape[-2:]))
+        for i, (tile, inside) in enumerate(zip(self.tiles, self.inside)):
+            part = given[i]
+            if not isinstance(inside, Value):
+                act(tile, part)
+                continue
+            branch = scf.IfOp(inside.ir)
+            with mlir.InsertionPoint(branch.then_block):
+                act(tile, part)
+                scf.YieldOp([])
+            BUILDING.built()
+
+    def prefetch(self) -> None:
+        """Bring the tile into the cache."""
+        for tile in self.tiles:
+            tile.prefetch()
+
+    def advance(self, rows: int | Value = 0, columns: int | Value = 0) -> None:
+        """Move the tile along its last two dimensions, in place."""
+        for tile in self.tiles:
+            tile.advance(rows, columns)
+
+    def __repr__(self) -> str:
+        return f"<tile of {self.dtype}{list(self.shape)}>"
