@@ -1,7 +1,7 @@
-"""`bisect`: which pass changes what a kernel computes.
+"""`bisect`: find the first pass that changes what a kernel computes.
 
-The kernel is evaluated before the first pass and after each: by the reference evaluator, and from vISA on by the
-interpreter. docs/reference.md says how to read what it finds.
+The kernel is evaluated before the first pass and after each pass: by the reference evaluator above vISA, and by the
+interpreter at vISA. docs/reference.md explains the output.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ _AROUND = 8
 
 @dataclass(frozen=True)
 class Written:
-    """Who wrote an element.
+    """The last write of an element.
 
     Attributes:
-        where: the op or instruction, its place in the source, workgroup and subgroup; empty if nothing wrote it.
-        text: the IR that computes what it writes, as lines; its own line begins with `>`.
+        where: the op or instruction, its source position, workgroup and subgroup; empty if nothing wrote the element.
+        text: the lines of the IR that computes the written value; the line of the op itself begins with `>`.
     """
 
     where: str
@@ -52,16 +52,16 @@ class Written:
 
 @dataclass(frozen=True)
 class Bisection:
-    """What was found.
+    """The result of `bisect`.
 
     Attributes:
-        steps: the passes that changed the kernel and not what it computes, in order.
-        skipped: those after which it could not be, and why.
-        step: the first pass after which a byte differs; None if none does.
-        message: what differs, or the error in which the kernel ends after the pass.
-        argument: the number of the argument that differs; None if there is none, or an error.
+        steps: the passes that changed the kernel but not its results, in order.
+        skipped: the passes after which the kernel could not be evaluated, and why.
+        step: the first pass after which a byte differs; None if no byte differs.
+        message: the difference, or the error of the kernel after the pass.
+        argument: the number of the argument that differs; None if nothing differs, or after an error.
         index: the first element that differs.
-        before, after: who wrote that element before the pass, and after it.
+        before, after: the last write of that element before the pass, and after it.
     """
 
     steps: tuple[str, ...]
@@ -106,18 +106,18 @@ def bisect(
     pipeline: str | None = None,
     ulps: int = 0,
 ) -> Bisection:
-    """Find the first pass after which a kernel leaves other bytes in its arrays.
+    """Find the first pass after which a kernel writes other bytes to its arrays.
 
     Args:
         module, kernel, target, model, registers, optimize, prefetch, load_ahead: see `compile`.
-        arguments: the kernel's, which stay as they are.
+        arguments: the kernel's arguments, which are not changed.
         grid, block: see `CompiledKernel`.
         pipeline: the passes; by default those that `compile` runs for these arguments.
-        ulps: by how many units in the last place floats may differ: passes may change the order of a sum.
+        ulps: the allowed difference of floats in units in the last place, because passes may reorder sums.
 
     Raises:
         TypeError, ValueError: if an argument does not fit.
-        DiagnosticError: if the module does not read, cannot be evaluated before the first pass, or a pass fails.
+        DiagnosticError: if the module cannot be parsed or evaluated before the first pass, or a pass fails.
     """
     read = parse(module) if isinstance(module, (str, Path)) else module
     name = chosen_kernel(read, kernel)
@@ -150,7 +150,7 @@ def bisect(
 
 
 class _Found(Exception):
-    """The pass is found; `facts` are those of `Bisection`."""
+    """Raised when the pass is found; `facts` are attributes of `Bisection`."""
 
     def __init__(self, **facts: Any) -> None:
         self.facts = facts
@@ -173,7 +173,7 @@ class _Launch:
         return next(f for f in visa.kernels(module.operation) if visa.name_of(f) == self.name)
 
     def run(self, module: Module) -> list[Any]:
-        """The arguments as the kernel leaves them."""
+        """The arguments after the kernel has run."""
         made = [_copy(a) for a in self.arguments]
         if visa.is_lowered(self.func(module)):
             self._lowered(module)(*made, grid=self.grid, block=self.block)
@@ -191,7 +191,7 @@ class _Launch:
         )
 
     def written(self, module: Module, argument: int, places: range) -> Written:
-        """Who wrote bytes of an argument."""
+        """The last write of bytes of an argument."""
         made = [_copy(a) for a in self.arguments]
         if not visa.is_lowered(self.func(module)):
             found = reference.run(
@@ -309,13 +309,16 @@ def _is_float(array: Array) -> bool:
 
 
 def ulps_apart(a: Array, b: Array) -> Array:
-    """How many numbers of the type elements are apart, uint64; integers, and NaNs and numbers, infinitely many."""
+    """The distance of elements in units in the last place, uint64.
+
+    It is 2^63 for unequal integers, and for a NaN and a number.
+    """
     x, y = (np.ascontiguousarray(v).view(f"u{v.dtype.itemsize}") for v in (a, b))
     if not _is_float(a):
         return np.asarray(np.where(x != y, np.uint64(1 << 63), np.uint64(0)))
     sign = np.int64(1 << 8 * a.dtype.itemsize - 1) if a.dtype.itemsize < 8 else np.int64(-1 << 63)
     p, q = (v.astype(f"i{v.dtype.itemsize}").astype(np.int64) for v in (x, y))
-    # Patterns of negative numbers count away from zero.
+    # Patterns of negative numbers grow with the magnitude; negate them, so that patterns are ordered as the numbers.
     p, q = (np.where(v < 0, (sign if sign < 0 else -sign) - v, v) for v in (p, q))
     apart = np.where(p > q, p - q, q - p).view(np.uint64)
     with np.errstate(invalid="ignore"):
@@ -325,7 +328,7 @@ def ulps_apart(a: Array, b: Array) -> Array:
 
 
 def _slice_of(module: Module, op: mlir.Operation) -> str:
-    """The lines of a module with an op and the ops that its operands are computed of, the nearest of them."""
+    """The lines of a module with an op and the nearest of the ops that its operands are computed from."""
     chosen, pending = [op], list(op.operands)
     while pending and len(chosen) < _MOST_OPS:
         owner = pending.pop(0).owner

@@ -1,4 +1,4 @@
-"""Building IR in Python: what stands around a kernel, as `with` blocks that also say where ops are built.
+"""Building IR in Python: `with` blocks create the ops around a kernel and set the insertion point.
 
 with build.module() as module, build.gpu_module("kernels"):
     with build.kernel("copy", "memref<64x64xf16>") as (matrix,):
@@ -6,7 +6,7 @@ with build.module() as module, build.gpu_module("kernels"):
         xegpu.prefetch_nd(block, mode="vc")
 print(module)
 
-Kernels of XeTile are built of Python functions: all names of `xegpu_py.language` are here too.
+Kernels of XeTile are written as Python functions: this module also has all names of `xegpu_py.language`.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from xegpu_py.ir.module import Module
 from xegpu_py.ir.source import Source
 from xegpu_py.ir.type_reader import parse_type
 
-# An op's location is the code that called the builder, not the builder's own.
+# An op's location is the code that called the builder, not a line of the builder itself.
 for _path in (*mlir.dialects.__path__, str(Path(__file__).parent), contextlib.__file__):
     tracebacks_leave_out(_path)
 
 
 @contextmanager
 def module(context: Context | None = None) -> Iterator[Module]:
-    """A new module. Its context, its body and locations in the calling Python code are current in the block.
+    """A new module. In the block, its context, the end of its body, and locations in Python code are current.
 
     Args:
-        context: where to build it, by default a new context.
+        context: the context of the module; by default a new one.
 
     Raises:
-        DiagnosticError: at the end of the block, if a rule is broken. Positions are those of Python code.
+        DiagnosticError: at the end of the block, if the module is not valid. Positions are those of Python code.
     """
     with context or Context(), ir.Location.unknown(), loc_tracebacks():
         made = Module(ir.Module.create())
@@ -73,7 +73,7 @@ def kernel(name: str, *types: ir.Type | str) -> Iterator[tuple[ir.Value, ...]]:
         types: the arguments' types, MLIR's or as text.
     """
     inputs = [parse_type(t) if isinstance(t, str) else t for t in types]
-    # Not by `gpu.GPUFuncOp`, whose parameters differ between releases of LLVM.
+    # `gpu.GPUFuncOp` is not used, because its parameters differ between releases of LLVM.
     attributes: dict[str, ir.Attribute] = {
         "sym_name": ir.StringAttr.get(name),
         "function_type": ir.TypeAttr.get(ir.FunctionType.get(inputs, [])),
@@ -87,7 +87,7 @@ def kernel(name: str, *types: ir.Type | str) -> Iterator[tuple[ir.Value, ...]]:
 
 
 def __getattr__(name: str) -> Any:
-    # Its import takes the engines and the dialect, which those who build XeGPU need not.
+    # Imported only when needed: it imports the engines and the dialect xetile, which builders of XeGPU do not need.
     if not name.startswith("_"):
         found = getattr(importlib.import_module("xegpu_py.language"), name, None)
         if found is not None:

@@ -46,16 +46,16 @@ class CompiledKernel:
         gemm = xegpu_py.compile("gemm.mlir", target="pvcxt")
         gemm(a, b, c, grid=(8, 8), block=(4, 4))
 
-    A kernel that is called with arrays that 2D block messages cannot serve, as their rows are too short or not aligned,
-    is compiled once more for such arrays, and gathers what is in them. So is a kernel that is called with arrays whose
-    innermost stride is not 1, where their types do not say it, and one that is called with large arrays, indices or
-    grids: without them 32 bits hold most of what is computed of type index (`SMALL`).
+    The first version assumes that 2D block messages can address its arrays, that their innermost stride is 1, and that
+    arrays, indices and grids are small (`SMALL`), so that 32 bits suffice for most values of type index. A call that
+    violates an assumption compiles another version without it; for arrays that 2D block messages cannot address, that
+    version uses gathers and scatters.
 
     Attributes:
         name: the kernel's name.
         kernel: the vISA kernel that runs.
-        remarks: what the lowering said of code that is right, but slow; see `version_for`.
-        stats: what the last call did; None before the first.
+        remarks: the remarks of the lowering about code that is correct but slow; see `version_for`.
+        stats: statistics of the last call; None before the first call.
     """
 
     def __init__(
@@ -66,14 +66,14 @@ class CompiledKernel:
         relower: Callable[[], Lowered] | None = None,
         **options: Any,
     ) -> None:
-        """Make one of a lowered kernel; see `compile`.
+        """Make a callable kernel of a lowered one; see `compile`.
 
         Args:
-            again: compiles the kernel for arguments of these numbers that are not aligned, large or small ones, and
-                those of these numbers whose innermost stride is not 1.
-            unaligned: the numbers of the arguments that are not taken to be aligned.
-            relower: lowers the kernel once more, for the modules of one that was found on disk.
-            options: of `Kernel`.
+            again: compiles another version, given the numbers of the unaligned arguments, whether arguments are large,
+                and the numbers of the arguments whose innermost stride is not 1; None if there are no other versions.
+            unaligned: the numbers of the arguments that are not assumed to be aligned.
+            relower: lowers the kernel again, to get the modules of a kernel that was read from the cache on disk.
+            options: the options of `Kernel`.
         """
         self._lowered, self._relower = lowered, relower
         self._again, self._unaligned = again and functools.cache(again), unaligned
@@ -83,13 +83,13 @@ class CompiledKernel:
 
     @functools.cached_property
     def types(self) -> tuple[mlir.Type, ...]:
-        """MLIR's types of its arguments."""
+        """The MLIR types of the kernel's arguments."""
         with Context():
             return tuple(mlir.Type.parse(p.type) for p in self._lowered.parameters)
 
     @property
     def subgroups(self) -> int | None:
-        """Subgroups of a workgroup, where the kernel's maps say how many there are; else None."""
+        """The number of subgroups of a workgroup if the kernel's maps define it; otherwise None."""
         return self._lowered.subgroups
 
     @functools.cached_property
@@ -103,16 +103,16 @@ class CompiledKernel:
 
     @property
     def asm(self) -> str:
-        """vISA assembly, with comments that say from which lines of the module instructions come."""
+        """vISA assembly, with comments that give the line of the module that each instruction comes from."""
         return assembly.write([self.kernel.program], lines=True)
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """The levels of which `ir` knows the text, the highest first."""
+        """The levels that `ir` accepts, the highest first."""
         return tuple(self._levels)
 
     def ir(self, level: str) -> str:
-        """The module's text as it was ("xetile" or "xegpu"), or lowered to a level ("xegpu" or "visa").
+        """The module's text at a level: as it was written ("xetile" or "xegpu"), or lowered ("xegpu" or "visa").
 
         Raises:
             ValueError: if there is no such level.
@@ -122,10 +122,10 @@ class CompiledKernel:
         return str(self._levels[level])
 
     def version_for(self, arguments: Sequence[Any], grid: int | Sequence[int] = 1) -> CompiledKernel:
-        """What runs on these arguments: itself, unless 2D block messages cannot serve some, or it is for smaller ones.
+        """The version of the kernel that a call with these arguments runs; this one if its assumptions hold.
 
         Args:
-            arguments, grid: those of a call.
+            arguments, grid: as in a call.
         """
         if self._again is None:
             return self
@@ -140,12 +140,12 @@ class CompiledKernel:
         return self._again(tuple(sorted(unaligned)), large, strided)
 
     def _strided(self, arguments: Sequence[Any]) -> tuple[int, ...]:
-        """The numbers of the arguments whose innermost stride is taken to be 1, but is not."""
+        """The numbers of the arguments whose innermost stride is assumed to be 1, but is not."""
         parameters = self._lowered.parameters
         return tuple(i for i in self._lowered.unit_strides if parameters[i].is_strided(arguments[i]))
 
     def _place(self, argument: int) -> str:
-        """Where the kernel's text has an argument, and its name there; empty if that is not known."""
+        """The position and name of an argument in the kernel's text; empty if they are not known."""
         where, source = self._lowered.places[argument], self._lowered.source
         line = source.line(where.line) if source and where.line else None
         name = _SSA_NAME.match(line, where.column - 1) if line else None
@@ -186,7 +186,7 @@ class CompiledKernel:
             self.stats = version(*arguments, grid=grid, block=block)
             held.write_back()
             return self.stats
-        # Where there are versions for more, this one has been chosen.
+        # If there are other versions, the right one has been chosen already.
         more = beyond(parameters, arguments, grid, self._lowered.limits) if self._again is None else None
         if more:
             raise ValueError(f"{more}, and kernel '{self.name}' was compiled for less; large=True compiles it for more")
@@ -215,7 +215,7 @@ class CompiledKernel:
         return self.stats
 
     def _packed(self, arguments: Sequence[Any], held: PackedArrays) -> Sequence[Any]:
-        """Arguments with arrays of elements of 2 or 4 bits packed."""
+        """The arguments, with arrays of 2-bit and 4-bit elements packed."""
         if not any(p.is_packed for p in self._lowered.parameters):
             return arguments
         return [
@@ -231,10 +231,10 @@ def _article(kind: str) -> str:
 def _block(
     given: int | Sequence[int] | None, known: tuple[int, ...] | None, subgroups: int | None
 ) -> int | Sequence[int]:
-    """The block of a launch: what was given, or else what the kernel says.
+    """The block of a launch: the given one, otherwise the one that the kernel defines.
 
     Raises:
-        ValueError: if it is not as many subgroups as the kernel's maps speak of.
+        ValueError: if its number of subgroups differs from that of the kernel's maps.
     """
     if given is None:
         return known or subgroups or 1
@@ -244,7 +244,7 @@ def _block(
 
 
 def _with_remedy(fault: Diagnostic) -> Diagnostic:
-    """A fault of a surface that no 2D block message can address, with what to do about it."""
+    """Add a note with the fix to a fault at a surface that 2D block messages cannot address."""
     if "accesses a surface whose" not in fault.message:
         return fault
     text = (
@@ -255,17 +255,17 @@ def _with_remedy(fault: Diagnostic) -> Diagnostic:
 
 
 class ReferenceKernel:
-    """A kernel as its module has it, evaluated op by op by `xegpu_py.reference` instead of lowered.
+    """A kernel that is not lowered: `xegpu_py.reference` evaluates its module op by op.
 
     Attributes:
         name: the kernel's name.
-        types: MLIR's types of its arguments.
-        subgroups: of a workgroup, where the kernel's maps say how many there are; else None.
+        types: the MLIR types of the kernel's arguments.
+        subgroups: the number of subgroups of a workgroup if the kernel's maps define it; otherwise None.
     """
 
     def __init__(self, module: Module, name: str, model: Model) -> None:
-        """Make one of a kernel of a module; see `compile`."""
-        # What is lowered does not need it, and it takes as long to load as a small kernel to lower.
+        """Make a kernel of a module; see `compile`."""
+        # Lowered kernels do not need the evaluator, and importing it takes as long as lowering a small kernel.
         from xegpu_py import reference
 
         self._module, self._model, self._reference = module, model, reference
@@ -279,7 +279,7 @@ class ReferenceKernel:
     def __call__(
         self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] | None = None
     ) -> None:
-        """Evaluate the kernel; arguments and errors are those of `CompiledKernel`."""
+        """Evaluate the kernel. Arguments and errors are those of `CompiledKernel.__call__`."""
         block = _block(block, self._known, self.subgroups)
         self._reference.run(self._module, self.name, arguments, grid=grid, block=block, model=self._model)
 
@@ -337,26 +337,27 @@ def compile(
 ) -> CompiledKernel | ReferenceKernel:
     """Lower a kernel of XeTile or XeGPU to vISA.
 
-    With `engine="reference"` it is not lowered, but evaluated at the level at which it is; of the options `model` alone
-    has a meaning then.
+    With `engine="reference"` the kernel is not lowered, but evaluated at its own level. `model` is then the only other
+    option.
 
     Args:
-        module: a module, its text, or the path of a file that holds it; or where to get one. It stays as it is. A text
-            that does not read, but does in upstream MLIR's XeGPU, is imported (see `import_upstream`).
-        kernel: the name of the `gpu.func`; it may be left out where there is one kernel.
+        module: a module, its text, the path of a file with its text, or a `ModuleSource`. The module is not changed.
+            Text in upstream MLIR's dialect `xegpu` is imported (see `import_upstream`).
+        kernel: the name of the `gpu.func`; optional if the module has one kernel.
         target: the GPU.
         model, check, registers, strict_grf, engine, threads, cache, progress: see `Kernel`.
         optimize: whether the pass visa-optimize runs.
-        prefetch: of a kernel of XeTile, how many turns ahead loops prefetch the tiles that they load.
-        load_ahead: of a kernel of XeTile, whether loops load one iteration ahead.
-        unaligned: the numbers of arguments of which nothing that is not known when compiling is taken to be aligned.
-            The others are, and where an array in a call is not, the kernel is compiled again.
-        large: whether arrays, index arguments and grids may be larger than `SMALL`. Without it they may not, and where
-            one in a call is, the kernel is compiled again.
+        prefetch: XeTile kernels only: how many iterations ahead loops prefetch the tiles that they load; 0 for none.
+        load_ahead: XeTile kernels only: whether loops load tiles one iteration ahead.
+        unaligned: the numbers of the arguments whose addresses, extents and strides are not assumed to satisfy the
+            rules of 2D block messages if they are unknown at compile time. For the other arguments they are assumed
+            to; a call with an array that does not satisfy the rules compiles the kernel again.
+        large: whether arrays, index arguments and grids may be larger than `SMALL`. If False, a call with a larger one
+            compiles the kernel again.
 
     Raises:
         ValueError: if there is no such kernel or target.
-        DiagnosticError: if the module does not read, or the kernel cannot be lowered.
+        DiagnosticError: if the module cannot be parsed, or the kernel cannot be lowered.
     """
     target_of(target)
     text = module if isinstance(module, ModuleSource) else text_of(module)
@@ -389,18 +390,18 @@ def compile_kept(
     cache: str | PathLike[str] | None = None,
     **options: Any,
 ) -> CompiledKernel:
-    """Lower a kernel, or find it on disk; see `compile`.
+    """Lower a kernel, or read it from the cache on disk; see `compile`.
 
     Args:
-        source: of the module.
-        lowering: how it is lowered.
-        sized: whether arguments are as large as `lowering` says; else the kernel is compiled again for larger ones.
-        again: whether the kernel is compiled again for arguments that are not as `lowering` says.
-        options: of `Kernel`.
+        source: the source of the module.
+        lowering: the options of the lowering.
+        sized: whether `lowering.large` is fixed; otherwise large arguments compile another version.
+        again: whether arguments that violate the assumptions of `lowering` compile another version.
+        options: the options of `Kernel`.
 
     Raises:
         ValueError: if there is no such kernel or target.
-        DiagnosticError: if the module does not read, or the kernel cannot be lowered.
+        DiagnosticError: if the module cannot be parsed, or the kernel cannot be lowered.
     """
     target_of(lowering.target)
 

@@ -1,4 +1,4 @@
-"""Drawing in SVG: what all pictures of this project share."""
+"""Drawing in SVG: the common code of all pictures of this project."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 COLOURS = ("#f6b8ac", "#fbd7a4", "#f4ec9f", "#c6e5a6", "#a4ddcc", "#a9cef2", "#c6bcf0", "#efbbde")
-"""Fills on which ink is legible, and that differ from their neighbours."""
+"""Fill colours on which text is legible. Adjacent ones are easy to tell apart."""
 
 PLAIN = "#eceff3"
 INK = "#1f2328"
@@ -73,10 +73,10 @@ def document(canvas: Canvas, width: float, height: float, title: str, descriptio
 
     Args:
         canvas: what is drawn.
-        width: of the picture, in pixels.
-        height: of the picture.
+        width: width of the picture in pixels.
+        height: height of the picture in pixels.
         title: its name.
-        description: what is to be seen, for those who cannot see it.
+        description: a description of the picture for screen readers.
     """
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {number(width)} {number(height)}" '

@@ -24,8 +24,9 @@ from xegpu_py.visa.program import Input, Program
 from xegpu_py.visa.verify import verify
 
 CHECKS = ("memory", "uninit", "races")
-"""What can be looked for while a kernel runs: `memory`, accesses outside of allocations, which both engines always look
-for; `uninit`, reads of registers never written; `races`, accesses of one place by two threads that nothing orders."""
+"""The checks of a running kernel. `memory` finds accesses outside of allocations; both engines always check them.
+`uninit` finds reads of registers that were never written. `races` finds unordered accesses of one byte by two threads.
+"""
 
 
 class Kernel:
@@ -36,7 +37,7 @@ class Kernel:
 
     Attributes:
         program: the decoded kernel.
-        launcher: it with its registers allocated.
+        launcher: the kernel with its registers allocated.
     """
 
     def __init__(
@@ -59,18 +60,18 @@ class Kernel:
         Args:
             target: the GPU's name.
             model: how dpas rounds: "fma", "stage" or "exact" (docs/numerics.md).
-            check: what to look for, of `CHECKS`: one name or several.
+            check: one or several of the checks in `CHECKS`.
             registers: registers of a thread, 128 or 256; by default the target's usual number.
-            strict_grf: whether variables that do not fit the registers are an error.
-            engine: what runs it: "jit", native code; "interpreter", the golden model; "both", which compares all that
-                they leave. By default the JIT; the interpreter with `uninit`, of which it finds the first read of all
-                threads, the JIT the first of a thread. With `races` the JIT leaves it to the interpreter to say what
-                is wrong.
-            threads: threads of the operating system that the JIT uses; by default one for each processor.
-            cache: the folder where the JIT keeps native code between processes, or "off"; by default what the
-                environment variable XEGPU_PY_CACHE says, or else a folder among the user's caches.
-            progress: whether runs of more than a second show a bar, where standard error is a terminal.
-            source: the text from which the program was read, to be shown in errors.
+            strict_grf: whether it is an error if the variables do not fit into the registers.
+            engine: "jit" (native code), "interpreter" (the golden model), or "both", which runs both and compares all
+                memory. The default is the JIT, or the interpreter with `uninit`, because it reports the first
+                uninitialised read of all threads, where the JIT reports the first one of a thread. If the JIT finds a
+                race, the interpreter runs the launch again and reports it.
+            threads: the number of operating system threads of the JIT; by default one for each processor.
+            cache: the folder where the JIT caches native code, or "off"; by default the value of the environment
+                variable XEGPU_PY_CACHE, otherwise a folder in the user's cache directory.
+            progress: whether runs of more than a second show a progress bar if standard error is a terminal.
+            source: the text from which the program was read, which errors quote.
 
         Raises:
             ValueError: if an argument is not legal.
@@ -114,23 +115,23 @@ class Kernel:
 
     @classmethod
     def from_assembly(cls, text: str, *, name: str | None = None, file: str = "<string>", **options: Any) -> Kernel:
-        """A kernel of a vISA assembly text.
+        """Read a kernel from vISA assembly.
 
         Args:
-            name: which kernel of the text; it may be left out where there is one.
-            file: what to call the text in errors.
-            options: those of `Kernel`.
+            name: the kernel's name; optional if the text has one kernel.
+            file: the name of the text in errors.
+            options: the options of `Kernel`.
 
         Raises:
             ValueError: if there is no such kernel.
-            DiagnosticError: if the text does not read, or the kernel breaks a rule.
+            DiagnosticError: if the text cannot be parsed, or the kernel is not valid.
         """
         source = Source(text, file)
         return cls(choose(assembly.read(source), name), source=source, **options)
 
     @classmethod
     def from_file(cls, path: str | Path, *, name: str | None = None, **options: Any) -> Kernel:
-        """A kernel of a file of vISA assembly; see `from_assembly`."""
+        """Read a kernel from a file of vISA assembly; see `from_assembly`."""
         source = decode_utf8(Path(path).read_bytes(), str(path))
         return cls.from_assembly(source.text, name=name, file=str(path), **options)
 
@@ -138,21 +139,21 @@ class Kernel:
         return self.program._repr_html_()
 
     def __call__(self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] = 1) -> Statistics:
-        """Run the kernel over a grid, and write what it changes back into the arrays.
+        """Run the kernel over a grid. Arrays are changed in place.
 
         Args:
-            arguments: one for each input, in order: for a `uq` of one element a numpy array, whose address the kernel
-                gets; else a number, or as many as the input has elements.
-            grid: workgroups in x, or in x, y and z.
-            block: work items of a workgroup likewise (see `runtime.launch.Grid`).
+            arguments: one for each input, in order: for a `uq` of one element a numpy array, whose address is passed;
+                otherwise a number, or one number for each element of the input.
+            grid: the number of workgroups in x, or in x, y and z.
+            block: the number of work items of a workgroup in x, or in x, y and z (see `runtime.launch.Grid`).
 
         Returns:
-            What ran, and how often.
+            Counts of executed instructions and of the bytes that messages moved.
 
         Raises:
-            TypeError: if the number of arguments, or one's type, is wrong.
+            TypeError: if the number of arguments or the type of an argument is wrong.
             ValueError: if an argument does not fit its input.
-            DiagnosticError: if the kernel fails as it runs; arrays may hold what it had written by then.
+            DiagnosticError: if the kernel fails while it runs; arrays may contain what it wrote before.
         """
         inputs = self.program.arguments
         if len(arguments) != len(inputs):
@@ -171,11 +172,11 @@ class Kernel:
         block: int | Sequence[int] = 1,
         packed: bool = False,
     ) -> Statistics:
-        """Run the kernel as a call does.
+        """Run the kernel; see `__call__`.
 
         Args:
-            titles: what to call each argument in messages.
-            packed: whether the kernel has the elements of strided arrays side by side.
+            titles: the name of each argument in messages.
+            packed: whether the kernel accesses the elements of strided arrays as contiguous.
         """
         size = Grid(extent(grid, "grid"), extent(block, "block"))
         self._check_block(size)
@@ -209,10 +210,10 @@ class Kernel:
 
 
 def choose(programs: Sequence[Program], name: str | None) -> Program:
-    """The kernel of a name, or the one that there is.
+    """The kernel of a name; without a name the only kernel.
 
     Raises:
-        ValueError: if there is none, or a name is needed.
+        ValueError: if there is no such kernel, or the name is missing and there are several.
     """
     names = ", ".join(p.name for p in programs)
     if name is None:
@@ -229,7 +230,7 @@ def extent(given: int | Sequence[int], name: str) -> Dim:
     """A grid or block in x, y and z.
 
     Raises:
-        TypeError, ValueError: if it is none; `name` is what the message calls it.
+        TypeError, ValueError: if it is not one to three positive integers; the message calls it `name`.
     """
     try:
         values = [operator.index(v) for v in (given if isinstance(given, (Sequence, np.ndarray)) else (given,))]
@@ -259,7 +260,7 @@ def _by_value(item: Input, argument: Any, title: str) -> bytes:
     if array.dtype == fmt.dtype and array.size == count:
         return array.tobytes()
     fits = np.issubdtype(array.dtype, np.integer) or (fmt.is_float and np.issubdtype(array.dtype, np.floating))
-    # numpy has integers of more than 64 bits as objects.
+    # numpy represents integers of more than 64 bits as objects.
     if not fits and not (array.dtype == object and all(isinstance(v, int) for v in array.ravel())):
         given = array.dtype if isinstance(argument, (np.ndarray, np.generic)) else type(argument).__name__
         raise TypeError(f"{what}, not {given}")

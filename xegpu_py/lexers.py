@@ -37,7 +37,7 @@ class MlirLexer(RegexLexer):
             (r"\^[\w$.-]+", Name.Label),
             (r"![\w$-]+(?:\.[\w$.-]+)?", Keyword.Type),
             (r"#[\w$-]+(?:\.[\w$.-]+)?", Name.Decorator),
-            # A shape is one word to the eye, though `8x16xf32` begins like a number.
+            # A shape such as `8x16xf32` is one token, although it begins like a number.
             (rf"(?<=<)((?:(?:\d+|\?|\*)x)+)({_SCALARS})?", bygroups(Number.Integer, Keyword.Type)),
             (rf"\b{_SCALARS}", Keyword.Type),
             (r"\b(?:vector|memref|tensor|tuple|complex|tensor_desc|nbarrier|tile)\b(?=<)", Keyword.Type),
@@ -89,7 +89,7 @@ class VisaLexer(RegexLexer):
 
 
 def html(text: str) -> str:
-    """MLIR or vISA assembly as HTML with its colours, which scrolls where it is long: what notebooks show."""
+    """MLIR or vISA assembly as highlighted HTML for notebooks; long text scrolls."""
     lexer = VisaLexer() if text.lstrip().startswith((".version", ".kernel")) else MlirLexer()
     style = "max-height: 32em; overflow: auto; line-height: 1.25"
     made: str = highlight(text, lexer, HtmlFormatter(noclasses=True, cssstyles=style))

@@ -1,4 +1,4 @@
-"""Lowering a kernel to vISA, and lowered kernels on disk."""
+"""Lowering a kernel to vISA, and the cache of lowered kernels on disk."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ from xegpu_py.visa.verify import verify
 
 @dataclass
 class Lowered:
-    """A kernel lowered to vISA, as plain data: pickled, and read again without MLIR.
+    """A kernel lowered to vISA, as plain data that can be pickled and read again without MLIR.
 
     Attributes:
         name: the kernel's name.
         parameters: its parameters.
         program: the vISA program.
-        limits: for which launches it is, as `SMALL`; 0 for any.
-        unit_strides: the numbers of its arguments whose innermost stride must be 1, which their types do not say.
-        places: where its text has its arguments.
-        surfaces: those whose extents or strides are computed of its arguments.
+        limits: the limits of its launches, with the keys of `SMALL`; 0 for no limit.
+        unit_strides: the numbers of the arguments whose innermost stride must be 1 although their types allow others.
+        places: the position of each argument in the kernel's text.
+        surfaces: the 2D surfaces whose extents or strides are computed from arguments.
         known: the extents of grid and block that the kernel fixes, by "grid" and "block".
-        subgroups: of a workgroup, where the kernel's maps say how many there are.
-        remarks: what the lowering said of code that is right, but slow.
+        subgroups: the number of subgroups of a workgroup if the kernel's maps define it; otherwise None.
+        remarks: the remarks of the lowering about code that is correct but slow.
         source: the text from which it was read, for diagnostics.
-        levels: the modules at each level, the highest first; empty of a kernel that was read from disk.
+        levels: the modules at each level, the highest first; empty for a kernel that was read from the cache.
     """
 
     name: str
@@ -69,11 +69,12 @@ class Lowered:
 
 @dataclass(frozen=True)
 class ModuleSource:
-    """Where a module comes from.
+    """The source of a module.
 
     Attributes:
-        read: gives the module, the same one each time.
-        key: all that the module depends on, under which a lowered kernel is kept on disk; empty if that cannot be told.
+        read: returns the module, the same one in each call.
+        key: everything that the module depends on, the key of its lowered kernels in the cache on disk; empty if the
+            dependencies are not known, which disables the cache.
     """
 
     read: Callable[[], Module]
@@ -81,10 +82,10 @@ class ModuleSource:
 
 
 def text_of(module: Module | str | Path) -> ModuleSource:
-    """The source of a module, its text, or a file. What is in memory has no key: its locations have no text.
+    """The source of a module, a text or a file. A module in memory has no key, because its locations have no text.
 
     Raises:
-        DiagnosticError, OSError: if there is no text.
+        DiagnosticError, OSError: if the text cannot be read.
     """
     if isinstance(module, Module):
         return ModuleSource(lambda: module)
@@ -94,10 +95,10 @@ def text_of(module: Module | str | Path) -> ModuleSource:
 
 
 def _read(source: Source) -> Module:
-    """A module in our dialects, or in upstream's, which is imported.
+    """Parse a module in our dialects, or in upstream's dialects, which is imported.
 
     Raises:
-        DiagnosticError: if it reads neither way. The faults are those of the dialect that it looks like.
+        DiagnosticError: if neither succeeds. The errors are those of the dialect that the text resembles.
     """
     try:
         module = parse_source(source)
@@ -105,7 +106,7 @@ def _read(source: Source) -> Module:
     except DiagnosticError:
         if "xegpu." not in source.text:
             raise
-        # Loaded when it is needed, as most texts are in our dialects.
+        # Imported only when needed, because most texts are in our dialects.
         from xegpu_py.upstream import import_upstream, looks_upstream
 
         try:
@@ -117,7 +118,7 @@ def _read(source: Source) -> Module:
 
 
 def _imported_xevm(source: Source) -> Module | None:
-    """A module with kernels in `xevm` or `llvm`, which are imported; None of any other."""
+    """Import a module with kernels in `xevm` or `llvm`; None for any other module."""
     from xegpu_py.upstream import import_upstream, looks_xevm
 
     return import_upstream(source) if looks_xevm(source.text) else None
@@ -125,11 +126,10 @@ def _imported_xevm(source: Source) -> Module | None:
 
 @dataclass(frozen=True)
 class Options:
-    """What decides how a kernel is lowered; see `xegpu_py.compile`.
+    """The options of the lowering; see `xegpu_py.compile`.
 
     Attributes:
-        strided: the numbers of the memrefs among the arguments whose innermost stride, where their types do not say it,
-            need not be 1.
+        strided: the numbers of the memref arguments whose innermost stride is not assumed to be 1 if it is dynamic.
     """
 
     target: str = DEFAULT
@@ -143,7 +143,7 @@ class Options:
 
 
 def lower(module: Module, name: str, options: Options) -> Lowered:
-    """Lower a kernel of XeTile or XeGPU to vISA. The module stays as it is.
+    """Lower a kernel of XeTile or XeGPU to vISA. The module is not changed.
 
     Raises:
         DiagnosticError: if the kernel cannot be lowered.
@@ -178,7 +178,7 @@ def lower(module: Module, name: str, options: Options) -> Lowered:
 
 
 def found_in(module: Module, func: mlir.Operation) -> Lowered:
-    """A kernel that has been lowered to vISA already."""
+    """Wrap a kernel that has already been lowered to vISA."""
     signature = mlir.FunctionType(mlir.TypeAttr(func.attributes["function_type"]).value)
     sizes = ((what, func.attributes.get(f"known_{what}_size")) for what in ("grid", "block"))
     limits = mlir.DictAttr(func.attributes[visa.LIMITS]) if visa.LIMITS in func.attributes else ()
@@ -198,10 +198,10 @@ def found_in(module: Module, func: mlir.Operation) -> Lowered:
 def lowered_or_kept(
     source: Sequence[str], options: Options, cache: str | PathLike[str] | None, make: Callable[[], Lowered]
 ) -> Lowered:
-    """A lowered kernel: that which an earlier process has left on disk, or else a new one, which is kept there.
+    """A lowered kernel from the cache on disk; if it is not there, lower it and store it there.
 
     Args:
-        source: all that the kernel depends on but options and this package; if there is nothing, nothing is kept.
+        source: everything that the kernel depends on besides the options and this package; () disables the cache.
         cache: the folder, or "off"; see `xegpu_py.kernel.Kernel`.
     """
     folder = folder_of(cache) if source else None
@@ -214,10 +214,10 @@ def lowered_or_kept(
         try:
             found: Lowered = pickle.loads(data)
             return found
-        except Exception:  # What another version of Python has pickled can fail in any way.
+        except Exception:  # Reading what another version of Python pickled can raise any exception.
             pass
     made = make()
-    # What is always asked of a program is kept with it.
+    # Verification and register allocation are needed for each launch, so their results are stored with the program.
     target = target_of(options.target)
     if not verify(made.program, target):
         allocate(made.program, target, options.registers)
@@ -236,10 +236,10 @@ def pipelines(
     load_ahead: bool = False,
     large: bool = True,
 ) -> tuple[str, ...]:
-    """The pipelines that lower a kernel, one after the other: that of XeTile if there is any, and that to vISA.
+    """The pipelines that lower a kernel, in order: XeTile to XeGPU if the module has XeTile ops, then XeGPU to vISA.
 
     Args:
-        large: whether launches may go beyond `SMALL`.
+        large: whether launches may exceed `SMALL`.
     """
     options = f"target={target} kernel={name} optimize={str(optimize).lower()}"
     options += f" grf={registers}" if registers else ""
@@ -252,14 +252,17 @@ def pipelines(
 
 
 def mark_unaligned(module: Module, name: str, arguments: Sequence[int]) -> None:
-    """Say of a kernel which arguments are not aligned."""
+    """Set the attribute of a kernel that lists its unaligned arguments."""
     func = next(f for f in visa.kernels(module.operation) if visa.name_of(f) == name)
     for dialect in ("xegpu", "xetile"):
         func.attributes[f"{dialect}.unaligned"] = mlir.DenseI64ArrayAttr.get(list(arguments), func.context)
 
 
 def _mark_unit_strides(module: Module, name: str, strided: Sequence[int]) -> None:
-    """Say of a kernel which arguments have an innermost stride of 1: all of which it is not known but some."""
+    """Set the attribute that lists the arguments assumed to have an innermost stride of 1.
+
+    These are all memrefs with a dynamic innermost stride, except those in `strided`.
+    """
     func = next(f for f in visa.kernels(module.operation) if visa.name_of(f) == name)
     types = mlir.FunctionType(mlir.TypeAttr(func.attributes["function_type"]).value).inputs
     unknown = [i for i, p in enumerate(parameters_of(types)) if p.is_memref and p.strides[-1:] == (None,)]
@@ -269,10 +272,10 @@ def _mark_unit_strides(module: Module, name: str, strided: Sequence[int]) -> Non
 
 
 def chosen_kernel(module: Module, wanted: str | None) -> str:
-    """The name of the kernel that is meant.
+    """The name of the wanted kernel, or of the only one.
 
     Raises:
-        ValueError: if there is no such kernel, or a name is needed.
+        ValueError: if there is no such kernel, or no name is given and there are several kernels.
     """
     names = [visa.name_of(func) for func in visa.kernels(module.operation)]
     known = ", ".join(names) or "none"
@@ -285,7 +288,7 @@ def chosen_kernel(module: Module, wanted: str | None) -> str:
 
 
 def copied(module: Module) -> Module:
-    """The module once more, so that lowering does not change the original. Locations are kept."""
+    """A copy of the module, with its locations, so that lowering does not change the original."""
     with module.context, module.operation.location:
         made = mlir.Module.create()
         point = mlir.InsertionPoint(made.body)
@@ -297,7 +300,7 @@ def copied(module: Module) -> Module:
 
 
 def subgroups_of(module: Module, name: str) -> int | None:
-    """How many subgroups the maps of a kernel of XeTile speak of; None if there are no maps."""
+    """The number of subgroups that the maps of a XeTile kernel define; None if there are no maps."""
     func = next(f for f in visa.kernels(module.operation) if visa.name_of(f) == name)
     if not any(op.name.startswith("xetile.") for op in walk(func)):
         return None

@@ -1,4 +1,4 @@
-"""The parameters of a lowered kernel: what arguments fit them, and what the lowering may assume of them."""
+"""The parameters of a lowered kernel: which arguments fit them, and what the lowering may assume about them."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from xegpu_py.target import Block2DLimits
 from xegpu_py.target import target as target_of
 
 SMALL = {"bytes": (1 << 31) - (1 << 16), "index": 1 << 30, "grid": GRID_LIMIT}
-"""For what kernels are compiled at first: arrays of so many bytes from the first to the last, index arguments of that
-absolute value, and so many workgroups in each dimension."""
+"""The limits that the first version of a kernel is compiled for: the bytes from the first to the last byte of an array,
+the absolute value of index arguments, and the workgroups in each dimension."""
 
 _ALSO = {"tf32": ("f32",), "index": ("i64", "ui64"), **{f"i{n}": (f"i{n}", f"ui{n}") for n in (8, 16, 32, 64)}}
-"""MLIR's element types, and numpy's by MLIR's names, where they are not the same or not alone."""
+"""The types of array elements that fit an MLIR element type, if they are not just the type of the same name."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a kernel. It is plain data, so that kernels that are found on disk need no MLIR context.
+    """A parameter of a kernel. It is plain data, so that kernels from the cache need no MLIR context.
 
     Attributes:
-        type: MLIR's type.
-        element: MLIR's type of an element; that of a scalar is itself.
-        kind: what it is.
-        shape: extents of a memref, None where it is dynamic.
-        strides: of a memref in elements, None where it is dynamic.
-        offset: of a memref's first element, None where it is dynamic.
+        type: the MLIR type.
+        element: the MLIR type of an element; for a scalar the type itself.
+        kind: "scalar", "vector" or "memref".
+        shape: extents of a memref; None for dynamic ones.
+        strides: strides of a memref in elements; None for dynamic ones.
+        offset: offset of a memref's first element, in elements; None if it is dynamic.
         contiguous: whether a memref is row-major without gaps.
     """
 
@@ -49,20 +49,20 @@ class Parameter:
 
     @property
     def is_packed(self) -> bool:
-        """Whether it is an array whose elements share bytes."""
+        """Whether it is a memref whose elements are smaller than a byte."""
         return self.is_memref and self.element in ARRAYS
 
     @property
     def is_memref(self) -> bool:
-        """Whether it is an array."""
+        """Whether it is a memref."""
         return self.kind == "memref"
 
     def inputs(self, index: int, argument: Any, title: str) -> dict[str, Any]:
-        """An argument as what the lowered kernel takes for it: the array or number, then extents and strides.
+        """The inputs of the lowered kernel for an argument: the array or number, then extents and strides.
 
         Args:
             index: the parameter's number.
-            title: what messages call the argument.
+            title: the argument's name in messages.
 
         Raises:
             TypeError, ValueError: if the argument does not fit.
@@ -120,7 +120,7 @@ class Parameter:
         return found | {f"{name}_stride{d}": s for d, s in enumerate(own)} | {f"{name}_offset": 0}
 
     def misfits(self, array: Any, limits: Block2DLimits) -> bool:
-        """Whether 2D block messages cannot serve an array, of which the kernel does not know shape or strides."""
+        """Whether an array has a dynamic shape or stride, and 2D block messages cannot address it."""
         if not (self.is_memref and isinstance(array, np.ndarray) and array.ndim > 1):
             return False
         if None not in (*self.shape[-2:], *self.strides):
@@ -128,12 +128,12 @@ class Parameter:
         return limits.array_problem(array) is not None
 
     def is_strided(self, array: Any) -> bool:
-        """Whether an array has an innermost stride other than 1, and the type does not say which."""
+        """Whether an array has an innermost stride other than 1, and the type's innermost stride is dynamic."""
         unknown = self.is_memref and bool(self.strides) and self.strides[-1] is None
         return unknown and isinstance(array, np.ndarray) and array.strides[-1:] != (array.itemsize,)
 
     def reach(self, argument: Any) -> int:
-        """The greatest of an array's bytes from the first to behind the last, its extents and its strides in bytes."""
+        """The greatest of: the bytes that an array spans, its extents in bytes, its strides in bytes."""
         if not (self.is_memref and isinstance(argument, np.ndarray)):
             return 0
         strides = [abs(n) for n in argument.strides]
@@ -143,7 +143,7 @@ class Parameter:
         return int(max(*(n * argument.itemsize for n in argument.shape), *strides, contiguous, reach))
 
     def greatest_index(self, argument: Any) -> int:
-        """The greatest absolute value of an index argument, or a vector of them; 0 of others, and of what is none."""
+        """The greatest absolute value of an index argument or a vector of indices; 0 for other arguments."""
         if self.is_memref or self.element != "index":
             return 0
         found = np.asarray(argument)
@@ -183,7 +183,7 @@ def beyond(
     grid: int | Sequence[int],
     limits: Mapping[str, int] = SMALL,
 ) -> str | None:
-    """In what a call goes beyond limits, as a clause; None if it does not. A limit of 0 is none."""
+    """How a call exceeds the limits, as a clause; None if it does not. A limit of 0 means no limit."""
     most = {what: limits.get(what) or math.inf for what in SMALL}
     if max(extent(grid, "grid")) > most["grid"]:
         return f"'grid' has more than {most['grid']} workgroups in a dimension"
@@ -196,7 +196,7 @@ def beyond(
 
 
 def unaligned_arrays(parameters: Sequence[Parameter], arguments: Sequence[Any], target: str) -> tuple[int, ...]:
-    """The numbers of the arguments that are arrays that 2D block messages cannot serve."""
+    """The numbers of the arguments that are arrays which 2D block messages cannot address (see `Parameter.misfits`)."""
     limits = target_of(target).block2d
     if limits is None:
         return ()

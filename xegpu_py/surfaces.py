@@ -1,4 +1,4 @@
-"""2D surfaces whose extents a kernel computes of its arguments: whether 2D block messages can address them."""
+"""2D surfaces whose extents a kernel computes from its arguments: whether 2D block messages can address them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _OPERATIONS: dict[str, Callable[[int, int], int]] = {
     "shrui": lambda a, b: a >> b,
     "andi": lambda a, b: a & b,
 }
-"""Ops of arith on what are extents: numbers that are not negative, and do not wrap around."""
+"""Ops of arith on extents, which are not negative and do not wrap around."""
 _CASTS = ("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui")
 _DEPTH = 16
 
@@ -46,10 +46,10 @@ class Surface:
     """The surface of a descriptor or tile. It is plain data, as parameters are.
 
     Attributes:
-        argument: the number of the kernel's argument in whose memory it lies.
+        argument: the number of the argument whose memory contains the surface.
         size: bytes of an element.
-        width, rows, pitch: elements of a row, rows, and elements from one to the next; None where that is not computed
-            of arguments alone.
+        width, rows, pitch: elements of a row, number of rows, and elements from one row to the next; None if it is not
+            computed from arguments alone.
     """
 
     argument: int
@@ -82,7 +82,7 @@ def surfaces_of(func: mlir.Operation) -> tuple[Surface, ...]:
 
 
 def _extents(view: Any) -> tuple[list[mlir.Value | int], list[mlir.Value | int]]:
-    """The shape and the strides that a descriptor or tile is given, or the cast of memory that it is made of."""
+    """The shape and the strides of a descriptor or tile: its own, or those of the memory cast that it is made from."""
     made = defining_op(view.source)
     if view.shape or made is None or made.name != "memref.reinterpret_cast":
         return list(view.shape), list(view.strides)
@@ -98,7 +98,7 @@ def _element_bits(kind: mlir.Type) -> int:
     text = str(kind)
     if text.startswith("!xegpu."):
         return TensorDesc.decode(text).bits
-    # Loaded when it is needed: most kernels have no tiles.
+    # Imported only when needed, because most kernels have no tiles.
     from xegpu_py.dialects.xetile import Tile
 
     bits: int = Tile.decode(text).bits
@@ -106,7 +106,7 @@ def _element_bits(kind: mlir.Type) -> int:
 
 
 def expression_of(value: mlir.Value | int, depth: int = _DEPTH) -> Expression | None:
-    """How a number is computed of the function's arguments; None if it is not, or not by ops that are known here."""
+    """The expression that computes a number from the function's arguments; None if it contains other values or ops."""
     known = constant_of(value)
     if known is not None:
         return known
@@ -132,7 +132,7 @@ def expression_of(value: mlir.Value | int, depth: int = _DEPTH) -> Expression | 
 
 
 def evaluated(expression: Expression | None, arguments: Sequence[Any]) -> int | None:
-    """A number for the arguments of a call; None if it is not known."""
+    """The value of an expression for the arguments of a call; None if it is not known."""
     if expression is None or isinstance(expression, int):
         return expression
     kind, *rest = expression
@@ -150,7 +150,7 @@ def evaluated(expression: Expression | None, arguments: Sequence[Any]) -> int | 
 
 
 def unaligned_surfaces(surfaces: Sequence[Surface], arguments: Sequence[Any], target: str) -> tuple[int, ...]:
-    """The numbers of the arguments with surfaces that 2D block messages cannot address, as a call has them."""
+    """The numbers of the arguments with surfaces that 2D block messages cannot address in a call."""
     limits = target_of(target).block2d
     if limits is None:
         return ()

@@ -1,8 +1,8 @@
-"""Hardware descriptions: what the GPUs that vISA is made for have, and how large it is.
+"""Hardware descriptions: the instructions, sizes and limits of the GPUs that vISA is compiled for.
 
-Facts are those of Intel's finalizer (which platform takes which instruction) and of the public documentation of Xe-HPC
-and Xe-HPG (sizes and alignments of 2D block messages). For bmg and cri, which the packaged finalizer does not know,
-they are those of the public sources that docs/targets.md names. docs/visa.md has the table.
+Sources: Intel's finalizer (which platform accepts which instruction), and the public documentation of Xe-HPC and
+Xe-HPG (sizes and alignments of 2D block messages). The packaged finalizer does not know bmg and cri; docs/targets.md
+names their public sources. docs/visa.md has the table.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ _INTEGERS = tuple(f"{sign}{bits}" for bits in (2, 4, 8) for sign in "us")
 
 @dataclass(frozen=True, eq=False)
 class Block2DLimits:
-    """What a 2D block message can carry.
+    """The limits of 2D block messages.
 
     Attributes:
-        row_bytes: most bytes of a row of all its blocks together.
-        load_height: most rows that a load has.
-        store_height: most rows that a store has.
-        counts: numbers of blocks by element width in bits, for plain and VNNI loads.
+        row_bytes: most bytes of a row of all blocks together.
+        load_height: most rows of a load.
+        store_height: most rows of a store.
+        counts: the legal numbers of blocks by element width in bits, for plain and VNNI loads.
         transposed: greatest (width, height) of a transposing load by element width in bits, in elements.
         vnni: widths of elements in bits that the VNNI transform packs.
         base_alignment: alignment of the surface's address in bytes.
-        width_granule: what the surface's width in bytes is a multiple of.
-        pitch_granule: what its pitch in bytes is a multiple of.
-        column_granule: what the bytes in front of a block's first column are a multiple of.
+        width_granule: the surface's width in bytes must be a multiple of this.
+        pitch_granule: the surface's pitch in bytes must be a multiple of this.
+        column_granule: the offset of a block's first column in bytes must be a multiple of this.
         least_bytes: least width and pitch of a surface in bytes.
         most_extent: greatest width, height and pitch (in bytes, rows, bytes).
     """
@@ -52,17 +52,17 @@ class Block2DLimits:
     most_extent: int = 1 << 24
 
     def transposed_unit(self, bits: int) -> int | None:
-        """Bits of the unit in which a message transposes elements of `bits` bits; None if it transposes none such."""
+        """The width in bits of the units that a message transposes for elements of `bits` bits; None if it cannot."""
         return min((unit for unit in self.transposed if unit >= bits), default=None)
 
     def surface_problem(self, width: int | None, rows: int | None, pitch: int | None, start: int | None) -> str | None:
-        """Why messages cannot address a surface, as "has rows of 30 bytes, but ..."; None if nothing known forbids it.
+        """Why messages cannot address a surface, as "has rows of 30 bytes, but ..."; None if no rule is known broken.
 
         Args:
-            width: bytes of a row; None, here and below, if it is not known.
-            rows: how many there are.
-            pitch: bytes from row to row.
-            start: bytes from an address that is aligned to the surface's first.
+            width: bytes of a row. None, here and below, means unknown.
+            rows: number of rows.
+            pitch: bytes from one row to the next.
+            start: offset in bytes of the surface's first byte from an aligned address.
         """
         for what, found, granule in (("rows", width, self.width_granule), ("a pitch", pitch, self.pitch_granule)):
             if found is None:
@@ -83,10 +83,10 @@ class Block2DLimits:
         return None
 
     def outer_problem(self, strides: Sequence[int | None]) -> str | None:
-        """Why messages cannot address all matrices of a tensor of more dimensions; None if nothing known forbids it.
+        """Why messages cannot address all matrices of a tensor of more dimensions; None if no rule is known broken.
 
         Args:
-            strides: bytes from matrix to matrix, of each of the outer dimensions; None if it is not known.
+            strides: bytes from one matrix to the next in each outer dimension; None if unknown.
         """
         for found in strides:
             if found is not None and found % self.base_alignment:
@@ -111,23 +111,23 @@ class Target:
     """One kind of GPU.
 
     Attributes:
-        name: what it is called in options.
-        platform: what Intel's finalizer calls it; None if it knows no such GPU.
-        title: what it is.
+        name: its name in options.
+        platform: its name in Intel's finalizer; None if the finalizer does not support it.
+        title: its product name.
         grf_bytes: bytes of a register of the general register file.
         grf_counts: registers that a thread may have, the usual number first.
         dpas_exec_sizes: SIMD lanes of dpas, the usual number first.
         dpas_depths: systolic depths.
         dpas_precisions: precisions of src1 and src2.
         dpas_half_accumulators: whether accumulators and destinations of dpas may be bf and hf.
-        absent: instructions that it has not.
+        absent: instructions that it does not have.
         tf32_conversion: whether fcvt converts to tf32.
-        double_math: whether it divides and takes roots of f64.
-        cache_line: bytes that one prefetch brings into a cache.
-        line_alignment: bytes at whose multiples a message of one lane that moves a line begins.
+        double_math: whether it has division and square roots of f64.
+        cache_line: bytes that one prefetch loads into a cache.
+        line_alignment: required alignment in bytes of a message of one lane that moves a cache line.
         message_grfs: most registers that one gather or scatter message carries.
-        block2d: limits of 2D block messages; None if it has none.
-        slm_bytes: most shared local memory of a workgroup.
+        block2d: limits of 2D block messages; None if it has no such messages.
+        slm_bytes: most bytes of shared local memory of a workgroup.
         named_barriers: named barriers of a workgroup; 0 if it has none.
         threads: most hardware threads of a workgroup.
     """
@@ -213,14 +213,14 @@ TARGETS = {
 """The targets by name."""
 
 DEFAULT = "pvcxt"
-"""The target where none is named."""
+"""The default target."""
 
 
 def target(name: str = DEFAULT) -> Target:
     """The target of a name.
 
     Raises:
-        ValueError: if there is none; the message lists them.
+        ValueError: if there is no such target; the message lists the targets.
     """
     found = TARGETS.get(name)
     if found is None:

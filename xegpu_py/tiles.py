@@ -1,3 +1,3 @@
-"""The older name of `xegpu_py.language`, whose tiles and kernels this module had."""
+"""An alias of `xegpu_py.language`; this module used to define its tiles and kernels."""
 
 from xegpu_py.language import *  # noqa: F403

@@ -1,3 +1,3 @@
-"""The older name of `xegpu_py.language`, whose values this module had."""
+"""An alias of `xegpu_py.language`; this module used to define its values."""
 
 from xegpu_py.language import *  # noqa: F403

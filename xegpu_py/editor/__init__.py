@@ -1,1 +1,1 @@
-"""What editors ask about a file: names, documentation, completions, formatting; and a language server that answers."""
+"""Editor support: names, documentation, completions and formatting of a file, and the language server."""

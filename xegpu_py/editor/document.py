@@ -1,4 +1,4 @@
-"""One version of a file in an editor: its diagnostics, names, hover texts, completions and outline."""
+"""`Document`: one version of a file in an editor, with its diagnostics, names, hover texts and completions."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _KEY = re.compile(r"(\w+)\s*=\s*[\w.#]*\Z")
 
 @dataclass(frozen=True)
 class Completion:
-    """Something that may stand at a place.
+    """A completion.
 
     Attributes:
-        text: what is inserted.
+        text: the text to insert.
         kind: "op", "attribute", "value", "type" or "name".
-        detail: one line about it.
-        doc: more, as Markdown.
+        detail: a description of one line.
+        doc: the documentation, as Markdown.
     """
 
     text: str
@@ -61,7 +61,7 @@ def _by_name() -> dict[str, type[Dialect]]:
 
 
 def _documented(word: str) -> Any:
-    """The class of ours that a word such as `xegpu.load_nd` or `!xegpu.tensor_desc` names, or None."""
+    """The class of our dialects that a word such as `xegpu.load_nd` or `!xegpu.tensor_desc` names, or None."""
     sigil = word[:1] if word[:1] in "!#" else ""
     name, _, rest = word.removeprefix(sigil).partition(".")
     dialect = _by_name().get(name)
@@ -84,37 +84,37 @@ class Document(ABC):
 
     @staticmethod
     def of(text: str, name: str) -> Document:
-        """The document of a file, by the ending of its name: vISA assembly or MLIR."""
+        """The document of a file: vISA assembly if its name ends in `.visaasm`, otherwise MLIR."""
         return (AssemblyDocument if name.endswith(".visaasm") else MlirDocument)(text, name)
 
     @property
     @abstractmethod
     def diagnostics(self) -> list[Diagnostic]:
-        """What is wrong with it."""
+        """The errors and warnings of the file."""
 
     @property
     @abstractmethod
     def names(self) -> Names:
-        """Where its names are defined and used."""
+        """The definitions and uses of its names."""
 
     @abstractmethod
     def hover(self, offset: int) -> str | None:
-        """What there is to say of the word at an offset, as Markdown."""
+        """The hover text of the word at an offset, as Markdown; None if there is none."""
 
     @abstractmethod
     def completions(self, offset: int) -> list[Completion]:
-        """What may stand at an offset."""
+        """The completions at an offset."""
 
     @abstractmethod
     def formatted(self) -> str:
-        """The text as our printer would have it; as it is where it does not read."""
+        """The text in the format of our printer; text that cannot be parsed is unchanged."""
 
     @abstractmethod
     def lowered(self, offset: int) -> str:
         """vISA assembly of the kernel at an offset.
 
         Raises:
-            DiagnosticError: if it does not lower.
+            DiagnosticError: if the kernel cannot be lowered.
             ValueError: if there is no kernel.
         """
 
@@ -130,11 +130,11 @@ class Document(ABC):
         return None
 
     def definition(self, offset: int) -> Definition | None:
-        """What the name at an offset means."""
+        """The definition of the name at an offset."""
         return self.names.at(offset)
 
     def end_of(self, position: Position) -> int:
-        """The offset after the word at a position: diagnostics have a start alone."""
+        """The offset after the word at a position, for diagnostics, which have a start but no end."""
         offset = self.source.offset(position.line, position.column)
         m = re.compile(r"\"[^\"\n]*\"|[%@^!#]?[\w$.-]+|[^\n]").match(self.source.text, offset)
         return m.end() if m else offset
@@ -147,7 +147,7 @@ class MlirDocument(Document):
     def _read(self) -> tuple[Module | None, list[Diagnostic]]:
         found: list[Diagnostic] = []
         module: Module | None = None
-        # A file for lit's --split-input-file is several modules.
+        # A file for --split-input-file contains several modules.
         for piece in self.source.split():
             try:
                 module = parse_source(piece, context=Context(), verify=False)
@@ -236,7 +236,7 @@ class MlirDocument(Document):
 
     @cached_property
     def _inferred(self) -> dict[tuple[int, int], ir.Operation]:
-        """The ops by line and column after maps and layouts were derived."""
+        """The ops by line and column, with inferred maps and layouts."""
         text = self.source.text
         passes = ["xetile-infer-layout"] * ("xetile." in text) + ["vector-layout-analysis"] * ("to_layout" in text)
         if not passes or self.diagnostics:
@@ -257,7 +257,7 @@ class MlirDocument(Document):
             return None
         found = [self._shown(value.type) for value in op.results if "_map" in str(value.type)]
         found += [f"{n} = {self._shown(op.attributes[n])}" for n in op.attributes if "map" in n or "layout" in n]
-        # What a load makes has the map of its tile.
+        # The result of a load has the map of its tile.
         found = found or [self._shown(value.type) for value in op.operands if "_map" in str(value.type)]
         return "Layout, as derived:\n\n" + _fenced("\n".join(found)) if found else None
 
@@ -281,7 +281,7 @@ class MlirDocument(Document):
         if prefix[:1] in ("%", "@", "^"):
             names = {d.name: d for d in self.names.definitions if d.name.startswith(prefix) and d.start < offset}
             return [Completion(name, "name", self._type_of(d) or "") for name, d in names.items()]
-        # Where an op goes on over several lines, its dictionary may have begun above.
+        # The dictionary of an op of several lines may begin on an earlier line.
         above = text[max(0, offset - 400) : offset]
         inside = _DICTIONARY.search(above)
         if inside and (op := _documented(inside["op"])):
@@ -295,7 +295,7 @@ class MlirDocument(Document):
         text = self.source.text
         try:
             made = formatted(self.source, tuple(_by_name().values()))
-            # A formatter that changed what the text means would be worse than none.
+            # Keep the text if formatting would change its meaning.
             same = self.diagnostics or _meaning(made) == _meaning(text)
         except DiagnosticError:
             return text
@@ -323,7 +323,7 @@ def _meaning(text: str) -> list[str]:
 
 @lru_cache
 def _upstream(name: str) -> str | None:
-    """The documentation of an op of upstream's dialects, as the bindings have it."""
+    """The documentation of an op of upstream's dialects, from the bindings."""
     dialect, _, _ = name.partition(".")
     cls = _upstream_ops(dialect).get(name)
     return (cls.__doc__ or "").strip() or None if cls else None
@@ -365,7 +365,7 @@ def _of_words(prefix: str) -> list[Completion]:
 
 
 def _of_attributes(op: type[Operation], inside: str) -> list[Completion]:
-    """Names of an op's attributes, or values of the one that is being written."""
+    """Names of an op's attributes, or after `name =` the values of that attribute."""
     key = _KEY.search(inside)
     if key:
         name = op.dialect_class.attribute_spellings.get(key[1].lower(), key[1].lower())
@@ -469,7 +469,7 @@ class AssemblyDocument(Document):
 
 
 def _register_of(program: Program, name: str, gpu: str, registers: int | None) -> str | None:
-    """Where a variable lies in the register file, and how it is aligned."""
+    """The place of a variable in the register file, and its alignment."""
     var = next((v for v in program.variables if v.name == name), None)
     if var is None:
         return None

@@ -1,8 +1,8 @@
-"""Where the names of a file are defined and used, found in its text, so that files with mistakes have an answer too.
+"""The definitions and uses of the names in a file, found in its text, so that invalid files have them too.
 
 MLIR (Language Reference, "Value Scoping", "Symbols and Symbol Tables"): a value is visible in the region that defines
-it and the regions inside. A region is a pair of braces that is no dictionary; what an op's header defines (arguments,
-induction variables) belongs to the regions that follow the header.
+it and the regions inside. A region is a pair of braces that is not a dictionary. The values that an op's header
+defines (arguments, induction variables) belong to the regions that follow the header.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _BETWEEN = {"private", "public", "nested", "constant", "uninitialized"}
 
 @dataclass
 class Definition:
-    """A name where it is defined.
+    """The definition of a name.
 
     Attributes:
-        name: with its sigil, if it has one.
+        name: the name, with its sigil.
         start: offset of the name.
         kind: "value", "symbol", "block", "variable", "label" or "kernel".
-        owner: offset of the op that makes it, as diagnostics point at it; of an argument, its own.
-        result: of an op's results which group, from 0; None for an argument and for what is no value.
-        uses: offsets of where it is used.
+        owner: offset of the op that defines it, where diagnostics point; for an argument, the offset of the argument.
+        result: the number of the result group among the op's results; None for arguments and for other kinds.
+        uses: offsets of its uses.
     """
 
     name: str
@@ -62,13 +62,13 @@ class _Scope:
 
 @dataclass
 class Names:
-    """The definitions of a file, in order, and what each occurrence of a name means."""
+    """The definitions of a file, in order, and the definition that each occurrence of a name refers to."""
 
     definitions: list[Definition] = field(default_factory=list)
     _at: list[tuple[int, int, Definition]] = field(default_factory=list)
 
     def finish(self) -> Names:
-        """Sort the occurrences, once all are known."""
+        """Sort the occurrences. Called when all are known."""
         for d in self.definitions:
             for start in (d.start, *d.uses):
                 self._at.append((start, start + len(d.name), d))
@@ -76,13 +76,13 @@ class Names:
         return self
 
     def at(self, offset: int) -> Definition | None:
-        """What the name at an offset means."""
+        """The definition of the name at an offset."""
         i = bisect_right(self._at, offset, key=lambda entry: entry[0]) - 1
         return self._at[i][2] if i >= 0 and offset <= self._at[i][1] else None
 
 
 class _Indexer:
-    """Reads the tokens of MLIR once, with the regions that are open."""
+    """Reads the tokens of MLIR in one scan, with a stack of the open regions."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -90,7 +90,7 @@ class _Indexer:
         self.scope = _Scope(None)
         self.open: list[bool] = []  # For each open brace, whether it is a region.
         self.uses: list[tuple[str, int, _Scope]] = []
-        self.pending: list[Definition] = []  # What a header defines, for the regions that follow it.
+        self.pending: list[Definition] = []  # The values that a header defines, for the regions that follow it.
         self.parens = 0
 
     def index(self) -> Names:
@@ -105,7 +105,7 @@ class _Indexer:
                 first = first or self.parens == 0
                 continue
             lhs = _RESULTS.match(self.text, at) if first and kind == "value" else None
-            # Other lines go on with the statement before.
+            # Other lines continue the previous statement.
             starts = first and bool(lhs or kind in ("block", "bracket") or "." in word or word in ("module", "func"))
             first = False
             if starts:
@@ -131,7 +131,7 @@ class _Indexer:
                         first, self.parens = True, 0
                 elif self.open and self.open.pop():
                     self.scope = self.scope.parent or self.scope
-                    # What follows may be another region of the same op: `} else {`, `} do {`.
+                    # Another region of the same op may follow: `} else {`, `} do {`.
                     first = False
             elif kind == "word":
                 words.append(word)
@@ -229,5 +229,5 @@ def visa_names(text: str) -> Names:
 
 
 def words(text: str) -> Iterator[re.Match[str]]:
-    """The words of a text with their sigils and dots, as hover and completion take them."""
+    """The words of a text, with their sigils and dots, for hover and completion."""
     return re.finditer(r"[%@^!#]?[\w$][\w$.-]*", text)

@@ -16,10 +16,10 @@ from xegpu_py.editor.names import Definition
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
 
 SHOW_LOWERED = "xegpu.showLowered"
-"""The command that lowers the kernel at a place: arguments are a URI and a position; the result is vISA assembly."""
+"""The command that lowers the kernel at a position. Arguments: a URI and a position. Result: vISA assembly."""
 
 _DELAY = 0.1
-"""Seconds without a change after which a file is checked."""
+"""A file is checked after this many seconds without a change."""
 
 _SEVERITIES = {
     "error": lsp.DiagnosticSeverity.Error,
@@ -52,7 +52,7 @@ class Server(LanguageServer):
         self._waiting: dict[str, asyncio.Task[None]] = {}
 
     def document(self, uri: str) -> Document:
-        """The present version of a file."""
+        """The current version of a file."""
         text = self.workspace.get_text_document(uri)
         known = self._documents.get(uri)
         if known is None or known[0] != text.version or known[1].source.text != text.source:
@@ -72,7 +72,7 @@ class Server(LanguageServer):
         self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found, version))
 
     def check_soon(self, uri: str) -> None:
-        """Send a file's diagnostics once no more is typed."""
+        """Send a file's diagnostics after a pause in typing."""
         if task := self._waiting.pop(uri, None):
             task.cancel()
 
@@ -83,7 +83,7 @@ class Server(LanguageServer):
         self._waiting[uri] = asyncio.ensure_future(wait())
 
     def text(self, uri: str) -> TextDocument:
-        """The text of a file, which converts positions to the client's units."""
+        """The file's text, which converts positions to the client's units."""
         return self.workspace.get_text_document(uri)
 
     def range(self, uri: str, start: int, end: int) -> lsp.Range:
@@ -102,7 +102,7 @@ class Server(LanguageServer):
         return text.offset_at_position(position)
 
     def diagnostic(self, uri: str, document: Document, found: Diagnostic) -> lsp.Diagnostic:
-        """A diagnostic with its notes, in the protocol's terms."""
+        """A diagnostic with its notes, as the protocol's type."""
         return lsp.Diagnostic(
             self._place(uri, document, found.position),
             found.message,
@@ -122,12 +122,12 @@ class Server(LanguageServer):
         return self.range(uri, start, max(document.end_of(position) if position.line else start, start))
 
     def occurrence(self, uri: str, definition: Definition, start: int) -> lsp.Location:
-        """A place where a name stands."""
+        """The location of an occurrence of a name."""
         return lsp.Location(uri, self.range(uri, start, start + len(definition.name)))
 
 
 def make(version: str) -> Server:
-    """A server with everything that it answers."""
+    """Make a server, and register its features."""
     server = Server(version)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
