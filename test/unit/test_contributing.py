@@ -21,6 +21,8 @@ def test_worked_examples(tmp_path):
     configuration = (ROOT / "lit.cfg.py").read_text()
     path = f'\nconfig.environment["PYTHONPATH"] = {str(package.parent)!r}\n'
     (copy / "lit.cfg.py").write_text(configuration + path)
+    (copy / "test").mkdir()
+    shutil.copy(ROOT / "test/forked_tools.py", copy / "test")
 
     found = list(runs(CONTRIBUTING, copy, {"PYTHONPATH": str(package.parent)}))
     assert len(found) >= 4

@@ -92,7 +92,7 @@ def test_loads_of_few_elements_are_no_larger() -> None:
     assert out.tolist() == [7] * 4 + [1] * 12
     interpreter = kernel.launcher._interpreter
     text = "\n".join(
-        functions_of_program(kernel.program, interpreter.layout, "fma", native_host(), lanes_part=False, keep=False)
+        functions_of_program(kernel.program, interpreter.layout, "fma", native_host(), divergent=False, keep=False)
     )
     thread = text[text.index("@thread(") :].partition("\n}")[0]
     loads = re.findall(r"load (<\d+ x i32>), ptr %\w+, align (\d+)", thread)
