@@ -1,4 +1,4 @@
-"""The rewriting of a function: which op is distributed by which rule, and what rules build with."""
+"""The conversion of a function: the rules by op, and the builders that rules share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from xegpu_py.layout import NestedLayout
 
 Pattern = Callable[["Distributor", ir.Operation], None]
 pattern: PatternSet[Pattern] = PatternSet(__package__, ("masks", "memory", "reductions", "shapes"))
-"""By name of an op what distributes it."""
+"""The distribution rules by op name."""
 
 
 def distribute(func: ir.Operation, subgroup_size: int) -> None:
@@ -44,7 +44,7 @@ def distribute(func: ir.Operation, subgroup_size: int) -> None:
 
 @pattern("vector.fma", "vector.gather")
 def elementwise(d: Distributor, op: ir.Operation) -> None:
-    """The same op on parts."""
+    """Apply the same op to parts."""
     if relation(op) is None:
         d.fail("cannot be distributed", "its vectors differ in shape")
     types = [d.part_type(d.layout(op, r), element_of(r)) if r in d.layouts else r.type for r in op.results]
@@ -53,20 +53,20 @@ def elementwise(d: Distributor, op: ir.Operation) -> None:
 
 @pattern("func.return", "gpu.return")
 def leave(d: Distributor, op: ir.Operation) -> None:
-    """What goes out of the function is whole."""
+    """The results of a function are whole vectors."""
     for i, value in enumerate(list(op.operands)):
         if value in d.layouts:
             op.operands[i] = iree_vector_ext.ToSimdOp(d.part(value), output=value.type).operation.results[0]
 
 
 class Distributor(Conversion):
-    """A function that is being distributed. Vectors that have layouts become a lane's parts.
+    """The conversion of a function: vectors with layouts become a lane's parts.
 
     Attributes:
         layouts: of the whole vectors.
         subgroup_size: the number of lanes.
-        subgroups: the number of subgroups, if the function says it.
-        first: where the function began.
+        subgroups: the number of subgroups, if the function has it as an attribute.
+        first: the first op of the original function.
     """
 
     patterns = pattern
@@ -100,7 +100,7 @@ class Distributor(Conversion):
             self.fail("cannot be distributed", f"there is no rule for {op.name} on vectors with layouts")
 
     def _check(self, op: ir.Operation, layout: NestedLayout) -> None:
-        """Whether lanes and subgroups have one part each of a layout."""
+        """Check that a layout gives each lane and subgroup one part."""
         if layout in self._fits:
             return
         size = self.subgroup_size
@@ -128,10 +128,10 @@ class Distributor(Conversion):
         return total // self.subgroup_size
 
     def layout(self, op: ir.Operation, value: ir.Value) -> NestedLayout:
-        """The layout of a vector that an op uses or makes.
+        """The layout of a vector that an op uses or defines.
 
         Raises:
-            DiagnosticError: if it has none.
+            DiagnosticError: at the op, if the vector has none.
         """
         found = self.layouts.get(value)
         if found is None:
@@ -144,11 +144,11 @@ class Distributor(Conversion):
         return ir.VectorType.get(layout.distributed_shape, element)
 
     def part(self, value: ir.Value) -> ir.Value:
-        """A lane's part of a vector with a layout; any other value as it is."""
+        """A lane's part of a vector with a layout; any other value unchanged."""
         if value not in self.layouts:
             return value
         if value not in self.values:
-            # It comes from outside, or from an op that is not distributed.
+            # The value is an argument, or the result of an op that is not distributed.
             kind = self.part_type(self.layouts[value], element_of(value))
             made = iree_vector_ext.ToSimtOp(value, output=kind).operation.results[0]
             if not isinstance(value.owner, ir.Block):
@@ -158,21 +158,21 @@ class Distributor(Conversion):
         return self.values[value][0]
 
     def replace_parts(self, op: ir.Operation, *parts: ir.Value) -> None:
-        """Replace an op: vectors with layouts by parts, all else by the values themselves."""
+        """Replace an op's results: vectors with layouts by parts, others by the values themselves."""
         self.replace(op, *([new] if old in self.layouts else new for old, new in zip(op.results, parts, strict=True)))
 
     def constant(self, attribute: ir.Attribute) -> ir.Value:
-        """A constant where the function begins, made once."""
+        """A constant at the beginning of the function, made once."""
         return self.once(("constant", attribute), lambda: make("arith.constant", attribute.type, value=attribute))
 
     def splat(self, kind: ir.Type, element: ir.Attribute) -> ir.Value:
-        """A constant with the same element everywhere; `kind` may be a scalar's."""
+        """A splat constant; `kind` may be a scalar type."""
         if isinstance(kind, ir.VectorType):
             return self.constant(ir.DenseElementsAttr.get_splat(kind, element))
         return self.constant(element)
 
     def once(self, key: Any, make: Callable[[], ir.Value]) -> ir.Value:
-        """A value that is made where the function begins, once for each key."""
+        """A value that is made at the beginning of the function, once for each key."""
         if key not in self._entry:
             with ir.InsertionPoint(self.first), self.func.location:
                 self._entry[key] = make()
@@ -183,18 +183,18 @@ class Distributor(Conversion):
         return self.constant(ir.IntegerAttr.get(ir.IndexType.get(), n))
 
     def add(self, value: ir.Value | None, n: int) -> ir.Value:
-        """An index plus a number; no value stands for 0."""
+        """An index plus a number; None represents 0."""
         if value is None:
             return self.index(n)
         return binary("addi", value, self.index(n)) if n else value
 
     def sum(self, *values: ir.Value | None) -> ir.Value | None:
-        """The sum of indices; no value stands for 0."""
+        """The sum of indices; None represents 0."""
         terms = [value for value in values if value is not None]
         return reduce(partial(binary, "addi"), terms) if terms else None
 
     def virtual_id(self, level: str, stride: int, n: int) -> ir.Value | None:
-        """`(id / stride) mod n` of this lane or subgroup; None where that is always 0."""
+        """`(id / stride) mod n` of this lane or subgroup; None if it is always 0."""
         if n == 1:
             return None
 
@@ -219,7 +219,7 @@ class Distributor(Conversion):
         )
 
     def base(self, layout: NestedLayout, dim: int) -> ir.Value | None:
-        """The index in a dimension of the first element that this lane has; None where that is always 0."""
+        """The index in a dimension of this lane's first element; None if it is always 0."""
         subgroup, thread = self.virtual_ids(layout, dim)
         if subgroup is None and thread is None:
             return None

@@ -1,4 +1,4 @@
-"""What lanes look up by their number, and what they hand each other."""
+"""Constants that depend on the lane, and exchange between lanes by shuffles."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from xegpu_py.layout.ids import Ints
 
 
 def shuffled(d: Distributor, value: ir.Value, mode: str, offset: ir.Value) -> ir.Value:
-    """What another lane has of a scalar: the one whose number is the offset (`idx`), or differs in its bits (`xor`)."""
+    """A scalar of another lane: of lane `offset` (mode `idx`), or of lane `own xor offset` (mode `xor`)."""
     given = value.type
     value = carried(value)
     width = d.constant(ir.IntegerAttr.get(build.integer_type(32), d.subgroup_size))
@@ -27,7 +27,7 @@ def shuffled(d: Distributor, value: ir.Value, mode: str, offset: ir.Value) -> ir
 
 
 def carried(value: ir.Value) -> ir.Value:
-    """A scalar, or a vector, as one of a type that shuffles take."""
+    """Convert a scalar or a vector to a type that shuffles support."""
     element = element_of(value)
     if isinstance(element, ir.IndexType):
         return build.make("arith.index_cast", build.with_element(value.type, build.integer_type(32)), value)
@@ -37,7 +37,7 @@ def carried(value: ir.Value) -> ir.Value:
 
 
 def restored(value: ir.Value, kind: ir.Type) -> ir.Value:
-    """What `carried` was given, of this type."""
+    """Convert the result of `carried` back to this type."""
     if value.type == kind:
         return value
     return build.make("arith.index_cast" if isinstance(element_of(kind), ir.IndexType) else "arith.trunci", kind, value)
@@ -50,7 +50,7 @@ def _lane(d: Distributor) -> ir.Value:
 
 
 def _looked_up(d: Distributor, rows: Sequence[Sequence[ir.Attribute]]) -> ir.Value:
-    """The row of a table that has the lane's number; a plain constant if all are alike."""
+    """The row of a table for this lane; a plain constant if all rows are equal."""
     kind = ir.VectorType.get([len(rows[0])], rows[0][0].type)
     if all(row == rows[0] for row in rows):
         return d.constant(ir.DenseElementsAttr.get(list(rows[0]), kind))
@@ -60,7 +60,7 @@ def _looked_up(d: Distributor, rows: Sequence[Sequence[ir.Attribute]]) -> ir.Val
 
 
 def _number(d: Distributor, numbers: Ints, kind: ir.Type) -> ir.Value:
-    """An integer of the lane's own."""
+    """An integer that depends on the lane."""
     if (numbers == numbers[0]).all():
         return d.constant(ir.IntegerAttr.get(kind, int(numbers[0])))
     row = [ir.IntegerAttr.get(kind, int(n)) for n in numbers]
@@ -69,7 +69,7 @@ def _number(d: Distributor, numbers: Ints, kind: ir.Type) -> ir.Value:
 
 
 def constant_part(d: Distributor, layout: NestedLayout, elements: Sequence[ir.Attribute]) -> ir.Value:
-    """A lane's part of a constant, from tables with a row for each lane, one of them for each subgroup that differs."""
+    """A lane's part of a constant, from tables with a row for each lane; distinct subgroups have a table each."""
     subgroups, lanes = layout.subgroups.period, d.subgroup_size
     places = np.arange(math.prod(layout.shape)).reshape(layout.shape)
     parts = layout.distribute(places, subgroups=subgroups, threads=lanes).reshape(subgroups, lanes, -1)
@@ -84,7 +84,7 @@ def constant_part(d: Distributor, layout: NestedLayout, elements: Sequence[ir.At
 
 
 def moved(d: Distributor, part: ir.Value, how: Moves, kind: ir.Type) -> ir.Value:
-    """A lane's part after its elements have been moved to other registers, and handed to other lanes."""
+    """A lane's part after moves between registers and shuffles between lanes."""
     registers, given = math.prod(shape_of(part)), element_of(part)
     if not how.rounds and (how.takes == how.takes[0]).all():
         places = how.takes[0].tolist()
@@ -100,7 +100,7 @@ def moved(d: Distributor, part: ir.Value, how: Moves, kind: ir.Type) -> ir.Value
         return found[number]
 
     def chosen(numbers: Ints) -> ir.Value:
-        """The register, or what a round has brought, that each lane's number says."""
+        """The register or the shuffle result that the number selects for each lane."""
         several = np.unique(numbers)
         values = [register(int(n)) for n in several]
         if len(values) == 1:

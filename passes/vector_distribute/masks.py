@@ -18,7 +18,7 @@ from xegpu_py.ir.diagnostics import emit_error
 
 @pattern("vector.mask")
 def mask(d: Distributor, op: ir.Operation) -> None:
-    """The masked op: elements that are masked out are the identity, are not accessed, or are those passed through."""
+    """Distribute the masked op. Masked-off elements are the identity, not accessed, or taken from the passthrough."""
     inner = masked_op(op)
     if inner is None:
         made = [d.part(v) for v in yielded(op.regions[0].blocks[0])]
@@ -45,16 +45,16 @@ def mask(d: Distributor, op: ir.Operation) -> None:
 
 
 def _gathered(d: Distributor, gather: ir.Operation, mask: ir.Value) -> ir.Value:
-    """A gather of what neither mask leaves out."""
+    """A gather of the elements that both masks select."""
     operands = [d.part(v) for v in gather.operands]
-    # The last ones are the gather's own mask, and what stands where that is off.
+    # The last two operands are the gather's own mask and its passthrough.
     own = len(operands) - 2
     operands[own] = make("arith.andi", mask.type, operands[own], mask)
     return like(gather, [operands[-1].type], operands).results[0]
 
 
 def _passed(d: Distributor, op: ir.Operation, inner: ir.Operation | None, made: ir.Value) -> ir.Value:
-    """What is made; where the mask is off, what is to pass through."""
+    """Select the result where the mask is set, and the passthrough elsewhere."""
     if inner is None or inner.name != "vector.transfer_read":
         emit_error(op, "cannot be distributed, as it passes something through", "masked reads may")
     layout, over = d.layout(op, op.results[0]), masked_over(inner)

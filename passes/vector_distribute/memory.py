@@ -1,4 +1,4 @@
-"""Accesses of memory: one for each batch and outer, of the elements that lie together."""
+"""Memory accesses: one for each batch and outer, of contiguous elements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from xegpu_py.layout import NestedLayout
 
 
 def _positions(layout: NestedLayout) -> Iterator[tuple[list[int], list[int]]]:
-    """The batches and outers of a part: the position of each, and how far it is from the lane's first element."""
+    """The batches and outers of a part: the position of each, and its distance from the lane's first element."""
     ranges = [range(n) for n in layout.batch_tile + layout.outer_tile]
     rank = layout.rank
     for position in itertools.product(*ranges):
@@ -29,12 +29,12 @@ def _positions(layout: NestedLayout) -> Iterator[tuple[list[int], list[int]]]:
 
 
 class Pieces:
-    """The accesses of memory that a lane's part takes, one for each batch and outer.
+    """The memory accesses of a lane's part, one for each batch and outer.
 
     Attributes:
         memory: the memref.
-        indices: where in memory the whole vector begins.
-        places: the dimension of memory of each dimension of the vector; None for one that is broadcast.
+        indices: the first indices of the whole vector in memory.
+        places: for each dimension of the vector its dimension of memory; None if it is broadcast.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Pieces:
     def read(
         self, layout: NestedLayout, padding: ir.Value, attributes: dict[str, ir.Attribute], mask: _Mask
     ) -> ir.Value:
-        """A lane's part of what is read."""
+        """Read a lane's part."""
         d, element = self.d, padding.type
         whole = d.splat(d.part_type(layout, element), number_attribute(element, 0))
         for position, offsets in _positions(layout):
@@ -77,13 +77,13 @@ class Pieces:
 
 
 class _Mask:
-    """A lane's part of a mask, and which dimensions of the vector it has."""
+    """A lane's part of a mask, and the dimensions of the vector that the mask has."""
 
     def __init__(self, part: ir.Value | None, dims: Sequence[int], rank: int) -> None:
         self.part, self.dims, self.rank = part, dims, rank
 
     def piece(self, position: Sequence[int]) -> list[ir.Value]:
-        """The mask of a piece of the vector, if there is a mask."""
+        """The mask of a piece of the vector; None without a mask."""
         if self.part is None:
             return []
         return [extract(self.part, [position[level * self.rank + i] for level in range(2) for i in self.dims])]
@@ -94,7 +94,7 @@ def _sized(attributes: dict[str, ir.Attribute], sizes: list[int]) -> dict[str, i
 
 
 def transfer(d: Distributor, op: ir.Operation, mask: ir.Value | None = None) -> list[ir.Value]:
-    """Distribute a transfer under a mask beside its own; the part that it reads, if it does."""
+    """Distribute a transfer with a mask in addition to its own; returns the part that it reads, None for a write."""
     access = Transfer(op)
     layout, memory = d.layout(op, access.vector), access.memref
     if not isinstance(memory.type, ir.MemRefType):
@@ -141,14 +141,14 @@ def through_memory(
     target: NestedLayout,
     lead: tuple[int, ir.Value | None] = (1, None),
 ) -> list[ir.Value]:
-    """Let parts in one layout meet in shared local memory, and read them in another.
+    """Change a layout through shared local memory: all lanes write their parts, then read those of the new layout.
 
     Args:
         d: the function.
-        part: what this lane has.
+        part: this lane's part.
         source: its layout.
-        target: the layout to read, of as many elements; row by row they are the same.
-        lead: how many vectors there are, and which of them this subgroup has.
+        target: the layout to read. Elements correspond by their row-major number.
+        lead: the number of vectors, and the number of the one that this subgroup has.
 
     Returns:
         The parts of all vectors.
@@ -157,7 +157,7 @@ def through_memory(
     element = element_of(part)
     memory = scratch(d, (count, *source.shape), element)
     none = _Mask(None, (), source.rank)
-    # Subgroups may still read what was here in the iteration before of a loop.
+    # In a loop, other subgroups may still read the previous iteration's contents.
     barrier()
     start = d.index(0) if number is None else number
     _one_of(d, memory, start).write(source, part, _whole(source.rank), none)
@@ -170,13 +170,13 @@ def through_memory(
 
 
 def _one_of(d: Distributor, memory: ir.Value, number: ir.Value) -> Pieces:
-    """The access of one of several vectors in memory."""
+    """Access one of several vectors in memory."""
     rank = ir.MemRefType(memory.type).rank
     return Pieces(d, memory, [number, *[d.index(0)] * (rank - 1)], range(1, rank))
 
 
 def _whole(rank: int) -> dict[str, ir.Attribute]:
-    """Attributes of transfers between one of several vectors in memory and a part of it."""
+    """Attributes of transfers between a part and one of several vectors in memory."""
     exprs = ", ".join(f"d{i + 1}" for i in range(rank))
     names = ", ".join(f"d{i}" for i in range(rank + 1))
     return {
@@ -186,7 +186,7 @@ def _whole(rank: int) -> dict[str, ir.Attribute]:
 
 
 def _in_shape(memory: ir.Value, shape: Sequence[int]) -> ir.Value:
-    """The same memory with other dimensions."""
+    """The same memory with another shape."""
     given = ir.MemRefType(memory.type)
     kind = ir.MemRefType.get(list(shape), given.element_type, memory_space=given.memory_space)
     strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
@@ -200,7 +200,7 @@ def _in_shape(memory: ir.Value, shape: Sequence[int]) -> ir.Value:
 
 
 def scalars_through_memory(d: Distributor, value: ir.Value, count: int, number: ir.Value | None) -> list[ir.Value]:
-    """The scalars of all of `count` subgroups, of which this one has the given number."""
+    """The scalars of all `count` subgroups; `number` is that of this one."""
     memory = scratch(d, [count], value.type)
     barrier()
     create("memref.store", [], [value, memory, d.index(0) if number is None else number])

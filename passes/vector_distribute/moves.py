@@ -1,4 +1,4 @@
-"""Which registers lanes hand each other so that a vector in one layout is in another."""
+"""Plans the shuffles that convert a vector from one layout to another."""
 
 from __future__ import annotations
 
@@ -13,27 +13,28 @@ from xegpu_py.layout import NestedLayout
 from xegpu_py.layout.ids import Ints
 
 MOST_ROUNDS = 16
-"""Shuffles that one change of layout may take; one that would take more goes through shared local memory.
+"""The most shuffles of a change of layout; one that needs more goes through shared local memory.
 
-A transposition over 16 lanes takes 15, with 2.5 times the instructions of the way through memory, but no barrier.
+A transpose over 16 lanes takes 15 shuffles, and 2.5 times the instructions of the exchange through memory, but no
+barrier.
 """
 
 _MOST_PLACES = 1 << 22
-"""Lanes times registers up to which it is worth finding out how elements move."""
+"""The greatest product of lanes and registers for which moves are planned."""
 
 _MOST_NEEDS = 1 << 13
-"""The same, of one subgroup, where elements go to other lanes."""
+"""The most elements of one subgroup that may change lanes in a plan."""
 
 
 @dataclass(frozen=True, eq=False)
 class Moves:
-    """How the lanes of a subgroup get their parts in another layout, in rounds of one shuffle each.
+    """The moves that give the lanes of a subgroup their parts in another layout, in rounds of one shuffle each.
 
     Attributes:
         sends: int64[rounds, lanes], the register that each lane offers in a round.
         reads: int64[rounds, lanes], the lane that each lane reads in a round.
-        takes: int64[lanes, positions], for each place of the new part the register it is in already, or the number of
-            registers plus the round that brings it.
+        takes: int64[lanes, positions], for each position of the new part the lane's register that holds the element,
+            or the number of registers plus the round that provides it.
     """
 
     sends: Ints
@@ -48,19 +49,19 @@ class Moves:
 
 @lru_cache(maxsize=1024)
 def moves(source: NestedLayout, target: NestedLayout, lanes: int) -> Moves | None:
-    """How elements move, if all stay within their subgroup.
+    """The moves from one layout to another within subgroups.
 
-    There are no more rounds than any lane sends or receives elements that are not its own: the edges of a bipartite
-    graph of senders and receivers can be coloured with as many colours as its largest degree. There are fewer where
-    several lanes read the same at once.
+    The number of rounds is at most the largest number of elements that a lane sends or receives: the edges of a
+    bipartite graph of senders and receivers can be coloured with as many colours as its largest degree. It is lower
+    if several lanes read the same element in a round.
 
     Args:
-        source: the layout that there is.
-        target: the layout that is wanted, of the same number of elements; row by row they are the same.
-        lanes: of a subgroup, a multiple of what the layouts need.
+        source: the present layout.
+        target: the wanted layout. Elements correspond by their row-major number.
+        lanes: lanes of a subgroup, a multiple of what the layouts need.
 
     Returns:
-        None if elements go to other subgroups, or it would take too many shuffles.
+        None if elements move to other subgroups, or the change needs too many shuffles.
     """
     subgroups = math.lcm(source.subgroups.period, target.subgroups.period)
     size = max(math.prod(x.distributed_shape) for x in (source, target))
@@ -84,7 +85,7 @@ def _held(layout: NestedLayout, subgroups: int, lanes: int) -> Ints:
 
 
 def _same_in_all_lanes(have: Ints, want: Ints) -> Ints | None:
-    """For each wanted place the register that has it in every lane, if there is one."""
+    """For each wanted position the register that holds its element in every lane, if one does."""
     order = np.argsort(have[0, 0])
     places = np.searchsorted(have[0, 0][order], want[0, 0])
     if (places >= order.size).any():
@@ -94,14 +95,14 @@ def _same_in_all_lanes(have: Ints, want: Ints) -> Ints | None:
 
 
 def planned(have: Ints, want: Ints) -> Moves | None:
-    """How lanes get the elements that they want.
+    """Plan the moves by which lanes get the elements that they want.
 
     Args:
         have: int64[subgroups, lanes, registers], elements by their number.
         want: int64[subgroups, lanes, positions].
 
     Returns:
-        The moves, which are the same in all subgroups; None if there are none, or too many rounds.
+        The moves, which are the same in all subgroups; None if no such moves exist, or they take too many rounds.
     """
     _, lanes, registers = have.shape
     positions = want.shape[2]
@@ -133,14 +134,14 @@ def planned(have: Ints, want: Ints) -> Moves | None:
         sends[at, need.owner], reads[at, need.lane] = need.register, need.owner
         takes[need.lane, need.position] = registers + at
     for row in sends:
-        # Who is not read offers what most others do.
+        # A lane that nobody reads offers the register that most lanes offer.
         row[row < 0] = Counter(row[row >= 0].tolist()).most_common(1)[0][0]
     _take_alike(sends, reads, takes, registers)
     return Moves(sends, reads, takes)
 
 
 def _take_alike(sends: Ints, reads: Ints, takes: Ints, registers: int) -> None:
-    """Let lanes that have an element themselves read it from themselves, if others are brought it in that round."""
+    """Let lanes that hold an element read it from themselves in a round that provides it to other lanes."""
     for column in takes.T:
         most = Counter(column.tolist()).most_common(1)[0][0]
         at = most - registers
@@ -151,7 +152,7 @@ def _take_alike(sends: Ints, reads: Ints, takes: Ints, registers: int) -> None:
 
 @dataclass(frozen=True)
 class _Need:
-    """A register of one lane that another wants at a place of its part."""
+    """A register of one lane that another lane needs at a position of its part."""
 
     owner: int
     register: int
@@ -165,11 +166,11 @@ class _Need:
 
 
 _Wants = list[tuple[int, int, list[tuple[int, int]]]]
-"""Lanes, positions in their parts, and the owners of the elements: lanes and registers."""
+"""Receiving lanes, positions in their parts, and the elements' owners: lanes and registers."""
 
 
 def _alike(wants: _Wants) -> tuple[dict[_Need, int], int]:
-    """Each is read from the first lane that has it, by all in the same round if they can; and the number of rounds."""
+    """Read each element from the first lane that holds it, in one round if possible; also counts the rounds."""
     sending: dict[tuple[int, int], int] = {}
     receiving: set[tuple[int, int]] = set()
     chosen: dict[_Need, int] = {}
@@ -185,7 +186,7 @@ def _alike(wants: _Wants) -> tuple[dict[_Need, int], int]:
 
 
 def _evenly(wants: _Wants) -> tuple[dict[_Need, int], int]:
-    """Each lane that has an element sends it as often as the others; and the number of rounds, which is the least."""
+    """Distribute the sends of an element evenly among its owners; also counts the rounds, the fewest possible."""
     sent, received = Counter[int](), Counter[int]()
     needs = []
     for lane, position, found in wants:
@@ -198,7 +199,7 @@ def _evenly(wants: _Wants) -> tuple[dict[_Need, int], int]:
 
 
 def _coloured(needs: list[_Need], rounds: int) -> dict[_Need, int]:
-    """A round for each need, so that in none a lane sends or receives twice (König's theorem says that it works)."""
+    """Assign rounds to needs such that no lane sends or receives twice in a round (possible by König's theorem)."""
     at: dict[tuple[str, int], dict[int, _Need]] = {end: {} for need in needs for end in need.ends}
     chosen: dict[_Need, int] = {}
 
@@ -209,7 +210,7 @@ def _coloured(needs: list[_Need], rounds: int) -> dict[_Need, int]:
 
     for need in needs:
         sender, receiver = (at[end] for end in need.ends)
-        # The first that both have free keeps what lanes do alike in one round.
+        # The first round that is free in both lanes keeps corresponding moves of lanes in one round.
         free = next((c for c in range(rounds) if c not in sender and c not in receiver), None)
         if free is None:
             free = next(c for c in range(rounds) if c not in sender)
@@ -222,7 +223,7 @@ def _coloured(needs: list[_Need], rounds: int) -> dict[_Need, int]:
 def _exchange(
     at: dict[tuple[str, int], dict[int, _Need]], chosen: dict[_Need, int], end: tuple[str, int], one: int, other: int
 ) -> None:
-    """Exchange two colours along the path that begins at a lane with the one, which then is free there."""
+    """Swap two colours along the path that starts at a lane with the first colour, which becomes free there."""
     path, colour, node = [], one, end
     while colour in at[node]:
         need = at[node][colour]

@@ -1,4 +1,4 @@
-"""Reductions and contractions: within the lane, then over lanes by shuffles, then over subgroups through memory."""
+"""Reductions and contractions: first within a lane, then across lanes by shuffles, then across subgroups in memory."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Reduction:
     """A reduction over some dimensions of a layout.
 
     Attributes:
-        kind: how elements are combined.
-        layout: of what is reduced.
-        dims: those that are reduced.
+        kind: the combining operation.
+        layout: the layout of the operand.
+        dims: the reduced dimensions.
         kept: the layout of the result.
     """
 
@@ -47,19 +47,19 @@ class Reduction:
 
     @property
     def is_local(self) -> bool:
-        """Whether each lane has all that is reduced."""
+        """Whether each lane has all elements that it reduces."""
         return all(self.layout.thread_tile[i] == self.layout.subgroup_tile[i] == 1 for i in self.dims)
 
     def combine(self, a: ir.Value, b: ir.Value) -> ir.Value:
-        """Two partial results taken together."""
+        """Combine two partial results."""
         return make(self._name, a.type, a, b, **(self._fastmath if self._name.endswith("f") else {}))
 
     def identity(self, kind: ir.Type) -> ir.Value:
-        """The identity, of a vector's or a scalar's type."""
+        """The identity of a vector or scalar type."""
         return self.d.splat(kind, self.kind.identity(self.element))
 
     def finish(self, partial: ir.Value) -> ir.Value:
-        """The result in all lanes, from each lane's own."""
+        """The result in all lanes, from each lane's partial result."""
         for i in self.dims:
             partial = self._over_lanes(partial, i)
         return self._over_subgroups(partial)
@@ -79,7 +79,7 @@ class Reduction:
         return partial
 
     def _shuffled(self, value: ir.Value, offset: int) -> ir.Value:
-        """What the lane has whose number differs in these bits."""
+        """The value of the lane whose number differs in these bits."""
         bits = self.d.constant(ir.IntegerAttr.get(ir.IntegerType.get_signless(32), offset))
         if not isinstance(value.type, ir.VectorType):
             return shuffled(self.d, value, "xor", bits)
@@ -109,7 +109,7 @@ class Reduction:
 
 
 def multi_reduced(d: Distributor, op: ir.Operation, source: ir.Value | None = None) -> ir.Value:
-    """A lane's part of a `vector.multi_reduction`, of another part than its operand's if one is given."""
+    """A lane's part of a `vector.multi_reduction`; `part` replaces the operand's part if given."""
     layout = d.layout(op, op.operands[0])
     dims, n = integers(op.attributes["reduction_dims"]), layout.rank
     if op.operands[1] not in d.layouts and isinstance(op.operands[1].type, ir.VectorType):
@@ -128,12 +128,12 @@ def multi_reduced(d: Distributor, op: ir.Operation, source: ir.Value | None = No
 
 @pattern("vector.multi_reduction")
 def multi_reduction(d: Distributor, op: ir.Operation) -> None:
-    """Reduce in the lane, then over lanes and subgroups, then take the accumulator."""
+    """Reduce within the lane, then across lanes and subgroups, then add the accumulator."""
     d.replace_parts(op, multi_reduced(d, op))
 
 
 def reduced(d: Distributor, op: ir.Operation, source: ir.Value | None = None) -> ir.Value:
-    """The result of a `vector.reduction`, of another part than its operand's if one is given."""
+    """The result of a `vector.reduction`; `part` replaces the operand's part if given."""
     vector = op.operands[0]
     layout = d.layout(op, vector)
     part = d.part(vector) if source is None else source
@@ -146,12 +146,12 @@ def reduced(d: Distributor, op: ir.Operation, source: ir.Value | None = None) ->
 
 @pattern("vector.reduction")
 def reduction(d: Distributor, op: ir.Operation) -> None:
-    """A reduction to a scalar, which all lanes then have."""
+    """A reduction to a scalar, which is the same in all lanes."""
     d.replace_parts(op, reduced(d, op))
 
 
 def contracted(d: Distributor, op: ir.Operation, mask: ir.Value | None = None) -> ir.Value:
-    """Contract the parts, with batches, outers and elements as iteration dimensions of their own.
+    """Contract the parts; batches, outers and elements are separate iteration dimensions.
 
     Args:
         mask: a lane's part of a mask over the iteration dimensions.
@@ -189,7 +189,7 @@ def contracted(d: Distributor, op: ir.Operation, mask: ir.Value | None = None) -
 
 
 def _under(mask: ir.Value, made: ir.Value) -> ir.Value:
-    """The op that makes a value, in a `vector.mask`."""
+    """Put the op that defines a value into a `vector.mask`."""
     outer = create("vector.mask", [made.type], [mask], regions=1)
     block = outer.regions[0].blocks.append()
     made.owner.move_before(outer)
@@ -201,5 +201,5 @@ def _under(mask: ir.Value, made: ir.Value) -> ir.Value:
 
 @pattern("vector.contract")
 def contract(d: Distributor, op: ir.Operation) -> None:
-    """Contract in the lane, then go on over lanes and subgroups, then add the accumulator."""
+    """Contract within the lane, then reduce across lanes and subgroups, then add the accumulator."""
     d.replace_parts(op, contracted(d, op))

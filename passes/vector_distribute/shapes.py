@@ -1,4 +1,4 @@
-"""Changes of layout, and ops of registers alone: constants, broadcasts, transposes, casts, steps and masks."""
+"""Changes of layout, and ops within a lane: constants, broadcasts, transposes, casts, steps, masks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from xegpu_py.layout import LayoutError, NestedLayout, reshape
 
 @pattern("arith.constant", "ub.poison")
 def constant(d: Distributor, op: ir.Operation) -> None:
-    """A constant of the part's shape; of elements that differ, the lane's own."""
+    """A constant of the part's shape; if its elements differ, the lane's own ones."""
     result = op.results[0]
     kind = d.part_type(d.layout(op, result), element_of(result))
     if op.name == "ub.poison":
@@ -36,7 +36,7 @@ def constant(d: Distributor, op: ir.Operation) -> None:
 
 
 def spread(part: ir.Value, dims: Sequence[int], layout: NestedLayout) -> ir.Value:
-    """Broadcast a part whose dimensions are the dimensions `dims` of a layout (-1: of size 1) to all of it."""
+    """Broadcast a part with the dimensions `dims` of a layout (-1: a dimension of size 1) to the layout's part."""
     rank, source = layout.rank, shape_of(part)
     unit = [1] * (3 * rank)
     for level, (k, i) in itertools.product(range(3), enumerate(dims)):
@@ -47,7 +47,7 @@ def spread(part: ir.Value, dims: Sequence[int], layout: NestedLayout) -> ir.Valu
 
 @pattern("vector.broadcast")
 def _broadcast(d: Distributor, op: ir.Operation) -> None:
-    """Broadcast each level by itself."""
+    """Broadcast batches, outers and elements separately."""
     result, source = op.results[0], op.operands[0]
     layout = d.layout(op, result)
     if source not in d.layouts:
@@ -61,19 +61,19 @@ def _broadcast(d: Distributor, op: ir.Operation) -> None:
 
 
 def transposed(part: ir.Value, permutation: Sequence[int]) -> ir.Value:
-    """A part with the dimensions of each level in another order."""
+    """Permute a part's batches, outers and elements alike."""
     n = len(permutation)
     return build.transpose(part, [level * n + i for level in range(3) for i in permutation])
 
 
 @pattern("vector.transpose")
 def _transpose(d: Distributor, op: ir.Operation) -> None:
-    """Transpose each level by itself."""
+    """Transpose batches, outers and elements separately."""
     d.replace_parts(op, transposed(d.part(op.operands[0]), integers(op.attributes["permutation"])))
 
 
 def index_vector(d: Distributor, layout: NestedLayout, dim: int) -> ir.Value:
-    """The indices in a dimension of what a lane has, a vector of batch x outer x element."""
+    """The indices in a dimension of a lane's elements, a vector of batch x outer x element."""
     tiles = [layout.batch_tile[dim], layout.outer_tile[dim], layout.element_tile[dim]]
     element, thread = layout.element_tile[dim], layout.thread_tile[dim]
     steps = (layout.outer_tile[dim] * thread * element, thread * element, 1)
@@ -88,13 +88,13 @@ def index_vector(d: Distributor, layout: NestedLayout, dim: int) -> ir.Value:
 
 @pattern("vector.step")
 def step(d: Distributor, op: ir.Operation) -> None:
-    """The numbers of the elements that a lane has."""
+    """The indices of a lane's elements."""
     d.replace_parts(op, index_vector(d, d.layout(op, op.results[0]), 0))
 
 
 @pattern("vector.create_mask", "vector.constant_mask")
 def mask(d: Distributor, op: ir.Operation) -> None:
-    """In each dimension, whether the index is below the bound."""
+    """True where the index is below the bound in each dimension."""
     layout = d.layout(op, op.results[0])
     if op.name == "vector.create_mask":
         bounds = list(op.operands)
@@ -109,7 +109,7 @@ def mask(d: Distributor, op: ir.Operation) -> None:
 
 
 def converted(d: Distributor, part: ir.Value, source: NestedLayout, target: NestedLayout) -> ir.Value:
-    """A part in another layout: as it is, its registers in another order, by shuffles, or through shared memory."""
+    """Convert a part to another layout: unchanged, by reordering registers, by shuffles, or through shared memory."""
     how = moves(source, target, d.subgroup_size)
     if how is None:
         return through_memory(d, part, source, target)[0]
@@ -118,7 +118,7 @@ def converted(d: Distributor, part: ir.Value, source: NestedLayout, target: Nest
 
 @pattern("iree_vector_ext.to_layout")
 def to_layout(d: Distributor, op: ir.Operation) -> None:
-    """Nothing where lanes have what they need already."""
+    """Convert the layout; emits nothing if the lanes already have their elements."""
     value, result = op.operands[0], op.results[0]
     target = d.layout(op, result)
     d.replace_parts(op, converted(d, d.part(value), d.layouts.get(value, target), target))
@@ -126,7 +126,7 @@ def to_layout(d: Distributor, op: ir.Operation) -> None:
 
 @pattern("vector.shape_cast")
 def shape_cast(d: Distributor, op: ir.Operation) -> None:
-    """Elements go where the result's layout has those of their row-major number, which is nowhere if that follows."""
+    """Convert to the result's layout. Elements keep their row-major number."""
     given, made = op.operands[0], op.results[0]
     for known, other in ((given, made), (made, given)):
         if known in d.layouts and other not in d.layouts:

@@ -1,4 +1,4 @@
-"""`xegpu-simt-to-vc`: kernels of work items become kernels of subgroups."""
+"""`xegpu-simt-to-vc`: rewrites kernels of work items as kernels of subgroups."""
 
 import math
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ from xegpu_py.ir.verifier import walk
 class XeGPUSimtToVc(Pass):
     """Rewrite kernels of work items (SIMT mode) as the program of a subgroup (VC mode).
 
-    A kernel is one of work items if it has `xegpu.subgroup_size`, or an op of XeGPU in SIMT mode. Subgroups are as
-    large as the attribute says, or else as an `sg_map` says, or else 16 work items.
+    A kernel is one of work items if it has `xegpu.subgroup_size`, or an op of XeGPU in SIMT mode. The attribute
+    determines the size of subgroups; without it an `sg_map` does; otherwise the size is 16 work items.
 
-    Values that are the same in all work items of a subgroup stay as they are. Of others a vector holds those of all
-    lanes, with the lanes as its innermost dimension; fragments of blocks stay where the block has them.
+    Values that are uniform in a subgroup do not change. Other values become vectors of the values of all lanes, with
+    the lanes as the innermost dimension. Fragments of blocks keep the order of the block.
 
         gpu.func @halve(%m: memref<?xf32>) kernel attributes {xegpu.subgroup_size = 16 : i32} {
           %i = gpu.global_id x
@@ -58,14 +58,14 @@ class XeGPUSimtToVc(Pass):
         for func in chosen_kernels(op, self.kernel):
             lanes, because = self._lanes(func)
             if lanes:
-                # What rewrites ops is loaded when it is needed: most kernels are none of work items.
+                # The patterns are imported on demand, because most kernels are not kernels of work items.
                 from xegpu_py.passes.common.fragments import Placements
                 from xegpu_py.passes.xegpu_simt_to_vc.kernel import widen_kernel
 
                 widen_kernel(func, lanes, Placements(func), because)
 
     def _lanes(self, func: ir.Operation) -> tuple[int, ir.Operation]:
-        """Work items of a subgroup, 0 of a kernel that is none of work items; and the op that says so."""
+        """Work items of a subgroup, 0 if the kernel is not one of work items; and the op that determines this."""
         from xegpu_py.dialects.xegpu import Mode, TensorDesc
 
         given = func.attributes.get(SUBGROUP_SIZE)

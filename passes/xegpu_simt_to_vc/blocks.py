@@ -1,4 +1,4 @@
-"""`xegpu`: ops that the subgroup does on whole blocks."""
+"""`xegpu`: ops that a subgroup executes on whole blocks."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def _attributes(op: ir.Operation) -> dict[str, ir.Attribute]:
 
 @pattern("xegpu.create_nd_tdesc", "xegpu.update_nd_offset", "xegpu.prefetch_nd")
 def descriptor(w: Widener, op: ir.Operation) -> None:
-    """A descriptor belongs to the subgroup."""
+    """A descriptor is uniform in the subgroup."""
     _check(w, op)
     operands = [w.uniform(v) for v in op.operands]
     made = create(op.name, [unmapped(r.type) for r in op.results], operands, _attributes(op))
-    # Ops that use it still look at its map.
+    # The patterns of its users still read its map.
     for old, new in zip(op.results, made.results):
         w.held[old] = Held(new)
     w.erase(op)
@@ -51,7 +51,7 @@ def descriptor(w: Widener, op: ir.Operation) -> None:
 
 @pattern("xegpu.load_nd")
 def load_nd(w: Widener, op: ir.Operation) -> None:
-    """The whole block; each lane's fragment is where the map has put it."""
+    """Load the whole block; the map gives the placement of each lane's fragment."""
     _check(w, op)
     result, source = op.results[0], w.uniform(op.operands[0])
     if mapped(op):
@@ -64,7 +64,7 @@ def load_nd(w: Widener, op: ir.Operation) -> None:
 
 @pattern("xegpu.store_nd")
 def store_nd(w: Widener, op: ir.Operation) -> None:
-    """All fragments where the map has them."""
+    """Store the block, with all fragments at the positions that the map gives."""
     _check(w, op)
     view = op.opview
     value = w.at(view.value, stored(op)) if mapped(op) else w.uniform(view.value)
@@ -73,7 +73,7 @@ def store_nd(w: Widener, op: ir.Operation) -> None:
 
 
 def _placement(w: Widener, value: ir.Value, role: str, shape: tuple[int, ...]) -> Placement:
-    """The placement that an operand's or result's descriptors give it; without any the default."""
+    """The placement by the descriptors of an operand's or result's loads and stores; the default if there are none."""
     found = w.placements.of(value)
     if len(found) > 1:
         w.fail(
@@ -90,7 +90,7 @@ def _placement(w: Widener, value: ir.Value, role: str, shape: tuple[int, ...]) -
 
 @pattern("xegpu.dpas", "xegpu.dpas_mx")
 def dpas(w: Widener, op: ir.Operation) -> None:
-    """The matrices that the fragments make up."""
+    """Multiply the matrices that consist of the fragments of all lanes."""
     _check(w, op)
     view = op.opview
     lanes = w.lanes
@@ -105,7 +105,7 @@ def dpas(w: Widener, op: ir.Operation) -> None:
     acc = _placement(w, view.result, "result", (rows, columns))
 
     def matrix(value: ir.Value, placement: Placement, shape: tuple[int, ...]) -> ir.Value:
-        # A fragment that is the same in all lanes is still one of each lane.
+        # Each lane has its own fragment, even if all fragments are equal.
         return shape_cast(w.at(value, placement), shape)
 
     kind = vector_type((rows, columns), element_of(view.result))
@@ -124,7 +124,7 @@ def dpas(w: Widener, op: ir.Operation) -> None:
 
 
 def _scales(w: Widener, value: ir.Value | None, name: str, count: int, blocks: int) -> ir.Value | None:
-    """The scales of all rows of A or columns of B, of which a lane has every 16th in a subgroup of 16."""
+    """The scales of all rows of A or columns of B; in a subgroup of 16 a lane has every 16th."""
     if value is None:
         return None
     here, lanes = math.prod(shape_of(value)), w.lanes
@@ -157,5 +157,5 @@ def named_barrier(w: Widener, op: ir.Operation) -> None:
 
 @pattern("xegpu.create_tdesc", "xegpu.load_gather", "xegpu.store_scatter", "xegpu.atomic_rmw", "xegpu.update_offset")
 def scattered(w: Widener, op: ir.Operation) -> None:
-    """Scattered descriptors are for programs of subgroups alone (RFC, create_tdesc)."""
+    """Refuse scattered descriptors, which exist only in VC mode (RFC, create_tdesc)."""
     w.fail("is for kernels in VC mode", "in a kernel of work items use memref.load, memref.store or memref.atomic_rmw")

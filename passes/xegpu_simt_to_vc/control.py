@@ -1,4 +1,4 @@
-"""`scf`: where lanes diverge, each way is gone with the lanes that go it, and loops run while any lane does."""
+"""`scf`: divergent regions run under a mask of their lanes, and loops run while any lane is active."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from xegpu_py.passes.common.values import constant_of
 from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, pattern
 
 _PURE = ("arith.", "math.", "index.", "vector.extract", "vector.insert", "vector.broadcast", "vector.shape_cast")
-"""Ops that lanes may do though they have not come there."""
+"""Ops that inactive lanes may execute."""
 
 
 def _yield(values: Sequence[ir.Value]) -> None:
@@ -19,7 +19,7 @@ def _yield(values: Sequence[ir.Value]) -> None:
 
 
 def _block(region: ir.Region, types: Sequence[ir.Type] = ()) -> ir.InsertionPoint:
-    """The end of a new block of a region."""
+    """An insertion point at the end of a new block of a region."""
     return ir.InsertionPoint(ir.Block.create_at_start(region, list(types)))
 
 
@@ -43,10 +43,10 @@ def _loop(
     before: Callable[[Sequence[ir.Value]], tuple[ir.Value, Sequence[ir.Value]]],
     after: Callable[[Sequence[ir.Value]], Sequence[ir.Value]],
 ) -> list[ir.Value]:
-    """An scf.while. `before` gives the condition and what is passed, `after` the next state; the results."""
+    """Build an scf.while: `before` gives the condition and the passed values, `after` the next state."""
     outer = w.diverged, w.mask
     w.diverged = op
-    # The results' types are known once the first region is there, so it is made in an op of its own.
+    # The result types are known after the first region is built, so it is built in a temporary op.
     made = create("scf.while", [], state, regions=2)
     with _block(made.regions[0], [v.type for v in state]) as point:
         condition, passed = before(list(point.block.arguments))
@@ -63,7 +63,7 @@ def _loop(
 
 @pattern("scf.for")
 def for_(w: Widener, op: ir.Operation) -> None:
-    """A loop with the same bounds in all lanes stays one; else it runs as long as any lane has iterations left."""
+    """A loop with uniform bounds does not change; otherwise it runs while any lane has iterations left."""
     lower, upper, step, *inits = op.operands
     if not any(w.varies(v) for v in (lower, upper, step)):
         w.structured(op)
@@ -90,7 +90,7 @@ def for_(w: Widener, op: ir.Operation) -> None:
         if isinstance(counter.type, ir.IndexType) or constant_of(step) == 1:
             more = compare(order, following, last)
         else:
-            # The counter may wrap around: ask whether a step is left.
+            # The counter may wrap around: test whether an iteration is left before the addition.
             more = compare("ugt", binary("subi", last, at), by)
         return [following, _both(more, lanes), *(w.choose(lanes, n, o) for n, o in zip(yields, values))]
 
@@ -100,7 +100,7 @@ def for_(w: Widener, op: ir.Operation) -> None:
 
 @pattern("scf.while")
 def while_(w: Widener, op: ir.Operation) -> None:
-    """A loop whose condition is the same in all lanes stays one; else lanes that leave keep what they leave with."""
+    """A loop with a uniform condition does not change; otherwise lanes that have left the loop keep their values."""
     first, second = (r.blocks[0] for r in op.regions)
     if not w.uniformity.varies(yielded(first)[0]):
         w.structured(op)
@@ -133,7 +133,7 @@ def while_(w: Widener, op: ir.Operation) -> None:
 
 @pattern("scf.if")
 def if_(w: Widener, op: ir.Operation) -> None:
-    """A branch that all lanes take together stays one; else the lanes of each way go it together."""
+    """A uniform branch does not change; otherwise each region runs for the lanes that take it."""
     if not w.varies(op.operands[0]):
         w.structured(op)
         return
@@ -145,7 +145,7 @@ def if_(w: Widener, op: ir.Operation) -> None:
 
 
 def _way(w: Widener, op: ir.Operation, block: ir.Block, condition: ir.Value) -> list[ir.Value]:
-    """What the lanes whose condition holds do, if there are any; what it yields, with the lanes innermost."""
+    """Run a region for the lanes whose condition holds, if any; returns what it yields, with the lanes innermost."""
     w.require_numbers(op.results)
     outer = w.mask, w.diverged
     w.mask, w.diverged = condition if w.mask is None else binary("andi", w.mask, condition), op
@@ -166,7 +166,7 @@ def _way(w: Widener, op: ir.Operation, block: ir.Block, condition: ir.Value) -> 
 
 @pattern("scf.index_switch")
 def index_switch(w: Widener, op: ir.Operation) -> None:
-    """A choice that all lanes make together stays one; else the lanes of each case go its way together."""
+    """A uniform switch does not change; otherwise each case runs for the lanes that take it."""
     if not w.varies(op.operands[0]):
         w.structured(op)
         return
@@ -186,6 +186,6 @@ def index_switch(w: Widener, op: ir.Operation) -> None:
 
 @pattern("func.call")
 def call(w: Widener, op: ir.Operation) -> None:
-    """Functions of work items have to be in the kernel."""
+    """Refuse calls: functions of work items must be inlined."""
     name = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
     w.fail(f"calls '{name}'", "xegpu-inline puts into a kernel what it calls, where that has a body")

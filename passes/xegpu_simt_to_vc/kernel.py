@@ -1,4 +1,4 @@
-"""One kernel of work items to one of subgroups."""
+"""Rewrites one kernel of work items as one of subgroups."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def widen_kernel(func: ir.Operation, count: int, placements: Placements, because
     """Rewrite a `gpu.func` for subgroups of `count` work items.
 
     Args:
-        because: the op that makes it a kernel of work items.
+        because: the op that identifies it as a kernel of work items.
 
     Raises:
         DiagnosticError: at the op that cannot be rewritten.

@@ -1,4 +1,4 @@
-"""What is known of each lane's numbers before the kernel runs: those that follow from its place in the subgroup."""
+"""Compile-time evaluation of each lane's numbers: those that follow from `gpu.lane_id` and constants."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Op = Callable[..., npt.NDArray[Any]]
 
 
 def _unsigned(op: _Op) -> _Op:
-    """Of numbers that are not negative, in which signed and unsigned arithmetic agree; others are given up."""
+    """Restrict a function to non-negative numbers, for which signed and unsigned arithmetic agree."""
 
     def checked(a: Order, b: Order) -> npt.NDArray[Any]:
         if (a < 0).any() or (b <= 0).any():
@@ -57,7 +57,7 @@ _LIMIT = 1 << 31
 class Known:
     """The numbers of integer values by lane, as far as they follow from `gpu.lane_id` and constants.
 
-    Numbers are kept if they are within 0 and 2^31 - 1, where all integer types of 32 bits and more agree on them.
+    Only numbers from 0 to 2^31 - 1 are known, which have the same value in all integer types of at least 32 bits.
     """
 
     def __init__(self, lanes: int) -> None:
@@ -65,7 +65,7 @@ class Known:
         self._found: dict[ir.Value, Order | None] = {}
 
     def of(self, value: ir.Value) -> Order | None:
-        """int64[lanes], the number that each lane has; None if it is known only as the kernel runs."""
+        """int64[lanes], the number of each lane; None if it is not known at compile time."""
         if value not in self._found:
             self._found[value] = self._checked(value)
         return self._found[value]
@@ -99,7 +99,7 @@ class Known:
         return given[0] if op.name in _CASTS else _BINARY[op.name](*given)
 
     def _looked_up(self, op: ir.Operation) -> npt.NDArray[Any] | None:
-        """Numbers from a table of constants."""
+        """Numbers extracted from a constant vector."""
         at = positions(op, self)
         table = op.operands[0]
         if at is None or isinstance(table.owner, ir.Block) or table.owner.name != "arith.constant":
@@ -110,7 +110,7 @@ class Known:
 
 
 def positions(op: ir.Operation, known: Known) -> list[Order] | None:
-    """For each position of a `vector.extract` or `vector.insert` the number that each lane has, if all are known."""
+    """For each position of a `vector.extract` or `vector.insert` each lane's number; None if any is unknown."""
     dynamic = iter(list(op.operands)[1 if op.name == "vector.extract" else 2 :])
     found = []
     for n in ir.DenseI64ArrayAttr(op.attributes["static_position"]):

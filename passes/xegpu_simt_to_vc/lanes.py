@@ -1,4 +1,4 @@
-"""`gpu`: where a work item stands, what the work items of a subgroup tell each other, print and check."""
+"""`gpu`: ids and extents of work items, exchange between the work items of a subgroup, printf and assert."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from xegpu_py.ir.printf import check_format
 
 
 def _dim(w: Widener, op: str, name: str) -> ir.Value:
-    """A place or extent of the hardware's, index."""
+    """An id or extent of the hardware thread, index."""
     if op == "gpu.block_dim" and w.block_size is not None:
         return build.index(w.block_size["xyz".index(name)])
     return build.make(op, build.index_type(), dimension=ir.Attribute.parse(f"#gpu<dim {name}>"))
@@ -34,7 +34,7 @@ def _plus(scalar: ir.Value, vector: ir.Value) -> ir.Value:
 
 
 def tail(w: Widener) -> ir.Value | None:
-    """The work items of the subgroup that there are, vector of i1; None if the workgroup fills its subgroups."""
+    """The existing work items of the subgroup, vector of i1; None if the workgroup fills its subgroups."""
     size = w.block_size
     if size is not None and size[0] * size[1] * size[2] % w.lanes == 0:
         return None
@@ -52,7 +52,7 @@ def _items(w: Widener) -> ir.Value:
 
 @pattern("gpu.thread_id")
 def thread_id(w: Widener, op: ir.Operation) -> None:
-    """Work items follow each other along x, then y, then z, from where the subgroup's first one is."""
+    """Work items are numbered along x, then y, then z, from the subgroup's first one on."""
     w.widen(op, _thread_id(w, enumerator(op.attributes["dimension"])))
 
 
@@ -60,7 +60,7 @@ def _thread_id(w: Widener, dimension: str) -> ir.Value:
     size = w.block_size
     first = _dim(w, "gpu.thread_id", dimension)
     if size is not None and size[0] % w.lanes == 0:
-        # The subgroup lies within a row.
+        # The subgroup is within a row.
         if dimension == "x":
             return _plus(first, _lanes(w))
         return build.broadcast(first, w.vector(build.index_type()))
@@ -79,7 +79,7 @@ def _thread_id(w: Widener, dimension: str) -> ir.Value:
 
 @pattern("gpu.global_id")
 def global_id(w: Widener, op: ir.Operation) -> None:
-    """The workgroup's first work item, and the place in it."""
+    """The workgroup's first work item plus the id in the workgroup."""
     name = enumerator(op.attributes["dimension"])
     group = build.multiply(_dim(w, "gpu.block_id", name), _dim(w, "gpu.block_dim", name))
     w.widen(op, _plus(group, _thread_id(w, name)))
@@ -105,7 +105,7 @@ def subgroup_size(w: Widener, op: ir.Operation) -> None:
 
 @pattern("gpu.num_subgroups")
 def num_subgroups(w: Widener, op: ir.Operation) -> None:
-    """As many as hold all work items."""
+    """The number of work items divided by the size of subgroups, rounded up."""
     w.replace(op, _subgroups(w))
 
 
@@ -132,7 +132,7 @@ def _sources(mode: str, offset: Order, width: int, lanes: int) -> tuple[Order, n
 
 @pattern("gpu.shuffle")
 def shuffle(w: Widener, op: ir.Operation) -> None:
-    """Lanes in another order; where that is known only as the kernel runs, a choice among all lanes."""
+    """Permute lanes; if the source lanes are not known at compile time, select among all lanes."""
     value, offset, width = op.operands
     mode = enumerator(op.attributes["mode"])
     known_width = constant_of(width)
@@ -154,14 +154,14 @@ def shuffle(w: Widener, op: ir.Operation) -> None:
 
 
 def _dynamic(w: Widener, offset: ir.Value, mode: str, data: ir.Value, width: int) -> tuple[ir.Value, ir.Value]:
-    """What lanes read whose number is known only as the kernel runs, and whether it is in their segment."""
+    """The values that lanes read from lanes known only at run time, and whether these are in their segment."""
     i32 = build.integer_type(32)
     offset = w.wide(offset)
     lane = np.arange(w.lanes)
     name = {"xor": "xori", "up": "subi", "down": "addi"}.get(mode)
     first, place = build.dense_integers(lane // width * width, i32), build.dense_integers(lane % width, i32)
     other = build.binary(name, place, offset) if name else offset
-    # Unsigned, what is below the segment is above it.
+    # The comparison is unsigned, so that lanes below the segment are out of it too.
     valid = build.compare("ult", other, build.constant(other.type, width))
     source = w.choose(valid, build.binary("addi", first, other), build.dense_integers(lane, i32))
     result = data
@@ -173,7 +173,7 @@ def _dynamic(w: Widener, offset: ir.Value, mode: str, data: ir.Value, width: int
 
 @pattern("gpu.rotate")
 def rotate(w: Widener, op: ir.Operation) -> None:
-    """Lanes read the one that is `offset` further on, round their segment."""
+    """Each lane reads the lane `offset` further on, modulo its segment."""
     offset, width = (int(ir.IntegerAttr(op.attributes[n]).value) for n in ("offset", "width"))
     data = w.wide(op.operands[0])
     lane = np.arange(w.lanes)
@@ -185,7 +185,7 @@ def rotate(w: Widener, op: ir.Operation) -> None:
 
 @pattern("gpu.subgroup_broadcast")
 def subgroup_broadcast(w: Widener, op: ir.Operation) -> None:
-    """One lane's value for all."""
+    """Broadcast one lane's value."""
     w.require_convergence("tells lanes of others")
     if not w.varies(op.operands[0]):
         w.replace(op, op.operands[0])
@@ -199,7 +199,7 @@ def subgroup_broadcast(w: Widener, op: ir.Operation) -> None:
 
 @pattern("gpu.subgroup_reduce")
 def subgroup_reduce(w: Widener, op: ir.Operation) -> None:
-    """Lane i with lane i + n/2, then those with n/4, and so on: one value for all, or for each cluster of lanes."""
+    """Reduce by halves (lane i with lane i + n/2, then n/4, ...) to one value for all lanes or for each cluster."""
     kind = CombiningKind.of(op, "op")
     result = op.results[0]
     data = _present(w, op.operands[0], kind)
@@ -219,7 +219,7 @@ def subgroup_reduce(w: Widener, op: ir.Operation) -> None:
 
 
 def _present(w: Widener, value: ir.Value, kind: CombiningKind) -> ir.Value:
-    """All lanes' values, with the identity of a kind in the lanes that have not come here."""
+    """All lanes' values, with the identity of a kind in inactive lanes."""
     data = w.wide(value)
     if w.mask is None:
         return data
@@ -228,7 +228,7 @@ def _present(w: Widener, value: ir.Value, kind: CombiningKind) -> ir.Value:
 
 @pattern("gpu.all_reduce")
 def all_reduce(w: Widener, op: ir.Operation) -> None:
-    """The lanes of each subgroup as by gpu.subgroup_reduce, then the subgroups in their order."""
+    """Reduce the lanes of each subgroup as gpu.subgroup_reduce does, then the subgroups in order."""
     w.require_convergence("is a barrier")
     kind = kind_of(op)
     if kind is None:
@@ -242,7 +242,7 @@ def all_reduce(w: Widener, op: ir.Operation) -> None:
 
 @pattern("gpu.printf")
 def printf(w: Widener, op: ir.Operation) -> None:
-    """Each lane that has come here prints."""
+    """Each active lane prints."""
     text = op.attributes["format"]
     try:
         check_format(ir.StringAttr(text).value, [str(v.type) for v in op.operands])
@@ -254,7 +254,7 @@ def printf(w: Widener, op: ir.Operation) -> None:
 
 @pattern("cf.assert")
 def assert_(w: Widener, op: ir.Operation) -> None:
-    """The condition holds in each lane that has come here."""
+    """Check the condition in each active lane."""
     if w.kept(op):
         return
     holds = w.wide(op.operands[0])

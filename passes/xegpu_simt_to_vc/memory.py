@@ -1,4 +1,4 @@
-"""`memref` and `vector`: each lane's own elements of memory are gathered and scattered."""
+"""`memref` and `vector`: accesses of lanes become gathers and scatters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from xegpu_py.ir.verifier import walk
 
 
 def offsets(w: Widener, memref: ir.Value, indices: Sequence[ir.Value], added: Sequence[int] = ()) -> ir.Value:
-    """vector of index: the place of each lane's element, counted from the memref's first.
+    """vector of index: the offset of each lane's element from the memref's first, in elements.
 
     Args:
         memref: a memref of the subgroup.
@@ -54,7 +54,7 @@ def lanes_of(w: Widener, memref: ir.Value, places: ir.Value, chunk: int = 1) -> 
 
 
 def gather_elements(w: Widener, memref: ir.Value, places: ir.Value, mask: ir.Value, chunk: int = 1) -> ir.Value:
-    """The elements of the lanes that a mask has."""
+    """Load the elements of the lanes whose mask bit is set."""
     found = xegpu.load_gather(lanes_of(w, memref, places, chunk), mask, mode="vc")
     return with_index(found, ir.MemRefType(memref.type).element_type)
 
@@ -62,7 +62,7 @@ def gather_elements(w: Widener, memref: ir.Value, places: ir.Value, mask: ir.Val
 def scatter_elements(
     w: Widener, value: ir.Value, memref: ir.Value, places: ir.Value, mask: ir.Value, chunk: int = 1
 ) -> None:
-    """Store the elements of the lanes that a mask has."""
+    """Store the elements of the lanes whose mask bit is set."""
     xegpu.store_scatter(without_index(value), lanes_of(w, memref, places, chunk), mask, mode="vc")
 
 
@@ -78,7 +78,7 @@ def load(w: Widener, op: ir.Operation) -> None:
 
 @pattern("memref.store")
 def store(w: Widener, op: ir.Operation) -> None:
-    """A scatter; of the same place in all lanes, of one lane."""
+    """A scatter; if the location is uniform, only one lane stores."""
     value, memref, *indices = op.operands
     if w.kept(op):
         return
@@ -99,7 +99,7 @@ def atomic_rmw(w: Widener, op: ir.Operation) -> None:
 
 @pattern("memref.generic_atomic_rmw")
 def generic_atomic_rmw(w: Widener, op: ir.Operation) -> None:
-    """One lane after the other: XeGPU has no compare and swap of lanes, which a region needs."""
+    """Execute lane by lane, because XeGPU has no compare and swap, which a region needs."""
     memref, *indices = op.operands
     body, result = op.regions[0].blocks[0], op.results[0]
     inner = walk(op)[1:]
@@ -132,7 +132,7 @@ def generic_atomic_rmw(w: Widener, op: ir.Operation) -> None:
 
 
 def _of_lane(w: Widener, wide: ir.Value, value: ir.Value, lane: int) -> ir.Value:
-    """A lane's own value, of a scalar."""
+    """One lane's value of a scalar."""
     if shape_of(value):
         w.fail(f"uses a value of type {value.type} in its region", "extract the elements before")
     return build.extract(wide, [lane])
@@ -150,7 +150,7 @@ def _if(condition: ir.Value, kind: ir.Type, then: Callable[[], ir.Value]) -> ir.
 
 @pattern("memref.alloca", "memref.alloc")
 def allocate(w: Widener, op: ir.Operation) -> None:
-    """The workgroup's shared memory."""
+    """Allocate the workgroup's shared memory."""
     if not is_slm(ir.MemRefType(op.results[0].type).memory_space):
         w.fail("is memory of one work item, of which a subgroup has none", "use shared memory, of space 3")
     w.keep(op)
@@ -159,7 +159,7 @@ def allocate(w: Widener, op: ir.Operation) -> None:
 def read_lanes(
     w: Widener, source: ir.Value, indices: Sequence[ir.Value], added: Sequence[int], count: int, mask: ir.Value
 ) -> ir.Value:
-    """`count` elements along the innermost dimension for each lane, [count, lanes]."""
+    """Load `count` elements along the innermost dimension for each lane, [count, lanes]."""
     parts = []
     for first, chunk in pieces(count, CHUNK_SIZES):
         places = offsets(w, source, indices, [*added[:-1], added[-1] + first])
@@ -198,7 +198,7 @@ def vector_load(w: Widener, op: ir.Operation) -> None:
 def read_rows(
     w: Widener, source: ir.Value, indices: Sequence[ir.Value], shape: tuple[int, ...], mask: ir.Value
 ) -> ir.Value:
-    """Vectors of this shape for each lane, [*shape, lanes], whose rows are consecutive elements."""
+    """Load vectors of this shape for each lane, [*shape, lanes], whose rows are consecutive elements."""
     if not shape:
         return gather_elements(w, source, offsets(w, source, indices), mask)
     outer = len(indices) - len(shape)
@@ -230,7 +230,7 @@ def write_rows(
     shape: tuple[int, ...],
     mask: ir.Value,
 ) -> None:
-    """Store vectors of this shape, which lanes have as [*shape, lanes], as rows of consecutive elements."""
+    """Store vectors of this shape, given as [*shape, lanes], as rows of consecutive elements."""
     if not shape:
         scatter_elements(w, data, target, offsets(w, target, indices), mask)
         return
@@ -244,13 +244,13 @@ def write_rows(
     "memref.get_global", "memref.expand_shape", "memref.collapse_shape", "memref.memory_space_cast",
 )  # fmt: skip
 def view(w: Widener, op: ir.Operation) -> None:
-    """A memref is the subgroup's."""
+    """Memrefs are uniform in the subgroup."""
     w.keep(op)
 
 
 @pattern("builtin.unrealized_conversion_cast")
 def conversion(w: Widener, op: ir.Operation) -> None:
-    """A memref at an address is the subgroup's; numbers of f32 as tf32 are each lane's own."""
+    """A memref at an address is uniform; numbers cast from f32 to tf32 may vary."""
     if isinstance(op.results[0].type, ir.MemRefType):
         w.keep(op)
     elif not w.kept(op):

@@ -1,4 +1,4 @@
-"""`vector`: transfers, gathers and masked accesses of each lane's own vectors, element by element where need be."""
+"""`vector`: transfers, gathers and masked accesses of each lane's vectors, element by element if necessary."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _flat(w: Widener, value: ir.Value) -> ir.Value:
 
 
 def _join(w: Widener, parts: Sequence[ir.Value], kind: ir.Type) -> ir.Value:
-    """Elements of all lanes as the vector that they make up."""
+    """Build a vector from the elements of all lanes."""
     found = build.constant(build.vector_type((len(parts), w.lanes), element_of(kind)), 0)
     for i, part in enumerate(parts):
         found = build.insert(part, found, [i])
@@ -34,7 +34,7 @@ def _join(w: Widener, parts: Sequence[ir.Value], kind: ir.Type) -> ir.Value:
 def _read(
     w: Widener, source: ir.Value, places: ir.Value, mask: ir.Value | None, otherwise: ir.Value | None
 ) -> ir.Value:
-    """An element of each lane; where the mask is clear, `otherwise`."""
+    """Load an element of each lane; `otherwise` where the mask is clear."""
     value = gather_elements(w, source, places, _both(w.active(), mask))
     return value if mask is None or otherwise is None else w.choose(mask, value, otherwise)
 
@@ -44,7 +44,7 @@ def _write(w: Widener, value: ir.Value, target: ir.Value, places: ir.Value, mask
 
 
 class _Elements:
-    """Where the elements of a transfer are, which are accessed one by one."""
+    """The positions of a transfer's elements, which are accessed one by one."""
 
     def __init__(self, w: Widener, transfer: Transfer) -> None:
         self._w, self._transfer, self._memref = w, transfer, w.uniform(transfer.memref)
@@ -52,7 +52,7 @@ class _Elements:
         self._shape = shape_of(transfer.vector)
 
     def __iter__(self) -> Iterator[tuple[ir.Value, ir.Value | None]]:
-        """The place of each element in each lane, and the lanes that access it; None for all."""
+        """The offset of each element in each lane, and the lanes that access it; None for all."""
         w, transfer = self._w, self._transfer
         for place in np.ndindex(*self._shape):
             added = [0] * len(transfer.indices)
@@ -65,7 +65,7 @@ class _Elements:
             yield offsets(w, self._memref, transfer.indices, added), mask
 
     def _masked_by(self, place: Sequence[int]) -> int:
-        """The element of the mask for a place of the vector."""
+        """The element of the mask for a position of the vector."""
         number = 0
         for i in self._transfer.mask_dims:
             number = number * self._shape[i] + place[i]
@@ -79,7 +79,7 @@ class _Elements:
 
 
 def _transfer(w: Widener, op: ir.Operation) -> tuple[Transfer, ir.Value]:
-    """A transfer, and its memref in the program of the subgroup."""
+    """A transfer, and its memref in the subgroup's program."""
     found = Transfer(op)
     if not isinstance(found.memref.type, ir.MemRefType):
         w.fail(f"accesses {found.memref.type}, which lies in no memory", "bufferize it before")
@@ -88,7 +88,7 @@ def _transfer(w: Widener, op: ir.Operation) -> tuple[Transfer, ir.Value]:
 
 @pattern("vector.transfer_read")
 def transfer_read(w: Widener, op: ir.Operation) -> None:
-    """Rows, or each element with what is there out of bounds."""
+    """Read rows, or single elements, with the padding for those out of bounds."""
     result, (transfer, memref) = op.results[0], _transfer(w, op)
     if transfer.is_rows():
         w.widen(op, read_rows(w, memref, transfer.indices, shape_of(result), w.active()))
@@ -101,7 +101,7 @@ def transfer_read(w: Widener, op: ir.Operation) -> None:
 
 @pattern("vector.transfer_write")
 def transfer_write(w: Widener, op: ir.Operation) -> None:
-    """Rows, or each element that is in bounds."""
+    """Write rows, or single elements that are in bounds."""
     w.erase(op)
     transfer, memref = _transfer(w, op)
     value = transfer.vector
@@ -117,7 +117,7 @@ def _place(w: Widener, memref: ir.Value, indices: Sequence[ir.Value], places: ir
     """Offsets of element `number` of an access along the innermost dimension.
 
     Args:
-        places: the elements' places, as gathers and scatters have them; None if they follow each other.
+        places: the elements' offsets of gathers and scatters; None if the elements are consecutive.
     """
     if places is None:
         return offsets(w, memref, indices, [*[0] * (len(indices) - 1), number])

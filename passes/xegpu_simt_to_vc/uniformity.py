@@ -1,4 +1,4 @@
-"""Which values differ among the work items of a subgroup."""
+"""Uniformity analysis: the values that vary among the work items of a subgroup."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _SOURCES = frozenset(
         "xegpu.lane_shuffle",
     )
 )
-"""Ops whose results differ whatever their operands are."""
+"""Ops whose results vary even if their operands are uniform."""
 
 _UNIFORM = frozenset(("gpu.subgroup_broadcast", "gpu.all_reduce"))
-"""Ops whose results are the same whatever their operands are."""
+"""Ops whose results are uniform even if their operands vary."""
 
 
 class Uniformity:
     """The values of a kernel that vary from lane to lane.
 
-    A value is uniform if every work item of a subgroup that reaches it has the same. It varies if it depends on the
-    place of the work item in the subgroup, on a block that is distributed by an `sg_map`, or on which way a varying
-    condition went.
+    A value is uniform if it is the same in all work items of a subgroup that reach its definition. It varies if it
+    depends on the work item's position in the subgroup, on a block that is distributed by an `sg_map`, or on a varying
+    condition.
     """
 
     def __init__(self, func: ir.Operation) -> None:

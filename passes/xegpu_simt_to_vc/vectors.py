@@ -1,4 +1,4 @@
-"""`vector`: a work item's vectors have the lanes as a further, innermost dimension."""
+"""`vector`: vectors of work items get the lanes as an additional innermost dimension."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from xegpu_py.passes.xegpu_simt_to_vc.widen import Widener, elementwise, pattern
 
 @pattern("vector.shape_cast")
 def _shape_cast(w: Widener, op: ir.Operation) -> None:
-    """The same elements; where they are does not change."""
+    """Cast the shape; the placement does not change."""
     held = w.held[op.operands[0]]
     w.widen(op, held.value, held.placement)
 
 
 @pattern("vector.extract", "vector.insert")
 def element(w: Widener, op: ir.Operation) -> None:
-    """A part of each lane's vector, or the vector with a part replaced; lanes may differ in where it is."""
+    """Extract or insert a part of each lane's vector; its position may vary among lanes."""
     if len(op.operands) == _VALUES[op.name]:
         leading(w, op)
     elif op.name == "vector.extract":
@@ -34,21 +34,24 @@ def element(w: Widener, op: ir.Operation) -> None:
 
 
 _VALUES = {"vector.extract": 1, "vector.insert": 2}
-"""The operands in front of the positions."""
+"""The number of operands before the positions."""
 
 
 def _places(w: Widener, op: ir.Operation, shape: tuple[int, ...]) -> Order | list[ir.Value]:
-    """The row-major place of a part in the outer dimensions: of each lane, or whether it is 0, 1, ... as vectors of i1.
+    """The row-major position of a part in the outer dimensions.
 
     Args:
-        shape: of the vector that has the part.
+        shape: of the vector that contains the part.
+
+    Returns:
+        The position of each lane if it is known; otherwise for each position the lanes that have it, vector of i1.
     """
     dynamic = iter(list(op.operands)[_VALUES[op.name] :])
     static = integers(op.attributes["static_position"])
     found = positions(op, w.known)
     outer = shape[: len(static)]
     if found is not None:
-        # What is outside is poison, of which lanes that have not come here may have any.
+        # Out-of-range positions give poison; inactive lanes may have them.
         at = tuple(np.broadcast_to(x, w.lanes) for x in found)
         return np.ravel_multi_index(at, outer, mode="clip")
     kind = w.vector(build.index_type())
@@ -68,7 +71,7 @@ def _extract_by_lane(w: Widener, op: ir.Operation) -> None:
     if isinstance(places, list):
         places_at = places
     elif not w.varies(source) or 2 * len(np.unique(places)) > w.lanes:
-        # From where all lanes' elements are, each takes its own. A choice takes an instruction, and one for its mask.
+        # A permutation gathers each lane's element; a select takes two instructions for each position.
         order = places[None, :] * size + np.arange(size)[:, None]
         held = source
         if w.varies(source):
@@ -89,7 +92,7 @@ def _extract_by_lane(w: Widener, op: ir.Operation) -> None:
 
 
 def _where(places: Order, place: int) -> ir.Value:
-    """vector of i1: the lanes that have this number."""
+    """vector of i1: the lanes that have this position."""
     return build.dense_integers(places == place, build.integer_type(1))
 
 
@@ -109,14 +112,14 @@ def _insert_by_lane(w: Widener, op: ir.Operation) -> None:
 
 @pattern("vector.shuffle", "vector.multi_reduction", "vector.splat")
 def leading(w: Widener, op: ir.Operation) -> None:
-    """Ops on outer dimensions leave the lanes alone."""
+    """Ops on outer dimensions do not affect the lanes."""
     made = build.like(op, [w.with_lanes(op.results[0])], [w.wide(v) for v in op.operands])
     w.widen(op, made.results[0])
 
 
 @pattern("vector.broadcast")
 def _broadcast(w: Widener, op: ir.Operation) -> None:
-    """Elements repeated along outer dimensions."""
+    """Broadcast along outer dimensions."""
     w.widen(op, build.broadcast(w.wide(op.operands[0]), w.with_lanes(op.results[0])))
 
 
@@ -129,7 +132,7 @@ def _transpose(w: Widener, op: ir.Operation) -> None:
 
 @pattern("vector.extract_strided_slice")
 def _extract_slice(w: Widener, op: ir.Operation) -> None:
-    """A slice of all lanes; the innermost dimensions of which nothing is said are whole."""
+    """Extract a slice of all lanes; innermost dimensions without offsets are whole."""
     shape, offsets = shape_of(op.operands[0]), integers(op.attributes["offsets"])
     offsets += [0] * (len(shape) + 1 - len(offsets))
     w.widen(op, build.extract_slice(w.wide(op.operands[0]), offsets, [*shape_of(op.results[0]), w.lanes]))
@@ -137,19 +140,19 @@ def _extract_slice(w: Widener, op: ir.Operation) -> None:
 
 @pattern("vector.insert_strided_slice")
 def _insert_slice(w: Widener, op: ir.Operation) -> None:
-    """A slice of all lanes."""
+    """Insert a slice of all lanes."""
     value, into = map(w.wide, op.operands)
     w.widen(op, build.insert_slice(value, into, [*integers(op.attributes["offsets"]), 0]))
 
 
 @pattern("vector.reduction")
 def reduction(w: Widener, op: ir.Operation) -> None:
-    """Each lane's elements to one."""
+    """Reduce each lane's elements."""
     value, *acc = op.operands
     data = w.wide(value)
     rows = shape_of(value)[0]
     kind = CombiningKind.of(op)
-    # By halves, as the elements of a vector are reduced.
+    # By halves, the order of a vector's reduction.
     while rows > 1:
         half = rows // 2
         low, high = (build.extract_slice(data, [at, 0], [half, w.lanes]) for at in (0, rows - half))
@@ -163,7 +166,7 @@ def reduction(w: Widener, op: ir.Operation) -> None:
 
 @pattern("vector.from_elements")
 def from_elements(w: Widener, op: ir.Operation) -> None:
-    """Scalars one above the other."""
+    """Stack scalars along a new outer dimension."""
     result = op.results[0]
     found = build.constant(build.vector_type((len(op.operands), w.lanes), element_of(result)), 0)
     for i, value in enumerate(op.operands):
@@ -182,7 +185,7 @@ def to_elements(w: Widener, op: ir.Operation) -> None:
 
 @pattern("xegpu.truncf")
 def truncf(w: Widener, op: ir.Operation) -> None:
-    """Element by element; those of less than a byte with each lane's side by side, since they share bytes."""
+    """Convert elementwise. Elements of less than a byte share bytes, so each lane's elements are made adjacent."""
     if bits_of(element_of(op.results[0])) < 8:
         innermost(w, op)
     else:
@@ -191,9 +194,9 @@ def truncf(w: Widener, op: ir.Operation) -> None:
 
 @pattern("xegpu.lane_shuffle")
 def lane_shuffle(w: Widener, op: ir.Operation) -> None:
-    """The same elements, as those of other lanes.
+    """Redistribute the elements among lanes.
 
-    A vector with the lanes innermost has element j of lane i at j * lanes + i, which `pack` makes i * count + j.
+    With the lanes innermost, element j of lane i is at j * lanes + i; `pack` moves it to i * count + j.
     """
     w.require_convergence("exchanges elements of the whole subgroup")
     count, lanes = shape_of(op.results[0])[0], w.lanes
@@ -205,7 +208,7 @@ def lane_shuffle(w: Widener, op: ir.Operation) -> None:
 
 @pattern("vector.bitcast", "vector.interleave", "vector.deinterleave")
 def innermost(w: Widener, op: ir.Operation) -> None:
-    """Ops on the innermost dimension: each lane's elements side by side, and back."""
+    """Ops on the innermost dimension: make each lane's elements adjacent, apply the op, and restore the order."""
     if op.name == "vector.bitcast" and shape_of(op.operands[0]) == shape_of(op.results[0]):
         elementwise(w, op)
         return
@@ -225,7 +228,7 @@ def innermost(w: Widener, op: ir.Operation) -> None:
 
 @pattern("vector.create_mask")
 def create_mask(w: Widener, op: ir.Operation) -> None:
-    """Which of a lane's elements are below its bounds."""
+    """True for the elements of each lane that are below its bounds."""
     shape = shape_of(op.results[0])
     found: ir.Value | None = None
     for i, bound in enumerate(op.operands):

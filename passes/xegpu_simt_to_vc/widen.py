@@ -1,4 +1,4 @@
-"""The subgroup's program, op by op from a work item's: the conversion, and what the patterns share."""
+"""The conversion of a work item's program to that of a subgroup, and the helpers that patterns share."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from xegpu_py.ir.diagnostics import Diagnostic, position_of
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """What a value of the work items is in the program of the subgroup.
+    """The representation of a work item's value in the subgroup's program.
 
     Attributes:
-        value: of a uniform value the same as the work items have; else a vector of all work items' elements.
-        placement: where a lane's elements are in it; None if it is uniform. By default the lanes are a new innermost
-            dimension.
+        value: the value itself if it is uniform; else a vector of the elements of all work items.
+        placement: the positions of each lane's elements in the vector; None if the value is uniform. By default the
+            lanes are a new innermost dimension.
     """
 
     value: ir.Value
@@ -37,20 +37,20 @@ class Held:
 
 Pattern = Callable[["Widener", ir.Operation], None]
 pattern: PatternSet[Pattern] = PatternSet(__package__, ("blocks", "control", "lanes", "memory", "transfers", "vectors"))
-"""By name of an op what rewrites it; the others work on elements one by one."""
+"""The patterns by op name; ops without a pattern are elementwise."""
 
 
 class Widener(Conversion):
-    """One kernel as it is rewritten. Values that are the same in all work items stay.
+    """The conversion of one kernel. Uniform values do not change.
 
     Attributes:
         lanes: work items of a subgroup.
-        because: the op that makes the kernel one of work items.
-        held: what each value of the work items is that does not stay.
-        mask: vector of i1, the lanes that have come here; None where all have.
-        diverged: the op on whose account not all lanes may have come here.
-        block_size: work items of a workgroup, where the kernel says so.
-        known: the numbers that lanes have whatever the kernel is given.
+        because: the op that identifies the kernel as one of work items.
+        held: the representations of the values that change.
+        mask: vector of i1, the active lanes; None if all are.
+        diverged: the op because of which lanes may be inactive.
+        block_size: work items of a workgroup, if the kernel has them as an attribute.
+        known: the numbers of lanes that are known at compile time.
     """
 
     patterns = pattern
@@ -100,7 +100,7 @@ class Widener(Conversion):
         return self.uniform(value)
 
     def is_legal(self, op: ir.Operation) -> bool:
-        """Ops on vectors that are the same in all lanes stay."""
+        """Ops on uniform vectors do not change."""
         vectors = op.name.startswith("vector.") or op.name == "xegpu.truncf"
         return vectors and not any(self.varies(v) or self.uniformity.varies(v) for v in op.operands)
 
@@ -119,7 +119,7 @@ class Widener(Conversion):
         super().keep(op)
 
     def kept(self, op: ir.Operation) -> bool:
-        """Leave an op if all lanes do the same; whether they do."""
+        """Leave an op if all its operands are uniform; returns whether they are."""
         if any(self.varies(v) for v in op.operands):
             return False
         self.keep(op)
@@ -128,11 +128,11 @@ class Widener(Conversion):
     # Values of all lanes.
 
     def varies(self, value: ir.Value) -> bool:
-        """Whether a value of the work items differs among them, as it is held."""
+        """Whether the representation of a value varies among work items."""
         return value in self.held and self.held[value].placement is not None
 
     def uniform(self, value: ir.Value) -> ir.Value:
-        """A value that must be the same in all work items."""
+        """A value that must be uniform."""
         if self.varies(value):
             self.fail(
                 f"needs a value of type {value.type} that is the same in all work items of the subgroup",
@@ -141,22 +141,22 @@ class Widener(Conversion):
         return self.held[value].value if value in self.held else value
 
     def require_numbers(self, values: Iterable[ir.Value]) -> None:
-        """Refuse values that cannot differ from lane to lane: descriptors and memrefs."""
+        """Refuse varying values of types that must be uniform: descriptors and memrefs."""
         for kind in (str(v.type) for v in values):
             if kind.startswith(("!", "memref<")):
                 note = "descriptors and memrefs must be uniform"
                 self.fail(f"has a value of type {kind} where work items diverge", note)
 
     def wide(self, value: ir.Value) -> ir.Value:
-        """The value of all lanes, with the lanes as the innermost dimension."""
+        """The vector of all lanes' values, with the lanes as the innermost dimension."""
         return self.at(value, natural(shape_of(value), self.lanes))
 
     def at(self, value: ir.Value, placement: Placement) -> ir.Value:
-        """The value of all lanes as a vector that has the elements at these places."""
+        """The vector of all lanes' values with this placement."""
         return self.placed(self.held.get(value) or Held(value), placement, value.type)
 
     def placed(self, held: Held, placement: Placement, kind: ir.Type) -> ir.Value:
-        """What is held, as a vector that has the elements at these places; `kind` is the work item's type."""
+        """Convert a representation to this placement; `kind` is the work item's type."""
         if held.placement is None:
             return self._spread(held.value, kind, placement)
         value = held.value
@@ -169,7 +169,7 @@ class Widener(Conversion):
         return build.shape_cast(value, placement.shape)
 
     def _spread(self, value: ir.Value, kind: ir.Type, placement: Placement) -> ir.Value:
-        """A uniform value for all lanes."""
+        """Broadcast a uniform value to all lanes."""
         shape, element = shape_of(kind), element_of(kind)
         made = build.vector_type(placement.shape, element)
         known = splat_of(value) if shape else None
@@ -177,14 +177,14 @@ class Widener(Conversion):
             return build.constant(made, known)
         if not shape:
             return build.broadcast(value, made)
-        # Broadcasting gives the lanes as the outer dimension.
+        # A broadcast adds the lanes as the outermost dimension.
         outer = build.broadcast(value, build.vector_type((self.lanes, *shape), element))
         count = math.prod(shape)
         lanes_first = Placement((self.lanes, *shape), np.arange(count * self.lanes).reshape(self.lanes, count).T)
         return self.placed(Held(outer, lanes_first), placement, kind)
 
     def set(self, result: ir.Value, value: ir.Value, placement: Placement | None = None) -> None:
-        """Say what a varying value is: by default a vector with the lanes as the innermost dimension."""
+        """Set the representation of a varying value: by default a vector with the lanes as the innermost dimension."""
         self.held[result] = Held(value, placement or natural(shape_of(result), self.lanes))
 
     def widen(self, op: ir.Operation, value: ir.Value, placement: Placement | None = None) -> None:
@@ -201,13 +201,13 @@ class Widener(Conversion):
         return build.vector_type((*shape_of(value), self.lanes), element_of(value))
 
     def truth(self, value: bool) -> ir.Value:
-        """vector of i1 with an element for each lane, all the same."""
+        """vector of i1 with the same element for each lane."""
         return build.constant(self.vector(build.integer_type(1)), value)
 
     # Lanes that are here.
 
     def active(self) -> ir.Value:
-        """vector of i1: the lanes that have come here."""
+        """vector of i1: the active lanes."""
         return self.truth(True) if self.mask is None else self.mask
 
     def any(self, mask: ir.Value) -> ir.Value:
@@ -219,7 +219,7 @@ class Widener(Conversion):
         return build.select(build.broadcast(mask, build.vector_type(shape_of(a), build.integer_type(1))), a, b)
 
     def require_convergence(self, what: str) -> None:
-        """Refuse an op that the whole subgroup does, where some lanes may not have come."""
+        """Refuse an op of the whole subgroup where lanes may be inactive."""
         if self.diverged is not None:
             diverge = Diagnostic("note", "they diverge here", position_of(self.diverged.location))
             self.fail(f"{what} where work items of a subgroup may have diverged", diverge)
@@ -236,7 +236,7 @@ _INDEX_CASTS = {"index.casts": "arith.index_cast", "index.castu": "arith.index_c
 
 
 def elementwise(w: Widener, op: ir.Operation) -> None:
-    """An op on elements one by one: on whole vectors, with the elements where they are if the operands agree."""
+    """Apply an elementwise op to vectors of all lanes, with the operands' placement if they agree."""
     if not (op.name.startswith(_PER_ELEMENT) or op.name in _ALSO_PER_ELEMENT):
         w.fail("cannot be done by work items of a subgroup", f"op '{op.name}' is none that SIMT kernels may contain")
     name, attributes = op.name, attributes_of(op)
@@ -258,7 +258,7 @@ def elementwise(w: Widener, op: ir.Operation) -> None:
         if name == "arith.select" and i == 0 and scalar and element_of(result) != build.integer_type(1):
             operands.append(value)
         elif shape and not shape_of(value) and w.varies(value):
-            # Each lane's condition chooses among all of its elements.
+            # Each lane's condition selects all of its elements.
             operands.append(build.broadcast(w.wide(value), build.vector_type((*shape, w.lanes), build.integer_type(1))))
         else:
             operands.append(w.at(value, placement))
@@ -271,7 +271,7 @@ def elementwise(w: Widener, op: ir.Operation) -> None:
 
 
 def _common(w: Widener, values: Sequence[ir.Value], shape: tuple[int, ...]) -> Placement:
-    """The placement that all of these have, or else the natural one."""
+    """The common placement of these values; the natural one if they differ."""
     found: Placement | None = None
     for value in values:
         placement = w.held[value].placement
