@@ -1,4 +1,4 @@
-"""`vector-lower-contract`: contractions become products that are added one after the other."""
+"""`vector-lower-contract`: contractions and outer products become products that are added one after the other."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from xegpu_py.passes.common.values import element_of, shape_of
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.ir.verifier import walk
 
+_PRODUCTS = ("vector.contract", "vector.outerproduct")
+
 
 @register_pass("vector-lower-contract")
 @dataclass
 class VectorLowerContract(Pass):
-    """Rewrite vector.contract in kernels as elementwise ops, one step for each place along the reduced dimensions.
+    """Rewrite vector.contract and vector.outerproduct in kernels as elementwise ops.
 
+    There is one step for each place along the reduced dimensions, of which an outer product has none.
     The places follow each other in row-major order. Floats are added by fma, with one rounding for each product;
     operands narrower than the accumulator are extended before. Products that a vector.mask leaves out are not added.
 
@@ -38,7 +41,7 @@ class VectorLowerContract(Pass):
 
     def run(self, op: ir.Operation) -> None:
         for func in chosen_kernels(op, self.kernel):
-            for contract in [o for o in walk(func) if o.name == "vector.contract"]:
+            for contract in [o for o in walk(func) if o.name in _PRODUCTS]:
                 parent = contract.parent
                 masked = parent is not None and parent.name == "vector.mask"
                 outer = parent.operation if parent is not None and masked else contract
@@ -49,8 +52,8 @@ class VectorLowerContract(Pass):
     def _lowered(self, op: ir.Operation, outer: ir.Operation | None) -> ir.Value:
         if outer is not None and len(outer.operands) > 1:
             self.fail(outer, "cannot be lowered, as it passes something through a contraction")
-        maps = [_dimensions(ir.AffineMapAttr(a).value) for a in ir.ArrayAttr(op.attributes["indexing_maps"])]
-        lhs, rhs, acc = op.operands
+        maps = _maps(op)
+        lhs, rhs, *acc = op.operands
         result = op.results[0].type
         element = element_of(result)
         kept = maps[2]
@@ -66,16 +69,18 @@ class VectorLowerContract(Pass):
         if outer is not None:
             # A mask has all iteration dimensions.
             flags = _Side(list(range(len(sizes))), outer.operands[0], reduced, kept, sizes, build.integer_type(1))
-        total = acc
+        total = acc[0] if acc else None
         for place in np.ndindex(*(sizes[d] for d in reduced)):
             at = [int(p) for p in place]
             a, b = (side.at(at) for side in sides)
-            if is_float and kind == CombiningKind.ADD:
+            if is_float and kind == CombiningKind.ADD and total is not None:
                 found = build.make("math.fma", result, a, b, total)
             else:
                 product = build.make("arith.mulf" if is_float else "arith.muli", result, a, b)
-                found = build.make(combine, result, total, product)
-            total = build.select(flags.at(at), found, total) if flags else found
+                found = build.make(combine, result, total, product) if total is not None else product
+            # Without an accumulator, what a mask leaves out is undefined.
+            total = build.select(flags.at(at), found, total) if flags and total is not None else found
+        assert total is not None
         return total
 
 
@@ -116,5 +121,11 @@ class _Side:
         return build.broadcast(found, build.vector_type(shape, self._element))
 
 
-def _dimensions(found: ir.AffineMap) -> list[int]:
-    return [e.position for e in found.results]
+def _maps(op: ir.Operation) -> list[list[int]]:
+    """The iteration dimensions of both factors and of the result."""
+    if op.name == "vector.contract":
+        found = [ir.AffineMapAttr(a).value for a in ir.ArrayAttr(op.attributes["indexing_maps"])]
+        return [[e.position for e in m.results] for m in found]
+    # The second factor of a result of one dimension is a scalar.
+    rank = len(shape_of(op.results[0]))
+    return [[0], list(range(1, rank)), list(range(rank))]

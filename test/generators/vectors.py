@@ -224,6 +224,22 @@ def contract(b: Body, x: Value) -> Value:
     return b.op(text, (m, n), x.element, bound)
 
 
+def outer_product(b: Body, x: Value) -> Value:
+    """The products of the elements of two vectors of one dimension, or of a vector and a scalar, combined with others."""
+    y = b.pick(lambda v: v.element == x.element and len(v.shape) < 2 and x.size * v.size <= MOST)
+    if y is None:
+        y = extract_one(b, x)
+    shape = (*x.shape, *y.shape)
+    kind, start, exact = "", "", None
+    if b.r.random() < 0.7:
+        start = b.splat(b.r.randint(-4, 4), shape, x.element).name
+        kinds = ("add", "mul", *FLOAT_KINDS) if is_float(x.element) else INTEGER_KINDS
+        kind, start = f" {{kind = #vector.kind<{b.r.choice(kinds)}>}}", f", {start}"
+    elif x.exact is not None and y.exact is not None:
+        exact = x.exact * y.exact
+    return b.op(f"vector.outerproduct {x.name}, {y.name}{start}{kind} : {x.type}, {y.type}", shape, x.element, exact)
+
+
 def exact_sum(x: Value, y: Value, count: int) -> bool:
     """Whether a sum of so many products has no rounding."""
     if not is_float(x.element):
@@ -243,7 +259,7 @@ def options(b: Body, x: Value) -> list[Callable[[Body, Value], Value]]:
     if len(x.shape) == 2:
         found.append(contract)
     if len(x.shape) == 1:
-        found += [reduction, shuffle]
+        found += [reduction, shuffle, outer_product]
     if x.shape[-1] % 2 == 0:
         found.append(deinterleave)
     if 2 * x.size <= MOST:

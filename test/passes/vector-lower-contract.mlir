@@ -65,4 +65,30 @@ gpu.module @k {
     vector.store %d, %C[%c0, %c0] : memref<8x16xf32>, vector<8x16xf32>
     gpu.return
   }
+
+  // An outer product is one step, with the fma of contractions or another combination; a product with a scalar, too.
+  // CHECK-LABEL: gpu.func @outer
+  // CHECK: %[[P:.+]] = arith.mulf %{{.+}}, %{{.+}} : vector<8x16xf32>
+  // CHECK: %[[Q:.+]] = math.fma %{{.+}}, %{{.+}}, %[[P]] : vector<8x16xf32>
+  // CHECK: %[[PRODUCT:.+]] = arith.mulf %{{.+}}, %{{.+}} : vector<8x16xf32>
+  // CHECK: %[[LEAST:.+]] = arith.minimumf %[[Q]], %[[PRODUCT]] : vector<8x16xf32>
+  // CHECK: %[[R:.+]] = arith.select %{{.+}}, %[[LEAST]], %[[Q]] : vector<8x16xi1>, vector<8x16xf32>
+  // CHECK: vector.store %[[R]]
+  // CHECK: %[[S:.+]] = vector.broadcast %{{.+}} : f32 to vector<16xf32>
+  // CHECK: math.fma %{{.+}}, %[[S]], %{{.+}} : vector<16xf32>
+  gpu.func @outer(%A: memref<8xf32>, %B: memref<16xf32>, %C: memref<8x16xf32>, %m: vector<8x16xi1>) kernel {
+    %c0 = arith.constant 0 : index
+    %a = vector.load %A[%c0] : memref<8xf32>, vector<8xf32>
+    %b = vector.load %B[%c0] : memref<16xf32>, vector<16xf32>
+    %s = memref.load %A[%c0] : memref<8xf32>
+    %p = vector.outerproduct %a, %b : vector<8xf32>, vector<16xf32>
+    %q = vector.outerproduct %a, %b, %p : vector<8xf32>, vector<16xf32>
+    %r = vector.mask %m {
+      vector.outerproduct %a, %b, %q {kind = #vector.kind<minimumf>} : vector<8xf32>, vector<16xf32>
+    } : vector<8x16xi1> -> vector<8x16xf32>
+    vector.store %r, %C[%c0, %c0] : memref<8x16xf32>, vector<8x16xf32>
+    %t = vector.outerproduct %b, %s, %b : vector<16xf32>, f32
+    vector.store %t, %B[%c0] : memref<16xf32>, vector<16xf32>
+    gpu.return
+  }
 }

@@ -477,6 +477,9 @@ def _masked(node: Node, operands: list[Any], mask: Array) -> Any:
     if node.name == "vector.contract":
         a, b, acc = operands
         return _contract(node, a, b, acc, mask)
+    if node.name == "vector.outerproduct":
+        found = outerproduct(node, *operands)
+        return np.where(mask, found, operands[2]) if len(operands) > 2 else found
     if node.name in ("vector.multi_reduction", "vector.reduction"):
         source, *rest = operands
         kind = identity_of(node.word("kind"), node.operand_kind(0).element)
