@@ -1,4 +1,4 @@
-"""`gpu.all_reduce`: one number of each subgroup, combined through shared local memory."""
+"""`gpu.all_reduce`: combines one number of each subgroup through shared local memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xegpu_py.passes.common.values import element_of
 from xegpu_py.target import TARGETS
 
 MOST_SUBGROUPS = max(t.threads for t in TARGETS.values())
-"""As many subgroups as a workgroup of any target has."""
+"""The most subgroups of a workgroup on any target."""
 
 
 def kind_of(op: ir.Operation) -> CombiningKind | None:
@@ -32,7 +32,7 @@ def combine_subgroups(value: ir.Value, kind: CombiningKind, number: ir.Value, co
 
     Args:
         value: the subgroup's scalar.
-        number, count: the subgroup's number, and how many there are.
+        number, count: the subgroup's number, and the number of subgroups.
     """
     buffer = ir.Type.parse(f"memref<{MOST_SUBGROUPS}x{value.type}, 3>")
     shared = make("memref.alloc", buffer, operandSegmentSizes=ir.DenseI32ArrayAttr.get([0, 0]))
@@ -45,6 +45,6 @@ def combine_subgroups(value: ir.Value, kind: CombiningKind, number: ir.Value, co
     with ir.InsertionPoint(body):
         other = make("memref.load", value.type, shared, body.arguments[0])
         create("scf.yield", [], [kind.combine(body.arguments[1], other)])
-    # The buffer may be written again, by the next iteration of a loop around.
+    # The next iteration of an enclosing loop may write the buffer again.
     create("gpu.barrier", [], [])
     return loop.results[0]

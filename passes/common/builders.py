@@ -1,6 +1,6 @@
-"""Builders of the ops that passes make most, at the current insertion point and location.
+"""Builders of common ops at the current insertion point and location.
 
-They fold what they can: an index that is known may be an int, and an op that would change nothing is not made.
+They fold constants: a constant index may be an int, and an op that has no effect is not made.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FLOAT_PREDICATES = (
 """Of arith.cmpf, by their numbers."""
 
 Index: TypeAlias = ir.Value | int
-"""An index, or the number that it is known to be."""
+"""An index, or an int if it is constant."""
 
 
 def create(
@@ -65,12 +65,12 @@ def vector_type(shape: Sequence[int], element: ir.Type) -> ir.VectorType:
 
 
 def with_element(kind: ir.Type, element: ir.Type) -> ir.Type:
-    """A vector type with other elements; of a scalar type, these themselves."""
+    """A vector type with another element type; for a scalar type, the element type itself."""
     return ir.VectorType.get(kind.shape, element) if isinstance(kind, ir.VectorType) else element
 
 
 def with_shape(kind: ir.Type, shape: Sequence[int]) -> ir.VectorType:
-    """A vector type with the elements of another one, or of this type."""
+    """A vector type of this shape, with the element type of `kind`, or `kind` as element type."""
     return ir.VectorType.get(shape, element_of(kind))
 
 
@@ -90,7 +90,7 @@ def number_attribute(element: ir.Type, number: float | int) -> ir.Attribute:
     if isinstance(element, ir.FloatType):
         return ir.FloatAttr.get(element, number)
     if isinstance(element, ir.IntegerType) and element.width == 1:
-        # A single bit that is set is the signed number -1.
+        # As a signed number, a single set bit is -1.
         number = -(int(number) & 1)
     return ir.IntegerAttr.get(element, int(number))
 
@@ -99,7 +99,7 @@ def number_attribute(element: ir.Type, number: float | int) -> ir.Attribute:
 
 
 def constant(kind: ir.Type, number: float | int | ir.Attribute) -> ir.Value:
-    """A constant of a scalar type, or a vector of it everywhere."""
+    """A constant of a scalar type, or a splat of it."""
     value = number if isinstance(number, ir.Attribute) else number_attribute(element_of(kind), number)
     if isinstance(kind, ir.VectorType):
         value = ir.DenseElementsAttr.get_splat(kind, value)
@@ -107,7 +107,7 @@ def constant(kind: ir.Type, number: float | int | ir.Attribute) -> ir.Value:
 
 
 def zero(kind: ir.Type) -> ir.Value:
-    """The number 0, or a vector of it everywhere."""
+    """The number 0, or a splat of it."""
     return constant(kind, 0)
 
 
@@ -139,7 +139,7 @@ def binary(name: str, a: ir.Value, b: ir.Value | int) -> ir.Value:
 
 
 def known(number: Index) -> Index:
-    """An index, as a number if it is a constant."""
+    """An index, as an int if it is constant."""
     found = constant_of(number)
     return number if found is None else found
 
@@ -155,13 +155,13 @@ def index_vector(numbers: Sequence[int]) -> ir.Value:
 
 
 def index_splat(number: Index, count: int) -> ir.Value:
-    """A vector of one index everywhere."""
+    """A splat of an index."""
     kind = vector_type((count,), index_type())
     return constant(kind, number) if isinstance(number, int) else broadcast(number, kind)
 
 
 def add(*terms: Index) -> Index:
-    """The sum of indices: first of those that are not known, then of the others."""
+    """The sum of indices: first the values, then the constants."""
     known = sum(t for t in terms if isinstance(t, int))
     total: ir.Value | None = None
     for term in terms:
@@ -217,7 +217,7 @@ def stride_of(memref: ir.Value, dimension: int) -> Index:
 
 
 def reinterpret_cast(memref: ir.Value, offset: Index, sizes: Sequence[Index], strides: Sequence[Index]) -> ir.Value:
-    """The memory of a memref seen with another offset, other extents and strides, in elements."""
+    """A view of a memref's memory with another offset, other extents and strides, in elements."""
     unknown, dynamic = ir.ShapedType.get_dynamic_stride_or_offset(), ir.ShapedType.get_dynamic_size()
     groups = {"offsets": ([offset], unknown), "sizes": (sizes, dynamic), "strides": (strides, unknown)}
     static = {name: [n if isinstance(n, int) else mark for n in group] for name, (group, mark) in groups.items()}
@@ -234,7 +234,7 @@ def reinterpret_cast(memref: ir.Value, offset: Index, sizes: Sequence[Index], st
 
 
 def broadcast(value: ir.Value, kind: ir.Type) -> ir.Value:
-    """A scalar or vector repeated along outer dimensions, and those of size 1."""
+    """A scalar or vector broadcast along outer dimensions and dimensions of size 1."""
     return value if value.type == kind else make("vector.broadcast", kind, value)
 
 
@@ -246,7 +246,7 @@ def shape_cast(value: ir.Value, shape: Sequence[int]) -> ir.Value:
 
 
 def extract(value: ir.Value, position: Sequence[int]) -> ir.Value:
-    """A part of a vector by the indices of its outer dimensions; of a vector of no dimensions its element."""
+    """A part of a vector at indices of its outer dimensions; for a 0-d vector its element."""
     if not position and (shape_of(value) or not isinstance(value.type, ir.VectorType)):
         return value
     inner = shape_of(value)[len(position) :]
@@ -255,19 +255,19 @@ def extract(value: ir.Value, position: Sequence[int]) -> ir.Value:
 
 
 def extract_at(value: ir.Value, position: ir.Value) -> ir.Value:
-    """A part of a vector by an index of its outermost dimension."""
+    """A part of a vector at an index of its outermost dimension."""
     inner = shape_of(value)[1:]
     kind = with_shape(value.type, inner) if inner else element_of(value)
     return make("vector.extract", kind, value, position, static_position=i64_array([ir.ShapedType.get_dynamic_size()]))
 
 
 def insert(value: ir.Value, into: ir.Value, position: Sequence[int]) -> ir.Value:
-    """A vector with a part replaced, which is found by the indices of its outer dimensions."""
+    """A vector with the part at indices of its outer dimensions replaced."""
     return make("vector.insert", into.type, value, into, static_position=i64_array(position)) if position else value
 
 
 def extract_slice(value: ir.Value, offsets: Sequence[int], sizes: Sequence[int]) -> ir.Value:
-    """A slice of a vector; offsets and sizes are of all of its dimensions."""
+    """A slice of a vector; offsets and sizes are given for all dimensions."""
     if shape_of(value) == tuple(sizes):
         return value
     numbers = {"offsets": offsets, "sizes": sizes, "strides": [1] * len(sizes)}
@@ -276,7 +276,7 @@ def extract_slice(value: ir.Value, offsets: Sequence[int], sizes: Sequence[int])
 
 
 def insert_slice(value: ir.Value, into: ir.Value, offsets: Sequence[int]) -> ir.Value:
-    """A vector with a slice replaced; offsets are of all of its dimensions."""
+    """A vector with a slice replaced; offsets are given for all dimensions."""
     if shape_of(value) == shape_of(into):
         return value
     attributes = {"offsets": integer_array(offsets), "strides": integer_array([1] * len(shape_of(value)))}
@@ -284,20 +284,20 @@ def insert_slice(value: ir.Value, into: ir.Value, offsets: Sequence[int]) -> ir.
 
 
 def shuffle(a: ir.Value, b: ir.Value, order: Sequence[int] | npt.NDArray[np.int64]) -> ir.Value:
-    """Elements of the outermost dimension of two vectors, counted on from one to the other."""
+    """Elements of the outermost dimension of two vectors; the second vector's are numbered after the first's."""
     kind = with_shape(a.type, (len(order), *shape_of(a)[1:]))
     return make("vector.shuffle", kind, a, b, mask=i64_array(order))
 
 
 def permute(value: ir.Value, order: Sequence[int] | npt.NDArray[np.int64]) -> ir.Value:
-    """Elements of a vector of one dimension in another order, or some of them."""
+    """Selected elements of a vector of one dimension, in this order."""
     size, places = shape_of(value)[0], np.asarray(order)
     if np.array_equal(places, np.arange(size)):
         return value
     narrow = 8 // min(getattr(element_of(value), "width", 8), 8)
     grouped = places.reshape(-1, narrow) if narrow in (2, 4) and len(places) % narrow == 0 else None
     if grouped is not None and np.array_equal(grouped, grouped[:, :1] + np.arange(narrow)):
-        # Elements of less than a byte that stay together move as bytes do, which registers have.
+        # Elements of less than a byte that stay together are moved as bytes, which registers can hold.
         whole = make("vector.bitcast", vector_type([size // narrow], integer_type(8)), value)
         moved = permute(whole, grouped[:, 0] // narrow)
         return make("vector.bitcast", vector_type([len(places)], element_of(value)), moved)

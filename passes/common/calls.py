@@ -18,10 +18,10 @@ def calls(op: ir.Operation) -> list[ir.Operation]:
 
 
 class Functions:
-    """The functions that a kernel can call: those of its module, which MLIR verifies to be there."""
+    """The functions that a kernel can call: those of its module. MLIR verifies that they exist."""
 
     def __init__(self, op: ir.Operation) -> None:
-        """The functions that what is in `op` can call."""
+        """Collect the functions that ops in `op` can call."""
         module = op.parent.operation
         while module.name not in ("gpu.module", ROOT):
             module = module.parent.operation
@@ -33,7 +33,7 @@ class Functions:
         return function
 
     def reached(self, op: ir.Operation) -> Iterator[ir.Operation]:
-        """The functions with bodies that an op calls, and those that they call, each once."""
+        """The functions with bodies that an op calls directly or indirectly, each once."""
         seen: set[ir.Operation] = set()
         pending = [op]
         while pending:

@@ -9,7 +9,7 @@ from xegpu_py.ir.verifier import walk
 
 
 def clone(op: ir.Operation, values: dict[ir.Value, ir.Value]) -> ir.Operation:
-    """An op, and what is in it, with others in the place of some values; those get the results of the new op, too."""
+    """Clone an op and its regions with some values replaced. The replacements are extended by the clone's results."""
     made = op.clone()
     for inner in walk(made):
         for i, value in enumerate(inner.operands):
@@ -20,7 +20,7 @@ def clone(op: ir.Operation, values: dict[ir.Value, ir.Value]) -> ir.Operation:
 
 
 def clone_with_operands(op: ir.Operation, values: dict[ir.Value, ir.Value]) -> ir.Operation:
-    """Likewise, after copies of the ops of the same block that its operands are computed by."""
+    """Clone an op after clones of the ops of the same block that compute its operands."""
     for operand in op.operands:
         maker = defining_op(operand)
         if operand not in values and maker is not None and maker.block == op.block:

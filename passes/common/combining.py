@@ -34,7 +34,7 @@ class CombiningKind(Enum):
 
     @classmethod
     def of_atomic(cls, kind: str) -> CombiningKind:
-        """The kind of an atomic update, by the name of one of arith's `AtomicRMWKind` but `assign`."""
+        """The kind of an atomic update, by the name of one of arith's `AtomicRMWKind` other than `assign`."""
         return _ATOMIC[kind]
 
     @property
@@ -43,7 +43,7 @@ class CombiningKind(Enum):
         return ir.Attribute.parse(f"#vector.kind<{self.value}>")
 
     def scalar_op(self, element: ir.Type) -> str:
-        """The op that combines two elements of a type, or vectors of them; "" if the kind is not for such elements."""
+        """The op that combines two elements of a type, or vectors of them; "" if the kind does not support the type."""
         is_float = isinstance(element, ir.FloatType)
         if self in (CombiningKind.ADD, CombiningKind.MUL):
             return f"arith.{self.value}{'f' if is_float else 'i'}"
@@ -52,11 +52,11 @@ class CombiningKind(Enum):
         return f"arith.{self.value}" if self.value.endswith("f") == is_float else ""
 
     def identity(self, element: ir.Type) -> ir.Attribute:
-        """The element that combines with any other to that other, even if it is a NaN or a zero of either sign.
+        """The identity element: combined with any element, NaN and signed zeros included, it gives that element.
 
-        For minnumf and maxnumf, which prefer numbers, it is NaN: a reduction of nothing but NaN is NaN.
+        For minnumf and maxnumf, which prefer numbers, it is NaN, so that a reduction of only NaN is NaN.
         """
-        # Here, so that tools start without numerics.
+        # Imported here to keep the start of the tools fast.
         from xegpu_py.numerics.formats import FLOATS
 
         if isinstance(element, ir.FloatType):
@@ -67,15 +67,15 @@ class CombiningKind(Enum):
         top = 1 << (bits - 1)
         numbers = {"mul": 1, "and": -1, "minui": -1, "minsi": top - 1, "maxsi": -top}
         number = numbers.get(self.value, 0)
-        # A single bit that is set is the signed number -1.
+        # As a signed number, a single set bit is -1.
         return ir.IntegerAttr.get(element, -(number & 1) if bits == 1 else number)
 
     def combine(self, a: ir.Value, b: ir.Value) -> ir.Value:
-        """Two numbers combined, or two vectors element by element."""
+        """Combine two numbers, or two vectors elementwise."""
         return make(self.scalar_op(element_of(a)), a.type, a, b)
 
     def reduce(self, vector: ir.Value) -> ir.Value:
-        """The elements of a vector of one dimension combined."""
+        """Reduce the elements of a vector of one dimension."""
         return make("vector.reduction", element_of(vector), vector, kind=self.attribute)
 
 
@@ -84,4 +84,4 @@ _ATOMIC = {
     **{f"{kind.value}i": kind for kind in (CombiningKind.AND, CombiningKind.OR, CombiningKind.XOR)},
     **{kind.value.removesuffix("i"): kind for kind in CombiningKind if kind.value.startswith(("min", "max"))},
 }
-"""By name of arith's `AtomicRMWKind` the kind: `maxs` is maxsi, `addf` and `addi` are add."""
+"""The kinds by name of arith's `AtomicRMWKind`: `maxs` is maxsi, `addf` and `addi` are add."""

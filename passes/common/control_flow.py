@@ -1,4 +1,4 @@
-"""What control flow makes the same value: operands and what is yielded, arguments of blocks, and results."""
+"""Forwarding by control flow: operands and yielded values become arguments of blocks and results."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from mlir import ir
 
 STRUCTURED = ("scf.for", "scf.while", "scf.if", "scf.index_switch", "scf.execute_region")
-"""Ops whose regions pass values on."""
+"""Ops whose regions forward values."""
 
 FIXED_OPERANDS = {"scf.for": 3, "scf.while": 0}
-"""Operands in front of those that a loop carries; other structured ops carry none of their operands."""
+"""The number of operands before the carried ones of a loop; other structured ops carry no operands."""
 
 Use = tuple[ir.Operation, int]
 """An op, and the number of its operand."""
@@ -28,7 +28,7 @@ def yielded(block: ir.Block) -> list[ir.Value]:
 
 
 def successor_operands(op: ir.Operation) -> list[tuple[ir.Block, range]]:
-    """For each successor of a terminator of `cf` the numbers of the operands that its arguments get."""
+    """For each successor of a terminator of `cf`, the numbers of the operands that become its arguments."""
     successors = list(op.successors)
     if not successors:
         return []
@@ -46,11 +46,11 @@ def successor_operands(op: ir.Operation) -> list[tuple[ir.Block, range]]:
 
 
 def forwarded(op: ir.Operation) -> Iterator[tuple[list[Use], list[ir.Value]]]:
-    """What an op of control flow makes the same.
+    """The values that an op of control flow forwards.
 
     Yields:
-        The uses of what is passed on, and the arguments and results that it becomes. Of a terminator of `cf` one pair
-        for each argument of each successor.
+        The uses of forwarded values, and the arguments and results that they become. For a terminator of `cf`, one
+        pair for each argument of each successor.
     """
     name = op.name
     if name == "scf.for":
@@ -77,14 +77,14 @@ def forwarded(op: ir.Operation) -> Iterator[tuple[list[Use], list[ir.Value]]]:
 
 
 def carried(op: ir.Operation) -> list[list[ir.Value]]:
-    """The values that a structured op makes the same: those that are passed on, and the arguments and results."""
+    """Groups of values that a structured op forwards to each other: the forwarded values, arguments and results."""
     if op.name not in STRUCTURED:
         return []
     return [[*(user.operands[n] for user, n in uses), *to] for uses, to in forwarded(op)]
 
 
 def sources(value: ir.Value) -> list[ir.Value] | None:
-    """The values that control flow may pass on as this one; None if it is not passed on."""
+    """The values that control flow may forward to this one; None if no control flow defines it."""
     owner = value.owner
     if isinstance(owner, ir.Block):
         parent = owner.owner

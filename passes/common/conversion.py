@@ -1,8 +1,8 @@
-"""The conversion of a function: its ops are rewritten in place by patterns, and a value may become several.
+"""Conversion of functions: patterns rewrite ops in place, and a value may become several values.
 
-This is MLIR's dialect conversion as Python needs it. A pass derives from `Conversion`: it says what values become
-(`convert_types`), and its patterns rewrite ops. Ops that have no pattern stay; control flow, structured or between
-blocks, passes on whatever its values have become.
+This corresponds to MLIR's dialect conversion. A pass derives from `Conversion`, defines the types of converted values
+(`convert_types`), and has patterns that rewrite ops. Ops without a pattern are kept. Structured and unstructured
+control flow is converted to forward the converted values.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from xegpu_py.ir.diagnostics import Diagnostic, emit_error
 
 
 class PatternDriver:
-    """Applies a pattern to each op, and knows the op at hand, at which patterns report errors."""
+    """Applies a pattern to each op, and holds the current op, at which patterns report errors."""
 
     patterns: ClassVar[PatternSet[Any]]
     _op: ir.Operation | None = None
@@ -36,13 +36,13 @@ class PatternDriver:
 
 
 class Conversion(PatternDriver):
-    """A function that is being converted.
+    """The conversion of a function.
 
-    A pattern gets the conversion and an op, with the insertion point in front of it, and calls `replace`. The op and
-    what it defined stay until the end, so that patterns may look at what was there before.
+    A pattern takes the conversion and an op, with the insertion point before it, and calls `replace`. The op and its
+    results are erased at the end, so that patterns can inspect the original ops.
 
     Attributes:
-        values: what stands for each value that has become others.
+        values: the replacements of each converted value.
     """
 
     def __init__(self) -> None:
@@ -52,27 +52,27 @@ class Conversion(PatternDriver):
         self._dead_arguments: list[ir.Value] = []
         self._replaced: dict[ir.Block, list[ir.Value]] = {}
 
-    # What subclasses say.
+    # Hooks of subclasses.
 
     def convert_types(self, value: ir.Value, init: ir.Value | None = None) -> Sequence[ir.Type] | None:
-        """The types of what stands for a block's argument, or the result of an op of control flow; None to keep it.
+        """The types of the replacements of a block's argument or of a control-flow op's result; None to keep it.
 
         Args:
             value: the argument or result.
-            init: the value that a loop begins with, if it does.
+            init: the initial value if a loop carries it.
         """
         return None
 
     def forward(self, value: ir.Value, to: ir.Value) -> Sequence[ir.Value]:
-        """What stands for a value where control flow passes it on as an argument or result."""
+        """The replacements of a value that control flow forwards."""
         return self.get(value)
 
     def define(self, value: ir.Value, replacement: Sequence[ir.Value]) -> None:
-        """Say what stands for a value."""
+        """Set the replacements of a value."""
         self.values[value] = replacement
 
     def is_legal(self, op: ir.Operation) -> bool:
-        """Whether an op stays although it may have a pattern."""
+        """Whether an op is kept even if it has a pattern."""
         return False
 
     def apply(self, pattern: Callable[..., Any], op: ir.Operation) -> None:
@@ -80,36 +80,36 @@ class Conversion(PatternDriver):
         pattern(self, op)
 
     def no_pattern(self, op: ir.Operation) -> None:
-        """What becomes of an op without a pattern: it stays, with what stands for its operands."""
+        """Convert an op without a pattern: by default keep it, with its operands replaced."""
         self.keep(op)
 
     def extra_inits(self, loop: ir.Operation) -> Sequence[ir.Value]:
-        """What an `scf.for` shall carry besides what it does: the values that it begins with."""
+        """The initial values of additional carried values of an `scf.for`."""
         return ()
 
     def extra_yields(self, loop: ir.Operation, carried: Sequence[ir.Value]) -> Sequence[ir.Value]:
-        """What is carried on of these, built at the end of the loop's body."""
+        """The yielded values of these, built at the end of the loop's body."""
         return ()
 
     def before_last(self, op: ir.Operation) -> None:
-        """What is to be done at the end of a block, in front of its last op."""
+        """Called at the end of a block, before its terminator."""
 
-    # What patterns use.
+    # Helpers of patterns.
 
     def get(self, value: ir.Value) -> Sequence[ir.Value]:
-        """What stands for a value."""
+        """The replacements of a value."""
         found = self.values.get(value)
         return (value,) if found is None else found
 
     def one(self, value: ir.Value) -> ir.Value:
-        """The one value that stands for a value."""
+        """The only replacement of a value."""
         found = self.get(value)
         if len(found) != 1:
             self.fail(f"cannot take a value of type {value.type}, which has been divided")
         return found[0]
 
     def replace(self, op: ir.Operation, *results: ir.Value | Sequence[ir.Value]) -> None:
-        """Replace an op, each result by one value or by several."""
+        """Replace each result of an op by one or several values."""
         for old, new in zip(op.results, results, strict=True):
             if isinstance(new, ir.Value):
                 old.replace_all_uses_with(new)
@@ -118,11 +118,11 @@ class Conversion(PatternDriver):
         self._dead.append(op)
 
     def erase(self, op: ir.Operation) -> None:
-        """Remove an op, whose results are defined otherwise, in the end."""
+        """Erase an op at the end of the conversion; its results have been defined by `define`."""
         self._dead.append(op)
 
     def keep(self, op: ir.Operation) -> None:
-        """Leave an op, with what stands for its operands, and convert what is in it."""
+        """Keep an op with its operands replaced, and convert its regions."""
         for i, value in enumerate(op.operands):
             found = self.one(value)
             if found is not value:
@@ -134,7 +134,7 @@ class Conversion(PatternDriver):
     # The driver.
 
     def region(self, region: ir.Region) -> None:
-        """Convert the blocks of a region; the types of the first one's arguments are the op's business."""
+        """Convert the blocks of a region; the caller converts the arguments of the first one."""
         blocks = list(region.blocks)
         for block in blocks[1:]:
             self._arguments(block)
@@ -150,7 +150,7 @@ class Conversion(PatternDriver):
             self.op(op)
 
     def op(self, op: ir.Operation) -> None:
-        """Convert an op and what is in it."""
+        """Convert an op and its regions."""
         outer, self._op = self._op, op
         name = op.name
         pattern = self.patterns.get(name)
@@ -168,7 +168,7 @@ class Conversion(PatternDriver):
         self._op = outer
 
     def inline(self, block: ir.Block) -> list[ir.Value]:
-        """Move the ops of a block to the insertion point and convert them; the operands of its terminator."""
+        """Move the ops of a block to the insertion point and convert them; returns the terminator's operands."""
         point = ir.InsertionPoint.current
         before, into = point.ref_operation, point.block
         *ops, end = (op.operation for op in block.operations)
@@ -183,7 +183,7 @@ class Conversion(PatternDriver):
         return found
 
     def finish(self) -> None:
-        """Remove what was replaced, unless something uses it still."""
+        """Erase the replaced ops that have no uses."""
         for op in reversed(self._dead):
             if not any(next(iter(result.uses), None) for result in op.results):
                 op.erase()
@@ -194,7 +194,7 @@ class Conversion(PatternDriver):
     # Control flow.
 
     def structured(self, op: ir.Operation) -> None:
-        """A loop or branch, with what stands for its operands and results, and for the arguments of its blocks."""
+        """Convert a structured loop or branch: its operands, results and block arguments."""
         blocks = [list(region.blocks) for region in op.regions]
         fixed, first = FIXED_OPERANDS.get(op.name, len(op.operands)), int(op.name == "scf.for")
         inits, results = list(op.operands)[fixed:], list(op.results)
@@ -219,7 +219,7 @@ class Conversion(PatternDriver):
         blocks: list[list[ir.Block]],
         extra: Sequence[ir.Value],
     ) -> ir.Operation:
-        """The op with other operands, and with what stands for its results; itself if these stay."""
+        """The op with other operands and converted results; the op itself if its results do not change."""
         results = list(op.results)
         types = [self.convert_types(*pair) for pair in zip_longest(results, inits)]
         if all(t is None for t in types) and len(operands) == len(op.operands):
@@ -231,7 +231,7 @@ class Conversion(PatternDriver):
         for found, region in zip(blocks, made.regions):
             for block in found:
                 block.append_to(region)
-        # Before what is in it: what is replaced is erased from the last on.
+        # Recorded before the ops inside it, because replaced ops are erased from last to first.
         self._dead.append(op)
         self._bind(results, types, made.results)
         return made
@@ -239,7 +239,7 @@ class Conversion(PatternDriver):
     def _arguments(
         self, block: ir.Block, first: int = 0, inits: Sequence[ir.Value] = (), extra: Sequence[ir.Value] = ()
     ) -> list[ir.Value]:
-        """Let what stands for a block's arguments from number `first` on, and more, take their place.
+        """Replace a block's arguments from number `first` on by their converted types, and append additional ones.
 
         Returns:
             The old arguments.
@@ -257,7 +257,7 @@ class Conversion(PatternDriver):
     def _bind(
         self, olds: Sequence[ir.Value], types: Sequence[Sequence[ir.Type] | None], news: Iterable[ir.Value]
     ) -> None:
-        """Say what stands for arguments or results, of all of them in a row."""
+        """Set the replacements of arguments or results from a flat list of values."""
         rest = iter(news)
         for old, kinds in zip(olds, types):
             if kinds is None:
@@ -266,7 +266,7 @@ class Conversion(PatternDriver):
                 self.define(old, [next(rest) for _ in kinds])
 
     def _body(self, block: ir.Block, targets: Sequence[ir.Value], op: ir.Operation, extra: Sequence[ir.Value]) -> None:
-        """A block of a structured op, whose terminator passes values on to these arguments or results."""
+        """Convert a block of a structured op whose terminator forwards values to these arguments or results."""
         *ops, last = (o.operation for o in block.operations)
         for inner in ops:
             self.op(inner)
@@ -288,7 +288,7 @@ class Conversion(PatternDriver):
         self._op = outer
 
     def _branch(self, op: ir.Operation) -> None:
-        """A terminator of `cf`, which passes values on to the arguments of its successors."""
+        """Convert a terminator of `cf`, which forwards values to the arguments of its successors."""
         operands, found = list(op.operands), successor_operands(op)
         fixed = found[0][1].start
         groups = []
@@ -309,5 +309,5 @@ class Conversion(PatternDriver):
 
 
 def _flat(values: Sequence[ir.Value], types: Sequence[Sequence[ir.Type] | None]) -> list[ir.Type]:
-    """The types of what stands for values, of all of them in a row."""
+    """The types of the replacements of all values, as a flat list."""
     return [t for value, kinds in zip(values, types) for t in ([value.type] if kinds is None else kinds)]

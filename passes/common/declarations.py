@@ -9,7 +9,7 @@ from xegpu_py.visa.program import Instruction
 
 
 def named_by(instructions: Iterable[Instruction]) -> set[Variable | Predicate]:
-    """The variables and predicates that instructions name, and those whose registers the variables share."""
+    """The variables and predicates that instructions name, and the variables that these are aliases of."""
     found: set[Variable | Predicate] = set()
     for inst in instructions:
         for operand in (*inst.values.values(), inst.guard):

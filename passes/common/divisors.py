@@ -1,6 +1,6 @@
-"""What is known of indices: constants, and powers of two that divide them; and where blocks begin.
+"""Divisibility of indices by powers of two, and alignment of blocks.
 
-Only powers of two are found, since these divide what has wrapped around as well.
+Only powers of two are used, because these also divide indices that have wrapped around.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def divisor(value: ir.Value | int) -> int:
 
 
 def _divisor(value: ir.Value | int, seen: frozenset[ir.Value]) -> int:
-    """Likewise, of a descriptor of its column; a value that depends on itself adds nothing (`seen`)."""
+    """The divisor of an index, or of a descriptor's column. Values in `seen` are cyclic dependences and are ignored."""
     if isinstance(value, int):
         return power_of_two(value)
     if value in seen:
@@ -80,12 +80,12 @@ def _of_op(op: ir.Operation, seen: frozenset[ir.Value]) -> int:
 
 
 def column_divisor(desc: ir.Value) -> int:
-    """The largest power of two that is known to divide the column at which a descriptor's blocks begin, in elements."""
+    """The largest power of two that is known to divide the first column of a descriptor's blocks, in elements."""
     return _divisor(desc, frozenset())
 
 
 def transposes_in_message(view: Any, desc: TensorDesc, limits: Block2DLimits) -> bool:
-    """Whether the blocks of a transposed load begin where a message can transpose them: at a multiple of its unit."""
+    """Whether a message can transpose the blocks of a load: their first column is a multiple of the message's unit."""
     unit = limits.transposed_unit(view.transpose_bit_width or desc.bits)
     first = column_divisor(view.tdesc)
     if desc.attr.array_length > 1:

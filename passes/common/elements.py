@@ -1,4 +1,4 @@
-"""Elements that memory has."""
+"""Element types in memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ACCESSES = (
 
 
 def message_element(element: ir.Type) -> str | None:
-    """The element of descriptors of memory, i64 for indices; None for elements that no message has."""
+    """The element type of descriptors for elements in memory, i64 for index; None if no message supports it."""
     if isinstance(element, ir.IndexType):
         return "i64"
     has_messages = isinstance(element, (ir.IntegerType, ir.FloatType)) and bit_width(str(element)) in (8, 16, 32, 64)
@@ -26,27 +26,27 @@ def message_element(element: ir.Type) -> str | None:
 
 
 def no_messages(element: ir.Type) -> tuple[str, str]:
-    """What an error says of elements that no message has: the message, and a note."""
+    """The error message and note for elements that no message supports."""
     note = "messages have elements of 8, 16, 32 and 64 bits, and indices; truth values can be kept as i8"
     return f"accesses elements of type {element}, which no message has", note
 
 
 def with_index(value: ir.Value, element: ir.Type) -> ir.Value:
-    """What was loaded as elements of a memref, of which indices are loaded as i64."""
+    """Convert loaded values to a memref's element type; index is loaded as i64."""
     if not isinstance(element, ir.IndexType):
         return value
     return make("arith.index_cast", with_element(value.type, index_type()), value)
 
 
 def without_index(value: ir.Value) -> ir.Value:
-    """A value as it is stored: indices as i64."""
+    """Convert a value to its type in memory: index to i64."""
     if not isinstance(element_of(value), ir.IndexType):
         return value
     return make("arith.index_cast", with_element(value.type, integer_type(64)), value)
 
 
 def check_elements(func: ir.Operation) -> None:
-    """No access is to elements of 2 or 4 bits, which have no addresses; i1 takes a byte.
+    """Check that no access is to elements of 2 or 4 bits, which are not addressable; i1 takes a byte.
 
     Raises:
         DiagnosticError: at the first op that accesses such elements.

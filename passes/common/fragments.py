@@ -1,4 +1,4 @@
-"""Where the elements of a work item's fragment lie in the subgroup's block."""
+"""The positions of fragments' elements in the subgroup's block."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Order = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """How the fragments of all lanes make up a block.
+    """The positions of all lanes' fragments in a block.
 
     Attributes:
         shape: shape of the block as the subgroup holds it in a vector.
-        order: int64[elements of a fragment, lanes], the place of each element in the block, in row-major order.
+        order: int64[elements of a fragment, lanes], the row-major position of each element in the block.
     """
 
     shape: tuple[int, ...]
@@ -39,12 +39,12 @@ class Placement:
         return int(self.order.shape[1])
 
     def same(self, other: Placement) -> bool:
-        """Whether all elements are at the same places."""
+        """Whether all elements have the same positions."""
         return self.order.shape == other.order.shape and bool(np.array_equal(self.order, other.order))
 
 
 def coordinates(shape: Sequence[int], sg_map: SgMap) -> Order:
-    """The row-major place in a block of each element that a lane owns, round robin (RFC, sg_map).
+    """The row-major position in a block of each element of a lane, distributed round robin (RFC, sg_map).
 
     Returns:
         int64[rows of a fragment, columns of a fragment, lanes].
@@ -65,11 +65,11 @@ def coordinates(shape: Sequence[int], sg_map: SgMap) -> Order:
 
 @dataclass(frozen=True)
 class _Transform:
-    """What a load does to blocks on their way into a vector.
+    """The transform of blocks to a vector by a load.
 
     Attributes:
-        count: blocks, side by side along the innermost dimension or one after the other.
-        factor: elements that VNNI packing puts together, along `axis`.
+        count: blocks, either side by side along the innermost dimension or along an outer one.
+        factor: elements along `axis` that VNNI packing combines.
     """
 
     count: int
@@ -95,7 +95,7 @@ class _Transform:
 
 
 def loaded(op: ir.Operation) -> Placement:
-    """The placement of what a load_nd in SIMT mode gives; its descriptor has an `sg_map`."""
+    """The placement of a load_nd's result in SIMT mode; its descriptor has an `sg_map`."""
     view = op.opview
     desc = TensorDesc.of(view.tdesc)
     shape = shape_of(view.value)
@@ -108,13 +108,13 @@ def loaded(op: ir.Operation) -> Placement:
 
 
 def stored(op: ir.Operation) -> Placement:
-    """The placement that a store_nd in SIMT mode wants; its descriptor has an `sg_map`."""
+    """The placement that a store_nd in SIMT mode requires; its descriptor has an `sg_map`."""
     desc = TensorDesc.of(op.opview.tdesc)
     return _placement(desc, desc.shape, _Transform(1))
 
 
 def _placement(desc: TensorDesc, block: tuple[int, ...], transform: _Transform) -> Placement:
-    """Follow each element of the descriptor's blocks to its place in the vector of the subgroup."""
+    """Map each element of the descriptor's blocks to its position in the subgroup's vector."""
     assert desc.attr.map is not None
     size = math.prod(desc.shape)
     places = np.empty(transform.count * size, np.int64)
@@ -123,21 +123,21 @@ def _placement(desc: TensorDesc, block: tuple[int, ...], transform: _Transform) 
     lanes = owned.shape[2]
     fragment = owned.shape[:2] if len(desc.shape) > 1 else owned.shape[1:2]
     numbers = np.concatenate([(owned + b * size).reshape(-1, lanes) for b in range(transform.count)])
-    # The fragment's elements go the same way.
+    # The fragment's elements have the same transform.
     return Placement(block, places[numbers[transform.apply(np.arange(len(numbers)), fragment)]])
 
 
 def natural(shape: Sequence[int], lanes: int) -> Placement:
-    """Each lane's element at its own place of the innermost dimension of the vector of the subgroup."""
+    """The placement with the lanes as the innermost dimension of the subgroup's vector."""
     count = math.prod(shape)
     return Placement((*shape, lanes), np.arange(count * lanes, dtype=np.int64).reshape(count, lanes))
 
 
 def of_registers(shape: Sequence[int], lanes: int, bits: int) -> Placement:
-    """Where dpas's registers have a matrix's elements: units of its rows are distributed round robin to the lanes.
+    """The placement of a matrix in dpas's registers: units of its rows are distributed round robin to the lanes.
 
-    So does OpenCL's cl_intel_subgroup_matrix_multiply_accumulate: a lane has 16 bits of each row of the first factor,
-    or the 32 bits that VNNI packs, and a row that is shorter than the subgroup's lanes is followed by the next one.
+    This is the layout of OpenCL's cl_intel_subgroup_matrix_multiply_accumulate. A unit has 16 bits in the first
+    factor, or the 32 bits that VNNI packs. A row shorter than the subgroup's lanes is followed by the next row.
 
     Args:
         shape: of the matrix; packed by VNNI if it has three dimensions.
@@ -154,7 +154,7 @@ def of_registers(shape: Sequence[int], lanes: int, bits: int) -> Placement:
 
 
 def _joins(op: ir.Operation) -> Iterator[list[ir.Value]]:
-    """Groups of an op's values whose elements correspond, one by one."""
+    """Groups of an op's values whose elements correspond one to one."""
     yield from carried(op)
     if isinstance(op.opview, MatrixProduct):
         if op.opview.acc is not None:
@@ -164,10 +164,10 @@ def _joins(op: ir.Operation) -> Iterator[list[ir.Value]]:
 
 
 class Placements:
-    """The placements that descriptors give to the fragments of kernels.
+    """The placements of fragments in kernels, from the descriptors of their loads and stores.
 
-    A fragment's elements are those of the fragments that it is computed from, one by one, so that all of them have one
-    placement, if the loads and stores among them agree. `xegpu.dpas` needs to know it.
+    The elements of a fragment correspond to those of the fragments that it is computed from, so that all of them have
+    one placement if their loads and stores agree. `xegpu.dpas` depends on it.
     """
 
     def __init__(self, root: ir.Operation) -> None:
@@ -184,7 +184,7 @@ class Placements:
                 self._found.setdefault(self._alike.find(op.opview.value), []).append(stored(op))
 
     def of(self, value: ir.Value) -> list[Placement]:
-        """The different placements that a fragment's loads and stores have."""
+        """The distinct placements of a fragment's loads and stores."""
         found: list[Placement] = []
         for placement in self._found.get(self._alike.find(value), []):
             if not any(placement.same(f) for f in found):
@@ -198,7 +198,7 @@ def mapped(op: ir.Operation) -> bool:
 
 
 def unmapped(kind: ir.Type) -> ir.Type:
-    """The type of a descriptor without its `sg_map`; any other type as it is."""
+    """The type of a descriptor without its `sg_map`; any other type unchanged."""
     if not is_desc(kind):
         return kind
     desc = TensorDesc.decode(str(kind))

@@ -1,4 +1,4 @@
-"""The functions that run on a GPU, and on which one."""
+"""The functions that run on a GPU, and their targets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from xegpu_py.target import Target, target
 
 
 def target_for(func: ir.Operation, name: str, root: ir.Operation | None = None) -> Target:
-    """The GPU of a name; if that is empty, what `visa.target` of a kernel or of an op around it says.
+    """The GPU of a name; if the name is empty, the GPU in `visa.target` of a kernel or of an enclosing op.
 
     Raises:
         DiagnosticError: if there is no such GPU, at `root` if one is given.
@@ -28,8 +28,8 @@ def functions(op: ir.Operation, name: str, kernel: str = "") -> list[tuple[ir.Op
     """The kernels in `op` and the functions that they call, each with its GPU.
 
     Args:
-        name: the GPU's name; if it is empty, what `visa.target` says.
-        kernel: the one kernel that is meant; if it is empty, all are.
+        name: the GPU's name; if it is empty, `visa.target` has it.
+        kernel: the name of the only kernel to return; if it is empty, all kernels are returned.
 
     Raises:
         DiagnosticError: if there is no such GPU.

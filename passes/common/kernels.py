@@ -1,4 +1,4 @@
-"""What kernels say of themselves, and what is usual for them."""
+"""Attributes of kernels, and their defaults."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from xegpu_py.target import Target
 
 SUBGROUP_SIZE = "xegpu.subgroup_size"
-"""Attribute of a kernel of work items: how many are a subgroup."""
+"""Attribute of a kernel of work items: the size of a subgroup."""
 
 SUBGROUP_SIZES = (8, 16, 32)
-"""Work items that a subgroup may have."""
+"""The supported sizes of subgroups in work items."""
 
 DEFAULT_SIZE = 16
-"""Work items of a subgroup of which nothing is said: as many as dpas has lanes on Xe-HPC."""
+"""The default size of a subgroup in work items: the lanes of dpas on Xe-HPC."""
 
 WORK_ITEMS = "xegpu.work_items"
-"""Attribute of a kernel of subgroups that was one of work items: how many a hardware thread does."""
+"""Attribute of a kernel of subgroups that was one of work items: the work items of a hardware thread."""
 
 CLEAN = "canonicalize{top-down=false},cse"
 """MLIR's passes that simplify what ours leave. From the bottom up: the other way `canonicalize` looks at a loop again
@@ -50,9 +50,9 @@ def registers_of(func: ir.Operation, gpu: Target, grf: int) -> int | None:
 
 
 MARK = "xetile.load_ahead"
-"""The attribute of loops that load ahead whatever the options say."""
+"""The attribute of loops that load ahead regardless of the options."""
 
 
 def is_marked(func: ir.Operation) -> bool:
-    """Whether a kernel has a loop that shall load ahead."""
+    """Whether a kernel has a loop with this attribute."""
     return any(op.name == "scf.for" and MARK in op.attributes for op in walk(func))

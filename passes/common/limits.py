@@ -1,7 +1,6 @@
-"""Why a target has no message or instruction for something.
+"""Checks whether a target has a message or instruction for an op.
 
-Limits are those of the entry in the table of `xegpu_py.visa.instructions`, so that what is accepted here is what the
-verifier of vISA accepts.
+The limits are those in the table of `xegpu_py.visa.instructions`, so that these checks agree with the verifier of vISA.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import BlockShape, Caches, Problem
 
 REWRITTEN_OF_F64 = ("math.trunc", "math.floor", "math.ceil", "math.round", "math.roundeven", "math.rsqrt")
-"""Functions that no target has of f64, and that `xegpu-legalize` makes of arithmetic."""
+"""Functions without f64 instructions on any target, which `xegpu-legalize` expands to arithmetic."""
 
 
 def element_problem(element: str) -> Problem:
-    """Why no register holds elements of a type; None if one does."""
+    """The reason why registers cannot hold elements of a type; None if they can."""
     try:
         register_type(element)
     except ValueError as e:
@@ -49,7 +48,7 @@ def caches_problem(view: Any, instruction: str, write: bool = False) -> Problem:
 
 
 def block_problem(block: BlockShape, target: Target, store: bool = False) -> Problem:
-    """Why a 2D block message cannot move a block; None if it can."""
+    """The reason why a 2D block message cannot move a block; None if one can."""
     name = "lsc_store_block2d" if store else "lsc_load_block2d"
     problem = INSTRUCTIONS[name].check(Instruction(name, {"block": block}), target)
     if problem is None:
@@ -60,10 +59,10 @@ def block_problem(block: BlockShape, target: Target, store: bool = False) -> Pro
 
 
 def lanes_problem(desc: TensorDesc, target: Target, name: str, **values: Any) -> Problem:
-    """Why a gather or scatter message cannot serve a descriptor's lanes; None if one can."""
+    """The reason why no gather or scatter message supports a descriptor's lanes; None if one does."""
     slm = desc.in_slm
     size = desc.bits // 8
-    # An atomic message moves one element a lane.
+    # An atomic message moves one element per lane.
     shapes = (
         [atomic_shape(desc.bits)] if name.startswith("lsc_atomic") else [s for _, s in chunk_messages(desc.chunk, size)]
     )
@@ -80,12 +79,12 @@ def lanes_problem(desc: TensorDesc, target: Target, name: str, **values: Any) ->
 
 
 def dpas_step(w: str, a: str, target: Target) -> int:
-    """Elements of K that one dpas takes; of bdpas as well."""
+    """The elements of K that one dpas or bdpas multiplies."""
     return max(target.dpas_depths) * ops_per_channel(w, a)
 
 
 def scaled_problem(target: Target) -> Problem:
-    """Why a target multiplies no block-scaled matrices; None if it does."""
+    """The reason why a target cannot multiply block-scaled matrices; None if it can."""
     if "bdpas" not in target.absent:
         return None
     return (

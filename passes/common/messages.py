@@ -1,4 +1,4 @@
-"""Which messages an op of XeGPU becomes: their cache options, data shapes and operations."""
+"""The messages of XeGPU ops: their cache options, data shapes and operations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HINTS = ("l1_hint", "l2_hint", "l3_hint")
 
 
 def hints_of(view: Any) -> dict[str, Any]:
-    """The cache hints of an op, as arguments of those that it becomes."""
+    """The cache hints of an op, as keyword arguments for the ops that replace it."""
     return {name: getattr(view, name) for name in HINTS}
 
 
@@ -53,15 +53,15 @@ ATOMICS = {
     "andi": "and",
     "xori": "xor",
 }
-"""The atomic message of each of arith's kinds that has one.
+"""The atomic messages by arith's kinds.
 
-fmin and fmax are minnumf and maxnumf: a number wins over NaN. Intel's compilers make them of LLVM's `atomicrmw fmin`
-and `fmax`, which are defined so.
+fmin and fmax are minnumf and maxnumf, which prefer a number to NaN. Intel's compilers emit them for LLVM's `atomicrmw
+fmin` and `fmax`, which have this definition.
 """
 
 
 def atomic_shape(bits: int) -> DataShape:
-    """What an atomic message moves for elements of 16, 32 or 64 bits; of 8, the 32 bits around them."""
+    """The data shape of an atomic message for elements of 16, 32 or 64 bits; for 8 bits, the enclosing 32-bit word."""
     if bits == 8:
         return DataShape("d32")
     return DataShape(f"d{bits}c32" if bits < 32 else f"d{bits}")
@@ -73,7 +73,7 @@ def atomic_message_of(op: Any, element: str, slm: bool, target: Target) -> str:
 
 
 def atomic_message(kind: str, element: str, slm: bool, target: Target) -> str:
-    """The atomic message that updates elements, such as `fadd`; `icas` if it takes a loop of compare and swap.
+    """The atomic message that updates elements, such as `fadd`; `icas` if the update is a compare-and-swap loop.
 
     Args:
         kind: one of arith's `AtomicRMWKind`.
@@ -105,7 +105,7 @@ def caches_of(view: Any, write: bool = False) -> str:
 
 
 def block_load(desc: TensorDesc, transposed: bool, unit: int | None, vnni_axis: int | None) -> BlockShape:
-    """The 2D block message that loads a descriptor's innermost two dimensions.
+    """The shape of the 2D block message that loads a descriptor's innermost two dimensions.
 
     Args:
         transposed: whether it transposes.
@@ -120,7 +120,7 @@ def block_load(desc: TensorDesc, transposed: bool, unit: int | None, vnni_axis: 
 
 
 def pieces(count: int, sizes: Iterable[int]) -> list[tuple[int, int]]:
-    """(first element, elements) of the messages that move `count` elements: each of the greatest size that fits."""
+    """(first element, elements) of the messages that move `count` elements; each has the largest size that fits."""
     found, at = [], 0
     while at < count:
         size = max(n for n in sizes if n <= count - at)
@@ -145,7 +145,7 @@ def chunk_messages(chunk: int, size: int) -> list[tuple[int, DataShape]]:
 
 
 def precision_of(element: str) -> str:
-    """What dpas calls elements of an MLIR type."""
+    """The dpas precision of an MLIR type."""
     if is_integer(element):
         return f"{'u' if signedness(element) == 'u' else 's'}{bit_width(element)}"
     return FLOATS[element].name

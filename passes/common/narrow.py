@@ -1,27 +1,27 @@
-"""Elements of 2 and 4 bits: which there are, and the bytes that they are packed in."""
+"""Elements of 2 and 4 bits, and the bytes that they are packed in."""
 
 from __future__ import annotations
 
 from mlir import ir
 
 NARROW = {"i4": 4, "si4": 4, "ui4": 4, "f4E2M1FN": 4, "i2": 2, "si2": 2, "ui2": 2}
-"""The bits of elements of which several share a byte, the first one in its lowest bits."""
+"""The bits of elements that share bytes; the first element of a byte is in its lowest bits."""
 
 
 def narrow_bits(element: ir.Type | str) -> int:
-    """The bits of an element that shares a byte with others; 0 of all else."""
+    """The bits of an element type of 2 or 4 bits; 0 for other types."""
     return NARROW.get(str(element), 0)
 
 
 def memref_bits(kind: ir.Type) -> int:
-    """`narrow_bits` of a memref's elements; 0 of all other types."""
+    """`narrow_bits` of a memref's elements; 0 for other types."""
     return narrow_bits(kind.element_type) if isinstance(kind, ir.MemRefType) else 0
 
 
 def byte_memref(kind: ir.MemRefType) -> ir.MemRefType:
     """The memref of i8 that holds a memref's elements of 2 or 4 bits.
 
-    Elements follow each other in the order of their linear index, as MLIR's emulation of narrow types has them.
+    Elements are in the order of their linear index, as in MLIR's emulation of narrow types.
 
     Raises:
         ValueError: if rows do not begin at bytes. Its arguments are a clause that follows an op's name, and a note.

@@ -1,4 +1,4 @@
-"""Patterns: the functions that rewrite ops, each registered for the names of its ops."""
+"""Patterns: functions that rewrite ops, registered by the names of the ops."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ P = TypeVar("P", bound=Callable[..., Any])
 
 
 class PatternSet(dict[str, P]):
-    """Patterns by the name of the op that each is for. A set is a decorator.
+    """A set of patterns by op name. A set is also the decorator that registers patterns.
 
         pattern: PatternSet[Pattern] = PatternSet(__package__, ("control", "memory"))
 
         @pattern("vector.step")
         def step(conversion: Conversion, op: ir.Operation) -> None: ...
 
-    Users of the patterns call `load` first: the modules that register them import this set, not the reverse.
+    Users of the patterns call `load` first, because the modules that register patterns import this set.
     """
 
     def __init__(self, package: str | None = None, modules: Sequence[str] = ()) -> None:
@@ -27,7 +27,7 @@ class PatternSet(dict[str, P]):
 
         Args:
             package: the package of the modules.
-            modules: those that register patterns.
+            modules: the modules that register patterns.
         """
         super().__init__()
         self._unloaded = [f"{package}.{m}" for m in modules]
@@ -42,6 +42,6 @@ class PatternSet(dict[str, P]):
         return register
 
     def load(self) -> None:
-        """Import the modules that register patterns, unless they are."""
+        """Import the modules that register patterns, once."""
         while self._unloaded:
             importlib.import_module(self._unloaded.pop())

@@ -12,14 +12,14 @@ from xegpu_py.numerics.formats import FLOATS, TYPES
 _INTEGERS = {8: "b", 16: "w", 32: "d", 64: "q"}
 
 INDEX = "q"
-"""The register type of `index` in memory, and where it may need 64 bits."""
+"""The register type of `index` in memory, and of an index that may need 64 bits."""
 
 
 def register_type(element: str) -> str:
     """vISA's type that holds elements of an MLIR type; signless integers are held as signed ones, and index in 64 bits.
 
     Raises:
-        ValueError: if there is none.
+        ValueError: if no register type holds the elements.
     """
     if element == "index":
         return INDEX
@@ -44,7 +44,7 @@ _SHAPES = Decoded(_shape_and_element)
 
 
 def shape_and_element(kind: ir.Type | str) -> tuple[tuple[int, ...], str]:
-    """The shape and element type of a vector; of a scalar the shape is ()."""
+    """The shape and element type of a vector; the shape of a scalar is ()."""
     return _SHAPES[ir.Type.parse(kind) if isinstance(kind, str) else kind]
 
 

@@ -1,4 +1,4 @@
-"""`arith.scaling_extf` and `arith.scaling_truncf` as the ops that MLIR defines them by."""
+"""Expands `arith.scaling_extf` and `arith.scaling_truncf` by their definitions in MLIR."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ SCALING = ("arith.scaling_extf", "arith.scaling_truncf")
 
 
 def expand_scaling(op: ir.Operation) -> list[ir.Operation]:
-    """Build, at the insertion point, the ops that one of `SCALING` stands for; the last one gives its result.
+    """Build the expansion of an op in `SCALING` at the insertion point, and return its result.
 
-    A scale is rounded to f8E8M0FNU and converted to the wider format, in which the element is multiplied by it or the
-    number divided.
+    The scale is rounded to f8E8M0FNU and converted to the wider format, in which the number is multiplied or divided
+    by it.
     """
     value, scale = op.operands
     widens = op.name == "arith.scaling_extf"

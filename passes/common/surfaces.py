@@ -1,4 +1,4 @@
-"""The tensors that block descriptors are made of, and why 2D block messages cannot address them."""
+"""The tensors of block descriptors, and the rules of 2D block messages that they must satisfy."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.target import Block2DLimits, Target
 
 UNALIGNED = "xegpu.unaligned"
-"""An attribute of kernels: the numbers of those arguments of which nothing that is not known is taken to be aligned."""
+"""An attribute of kernels: the numbers of the arguments whose unknown alignment is not assumed."""
 UNIT_STRIDES = "xegpu.unit_strides"
-"""An attribute of kernels: the numbers of those arguments, memrefs, whose innermost stride is 1 though their types do
-not say it. Launches check it."""
+"""An attribute of kernels: the numbers of the memref arguments whose innermost stride is 1 although it is dynamic in
+their types. Launches check it."""
 
 _VIEWS = (
     "memref.subview", "memref.reinterpret_cast", "memref.collapse_shape", "memref.expand_shape", "memref.cast",
     "memref.memory_space_cast", "memref.transpose", "memref.view", "memref.extract_aligned_pointer_as_index",
     "arith.index_cast", "arith.index_castui", "builtin.unrealized_conversion_cast",
 )  # fmt: skip
-"""Ops whose result lies in the memory of their first operand."""
+"""Ops whose result is a view of their first operand's memory."""
 
 
 def argument_of(value: ir.Value) -> int | None:
-    """The number of the function's argument in whose memory a memref or address lies; None if it is not known."""
+    """The number of the function argument that contains a memref or address; None if unknown."""
     while not isinstance(value.owner, ir.Block):
         op = value.owner.operation
         if op.name not in _VIEWS:
@@ -43,12 +43,12 @@ def argument_of(value: ir.Value) -> int | None:
 
 @dataclass(frozen=True)
 class Tensor:
-    """The tensor of a descriptor. What is not known is None.
+    """The tensor of a descriptor. Unknown properties are None.
 
     Attributes:
         extents: its shape.
         strides: elements from one index to the next, of each dimension.
-        start: elements from the beginning of its buffer.
+        start: the offset of its first element from the start of the buffer, in elements.
     """
 
     extents: tuple[int | None, ...]
@@ -57,7 +57,7 @@ class Tensor:
 
 
 def tensor_of(view: Any) -> Tensor:
-    """What is known of the tensor of an `xegpu.create_nd_tdesc`."""
+    """The known properties of the tensor of an `xegpu.create_nd_tdesc`."""
     shape, strides = [constant_of(v) for v in view.shape], [constant_of(v) for v in view.strides]
     start: int | None = None
     if isinstance(view.source.type, ir.MemRefType):
@@ -74,7 +74,7 @@ def tensor_of(view: Any) -> Tensor:
 
 
 def _is_unit(memref: ir.Value) -> bool:
-    """Whether the innermost stride of a memref, which its type does not say, is known to be 1 from how it is made."""
+    """Whether the dynamic innermost stride of a memref is known to be 1 from its definition."""
     kind = ir.MemRefType(memref.type)
     steps = strides_of(kind)
     if steps is None or not steps or steps[-1] == 1:
@@ -91,7 +91,7 @@ def _is_unit(memref: ir.Value) -> bool:
 
 
 def stride_problem(tensor: Tensor) -> str | None:
-    """Why no message of consecutive elements addresses a tensor: its innermost stride; None if that is 1."""
+    """The reason why no message of consecutive elements addresses a tensor: its innermost stride; None if that is 1."""
     step = tensor.strides[-1] if tensor.strides else 1
     if step == 1:
         return None
@@ -99,12 +99,12 @@ def stride_problem(tensor: Tensor) -> str | None:
 
 
 def surface_problem(view: Any, target: Target, unaligned: Sequence[int] | None = ()) -> str | None:
-    """Why block messages cannot address the tensor of an `xegpu.create_nd_tdesc`; None if they can.
+    """The reason why block messages cannot address the tensor of an `xegpu.create_nd_tdesc`; None if they can.
 
-    For one dimension these are messages of consecutive elements, else 2D block messages.
+    Blocks of one dimension use messages of consecutive elements, others 2D block messages.
 
     Args:
-        unaligned: numbers of arguments of which nothing that is not known is taken to be aligned; None for all memory.
+        unaligned: numbers of the arguments whose unknown alignment is not assumed; None for all memory.
     """
     desc = TensorDesc.of(view.tdesc)
     found = tensor_of(view)
@@ -132,11 +132,11 @@ def surface_problem(view: Any, target: Target, unaligned: Sequence[int] | None =
 
 
 def is_unaligned(view: Any, unaligned: Sequence[int] | None) -> bool:
-    """Whether of the tensor of an `xegpu.create_nd_tdesc` nothing that is not known is taken to be aligned.
+    """Whether the unknown alignment of the tensor of an `xegpu.create_nd_tdesc` is not assumed.
 
     Args:
-        unaligned: the arguments of which that is so; None for all memory. Where there are some, it is also so of memory
-            that is not known to be another argument's.
+        unaligned: numbers of these arguments; None for all memory. If there are any, the alignment of memory that is
+            not known to belong to another argument is not assumed either.
     """
     if not unaligned:
         return unaligned is None
@@ -145,12 +145,12 @@ def is_unaligned(view: Any, unaligned: Sequence[int] | None) -> bool:
 
 
 def column_problem(view: Any, size: int, limits: Block2DLimits, trusted: bool) -> str | None:
-    """Why 2D block messages cannot address blocks at the columns where an op makes or moves them.
+    """The reason why 2D block messages cannot address blocks at the columns where an op creates or moves them.
 
     Args:
         view: an `xegpu.create_nd_tdesc` or `xegpu.update_nd_offset`.
         size: bytes of an element.
-        trusted: whether a column that is not known is taken to be as messages need it.
+        trusted: whether unknown columns are assumed to satisfy the rules of messages.
     """
     column = constant_of(view.offsets[-1])
     if column is None:
@@ -161,7 +161,7 @@ def column_problem(view: Any, size: int, limits: Block2DLimits, trusted: bool) -
 
 
 def _start_divisor(source: ir.Value) -> int | None:
-    """What divides the offset of a memref, in elements, if it is computed as multiples of known numbers."""
+    """A known divisor of a memref's offset, in elements."""
     op = defining_op(source)
     if op is None or op.name != "memref.reinterpret_cast" or len(op.operands) < 2:
         return None
@@ -182,10 +182,10 @@ def _multiple_of(number: ir.Value) -> int | None:
 
 
 def unaligned_arguments(func: ir.Operation, name: str = UNALIGNED) -> tuple[int, ...]:
-    """What a kernel's `xegpu.unaligned`, or another attribute that is like it, says.
+    """The argument numbers in a kernel's `xegpu.unaligned`, or in another attribute of this form.
 
     Raises:
-        DiagnosticError: if it is no list of the kernel's arguments.
+        DiagnosticError: if the attribute is not a list of numbers of the kernel's arguments.
     """
     found = func.attributes.get(name)
     if found is None:

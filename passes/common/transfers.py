@@ -10,11 +10,11 @@ class Transfer:
     """The operands and attributes of a transfer.
 
     Attributes:
-        vector: what is read or written.
-        memref, indices: where in memory the vector begins.
-        padding: what a read gives out of bounds; None for a write.
+        vector: the vector that is read or written.
+        memref, indices: the location of the vector's first element.
+        padding: the value of out-of-bounds elements of a read; None for a write.
         mask: the elements that are accessed; None for all. It has the dimensions of memory, in their order.
-        dimensions: for each dimension of the vector that of memory; None for one along which an element is repeated.
+        dimensions: for each dimension of the vector its dimension of memory; None if elements are broadcast along it.
         in_bounds: for each dimension of the vector whether it stays in bounds.
     """
 
@@ -31,11 +31,11 @@ class Transfer:
 
     @property
     def mask_dims(self) -> list[int]:
-        """The dimensions of the vector that its mask has, in the mask's order."""
+        """The dimensions of the vector that the mask has, in the mask's order."""
         return [i for _, i in sorted((d, i) for i, d in enumerate(self.dimensions) if d is not None)]
 
     def is_rows(self) -> bool:
-        """Whether rows of consecutive elements are moved, all of them."""
+        """Whether the transfer moves whole rows of consecutive elements."""
         rank = len(self.indices)
         minor = list(range(rank - len(self.dimensions), rank))
         strides, _ = ir.MemRefType(self.memref.type).get_strides_and_offset()

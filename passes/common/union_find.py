@@ -1,4 +1,4 @@
-"""A union-find: sets of items that are joined as they are found to belong together."""
+"""A union-find data structure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 class UnionFind(Generic[T]):
-    """Disjoint sets of items; an item that was never joined is a set of its own."""
+    """Disjoint sets of items; an item that was never joined is in a set of its own."""
 
     def __init__(self) -> None:
         self._parent: dict[T, T] = {}
@@ -24,7 +24,7 @@ class UnionFind(Generic[T]):
         return root
 
     def join(self, items: Iterable[T]) -> None:
-        """Make the sets of these items one, whose representative is the first one's."""
+        """Join the sets of these items; the representative is that of the first item."""
         first, *others = items
         root = self.find(first)
         for item in others:

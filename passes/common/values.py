@@ -15,7 +15,7 @@ _CONSTANTS = ("arith.constant", "index.constant")
 
 
 def defining_op(value: ir.Value) -> ir.Operation | None:
-    """The op that defines a value; None of a block's argument."""
+    """The op that defines a value; None for a block argument."""
     owner = value.owner
     return None if isinstance(owner, ir.Block) else owner.operation
 
@@ -37,13 +37,13 @@ def is_vector(value: ir.Value | ir.Type) -> bool:
 
 
 def shape_of(value: ir.Value | ir.Type) -> tuple[int, ...]:
-    """The shape of a vector, or of a vector type; () of all else."""
+    """The shape of a vector or vector type; () for others."""
     kind = value if isinstance(value, ir.Type) else value.type
     return _shape(kind) if isinstance(kind, ir.VectorType) else ()
 
 
 def element_of(value: ir.Value | ir.Type) -> ir.Type:
-    """The element type of a vector, or of a vector type; of all else the type itself."""
+    """The element type of a vector or vector type; for others the type itself."""
     kind = value if isinstance(value, ir.Type) else value.type
     return kind.element_type if isinstance(kind, ir.VectorType) else kind
 
@@ -55,7 +55,7 @@ def bits_of(element: ir.Type) -> int:
     """The bits of an integer or float type.
 
     Raises:
-        ValueError: if it is neither, as index.
+        ValueError: if it is neither, such as index.
     """
     return _BITS[element]
 
@@ -69,12 +69,12 @@ def is_desc(value: ir.Value | ir.Type) -> bool:
 
 
 def has_one_shape(op: ir.Operation) -> bool:
-    """Whether an op is one on vectors, all of one shape, and scalars."""
+    """Whether an op has vectors, all of one shape, besides scalars."""
     return len({shape_of(v) for v in (*op.operands, *op.results)} - {()}) == 1
 
 
 def is_elementwise(op: ir.Operation) -> bool:
-    """Whether an op of upstream's makes each element of its vectors of elements at the same place, and scalars."""
+    """Whether an upstream op computes each element from elements at the same position and scalars."""
     named = op.name.startswith(("arith.", "math.")) or op.name == "vector.fma"
     return named and op.name != "arith.constant" and has_one_shape(op)
 
@@ -85,7 +85,7 @@ def attributes_of(op: ir.Operation) -> dict[str, ir.Attribute]:
 
 
 def integers(attribute: ir.Attribute) -> list[int]:
-    """The numbers of an array attribute."""
+    """The integers of an array attribute."""
     if isinstance(attribute, ir.ArrayAttr):
         return [a.value for a in attribute]
     return list(attribute)
@@ -103,7 +103,7 @@ def enumerator(attribute: Any) -> str:
 
 
 def constant_of(value: ir.Value | int) -> int | None:
-    """An integer that is known; None for all else."""
+    """The value of a constant integer; None for other values."""
     if isinstance(value, int):
         return value
     op = defining_op(value)
@@ -114,7 +114,7 @@ def constant_of(value: ir.Value | int) -> int | None:
 
 
 def splat_of(value: ir.Value) -> ir.Attribute | None:
-    """The element of a constant vector whose elements are all the same; None of all else."""
+    """The element of a splat constant; None for other values."""
     op = defining_op(value)
     if op is None or op.name != "arith.constant":
         return None

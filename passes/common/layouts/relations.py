@@ -1,7 +1,7 @@
-"""How the layouts of an op's operands and results determine each other.
+"""Relations between the layouts of an op's operands and results.
 
-An op goes over a space of iteration dimensions, and each dimension of each of its vectors is one of them. Vectors that
-share an iteration dimension are laid out alike in it.
+An op has a space of iteration dimensions, and each dimension of its vectors is one of them. Vectors that share an
+iteration dimension have the same layout in it.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ Dim = tuple[int, ...]
 """A layout of one dimension: the five tiles, and both strides."""
 
 UNIT: Dim = (1, 1, 1, 1, 1, 0, 0)
-"""That of a dimension of size 1."""
+"""The layout of a dimension of size 1."""
 
 
 @dataclass(frozen=True)
 class Slot:
-    """A vector that an op uses or makes.
+    """A vector that an op uses or defines.
 
     Attributes:
         value: the vector.
-        dims: the iteration dimension of each of its dimensions; -1 for one of size 1 that is none.
-        use: the op and the number of its operand; None for what an op makes.
+        dims: the iteration dimension of each of its dimensions; -1 for a dimension of size 1 without one.
+        use: the op and the number of its operand; None for a result.
     """
 
     value: ir.Value
@@ -41,7 +41,7 @@ class Slot:
 
 @lru_cache(maxsize=4096)
 def dims_of(layout: NestedLayout) -> tuple[Dim, ...]:
-    """A layout's numbers dimension by dimension; the strides of single tiles, which mean nothing, are 0."""
+    """A layout's numbers by dimension; the strides of single tiles have no meaning and are 0."""
     found: list[Dim] = []
     for numbers in zip(*astuple(layout)):
         *tiles, subgroup, thread = numbers
@@ -51,7 +51,7 @@ def dims_of(layout: NestedLayout) -> tuple[Dim, ...]:
 
 @lru_cache(maxsize=4096)
 def layout_of(dims: tuple[Dim, ...]) -> NestedLayout | None:
-    """The layout of these dimensions; None if their strides do not go together."""
+    """The layout of these dimensions; None if their strides are inconsistent."""
     columns = zip(*dims) if dims else [()] * 7
     try:
         return NestedLayout(*(tuple(c) for c in columns))
@@ -61,11 +61,11 @@ def layout_of(dims: tuple[Dim, ...]) -> NestedLayout | None:
 
 Relation = Callable[[ir.Operation], "list[Slot] | None"]
 _RELATIONS: PatternSet[Relation] = PatternSet()
-"""By name of an op what relates its vectors."""
+"""The functions that relate an op's vectors, by op name."""
 
 
 def relation(op: ir.Operation) -> list[Slot] | None:
-    """The vectors of an op, those it makes first; None if layouts do not go through it."""
+    """The vectors of an op, results first; None if layouts do not propagate through it."""
     found = _RELATIONS.get(op.name)
     if found:
         return found(op)
@@ -120,7 +120,7 @@ def unit_dims_dropped(value: ir.Value) -> list[int]:
 
 @_RELATIONS("vector.shape_cast")
 def _shape_cast(op: ir.Operation) -> list[Slot] | None:
-    """Through casts that add or drop dimensions of size 1."""
+    """Relate the vectors of a cast that adds or drops dimensions of size 1."""
     slots = []
     for value, use in ((op.results[0], None), (op.operands[0], (op, 0))):
         kept = unit_dims_dropped(value)
@@ -144,7 +144,7 @@ def _reduction(op: ir.Operation) -> list[Slot]:
 
 
 def map_of(attribute: ir.Attribute) -> tuple[int, ...]:
-    """The dimensions that are the results of an affine map; -1 for a constant."""
+    """The dimensions that an affine map's results name; -1 for a constant."""
     return tuple(int(str(e)[1:]) if str(e).startswith("d") else -1 for e in ir.AffineMapAttr(attribute).value.results)
 
 
@@ -170,7 +170,7 @@ def masked_op(op: ir.Operation) -> ir.Operation | None:
 
 
 def masked_over(op: ir.Operation) -> tuple[int, ...] | None:
-    """The iteration dimensions that a mask on this op has, in its order; None if it cannot be masked."""
+    """The iteration dimensions of a mask on this op, in the mask's order; None if the op cannot be masked."""
     if op.name.startswith("vector.transfer"):
         return tuple(Transfer(op).mask_dims)
     if op.name in ("vector.multi_reduction", "vector.reduction", "vector.gather"):
@@ -189,6 +189,6 @@ def _mask(op: ir.Operation) -> list[Slot] | None:
         return None
     made = [s.dims for s in slots if s.use is None]
     found = [Slot(outer, dims) for outer in op.results for dims in made]
-    # The inner op's own operands are related by itself; here they only tell the mask's layout.
+    # The inner op's own relation covers its operands; here they only determine the mask's layout.
     found += [*(s for s in slots if s.use), _used(op, 0, over)]
     return found + [_used(op, 1, dims) for dims in made if len(op.operands) > 1]
