@@ -1,8 +1,8 @@
 """BDPAS: the systolic matrix multiply-add of block-scaled matrices, and the conversion of numbers to such blocks.
 
-Blocks are those of OCP Microscaling Formats (MX) 1.0: 32 consecutive elements of K share a scale of the format E8M0, a
-power of two. Formats of elements: hf8 (E4M3), bf8 (E5M2) and e2m1 (E2M1); the instruction has bf and hf too. Operands
-and layouts are those of vISA's `bdpas` in Intel Graphics Compiler.
+Blocks are defined by OCP Microscaling Formats (MX) 1.0: 32 consecutive elements of K share a scale of the format E8M0,
+a power of two. Element formats: hf8 (E4M3), bf8 (E5M2) and e2m1 (E2M1); the instruction also accepts bf and hf.
+Operands and layouts are those of vISA's `bdpas` in Intel Graphics Compiler.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ BLOCK = 32
 """Elements of K that share a scale."""
 DEPTH = ROWS = 8
 COLUMNS = 16
-"""Systolic depth, repeat count and execution size, of which bdpas has one each."""
+"""The only systolic depth, repeat count and execution size of bdpas."""
 UNIT_SCALE = 127
 """The scale 1."""
 
 SCALE_GROUP = 32
-"""Bytes from the scales of one block to those of the next."""
+"""Distance in bytes from the scales of one block to those of the next block."""
 SCALED_PRECISIONS = ("bf", "hf", "bf8", "hf8", "e2m1")
 """Precisions of operands of bdpas."""
 _TYPES = FLOAT_TYPES | {"bf8": ("f", "bf"), "hf8": ("f", "bf")}
@@ -47,7 +47,7 @@ _NAN_E2M1 = 7
 
 
 def scaled_types_problem(W: str, A: str, dst_type: str, src0_type: str) -> str | None:
-    """Why bdpas has no such precisions and types; None if it has them.
+    """Why bdpas does not support these precisions and types; None if it does.
 
     Args:
         W: precision of src1.
@@ -61,12 +61,12 @@ def scaled_types_problem(W: str, A: str, dst_type: str, src0_type: str) -> str |
 
 
 def scaled_depth(W: str, A: str) -> int:
-    """Elements of K that one instruction takes: 16 of bf and hf, 32 of bf8 and hf8, 64 of e2m1."""
+    """Elements of K of one instruction: 16 for bf and hf, 32 for bf8 and hf8, 64 for e2m1."""
     return DEPTH * ops_per_channel(W, A)
 
 
 def scale_bytes(W: str, A: str) -> tuple[int, int]:
-    """Bytes from the first to the last scale of src1, in src3, and of src2, in src4."""
+    """Bytes from the first to the last scale of src1 (in src3) and of src2 (in src4)."""
     before = SCALE_GROUP * (-(-scaled_depth(W, A) // BLOCK) - 1)
     return before + COLUMNS, before + ROWS
 
@@ -86,20 +86,20 @@ def bdpas(
 ) -> Array:
     """Multiply block-scaled matrices that lie in registers, and add: 8 rows, 16 columns, systolic depth 8.
 
-    Operands are bytes as the registers hold them, after any leading dimensions, which are broadcast. An element of A is
-    multiplied with its row's scale, an element of B with its column's, each of the block that the element's K is in.
-    Scaled products are exact; they are added as `dpas` adds products. A scale of 255 is NaN.
+    Operands are the bytes in the registers, after any leading dimensions, which are broadcast. An element of A is
+    multiplied by the scale of its row, an element of B by the scale of its column, in the block of its K. Scaled
+    products are exact, and are added as in `dpas`. A scale of 255 is NaN.
 
     Args:
         acc: src0, 8 rows of 16 values of `src0_type`; None for zero.
         src1: B, laid out as for `dpas`.
-        src2: A, likewise.
-        src3: scales of B, a byte for each column; those of a second block lie 32 bytes behind. None for ones.
-        src4: scales of A, a byte for each row, likewise.
+        src2: A, laid out as for `dpas`.
+        src3: scales of B, a byte for each column; those of a second block follow 32 bytes later. None means ones.
+        src4: scales of A, a byte for each row, in the same layout.
         W: precision of src1: bf, hf, bf8, hf8 or e2m1.
-        A: precision of src2: the same; bf8 and hf8 may be mixed.
-        dst_type: f; bf, where the precision is not hf; or hf, where it is.
-        src0_type: likewise.
+        A: precision of src2: the same as W, except that bf8 and hf8 may be mixed.
+        dst_type: f; or hf if the precision is hf; or bf if it is another one.
+        src0_type: as `dst_type`.
         model: how sums are rounded.
 
     Returns:
@@ -139,8 +139,8 @@ def multiply_scaled(
 ) -> Array:
     """`acc + a x b` for block-scaled matrices of any size, with the bits of the BDPAS instructions that compute it.
 
-    K is taken in steps of what one instruction takes, and the last may be shorter. Each step is one BDPAS, so that
-    accumulators of bf and hf are rounded after it.
+    K is divided into steps of one instruction each; the last step may be shorter. Accumulators of bf and hf are
+    therefore rounded after each step.
 
     Args:
         acc: [M, N] of the storage type of `src0_type`; None for zero.
@@ -154,7 +154,7 @@ def multiply_scaled(
         [M, N] of the storage type of `dst_type`.
 
     Raises:
-        ValueError: if the precisions and types cannot meet, or scales have another shape.
+        ValueError: if the precisions and types are not a legal combination, or scales have another shape.
         TypeError: if scales have another type.
     """
     check_kinds(scaled_types_problem(W, A, dst_type, src0_type), model)
@@ -171,10 +171,10 @@ def pack_scales(scales: npt.ArrayLike) -> Array:
     """Lay out scales for src3 or src4.
 
     Args:
-        scales: [..., blocks, lanes] of E8M0: of B as they are; of A transposed, a row of scales for each block.
+        scales: [..., blocks, lanes] of E8M0, a row of scales for each block; the scales of A must be transposed.
 
     Returns:
-        uint8 [..., bytes]: each block's scales 32 bytes behind those of the block before, zeros between.
+        uint8 [..., bytes]: each block's scales begin 32 bytes after those of the previous block, with zeros between.
 
     Raises:
         TypeError: if the scales are neither `float8_e8m0fnu` nor uint8.
@@ -187,10 +187,10 @@ def pack_scales(scales: npt.ArrayLike) -> Array:
 
 
 def truncate(values: npt.ArrayLike, src: str, dst: str) -> Array:
-    """Numbers as elements of a block: rounded to nearest even, and saturated (OCP MX 1.0, section 6.3).
+    """Convert numbers to elements of a block: round to nearest even, and saturate (OCP MX 1.0, section 6.3).
 
-    What is beyond the greatest number of the format, infinities too, becomes that number with its sign. NaN gives the
-    canonical NaN; e2m1 has none, and gives its greatest number.
+    Numbers beyond the greatest number of the format, infinities included, become that number with their sign. NaN gives
+    the canonical NaN, or the greatest number for e2m1, which has no NaN.
 
     Args:
         values: numbers of any shape of the storage type of `src`, or their unsigned bit patterns.
@@ -202,7 +202,7 @@ def truncate(values: npt.ArrayLike, src: str, dst: str) -> Array:
 
     Raises:
         ValueError: if a format is none of these.
-        TypeError: if `values` has another type than `src`.
+        TypeError: if the type of `values` does not match `src`.
     """
     if src not in ("f", "hf", "bf"):
         raise ValueError(f"'src' must be f, hf or bf, not {src!r}")
@@ -218,10 +218,10 @@ def truncate(values: npt.ArrayLike, src: str, dst: str) -> Array:
 
 
 def exponents(values: npt.ArrayLike) -> Array:
-    """The scales that numbers have as exponents: the greatest powers of two that are no greater than their magnitudes.
+    """The exponents of numbers as scales: the greatest powers of two that do not exceed their magnitudes.
 
-    This is `arith.truncf` to f8E8M0FNU, as MLIR's pass `arith-expand` has it. Zero, and all below 2^-127, gives 2^-127;
-    infinities and NaN give NaN.
+    This is `arith.truncf` to f8E8M0FNU, as MLIR's pass `arith-expand` defines it. Zero and magnitudes below 2^-127 give
+    2^-127; infinities and NaN give NaN.
 
     Args:
         values: float32 of any shape, or bit patterns in uint32.
@@ -230,17 +230,17 @@ def exponents(values: npt.ArrayLike) -> Array:
         float8_e8m0fnu of this shape.
 
     Raises:
-        TypeError: if the values are neither.
+        TypeError: if the values have another type.
     """
     bits = as_format(values, TYPES["f"], "values").view(np.uint32)
     return (bits >> np.uint32(TYPES["f"].mantissa)).astype(np.uint8).view(E8M0.dtype)
 
 
 def quantize(values: npt.ArrayLike, dst: str) -> tuple[Array, Array]:
-    """Numbers as block-scaled elements (OCP MX 1.0, section 6.3).
+    """Convert numbers to block-scaled elements (OCP MX 1.0, section 6.3).
 
-    A block's scale is the greatest power of two that is no greater than its greatest magnitude, divided by the greatest
-    power of two of the element format. A block with a NaN or an infinity has the scale NaN.
+    A block's scale is the greatest power of two that does not exceed the block's greatest magnitude, divided by the
+    greatest power of two of the element format. A block with a NaN or an infinity has the scale NaN.
 
     Args:
         values: float32 [..., K], K a multiple of 32.
@@ -250,7 +250,7 @@ def quantize(values: npt.ArrayLike, dst: str) -> tuple[Array, Array]:
         The elements [..., K], and the scales [..., K / 32] as `float8_e8m0fnu`.
 
     Raises:
-        ValueError: if K is no multiple of 32, or there is no such format.
+        ValueError: if K is not a multiple of 32, or there is no such format.
         TypeError: if the values are not float32.
     """
     if dst not in _ELEMENTS:
@@ -265,23 +265,23 @@ def quantize(values: npt.ArrayLike, dst: str) -> tuple[Array, Array]:
     exponent = np.where(most > 0, np.frexp(np.where(finite, most, 1.0))[1] - own, -UNIT_SCALE)
     scale = np.where(finite, np.clip(exponent + UNIT_SCALE, 0, 254), E8M0.nan).astype(np.uint8)
     shift = np.where(finite, UNIT_SCALE - scale.astype(np.int64), 0)[..., None]
-    # A number times a power of two may be subnormal in f32: elements are then zero anyway, or most of the block is.
+    # A scaled number may be subnormal in f32. Its element is then zero, or most of the block is.
     scaled = np.ldexp(blocks, shift)
-    # By way of f32, where all that is not exact is far below the least element.
+    # By way of f32: a number that f32 rounds is far below the least element.
     with np.errstate(over="ignore", under="ignore"):
         elements = truncate(scaled.astype(np.float32), "f", dst)
     return elements.reshape(given.shape), scale.view(ml_dtypes.float8_e8m0fnu)
 
 
 def _wide(elements: Array, precision: str) -> Array:
-    """Elements as f64, which holds them with any scale."""
-    # Signalling NaNs are as welcome as quiet ones.
+    """Elements as f64, which represents them with any scale exactly."""
+    # Signalling NaNs are legal, and raise no warning.
     with np.errstate(invalid="ignore"):
         return numbers(elements, PRECISIONS[precision]).astype(np.float64)
 
 
 def _scales(data: Array, lanes: int) -> Array:
-    """The scales [..., blocks, lanes] that lie in src3 or src4, as f64."""
+    """The scales [..., blocks, lanes] in src3 or src4, as f64."""
     starts = range(0, data.shape[-1], SCALE_GROUP)
     return _powers(np.stack([data[..., start : start + lanes] for start in starts], axis=-2))
 

@@ -12,18 +12,18 @@ from xegpu_py.numerics.rounding import narrow_bits, round_to_odd
 def convert(values: npt.ArrayLike, src: str, dst: str, *, saturate: bool = False) -> Array:
     """Convert numbers of one register type to another as mov does, element by element.
 
-    - The same type: the bits as they are, NaNs too.
-    - Integer to integer: the lowest bits; with `saturate` the nearest number that the destination has.
-    - Integer to float: rounded once to nearest even; infinity from overflow.
-    - Float to integer: toward zero; what is out of range gives the nearest number that the destination has, and NaN
-      gives 0. This is so without `saturate` too.
+    - The same type: the bits are unchanged, those of NaNs too.
+    - Integer to integer: the lowest bits; with `saturate` the nearest number of the destination type.
+    - Integer to float: rounded once to nearest even; infinity on overflow.
+    - Float to integer: rounded toward zero. Numbers out of range give the nearest number of the destination type, and
+      NaN gives 0, with or without `saturate`.
     - Float to float: rounded once to nearest even, subnormals kept, infinity from overflow, canonical NaN. With
       `saturate` (of a float destination, from any source) the result is clamped to 0 to 1, and NaN gives 0.
 
     Args:
-        values: numbers of any shape in the storage type of `src`, or its unsigned bit patterns.
+        values: numbers of any shape in the storage type of `src`, or their unsigned bit patterns.
         src: vISA's name of their type: ub, b, uw, w, ud, d, uq, q, hf, bf, f or df.
-        dst: the type to convert to.
+        dst: the type of the result.
         saturate: whether the instruction saturates.
 
     Returns:
@@ -31,7 +31,7 @@ def convert(values: npt.ArrayLike, src: str, dst: str, *, saturate: bool = False
 
     Raises:
         ValueError: if a type is none of these.
-        TypeError: if `values` has another type than `src`.
+        TypeError: if the type of `values` does not match `src`.
     """
     for name, given in (("src", src), ("dst", dst)):
         if given not in TYPES:
@@ -65,7 +65,7 @@ def _float_to_int(numbers: Array, target: Format) -> Array:
     low, high = _limits(target)
     with np.errstate(invalid="ignore"):
         wide = np.trunc(numbers.astype(np.float64))
-        # The limits' neighbours that f64 has: those of 64 bits are no f64 themselves.
+        # Compare with high + 1: f64 represents it exactly, but not the greatest 64-bit integers.
         inside = np.where((wide >= float(low)) & (wide < float(high + 1)), wide, 0.0).astype(target.dtype)
         result = np.where(wide >= float(high + 1), target.dtype.type(high), inside)
         return np.where(wide < float(low), target.dtype.type(low), result).astype(target.dtype)
@@ -75,7 +75,7 @@ def _int_to_float(numbers: Array, target: Format) -> Array:
     nearest = numbers.astype(np.float64)
     if target.name == "df" or numbers.dtype.itemsize < 8:
         return _float_to_float(nearest, TYPES["df"], target)
-    # 64 bits do not fit f64. Rounded to odd there, they can be rounded again.
+    # f64 cannot represent all 64-bit integers. They are rounded to odd, so that rounding again is correct.
     limit = float(np.iinfo(numbers.dtype).max) if nearest.size else 0.0
     inside = nearest < limit
     back = np.where(inside, nearest, 0.0).astype(numbers.dtype)

@@ -31,7 +31,7 @@ FLOAT_TYPES = {
     "e2m1": ("f", "bf"),
     "df": ("df",),
 }
-"""Types of result and accumulator, by the precision of src1."""
+"""The types of result and accumulator by the precision of src1."""
 _MIXED = {"bf8", "hf8"}
 
 
@@ -73,8 +73,8 @@ def dpas(
 ) -> Array:
     """Multiply and add matrices that lie in registers (DPAS.md, semantics).
 
-    Operands are bytes as the registers hold them, after any leading dimensions, which are broadcast: one instruction of
-    many threads is one call. Bytes behind those that the instruction reads are ignored.
+    Operands are the bytes in the registers, after any leading dimensions, which are broadcast: one call computes an
+    instruction of many threads. Bytes after those that the instruction reads are ignored.
 
     - Integers: 32-bit wrap-around.
     - Floats: products are exact, accumulation is in f32 (f64 for df) by the model: `fma` adds each product in
@@ -84,17 +84,17 @@ def dpas(
     - tf32: the lowest 13 bits of each 32-bit container are ignored.
 
     Args:
-        acc: src0, `RC` rows of `exec_size` values of `src0_type`, one row after the other; None for zero.
-        src1: B. Each column lies in its 32-bit channel (64-bit for df): one GRF after the other, elements packed from
-            the lowest bit on.
+        acc: src0, `RC` consecutive rows of `exec_size` values of `src0_type`; None for zero.
+        src1: B. Each column is in one 32-bit channel (64-bit for df) of consecutive GRFs, elements packed from the
+            lowest bit on.
         src2: A in row-major order, elements packed from the lowest bit on.
         W: precision of src1: u1, s1, u2, s2, u4, s4, u8, s8, bf, hf, tf32, bf8, hf8, e2m1 or df.
         A: precision of src2.
         SD: systolic depth, 1, 2, 4 or 8.
         RC: repeat count, 1 to 8.
         exec_size: 8 or 16 columns.
-        dst_type: d or ud for integers; f, or the type of W where it is bf or hf; df.
-        src0_type: likewise.
+        dst_type: d or ud for integers; df for df; otherwise f, or W's type if W is bf or hf.
+        src0_type: as `dst_type`.
         model: how sums are rounded.
 
     Returns:
@@ -126,8 +126,8 @@ def multiply(
 ) -> Array:
     """`acc + a x b` for matrices of any size, with the bits of the DPAS instructions that compute it.
 
-    K is taken in steps of what one instruction of the greatest systolic depth takes, and the last may be shorter: 8
-    depths of `ops_per_channel` elements. Each step is one DPAS, so that accumulators of bf and hf are rounded after it.
+    K is divided into steps of one instruction of systolic depth 8, that is 8 times `ops_per_channel` elements; the last
+    step may be shorter. Accumulators of bf and hf are therefore rounded after each step.
 
     Args:
         acc: [M, N] of the storage type of `src0_type`; None for zero.
@@ -139,7 +139,7 @@ def multiply(
         [M, N] of the storage type of `dst_type`.
 
     Raises:
-        ValueError: if the precisions and types cannot meet, or the model is none.
+        ValueError: if the precisions and types are not a legal combination, or there is no such model.
     """
     check_kinds(types_problem(W, A, dst_type, src0_type), model)
     x, y = numbers(np.asarray(a), PRECISIONS[A]), numbers(np.asarray(b), PRECISIONS[W])
@@ -149,13 +149,13 @@ def multiply(
 def multiply_steps(
     acc: npt.ArrayLike | None, a: Array, b: Array, ops: int, dst: Format, src0: Format, model: Model
 ) -> Array:
-    """`acc + a x b` of numbers as they are multiplied, by instructions of the greatest systolic depth.
+    """`acc + a x b` of decoded factors, by instructions of the greatest systolic depth.
 
     Args:
-        ops: elements of K that a stage takes.
+        ops: elements of K of a stage.
         dst, src0: types of result and accumulator.
     """
-    # A stage whose K is not filled multiplies zeros.
+    # Fill the last stage with zeros.
     missing = -a.shape[-1] % ops
     x, y = np.pad(a, ((0, 0), (0, missing))), np.pad(b, ((0, missing), (0, 0)))
     total = np.zeros((len(x), y.shape[1]), src0.dtype) if acc is None else np.asarray(acc)
@@ -181,10 +181,10 @@ def _check(W: str, A: str, SD: int, RC: int, exec_size: int, dst_type: str, src0
 
 
 def check_kinds(problem: str | None, model: str) -> None:
-    """Refuse precisions and types that cannot meet, and what is no model.
+    """Check the precisions, the types and the model.
 
     Raises:
-        ValueError: if there is a problem, or there is no such model.
+        ValueError: if `problem` is not None, or there is no such model.
     """
     if problem:
         raise ValueError(problem)
@@ -195,14 +195,14 @@ def check_kinds(problem: str | None, model: str) -> None:
 def types_problem(
     W: str, A: str, dst_type: str, src0_type: str, float_types: Mapping[str, tuple[str, ...]] = FLOAT_TYPES
 ) -> str | None:
-    """Why these precisions and types cannot meet; None if they can (DPAS.md, all legal combinations).
+    """Why these precisions and types are not a legal combination (DPAS.md); None if they are.
 
     Args:
         W: precision of src1.
         A: precision of src2.
         dst_type: type of the destination.
         src0_type: type of the accumulator.
-        float_types: types of result and accumulator by the precision of floats in src1.
+        float_types: the types of result and accumulator by the float precision of src1.
     """
     w, a = PRECISIONS[W], PRECISIONS[A]
     if w.is_float != a.is_float or (w.is_float and W != A and not {W, A} <= _MIXED):
@@ -218,7 +218,7 @@ def operand(given: npt.ArrayLike, size: int, name: str) -> Array:
     """The bytes of an operand, after any leading dimensions.
 
     Raises:
-        ValueError: if there are less than `size`.
+        ValueError: if there are fewer than `size`.
         TypeError: if they are not bytes.
     """
     array = np.asarray(given)
@@ -243,7 +243,7 @@ def result_bytes(result: Array) -> Array:
 
 
 def numbers(elements: Array, fmt: Format) -> Array:
-    """Elements of a precision as what they are multiplied as: f64 for df, else f32, which holds all others."""
+    """Elements of a precision as factors: f64 for df; otherwise f32, which represents all other precisions."""
     if fmt.name == "tf32":
         return (elements.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
     with np.errstate(invalid="ignore"):
@@ -254,10 +254,10 @@ def multiply_stages(a: Array, b: Array, c: Array, SD: int, dst: Format, model: M
     """`c + a x b`, as one instruction computes it.
 
     Args:
-        a: [..., M, K]: f32; f64 where `c` is df, or where factors are scaled. Products are exact in f64.
-        b: [..., K, N], likewise.
+        a: [..., M, K]: f32; f64 if `c` is df or the factors are scaled. Products are exact in f64.
+        b: [..., K, N], of the same type.
         c: [..., M, N] of a storage type.
-        SD: how many stages K is cut into.
+        SD: the number of stages that K is divided into.
         dst: format of the result.
         model: how sums of floats are rounded.
     """
@@ -299,7 +299,7 @@ def _products_fit_f32(a: Array, b: Array) -> bool:
 
 
 def _exponents(values: Array) -> tuple[int, int]:
-    """Bounds of the exponents of the finite numbers but zero, as frexp counts them."""
+    """Bounds of the exponents of the finite non-zero numbers, as frexp defines exponents."""
     magnitude = np.abs(values)
     usable = magnitude[np.isfinite(magnitude) & (magnitude > 0)]
     if not usable.size:
@@ -312,7 +312,7 @@ def _stages(a: Array, b: Array, total: Array, terms: int) -> Array:
     wide = DF if total.dtype == np.float64 else F
     add = _sum_f64 if wide is DF else _sum_f32
     for start in range(0, a.shape[-1], terms):
-        # Signalling NaNs are as welcome as quiet ones.
+        # Signalling NaNs are legal, and raise no warning.
         with np.errstate(invalid="ignore"):
             total = add(total, [(a[..., :, k, None], b[..., None, k, :]) for k in range(start, start + terms)])
     return total
@@ -328,7 +328,7 @@ def _sum_f64(total: Array, products: list[tuple[Array, Array]]) -> Array:
 
 
 def _sum_f32(total: Array, products: list[tuple[Array, Array]]) -> Array:
-    """Sum in f64, where most sums are exact, and those that are not once more in wide integers."""
+    """Sum in f64, where most sums are exact, and compute the others again in wide integers."""
     terms = [total.astype(np.float64)]
     terms += [np.broadcast_to(np.multiply(x, y, dtype=np.float64), total.shape) for x, y in products]
     found = terms[0]
@@ -336,7 +336,7 @@ def _sum_f32(total: Array, products: list[tuple[Array, Array]]) -> Array:
     for term in terms[1:]:
         before, found = found, found + term
         back = found - before
-        # Infinities and NaNs leave a NaN here, which is not zero either.
+        # The error of infinities and NaNs is a NaN, which is not zero either.
         inexact |= (before - (found - back)) + (term - back) != 0
     with np.errstate(over="ignore"):
         result = found.astype(np.float32)

@@ -1,7 +1,7 @@
 """Reciprocals, roots, base-2 exponentials and logarithms, sines, quotients and integral values, correctly rounded.
 
-Sources: vISA's INV.md, SQRT.md, RSQRT.md, EXP.md, LOG.md, SIN.md, COS.md, DIV.md and RNDD.md to RNDZ.md say which
-function it is, and not how it is rounded; IEEE 754-2019, 9.2 has the special values.
+Sources: vISA's INV.md, SQRT.md, RSQRT.md, EXP.md, LOG.md, SIN.md, COS.md, DIV.md and RNDD.md to RNDZ.md name the
+functions, but do not define their rounding; IEEE 754-2019, 9.2 defines the special values.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from xegpu_py.numerics.ziv import decide
 _FLOATS = ("hf", "bf", "f", "df")
 _NARROW = ("hf", "bf", "f")
 
-# What IEEE 754 has correctly rounded in f32 and f64. Their f64 results can be rounded once more to hf or bf: it would
-# take a quotient or a root much nearer to a middle between two of these than numbers of 11 bits have.
+# IEEE 754 defines these as correctly rounded in f32 and f64. Rounding their f64 results again to hf or bf equals
+# rounding once, because no quotient or root of 11-bit numbers is that close to a midpoint of two hf or bf numbers.
 _IEEE: dict[str, Callable[[Array], Array]] = {
     "inv": lambda x: 1.0 / x,
     "sqrt": np.sqrt,
@@ -31,8 +31,8 @@ _IEEE: dict[str, Callable[[Array], Array]] = {
     "round_zero": np.trunc,
 }
 
-# f64 functions that are near the exact ones: within _BOUND, of which the libraries that numpy uses have errors below a
-# thirtieth, wherever the exact value is of a size that an f32 can have.
+# f64 estimates of the exact functions. Their relative error is below _BOUND wherever the exact value is in f32's range;
+# that of the libraries that numpy uses is below a thirtieth of _BOUND.
 _ESTIMATES: dict[str, Callable[[Array], Array]] = {
     "rsqrt": lambda x: 1.0 / np.sqrt(x),
     "exp": np.exp2,
@@ -83,7 +83,7 @@ def rsqrt(x: npt.ArrayLike, fmt: str) -> Array:
 def exp(x: npt.ArrayLike, fmt: str) -> Array:
     """Powers of two `2 ** x`, rounded to nearest even (EXP.md: base 2).
 
-    Subnormal results are kept, overflow gives infinity. Arguments, result and errors are those of `inv`, without df.
+    Subnormal results are kept; overflow gives infinity. Arguments, result and errors are those of `inv`, without df.
     """
     return _unary("exp", x, fmt, _NARROW)
 
@@ -98,7 +98,7 @@ def log(x: npt.ArrayLike, fmt: str) -> Array:
 
 
 def sin(x: npt.ArrayLike, fmt: str) -> Array:
-    """Sines of angles in radians, however great, rounded to nearest even (SIN.md).
+    """Sines of angles in radians of any magnitude, rounded to nearest even (SIN.md).
 
     Zeros give themselves, infinities NaN. Arguments, result and errors are those of `inv`, without df.
     """
@@ -106,7 +106,7 @@ def sin(x: npt.ArrayLike, fmt: str) -> Array:
 
 
 def cos(x: npt.ArrayLike, fmt: str) -> Array:
-    """Cosines of angles in radians, however great, rounded to nearest even (COS.md).
+    """Cosines of angles in radians of any magnitude, rounded to nearest even (COS.md).
 
     Infinities give NaN. Arguments, result and errors are those of `inv`, without df.
     """
@@ -114,30 +114,30 @@ def cos(x: npt.ArrayLike, fmt: str) -> Array:
 
 
 def round_down(x: npt.ArrayLike, fmt: str) -> Array:
-    """The greatest integral numbers that are not above `x` (RNDD.md).
+    """The greatest integral numbers not above `x` (RNDD.md).
 
-    A zero result has the sign of `x`; infinities stay. Arguments, result and errors are those of `inv`.
+    A zero result has the sign of `x`; infinities are unchanged. Arguments, result and errors are those of `inv`.
     """
     return _unary("round_down", x, fmt, _FLOATS)
 
 
 def round_up(x: npt.ArrayLike, fmt: str) -> Array:
-    """The least integral numbers that are not below `x` (RNDU.md). Otherwise as `round_down`."""
+    """The least integral numbers not below `x` (RNDU.md). Otherwise as `round_down`."""
     return _unary("round_up", x, fmt, _FLOATS)
 
 
 def round_even(x: npt.ArrayLike, fmt: str) -> Array:
-    """The integral numbers nearest to `x`, even ones from the middle between two (RNDE.md). Else as `round_down`."""
+    """The integral numbers nearest to `x`; ties go to even (RNDE.md). Otherwise as `round_down`."""
     return _unary("round_even", x, fmt, _FLOATS)
 
 
 def round_zero(x: npt.ArrayLike, fmt: str) -> Array:
-    """The integral numbers nearest to `x` that are not greater in magnitude (RNDZ.md). Otherwise as `round_down`."""
+    """The numbers `x` rounded to integral numbers toward zero (RNDZ.md). Otherwise as `round_down`."""
     return _unary("round_zero", x, fmt, _FLOATS)
 
 
 def div(a: npt.ArrayLike, b: npt.ArrayLike, fmt: str) -> Array:
-    """Quotients `a / b`, rounded to nearest even, as DIVM has them (DIV.md).
+    """Quotients `a / b`, rounded to nearest even, as DIVM defines them (DIV.md).
 
     Args:
         a: dividends in the storage type of `fmt`, or its unsigned bit patterns.
@@ -165,7 +165,7 @@ def div(a: npt.ArrayLike, b: npt.ArrayLike, fmt: str) -> Array:
 
 
 def _short_quotients(x: Array, y: Array, form: Format) -> Array:
-    # f32 has more than twice the bits of hf and bf, so that rounding a quotient twice equals rounding once.
+    # f32 has more than twice the bits of hf and bf, so rounding a quotient twice equals rounding once.
     if form.name == "hf":
         return narrow_hf(widen_hf(x) / widen_hf(y))
     return narrow_bf(x.astype(np.float32) / y.astype(np.float32))
@@ -191,7 +191,7 @@ def _unary(name: str, x: npt.ArrayLike, fmt: str, names: tuple[str, ...]) -> Arr
 
 @cache
 def table(name: str, fmt: str) -> Array:
-    """The function's values for all 65,536 patterns of a format of 16 bits."""
+    """The function's values for all 65,536 patterns of a 16-bit format."""
     form = TYPES[fmt]
     patterns = np.arange(1 << 16, dtype=np.uint16).view(form.dtype)
     with np.errstate(all="ignore"):
@@ -211,14 +211,14 @@ def _computed(name: str, x: Array, form: Format) -> Array:
 
 
 def _narrowed(values: Array, form: Format) -> Array:
-    """Numbers rounded to the format, if they are not of it."""
+    """Numbers rounded to the format, unless they are in it."""
     if values.dtype == form.dtype:
         return values
     return values.astype(form.dtype) if form.name == "f" else convert(values, "df", form.name)
 
 
 def _near(name: str, x: Array, form: Format) -> Array:
-    """One of the estimated functions, rounded as its exact values are."""
+    """One of the estimated functions, correctly rounded."""
     estimate = _ESTIMATES[name](x.astype(np.float64))
     result = _narrowed(estimate * (1 - _BOUND), form)
     other = _narrowed(estimate * (1 + _BOUND), form)
@@ -226,13 +226,13 @@ def _near(name: str, x: Array, form: Format) -> Array:
 
 
 def _rsqrt_df(name: str, x: Array, form: Format) -> Array:
-    """Reciprocal square roots in f64, from ones of twice its precision."""
+    """Reciprocal square roots in f64, rounded from values of twice its precision."""
     special = ~((x > 0) & (x < np.inf))
     fraction, exponent = np.frexp(np.where(special, 1.0, x))
     odd = exponent & 1
     scaled = np.ldexp(fraction, odd)
     root = 1.0 / np.sqrt(scaled)
-    # One step of Newton's method. Its residue, of about 2**-52, is good to 2**-103.
+    # One step of Newton's method. Its correction, of about 2**-52, is accurate to 2**-103.
     square, square_error = two_product(root, root)
     product, product_error = two_product(scaled, square)
     step = root * (((1.0 - product) - product_error) - scaled * square_error) / 2
@@ -242,7 +242,7 @@ def _rsqrt_df(name: str, x: Array, form: Format) -> Array:
 
 
 def _decided(name: str, x: Array, result: Array, doubtful: Array, form: Format) -> Array:
-    """The results, with the doubtful ones decided."""
+    """The results; the doubtful ones are computed with more precision."""
     at = np.flatnonzero(doubtful)
     if at.size:
         numbers, where = np.unique(x[at].astype(np.float64), return_inverse=True)

@@ -14,7 +14,7 @@ from xegpu_py.numerics.convert import convert
 from xegpu_py.numerics.formats import BF, DF, HF, TYPES, Array, F, as_format, bits_of, canonical
 from xegpu_py.numerics.rounding import ExactSum, fma_f32, round_to_odd
 
-# Blocks whose temporaries stay in the caches.
+# Elements of a block, small enough that temporaries stay in the caches.
 _BLOCK = 1 << 13
 _EXACT_BLOCK = 1 << 10
 _SPLITTER = 2.0**27 + 1
@@ -46,7 +46,7 @@ def fma(a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike, fmt: str) -> Array
     x, y, z = (operand.reshape(-1) for operand in operands)
     result = np.empty(x.shape, form.dtype)
     step, exact = _STEPS[fmt]
-    # The doubtful ones of all blocks are done together: there are few, and a call for each block would cost more.
+    # The doubtful results of all blocks are computed together: they are few, and one call is faster than many.
     doubtful = []
     with np.errstate(all="ignore"):
         for start in range(0, x.size, _BLOCK):
@@ -60,7 +60,7 @@ def fma(a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike, fmt: str) -> Array
 
 
 def _blocks(indices: list[Array]) -> Iterator[Array]:
-    """The indices, in blocks."""
+    """The indices, divided into blocks."""
     if indices:
         together = np.concatenate(indices)
         for start in range(0, together.size, _EXACT_BLOCK):
@@ -68,19 +68,19 @@ def _blocks(indices: list[Array]) -> Iterator[Array]:
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """The f64 sum, and its error (Knuth). Exact unless it overflows."""
+    """The f64 sum and its error (Knuth's two-sum). They are exact unless the sum overflows."""
     total = a + b
     back = total - a
     return total, (a - (total - back)) + (b - back)
 
 
 def two_product(a: Array, b: Array) -> tuple[Array, Array]:
-    """The f64 product, and its error (Dekker).
+    """The f64 product and its error (Dekker's product).
 
-    Exact where the factors are below 2**990, and the product is zero or from 2**-900 to 2**1000.
+    They are exact if the factors are below 2**990, and the product is zero or between 2**-900 and 2**1000.
     """
     product = a * b
-    # Veltkamp's splitting into halves, whose products are exact.
+    # Veltkamp's splitting: the products of the halves are exact.
     a_scaled, b_scaled = a * _SPLITTER, b * _SPLITTER
     a_high, b_high = a_scaled - (a_scaled - a), b_scaled - (b_scaled - b)
     a_low, b_low = a - a_high, b - b_high
@@ -92,7 +92,7 @@ def _odd_sum(a: Array, b: Array) -> Array:
     return round_to_odd(total, np.where(np.isfinite(total), error, 0.0))
 
 
-# numpy's own conversions and tests of f16 take each number by itself.
+# numpy's own conversions and comparisons of f16 are not vectorised.
 _HF_WIDE = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
 
 
@@ -105,11 +105,11 @@ def narrow_hf(values: Array) -> Array:
     """f32 numbers rounded to nearest even in f16, with canonical NaNs."""
     bits = values.view(np.uint32)
     magnitude = bits & np.uint32(0x7FFFFFFF)
-    # From exponent -14 on, a pattern is that of f32 without 13 bits and with another bias.
+    # From exponent -14 on, a pattern is the f32 pattern without its lowest 13 bits and with another exponent bias.
     normal = (magnitude - np.uint32((112 << 23) - 0xFFF) + ((magnitude >> np.uint32(13)) & np.uint32(1))) >> np.uint32(
         13
     )
-    # The last bit of numbers from 1/2 to 1 is 2**-24, as that of subnormal numbers: adding 1/2 rounds to it.
+    # The last bit of f32 numbers from 1/2 to 1 is 2**-24, as that of subnormal f16 numbers: adding 1/2 rounds to it.
     subnormal = (np.abs(values) + np.float32(0.5)).view(np.uint32) - np.uint32(126 << 23)
     pattern = np.where(magnitude < 113 << 23, subnormal, np.minimum(normal, np.uint32(0x7C00)))
     pattern |= (bits >> np.uint32(16)) & np.uint32(0x8000)
@@ -128,14 +128,14 @@ def narrow_bf(values: Array) -> Array:
 
 
 def _fast_f(x: Array, y: Array, z: Array) -> tuple[Array, Array]:
-    """Results, and the indices of those that may be wrong; so are the other functions of this kind."""
+    """The results, and the indices of those that may be wrong, as in the functions for the other formats."""
     total = x.astype(np.float64)
     total *= y
     total += z
     result = total.astype(np.float32)
-    # Rounding twice goes wrong only where the first result is in the middle between two numbers.
+    # Rounding twice is wrong only if the first result is the midpoint of two numbers.
     doubtful = total.view(np.int64) & 0x1FFFFFFF == 0x10000000
-    # The middles between subnormal numbers have other patterns.
+    # The midpoints of subnormal numbers have other patterns.
     doubtful |= (np.abs(result) <= np.float32(2.0**-126)) & (total != 0)
     return canonical(result, F), np.flatnonzero(doubtful)
 
@@ -145,7 +145,7 @@ def _exact_f(x: Array, y: Array, z: Array) -> Array:
 
 
 def _fast_hf(x: Array, y: Array, z: Array) -> tuple[Array, Array]:
-    # A product has 22 significant bits, from 2**-48 on: it is exact.
+    # A product has at most 22 significant bits, and none below 2**-48: it is exact.
     total = widen_hf(x)
     total *= widen_hf(y)
     total += widen_hf(z)
@@ -159,7 +159,7 @@ def _fast_bf(x: Array, y: Array, z: Array) -> tuple[Array, Array]:
     total *= y.astype(np.float32)
     total += z.astype(np.float32)
     single = total.astype(np.float32)
-    # f32 has bf's exponents, so that this holds for subnormal numbers too.
+    # f32 and bf have the same exponents, so this holds for subnormal numbers too.
     return narrow_bf(single), np.flatnonzero(single.view(np.int32) & 0xFFFF == 0x8000)
 
 
@@ -172,7 +172,7 @@ def _exact_bf(x: Array, y: Array, z: Array) -> Array:
 
 
 def _wide_odd(x: Array, y: Array, z: Array) -> Array:
-    """Results in f64 rounded to odd, which has more than two bits beyond hf and bf."""
+    """Results in f64, rounded to odd; f64 has more than two bits beyond those of hf and bf."""
     return _odd_sum(x.astype(np.float64) * y.astype(np.float64), z.astype(np.float64))
 
 

@@ -1,6 +1,6 @@
 """Number formats: vISA's register types, and the precisions of DPAS operands.
 
-Sources: DPAS.md (operand precisions, legal combinations), FCVT.md (BF8, TF32). Storage types are those of numpy and of
+Sources: DPAS.md (operand precisions, legal combinations), FCVT.md (BF8, TF32). Storage types are types of numpy and
 ml_dtypes.
 """
 
@@ -22,13 +22,13 @@ class Format:
 
     Attributes:
         name: vISA's lower-case name.
-        bits: width in bits; tf32 is carried in 32.
+        bits: width in bits; 32 for tf32, which has a 32-bit container.
         kind: unsigned integer, signed integer or floating point.
-        dtype: what holds it in numpy; a byte for formats below 8 bits.
+        dtype: the numpy type that stores it; one byte for formats of less than 8 bits.
         nan: bit pattern of the canonical NaN, which is quiet and positive; 0 for integers and e2m1, which have none.
         exponent, mantissa: bits of these fields of a floating-point format.
         mlir: MLIR's name of a floating-point format.
-        register: vISA's name of the type of the registers that hold it, where that is not its own.
+        register: vISA's name of the register type that holds it, if it is another one.
     """
 
     name: str
@@ -53,12 +53,12 @@ class Format:
 
     @property
     def fields(self) -> tuple[int, int]:
-        """The bits of exponent and mantissa."""
+        """The number of exponent bits, and of mantissa bits."""
         return self.exponent, self.mantissa
 
     @property
     def infinity(self) -> int:
-        """The bit pattern of a floating-point format's infinity, if it has one: an exponent of ones."""
+        """The bit pattern of an exponent of ones: infinity, if the floating-point format has one."""
         return ((1 << self.exponent) - 1) << self.mantissa
 
     @property
@@ -68,13 +68,13 @@ class Format:
 
     @property
     def greatest(self) -> float:
-        """The greatest value of a floating-point format: infinity if it has that."""
+        """The greatest value of a floating-point format: infinity if it has one."""
         with np.errstate(all="ignore"):
             return np.inf if np.isinf(np.float32(np.inf).astype(self.dtype)) else self.finite
 
 
 def _float(name: str, mlir: str, fields: tuple[int, int], dtype: Any, nan: int, register: str = "") -> Format:
-    """A floating-point format of an exponent and a mantissa of so many bits."""
+    """A floating-point format by the widths of its exponent and mantissa."""
     storage = np.dtype(dtype)
     return Format(name, 8 * storage.itemsize, "f", storage, nan, *fields, mlir, register or name)
 
@@ -131,7 +131,7 @@ def bits_of(values: Array) -> Array:
 
 
 def canonical(values: Array, fmt: Format) -> Array:
-    """The array with every NaN made the canonical one. It is changed in place, and returned."""
+    """Replace each NaN of the array by the canonical one, in place, and return the array."""
     if fmt.is_float:
         with np.errstate(invalid="ignore"):
             bits_of(values)[np.isnan(values)] = fmt.nan
@@ -139,10 +139,10 @@ def canonical(values: Array, fmt: Format) -> Array:
 
 
 def as_format(values: npt.ArrayLike, fmt: Format, name: str) -> Array:
-    """An argument that holds values of a format: in its storage type, or as unsigned bit patterns of its width.
+    """An argument as an array of a format's storage type; it has this type, or unsigned bit patterns of its width.
 
     Args:
-        name: what to call the argument in errors.
+        name: the argument's name in errors.
 
     Raises:
         TypeError: if it has another type.

@@ -1,6 +1,6 @@
-"""The elementary functions that vISA has no instruction for, as the algorithms that define their bits.
+"""The elementary functions without a vISA instruction. The algorithms here define their bits.
 
-Each is a fixed sequence of f32 operations, every one rounded once to nearest even; docs/numerics.md lists them.
+Each is a fixed sequence of f32 operations, each rounded once to nearest even; docs/numerics.md lists them.
 Arguments and results are float32 arrays of any shape; NaN results are canonical, and those of `erf` and `tanh` have the
 argument's sign.
 """
@@ -50,7 +50,7 @@ def _with_sign(magnitude: Array, x: Array) -> Array:
 
 
 def _polynomial(x: Array, coefficients: tuple[float, ...]) -> Array:
-    """Horner's rule with one rounding for each step, from the leading coefficient down."""
+    """Horner's rule with one rounding a step. Coefficients begin with the leading one."""
     total = np.full(x.shape, coefficients[0], np.float32)
     for c in coefficients[1:]:
         total = _fma(total, x, c)
@@ -138,7 +138,7 @@ def power(x: npt.ArrayLike, y: npt.ArrayLike) -> Array:
 
 
 def round_away(x: npt.ArrayLike) -> Array:
-    """The nearest integral number, from the middle between two the one of greater magnitude."""
+    """The nearest integral number; ties go away from zero."""
     x = _f32(x)
     whole = round_zero(x, "f")
     one = _with_sign(np.ones(x.shape, np.float32), x)

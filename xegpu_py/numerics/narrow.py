@@ -1,4 +1,4 @@
-"""Arrays whose elements have 2 or 4 bits: packed in bytes, the first element in the lowest bits, and one to a byte."""
+"""Arrays of 2-bit and 4-bit elements: conversion between packed bytes (first element lowest) and one element a byte."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ARRAYS: dict[str, tuple[str, ...]] = {
     **{f"{sign}i2": ("int2", "uint2") for sign in ("", "s", "u")},
     "f4E2M1FN": ("float4_e2m1fn",),
 }
-"""MLIR's elements of less than a byte, and the types of ml_dtypes that hold one in a byte."""
+"""The MLIR element types of less than a byte, and the types of ml_dtypes that store one element in a byte."""
 
 DTYPES: dict[str, np.dtype[Any]] = {
     name: np.dtype(getattr(ml_dtypes, name)) for names in ARRAYS.values() for name in names
@@ -24,12 +24,12 @@ DTYPES: dict[str, np.dtype[Any]] = {
 
 
 def element_bits(element: str) -> int:
-    """The bits of an element of less than a byte; 0 of all others."""
+    """The width of an element type of less than a byte in bits; 0 for other types."""
     return int(element.lstrip("suif")[0]) if element in ARRAYS else 0
 
 
 def pack_bytes(values: Array, bits: int) -> Array:
-    """Elements one to a byte, uint8[n], as the bytes that they fill, of which the last is filled up with zeros."""
+    """Pack elements, uint8[n], one a byte. The last packed byte is padded with zeros."""
     each = 8 // bits
     padded = np.zeros(-(-len(values) // each) * each, np.uint8)
     padded[: len(values)] = values & ((1 << bits) - 1)
@@ -39,30 +39,30 @@ def pack_bytes(values: Array, bits: int) -> Array:
 
 
 def unpack_bytes(packed: Array, bits: int) -> Array:
-    """The elements that bytes hold, one to a byte, with zeros above."""
+    """Unpack bytes: one element a byte, zero-extended."""
     shifts = np.arange(8 // bits, dtype=np.uint8) * np.uint8(bits)
     found: Array = (packed.reshape(-1, 1) >> shifts & np.uint8((1 << bits) - 1)).reshape(-1)
     return found
 
 
 class PackedArrays:
-    """Arrays of elements one to a byte that a kernel works on packed, and that are changed as it changed these."""
+    """The packed copies of a launch's arrays of one element a byte; changes are copied back after the launch."""
 
     def __init__(self) -> None:
         self._held: dict[tuple[int, int], tuple[Array, Array, Array, int]] = {}
 
     def pack(self, argument: Any, element: str, title: str) -> Any:
-        """The packed form of an array of ml_dtypes' type for an element; all else as it is.
+        """The packed copy of an array of ml_dtypes' type for an element; other arguments are returned unchanged.
 
         Args:
             element: MLIR's name of the element type.
-            title: what to call the array in errors.
+            title: the array's name in errors.
 
         Returns:
             uint8[..., n / elements of a byte], with the array's strides in whole bytes.
 
         Raises:
-            ValueError: if rows of the array do not begin at bytes when it is packed, or it overlaps another one.
+            ValueError: if rows of the packed array would not begin at bytes, or the array overlaps another one.
         """
         names = ARRAYS.get(element, ())
         if not isinstance(argument, np.ndarray) or argument.dtype not in [DTYPES[n] for n in names]:
@@ -93,7 +93,7 @@ class PackedArrays:
         return found
 
     def write_back(self) -> None:
-        """Give the arrays what has changed in their packed forms."""
+        """Copy changes of the packed copies back to the arrays."""
         for flat, packed, before, bits in self._held.values():
             changed = np.flatnonzero(packed != before)
             each = 8 // bits
@@ -103,7 +103,7 @@ class PackedArrays:
 
 
 def packed_shape(shape: Sequence[int | None], element: str) -> tuple[int | None, ...]:
-    """The shape of the bytes of a packed array; None where an extent is not known."""
+    """The shape of a packed array in bytes; None for unknown extents."""
     bits = element_bits(element)
     if not bits or not shape or shape[-1] is None:
         return tuple(shape)

@@ -1,8 +1,8 @@
-"""Between plain matrices and the register layouts of DPAS operands (DPAS.md, semantics).
+"""Conversion between matrices and the register layouts of DPAS operands (DPAS.md, semantics).
 
-A and C lie in row-major order. Of B, each column lies in one channel of 32 bits (64 for df), so that a GRF holds, for
-every column, as many consecutive elements of K as a channel takes: two of bf or hf, four bytes, eight nibbles (VNNI).
-Elements below a byte are packed from the lowest bit on.
+A and C are row-major. Each column of B is in one channel of 32 bits (64 for df): for every column, a GRF holds the
+consecutive elements of K that fill a channel, for example two bf or hf, four bytes or eight 4-bit elements (VNNI).
+Elements of less than a byte are packed from the lowest bit on.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def pack_a(matrix: npt.ArrayLike, precision: str) -> Array:
         uint8 [..., bytes].
 
     Raises:
-        ValueError: if the precision is none of these, a value is out of its range, or a row or the whole does not fill
-            bytes.
+        ValueError: if the precision is none of these, a value is out of range, or a row or the whole matrix does not
+            fill bytes.
     """
     fmt = _precision(precision)
     values = _values(matrix, fmt, "matrix")
@@ -35,7 +35,7 @@ def pack_a(matrix: npt.ArrayLike, precision: str) -> Array:
 
 
 def unpack_a(data: npt.ArrayLike, M: int, K: int, precision: str) -> Array:
-    """The matrix A [..., M, K] that lies in src2; the inverse of `pack_a`."""
+    """The matrix A [..., M, K] in src2; the inverse of `pack_a`."""
     fmt = _precision(precision)
     elements = _unpack(np.asarray(data), fmt)[..., : M * K]
     return elements.reshape(*elements.shape[:-1], M, K)
@@ -45,7 +45,7 @@ def pack_b(matrix: npt.ArrayLike, precision: str) -> Array:
     """Lay out B for src1.
 
     Args:
-        matrix: [..., K, N], likewise. K is filled up with zeros to whole channels.
+        matrix: [..., K, N], of the same types. K is padded with zeros to whole channels.
         precision: as for `pack_a`.
 
     Returns:
@@ -66,7 +66,7 @@ def pack_b(matrix: npt.ArrayLike, precision: str) -> Array:
 
 
 def unpack_b(data: npt.ArrayLike, K: int, N: int, precision: str) -> Array:
-    """The matrix B [..., K, N] that lies in src1; the inverse of `pack_b`."""
+    """The matrix B [..., K, N] in src1; the inverse of `pack_b`."""
     fmt = _precision(precision)
     elements = _unpack(np.asarray(data), fmt)
     channels = elements.reshape(*elements.shape[:-1], -1, N, _per_channel(fmt))
@@ -89,7 +89,7 @@ def pack_c(matrix: npt.ArrayLike, dtype: str) -> Array:
 
 
 def unpack_c(data: npt.ArrayLike, M: int, N: int, dtype: str) -> Array:
-    """The matrix C or D [..., M, N] of a vISA type that lies in src0 or dst; the inverse of `pack_c`."""
+    """The matrix C or D [..., M, N] of a vISA type in src0 or dst; the inverse of `pack_c`."""
     fmt = _type(dtype)
     flat = np.ascontiguousarray(np.asarray(data)[..., : M * N * fmt.bytes]).view(fmt.dtype)
     return flat.reshape(*flat.shape[:-1], M, N)

@@ -13,14 +13,14 @@ _MASK = np.int64(0xFFFFFFFF)
 
 
 def narrow_bits(magnitude: Array, source: tuple[int, int], target: tuple[int, int], nearest: bool) -> Array:
-    """Bit patterns of non-negative numbers in a format that has no more exponent bits, and fewer mantissa bits.
+    """Round non-negative numbers to a format with no more exponent bits and fewer mantissa bits; returns bit patterns.
 
     Args:
-        magnitude: patterns without sign, as unsigned integers. Infinity or more means infinity.
+        magnitude: patterns without sign, as unsigned integers. Patterns from infinity on mean infinity.
         source: exponent and mantissa bits of the patterns.
         target: exponent and mantissa bits of the result, which has infinities.
-        nearest: round to nearest even; otherwise toward zero. Either way infinity from twice the greatest power of two
-            on.
+        nearest: round to nearest even; otherwise toward zero. In both cases numbers from twice the greatest power of
+            two on give infinity.
     """
     (source_exponent, source_mantissa), (exponent, mantissa) = source, target
     wide = magnitude.astype(np.uint64)
@@ -28,7 +28,7 @@ def narrow_bits(magnitude: Array, source: tuple[int, int], target: tuple[int, in
     drop = source_mantissa - mantissa
     field = (wide >> np.uint64(source_mantissa)).astype(np.int64)
     biased = np.maximum(field, 1) - rebias
-    # The hidden bit made explicit, and moved right by one more place for each power of two below the normal numbers.
+    # Make the hidden bit explicit, and shift right by one more place for each power of two below the normal numbers.
     hidden = np.where(field > 0, np.uint64(1 << source_mantissa), np.uint64(0))
     explicit = (wide & np.uint64((1 << source_mantissa) - 1)) | hidden
     shift = np.clip(drop + np.maximum(1 - biased, 0), 0, 63).astype(np.uint64)
@@ -37,7 +37,7 @@ def narrow_bits(magnitude: Array, source: tuple[int, int], target: tuple[int, in
         rest = explicit & ((np.uint64(1) << shift) - np.uint64(1))
         half = np.uint64(1) << (shift - np.uint64(1))
         kept = kept + ((rest > half) | ((rest == half) & (kept & np.uint64(1) == 1)))
-    # Counted on from the first pattern of its exponent, an explicit hidden bit is a step to the next exponent.
+    # Added to the first pattern of its exponent, an explicit hidden bit increments the exponent.
     steps = (np.maximum(biased, 1) - 1).astype(np.uint64) << np.uint64(mantissa)
     infinity = np.uint64(((1 << exponent) - 1) << mantissa)
     return np.where(biased >= (1 << exponent) - 1, infinity, np.minimum(kept + steps, infinity))
@@ -53,11 +53,11 @@ class ExactSum:
     """
 
     def __init__(self, shape: tuple[int, ...], lowest: int, highest: int) -> None:
-        """Start sums at nothing.
+        """Start empty sums.
 
         Args:
-            lowest: exponent of the least bit that a term can have.
-            highest: exponent above the greatest bit that a sum can have.
+            lowest: exponent of the least significant bit of all terms.
+            highest: exponent above the most significant bit of all sums.
         """
         self.shape = shape
         self._lowest = lowest
@@ -91,7 +91,7 @@ class ExactSum:
             self._add_integer(mantissa, exponent)
 
     def _add_integer(self, mantissa: Array, exponent: Array) -> None:
-        # A term of at most 54 bits goes in as two pieces, each of which, shifted within a limb, fits 64 bits.
+        # A term of at most 54 bits is added in two pieces, each of which fits 64 bits when shifted within a limb.
         for piece, offset in ((mantissa & _MASK, 0), (mantissa >> _LIMB, _LIMB)):
             at = exponent - self._lowest + offset
             at = np.where(piece == 0, 0, at)
@@ -104,7 +104,7 @@ class ExactSum:
     def rounded(self, fmt: Format) -> Array:
         """The sums rounded to nearest even in `fmt`, F or DF. An exact zero is positive, unless all terms were -0.
 
-        Sums with infinite terms or NaNs are what these alone give.
+        A sum with infinite terms or NaNs is the sum of only these.
         """
         least = 2 - (1 << (fmt.exponent - 1)) - fmt.mantissa
         limbs = self._limbs.copy()
@@ -155,7 +155,7 @@ def _round_limbs(limbs: Array, lowest: int, precision: int, least: int) -> Array
     high, middle, low = (limbs[top - i, columns].astype(np.uint64) for i in range(3))
     below = np.cumsum(occupied, axis=0)
     sticky = np.where(top >= 3, below[np.maximum(top - 3, 0), columns], 0) > 0
-    # The topmost 64 bits with the leading one in bit 63, and whether anything is left below them.
+    # The topmost 64 bits with the leading one in bit 63, and whether any bit below them is set.
     lead = np.uint64(_LIMB) - np.frexp(high.astype(np.float64))[1].astype(np.uint64)
     lead = np.where(high == 0, np.uint64(_LIMB), lead)
     shifted = np.where(lead == _LIMB, (middle << np.uint64(32)) | low, ((high << np.uint64(32)) | middle) << lead)
@@ -190,7 +190,7 @@ def _bit_length(word: Array) -> Array:
 
 
 def round_to_odd(total: Array, error: Array) -> Array:
-    """An f64 sum rounded to odd, from its nearest value and the error of that, to be rounded again."""
+    """An f64 sum rounded to odd, computed from the nearest value and its error. It can be rounded again correctly."""
     bits = total.view(np.int64)
     inexact = (error != 0) & (bits & 1 == 0) & np.isfinite(total)
     outward = np.signbit(total) == np.signbit(error)
@@ -209,14 +209,14 @@ def fma_f32(product: Array, addend: Array) -> Array:
         total = product + wide
         back = total - product
         error = (product - (total - back)) + (wide - back)
-        # Most sums are exact in f64, and then there is but one rounding.
+        # Most sums are exact in f64, and are then rounded only once.
         if np.any(error != 0):
             total = round_to_odd(total, np.nan_to_num(error, nan=0.0))
         return total.astype(np.float32)
 
 
 def round_float(values: Array, fmt: Format) -> Array:
-    """Numbers rounded to nearest even in another floating-point format; infinity from overflow, canonical NaNs."""
+    """Round numbers to nearest even in another floating-point format; infinity on overflow, canonical NaNs."""
     with np.errstate(over="ignore", invalid="ignore"):
         return canonical(np.array(values).astype(fmt.dtype), fmt)
 

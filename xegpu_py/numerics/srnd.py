@@ -18,7 +18,7 @@ _TARGETS = {target.name: target for target in SOURCES}
 def srnd(src0: npt.ArrayLike, src1: npt.ArrayLike, dst_type: Literal["hf", "bf8"]) -> Array:
     """Round stochastically: add random bits to the mantissa from its lowest bit on, and truncate (SRND.md).
 
-    Subnormal sources and results are kept. Overflow gives infinity, infinity stays, NaN gives the canonical NaN.
+    Subnormal sources and results are kept. Overflow and infinity give infinity, NaN gives the canonical NaN.
 
     Args:
         src0: the numbers, of any shape: float32 for "hf", float16 for "bf8", or their unsigned bit patterns.
@@ -27,7 +27,7 @@ def srnd(src0: npt.ArrayLike, src1: npt.ArrayLike, dst_type: Literal["hf", "bf8"
         dst_type: "hf" or "bf8".
 
     Returns:
-        float16, or float8_e5m2, of the shape that `src0` and `src1` have together.
+        float16 or float8_e5m2, of the broadcast shape of `src0` and `src1`.
 
     Raises:
         TypeError: if `src0` or `src1` has another type.

@@ -1,8 +1,8 @@
-"""Roundings that f64 cannot decide, decided in integers of as many bits as it takes (Ziv's strategy).
+"""Correct rounding of results that f64 cannot decide, by integers of sufficient width (Ziv's strategy).
 
 A function's value is enclosed between two integers times a power of two. If both round to the same number, so does the
-value; if not, the enclosure is made narrower. It ends, since values that are exactly representable or exactly between
-two numbers are enclosed exactly, and all others are away from these.
+value; otherwise the enclosure is narrowed. This terminates, because representable values and midpoints of two numbers
+are enclosed exactly, and all other values have a distance from these.
 
 Source: A. Ziv, "Fast evaluation of elementary mathematical functions with correctly rounded last bit", ACM TOMS 17(3).
 """
@@ -42,7 +42,7 @@ def decide(name: str, x: float, fmt: Format) -> int:
 
 
 def nearest(mantissa: int, exponent: int, fmt: Format) -> int:
-    """The bit pattern in `fmt` nearest to `mantissa * 2**exponent`, ties to even; infinity from overflow."""
+    """The bit pattern in `fmt` nearest to `mantissa * 2**exponent`, ties to even; infinity on overflow."""
     fraction = fmt.mantissa
     bias = (1 << (fmt.exponent - 1)) - 1
     sign = int(mantissa < 0) << (fmt.bits - 1)
@@ -98,7 +98,7 @@ def _cos(x: float, precision: int) -> Enclosure:
 def _circular(x: float, precision: int, quarters: int) -> Enclosure:
     """The sine of `x` and some multiples of pi/2."""
     bits = precision + _GUARD
-    # The error of pi counts as often as pi is subtracted.
+    # The error of pi is multiplied by the number of subtractions of pi.
     wide = bits + max(frexp(x)[1], 0)
     numerator, denominator = x.as_integer_ratio()
     quarter, rest = divmod((numerator << wide) // denominator, _pi(wide + 1) >> 2)
@@ -110,7 +110,7 @@ def _circular(x: float, precision: int, quarters: int) -> Enclosure:
 
 def _rsqrt(x: float, precision: int) -> Enclosure:
     numerator, denominator = x.as_integer_ratio()
-    # One of the two is a power of two, so this is an integer times an even power of two.
+    # One of the two factors is a power of two, so this is an integer times an even power of two.
     exponent = 1 - denominator.bit_length()
     if exponent % 2:
         numerator, exponent = 2 * numerator, exponent - 1

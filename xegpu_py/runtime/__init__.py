@@ -1,1 +1,1 @@
-"""Running kernels: device memory, launches over a grid, and what is measured of them."""
+"""Running kernels: device memory, launches over a grid, traces and statistics."""

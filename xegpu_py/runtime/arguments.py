@@ -25,7 +25,7 @@ DTYPES: dict[str, Any] = {
 """Element types by MLIR's names."""
 
 _Generator = Callable[[np.dtype[Any], tuple[int, ...], list[str], str], Array]
-"""Makes an array of a type and a shape, of the words after these, and the whole text for errors."""
+"""Makes an array from a type, a shape, the remaining words, and the whole text, which errors quote."""
 
 _SHAPE = re.compile(r"\d+(?:x\d+)*\Z")
 
@@ -45,10 +45,10 @@ values of ARG, in the order of the kernel's arguments (SHAPE is such as 64x64):
 
 
 def parse_argument(text: str) -> Any:
-    """The array or number that a word stands for; see `FORMS`.
+    """The array or number that a word describes; see `FORMS`.
 
     Raises:
-        ValueError: if it stands for nothing. The message quotes it.
+        ValueError: if the word has none of these forms. The message quotes it.
         OSError: if its file cannot be read.
     """
     head, _, rest = text.partition(":")
@@ -70,7 +70,7 @@ def _load(text: str) -> Array:
             array: Array = np.lib.format.read_array(file, allow_pickle=False)
     except (ValueError, SyntaxError, EOFError):
         raise ValueError(f"argument '{text}': the file is no array in numpy's format") from None
-    # numpy's files hold ml_dtypes' types as bytes without a meaning.
+    # numpy's files store arrays of ml_dtypes' types as untyped bytes.
     if dtype is not None and array.dtype != dtype:
         if array.dtype.itemsize != dtype.itemsize:
             raise ValueError(f"argument '{text}': the file's elements are {array.dtype}, not {name}")
@@ -109,7 +109,7 @@ def _generate(kind: str, rest: str, text: str) -> Array:
     if len(words) < 2 or not _SHAPE.match(words[1]):
         raise ValueError(f"argument '{text}': expected {kind}:TYPE:SHAPE, such as {kind}:f32:64x64")
     dtype, shape = _dtype(words[0], text), tuple(map(int, words[1].split("x")))
-    # Systems promise more memory than there is, and end the process that takes it.
+    # Operating systems allocate more memory than they have, and kill the process that uses it.
     size = math.prod(shape) * dtype.itemsize
     if size > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
         raise ValueError(f"argument '{text}': there is no memory for {size} bytes")
@@ -170,7 +170,7 @@ def _bits(dtype: np.dtype[Any], shape: tuple[int, ...], extra: list[str], text: 
 
 
 def _special_bits(dtype: np.dtype[Any]) -> Array:
-    """Values at which rules change, and their neighbours: the least and greatest, zeros, ones, infinities, NaNs."""
+    """Special values and their neighbours: the least and greatest numbers, zeros, ones, infinities, NaNs."""
     if _is_integer(dtype):
         info = _limits(dtype)
         found: Array = np.array([info.min, info.min + 1, 0, 1, 2, info.max - 1, info.max], dtype)
@@ -187,7 +187,7 @@ def _special_bits(dtype: np.dtype[Any]) -> Array:
 
 
 def _plain(make: Callable[..., Array]) -> _Generator:
-    """A generator that nothing further is said to."""
+    """Decorate a generator that accepts no further words."""
 
     def generate(dtype: np.dtype[Any], shape: tuple[int, ...], extra: list[str], text: str) -> Array:
         if extra:

@@ -1,6 +1,6 @@
 """Arrays of other libraries as numpy arrays of the same memory, by DLPack.
 
-numpy's own `from_dlpack` knows neither bf16 nor types of 8 bits, and makes arrays that cannot be written.
+numpy's own `from_dlpack` supports neither bf16 nor 8-bit floats, and makes read-only arrays.
 
 Source: DLPack, dlpack.h of version 1.1, and its Python specification.
 """
@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 
 _CPU = (1, 3)
-"""Devices whose memory is the host's: kDLCPU and kDLCUDAHost."""
+"""Devices in the host's memory: kDLCPU and kDLCUDAHost."""
 
 _INT, _UINT, _FLOAT, _BFLOAT, _BOOL, _E4M3FN, _E5M2 = 0, 1, 2, 4, 6, 10, 12
 
@@ -27,7 +27,7 @@ _DTYPES: dict[tuple[int, int], Any] = {
     (_E4M3FN, 8): np.dtype(ml_dtypes.float8_e4m3fn),
     (_E5M2, 8): np.dtype(ml_dtypes.float8_e5m2),
 }
-"""numpy's types by DLPack's code and width."""
+"""The numpy types by DLPack's type code and width."""
 
 
 class _Tensor(ctypes.Structure):
@@ -48,17 +48,17 @@ class _Tensor(ctypes.Structure):
 
 
 class _Memory:
-    """The memory of a capsule, which numpy keeps alive by this object."""
+    """The memory of a capsule. numpy arrays refer to this object, which keeps the capsule alive."""
 
     def __init__(self, capsule: Any, interface: dict[str, Any]) -> None:
         self.capsule, self.__array_interface__ = capsule, interface
 
 
 def from_dlpack(given: Any) -> np.ndarray[Any, Any]:
-    """The memory of something with `__dlpack__` as a numpy array; nothing is copied.
+    """A numpy array of the memory of an object with `__dlpack__`; nothing is copied.
 
     Raises:
-        TypeError: if it does not lie in the host's memory, or has elements that numpy has not.
+        TypeError: if it is not in the host's memory, or numpy has no type for its elements.
     """
     device = given.__dlpack_device__()[0]
     if int(device) not in _CPU:

@@ -57,8 +57,8 @@ class Grid:
 
     Attributes:
         grid: workgroups in x, y, z.
-        block: work items of a workgroup in x, y, z. A kernel of `Target="cm"` is written for one whole hardware thread,
-            and each of its work items is one; others have `SimdSize` work items in a thread.
+        block: work items of a workgroup in x, y, z. In a kernel of `Target="cm"` each work item is a hardware thread;
+            in others a hardware thread has `SimdSize` work items.
     """
 
     grid: Dim
@@ -70,12 +70,12 @@ class Grid:
         return -(-items // self.items_of_a_thread(program))
 
     def group(self, number: int) -> Dim:
-        """Where in the grid a workgroup is, by its number; x fastest."""
+        """The position of a workgroup in the grid by its number; x varies fastest."""
         x, y, _ = self.grid
         return number % x, number // x % y, number // (x * y)
 
     def local_ids(self, program: Program, threads: Array) -> Array:
-        """Where in their workgroup the first work items of threads are: uint32[threads, 3], x fastest."""
+        """The position in the workgroup of each thread's first work item: uint32[threads, 3]; x varies fastest."""
         item = threads * self.items_of_a_thread(program)
         x, y, _ = self.block
         return np.stack([item % x, item // x % y, item // (x * y)], axis=1).astype(np.uint32)
@@ -88,13 +88,13 @@ class Grid:
 
 @dataclass
 class Statistics:
-    """Counts of a launch.
+    """Statistics of a launch.
 
     Attributes:
-        threads: hardware threads that ran.
-        executed: how often each instruction ran, by its index: threads, not lanes.
+        threads: number of hardware threads.
+        executed: how many times threads executed each instruction, by its index.
         traffic: bytes that messages moved, by memory ("ugm", "slm") and category ("load", "store", "atomic").
-        allocation: where the variables lay.
+        allocation: the registers of the variables.
     """
 
     threads: int
@@ -117,10 +117,10 @@ class Statistics:
 
 @dataclass
 class EngineMismatch(Exception):
-    """The JIT has left other bytes than the interpreter.
+    """The JIT and the interpreter wrote different bytes.
 
     Attributes:
-        message: where.
+        message: the first difference.
     """
 
     message: str
@@ -144,15 +144,15 @@ class Launcher:
     Attributes:
         program: the program.
         target: the GPU.
-        model: how dpas rounds.
-        watch: whether reads of registers never written are looked for.
-        races: whether races are looked for.
+        model: the rounding model of dpas.
+        watch: whether to check for reads of registers that were never written.
+        races: whether to check for races.
         registers: registers of a thread; None for the target's usual number.
-        observer: who is told of each instruction that ran; the interpreter alone tells.
-        engine: what runs it; "both" runs the interpreter and then the JIT, and compares what they leave.
-        threads: threads of the operating system that the JIT uses; None for one for each processor.
-        cache: the folder where the JIT keeps code, or "off"; None for what the environment says.
-        progress: whether long runs show a bar, at a terminal.
+        observer: called for each executed instruction; the interpreter only.
+        engine: "jit", "interpreter", or "both", which runs the interpreter and then the JIT, and compares all memory.
+        threads: the number of operating system threads of the JIT; None for one for each processor.
+        cache: the folder where the JIT caches code, or "off"; None for the environment's setting.
+        progress: whether long runs show a progress bar at a terminal.
     """
 
     program: Program
@@ -175,17 +175,17 @@ class Launcher:
         self._interpreter = Interpreter(self.program, self._layout, self.model)
 
     def run(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> Statistics:
-        """Run the kernel, and show on standard output what it prints.
+        """Run the kernel, and copy its output to standard output.
 
         Args:
             size: the grid.
             arguments: the bytes of each argument, by the name of its variable.
-            memory: global memory, in which the kernel reads and writes.
+            memory: global memory, which the kernel reads and writes.
 
         Raises:
-            RuntimeFault: if it fails.
-            EngineMismatch: if the engines are both asked, and differ.
-            ValueError: if there is an observer, but an engine that tells nothing.
+            RuntimeFault: if the kernel fails.
+            EngineMismatch: if both engines run, and their results differ.
+            ValueError: if there is an observer, and the engine does not support it.
         """
         if self.observer is not None and self.engine != "interpreter":
             raise ValueError(f"only the interpreter tells an observer what ran, not the engine '{self.engine}'")
@@ -248,7 +248,7 @@ class Launcher:
         return Jit(self._interpreter, alone=False, cache=Cache(folder) if folder else None)
 
     def _run_native(self, size: Grid, arguments: Mapping[str, bytes], memory: DeviceMemory) -> Statistics:
-        """Run native code; if it stops while it looks for races, the interpreter runs the launch again and says why."""
+        """Run native code. If its race check fails, the interpreter runs the launch again, to report the race."""
         if not self.races:
             return self._launch_native(size, arguments, memory)
         before = memory.copy()
@@ -313,7 +313,7 @@ class Launcher:
         return batch
 
     def _fill(self, registers: Array, size: Grid, arguments: Mapping[str, bytes]) -> None:
-        """Write the inputs that all threads share to their registers, uint8[..., bytes]."""
+        """Write the inputs that all threads share to the registers, uint8[..., bytes]."""
         for item in self.program.inputs:
             if item.kind != "LOCAL_ID":
                 value = _implicit(item.kind, size) if item.kind else arguments[item.var.name]
@@ -321,7 +321,7 @@ class Launcher:
                 registers[..., at : at + item.size] = np.frombuffer(value, np.uint8)
 
     def _given(self, count: int) -> Array:
-        """Which bytes of registers have their values from the start, bool[count]."""
+        """Which bytes of the registers are initialised at the start of a thread, bool[count]."""
         found = np.zeros(count, bool)
         found[:HEADER_BYTES] = True
         for item in self.program.inputs:
@@ -334,7 +334,7 @@ def _compare(golden: DeviceMemory, native: DeviceMemory) -> None:
     """Compare every byte of every buffer.
 
     Raises:
-        EngineMismatch: if two differ.
+        EngineMismatch: if two bytes differ.
     """
     for buffer in golden.buffers:
         wrong = np.flatnonzero(golden.bytes_of(buffer) != native.bytes_of(buffer))
@@ -352,7 +352,7 @@ def _implicit(kind: str, size: Grid) -> bytes:
 
 
 def _namer(size: Grid, group_size: int, first: int = 0) -> Callable[[int], str]:
-    """Names threads by their number from the thread `first` of the launch on."""
+    """A function that names threads in messages; it numbers them from the thread `first` of the launch on."""
 
     def name(thread: int) -> str:
         group, number = divmod(first + thread, group_size)

@@ -13,17 +13,17 @@ from xegpu_py.engines.memory import AccessFault, aligned
 from xegpu_py.numerics.formats import Array
 
 BASE = 0x100000
-"""Address of the first byte. Nothing lies below, so that null pointers are faults."""
+"""Address of the first byte. Lower addresses are not allocated, so that accesses by null pointers are faults."""
 
 PAGE = 4096
 """Alignment of allocations, and least distance between them."""
 
 
 def zeros_aligned(shape: int | Sequence[int], dtype: Any = float) -> np.ndarray[Any, Any]:
-    """An array as `numpy.zeros` makes it, which begins at a multiple of 128 bytes.
+    """An array like that of `numpy.zeros`, aligned to 128 bytes.
 
-    The engines run on any array. But numpy's begin 16 bytes behind a line of the host's cache, so that a row of 64
-    bytes of a block lies in two lines, and native code loads each.
+    The engines accept any array. But numpy's arrays often begin 16 bytes after a cache line boundary of the host, so
+    that each row of 64 bytes of a block crosses a boundary, which makes native code slower.
     """
     extents = (shape,) if isinstance(shape, int) else tuple(shape)
     kind = np.dtype(dtype)
@@ -32,11 +32,11 @@ def zeros_aligned(shape: int | Sequence[int], dtype: Any = float) -> np.ndarray[
 
 
 _PART = 1 << 20
-"""Bytes that are copied, or found to be zero, at once."""
+"""The number of bytes that are copied, or compared with zero, at once."""
 
 
 def copy_sparse(to: Array, source: Array) -> None:
-    """Copy bytes to memory that is zero. What is zero is not written, so that the system need not provide its pages."""
+    """Copy bytes to zeroed memory. Zeros are not written, so that the system need not provide their pages."""
     for start in range(0, len(source), _PART):
         part = source[start : start + _PART]
         if part.any():
@@ -44,7 +44,7 @@ def copy_sparse(to: Array, source: Array) -> None:
 
 
 def _grown(data: Array, size: int) -> Array:
-    """A copy of bytes, with zeros behind it."""
+    """A copy of bytes, followed by zeros."""
     made: Array = np.zeros(size, np.uint8)
     copy_sparse(made, data)
     return made
@@ -55,9 +55,9 @@ class Buffer:
     """An allocation.
 
     Attributes:
-        name: what it is called in messages.
-        address: its first byte.
-        bytes: its size.
+        name: its name in messages.
+        address: the address of its first byte.
+        bytes: its size in bytes.
     """
 
     name: str
@@ -81,15 +81,15 @@ class DeviceMemory:
         self._end = 0
 
     def allocate(self, name: str, size: int) -> Buffer:
-        """A new allocation of `size` bytes, which are zero."""
+        """A new allocation of `size` bytes of zeros."""
         buffer = self._place(name, size)
         self.data = _grown(self.data, self._end)
         return buffer
 
     def _place(self, name: str, size: int) -> Buffer:
-        """Addresses for an allocation, behind the others."""
+        """Addresses for an allocation, after all others."""
         buffer = Buffer(name, BASE + self._end, size)
-        # The gap behind it catches accesses that run over its end.
+        # The gap after it detects accesses beyond its end.
         self._end += (size + PAGE - 1) // PAGE * PAGE + PAGE
         self.buffers.append(buffer)
         self._starts = np.array([b.address - BASE for b in self.buffers], np.int64)
@@ -97,7 +97,7 @@ class DeviceMemory:
         return buffer
 
     def copy(self) -> DeviceMemory:
-        """The same allocations with the same contents."""
+        """A copy: the same allocations with the same contents."""
         made = DeviceMemory()
         made.data, made.buffers = _grown(self.data, len(self.data)), list(self.buffers)
         made._starts, made._ends, made._end = self._starts, self._ends, self._end
@@ -114,7 +114,7 @@ class DeviceMemory:
         return [(b.address, b.bytes, self._host(i) - b.address) for i, b in enumerate(self.buffers)]
 
     def _host(self, index: int) -> int:
-        """Where an allocation lies in the host's memory."""
+        """The address of an allocation in the host's memory."""
         return int(self.data.ctypes.data) + self.buffers[index].address - BASE
 
     def locate(self, addresses: Array, size: int, verb: str, needed: Array | None = None) -> Array:
@@ -151,7 +151,7 @@ class DeviceMemory:
         return np.asarray((which < 0) | (offsets > self._ends[which] - size))
 
     def _describe(self, address: int, size: int) -> str:
-        """An address in terms of the allocation that is nearest."""
+        """An address relative to the nearest allocation, for messages."""
         if not self.buffers:
             return f"{address:#x}; there is no buffer"
 
@@ -169,9 +169,9 @@ class DeviceMemory:
 
 
 class HostMemory(DeviceMemory):
-    """Global memory whose allocations are arrays of the host, each where it is. Native code alone accesses them.
+    """Global memory whose allocations are arrays of the host, in place. Only native code accesses them.
 
-    The addresses are those that `DeviceMemory` gives.
+    Device addresses are those that `DeviceMemory` would assign.
     """
 
     def __init__(self) -> None:
@@ -180,13 +180,13 @@ class HostMemory(DeviceMemory):
         self._hosts: list[int] = []
 
     def attach(self, name: str, array: Array) -> Buffer:
-        """An allocation that is an array of bytes, which lie side by side in memory."""
+        """An allocation that is a contiguous array of bytes."""
         self._arrays.append(array)
         self._hosts.append(int(array.ctypes.data))
         return self._place(name, array.nbytes)
 
     def allocate(self, name: str, size: int) -> Buffer:
-        """A new allocation of `size` bytes, which are zero."""
+        """A new allocation of `size` bytes of zeros."""
         return self.attach(name, aligned(size))
 
     def bytes_of(self, buffer: Buffer) -> Array:

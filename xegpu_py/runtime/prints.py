@@ -23,7 +23,7 @@ class Prints:
     """The buffer into which a kernel prints during one launch.
 
     Attributes:
-        text: what it printed, as far as it was read.
+        text: the output that was read so far.
     """
 
     def __init__(self, memory: DeviceMemory) -> None:
@@ -33,15 +33,15 @@ class Prints:
 
     @property
     def address(self) -> bytes:
-        """The buffer's address, as the kernel gets it."""
+        """The buffer's address, the kernel's argument."""
         return self._buffer.address.to_bytes(8, "little")
 
     @contextmanager
     def reading(self, memory: DeviceMemory) -> Iterator[None]:
-        """Read the buffer of a memory when the kernel has run on it, or failed, and empty it.
+        """Read and empty the buffer in a memory after the kernel has ended or failed.
 
         Raises:
-            RuntimeFault: with the message of the assertion that does not hold, where that is why the kernel failed.
+            RuntimeFault: if the kernel failed by an assertion; with the assertion's message.
         """
         try:
             yield
@@ -57,7 +57,7 @@ class Prints:
     def _read(self, memory: DeviceMemory) -> list[Record]:
         data = memory.bytes_of(self._buffer)
         records, lost = read_records(data)
-        # The order in which threads got their places is of no account where engines are compared.
+        # Zero the records: their order depends on the engine, and `engine="both"` compares all memory.
         data[FIRST_RECORD : int(data[:4].view(np.uint32)[0])] = 0
         self.text = "".join(r.text for r in records if not r.stops)
         if lost:

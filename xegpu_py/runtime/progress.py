@@ -1,4 +1,4 @@
-"""A bar that shows how far a long run is, at a terminal only."""
+"""The progress bar of long runs at a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
 PATIENCE = 1.0
-"""Seconds for which a run is not yet a long one."""
+"""The bar appears after this many seconds."""
 
 
 class Progress:
@@ -20,22 +20,22 @@ class Progress:
         with Progress("gemm", 64) as progress:
             progress(12)
 
-    The bar is gone when the run is over. What is piped elsewhere gets nothing.
+    The bar disappears at the end of the run. Nothing is written to pipes and files.
     """
 
     def __init__(self, title: str, total: int, wanted: bool = True) -> None:
-        """Begin; `wanted` is whether to show anything at all."""
+        """Start the measurement of time. The bar is shown only if `wanted` is true."""
         self._title, self._total = title, total
         self._shown = wanted and sys.stderr is not None and sys.stderr.isatty()
         self._start = time.monotonic()
         self._bar: tqdm[None] | None = None
 
     def __call__(self, done: int) -> None:
-        """Say how many have ended."""
+        """Set the number of workgroups that have ended."""
         if not self._shown or (self._bar is None and time.monotonic() - self._start < PATIENCE):
             return
         if self._bar is None:
-            # Short runs, and such in pipes, do without the library.
+            # Short runs, and runs without a terminal, do not import the library.
             from tqdm import tqdm
 
             self._bar = tqdm(total=self._total, desc=self._title, unit=" workgroups", leave=False, dynamic_ncols=True)

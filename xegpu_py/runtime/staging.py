@@ -15,7 +15,7 @@ from xegpu_py.runtime.memory import Buffer, DeviceMemory, HostMemory, copy_spars
 
 @dataclass
 class _Given:
-    """An array argument: its input's name, what to call it, and the bytes of memory from `start` up to `end`."""
+    """An array argument: its input's name, its name in messages, and the addresses from `start` up to `end`."""
 
     name: str
     array: np.ndarray[Any, Any]
@@ -25,7 +25,7 @@ class _Given:
 
 
 def span(array: np.ndarray[Any, Any]) -> tuple[int, int]:
-    """The addresses of an array's first byte, and behind its last one.
+    """The address of an array's first byte, and the one after its last byte.
 
     Raises:
         ValueError: if it has a negative stride.
@@ -39,11 +39,11 @@ def span(array: np.ndarray[Any, Any]) -> tuple[int, int]:
 
 
 class Staged:
-    """Arrays that a kernel works on in device memory, and that are changed as if it had worked on them in place.
+    """The array arguments of a launch, copied to device memory and back, as if the kernel worked on them in place.
 
-    An array that is given twice is one buffer; arrays that share elements otherwise are refused. Strided arrays between
-    whose rows another one lies have it there on the device too. What lies between the rows of a strided array can be
-    accessed, as on a GPU, and is written back as well.
+    An array that is passed twice is one buffer; other arrays that share elements are an error. If an array lies between
+    the rows of a strided array, it does on the device too. The bytes between the rows of a strided array can be
+    accessed, as on a GPU, and are copied back too.
     """
 
     def __init__(self, memory: DeviceMemory) -> None:
@@ -57,11 +57,11 @@ class Staged:
         """Add the array of an input.
 
         Args:
-            packed: whether the kernel has the elements of a strided array side by side, in row-major order.
+            packed: whether the kernel accesses the elements of a strided array as contiguous, in row-major order.
 
         Raises:
-            TypeError: if its elements are no numbers in native byte order.
-            ValueError: if its strides are not possible.
+            TypeError: if its elements are not numbers in native byte order.
+            ValueError: if it has a negative stride.
         """
         dtype = array.dtype
         if dtype.hasobject or dtype.fields or dtype.kind in "SUMm" or not dtype.isnative:
@@ -77,12 +77,12 @@ class Staged:
             raise ValueError(f"{title} {e}") from None
 
     def addresses(self) -> dict[str, bytes]:
-        """Bring all arrays to device memory; where they begin there, by the names of their inputs.
+        """Move all arrays to device memory; returns their addresses by the names of their inputs.
 
-        They are copied, but for native code those that it can work on where they are.
+        Arrays are copied, except those that native code can access in place.
 
         Raises:
-            ValueError: if arrays overlap that are not the same, or one that is packed shares memory with another.
+            ValueError: if different arrays overlap, or a packed array shares memory with another one.
         """
         found = {given.name: np.uint64(buffer.address).tobytes() for given, buffer in self._packed}
         for given, _ in self._packed:
@@ -110,10 +110,10 @@ class Staged:
         }
 
     def write_back(self, kernel: str) -> None:
-        """Copy what the kernel changed back.
+        """Copy the arrays that the kernel changed back.
 
         Raises:
-            ValueError: if a read-only array has changed; then nothing is copied.
+            ValueError: if a read-only array has changed. Nothing is copied then.
         """
         packed = []
         for given, buffer in self._packed:
@@ -137,7 +137,7 @@ class Staged:
             array[...] = elements
 
     def _overlapping(self) -> list[list[_Given]]:
-        """The arrays in groups, in the order of their first members, so that those of different groups are disjoint."""
+        """The arrays in groups, ordered by their first members. Arrays of different groups do not overlap."""
         groups: list[list[_Given]] = []
         for given in self._given:
             touching = [g for g in groups if any(given.start < m.end and m.start < given.end for m in g)]
@@ -150,14 +150,18 @@ class Staged:
 
 
 def _refuse_overlaps(members: list[_Given]) -> None:
-    """Two arrays are the same memory, or share none of their elements."""
+    """Check that each two arrays are the same memory, or share no elements.
+
+    Raises:
+        ValueError: if two different arrays share elements.
+    """
     for a, b in itertools.combinations(members, 2):
         if (a.start, a.end) != (b.start, b.end) and _share_elements(a.array, b.array):
             raise ValueError(f"{b.title} overlaps {a.title.rstrip(',')}; give one array for both, or a copy")
 
 
 def _share_elements(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
-    """Whether arrays have an element in common, or whether that is too hard to say."""
+    """Whether arrays have an element in common. True also if that takes too long to find out."""
     most: Any = 1 << 20
     try:
         return np.shares_memory(a, b, max_work=most)
@@ -166,7 +170,7 @@ def _share_elements(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
 
 
 def _bytes(start: int, end: int) -> Array:
-    """The process's own memory between two addresses, which arrays that the caller holds keep alive."""
+    """This process's memory between two addresses, as an array. The caller keeps the memory alive."""
     if start == end:
         return np.zeros(0, np.uint8)
     memory: Any = (ctypes.c_uint8 * (end - start)).from_address(start)

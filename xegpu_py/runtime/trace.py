@@ -30,10 +30,10 @@ class Tracer:
     Attributes:
         program: the kernel.
         target: the GPU.
-        allocation: where its variables lie.
-        group: the workgroup watched.
-        thread: the thread watched in it.
-        emit: takes each line.
+        allocation: the registers of its variables.
+        group: the traced workgroup.
+        thread: the traced thread of the workgroup.
+        emit: prints a line.
     """
 
     program: Program
@@ -63,7 +63,7 @@ class Tracer:
         for access in accesses(inst, self.target):
             if not access.writes:
                 continue
-            # Where a view of it is what the instruction names, its type is the one to show.
+            # If the instruction names an alias of the variable, its type is the one to print.
             named = inst.values.get("dst")
             var = named.var if named is not None and getattr(named, "var", None) is not None else access.var
             size = var.format.bytes
@@ -86,7 +86,7 @@ class Tracer:
 
 
 def statistics_table(program: Program, done: Statistics) -> str:
-    """A table of a launch: instructions by category, bytes moved, register pressure."""
+    """The table of a launch's statistics: instructions by category, bytes moved, register pressure."""
     counts: Counter[str] = Counter()
     for inst, times in zip(program.instructions, done.executed):
         spec = INSTRUCTIONS[inst.name]
@@ -102,10 +102,10 @@ def statistics_table(program: Program, done: Statistics) -> str:
 
 
 def summary(program: Program, done: Statistics, engine: str, seconds: float) -> str:
-    """One line for a launch: what ran, how long, and the speed of its matrix multiplications where there were any.
+    """A summary of a launch in one line: kernel, time, and the speed of its matrix products if it has any.
 
     Args:
-        seconds: from the call to its return.
+        seconds: the time of the call.
     """
     operations = sum(
         2 * inst["RC"] * inst.exec_size * inst["SD"] * ops_per_channel(inst["W"], inst["A"]) * int(times)
