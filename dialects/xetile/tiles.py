@@ -108,7 +108,7 @@ class InitTileOp(Operation, dialect=XeTile, name="init_tile"):
                 if DYNAMIC not in (a, b) and a != b:
                     self.fail(f"'{name}' {_listed(given)} differs from that of {memref}")
         if strides is None and not self.static_strides:
-            self.fail(f"needs strides, which {memref} has not")
+            self.fail(f"needs strides, which {memref} lacks")
         self._verify_order(tile, self.static_strides or tuple(strides or ()))
 
     def _verify_order(self, tile: Tile, strides: tuple[int, ...]) -> None:

@@ -54,7 +54,7 @@ def block_problem(block: BlockShape, target: Target, store: bool = False) -> Pro
     if problem is None:
         return None
     if target.block2d is None:
-        return (f"needs 2D block messages, which target {target.name} has not", "use 1D or scattered descriptors")
+        return (f"needs 2D block messages, which target {target.name} lacks", "use 1D or scattered descriptors")
     return (f"a 2D block {'store' if store else 'load'} {problem[0]}", *problem[1:])
 
 
@@ -88,6 +88,6 @@ def scaled_problem(target: Target) -> Problem:
     if "bdpas" not in target.absent:
         return None
     return (
-        f"needs bdpas, which target {target.name} has not",
+        f"needs bdpas, which target {target.name} lacks",
         "target cri has it; elsewhere bring the scales into bf16 factors, and use xegpu.dpas",
     )

@@ -112,9 +112,9 @@ def surface_problem(view: Any, target: Target, unaligned: Sequence[int] | None =
     if problem is not None or len(desc.shape) < 2:
         return problem
     if desc.in_slm:
-        return "lies in shared local memory, of which there are no 2D block messages"
+        return "lies in shared local memory, which has no 2D block messages"
     if target.block2d is None:
-        return f"needs 2D block messages, which target {target.name} has not"
+        return f"needs 2D block messages, which target {target.name} lacks"
     size = desc.bits // 8
     width, pitch = found.extents[-1], found.strides[-2]
     start = _start_divisor(view.source) if found.start is None else found.start

@@ -41,6 +41,6 @@ class VectorDistribute(Pass):
         from xegpu_py.passes.vector_distribute.distributor import distribute
 
         if self.subgroup_size not in SUBGROUP_SIZES:
-            self.fail(op, f"subgroup-size = {self.subgroup_size} is none of {', '.join(map(str, SUBGROUP_SIZES))}")
+            self.fail(op, f"subgroup-size = {self.subgroup_size} is not one of {', '.join(map(str, SUBGROUP_SIZES))}")
         for func in functions(op):
             distribute(func, self.subgroup_size)

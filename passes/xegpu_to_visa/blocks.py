@@ -251,7 +251,7 @@ def store_nd(low: Lowering, op: ir.Operation) -> None:
     _check_matrix(low, desc)
     limits = low.target.block2d
     if limits is None:
-        low.fail(f"needs 2D block messages, which target {low.target.name} has not")
+        low.fail(f"needs 2D block messages, which target {low.target.name} lacks")
     rows, columns = desc.shape[-2:]
     if desc.attr.array_length != 1:
         low.fail("cannot store several blocks", "use one descriptor for each block")

@@ -50,7 +50,7 @@ def srnd(low: Lowering, op: ir.Operation) -> None:
     if narrow != wanted or random not in allowed:
         low.fail(f"cannot round {source} to {narrow} with random bits of {random}", f"srnd rounds {rule}")
     if "srnd" in low.target.absent:
-        low.fail(f"needs srnd, which target {low.target.name} has not", "arith.truncf rounds to nearest even")
+        low.fail(f"needs srnd, which target {low.target.name} lacks", "arith.truncf rounds to nearest even")
     emit = low.emit
     count, _, name = result_of(low, op)
     numbers = low.reg(op.operands[0])

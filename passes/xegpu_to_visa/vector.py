@@ -480,7 +480,7 @@ def _mask_kind(low: Lowering, op: ir.Operation) -> str:
     kind = CombiningKind.of(op).value
     found = _MASK_KINDS.get(kind, kind)
     if found not in ("or", "and", "xor"):
-        low.fail(f"of kind {kind} is none of truth values")
+        low.fail(f"of kind {kind} is not defined for truth values")
     return found
 
 

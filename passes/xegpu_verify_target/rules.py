@@ -204,7 +204,7 @@ def atomic_rmw(kernel: Kernel, op: ir.Operation) -> Problem:
         if desc.element not in BYTE_FLOATS:
             return (f"there is no arithmetic on {desc.element}", "update f16 or f32 elements, or assign")
         if desc.element == "f8E5M2" and "fcvt" in kernel.target.absent:
-            return (f"of {desc.element} needs fcvt, which target {kernel.target.name} has not",)
+            return (f"of {desc.element} needs fcvt, which target {kernel.target.name} lacks",)
     operation = atomic_message_of(view, desc.element, desc.in_slm, kernel.target)
     second = _DATA if operation == "icas" else Raw(None)
     problem = lanes_problem(desc, kernel.target, f"lsc_atomic_{operation}", src0=_DATA, src1=second)
@@ -382,7 +382,7 @@ def convert(kernel: Kernel, op: ir.Operation) -> Problem:
             where = "from" if element == source else "to"
             return (f"there is no conversion {where} {element}", f"there is one of {' and '.join(BYTE_FLOATS)}")
     if "f8E5M2" in (source, to) and "fcvt" in kernel.target.absent:
-        return (f"from {source} to {to} needs fcvt, which target {kernel.target.name} has not",)
+        return (f"from {source} to {to} needs fcvt, which target {kernel.target.name} lacks",)
     return None
 
 

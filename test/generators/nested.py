@@ -14,7 +14,7 @@ from .body import NUMBERS, dtype_of
 from .program import Program
 
 ELEMENTS = (*NUMBERS, "tf32")
-"""Elements of which there are constants, which a vector.transfer_read needs."""
+"""Elements that have constants, which a vector.transfer_read needs."""
 
 
 class Writer(layout_programs.Writer):

@@ -141,7 +141,7 @@ def difference(
 
 
 LIMITS: dict[str, str] = {
-    r"needs fcvt, which target dg2 has not": "dg2 has no conversions of f8E5M2",
+    r"needs fcvt, which target dg2 lacks": "dg2 has no conversions of f8E5M2",
     r"target dg2 does not divide f64": "dg2 has no division of f64",
     r"target dg2 has no roots of f64": "dg2 has no square roots of f64",
     r"variable '\w+' has \d+ bytes, but a thread has \d+": "a vector that each lane has whole exceeds the registers",

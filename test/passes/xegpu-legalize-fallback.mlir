@@ -60,7 +60,7 @@ gpu.module @m {
     %m = memref.alloc() : memref<8x16xf32, 3>
     %d0 = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<8x16xf32, 3> -> !xegpu.tensor_desc<1x16xf32, memory_scope = slm>
     %r = scf.for %i = %c0 to %n step %c1 iter_args(%d = %d0) -> (!xegpu.tensor_desc<1x16xf32, memory_scope = slm>) {
-      // expected-remark @+1 {{takes 1 scatter in place of 2D block messages: its tensor lies in shared local memory, of which there are no 2D block messages}}
+      // expected-remark @+1 {{takes 1 scatter in place of 2D block messages: its tensor lies in shared local memory, which has no 2D block messages}}
       xegpu.store_nd %v, %d {mode = vc} : vector<1x16xf32>, !xegpu.tensor_desc<1x16xf32, memory_scope = slm>
       %e = xegpu.update_nd_offset %d, [1, 0] {mode = vc} : !xegpu.tensor_desc<1x16xf32, memory_scope = slm> -> !xegpu.tensor_desc<1x16xf32, memory_scope = slm>
       scf.yield %e : !xegpu.tensor_desc<1x16xf32, memory_scope = slm>

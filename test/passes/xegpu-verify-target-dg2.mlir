@@ -1,4 +1,4 @@
-// What Xe-HPG has not.
+// What Xe-HPG lacks.
 
 // RUN: xegpu-opt %s --xegpu-verify-target=target=dg2 --split-input-file --verify-diagnostics
 // RUN: not xegpu-opt --xegpu-verify-target=target=gtx --split-input-file %s 2>&1 | FileCheck %s --check-prefix=UNKNOWN
@@ -7,10 +7,10 @@
 gpu.module @m {
   gpu.func @blocks(%m: memref<64x64xf32>) kernel {
     %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<64x64xf32> -> !xegpu.tensor_desc<8x16xf32>
-    // expected-error @+2 {{needs 2D block messages, which target dg2 has not}}
+    // expected-error @+2 {{needs 2D block messages, which target dg2 lacks}}
     // expected-note @+1 {{use 1D or scattered descriptors}}
     %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<8x16xf32> -> vector<8x16xf32>
-    // expected-error @+2 {{needs 2D block messages, which target dg2 has not}}
+    // expected-error @+2 {{needs 2D block messages, which target dg2 lacks}}
     // expected-note @+1 {{use 1D or scattered descriptors}}
     xegpu.store_nd %x, %d {mode = vc} : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>
     gpu.return
@@ -25,7 +25,7 @@ gpu.module @m {
     // expected-note @+1 {{use f32}}
     %0 = arith.divf %a, %a : vector<8xf64>
     %1 = arith.truncf %f : vector<8xf32> to vector<8xtf32>
-    // expected-error @+1 {{from f16 to f8E5M2 needs fcvt, which target dg2 has not}}
+    // expected-error @+1 {{from f16 to f8E5M2 needs fcvt, which target dg2 lacks}}
     %2 = arith.truncf %h : vector<8xf16> to vector<8xf8E5M2>
     %3 = arith.divsi %i, %i : vector<8xi32>
     %c8 = arith.constant dense<8> : vector<8xi32>

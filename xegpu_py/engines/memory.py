@@ -56,7 +56,7 @@ class Memory(Protocol):
             needed: how many of each one's bytes an allocation must have, where that is not all.
 
         Raises:
-            AccessFault: for the first that has not.
+            AccessFault: for the first address that no allocation holds.
         """
 
     def place(self, offset: int) -> str:

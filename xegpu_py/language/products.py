@@ -96,7 +96,7 @@ def _accumulated(
     if kept is not None and kept.mlir in known:
         made = multiplied(c, kept)
     else:
-        # The accumulator is one that the instruction has not: it is added once, to the whole product.
+        # The instruction has no such accumulator: it is added once, to the whole product.
         made = multiplied(None, dtype_of(known[0]))
         made = made if c is None else made + c
     return made if wanted is None else made.to(wanted)

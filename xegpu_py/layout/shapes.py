@@ -50,7 +50,7 @@ def reshape(layout: NestedLayout, shape: Sequence[int]) -> NestedLayout:
         LayoutError: if the number of elements differs, or no nested layout of this shape says who holds what.
     """
     if math.prod(shape) != math.prod(layout.shape):
-        raise LayoutError(f"a vector of shape {list(layout.shape)} has not as many elements as {list(shape)}")
+        raise LayoutError(f"a vector of shape {list(layout.shape)} does not have as many elements as {list(shape)}")
     digits = [d for i in range(layout.rank) for d in _digits(layout, i)]
     dims = []
     for i in reversed(range(len(shape))):

@@ -84,7 +84,7 @@ func.func @f(%A: memref<64x64xf16>) {
 // -----
 
 func.func @f(%A: memref<64x64xf16, affine_map<(i, j) -> (i floordiv 8, j)>>) {
-  // expected-error @below {{'xetile.init_tile' op needs strides, which memref<64x64xf16, affine_map<(d0, d1) -> (d0 floordiv 8, d1)>> has not}}
+  // expected-error @below {{'xetile.init_tile' op needs strides, which memref<64x64xf16, affine_map<(d0, d1) -> (d0 floordiv 8, d1)>> lacks}}
   %r = xetile.init_tile %A[0, 0] : memref<64x64xf16, affine_map<(i, j) -> (i floordiv 8, j)>> -> !xetile.tile<32x64xf16>
   return
 }

@@ -1,6 +1,6 @@
 // RUN: xegpu-opt %s --xegpu-to-visa='target=pvc' | FileCheck %s
 
-// Functions that vISA has, and some that it has not.
+// Functions that vISA has, and some that it lacks.
 
 gpu.module @m {
   // CHECK-LABEL: gpu.func @instructions(

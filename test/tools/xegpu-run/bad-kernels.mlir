@@ -72,7 +72,7 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // A named barrier for three, of which there are two.
+  // A named barrier that waits for three threads of a workgroup of two.
   // RUN: not xegpu-run %s --kernel nbarrier --block 2 2>&1 | FileCheck %s --check-prefix=NBARRIER
   // NBARRIER: bad-kernels.mlir:85:5: error: deadlock: 2 threads of kernel 'nbarrier' wait for signals that never come
   // NBARRIER: bad-kernels.mlir:85:5: note: workgroup (0, 0, 0), subgroup 0 and 1 more wait at

@@ -363,7 +363,7 @@ def test_rows_and_columns_in_conditions(rows, columns):
 
 
 def test_one_mistake_is_reported_once():
-    """A product that the target has not is one error, however many dpas it becomes."""
+    """A product that the target lacks is one error, however many dpas it becomes."""
 
     def product(A, C):
         a = A.tile((32, 64), at=(0, 0)).load().to(xl.float8_e5m2)

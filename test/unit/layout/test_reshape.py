@@ -68,7 +68,7 @@ def test_a_row_of_lanes_becomes_a_grid():
 @pytest.mark.parametrize(
     ("layout", "shape", "message"),
     [
-        (NestedLayout((1,), (1,), (1,), (16,), (1,), (0,), (1,)), (4, 5), "not as many elements as [4, 5]"),
+        (NestedLayout((1,), (1,), (1,), (16,), (1,), (0,), (1,)), (4, 5), "does not have as many elements as [4, 5]"),
         (NestedLayout((1,), (2,), (1,), (6,), (1,), (0,), (1,)), (3, 4), "ends within 6 tiles of thread_tile"),
         (
             NestedLayout((1, 1), (1, 1), (1, 1), (2, 4), (2, 1), (0, 0), (4, 1)),

@@ -164,7 +164,7 @@ BAD = """gpu.module @m {{
     [
         ("llvm.genx.srnd", "vector<16xf16>", "pvcxt", "cannot round f16 to f16 with random bits of i16"),
         ("llvm.genx.srnd", "vector<8xf8E5M2>", "pvcxt", "of one shape"),
-        ("llvm.genx.srnd", "vector<16xf8E5M2>", "pvc", "needs srnd, which target pvc has not"),
+        ("llvm.genx.srnd", "vector<16xf8E5M2>", "pvc", "needs srnd, which target pvc lacks"),
         ("srnd", "vector<16xf8E5M2>", "pvcxt", "calls 'srnd', which has no body"),
         ("llvm.genx.srnds", "vector<16xf8E5M2>", "pvcxt", "which has no body"),
     ],

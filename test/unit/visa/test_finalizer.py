@@ -1,4 +1,4 @@
-"""What we print is what Intel's finalizer accepts, and what we say a GPU has not it has not."""
+"""Intel's finalizer accepts what is printed, and refuses what a target is said to lack."""
 
 import random
 from concurrent.futures import ThreadPoolExecutor

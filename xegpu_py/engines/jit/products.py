@@ -11,7 +11,7 @@ from xegpu_py.engines.jit.numbers import narrow, widen
 from xegpu_py.numerics.formats import PRECISIONS, TYPES, Format
 
 _UNROLLED = 4
-"""Steps of a loop along K. Of more LLVM loads some ahead, and has not the registers for it."""
+"""Steps of a loop along K. With more, LLVM loads some operands ahead, and registers do not suffice."""
 
 _UNROLLED_IN_ALL = 2
 """The same where accumulators and operands take all registers, or sums of several products take some more."""
