@@ -16,7 +16,7 @@ from math import frexp, isqrt
 from xegpu_py.numerics.formats import Format
 
 Enclosure = tuple[int, int, int]
-"""Integers low and high, and an exponent: a value is from low * 2**exponent to high * 2**exponent."""
+"""Low, high and exponent: the value is between low * 2**exponent and high * 2**exponent, inclusive."""
 
 _FIRST = 128
 _GUARD = 32
