@@ -1,6 +1,6 @@
-"""What checks cost in native code: kernels with --check=uninit and --check=races against the same without.
+"""The cost of checks in native code: kernels with --check=uninit and --check=races against the same without checks.
 
-Processor time of one thread, medians; memory is what the process has more at its most while a kernel runs.
+Times are medians of the processor time of one thread. Memory is the increase of the process's peak while a kernel runs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Two checkouts side by side in one run: how long they take to compile, and what they compile kernels to.
+"""Compare two checkouts in one run: compile times, and the sizes of the compiled kernels.
 
     python benchmarks/compare.py /path/to/before .
 
-Times are of the processor. Both run this checkout's scripts, from compiled bytecode as after `pip install`.
+Times are processor times. Both checkouts run this checkout's scripts, from compiled bytecode as after `pip install`.
 """
 
 from __future__ import annotations

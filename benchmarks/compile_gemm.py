@@ -1,4 +1,4 @@
-"""The XeTile GEMM of examples/gemm_xetile.py to its first result, caches off: lowering and native compilation apart."""
+"""Time to the first result of examples/gemm_xetile.py's GEMM, without caches: lowering, and native compilation."""
 
 from __future__ import annotations
 

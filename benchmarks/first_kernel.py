@@ -1,4 +1,4 @@
-"""The first kernel of a process, caches off: what a script of ten ops waits for. Prints processor seconds, as JSON."""
+"""Processor time to the first result of a kernel of ten ops in a new process, without caches; printed as JSON."""
 
 import json
 import time

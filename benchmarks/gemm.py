@@ -1,4 +1,4 @@
-"""A whole GEMM, exact to the bit, against numpy's float32 `A @ B`, and torch's matmul in the same type where it is.
+"""A whole GEMM, exact to the bit, against numpy's float32 `A @ B`, and against torch's matmul if torch is installed.
 
 The kernel is XeTile with workgroup tiles of 256x256, lowered by this project's pipelines.
 """

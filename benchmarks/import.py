@@ -2,7 +2,8 @@
 
     python benchmarks/import.py [--ops 2000]
 
-Reading, rebuilding and verifying are counted. The limit is 100 us an op. `ratio` is the slowest kernel's time to that.
+The time includes parsing, rebuilding and verifying. The limit is 100 us an op; `ratio` is the slowest kernel's time
+divided by it.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""The loop that multiplies, on CPUs that need not be here: its cycles by llvm-mca, as a share of what the CPU can do.
+"""The inner loop of a GEMM on CPUs other than the host: its cycles by llvm-mca, as a share of the CPU's peak.
 
-What the CPU can do is what llvm-mca says of fused multiply-adds alone: those of the loop, or of support/fma_peak.py,
-whichever is more. LLVM has no model of apple-m1's cores of its own; it takes that of an older one, with 3 pipes for 4.
+The peak is llvm-mca's result for fused multiply-adds alone: those of the loop, or those of support/fma_peak.py,
+whichever is more. LLVM has no scheduling model of apple-m1; it uses that of an older core, with 3 pipes instead of 4.
 """
 
 from __future__ import annotations

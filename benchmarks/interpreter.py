@@ -1,4 +1,4 @@
-"""The interpreter: a bf16 GEMM of hand-written vISA next to numpy's float32 matmul, and how time grows with threads."""
+"""The interpreter: a bf16 GEMM in hand-written vISA against numpy's float32 matmul, and time by number of threads."""
 
 from __future__ import annotations
 

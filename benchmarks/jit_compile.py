@@ -1,4 +1,4 @@
-"""How long native code takes to be made, and how that grows with a kernel's length."""
+"""The time of native compilation, and its growth with a kernel's length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kernels of test/run, examples and benchmarks become: instructions, registers, loads and dpas in loops."""
+"""Sizes of compiled kernels of test/run, examples and benchmarks: instructions, registers, loads and dpas in loops."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
     python benchmarks/launch.py [OLD_CHECKOUT]
 
-Times are of the processor. With a checkout both are measured alternately, and the last line is the ratio to it; without
-one it is the ratio to numpy's sort of the same 8 numbers.
+Times are processor times. With an old checkout, both are measured alternately, and the last line is the ratio to it;
+without one, the last line is the ratio to numpy's sort of the same 8 numbers.
 """
 
 from __future__ import annotations

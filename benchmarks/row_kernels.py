@@ -1,6 +1,6 @@
-"""Flash attention, softmax and layer norm, exact to the bit, against numpy as one would write them.
+"""Flash attention, softmax and layer norm, exact to the bit, against straightforward numpy code in float32.
 
-The kernels are XeTile, those that test/run runs too. numpy works in float32.
+The kernels are the XeTile kernels of test/run.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def measured(case: Case, kernel: xegpu_py.CompiledKernel, times: int) -> tuple[f
     found: list[list[float]] = []
     for _ in range(times):
         found.append([])
-        # In turns, so that both see the same machine.
+        # Alternately, so that both run under the same load.
         for work in (run, case.peer):
             # The threads of numpy's BLAS wait actively for a tenth of a second after each product.
             time.sleep(0.2)

@@ -1,4 +1,4 @@
-"""Start-up of `xegpu-opt --help`, next to that of the MLIR bindings alone, which it cannot undercut by much."""
+"""Start-up time of `xegpu-opt --help`, against that of the MLIR bindings alone, which it includes."""
 
 import sys
 

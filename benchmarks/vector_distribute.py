@@ -1,4 +1,4 @@
-"""Microseconds an op of vector-distribute, on growing functions, against iree-opt's distribution.
+"""Microseconds per op of vector-distribute, on functions of growing size, against iree-opt's distribution.
 
 Layouts propagate down a chain of elementwise ops from its first op, up a chain from its last op, or alternately in both
 directions: each op has an operand with a layout and one without, with which the next op begins.

@@ -56,9 +56,9 @@ class Value:
     """An SSA value.
 
     Attributes:
-        shape: of the vector; () for a scalar.
-        exact: a bound of the magnitudes, if all elements are integers; sums below `most_exact` have no rounding then,
-            whatever their order.
+        shape: the shape of a vector; () for a scalar.
+        exact: a bound of the magnitudes if all elements are integers. Sums below `most_exact` are then not rounded, in
+            any order.
     """
 
     name: str
@@ -82,13 +82,13 @@ class Value:
 
 
 class Body:
-    """A kernel's body as it is written.
+    """A kernel's body under construction.
 
     Attributes:
         only: the element of a tour, a program that goes through all ops on memory; None for others.
-        plain_hints: how often an op has no cache hints.
-        values: what later ops may use.
-        arguments: (name, type, word of xegpu-run) of each of the kernel's.
+        plain_hints: the probability that an op has no cache hints.
+        values: the values that later ops may use.
+        arguments: (name, type, word of xegpu-run) of each kernel argument.
         attributions: buffers in shared local memory.
     """
 
@@ -124,12 +124,12 @@ class Body:
         return value
 
     def argument(self, kind: str, word: str) -> str:
-        """A further argument of the kernel."""
+        """Add an argument to the kernel."""
         self.arguments.append((f"%a{len(self.arguments)}", kind, word))
         return self.arguments[-1][0]
 
     def shared(self, kind: str) -> str:
-        """A further buffer in shared local memory."""
+        """Add a buffer in shared local memory."""
         self.attributions.append((f"%s{len(self.attributions)}", kind))
         return self.attributions[-1][0]
 

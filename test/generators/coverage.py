@@ -1,7 +1,7 @@
-"""What random programs reach: each op and attribute value of the dialects, by element type.
+"""The coverage table of random programs: each op and attribute value of the dialects, by element type.
 
-Rows and columns follow from the dialects' own declarations. A cell that no program can reach is in `IMPOSSIBLE`, with
-the reason.
+Rows and columns are read from the dialects' declarations. Cells that no program can reach are in `IMPOSSIBLE`, with the
+reason.
 """
 
 from __future__ import annotations

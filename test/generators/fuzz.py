@@ -1,6 +1,6 @@
-"""`make fuzz`: random programs of all levels side by side, for a number of seconds; see docs/testing.md.
+"""`make fuzz`: run random programs of all levels in parallel, for a number of seconds; see docs/testing.md.
 
-Each task is a process of its own, so that a crash ends one task and leaves the program that it happened with.
+Each task is a separate process, so that a crash ends only one task, and the program that crashed is kept.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from .program import Failure, Program, check
 from .strategies import LEVELS, programs
 
 SHRINK_SECONDS = 60
-"""How long a failure is shrunken."""
+"""The time limit for shrinking a failure."""
 
 
 @dataclass
 class Report:
-    """What a task has done.
+    """The results of a task.
 
     Attributes:
-        ran: programs by what became of them: "ran", or why a target refused them.
-        cells: how often each cell of the coverage table was reached.
-        failures: by signature, the smallest program as a lit test.
+        ran: the number of programs by outcome: "ran", or the reason why a target refused them.
+        cells: the number of programs that reached each cell of the coverage table.
+        failures: the smallest failing program of each signature, as a lit test.
     """
 
     ran: Counter[str] = field(default_factory=Counter)
@@ -44,7 +44,7 @@ class Report:
     failures: dict[str, str] = field(default_factory=dict)
 
     def add(self, other: Report) -> None:
-        """Add what another task has done."""
+        """Add the results of another task."""
         self.ran += other.ran
         self.cells += other.cells
         for signature, text in other.failures.items():
@@ -53,7 +53,7 @@ class Report:
 
 
 def signature(message: str) -> str:
-    """What two failures have in common that have the same cause: the message without its numbers and types."""
+    """The message without its numbers and types; failures with the same signature probably have the same cause."""
     lines = message.splitlines() or [""]
     first = next((line for line in lines if "error:" in line or "differ" in line), lines[0])
     first = re.sub(r"^.*?error: ", "", first)
@@ -68,7 +68,7 @@ def work(
 
     Args:
         number: the seed.
-        current: a file that holds the program that runs.
+        current: a file to which the running program is written.
     """
     report = Report()
     end = time.monotonic() + seconds
@@ -127,7 +127,7 @@ def _task(level: str, number: int, seconds: float, out: Path, reference: bool) -
 
 
 def fuzz(seconds: float, workers: int, levels: list[str], out: Path, reference: bool, first: int) -> dict[str, Report]:
-    """Run tasks of all levels, one after the other on each worker, and gather what they report."""
+    """Run tasks of all levels, one at a time on each worker, and collect their reports."""
     out.mkdir(parents=True, exist_ok=True)
     end = time.monotonic() + seconds
     each = max(min(seconds / max(len(levels) // workers, 1) / 2, 40), 5)
@@ -167,7 +167,7 @@ def _gather(item: tuple[subprocess.Popen[bytes], str, int], found: dict[str, Rep
 
 
 def show(found: dict[str, Report], out: Path, seconds: float) -> bool:
-    """Print what ran and the coverage table, and write the failures; whether there were none."""
+    """Print the outcomes and the coverage table, and write the failures. Returns whether there were none."""
     cells: Counter[str] = Counter()
     for report in found.values():
         cells += report.cells

@@ -2,8 +2,8 @@
 
     PYTHONPATH=unit:. python -m generators.mistakes --seconds 600 --workers 2
 
-Each mistake replaces a line in a copy of the repository. A process of the generators runs against the copy until a
-program fails, and says after how many; nothing is shrunken.
+Each mistake replaces a line in a copy of the repository. The generators run programs with the copy until one fails, and
+report the number of programs; failures are not shrunken.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Mistake:
-    """A line that is replaced.
+    """A line to replace.
 
     Attributes:
-        what: what is wrong then.
-        level: the level whose programs shall find it.
+        what: the effect of the mistake.
+        level: the level whose programs have to find it.
     """
 
     what: str
@@ -112,7 +112,7 @@ def search(level: str, seconds: float, first: int) -> dict[str, object]:
 
 
 def planted(mistake: Mistake, copy: Path) -> None:
-    """Copy the package, with a mistake."""
+    """Copy the package, and plant a mistake in the copy."""
     package = copy / "xegpu_py"
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "xegpu_py", package, ignore=ignored)
@@ -126,7 +126,7 @@ def planted(mistake: Mistake, copy: Path) -> None:
 
 
 def try_out(mistake: Mistake, seconds: float, workers: int, first: int) -> dict[str, object]:
-    """Let some processes look for a mistake; what the first that finds it says."""
+    """Let several processes look for a mistake. Returns the report of the first one that finds it."""
     with tempfile.TemporaryDirectory() as folder:
         planted(mistake, Path(folder))
         paths = [folder, str(ROOT / "test" / "unit"), str(ROOT / "test")]

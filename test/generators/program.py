@@ -1,4 +1,4 @@
-"""A random program: its text, what it is run on, and what may run it."""
+"""A random program: its text, its arguments, and its evaluation on engines and reference evaluator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from xegpu_py.runtime.arguments import parse_argument
 
 
 class Failure(AssertionError):
-    """A program that was refused, that failed as it ran, or of which two evaluations differ in a byte."""
+    """A program was refused, failed while it ran, or two evaluations of it differ in a byte."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class Program:
 
     Attributes:
         text: MLIR, or vISA assembly.
-        arguments: what it is run on, as words of `xegpu-run`.
-        passes: a pipeline that the module goes through before it is compiled; the reference evaluates it without.
+        arguments: its arguments, as words of `xegpu-run`.
+        passes: a pipeline that runs before the module is compiled, but not before the reference evaluates it.
     """
 
     text: str
@@ -40,7 +40,7 @@ class Program:
 
     @property
     def is_assembly(self) -> bool:
-        """Whether it is vISA assembly, which only the engines run."""
+        """Whether it is vISA assembly, which the reference evaluator does not run."""
         return self.text.lstrip().startswith(".version")
 
     def arrays(self) -> list[Any]:
@@ -48,7 +48,7 @@ class Program:
         return [parse_argument(word) for word in self.arguments]
 
     def launched(self, **options: Any) -> list[Any]:
-        """Compile and run the program; its arguments afterwards.
+        """Compile and run the program. Returns its arguments after the run.
 
         Raises:
             DiagnosticError: if it is refused, or fails.
@@ -66,7 +66,7 @@ class Program:
         return arguments
 
     def evaluated(self) -> list[Any]:
-        """Run the program by the reference evaluator; its arguments afterwards.
+        """Run the program on the reference evaluator. Returns its arguments after the run.
 
         Raises:
             DiagnosticError: if it fails.
@@ -91,7 +91,7 @@ class Program:
         return "xegpu-run " + " ".join(words)
 
     def lit(self, why: str = "") -> str:
-        """The text of a lit test that holds the engines, and the reference, against each other."""
+        """The text of a lit test that compares the engines and the reference evaluator."""
         names = [str(i) for i, word in enumerate(self.arguments) if not re.match(r"(u?i|b?f)\d+:", word)]
         if self.is_assembly:
             return _comment(why) + f"// RUN: {self.command(engine='both')}\n\n{self.text}"
@@ -116,10 +116,10 @@ FOLDED = re.compile(r"arith\.(addf|subf|mulf|divf|(min|max)(imum|num)f)")
 def difference(
     wanted: Sequence[Any], found: Sequence[Any], names: tuple[str, str], any_nan: bool = False
 ) -> str | None:
-    """Where two runs of a program have left other bytes; None if nowhere.
+    """The first difference between the arrays of two runs; None if there is none.
 
     Args:
-        any_nan: whether one NaN is as good as another.
+        any_nan: whether all NaNs compare equal.
     """
     for number, (a, b) in enumerate(zip(wanted, found, strict=True)):
         if not isinstance(a, np.ndarray) or a.tobytes() == b.tobytes():
@@ -150,13 +150,13 @@ LIMITS: dict[str, str] = {
 
 
 def limit_of(error: DiagnosticError) -> str | None:
-    """The limit of a target that an error names; None if there is none."""
+    """The limit of a target that an error names; None if it names none."""
     text = error.diagnostics[0].message if error.diagnostics else str(error)
     return next((why for pattern, why in LIMITS.items() if re.search(pattern, text)), None)
 
 
 def check(program: Program, evaluators: Sequence[str] = ("reference",)) -> str:
-    """Hold the interpreter and the JIT against each other and against further evaluators.
+    """Compare the interpreter with the JIT and with further evaluators.
 
     Args:
         evaluators: of "reference" and "plain" (the interpreter, without visa-optimize).
@@ -165,7 +165,7 @@ def check(program: Program, evaluators: Sequence[str] = ("reference",)) -> str:
         "ran", or why the program was refused, if a target may refuse it.
 
     Raises:
-        Failure: if something differs, or was refused.
+        Failure: if results differ, or the program was refused for another reason.
     """
     try:
         found = program.launched(engine="both")

@@ -23,10 +23,10 @@ def generator(level: str) -> Callable[[random.Random], Program]:
 
 
 def with_options(r: random.Random, program: Program) -> Program:
-    """The program, now and then lowered ahead with other options than `compile` has by default.
+    """The program; some programs are lowered in advance, with options that `compile` does not use by default.
 
-    Without visa-optimize, with prefetches or loads an iteration ahead, for 256 registers; and as a pipeline is, for arrays
-    of any size and alignment.
+    These are: no visa-optimize, prefetches or loads an iteration ahead, 256 registers, and arrays of any size and
+    alignment.
     """
     if program.is_assembly or program.passes or r.random() < 0.75:
         return program
@@ -40,7 +40,7 @@ def with_options(r: random.Random, program: Program) -> Program:
 
 
 class Drawn(random.Random):
-    """Random numbers that hypothesis draws. Smaller ones are simpler: the first choice, and no rare case."""
+    """Random numbers that hypothesis draws. It shrinks to smaller ones: the first choices, and no rare cases."""
 
     def __init__(self, draw: Callable[[st.SearchStrategy[Any]], Any]) -> None:
         super().__init__(0)

@@ -1,4 +1,4 @@
-"""Random vISA programs: whole kernels of instructions that alias, branch and part, for interpreter and JIT."""
+"""Random vISA programs with aliased registers, branches and divergent lanes, for interpreter and JIT."""
 
 from __future__ import annotations
 

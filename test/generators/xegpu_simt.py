@@ -1,4 +1,4 @@
-"""Random kernels of work items: lanes that part, what lanes tell each other, and fragments of blocks."""
+"""Random kernels of work items: divergent lanes, communication between lanes, and fragments of blocks."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Items(xegpu_vc.Kernel):
         return [v for v in self.values if v.shape and v.element in NUMBERS]
 
     def walking(self) -> None:
-        """No descriptor is carried: lanes leave loops one after the other."""
+        """Loops carry no descriptors, because lanes leave loops at different iterations."""
 
     def carried(self) -> list[Value]:
         fits = [v for v in self.values if v.element in NUMBERS and not v.shape]
@@ -174,11 +174,11 @@ class Items(xegpu_vc.Kernel):
         size = self.scalar(width)
         found, valid = Value(self.name(), (), x.element), Value(self.name(), (), "i1")
         self.line(f"{found.name}, {valid.name} = gpu.shuffle {mode} {x.name}, {at.name}, {size.name} : {x.type}")
-        # What lanes outside of their segment get is not said.
+        # The result of lanes outside of their segment is undefined.
         return self.op(f"arith.select {valid.name}, {found.name}, {x.name} : {x.type}", (), x.element)
 
     def exchange_items(self) -> Value:
-        """Numbers that items give each other in shared local memory."""
+        """Numbers that items exchange through shared local memory."""
         element = self.r.choice(SCALARS)
         kind = f"memref<{self.block}x{element}, 3>"
         buffer = self.shared(kind)

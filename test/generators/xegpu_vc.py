@@ -112,7 +112,7 @@ class Kernel(Body):
         """Columns of a matrix, mostly of one that 2D block messages can serve."""
         size = bit_width(element) // 8
         if self.r.random() < self.ragged:
-            # Rows that no 2D block message can serve.
+            # Rows that no 2D block message can address.
             return least + self.r.randint(0, 5)
         unit = 16 // size if size < 16 else 1
         return max(self.r.choice([64, 80, 96, 128]) // size, -(-least // unit) * unit)
@@ -424,7 +424,7 @@ class Kernel(Body):
         return lanes, self.r.choice([1, 1, *(c for c in CHUNK_SIZES if c * lanes <= vectors.MOST)])
 
     def gather(self) -> Value:
-        """load_gather. What lanes without a mask bit have is chosen from another value."""
+        """load_gather. Lanes without a mask bit get their result from another value."""
         element = self.element_of([*NUMBERS, *STORED])
         lanes, chunk = self.lanes_and_chunk(element)
         desc, _ = self.lanes_desc(element, lanes, chunk, element == "tf32" or self.r.random() < 0.4, False)
@@ -447,7 +447,7 @@ class Kernel(Body):
         return self.chosen(found, mask, lanes)
 
     def chosen(self, x: Value, mask: str, lanes: int) -> Value:
-        """The value where the mask is set, and a number elsewhere: what lanes that access nothing have is not said."""
+        """The value where the mask is set, and a number elsewhere, because lanes without access are undefined."""
         if x.element not in NUMBERS:
             x = self.bits(x)
         wide = mask
@@ -832,7 +832,7 @@ class Kernel(Body):
     # Shared local memory
 
     def exchange(self) -> Value | None:
-        """What each thread of a workgroup writes to shared local memory another one reads after a barrier."""
+        """Each thread of a workgroup writes to shared local memory; after a barrier it reads another one's data."""
         element = self.element_of([*NUMBERS, *STORED])
         count = self.r.choice([4, 8, 16, 32])
         kind = f"memref<{self.block * count}x{element}, 3>"
