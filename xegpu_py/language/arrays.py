@@ -39,7 +39,7 @@ class Array:
     ) -> None:
         BUILDING.check(value.context)
         self.ir = value
-        self.dtype = types.of_mlir(str(self._type.element_type)) if dtype is None else dtype_of(dtype)
+        self.dtype = dtype_of(str(self._type.element_type) if dtype is None else dtype)
         self._extents: dict[int, Value | int] = {} if shape is None else dict(enumerate(shape))
         self._strides = None if strides is None else tuple(strides)
 

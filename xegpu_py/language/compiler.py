@@ -23,7 +23,7 @@ from mlir.dialects import arith, scf
 
 from xegpu_py.language import types
 from xegpu_py.language.arrays import Array
-from xegpu_py.language.expressions import BINARY, Expressions, Flow
+from xegpu_py.language.expressions import BINARY, Expressions, Flow, static_items
 from xegpu_py.language.held import Handle
 from xegpu_py.language.loops import Loop, LoopState, Retyped, iterations, without_unchanged
 from xegpu_py.language.scopes import (
@@ -96,8 +96,7 @@ class Compiler(Expressions):
                 # The older spelling of an assignment: `x.assign(y)` is `x = y` in the type and shape of x.
                 assert isinstance(call, ast.Call)
                 (given,) = self._elements(call.args)
-                given = value_of(given, held.dtype)
-                self._assign(as_store(assigned_to), given.broadcast(held.shape))
+                self._assign(as_store(assigned_to), value_of(given, held.dtype).broadcast(held.shape))
                 return
         if not isinstance(call, ast.Constant):
             self._value(call)
@@ -125,10 +124,7 @@ class Compiler(Expressions):
         elif isinstance(target, (ast.Tuple, ast.List)):
             parts = self._unpacked(target, value)
             for part, one in zip(target.elts, parts):
-                if isinstance(part, ast.Starred):
-                    self._assign(part.value, one)
-                else:
-                    self._assign(part, one)
+                self._assign(part.value if isinstance(part, ast.Starred) else part, one)
         elif isinstance(target, ast.Subscript):
             held, key = self._value(target.value), self._key(target.slice)
             if not isinstance(held, Array):
@@ -138,7 +134,7 @@ class Compiler(Expressions):
             self._fail(f"{title(target)} cannot be assigned in a kernel")
 
     def _unpacked(self, target: ast.Tuple | ast.List, value: Any) -> list[Any]:
-        parts = list(self._static_items(value, "unpacked"))
+        parts = list(static_items(value, "unpacked"))
         starred = [i for i, t in enumerate(target.elts) if isinstance(t, ast.Starred)]
         wanted = len(target.elts)
         if starred:
@@ -190,10 +186,7 @@ class Compiler(Expressions):
     def _branch(self, condition: Value, yes: Callable[[], Flow], no: Callable[[], Flow]) -> Flow:
         """Both sides of a condition that is known only as the kernel runs, and what variables are afterwards."""
         before = dict(self.scope.variables)
-        reached: dict[int, Handle] = {}
-        for scope in self._scopes:
-            for found in scope.variables.values():
-                handles_in(found, reached)
+        reached = self._reached()
         old = {key: handle.ir for key, handle in reached.items()}
         draft = scf.IfOp(condition.ir, has_else=True)
         sides = []
@@ -318,7 +311,7 @@ class Compiler(Expressions):
         over = self._value(node.iter)
         if isinstance(over, Loop) and not over.unrolled:
             return self._loop(node, over)
-        items = self._static_items(over, "iterated over")
+        items = static_items(over, "iterated over")
         with self._own_flags():
             flow = self._unrolled(node, items)
         if flow is None:
@@ -365,7 +358,7 @@ class Compiler(Expressions):
         if escapes(node.body):
             return self._while(node, None, (start, stop, step, element))
         with self._own_flags():
-            self._for(node, start, stop, step, element, over.ahead)
+            self._until_types_agree(lambda: self._try_for(node, start, stop, step, element, over.ahead))
         return self._block(node.orelse)
 
     def _leave_others(self, target: ast.expr) -> None:
@@ -388,16 +381,15 @@ class Compiler(Expressions):
         """The variables that a loop may change, and the places that it may move."""
         variables = self.scope.variables
         names = [n for n in assigned(body) if n in variables and not isinstance(variables[n], Undefined)]
+        return names, list(self._reached().values())
+
+    def _reached(self) -> dict[int, Handle]:
+        """The handles that variables hold, by their identities."""
         reached: dict[int, Handle] = {}
         for scope in self._scopes:
             for found in scope.variables.values():
                 handles_in(found, reached)
-        return names, list(reached.values())
-
-    def _for(
-        self, node: ast.For, start: Value, stop: Value, step: Value, element: Callable[[Value], Value], ahead: bool
-    ) -> None:
-        self._until_types_agree(lambda: self._try_for(node, start, stop, step, element, ahead))
+        return reached
 
     def _try_for(
         self, node: ast.For, start: Value, stop: Value, step: Value, element: Callable[[Value], Value], ahead: bool

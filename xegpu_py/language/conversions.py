@@ -83,12 +83,11 @@ class Conversions(Elements):
     def _converted(self, to: DType) -> Value:
         """The conversion that one op makes, or two: to nearest even, toward zero to integers, by low bits."""
         old = self.dtype
-        me: Any = self
+        me = self._value
         if to == old:
             return self._made(self.ir)
         if to.kind == "bool":
-            truth: Value = me != 0
-            return truth
+            return me != 0
         if old.is_float and to.is_float:
             return self._float_to_float(to)
         if to.is_float:
@@ -100,24 +99,22 @@ class Conversions(Elements):
         if old.is_float:
             through = types.int64 if to.kind == "index" else to
             source = self._float_to_float(types.float32) if old.bits < 16 or old == types.tfloat32 else me
-            found: Value = source._op("arith.fptosi" if through.is_signed else "arith.fptoui", dtype=through)
+            found = source._op("arith.fptosi" if through.is_signed else "arith.fptoui", dtype=through)
             return found._converted(to)
         if "index" in (old.kind, to.kind):
             other = old if to.kind == "index" else to
             if other.kind == "bool":
                 return self._converted(types.int64)._converted(types.index)
-            cast: Value = me._op("arith.index_cast" if other.is_signed else "arith.index_castui", dtype=to)
-            return cast
+            return me._op("arith.index_cast" if other.is_signed else "arith.index_castui", dtype=to)
         if to.bits == old.bits:
             return self._made(self.ir, to)
         name = "trunci" if to.bits < old.bits else "extsi" if old.is_signed else "extui"
-        resized: Value = me._op(f"arith.{name}", dtype=to)
-        return resized
+        return me._op(f"arith.{name}", dtype=to)
 
     def _float_to_float(self, to: DType) -> Value:
         """Rounded to nearest even, once."""
         old = self.dtype
-        me: Any = self
+        me = self._value
         if to == old:
             return self._made(self.ir)
         if to == types.float8_e4m3fn:
@@ -129,11 +126,9 @@ class Conversions(Elements):
                 return self._float_to_float(types.float16)._float_to_float(to)
             if to.bits == 64 and old.bits < 32:
                 return self._float_to_float(types.float32)._float_to_float(to)
-            wider: Value = me._op("arith.extf", dtype=to)
-            return wider
+            return me._op("arith.extf", dtype=to)
         if old == types.float32 or (old, to) in ((types.float64, types.float32), (types.float16, types.float8_e5m2)):
-            narrower: Value = me._op("arith.truncf", dtype=to)
-            return narrower
+            return me._op("arith.truncf", dtype=to)
         # Neither of the two holds the other, or there is no op that rounds once.
         return self._wide()._float_to_float(to)
 
@@ -143,15 +138,14 @@ class Conversions(Elements):
 
     def _of_e4m3(self) -> Value:
         """float8_e4m3fn as float16, exactly: the bits are those of a number 2^8 times less, subnormal ones too."""
-        byte: Any = self.bitcast(types.uint8)._converted(types.uint16)
+        byte = self.bitcast(types.uint8)._converted(types.uint16)
         size = byte & 0x7F
         number = ((size << 7) | ((byte & 0x80) << 8)).bitcast(types.float16) * 256.0
-        found: Value = (size == 0x7F)._selected(number._number(float("nan")), number)
-        return found
+        return (size == 0x7F)._selected(number._number(float("nan")), number)
 
     def _to_e4m3(self) -> Value:
         """float32 as float8_e4m3fn, to nearest even; numbers beyond it, and infinities, become NaN."""
-        bits: Any = self.bitcast(types.uint32)
+        bits = self.bitcast(types.uint32)
         size = bits & 0x7FFFFFFF
         # The exponent's bias is 120 less, and 20 bits are rounded off; a carry raises the exponent.
         normal = (size + 0x7FFFF + ((size >> 20) & 1) >> 20) - (120 << 3)
@@ -160,12 +154,11 @@ class Conversions(Elements):
         subnormal = (small + 16384.0).bitcast(types.uint32) - 0x46800000
         found = (size < (121 << 23))._selected(subnormal, normal)
         found = (size > 0x43E80000)._selected(found._number(0x7F), found)
-        signed: Value = (found | ((bits >> 24) & 0x80))._converted(types.uint8).bitcast(types.float8_e4m3fn)
-        return signed
+        return (found | ((bits >> 24) & 0x80))._converted(types.uint8).bitcast(types.float8_e4m3fn)
 
     def _odd_float32(self) -> Value:
         """float64 as float32 rounded to odd, so that rounding that once more is as if it were rounded once."""
-        me: Any = self
+        me = self._value
         near = me._op("arith.truncf", dtype=types.float32)
         bits = near.bitcast(types.int32)
         back = near._op("arith.extf", dtype=types.float64)
@@ -177,7 +170,7 @@ class Conversions(Elements):
         """Floating-point numbers in another floating-point type, rounded by a mode, in which some are not held."""
         if to == self.dtype or types.holds_all(to, self.dtype) or (mode == "nearest" and not saturate):
             return self._converted(to)
-        source: Any = self
+        source = self._value
         if self.dtype.bits < 32 or self.dtype == types.tfloat32:
             source = self._converted(types.float32)
         if saturate or not to.infinite:
@@ -185,8 +178,7 @@ class Conversions(Elements):
             source = source._clipped(source._number(to.most), keep_infinities=not saturate)
         found = source._converted(to)
         if mode == "nearest":
-            nearest: Value = found
-            return nearest
+            return found
         back = found._converted(types.float32)._converted(source.dtype)
         # The next number away from zero has the next integer as its bits; the first one beyond the type is infinity.
         held = types.float32 if to == types.tfloat32 else to
@@ -197,29 +189,26 @@ class Conversions(Elements):
         else:
             wrong, outward = (back < source, source > 0) if mode == "up" else (back > source, source < 0)
             bits = wrong._selected(outward._selected(bits + one, bits - one), bits)
-        directed: Value = bits.bitcast(held)._converted(to)
-        return directed
+        return bits.bitcast(held)._converted(to)
 
     def _clipped(self, most: Value, keep_infinities: bool) -> Value:
         """What lies beyond `most` as `most`, with its sign; NaN stays."""
-        me: Any = self
+        me = self._value
         beyond = abs(me) > most
         if keep_infinities:
             beyond = beyond & (abs(me) != me._number(float("inf")))
-        signed: Value = beyond._selected((me < 0)._selected(-most, most), me)
-        return signed
+        return beyond._selected((me < 0)._selected(-most, most), me)
 
     def _to_whole(self, to: DType, mode: str, saturate: bool) -> Value:
         """Floating-point numbers as integers."""
-        me: Any = self
+        me = self._value
         if self.dtype.bits < 32 or self.dtype == types.tfloat32:
             me = self._converted(types.float32)
         if mode != "zero":
             name = {"nearest": "roundeven", "up": "ceil", "down": "floor"}[mode]
             me = me._op(f"math.{name}")
         if not saturate:
-            plain: Value = me._converted(to)
-            return plain
+            return me._converted(to)
         low, high = to.limits
         # The first number beyond the type is a power of two, which every type holds that is not narrower.
         above = me >= me._number(float(high + 1))
@@ -227,12 +216,11 @@ class Conversions(Elements):
         inside = ~(above | below | (me != me))
         whole = inside._selected(me, me._number(0))._converted(to)
         most, least = whole._number(high), whole._number(low)
-        found: Value = above._selected(most, below._selected(least, whole))
-        return found
+        return above._selected(most, below._selected(least, whole))
 
     def _whole_saturated(self, to: DType) -> Value:
         """Integers as integers of another type, the greatest or least one where they lie beyond."""
-        me: Any = self
+        me = self._value
         if self.dtype.kind == "bool":
             return self._converted(to)
         (low, high), (least, most) = self.dtype.limits, to.limits
@@ -241,12 +229,11 @@ class Conversions(Elements):
             found = (found > found._number(most))._selected(found._number(most), found)
         if low < least:
             found = (found < found._number(least))._selected(found._number(least), found)
-        made: Value = found._converted(to)
-        return made
+        return found._converted(to)
 
     def _stochastic(self, to: DType, random: Any, saturate: bool) -> Value:
         """SRND; see docs/numerics.md."""
-        me: Any = self
+        me = self._value
         if (self.dtype.name, to.name) == ("float32", "float8_e5m2"):
             step = self._stochastic(types.float16, random, saturate)
             # The bits of the second step are others than those of the first.
@@ -262,7 +249,7 @@ class Conversions(Elements):
         line = not self.shape
         if line:
             source, bits = source.reshape((1,)), bits.reshape((1,))
-        found: Value = source._made(called("llvm.genx.srnd", source._type(source.shape, to), source.ir, bits.ir), to)
+        found = source._made(called("llvm.genx.srnd", source._type(source.shape, to), source.ir, bits.ir), to)
         return found.reshape(()) if line else found
 
     def bitcast(self, dtype: Any) -> Value:
@@ -271,7 +258,7 @@ class Conversions(Elements):
         Raises:
             TypeError: if the widths differ.
         """
-        me: Any = self
+        me = self._value
         to = dtype_of(dtype)
         if self.dtype == types.tfloat32 and to != self.dtype:
             return self._converted(types.float32).bitcast(to)
@@ -279,5 +266,4 @@ class Conversions(Elements):
             raise TypeError(f"cannot take the bits of {self.dtype} for {to}: they have {self.dtype.bits} and {to.bits}")
         if to.mlir == self.dtype.mlir:
             return self._made(self.ir, to)
-        found: Value = me._op("arith.bitcast", dtype=to)
-        return found
+        return me._op("arith.bitcast", dtype=to)

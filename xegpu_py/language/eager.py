@@ -160,8 +160,8 @@ class _Team:
     ) -> None:
         self._group, self._context, self._types, self._name, self._body = group, context, types, name, body
         self._target = target
-        self._back = threading.Semaphore(0)
-        self._turns = [threading.Semaphore(0) for _ in group.subgroups]
+        self._paused = threading.Semaphore(0)
+        self._resume = [threading.Semaphore(0) for _ in group.subgroups]
         self._waits: dict[int, Barrier | None] = {}
         self._failure: BaseException | None = None
         self._alone = len(group.subgroups) == 1
@@ -187,8 +187,8 @@ class _Team:
                     elif not thread.is_alive() or (barrier is not None and not barrier.is_open(number)):
                         continue
                     else:
-                        self._turns[number].release()
-                    self._back.acquire()
+                        self._resume[number].release()
+                    self._paused.acquire()
                     moved = True
                     if self._failure is not None:
                         raise self._failure
@@ -202,7 +202,7 @@ class _Team:
         finally:
             self._failure = self._failure or _Stopped()
             for number, thread in threads.items():
-                self._turns[number].release()
+                self._resume[number].release()
                 thread.join()
 
     def _thread(self, subgroup: Subgroup) -> None:
@@ -215,7 +215,7 @@ class _Team:
             self._failure = self._failure or e
         finally:
             self._waits.pop(subgroup.number, None)
-            self._back.release()
+            self._paused.release()
 
     def _subgroup(self, subgroup: Subgroup) -> None:
         with self._context, mlir.Location.unknown(), loc_tracebacks():
@@ -237,7 +237,7 @@ class _Team:
 
     def _pause(self, number: int, barrier: Barrier | None) -> None:
         self._waits[number] = barrier
-        self._back.release()
-        self._turns[number].acquire()
+        self._paused.release()
+        self._resume[number].acquire()
         if self._failure is not None:
             raise _Stopped

@@ -67,6 +67,21 @@ def contained(a: Any, b: Any) -> Any:
     return found
 
 
+def conjunction(comparisons: Iterable[Any]) -> Any:
+    """A chain of comparisons, of which none is evaluated after one that is known to be false."""
+    found: Any = True
+    for one in comparisons:
+        if found is True:
+            found = one
+        elif isinstance(found, Value) or isinstance(one, Value):
+            found = value_of(found) & one
+        else:
+            found = found and one
+        if found is False:
+            break
+    return found
+
+
 COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -142,9 +157,6 @@ class Expressions(ABC):
             raise TypeError(f"{described(found)} has no truth value")
         return bool(found)
 
-    def _static_items(self, value: Any, what: str) -> Iterable[Any]:
-        return static_items(value, what)
-
     def _closure(self, node: ast.FunctionDef | ast.Lambda) -> Closure:
         positional = [*node.args.posonlyargs, *node.args.args]
         defaults = {
@@ -170,14 +182,12 @@ class Expressions(ABC):
         try:
             bound = signature.bind(*arguments, **(keywords or {}))
         except TypeError as e:
-            self._fail_here(f"{function.__name__}(): {e}", code)
+            message = f"{function.__name__}(): {e}"
+            if self._node is not None:
+                self._fail(message)
+            raise DiagnosticError([Diagnostic("error", message, code.position(code.node))], [code.source]) from None
         bound.apply_defaults()
         return self._inline(code, dict(bound.arguments), surroundings(function))
-
-    def _fail_here(self, message: str, code: Code) -> NoReturn:
-        if self._node is not None:
-            self._fail(message)
-        raise DiagnosticError([Diagnostic("error", message, code.position(code.node))], [code.source])
 
     def _inline(self, code: Code, arguments: Mapping[str, Any], outer: Callable[[str], Any]) -> Any:
         if len(self._scopes) >= MOST_INLINED:
@@ -194,18 +204,15 @@ class Expressions(ABC):
             if isinstance(code.node, ast.Lambda):
                 return self._value(code.node.body)
             self._block(code.node.body)
-            return self._returned()
+            found = scope.variables.get(RESULT)
+            if isinstance(found, Undefined):
+                self._fail("the function returns a value in some cases only")
+            return found
         finally:
             self._scopes.pop()
             if self._scopes:
                 self._calls.pop()
             self._node = node
-
-    def _returned(self) -> Any:
-        found = self.scope.variables.get(RESULT)
-        if isinstance(found, Undefined):
-            self._fail("the function returns a value in some cases only")
-        return found
 
     @property
     def scope(self) -> Scope:
@@ -322,7 +329,7 @@ class Expressions(ABC):
         found = []
         for node in nodes:
             if isinstance(node, ast.Starred):
-                found += list(self._static_items(self._value(node.value), "unpacked"))
+                found += list(static_items(self._value(node.value), "unpacked"))
             else:
                 found.append(self._value(node))
         return found
@@ -361,21 +368,14 @@ class Expressions(ABC):
         )
 
     def _get_Compare(self, node: ast.Compare) -> Any:
-        found: Any = True
-        left = self._value(node.left)
-        for op, comparator in zip(node.ops, node.comparators):
-            right = self._value(comparator)
-            one = COMPARE[type(op)](left, right)
-            if found is True:
-                found = one
-            elif isinstance(found, Value) or isinstance(one, Value):
-                found = value_of(found) & one
-            else:
-                found = found and one
-            if found is False:
-                return False
-            left = right
-        return found
+        def compared() -> Iterator[Any]:
+            left = self._value(node.left)
+            for op, comparator in zip(node.ops, node.comparators):
+                right = self._value(comparator)
+                yield COMPARE[type(op)](left, right)
+                left = right
+
+        return conjunction(compared())
 
     def _get_IfExp(self, node: ast.IfExp) -> Any:
         condition = self._truth(self._value(node.test))
@@ -440,7 +440,7 @@ class Expressions(ABC):
             return add()
         first, *rest = generators
         held = dict(self.scope.variables)
-        for item in self._static_items(self._value(first.iter), "iterated over"):
+        for item in static_items(self._value(first.iter), "iterated over"):
             self._assign(first.target, item)
             conditions = [self._truth(self._value(c)) for c in first.ifs]
             if any(isinstance(c, Value) for c in conditions):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from mlir import ir as mlir
@@ -35,9 +35,7 @@ class BuildState(threading.local):
     """Whether this thread builds a kernel. Its values exist in its own MLIR context only."""
 
     def __init__(self) -> None:
-        self._contexts: list[mlir.Context] = []
-        self._evaluations: list[Evaluation | None] = []
-        self._targets: list[Target] = []
+        self._kernels: list[tuple[mlir.Context, Evaluation | None, Target]] = []
 
     def enter(self, evaluation: Evaluation | None = None, target: str = DEFAULT) -> None:
         """A kernel is begun in the current context, which runs as it is built if there is an evaluation.
@@ -48,25 +46,21 @@ class BuildState(threading.local):
         Raises:
             ValueError: if there is no such target.
         """
-        self._targets.append(target_of(target))
-        self._contexts.append(mlir.Context.current)
-        self._evaluations.append(evaluation)
+        self._kernels.append((mlir.Context.current, evaluation, target_of(target)))
 
     def leave(self) -> None:
         """The innermost kernel is complete."""
-        self._contexts.pop()
-        self._evaluations.pop()
-        self._targets.pop()
+        self._kernels.pop()
 
     @property
     def target(self) -> Target:
         """The GPU for which the innermost kernel is built."""
-        return self._targets[-1]
+        return self._kernels[-1][2]
 
     @property
     def evaluation(self) -> Evaluation | None:
         """What evaluates ops as they are built; None where a kernel is compiled."""
-        return self._evaluations[-1] if self._evaluations else None
+        return self._kernels[-1][1] if self._kernels else None
 
     def built(self) -> None:
         """Let ops that have been built be evaluated, if they are."""
@@ -80,9 +74,9 @@ class BuildState(threading.local):
         Raises:
             RuntimeError: if it is.
         """
-        if not self._contexts:
+        if not self._kernels:
             raise RuntimeError("values of kernels exist only in a function that is compiled as a kernel")
-        if context is not None and context != self._contexts[-1]:
+        if context is not None and context != self._kernels[-1][0]:
             raise RuntimeError("a value of one kernel is used in another")
 
 
@@ -190,9 +184,13 @@ class Elements(Held):
 
     def _made(self, value: mlir.Value, dtype: DType | None = None, shape: Sequence[int] | None = None) -> Value:
         """Another value, by default of this element type and shape."""
-        made: Any = type(self)
-        found: Value = made(value, dtype or self.dtype, self.shape if shape is None else tuple(shape))
-        return found
+        made: type[Value] = type(self._value)
+        return made(value, dtype or self.dtype, self.shape if shape is None else tuple(shape))
+
+    @property
+    def _value(self) -> Value:
+        """This object as the `Value` that it is: its base classes use the operators of `Value`."""
+        return cast("Value", self)
 
 
 def axis_of(axis: int, rank: int) -> int:

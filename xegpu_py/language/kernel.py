@@ -6,7 +6,7 @@ import functools
 import inspect
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FunctionType
@@ -74,9 +74,7 @@ def build_module(function: FunctionType, arguments: Mapping[str, ArgumentType], 
         DiagnosticError: at the line of the user's file that cannot be compiled.
     """
     code = code_of(function)
-    kinds = _passed(arguments)
-    passed = [kind.mlir for kind in kinds.values()]
-    given = {name: kind.value for name, kind in arguments.items() if isinstance(kind, Known)}
+    passed = [kind.mlir for kind in _passed(arguments).values()]
     where = code.position(code.node)
     try:
         with (
@@ -85,8 +83,7 @@ def build_module(function: FunctionType, arguments: Mapping[str, ArgumentType], 
             build.gpu_module("kernels"),
             build.kernel(function.__name__, *passed) as values,
         ):
-            given |= {name: _argument(kind, value) for (name, kind), value in zip(kinds.items(), values)}
-            Compiler().run(function, [], given)
+            Compiler().run(function, [], _given(arguments, values))
     except DiagnosticError as e:
         e.sources = [*e.sources, code.source]
         raise
@@ -100,9 +97,12 @@ def _warn_of_pressure(kernel: CompiledKernel) -> None:
         warnings.warn(f"{allocation.where}: kernel '{kernel.name}' does not fit: {allocation.report()}", stacklevel=4)
 
 
-def _argument(kind: ArrayType | ScalarType, value: mlir.Value) -> Array | Value:
-    """What the function gets for an argument of the kernel."""
-    return (Array if isinstance(kind, ArrayType) else Value)(value, kind.dtype)
+def _given(arguments: Mapping[str, ArgumentType], values: Iterable[mlir.Value]) -> dict[str, Any]:
+    """The arguments of the Python function, for the SSA values of the kernel's arguments."""
+    given: dict[str, Any] = {name: kind.value for name, kind in arguments.items() if isinstance(kind, Known)}
+    for (name, kind), value in zip(_passed(arguments).items(), values):
+        given[name] = (Array if isinstance(kind, ArrayType) else Value)(value, kind.dtype)
+    return given
 
 
 def _passed(arguments: Mapping[str, ArgumentType]) -> dict[str, ArrayType | ScalarType]:
@@ -186,11 +186,7 @@ class TileKernel:
             arguments = tuple(kind.argument(given) for kind, given in zip(kinds.values(), arguments))
         if not is_eager(self.options.get("engine")):
             return self.compiled(*arguments, grid=grid, block=block)
-        known = {name: kind.value for name, kind in self.arguments.items() if isinstance(kind, Known)}
-
-        def given(values: Sequence[mlir.Value]) -> dict[str, Any]:
-            return known | {name: _argument(kind, value) for (name, kind), value in zip(kinds.items(), values)}
-
+        given = functools.partial(_given, self.arguments)
         types = [kind.mlir for kind in kinds.values()]
         model = self.options.get("model", "fma")
         return eager.run(

@@ -72,8 +72,7 @@ def iterations(first: Value, last: Value, step: Value, known: Any) -> Value:
         count = up
     else:
         count = where(step > 0, up, down)
-    found: Value = math.maximum(count, 0)
-    return found
+    return math.maximum(count, 0)
 
 
 class Retyped(Exception):

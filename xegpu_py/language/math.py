@@ -57,8 +57,7 @@ floor, ceil, round_ = (
 
 def tan(value: Any) -> Value:
     """The tangent of each element: the quotient of the sine and the cosine; float32 of integers."""
-    found: Value = sin(value) / cos(value)
-    return found
+    return sin(value) / cos(value)
 
 
 def sigmoid(value: Any) -> Value:
@@ -174,8 +173,7 @@ def umulhi(a: Any, b: Any) -> Value:
     x0, y0 = x & low, y & low
     first, second = x0 * y1, x1 * y0
     carry = ((x0 * y0 >> 32) + (first & low) + (second & low)) >> 32
-    found: Value = x1 * y1 + (first >> 32) + (second >> 32) + carry
-    return found.to(one.dtype)
+    return (x1 * y1 + (first >> 32) + (second >> 32) + carry).to(one.dtype)
 
 
 def softmax(value: Any, dim: int | None = None, *, keep_dims: bool | None = None, ieee_rounding: bool = False) -> Value:
@@ -189,8 +187,7 @@ def softmax(value: Any, dim: int | None = None, *, keep_dims: bool | None = None
     given = value_of(value)
     axis = 0 if dim is None else dim
     raised = exp(given - given.max(axis, keep_dims=True))
-    found: Value = raised / raised.sum(axis, keep_dims=True)
-    return found
+    return raised / raised.sum(axis, keep_dims=True)
 
 
 def minimum_of(*values: Any) -> Any:

@@ -10,8 +10,7 @@ import numpy as np
 from xegpu_py.language import types
 from xegpu_py.language.functions import where
 from xegpu_py.language.held import axis_of
-from xegpu_py.language.shapes import concatenate
-from xegpu_py.language.types import DType
+from xegpu_py.language.shapes import alternating, concatenate
 from xegpu_py.language.values import Product, Value, constant, value_of
 
 
@@ -108,8 +107,7 @@ def join(a: Any, b: Any) -> Value:
     one, other = broadcast(one, other)
     shape = (*one.shape, 2)
     left, right = one.ravel(), other.ravel()
-    count = left.size
-    return left.rows_with(right, [p for i in range(count) for p in (i, count + i)]).reshape(shape)
+    return left.rows_with(right, alternating(left.size)).reshape(shape)
 
 
 def split(value: Any) -> tuple[Value, Value]:
@@ -211,7 +209,7 @@ def unpack_int4(value: Any, signed: bool = True) -> Value:
     given = value_of(value)
     if given.dtype not in (types.int8, types.uint8):
         raise TypeError(f"unpack_int4 needs bytes, not {given.dtype}")
-    bytes_ = given.to(_byte(signed))
+    bytes_ = given.to(types.integer_of(8, signed))
     low = (bytes_ << 4) >> 4
     return interleave(low, bytes_ >> 4)
 
@@ -230,7 +228,3 @@ def pack_int4(value: Any) -> Value:
         raise ValueError(f"pack_int4 needs an even last extent, but got {given.describe()}")
     low, high = split(given.to(types.uint8).reshape((*given.shape[:-1], given.shape[-1] // 2, 2)))
     return (low & 15) | (high << 4)
-
-
-def _byte(signed: bool) -> DType:
-    return types.int8 if signed else types.uint8

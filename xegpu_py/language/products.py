@@ -121,7 +121,7 @@ def _stacked(a: Value, b: Value, c: Value | None, precision: str | None, out_dty
 def _by_fma(a: Value, b: Value, c: Value | None) -> Value:
     """A product in the factors' own type, each term of which is added by one fma, in the order of K."""
     shape = (a.shape[0], b.shape[1])
-    found: Any = constant(a.dtype, 0.0, shape) if c is None else c.to(a.dtype)
+    found = constant(a.dtype, 0.0, shape) if c is None else c.to(a.dtype)
     for k in range(a.shape[1]):
         found = fma(a.along(1, [k]).broadcast(shape), b.along(0, [k]).broadcast(shape), found)
     return found
@@ -298,7 +298,7 @@ _LAYOUTS = {types.float8_e4m3fn: (3, 7), types.float16: (10, 15), types.bfloat16
 def _of_e2m1(bits: Value, wide: DType) -> Value:
     """Four bits of E2M1 (0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives) as numbers."""
     fraction, bias = _LAYOUTS[wide]
-    whole: Any = bits.to(types.integer_of(wide.bits, signed=False))
+    whole = bits.to(types.integer_of(wide.bits, signed=False))
     size = whole & 7
     half = bias - 1 << fraction
     # 0.5 is subnormal in E2M1, and normal elsewhere.
@@ -310,7 +310,7 @@ def _powers(scale: Value, axis: int, wide: DType) -> Value:
     """E8M0 as powers of two, one for each element along a dimension."""
     fraction, bias = _LAYOUTS[wide]
     assert bias == 127
-    exponent: Any = scale.to(types.integer_of(wide.bits, signed=False))
+    exponent = scale.to(types.integer_of(wide.bits, signed=False))
     # 2^-127 is subnormal, and 255 is NaN.
     nan = (511 << fraction) >> 1
     bits = where(exponent == 0, 1 << fraction - 1, where(exponent == 255, nan, exponent << fraction))

@@ -58,16 +58,12 @@ def philox(seed: Any, c0: Any, c1: Any, c2: Any, c3: Any, n_rounds: int = ROUNDS
     Raises:
         TypeError: if the seed is no integer.
     """
-    first = value_of(c0) if isinstance(c0, Value) else value_of(c0, types.uint32)
+    first = value_of(c0, types.uint32)
     is_wide = first.dtype.bits == 64 and first.dtype != types.index
     dtype = types.integer_of(64 if is_wide else 32, signed=False)
     low, high = _key(seed, dtype)
-    x0, x1, x2, x3 = (_word(c, dtype) for c in (first, c1, c2, c3))
+    x0, x1, x2, x3 = (value_of(c, dtype).to(dtype) for c in (first, c1, c2, c3))
     return philox_impl(x0, x1, x2, x3, low, high, n_rounds)
-
-
-def _word(given: Any, dtype: DType) -> Value:
-    return given.to(dtype) if isinstance(given, Value) else constant(dtype, given)
 
 
 def _key(seed: Any, dtype: DType) -> tuple[Value, Value]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -34,28 +35,23 @@ class Reductions(Elements):
         Raises:
             ValueError: if there is no such dimension, or the groups do not divide it.
         """
-        me: Any = self
+        me = self._value
         if group is not None:
             if axis is None or not isinstance(axis, int):
                 raise ValueError("a group needs an axis")
             return self._combined(kind, axis_of(axis, self.ndim), group)
-        found = me
-        dims = axes_of(axis, self.ndim)
+        found, dims = me, axes_of(axis, self.ndim)
         if len(dims) == self.ndim and self.ndim > 2:
-            found = me.reshape((-1, self.shape[-1]))
-            for dim in (0, 1):
-                found = found._combined(kind, dim, None)
-        else:
-            for dim in dims:
-                found = found._combined(kind, dim, None)
+            found, dims = me.reshape((-1, self.shape[-1])), [0, 1]
+        for dim in dims:
+            found = found._combined(kind, dim, None)
         return reduced_shape(found, self.shape, axis, keep_dims)
 
     def _combined(self, kind: str, dim: int, group: int | None) -> Value:
         """One dimension reduced, which stays."""
-        me: Any = self
+        me = self._value
         if self.dtype.is_narrow:
-            narrow: Value = me.to(types.float32)._combined(kind, dim, group).to(self.dtype)
-            return narrow
+            return me.to(types.float32)._combined(kind, dim, group).to(self.dtype)
         before, extent, after = around(self.shape, dim)
         size = group or extent
         if extent % size:
@@ -75,25 +71,21 @@ class Reductions(Elements):
     def _kind(self, real: str, signed: str, unsigned: str) -> str:
         return real if self.dtype.is_float else signed if self.dtype.is_signed else unsigned
 
-    def _summed(self, dtype: Any) -> Any:
+    def _summed(self, dtype: Any) -> Value:
         """The value in the type in which sums are taken."""
-        me: Any = self
-        wanted = types.dtype_of(dtype) if dtype is not None else types.summed(self.dtype)
-        return me.to(wanted)
+        return self._value.to(types.summed(self.dtype) if dtype is None else dtype)
 
     def sum(
         self, axis: Axes = None, group: int | None = None, *, keep_dims: bool | None = None, dtype: Any = None
     ) -> Value:
         """The sum, in `dtype`; by default in int32 or uint32 of narrower integers and bools, as in Triton."""
-        found: Value = self._summed(dtype).reduce("add", axis, group, keep_dims=keep_dims)
-        return found
+        return self._summed(dtype).reduce("add", axis, group, keep_dims=keep_dims)
 
     def prod(
         self, axis: Axes = None, group: int | None = None, *, keep_dims: bool | None = None, dtype: Any = None
     ) -> Value:
         """The product, likewise."""
-        found: Value = self._summed(dtype).reduce("mul", axis, group, keep_dims=keep_dims)
-        return found
+        return self._summed(dtype).reduce("mul", axis, group, keep_dims=keep_dims)
 
     def max(
         self,
@@ -136,9 +128,9 @@ class Reductions(Elements):
         return self._place_of("min", axis, keep_dims)
 
     def _place_of(self, which: str, axis: Axes, keep_dims: bool | None) -> Value:
-        me: Any = self
+        me = self._value
         if axis is None:
-            place: Value = me.ravel()._place_of(which, 0, False)
+            place = me.ravel()._place_of(which, 0, False)
             return place.reshape((1,) * self.ndim) if keep_dims else place
         if not isinstance(axis, int):
             raise TypeError(f"arg{which} takes one axis, not {axis!r}")
@@ -153,15 +145,11 @@ class Reductions(Elements):
 
     def any(self, axis: Axes = None, *, keep_dims: bool | None = None) -> Value:
         """Whether any element is true."""
-        me: Any = self
-        found: Value = me.to(types.bool_).to(types.int32).reduce("or", axis, keep_dims=keep_dims) != 0
-        return found
+        return self._value.to(types.bool_)._bitwise("or", axis, keep_dims)
 
     def all(self, axis: Axes = None, *, keep_dims: bool | None = None) -> Value:
         """Whether all elements are true."""
-        me: Any = self
-        found: Value = me.to(types.bool_).to(types.int32).reduce("and", axis, keep_dims=keep_dims) != 0
-        return found
+        return self._value.to(types.bool_)._bitwise("and", axis, keep_dims)
 
     def xor_sum(self, axis: Axes = None, *, keep_dims: bool | None = None) -> Value:
         """All elements combined by exclusive or.
@@ -180,22 +168,16 @@ class Reductions(Elements):
         return self._bitwise("or", axis, keep_dims)
 
     def _bitwise(self, kind: str, axis: Axes, keep_dims: bool | None) -> Value:
-        me: Any = self
         if self.dtype.is_float:
             raise TypeError(f"a reduction by '{kind}' needs integers or truth values, not {self.dtype}")
         if self.dtype.kind == "bool":
-            found: Value = me.to(types.int32).reduce(kind, axis, keep_dims=keep_dims) != 0
-            return found
+            return self._value.to(types.int32).reduce(kind, axis, keep_dims=keep_dims) != 0
         return self.reduce(kind, axis, keep_dims=keep_dims)
 
     def mean(self, axis: Axes = None, *, keep_dims: bool | None = None) -> Value:
         """The sum divided by the number of elements."""
-        count = 1
-        for dim in axes_of(axis, self.ndim):
-            count *= self.shape[dim]
-        total: Any = self.sum(axis, keep_dims=keep_dims)
-        found: Value = total / count
-        return found
+        count = math.prod(self.shape[dim] for dim in axes_of(axis, self.ndim))
+        return self.sum(axis, keep_dims=keep_dims) / count
 
 
 def axes_of(axis: Axes, rank: int) -> list[int]:

@@ -16,7 +16,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any
 
 from xegpu_py.language import types
-from xegpu_py.language.expressions import COMPARE, is_users, replacements, static_items
+from xegpu_py.language.expressions import COMPARE, conjunction, is_users, replacements, static_items
 from xegpu_py.language.loops import Loop
 from xegpu_py.language.scopes import dynamic, promoted
 from xegpu_py.language.source import Code, assigned, assigned_by, code_of
@@ -109,18 +109,7 @@ class Meaning:
     @staticmethod
     def compared(*parts: Any) -> Any:
         """A chain of comparisons: operands, and between them the names of operators."""
-        found: Any = True
-        for left, name, right in zip(parts[::2], parts[1::2], parts[2::2]):
-            one = _BY_NAME[name](left, right)
-            if found is True:
-                found = one
-            elif isinstance(found, Value) or isinstance(one, Value):
-                found = value_of(found) & one
-            else:
-                found = found and one
-            if found is False:
-                return False
-        return found
+        return conjunction(_BY_NAME[name](a, b) for a, name, b in zip(parts[::2], parts[1::2], parts[2::2]))
 
     def chosen(self, condition: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
         """`a if c else b`."""
@@ -157,8 +146,7 @@ class Meaning:
         """`x.assign(y)`: y in the type and shape of x."""
         if not isinstance(held, Value):
             return held.assign(given)
-        given = value_of(given, held.dtype)
-        return given.broadcast(held.shape)
+        return value_of(given, held.dtype).broadcast(held.shape)
 
 
 class _Counted:

@@ -66,9 +66,7 @@ def reduce(value: Any, axis: Any, combine_fn: Combine, keep_dims: bool | None = 
     given, single = _tuple_of(value)
     shape = np.broadcast_shapes(*(v.shape for v in given))
     given = tuple(v.broadcast(shape) for v in given)
-    dims = axes_of(axis, len(shape))
-    if len(dims) > 1 and dims != sorted(dims):
-        dims = sorted(dims)
+    dims = sorted(axes_of(axis, len(shape)))
     left = given
     if axis is None:
         left, dims = tuple(v.ravel() for v in given), [0]
@@ -131,7 +129,7 @@ def _scanned(rows: Values, combine: Combine) -> Values:
     if not later:
         return tuple(e.rows_with(s, [0, 1]) for e, s in zip(even, sums))
     between = _combined(combine, _rows(sums, range(len(later))), _rows(rows, later), "associative_scan")
-    firsts = tuple(r.rows([0]) if len(later) == 0 else concatenate([r.rows([0]), b], 0) for r, b in zip(rows, between))
+    firsts = tuple(concatenate([r.rows([0]), b], 0) for r, b in zip(rows, between))
     wholes = firsts[0].shape[0]
     places = [(i // 2 if i % 2 == 0 else wholes + i // 2) for i in range(count)]
     return tuple(f.rows_with(s, places) for f, s in zip(firsts, sums))
@@ -146,14 +144,12 @@ def cumsum(value: Any, axis: int = 0, reverse: bool = False, dtype: Any = None) 
         reverse: whether to begin at the last element.
         dtype: in which type; by default int32 or uint32 of narrower integers and bools, as in Triton.
     """
-    found: Value = associative_scan(value_of(value)._summed(dtype), axis, lambda a, b: a + b, reverse)
-    return found
+    return associative_scan(value_of(value)._summed(dtype), axis, lambda a, b: a + b, reverse)
 
 
 def cumprod(value: Any, axis: int = 0, reverse: bool = False, dtype: Any = None) -> Value:
     """The products of the elements up to each one along a dimension, likewise."""
-    found: Value = associative_scan(value_of(value)._summed(dtype), axis, lambda a, b: a * b, reverse)
-    return found
+    return associative_scan(value_of(value)._summed(dtype), axis, lambda a, b: a * b, reverse)
 
 
 # Sorting.
@@ -305,40 +301,40 @@ def _sorted_line(line: Value, extent: int, descending: bool) -> Value:
     """
     across = ROW_LANES
     height = line.size // across
-    turned = line.reshape((height, across)).T
+    transposed = line.reshape((height, across)).T
     # Runs within 16 elements; those of 16 alternate from column to column of the transpose.
     size = 2
     while size < across:
-        turned = _merged(turned, size, size, extent, descending)
+        transposed = _merged(transposed, size, size, extent, descending)
         size *= 2
     while size <= extent:
         if size > across:
-            rows = turned.T
+            rows = transposed.T
             stride = size // 2
             while stride >= across:
                 near = stride // across
                 rows = _exchanged(rows, near, _falling(across, size, extent, descending))
                 stride //= 2
-            turned = rows.T
-        turned = _near(turned, size, extent, descending)
+            transposed = rows.T
+        transposed = _near(transposed, size, extent, descending)
         size *= 2
-    return turned.T.ravel()
+    return transposed.T.ravel()
 
 
-def _near(turned: Value, size: int, extent: int, descending: bool) -> Value:
+def _near(transposed: Value, size: int, extent: int, descending: bool) -> Value:
     """The exchanges within 16 elements of a merge of runs of `size`: falling columns are complemented meanwhile."""
-    across, columns = turned.shape
+    across, columns = transposed.shape
     mask = None
     if size < extent:
         runs = (arange(columns) & (size // across)) != 0
         mask = where(runs, -1 if not descending else 0, 0 if not descending else -1).to(types.int32)
-        mask = mask.to(types.integer_of(turned.dtype.bits, signed=True)).to(turned.dtype).reshape((1, columns))
-        turned = turned ^ mask
+        mask = mask.to(types.integer_of(transposed.dtype.bits, signed=True)).to(transposed.dtype).reshape((1, columns))
+        transposed = transposed ^ mask
     stride = across // 2
     while stride:
-        turned = _exchanged(turned, stride, lambda i: descending and mask is None)
+        transposed = _exchanged(transposed, stride, lambda i: descending and mask is None)
         stride //= 2
-    return turned if mask is None else turned ^ mask
+    return transposed if mask is None else transposed ^ mask
 
 
 COMPARED = 4096

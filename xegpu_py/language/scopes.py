@@ -93,7 +93,7 @@ def dynamic(found: Any) -> bool:
 
 def described(found: Any) -> str:
     """What something is, for diagnostics."""
-    if isinstance(found, (Value,)):
+    if isinstance(found, Value):
         return found.describe()
     if isinstance(found, Product):
         return "a product of matrices"

@@ -177,7 +177,7 @@ class Shapes(Elements):
         """Rows of this value and of another one: those of the other are numbered behind those of this one."""
         shape = (len(places), *self.shape[1:])
         count = self.shape[0]
-        if self.ndim == 1 and other.shape == self.shape and list(places) == _alternating(count):
+        if self.ndim == 1 and other.shape == self.shape and list(places) == alternating(count):
             return self._made(vector.interleave(self.ir, other.ir), shape=shape)
         return self._made(vector.shuffle(self.ir, other.ir, list(places)), shape=shape)
 
@@ -261,7 +261,8 @@ def _groups(order: Sequence[int], source: Sequence[int]) -> list[list[int]]:
     return groups
 
 
-def _alternating(count: int) -> list[int]:
+def alternating(count: int) -> list[int]:
+    """The places, as `rows_with` counts them, that interleave the rows of two values."""
     return [p for i in range(count) for p in (i, count + i)]
 
 

@@ -177,15 +177,6 @@ def summed(dtype: DType) -> DType:
     return dtype
 
 
-def of_mlir(element: str) -> DType:
-    """The type that signless MLIR elements have by default.
-
-    Raises:
-        ValueError: if there is none.
-    """
-    return dtype_of(element)
-
-
 def promote(a: DType, b: DType) -> DType:
     """The type in which values of two types are combined.
 

@@ -23,7 +23,7 @@ from xegpu_py.language.conversions import Conversions
 from xegpu_py.language.held import BUILDING, Number, matrix_shape
 from xegpu_py.language.reductions import Reductions
 from xegpu_py.language.shapes import Shapes
-from xegpu_py.language.types import DType
+from xegpu_py.language.types import DType, dtype_of
 
 
 def constant(dtype: DType, number: Number | bool, shape: Sequence[int] = (), map: WgMap | None = None) -> Value:
@@ -105,7 +105,7 @@ class Value(Shapes, Conversions, Reductions):
         if text.startswith("vector<"):
             held, element = vector_of(text)
         self.shape: tuple[int, ...] = held if shape is None else tuple(shape)
-        self.dtype = types.of_mlir(element) if dtype is None else dtype
+        self.dtype = dtype_of(element) if dtype is None else dtype
         assert self.dtype.mlir == element and matrix_shape(self.shape) == held
 
     def with_ir(self, value: mlir.Value) -> Value:
@@ -213,7 +213,7 @@ class Value(Shapes, Conversions, Reductions):
             dtype = types.int32
         return self.to(dtype), constant(dtype, other, self.shape)
 
-    def _arith(self, other: Any, name: str, *, swapped: bool = False) -> Any:
+    def _arith(self, other: Any, name: str, *, swapped: bool = False) -> Value:
         """`arith.NAMEf`, or `arith.NAMEi` of integers."""
         if not isinstance(other, (Value, Product, bool, int, float, np.generic)):
             return NotImplemented
@@ -233,27 +233,27 @@ class Value(Shapes, Conversions, Reductions):
         operands = [self.ir, *(o.ir for o in others)]
         return self._made(mlir.Operation.create(name, [self._type(self.shape, result)], operands).result, result)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Any) -> Value:
         if isinstance(other, Product):
             return other.plus(self)
         return self._arith(other, "add")
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Any) -> Value:
         return self._arith(other, "add", swapped=True)
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Any) -> Value:
         return self._arith(other, "sub")
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Any) -> Value:
         return self._arith(other, "sub", swapped=True)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Any) -> Value:
         return self._arith(other, "mul")
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: Any) -> Value:
         return self._arith(other, "mul", swapped=True)
 
-    def _divided(self, other: Any, swapped: bool) -> Any:
+    def _divided(self, other: Any, swapped: bool) -> Value:
         if not isinstance(other, (Value, Product, bool, int, float, np.generic)):
             return NotImplemented
         if isinstance(other, Product):
@@ -265,10 +265,10 @@ class Value(Shapes, Conversions, Reductions):
         a, b = self._both(other, dtype if dtype.is_float else types.float32)
         return (b if swapped else a)._op("arith.divf", a if swapped else b)
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: Any) -> Value:
         return self._divided(other, False)
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: Any) -> Value:
         return self._divided(other, True)
 
     def _integers(self, other: Any, sign: str, swapped: bool, hint: str) -> tuple[Value, Value]:
@@ -381,7 +381,7 @@ class Value(Shapes, Conversions, Reductions):
             return self._op("math.absf")
         return self._op("math.absi") if self.dtype.is_signed else self
 
-    def _compare(self, other: Any, real: str, whole: str) -> Any:
+    def _compare(self, other: Any, real: str, whole: str) -> Value:
         if not isinstance(other, (Value, Product, bool, int, float, np.generic)):
             return NotImplemented
         if not isinstance(other, (Value, Product)) and self.dtype.is_integer and not isinstance(other, (bool, float)):
@@ -395,28 +395,27 @@ class Value(Shapes, Conversions, Reductions):
         name = whole if whole in ("eq", "ne") else f"{'s' if a.dtype.is_signed else 'u'}{whole}"
         return a._made(arith.cmpi(arith.CmpIPredicate[name], a.ir, b.ir), types.bool_)
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: Any) -> Value:
         return self._compare(other, "OLT", "lt")
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: Any) -> Value:
         return self._compare(other, "OLE", "le")
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: Any) -> Value:
         return self._compare(other, "OGT", "gt")
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: Any) -> Value:
         return self._compare(other, "OGE", "ge")
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: Any) -> Value:  # type: ignore[override]
         return self._compare(other, "OEQ", "eq")
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: Any) -> Value:  # type: ignore[override]
         return self._compare(other, "UNE", "ne")
 
     def equals(self, other: Any) -> Value:
         """Where the elements are equal: `==`."""
-        found: Value = self == other
-        return found
+        return self == other
 
     def __matmul__(self, other: Value) -> Product:
         return Product(self, other)
@@ -493,15 +492,13 @@ class Product:
     def plus(self, c: Value) -> Value:
         """The product added to a matrix."""
         if c.shape != (self.a.shape[0], self.b.shape[1]):
-            added: Value = c + self.value
-            return added
+            return c + self.value
         return self._multiply(c, c.dtype)
 
     def __add__(self, other: Any) -> Any:
         if isinstance(other, Value) and other.ndim == 2:
             return self.plus(other)
-        found: Value = self.value + other
-        return found
+        return self.value + other
 
     __radd__ = __add__
 
