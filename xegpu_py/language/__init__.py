@@ -207,7 +207,7 @@ for _function in (
     *(abs_, cdiv, ceil, clamp, cos, erf, exp, exp2, fdiv, floor, fma, log, log2, maximum, minimum),
     *(round_, rsqrt, sigmoid, sin, softmax, sqrt, sqrt_rn, tan, tanh, umulhi),
 ):
-    # `x.exp()` is `exp(x)`, as in Triton; what a value has by itself stays.
+    # `x.exp()` is `exp(x)`, as in Triton. Methods that `Value` defines itself stay.
     if not hasattr(Value, _function.__name__.rstrip("_")):
         setattr(Value, _function.__name__.rstrip("_"), _function)
 
@@ -216,7 +216,7 @@ for _function in (
 abs, all, any, max, min, round, sum, range = abs_, all_, any_, max_, min_, round_, sum_, range_
 F64, F32, F16, BF16, TF32, BF8, HF8 = float64, float32, float16, bfloat16, tfloat32, float8_e5m2, float8_e4m3fn
 I64, I32, I16, I8, U64, U32, U16, U8 = int64, int32, int16, int8, uint64, uint32, uint16, uint8
-# Triton's names of types, and of what has another name here.
+# Triton's names where they differ from those above.
 slice, tuple = builtins.slice, builtins.tuple
 int1, float8e5, float8e4nv, dtype = bool_, float8_e5m2, float8_e4m3fn, DType
 tensor, tensor_descriptor, constexpr = Value, TensorDescriptor, Constexpr

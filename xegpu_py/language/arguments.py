@@ -1,4 +1,4 @@
-"""Arguments of kernels: what a call gives, and what a kernel is compiled for."""
+"""Arguments of kernels, and their types, for which a kernel is compiled."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from xegpu_py.target import Block2DLimits
 
 
 class Constexpr:
-    """Annotates a parameter of a kernel that is known as the kernel is compiled: `BLOCK: Constexpr`."""
+    """Annotates a parameter of a kernel that is known at compile time: `BLOCK: Constexpr`."""
 
 
 @dataclass(frozen=True)
 class ArrayType:
-    """What an array argument is compiled for.
+    """The type of an array argument.
 
     Attributes:
         dtype: its element type.
-        shape: its extents; None for one that is known only when the kernel is called.
-        strides: elements between indices likewise; None for a row-major array without gaps.
-        aligned: whether 2D block messages can serve it.
+        shape: its extents; None for an extent that is known only at run time.
+        strides: its strides in elements, as `shape`; None for a contiguous row-major array.
+        aligned: whether 2D block messages can access it.
     """
 
     dtype: DType
@@ -43,7 +43,7 @@ class ArrayType:
         return f"memref<{extents}, strided<[{', '.join('?' if n is None else str(n) for n in self.strides)}]>>"
 
     def argument(self, given: Any) -> Any:
-        """The array as it is passed: of bools its bytes."""
+        """The array as it is passed: bools as bytes."""
         return given.view(np.uint8) if isinstance(given, np.ndarray) and given.dtype == bool else given
 
     def __str__(self) -> str:
@@ -53,7 +53,7 @@ class ArrayType:
 
 @dataclass(frozen=True)
 class ScalarType:
-    """What a number that is passed to a kernel is compiled for.
+    """The type of a number that is passed to a kernel at run time.
 
     Attributes:
         dtype: its type.
@@ -67,7 +67,7 @@ class ScalarType:
         return self.dtype.mlir
 
     def argument(self, given: Any) -> Any:
-        """The number as it is passed: MLIR's integers have no sign, so those of upper half become negative."""
+        """The number as it is passed. MLIR's integers are signless: great unsigned ones become negative."""
         if self.dtype.kind == "uint" and given >= 1 << self.dtype.bits - 1:
             return int(given) - (1 << self.dtype.bits)
         return given
@@ -78,7 +78,7 @@ class ScalarType:
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """An argument that is known as the kernel is compiled. Equal numbers of different types are different arguments.
+    """An argument that is known at compile time. Equal numbers of different types are different arguments.
 
     Attributes:
         value: the argument.
@@ -97,7 +97,7 @@ class Known:
 
 
 def _identity(value: Any) -> Any:
-    """What two arguments have in common for which a kernel is compiled once: 2 and 2.0 are not the same to it."""
+    """The key under which an argument is compiled for: 2 and 2.0 have different ones."""
     if isinstance(value, tuple):
         return type(value), tuple(map(_identity, value))
     return type(value), value.hex() if isinstance(value, float) else value
@@ -107,15 +107,15 @@ ArgumentType = ArrayType | ScalarType | Known
 
 
 def argument_type(parameter: inspect.Parameter, given: Any, limits: Block2DLimits | None, kernel: str) -> ArgumentType:
-    """What a kernel is compiled for, for an argument of `as_argument`.
+    """The type for which a kernel is compiled, of an argument that `as_argument` gives.
 
     Args:
-        limits: those of 2D block messages.
-        kernel: its name, for the message.
+        limits: the limits of 2D block messages, if the target has these messages.
+        kernel: the kernel's name, for error messages.
 
     Raises:
-        TypeError: if it is neither array nor number.
-        OverflowError: if it does not fit the type that the parameter has.
+        TypeError: if it is neither an array nor a number.
+        OverflowError: if it does not fit the type with which the parameter is annotated.
     """
     wanted = parameter.annotation
     if wanted is Constexpr or isinstance(given, (bool, str, tuple, type(None), DType)):
@@ -125,7 +125,7 @@ def argument_type(parameter: inspect.Parameter, given: Any, limits: Block2DLimit
         except TypeError:
             raise TypeError(
                 f"argument '{parameter.name}' of kernel '{kernel}' must be hashable, unlike {type(given).__name__}: "
-                "it is known as the kernel is compiled"
+                "it is known at compile time"
             ) from None
         return known
     if isinstance(given, np.ndarray) and given.ndim:
@@ -162,16 +162,16 @@ def _array_type(array: np.ndarray[Any, Any], limits: Block2DLimits | None) -> Ar
 
 
 def as_argument(given: Any) -> Any:
-    """An argument as a numpy array of the same memory where it is an array: numpy's, torch's, and other libraries'.
+    """An argument, arrays of any library as numpy arrays that share their memory.
 
     Raises:
-        TypeError: if it does not lie in the host's memory.
+        TypeError: if an array is not in the host's memory.
     """
     if isinstance(given, (np.ndarray, np.generic, int, float, str, tuple, type(None))):
         return given
     if hasattr(given, "__array_interface__"):
         return np.asarray(given)
     if hasattr(given, "__dlpack__"):
-        # Tensors that take part in differentiation have no DLPack of their own.
+        # A tensor that requires a gradient exports DLPack only when it is detached.
         return from_dlpack(given.detach() if hasattr(given, "detach") else given)
     return given

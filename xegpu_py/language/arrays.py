@@ -58,13 +58,13 @@ class Array:
 
     @property
     def shape(self) -> tuple[int | Value, ...]:
-        """Its extents; one that is known only as the kernel runs is a value of type index."""
+        """Its extents; one that is known only at run time is a value of type index."""
         dynamic = mlir.ShapedType.get_dynamic_size()
         return tuple(self._extent(d) if n == dynamic else n for d, n in enumerate(self._type.shape))
 
     @property
     def strides(self) -> tuple[int | Value, ...]:
-        """Elements from one index of each dimension to the next."""
+        """The strides, in elements."""
         if self._strides is not None:
             return self._strides
         known, _ = self._type.get_strides_and_offset()
@@ -110,7 +110,7 @@ class Array:
 
         Raises:
             ValueError: if the numbers of dimensions do not fit.
-            TypeError: if the shape is not known when the kernel is compiled.
+            TypeError: if the shape is not known at compile time.
         """
         wanted, at = static_shape(shape), (at,) if isinstance(at, (int, Value)) else at
         if len(at) != self.ndim or not 1 <= len(wanted) <= self.ndim:
@@ -175,7 +175,7 @@ class Array:
 
         Args:
             shape: the extents.
-            strides: elements from one index of each dimension to the next.
+            strides: the strides, in elements.
 
         Raises:
             ValueError: if the numbers of extents and strides differ.
@@ -270,7 +270,7 @@ class Pointers:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of what is loaded."""
+        """The shape of the loaded value."""
         return self.indices.shape
 
     @property

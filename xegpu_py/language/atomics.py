@@ -58,7 +58,7 @@ def atomic_cas(
         cmp: the expected elements. Bits are compared: -0.0 does not equal 0.0, and a NaN may equal itself.
         val: the new elements.
         sem: Triton's memory order, which is checked and has no effect: the GPU's memory model holds for each.
-        scope: Triton's scope, likewise.
+        scope: Triton's memory scope, as `sem`.
         mask: where to compare and write; elements elsewhere are zero in the result.
 
     Raises:

@@ -22,12 +22,12 @@ def make_block_ptr(
     """A tile of a view of an array's memory, which `load` and `store` take and `advance` moves.
 
     Args:
-        base: the array whose memory it is, from its first element on.
+        base: the array whose memory is viewed, from its first element on.
         shape: the extents of the view.
-        strides: elements from one index of each dimension to the next.
-        offsets: where the tile begins.
+        strides: the strides of the view, in elements.
+        offsets: the indices at which the tile begins.
         block_shape: the tile's extents.
-        order: Triton's order of dimensions in memory, which follows from the strides here.
+        order: Triton's order of dimensions in memory, without effect: it follows from the strides.
 
     Raises:
         ValueError: if the numbers of dimensions do not fit.
@@ -58,7 +58,7 @@ class TensorDescriptor:
 
     @property
     def strides(self) -> tuple[int | Value, ...]:
-        """Elements from one index of each dimension to the next."""
+        """The strides, in elements."""
         return self.array.strides
 
     def tile(self, offsets: Sequence[int | Value]) -> Any:
@@ -88,11 +88,11 @@ def make_tensor_descriptor(
     """A view of an array's memory from which tiles of one shape are loaded.
 
     Args:
-        base: the array whose memory it is, from its first element on.
+        base: the array whose memory is viewed, from its first element on.
         shape: the extents of the view.
-        strides: elements from one index of each dimension to the next.
+        strides: the strides of the view, in elements.
         block_shape: the shape of the tiles.
-        padding_option: what out-of-bounds elements are: "zero".
+        padding_option: the value of out-of-bounds elements: "zero".
 
     Raises:
         ValueError: for another padding, or if the numbers of dimensions do not fit.
@@ -105,7 +105,7 @@ def make_tensor_descriptor(
 
 
 def load_tensor_descriptor(desc: TensorDescriptor, offsets: Sequence[int | Value]) -> Value:
-    """The elements of a tile that begins at these indices: `desc.load(offsets)`."""
+    """The elements of the tile that begins at these indices: `desc.load(offsets)`."""
     return desc.load(offsets)
 
 

@@ -1,11 +1,12 @@
 """Compiles the source of a Python function to MLIR: Python's statements become scf ops, its expressions values.
 
-The compiler walks the function's syntax tree. What is known as it compiles (Python numbers, strings, tuples, shapes) is
-computed by Python; conditions and loops over it are decided and unrolled. Values of the kernel build ops. A variable
-that a loop or branch assigns, and each place in memory that it moves, is carried by the scf op.
+The compiler walks the function's syntax tree. Python computes with objects that are known at compile time (numbers,
+strings, tuples, shapes): conditions on them choose a branch, and loops over them are unrolled. Operators on values of
+the kernel build ops. The scf op of a loop or branch carries the variables that it assigns and the handles that it
+moves.
 
-`break`, `continue` and `return` under a condition that is known only as the kernel runs set flags, hidden variables
-that the rest of the block and the loop's condition ask.
+`break`, `continue` and `return` under a condition that is known only at run time set flags: hidden variables that
+guard the rest of the block and end the loop.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ LOAD_AHEAD = "xetile.load_ahead"
 """The attribute of loops that load ahead."""
 
 _MERGED = object()
-"""Marks what a variable has on both sides of a branch, in one type."""
+"""Marks a variable that has values of the same types on both sides of a branch."""
 
 
 class Compiler(Expressions):
@@ -155,7 +156,7 @@ class Compiler(Expressions):
     def _do_Assert(self, node: ast.Assert) -> None:
         condition = self._value(node.test)
         if dynamic(condition):
-            self._fail("an assertion of a kernel must be known as it is compiled")
+            self._fail("an assertion of a kernel must be known at compile time")
         if not condition:
             shown = self._value(node.msg) if node.msg else ast.unparse(node.test)
             self._fail(f"assertion failed: {shown}")
@@ -184,7 +185,7 @@ class Compiler(Expressions):
         return self._branch(condition, lambda: self._block(node.body), lambda: self._block(node.orelse))
 
     def _branch(self, condition: Value, yes: Callable[[], Flow], no: Callable[[], Flow]) -> Flow:
-        """Both sides of a condition that is known only as the kernel runs, and what variables are afterwards."""
+        """Compile both sides of a condition that is known only at run time, and merge their variables."""
         before = dict(self.scope.variables)
         reached = self._reached()
         old = {key: handle.ir for key, handle in reached.items()}
@@ -241,7 +242,7 @@ class Compiler(Expressions):
         flows: tuple[Flow, Flow],
         blocks: tuple[mlir.Block, mlir.Block],
     ) -> Any:
-        """What a variable is after both sides: the same, SSA values to yield, or undefined."""
+        """Merge a variable of both sides: unchanged, SSA values to yield (`_MERGED`), or undefined."""
         absent = Undefined("is assigned in one branch only")
         flag = name in (BREAK, CONTINUE, RETURN)
         a, b = left.get(name, False if flag else absent), right.get(name, False if flag else absent)
@@ -250,7 +251,7 @@ class Compiler(Expressions):
         if isinstance(a, Undefined) and isinstance(b, Undefined):
             return a
         if isinstance(a, Undefined) or isinstance(b, Undefined):
-            # After an escape nothing reads the variable: any number will do.
+            # After an escape nothing reads the variable: any value of its type will do.
             missing = 0 if isinstance(a, Undefined) else 1
             present = b if missing == 0 else a
             if name != RESULT and flows[missing] is Flow.NEXT:
@@ -271,7 +272,7 @@ class Compiler(Expressions):
         return _MERGED, one, other
 
     def _joined(self, a: Any, b: Any, blocks: tuple[mlir.Block, mlir.Block]) -> tuple[Any, Any]:
-        """Two things in one type, where one holds the other: numbers that Python knows, and integers of two widths."""
+        """Convert numbers and values of two sides to one type, if one of their types holds the other."""
         if isinstance(a, (tuple, list)) and type(a) is type(b) and len(a) == len(b) and not hasattr(a, "_fields"):
             pairs = [self._joined(x, y, blocks) for x, y in zip(a, b)]
             return type(a)(x for x, _ in pairs), type(a)(y for _, y in pairs)
@@ -300,7 +301,7 @@ class Compiler(Expressions):
 
     @contextmanager
     def _own_flags(self) -> Iterator[None]:
-        """`break` and `continue` are those of the loop in this block, and not of the one around it."""
+        """Hide the `break` and `continue` flags of the surrounding loop."""
         outer = {n: self.scope.variables.pop(n) for n in (BREAK, CONTINUE) if n in self.scope.variables}
         yield
         for name in (BREAK, CONTINUE):
@@ -335,18 +336,18 @@ class Compiler(Expressions):
             variables.pop(CONTINUE, None)
             if BREAK in variables or RETURN in variables:
                 self._fail(
-                    "an unrolled loop cannot be left by a condition that is known only as the kernel runs",
+                    "an unrolled loop cannot be left by a condition that is known only at run time",
                     "a loop over range() can",
                 )
         return None
 
     def _loop(self, node: ast.For, over: Loop) -> Flow:
-        """A loop that runs as the kernel does."""
+        """Compile a loop that runs at run time."""
         if isinstance(over.step, int) and over.step > 0:
             start, stop, step = (self._bound(b) for b in (over.start, over.stop, over.step))
             first: Value | None = None
         else:
-            # scf.for counts up: let it count iterations.
+            # scf.for counts up: for other steps it counts iterations.
             first, last, stride = (self._bound(b) for b in (over.start, over.stop, over.step))
             count = iterations(first, last, stride, over.step)
             start, stop, step = self._bound(0), count, self._bound(1)
@@ -362,7 +363,7 @@ class Compiler(Expressions):
         return self._block(node.orelse)
 
     def _leave_others(self, target: ast.expr) -> None:
-        """A loop's counter that was something else before is nothing afterwards, since the loop may not run at all."""
+        """Make a loop's counter undefined if it held another type before: the loop may run zero times."""
         variables = self.scope.variables
         for name in assigned([target]):
             old = variables.get(name)
@@ -378,7 +379,7 @@ class Compiler(Expressions):
         return value_of(bound, types.index).to(types.index)
 
     def _carried(self, body: Sequence[ast.AST]) -> tuple[list[str], list[Handle]]:
-        """The variables that a loop may change, and the places that it may move."""
+        """The variables that a loop may assign, and the handles that it may move."""
         variables = self.scope.variables
         names = [n for n in assigned(body) if n in variables and not isinstance(variables[n], Undefined)]
         return names, list(self._reached().values())
@@ -419,7 +420,7 @@ class Compiler(Expressions):
         return self._while(node, test, None)
 
     def _while(self, node: ast.For | ast.While, test: ast.expr | None, counted: Any) -> Flow:
-        """A loop with a condition: that of a `while`, or of a `for` that can be left; and no flag may be set."""
+        """Compile a `while` loop, or a `for` loop with `break` or `return`: it runs while no flag is set."""
         broke: Any = False
         with self._own_flags():
             hidden: dict[str, Any] = {}
@@ -427,7 +428,7 @@ class Compiler(Expressions):
                 variables = self.scope.variables
                 hidden = {BREAK: False, RETURN: variables.get(RETURN, False)}
                 hidden |= {RESULT: variables[RESULT]} if RESULT in variables else {}
-            # The body tells the type of what it returns: then it is compiled once more, to carry that too.
+            # Compiling the body gives the type of its return value; it is compiled again to carry this value.
             while True:
                 before = dict(self.scope.variables)
                 for name, value in hidden.items():
@@ -451,7 +452,7 @@ class Compiler(Expressions):
     def _try_while(
         self, node: ast.For | ast.While, test: ast.expr | None, counted: Any, hidden: list[str]
     ) -> Flow | dict[str, Any]:
-        """Build the loop, or tell which further hidden variables it must carry."""
+        """Build the loop, or give the further hidden variables that it must carry."""
         head = test if isinstance(node, ast.While) else node.target
         assert head is not None
         names, handles = self._carried([head, *node.body])
@@ -491,7 +492,7 @@ class Compiler(Expressions):
             scope.variables.pop(CONTINUE, None)
             result = scope.variables.get(RESULT)
             if hidden and RESULT in scope.variables and RESULT not in names:
-                # The types are known now, and that is all that was wanted.
+                # This pass was needed only for the types of the return value.
                 shape = outline(result)
                 state.finish([], [])
                 loop.operation.erase()
@@ -525,7 +526,7 @@ class Compiler(Expressions):
             variables[name] = promoted(variables[name])
 
     def _until_types_agree(self, build: Callable[[], Any]) -> Any:
-        """Build a loop; once more, with variables in the types that an iteration gives them, if those are others."""
+        """Build a loop. If an iteration changes types of variables, convert these before the loop and build again."""
         before = dict(self.scope.variables)
         changed: dict[str, Any] = {}
         while True:

@@ -18,7 +18,7 @@ ROUNDINGS = ("nearest", "zero", "up", "down", "stochastic")
 _ALIASES = {None: "nearest", "rtne": "nearest", "rtz": "zero", "rtp": "up", "rtn": "down", "sr": "stochastic"}
 
 _STOCHASTIC = {("float32", "float16"): "i32", ("float16", "float8_e5m2"): "i16"}
-"""What SRND rounds to what, and the integers that its random bits come in."""
+"""The conversions of SRND, and the types of their random bits."""
 
 
 class Conversions(Elements):
@@ -45,16 +45,16 @@ class Conversions(Elements):
                 one), "zero", "up", "down", or "stochastic", which is SRND: float32 to float16, float16 to float8_e5m2,
                 and float32 to float8_e5m2 in these two steps. Of numbers that become integers: all but "stochastic",
                 by default "zero". Triton's "rtne" and "rtz" are read too.
-            saturate: whether what lies beyond the type becomes its greatest or least finite number, in the place of an
-                infinity or of low bits; NaN becomes 0 as an integer.
+            saturate: whether numbers out of the type's range become its greatest or least finite number, instead of an
+                infinity or their low bits; NaN becomes 0 as an integer.
             random: the random bits of stochastic rounding, integers of the value's shape; the instruction adds the
                 lowest 13 of them to float32, and the lowest 8 to float16.
             bitcast: whether to take the bits, as `bitcast` does.
             fp_downcast_rounding: Triton's name of `rounding`.
 
         Raises:
-            ValueError: if there is no such rounding of these types.
-            TypeError: if stochastic rounding has no random bits, or another one has some.
+            ValueError: if these types do not support the rounding.
+            TypeError: if stochastic rounding is given no random bits, or another rounding is given some.
         """
         target = dtype_of(dtype)
         if bitcast:
@@ -81,7 +81,7 @@ class Conversions(Elements):
     astype = to
 
     def _converted(self, to: DType) -> Value:
-        """The conversion that one op makes, or two: to nearest even, toward zero to integers, by low bits."""
+        """Convert as `arith` ops do: to nearest even, toward zero to integers, integers to their low bits."""
         old = self.dtype
         me = self._value
         if to == old:
@@ -129,11 +129,11 @@ class Conversions(Elements):
             return me._op("arith.extf", dtype=to)
         if old == types.float32 or (old, to) in ((types.float64, types.float32), (types.float16, types.float8_e5m2)):
             return me._op("arith.truncf", dtype=to)
-        # Neither of the two holds the other, or there is no op that rounds once.
+        # Neither type holds the other, or no op rounds once.
         return self._wide()._float_to_float(to)
 
     def _wide(self) -> Value:
-        """As float32: exactly, but of float64 so that rounding that once more is as if it were rounded once."""
+        """As float32: exactly, but float64 rounded to odd, so that rounding again equals rounding once."""
         return self._odd_float32() if self.dtype.bits == 64 else self._float_to_float(types.float32)
 
     def _of_e4m3(self) -> Value:
@@ -157,17 +157,17 @@ class Conversions(Elements):
         return (found | ((bits >> 24) & 0x80))._converted(types.uint8).bitcast(types.float8_e4m3fn)
 
     def _odd_float32(self) -> Value:
-        """float64 as float32 rounded to odd, so that rounding that once more is as if it were rounded once."""
+        """float64 as float32 rounded to odd, so that rounding again equals rounding once."""
         me = self._value
         near = me._op("arith.truncf", dtype=types.float32)
         bits = near.bitcast(types.int32)
         back = near._op("arith.extf", dtype=types.float64)
-        # Toward zero first; then the lowest bit is set where the number is not held.
+        # Round toward zero; then set the lowest bit of inexact results.
         toward = bits - (abs(back) > abs(me)).to(types.int32)
         return (toward | (back != me).to(types.int32)).bitcast(types.float32)
 
     def _to_float(self, to: DType, mode: str, saturate: bool) -> Value:
-        """Floating-point numbers in another floating-point type, rounded by a mode, in which some are not held."""
+        """Floating-point numbers rounded to another floating-point type by a mode."""
         if to == self.dtype or types.holds_all(to, self.dtype) or (mode == "nearest" and not saturate):
             return self._converted(to)
         source = self._value
@@ -192,7 +192,7 @@ class Conversions(Elements):
         return bits.bitcast(held)._converted(to)
 
     def _clipped(self, most: Value, keep_infinities: bool) -> Value:
-        """What lies beyond `most` as `most`, with its sign; NaN stays."""
+        """Numbers greater in magnitude than `most` become `most` with their sign; NaN stays."""
         me = self._value
         beyond = abs(me) > most
         if keep_infinities:
@@ -219,7 +219,7 @@ class Conversions(Elements):
         return above._selected(most, below._selected(least, whole))
 
     def _whole_saturated(self, to: DType) -> Value:
-        """Integers as integers of another type, the greatest or least one where they lie beyond."""
+        """Integers as integers of another type, clamped to its range."""
         me = self._value
         if self.dtype.kind == "bool":
             return self._converted(to)
@@ -236,7 +236,7 @@ class Conversions(Elements):
         me = self._value
         if (self.dtype.name, to.name) == ("float32", "float8_e5m2"):
             step = self._stochastic(types.float16, random, saturate)
-            # The bits of the second step are others than those of the first.
+            # The second step uses other random bits than the first.
             return step._stochastic(to, random >> 13, saturate)
         wanted = _STOCHASTIC.get((self.dtype.name, to.name))
         if wanted is None:

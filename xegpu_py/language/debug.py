@@ -17,20 +17,20 @@ PRINTED = 64
 
 
 def static_assert(condition: Any, message: str = "") -> None:
-    """Reject the kernel unless a condition holds that is known when the kernel is compiled.
+    """Reject the kernel unless a condition holds that is known at compile time.
 
     Raises:
         ValueError: if it does not hold.
-        TypeError: if it is known only as the kernel runs.
+        TypeError: if it is known only at run time.
     """
     if isinstance(condition, (Value, Product)):
-        raise TypeError("static_assert needs a condition that is known as the kernel is compiled; see device_assert")
+        raise TypeError("static_assert needs a condition that is known at compile time; see device_assert")
     if not condition:
         raise ValueError(f"static assertion failed: {message}" if message else "static assertion failed")
 
 
 def static_print(*values: Any, sep: str = " ", end: str = "\n", file: Any = None, flush: bool = False) -> None:
-    """Python's `print` when the kernel is compiled. Values that are known only as it runs show their type."""
+    """Python's `print` at compile time. Values that are known only at run time show their type."""
     shown = [v.describe() if isinstance(v, Value) else v for v in values]
     builtins.print(*shown, sep=sep, end=end, file=file, flush=flush)
 
@@ -55,7 +55,7 @@ def device_print(prefix: str, *values: Any, hex: bool = False) -> None:
     """Print a text and values as the kernel runs, once for each workgroup; compiled kernels print at their end.
 
     Args:
-        prefix: the text, which is known when the kernel is compiled.
+        prefix: the text, which is known at compile time.
         values: scalars, or values of up to 64 elements.
         hex: whether to print integers in base 16.
 
@@ -89,7 +89,7 @@ def device_print(prefix: str, *values: Any, hex: bool = False) -> None:
 def _hinted(value: Any, numbers: Any, name: str) -> Any:
     given = numbers if isinstance(numbers, Sequence) else [numbers]
     if not all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in given):
-        raise TypeError(f"{name} needs positive integers that are known as the kernel is compiled, not {numbers!r}")
+        raise TypeError(f"{name} needs positive integers that are known at compile time, not {numbers!r}")
     return value
 
 
@@ -99,12 +99,12 @@ def multiple_of(value: Any, values: Any) -> Any:
 
 
 def max_contiguous(value: Any, values: Any) -> Any:
-    """Triton's hint that so many elements are consecutive numbers. It has no effect."""
+    """Triton's hint that groups of `values` elements are consecutive numbers. It has no effect."""
     return _hinted(value, values, "max_contiguous")
 
 
 def max_constancy(value: Any, values: Any) -> Any:
-    """Triton's hint that so many elements are equal. It has no effect."""
+    """Triton's hint that groups of `values` elements are equal. It has no effect."""
     return _hinted(value, values, "max_constancy")
 
 

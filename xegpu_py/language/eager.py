@@ -1,8 +1,8 @@
 """`engine="eager"`: Python runs a kernel's function, and each op is evaluated as soon as it is built.
 
-Functions of the language build ops as for a kernel that is compiled, in a block of their own. The reference evaluator
-runs them at once, so that `print`, debuggers and exceptions find values in the kernel. Workgroups run one after the
-other, and so do the subgroups of a workgroup, which change places at barriers.
+Functions of the language build the same ops as for a compiled kernel, in a scratch block. The reference evaluator runs
+each op at once, so `print`, debuggers and exceptions see the kernel's values. Workgroups run one after another; the
+subgroups of a workgroup also run one at a time and switch at barriers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from xegpu_py.reference.stepping import Stepper
 from xegpu_py.target import DEFAULT
 
 Make = Callable[[Sequence[mlir.Value]], Mapping[str, Any]]
-"""Gives the function's arguments for the SSA values of the kernel's."""
+"""Gives the function's arguments for the SSA values of the kernel's arguments."""
 
 
 def run(
@@ -50,15 +50,15 @@ def run(
 
     Args:
         types: MLIR's types of the kernel's arguments.
-        arguments: one for each type.
-        block: subgroups of a workgroup. A kernel with maps runs once for each workgroup all the same.
+        arguments: an argument for each type.
+        block: subgroups of a workgroup. A kernel with maps still runs once for each workgroup.
         model: how dpas rounds.
-        target: the GPU that the kernel is for.
+        target: the GPU for which the kernel is built.
 
     Raises:
         TypeError, ValueError: if an argument does not fit.
         DiagnosticError: at the line of an op that cannot be evaluated.
-        Exception: what the function raises.
+        Exception: any exception that the function raises.
     """
     size, own = extent(grid, "grid"), extent(1 if block is None else block, "block")
     memory = Memory("global memory", BASE)
@@ -80,7 +80,7 @@ def run(
 
 
 class _Scratch:
-    """A kernel in which ops are built, and another function to which they move when they have been evaluated."""
+    """A kernel in which ops are built, and another function that takes the ops that have been evaluated."""
 
     def __init__(self, name: str, types: Sequence[str]) -> None:
         self.module = mlir.Module.create()
@@ -94,13 +94,13 @@ class _Scratch:
 
 
 class Session:
-    """One subgroup's run of the function: what is told of each value that is built."""
+    """One subgroup's run of the function: it evaluates the ops that the function builds."""
 
     def __init__(self, subgroup: Subgroup, scratch: _Scratch, pause: Callable[[Barrier | None], None]) -> None:
         """Begin a run.
 
         Args:
-            pause: lets others run, at a barrier until that is open.
+            pause: lets other subgroups run; at a barrier, until the barrier opens.
         """
         self._subgroup, self._scratch, self._pause = subgroup, scratch, pause
         self._stepper = Stepper(subgroup, scratch.func)
@@ -113,7 +113,7 @@ class Session:
             DiagnosticError: at an op that cannot be evaluated.
         """
         if self._busy or mlir.InsertionPoint.current.block != self._scratch.block:
-            # An op whose region is being built is not complete.
+            # The op whose region is being built is not complete yet.
             return
         self._busy = True
         try:
@@ -143,11 +143,11 @@ class Session:
 
 
 class _Stopped(BaseException):
-    """Ends a subgroup as another one has failed."""
+    """Ends a subgroup because another one failed."""
 
 
 class _Team:
-    """The subgroups of a workgroup, each on a thread of its own, of which one runs at a time."""
+    """The subgroups of a workgroup, each on its own thread; one thread runs at a time."""
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class _Team:
     def run(self) -> None:
         """Run all subgroups to their ends."""
         if self._alone:
-            # Debuggers are at home on the main thread.
+            # Debuggers work best on the main thread.
             return self._subgroup(self._group.subgroups[0])
         threads: dict[int, threading.Thread] = {}
         try:

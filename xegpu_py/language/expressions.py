@@ -1,4 +1,4 @@
-"""Expressions and calls: Python computes what is known as the kernel is compiled, and ops are built for the rest."""
+"""Expressions and calls: Python computes objects that are known at compile time; for the others, ops are built."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from xegpu_py.language.tiles import TileStack
 from xegpu_py.language.values import Product, Value, value_of
 
 MOST_INLINED = 64
-"""Deepest nesting of calls. A function that calls itself has no end when it is inlined."""
+"""The deepest nesting of calls. Inlining a recursive function would not end."""
 
 
 class Flow(enum.Enum):
-    """Whether what follows a statement is executed."""
+    """Whether the statements after a statement are executed."""
 
     NEXT = "always"
     MAYBE = "unless a flag is set"
@@ -58,7 +58,7 @@ BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 
 
 def contained(a: Any, b: Any) -> Any:
-    """`a in b`: of values of the kernel, whether one of a tuple's or list's elements is equal."""
+    """`a in b`; with values of the kernel, whether `a` equals an element of the tuple or list `b`."""
     if not isinstance(b, (tuple, list)) or not (dynamic(a) or dynamic(b)):
         return a in b
     found: Any = value_of(False)
@@ -111,21 +111,21 @@ _CHANGING = {
 
 
 _STRUCTURAL: tuple[Any, ...] = (tuple, list, dict, len, isinstance, type, getattr, hasattr, zip, enumerate, reversed)
-"""Functions of Python that only look at how things are put together."""
+"""Python functions that do not look at the values of their arguments' elements."""
 
 
 class Expressions(ABC):
-    """Compiles expressions, and inlines the functions that they call. Statements are the business of a subclass."""
+    """Compiles expressions, and inlines the functions that they call. A subclass compiles statements."""
 
     def __init__(self) -> None:
         self._scopes: list[Scope] = []
         self._node: ast.AST | None = None
         self._calls: list[tuple[Scope, ast.AST]] = []
         self._builtins = replacements(self._truth)
-        # Lists and dictionaries that the kernel makes, and the block that is built meanwhile.
+        # Lists and dictionaries that the kernel makes, with the block in which each is made.
         self._made: dict[int, tuple[Any, mlir.Block]] = {}
 
-    # What statements do.
+    # Statements.
 
     @abstractmethod
     def _block(self, statements: Sequence[ast.stmt]) -> Flow:
@@ -133,17 +133,17 @@ class Expressions(ABC):
 
     @abstractmethod
     def _assign(self, target: ast.expr, value: Any) -> None:
-        """Let a variable be a value."""
+        """Assign a value to a target."""
 
     @abstractmethod
     def _branch(self, condition: Value, yes: Callable[[], Flow], no: Callable[[], Flow]) -> Flow:
-        """Compile both sides of a condition that is known only as the kernel runs."""
+        """Compile both sides of a condition that is known only at run time."""
 
     def _truth(self, found: Any) -> Any:
         """A condition: a Python bool, or a scalar of type bool.
 
         Raises:
-            TypeError: if it is a line or matrix.
+            TypeError: if it is not a scalar.
         """
         if isinstance(found, Product):
             found = found.value
@@ -216,7 +216,7 @@ class Expressions(ABC):
 
     @property
     def scope(self) -> Scope:
-        """The variables of the function that is compiled."""
+        """The variables of the function that is being compiled."""
         return self._scopes[-1]
 
     def _call_closure(self, closure: Closure, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
@@ -239,7 +239,7 @@ class Expressions(ABC):
     # Diagnostics and locations.
 
     def _error(self, message: str, *notes: str) -> DiagnosticError:
-        """A diagnostic at the node that is compiled, with a note for each call that led there."""
+        """A diagnostic at the current node, with a note for each call that led there."""
         code = self.scope.code
         where = code.position(self._node or code.node)
         attached = [Diagnostic("note", n, where) for n in notes]
@@ -250,7 +250,7 @@ class Expressions(ABC):
         return DiagnosticError([Diagnostic("error", message, where, tuple(attached))], sources)
 
     def _fail(self, message: str, *notes: str) -> NoReturn:
-        """Refuse the node that is compiled.
+        """Reject the current node.
 
         Raises:
             DiagnosticError: at it.
@@ -259,7 +259,7 @@ class Expressions(ABC):
 
     @contextmanager
     def _at(self, node: ast.AST) -> Iterator[None]:
-        """Ops that are built in the block are located at a node, and Python's exceptions become diagnostics there."""
+        """In this context, ops get the location of a node, and Python's exceptions become diagnostics there."""
         outer, self._node = self._node, node
         where = self.scope.code.position(node)
         depth = len(self._scopes)
@@ -302,25 +302,25 @@ class Expressions(ABC):
         return self._noted({self._value(k): self._value(v) for k, v in zip(node.keys, node.values) if k is not None})
 
     def _noted(self, made: Any) -> Any:
-        """A list or dictionary, with the block in which it was made."""
+        """Record the block in which a list, dictionary or set is made."""
         if isinstance(made, (list, dict, set)):
             self._made[id(made)] = made, mlir.InsertionPoint.current.block
         return made
 
     def _check_changes(self, called: Any) -> None:
-        """Refuse a method that changes a list or dictionary in a loop or branch of the kernel that has not made it.
+        """Reject a method that changes a list or dictionary in a loop or branch of the kernel that did not make it.
 
-        The change would be made once, as the kernel is compiled, however often the loop or branch runs.
+        The change would be made once, at compile time, however often the loop or branch runs.
         """
         held = getattr(called, "__self__", None)
         if not isinstance(held, (list, dict, set)) or called.__name__ not in _CHANGING:
             return
         here = mlir.InsertionPoint.current.block
         made = self._made.get(id(held))
-        # What the kernel has not made is changed by its outermost statements alone.
+        # Only the kernel's outermost statements may change objects that the kernel did not make.
         if here.owner.operation.name != "gpu.func" if made is None else here != made[1]:
             self._fail(
-                f"{type(held).__name__}.{called.__name__}() acts as the kernel is compiled, however often this loop or "
+                f"{type(held).__name__}.{called.__name__}() acts at compile time, however often this loop or "
                 "branch runs",
                 "make the list or dictionary in the same loop or branch",
             )
@@ -351,7 +351,7 @@ class Expressions(ABC):
         return _UNARY[type(node.op)](value)
 
     def _get_BoolOp(self, node: ast.BoolOp) -> Any:
-        """`and` and `or`: what follows is evaluated only if it is needed."""
+        """`and` and `or`: later operands are evaluated only if they are needed."""
         return self._lazy(node.values, isinstance(node.op, ast.And))
 
     def _lazy(self, nodes: Sequence[ast.expr], all_needed: bool) -> Any:
@@ -384,7 +384,7 @@ class Expressions(ABC):
         return self._chosen(condition, lambda: self._value(node.body), lambda: self._value(node.orelse))
 
     def _chosen(self, condition: Value, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
-        """The value of one of two expressions."""
+        """The value of one of two expressions, by a condition that is known only at run time."""
         name = f"choice {len(self.scope.variables)}"
 
         def side(value: Callable[[], Any]) -> Callable[[], Flow]:
@@ -425,7 +425,7 @@ class Expressions(ABC):
     def _get_Subscript(self, node: ast.Subscript) -> Any:
         held, key = self._value(node.value), self._key(node.slice)
         if isinstance(key, Value) and isinstance(held, (tuple, list, dict, str)):
-            self._fail(f"{type(held).__name__} is indexed by what is known as the kernel is compiled")
+            self._fail(f"{type(held).__name__} is indexed by what is known at compile time")
         return held[key]
 
     def _get_ListComp(self, node: ast.ListComp) -> list[Any]:
@@ -444,7 +444,7 @@ class Expressions(ABC):
             self._assign(first.target, item)
             conditions = [self._truth(self._value(c)) for c in first.ifs]
             if any(isinstance(c, Value) for c in conditions):
-                self._fail("the condition of a comprehension must be known as the kernel is compiled")
+                self._fail("the condition of a comprehension must be known at compile time")
             if all(conditions):
                 self._comprehension(rest, add)
         for name in assigned([first.target]):
@@ -494,14 +494,14 @@ class Expressions(ABC):
             raise TypeError(f"{described(called)} is not callable")
         if not _is_ours(called) and any(map(dynamic, (*args, *keywords.values()))) and called not in _STRUCTURAL:
             self._fail(
-                f"{getattr(called, '__name__', called)}() takes no value that is known only as the kernel runs",
+                f"{getattr(called, '__name__', called)}() takes no value that is known only at run time",
                 "the functions of xegpu_py.language do",
             )
         self._check_changes(called)
         return self._noted(called(*args, **keywords))
 
     def _callable(self, given: Any) -> Any:
-        """What a function of the language can call: a function of the kernel is compiled at each call."""
+        """A function that the language can call: a function of the user is compiled at each call."""
         compiled = isinstance(given, Closure) or hasattr(given, "__kernel_function__")
         if compiled or (isinstance(given, FunctionType) and is_users(given)):
             return lambda *args: self._call(given, list(args), {})
@@ -509,7 +509,7 @@ class Expressions(ABC):
 
 
 def replacements(truth: Callable[[Any], Any]) -> dict[Any, Callable[..., Any]]:
-    """What built-in functions of Python's stand for in kernels."""
+    """The functions that replace Python's built-in functions in kernels."""
     return {
         range: Loop,
         builtins.min: math.minimum_of,
@@ -525,7 +525,7 @@ def replacements(truth: Callable[[Any], Any]) -> dict[Any, Callable[..., Any]]:
 
 
 def _sum_of(values: Any, start: Any = 0) -> Any:
-    """Python's sum, of values in a tuple or list."""
+    """Python's `sum` of the values in a tuple or list."""
     total = start
     for value in static_items(values, "added up; see its method sum()"):
         total = total + value
@@ -533,17 +533,17 @@ def _sum_of(values: Any, start: Any = 0) -> Any:
 
 
 def static_items(value: Any, what: str) -> Iterable[Any]:
-    """What something that is known as the kernel is compiled consists of.
+    """The items of an iterable that is known at compile time.
 
     Args:
-        what: what is done with it, for the message.
+        what: the participle for the error message: "iterated over", "unpacked".
 
     Raises:
-        TypeError: if it is known only as the kernel runs.
+        TypeError: if it is known only at run time.
     """
     if isinstance(value, Loop):
         if any(dynamic(x) for x in (value.start, value.stop, value.step)):
-            raise TypeError(f"a range that is known only as the kernel runs cannot be {what}")
+            raise TypeError(f"a range that is known only at run time cannot be {what}")
         return range(value.start, value.stop, value.step)
     if dynamic(value) and not isinstance(value, (tuple, list)):
         raise TypeError(f"{described(value)} cannot be {what}")
@@ -559,7 +559,7 @@ def _hashable(called: Any) -> bool:
 
 
 def _is_ours(called: Any) -> bool:
-    """Whether something is of this package, or builds ops."""
+    """Whether a function belongs to this package, to MLIR, or to an object of the kernel."""
     owner = getattr(called, "__self__", None)
     if isinstance(owner, (Value, Product, Handle, Array, Pointers, TileStack, StridedTile, list, dict)):
         return True

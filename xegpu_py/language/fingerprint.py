@@ -1,7 +1,7 @@
-"""What a kernel's source depends on, as text: two kernels with one fingerprint compile to the same module.
+"""Fingerprints of kernels: two kernels with the same fingerprint compile to the same module.
 
-It is found without compiling: the text of the function and where it stands, and whatever its names stand for, functions
-that it calls likewise.
+A fingerprint is found without compiling. It holds the text and the position of the function, the values of the names
+that it uses, and the same for the functions that it calls.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from xegpu_py.language.source import code_of
 from xegpu_py.language.types import DType
 
 _INSTALLED = {"xegpu_py", "mlir", "numpy", "ml_dtypes"} | (sys.stdlib_module_names - {"__main__"})
-"""Packages whose version stands for what is in them; those of this one, MLIR and Python are part of every key."""
+"""Packages whose versions represent their content; the versions of this package, MLIR and Python are in every key."""
 
 _GENERATED = ("<string>", dataclasses.__file__, enum.__file__)
-"""Where methods come from that nobody has written."""
+"""The files of methods that Python generates."""
 
 _PLAIN = (bool, int, float, complex, str, bytes, DType)
 
 
 class Unknown(Exception):
-    """Something whose content cannot be told."""
+    """An object whose content cannot be fingerprinted."""
 
 
 def fingerprint(function: FunctionType, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    """The fingerprint of a function that is compiled for these arguments; empty if it cannot be told.
+    """The fingerprint of a function that is compiled for these arguments; empty if an object cannot be fingerprinted.
 
     Args:
-        arguments: what each parameter is compiled for.
+        arguments: the type of each parameter.
     """
     try:
         known = _Walk()
@@ -53,9 +53,9 @@ def fingerprint(function: FunctionType, arguments: Mapping[str, Any]) -> tuple[s
 
 
 class Outer:
-    """What a function and the user's functions that it names see beyond their own variables, as it is now.
+    """The current values of the global and captured variables of a function and of the user's functions that it calls.
 
-    Contents of modules, classes and containers are not looked at.
+    The contents of modules, classes and containers are not compared.
     """
 
     def __init__(self, function: FunctionType) -> None:
@@ -68,7 +68,7 @@ class Outer:
         try:
             names = {chain[0] for chain in _chains(code_of(function).node)} & _outer_names(function.__code__)
         except ValueError:
-            # A function without source cannot be compiled, which is said where it is called.
+            # A function without source cannot be compiled; the compiler reports this at the call.
             return
         found = []
         for name in sorted(names):
@@ -84,7 +84,7 @@ class Outer:
                 self._note(inner, seen)
 
     def is_same(self) -> bool:
-        """Whether all names stand for what they stood for."""
+        """Whether all variables still hold the same objects."""
         return all(names.get(name, _NOTHING) is value for names, name, value in self._globals) and all(
             _content(cell) is value for cell, value in self._cells
         )
@@ -101,7 +101,7 @@ def _content(cell: CellType) -> Any:
 
 
 class _Walk:
-    """Notes texts of functions and values; each function once."""
+    """Collects the texts of functions and values; each function once."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -114,7 +114,7 @@ class _Walk:
         """Note a value.
 
         Raises:
-            Unknown: if its content cannot be told.
+            Unknown: if it cannot be fingerprinted.
         """
         kind = type(found)
         self.note(f"{kind.__module__}.{kind.__qualname__}")
@@ -150,7 +150,7 @@ class _Walk:
             raise Unknown
 
     def _methods(self, kind: type) -> None:
-        """Note what users have written in the classes of an object."""
+        """Note the methods that users wrote in the classes of an object."""
         for cls in kind.__mro__:
             if _is_installed(cls.__module__):
                 continue
@@ -168,7 +168,7 @@ class _Walk:
             self.value(item)
 
     def _installed(self, found: Any) -> None:
-        """Note a module, class or function whose package's version stands for what it is."""
+        """Note a module, class or function of an installed package by its name."""
         module = found.__name__ if isinstance(found, ModuleType) else found.__module__ or "builtins"
         name = getattr(found, "__qualname__", "")
         owner = getattr(found, "__self__", None)
@@ -177,7 +177,7 @@ class _Walk:
         self.note(f"{module}.{name}")
 
     def function(self, function: FunctionType) -> None:
-        """Note a function's text, and what its names stand for."""
+        """Note a function's text and the values of its names."""
         if _is_installed(function.__module__ or ""):
             return self._installed(function)
         self.note(f"{function.__module__}.{function.__qualname__}")
@@ -203,7 +203,7 @@ class _Walk:
         return None
 
     def _reached(self, found: Any, names: tuple[str, ...]) -> None:
-        """Note what attributes of a module or object lead to; of what the language or numpy has, their names do."""
+        """Note the attribute of a module or class; the name suffices in an installed package."""
         for name in names:
             if not isinstance(found, (ModuleType, type)) or _is_installed(getattr(found, "__module__", found.__name__)):
                 break

@@ -1,4 +1,4 @@
-"""The functions of the tile language, on scalars, lines and matrices alike."""
+"""Functions of the tile language that create values, choose between them, and query the grid."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def zeros_like(value: Value) -> Value:
 
 
 def arange(start: int, stop: int | None = None, map: WgMap | None = None) -> Value:
-    """The indices from `start` up to `stop` as a line of type index; from 0 up to `start` where there is one number.
+    """The indices from `start` up to `stop`, or from 0 up to `start` without `stop`, as a line of type index.
 
     Raises:
-        ValueError: if there are none.
-        TypeError: if the bounds are not known as the kernel is compiled.
+        ValueError: if the range is empty.
+        TypeError: if the bounds are not known at compile time.
     """
     BUILDING.check()
     first, last = (static_extent(n, "a bound of arange") for n in ((0, start) if stop is None else (start, stop)))
@@ -73,7 +73,7 @@ def where(mask: Any, a: Any, b: Any) -> Value:
 
 
 def subgroup_id() -> Value:
-    """The number of the subgroup in its workgroup. Kernels with maps seldom need it."""
+    """The number of the subgroup in its workgroup. Kernels with maps rarely need it."""
     return Value(gpu.subgroup_id(), types.index)
 
 
@@ -85,13 +85,13 @@ def _dimension(axis: int | str) -> gpu.Dimension:
 
 
 def block_id(axis: int | str) -> Value:
-    """The workgroup's place in the grid along an axis: 0, 1, 2 or "x", "y", "z"."""
+    """The index of the workgroup in the grid along an axis: 0, 1, 2 or "x", "y", "z"."""
     BUILDING.check()
     return Value(gpu.block_id(_dimension(axis)), types.index)
 
 
 def grid_size(axis: int | str) -> Value:
-    """Workgroups along an axis: 0, 1, 2 or "x", "y", "z"."""
+    """The number of workgroups along an axis: 0, 1, 2 or "x", "y", "z"."""
     BUILDING.check()
     return Value(gpu.grid_dim(_dimension(axis)), types.index)
 
@@ -100,25 +100,25 @@ program_id, num_programs = block_id, grid_size
 
 
 def to_tensor(given: Any) -> Value:
-    """A value of the kernel: of a Python number a scalar."""
+    """A value of the kernel; a Python number becomes a scalar."""
     return value_of(given)
 
 
 def condition(given: Any, disable_licm: bool = False) -> Any:
-    """The condition of a `while` loop: itself. Triton's hint changes no result."""
+    """The condition of a `while` loop, unchanged. Triton's hint has no effect."""
     return given
 
 
 def swizzle2d(i: Any, j: Any, size_i: Any, size_j: Any, size_g: Any) -> tuple[Any, Any]:
-    """Row and column of the matrix in which groups of `size_g` rows are numbered column by column.
+    """The row and column of an element when groups of `size_g` rows are numbered column by column.
 
     Args:
-        i, j: row and column of the matrix that is numbered row by row.
-        size_i, size_j: its rows and columns.
-        size_g: rows of a group; the last one may have fewer.
+        i, j: the row and column of the element when the matrix is numbered row by row.
+        size_i, size_j: the matrix's rows and columns.
+        size_g: the rows of a group; the last group may have fewer.
 
     Returns:
-        Where the element of the same number lies.
+        The row and column of the element with the same number.
     """
     number = i * size_j + j
     group, place = number // (size_g * size_j), number % (size_g * size_j)

@@ -1,4 +1,4 @@
-"""What the objects of a kernel's Python function hold: SSA values of the kernel that is being built."""
+"""The state of the kernel that is being built, and the base classes of objects that hold its SSA values."""
 
 from __future__ import annotations
 
@@ -25,31 +25,32 @@ class Evaluation(Protocol):
     """Evaluates ops as soon as they are built (`engine="eager"`)."""
 
     def built(self) -> None:
-        """Evaluate what has been built."""
+        """Evaluate the ops that have been built."""
 
     def value(self, value: mlir.Value) -> np.ndarray[Any, Any]:
         """The number or the elements of a value."""
 
 
 class BuildState(threading.local):
-    """Whether this thread builds a kernel. Its values exist in its own MLIR context only."""
+    """The kernels that this thread is building, each in its own MLIR context."""
 
     def __init__(self) -> None:
         self._kernels: list[tuple[mlir.Context, Evaluation | None, Target]] = []
 
     def enter(self, evaluation: Evaluation | None = None, target: str = DEFAULT) -> None:
-        """A kernel is begun in the current context, which runs as it is built if there is an evaluation.
+        """Begin a kernel in the current context.
 
         Args:
-            target: the GPU for which it is built.
+            evaluation: evaluates ops as they are built; None for a kernel that is compiled.
+            target: the GPU for which the kernel is built.
 
         Raises:
-            ValueError: if there is no such target.
+            ValueError: if the target does not exist.
         """
         self._kernels.append((mlir.Context.current, evaluation, target_of(target)))
 
     def leave(self) -> None:
-        """The innermost kernel is complete."""
+        """End the innermost kernel."""
         self._kernels.pop()
 
     @property
@@ -59,20 +60,23 @@ class BuildState(threading.local):
 
     @property
     def evaluation(self) -> Evaluation | None:
-        """What evaluates ops as they are built; None where a kernel is compiled."""
+        """Evaluates ops as they are built; None for a kernel that is compiled."""
         return self._kernels[-1][1] if self._kernels else None
 
     def built(self) -> None:
-        """Let ops that have been built be evaluated, if they are."""
+        """Evaluate the ops that have been built, in a kernel that runs as it is built."""
         evaluation = self.evaluation
         if evaluation is not None:
             evaluation.built()
 
     def check(self, context: mlir.Context | None = None) -> None:
-        """Refuse what is used outside of a kernel, or in a kernel other than the one that made it.
+        """Check that a value is used in the kernel that made it.
+
+        Args:
+            context: the value's context; without it, only that a kernel is being built is checked.
 
         Raises:
-            RuntimeError: if it is.
+            RuntimeError: if no kernel, or another one, is being built.
         """
         if not self._kernels:
             raise RuntimeError("values of kernels exist only in a function that is compiled as a kernel")
@@ -84,7 +88,7 @@ BUILDING = BuildState()
 
 
 class Held:
-    """What an SSA value stands for.
+    """An object of a kernel's Python function that holds an SSA value.
 
     Attributes:
         ir: the SSA value.
@@ -101,12 +105,12 @@ class Held:
         return self._ir
 
     def with_ir(self, value: mlir.Value) -> Held:
-        """The same kind of thing, for another SSA value of the same type."""
+        """The same object with another SSA value of the same type."""
         raise NotImplementedError
 
 
 class Handle(Held):
-    """A place in memory that methods move in place."""
+    """An object whose SSA value methods replace in place, as `advance` does."""
 
     @property
     def ir(self) -> mlir.Value:
@@ -119,14 +123,14 @@ class Handle(Held):
 
 
 def static_extent(n: Any, what: str = "an extent") -> int:
-    """A number of elements that is known as the kernel is compiled.
+    """A number of elements that is known at compile time.
 
     Raises:
-        TypeError: if it is no integer, or known only as the kernel runs.
+        TypeError: if it is not an integer, or known only at run time.
     """
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
         shown = n.describe() if isinstance(n, Elements) else repr(n)
-        raise TypeError(f"{what} is an integer that is known as the kernel is compiled, not {shown}")
+        raise TypeError(f"{what} is an integer that is known at compile time, not {shown}")
     return int(n)
 
 
@@ -135,7 +139,7 @@ def static_shape(shape: Any) -> tuple[int, ...]:
 
     Raises:
         TypeError: as `static_extent`.
-        ValueError: if there are no elements.
+        ValueError: if an extent is not positive.
     """
     found = tuple(map(static_extent, shape)) if isinstance(shape, Sequence) else (static_extent(shape),)
     if any(n < 1 for n in found):
@@ -174,7 +178,7 @@ class Elements(Held):
     numel = size
 
     def describe(self) -> str:
-        """What it is, for diagnostics: `float32` or `float32[32, 64]`."""
+        """Its type and shape for diagnostics: `float32` or `float32[32, 64]`."""
         return f"{self.dtype}{list(self.shape) if self.shape else ''}"
 
     def _type(self, shape: Sequence[int], dtype: DType | None = None) -> mlir.Type:
@@ -194,13 +198,13 @@ class Elements(Held):
 
 
 def axis_of(axis: int, rank: int) -> int:
-    """A dimension's number, counted from the last one if negative.
+    """The number of a dimension; negative numbers count from the last one.
 
     Raises:
         ValueError: if there is no such dimension.
     """
     if isinstance(axis, bool) or not isinstance(axis, int):
-        raise TypeError(f"an axis is an integer that is known as the kernel is compiled, not {axis!r}")
+        raise TypeError(f"an axis is an integer that is known at compile time, not {axis!r}")
     if not -rank <= axis < rank:
         raise ValueError(f"axis {axis} is out of bounds for a value of dimension {rank}")
     return axis % rank

@@ -1,4 +1,4 @@
-"""MLIR and vISA in kernels: what the language has no function for."""
+"""Inline MLIR and vISA, for operations without a function in the language."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from xegpu_py.language.values import Product, Value, value_of
 
 
 def inline_mlir(text: str, *operands: Any, dtype: Any = None) -> Any:
-    """Ops of MLIR, by their text, on values of the kernel.
+    """Build ops of MLIR from text, with values of the kernel as operands.
 
         angle = inline_mlir("%r = math.atan2 $0, $1 : $t0  return %r : $t0", y, x)
 
@@ -29,10 +29,10 @@ def inline_mlir(text: str, *operands: Any, dtype: Any = None) -> Any:
     Args:
         text: the ops.
         operands: values and numbers.
-        dtype: the element type of the results, or a tuple of them; by default signed where they are integers.
+        dtype: the element type of the results, or a tuple of element types; integers are signed by default.
 
     Returns:
-        The result, a tuple of several, or None. One of the first operand's extents has its shape.
+        The result, a tuple of several results, or None. A result has the shape of the first operand of its MLIR shape.
 
     Raises:
         ValueError: if the text cannot be parsed.
@@ -55,7 +55,7 @@ def inline_mlir(text: str, *operands: Any, dtype: Any = None) -> Any:
 
 
 def _inlined(module: Any, given: list[Value]) -> list[mlir.Value]:
-    """The ops of a function, built here."""
+    """Clone the ops of a function at the insertion point; gives the results."""
     (function,) = module.ir.body.operations
     block = function.regions[0].blocks[0]
     values = dict(zip(block.arguments, (v.ir for v in given)))
@@ -79,14 +79,14 @@ def _results(found: list[mlir.Value], given: list[Value], dtype: Any) -> Any:
 
 
 def inline_visa(text: str, *operands: Any, dtype: Any = None) -> Value:
-    """Arithmetic instructions of vISA on each element, by their text.
+    """Apply arithmetic instructions of vISA, given as text, to each element.
 
         high = inline_visa("mulh $0:ud $1:ud $2:ud", a, b)
         y = inline_visa("mul %t:f $1:f 0.5:f  \\n mad.sat $0:f %t:f $1:f $2:f", x, bias)
 
-    `$0` is the result, `$1`, `$2`, ... are the operands, names that begin with `%` hold what lies between, and numbers
+    `$0` is the result, `$1`, `$2`, ... are the operands, names that begin with `%` are temporaries, and numbers
     are immediates. Each has its type; a minus sign negates. Execution sizes, regions and masks are those of the
-    vectors. The reference and the eager engine know no instructions of vISA, and refuse it.
+    vectors. The reference and the eager engine reject it: they do not execute vISA.
 
     Args:
         text: an instruction a line: name, with `.sat` or without, destination, sources.
@@ -94,7 +94,7 @@ def inline_visa(text: str, *operands: Any, dtype: Any = None) -> Value:
         dtype: the element type of the result; by default that of the first operand.
 
     Raises:
-        TypeError: if there is no operand that is a value.
+        TypeError: if no operand is a value.
     """
     BUILDING.check()
     first = next((value_of(v) for v in operands if isinstance(v, (Value, Product))), None)

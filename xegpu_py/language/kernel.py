@@ -1,4 +1,4 @@
-"""Kernels of the tile language: what a decorated Python function becomes, and how it is launched."""
+"""Kernels of the tile language: decorators of Python functions, compilation and launches."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ from xegpu_py.target import target as target_of
 from xegpu_py.visa.finalizer import available, finalize
 
 VARIABLE = "XEGPU_PY_INTERPRET"
-"""The environment variable that lets Python run all kernels."""
+"""The environment variable that selects the eager engine for all kernels."""
 
 EAGER = "eager"
 
 REGISTERS = 256
-"""Registers of a thread, unless the kernel's options say otherwise: tiles take many."""
+"""The default number of registers of a thread: tiles need many."""
 
 
 @contextmanager
 def _building(context: Context | None, target: str) -> Iterator[Module]:
-    """A module in which a kernel is built. Ops have the locations that the compiler gives them."""
+    """A module in which a kernel is built; the compiler sets the locations of ops."""
     with context or Context(), mlir.Location.unknown():
         made = Module(mlir.Module.create())
         BUILDING.enter(target=target)
@@ -64,11 +64,11 @@ def _building(context: Context | None, target: str) -> Iterator[Module]:
 
 
 def build_module(function: FunctionType, arguments: Mapping[str, ArgumentType], target: str = DEFAULT) -> Module:
-    """The module of XeTile that a Python function stands for.
+    """Compile a Python function to a module of XeTile.
 
     Args:
-        arguments: what each parameter is compiled for.
-        target: the GPU: products of scaled formats are others where it has an instruction for them.
+        arguments: the type of each parameter.
+        target: the GPU; it decides how `dot_scaled` multiplies.
 
     Raises:
         DiagnosticError: at the line of the user's file that cannot be compiled.
@@ -91,7 +91,7 @@ def build_module(function: FunctionType, arguments: Mapping[str, ArgumentType], 
 
 
 def _warn_of_pressure(kernel: CompiledKernel) -> None:
-    """Say once where a kernel needs more registers than a thread has; hardware would spill them."""
+    """Warn of a kernel that needs more registers than a thread has; hardware would spill them."""
     allocation = kernel.kernel.launcher.allocation
     if allocation.beyond:
         warnings.warn(f"{allocation.where}: kernel '{kernel.name}' does not fit: {allocation.report()}", stacklevel=4)
@@ -106,22 +106,22 @@ def _given(arguments: Mapping[str, ArgumentType], values: Iterable[mlir.Value]) 
 
 
 def _passed(arguments: Mapping[str, ArgumentType]) -> dict[str, ArrayType | ScalarType]:
-    """What a kernel is called with: all but what is known."""
+    """The arguments that are passed at run time."""
     return {name: kind for name, kind in arguments.items() if not isinstance(kind, Known)}
 
 
 def is_eager(engine: Any) -> bool:
-    """Whether Python runs kernels of an engine, as `XEGPU_PY_INTERPRET` says of all."""
+    """Whether Python runs a kernel: its engine is "eager", or `XEGPU_PY_INTERPRET` is set."""
     return engine == EAGER or os.environ.get(VARIABLE, "0") not in ("", "0")
 
 
 @dataclass
 class TileKernel:
-    """A kernel for given types of its arguments, compiled where it is first needed.
+    """A kernel for given types of its arguments, compiled when it is first needed.
 
     Attributes:
         function: the Python function.
-        arguments: what each parameter is compiled for.
+        arguments: the type of each parameter.
         options: of `xegpu_py.compile`; also the engine "eager".
     """
 
@@ -157,7 +157,7 @@ class TileKernel:
         return found
 
     def _lowering(self) -> dict[str, Any]:
-        """The options, those that follow from the arguments included."""
+        """The options, with those that follow from the arguments."""
         found = {**self.options}
         if found.get("engine") == EAGER:
             del found["engine"]
@@ -168,7 +168,7 @@ class TileKernel:
 
     @functools.cached_property
     def compiled(self) -> CompiledKernel:
-        """The kernel lowered to vISA with its own options, 256 registers a thread where they do not say."""
+        """The kernel lowered to vISA with its own options, by default for 256 registers a thread."""
         found = self.compile(registers=self.options.get("registers", REGISTERS))
         if isinstance(found, CompiledKernel):
             _warn_of_pressure(found)
@@ -176,7 +176,7 @@ class TileKernel:
 
     @property
     def asm(self) -> Listings:
-        """The kernel's text at each level, made where it is asked for; see `Listings`."""
+        """The kernel's text at each level, made on demand; see `Listings`."""
         return Listings(self.compiled)
 
     def __call__(self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] | None = None) -> Any:
@@ -204,10 +204,10 @@ class TileKernel:
 
 
 class Listings(Mapping[str, str]):
-    """A kernel's text at each level, made where it is asked for.
+    """A kernel's text at each level, made on demand.
 
-    "xetile" and "xegpu" are modules, "visa" is assembly, and "gen" native assembly by Intel's finalizer, which must be
-    installed: else it is not listed, and `xegpu_py.visa.finalizer.FinalizerMissing` is raised for it.
+    "xetile" and "xegpu" are modules, "visa" is assembly, and "gen" is native assembly by Intel's finalizer. Without the
+    finalizer "gen" is not listed, and access to it raises `xegpu_py.visa.finalizer.FinalizerMissing`.
     """
 
     def __init__(self, kernel: CompiledKernel) -> None:
@@ -242,7 +242,7 @@ def tile_kernel(*arguments: tuple[Any, Sequence[int | None]], **options: Any) ->
         def double(X, Y): ...
 
     Args:
-        arguments: the element type and the shape of each array, with None for an extent that calls decide.
+        arguments: the element type and the shape of each array, with None for an extent that is known only at run time.
         options: of `xegpu_py.compile`.
 
     Raises:
@@ -267,7 +267,7 @@ _OF_TRITON = {
     "num_warps": "; the size of a workgroup follows from the maps of the kernel",
     "num_stages": "; loops say it: range(..., num_stages=2)",
 }
-"""Options of Triton's launches, and what does their work."""
+"""Triton's launch options that do not exist here, with a hint for the error message."""
 
 
 class Kernel:
@@ -282,11 +282,11 @@ class Kernel:
 
     Arrays are numpy's, or anything with `__array_interface__` or DLPack on the CPU. A parameter annotated with an
     element type is a scalar of it; otherwise integers are int32, or int64 if they do not fit, and other numbers are
-    float32. Parameters annotated `Constexpr`, truth values, None, strings and the integer 1 are known as the kernel is
-    compiled.
+    float32. Parameters annotated `Constexpr`, truth values, None, strings and the integer 1 are known at compile
+    time.
 
     Attributes:
-        versions: what has been compiled, by what the arguments were.
+        versions: the compiled kernels, by the types of their arguments.
     """
 
     __name__: str
@@ -308,10 +308,10 @@ class Kernel:
         return self._function
 
     def bind(self, *arguments: Any, **keywords: Any) -> tuple[TileKernel, list[Any], dict[str, Any]]:
-        """The version for these arguments, those that it is called with, and all by their names.
+        """The version for these arguments, the arguments that are passed to it, and all arguments by name.
 
         Raises:
-            TypeError: if an argument is missing, or is no array or number.
+            TypeError: if an argument is missing, or is neither an array nor a number.
         """
         try:
             bound = self._signature.bind(*arguments, **keywords)
@@ -326,7 +326,7 @@ class Kernel:
         key = tuple(kinds.values())
         version = self.versions.get(key)
         if self._outer is not None and not self._outer.is_same():
-            # A global variable or a function that the kernel names is another one now.
+            # A global variable or a function that the kernel uses has changed.
             version = self._outer = None
             self.versions.clear()
         if version is None:
@@ -351,15 +351,15 @@ class Kernel:
         return Kernel(self._function, **{**self._options, **options})
 
     def __get__(self, instance: Any, owner: type | None = None) -> Kernel:
-        # Where a class has it, it is like a static method; and `help` shows it as a function, not as a `Kernel`.
+        # A kernel in a class is like a static method. `__get__` also makes `help` show a function.
         return self
 
     def __reduce__(self) -> str:
-        # Found by its name, as functions are.
+        # Pickled by name, as functions are.
         return str(self.__qualname__)
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
-        """The kernel with a grid: a number, a tuple, or a function of the arguments by name that gives one."""
+        """The kernel with a grid: a number, a tuple, or a function that computes one from the arguments by name."""
         return functools.partial(self, grid=grid)
 
     def __call__(
@@ -390,6 +390,6 @@ def jit(function: FunctionType | None = None, **options: Any) -> Any:
 
 
 def function(function: FunctionType) -> FunctionType:
-    """Mark a Python function that kernels call. It is compiled with each of them; the mark says so to readers."""
+    """Mark a Python function that kernels call, for readers. It is compiled with each kernel that calls it."""
     function.__kernel_function__ = function  # type: ignore[attr-defined]
     return function

@@ -1,4 +1,4 @@
-"""Loops: what a `for` statement runs over, and what a loop carries."""
+"""Loops: the iterables of `for` statements, and the values that a loop carries."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from xegpu_py.language.values import Product, Value, constant, value_of
 
 
 class Loop:
-    """`range`, `static_range` and their like: what a `for` statement runs over.
+    """`range` and `static_range` in a kernel: the iterable of a `for` statement.
 
     Attributes:
-        unrolled: whether the body is repeated as the kernel is compiled.
-        ahead: whether an iteration loads what the next one needs.
+        unrolled: whether the body is repeated at compile time.
+        ahead: whether an iteration loads the blocks of the next one.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ def range_(start: Any, stop: Any = None, step: Any = 1, num_stages: int | None =
         hints: Triton's hints to its compiler, which change no result.
 
     Raises:
-        ValueError: if there are less than one stage, or the step is 0.
+        ValueError: if `num_stages` is not a positive integer, or the step is 0.
         TypeError: for an unknown hint.
     """
     unknown = [name for name in hints if name not in _HINTS]
@@ -59,12 +59,16 @@ def range_(start: Any, stop: Any = None, step: Any = 1, num_stages: int | None =
 
 
 def static_range(start: int, stop: int | None = None, step: int = 1) -> Loop:
-    """A loop that is unrolled as the kernel is compiled; its bounds are known then."""
+    """A loop that is unrolled at compile time; its bounds are known then."""
     return Loop(start, stop, step, unrolled=True)
 
 
 def iterations(first: Value, last: Value, step: Value, known: Any) -> Value:
-    """How often range(first, last, step) runs, for a step of any sign; 0 if never."""
+    """The number of iterations of range(first, last, step), for a step of either sign.
+
+    Args:
+        known: the step, an integer if it is known at compile time.
+    """
     up, down = (last - first + step - 1) // step, (first - last - step - 1) // (-step)
     if isinstance(known, int):
         count = down if known < 0 else up
@@ -80,9 +84,9 @@ class Retyped(Exception):
 
     Attributes:
         name: the variable's name.
-        now: what it is after an iteration.
-        error: what to tell the user where that cannot be helped.
-        erase: takes back what has been built of the loop.
+        now: its value after an iteration.
+        error: the error if the loop cannot be built with the new type.
+        erase: erases the loop as far as it is built.
     """
 
     def __init__(self, name: str, before: Any, now: Any, erase: Callable[[], None]) -> None:
@@ -98,7 +102,7 @@ class Retyped(Exception):
 
 
 class LoopState:
-    """What a loop carries: variables of the function that is compiled, and places in memory."""
+    """The loop-carried values: variables of the function that is being compiled, and handles."""
 
     def __init__(self, scope: Scope, names: Sequence[str], handles: Sequence[Handle]) -> None:
         self._scope = scope
@@ -109,7 +113,7 @@ class LoopState:
         self.initial = [v for tree in self._trees.values() for v in tree.values] + self._places
 
     def enter(self, arguments: Sequence[mlir.Value]) -> None:
-        """Let the variables be the loop's arguments."""
+        """Set the variables to the loop's block arguments."""
         given = iter(arguments)
         variables = dict(self._before)
         for name, tree in self._trees.items():
@@ -120,7 +124,7 @@ class LoopState:
         self._arguments = list(arguments)
 
     def leave(self, loop: mlir.Operation) -> list[mlir.Value]:
-        """What the loop hands on: the variables as they are now.
+        """The values that the loop yields: the current ones of its variables.
 
         Raises:
             Retyped: if a variable has another type than before the loop.
@@ -135,13 +139,13 @@ class LoopState:
         return yielded + [handle.ir for handle in self._handles]
 
     def _abort(self, loop: mlir.Operation) -> None:
-        """Take back what has been built of the loop."""
+        """Erase the loop and reset its handles."""
         for handle, old in zip(self._handles, self._places):
             handle.ir = old
         loop.operation.erase()
 
     def _like(self, before: Any, now: Any) -> Any:
-        """What a variable is now, in the type that it had before where that holds it."""
+        """A variable's value after an iteration, in its type before the loop if that type holds it."""
         if isinstance(now, Product):
             now = now.value
         if isinstance(before, (tuple, list)) and isinstance(now, (tuple, list)) and len(before) == len(now):
@@ -158,7 +162,7 @@ class LoopState:
         return now
 
     def finish(self, kept: Sequence[int], results: Sequence[mlir.Value]) -> None:
-        """Let the variables be the loop's results, of which only those at `kept` changed."""
+        """Set the variables to the loop's results, which are those of the carried values at `kept`."""
         after = dict(zip(kept, results))
         inner = self._scope.variables
         variables = dict(self._before)
@@ -177,7 +181,7 @@ class LoopState:
 
 
 def without_unchanged(loop: scf.ForOp, kept: Sequence[int]) -> scf.ForOp:
-    """The loop with only those values carried that change."""
+    """The loop without the carried values that do not change; `kept` are the positions of the others."""
     initial = list(loop.initArgs)
     with mlir.InsertionPoint(loop), loop.operation.location:
         made = scf.ForOp(loop.lowerBound, loop.upperBound, loop.step, [initial[i] for i in kept])

@@ -1,7 +1,7 @@
-"""Mathematical functions of the tile language, by element: Triton's `tl.math` and what it has beside.
+"""Elementwise mathematical functions of the tile language: those of Triton's `tl.math`, and a few more.
 
-Functions of floating-point numbers take integers as float32. Which of them are correctly rounded, and the algorithms of
-the others, are in docs/numerics.md.
+Functions of floating-point numbers convert integers to float32. docs/numerics.md says which are correctly rounded, and
+gives the algorithms of the others.
 """
 
 from __future__ import annotations
@@ -114,12 +114,12 @@ def maximum(a: Any, b: Any, propagate_nan: PropagateNan = PropagateNan.ALL) -> A
 
 
 def clamp(value: Any, least: Any, most: Any, propagate_nan: PropagateNan = PropagateNan.ALL) -> Any:
-    """Each element, or `least` or `most` where it lies beyond."""
+    """The elements limited to the range from `least` to `most`."""
     return minimum(maximum(value, least, propagate_nan), most, propagate_nan)
 
 
 def fdiv(a: Any, b: Any, ieee_rounding: bool = False) -> Any:
-    """a / b of floating-point values. It is correctly rounded, whatever `ieee_rounding`, which is Triton's.
+    """a / b of floating-point values, always correctly rounded: Triton's `ieee_rounding` has no effect.
 
     Raises:
         TypeError: if neither is a floating-point value.
@@ -142,17 +142,17 @@ def sqrt_rn(value: Any) -> Value:
 
 
 def add(a: Any, b: Any, sanitize_overflow: bool = True) -> Any:
-    """a + b. Integers wrap around; Triton's check for overflow is left out."""
+    """a + b. Integers wrap around; Triton's `sanitize_overflow` has no effect."""
     return a + b
 
 
 def sub(a: Any, b: Any, sanitize_overflow: bool = True) -> Any:
-    """a - b, likewise."""
+    """a - b; see `add`."""
     return a - b
 
 
 def mul(a: Any, b: Any, sanitize_overflow: bool = True) -> Any:
-    """a * b, likewise."""
+    """a * b; see `add`."""
     return a * b
 
 
@@ -182,7 +182,7 @@ def softmax(value: Any, dim: int | None = None, *, keep_dims: bool | None = None
     Args:
         value: the numbers.
         dim: the dimension.
-        keep_dims, ieee_rounding: Triton's; the shape is kept, and the division correctly rounded.
+        keep_dims, ieee_rounding: Triton's, without effect: the shape is kept, and the division is correctly rounded.
     """
     given = value_of(value)
     axis = 0 if dim is None else dim

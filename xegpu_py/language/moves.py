@@ -1,4 +1,4 @@
-"""Functions of the tile language that arrange elements: shapes, parts, joins, orders."""
+"""Functions of the tile language that rearrange elements: reshape, join, split, permute, gather, pack."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from xegpu_py.language.values import Product, Value, constant, value_of
 
 
 def reshape(value: Any, *shape: Any, can_reorder: bool = False) -> Value:
-    """The elements in row-major order in another shape. Triton's `can_reorder` changes nothing.
+    """The elements in row-major order in another shape. Triton's `can_reorder` has no effect.
 
     Raises:
         ValueError: if it has another number of elements.
@@ -88,7 +88,7 @@ def cast(value: Any, dtype: Any, fp_downcast_rounding: str | None = None, bitcas
 
 
 def _in_one_type(*values: Any) -> list[Value]:
-    """Values in the type in which they are combined; Python numbers take on that of the others."""
+    """Values converted to the type in which they are combined; Python numbers take the type of the values."""
     held = [v for v in values if isinstance(v, (Value, Product))]
     if not held:
         return _in_one_type(value_of(values[0]), *values[1:])
@@ -137,11 +137,11 @@ def interleave(a: Any, b: Any) -> Value:
 
 
 def cat(*values: Any, can_reorder: bool = False, dim: int = 0) -> Value:
-    """Values one behind the other along a dimension; also of a list or tuple of them.
+    """Concatenate values, or a list or tuple of values, along a dimension.
 
     Args:
         values: two or more, of one shape but for that dimension.
-        can_reorder: Triton's; the order is always kept.
+        can_reorder: Triton's, without effect: the order is always kept.
         dim: the dimension.
 
     Raises:
@@ -166,18 +166,18 @@ def flip(value: Any, dim: int | None = None) -> Value:
 
 
 def gather(src: Any, index: Any, axis: int) -> Value:
-    """The elements of `src` at the places that `index` says along a dimension, as numpy's `take_along_axis`.
+    """The elements of `src` at the indices `index` along a dimension, as numpy's `take_along_axis`.
 
-    An index beyond the dimension gives zero.
+    An out-of-bounds index gives zero.
 
     Args:
         src: the elements.
-        index: integers, of `src`'s shape but along `axis`.
+        index: integers; their shape may differ from that of `src` along `axis` only.
         axis: the dimension.
 
     Raises:
         ValueError: if the shapes differ along another dimension.
-        TypeError: if the indices are no integers.
+        TypeError: if the indices are not integers.
     """
     given, places = value_of(src), value_of(index)
     dim = axis_of(axis, given.ndim)
@@ -185,7 +185,7 @@ def gather(src: Any, index: Any, axis: int) -> Value:
         raise TypeError(f"indices are integers, not {places.dtype}")
     if places.ndim != given.ndim or any(a != b for d, (a, b) in enumerate(zip(given.shape, places.shape)) if d != dim):
         raise ValueError(f"gather from {given.describe()} along axis {axis} cannot take indices {places.describe()}")
-    # Registers cannot be indexed by lanes: each row is compared with all indices.
+    # Lanes cannot index registers: each row is compared with all indices.
     wanted = (places.to(types.int32) if places.dtype.bits < 32 else places).with_first(dim)
     rows = given.with_first(dim)
     found = constant(given.dtype, 0, wanted.shape)

@@ -36,7 +36,7 @@ def dot(
     """The product of two matrices, or of stacks of them, added to `acc` if there is one.
 
     Integers of 8 bits, bfloat16, float16, tf32, float64 and both types of 8 bits are multiplied by DPAS, which adds
-    exact products in float32, float64 or int32 (docs/numerics.md). Targets without float64 or types of 8 bits refuse
+    exact products in float32, float64 or int32 (docs/numerics.md). Targets without float64 or types of 8 bits reject
     them: "ieee" multiplies float64 on all, and float16 holds all numbers of 8 bits. float32 is multiplied as
     `input_precision` says.
 
@@ -48,12 +48,12 @@ def dot(
             float64: each product is added by one fma, in the order of K. "tf32x3": both are sums of two tf32, and the
             product of the small ones is left out. "bf16x3", "bf16x6": sums of two or three bfloat16, likewise.
         allow_tf32: Triton's older name: True is "tf32", False "ieee".
-        max_num_imprecise_acc: Triton's; the accumulator is float32 always.
+        max_num_imprecise_acc: Triton's, without effect: the accumulator is always float32.
         out_dtype: the type of the result; by default `acc`'s, or else float32, or int32 of integers.
 
     Raises:
         TypeError: if the types cannot be multiplied.
-        ValueError: if the shapes do not fit, or there is no such precision.
+        ValueError: if the shapes do not fit, or for another precision.
     """
     a, b = value_of(input), value_of(other)
     if allow_tf32 is not None and input_precision is None:
@@ -119,7 +119,7 @@ def _stacked(a: Value, b: Value, c: Value | None, precision: str | None, out_dty
 
 
 def _by_fma(a: Value, b: Value, c: Value | None) -> Value:
-    """A product in the factors' own type, each term of which is added by one fma, in the order of K."""
+    """A product in the type of its factors: one fma adds each term, in the order of K."""
     shape = (a.shape[0], b.shape[1])
     found = constant(a.dtype, 0.0, shape) if c is None else c.to(a.dtype)
     for k in range(a.shape[1]):
@@ -146,7 +146,7 @@ def _of_float32(a: Value, b: Value, c: Value | None, precision: str) -> Value:
 
 
 def _parts(value: Value, narrow: DType, count: int) -> list[Value]:
-    """float32 as a sum of so many values of a narrower type, the greatest first."""
+    """Split float32 into a sum of `count` values of a narrower type, the greatest first."""
     found, rest = [], value
     for _ in range(count):
         found.append(rest.to(narrow))
@@ -161,7 +161,7 @@ _SCALED = {
     "bf16": types.bfloat16,
     "fp16": types.float16,
 }
-"""Formats of `dot_scaled`, and their types: of OCP's microscaling formats, e2m1 two a byte, and two that they lack."""
+"""The formats of `dot_scaled` and their types: OCP's microscaling formats (e2m1: two a byte), and bf16 and fp16."""
 
 GROUP = SCALE_BLOCK
 """Elements of K that have one scale (OCP Microscaling Formats 1.0, section 5)."""
@@ -195,12 +195,12 @@ def dot_scaled(
         rhs_scale: uint8 of NxK/32; None for no scale.
         rhs_format: as `lhs_format`.
         acc: MxN.
-        fast_math: Triton's, which may leave out NaN of scales; they are kept.
+        fast_math: Triton's, without effect: a NaN scale always gives NaN.
         lhs_k_pack, rhs_k_pack: whether "e2m1" is packed along K; with False along M, or N.
         out_dtype: the type of the result.
 
     Raises:
-        ValueError: if there is no such format, or the shapes do not fit.
+        ValueError: for another format, or if the shapes do not fit.
         TypeError: if elements or scales have another type.
     """
     forms = {lhs_format, rhs_format}
@@ -234,14 +234,14 @@ class _Factor:
         """Make one.
 
         Args:
-            value: the matrix as it is given.
-            form: its format.
+            value: the matrix.
+            form: the format of its elements.
             packed: the dimension along which two elements of e2m1 share a byte.
-            name: what messages call it.
+            name: its name in error messages.
 
         Raises:
-            ValueError: if there is no such format, or it is no matrix.
-            TypeError: if it has another type.
+            ValueError: for another format, or if the value is not a matrix.
+            TypeError: if the value's type is not that of the format.
         """
         if form not in _SCALED:
             raise ValueError(f"there is no format {form!r}; there are {', '.join(map(repr, _SCALED))}")
@@ -264,7 +264,7 @@ class _Factor:
         if self.form != "e2m1":
             return self._value.to(wide)
         low, high = self._value & 15, self._value >> 4
-        # Where rows alternate: those of both side by side, and then each row as two.
+        # Packed along rows: put the low and the high rows side by side, and split each row in two.
         both = join(low, high) if self._packed else concatenate([low, high], 1)
         return _of_e2m1(both.reshape(self.shape), wide)
 
@@ -281,7 +281,8 @@ def _checked_scale(scale: Value, shape: tuple[int, ...], name: str) -> Value:
     """Scales of a matrix of this shape, a byte each.
 
     Raises:
-        TypeError, ValueError: if they are others.
+        TypeError: if they are not bytes.
+        ValueError: if they have another shape.
     """
     rows, depth = shape
     if scale.dtype not in (types.uint8, types.int8):
@@ -324,11 +325,11 @@ _E2M1 = "f4E2M1FN"
 
 
 def _by_bdpas(a: _Factor, b: _Factor, left: Value | None, right: Value | None, c: Value | None, wanted: DType) -> Value:
-    """A product that keeps its scales: where the formats differ, that of a type that holds both.
+    """The product by `bdpas`, which applies the scales; different formats are converted to a type that holds both.
 
     Args:
         left, right: the scales, MxK/32 and K/32xN.
-        c: what is added.
+        c: the accumulator.
         wanted: the type of the result.
     """
     forms = [a.form, b.form]

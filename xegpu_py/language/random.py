@@ -1,6 +1,6 @@
 """Random numbers: Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC11), as Triton's.
 
-Each function gives the same numbers for the same seed and offsets, whatever the shapes and maps.
+The numbers depend on the seed and the offsets only, not on shapes and maps.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from xegpu_py.language.values import Value, constant, value_of
 ROUNDS = 10
 
 _KEYS = {32: (0x9E3779B9, 0xBB67AE85), 64: (0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B)}
-"""What is added to the two words of the key after each round."""
+"""The increments of the two words of the key after each round."""
 
 _FACTORS = {32: (0xD2511F53, 0xCD9E8D57), 64: (0xD2E7470EE14C6C93, 0xCA5A826395121157)}
-"""What the first and the third word of the counter are multiplied by."""
+"""The multipliers of the first and the third word of the counter."""
 
 Four = tuple[Value, Value, Value, Value]
 
@@ -52,11 +52,11 @@ def philox(seed: Any, c0: Any, c1: Any, c2: Any, c3: Any, n_rounds: int = ROUNDS
 
     Args:
         seed: an integer of up to 64 bits.
-        c0, c1, c2, c3: the counter, integers; of indices the lower 32 bits, as what Triton's `arange` gives has 32.
+        c0, c1, c2, c3: the counter, integers; of type index the lower 32 bits, since Triton's `arange` gives int32.
         n_rounds: how many rounds.
 
     Raises:
-        TypeError: if the seed is no integer.
+        TypeError: if the seed is not an integer.
     """
     first = value_of(c0, types.uint32)
     is_wide = first.dtype.bits == 64 and first.dtype != types.index
@@ -87,7 +87,7 @@ def randint4x(seed: Any, offset: Any, n_rounds: int = ROUNDS) -> Four:
 
     Args:
         seed: an integer.
-        offset: integers, of which each gives other numbers.
+        offset: integers; different offsets give different numbers.
         n_rounds: how many rounds.
     """
     given = value_of(offset)
@@ -99,12 +99,12 @@ def randint4x(seed: Any, offset: Any, n_rounds: int = ROUNDS) -> Four:
 
 
 def randint(seed: Any, offset: Any, n_rounds: int = ROUNDS) -> Value:
-    """Random int32, of all values alike: the first of `randint4x`."""
+    """Uniformly distributed random int32: the first value of `randint4x`."""
     return randint4x(seed, offset, n_rounds)[0]
 
 
 def uint_to_uniform_float(value: Any) -> Value:
-    """Integers of 32 or 64 bits as float32 from 0 up to, and without, 1.
+    """Integers of 32 or 64 bits as float32 in [0, 1).
 
     Raises:
         TypeError: for other types.
@@ -119,12 +119,12 @@ def uint_to_uniform_float(value: Any) -> Value:
 
 
 def rand(seed: Any, offset: Any, n_rounds: int = ROUNDS) -> Value:
-    """Random float32 from 0 up to 1, uniformly distributed."""
+    """Uniformly distributed random float32 in [0, 1)."""
     return uint_to_uniform_float(randint(seed, offset, n_rounds))
 
 
 def rand4x(seed: Any, offset: Any, n_rounds: int = ROUNDS) -> Four:
-    """Four values of random float32, likewise."""
+    """Four values of uniformly distributed random float32 in [0, 1)."""
     a, b, c, d = (uint_to_uniform_float(v) for v in randint4x(seed, offset, n_rounds))
     return a, b, c, d
 

@@ -1,4 +1,4 @@
-"""Reductions: the elements along dimensions combined to one."""
+"""Reductions along dimensions."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ class Reductions(Elements):
     """
 
     def reduce(self, kind: Any, axis: Axes = None, group: int | None = None, *, keep_dims: bool | None = None) -> Value:
-        """The elements along dimensions combined, or each `group` of them that follow each other.
+        """Combine the elements along dimensions, or each `group` of consecutive elements.
 
         Args:
             kind: of combination, as `xetile.reduction` names it: "add", "mul", "maximumf", "minsi", "and", ...
             axis: the dimensions.
-            group: how many elements are combined; all where it is left out.
+            group: the number of elements that are combined; by default all.
             keep_dims: whether the dimensions stay, with extent 1.
 
         Raises:
-            ValueError: if there is no such dimension, or the groups do not divide it.
+            ValueError: if a dimension does not exist, or its extent is not a multiple of the group.
         """
         me = self._value
         if group is not None:
@@ -48,7 +48,7 @@ class Reductions(Elements):
         return reduced_shape(found, self.shape, axis, keep_dims)
 
     def _combined(self, kind: str, dim: int, group: int | None) -> Value:
-        """One dimension reduced, which stays."""
+        """Reduce one dimension and keep it."""
         me = self._value
         if self.dtype.is_narrow:
             return me.to(types.float32)._combined(kind, dim, group).to(self.dtype)
@@ -84,7 +84,7 @@ class Reductions(Elements):
     def prod(
         self, axis: Axes = None, group: int | None = None, *, keep_dims: bool | None = None, dtype: Any = None
     ) -> Value:
-        """The product, likewise."""
+        """The product; types as for `sum`."""
         return self._summed(dtype).reduce("mul", axis, group, keep_dims=keep_dims)
 
     def max(
@@ -118,13 +118,13 @@ class Reductions(Elements):
 
         Args:
             axis: the dimension; None for the index in row-major order.
-            tie_break_left: with False any of several would do; it is the first here, too.
+            tie_break_left: Triton's, without effect: the first of several is always chosen.
             keep_dims: whether the dimension stays, with extent 1.
         """
         return self._place_of("max", axis, keep_dims)
 
     def argmin(self, axis: int | None = None, tie_break_left: bool = True, *, keep_dims: bool | None = None) -> Value:
-        """The index of the least element along a dimension, likewise. NaN counts as least."""
+        """The index of the least element along a dimension, as `argmax`. NaN counts as least."""
         return self._place_of("min", axis, keep_dims)
 
     def _place_of(self, which: str, axis: Axes, keep_dims: bool | None) -> Value:

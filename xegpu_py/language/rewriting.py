@@ -1,9 +1,9 @@
-"""Python functions rewritten so that Python runs them as the compiler compiles them.
+"""Rewrites Python functions so that Python runs them with the semantics of the compiler.
 
-Python itself executes a kernel of `engine="eager"`. Where a kernel's source means something else than Python's, calls
-of `Meaning`'s methods are put in its place: loops over `range` have counters of type index, `and` and chained
+Python itself executes a kernel of `engine="eager"`. Calls of `Meaning`'s methods replace the constructs that have
+another meaning in a kernel than in Python: loops over `range` have counters of type index, `and` and chained
 comparisons work on values, and numbers that a loop or branch assigns become values of the kernel. Lines and columns
-stay.
+stay the same.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from xegpu_py.language.source import Code, assigned, assigned_by, code_of
 from xegpu_py.language.values import Product, Value, constant, value_of
 
 _MEANING = "__xegpu_meaning__"
-"""The name under which rewritten functions find a `Meaning`."""
+"""The global variable of rewritten functions that holds a `Meaning`."""
 
 
 class Meaning:
-    """What rewritten functions call."""
+    """The methods that rewritten functions call."""
 
     def __init__(self) -> None:
         self._rewritten: dict[FunctionType, FunctionType] = {}
@@ -35,7 +35,7 @@ class Meaning:
         self._replacements = replacements(self.truth)
 
     def function(self, function: FunctionType) -> FunctionType:
-        """A function as it is compiled."""
+        """The rewritten form of a function."""
         if function.__code__ in self._codes:
             return function
         if function not in self._rewritten:
@@ -45,7 +45,7 @@ class Meaning:
         return self._rewritten[function]
 
     def called(self, function: Any) -> Any:
-        """What a call of something calls."""
+        """The function that a call of `function` calls."""
         inner = getattr(function, "__kernel_function__", None)
         if inner is not None:
             return self.function(inner)
@@ -67,7 +67,7 @@ class Meaning:
         return function
 
     def _with_functions(self, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
-        """A call of a function of the language that calls functions of the kernel, which are as they are compiled."""
+        """Call a function of the language with the rewritten forms of the functions among its arguments."""
 
         def meant(given: Any) -> Any:
             return self.called(given) if isinstance(given, FunctionType) else given
@@ -76,10 +76,10 @@ class Meaning:
 
     @staticmethod
     def truth(found: Any) -> Any:
-        """A condition as a scalar of type bool, or Python's.
+        """A condition as a scalar of type bool, or a Python bool.
 
         Raises:
-            TypeError: if it is a line or matrix.
+            TypeError: if it is not a scalar.
         """
         if isinstance(found, Product):
             found = found.value
@@ -119,24 +119,24 @@ class Meaning:
 
     @staticmethod
     def iterated(over: Any) -> Iterable[Any]:
-        """What a `for` statement runs over."""
+        """The iterable of a `for` statement."""
         if isinstance(over, Loop) and not over.unrolled:
             return _Counted(over)
         return Meaning.static(over)
 
     @staticmethod
     def static(over: Any) -> Iterable[Any]:
-        """What a comprehension runs over."""
+        """The iterable of a comprehension."""
         return static_items(over, "iterated over")
 
     @staticmethod
     def carries(over: Any) -> bool:
-        """Whether what a loop assigns is carried by a loop of the kernel."""
+        """Whether a loop over this iterable is a loop of the kernel, which carries the variables that it assigns."""
         return isinstance(over, _Counted)
 
     @staticmethod
     def is_dynamic(condition: Any) -> bool:
-        """Whether the kernel decides."""
+        """Whether a condition is known only at run time."""
         return isinstance(condition, (Value, Product))
 
     promoted = staticmethod(promoted)
@@ -166,7 +166,7 @@ _BY_NAME = {node.__name__: function for node, function in COMPARE.items()}
 
 
 def _instead(function: Callable[..., Any], instead: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
-    """A built-in function of Python's: of values, the language's."""
+    """Call a built-in function, or its replacement if an argument is a value of the kernel."""
     return (instead if any(map(dynamic, (*args, *keywords.values()))) else function)(*args, **keywords)
 
 
@@ -181,7 +181,7 @@ def _rewritten(function: FunctionType, meaning: Meaning) -> FunctionType:
     code = code_of(function)
     node = _Rewriter().visit(_moved(code))
     free = function.__code__.co_freevars
-    # A factory around the function makes free variables of what it closes over.
+    # A factory around the function makes the captured variables free variables.
     if isinstance(node, ast.Lambda):
         body: list[ast.stmt] = [ast.Return(node)]
     else:
@@ -222,7 +222,7 @@ def _moved(code: Code) -> Any:
 
 
 class _Rewriter(ast.NodeTransformer):
-    """Puts calls of `Meaning`'s methods where a kernel means something else than Python."""
+    """Replaces constructs whose meaning in a kernel differs from Python's by calls of `Meaning`'s methods."""
 
     def __init__(self) -> None:
         self._names = 0
@@ -240,7 +240,7 @@ class _Rewriter(ast.NodeTransformer):
         return ast.copy_location(ast.Lambda(nothing, node), node)
 
     def _promotions(self, names: Sequence[str], at: ast.stmt) -> list[ast.stmt]:
-        """Numbers that variables hold become values of the kernel, of those variables that there are."""
+        """Statements that make values of the kernel of the numbers in those variables that are bound."""
         found: list[ast.stmt] = []
         for name in names:
             value = self._call("promoted", at, ast.Name(name, ast.Load()))
@@ -250,7 +250,7 @@ class _Rewriter(ast.NodeTransformer):
         return [ast.fix_missing_locations(ast.copy_location(s, at)) for s in found]
 
     def _keep(self, value: ast.expr, at: ast.stmt) -> tuple[ast.stmt, ast.expr]:
-        """A value in a variable of its own, and that variable."""
+        """An assignment of a value to a new variable, and that variable."""
         name = self._new()
         assign = ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], value), at)
         return ast.fix_missing_locations(assign), ast.copy_location(ast.Name(name, ast.Load()), at)
@@ -334,5 +334,5 @@ class _Rewriter(ast.NodeTransformer):
 
 
 def _assigns(node: ast.AST) -> bool:
-    """Whether an expression assigns a variable, which no lambda could."""
+    """Whether an expression assigns a variable, which a lambda cannot do."""
     return any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(node))

@@ -1,7 +1,7 @@
 """Scans, sorts and reductions by functions.
 
-They work on the rows of a matrix: the dimension is moved before all others (`Shapes.with_first`). Rows that are
-combined are chosen by moves with known places, so nothing depends on how elements lie in lanes and subgroups.
+They work on the rows of a matrix: the dimension becomes the first one (`Shapes.with_first`). Rows are selected by
+constant indices, so results do not depend on the distribution of elements over lanes and subgroups.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ Values = tuple[Value, ...]
 
 
 def takes_functions(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a function that calls functions of the kernel, which the compiler then compiles as they are called."""
+    """Mark a function of the language that calls functions of the user; the compiler compiles these at each call."""
     function.__takes_functions__ = True  # type: ignore[attr-defined]
     return function
 
 
 def _tuple_of(given: Any) -> tuple[Values, bool]:
-    """One value or several as several, and whether it was one."""
+    """A value or a tuple of values as a tuple, and whether it was a single value."""
     if isinstance(given, (tuple, list)):
         return tuple(value_of(v) for v in given), False
     return (value_of(given),), True
 
 
 def _combined(combine: Combine, a: Values, b: Values, name: str) -> Values:
-    """Both sides combined; what comes out has the types of what goes in."""
+    """Combine both sides; the results are converted to the types and shapes of the operands."""
     made = combine(*a, *b)
     found = tuple(made) if isinstance(made, (tuple, list)) else (made,)
     if len(found) != len(a):
@@ -51,17 +51,17 @@ def _rows(values: Values, places: Sequence[int]) -> Values:
 
 @takes_functions
 def reduce(value: Any, axis: Any, combine_fn: Combine, keep_dims: bool | None = None) -> Any:
-    """The elements along dimensions combined by a function, in their order: ((a b) (c d)) ((e f) g).
+    """Combine the elements along dimensions by a function, in their order: ((a b) (c d)) ((e f) g).
 
     Args:
         value: a value, or a tuple of values of one shape.
         axis: a dimension, several, or None for all.
-        combine_fn: an associative function of two values, which are parts of `value`; of a tuple of n it takes 2 n and
-            returns n. Its results get the types of its operands.
+        combine_fn: an associative function of two values, parts of `value`; for a tuple of n values it takes 2n and
+            returns n. Its results are converted to the types of its operands.
         keep_dims: whether dimensions stay, with extent 1; by default unless all are reduced.
 
     Raises:
-        TypeError: if the function gives another number of values.
+        TypeError: if the function returns another number of values.
     """
     given, single = _tuple_of(value)
     shape = np.broadcast_shapes(*(v.shape for v in given))
@@ -79,7 +79,7 @@ def reduce(value: Any, axis: Any, combine_fn: Combine, keep_dims: bool | None = 
 
 
 def _reduced(rows: Values, combine: Combine) -> Values:
-    """All rows combined: neighbours first, an odd last one at the end."""
+    """Combine all rows: pairs of neighbours first, and an odd last row at the end."""
     count = rows[0].shape[0]
     if count == 1:
         return rows
@@ -91,10 +91,10 @@ def _reduced(rows: Values, combine: Combine) -> Values:
 
 @takes_functions
 def associative_scan(value: Any, axis: int, combine_fn: Combine, reverse: bool = False) -> Any:
-    """Each element combined with all before it along a dimension, or with `reverse` all behind it.
+    """Combine each element with all earlier ones along a dimension, or with all later ones if `reverse` is set.
 
     Element i is the combination of elements 0 to i, in their order. The function must be associative: pairs of
-    neighbours are combined, and scanned, and each second result is one of them combined with one element more.
+    neighbours are combined and scanned; every other result combines one of these with one more element.
 
     Args:
         value: a value, or a tuple of values of one shape.
@@ -136,19 +136,19 @@ def _scanned(rows: Values, combine: Combine) -> Values:
 
 
 def cumsum(value: Any, axis: int = 0, reverse: bool = False, dtype: Any = None) -> Value:
-    """The sums of the elements up to each one along a dimension, or with `reverse` from each one on.
+    """The sums of the elements up to each one along a dimension; with `reverse`, from each one to the last.
 
     Args:
         value: the numbers.
         axis: the dimension.
         reverse: whether to begin at the last element.
-        dtype: in which type; by default int32 or uint32 of narrower integers and bools, as in Triton.
+        dtype: the type of the sums; by default int32 or uint32 for narrower integers and bools, as in Triton.
     """
     return associative_scan(value_of(value)._summed(dtype), axis, lambda a, b: a + b, reverse)
 
 
 def cumprod(value: Any, axis: int = 0, reverse: bool = False, dtype: Any = None) -> Value:
-    """The products of the elements up to each one along a dimension, likewise."""
+    """The products of the elements up to each one along a dimension; see `cumsum`."""
     return associative_scan(value_of(value)._summed(dtype), axis, lambda a, b: a * b, reverse)
 
 
@@ -156,7 +156,7 @@ def cumprod(value: Any, axis: int = 0, reverse: bool = False, dtype: Any = None)
 
 
 def _keys(value: Value) -> Value:
-    """Integers in the order of the numbers: NaN comes last, and -0 before 0."""
+    """Integers that sort as the numbers do, with NaN last and -0 before 0."""
     if value.dtype.kind == "bool":
         return value.to(types.int32)
     if not value.dtype.is_float:
@@ -169,7 +169,7 @@ def _keys(value: Value) -> Value:
 
 
 def _numbers(keys: Value, like: Value) -> Value:
-    """The numbers that keys stand for."""
+    """The numbers of keys that `_keys` made of a value like `like`."""
     if like.dtype.kind == "bool":
         return keys != 0
     if not like.dtype.is_float:
@@ -181,10 +181,10 @@ def _numbers(keys: Value, like: Value) -> Value:
 def sort(value: Any, dim: int | None = None, descending: bool = False) -> Value:
     """The elements in order along a dimension, by default the last: a bitonic network.
 
-    NaN is greater than all numbers, as in numpy, and becomes the canonical one; -0 comes before 0.
+    NaN is greater than all numbers, as in numpy, and becomes the canonical NaN; -0 comes before 0.
 
     Args:
-        value: the elements, any number of them.
+        value: the elements; the extent need not be a power of two.
         dim: the dimension.
         descending: whether the greatest comes first.
 
@@ -218,10 +218,10 @@ def topk(value: Any, k: int, dim: int | None = None, descending: bool = True) ->
 
 
 def bitonic_merge(value: Any, dim: int | None = None, descending: bool = False) -> Value:
-    """The elements in order along a dimension along which they rise and then fall, or fall and then rise.
+    """Sort elements along a dimension along which they form a bitonic sequence: rising then falling, or the reverse.
 
     Raises:
-        ValueError: if the extent is no power of two.
+        ValueError: if the extent is not a power of two.
     """
     given = value_of(value)
     axis = axis_of(-1 if dim is None else dim, given.ndim)
@@ -237,7 +237,7 @@ def bitonic_merge(value: Any, dim: int | None = None, descending: bool = False) 
 
 
 ROW_LANES = 16
-"""Elements of a row from which on rows are exchanged as they are."""
+"""The length of a row from which on whole rows are compared and exchanged."""
 
 
 def _sorted(keys: Value, axis: int, descending: bool) -> Value:
@@ -265,7 +265,7 @@ def _sorted(keys: Value, axis: int, descending: bool) -> Value:
 
 
 def _merged(rows: Value, size: int, first: int, whole: int, descending: bool) -> Value:
-    """Rows sorted in runs of `size`, alternately up and down; the last size in one direction."""
+    """Merge rows to sorted runs of `size`, alternately ascending and descending; the last merge in one direction."""
     stride = first // 2
     while stride:
         rows = _exchanged(rows, stride, _falling(1, size, whole, descending))
@@ -274,14 +274,14 @@ def _merged(rows: Value, size: int, first: int, whole: int, descending: bool) ->
 
 
 def _falling(step: int, size: int, whole: int, descending: bool) -> Callable[[int], bool]:
-    """Whether the run of `size` elements in which row i lies, `step` elements from the next, is to fall."""
+    """Whether the run of `size` elements that contains row i is descending; rows are `step` elements apart."""
     if size >= whole:
         return lambda i: descending
     return lambda i: bool(i * step & size) != descending
 
 
 def _exchanged(rows: Value, stride: int, falling: Callable[[int], bool]) -> Value:
-    """Each row compared with the one `stride` behind it: the lesser becomes the first where rows are not falling."""
+    """Compare and exchange rows that are `stride` apart: the lesser comes first unless the run is descending."""
     count = rows.shape[0]
     firsts = [i for i in range(count) if not i & stride]
     a, b = rows.rows(firsts), rows.rows([i + stride for i in firsts])
@@ -295,14 +295,15 @@ def _exchanged(rows: Value, stride: int, falling: Callable[[int], bool]) -> Valu
 
 
 def _sorted_line(line: Value, extent: int, descending: bool) -> Value:
-    """A line sorted in runs of `extent`, a power of two of more than a row.
+    """Sort a line in runs of `extent`, a power of two greater than a row.
 
-    As a matrix of rows of 16, elements that lie 16 or more apart are in the same column; as its transpose, nearer ones.
+    In a matrix of rows of 16, elements at a distance of a multiple of 16 share a column. In its transpose, the
+    elements of a row do.
     """
     across = ROW_LANES
     height = line.size // across
     transposed = line.reshape((height, across)).T
-    # Runs within 16 elements; those of 16 alternate from column to column of the transpose.
+    # Runs of up to 16 elements; runs of 16 alternate between the columns of the transpose.
     size = 2
     while size < across:
         transposed = _merged(transposed, size, size, extent, descending)
@@ -322,7 +323,7 @@ def _sorted_line(line: Value, extent: int, descending: bool) -> Value:
 
 
 def _near(transposed: Value, size: int, extent: int, descending: bool) -> Value:
-    """The exchanges within 16 elements of a merge of runs of `size`: falling columns are complemented meanwhile."""
+    """The exchanges within 16 elements of a merge of runs of `size`; descending columns are complemented for them."""
     across, columns = transposed.shape
     mask = None
     if size < extent:
@@ -342,7 +343,7 @@ COMPARED = 4096
 
 
 def histogram(value: Any, num_bins: int, mask: Any = None) -> Value:
-    """How many of the elements are 0, 1, ... num_bins - 1: a line of int32. Others are not counted.
+    """Count the elements that are 0, 1, ... num_bins - 1: a line of int32. Other elements are ignored.
 
     Args:
         value: integers.
@@ -362,7 +363,7 @@ def histogram(value: Any, num_bins: int, mask: Any = None) -> Value:
     if mask is not None:
         counted = value_of(mask).to(types.bool_).broadcast(given.shape).ravel()
         line = where(counted, line, line.dtype.limits[1])
-    # A matrix of comparisons, so that there is one reduction for as many bins as registers hold.
+    # One reduction of a matrix of comparisons serves as many bins as registers hold.
     most = max(COMPARED // line.size, 1)
     found = []
     for first in range(0, num_bins, most):
@@ -374,9 +375,9 @@ def histogram(value: Any, num_bins: int, mask: Any = None) -> Value:
 
 @takes_functions
 def map_elementwise(function: Combine, *values: Any, pack: int = 1) -> Any:
-    """A function of elements applied to all of them.
+    """Apply a function to all elements.
 
-    It is compiled once, for the values whole: what Triton's would decide by `if`, it chooses by `where`.
+    The function is compiled once, for whole values: it must use `where` instead of `if`.
 
     Args:
         function: the function.

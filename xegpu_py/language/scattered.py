@@ -81,7 +81,7 @@ class StridedTile:
     """A tile of a matrix with unit stride in neither rows nor columns: its elements are gathered and scattered.
 
     Attributes:
-        shape: the shape of what is loaded.
+        shape: the shape of the loaded value.
         dtype: the type of the elements.
         positions: the indices of the first row and the first column.
     """

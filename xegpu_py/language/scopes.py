@@ -1,4 +1,4 @@
-"""The variables of functions that are compiled, and what they hold."""
+"""The variables of functions that are being compiled, and operations on the objects that they hold."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from xegpu_py.language.types import DType
 from xegpu_py.language.values import Product, Value, constant, value_of
 
 BREAK, CONTINUE, RETURN, RESULT = "break", "continue", "return", "return value"
-"""Hidden variables: Python's keywords are no names of variables."""
+"""Hidden variables. Their names are Python keywords or have spaces, so they cannot clash with the user's."""
 
 
 @dataclass(frozen=True)
 class Undefined:
-    """What a variable is that only some ways through the program assign.
+    """A variable that is assigned on some paths through the program only.
 
     Attributes:
-        why: what to tell who uses it.
+        why: the error message of a use, without its subject.
     """
 
     why: str
@@ -42,8 +42,8 @@ class Closure:
 
     Attributes:
         code: its source.
-        scope: the variables that it sees.
-        defaults: of its parameters, by name.
+        scope: the variables of the function around it.
+        defaults: the defaults of its parameters, by name.
     """
 
     code: Code
@@ -52,7 +52,7 @@ class Closure:
 
 
 class Scope:
-    """The variables of a function that is compiled, and what it sees of others."""
+    """The variables of a function that is being compiled, and a lookup for outer ones."""
 
     def __init__(self, code: Code, outer: Callable[[str], Any]) -> None:
         self.code = code
@@ -63,7 +63,7 @@ class Scope:
         """A variable.
 
         Raises:
-            NameError: if there is none, or not in every case.
+            NameError: if it is undefined, or undefined on some paths.
         """
         found = self.variables[name] if name in self.variables else self._outer(name)
         if isinstance(found, Undefined):
@@ -72,7 +72,7 @@ class Scope:
 
 
 def surroundings(function: FunctionType) -> Callable[[str], Any]:
-    """What a Python function sees beyond its own variables."""
+    """The lookup of a Python function's captured, global and built-in names."""
     closed = inspect.getclosurevars(function).nonlocals if function.__closure__ else {}
 
     def find(name: str) -> Any:
@@ -85,14 +85,14 @@ def surroundings(function: FunctionType) -> Callable[[str], Any]:
 
 
 def dynamic(found: Any) -> bool:
-    """Whether something is known only as the kernel runs."""
+    """Whether an object is known only at run time."""
     if isinstance(found, (tuple, list)):
         return any(map(dynamic, found))
     return isinstance(found, (Value, Product, Handle, Array, Pointers, TileStack, StridedTile))
 
 
 def described(found: Any) -> str:
-    """What something is, for diagnostics."""
+    """The description of an object in diagnostics."""
     if isinstance(found, Value):
         return found.describe()
     if isinstance(found, Product):
@@ -103,7 +103,7 @@ def described(found: Any) -> str:
 
 
 def handles_in(found: Any, into: dict[int, Handle]) -> None:
-    """All places in memory that a variable reaches."""
+    """Collect the handles that a variable holds, by their identities."""
     if isinstance(found, Handle):
         into[id(found)] = found
     elif isinstance(found, TileStack):
@@ -119,7 +119,7 @@ def handles_in(found: Any, into: dict[int, Handle]) -> None:
 
 
 class Tree:
-    """What variables hold, as SSA values and how to put them together again."""
+    """The SSA values of an object, and how to rebuild the object from others."""
 
     def __init__(self, found: Any) -> None:
         self.values: list[mlir.Value] = []
@@ -148,16 +148,16 @@ class Tree:
 
     @property
     def types(self) -> list[tuple[str, tuple[int, ...]]]:
-        """MLIR's type of each SSA value and the shape that it has in the language."""
+        """MLIR's type of each SSA value, and its shape in the language."""
         return [(str(v.type), shape) for v, shape in zip(self.values, self._shapes)]
 
     def rebuilt(self, values: Iterable[mlir.Value]) -> Any:
-        """The same with other SSA values."""
+        """The object with other SSA values."""
         return self._rebuild(iter(values))
 
 
 def promoted(found: Any) -> Any:
-    """A Python number, or those of a tuple, as scalars of the kernel; anything else as it is."""
+    """A Python number, or the numbers in a tuple, as scalars of the kernel; other objects are unchanged."""
     if isinstance(found, Product):
         return found.value
     if isinstance(found, (bool, int, float, np.generic)):
@@ -168,7 +168,7 @@ def promoted(found: Any) -> Any:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two things that are known as the kernel is compiled are equal."""
+    """Whether two objects that are known at compile time are equal."""
     try:
         return bool(a == b)
     except (TypeError, ValueError):
@@ -176,7 +176,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def outline(found: Any) -> Any:
-    """What it takes to make something of the same types."""
+    """The types and shapes of an object's numbers and values; `filled` makes such an object."""
     if isinstance(found, Product):
         found = found.value
     if isinstance(found, Value):
@@ -189,7 +189,7 @@ def outline(found: Any) -> Any:
 
 
 def fits_types(found: Any, outline: Any) -> bool:
-    """Whether `_in_types` can put something into other types and no number is lost."""
+    """Whether `in_types` can convert an object to other types without loss."""
     kind, rest = outline
     if isinstance(found, (tuple, list)):
         return kind is type(found) and len(rest) == len(found) and all(map(fits_types, found, rest))
@@ -203,7 +203,7 @@ def fits_types(found: Any, outline: Any) -> bool:
 
 
 def in_types(found: Any, outline: Any) -> Any:
-    """Numbers and integer values in the types of an outline."""
+    """Convert an object to the types of an outline."""
     kind, rest = outline
     if isinstance(found, (tuple, list)):
         return kind(map(in_types, found, rest))
@@ -221,7 +221,7 @@ def filled(outline: Any) -> Any:
 
 
 def filler(found: Any) -> Any:
-    """Something of the same types, for where nothing reads it; None if there is nothing of the kind."""
+    """An object of the same types whose value nothing reads; None if none can be made."""
     if isinstance(found, (Value, Product, bool, int, float)):
         return filled(outline(found))
     if isinstance(found, (tuple, list)):

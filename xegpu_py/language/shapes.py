@@ -1,7 +1,7 @@
 """Shapes of values: reshaping, broadcasting, permuting, slicing and joining.
 
-XeTile has lines and matrices. A value of more dimensions is held as the matrix in which its leading dimensions are
-one, so a step along any dimension is a step along rows, or along columns, of some matrix of the same elements.
+XeTile has 1D and 2D vectors. A value of more dimensions is held as a matrix whose rows are its leading dimensions. Any
+dimension of a value can become the rows or the columns of a matrix by a reshape.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Shapes(Elements):
         return self.reshape((*self.shape[:at], *self.shape[at + 1 :]))
 
     def broadcast(self, *shape: Any) -> Value:
-        """Repeated along dimensions of extent 1 and along new leading ones, by numpy's rules.
+        """Broadcast to a shape by numpy's rules.
 
         Raises:
             ValueError: if the shapes do not fit; numpy's message.
@@ -101,7 +101,7 @@ class Shapes(Elements):
     broadcast_to = broadcast
 
     def _repeated(self, dim: int, extent: int) -> Value:
-        """A dimension of extent 1 repeated."""
+        """Repeat a dimension of extent 1."""
         before, _, after = around(self.shape, dim)
         wide = (*self.shape[:dim], extent, *self.shape[dim + 1 :])
         if after == 1:
@@ -137,7 +137,7 @@ class Shapes(Elements):
         if len(set(order)) != len(order):
             raise ValueError("repeated axis in transpose")
         shape = tuple(self.shape[d] for d in order)
-        # Dimensions of extent 1 may stand anywhere, and those that stay together are one.
+        # Dimensions of extent 1 are ignored, and dimensions that stay adjacent are merged.
         groups = _groups([d for d in order if self.shape[d] > 1], [d for d, n in enumerate(self.shape) if n > 1])
         if len(groups) < 2:
             return self.reshape(shape)
@@ -148,7 +148,7 @@ class Shapes(Elements):
         return merged._permuted(places).reshape(shape)
 
     def _permuted(self, order: Sequence[int]) -> Value:
-        """A permutation in which no two dimensions stay neighbours."""
+        """A permutation in which no two dimensions stay adjacent."""
         shape = tuple(self.shape[d] for d in order)
         if len(order) == 2:
             return self._made(xetile.transpose(self.ir, (1, 0), result=self._type(shape)), shape=shape)
@@ -161,7 +161,7 @@ class Shapes(Elements):
     # Parts.
 
     def rows(self, places: Sequence[int]) -> Value:
-        """The elements of a line, or the rows of a matrix, at known places; a place may be named several times."""
+        """The elements of a line, or the rows of a matrix, at constant indices, which may repeat."""
         assert 1 <= self.ndim <= 2
         count, first = len(places), places[0]
         shape = (count, *self.shape[1:])
@@ -174,7 +174,7 @@ class Shapes(Elements):
         return self._made(vector.shuffle(self.ir, self.ir, list(places)), shape=shape)
 
     def rows_with(self, other: Value, places: Sequence[int]) -> Value:
-        """Rows of this value and of another one: those of the other are numbered behind those of this one."""
+        """Rows of this value and of another one, whose rows are numbered after those of this one."""
         shape = (len(places), *self.shape[1:])
         count = self.shape[0]
         if self.ndim == 1 and other.shape == self.shape and list(places) == alternating(count):
@@ -182,9 +182,9 @@ class Shapes(Elements):
         return self._made(vector.shuffle(self.ir, other.ir, list(places)), shape=shape)
 
     def with_first(self, axis: int) -> Value:
-        """The elements with a dimension before all others, which are one; a line where there is no other element.
+        """A matrix whose rows are a dimension and whose columns are all others; a line if the others have extent 1.
 
-        `from_first` takes it back.
+        `from_first` is the inverse.
         """
         before, extent, after = around(self.shape, axis)
         if before * after == 1:
@@ -194,7 +194,7 @@ class Shapes(Elements):
         return self.reshape((before, extent, after)).permute(1, 0, 2).reshape((extent, before * after))
 
     def from_first(self, shape: Sequence[int], axis: int) -> Value:
-        """What `with_first` has made of a value of this shape, as a value of that shape; the axis may have changed."""
+        """The inverse of `with_first` on a value of this shape; the extent along the axis may differ."""
         before, _, after = around(shape, axis)
         extent = self.shape[0]
         wanted = (*shape[:axis], extent, *shape[axis + 1 :])
@@ -203,7 +203,7 @@ class Shapes(Elements):
         return self.reshape((extent, before, after)).permute(1, 0, 2).reshape(wanted)
 
     def along(self, axis: int, places: Sequence[int]) -> Value:
-        """The elements at known places along a dimension."""
+        """The elements at constant indices along a dimension."""
         before, extent, after = around(self.shape, axis)
         shape = (*self.shape[:axis], len(places), *self.shape[axis + 1 :])
         first, count = places[0], len(places)
@@ -222,10 +222,10 @@ class Shapes(Elements):
         return self.with_first(axis).rows(places).from_first(self.shape, axis)
 
     def __getitem__(self, key: Any) -> Value:
-        """A part, by constant slices and numbers; None and `...` as in numpy.
+        """A part, by constant slices and indices; None and `...` as in numpy.
 
         Raises:
-            IndexError: numpy's, and where an index is known only as the kernel runs.
+            IndexError: as numpy, and if an index is not a constant.
         """
         keys = list(key) if isinstance(key, tuple) else [key]
         if sum(k is Ellipsis for k in keys) > 1:
@@ -250,7 +250,7 @@ class Shapes(Elements):
 
 
 def _groups(order: Sequence[int], source: Sequence[int]) -> list[list[int]]:
-    """Dimensions in a new order, with those in one group that follow each other in the old one, too."""
+    """Group dimensions in a new order: dimensions that are adjacent in the old order too share a group."""
     after = dict(itertools.pairwise(source))
     groups: list[list[int]] = []
     for d in order:
@@ -267,7 +267,7 @@ def alternating(count: int) -> list[int]:
 
 
 def _part(key: Any, extent: int) -> tuple[list[int], bool]:
-    """The places of a part of a dimension, and whether the dimension is kept."""
+    """The indices that a key selects from a dimension, and whether the dimension is kept."""
     if isinstance(key, slice):
         bounds = (key.start, key.stop, key.step)
         if not all(n is None or (isinstance(n, int) and not isinstance(n, bool)) for n in bounds):
@@ -291,7 +291,7 @@ def _shown(key: slice) -> str:
 
 
 def concatenate(values: Sequence[Value], axis: int) -> Value:
-    """Values one behind the other along a dimension; of one element type.
+    """Concatenate values of one element type along a dimension.
 
     Raises:
         ValueError: if they differ in other dimensions; numpy's message.
@@ -328,7 +328,7 @@ def _joined(a: Value, b: Value, axis: int) -> Value:
             places += range(i * first, (i + 1) * first)
             places += range(before * first + i * second, before * first + (i + 1) * second)
         return one.rows_with(other, places).reshape(shape)
-    # Side by side, in the place of two transposes.
+    # Insert the columns of both, which avoids two transposes.
     wide = (before, first + second)
     whole = a._zero(wide).ir
     for part, start in ((a.reshape((before, first)), 0), (b.reshape((before, second)), first)):

@@ -1,4 +1,4 @@
-"""The source of the functions that are compiled: their syntax trees, and what these say without being compiled."""
+"""The source of the functions that are compiled: their syntax trees, and queries on them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Code:
     Attributes:
         node: its syntax tree, a function or a lambda.
         source: the text of its file.
-        first_line, indent: what to add to the tree's lines and columns.
+        first_line, indent: the offsets of the tree's lines and columns in the file.
     """
 
     node: ast.FunctionDef | ast.Lambda
@@ -30,7 +30,7 @@ class Code:
     indent: int
 
     def position(self, node: ast.AST) -> Position:
-        """Where a node stands in the user's file."""
+        """The position of a node in the user's file."""
         line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
         return Position(self.source.name, line + self.first_line - 1, column + self.indent + 1)
 
@@ -58,7 +58,7 @@ def code_of(function: FunctionType) -> Code:
 
 
 def _lambda(function: FunctionType, whole: str) -> ast.Lambda:
-    """The syntax tree of a lambda, of those on its line the one with its code."""
+    """The syntax tree of a lambda: among the lambdas on its line, the one with the same code."""
     code = function.__code__
     found = [n for n in ast.walk(ast.parse(whole)) if isinstance(n, ast.Lambda) and n.lineno == code.co_firstlineno]
     same = [n for n in found if [a.arg for a in n.args.args] == list(code.co_varnames[: code.co_argcount])]
@@ -72,7 +72,7 @@ def _lambda(function: FunctionType, whole: str) -> ast.Lambda:
 
 
 def assigned(nodes: Iterable[ast.AST]) -> list[str]:
-    """The names that statements assign, in order of their first assignment; inner functions have their own."""
+    """The names that statements assign, in order of their first assignment, without those of inner functions."""
     found: dict[str, None] = {}
 
     def visit(node: ast.AST) -> None:
@@ -96,7 +96,7 @@ def assigned(nodes: Iterable[ast.AST]) -> list[str]:
 
 
 def escapes(nodes: Iterable[ast.AST]) -> bool:
-    """Whether a loop's body has a `break` of the loop's, or a `return`."""
+    """Whether a loop's body contains a `return`, or a `break` of this loop."""
 
     def visit(node: ast.AST, own: bool) -> bool:
         if isinstance(node, ast.Return) or (own and isinstance(node, ast.Break)):
@@ -112,7 +112,7 @@ def escapes(nodes: Iterable[ast.AST]) -> bool:
 
 
 def assigned_by(node: ast.AST) -> ast.expr | None:
-    """What `x.assign(y)`, the older spelling of `x = y`, assigns; None for anything else."""
+    """The target `x` of `x.assign(y)`, the older spelling of `x = y`; None for other nodes."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "assign":
         return node.func.value
     return None
@@ -159,6 +159,6 @@ _TITLES = {
 
 
 def title(node: ast.AST) -> str:
-    """What users call a construct of Python."""
+    """The name of a Python construct in diagnostics."""
     name = type(node).__name__
     return _TITLES.get(name, name)

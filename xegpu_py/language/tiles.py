@@ -64,7 +64,7 @@ class Place(Handle):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of what is loaded."""
+        """The shape of the loaded value."""
         return self.type.shape
 
     def _stored(self, value: Any) -> mlir.Value:
@@ -75,13 +75,13 @@ class Place(Handle):
         """The attribute with the number that masked and out-of-bounds elements are read as.
 
         Raises:
-            TypeError: if it is not a number that is known when the kernel is compiled.
+            TypeError: if it is not a number that is known at compile time.
             OverflowError: if it does not fit the type.
         """
         if padding is None:
             return None
         if not isinstance(padding, (bool, int, float, np.generic)):
-            raise TypeError("the padding of a tile is a number that is known as the kernel is compiled")
+            raise TypeError("the padding of a tile is a number that is known at compile time")
         return str(number_attribute(mlir.Type.parse(self.dtype.memory.mlir), self.dtype.signless(padding)))
 
     def _kind(self, operation: str) -> str:
@@ -153,7 +153,7 @@ class TileStack:
     """A tile of more than two dimensions: a 2D tile for each index of the leading dimensions.
 
     Attributes:
-        shape: the shape of what is loaded.
+        shape: the shape of the loaded value.
         tiles: the 2D tiles, in row-major order of the leading dimensions.
         inside: for each 2D tile, whether its indices in the leading dimensions are within bounds.
     """

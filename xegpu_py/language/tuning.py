@@ -1,4 +1,4 @@
-"""Choosing the values of `Constexpr` parameters and options: `autotune` by trial, `heuristics` by rule."""
+"""Choose the values of `Constexpr` parameters and options: `autotune` by trial, `heuristics` by rule."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from xegpu_py.language.kernel import Kernel
 from xegpu_py.runtime.launch import Statistics
 
 RUNS = 3
-"""How often a candidate is timed; its best time counts."""
+"""The number of timed runs of a candidate; the best time counts."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Config:
 
 @dataclass(frozen=True)
 class Trial:
-    """A candidate with a call's arguments, as an objective sees it.
+    """A candidate with the arguments of a call: the argument of an objective.
 
     Attributes:
         config: the candidate.
@@ -54,11 +54,11 @@ class Trial:
 
 
 Objective = Callable[[Trial], float]
-"""Gives what is to be small."""
+"""Gives the cost of a trial, which tuning minimizes."""
 
 
 def _time(trial: Trial) -> float:
-    """Seconds of a run of the engine, the best of `RUNS`."""
+    """The seconds of a run of the engine, the best of `RUNS`."""
     trial.run()
     found = []
     for _ in range(RUNS):
@@ -69,12 +69,12 @@ def _time(trial: Trial) -> float:
 
 
 def _executed(trial: Trial) -> float:
-    """Instructions that all threads execute in a run."""
+    """The number of instructions that all threads execute in a run."""
     return float(trial.run().executed.sum())
 
 
 def _size(trial: Trial) -> float:
-    """Instructions of the program; nothing runs."""
+    """The number of instructions of the program, without a run."""
     return float(len(trial.kernel.kernel.program.instructions))
 
 
@@ -85,7 +85,7 @@ ObjectiveName = Literal["time", "executed", "size"]
 
 
 class Tunable(ABC):
-    """A kernel around which something chooses arguments. Attributes are those of the kernel within."""
+    """A wrapper that chooses arguments of a kernel. Other attributes are those of the kernel."""
 
     def __init__(self, kernel: Kernel | Tunable) -> None:
         functools.update_wrapper(self, kernel, updated=())
@@ -125,11 +125,11 @@ class Tunable(ABC):
 
     @abstractmethod
     def completed(self, *arguments: Any, **keywords: Any) -> dict[str, Any]:
-        """The arguments of a call by name, with those that are chosen."""
+        """The arguments of a call by name, with the chosen ones."""
 
 
 class Heuristics(Tunable):
-    """A kernel of which some arguments are functions of the others; see `heuristics`."""
+    """A kernel with arguments that are computed from others; see `heuristics`."""
 
     def __init__(self, kernel: Kernel | Tunable, rules: Mapping[str, Callable[[dict[str, Any]], Any]]) -> None:
         super().__init__(kernel)
@@ -156,12 +156,12 @@ class Heuristics(Tunable):
 
 
 class Autotuner(Tunable):
-    """A kernel of which candidates are tried; see `autotune`.
+    """A kernel with candidates to try; see `autotune`.
 
     Attributes:
         configs: the candidates.
-        best: the one chosen, by the values of the key.
-        costs: what the objective has given for each candidate, likewise.
+        best: the chosen candidate, by the values of the key.
+        costs: each candidate with its cost, by the values of the key.
     """
 
     def __init__(
@@ -248,24 +248,24 @@ def autotune(
     objective: Objective | ObjectiveName = "time",
     prune: Callable[[Sequence[Config], dict[str, Any]], Sequence[Config]] | None = None,
 ) -> Callable[[Kernel | Tunable], Autotuner]:
-    """Try candidates for arguments and options of a kernel, and keep to the best.
+    """Try candidates for arguments and options of a kernel, and keep the best.
 
         @xegpu_py.autotune([Config({"BLOCK": 64}), Config({"BLOCK": 128}, {"prefetch": 1})], key=["n"])
         @xegpu_py.jit
         def scale(X, Y, n, BLOCK: Constexpr): ...
 
-    They are tried when the kernel is first called with other values of the key or other element types. Trials run on
-    copies of the arrays. Candidates that cannot be compiled are left out.
+    Candidates are tried when the kernel is first called with new values of the key or new element types. Trials run on
+    copies of the arrays. Candidates that cannot be compiled are skipped.
 
     Args:
         configs: the candidates.
-        key: names of arguments: of numbers their values, of arrays their shapes.
-        objective: what is to be small: "time", seconds of the engine; "executed", instructions that run; "size",
+        key: names of arguments; numbers count by their values, arrays by their shapes.
+        objective: the cost to minimize: "time", seconds of the engine; "executed", instructions that run; "size",
             instructions of the program, without a run; or a function of a `Trial`.
-        prune: leaves out candidates: a function of them and of the arguments by name.
+        prune: selects the candidates to try, from all candidates and the arguments by name.
 
     Raises:
-        ValueError: if there is no such objective.
+        ValueError: if the objective's name is unknown.
     """
     chosen = OBJECTIVES.get(objective) if isinstance(objective, str) else objective
     if chosen is None:
@@ -276,7 +276,7 @@ def autotune(
 def heuristics(
     rules: Mapping[str, Callable[[dict[str, Any]], Any]],
 ) -> Callable[[Kernel | Tunable], Heuristics]:
-    """Let arguments of a kernel that a call does not give be functions of the others, which these get by name.
+    """Compute arguments that a call does not give from the others, which each rule gets by name.
 
     @xegpu_py.heuristics({"EVEN": lambda arguments: arguments["n"] % arguments["BLOCK"] == 0})
     """

@@ -20,9 +20,9 @@ class DType:
     """An element type.
 
     Attributes:
-        name: what it is called in the language and in diagnostics, numpy's name where numpy has the type.
-        mlir: MLIR's element type. Integers are signless; the ops say how they are read.
-        kind: what it is.
+        name: its name in the language and in diagnostics, numpy's name if numpy has the type.
+        mlir: MLIR's element type. Integers are signless; the ops define their sign.
+        kind: the kind of number.
         bits: its width in memory; `index` has 64, and tf32 occupies 32.
         digits: bits of a floating-point type's significand, with the leading one.
         dtype: numpy's type; None for `index`, tf32 and types without one.
@@ -57,7 +57,7 @@ class DType:
 
     @property
     def memory(self) -> DType:
-        """The type as which arrays hold the elements: bools are bytes, as in numpy."""
+        """The type of the elements in memory: bools are bytes, as in numpy."""
         return uint8 if self.kind == "bool" else self
 
     @property
@@ -81,7 +81,7 @@ class DType:
         return self.name != "float8_e4m3fn"
 
     def holds(self, number: Any) -> bool:
-        """Whether a Python number can become an element: integers exactly, others rounded, not to infinity."""
+        """Whether a Python number can become an element: integers exactly, others rounded to a finite number."""
         if self.kind == "bool":
             return isinstance(number, (bool, np.bool_)) or number in (0, 1)
         if self.is_float:
@@ -145,10 +145,10 @@ _BY_NUMPY = {t.dtype: t for t in DTYPES if t.dtype is not None}
 
 
 def dtype_of(given: Any) -> DType:
-    """The element type that something names: one of ours, numpy's, or the name of either, or MLIR's name.
+    """The element type of a `DType`, a numpy type, or the name of either or of an MLIR type.
 
     Raises:
-        ValueError: if it names none.
+        ValueError: if there is no such element type.
     """
     if isinstance(given, DType):
         return given
@@ -169,7 +169,7 @@ def integer_of(bits: int, signed: bool) -> DType:
 
 
 def summed(dtype: DType) -> DType:
-    """The type in which values are summed and multiplied up: int32 or uint32 of narrower integers, as in Triton."""
+    """The type of sums and products of values: int32 or uint32 for narrower integers, as in Triton."""
     if dtype.kind == "bool":
         return int32
     if dtype.kind in ("int", "uint") and dtype.bits < 32:
@@ -182,7 +182,7 @@ def promote(a: DType, b: DType) -> DType:
 
     Of integers the smallest type that holds both, as in numpy; an integer and a floating-point value give the
     floating-point type, as in Triton and JAX; two floating-point types give the wider one, and float32 where neither
-    holds the other. bool takes part as the other type, and two bools as int32.
+    holds the other. bool is converted to the other type, and two bools to int32.
 
     Raises:
         TypeError: for uint64 with a signed type, which no integer type holds.
@@ -206,7 +206,7 @@ def _wider_float(a: DType, b: DType) -> DType:
 
 def _wider_integer(a: DType, b: DType) -> DType:
     if a.is_signed == b.is_signed:
-        # index counts as wider than int64, so that places stay places.
+        # index counts as wider than int64, so that indices stay indices.
         return max(a, b, key=lambda t: (t.bits, t.kind == "index"))
     unsigned, signed = (a, b) if b.is_signed else (b, a)
     if signed.bits > unsigned.bits:
@@ -233,11 +233,11 @@ def holds_all(wide: DType, narrow: DType) -> bool:
 def with_scalar(tile: DType, number: Any) -> DType:
     """The type in which values are combined with a Python number, which is weakly typed (NEP 50).
 
-    An integer takes on the values' type. Any other number does so with floating-point values, and makes float32 of
-    integers. True and False take on any type.
+    An integer takes the values' type. Another number takes the type of floating-point values; with integers the result
+    is float32. True and False take any type.
 
     Raises:
-        TypeError: if it is no number.
+        TypeError: if it is not a number.
         OverflowError: if it does not fit the type.
     """
     if isinstance(number, (bool, np.bool_)):
@@ -254,10 +254,10 @@ def with_scalar(tile: DType, number: Any) -> DType:
 
 
 def of_scalar(number: Any) -> DType:
-    """The type that a Python number has where it becomes a value of the kernel by itself.
+    """The type of a Python number that becomes a value of the kernel on its own.
 
     Raises:
-        TypeError: if it is no number.
+        TypeError: if it is not a number.
     """
     if isinstance(number, np.generic):
         return dtype_of(number.dtype)

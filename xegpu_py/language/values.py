@@ -1,7 +1,7 @@
-"""The values of tile kernels: scalars, and lines and matrices of elements in registers.
+"""The values of tile kernels: scalars, and elements of any number of dimensions in registers.
 
-A `Value` is immutable: every operator gives another one. `Handle`s stand for places in memory, which `advance` moves;
-the compiler carries both through loops and branches.
+A `Value` is immutable: each operator gives a new one. A `Handle` is mutable: `advance` replaces its SSA value. The
+compiler carries both through loops and branches.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from xegpu_py.language.types import DType, dtype_of
 
 
 def constant(dtype: DType, number: Number | bool, shape: Sequence[int] = (), map: WgMap | None = None) -> Value:
-    """A known number, or a vector of it.
+    """A constant, or a vector filled with it.
 
     Raises:
         OverflowError: if it does not fit the type.
@@ -74,7 +74,7 @@ def as_index(number: int | Value) -> int | mlir.Value:
     """An index as builders take it: an integer, or an SSA value of type `index`.
 
     Raises:
-        TypeError: if it is no integer.
+        TypeError: if it is not an integer.
     """
     if isinstance(number, Value):
         if number.shape or not number.dtype.is_integer:
@@ -133,7 +133,7 @@ class Value(Shapes, Conversions, Reductions):
         return format(self.numpy().item(), form)
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """The number or the elements, where the kernel runs as it is built (`engine="eager"`).
+        """The number or the elements, in a kernel that runs as it is built (`engine="eager"`).
 
         Raises:
             TypeError: in a kernel that is compiled.
@@ -144,10 +144,10 @@ class Value(Shapes, Conversions, Reductions):
         found = evaluation.value(self.ir).reshape(self.shape)
         return found.view(self.dtype.dtype) if self.dtype.kind == "uint" and self.dtype.dtype else found
 
-    # What Python would decide as it builds the kernel, and not as the kernel runs, unless it runs as it is built.
+    # Conversions to Python objects, which are possible only in a kernel that runs as it is built.
 
     def _known_only_as_it_runs(self, what: str) -> NoReturn:
-        raise TypeError(f"{what} of a value that is known only as the kernel runs ({self.describe()})")
+        raise TypeError(f"{what} of a value that is known only at run time ({self.describe()})")
 
     def _scalar(self, what: str) -> Any:
         if BUILDING.evaluation is None:
@@ -178,7 +178,7 @@ class Value(Shapes, Conversions, Reductions):
             raise TypeError("a scalar has no length")
         return self.shape[0]
 
-    # What the themes build on.
+    # Helpers of the base classes.
 
     def _number(self, number: Number | bool) -> Value:
         """A number of this element type in this shape."""
@@ -201,7 +201,7 @@ class Value(Shapes, Conversions, Reductions):
     # Arithmetic.
 
     def _both(self, other: Any, dtype: DType | None = None) -> tuple[Value, Value]:
-        """Both operands in the type in which they are combined, and in the same shape."""
+        """Both operands, converted to the type in which they are combined and broadcast to one shape."""
         if isinstance(other, Value):
             dtype = dtype or types.promote(self.dtype, other.dtype)
             shape = tuple(np.broadcast_shapes(self.shape, other.shape))
@@ -325,7 +325,7 @@ class Value(Shapes, Conversions, Reductions):
         a, b = self._both(other)
         if a.dtype.is_float:
             raise TypeError(f"'{sign}' needs integers or truth values, not {a.dtype}")
-        # Two truth values stay truth values here, unlike in arithmetic.
+        # The result of two bools is bool, unlike in arithmetic.
         if isinstance(other, Value) and self.dtype.kind == other.dtype.kind == "bool":
             a, b = self._both(other, types.bool_)
         if swapped:
@@ -385,7 +385,7 @@ class Value(Shapes, Conversions, Reductions):
         if not isinstance(other, (Value, Product, bool, int, float, np.generic)):
             return NotImplemented
         if not isinstance(other, (Value, Product)) and self.dtype.is_integer and not isinstance(other, (bool, float)):
-            # A number beyond the type compares with all elements alike: that is a mistake rather than a wish.
+            # The comparison with an out-of-range number would be constant, which is most likely a mistake.
             types.with_scalar(self.dtype, other)
         a, b = self._both(other)
         if a.dtype.is_narrow:
@@ -421,25 +421,25 @@ class Value(Shapes, Conversions, Reductions):
         return Product(self, other)
 
     def with_map(self, map: WgMap) -> Value:
-        """The same matrix divided among subgroups by another map."""
+        """The same matrix, distributed among subgroups by another map."""
         return self._made(xetile.convert_layout(self.ir, map, result=self.ir.type))
 
 
 def _signed(a: Value, b: Value) -> tuple[Value, Value, Value]:
-    """Factors of unsigned bytes as signed ones, each 128 less, and what is to be added to their product for that."""
+    """Factors of unsigned bytes as signed bytes, each less by 128, and the correction to add to their product."""
     correction = constant(types.int32, 0, (a.shape[0], b.shape[1]))
     if a.dtype == types.uint8:
         correction = correction + b.to(types.int32).sum(0) * 128
         a = (a ^ 128).to(types.int8)
     if b.dtype == types.uint8:
-        # Of what is left of the first factor.
+        # The first factor is already signed here.
         correction = correction + a.to(types.int32).sum(1) * 128
         b = (b ^ 128).to(types.int8)
     return a, b, correction
 
 
 class Product:
-    """A product of matrices that has not been used yet. Added to a matrix it becomes one op together with the sum."""
+    """A product of matrices that is not computed yet: a following addition becomes the accumulator of its op."""
 
     def __init__(self, a: Value, b: Value) -> None:
         for name, v in (("left", a), ("right", b)):
@@ -457,7 +457,7 @@ class Product:
 
     @property
     def value(self) -> Value:
-        """The product by itself: in float32, in int32 of integers, and in float64 of float64."""
+        """The product without an accumulator, in float32; of integers in int32, and of float64 in float64."""
         if self._value is None:
             real = types.float64 if self.a.dtype == types.float64 else types.float32
             with self._place():
@@ -465,17 +465,17 @@ class Product:
         return self._value
 
     def multiplied(self, dtype: DType, c: Value | None = None) -> Value:
-        """The product, added to a value if there is one, in a type that DPAS adds in."""
+        """The product, added to `c` if it is given, in an accumulator type of DPAS."""
         return self._multiply(None, dtype) if c is None else self.plus(c)
 
     def _place(self) -> mlir.InsertionPoint:
-        """Where to compute it, so that all who may name it can use it: in the block in which it was written."""
+        """The insertion point of the product: in the block of its expression, which dominates all uses."""
         current = mlir.InsertionPoint.current
         block, op = current.block, None
         while block != self._block:
             op = block.owner
             if op is None or op.operation.name == "gpu.func":
-                # That block is complete, as a branch is when what its sides have assigned is merged.
+                # That block is complete, as a branch is while its variables are merged.
                 return mlir.InsertionPoint(self._block)
             block = op.operation.block
         return current if op is None else mlir.InsertionPoint(op)

@@ -259,7 +259,7 @@ def test_lists_that_a_loop_would_change_once():
             found.append(X[i])
         X[0] = len(found)
 
-    with pytest.raises(xegpu_py.DiagnosticError, match=r"list.append\(\) acts as the kernel is compiled"):
+    with pytest.raises(xegpu_py.DiagnosticError, match=r"list.append\(\) acts at compile time"):
         xegpu_py.jit(kernel).compile(np.zeros(16, np.float32), 5)
 
 

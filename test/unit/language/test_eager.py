@@ -244,7 +244,7 @@ def test_a_compiled_kernel_knows_no_numbers():
     def kernel(X):
         X[0] = X[0].numpy()[0]
 
-    with pytest.raises(DiagnosticError, match=r"numpy\(\) of a value that is known only as the kernel runs"):
+    with pytest.raises(DiagnosticError, match=r"numpy\(\) of a value that is known only at run time"):
         xegpu_py.jit(kernel)(np.zeros(1, F32))
 
 

@@ -129,8 +129,8 @@ def test_arrays_of_bools(engine):
 
 
 MISTAKES = {
-    "an extent is an integer that is known as the kernel is compiled, not int32": lambda X, n: xl.zeros((8, n)),
-    "an extent is an integer that is known as the kernel is compiled, not 8.0": lambda X, n: X.tile((8.0,), at=(0,)),
+    "an extent is an integer that is known at compile time, not int32": lambda X, n: xl.zeros((8, n)),
+    "an extent is an integer that is known at compile time, not 8.0": lambda X, n: X.tile((8.0,), at=(0,)),
     "a bound of arange is an integer .* not int32": lambda X, n: xl.arange(0, n),
     "a shape has positive extents": lambda X, n: xl.shared(0),
     r"an offset must be an integer, not slice\(0, 3, None\)": lambda X, n: X[0:3],

@@ -173,7 +173,7 @@ REFUSED = {
     "import": (imports, "'import' cannot be compiled in a kernel"),
     "recursion": (forever, "calls are nested more than 64 deep"),
     "unknown name": (lambda v: v + missing, "name 'missing' is not defined"),  # noqa: F821
-    "numpy function": (lambda v: np.exp(v), "exp() takes no value that is known only as the kernel runs"),
+    "numpy function": (lambda v: np.exp(v), "exp() takes no value that is known only at run time"),
     "uint64 with signed": (lambda v: v.to(np.uint64) + v, "no integer type holds both uint64 and int32"),
 }
 
