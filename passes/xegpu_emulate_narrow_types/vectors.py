@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from mlir import ir
+from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.builders import constant as number
 from xegpu_py.passes.common.builders import integer_type, make, shape_cast, with_element
 from xegpu_py.passes.common.combining import CombiningKind
@@ -64,6 +65,26 @@ def on_bytes(e: Emulation, op: ir.Operation, signs: Sequence[bool | None]) -> No
 def arithmetic(e: Emulation, op: ir.Operation) -> None:
     """The op on bytes."""
     on_bytes(e, op, _SIGNS[op.name])
+
+
+@pattern("arith.addui_extended")
+def add_with_carry(e: Emulation, op: ir.Operation) -> None:
+    """A sum of bytes, which overflows where it exceeds the narrow type."""
+    bits = bits_of(op.results[0].type)
+    total = build.binary("addi", *(e.unpacked(v, False) for v in op.operands))
+    op.results[1].replace_all_uses_with(build.compare("ugt", total, number(total.type, (1 << bits) - 1)))
+    e.give(op, total)
+    e.erase(op)
+
+
+@pattern("arith.mulsi_extended", "arith.mului_extended")
+def whole_product(e: Emulation, op: ir.Operation) -> None:
+    """Both halves from a product of bytes, which holds all of it."""
+    signed = op.name == "arith.mulsi_extended"
+    product = build.binary("muli", *(e.unpacked(v, signed) for v in op.operands))
+    e.give(op, product)
+    e.give(op, build.binary("shrui", product, bits_of(op.results[0].type)), 1)
+    e.erase(op)
 
 
 @pattern("arith.cmpi")

@@ -16,7 +16,7 @@ from xegpu_py.passes.xegpu_to_visa.lower import Lowering, Pattern, pattern
 from xegpu_py.passes.xegpu_to_visa.ranges import within
 from xegpu_py.passes.xegpu_to_visa.scf import choose
 from xegpu_py.passes.xegpu_to_visa.values import NARROW, Const, KnownMask, Mask, Numbers, Reg, bounds_of, is_handle
-from xegpu_py.passes.xegpu_to_visa.wide import combiner, low_half, product
+from xegpu_py.passes.xegpu_to_visa.wide import combiner, high_product, low_half, product
 from xegpu_py.passes.xegpu_to_visa.wide import divide as divide_integers
 
 from xegpu_py.ir.builtin import is_float
@@ -167,6 +167,48 @@ def _binary(instruction: str) -> Callable[[Lowering, ir.Operation], None]:
         low.set(op, low.emit.in_registers(found, name))
 
     return rule
+
+
+@pattern("arith.addui_extended")
+def add_with_carry(low: Lowering, op: ir.Operation) -> None:
+    """A sum, and where it is less than an operand, which is where it overflows."""
+    count, element, name = result_of(low, op)
+    if element == "i1":
+        a, b = (low.mask(v) for v in op.operands)
+        low.set(op, low.emit.flags("xor", count, a, b), low.emit.flags("and", count, a, b))
+        return
+    x, y = (low.emit.spread(low.emit.in_registers(n), count) for n in _sources(low, op))
+    total = low.emit.apply("add", name, count, x, y)
+    low.set(op, total, low.emit.compare("lt", count, low.emit.as_unsigned(total), low.emit.as_unsigned(x)))
+
+
+@pattern("arith.mulsi_extended", "arith.mului_extended")
+def whole_product(low: Lowering, op: ir.Operation) -> None:
+    """The lower and the upper half of a product; halves of 8 and 16 bits from a product of 32 bits."""
+    count, element, name = result_of(low, op)
+    if element == "i1":
+        # (-1) * (-1) and 1 * 1 are 1 in two bits.
+        low.set(op, low.emit.flags("and", count, *(low.mask(v) for v in op.operands)), KnownMask(False, count))
+        return
+    emit, bits, is_signed = low.emit, TYPES[name].bits, op.name == "arith.mulsi_extended"
+    a, b = (emit.spread(emit.in_registers(n), count) for n in _sources(low, op))
+    x, y = (a, b) if is_signed else (emit.as_unsigned(a), emit.as_unsigned(b))
+    wide = "d" if is_signed else "ud"
+    if bits < 32:
+        whole = emit.apply("mul", wide, count, *(emit.in_registers(n, wide) for n in (x, y)))
+        upper = emit.apply("shr", "ud", count, emit.as_unsigned(whole), const(bits, "uw"))
+        low.set(op, emit.in_registers(whole, name), emit.in_registers(upper, name))
+    elif bits == 32:
+        upper = emit.apply("mulh", wide, count, x, y)
+        low.set(op, emit.apply("mul", name, count, a, b), emit.as_type(upper, name))
+    else:
+        upper = emit.as_type(high_product(emit, emit.as_unsigned(a), emit.as_unsigned(b), count), name)
+        for factor, other in ((a, b), (b, a)) if is_signed else ():
+            # The unsigned number that a negative one is read as is 2^64 greater.
+            sign = emit.apply("asr", name, count, factor, const(bits - 1, "uw"))
+            excess = emit.apply("and", name, count, sign, other)
+            upper = emit.apply("add", name, count, excess, upper, modifiers=("-",))
+        low.set(op, product(emit, a, b, count), upper)
 
 
 _FOLDED: dict[str, Callable[[int, int], int]] = {

@@ -123,7 +123,7 @@ def product(emit: Emitter, a: Numbers, b: Numbers, count: int) -> Reg:
     return emit.as_type(result, "q")
 
 
-def _high_product(emit: Emitter, a: Reg, b: Reg, count: int) -> Reg:
+def high_product(emit: Emitter, a: Reg, b: Reg, count: int) -> Reg:
     """The highest 64 bits of a product of unsigned 64-bit integers."""
     al, ah, bl, bh = (_Half(n, upper) for n in (a, b) for upper in (False, True))
     low, mid, cross, high = (_made(emit, "mul", "uq", count, x, y) for x, y in ((al, bl), (ah, bl), (al, bh), (ah, bh)))
@@ -158,13 +158,13 @@ def _reciprocal(emit: Emitter, y: Reg, count: int) -> Reg:
     negative = emit.as_type(emit.apply("mov", "q", count, emit.as_type(y, "q"), modifiers=("-",)), "uq")
     for _ in range(2):
         error = emit.as_type(product(emit, negative, z, count), "uq")
-        z = emit.apply("add", "uq", count, z, _high_product(emit, z, error, count))
+        z = emit.apply("add", "uq", count, z, high_product(emit, z, error, count))
     return z
 
 
 def _divide_64(emit: Emitter, x: Reg, y: Reg, count: int) -> tuple[Reg, Reg]:
     """Quotient and remainder of unsigned 64-bit integers, uq."""
-    quotient = _high_product(emit, x, _reciprocal(emit, y, count), count)
+    quotient = high_product(emit, x, _reciprocal(emit, y, count), count)
     rest = _less(emit, x, emit.as_type(product(emit, y, quotient, count), "uq"), "uq", count)
     return _corrected(emit, quotient, rest, y, "uq", count)
 

@@ -13,6 +13,7 @@ SHIFTS = ("shli", "shrsi", "shrui")
 DIVISIONS = ("divui", "divsi", "remui", "remsi", "floordivsi", "ceildivsi", "ceildivui")
 FLOAT_BINARY = ("addf", "subf", "mulf", "divf", "maximumf", "minimumf", "maxnumf", "minnumf", "remf")
 BIT_COUNTS = ("ctpop", "ctlz", "cttz")
+EXTENDED = ("addui_extended", "mulsi_extended", "mului_extended")
 ROUNDINGS = ("floor", "ceil", "round", "roundeven", "trunc")
 INTEGER_CONDITIONS = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 FLOAT_CONDITIONS = (
@@ -79,6 +80,17 @@ def integer_op(b: Body, x: Value) -> Value:
     if how < 0.96:
         return unary(b, f"math.{b.r.choice(BIT_COUNTS)}", x, bit_width(x.element))
     return unary(b, "math.absi", x, x.exact)
+
+
+def extended(b: Body, x: Value) -> Value:
+    """The upper half of a sum or product; the lower half is kept as another value."""
+    name, y = b.r.choice(EXTENDED), other(b, x)
+    carries = name == "addui_extended"
+    low, high = Value(b.name(), x.shape, x.element), Value(b.name(), x.shape, "i1" if carries else x.element)
+    types = f"{x.type}, {high.type}" if carries else x.type
+    b.line(f"{low.name}, {high.name} = arith.{name} {x.name}, {y.name} : {types}")
+    b.keep(low)
+    return b.op(f"arith.extui {high.name} : {high.type} to {x.type}", x.shape, x.element, 1) if carries else high
 
 
 def division(b: Body, x: Value) -> Value:
@@ -194,7 +206,9 @@ def truth(b: Body, x: Value) -> Value:
 def steps(b: Body, x: Value) -> None:
     """Some ops, each on what the one before it makes."""
     for _ in range(b.r.randint(1, 4)):
-        x = step(b, x)
+        # Ops of two results, which are refused on vectors that subgroups share.
+        two = not is_float(x.element) and b.r.random() < 0.1
+        x = b.keep(extended(b, x)) if two else step(b, x)
         if x.element not in NUMBERS:
             break
 

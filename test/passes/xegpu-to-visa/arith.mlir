@@ -126,4 +126,19 @@ gpu.module @m {
     %quotient = arith.divf %a, %b : vector<16xbf16>
     gpu.return
   }
+
+  // Both halves of products: a product of 32 bits has those of 16, `mulh` gives the upper one of 32 bits.
+  // CHECK-LABEL: gpu.func @extended(
+  // CHECK: visa.mulh (M1_NM, 16) [[HIGH:%\w+]](0,0)<1> %in0(0,0)<1;1,0> %in0(0,0)<1;1,0>
+  // CHECK-NEXT: visa.mul (M1_NM, 16) [[LOW:%\w+]](0,0)<1> %in0(0,0)<1;1,0> %in0(0,0)<1;1,0>
+  // CHECK: visa.mul (M1_NM, 16) [[WHOLE:%\w+]](0,0)<1> %{{\w+}}(0,0)<1;1,0> %{{\w+}}(0,0)<1;1,0>
+  // CHECK-NEXT: visa.shr (M1_NM, 16) %{{\w+}}(0,0)<1> [[WHOLE]](0,0)<1;1,0> 0x10:uw
+  // CHECK: visa.add (M1_NM, 16) [[SUM:%\w+]](0,0)<1> %in0(0,0)<1;1,0> %in0(0,0)<1;1,0>
+  // CHECK-NEXT: visa.cmp.lt (M1_NM, 16) %{{\w+}} %{{\w+}}(0,0)<1;1,0> %{{\w+}}(0,0)<1;1,0>
+  gpu.func @extended(%a: vector<16xi32>, %b: vector<16xi16>) kernel {
+    %low, %high = arith.mulsi_extended %a, %a : vector<16xi32>
+    %less, %more = arith.mului_extended %b, %b : vector<16xi16>
+    %sum, %carry = arith.addui_extended %a, %a : vector<16xi32>, vector<16xi1>
+    gpu.return
+  }
 }
