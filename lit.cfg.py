@@ -19,7 +19,7 @@ config.excludes = ["Inputs", "unit", ".venv", "build", "examples"]
 
 tools = os.path.dirname(sys.executable)
 config.environment["PATH"] = os.pathsep.join([tools, config.environment["PATH"]])
-# Tests leave nothing among the caches of who runs them.
+# Tests do not write to the user's cache.
 config.environment["XEGPU_PY_CACHE"] = "off"
 config.substitutions += [
     ("%python", sys.executable),
@@ -27,7 +27,7 @@ config.substitutions += [
     ("FileCheck", "filecheck"),
 ]
 
-# LLVM 22 brought the dialect irdl to Python. Some texts of MLIR's own are others before it.
+# The dialect irdl is in the Python bindings since LLVM 22. Some of MLIR's messages differ in older versions.
 if importlib.util.find_spec("mlir._mlir_libs._mlirDialectsIRDL"):
     config.available_features.add("llvm-22")
 

@@ -1,9 +1,9 @@
-"""Runs Python tools of lit tests in copies of the process that runs the tests.
+"""Runs the Python tools of lit tests in forks of lit's worker processes.
 
-Starting Python and importing what a tool imports takes most of a small test's time. The process that runs the tests
-imports the tools once. A command that names one of them is then a fork of that process, which calls the tool's `main`
-with files, folder, environment and arguments of its own, where any other command would be executed. On hosts whose
-Python starts lit's workers in another way than by `fork`, commands are executed as ever.
+Starting Python and importing a tool's modules takes most of a small test's time. lit imports the tools once. A command
+that names one of them is run in a fork of the worker, which calls the tool's `main` with its own streams, working
+directory, environment and arguments. All other commands are executed as usual. If Python does not start lit's workers
+by `fork`, all commands are executed as usual.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from typing import Any
 import lit.TestRunner
 
 MOST_FILES = 1024
-"""File descriptors that a copy may have inherited."""
+"""The largest number of file descriptors that a fork inherits."""
 
 
 def install(names: tuple[str, ...]) -> None:
-    """Have lit's shell run the installed commands of these names in copies of its process."""
+    """Make lit's shell run the installed commands of these names in forks of its process."""
     scripts = {s.name: s for s in entry_points(group="console_scripts") if s.name in names}
     tools = {name: script.load() for name, script in scripts.items()}
     gc.freeze()
@@ -44,8 +44,8 @@ def install(names: tuple[str, ...]) -> None:
 
 
 def _run(main: Callable[[], Any], args: list[str], environment: dict[str, str]) -> None:
-    """Be the tool, and end with its exit status."""
-    # The other ends of pipes, which would keep whoever reads them waiting.
+    """Run the tool in this process, and exit with its exit status."""
+    # Close the inherited ends of pipes: their readers would wait for this process.
     os.closerange(3, MOST_FILES)
     os.environ.clear()
     os.environ.update(environment)
