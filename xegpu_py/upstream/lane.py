@@ -37,9 +37,12 @@ def map_of(desc: TensorDesc, use: Use) -> ours.SgMap | None:
     """Which lane has which elements of a block; None if lanes cannot divide it.
 
     A lane has columns of what is loaded: of a block as it lies, of elements below 16 bits as many side by side as 16
-    bits hold, unless VNNI packs them along columns. A transposed block's columns are its rows.
+    bits hold, unless VNNI packs them along columns. A transposed block's columns are its rows. Of a block of 16 columns
+    of bytes a lane has one column, packed or not: upstream loads both with the message that packs columns, since
+    hardware has no other for so narrow a block (LLVM pull request 201645).
     """
-    side = max(1, 16 // bit_width(desc.element)) if use == "plain" else 1
+    bits = bit_width(desc.element)
+    side = max(1, 16 // bits) if use == "plain" and (bits, desc.shape[-1]) != (8, LANES) else 1
     if use == "transposed":
         fits = len(desc.shape) == 2 and desc.shape[0] % LANES == 0
         return ours.SgMap((LANES, 1), (1, 1)) if fits else None

@@ -196,6 +196,24 @@ def test_lanes_have_two_bytes_of_a_row_side_by_side(engine):
     np.testing.assert_array_equal(c, a[:, 32:].astype(np.int32) @ b[32:].astype(np.int32) + 1)
 
 
+def test_a_lane_has_a_column_of_sixteen_columns_of_bytes():
+    """A load that does not ask for VNNI gives what one gives that does, also of rows that VNNI cannot pack."""
+    body = """
+    %db = xegpu.create_nd_tdesc %b : memref<40x16xi8> -> !xegpu.tensor_desc<32x16xi8>
+    %v = xegpu.load_nd %db[8, 0] : !xegpu.tensor_desc<32x16xi8> -> vector<32xi8>
+    %dr = xegpu.create_nd_tdesc %b : memref<40x16xi8> -> !xegpu.tensor_desc<2x16xi8>
+    %r = xegpu.load_nd %dr[5, 0] : !xegpu.tensor_desc<2x16xi8> -> vector<2xi8>
+    %lane = gpu.lane_id
+    %c0 = arith.constant 0 : index
+    %c32 = arith.constant 32 : index
+    vector.store %v, %o[%lane, %c0] : memref<16x34xi8>, vector<32xi8>
+    vector.store %r, %o[%lane, %c32] : memref<16x34xi8>, vector<2xi8>"""
+    b = np.random.default_rng(2).integers(-128, 128, (40, 16)).astype(np.int8)
+    o = np.zeros((16, 34), np.int8)
+    run(kernel("%b: memref<40x16xi8>, %o: memref<16x34xi8>", body), b, o, level="lane", block=16)
+    np.testing.assert_array_equal(o, np.hstack([b[8:].T, b[5:7].T]))
+
+
 @pytest.mark.parametrize("engine", ["jit", "reference"])
 def test_lanes_access_addresses_that_they_compute(engine):
     body = """
