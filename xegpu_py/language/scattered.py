@@ -148,9 +148,15 @@ class StridedTile:
         """Do nothing: only a block can be prefetched."""
 
     def advance(self, *by: int | Value, **named: int | Value) -> None:
-        """Move the tile, in place: by `rows` and `columns`, or a 1D tile `by` elements."""
+        """Move the tile, in place: by `rows` and `columns`, or a 1D tile `by` elements.
+
+        Raises:
+            TypeError: if there are more steps, or other names.
+        """
         names = ("by",) if len(self.shape) == 1 else ("rows", "columns")
         steps = dict(zip(names, by)) | named
+        if len(by) + len(named) > len(steps) or not steps.keys() <= set(names):
+            raise TypeError(f"a tile of {len(self.shape)} dimensions is advanced by {' and '.join(names)}")
         for name, position in zip(names, self.positions[-len(names) :]):
             position.ir = (Value(position.ir, types.index) + steps.get(name, 0)).ir
 

@@ -70,6 +70,20 @@ def test_arrays_whose_rows_and_columns_are_strided(engine):
     np.testing.assert_array_equal(c, (a[0] + a[2])[::2, ::2].astype(F32) @ b[::2, ::2].astype(F32).T)
 
 
+@pytest.mark.parametrize("steps, named", [((), {"cols": 4}), ((1,), {"rows": 2}), ((1, 2, 3), {})])
+@pytest.mark.parametrize("step", [1, 2])
+def test_steps_of_tiles_that_mean_nothing_are_errors(step, steps, named):
+    @xegpu_py.jit
+    def wrong(X, Y):
+        x = X.tile((8, 8), at=(0, 0))
+        x.advance(*steps, **named)
+        Y.tile((8, 8), at=(0, 0)).store(x.load())
+
+    x = np.zeros((16, 16 * step), F32)[:, ::step]
+    with pytest.raises(xegpu_py.DiagnosticError, match=r"test_launch.py:\d+:9: error: .*advance"):
+        wrong(x, np.zeros((16, 16), F32))
+
+
 @xegpu_py.jit
 def scale(X, Y, n, factor: xl.float32 = 2.0, BLOCK: Constexpr = 32):
     """Y is X times a factor."""
