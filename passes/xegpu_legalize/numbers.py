@@ -85,6 +85,22 @@ def comparison(forms: Forms, op: ir.Operation) -> None:
         forms.replace(op, build.like(op, [op.results[0].type], operands).results[0])
 
 
+@form("math.isnan", "math.isinf", "math.isfinite")
+def classify(forms: Forms, op: ir.Operation) -> None:
+    """Compare with the number itself, and its magnitude with infinity, which reads as NaN in formats without it."""
+    value = op.operands[0]
+    tests = []
+    if op.name != "math.isinf":
+        tests.append(build.compare("uno" if op.name == "math.isnan" else "ord", value, value))
+    if op.name != "math.isnan":
+        infinity = build.constant(value.type, float("inf"))
+        size = build.make("math.absf", value.type, value)
+        tests.append(build.compare("oeq" if op.name == "math.isinf" else "une", size, infinity))
+    forms.replace(op, tests[0] if len(tests) == 1 else build.binary("andi", *tests))
+    for test in tests:
+        forms.op(test.owner)
+
+
 @form("arith.fptosi", "arith.fptoui")
 def to_integer(forms: Forms, op: ir.Operation) -> None:
     """Convert floats of 8 bits to integers by way of f16."""

@@ -13,7 +13,7 @@ import numpy as np
 from xegpu_py import numerics
 from xegpu_py.numerics import functions
 from xegpu_py.numerics.formats import Array
-from xegpu_py.reference.arith import with_bits
+from xegpu_py.reference.arith import wide_floats, with_bits
 from xegpu_py.reference.elements import Element, element_of, to_float
 from xegpu_py.reference.memory import Unknown
 from xegpu_py.reference.program import Node, evaluates
@@ -105,6 +105,19 @@ def fma(node: Node, a: Array, b: Array, c: Array) -> Array:
 def absf(node: Node, a: Array) -> Array:
     """The sign cleared, that of a NaN too."""
     return with_bits(a, lambda bits, sign: bits & ~sign)
+
+
+_CLASSES: dict[str, Callable[[Array], Array]] = {
+    "math.isnan": np.isnan,
+    "math.isinf": np.isinf,
+    "math.isfinite": np.isfinite,
+}
+
+
+@evaluates(*_CLASSES)
+def classify(node: Node, a: Array) -> Array:
+    """Whether numbers are NaN, infinite or neither."""
+    return np.asarray(_CLASSES[node.name](wide_floats(a, node.operand_kind(0).element)))
 
 
 @evaluates("math.copysign")
