@@ -248,8 +248,9 @@ def _with_remedy(fault: Diagnostic) -> Diagnostic:
     if "accesses a surface whose" not in fault.message:
         return fault
     text = (
-        "what is not known when compiling is taken to be as 2D block messages need it, but not of arguments that the "
-        "kernel's attribute xegpu.unaligned, or the argument 'unaligned' of xegpu_py.compile, counts"
+        "addresses, extents and strides that are unknown at compile time are assumed to satisfy the rules of 2D block "
+        "messages, except for arguments listed in the kernel's attribute xegpu.unaligned or in the argument "
+        "'unaligned' of xegpu_py.compile"
     )
     return dataclasses.replace(fault, notes=(*fault.notes, Diagnostic("note", text, fault.position)))
 

@@ -218,7 +218,7 @@ def choose(programs: Sequence[Program], name: str | None) -> Program:
     names = ", ".join(p.name for p in programs)
     if name is None:
         if len(programs) != 1:
-            raise ValueError(f"there are several kernels, of which one must be named: {names}")
+            raise ValueError(f"there are several kernels; name one of them: {names}")
         return programs[0]
     for program in programs:
         if program.name == name:

@@ -193,7 +193,9 @@ class Device:
             return (int(kernel.subgroups),)
         items = math.prod(block)
         if items % lanes:
-            raise ValueError(f"its workgroups have {items} work items, which are no whole subgroups of {lanes}")
+            raise ValueError(
+                f"its workgroups have {items} work items, which is not a multiple of the subgroup size {lanes}"
+            )
         # Work items are numbered along x first: rows that consist of whole subgroups keep the block's shape.
         return (items // lanes,) if block[0] % lanes else (block[0] // lanes, *block[1:])
 

@@ -122,9 +122,7 @@ def chosen(module: Module, name: str | None) -> ir.Operation:
     names = ", ".join(found)
     if name is None:
         if len(found) != 1:
-            raise ValueError(
-                f"there are several kernels, of which one must be named: {names}" if found else "there is no kernel"
-            )
+            raise ValueError(f"there are several kernels; name one of them: {names}" if found else "there is no kernel")
         return next(iter(found.values()))
     if name not in found:
         raise ValueError(f"there is no kernel '{name}'; there are {names}")

@@ -69,7 +69,7 @@ def _load(text: str) -> Array:
         with Path(path if dtype is not None else text).open("rb") as file:
             array: Array = np.lib.format.read_array(file, allow_pickle=False)
     except (ValueError, SyntaxError, EOFError):
-        raise ValueError(f"argument '{text}': the file is no array in numpy's format") from None
+        raise ValueError(f"argument '{text}': the file is not an array in numpy's format") from None
     # numpy's files store arrays of ml_dtypes' types as untyped bytes.
     if dtype is not None and array.dtype != dtype:
         if array.dtype.itemsize != dtype.itemsize:
@@ -101,7 +101,7 @@ def _number(dtype: np.dtype[Any], word: str, text: str) -> Any:
             return np.array(value, dtype)[()]
         return np.array(float(word), dtype)[()]
     except ValueError:
-        raise ValueError(f"argument '{text}': '{word}' is no number of type {dtype}") from None
+        raise ValueError(f"argument '{text}': '{word}' is not a number of type {dtype}") from None
 
 
 def _generate(kind: str, rest: str, text: str) -> Array:

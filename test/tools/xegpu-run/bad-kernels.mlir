@@ -31,10 +31,10 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // A matrix that begins, as is known only as the kernel runs, where no 2D block message can have it.
+  // A matrix whose address, known only at run time, is not aligned for 2D block messages.
   // RUN: not xegpu-run %s --kernel misaligned zeros:f16:64x64 i64:1 2>&1 | FileCheck %s --check-prefix=MISALIGNED
   // MISALIGNED: bad-kernels.mlir:43:10: error: 'lsc_load_block2d' accesses a surface whose base is no multiple of 64:
-  // MISALIGNED: note: what is not known when compiling is taken to be as 2D block messages need it, but not of arguments that the kernel's attribute xegpu.unaligned
+  // MISALIGNED: note: addresses, extents and strides that are unknown at compile time are assumed to satisfy the rules of 2D block messages, except for arguments listed in the kernel's attribute xegpu.unaligned
   gpu.func @misaligned(%all: memref<64x64xf16>, %first: index) kernel {
     %m = memref.subview %all[0, %first] [64, 32] [1, 1]
       : memref<64x64xf16> to memref<64x32xf16, strided<[64, 1], offset: ?>>

@@ -79,14 +79,14 @@ def test_files(tmp_path: Path) -> None:
 def test_files_that_are_none(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.npy"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=re.escape(f"argument '{path}': the file is no array in numpy's format")):
+    with pytest.raises(ValueError, match=re.escape(f"argument '{path}': the file is not an array in numpy's format")):
         parse_argument(str(path))
 
 
 def test_files_of_objects(tmp_path: Path) -> None:
     path = tmp_path / "a.npy"
     np.save(path, np.array([{}], object), allow_pickle=True)
-    with pytest.raises(ValueError, match="no array in numpy's format"):
+    with pytest.raises(ValueError, match="not an array in numpy's format"):
         parse_argument(str(path))
 
 
@@ -107,11 +107,11 @@ def test_bits_have_special_values() -> None:
         ("", "argument '' is neither a .npy file nor begins with one of randn, "),
         ("5", "argument '5' is neither a .npy file"),
         ("a.txt", "neither a .npy file"),
-        ("i32:", "argument 'i32:': '' is no number of type int32"),
-        ("i32:1.5", "'1.5' is no number of type int32"),
-        ("i8:128", "'128' is no number of type int8"),
-        ("ui8:-1", "'-1' is no number of type uint8"),
-        ("f32:x", "'x' is no number of type float32"),
+        ("i32:", "argument 'i32:': '' is not a number of type int32"),
+        ("i32:1.5", "'1.5' is not a number of type int32"),
+        ("i8:128", "'128' is not a number of type int8"),
+        ("ui8:-1", "'-1' is not a number of type uint8"),
+        ("f32:x", "'x' is not a number of type float32"),
         ("zeros", "argument 'zeros': expected zeros:TYPE:SHAPE, such as zeros:f32:64x64"),
         ("zeros:f32", "expected zeros:TYPE:SHAPE"),
         ("zeros:f32:4x", "expected zeros:TYPE:SHAPE"),
@@ -122,7 +122,7 @@ def test_bits_have_special_values() -> None:
         ("randn:f32:4:7", "expected nothing or seed=N after the shape"),
         ("randn:f32:4:seed=-7", "expected nothing or seed=N after the shape"),
         ("full:f32:4", "expected full:TYPE:SHAPE:VALUE"),
-        ("full:i8:4:300", "'300' is no number of type int8"),
+        ("full:i8:4:300", "'300' is not a number of type int8"),
         ("zeros:f64:999999999x999999999", "there is no memory for 7999999984000000008 bytes"),
         ("zeros:f64:999999999x99", "there is no memory for 791999999208 bytes"),
     ],
@@ -140,5 +140,5 @@ def test_elements_of_less_than_a_byte():
         small = set(parse_argument(f"small:{name}:500").astype(int))
         assert small == set(numbers) & set(range(-4 if name[0] == "i" else 0, 5 if name[0] == "i" else 9))
     assert parse_argument("full:i4:3:-8").astype(int).tolist() == [-8] * 3
-    with pytest.raises(ValueError, match="'8' is no number of type int4"):
+    with pytest.raises(ValueError, match="'8' is not a number of type int4"):
         parse_argument("full:i4:3:8")
