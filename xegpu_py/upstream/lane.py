@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 from mlir import ir
@@ -21,12 +22,13 @@ from xegpu_py.upstream.rebuilding import (
     element_of,
     index,
     is_true,
+    mixed,
     put_hints,
     refuse,
     shape_of,
     vector_type,
 )
-from xegpu_py.upstream.subgroup import SubgroupImport, line
+from xegpu_py.upstream.subgroup import SubgroupImport, is_static, line
 from xegpu_py.upstream.types import TensorDesc
 
 Use = Literal["plain", "packed", "transposed"]
@@ -130,7 +132,43 @@ class LaneImport(SubgroupImport):
         self.remade[(tdesc, use)] = found
         return found
 
+    def rows_of_scales(self, view: Any) -> ir.Value | None:
+        """The row that a lane has of a block of the first factor's scales; None if this loads no such block.
+
+        A lane has a row's scales, since so narrow a block has no column for each lane; lanes without a row have bits of
+        zero, and so does what is out of bounds. Source: LLVM's test LANE/xegpu_dpas_mx_prepacked_e2m1.mlir.
+        """
+        desc = ours.TensorDesc.of(view.tdesc)
+        made = None if isinstance(view.tdesc.owner, ir.Block) else view.tdesc.owner.opview
+        if desc.element != "f8E8M0FNU" or len(desc.shape) != 2 or desc.shape[1] >= LANES or desc.shape[0] > LANES:
+            return None
+        if _use_of(view) != "plain" or not isinstance(made, ours.CreateNdTdescOp):
+            return None
+        source = made.source
+        if not isinstance(source.type, ir.MemRefType) or not is_static(source) or made.shape:
+            return None
+        rows, columns = source.type.shape
+        lane = ir.Operation.create("gpu.lane_id", results=[ir.IndexType.get()]).result
+        below = arith.CmpIPredicate.ult
+        start = [arith.addi(*mixed(pair)) for pair in zip(made.offsets, list(view.offsets) or [0, 0])]
+        row = arith.addi(start[0], lane)
+        held = arith.andi(arith.cmpi(below, lane, index(desc.shape[0])), arith.cmpi(below, row, index(rows)))
+        byte = ir.IntegerType.get_signless(8)
+
+        def scale_at(column: ir.Value) -> list[ir.Value]:
+            return [arith.bitcast(byte, memref.load(source, [row, column]))]
+
+        found = []
+        for i in range(desc.shape[1]):
+            column = add(start[1], i)
+            flag = arith.andi(held, arith.cmpi(below, column, index(columns)))
+            found += self.masked(flag, [byte], partial(scale_at, column))
+        return _together([arith.bitcast(ir.Float8E8M0FNUType.get(), bits) for bits in found], view.value.type)
+
     def on_load_nd(self, view: Any) -> list[ir.Value]:
+        scales = self.rows_of_scales(view)
+        if scales is not None:
+            return [scales]
         tdesc = self.moved(view)
         desc = ours.TensorDesc.of(tdesc)
         use = _use_of(view)

@@ -2,6 +2,7 @@
 
 import itertools
 
+import ml_dtypes
 import numpy as np
 import pytest
 from mlir.dialects import gpu
@@ -212,6 +213,29 @@ def test_a_lane_has_a_column_of_sixteen_columns_of_bytes():
     o = np.zeros((16, 34), np.int8)
     run(kernel("%b: memref<40x16xi8>, %o: memref<16x34xi8>", body), b, o, level="lane", block=16)
     np.testing.assert_array_equal(o, np.hstack([b[8:].T, b[5:7].T]))
+
+
+def test_a_lane_has_a_row_of_the_first_factors_scales():
+    """So narrow a block has no column for each lane. Lanes without a row, and what is out of bounds, have zero bits."""
+    body = """
+    %ds = xegpu.create_nd_tdesc %s : memref<6x3xf8E8M0FNU> -> !xegpu.tensor_desc<8x2xf8E8M0FNU>
+    %c1 = arith.constant 1 : index
+    %v = xegpu.load_nd %ds[%c1, 0] : !xegpu.tensor_desc<8x2xf8E8M0FNU> -> vector<2xf8E8M0FNU>
+    %w = xegpu.load_nd %ds[0, 2] : !xegpu.tensor_desc<8x2xf8E8M0FNU> -> vector<2xf8E8M0FNU>
+    %lane = gpu.lane_id
+    %c0 = arith.constant 0 : index
+    %c2 = arith.constant 2 : index
+    %p = vector.bitcast %v : vector<2xf8E8M0FNU> to vector<2xi8>
+    %q = vector.bitcast %w : vector<2xf8E8M0FNU> to vector<2xi8>
+    vector.store %p, %o[%lane, %c0] : memref<16x4xi8>, vector<2xi8>
+    vector.store %q, %o[%lane, %c2] : memref<16x4xi8>, vector<2xi8>"""
+    s = np.arange(101, 119, dtype=np.uint8).reshape(6, 3)
+    o = np.full((16, 4), -1, np.int8)
+    arguments = "%s: memref<6x3xf8E8M0FNU>, %o: memref<16x4xi8>"
+    run(kernel(arguments, body), s.view(ml_dtypes.float8_e8m0fnu), o, level="lane", block=16)
+    expected = np.zeros((16, 4), np.int8)
+    expected[:5, :2], expected[:6, 2] = s[1:, :2], s[:, 2]
+    np.testing.assert_array_equal(o, expected)
 
 
 @pytest.mark.parametrize("engine", ["jit", "reference"])
