@@ -74,6 +74,7 @@ class Device:
         self._live: dict[int, int] = {}
         self._freed: dict[int, int] = {}
         self._compiled: dict[tuple[str, str, int, tuple[str, ...]], Any] = {}
+        self._misfits: set[tuple[str, str]] = set()
 
     def callback(self, site: Site, guard: Callable[[Callable[[], Any]], Any]) -> Any:
         """The function that compiled code calls at a site."""
@@ -189,15 +190,25 @@ class Device:
         if LANES not in func.attributes:
             return block
         lanes = int(ir.IntegerAttr(func.attributes[LANES]).value)
-        if kernel.subgroups:
-            return (int(kernel.subgroups),)
         items = math.prod(block)
+        if kernel.subgroups:
+            self._check_threads(launch, int(kernel.subgroups), lanes, items)
+            return (int(kernel.subgroups),)
         if items % lanes:
             raise ValueError(
                 f"its workgroups have {items} work items, which is not a multiple of the subgroup size {lanes}"
             )
         # Work items are numbered along x first: rows that consist of whole subgroups keep the block's shape.
         return (items // lanes,) if block[0] % lanes else (block[0] // lanes, *block[1:])
+
+    def _check_threads(self, launch: Launch, subgroups: int, lanes: int, threads: int) -> None:
+        """Warn once of a launch whose threads are neither the subgroups of a kernel's layouts nor their lanes."""
+        if threads in (subgroups, subgroups * lanes) or (launch.module, launch.kernel) in self._misfits:
+            return
+        self._misfits.add((launch.module, launch.kernel))
+        text = f"has layouts for {subgroups} subgroups, but is launched with {threads} threads"
+        message = f"kernel '{launch.kernel}' {text}; it runs with {subgroups} subgroups"
+        self.say(Diagnostic("warning", message, launch.where))
 
     def _func(self, launch: Launch) -> ir.Operation:
         return next(f for f in visa.kernels(self.kernels[launch.module].operation) if visa.name_of(f) == launch.kernel)
