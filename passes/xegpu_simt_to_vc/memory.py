@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from mlir import ir
@@ -141,8 +142,8 @@ def _of_lane(w: Widener, wide: ir.Value, value: ir.Value, lane: int) -> ir.Value
 def _if(condition: ir.Value, kind: ir.Type, then: Callable[[], ir.Value]) -> ir.Value:
     """A value where a condition is true, else zero."""
     made = build.create("scf.if", [kind], [condition], regions=2)
-    otherwise: Callable[[], ir.Value] = lambda: build.constant(kind, 0)  # noqa: E731
-    for region, value in zip(made.regions, (then, otherwise)):
+    branches: tuple[Callable[[], ir.Value], ...] = (then, partial(build.constant, kind, 0))
+    for region, value in zip(made.regions, branches):
         with ir.InsertionPoint(ir.Block.create_at_start(region, [])):
             build.create("scf.yield", [], [value()])
     return made.results[0]
