@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 from mlir import ir
+from mlir.dialects import memref
 from mlir.passmanager import PassManager
 
 from xegpu_py.ir.context import Context
@@ -16,9 +18,11 @@ from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.ir.module import Module, from_mlir, parse_source, source_of
 from xegpu_py.ir.source import Source
 from xegpu_py.ir.verifier import walk
+from xegpu_py.passes.common.values import defining_op
 from xegpu_py.upstream import ops  # noqa: F401  (defines the ops)
 from xegpu_py.upstream.lane import LaneImport
 from xegpu_py.upstream.rebuilding import PREFIX, parts, shape_of, spelled
+from xegpu_py.upstream.spellings import with_offsets
 from xegpu_py.upstream.subgroup import SubgroupImport
 from xegpu_py.upstream.types import Layout, TensorDesc, UpstreamXeGPU
 from xegpu_py.upstream.workgroup import WorkgroupImport
@@ -96,7 +100,7 @@ def import_upstream(
         if verify:
             module.verify()
     except DiagnosticError as e:
-        raise DiagnosticError([_spelled(d) for d in e.diagnostics], e.sources or [source]) from None
+        raise DiagnosticError([_spelled(d) for d in e.diagnostics], [source]) from None
     return module
 
 
@@ -109,7 +113,8 @@ def read_upstream(source: Source, context: Context) -> Module:
     else:
         context.define((UpstreamXeGPU,))
     try:
-        module = parse_source(source, context=context)
+        module = parse_source(replace(source, text=with_offsets(source.text)), context=context)
+        module.sources = (source,)
     finally:
         context.own = own + tuple(d for d in context.own if d is not UpstreamXeGPU and d not in own)
     context.load(("xegpu", "xetile"))
@@ -140,16 +145,36 @@ def kernels(root: ir.Operation) -> Iterator[ir.Operation]:
 
 
 def _simplify(root: ir.Operation) -> None:
-    """Lower ops of affine in kernels, and fold index arithmetic there."""
+    """Lower ops of affine in kernels, and reshapes of memrefs to shapes that are known."""
     found = [op.operation for op in root.regions[0].blocks[0].operations if op.operation.name == "gpu.module"]
     if not found:
         return
     try:
         for module in found:
-            if any(op.name.startswith("affine.") for op in walk(module)):
+            names = {op.name for op in walk(module)}
+            if any(name.startswith("affine.") for name in names):
                 PassManager.parse("gpu.module(lower-affine)").run(module)
+            for op in walk(module) if "memref.reshape" in names else ():
+                if op.name == "memref.reshape":
+                    _reshape(op)
     except ir.MLIRError as e:
         raise DiagnosticError(from_mlir(e, root.context)) from None
+
+
+def _reshape(op: ir.Operation) -> None:
+    """Make a reshape of a memref, which is contiguous, a view of known sizes, which reads no shape from memory."""
+    memory, shape = op.operands
+    kind = ir.MemRefType(op.results[0].type)
+    if not kind.has_static_shape:
+        return
+    with ir.InsertionPoint(op), op.location:
+        strides = [math.prod(kind.shape[i + 1 :]) for i in range(kind.rank)]
+        made = memref.reinterpret_cast(kind, memory, [], [], [], [0], kind.shape, strides)
+    op.results[0].replace_all_uses_with(made)
+    op.erase()
+    source = defining_op(shape)
+    if source is not None and source.name == "arith.constant" and next(iter(shape.uses), None) is None:
+        source.erase()
 
 
 def level_of(func: ir.Operation, may_divide: bool = True) -> Level:

@@ -279,3 +279,41 @@ def test_lines_that_differ_in_names_and_offsets_are_read_once(monkeypatch):
         lines += [f"xegpu.store_nd %v{i}, {at} : vector<16x16xf32>, {kind}"]
     import_upstream(kernel("%a: memref<64x64xf32>", "\n".join(lines)))
     assert len(read) == 3
+
+
+def test_layouts_without_offset_are_those_of_views():
+    body = """
+    %x = gpu.thread_id x
+    %one = arith.constant true
+    %p = memref.subview %a[3, 8] [16, 32] [1, 1] : memref<20x64xf32>
+      to memref<16x32xf32, strided<[64, 1]>>
+    %q = memref.subview %p[0, 5] [1, 20] [1, 1]
+      : memref<16x32xf32, strided<[64, 1]>> to memref<20xf32, strided<[1]>>
+    %r = memref.reinterpret_cast %o to offset: [7], sizes: [9, 2], strides: [2, 1]
+      : memref<64xf32> to memref<9x2xf32, strided<[2, 1]>>
+    %s = memref.subview %r[%i, 0] [4, 2] [1, 1] : memref<9x2xf32, strided<[2, 1]>> to memref<4x2xf32, strided<[2, 1]>>
+    %c0 = arith.constant 0 : index
+    %v = xegpu.load %q[%x], %one : memref<20xf32, strided<[1]>>, index, i1 -> f32
+    memref.store %v, %s[%x, %c0] : memref<4x2xf32, strided<[2, 1]>>"""
+    text = kernel("%a: memref<20x64xf32>, %o: memref<64xf32>, %i: index", body)
+    a, o = np.arange(20 * 64, dtype=np.float32).reshape(20, 64), np.zeros(64, np.float32)
+    run(text, a, o, 5, block=4)
+    expected = np.zeros(64, np.float32)
+    expected[17:25:2] = a[3, 13:17]
+    assert (o == expected).all()
+    with pytest.raises(xegpu_py.DiagnosticError) as e:
+        import_upstream(text.replace("memref.store", "memref.stor"))
+    assert "memref.store" in text.splitlines()[e.value.diagnostics[0].position.line - 1]
+
+
+def test_a_reshape_to_a_known_shape_reads_no_shape():
+    body = """
+    %x = gpu.thread_id x
+    %shape = arith.constant dense<[4, 8]> : memref<2xi32>
+    %b = memref.reshape %a(%shape) : (memref<2x16xf32>, memref<2xi32>) -> memref<4x8xf32>
+    %c3 = arith.constant 3 : index
+    %v = memref.load %b[%c3, %x] : memref<4x8xf32>
+    memref.store %v, %o[%x] : memref<8xf32>"""
+    a, o = np.arange(32, dtype=np.float32).reshape(2, 16), np.zeros(8, np.float32)
+    run(kernel("%a: memref<2x16xf32>, %o: memref<8xf32>", body), a, o, level="lane", block=8)
+    assert (o == a.reshape(4, 8)[3]).all()
