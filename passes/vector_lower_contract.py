@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from mlir import ir
@@ -14,6 +13,7 @@ from xegpu_py.passes.common.values import element_of, shape_of
 
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.ir.verifier import walk
+from xegpu_py.records import dataclass
 
 _PRODUCTS = ("vector.contract", "vector.outerproduct")
 

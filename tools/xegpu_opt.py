@@ -7,7 +7,6 @@ import sys
 import textwrap
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from mlir import ir
@@ -30,6 +29,7 @@ from xegpu_py.ir.passes import (
     registered,
 )
 from xegpu_py.ir.source import Source
+from xegpu_py.records import dataclass, field
 
 LEVELS = ("subgroup", "lane", "workgroup")
 """Levels of upstream's kernels."""

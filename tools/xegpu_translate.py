@@ -3,7 +3,6 @@
 import argparse
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from mlir import ir
 from xegpu_py.dialects import visa
@@ -15,6 +14,7 @@ from xegpu_py.ir.module import Module, parse_source
 from xegpu_py.ir.passes import run_pipeline
 from xegpu_py.ir.source import Source
 from xegpu_py.ir.verifier import walk
+from xegpu_py.records import dataclass
 from xegpu_py.target import DEFAULT, TARGETS, target
 from xegpu_py.visa import assembly
 from xegpu_py.visa.finalizer import FinalizerError, FinalizerMissing, finalize

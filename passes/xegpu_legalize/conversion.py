@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
@@ -20,6 +19,8 @@ from xegpu_py.passes.xegpu_legalize.layouts import layout_of
 from xegpu_py.passes.xegpu_legalize.plan import VIEWS, Plan
 from xegpu_py.passes.xegpu_legalize.shapes import Layout, types_of
 from xegpu_py.passes.xegpu_legalize.sinking import Slab, sink
+
+from xegpu_py.records import dataclass
 
 Pattern = Callable[["Legalization", ir.Operation], None]
 pattern: PatternSet[Pattern] = PatternSet(__package__, ("blocks", "matrix", "reductions", "scattered"))

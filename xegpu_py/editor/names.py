@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from xegpu_py.records import dataclass, field
 
 _ID = r"[\w$.-]+"
 _TOKEN = re.compile(

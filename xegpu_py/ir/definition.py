@@ -24,7 +24,6 @@ From such a class come its IRDL definition (`xegpu_py.ir.irdl`), its Python view
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import re
 import sys
@@ -43,6 +42,7 @@ from xegpu_py.ir.constraints import Emitter, TypeConstraint
 from xegpu_py.ir.cursor import Cursor, split_list
 from xegpu_py.ir.decoded import Decoded
 from xegpu_py.ir.diagnostics import Diagnostic
+from xegpu_py.records import dataclass
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -129,7 +129,6 @@ class Dialect:
         return op.build
 
 
-@dataclasses.dataclass(frozen=True)
 class _Parametrized:
     """Base of types and attributes. Their parameters are the dataclass fields."""
 
@@ -153,6 +152,13 @@ class _Parametrized:
         cls._codecs = {k: codec_of(hints[k]) for k in own if "ClassVar" not in str(own[k])}
         table: dict[str, Any] = dialect.types if cls._sigil == "!" else dialect.attributes
         table.update(dict.fromkeys((name, *also_named), cls))
+
+    def __eq__(self, other: object) -> bool:
+        """Of those without parameters; the others are dataclasses."""
+        return type(self) is type(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
 
     @classmethod
     def parameters(cls) -> dict[str, AttributeCodec]:
@@ -455,7 +461,7 @@ DYNAMIC = -(2**63)
 """The static entry of an `IndexList` where an operand is; MLIR's own sentinel."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Default:
     """The mark of a field that `default` sets."""
 

@@ -13,9 +13,10 @@ import stat
 import sys
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+
+from xegpu_py.records import dataclass
 
 VARIABLE = "XEGPU_PY_CACHE"
 """The environment variable that names the folder, or is `OFF`."""
