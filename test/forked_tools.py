@@ -49,7 +49,7 @@ def _run(main: Callable[[], Any], args: list[str], environment: dict[str, str]) 
     os.closerange(3, MOST_FILES)
     os.environ.clear()
     os.environ.update(environment)
-    sys.argv = args
+    sys.argv, sys.orig_argv = args, [sys.executable, *args]
     sys.stdin, sys.stdout, sys.stderr = (
         open(fd, mode, encoding="utf-8", closefd=False, errors=errors)  # noqa: SIM115
         for fd, mode, errors in ((0, "r", "strict"), (1, "w", "strict"), (2, "w", "backslashreplace"))

@@ -5,6 +5,7 @@ import gc
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, NoReturn, TextIO
@@ -23,6 +24,13 @@ _COLOR: ContextVar[str] = ContextVar("color", default="auto")
 
 Convert = Callable[[Source, list[Diagnostic]], str]
 """Returns the output for a source. Warnings and remarks are appended to the list; errors are raised."""
+
+
+def positive(text: str) -> int:
+    """A number of at least 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a positive number")
+    return int(text)
 
 
 def dimensions(text: str) -> tuple[int, ...]:
@@ -53,7 +61,7 @@ class Parser(argparse.ArgumentParser):
         shown = "\n".join(f"  {line}" for line in examples)
         super().__init__(
             prog=prog,
-            usage=f"{prog} [OPTION...] {synopsis}",
+            usage=f"{prog} [OPTION...] {synopsis}".rstrip(),
             description=f"{description}\n\nexamples:\n{shown}",
             epilog=epilog,
             formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -242,17 +250,36 @@ def finish(parser: Parser, args: argparse.Namespace, texts: list[str] | None) ->
     return 0
 
 
+def _open_missing_streams() -> None:
+    """Open the standard streams that the parent process closed, such that reading and writing fail with an OSError."""
+    for name, mode, flags in (("stdin", "r", os.O_WRONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY)):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.open(os.devnull, flags), mode))  # noqa: SIM115
+
+
 def main(run: Callable[[Sequence[str]], int]) -> None:
     """Run a tool with the process's arguments, and exit."""
     # Nearly all objects of a tool live until its end, so that frequent garbage collection finds nothing.
     gc.set_threshold(100_000)
+    if sys.getfilesystemencoding() != "utf-8":
+        # In a locale of another encoding. Arguments, file names and output are UTF-8, as in LLVM's tools.
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+    _open_missing_streams()
+    for word in sys.argv[1:]:
+        if word != os.fsencode(word).decode(errors="replace"):
+            sys.exit(f"error: argument {word!a} is not valid UTF-8")
+    warnings.showwarning = lambda message, *_: print(f"warning: {message}", file=sys.stderr)
     try:
         status = run(sys.argv[1:])
+        sys.stdout.flush()
     except DiagnosticError as e:
         print_diagnostics(e.diagnostics, e.sources)
         status = 1
-    except BrokenPipeError:
-        # The reader has closed the pipe. Without this Python reports the error again when it flushes at exit.
+    except OSError as e:
+        # A reader that has closed the pipe, as `head` does, has what it wanted.
+        if not isinstance(e, BrokenPipeError):
+            print(f"error: cannot write to {e.filename or 'standard output'}: {e.strerror}", file=sys.stderr)
+        # Without this Python reports the error again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 1
     except KeyboardInterrupt:

@@ -15,7 +15,7 @@ def argument_parser() -> driver.Parser:
         "It speaks the Language Server Protocol on standard input and output; docs/editors.md says how to start it.",
         ["xegpu-lsp", "xegpu-lsp --tcp 2087"],
     )
-    parser.add_argument("--tcp", metavar="PORT", type=int, help="listen on this local port instead")
+    parser.add_argument("--tcp", metavar="PORT", type=driver.positive, help="listen on this local port instead")
     parser.add_switch("--stdio", "accepted for compatibility: this is the default")
     return parser
 
@@ -29,10 +29,13 @@ def run(argv: Sequence[str]) -> int:
     except ImportError as e:
         parser.error(f"{e.name} is not installed; install xegpu-py with the extra 'lsp'")
     server = make(version("xegpu-py"))
-    if args.tcp is not None:
-        server.start_tcp("127.0.0.1", args.tcp)
-    else:
+    if args.tcp is None:
         server.start_io()
+        return 0
+    try:
+        server.start_tcp("127.0.0.1", args.tcp)
+    except (OSError, OverflowError) as e:
+        parser.error(f"cannot listen on port {args.tcp}: {e}")
     return 0
 
 

@@ -27,6 +27,7 @@ from xegpu_py.ir.passes import (
     parse_pipeline,
     pass_named,
     registered,
+    step_problem,
 )
 from xegpu_py.ir.source import Source
 from xegpu_py.records import dataclass, field
@@ -62,8 +63,9 @@ def argument_parser() -> driver.Parser:
     switch("--mlir-print-debuginfo", "print locations")
     switch("--mlir-print-ir-before-all", "print the IR before each pass")
     switch("--mlir-print-ir-after-all", "print the IR after each pass")
-    add("--mlir-print-ir-before", metavar="PASS[,PASS]", default="", help="print the IR before these passes")
-    add("--mlir-print-ir-after", metavar="PASS[,PASS]", default="", help="print the IR after these passes")
+    names: dict[str, Any] = {"metavar": "PASS[,PASS]", "type": _passes, "default": frozenset()}
+    add("--mlir-print-ir-before", help="print the IR before these passes", **names)
+    add("--mlir-print-ir-after", help="print the IR after these passes", **names)
     switch("--mlir-print-ir-after-failure", "print the IR on which a pass failed")
     switch("--mlir-print-ir-module-scope", "print the whole module whenever IR is printed")
     switch("--remarks", "print remarks on ops for which passes generate slow code")
@@ -120,7 +122,9 @@ def _pipeline(flags: Sequence[str], text: str | None, parser: driver.Parser) -> 
         try:
             items.append(flag_step(name[2:], options.strip("'\"")))
         except ValueError as e:
-            parser.error(str(e))
+            known = [option for action in parser._actions for option in action.option_strings]
+            near = difflib.get_close_matches(name, known, 1) if pass_named(name[2:]) is None else ()
+            parser.error(f"{e}{f'; there is an option {near[0]}' if near else ''}")
     return Nest(ROOT, tuple(items))
 
 
@@ -245,8 +249,13 @@ class _Session:
         return text if text.endswith("\n") else text + "\n"
 
 
-def _names(text: str) -> frozenset[str]:
-    return frozenset(filter(None, text.split(",")))
+def _passes(text: str) -> frozenset[str]:
+    """The names of passes in a list."""
+    names = frozenset(filter(None, text.split(",")))
+    problems = filter(None, map(step_problem, map(Step, sorted(names))))
+    for problem in problems:
+        raise argparse.ArgumentTypeError(problem)
+    return names
 
 
 def run(argv: Sequence[str]) -> int:
@@ -265,8 +274,8 @@ def run(argv: Sequence[str]) -> int:
     printer = _IrPrinter(
         args.mlir_print_ir_before_all,
         args.mlir_print_ir_after_all,
-        _names(args.mlir_print_ir_before),
-        _names(args.mlir_print_ir_after),
+        args.mlir_print_ir_before,
+        args.mlir_print_ir_after,
         args.mlir_print_ir_after_failure,
         args.mlir_print_ir_module_scope,
         args.mlir_print_debuginfo,

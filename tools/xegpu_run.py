@@ -33,12 +33,6 @@ _ASSEMBLY = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*\.(?:version|kernel)\b", re
 """The beginning of vISA assembly; any other text is MLIR."""
 
 
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a positive number")
-    return int(text)
-
-
 def _thread(text: str) -> tuple[tuple[int, int, int], int]:
     group, _, thread = text.partition(":")
     try:
@@ -103,7 +97,7 @@ def argument_parser() -> driver.Parser:
     )
     add(
         "--threads",
-        type=_positive,
+        type=driver.positive,
         metavar="N",
         help="number of threads on which the JIT runs workgroups (default: one for each processor)",
     )

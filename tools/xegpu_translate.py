@@ -1,7 +1,6 @@
 """`xegpu-translate`: translate kernels to vISA assembly and native code, and assembly to MLIR, like mlir-translate."""
 
 import argparse
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from mlir import ir
@@ -18,6 +17,7 @@ from xegpu_py.records import dataclass
 from xegpu_py.target import DEFAULT, TARGETS, target
 from xegpu_py.visa import assembly
 from xegpu_py.visa.finalizer import FinalizerError, FinalizerMissing, finalize
+from xegpu_py.visa.program import chosen
 from xegpu_py.visa.verify import verify
 
 TRANSLATIONS = {
@@ -124,17 +124,13 @@ class _Translator:
 
     def _chosen(self, names: Sequence[str], source: Source) -> Iterable[int]:
         """The indices of the kernels to translate."""
-        repeated = [name for name, count in Counter(names).items() if count > 1]
-        wanted = self.args.kernel
-        if not names:
-            raise source.error(0, "there is no kernel", "a kernel is a gpu.func with the attribute 'kernel'")
-        if repeated:
-            raise source.error(0, f"there are several kernels '{repeated[0]}'")
-        if wanted is None:
+        wanted = self.args.kernel or next((n for n in names if names.count(n) > 1), None)
+        if names and wanted is None:
             return range(len(names))
-        if wanted not in names:
-            raise source.error(0, f"there is no kernel '{wanted}'; there are {', '.join(names)}")
-        return [names.index(wanted)]
+        try:
+            return [chosen(names, wanted)]
+        except ValueError as e:
+            raise source.error(0, str(e)) from None
 
 
 def _error(op: ir.Operation, message: str) -> DiagnosticError:

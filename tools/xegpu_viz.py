@@ -74,8 +74,8 @@ def argument_parser() -> driver.Parser:
     output = "output file, .svg or .html ('-', the default, is standard output, as SVG)"
     parser.add_argument("-o", dest="output", metavar="FILE", default="-", help=output)
     parser.add_argument("--shape", type=_shape, help="shape of the distributed vector, such as 8x16; required for maps")
-    parser.add_argument("--subgroups", type=int, metavar="N", help="number of subgroups in the workgroup")
-    parser.add_argument("--threads", type=int, metavar="N", help="number of lanes in a subgroup")
+    parser.add_argument("--subgroups", type=driver.positive, metavar="N", help="number of subgroups in the workgroup")
+    parser.add_argument("--threads", type=driver.positive, metavar="N", help="number of lanes in a subgroup")
     return parser
 
 

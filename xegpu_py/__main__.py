@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 import sys
+from collections.abc import Sequence
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from xegpu_py.engines.jit.cache import folder_of
 from xegpu_py.engines.jit.host import chosen_host
 from xegpu_py.runtime.launch import ENGINES
 from xegpu_py.target import TARGETS
+from xegpu_py.tools import driver
 
 _PROGRAMS = {
     "GenX_IR": "Intel's finalizer, for xegpu-translate --mlir-to-gen",
@@ -44,7 +47,10 @@ def _cache() -> str:
     if folder is None:
         return "off"
     files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
-    return f"{folder}, {len(files)} files, {sum(path.stat().st_size for path in files) / 2**20:.1f} MiB"
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    writable = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
+    size = sum(path.stat().st_size for path in files) / 2**20
+    return f"{folder}, {len(files)} files, {size:.1f} MiB{'' if writable else ', not writable'}"
 
 
 def _program(name: str) -> str:
@@ -72,11 +78,15 @@ def rows() -> list[tuple[str, str]]:
     ]
 
 
-def main() -> None:
-    """Print the report."""
+def run(argv: Sequence[str]) -> int:
+    """Print the report; the exit status."""
+    description = "Print the versions of xegpu-py and what it uses, for bug reports."
+    parser = driver.Parser("python -m xegpu_py", "", description, ["python -m xegpu_py"])
+    parser.parse_args(argv)
     for name, value in rows():
         print(f"{name}: {value}")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    driver.main(run)

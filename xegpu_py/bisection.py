@@ -124,7 +124,7 @@ def bisect(
     launch = _Launch(name, arguments, grid, block, target, model)
     lowered = copied(read)
     if pipeline is None:
-        parameters = parameters_of(reference.types_of(reference.chosen(read, name)))
+        parameters = parameters_of(reference.types_of(reference.kernel_of(read, name)))
         texts = pipelines(
             read,
             name,

@@ -271,7 +271,7 @@ class ReferenceKernel:
 
         self._module, self._model, self._reference = module, model, reference
         self.name = name
-        func = reference.chosen(module, name)
+        func = reference.kernel_of(module, name)
         self.types = reference.types_of(func)
         known = func.attributes.get("known_block_size")
         self._known = None if known is None else tuple(mlir.DenseI32ArrayAttr(known))

@@ -20,7 +20,7 @@ from xegpu_py.runtime.staging import Staged
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
 from xegpu_py.visa import assembly
-from xegpu_py.visa.program import Input, Program
+from xegpu_py.visa.program import Input, Program, chosen
 from xegpu_py.visa.verify import verify
 
 CHECKS = ("memory", "uninit", "races")
@@ -96,7 +96,7 @@ class Kernel:
         if issues:
             raise DiagnosticError([i.diagnostic() for i in issues], self._sources)
         watch, races = (name in checks for name in ("uninit", "races"))
-        chosen = engine or ("interpreter" if watch else default_engine())
+        named = engine or ("interpreter" if watch else default_engine())
         self.launcher = Launcher(
             program,
             gpu,
@@ -104,7 +104,7 @@ class Kernel:
             watch,
             races,
             registers,
-            engine=chosen,
+            engine=named,
             threads=threads,
             cache=cache,
             progress=progress,
@@ -215,15 +215,7 @@ def choose(programs: Sequence[Program], name: str | None) -> Program:
     Raises:
         ValueError: if there is no such kernel, or the name is missing and there are several.
     """
-    names = ", ".join(p.name for p in programs)
-    if name is None:
-        if len(programs) != 1:
-            raise ValueError(f"there are several kernels; name one of them: {names}")
-        return programs[0]
-    for program in programs:
-        if program.name == name:
-            return program
-    raise ValueError(f"there is no kernel '{name}'; there are {names}")
+    return programs[chosen([p.name for p in programs], name)]
 
 
 def extent(given: int | Sequence[int], name: str) -> Dim:

@@ -27,7 +27,7 @@ from xegpu_py.surfaces import Surface, surfaces_of
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
 from xegpu_py.visa.allocate import allocate
-from xegpu_py.visa.program import Program
+from xegpu_py.visa.program import Program, chosen
 from xegpu_py.visa.verify import verify
 
 
@@ -278,13 +278,7 @@ def chosen_kernel(module: Module, wanted: str | None) -> str:
         ValueError: if there is no such kernel, or no name is given and there are several kernels.
     """
     names = [visa.name_of(func) for func in visa.kernels(module.operation)]
-    known = ", ".join(names) or "none"
-    if wanted is None and len(names) != 1:
-        raise ValueError(f"one kernel must be named: there are {known}")
-    if wanted is not None and names.count(wanted) != 1:
-        found = "are several kernels" if wanted in names else "is no kernel"
-        raise ValueError(f"there {found} '{wanted}'; there are {known}")
-    return wanted or names[0]
+    return names[chosen(names, wanted)]
 
 
 def copied(module: Module) -> Module:

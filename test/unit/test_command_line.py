@@ -1,4 +1,4 @@
-"""What lit cannot see of the tools: terminals and shells' completion."""
+"""Tools in environments that lit does not have: terminals, shells' completion, closed streams, other locales."""
 
 import os
 import pty
@@ -86,3 +86,42 @@ def test_the_report_for_bugs_names_what_matters():
     assert {"xegpu-py", "Python", "MLIR bindings", "native code", "cache", "engines", "targets"} <= set(found)
     assert "mlir" in found["MLIR bindings"].lower() and "LLVM" in found["native code"]
     assert any(name.startswith("GenX_IR") for name in found)
+
+
+def in_shell(line, **environment):
+    """The exit status and standard error of a line of shell, with the tools on the path."""
+    env = {**os.environ, "PATH": f"{TOOLS}:{os.environ['PATH']}", **environment}
+    done = subprocess.run(["bash", "-c", line], env=env, cwd=ROOT / "examples", capture_output=True, text=True)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("set -o pipefail; xegpu-opt gemm.mlir | true", ""),
+        ("set -o pipefail; python -m xegpu_py | head -1", ""),
+        ("xegpu-opt gemm.mlir >&-", "error: cannot write to standard output: Bad file descriptor\n"),
+        ("xegpu-opt gemm.mlir >/dev/full", "error: cannot write to standard output: No space left on device\n"),
+        ("xegpu-opt - <&-", "xegpu-opt: error: cannot open input file '-': Bad file descriptor\n"),
+        ("xegpu-opt missing.mlir 2>&-", ""),
+        ("xegpu-opt $'\\xff.mlir'", r"error: argument '\udcff.mlir' is not valid UTF-8" + "\n"),
+        ("python -m xegpu_py fast", "python -m xegpu_py: error: unrecognized arguments: fast\n"),
+        ("xegpu-lsp --tcp 99999", "xegpu-lsp: error: cannot listen on port 99999: bind(): port must be 0-65535.\n"),
+    ],
+)
+def test_errors_of_streams_and_arguments_are_one_line(line, message):
+    assert in_shell(line) == (1, message)
+
+
+def test_text_is_utf8_in_every_locale():
+    assembly = '.version 3.8\n.kernel "kä"\nret (M1, 1)\n'
+    line = f"printf '{assembly}' | xegpu-translate --visaasm-to-mlir | grep -q 'k.C3.A4' && xegpu-opt größe.mlir"
+    expected = (1, "xegpu-opt: error: cannot open input file 'größe.mlir': No such file or directory\n")
+    assert in_shell(line, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0") == expected
+
+
+def test_a_cache_that_cannot_be_written_is_a_warning():
+    kernel = "../test/tools/xegpu-run/Inputs/add.visaasm"
+    status, error = in_shell(f"xegpu-run {kernel} zeros:f32:16 zeros:f32:16 i32:16", XEGPU_PY_CACHE="/dev/null")
+    assert (status, error.count("\n")) == (0, 1)
+    assert error.startswith("warning: cannot write to the cache in '/dev/null': File exists; compiled kernels are not")

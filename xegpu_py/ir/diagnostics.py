@@ -92,7 +92,10 @@ def _find_line(position: Position, sources: Sequence[Lines]) -> str | None:
 
 def _excerpt(line: str, column: int) -> tuple[str, str]:
     start = max(0, column - _SHOWN_COLUMNS // 2) if len(line) > _SHOWN_COLUMNS else 0
-    shown = line[start : start + _SHOWN_COLUMNS]
+    # Control characters would change the state of a terminal.
+    shown = "".join(
+        c if c == "\t" or c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line[start : start + _SHOWN_COLUMNS]
+    )
     before = "".join(c if c == "\t" else " " for c in shown[: column - 1 - start])
     return shown, before + "^"
 

@@ -19,6 +19,7 @@ from xegpu_py.reference.elements import element_of, kind_of
 from xegpu_py.reference.machine import Dim, Launch, Workgroup
 from xegpu_py.reference.memory import BASE, Memory, MemRef, attach
 from xegpu_py.reference.program import Function
+from xegpu_py.visa.program import chosen
 
 DIALECTS = (
     "arith", "cf", "func", "gpu", "iree_vector_ext", "math", "memref", "scf", "vector", "xegpu", "xetile",
@@ -69,7 +70,7 @@ def run(
     """
     if model not in MODELS:
         raise ValueError(f"'model' must be one of {', '.join(MODELS)}, not {model!r}")
-    func = chosen(module, kernel)
+    func = kernel_of(module, kernel)
     memory = Memory("global memory", BASE)
     size = {"grid": extent(grid, "grid"), "block": extent(block, "block")}
     for what, given in size.items():
@@ -108,25 +109,14 @@ def types_of(func: ir.Operation) -> tuple[ir.Type, ...]:
     return tuple(ir.FunctionType(ir.TypeAttr(func.attributes["function_type"]).value).inputs)
 
 
-def chosen(module: Module, name: str | None) -> ir.Operation:
+def kernel_of(module: Module, name: str | None) -> ir.Operation:
     """The kernel of a name, or the only kernel.
 
     Raises:
         ValueError: if there is none, or several and no name.
     """
-    found = {
-        ir.StringAttr(op.attributes["sym_name"]).value: op
-        for op in walk(module.operation)
-        if op.name == "gpu.func" and "gpu.kernel" in op.attributes
-    }
-    names = ", ".join(found)
-    if name is None:
-        if len(found) != 1:
-            raise ValueError(f"there are several kernels; name one of them: {names}" if found else "there is no kernel")
-        return next(iter(found.values()))
-    if name not in found:
-        raise ValueError(f"there is no kernel '{name}'; there are {names}")
-    return found[name]
+    found = [op for op in walk(module.operation) if op.name == "gpu.func" and "gpu.kernel" in op.attributes]
+    return found[chosen([ir.StringAttr(op.attributes["sym_name"]).value for op in found], name)]
 
 
 def extent(given: int | Sequence[int], name: str) -> Dim:

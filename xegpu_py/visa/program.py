@@ -205,6 +205,23 @@ _BODY = ("variables", "instructions", "declared")
 """The fields of a program that engines of native code do not read to run it."""
 
 
+def chosen(names: Sequence[str], wanted: str | None) -> int:
+    """The index of the wanted kernel among those of a file; without a name that of the only one.
+
+    Raises:
+        ValueError: if there is no such kernel, or the name is missing or is that of several kernels.
+    """
+    known = ", ".join(names)
+    if not names:
+        raise ValueError("there is no kernel; in MLIR, a kernel is a gpu.func with the attribute 'kernel'")
+    if wanted is None and len(names) != 1:
+        raise ValueError(f"one kernel must be named: there are {known}")
+    if wanted is not None and names.count(wanted) != 1:
+        found = "are several kernels" if wanted in names else "is no kernel"
+        raise ValueError(f"there {found} '{wanted}'; there are {known}")
+    return 0 if wanted is None else names.index(wanted)
+
+
 def analysis(compute: Callable[Concatenate[Program, P], R]) -> Callable[Concatenate[Program, P], R]:
     """Let what a function computes of a program be computed once for each program and further arguments.
 

@@ -1,7 +1,7 @@
 // RUN: xegpu-opt --cse --xegpu-dce --mlir-print-ir-after-all %s 2>&1 >/dev/null | FileCheck %s --check-prefix=AFTER
 // RUN: xegpu-opt --cse --xegpu-dce --mlir-print-ir-before-all %s 2>&1 >/dev/null | FileCheck %s --check-prefix=BEFORE
 // RUN: xegpu-opt --cse --xegpu-dce --mlir-print-ir-after=xegpu-dce %s 2>&1 >/dev/null | FileCheck %s --check-prefix=ONE
-// RUN: xegpu-opt --cse --xegpu-dce --mlir-print-ir-before=cse,nothing %s 2>&1 >/dev/null | FileCheck %s --check-prefix=FIRST
+// RUN: xegpu-opt --cse --xegpu-dce --mlir-print-ir-before=cse %s 2>&1 >/dev/null | FileCheck %s --check-prefix=FIRST
 // RUN: xegpu-opt --pass-pipeline='builtin.module(func.func(xegpu-dce))' --mlir-print-ir-after-all %s 2>&1 >/dev/null | FileCheck %s --check-prefix=NESTED
 // RUN: xegpu-opt --pass-pipeline='builtin.module(func.func(xegpu-dce))' --mlir-print-ir-after-all --mlir-print-ir-module-scope %s 2>&1 >/dev/null | FileCheck %s --check-prefix=SCOPE
 

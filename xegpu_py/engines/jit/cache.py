@@ -1,8 +1,8 @@
 """Native code and lowered kernels on disk, from one process to the next.
 
-An entry is a file whose name is a digest of all that its data depend on, and which says so inside, with a digest of
-the data. What does not agree is as if it were not there. Entries are written to a file beside them and then renamed,
-so that nobody sees half of one.
+An entry is a file whose name is a digest of everything that its data depends on. The file contains this digest and one
+of the data; an entry whose digests do not agree is ignored. An entry is written to a temporary file, which is then
+renamed, so that other processes see complete entries only.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import stat
 import sys
 import tempfile
+import warnings
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -24,18 +25,18 @@ VARIABLE = "XEGPU_PY_CACHE"
 OFF = "off"
 
 LIMIT = 256 << 20
-"""Bytes that a folder's entries of one kind may have together."""
+"""The largest size of a folder's entries of one kind together, in bytes."""
 
 _MAGIC = b"xegpu-py cache 3\n"
 _STALE = 3600.0
-"""Seconds after which a file that a writer has left behind is taken for forgotten."""
+"""Seconds after which a temporary file is taken for one of a process that was killed."""
 
 
 def folder_of(choice: str | os.PathLike[str] | None = None) -> Path | None:
-    """The folder where code is kept; None for none.
+    """The folder of the cache; None if there is no cache.
 
     Args:
-        choice: a folder, or `OFF`; None for what the environment says, or else the user's folder of caches.
+        choice: a folder, or `OFF`. The default is the value of `VARIABLE`, or else a folder in the user's cache folder.
     """
     wanted = os.environ.get(VARIABLE, "") if choice is None else os.fspath(choice)
     if wanted.lower() == OFF:
@@ -48,7 +49,7 @@ def folder_of(choice: str | os.PathLike[str] | None = None) -> Path | None:
 
 
 def digest(*parts: str) -> str:
-    """A key: another one if any part is another one."""
+    """A key that depends on every part."""
     found = hashlib.sha256()
     for part in parts:
         data = part.encode()
@@ -58,7 +59,7 @@ def digest(*parts: str) -> str:
 
 @lru_cache
 def package_state() -> str:
-    """A digest of the names, sizes and times of this package's files: while it is developed, its version stays."""
+    """A digest of the names, sizes and times of the package's files: edits do not change the version."""
     package = sys.modules["xegpu_py"]
     roots = {*package.__path__, *(p for m in ("dialects", "passes") for p in getattr(package, m).__path__)}
     found = []
@@ -76,9 +77,9 @@ class Cache:
     """Entries of one kind in a folder.
 
     Attributes:
-        folder: where they are; made when something is written.
-        limit: bytes that all entries of the kind may have together; those not used for longest go first.
-        kind: what they hold, the ending of their files' names: "native" for code, "lowered" for kernels.
+        folder: the folder, which is created by the first `put`.
+        limit: the largest size of all entries of the kind together, in bytes; the least recently used are removed.
+        kind: the ending of the entries' file names: "native" for code, "lowered" for kernels.
     """
 
     folder: Path
@@ -89,7 +90,7 @@ class Cache:
         return self.folder / f"{key}.{self.kind}"
 
     def get(self, key: str) -> bytes | None:
-        """The data of a key; None if there is none, or what there is is damaged or another user's."""
+        """The data of a key; None if there is no entry, or it is damaged or writable by other users."""
         path = self._path(key)
         try:
             with path.open("rb") as file:
@@ -108,8 +109,8 @@ class Cache:
         return data
 
     def put(self, key: str, data: bytes) -> None:
-        """Keep data. A folder that cannot be written to is no error: the next process compiles again."""
-        with suppress(OSError):
+        """Write data to the folder. If this is not possible the next process compiles again; a warning says so."""
+        try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             number, name = tempfile.mkstemp(suffix=".new", dir=self.folder)
             os.close(number)
@@ -120,9 +121,12 @@ class Cache:
             finally:
                 new.unlink(missing_ok=True)
             self._shrink()
+        except OSError as e:
+            reason = f"cannot write to the cache in '{self.folder}': {e.strerror}; compiled kernels are not kept"
+            warnings.warn(reason, stacklevel=2)
 
     def _shrink(self) -> None:
-        """Remove what is beyond the limit, and what writers that were killed have left behind."""
+        """Remove the least recently used entries beyond the limit, and temporary files of killed processes."""
         entries = []
         for item in os.scandir(self.folder):
             # Another process may remove it at the same time.
@@ -148,7 +152,7 @@ def _head(key: str) -> bytes:
 
 
 def _own(about: os.stat_result) -> bool:
-    """Whether nobody but this user can have written a file."""
+    """Whether only this user can have written a file."""
     if not hasattr(os, "getuid"):
         return True
     return about.st_uid == os.getuid() and not about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
