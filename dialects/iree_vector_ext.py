@@ -1,6 +1,6 @@
 """The part of IREE's dialect `iree_vector_ext` that speaks of layouts."""
 
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 
 from xegpu_py.ir.builtin import vector_of
 from xegpu_py.ir.codecs import Scope
@@ -9,7 +9,6 @@ from xegpu_py.ir.cursor import Cursor
 from xegpu_py.ir.definition import Attr, Attribute, Dialect, Operand, Result
 from xegpu_py.ir.operation import Operation, ParsedOp
 from xegpu_py.layout import LayoutError, NestedLayout
-from xegpu_py.records import dataclass
 
 
 class IreeVectorExt(Dialect, name="iree_vector_ext"):

@@ -1,9 +1,10 @@
 """`vector-layout-analysis`: every vector gets a layout, from those that are given one."""
 
+from dataclasses import dataclass
+
 from mlir import ir
 
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.records import dataclass
 
 
 @register_pass("vector-layout-analysis")

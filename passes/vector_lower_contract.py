@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from mlir import ir
@@ -13,7 +14,6 @@ from xegpu_py.passes.common.values import element_of, shape_of
 
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.ir.verifier import walk
-from xegpu_py.records import dataclass
 
 _PRODUCTS = ("vector.contract", "vector.outerproduct")
 

@@ -1,11 +1,12 @@
 """`visa-allocate`: where a kernel's variables lie, and how many registers that takes."""
 
+from dataclasses import dataclass
+
 from mlir import ir
 from xegpu_py.passes.common.kernels import registers_of
 
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.records import dataclass
 
 
 @register_pass("visa-allocate")

@@ -1,11 +1,12 @@
 """`xegpu-dce`: dead-code elimination that knows the effects of our ops."""
 
+from dataclasses import dataclass
+
 from mlir import ir
 
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.ir.verifier import walk
-from xegpu_py.records import dataclass
 
 
 @register_pass("xegpu-dce")

@@ -1,6 +1,7 @@
 """`xegpu-inline`: kernels have what they call in them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from mlir import ir
 from xegpu_py.passes.common.calls import Functions, calls
@@ -8,7 +9,6 @@ from xegpu_py.passes.common.cloning import clone
 from xegpu_py.passes.common.kernels import chosen_kernels
 
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.records import dataclass
 
 
 @register_pass("xegpu-inline")

@@ -1,9 +1,10 @@
 """`xegpu-to-visa-pipeline`: all passes from XeGPU to vISA with registers allocated."""
 
+from dataclasses import dataclass
+
 from xegpu_py.passes.common.kernels import CLEAN, GRID_LIMIT
 
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.records import dataclass
 
 _CLEAN = f"{CLEAN},xegpu-dce"
 

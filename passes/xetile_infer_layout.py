@@ -1,9 +1,10 @@
 """`xetile-infer-layout`: the maps that were left out."""
 
+from dataclasses import dataclass
+
 from mlir import ir
 
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.records import dataclass
 
 
 @register_pass("xetile-infer-layout")

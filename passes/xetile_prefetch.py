@@ -1,9 +1,10 @@
 """`xetile-prefetch`: loops prefetch the tiles that they load some iterations later."""
 
+from dataclasses import dataclass
+
 from mlir import ir
 
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.records import dataclass
 
 
 @register_pass("xetile-prefetch")

@@ -1,9 +1,10 @@
 """`xetile-to-visa-pipeline`: all passes from XeTile to vISA with registers allocated."""
 
+from dataclasses import dataclass
+
 from xegpu_py.passes.common.kernels import GRID_LIMIT
 
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.records import dataclass
 
 
 @register_pass("xetile-to-visa-pipeline")

@@ -1,9 +1,10 @@
 """`xetile-to-xegpu-pipeline`: all passes from XeTile to XeGPU."""
 
+from dataclasses import dataclass
+
 from xegpu_py.passes.common.kernels import CLEAN
 
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.records import dataclass
 
 
 @register_pass("xetile-to-xegpu-pipeline")

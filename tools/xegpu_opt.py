@@ -7,6 +7,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from mlir import ir
@@ -30,7 +31,6 @@ from xegpu_py.ir.passes import (
     step_problem,
 )
 from xegpu_py.ir.source import Source
-from xegpu_py.records import dataclass, field
 
 LEVELS = ("subgroup", "lane", "workgroup")
 """Levels of upstream's kernels."""

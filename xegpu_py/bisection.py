@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,6 @@ from xegpu_py.ir.passes import Listener, Runner, Step, parse_pipeline
 from xegpu_py.lowered import chosen_kernel, copied, found_in, mark_unaligned, pipelines
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
-from xegpu_py.records import dataclass, field
 from xegpu_py.runtime.memory import BASE
 from xegpu_py.signature import beyond, parameters_of, unaligned_arrays
 from xegpu_py.target import DEFAULT

@@ -6,6 +6,7 @@ import functools
 import pickle
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,6 @@ from xegpu_py.ir.passes import Runner, parse_pipeline
 from xegpu_py.ir.source import Source
 from xegpu_py.ir.verifier import walk
 from xegpu_py.passes.common.surfaces import UNIT_STRIDES, unaligned_arguments
-from xegpu_py.records import dataclass, field
 from xegpu_py.signature import SMALL, Parameter, parameters_of
 from xegpu_py.surfaces import Surface, surfaces_of
 from xegpu_py.target import DEFAULT

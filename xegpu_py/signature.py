@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from mlir import ir as mlir
 from xegpu_py.kernel import extent
 from xegpu_py.numerics.narrow import ARRAYS, element_bits, packed_shape
 from xegpu_py.passes.common.kernels import GRID_LIMIT
-from xegpu_py.records import dataclass
 from xegpu_py.runtime.arguments import DTYPES
 from xegpu_py.target import Block2DLimits
 from xegpu_py.target import target as target_of

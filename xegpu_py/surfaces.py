@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,7 +13,6 @@ from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.ir.verifier import walk
 from xegpu_py.passes.common.surfaces import argument_of
 from xegpu_py.passes.common.values import constant_of, defining_op
-from xegpu_py.records import dataclass
 from xegpu_py.target import target as target_of
 
 Expression: TypeAlias = "int | tuple[Any, ...]"

@@ -8,9 +8,8 @@ names their public sources. docs/visa.md has the table.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-
-from xegpu_py.records import dataclass, field
 
 if TYPE_CHECKING:
     import numpy as np

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from mlir import ir
@@ -22,7 +23,6 @@ from xegpu_py.ir.codecs import NumberCodec, WordCodec
 from xegpu_py.ir.definition import Attribute, Dialect, Operand, Result, Type, default
 from xegpu_py.ir.operation import Operation, ParsedOp, group_sizes
 from xegpu_py.numerics.formats import TYPES
-from xegpu_py.records import dataclass
 from xegpu_py.visa.assembly import is_name
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import ALIGNMENTS, BUILTINS, PREDICATE_SIZES

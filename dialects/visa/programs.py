@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
@@ -20,7 +21,6 @@ from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, op_er
 from xegpu_py.ir.module import Module
 from xegpu_py.ir.operation import Operation, ParsedOp
 from xegpu_py.ir.verifier import walk
-from xegpu_py.records import dataclass
 from xegpu_py.target import Target, target
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import BUILTINS, MAX_ALIASES, Predicate, Variable

@@ -1,5 +1,6 @@
 """The dialect itself, its enums, attributes and types."""
 
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, ClassVar
 
@@ -8,7 +9,6 @@ from xegpu_py.ir.builtin import bit_width, by, is_float, is_integer
 from xegpu_py.ir.codecs import Scope, TypeText, register_int_enum
 from xegpu_py.ir.cursor import Cursor
 from xegpu_py.ir.definition import Attr, Dialect, Type, enum_attr
-from xegpu_py.records import dataclass, replace
 
 LANES = (1, 2, 4, 8, 16, 32)
 """Work items (SIMD lanes) that a scattered descriptor may have (RFC, create_tdesc)."""

@@ -1,6 +1,7 @@
 """The dialect itself, its attributes, and the type of a tile."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, ClassVar
 
@@ -11,7 +12,6 @@ from xegpu_py.ir.codecs import Scope, TypeText
 from xegpu_py.ir.cursor import Cursor
 from xegpu_py.ir.definition import Attr, Dialect, Type, enum_attr
 from xegpu_py.layout import dealing_problem
-from xegpu_py.records import dataclass, replace
 
 GLOBAL, SHARED = 0, 3
 """Memory spaces that a tile may lie in."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,6 @@ from xegpu_py.passes.common.union_find import UnionFind
 from xegpu_py.passes.common.values import is_desc, is_elementwise, shape_of
 
 from xegpu_py.ir.verifier import walk
-from xegpu_py.records import dataclass, replace
 
 Order = npt.NDArray[np.int64]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
@@ -13,7 +14,6 @@ from xegpu_py.passes.common.divisors import divisor, power_of_two
 from xegpu_py.passes.common.values import constant_of, defining_op
 
 from xegpu_py.ir.diagnostics import emit_error
-from xegpu_py.records import dataclass
 from xegpu_py.target import Block2DLimits, Target
 
 UNALIGNED = "xegpu.unaligned"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from xegpu_py.layout import NestedLayout
 from xegpu_py.layout.ids import Ints
-from xegpu_py.records import dataclass
 
 MOST_ROUNDS = 16
 """The most shuffles of a change of layout; one that needs more goes through shared local memory.

@@ -1,5 +1,6 @@
 """`visa-optimize`: optimizes kernels of vISA without changing the bits they write."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mlir import ir
@@ -7,7 +8,6 @@ from xegpu_py.passes.common.kernels import registers_of
 
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.records import dataclass
 
 if TYPE_CHECKING:
     from xegpu_py.target import Target

@@ -7,9 +7,9 @@ its basic block, or until one of its locations is written again.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
-from xegpu_py.records import dataclass, field
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import Root, effects
 from xegpu_py.visa.flow import Flow, writes_all

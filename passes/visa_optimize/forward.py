@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from xegpu_py.passes.visa_optimize.copies import is_copy
 from xegpu_py.passes.visa_optimize.places import Places, bytes_of
 
-from xegpu_py.records import dataclass, replace
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import effects
 from xegpu_py.visa.flow import Flow, flow_of

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate
 
 import numpy as np
 
-from xegpu_py.records import dataclass, field
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import Root, effects
 from xegpu_py.visa.flow import flow_of

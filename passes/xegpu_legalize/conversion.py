@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
@@ -19,8 +20,6 @@ from xegpu_py.passes.xegpu_legalize.layouts import layout_of
 from xegpu_py.passes.xegpu_legalize.plan import VIEWS, Plan
 from xegpu_py.passes.xegpu_legalize.shapes import Layout, types_of
 from xegpu_py.passes.xegpu_legalize.sinking import Slab, sink
-
-from xegpu_py.records import dataclass
 
 Pattern = Callable[["Legalization", ir.Operation], None]
 pattern: PatternSet[Pattern] = PatternSet(__package__, ("blocks", "matrix", "reductions", "scattered"))

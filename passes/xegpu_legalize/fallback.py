@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,7 +24,6 @@ from xegpu_py.passes.xegpu_legalize.plan import Plan
 from xegpu_py.passes.xegpu_legalize.shapes import Place
 
 from xegpu_py.ir.diagnostics import remark
-from xegpu_py.records import dataclass, replace
 from xegpu_py.target import Target
 
 _T = TypeVar("_T")

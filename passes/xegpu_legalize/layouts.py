@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
@@ -17,7 +18,6 @@ from xegpu_py.passes.xegpu_legalize.plan import Plan
 from xegpu_py.passes.xegpu_legalize.shapes import Layout, Message, Pieces, Transform
 
 from xegpu_py.ir.builtin import bit_width
-from xegpu_py.records import dataclass
 from xegpu_py.target import Block2DLimits, Target
 from xegpu_py.visa.operands import Raw, Variable
 from xegpu_py.visa.spec import BlockShape

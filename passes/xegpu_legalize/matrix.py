@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -20,7 +21,6 @@ from xegpu_py.passes.xegpu_legalize.conversion import Legalization, pattern
 
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.numerics.block_scaled import ROWS
-from xegpu_py.records import dataclass
 from xegpu_py.target import Target
 
 SCALED = "xegpu.dpas_mx"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mlir import ir
@@ -17,7 +18,6 @@ from xegpu_py.passes.xegpu_legalize.shapes import is_line
 
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.verifier import walk
-from xegpu_py.records import dataclass, field, replace
 from xegpu_py.target import Target
 
 _ROUNDS = 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from mlir import ir
 from xegpu_py.passes.common.union_find import UnionFind
@@ -11,7 +12,6 @@ from xegpu_py.passes.xegpu_legalize.boxes import Bounds, segments
 from xegpu_py.passes.xegpu_legalize.shapes import Layout, Message
 from xegpu_py.passes.xegpu_legalize.surfaces import Surfaces
 
-from xegpu_py.records import dataclass, field
 from xegpu_py.target import Target
 
 MADE = ("arith.constant", "vector.broadcast", "vector.splat", "vector.step", "vector.create_mask")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -12,7 +13,6 @@ from xegpu_py.passes.common.limits import block_problem
 from xegpu_py.passes.common.messages import block_load, line_pieces
 from xegpu_py.passes.xegpu_legalize.boxes import segments, starts
 
-from xegpu_py.records import dataclass, replace
 from xegpu_py.target import Block2DLimits, Target
 from xegpu_py.visa.spec import BlockShape
 

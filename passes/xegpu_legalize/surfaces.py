@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from mlir import ir
@@ -25,7 +26,6 @@ from xegpu_py.passes.xegpu_legalize.shapes import Place
 
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.verifier import walk
-from xegpu_py.records import dataclass, field
 from xegpu_py.target import Target
 
 

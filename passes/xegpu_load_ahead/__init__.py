@@ -1,9 +1,10 @@
 """`xegpu-load-ahead`: the loads of a loop's next iteration are on their way while this one computes."""
 
+from dataclasses import dataclass
+
 from mlir import ir
 
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.records import dataclass
 
 
 @register_pass("xegpu-load-ahead")

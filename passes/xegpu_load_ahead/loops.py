@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from mlir import ir
 from mlir.dialects import arith, scf
@@ -17,7 +18,6 @@ from xegpu_py.passes.common.values import bits_of, element_of, is_vector, shape_
 
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.verifier import walk
-from xegpu_py.records import dataclass
 from xegpu_py.target import Target
 
 _VIEWS = ("vector.extract", "vector.extract_strided_slice", "vector.shape_cast", "vector.bitcast")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from mlir import ir
@@ -18,7 +19,6 @@ from xegpu_py.passes.xegpu_simt_to_vc.known import Known
 from xegpu_py.passes.xegpu_simt_to_vc.uniformity import Uniformity
 
 from xegpu_py.ir.diagnostics import Diagnostic, position_of
-from xegpu_py.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

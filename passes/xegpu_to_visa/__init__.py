@@ -1,11 +1,12 @@
 """`xegpu-to-visa`: lowers kernels of XeGPU and upstream dialects to vISA."""
 
+from dataclasses import dataclass
+
 from mlir import ir
 from xegpu_py.passes.common.kernels import GRID_LIMIT
 
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.records import dataclass
 
 
 @register_pass("xegpu-to-visa")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from mlir import ir
 from xegpu_py.passes.common.combining import CombiningKind
@@ -21,7 +22,6 @@ from xegpu_py.passes.xegpu_to_visa.wide import Combine, combiner
 from xegpu_py.ir.builtin import is_float
 from xegpu_py.ir.diagnostics import remark
 from xegpu_py.numerics.formats import TYPES
-from xegpu_py.records import dataclass
 from xegpu_py.visa.operands import Guard, Raw
 from xegpu_py.visa.spec import DataShape
 

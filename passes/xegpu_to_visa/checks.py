@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from mlir import ir
 from xegpu_py.passes.common.messages import atomic_shape
@@ -15,7 +16,6 @@ from xegpu_py.passes.xegpu_to_visa.lower import Lowering, pattern
 from xegpu_py.passes.xegpu_to_visa.values import MASK_LANES, Const, KnownMask, Mask, Numbers, Reg
 
 from xegpu_py.ir.printf import check_format
-from xegpu_py.records import dataclass
 from xegpu_py.visa.operands import BUILTINS, Guard, Raw
 from xegpu_py.visa.printing import HEADER_WORDS, STOPS, text_bytes, text_words
 from xegpu_py.visa.spec import DataShape

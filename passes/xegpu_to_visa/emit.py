@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, overload
 
 import numpy as np
@@ -11,7 +12,6 @@ from xegpu_py.passes.xegpu_to_visa.values import MASK_LANES, Const, KnownMask, M
 
 from xegpu_py.ir.diagnostics import Position
 from xegpu_py.numerics.formats import TYPES
-from xegpu_py.records import dataclass, field
 from xegpu_py.target import Target
 from xegpu_py.visa.operands import (
     Address,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, overload
 
 from mlir import ir
@@ -34,7 +35,6 @@ from xegpu_py.passes.xegpu_to_visa.wide import product
 
 from xegpu_py.ir.diagnostics import position_of
 from xegpu_py.numerics.formats import TYPES
-from xegpu_py.records import dataclass, field, fields, replace
 from xegpu_py.target import Target
 from xegpu_py.visa.operands import Variable
 from xegpu_py.visa.program import PRINT_BUFFER, Input

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from mlir import ir
 from xegpu_py.passes.common.combining import CombiningKind
@@ -21,7 +22,6 @@ from xegpu_py.passes.xegpu_to_visa.values import Bounds
 from xegpu_py.ir.builtin import bit_width, is_integer
 from xegpu_py.ir.decoded import Decoded
 from xegpu_py.ir.dense import integer_elements
-from xegpu_py.records import dataclass
 
 _GRID_MOST = (1 << 32) - 1
 _BYTES_MOST = 1 << 57

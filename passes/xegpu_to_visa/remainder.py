@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from mlir import ir
 from xegpu_py.passes.common.registers import unsigned
 from xegpu_py.passes.xegpu_to_visa.arith import result_of
@@ -12,7 +14,6 @@ from xegpu_py.passes.xegpu_to_visa.values import MASK_LANES, Const, Mask, Reg
 from xegpu_py.passes.xegpu_to_visa.wide import divide
 
 from xegpu_py.numerics.formats import TYPES
-from xegpu_py.records import dataclass
 from xegpu_py.visa.operands import Guard
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from xegpu_py.passes.common.registers import INDEX
 
 from xegpu_py.numerics.formats import TYPES, Format
-from xegpu_py.records import dataclass, field
 from xegpu_py.visa.operands import Predicate, Variable
 
 NARROW = "d"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from xegpu_py.passes.common.combining import CombiningKind
@@ -11,7 +12,6 @@ from xegpu_py.passes.xegpu_to_visa.emit import Emitter, const
 from xegpu_py.passes.xegpu_to_visa.values import Const, Numbers, Reg, bounds_of
 
 from xegpu_py.numerics.formats import TYPES
-from xegpu_py.records import dataclass
 from xegpu_py.visa.operands import Destination, Region
 
 _SCALE_64 = 0x5F7FFFF0

@@ -1,9 +1,10 @@
 """`xegpu-verify-target`: what a GPU cannot do, said before anything is lowered."""
 
+from dataclasses import dataclass
+
 from mlir import ir
 
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.records import dataclass
 
 
 @register_pass("xegpu-verify-target")

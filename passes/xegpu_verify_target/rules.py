@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
@@ -41,7 +42,6 @@ from xegpu_py.ir.verifier import walk
 from xegpu_py.numerics.block_scaled import COLUMNS, ROWS, scaled_depth
 from xegpu_py.numerics.dpas import types_problem
 from xegpu_py.numerics.formats import BF8, HF8, TYPES
-from xegpu_py.records import dataclass
 from xegpu_py.target import Target
 from xegpu_py.visa.operands import Raw, Variable
 from xegpu_py.visa.spec import BlockShape, Problem

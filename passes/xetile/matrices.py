@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
@@ -13,7 +14,6 @@ from xegpu_py.passes.common.builders import Index, add, index, known, multiply, 
 from xegpu_py.passes.common.values import constant_of
 
 from xegpu_py.ir.builtin import bit_width
-from xegpu_py.records import dataclass
 
 _NEVER_NEGATIVE = ("gpu.", "memref.dim")
 _KEEP_SIGN = ("arith.addi", "arith.muli", "arith.divui", "arith.remui", "arith.maxsi", "arith.index_cast")

@@ -1,9 +1,10 @@
 """`xetile-to-xegpu`: tiles of subgroups become XeGPU of the same size."""
 
+from dataclasses import dataclass
+
 from mlir import ir
 
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.records import dataclass
 
 
 @register_pass("xetile-to-xegpu")

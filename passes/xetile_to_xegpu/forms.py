@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from typing import Any
 
 from mlir import ir
@@ -26,7 +27,6 @@ from xegpu_py.passes.xetile.vectors import value_classes
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.numbers import number_of
 from xegpu_py.ir.verifier import walk
-from xegpu_py.records import dataclass, field
 
 _TILE_LANES = 16
 """Lanes of a descriptor of a scattered tile, which lives as long as the tile."""

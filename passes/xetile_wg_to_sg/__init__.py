@@ -1,9 +1,10 @@
 """`xetile-wg-to-sg`: distributes workgroup tiles to subgroups."""
 
+from dataclasses import dataclass
+
 from mlir import ir
 
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.records import dataclass
 
 
 @register_pass("xetile-wg-to-sg")

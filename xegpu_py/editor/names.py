@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-
-from xegpu_py.records import dataclass, field
+from dataclasses import dataclass, field
 
 _ID = r"[\w$.-]+"
 _TOKEN = re.compile(

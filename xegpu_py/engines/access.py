@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from xegpu_py.engines.batch import Batch, Rows
 from xegpu_py.numerics.formats import TYPES, Array
-from xegpu_py.records import dataclass
 from xegpu_py.target import Target
 from xegpu_py.visa.allocate import Allocation
 from xegpu_py.visa.instructions import INSTRUCTIONS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ import numpy as np
 from xegpu_py.engines.memory import LocalMemory, Memory
 from xegpu_py.engines.races import Races
 from xegpu_py.numerics.formats import TYPES, Array
-from xegpu_py.records import dataclass, field
 from xegpu_py.visa.spec import LANES
 
 Rows = Any

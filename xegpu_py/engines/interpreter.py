@@ -7,6 +7,7 @@ program counter, and those with the lowest run first, so that they converge with
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
@@ -22,7 +23,6 @@ from xegpu_py.engines.races import RaceFault
 from xegpu_py.engines.watch import UnwrittenFault, watched_next, watched_step
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
-from xegpu_py.records import dataclass
 from xegpu_py.visa.assembly import write_statement
 from xegpu_py.visa.flow import divergent_lanes
 from xegpu_py.visa.instructions import INSTRUCTIONS

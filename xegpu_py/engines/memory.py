@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from xegpu_py.numerics.formats import Array
-from xegpu_py.records import dataclass
 
 APART = 128
 """Bytes that a processor fetches together."""

@@ -9,11 +9,11 @@ Writes of what is there already, or of one value by all, do no harm.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from xegpu_py.numerics.formats import Array
-from xegpu_py.records import dataclass
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import Instruction, Program
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from xegpu_py.engines.access import Layout, data_places, masker
@@ -9,7 +11,6 @@ from xegpu_py.engines.arithmetic import Step
 from xegpu_py.engines.batch import Batch, Rows
 from xegpu_py.engines.golden.control import Next
 from xegpu_py.numerics.formats import Array
-from xegpu_py.records import dataclass
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Address, Destination, Region, Variable, first_byte
 from xegpu_py.visa.program import Instruction

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Protocol
 
 from mlir import ir
 
 from xegpu_py.ir.diagnostics import Diagnostic
-from xegpu_py.records import dataclass
 
 
 class Body(Protocol):

@@ -24,6 +24,7 @@ From such a class come its IRDL definition (`xegpu_py.ir.irdl`), its Python view
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import re
 import sys
@@ -42,7 +43,6 @@ from xegpu_py.ir.constraints import Emitter, TypeConstraint
 from xegpu_py.ir.cursor import Cursor, split_list
 from xegpu_py.ir.decoded import Decoded
 from xegpu_py.ir.diagnostics import Diagnostic
-from xegpu_py.records import dataclass
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -129,6 +129,7 @@ class Dialect:
         return op.build
 
 
+@dataclasses.dataclass(frozen=True)
 class _Parametrized:
     """Base of types and attributes. Their parameters are the dataclass fields."""
 
@@ -152,13 +153,6 @@ class _Parametrized:
         cls._codecs = {k: codec_of(hints[k]) for k in own if "ClassVar" not in str(own[k])}
         table: dict[str, Any] = dialect.types if cls._sigil == "!" else dialect.attributes
         table.update(dict.fromkeys((name, *also_named), cls))
-
-    def __eq__(self, other: object) -> bool:
-        """Of those without parameters; the others are dataclasses."""
-        return type(self) is type(other)
-
-    def __hash__(self) -> int:
-        return hash(type(self))
 
     @classmethod
     def parameters(cls) -> dict[str, AttributeCodec]:
@@ -461,7 +455,7 @@ DYNAMIC = -(2**63)
 """The static entry of an `IndexList` where an operand is; MLIR's own sentinel."""
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Default:
     """The mark of a field that `default` sets."""
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from typing import Literal, NoReturn, Protocol
 
 from mlir import ir
-
-from xegpu_py.records import dataclass, replace
 
 Severity = Literal["error", "warning", "remark", "note"]
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from xegpu_py.ir.diagnostics import Diagnostic, Position
 from xegpu_py.ir.source import Source
-from xegpu_py.records import dataclass
 
 _COMMENT = re.compile(
     r"expected-(?P<severity>error|note|remark|warning)(?P<regex>-re)?\s*"

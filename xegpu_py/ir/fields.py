@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from types import UnionType
 from typing import Any, ClassVar, Literal, Union, get_args, get_origin
 
@@ -12,7 +13,6 @@ from mlir import ir
 from xegpu_py.ir.codecs import AttributeCodec, codec_of
 from xegpu_py.ir.constraints import Index, TypeConstraint, alternatives
 from xegpu_py.ir.definition import Attribute, Default, IndexList, Interface, Operand, Region, Result
-from xegpu_py.records import dataclass, field
 
 Arity = Literal["single", "optional", "variadic"]
 

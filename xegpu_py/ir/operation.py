@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, NoReturn, Protocol
 
@@ -17,7 +18,6 @@ from xegpu_py.ir.cursor import Cursor
 from xegpu_py.ir.decoded import Decoded
 from xegpu_py.ir.fields import STATIC, AttributeField, OpSpec, ParsedOp, ValueField, spec_of
 from xegpu_py.ir.type_reader import parse_type
-from xegpu_py.records import dataclass
 
 _PLAIN_VECTOR = re.compile(r"vector<(?:\d+x)+(?:index|i\d+|b?f\d+)>\Z")
 """Vectors whose text means the same in dialect syntax and in MLIR's own."""

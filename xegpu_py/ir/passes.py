@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any, ClassVar, NoReturn, TypeVar, get_type_hints
 
@@ -21,7 +22,6 @@ from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, collecting, emi
 from xegpu_py.ir.module import Module, from_mlir, problems
 from xegpu_py.ir.slices import cut_misread_slices
 from xegpu_py.ir.source import Source
-from xegpu_py.records import dataclass, field
 
 ROOT = "builtin.module"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Sequence
+from dataclasses import dataclass, field
 from types import MethodType
 from typing import NamedTuple, cast
 
@@ -12,7 +13,6 @@ from xegpu_py.ir.cursor import Cursor, SyntaxFault
 from xegpu_py.ir.definition import DYNAMIC, Dialect
 from xegpu_py.ir.fields import STATIC
 from xegpu_py.ir.operation import Operation
-from xegpu_py.records import dataclass, field
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _SSA = re.compile(rf"{_STRING}|%[\w$.-]+")

@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 from xegpu_py.ir.assembly import encode, mark_numbers, read_op
 from xegpu_py.ir.cursor import Cursor, SyntaxFault
@@ -19,7 +20,6 @@ from xegpu_py.ir.generic import read_generic
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.source import Source
 from xegpu_py.ir.type_reader import STRING, TypeReader
-from xegpu_py.records import dataclass
 
 _NAME = re.compile(r"(%(?:\d+|[A-Za-z_$.-][\w$.-]*)(?:#\d+)?)")
 _HOLE = re.compile(rf"{_NAME.pattern[:-1]}|(?:(?<=\[)|(?<=, ))-?(?:0|[1-9]\d{{0,17}})(?=[,\]]))")

@@ -16,12 +16,11 @@ inserts that do not meet the slice. MLIR 22 (`foldExtractStridedOpFromInsertChai
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise, product
 
 from mlir import ir
 from mlir.dialects import arith, vector
-
-from xegpu_py.records import dataclass, field
 
 _EXTRACT, _INSERT = "vector.extract_strided_slice", "vector.insert_strided_slice"
 _NEVER_FOLDED = ("xegpu.", "xetile.", "visa.", "iree_vector_ext.", "gpu.", "memref.load", "vector.transfer_read")

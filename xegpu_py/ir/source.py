@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
-from xegpu_py.records import dataclass
 
 MAX_NESTING = 256
 """Deepest bracket nesting that is read. MLIR's parser and passes recurse, and overflow the stack at a few thousand."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from xegpu_py.language import types
 from xegpu_py.language.types import DType, dtype_of
-from xegpu_py.records import dataclass
 from xegpu_py.runtime.dlpack import from_dlpack
 from xegpu_py.target import Block2DLimits
 

@@ -8,6 +8,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
@@ -35,7 +36,6 @@ from xegpu_py.language.source import code_of
 from xegpu_py.language.types import dtype_of
 from xegpu_py.language.values import Value
 from xegpu_py.lowered import ModuleSource
-from xegpu_py.records import dataclass
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
 from xegpu_py.visa.finalizer import available, finalize

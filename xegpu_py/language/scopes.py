@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import inspect
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
@@ -19,7 +20,6 @@ from xegpu_py.language.source import Code
 from xegpu_py.language.tiles import TileStack
 from xegpu_py.language.types import DType
 from xegpu_py.language.values import Product, Value, constant, value_of
-from xegpu_py.records import dataclass
 
 BREAK, CONTINUE, RETURN, RESULT = "break", "continue", "return", "return value"
 """Hidden variables. Their names are Python keywords or have spaces, so they cannot clash with the user's."""

@@ -7,11 +7,11 @@ import functools
 import inspect
 import textwrap
 from collections.abc import Iterable
+from dataclasses import dataclass
 from types import FunctionType
 
 from xegpu_py.ir.diagnostics import Position
 from xegpu_py.ir.source import Source
-from xegpu_py.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import inspect
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, Literal, cast
 
@@ -15,7 +16,6 @@ import numpy as np
 from xegpu_py.compiled import CompiledKernel
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.language.kernel import Kernel
-from xegpu_py.records import dataclass, field
 from xegpu_py.runtime.launch import Statistics
 
 RUNS = 3

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, dataclass, fields
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from xegpu_py.layout.ids import Ids, Ints, LayoutError
-from xegpu_py.records import dataclass, fields
 
 TILES = ("subgroup_tile", "batch_tile", "outer_tile", "thread_tile", "element_tile")
 """The five levels, from the outermost to the innermost."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from xegpu_py.layout.ids import LayoutError
 from xegpu_py.layout.nested import TILES, NestedLayout
-from xegpu_py.records import dataclass, replace
 
 _SUBGROUP, _BATCH, _OUTER, _THREAD, _ELEMENT = TILES
 _STRIDES = {_SUBGROUP: "subgroup_strides", _THREAD: "thread_strides"}

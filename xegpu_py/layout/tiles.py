@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from xegpu_py.layout.ids import LayoutError
 from xegpu_py.layout.nested import NestedLayout
-from xegpu_py.records import dataclass
 
 
 def dealing_problem(size: int, grid: int, data: int, what: str = "elements") -> str | None:

@@ -6,13 +6,12 @@ ml_dtypes.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
-
-from xegpu_py.records import dataclass
 
 Array = npt.NDArray[Any]
 

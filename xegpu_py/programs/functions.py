@@ -5,12 +5,12 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from xegpu_py.programs.memrefs import MemRef
-from xegpu_py.records import dataclass, field
 
 _SCALARS: dict[str, Any] = {
     "f32": ctypes.c_float,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from mlir import ir
@@ -15,7 +16,6 @@ from xegpu_py.ir.verifier import walk
 from xegpu_py.lowered import copied
 from xegpu_py.programs.functions import Function
 from xegpu_py.programs.loops import jam_loops
-from xegpu_py.records import dataclass, field
 
 PREFIX = "xegpu_runtime_"
 """The prefix of the runtime's functions."""

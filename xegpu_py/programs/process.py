@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, Pipe
 from typing import Any, BinaryIO, Literal, TextIO
 
@@ -18,7 +19,6 @@ import numpy as np
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
 from xegpu_py.ir.source import Source
-from xegpu_py.records import dataclass, field
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ an `i1` is a bool, an `index` an int64. A float has its storage type (docs/numer
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -15,7 +16,6 @@ from xegpu_py.ir.builtin import bit_width, is_float, is_integer, vector_of
 from xegpu_py.numerics import convert, fcvt
 from xegpu_py.numerics.block_scaled import exponents, truncate
 from xegpu_py.numerics.formats import DF, E2M1, E8M0, FLOATS, TYPES, Array, F, Format, bits_of, canonical
-from xegpu_py.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from mlir import ir
@@ -16,7 +17,6 @@ from mlir import ir
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
 from xegpu_py.ir.printf import check_format, formatted
 from xegpu_py.numerics.dpas import Model
-from xegpu_py.records import dataclass, field
 from xegpu_py.reference.memory import Fault, Memory, MemRef, Unknown, allocated
 from xegpu_py.reference.program import Block, Function, Node
 

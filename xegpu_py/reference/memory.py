@@ -6,13 +6,13 @@ import bisect
 import ctypes
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from mlir import ir
 
 from xegpu_py.numerics.formats import Array
-from xegpu_py.records import dataclass, replace
 from xegpu_py.reference.elements import Element, element_of
 
 BASE = 0x100000

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -18,7 +19,6 @@ from xegpu_py.dialects.xegpu.shapes import loaded_shapes, vnni_factor
 from xegpu_py.layout import from_sg_map
 from xegpu_py.numerics import multiply, multiply_scaled, truncate
 from xegpu_py.numerics.formats import FLOATS, Array
-from xegpu_py.records import dataclass, replace
 from xegpu_py.reference.elements import Element, element_of
 from xegpu_py.reference.fragments import maps_of
 from xegpu_py.reference.machine import Frame, Lane, Lanes, Steps, Subgroup

@@ -6,6 +6,7 @@ Source: docs/xetile.md, and the docstrings of the ops in `dialects/xetile`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ import numpy as np
 from xegpu_py.dialects.xetile import Tile
 from xegpu_py.dialects.xetile.compute import reduced_block
 from xegpu_py.numerics.formats import Array
-from xegpu_py.records import dataclass, replace
 from xegpu_py.reference.elements import Element, element_of, to_float
 from xegpu_py.reference.machine import Lane
 from xegpu_py.reference.memory import Memory, MemRef

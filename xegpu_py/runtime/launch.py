@@ -6,6 +6,7 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from os import PathLike
 from typing import Literal
@@ -24,7 +25,6 @@ from xegpu_py.engines.memory import RuntimeFault
 from xegpu_py.engines.races import Races
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
-from xegpu_py.records import dataclass, field
 from xegpu_py.runtime.memory import DeviceMemory
 from xegpu_py.runtime.prints import Prints, name_of
 from xegpu_py.runtime.progress import Progress

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from xegpu_py.engines.memory import AccessFault, aligned
 from xegpu_py.numerics.formats import Array
-from xegpu_py.records import dataclass
 
 BASE = 0x100000
 """Address of the first byte. Lower addresses are not allocated, so that accesses by null pointers are faults."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from xegpu_py.numerics.formats import Array
-from xegpu_py.records import dataclass
 from xegpu_py.runtime.memory import Buffer, DeviceMemory, HostMemory, copy_sparse
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from xegpu_py.engines.batch import Batch
 from xegpu_py.numerics.dpas import ops_per_channel
 from xegpu_py.numerics.formats import Array
-from xegpu_py.records import dataclass, field
 from xegpu_py.runtime.launch import Dim, Statistics
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import accesses

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from mlir import ir
@@ -12,7 +13,6 @@ from mlir.dialects import arith
 from xegpu_py.ir.dense import integer_elements
 from xegpu_py.passes.common.divisors import divisor
 from xegpu_py.passes.common.values import constant_of
-from xegpu_py.records import dataclass, replace
 from xegpu_py.upstream.rebuilding import index, shape_of
 
 Shape = tuple[int, ...]

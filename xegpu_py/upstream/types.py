@@ -7,6 +7,7 @@ texts spell it `xegpu` all the same.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -16,7 +17,6 @@ from xegpu_py.ir.builtin import by
 from xegpu_py.ir.codecs import IntArrayCodec, Scope, TypeText, register_int_enum
 from xegpu_py.ir.cursor import Cursor
 from xegpu_py.ir.definition import Attr, AttrCodec, Dialect, EnumCodec, Type
-from xegpu_py.records import dataclass
 
 NAME = "upstream_xegpu"
 """The dialect's name in the IR. No text spells it."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from xegpu_py.records import dataclass
 from xegpu_py.target import Target
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Address, Destination, Flag, Predicate, Raw, Region, Variable, Vector, first_byte

@@ -6,11 +6,11 @@ import bisect
 import heapq
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from xegpu_py.ir.diagnostics import Position
-from xegpu_py.records import dataclass
 from xegpu_py.target import Target
 from xegpu_py.visa.liveness import live_ranges
 from xegpu_py.visa.operands import Variable, align_bytes

@@ -6,13 +6,13 @@ import difflib
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from xegpu_py.ir.cursor import Cursor, SyntaxFault
 from xegpu_py.ir.diagnostics import Position
 from xegpu_py.ir.source import Source
 from xegpu_py.numerics.formats import TYPES
-from xegpu_py.records import dataclass, field, replace
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import ALIGNMENTS, BUILTINS, MAX_ALIASES, PREDICATE_SIZES, Guard, Predicate, Variable
 from xegpu_py.visa.program import IMPLICIT_KINDS, LABEL, NOWHERE, Input, Instruction, Program

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from xegpu_py.records import dataclass
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import Access, Root, accesses, effects, span_bits
 from xegpu_py.visa.flow import Flow, flow_of, writes_all

@@ -6,12 +6,12 @@ The records hold the variable as an object; where only text is at hand, as in ML
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
 from xegpu_py.numerics.formats import TYPES, Format
-from xegpu_py.records import dataclass, fields
 
 
 class _Interned(type):

@@ -20,13 +20,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from xegpu_py.ir.builtin import is_float
 from xegpu_py.ir.printf import formatted
 from xegpu_py.numerics.formats import FLOATS, Array
-from xegpu_py.records import dataclass
 
 BUFFER_BYTES = 1 << 22
 """Size of the buffer."""

@@ -6,12 +6,12 @@ import hashlib
 import operator
 import pickle
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, update_wrapper
 from types import MappingProxyType
 from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from xegpu_py.ir.diagnostics import Position
-from xegpu_py.records import dataclass, field, fields, replace
 from xegpu_py.visa.operands import Guard, Predicate, Variable
 
 NOWHERE = Position("<unknown>")

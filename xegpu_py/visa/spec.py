@@ -8,10 +8,10 @@ whether it commutes, jumps or accesses memory, stands there too, and not in test
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from xegpu_py.numerics.formats import TYPES, Array
-from xegpu_py.records import dataclass, field
 from xegpu_py.target import Target
 from xegpu_py.visa.program import LABEL, Instruction
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from xegpu_py.ir.diagnostics import Diagnostic, Position
 from xegpu_py.numerics.formats import TYPES
-from xegpu_py.records import dataclass
 from xegpu_py.target import Target
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import (

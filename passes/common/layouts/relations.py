@@ -7,7 +7,7 @@ iteration dimension have the same layout in it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 from functools import lru_cache
 
 from mlir import ir
@@ -16,7 +16,6 @@ from xegpu_py.passes.common.transfers import Transfer
 from xegpu_py.passes.common.values import integers, is_vector, shape_of
 
 from xegpu_py.layout import LayoutError, NestedLayout
-from xegpu_py.records import dataclass
 
 Dim = tuple[int, ...]
 """A layout of one dimension: the five tiles, and both strides."""

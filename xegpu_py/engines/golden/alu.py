@@ -7,13 +7,13 @@ lowest 64 bits. Floats come in the execution type, and the result is rounded onc
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from xegpu_py import numerics
 from xegpu_py.engines.table import Table
 from xegpu_py.numerics.formats import Array
-from xegpu_py.records import dataclass
 
 
 @dataclass(frozen=True)

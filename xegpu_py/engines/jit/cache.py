@@ -14,10 +14,9 @@ import sys
 import tempfile
 import warnings
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-
-from xegpu_py.records import dataclass
 
 VARIABLE = "XEGPU_PY_CACHE"
 """The environment variable that names the folder, or is `OFF`."""

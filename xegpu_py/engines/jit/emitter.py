@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass, field
 
 from xegpu_py.engines.access import Layout
 from xegpu_py.engines.jit.code import PTR, Code, Value, lanes_of, vector
@@ -10,7 +11,6 @@ from xegpu_py.engines.jit.frame import Frame, Status, context_offset
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.matrices import Matrices, Matrix
 from xegpu_py.numerics.dpas import Model
-from xegpu_py.records import dataclass, field
 from xegpu_py.visa.accesses import accesses
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Address, Destination, Immediate, Predicate, Raw, Region, Variable, Vector, first_byte

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -26,7 +27,6 @@ from xegpu_py.engines.watch import UnwrittenFault
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.elementary import table
 from xegpu_py.numerics.formats import Array
-from xegpu_py.records import dataclass, field
 from xegpu_py.visa.program import Program
 from xegpu_py.visa.spec import LANES
 

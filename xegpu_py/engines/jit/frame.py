@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import dataclass
 from enum import IntEnum
 
-from xegpu_py.records import dataclass
 from xegpu_py.visa.spec import LANES
 
 

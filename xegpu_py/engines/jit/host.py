@@ -10,11 +10,11 @@ import os
 import platform
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from xegpu_py.engines.jit.code import Code
 from xegpu_py.engines.jit.llvm import Machine, machine
-from xegpu_py.records import dataclass, replace
 
 VARIABLE = "XEGPU_PY_HOST"
 """The environment variable that names another CPU than this one: one of `KNOWN`, or `NATIVE`."""

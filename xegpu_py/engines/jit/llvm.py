@@ -10,10 +10,9 @@ import importlib.util
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-
-from xegpu_py.records import dataclass
 
 _POINTER = ctypes.c_void_p
 _TEXT = ctypes.c_char_p

@@ -8,9 +8,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from xegpu_py.numerics.formats import PRECISIONS
-from xegpu_py.records import dataclass, field, replace
 from xegpu_py.target import Target
 from xegpu_py.visa.accesses import Access, accesses
 from xegpu_py.visa.liveness import live_ranges

@@ -6,11 +6,11 @@ Floats are worked on as f32, or as f64 where they are df; integers in the narrow
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from xegpu_py.engines.arithmetic import span
 from xegpu_py.engines.jit.code import Code, Value, bits_of, vector
 from xegpu_py.numerics.formats import Format
-from xegpu_py.records import dataclass
 from xegpu_py.visa.spec import Span
 
 ONE = {"f32": 0x3F800000, "f64": 0x3FF << 52}

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,7 +20,6 @@ from xegpu_py.engines.jit.code import PTR, Code, Value
 from xegpu_py.engines.jit.frame import context_offset
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.memory import aligned
-from xegpu_py.records import dataclass
 
 _HEAD, _FLOOR, _SPAN, _NEXT, _RING, _END, _STEPS, _SOURCES = range(0, 64, 8)
 _LAST, _TABLE = 64, 128

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from xegpu_py.engines.access import Layout
 from xegpu_py.engines.jit.cache import Cache, digest, package_state
@@ -15,7 +16,6 @@ from xegpu_py.engines.jit.kernel import functions_of_program, matrices_of
 from xegpu_py.engines.jit.llvm import Loaded
 from xegpu_py.engines.jit.native import key_of, thread_code, versions
 from xegpu_py.numerics.dpas import Model
-from xegpu_py.records import dataclass
 from xegpu_py.visa.flow import flow_of
 from xegpu_py.visa.program import Program
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from xegpu_py.engines.jit.code import PTR, Code, Value, bits_of, lanes_of, vector
 from xegpu_py.engines.jit.host import Host, even_parts
 from xegpu_py.engines.jit.numbers import narrow, widen
 from xegpu_py.numerics.formats import PRECISIONS, TYPES, Format
-from xegpu_py.records import dataclass
 
 _UNROLLED = 4
 """Steps of a loop along K. With more, LLVM loads some operands ahead, and registers do not suffice."""

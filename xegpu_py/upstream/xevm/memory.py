@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from mlir import ir
 
@@ -11,7 +12,6 @@ from xegpu_py.ir.bindings import AtomicRMWKind
 from xegpu_py.ir.builtin import bit_width, vector_of
 from xegpu_py.passes.common.builders import compare, constant, integer_type, make, number_attribute, select
 from xegpu_py.passes.common.values import constant_of, element_of, shape_of
-from xegpu_py.records import dataclass
 from xegpu_py.upstream.rebuilding import refuse
 from xegpu_py.upstream.xevm.kernel import (
     CONSTANT,

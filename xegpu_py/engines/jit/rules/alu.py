@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from xegpu_py.engines.jit.code import Code, Value
 from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.numbers import ONE, Width, odd_sum, to_odd
 from xegpu_py.engines.table import Table
-from xegpu_py.records import dataclass, field
 
 _CONDITIONS = {"eq": "oeq", "ne": "une", "gt": "ogt", "ge": "oge", "lt": "olt", "le": "ole"}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from functools import partial
 
 from xegpu_py.engines.jit.code import PTR, Value, bits_of, vector
@@ -25,7 +26,6 @@ from xegpu_py.engines.jit.races import emit_note
 from xegpu_py.engines.jit.rules.memory import locator
 from xegpu_py.engines.table import Table
 from xegpu_py.numerics.formats import PRECISIONS
-from xegpu_py.records import dataclass
 from xegpu_py.visa.accesses import accesses
 from xegpu_py.visa.operands import Immediate, Region
 from xegpu_py.visa.program import Instruction

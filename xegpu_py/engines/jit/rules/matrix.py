@@ -7,6 +7,7 @@ their matrix A are multiplied side by side, so that each element of A is loaded 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 from xegpu_py.engines.jit.code import PTR, Value, vector
@@ -27,7 +28,6 @@ from xegpu_py.engines.jit.tiles import configure, tile_multiplier
 from xegpu_py.engines.table import Table
 from xegpu_py.numerics.dpas import operand_bytes, ops_per_channel
 from xegpu_py.numerics.formats import PRECISIONS, TYPES
-from xegpu_py.records import dataclass, field
 from xegpu_py.visa.accesses import accesses
 from xegpu_py.visa.program import Instruction
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from xegpu_py.engines.access import data_places
@@ -14,7 +15,6 @@ from xegpu_py.engines.jit.races import emit_lane_notes, emit_values
 from xegpu_py.engines.races import SLM, UGM
 from xegpu_py.engines.table import Table
 from xegpu_py.numerics.formats import IEEE
-from xegpu_py.records import dataclass
 from xegpu_py.visa.instructions import ATOMICS, INSTRUCTIONS
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import DataShape

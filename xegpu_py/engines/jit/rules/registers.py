@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from xegpu_py.engines.jit.code import Code, Value, vector
 from xegpu_py.engines.jit.emitter import Emitter
 from xegpu_py.engines.jit.numbers import converted
 from xegpu_py.engines.table import Table
 from xegpu_py.numerics.formats import BF8, HF, TF32, F
-from xegpu_py.records import dataclass
 from xegpu_py.visa.operands import Flag, Immediate
 from xegpu_py.visa.program import Instruction
 
