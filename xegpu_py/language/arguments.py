@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from dataclasses import dataclass
 from typing import Any
@@ -100,6 +101,11 @@ def _identity(value: Any) -> Any:
     """The key under which an argument is compiled for: 2 and 2.0 have different ones."""
     if isinstance(value, tuple):
         return type(value), tuple(map(_identity, value))
+    if isinstance(value, frozenset):
+        return type(value), frozenset(map(_identity, value))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type) and type(value).__eq__ is not object.__eq__:
+        hash(value)
+        return type(value), tuple(_identity(getattr(value, f.name)) for f in dataclasses.fields(value))
     return type(value), value.hex() if isinstance(value, float) else value
 
 

@@ -7,18 +7,18 @@ that it uses, and the same for the functions that it calls.
 from __future__ import annotations
 
 import ast
+import builtins
 import dataclasses
 import enum
 import functools
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-from xegpu_py.language.scopes import surroundings
 from xegpu_py.language.source import code_of
 from xegpu_py.language.types import DType
 
@@ -31,101 +31,109 @@ _GENERATED = ("<string>", dataclasses.__file__, enum.__file__)
 _PLAIN = (bool, int, float, complex, str, bytes, DType)
 
 
-class Unknown(Exception):
-    """An object whose content cannot be fingerprinted."""
+class Uses:
+    """What a function that is compiled for given arguments refers to, also through the functions that it calls.
 
-
-def fingerprint(function: FunctionType, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    """The fingerprint of a function that is compiled for these arguments; empty if an object cannot be fingerprinted.
-
-    Args:
-        arguments: the type of each parameter.
+    Attributes:
+        fingerprint: its fingerprint; empty if the content of an object is unknown.
     """
-    try:
+
+    def __init__(self, function: FunctionType, arguments: Mapping[str, Any]) -> None:
+        """Look everything up.
+
+        Args:
+            arguments: the type of each parameter.
+        """
         known = _Walk()
         known.function(function)
         for name, kind in arguments.items():
             known.note(name)
             known.value(kind)
-        return ("kernel", np.__version__, ml_dtypes.__version__, *known.texts)
-    except (Unknown, ValueError, RecursionError):
-        return ()
-
-
-class Outer:
-    """The current values of the global and captured variables of a function and of the user's functions that it calls.
-
-    The contents of modules, classes and containers are not compared.
-    """
-
-    def __init__(self, function: FunctionType) -> None:
-        self._globals: list[tuple[dict[str, Any], str, Any]] = []
-        self._cells: list[tuple[CellType, Any]] = []
-        self._note(function, set())
-
-    def _note(self, function: FunctionType, seen: set[FunctionType]) -> None:
-        seen.add(function)
-        try:
-            names = {chain[0] for chain in _chains(code_of(function).node)} & _outer_names(function.__code__)
-        except ValueError:
-            # A function without source cannot be compiled; the compiler reports this at the call.
-            return
-        found = []
-        for name in sorted(names):
-            if name in function.__globals__:
-                found.append(function.__globals__[name])
-                self._globals.append((function.__globals__, name, found[-1]))
-        for cell in function.__closure__ or ():
-            found.append(_content(cell))
-            self._cells.append((cell, found[-1]))
-        for value in found:
-            inner = getattr(value, "__kernel_function__", value)
-            if isinstance(inner, FunctionType) and inner not in seen and not _is_installed(inner.__module__ or ""):
-                self._note(inner, seen)
+        self._places, self._contents = known.places, known.contents
+        versions = ("kernel", np.__version__, ml_dtypes.__version__)
+        self.fingerprint: tuple[str, ...] = () if known.unknown else (*versions, *known.texts)
 
     def is_same(self) -> bool:
-        """Whether all variables still hold the same objects."""
-        return all(names.get(name, _NOTHING) is value for names, name, value in self._globals) and all(
-            _content(cell) is value for cell, value in self._cells
+        """Whether variables, attributes and the contents of containers are those that were found."""
+        return all(find() is found for find, found in self._places) and all(
+            _same(_content(holder), held) for holder, held in self._contents
         )
+
+
+def fingerprint(function: FunctionType, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """The fingerprint of a function that is compiled for arguments of these types; see `Uses`."""
+    return Uses(function, arguments).fingerprint
 
 
 _NOTHING = object()
 
 
-def _content(cell: CellType) -> Any:
+def _captured(cell: CellType) -> Any:
     try:
         return cell.cell_contents
     except ValueError:
         return _NOTHING
 
 
+def _attribute(owner: Any, name: str) -> Any:
+    """An attribute as its module, class or object holds it, without calling descriptors."""
+    for place in (owner, *getattr(owner if isinstance(owner, type) else type(owner), "__mro__", ())):
+        if name in getattr(place, "__dict__", ()):
+            return vars(place)[name]
+    return _NOTHING
+
+
+def _content(holder: Any) -> Any:
+    """The objects in a container or in the attributes of an object; the elements of an array."""
+    if isinstance(holder, np.ndarray):
+        return [holder.dtype, holder.shape, holder.tobytes()]
+    if isinstance(holder, (list, set)):
+        return list(holder)
+    return [x for pair in (holder if isinstance(holder, dict) else vars(holder)).items() for x in pair]
+
+
+def _same(a: Sequence[Any], b: Sequence[Any]) -> bool:
+    return len(a) == len(b) and all(x is y or (type(x) in _COMPARED and x == y) for x, y in zip(a, b))
+
+
+_COMPARED = (np.dtype, tuple, bytes)
+"""Types of array properties that are compared by their values."""
+
+
 class _Walk:
-    """Collects the texts of functions and values; each function once."""
+    """Collects the texts of functions and values, each function once.
+
+    Attributes:
+        texts: the texts.
+        unknown: whether the content of an object is unknown.
+        places: lookups of variables and attributes, with what they found.
+        contents: objects that can change, with their contents.
+    """
 
     def __init__(self) -> None:
         self.texts: list[str] = []
+        self.unknown = False
+        self.places: list[tuple[Callable[[], Any], Any]] = []
+        self.contents: list[tuple[Any, Any]] = []
         self._seen: set[FunctionType] = set()
+        self._held: set[int] = set()
+        self._names: set[str] = set()
 
     def note(self, *texts: str) -> None:
         self.texts += texts
 
     def value(self, found: Any) -> None:
-        """Note a value.
-
-        Raises:
-            Unknown: if it cannot be fingerprinted.
-        """
+        """Note a value."""
         kind = type(found)
         self.note(f"{kind.__module__}.{kind.__qualname__}")
         if found is None or found is Ellipsis or kind in _PLAIN or isinstance(found, (np.generic, np.dtype)):
             self.note(repr(found))
-        elif kind in (tuple, list):
-            self._items(found)
-        elif kind in (set, frozenset):
-            self._items(sorted(found, key=repr))
-        elif kind is dict:
-            self._items(x for pair in found.items() for x in pair)
+        elif kind in (tuple, frozenset):
+            self._items(found if kind is tuple else sorted(found, key=repr))
+        elif kind in (list, set, dict):
+            if self._hold(found):
+                content = _content(found)
+                self._items(sorted(content, key=repr) if kind is set else content)
         elif isinstance(getattr(found, "__kernel_function__", None), FunctionType):
             self.function(found.__kernel_function__)
         elif kind is FunctionType:
@@ -144,10 +152,29 @@ class _Walk:
             self._items(found)
             self._methods(kind)
         elif dataclasses.is_dataclass(found):
-            self._items(getattr(found, f.name) for f in dataclasses.fields(found))
-            self._methods(kind)
+            if kind.__dataclass_params__.frozen or self._hold(found):  # type: ignore[attr-defined]
+                self._items(getattr(found, f.name) for f in dataclasses.fields(found))
+                self._methods(kind)
         else:
-            raise Unknown
+            self.unknown = True
+            if (hasattr(found, "__dict__") or isinstance(found, np.ndarray)) and self._hold(found):
+                if not _is_installed(kind.__module__) or kind is SimpleNamespace:
+                    self._items(vars(found).values())
+                self._methods(kind)
+
+    def _hold(self, holder: Any) -> bool:
+        """Note the content of an object that can change; False if it was noted before."""
+        if id(holder) in self._held:
+            self.unknown = True
+            return False
+        self._held.add(id(holder))
+        self.contents.append((holder, _content(holder)))
+        return True
+
+    def _place(self, find: Callable[[], Any]) -> Any:
+        found = find()
+        self.places.append((find, found))
+        return found
 
     def _methods(self, kind: type) -> None:
         """Note the methods that users wrote in the classes of an object."""
@@ -159,6 +186,7 @@ class _Walk:
                 for function in (found, *parts):
                     if isinstance(function, FunctionType) and function.__code__.co_filename not in _GENERATED:
                         self.note(name)
+                        self._place(functools.partial(_attribute, cls, name))
                         self.function(function)
 
     def _items(self, found: Iterable[Any]) -> None:
@@ -172,9 +200,17 @@ class _Walk:
         module = found.__name__ if isinstance(found, ModuleType) else found.__module__ or "builtins"
         name = getattr(found, "__qualname__", "")
         owner = getattr(found, "__self__", None)
-        if not _is_installed(module) or "<locals>" in name or not isinstance(owner, (ModuleType, type(None))):
-            raise Unknown
-        self.note(f"{module}.{name}")
+        if _is_installed(module) and "<locals>" not in name and isinstance(owner, (ModuleType, type(None))):
+            return self.note(f"{module}.{name}")
+        self.unknown = True
+        if isinstance(found, type):
+            self._methods(found)
+        elif isinstance(found, ModuleType) and not _is_installed(module) and id(found) not in self._held:
+            # The function may take any attribute that it names.
+            self._held.add(id(found))
+            for name in sorted(self._names & vars(found).keys()):
+                self.value(self._place(functools.partial(_attribute, found, name)))
+        return None
 
     def function(self, function: FunctionType) -> None:
         """Note a function's text and the values of its names."""
@@ -184,33 +220,47 @@ class _Walk:
         if function in self._seen:
             return None
         self._seen.add(function)
-        code = code_of(function)
+        try:
+            code = code_of(function)
+        except ValueError:
+            # A function without source cannot be compiled; the compiler reports this at the call.
+            self.unknown = True
+            return None
         self.note(str(code.position(code.node)), str(code.indent), ast.dump(code.node, include_attributes=True))
         self._items(function.__defaults__ or ())
         self.value(function.__kwdefaults__ or {})
-        outer = _outer_names(function.__code__)
-        find = surroundings(function)
+        names = _outer_names(function.__code__)
+        self._names |= names
+        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
         for chain in sorted(set(_chains(code.node))):
-            if chain[0] not in outer:
+            first = chain[0]
+            if first not in names:
                 continue
             self.note(".".join(chain))
-            try:
-                found = find(chain[0])
-            except NameError:
-                self.note("undefined")
-                continue
+            if first in cells:
+                found = self._place(functools.partial(_captured, cells[first]))
+            else:
+                found = self._place(functools.partial(function.__globals__.get, first, _NOTHING))
+                if found is _NOTHING:
+                    found = getattr(builtins, first, _NOTHING)
             self._reached(found, chain[1:])
         return None
 
     def _reached(self, found: Any, names: tuple[str, ...]) -> None:
-        """Note the attribute of a module or class; the name suffices in an installed package."""
+        """Note the attribute of a module, class or object; the name suffices in an installed package."""
         for name in names:
-            if not isinstance(found, (ModuleType, type)) or _is_installed(getattr(found, "__module__", found.__name__)):
+            if found is _NOTHING:
                 break
-            if not hasattr(found, name):
-                return self.note("undefined")
-            found = getattr(found, name)
-        return self.value(found)
+            if isinstance(found, (ModuleType, type)):
+                if _is_installed(getattr(found, "__module__", found.__name__)):
+                    break
+            elif name in getattr(found, "__dict__", ()):
+                self.unknown = True
+            else:
+                break
+            found = self._place(functools.partial(_attribute, found, name))
+            found = getattr(found, "__func__", found)
+        return self.note("undefined") if found is _NOTHING else self.value(found)
 
 
 def _is_installed(module: str) -> bool:

@@ -30,7 +30,7 @@ from xegpu_py.language.arguments import (
 )
 from xegpu_py.language.arrays import Array
 from xegpu_py.language.compiler import Compiler
-from xegpu_py.language.fingerprint import Outer, fingerprint
+from xegpu_py.language.fingerprint import Uses
 from xegpu_py.language.held import BUILDING
 from xegpu_py.language.source import code_of
 from xegpu_py.language.types import dtype_of
@@ -137,7 +137,13 @@ class TileKernel:
     @functools.cached_property
     def module(self) -> Module:
         """The module of XeTile that holds it."""
+        _ = self.uses
         return self._module(self._target)
+
+    @functools.cached_property
+    def uses(self) -> Uses:
+        """What the function referred to when it was compiled."""
+        return Uses(self.function, self.arguments)
 
     @property
     def _target(self) -> str:
@@ -149,10 +155,9 @@ class TileKernel:
     def compile(self, **options: Any) -> CompiledKernel:
         """The kernel lowered to vISA; see `xegpu_py.compile`."""
         target = options.get("target", self._target)
-        source = ModuleSource(
-            lambda: self.module if target == self._target else self._module(target),
-            fingerprint(self.function, self.arguments),
-        )
+        own = target == self._target
+        uses = self.uses if own else Uses(self.function, self.arguments)
+        source = ModuleSource(lambda: self.module if own else self._module(target), uses.fingerprint)
         found: CompiledKernel = compile(source, self.name, **{**self._lowering(), **options})
         return found
 
@@ -296,7 +301,6 @@ class Kernel:
         functools.update_wrapper(self, function)
         self._function, self._options = function, options
         self.versions: dict[tuple[ArgumentType, ...], TileKernel] = {}
-        self._outer: Outer | None = None
         try:
             self._signature = inspect.signature(function, eval_str=True)
         except (NameError, TypeError):
@@ -325,12 +329,8 @@ class Kernel:
         kinds = {name: argument_type(parameters[name], value, limits, self.__name__) for name, value in values.items()}
         key = tuple(kinds.values())
         version = self.versions.get(key)
-        if self._outer is not None and not self._outer.is_same():
-            # A global variable or a function that the kernel uses has changed.
-            version = self._outer = None
-            self.versions.clear()
-        if version is None:
-            self._outer = self._outer or Outer(self._function)
+        if version is None or not version.uses.is_same():
+            # The kernel is new, or something that it refers to has changed.
             version = self.versions[key] = TileKernel(self._function, kinds, self._options)
         passed = [values[name] for name, kind in kinds.items() if not isinstance(kind, Known)]
         return version, passed, values

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import pickle
 import pydoc
 import shutil
+import types
+from dataclasses import dataclass
 
 import ml_dtypes
 import numpy as np
@@ -14,7 +17,7 @@ import pytest
 import xegpu_py
 import xegpu_py.language as xl
 from xegpu_py import Config, Constexpr
-from xegpu_py.language.arguments import as_argument
+from xegpu_py.language.arguments import Known, as_argument
 from xegpu_py.visa.finalizer import FinalizerMissing
 
 F32, BF16 = np.float32, ml_dtypes.bfloat16
@@ -221,6 +224,79 @@ def test_names_that_stand_for_something_else_now(monkeypatch):
     monkeypatch.setitem(globals(), "shifted", lambda v: v * 2)
     uses_names(x, y)
     np.testing.assert_array_equal(y, x * 2)
+
+
+@dataclass
+class Settings:
+    factor: int = 2
+
+    def applied(self, x):
+        return x * self.factor
+
+
+class Classes:
+    FACTOR = 2
+    by_name = types.SimpleNamespace(factor=2)
+
+
+FACTORS, BY_NAME, NUMBERS, SETTINGS = [2, [2]], {"factor": 2}, np.array([2, 3]), Settings()
+MODULE = types.ModuleType("of_a_user")
+MODULE.inner = types.SimpleNamespace(factor=2)
+
+
+def through_another(x):
+    return x * MODULE.inner.factor
+
+
+def local_name(x):
+    settings = MODULE
+    return x * settings.inner.factor
+
+
+@pytest.mark.parametrize(
+    ("holder", "key", "function"),
+    [
+        (FACTORS, 0, lambda x: x * FACTORS[0]),
+        (FACTORS[1], 0, lambda x: x * FACTORS[1][0]),
+        (BY_NAME, "factor", lambda x: x * BY_NAME["factor"]),
+        (NUMBERS, 0, lambda x: x * NUMBERS[0]),
+        (SETTINGS, "factor", lambda x: x * SETTINGS.factor),
+        (SETTINGS, "factor", lambda x: SETTINGS.applied(x)),
+        (Classes, "FACTOR", lambda x: x * Classes.FACTOR),
+        (Classes.by_name, "factor", lambda x: x * Classes.by_name.factor),
+        (MODULE.inner, "factor", lambda x: x * MODULE.inner.factor),
+        (MODULE.inner, "factor", through_another),
+        (MODULE.inner, "factor", local_name),
+        (MODULE, "inner", local_name),
+    ],
+)
+def test_containers_and_modules_that_have_changed(holder, key, function):
+    """A kernel is compiled again when a container, module, class or object that it names has other contents."""
+
+    @xegpu_py.jit
+    def kernel(X, f: Constexpr):
+        at = xl.arange(16)
+        xl.store(X + at, f(xl.load(X + at)))
+
+    def version():
+        return kernel.bind(np.zeros(16, np.int32), f=function)[0]
+
+    named = isinstance(holder, (type, types.ModuleType, types.SimpleNamespace, Settings))
+    old = getattr(holder, key) if named else holder[key]
+    first = version()
+    assert version() is first and "dense<2>" in str(first)
+    change = functools.partial(setattr if named else type(holder).__setitem__, holder, key)
+    change(types.SimpleNamespace(factor=7) if isinstance(old, types.SimpleNamespace) else 7)
+    try:
+        assert version() is not first and "dense<7>" in str(version())
+    finally:
+        change(old)
+
+
+def test_equal_objects_with_different_numbers_are_different():
+    frozen = dataclass(frozen=True)(type("Frozen", (), {"__annotations__": {"factor": float}}))
+    for one, other in ((frozen(2), frozen(2.0)), (frozenset([2]), frozenset([2.0])), ((1, 2), (True, 2))):
+        assert one == other and Known(one) != Known(other) and Known(one) == Known(one)
 
 
 def test_mistakes_in_calls():
