@@ -168,16 +168,16 @@ def _array_type(array: np.ndarray[Any, Any], limits: Block2DLimits | None) -> Ar
 
 
 def as_argument(given: Any) -> Any:
-    """An argument, arrays of any library as numpy arrays that share their memory.
+    """An argument, arrays of any library as numpy arrays that share their memory. 0-dimensional ones get one dimension.
 
     Raises:
         TypeError: if an array is not in the host's memory.
     """
-    if isinstance(given, (np.ndarray, np.generic, int, float, str, tuple, type(None))):
+    if isinstance(given, (np.generic, int, float, str, tuple, type, type(None))):
         return given
     if hasattr(given, "__array_interface__"):
-        return np.asarray(given)
-    if hasattr(given, "__dlpack__"):
+        given = np.asarray(given)
+    elif hasattr(given, "__dlpack__"):
         # A tensor that requires a gradient exports DLPack only when it is detached.
-        return from_dlpack(given.detach() if hasattr(given, "detach") else given)
-    return given
+        given = from_dlpack(given.detach() if hasattr(given, "detach") else given)
+    return given.reshape(1) if isinstance(given, np.ndarray) and not given.ndim else given

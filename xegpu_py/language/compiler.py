@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 import functools
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -34,6 +34,7 @@ from xegpu_py.language.scopes import (
     RETURN,
     Tree,
     Undefined,
+    can_be_filled,
     described,
     dynamic,
     filled,
@@ -57,6 +58,16 @@ _MERGED = object()
 
 class Compiler(Expressions):
     """Compiles one kernel, and inlines all functions that it calls."""
+
+    def __init__(self, needed: Mapping[ast.AST, Mapping[str, Any]] | None = None) -> None:
+        """Begin a kernel.
+
+        Args:
+            needed: variables that loops carry although they only assign them, with the outlines of their types.
+        """
+        super().__init__()
+        self._needed = needed or {}
+        self._assigning: dict[ast.AST, bool] = {}
 
     # Statements.
 
@@ -128,8 +139,16 @@ class Compiler(Expressions):
                 self._assign(part.value if isinstance(part, ast.Starred) else part, one)
         elif isinstance(target, ast.Subscript):
             held, key = self._value(target.value), self._key(target.slice)
-            if not isinstance(held, Array):
+            if isinstance(held, Value):
+                self._fail(
+                    f"elements of {described(held)} cannot be assigned in a kernel",
+                    "where(mask, value, x) replaces some",
+                )
+            if not isinstance(held, (Array, list, dict)):
                 self._fail(f"elements of {described(held)} cannot be assigned in a kernel")
+            if not isinstance(held, Array):
+                self._check_key(held, key)
+                self._check_changes(held, "an assignment of an element")
             held[key] = value
         else:
             self._fail(f"{title(target)} cannot be assigned in a kernel")
@@ -314,32 +333,41 @@ class Compiler(Expressions):
             return self._loop(node, over)
         items = static_items(over, "iterated over")
         with self._own_flags():
-            flow = self._unrolled(node, items)
-        if flow is None:
-            return self._block(node.orelse)
-        return flow
+            self._unrolled(node, iter(items))
+            broke = self.scope.variables.get(BREAK, False)
+        return self._left(node, broke)
 
-    def _unrolled(self, node: ast.For, items: Iterable[Any]) -> Flow | None:
-        """Repeat the body; None if nothing left the loop."""
+    def _unrolled(self, node: ast.For, items: Iterator[Any]) -> Flow:
+        """Repeat the body until an iteration leaves the loop; if it may, the further ones are guarded."""
         for item in items:
             self._assign(node.target, item)
             flow = self._block(node.body)
             variables = self.scope.variables
-            if flow is Flow.NEXT:
-                continue
-            if flow is Flow.ESCAPED:
-                if variables.pop(CONTINUE, False) is True:
-                    continue
-                if variables.pop(BREAK, False) is True:
-                    return Flow.NEXT
-                return Flow.ESCAPED
-            variables.pop(CONTINUE, None)
-            if BREAK in variables or RETURN in variables:
-                self._fail(
-                    "an unrolled loop cannot be left by a condition that is known only at run time",
-                    "a loop over range() can",
-                )
-        return None
+            continued = variables.pop(CONTINUE, False)
+            if flow is Flow.ESCAPED and continued is not True:
+                return flow
+            left = [f for n in (BREAK, RETURN) if isinstance(f := variables.get(n), Value)]
+            if left:
+                running = ~functools.reduce(operator.or_, left)
+                return self._branch(running, lambda: self._unrolled(node, items), lambda: Flow.ESCAPED)
+        return Flow.NEXT
+
+    def _left(self, node: ast.For | ast.While, broke: Any) -> Flow:
+        """Compile the `else` clause of a loop, which runs unless the loop was left.
+
+        Args:
+            broke: whether `break` left the loop, known at compile time or not.
+        """
+        left = self.scope.variables.get(RETURN, False)
+        flow = Flow.MAYBE if isinstance(left, Value) else Flow.ESCAPED if left is True else Flow.NEXT
+        if flow is Flow.ESCAPED or broke is True or not node.orelse:
+            return flow
+        stopped = [f for f in (broke, left) if isinstance(f, Value)]
+        if not stopped:
+            return self._block(node.orelse)
+        completed = ~functools.reduce(operator.or_, stopped)
+        inner = self._branch(completed, lambda: self._block(node.orelse), lambda: Flow.NEXT)
+        return flow if inner is Flow.NEXT else Flow.MAYBE
 
     def _loop(self, node: ast.For, over: Loop) -> Flow:
         """Compile a loop that runs at run time."""
@@ -356,6 +384,12 @@ class Compiler(Expressions):
             return place if first is None else first + place * stride
 
         self._leave_others(node.target)
+        numbers = (over.start, over.stop, over.step)
+        runs = all(isinstance(n, (int, np.integer)) for n in numbers) and len(range(*map(int, numbers))) > 0
+        self._assigning[node] = runs
+        for name, kinds in self._needed.get(node, {}).items():
+            # A statement after the loop reads this variable. The loop runs, so that nothing reads the zero.
+            self.scope.variables[name] = filled(kinds)
         if escapes(node.body):
             return self._while(node, None, (start, stop, step, element))
         with self._own_flags():
@@ -372,6 +406,24 @@ class Compiler(Expressions):
                 number = not old.shape and types.holds_all(types.index, old.dtype)
             if name in variables and not number and not isinstance(old, Undefined):
                 variables[name] = Undefined(f"is {described(old)} before the loop, and its counter afterwards")
+
+    def _absent(self, node: ast.For | ast.While, name: str, value: Any) -> Undefined:
+        """A variable after the only loop that assigns it.
+
+        Args:
+            value: its value in the loop.
+        """
+        if isinstance(value, Undefined):
+            return value
+        always = isinstance(node, ast.For) and name in assigned([node.target])
+        if not always and (escapes(node.body) or escapes(node.body, ast.Continue)):
+            return Undefined("is assigned only in a loop, which may be left before")
+        kinds = outline(value)
+        if not self._assigning.get(node):
+            return Undefined("is assigned only in a loop, which may not run at all")
+        if not can_be_filled(kinds):
+            return Undefined(f"is {described(value)} in a loop, which does not carry it")
+        return Undefined("", node, kinds)
 
     def _bound(self, bound: Any) -> Value:
         if isinstance(bound, float) or (isinstance(bound, Value) and (bound.shape or not bound.dtype.is_integer)):
@@ -397,7 +449,7 @@ class Compiler(Expressions):
     ) -> None:
         names, handles = self._carried([node.target, *node.body])
         self._leave_numbers(names)
-        state = LoopState(self.scope, names, handles)
+        state = LoopState(self.scope, names, handles, functools.partial(self._absent, node))
         loop = scf.ForOp(start.ir, stop.ir, step.ir, state.initial)
         if ahead:
             loop.operation.attributes[LOAD_AHEAD] = mlir.UnitAttr.get()
@@ -440,14 +492,7 @@ class Compiler(Expressions):
                 self.scope.variables = before
                 hidden |= found
             broke = self.scope.variables.get(BREAK, False)
-        left = self.scope.variables.get(RETURN, False)
-        flow = Flow.MAYBE if isinstance(left, Value) else Flow.ESCAPED if left is True else Flow.NEXT
-        stopped = [f for f in (broke, left) if isinstance(f, Value)]
-        if not node.orelse or not stopped:
-            return self._block(node.orelse) if flow is Flow.NEXT else flow
-        completed = ~functools.reduce(operator.or_, stopped)
-        inner = self._branch(completed, lambda: self._block(node.orelse), lambda: Flow.NEXT)
-        return flow if inner is Flow.NEXT else Flow.MAYBE
+        return self._left(node, broke)
 
     def _try_while(
         self, node: ast.For | ast.While, test: ast.expr | None, counted: Any, hidden: list[str]
@@ -463,7 +508,7 @@ class Compiler(Expressions):
         if counted:
             start, stop, step, element = counted
             places = [start.ir]
-        state = LoopState(self.scope, names, handles)
+        state = LoopState(self.scope, names, handles, functools.partial(self._absent, node))
         initial = [*places, *state.initial]
         kinds = [v.type for v in initial]
         loop = scf.WhileOp(kinds, initial)

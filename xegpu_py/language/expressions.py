@@ -31,6 +31,13 @@ from xegpu_py.language.values import Product, Value, value_of
 MOST_INLINED = 64
 """The deepest nesting of calls. Inlining a recursive function would not end."""
 
+MOST_SHOWN = 8
+"""The most calls that a diagnostic shows: half of them innermost, half outermost."""
+
+_RECURSION = "calls are nested too deep; functions are inlined, so a recursion must end at compile time"
+
+_Parameter = inspect.Parameter
+
 
 class Flow(enum.Enum):
     """Whether the statements after a statement are executed."""
@@ -158,16 +165,24 @@ class Expressions(ABC):
         return bool(found)
 
     def _closure(self, node: ast.FunctionDef | ast.Lambda) -> Closure:
-        positional = [*node.args.posonlyargs, *node.args.args]
-        defaults = {
-            a.arg: self._value(d)
-            for a, d in zip(positional[len(positional) - len(node.args.defaults) :], node.args.defaults)
-        }
-        defaults |= {
-            a.arg: self._value(d) for a, d in zip(node.args.kwonlyargs, node.args.kw_defaults) if d is not None
-        }
-        code = self.scope.code
-        return Closure(Code(node, code.source, code.first_line, code.indent), self.scope, defaults)
+        args = node.args
+        positional = [*args.posonlyargs, *args.args]
+        without: list[ast.expr | None] = [None] * (len(positional) - len(args.defaults))
+        kinds = (
+            (_Parameter.POSITIONAL_ONLY, args.posonlyargs, [*without, *args.defaults]),
+            (_Parameter.POSITIONAL_OR_KEYWORD, args.args, [*without, *args.defaults][len(args.posonlyargs) :]),
+            (_Parameter.VAR_POSITIONAL, [args.vararg] if args.vararg else [], [None]),
+            (_Parameter.KEYWORD_ONLY, args.kwonlyargs, args.kw_defaults),
+            (_Parameter.VAR_KEYWORD, [args.kwarg] if args.kwarg else [], [None]),
+        )
+        parameters = [
+            _Parameter(a.arg, kind, default=_Parameter.empty if default is None else self._value(default))
+            for kind, names, defaults in kinds
+            for a, default in zip(names, defaults)
+        ]
+        code, scope = self.scope.code, self.scope.inner or self.scope
+        made = Code(node, code.source, code.first_line, code.indent)
+        return Closure(made, scope, inspect.Signature(parameters))
 
     # Functions.
 
@@ -177,23 +192,30 @@ class Expressions(ABC):
         Raises:
             DiagnosticError: at the line of the user's file that cannot be compiled.
         """
-        code = code_of(function)
-        signature = inspect.signature(function)
+        signature = inspect.signature(function, follow_wrapped=False)
+        return self._inline(code_of(function), signature, arguments, keywords or {}, surroundings(function))
+
+    def _inline(
+        self,
+        code: Code,
+        signature: inspect.Signature,
+        args: Sequence[Any],
+        keywords: Mapping[str, Any],
+        outer: Callable[[str], Any],
+    ) -> Any:
+        """Compile the body of a function for these arguments."""
+        if len(self._scopes) >= MOST_INLINED:
+            self._fail(_RECURSION)
         try:
-            bound = signature.bind(*arguments, **(keywords or {}))
+            bound = signature.bind(*args, **keywords)
         except TypeError as e:
-            message = f"{function.__name__}(): {e}"
+            message = f"{getattr(code.node, 'name', '<lambda>')}(): {e}"
             if self._node is not None:
                 self._fail(message)
             raise DiagnosticError([Diagnostic("error", message, code.position(code.node))], [code.source]) from None
         bound.apply_defaults()
-        return self._inline(code, dict(bound.arguments), surroundings(function))
-
-    def _inline(self, code: Code, arguments: Mapping[str, Any], outer: Callable[[str], Any]) -> Any:
-        if len(self._scopes) >= MOST_INLINED:
-            self._fail(f"calls are nested more than {MOST_INLINED} deep; functions are inlined and must not recur")
         scope = Scope(code, outer)
-        scope.variables.update(arguments)
+        scope.variables.update(bound.arguments)
         node = self._node
         if self._scopes:
             assert node is not None
@@ -219,23 +241,6 @@ class Expressions(ABC):
         """The variables of the function that is being compiled."""
         return self._scopes[-1]
 
-    def _call_closure(self, closure: Closure, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-        parameters = closure.code.node.args
-        names = [a.arg for a in (*parameters.posonlyargs, *parameters.args)]
-        only = [a.arg for a in parameters.kwonlyargs]
-        what = getattr(closure.code.node, "name", "<lambda>")
-        if parameters.vararg or parameters.kwarg:
-            raise TypeError(f"{what}(): functions of kernels take no *args and **kwargs")
-        given = dict(zip(names, args))
-        unknown = [n for n in keywords if n not in (*names, *only)]
-        if len(args) > len(names) or unknown or any(n in given for n in keywords):
-            raise TypeError(f"{what}() takes {', '.join((*names, *only)) or 'no arguments'}")
-        bound = closure.defaults | given | dict(keywords)
-        missing = [n for n in (*names, *only) if n not in bound]
-        if missing:
-            raise TypeError(f"{what}() needs {', '.join(missing)}")
-        return self._inline(closure.code, bound, closure.scope.get)
-
     # Diagnostics and locations.
 
     def _error(self, message: str, *notes: str) -> DiagnosticError:
@@ -244,7 +249,8 @@ class Expressions(ABC):
         where = code.position(self._node or code.node)
         attached = [Diagnostic("note", n, where) for n in notes]
         sources = [code.source]
-        for scope, node in reversed(self._calls):
+        calls = self._calls[::-1]
+        for scope, node in calls if len(calls) <= MOST_SHOWN else calls[: MOST_SHOWN // 2] + calls[-MOST_SHOWN // 2 :]:
             attached.append(Diagnostic("note", "called from here", scope.code.position(node)))
             sources.append(scope.code.source)
         return DiagnosticError([Diagnostic("error", message, where, tuple(attached))], sources)
@@ -271,6 +277,8 @@ class Expressions(ABC):
         except (TypeError, ValueError, OverflowError, NameError, AttributeError, LookupError, ZeroDivisionError) as e:
             assert len(self._scopes) == depth
             raise self._error(str(e) if not isinstance(e, KeyError) else f"key {e}") from e
+        except RecursionError:
+            raise self._error(_RECURSION) from None
         except (RuntimeError, mlir.MLIRError) as e:
             raise self._error(str(e)) from e
         finally:
@@ -299,7 +307,10 @@ class Expressions(ABC):
         return self._noted(self._elements(node.elts))
 
     def _get_Dict(self, node: ast.Dict) -> dict[Any, Any]:
-        return self._noted({self._value(k): self._value(v) for k, v in zip(node.keys, node.values) if k is not None})
+        made: dict[Any, Any] = {}
+        for key, value in zip(node.keys, node.values):
+            made |= self._value(value) if key is None else {self._value(key): self._value(value)}
+        return self._noted(made)
 
     def _noted(self, made: Any) -> Any:
         """Record the block in which a list, dictionary or set is made."""
@@ -307,21 +318,20 @@ class Expressions(ABC):
             self._made[id(made)] = made, mlir.InsertionPoint.current.block
         return made
 
-    def _check_changes(self, called: Any) -> None:
-        """Reject a method that changes a list or dictionary in a loop or branch of the kernel that did not make it.
+    def _check_changes(self, held: Any, what: str) -> None:
+        """Reject a change of a list or dictionary in a loop or branch of the kernel that did not make it.
 
         The change would be made once, at compile time, however often the loop or branch runs.
+
+        Args:
+            what: what changes it, for the error message.
         """
-        held = getattr(called, "__self__", None)
-        if not isinstance(held, (list, dict, set)) or called.__name__ not in _CHANGING:
-            return
         here = mlir.InsertionPoint.current.block
         made = self._made.get(id(held))
         # Only the kernel's outermost statements may change objects that the kernel did not make.
         if here.owner.operation.name != "gpu.func" if made is None else here != made[1]:
             self._fail(
-                f"{type(held).__name__}.{called.__name__}() acts at compile time, however often this loop or "
-                "branch runs",
+                f"{what} acts at compile time, however often this loop or branch runs",
                 "make the list or dictionary in the same loop or branch",
             )
 
@@ -339,7 +349,7 @@ class Expressions(ABC):
         try:
             return BINARY[type(node.op)](a, b)
         except TypeError as e:
-            if "unsupported operand" in str(e):
+            if "unsupported operand" in str(e) or "not support ufuncs" in str(e):
                 raise TypeError(f"cannot combine {described(a)} and {described(b)}") from None
             raise
 
@@ -424,9 +434,12 @@ class Expressions(ABC):
 
     def _get_Subscript(self, node: ast.Subscript) -> Any:
         held, key = self._value(node.value), self._key(node.slice)
+        self._check_key(held, key)
+        return held[key]
+
+    def _check_key(self, held: Any, key: Any) -> None:
         if isinstance(key, Value) and isinstance(held, (tuple, list, dict, str)):
             self._fail(f"{type(held).__name__} is indexed by what is known at compile time")
-        return held[key]
 
     def _get_ListComp(self, node: ast.ListComp) -> list[Any]:
         found: list[Any] = []
@@ -435,22 +448,32 @@ class Expressions(ABC):
 
     _get_GeneratorExp = _get_ListComp
 
+    def _get_DictComp(self, node: ast.DictComp) -> dict[Any, Any]:
+        found: dict[Any, Any] = {}
+        self._comprehension(node.generators, lambda: found.update({self._value(node.key): self._value(node.value)}))
+        return self._noted(found)
+
     def _comprehension(self, generators: Sequence[ast.comprehension], add: Callable[[], None]) -> None:
         if not generators:
             return add()
         first, *rest = generators
-        held = dict(self.scope.variables)
-        for item in static_items(self._value(first.iter), "iterated over"):
+        scope = self.scope
+        held, outer, names = dict(scope.variables), scope.inner, assigned([first.target])
+        items = static_items(self._value(first.iter), "iterated over")
+        scope.inner = Scope(scope.code, (outer or scope).get)
+        for item in items:
             self._assign(first.target, item)
+            scope.inner.variables.update((name, scope.variables[name]) for name in names)
             conditions = [self._truth(self._value(c)) for c in first.ifs]
             if any(isinstance(c, Value) for c in conditions):
                 self._fail("the condition of a comprehension must be known at compile time")
             if all(conditions):
                 self._comprehension(rest, add)
-        for name in assigned([first.target]):
-            self.scope.variables.pop(name, None)
+        scope.inner = outer
+        for name in names:
+            scope.variables.pop(name, None)
             if name in held:
-                self.scope.variables[name] = held[name]
+                scope.variables[name] = held[name]
         return None
 
     def _get_JoinedStr(self, node: ast.JoinedStr) -> str:
@@ -459,7 +482,14 @@ class Expressions(ABC):
     def _get_FormattedValue(self, node: ast.FormattedValue) -> str:
         form = self._value(node.format_spec) if node.format_spec else ""
         value = self._value(node.value)
-        return format(repr(value) if node.conversion == ord("r") or dynamic(value) else value, form)
+        if node.conversion == ord("r"):
+            return format(repr(value), form)
+        if dynamic(value):
+            self._fail(
+                f"the text of {described(value)}, which is known only at run time",
+                'device_print("x =", x) prints the value, and {x!r} is its type',
+            )
+        return format(value, form)
 
     def _get_Call(self, node: ast.Call) -> Any:
         called = self._value(node.func)
@@ -472,7 +502,9 @@ class Expressions(ABC):
 
     def _call(self, called: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
         if isinstance(called, Closure):
-            return self._call_closure(called, args, keywords)
+            return self._inline(called.code, called.signature, args, keywords, called.scope.get)
+        if isinstance(called, functools.partial):
+            return self._call(called.func, [*called.args, *args], {**called.keywords, **keywords})
         inner = getattr(called, "__kernel_function__", None)
         if inner is not None:
             return self.run(inner, args, keywords)
@@ -497,7 +529,9 @@ class Expressions(ABC):
                 f"{getattr(called, '__name__', called)}() takes no value that is known only at run time",
                 "the functions of xegpu_py.language do",
             )
-        self._check_changes(called)
+        held = getattr(called, "__self__", None)
+        if isinstance(held, (list, dict, set)) and called.__name__ in _CHANGING:
+            self._check_changes(held, f"{type(held).__name__}.{called.__name__}()")
         return self._noted(called(*args, **keywords))
 
     def _callable(self, given: Any) -> Any:
@@ -521,7 +555,15 @@ def replacements(truth: Callable[[Any], Any]) -> dict[Any, Callable[..., Any]]:
         builtins.float: lambda v: v.to(types.float32),
         builtins.int: lambda v: v.to(types.int32),
         builtins.bool: truth,
+        builtins.str: _no_text,
+        builtins.format: _no_text,
     }
+
+
+def _no_text(value: Any, *form: Any) -> NoReturn:
+    raise TypeError(
+        f"the text of {described(value)}, which is known only at run time; device_print prints it, repr() is its type"
+    )
 
 
 def _sum_of(values: Any, start: Any = 0) -> Any:

@@ -152,7 +152,7 @@ class _Walk:
             self._items(found)
             self._methods(kind)
         elif dataclasses.is_dataclass(found):
-            if kind.__dataclass_params__.frozen or self._hold(found):  # type: ignore[attr-defined]
+            if kind.__dataclass_params__.frozen or self._hold(found):
                 self._items(getattr(found, f.name) for f in dataclasses.fields(found))
                 self._methods(kind)
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 import os
@@ -32,6 +33,7 @@ from xegpu_py.language.arrays import Array
 from xegpu_py.language.compiler import Compiler
 from xegpu_py.language.fingerprint import Uses
 from xegpu_py.language.held import BUILDING
+from xegpu_py.language.scopes import Needed
 from xegpu_py.language.source import code_of
 from xegpu_py.language.types import dtype_of
 from xegpu_py.language.values import Value
@@ -73,6 +75,21 @@ def build_module(function: FunctionType, arguments: Mapping[str, ArgumentType], 
     Raises:
         DiagnosticError: at the line of the user's file that cannot be compiled.
     """
+    needed: dict[ast.AST, dict[str, Any]] = {}
+    while True:
+        try:
+            return _built_module(function, arguments, target, needed)
+        except Needed as e:
+            needed.setdefault(e.loop, {})[e.name] = e.outline
+
+
+def _built_module(
+    function: FunctionType,
+    arguments: Mapping[str, ArgumentType],
+    target: str,
+    needed: Mapping[ast.AST, Mapping[str, Any]],
+) -> Module:
+    """As `build_module`; raises `Needed` for a variable that a loop must carry."""
     code = code_of(function)
     passed = [kind.mlir for kind in _passed(arguments).values()]
     where = code.position(code.node)
@@ -83,7 +100,7 @@ def build_module(function: FunctionType, arguments: Mapping[str, ArgumentType], 
             build.gpu_module("kernels"),
             build.kernel(function.__name__, *passed) as values,
         ):
-            Compiler().run(function, [], _given(arguments, values))
+            Compiler(needed).run(function, [], _given(arguments, values))
     except DiagnosticError as e:
         e.sources = [*e.sources, code.source]
         raise
@@ -298,6 +315,11 @@ class Kernel:
     __qualname__: str
 
     def __init__(self, function: FunctionType, **options: Any) -> None:
+        if isinstance(function, Kernel):
+            function, options = function._function, {**function._options, **options}
+        function = getattr(function, "__func__", function)
+        if not isinstance(function, FunctionType):
+            raise TypeError(f"jit makes kernels of Python functions, not of {function!r}")
         functools.update_wrapper(self, function)
         self._function, self._options = function, options
         self.versions: dict[tuple[ArgumentType, ...], TileKernel] = {}
@@ -305,6 +327,11 @@ class Kernel:
             self._signature = inspect.signature(function, eval_str=True)
         except (NameError, TypeError):
             self._signature = inspect.signature(function)
+        for parameter in self._signature.parameters.values():
+            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                raise TypeError(
+                    f"kernel '{self.__name__}' takes '{parameter}', but kernels have a fixed number of arguments"
+                )
         self.__signature__ = self._signature
 
     @property

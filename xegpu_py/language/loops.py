@@ -104,8 +104,20 @@ class Retyped(Exception):
 class LoopState:
     """The loop-carried values: variables of the function that is being compiled, and handles."""
 
-    def __init__(self, scope: Scope, names: Sequence[str], handles: Sequence[Handle]) -> None:
-        self._scope = scope
+    def __init__(
+        self,
+        scope: Scope,
+        names: Sequence[str],
+        handles: Sequence[Handle],
+        absent: Callable[[str, Any], Undefined],
+    ) -> None:
+        """Read the values before the loop.
+
+        Args:
+            absent: for a variable that the loop assigns and does not carry, and its value in the loop, the variable
+                after the loop.
+        """
+        self._scope, self._absent = scope, absent
         self._before = dict(self._scope.variables)
         self._names, self._handles = list(names), list(handles)
         self._trees = {name: Tree(self._before[name]) for name in names}
@@ -176,7 +188,7 @@ class LoopState:
             place += 1
         for name in inner:
             if name not in variables and name not in (BREAK, CONTINUE, RETURN, RESULT):
-                variables[name] = Undefined("is assigned only in a loop, which may not run at all")
+                variables[name] = self._absent(name, inner[name])
         self._scope.variables = variables
 
 

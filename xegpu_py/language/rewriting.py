@@ -186,7 +186,8 @@ def _rewritten(function: FunctionType, meaning: Meaning) -> FunctionType:
         body: list[ast.stmt] = [ast.Return(node)]
     else:
         node.decorator_list = []
-        body = [node]
+        # Its name is global, as in its file, unless it is captured.
+        body = [node] if node.name in free else [ast.Global([node.name]), node]
     parameters = ast.arguments(
         posonlyargs=[], args=[ast.arg(n) for n in free], kwonlyargs=[], kw_defaults=[], defaults=[]
     )

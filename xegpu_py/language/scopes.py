@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import inspect
 from collections.abc import Callable, Iterable, Iterator
@@ -31,9 +32,25 @@ class Undefined:
 
     Attributes:
         why: the error message of a use, without its subject.
+        loop: the loop that assigns it in each of its iterations, of which there is at least one.
+        outline: the types that it has after such an iteration.
     """
 
     why: str
+    loop: ast.AST | None = None
+    outline: Any = None
+
+
+class Needed(Exception):
+    """A variable that a loop assigns is read after the loop, which therefore must carry it.
+
+    Attributes:
+        loop, name, outline: the loop, the variable, and its types.
+    """
+
+    def __init__(self, loop: ast.AST, name: str, outline: Any) -> None:
+        super().__init__(name)
+        self.loop, self.name, self.outline = loop, name, outline
 
 
 @dataclass
@@ -43,20 +60,27 @@ class Closure:
     Attributes:
         code: its source.
         scope: the variables of the function around it.
-        defaults: the defaults of its parameters, by name.
+        signature: its parameters.
     """
 
     code: Code
     scope: Scope
-    defaults: dict[str, Any]
+    signature: inspect.Signature
 
 
 class Scope:
-    """The variables of a function that is being compiled, and a lookup for outer ones."""
+    """The variables of a function that is being compiled, and a lookup for outer ones.
+
+    Attributes:
+        code: the function's source.
+        variables: its variables.
+        inner: the variables of the comprehension that is being evaluated, which functions made in it capture.
+    """
 
     def __init__(self, code: Code, outer: Callable[[str], Any]) -> None:
         self.code = code
         self.variables: dict[str, Any] = {}
+        self.inner: Scope | None = None
         self._outer = outer
 
     def get(self, name: str) -> Any:
@@ -64,9 +88,12 @@ class Scope:
 
         Raises:
             NameError: if it is undefined, or undefined on some paths.
+            Needed: if a loop must carry it.
         """
         found = self.variables[name] if name in self.variables else self._outer(name)
         if isinstance(found, Undefined):
+            if found.loop is not None:
+                raise Needed(found.loop, name, found.outline)
             raise NameError(f"'{name}' {found.why}")
         return found
 
@@ -186,6 +213,12 @@ def outline(found: Any) -> Any:
     if isinstance(found, (tuple, list)):
         return type(found), [outline(x) for x in found]
     return None, found
+
+
+def can_be_filled(outline: Any) -> bool:
+    """Whether `filled` makes an object of an outline: a number, a value, or a tuple or list of them."""
+    kind, rest = outline
+    return isinstance(kind, DType) or (kind in (tuple, list) and all(map(can_be_filled, rest)))
 
 
 def fits_types(found: Any, outline: Any) -> bool:

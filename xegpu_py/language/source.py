@@ -42,10 +42,11 @@ def code_of(function: FunctionType) -> Code:
     Raises:
         ValueError: if it cannot be read.
     """
-    name, file = function.__qualname__, inspect.getsourcefile(function) or function.__code__.co_filename
+    # The code object leads to the function itself, and not to the one that a decorator wrapped.
+    name, file = function.__qualname__, inspect.getsourcefile(function.__code__) or function.__code__.co_filename
     try:
-        lines, first = inspect.getsourcelines(function)
-        whole = "".join(inspect.findsource(function)[0])
+        lines, first = inspect.getsourcelines(function.__code__)
+        whole = "".join(inspect.findsource(function.__code__)[0])
     except (OSError, TypeError):
         raise ValueError(f"the source of '{name}' cannot be read; define it in a file") from None
     text = "".join(lines)
@@ -53,7 +54,8 @@ def code_of(function: FunctionType) -> Code:
     if function.__name__ == "<lambda>":
         return Code(_lambda(function, whole), Source(whole, file), 1, 0)
     (node,) = ast.parse(textwrap.dedent(text)).body
-    assert isinstance(node, ast.FunctionDef)
+    if not isinstance(node, ast.FunctionDef):
+        raise ValueError(f"{title(node)} cannot be compiled in a kernel: '{name}'")
     return Code(node, Source(whole, file), first, indent)
 
 
@@ -95,11 +97,11 @@ def assigned(nodes: Iterable[ast.AST]) -> list[str]:
     return list(found)
 
 
-def escapes(nodes: Iterable[ast.AST]) -> bool:
-    """Whether a loop's body contains a `return`, or a `break` of this loop."""
+def escapes(nodes: Iterable[ast.AST], statement: type[ast.stmt] = ast.Break) -> bool:
+    """Whether a loop's body contains a `return`, or a `break` (or another statement) of this loop."""
 
     def visit(node: ast.AST, own: bool) -> bool:
-        if isinstance(node, ast.Return) or (own and isinstance(node, ast.Break)):
+        if isinstance(node, ast.Return) or (own and isinstance(node, statement)):
             return True
         if isinstance(node, (ast.FunctionDef, ast.Lambda)):
             return False
@@ -152,7 +154,6 @@ _TITLES = {
     "Match": "'match'",
     "Set": "a set",
     "SetComp": "a set",
-    "DictComp": "a dictionary comprehension",
     "Attribute": "an attribute",
     "Starred": "a starred expression",
 }

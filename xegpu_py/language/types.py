@@ -89,7 +89,7 @@ class DType:
                 return False
             return not math.isfinite(number) or math.isfinite(self.rounded(float(number)))
         low, high = self.limits
-        return isinstance(number, (int, np.integer)) and bool(low <= number <= high)
+        return isinstance(number, (int, np.integer, np.bool_)) and bool(low <= number <= high)
 
     def signless(self, number: Any) -> Any:
         """A Python number as MLIR's constants of this type hold it: integers as if they had a sign.

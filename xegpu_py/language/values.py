@@ -25,6 +25,9 @@ from xegpu_py.language.reductions import Reductions
 from xegpu_py.language.shapes import Shapes
 from xegpu_py.language.types import DType, dtype_of
 
+MOST_ELEMENTS = 1 << 20
+"""The most elements of a value, as in Triton. The registers of a workgroup hold less than that."""
+
 
 def constant(dtype: DType, number: Number | bool, shape: Sequence[int] = (), map: WgMap | None = None) -> Value:
     """A constant, or a vector filled with it.
@@ -107,6 +110,8 @@ class Value(Shapes, Conversions, Reductions):
         self.shape: tuple[int, ...] = held if shape is None else tuple(shape)
         self.dtype = dtype_of(element) if dtype is None else dtype
         assert self.dtype.mlir == element and matrix_shape(self.shape) == held
+        if self.size > MOST_ELEMENTS:
+            raise ValueError(f"a value has at most {MOST_ELEMENTS} elements, unlike {self.describe()}")
 
     def with_ir(self, value: mlir.Value) -> Value:
         return Value(value, self.dtype, self.shape)

@@ -59,12 +59,18 @@ class Program:
             return lines
         if inner and pick < 0.5:
             self.loops += 1
-            bounds = self.random.choice(("n", "3", "1, 7, 2", "5, -1, -2", "a % 4", "n, 0, -1"))
-            counter = self.random.choice((f"i{self.loops}", f"i{self.loops}", self.random.choice(VARIABLES)))
-            lines = [f"for {counter} in range({bounds}):"]
+            bounds = self.random.choice(("n", "3", "1, 7, 2", "5, -1, -2", "a % 4", "n, 0, -1", "", ""))
+            counter, new = self.random.choice((f"i{self.loops}", self.random.choice(VARIABLES))), f"new{self.loops}"
+            # Loops over tuples are unrolled.
+            lines = [f"for {counter} in {f'range({bounds})' if bounds else '(2, -1, 4)'}:"]
             lines += indent([f"{self.random.choice(VARIABLES)} += {counter}"]) if self.random.random() < 0.5 else []
-            lines += indent(self.block(depth - 1, True))
-            return lines + (["else:", *indent(self.block(0, in_loop))] if self.random.random() < 0.2 else [])
+            lines += indent([f"{new} = {self.expression(1)}", *self.block(depth - 1, True)])
+            lines += ["else:", *indent(self.block(0, in_loop))] if self.random.random() < 0.2 else []
+            if "n" in bounds or "a" in bounds:
+                return lines
+            # The loop has iterations, so what all of them assign is known after it.
+            left = any(word in line for word in ("break", "continue", "return") for line in lines)
+            return [*lines, f"{self.random.choice(VARIABLES)} ^= {counter if left else new}"]
         if inner and pick < 0.6:
             self.loops += 1
             count = f"w{self.loops}"
@@ -205,6 +211,47 @@ def test_counters_of_loops_keep_their_last_number(engine, n):
     np.testing.assert_array_equal(y, expected)
 
 
+def test_what_a_loop_assigns_is_known_after_it():
+    """If it has iterations for certain: tuples and lists too, and the counter of a loop that `break` may leave."""
+
+    def kernel(Y, n):
+        for i in range(2, 8, 3):
+            for j in range(4):
+                inner = j * n
+            pair, parts = (inner, xl.arange(2) + j), [i, inner + j]
+        for k in range(9):
+            if k * k > n:
+                break
+        xl.store(Y + xl.arange(2), pair[1])
+        Y[2], Y[3], Y[4], Y[5] = parts[0], parts[1], i + j, k
+
+    for engine in ("eager", "both"):
+        y = np.zeros(6, np.int32)
+        xegpu_py.jit(kernel, engine=engine)(y, 7)
+        assert y.tolist() == [3, 4, 5, 24, 8, 3]
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("for i in range(n):\n        x = i", "assigned only in a loop, which may not run at all"),
+        ("for i in range(0):\n        x = i", "assigned only in a loop, which may not run at all"),
+        ("while n > 0:\n        x = n\n        n -= 1", "assigned only in a loop, which may not run at all"),
+        (
+            "for i in range(9):\n        if i > n: break\n        x = i",
+            "assigned only in a loop, which may be left before",
+        ),
+        ("for i in range(9):\n        if i > n: continue\n        x = i", "assigned only in a loop, which may be left"),
+        ("for i in range(9):\n        if i > n: x = i", "assigned in one branch only"),
+        ("for i in range(9):\n        x = 'text'", "is 'text' in a loop, which does not carry it"),
+    ],
+)
+def test_what_a_loop_may_not_assign_is_unknown_after_it(body, why):
+    text = f"def program(Y, n):\n    {body}\n    Y[0] = x\n"
+    with pytest.raises(xegpu_py.DiagnosticError, match=why):
+        xegpu_py.jit(function_of(text, f"<{body}>")).bind(np.zeros(16, np.float32), 5)[0].module.verify()
+
+
 def test_a_counter_that_was_something_else():
     def kernel(X, n):
         k = xl.arange(16)
@@ -261,6 +308,67 @@ def test_lists_that_a_loop_would_change_once():
 
     with pytest.raises(xegpu_py.DiagnosticError, match=r"list.append\(\) acts at compile time"):
         xegpu_py.jit(kernel).compile(np.zeros(16, np.float32), 5)
+
+
+@pytest.mark.parametrize("engine", ["eager", "both"])
+def test_elements_of_lists_and_dictionaries(engine):
+    @xegpu_py.jit(engine=engine)
+    def kernel(X, Y, n):
+        parts, named = [X[0], 2, 3], {"a": X[1], **{k: k * 2 for k in ("b", "c")}}
+        parts[1] += X[2]
+        named["a"] *= 4
+        for i in range(n):
+            inner = [0, X[i]]
+            inner[0] = inner[1] * 2
+            Y[i] = inner[0] + parts[-2]
+        Y[n] = named["a"] + len(named["b"])
+
+    y = np.zeros(4, np.float32)
+    kernel(np.arange(1, 9, dtype=np.float32), y, 3)
+    assert y.tolist() == [7, 9, 11, 10]
+
+
+@pytest.mark.parametrize("engine", ["eager", "both"])
+def test_functions_made_in_comprehensions_see_its_last_item(engine):
+    @xegpu_py.jit(engine=engine)
+    def kernel(X, Y):
+        added = [lambda x: x + i for i in range(3)]  # noqa: B023
+        fixed = [[lambda x, j=j: x * j + k for j in range(2)][1] for k in (5, 7)]  # noqa: B023
+        for f in (*added, *fixed):
+            X[0] = f(X[0])
+        Y[0] = X[0]
+
+    y = np.zeros(1, np.float32)
+    kernel(np.ones(2, np.float32), y)
+    assert y.tolist() == [21]
+
+
+@pytest.mark.parametrize("engine", ["eager", "both"])
+def test_recursion_ends_at_compile_time(engine):
+    @xegpu_py.jit(engine=engine)
+    def kernel(X, DEPTH: xegpu_py.Constexpr):
+        X[0] = nested(X[0], levels=DEPTH)
+
+    x = np.ones(1, np.float32)
+    kernel(x, DEPTH=4)
+    assert x.tolist() == [20]
+
+
+def nested(x, *more, levels):
+    return x if levels == 0 else nested(x * 2, *more, levels=levels - 1) + 1
+
+
+def without_end(x):
+    return x if x < 1 else without_end(x - 1)
+
+
+def test_recursion_that_ends_only_at_run_time():
+    def kernel(X, n):
+        X[0] = without_end(n)
+
+    with pytest.raises(xegpu_py.DiagnosticError, match="a recursion must end at compile time") as e:
+        xegpu_py.jit(kernel).compile(np.zeros(16, np.float32), 5)
+    assert str(e.value).count("called from here") < 10
 
 
 def test_sums_of_lists():

@@ -299,6 +299,54 @@ def test_equal_objects_with_different_numbers_are_different():
         assert one == other and Known(one) != Known(other) and Known(one) == Known(one)
 
 
+def doubled(function):
+    @functools.wraps(function)
+    def wrapper(X, *args, **keywords):
+        function(X, *args, **keywords)
+        X[0] = X[0] * 2
+
+    return wrapper
+
+
+@pytest.mark.parametrize("engine", ["eager", "both"])
+def test_decorators_below_jit_are_compiled_too(engine):
+    @xegpu_py.jit(engine=engine)
+    @doubled
+    def kernel(X, n, STEP: Constexpr = 3):
+        X[0] = n + STEP
+
+    x = np.zeros(1, np.int32)
+    kernel(x, 5)
+    assert x.tolist() == [16]
+
+
+def test_jit_of_kernels_and_of_what_is_no_function():
+    again = xegpu_py.jit(xegpu_py.jit(shifted, engine="eager"), model="exact")
+    assert again._options == {"engine": "eager", "model": "exact"} and again.__kernel_function__ is shifted
+    for given in (print, functools.partial(shifted), 3, Settings):
+        with pytest.raises(TypeError, match="jit makes kernels of Python functions, not of"):
+            xegpu_py.jit(given)
+    with pytest.raises(TypeError, match=r"kernel '<lambda>' takes '\*Y', but kernels have a fixed number of arguments"):
+        xegpu_py.jit(lambda X, *Y: None)
+    with pytest.raises(ValueError, match="'async def' cannot be compiled in a kernel"):
+        xegpu_py.jit(later)(1)
+
+
+async def later(n):
+    pass
+
+
+@pytest.mark.parametrize("engine", ["eager", "both"])
+def test_arrays_without_dimensions_have_one_element(engine):
+    @xegpu_py.jit(engine=engine)
+    def kernel(X, Y, dtype: Constexpr):
+        Y[0] = (xl.load(X + 0) / 2).to(dtype)
+
+    y = np.zeros((), np.float32)
+    kernel(np.array(5, np.int32), y, np.float32)
+    assert y == 2.5
+
+
 def test_mistakes_in_calls():
     x = np.zeros(16, np.int32)
     with pytest.raises(TypeError, match=r"times\(\): missing a required argument: 'Y'"):

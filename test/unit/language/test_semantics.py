@@ -150,6 +150,11 @@ def forever(v):
     return forever(v + 1)
 
 
+def assigns_an_element(v):
+    v[0] = 1
+    return v
+
+
 def sums_tiles(v):
     if v > 3:
         return v
@@ -170,10 +175,19 @@ REFUSED = {
     "condition of a line": (sums_tiles, "the truth value of bool[1, 16] is ambiguous"),
     "int of a value": (lambda v: [1, 2, 3][v.max()], "list is indexed by what is known"),
     "iteration": (lambda v: sum(x for x in v), "int32[1, 16] cannot be iterated over"),
+    "element": (assigns_an_element, "elements of int32[1, 16] cannot be assigned in a kernel"),
     "import": (imports, "'import' cannot be compiled in a kernel"),
-    "recursion": (forever, "calls are nested more than 64 deep"),
+    "recursion": (forever, "calls are nested too deep; functions are inlined"),
     "unknown name": (lambda v: v + missing, "name 'missing' is not defined"),  # noqa: F821
     "numpy function": (lambda v: np.exp(v), "exp() takes no value that is known only at run time"),
+    "text of a value": (lambda v: xl.device_print(f"{v.max()}"), "the text of int32, which is known only at run time"),
+    "text by str": (lambda v: xl.device_print(str(v)), "the text of int32[1, 16], which is known only at run time"),
+    "numpy array": (lambda v: v * np.arange(16), "cannot combine int32[1, 16] and array("),
+    "wrong arguments": (lambda v: (lambda x, *, y=1: x)(v, 2), "<lambda>(): too many positional arguments"),
+    "too many elements": (
+        lambda v: v + xl.zeros((2048, 16, 64)),
+        "a value has at most 1048576 elements, unlike float32",
+    ),
     "uint64 with signed": (lambda v: v.to(np.uint64) + v, "no integer type holds both uint64 and int32"),
 }
 
