@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 from mlir import ir
+from mlir.dialects import scf
 from xegpu_py.passes.common import builders as build
 from xegpu_py.passes.common.scaling import SCALING, expand_scaling
-from xegpu_py.passes.common.values import bits_of, element_of, shape_of
+from xegpu_py.passes.common.values import bits_of, constant_of, element_of, shape_of, splat_of
 from xegpu_py.passes.xegpu_legalize.forms import Forms, form
 
+from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.numerics.expansions import EXPANSIONS, Number
 from xegpu_py.numerics.formats import E8M0, FLOATS, Format
 
 _WIDE = {"bf16": "f32", "f8E5M2": "f16", "f8E4M3FN": "f16"}
@@ -99,6 +105,115 @@ def classify(forms: Forms, op: ir.Operation) -> None:
     forms.replace(op, tests[0] if len(tests) == 1 else build.binary("andi", *tests))
     for test in tests:
         forms.op(test.owner)
+
+
+@form("math.isnormal")
+def is_normal(forms: Forms, op: ir.Operation) -> None:
+    """Compare the magnitude with the least normal number, and with infinity, NaN in formats without it."""
+    value = op.operands[0]
+    size, fmt = build.make("math.absf", value.type, value), FLOATS[_format(value)]
+    least = build.compare("oge", size, build.constant(value.type, 2.0 ** (2 - (1 << fmt.exponent - 1))))
+    finite = build.compare("une", size, build.constant(value.type, float("inf")))
+    forms.replace(op, build.binary("andi", least, finite))
+    for test in (least, finite):
+        forms.op(test.owner)
+
+
+@form("math.clampf")
+def clamp(forms: Forms, op: ir.Operation) -> None:
+    """The lesser of the upper bound and the greater of the number and the lower bound; NaN if an operand is."""
+    value, least, most = op.operands
+    above = build.binary("maximumf", value, least)
+    held = build.binary("minimumf", above, most)
+    forms.replace(op, held)
+    for made in (above, held):
+        forms.op(made.owner)
+
+
+@form("math.sincos")
+def sincos(forms: Forms, op: ir.Operation) -> None:
+    """Both functions."""
+    value = op.operands[0]
+    for name, result in zip(("math.sin", "math.cos"), op.results):
+        made = build.make(name, value.type, value)
+        result.replace_all_uses_with(made)
+        forms.op(made.owner)
+    op.erase()
+
+
+@form(*EXPANSIONS)
+def formula(forms: Forms, op: ir.Operation) -> None:
+    """Apply the formula of `numerics.expansions` in f32."""
+    _in_single(forms, op, lambda *values: _by_formula(op.name, *values))
+
+
+def _by_formula(name: str, *operands: ir.Value) -> ir.Value:
+    single = operands[0].type
+
+    def apply(name: str, *given: Any) -> ir.Value:
+        values = [build.constant(single, v) if isinstance(v, float) else v for v in given]
+        if name in build.FLOAT_PREDICATES:
+            return build.compare(name, *values)
+        return build.make(name, single, *values)
+
+    found: ir.Value = EXPANSIONS[name](*(Number(v, apply) for v in operands)).value
+    return found
+
+
+def _in_single(forms: Forms, op: ir.Operation, function: Callable[..., ir.Value]) -> None:
+    """Replace an op by a function of its floating-point operands in f32.
+
+    Raises:
+        DiagnosticError: if they are f64.
+    """
+    element = _format(op.results[0])
+    if element == "f64":
+        emit_error(op, "of f64 has no vISA instruction", "compute it in f32")
+    operands = [converted(v, "f32") if _format(v) == element else v for v in op.operands]
+    forms.replace(op, converted(function(*operands), element))
+
+
+@form("math.fpowi")
+def float_to_integer_power(forms: Forms, op: ir.Operation) -> None:
+    """powf of the magnitude and the exponent in f32, with the base's sign if the exponent is odd."""
+
+    def power(base: ir.Value, exponent: ir.Value) -> ir.Value:
+        kind = base.type
+        real = build.make("arith.sitofp", kind, exponent)
+        found = build.make("math.powf", kind, build.make("math.absf", kind, base), real)
+        odd = build.compare("ne", build.binary("andi", exponent, 1), build.zero(exponent.type))
+        return build.select(odd, build.make("math.copysign", kind, found, base), found)
+
+    _in_single(forms, op, power)
+
+
+@form("math.ipowi")
+def integer_power(forms: Forms, op: ir.Operation) -> None:
+    """Squares and products; of a negative exponent the reciprocal, rounded toward zero."""
+    base, exponent = op.operands
+    kind, bits = base.type, bits_of(element_of(base))
+    splat = splat_of(exponent)
+    number = splat.value if isinstance(splat, ir.IntegerAttr) else constant_of(exponent)
+    one, none = build.constant(kind, 1), build.zero(kind)
+    if number is not None and number >= 0:
+        found, square = one, base
+        for bit in range(number.bit_length()):
+            square = build.binary("muli", square, square) if bit else base
+            found = build.binary("muli", found, square) if number >> bit & 1 else found
+    else:
+        first, last, step = map(build.index, (0, max(bits - 1, 1), 1))
+        loop = scf.ForOp(first, last, step, [one, base, exponent])
+        with ir.InsertionPoint(loop.body):
+            found, square, rest = loop.inner_iter_args
+            taken = build.compare("ne", build.binary("andi", rest, 1), none)
+            found = build.select(taken, build.binary("muli", found, square), found)
+            scf.yield_([found, build.binary("muli", square, square), build.binary("shrui", rest, 1)])
+        # The powers of 1 and -1 are their own reciprocals; others are less than 1.
+        kept = build.compare("sge", exponent, none)
+        for unit in (1, -1):
+            kept = build.binary("ori", kept, build.compare("eq", base, build.constant(kind, unit)))
+        found = build.select(kept, loop.results[0], none)
+    forms.replace(op, found)
 
 
 @form("arith.fptosi", "arith.fptoui")

@@ -26,7 +26,10 @@ STORED = ("ui8", "ui16", "ui32", "ui64", "tf32")
 
 DIRECT = ("sqrt", "rsqrt", "exp2", "log2", "sin", "cos")
 """Functions of math that are an instruction."""
-WRITTEN = ("exp", "log", "log10", "log1p", "expm1", "tanh", "erf")
+WRITTEN = (
+    "exp", "log", "log10", "log1p", "expm1", "tanh", "erf", "tan", "sinh", "cosh", "asinh", "acosh", "atanh", "cbrt",
+    "atan", "asin", "acos", "erfc",
+)  # fmt: skip
 """Functions of math that are written algorithms."""
 
 _MANTISSA = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53, "f8E5M2": 3, "tf32": 11, "f8E4M3FN": 4}

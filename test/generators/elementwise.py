@@ -13,7 +13,7 @@ SHIFTS = ("shli", "shrsi", "shrui")
 DIVISIONS = ("divui", "divsi", "remui", "remsi", "floordivsi", "ceildivsi", "ceildivui")
 FLOAT_BINARY = ("addf", "subf", "mulf", "divf", "maximumf", "minimumf", "maxnumf", "minnumf", "remf")
 BIT_COUNTS = ("ctpop", "ctlz", "cttz")
-CLASSES = ("isnan", "isinf", "isfinite")
+CLASSES = ("isnan", "isinf", "isfinite", "isnormal")
 EXTENDED = ("addui_extended", "mulsi_extended", "mului_extended")
 ROUNDINGS = ("floor", "ceil", "round", "roundeven", "trunc")
 INTEGER_CONDITIONS = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
@@ -70,6 +70,8 @@ def unary(b: Body, name: str, x: Value, exact: int | None = None) -> Value:
 def integer_op(b: Body, x: Value) -> Value:
     """Any op on integers."""
     how = b.r.random()
+    if how < 0.04:
+        return integer_power(b, x)
     if how < 0.6:
         return binary(b, b.r.choice(INTEGER_BINARY), x, other(b, x))
     if how < 0.75:
@@ -81,6 +83,12 @@ def integer_op(b: Body, x: Value) -> Value:
     if how < 0.96:
         return unary(b, f"math.{b.r.choice(BIT_COUNTS)}", x, bit_width(x.element))
     return unary(b, "math.absi", x, x.exact)
+
+
+def integer_power(b: Body, x: Value) -> Value:
+    """A power of an odd number, since 0 has no reciprocal."""
+    odd = binary(b, "ori", x, b.splat(1, x.shape, x.element))
+    return b.op(f"math.ipowi {odd.name}, {other(b, x).name} : {x.type}", x.shape, x.element)
 
 
 def extended(b: Body, x: Value) -> Value:
@@ -105,6 +113,11 @@ def division(b: Body, x: Value) -> Value:
 def float_op(b: Body, x: Value) -> Value:
     """Any op on floats."""
     how = b.r.random()
+    if how < 0.05:
+        # Folders compute with constants.
+        x = constant(b, x.shape, x.element)
+    elif how < 0.1 and x.element != "f64":
+        return float_function(b, x)
     if how < 0.5:
         return binary(b, b.r.choice(FLOAT_BINARY), x, other(b, x))
     if how < 0.6:
@@ -118,6 +131,19 @@ def float_op(b: Body, x: Value) -> Value:
         return unary(b, f"math.{b.r.choice(ROUNDINGS)}", x, x.exact)
     functions = ("sqrt", "rsqrt") if x.element == "f64" else b.functions
     return unary(b, f"math.{b.r.choice(functions)}", x)
+
+
+def float_function(b: Body, x: Value) -> Value:
+    """A function of several operands."""
+    y, name = other(b, x), b.r.choice(["powf", "atan2", "clampf", "fpowi"])
+    if name == "clampf":
+        return b.op(f"math.clampf {x.name} to [{y.name}, {other(b, x).name}] : {x.type}", x.shape, x.element)
+    if name == "fpowi":
+        n = b.pick(lambda v: v.shape == x.shape and v.element in SIGNLESS) or b.splat(
+            b.r.randint(-3, 3), x.shape, "i32"
+        )
+        return b.op(f"math.fpowi {x.name}, {n.name} : {x.type}, {n.type}", x.shape, x.element)
+    return b.op(f"math.{name} {x.name}, {y.name} : {x.type}", x.shape, x.element)
 
 
 def compare(b: Body, x: Value, y: Value) -> Value:

@@ -19,8 +19,9 @@ from mlir.passmanager import PassManager
 from xegpu_py.ir.bodies import Bodies
 from xegpu_py.ir.cursor import Cursor, SyntaxFault
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, collecting, emit_error, position_of
+from xegpu_py.ir.folding import hide, is_inexact, show
 from xegpu_py.ir.module import Module, from_mlir, problems
-from xegpu_py.ir.slices import cut_misread_slices
+from xegpu_py.ir.slices import cut_misread_slices, is_slice
 from xegpu_py.ir.source import Source
 
 ROOT = "builtin.module"
@@ -28,7 +29,7 @@ ROOT = "builtin.module"
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _FOR_UPSTREAM_XEGPU = re.compile(r"xegpu|to-xevm-pipeline")
 _NEVER_FOLD = ("cse", "symbol-dce", "strip-debuginfo")
-"""Upstream's passes that are known to fold no ops, and so not to misread slices."""
+"""Upstream's passes that are known to fold no ops."""
 
 _IMPLICIT_NESTS = ("{}", "func.func({})", "gpu.module({})", "gpu.module(gpu.func({}))")
 
@@ -384,6 +385,24 @@ def _children(op: ir.Operation, anchor: str) -> Iterator[ir.Operation]:
                     yield child.operation
 
 
+def _prepare_for_folding(root: ir.Operation) -> bool:
+    """Rewrite what upstream's folders get wrong. Returns whether functions are hidden, which `show` brings back."""
+    slices: list[ir.Operation] = []
+    functions: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        name = op.name
+        if is_slice(name):
+            slices.append(op)
+        elif is_inexact(name):
+            functions.append(op)
+        return ir.WalkResult.ADVANCE
+
+    root.walk(visit)
+    cut_misread_slices(slices)
+    return hide(functions)
+
+
 def run_upstream(step: Step, op: ir.Operation) -> None:
     """Run a pass of upstream's on an op, and on what is in it.
 
@@ -397,10 +416,11 @@ def run_upstream(step: Step, op: ir.Operation) -> None:
         reason = " ".join(str(e).split()).replace("MLIR Textual PassPipeline Parser:1:1: error: ", "")
         raise DiagnosticError([Diagnostic("error", f"pass '{step}': {reason}", position_of(op.location))]) from None
     manager.enable_verifier(False)
-    if step.name not in _NEVER_FOLD:
-        cut_misread_slices(op)
+    hidden = step.name not in _NEVER_FOLD and _prepare_for_folding(op)
     try:
         manager.run(op)
+        if hidden:
+            show(op)
     except ir.MLIRError as e:
         found = from_mlir(e, op.context)
         where = position_of(op.location)

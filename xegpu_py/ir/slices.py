@@ -102,16 +102,20 @@ class _Function:
         ]
 
 
-def cut_misread_slices(root: ir.Operation) -> None:
-    """Cut the slices in an op that upstream's folder could misread, so that it reads all of them as they are."""
+def is_slice(name: str) -> bool:
+    """Whether an op extracts or inserts a slice."""
+    return name in (_EXTRACT, _INSERT)
+
+
+def cut_misread_slices(slices: Sequence[ir.Operation]) -> None:
+    """Cut slices that upstream's folder could misread, so that it reads all of them as they are.
+
+    Args:
+        slices: the ops of which `is_slice` holds.
+    """
     functions: dict[ir.Operation, _Function] = {}
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name in (_EXTRACT, _INSERT):
-            functions.setdefault(_function_of(op), _Function()).note(op)
-        return ir.WalkResult.ADVANCE
-
-    root.walk(visit)
+    for op in slices:
+        functions.setdefault(_function_of(op), _Function()).note(op)
     for function in functions.values():
         if not function.inserts:
             continue

@@ -11,9 +11,9 @@ from collections.abc import Callable
 import numpy as np
 
 from xegpu_py import numerics
-from xegpu_py.numerics import functions
+from xegpu_py.numerics import expansions, functions
 from xegpu_py.numerics.formats import Array
-from xegpu_py.reference.arith import wide_floats, with_bits
+from xegpu_py.reference.arith import maximumf, minimumf, rounded, wide_floats, with_bits
 from xegpu_py.reference.elements import Element, element_of, to_float
 from xegpu_py.reference.memory import Unknown
 from xegpu_py.reference.program import Node, evaluates
@@ -47,11 +47,15 @@ _ALSO_F64 = ("math.sqrt", "math.floor", "math.ceil", "math.roundeven", "math.tru
 @evaluates(*_INSTRUCTIONS)
 def instruction(node: Node, a: Array) -> Array:
     """A function with a vISA instruction, rounded once in f16, f32 and f64."""
-    function, element = _INSTRUCTIONS[node.name], node.element
-    if element.name == "f64" and node.name == "math.rsqrt":
+    return _instruction(node.name, node.element, a)
+
+
+def _instruction(name: str, element: Element, a: Array) -> Array:
+    function = _INSTRUCTIONS[name]
+    if element.name == "f64" and name == "math.rsqrt":
         return numerics.div(np.ones_like(a), numerics.sqrt(np.asarray(a), "df"), "df")
     if element.name in ("f16", "f64"):
-        if element.name == "f64" and node.name not in _ALSO_F64:
+        if element.name == "f64" and name not in _ALSO_F64:
             raise Unknown("has no rule for the bits of its result in f64", "compute in f32")
         assert element.format
         return function(np.asarray(a), element.format.name)
@@ -74,6 +78,61 @@ _ALGORITHMS: dict[str, Callable[..., Array]] = {
 def algorithm(node: Node, *operands: Array) -> Array:
     """A function that is a documented algorithm of f32 operations."""
     return _by_single(_ALGORITHMS[node.name], node.element, *operands)
+
+
+@evaluates(*expansions.EXPANSIONS)
+def formula(node: Node, *operands: Array) -> Array:
+    """A function that is a documented formula of other functions, in f32."""
+    return _by_single(lambda *values: expansions.evaluate(node.name, *values), node.element, *operands)
+
+
+@evaluates("math.sincos")
+def sincos(node: Node, a: Array) -> tuple[Array, Array]:
+    """Sine and cosine, each rounded once."""
+    return _instruction("math.sin", node.element, a), _instruction("math.cos", node.element, a)
+
+
+@evaluates("math.fpowi")
+def fpowi(node: Node, a: Array, n: Array) -> Array:
+    """powf of the magnitude and the exponent, both in f32, with the base's sign if the exponent is odd."""
+
+    def power(x: Array) -> Array:
+        exponent = node.operand_kind(1).element.signed(n)
+        found = functions.power(np.abs(x), exponent.astype(np.float32))
+        odd = (exponent & exponent.dtype.type(1)) != 0
+        return np.where(odd, np.copysign(found, x), found).astype(np.float32)
+
+    return _by_single(power, node.element, a)
+
+
+@evaluates("math.ipowi")
+def ipowi(node: Node, a: Array, n: Array) -> Array:
+    """The lowest bits of the power; a negative exponent gives the reciprocal, rounded toward zero."""
+
+    def power(base: int, exponent: int) -> int:
+        if exponent >= 0 or base in (1, -1):
+            return pow(base, abs(exponent), 1 << 64)
+        return 0
+
+    values = (np.asarray(node.element.signed(v)).astype(object) for v in (a, n))
+    found = np.frompyfunc(power, 2, 1)(*values)
+    return node.element.wrap(np.asarray(np.asarray(found, object).astype(np.uint64)))
+
+
+@evaluates("math.clampf")
+def clampf(node: Node, a: Array, least: Array, most: Array) -> Array:
+    """The lesser of the upper bound and the greater of the number and the lower bound; NaN if an operand is."""
+    value, low, high = (wide_floats(v, node.element) for v in (a, least, most))
+    return rounded(minimumf(maximumf(value, low), high), node.element)
+
+
+@evaluates("math.isnormal")
+def isnormal(node: Node, a: Array) -> Array:
+    """Whether numbers are neither zero, subnormal, infinite nor NaN."""
+    element = node.operand_kind(0).element
+    assert element.format
+    size = np.abs(wide_floats(a, element))
+    return np.asarray((size >= 2.0 ** (2 - (1 << element.format.exponent - 1))) & (size < np.inf))
 
 
 @evaluates("math.round")

@@ -1,0 +1,83 @@
+"""Functions of constants have the bits of docs/numerics.md, not those of the host's C library."""
+
+import numpy as np
+import pytest
+
+import xegpu_py
+from xegpu_py import reference
+
+UNARY = ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tanh", "erf", "tan", "asinh", "cbrt")
+STORE = """%x{i} = {x}
+    %y{i} = {op} : {t}
+    %at{i} = arith.constant {i} : index
+    {store}
+    """
+
+
+def kernel(body: str, count: int) -> str:
+    return f"""
+gpu.module @m {{
+  gpu.func @k(%out: memref<{count}x4xf32>) kernel {{
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c3 = arith.constant 3 : index
+    {body}
+    gpu.return
+  }}
+}}
+"""
+
+
+def run(text: str, count: int) -> np.ndarray:
+    """What the engines compute, which is what the reference does."""
+    found, wanted = (np.zeros((count, 4), np.float32) for _ in range(2))
+    xegpu_py.compile(text, engine="both", cache="off")(found)
+    reference.run(xegpu_py.parse(text), "k", [wanted])
+    np.testing.assert_array_equal(found.view(np.uint32), wanted.view(np.uint32))
+    return found
+
+
+@pytest.mark.parametrize("is_vector", [False, True])
+def test_functions_of_constants(is_vector):
+    body, count = "", 4 * len(UNARY)
+    for i in range(count):
+        x = 0.37 + 0.61 * (i // len(UNARY))
+        t = "vector<4xf32>" if is_vector else "f32"
+        value = f"arith.constant dense<{x}> : {t}" if is_vector else f"arith.constant {x} : f32"
+        store = f"vector.store %y{i}, %out[%at{i}, %c0] : memref<{count}x4xf32>, vector<4xf32>"
+        if not is_vector:
+            store = f"memref.store %y{i}, %out[%at{i}, %c0] : memref<{count}x4xf32>"
+        body += STORE.format(i=i, x=value, op=f"math.{UNARY[i % len(UNARY)]} %x{i}", t=t, store=store)
+    assert np.count_nonzero(run(kernel(body, count), count)) >= count - 8
+
+
+def test_constants_that_loops_carry():
+    """A loop of one iteration is removed, and what it carries becomes a constant then."""
+    body = """%x = arith.constant 1.37 : f32
+    %y = scf.for %i = %c0 to %c1 step %c1 iter_args(%a = %x) -> (f32) {
+      %b = math.exp %a : f32
+      %c = math.powf %b, %a : f32
+      scf.yield %c : f32
+    }
+    memref.store %y, %out[%c0, %c0] : memref<1x4xf32>"""
+    assert run(kernel(body, 1), 1)[0, 0] > 0
+
+
+def test_hidden_functions_keep_their_attributes_and_are_moved_and_removed():
+    text = kernel(
+        """%x = arith.constant 1.37 : f32
+    %dead = math.exp %x : f32
+    %y = math.exp %x fastmath<nnan> : f32
+    scf.for %i = %c0 to %c3 step %c1 {
+      %z = math.powf %y, %x : f32
+      memref.store %z, %out[%c0, %i] : memref<1x4xf32>
+    }""",
+        1,
+    )
+    module = xegpu_py.parse(text)
+    xegpu_py.run_pipeline(module, "builtin.module(canonicalize,gpu.module(gpu.func(loop-invariant-code-motion)))")
+    found = str(module)
+    assert found.count("math.exp ") == 1
+    assert "math.exp %cst fastmath<nnan>" in found
+    assert found.index("math.powf") < found.index("scf.for")
+    assert "hidden" not in found

@@ -1,0 +1,115 @@
+"""Functions that legalisation expands, on both engines, against the reference evaluator."""
+
+import numpy as np
+import pytest
+
+import xegpu_py
+from xegpu_py import reference
+from xegpu_py.numerics.expansions import EXPANSIONS
+from xegpu_py.runtime.arguments import parse_argument
+
+KERNEL = """
+gpu.module @m {{
+  gpu.func @k(%x: memref<48x{t}>, %y: memref<48x{t}>, %n: memref<48xi32>, %out: memref<{count}x48x{t}>) kernel {{
+    %c0 = arith.constant 0 : index
+    %c47 = arith.constant 47 : index
+    %a = vector.load %x[%c0] : memref<48x{t}>, vector<48x{t}>
+    %b = vector.load %y[%c0] : memref<48x{t}>, vector<48x{t}>
+    %i = vector.load %n[%c0] : memref<48xi32>, vector<48xi32>
+    %sa = memref.load %x[%c47] : memref<48x{t}>
+    %sb = memref.load %y[%c47] : memref<48x{t}>
+    %si = memref.load %n[%c47] : memref<48xi32>
+    {body}
+    gpu.return
+  }}
+}}
+"""
+STORE = """%at{i} = arith.constant {i} : index
+    {vector}
+    vector.store %r{i}, %out[%at{i}, %c0] : memref<{count}x48x{t}>, vector<48x{t}>
+    """
+STORE_SCALAR = """{scalar}
+    memref.store %s{i}, %out[%at{i}, %c47] : memref<{count}x48x{t}>
+"""
+
+
+def compared(forms: list[str], t: str, *words: str) -> list[np.ndarray]:
+    """The arguments after ops on vectors, and on their last elements as scalars."""
+    body = ""
+    for i, form in enumerate(forms):
+        made = [
+            form.format(r=f"{r}{i}", a=a, b=b, n=n, t=kind, n_t=n_kind, p=p)
+            for r, a, b, n, kind, n_kind, p in (
+                ("%r", "%a", "%b", "%i", f"vector<48x{t}>", "vector<48xi32>", "vector<48xi1>"),
+                ("%s", "%sa", "%sb", "%si", t, "i32", "i1"),
+            )
+        ]
+        body += STORE.format(i=i, vector=made[0], count=len(forms), t=t)
+        body += STORE_SCALAR.format(i=i, scalar=made[1], count=len(forms), t=t)
+    text = KERNEL.format(t=t, count=len(forms), body=body)
+    words = (*words, f"zeros:{t}:{len(forms)}x48")
+    found, wanted = ([parse_argument(w) for w in words] for _ in range(2))
+    xegpu_py.compile(text, engine="both", cache="off")(*found)
+    reference.run(xegpu_py.parse(text), "k", wanted)
+    for i in range(len(forms)):
+        np.testing.assert_array_equal(*(v[-1][i].view(np.uint8) for v in (found, wanted)), forms[i])
+    return found
+
+
+FORMS = [
+    *(f"{{r}} = {name} {{a}} : {{t}}" for name in EXPANSIONS if name != "math.atan2"),
+    "{r} = math.atan2 {a}, {b} : {t}",
+    "{r} = math.clampf {a} to [{b}, {b}] : {t}",
+    "{r}, {r}c = math.sincos {a} : {t}",
+    "{r}s, {r} = math.sincos {a} : {t}",
+    "{r} = math.fpowi {a}, {n} : {t}, {n_t}",
+    "{r}p = math.isnormal {a} : {t}\n    {r} = arith.select {r}p, {a}, {b} : {p}, {t}",
+]
+
+
+@pytest.mark.parametrize(("t", "forms"), [("f32", FORMS), ("f16", FORMS[::4]), ("f8E4M3FN", FORMS[-5:])])
+def test_functions(t, forms):
+    compared(forms, t, f"bits:{t}:48:seed=1", f"bits:{t}:48:seed=2", "bits:i32:48:seed=3")
+
+
+def test_integer_exponents():
+    """fpowi of exact powers, with exponents beyond what f32 holds, and negative ones."""
+    x = np.tile(np.array([2, -2, 0.5, 1, -1, -0.0, 0.0, np.inf, -np.inf, np.nan, -8, 4], np.float32), 4)
+    n = np.repeat(np.array([3, -2, 16777217, 0], np.int32), 12)
+    power = "%r0 = math.fpowi %a, %i : vector<48xf32>, vector<48xi32>"
+    text = KERNEL.format(t="f32", count=1, body=STORE.format(i=0, count=1, t="f32", vector=power))
+    out = np.zeros((1, 48), np.float32)
+    xegpu_py.compile(text, engine="both", cache="off")(x, x, n, out)
+    with np.errstate(all="ignore"):
+        wanted = [float(np.power(np.float64(a), np.float64(b))) for a, b in zip(x, n)]
+    np.testing.assert_array_equal(out[0], np.array(wanted, np.float32))
+    np.testing.assert_array_equal(np.signbit(out[0]), np.signbit(wanted) & ~np.isnan(wanted))
+
+
+@pytest.mark.parametrize("t", ["i8", "i32", "i64"])
+def test_integer_powers(t):
+    """Of any numbers, with exponents that are known and not; 0 to a negative power is undefined."""
+    forms = ["{r} = math.ipowi {a}, {b} : {t}"]
+    for n in (0, 5, -3):
+        forms.append(
+            f"{{r}}c = arith.constant {n} : {t}\n    {{r}}n = CAST\n    {{r}} = math.ipowi {{a}}, {{r}}n : {{t}}"
+        )
+    forms = [f.replace("CAST", f"vector.broadcast {{r}}c : {t} to {{t}}") for f in forms]
+    body = "".join(
+        STORE.format(i=i, count=4, t=t, vector=f.format(r=f"%r{i}", a="%a", b="%b", t=f"vector<48x{t}>"))
+        for i, f in enumerate(forms)
+    )
+    dtype = f"i{int(t[1:]) // 8}"
+    base = np.tile(np.array([-3, -2, -1, 1, 2, 3], dtype), 8)
+    exponent = np.repeat([-3, -2, -1, 0, 1, 3, 31, 100], 6).astype(dtype)
+    out = np.zeros((4, 48), dtype)
+    xegpu_py.compile(KERNEL.format(t=t, count=4, body=body), engine="both", cache="off")(
+        base, exponent, np.zeros(48, np.int32), out
+    )
+
+    def power(a: int, n: int) -> int:
+        return a ** abs(n) if n >= 0 or a in (1, -1) else 0
+
+    for row, numbers in zip(out, (exponent, *(np.full(48, n) for n in (0, 5, -3)))):
+        wanted = np.array([power(int(a), int(n)) % 2**64 for a, n in zip(base, numbers)], np.uint64).astype(dtype)
+        np.testing.assert_array_equal(row, wanted)

@@ -1,0 +1,108 @@
+"""Functions that upstream folds with the host's C library, whose bits are not those of docs/numerics.md.
+
+MLIR's folders compute `math.exp` and its likes of constants by the host's `expf`: a result depends on the machine that
+compiles, and differs from what an engine computes. While a pass of upstream's runs, ops whose operands may become
+constants are therefore hidden: each is a `builtin.unrealized_conversion_cast` with the op's name and attributes. The
+cast has no side effects either, and so is still moved, shared and removed.
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+_EXACT = frozenset(
+    f"math.{name}"
+    for name in ("absf", "absi", "ceil", "copysign", "ctlz", "ctpop", "cttz", "floor", "fma", "ipowi", "isfinite",
+                 "isinf", "isnan", "isnormal", "round", "roundeven", "sqrt", "trunc")
+)  # fmt: skip
+"""Functions whose results are exact or rounded once, by folders too."""
+_NAME = "xegpu_py.hidden"
+_CAST = "builtin.unrealized_conversion_cast"
+_ONE_OPERAND = ("vector.broadcast", "vector.splat", "vector.shape_cast", "vector.transpose", "vector.extract")
+
+
+def is_inexact(name: str) -> bool:
+    """Whether upstream's folder of an op may give other bits than the op's definition."""
+    return name.startswith("math.") and name not in _EXACT
+
+
+class _Constants:
+    """Tells which values may become constants by folding."""
+
+    def __init__(self) -> None:
+        self.known: dict[ir.Value, bool] = {}
+
+    def may_be(self, value: ir.Value) -> bool:
+        """Whether folding may replace a value by a constant; in doubt it may."""
+        found = self.known.get(value)
+        if found is None:
+            found = self.known[value] = self._of(value)
+        return found
+
+    def _of(self, value: ir.Value) -> bool:
+        owner = value.owner
+        if isinstance(owner, ir.Block):
+            # Arguments of loops may become constants; those of functions do not.
+            return owner.owner.operation.name not in ("gpu.func", "func.func")
+        name = owner.name
+        if name == _CAST and _NAME in owner.attributes:
+            return False
+        if name.startswith(("arith.", "math.")) and name not in ("arith.select", "arith.constant"):
+            return all(self.may_be(v) for v in owner.operands)
+        if name in _ONE_OPERAND:
+            return self.may_be(owner.operands[0])
+        return not name.startswith(("xegpu.load", "xegpu.dpas", "xetile.load", "xetile.tile_mma", "memref.load",
+                                    "vector.load", "vector.transfer_read", "gpu."))  # fmt: skip
+
+
+def _attributes(op: ir.Operation) -> dict[str, ir.Attribute]:
+    return {name: op.attributes[name] for name in op.attributes}
+
+
+def hide(ops: list[ir.Operation]) -> bool:
+    """Hide functions whose operands may become constants.
+
+    Args:
+        ops: ops of which `is_inexact` holds, in their order.
+
+    Returns:
+        Whether one was hidden; `show` brings them back.
+    """
+    constants = _Constants()
+    hidden = False
+    for op in ops:
+        if not all(constants.may_be(v) for v in op.operands):
+            continue
+        hidden = True
+        kinds = [r.type for r in op.results]
+        operands = list(op.operands)
+        # A cast between equal types folds.
+        operands += operands[:1] if [v.type for v in operands] == kinds else []
+        held = {_NAME: ir.StringAttr.get(f"{len(op.operands)} {op.name}")}
+        held |= _attributes(op)
+        with op.location, ir.InsertionPoint(op):
+            cast = ir.Operation.create(_CAST, kinds, operands, held)
+        for old, new in zip(op.results, cast.results):
+            old.replace_all_uses_with(new)
+        op.erase()
+    return hidden
+
+
+def show(root: ir.Operation) -> None:
+    """Bring hidden functions back."""
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == _CAST and _NAME in op.attributes:
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    root.walk(visit)
+    for cast in found:
+        held = _attributes(cast)
+        count, name = ir.StringAttr(held.pop(_NAME)).value.split()
+        with cast.location, ir.InsertionPoint(cast):
+            op = ir.Operation.create(name, [r.type for r in cast.results], list(cast.operands)[: int(count)], held)
+        for old, new in zip(cast.results, op.results):
+            old.replace_all_uses_with(new)
+        cast.erase()
