@@ -27,12 +27,10 @@ from xegpu_py.passes.common.builders import (
     broadcast,
     compare,
     constant,
-    extract_slice,
-    insert_slice,
-    zero,
 )
 from xegpu_py.passes.common.combining import CombiningKind
 from xegpu_py.upstream import matrices, threads
+from xegpu_py.upstream.batches import take_matrices
 from xegpu_py.upstream.layouts import even_map, map_of, subgroups_of
 from xegpu_py.upstream.narrow import take_bytes
 from xegpu_py.upstream.offsets import Affine, affine
@@ -100,6 +98,9 @@ class WorkgroupImport(SubgroupImport):
         """The maps of tiles that are carried, by the types of their descriptors."""
 
     def run(self) -> None:
+        ops = parts(self.func)
+        self.subgroups = _most_subgroups(ops)
+        take_matrices(ops)
         take_bytes(self.func)
         super().run()
 
@@ -118,7 +119,6 @@ class WorkgroupImport(SubgroupImport):
                 self.shapes[value] = shape_of(value)
         splits = Splits(ops, self.shapes)
         self.splits = {v: splits.of(v) for v in self.shapes}
-        self.subgroups = _most_subgroups(ops)
         for op in ops:
             if op.name == PREFIX + "store_nd":
                 found = self.map_for(op.opview, op.opview.value)
@@ -490,31 +490,14 @@ class WorkgroupImport(SubgroupImport):
         return self.product(view, (None, None))
 
     def product(self, view: Any, scales: Sequence[ir.Value | None]) -> list[ir.Value]:
-        """The product of an op's factors, or the products of the matrices in them, with scales if there are any."""
-        shapes = [self.shapes[v] for v in (view.lhs, view.rhs, view.result)]
-        outer = {math.prod(s[:-2]) for s in shapes}
-        if len(outer) > 1 or len({len(s) for s in shapes}) > 1:
+        """The product of an op's factors, with scales if there are any. Batches have become matrices before."""
+        shapes = [self.shapes[v] for v in (view.lhs, view.rhs)]
+        if {len(s) for s in shapes} != {2}:
             refuse(view, f"it multiplies {by(shapes[0])} and {by(shapes[1])}, which are not matrices")
-        (count,) = outer
-        kind = vector_type(shapes[2][-2:], element_of(view.result))
-        wg_map = self.map_for(view, view.result, "layout_cd") if count == 1 else None
-        if count == 1:
-            a, b = (cast(v, s[-2:]) for v, s in zip((view.lhs, view.rhs), shapes))
-            acc = None if view.acc is None else cast(view.acc, shapes[2][-2:])
-            given = [None if v is None else cast(v, self.shapes[v][-2:]) for v in scales]
-            return [self.put(xetile.TileMmaOp(a, b, acc, *given, d=kind, wg_map_c=wg_map).d, view.result)]
-        # One product after the other.
-        values = [self.as_split(v, len(s) - 1) for v, s in zip((view.lhs, view.rhs), shapes)]
-        start = None if view.acc is None else self.as_split(view.acc, len(shapes[2]) - 1)
-        whole = zero(vector_type(matrix(shapes[2], len(shapes[2]) - 1), element_of(view.result)))
-        for i in range(count):
-            a, b = (_rows(v, i, s) for v, s in zip(values, shapes))
-            acc = None if start is None else _rows(start, i, shapes[2])
-            given = [None if v is None else self.layer(v, i) for v in scales]
-            one = xetile.TileMmaOp(a, b, acc, *given, d=kind).d
-            whole = insert_slice(one, whole, [i * shapes[2][-2], 0])
-        self.shapes[whole], self.splits[whole] = shapes[2], len(shapes[2]) - 1
-        return [self.put(whole, view.result)]
+        wg_map = self.map_for(view, view.result, "layout_cd")
+        kind = vector_type(self.shapes[view.result], element_of(view.result))
+        factors = (None if v is None else cast(v, self.shapes[v]) for v in (view.lhs, view.rhs, view.acc, *scales))
+        return [self.put(xetile.TileMmaOp(*factors, d=kind, wg_map_c=wg_map).d, view.result)]
 
     def on_dpas_mx(self, view: Any) -> list[ir.Value]:
         scales: list[ir.Value | None] = [view.scale_a, view.scale_b]
@@ -523,22 +506,15 @@ class WorkgroupImport(SubgroupImport):
                 refuse(view, f"its scale is {value.type}, and no matrix", "is this a kernel of lanes?")
         if all(v is None for v in scales):
             # It is scales that tell this product from the other one: here they are ones.
-            *outer, rows, depth = self.shapes[view.lhs]
-            shape = (*outer, rows, -(-depth // SCALE_BLOCK))
-            kind = vector_type(matrix(shape, len(shape) - 1), SCALE)
-            made = constant(kind, 1.0)
-            self.shapes[made], self.splits[made] = shape, len(shape) - 1
-            scales[0] = made
+            rows, depth = self.shapes[view.lhs]
+            shape = (rows, -(-depth // SCALE_BLOCK))
+            scales[0] = constant(vector_type(shape, SCALE), 1.0)
+            self.shapes[scales[0]] = shape
         return self.product(view, scales)
 
     def on_truncf(self, view: Any) -> list[ir.Value]:
         (made,) = super().on_truncf(view)
         return [self.put(made, view.result) if view.result in self.shapes else made]
-
-    def layer(self, value: ir.Value, number: int) -> ir.Value:
-        """One of the matrices that a vector of more dimensions has."""
-        shape = self.shapes[value]
-        return _rows(self.as_split(value, len(shape) - 1), number, shape)
 
     # Scattered accesses.
 
@@ -691,11 +667,6 @@ _RULES: dict[str, Callable[[WorkgroupImport, ir.Operation], list[ir.Value] | Non
 def _splat(kind: ir.Type, value: Index) -> ir.Value:
     """A vector of index of which each element is a value or constant."""
     return constant(kind, value) if isinstance(value, int) else broadcast(value, kind)
-
-
-def _rows(value: ir.Value, number: int, shape: Shape) -> ir.Value:
-    """One of the matrices, of the last two dimensions of a shape, that lie one below the other in a matrix."""
-    return extract_slice(value, [number * shape[-2], 0], shape[-2:])
 
 
 def _digit(number: ir.Value, inner: int, size: int) -> ir.Value:
