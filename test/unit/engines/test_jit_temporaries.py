@@ -10,7 +10,7 @@ import pytest
 from xegpu_py.engines.jit.control import block_starts
 from xegpu_py.engines.jit.host import native_host
 from xegpu_py.engines.jit.kernel import functions_of_program
-from xegpu_py.engines.jit.temporaries import temporaries
+from xegpu_py.engines.jit.temporaries import free_nans, temporaries, temporary_predicates
 from xegpu_py.kernel import Kernel
 
 HEAD = """\
@@ -98,3 +98,101 @@ def test_loads_of_few_elements_are_no_larger() -> None:
     loads = re.findall(r"load (<\d+ x i32>), ptr %\w+, align (\d+)", thread)
     assert loads.count(("<2 x i32>", "8")) == 4
     assert all(kind == "<16 x i32>" for kind, align in loads if align != "8")
+
+
+FLOATS = """\
+.version 3.8
+.kernel "floats"
+.decl Out v_type=G type=uq num_elts=1 align=qword
+.decl In v_type=G type=f num_elts=16 align=GRF
+.decl X v_type=G type=f num_elts=16 align=GRF
+.decl Bits v_type=G type=ud num_elts=16 align=GRF alias=<X,0>
+.decl Y v_type=G type=f num_elts=16 align=GRF
+.decl Sum v_type=G type=f num_elts=16 align=GRF
+.decl SumD v_type=G type=ud num_elts=16 align=GRF alias=<Sum,0>
+.decl P v_type=P num_elts=16
+.decl Q v_type=P num_elts=16
+.input Out offset=64 size=8
+.kernel_attr Target="cm"
+.kernel_attr SimdSize=16
+    lsc_load.ugm (M1, 1) In:d32x16t flat[Out]:a64
+    mov (M1, 16) Sum(0,0)<1> 0x3f800000:f
+    mul (M1, 16) X(0,0)<1> In(0,0)<1;1,0> 0xbf800000:f
+    cmp.gt (M1, 16) P In(0,0)<1;1,0> 0x0:f
+"""
+TOTAL = "    add (M1, 16) Sum(0,0)<1> X(0,0)<1;1,0> 0x3f800000:f\n"
+COPY = "    mov (M1, 16) Y(0,0)<1> X(0,0)<1;1,0>\n"
+
+NANS = {
+    "computed with": (TOTAL, {"In", "X"}),
+    "copied, and computed with": (COPY + TOTAL.replace("X", "Y"), {"In", "X", "Y"}),
+    "chosen, and computed with": (
+        "    (P) sel (M1, 16) Y(0,0)<1> X(0,0)<1;1,0> 0x0:f\n" + TOTAL.replace("X", "Y"),
+        {"In", "X", "Y"},
+    ),
+    "by the golden function too": ("    sin (M1, 16) Sum(0,0)<1> X(0,0)<1;1,0>\n", {"In", "X"}),
+    "copied, and stored": (COPY + "    mov (M1, 16) Sum(0,0)<1> (-)Y(0,0)<1;1,0>\n", {"In"}),
+    "clamped": ("    mov.sat (M1, 16) Sum(0,0)<1> X(0,0)<1;1,0>\n", {"In", "X"}),
+    "converted": ("    mov (M1, 16) SumD(0,0)<1> X(0,0)<1;1,0>\n", {"In", "X"}),
+    "as integers": ("    add (M1, 16) SumD(0,0)<1> Bits(0,0)<1;1,0> 0x1:ud\n", {"In"}),
+}
+
+
+def awkward() -> np.ndarray:
+    """Numbers of f32, and NaNs that are not canonical."""
+    bits = [0x7F800001, 0xFFC12345, 0x7FC00000, 0xFF800001, 0x7F800000, 0xFF800000, 0x80000000, 0, 0x3F800000]
+    return np.resize(np.array(bits, np.uint32), 16).view(np.float32)
+
+
+@pytest.mark.parametrize("name", NANS)
+def test_of_which_any_nan_will_do(name: str) -> None:
+    body, wanted = NANS[name]
+    kernel = Kernel.from_assembly(FLOATS + body + END, target="any", engine="both")
+    assert {var.name for var in free_nans(kernel.program)} == wanted
+    kernel(awkward())
+
+
+CHOOSE = "    (P) sel (M1, 16) Sum(0,0)<1> In(0,0)<1;1,0> X(0,0)<1;1,0>\n"
+TEST_X = "    cmp.le (M1, 16) Q X(0,0)<1;1,0> 0x40000000:f\n"
+
+PREDICATES = {
+    "chooses": (CHOOSE, {"P"}),
+    "inverted": (CHOOSE.replace("(P)", "(!P)"), {"P"}),
+    "guards": ("    (!P) mul (M1, 16) Sum(0,0)<1> X(0,0)<1;1,0> 0x40000000:f\n", {"P"}),
+    "joined": (TEST_X + "    and (M1, 16) P P Q\n    not (M1, 16) Q P\n" + CHOOSE.replace("P", "Q"), {"P", "Q"}),
+    "joined with one in memory": (
+        "    setp (M1, 16) Q 0x5555:ud\n    or (M1, 16) P P Q\n" + CHOOSE,
+        {"P"},
+    ),
+    "joined to one in memory": (
+        TEST_X + "    xor (M1, 16) Q P Q\n    mov (M1, 1) SumD(0,0)<1> Q\n",
+        {"P"},
+    ),
+    "in other lanes": (CHOOSE.replace("(M1, 16)", "(M1, 8)"), set()),
+    "any of them": (CHOOSE.replace("(P)", "(P.any)"), set()),
+    "in another block": ("Next:\n" + CHOOSE, set()),
+    "guards a message": ("    (P) lsc_store.ugm (M1, 1) flat[Out]:a64 X:d32x16t\n", set()),
+    "guards what golden functions do": ("    (P) exp (M1, 16) Sum(0,0)<1> X(0,0)<1;1,0>\n", set()),
+}
+
+
+@pytest.mark.parametrize("name", PREDICATES)
+def test_which_predicates_are(name: str) -> None:
+    body, wanted = PREDICATES[name]
+    kernel = Kernel.from_assembly(FLOATS + body + END, target="any", engine="both")
+    program = kernel.program
+    found = temporary_predicates(program, kernel.launcher._interpreter.layout.target, block_starts(program))
+    assert {predicate.name for predicate in found} == wanted
+    kernel(awkward())
+
+
+@pytest.mark.parametrize("name", ["min", "max"])
+def test_choices(name: str) -> None:
+    """Each awkward number with each."""
+    body = "".join(
+        f"    {name} (M1, 16) X(0,0)<1> In(0,0)<1;1,0> In(0,{i})<0;1,0>\n"
+        f"    lsc_store.ugm (M1, 1) flat[Out+0x{64 * (i + 1):x}]:a64 X:d32x16t\n"
+        for i in range(9)
+    )
+    kernel = Kernel.from_assembly(FLOATS + body + END, target="any", engine="both")
+    kernel(np.concatenate([awkward(), np.zeros(144, np.float32)]))

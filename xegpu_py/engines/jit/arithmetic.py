@@ -81,7 +81,7 @@ def emit_arithmetic(emitter: Emitter, inst: Instruction, at: int) -> None:
             return
         target = dst.var.format
         if fmt:
-            found = narrow(code, result, target, inst.saturate)
+            found = narrow(code, result, target, inst.saturate, emitter.any_nan(dst))
         elif inst.saturate:
             found = clamped(code, result, op.width, target)
         else:
@@ -99,7 +99,7 @@ def emit_arithmetic(emitter: Emitter, inst: Instruction, at: int) -> None:
 def _write_truth(emitter: Emitter, inst: Instruction, truth: Value) -> None:
     code, dst = emitter.code, inst["dst"]
     if isinstance(dst, Flag):
-        emitter.write_flag(inst, code.mask_to_bits(truth))
+        emitter.write_truth(inst, truth)
         return
     kind = vector(inst.exec_size, f"i{dst.var.format.bits}")
     emitter.write(dst, code.select(truth, code.const(-1, kind), code.const(0, kind)), emitter.mask(inst))
@@ -108,6 +108,17 @@ def _write_truth(emitter: Emitter, inst: Instruction, truth: Value) -> None:
 def emit_flag_logic(emitter: Emitter, inst: Instruction) -> None:
     """Write `and`, `or`, `xor` and `not` of predicates."""
     code = emitter.code
-    bits = [code.lshr(emitter.flag(o.var), inst.first_lane) for o in inst.sources]
     op = Alu(code, emitter, inst.name, "", 32, "")
-    emitter.write_flag(inst, RULES[inst.name](op, *bits))
+    truths = [emitter.truth(o.var) for o in inst.sources]
+    if None not in truths:
+        emitter.write_truth(inst, RULES[inst.name](op, *truths))
+        return
+    bits = [
+        code.lshr(emitter.flag(o.var), inst.first_lane) if truth is None else code.mask_to_bits(truth)
+        for o, truth in zip(inst.sources, truths)
+    ]
+    result = RULES[inst.name](op, *bits)
+    if inst["dst"].var in emitter.freedom.predicates:
+        emitter.write_truth(inst, code.bits_to_mask(result, inst.exec_size))
+    else:
+        emitter.write_flag(inst, result)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from xegpu_py.engines.access import Layout
@@ -10,6 +10,7 @@ from xegpu_py.engines.jit.code import PTR, Code, Value, lanes_of, vector
 from xegpu_py.engines.jit.frame import Frame, Status, context_offset
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.matrices import Matrices, Matrix
+from xegpu_py.engines.jit.temporaries import Freedom
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.visa.accesses import accesses
 from xegpu_py.visa.instructions import INSTRUCTIONS
@@ -56,7 +57,7 @@ class Emitter:
         live: the instructions between which each variable that is no alias is needed; None to keep all.
         active: where the enabled lanes are, as i32; None if all are.
         matrices: variables that are not in registers; None if all are there.
-        temporaries: variables that are values of LLVM's.
+        freedom: what is up to LLVM.
         loop: the block that is written, if it jumps to itself.
         queue: what is queued in that block.
     """
@@ -71,12 +72,13 @@ class Emitter:
     active: Value | None = None
     live: Mapping[Variable, tuple[int, int]] | None = None
     matrices: Matrices | None = None
-    temporaries: Set[Variable] = frozenset()
+    freedom: Freedom = field(default_factory=Freedom)
     loop: range | None = None
     queue: Queue | None = None
     _queues: list[Queue] = field(default_factory=list)
     _panels: dict[Variable, list[tuple[int, int, Value]]] = field(default_factory=dict)
     _reserved: dict[Variable, Value] = field(default_factory=dict)
+    _truths: dict[Predicate, Value] = field(default_factory=dict)
     _scratch: int = 0
     _left: bool = False
     _tiles: dict[str, int] = field(default_factory=dict)
@@ -200,7 +202,7 @@ class Emitter:
     def where(self, operand: Region | Destination) -> tuple[Value, int]:
         """Where an operand's first byte is: from a pointer on, and how many bytes."""
         place, (root, _) = self.place(operand), operand.var.root
-        if root not in self.temporaries:
+        if root not in self.freedom.variables:
             return self.thread, place
         base = self._reserved.get(root)
         if base is None:
@@ -220,7 +222,7 @@ class Emitter:
         if places == list(range(lanes)):
             return code.fetch(block, base, vector(lanes, element))
         span, root = max(places) + 1, operand.var.root[0]
-        if root in self.temporaries and root.bytes <= _WIDEST_LOAD and base % size == root.bytes % size == 0:
+        if root in self.freedom.variables and root.bytes <= _WIDEST_LOAD and base % size == root.bytes % size == 0:
             # All of it: of loads of parts that are no vectors it was written as, LLVM makes no value.
             places = [base // size + place for place in places]
             span, base = root.bytes // size, 0
@@ -268,8 +270,16 @@ class Emitter:
         """Byte offset of a predicate in the thread's block."""
         return self.frame.flags + 4 * self.layout.predicates[predicate]
 
+    def any_nan(self, operand: Destination) -> bool:
+        """Whether what is written may be any NaN where it is one."""
+        return operand.var.root[0] in self.freedom.nans
+
+    def truth(self, predicate: Predicate) -> Value | None:
+        """A predicate that is a vector of i1, of the lanes of all instructions that access it; None for others."""
+        return self._truths[predicate] if predicate in self.freedom.predicates else None
+
     def flag(self, predicate: Predicate) -> Value:
-        """All bits of a predicate, an i32."""
+        """All bits of a predicate in the thread's block, an i32."""
         # As many bytes as `write_flag` writes at once: see `Code.fetch`.
         bits = predicate.count if predicate.count in (8, 16) else 32
         return self.code.resize(self.code.fetch(self.thread, self.flag_place(predicate), f"i{bits}"), 32, False)
@@ -278,6 +288,9 @@ class Emitter:
         """The guard's bits for the instruction's lanes, the lowest of an i32. Inversion comes after any and all."""
         code, guard, lanes = self.code, inst.guard, inst.exec_size
         assert guard
+        truth = self.chosen_lanes(inst)
+        if truth is not None:
+            return code.mask_to_bits(truth)
         bits = self.flag(guard.var)
         if guard.control:
             all_bits = (1 << guard.var.count) - 1
@@ -289,6 +302,12 @@ class Emitter:
         if guard.inverted:
             bits = code.not_(bits)
         return code.mask(bits, (1 << lanes) - 1) if lanes < 32 else bits
+
+    def chosen_lanes(self, inst: Instruction) -> Value | None:
+        """`chosen` as a vector of i1, if the guard is one."""
+        assert inst.guard
+        truth = self.truth(inst.guard.var)
+        return self.code.not_(truth) if truth and inst.guard.inverted else truth
 
     def acting(self, inst: Instruction) -> Value | None:
         """The lanes in which an instruction acts, the lowest bits of an i32; None for all."""
@@ -305,8 +324,19 @@ class Emitter:
 
     def mask(self, inst: Instruction) -> Value | None:
         """The lanes in which an instruction acts, as a vector of i1; None for all."""
+        if inst.guard and not INSTRUCTIONS[inst.name].selects:
+            truth = self.chosen_lanes(inst)
+            if truth is not None:
+                return truth
         bits = self.acting(inst)
         return None if bits is None else self.code.bits_to_mask(bits, inst.exec_size)
+
+    def write_truth(self, inst: Instruction, truth: Value) -> None:
+        """Write a vector of i1 to the predicate that is the destination, in the lanes that act."""
+        if inst["dst"].var in self.freedom.predicates:
+            self._truths[inst["dst"].var] = truth
+        else:
+            self.write_flag(inst, self.code.mask_to_bits(truth))
 
     def write_flag(self, inst: Instruction, bits: Value) -> None:
         """Write the lowest bits of an i32 to the predicate that is the destination, in the lanes that act."""
@@ -357,7 +387,7 @@ class Emitter:
     def golden(self, at: int) -> None:
         """Run instruction `at` by its golden function, which works on the thread's block."""
         code, inst = self.code, self.program.instructions[at]
-        assert not any(access.var in self.temporaries for access in accesses(inst, self.layout.target))
+        assert not any(access.var in self.freedom.variables for access in accesses(inst, self.layout.target))
         active = code.load(self.active, "i32", 4) if self.active is not None else code.const(-1, "i32")
         pointer = self.context("golden", PTR)
         done = code.call(pointer, self.context("worker"), code.const(at, "i32"), self.thread, active, result="i32")

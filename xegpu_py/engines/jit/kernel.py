@@ -19,7 +19,7 @@ from xegpu_py.engines.jit.rules import block2d, matrix, memory, registers, scale
 from xegpu_py.engines.jit.rules.control import CONTROL
 from xegpu_py.engines.jit.rules.matrix import emit_run
 from xegpu_py.engines.jit.rules.registers import copies, emit_copies
-from xegpu_py.engines.jit.temporaries import temporaries
+from xegpu_py.engines.jit.temporaries import Freedom, freedom_of
 from xegpu_py.engines.jit.unwritten import emit_checks
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.visa.instructions import INSTRUCTIONS
@@ -66,7 +66,8 @@ def functions_of_program(
     live = live_ranges(program, layout.target) if _multiplies(program) and not keep else None
     matrices = matrices_of(program, layout, model, divergent, keep)
     # The checks of registers never written, and divergent lanes, look at registers between instructions.
-    within = set() if keep or divergent or layout.watch else temporaries(program, layout.target, blocks.starts)
+    within = not (divergent or layout.watch)
+    freedom = Freedom() if keep else freedom_of(program, layout.target, blocks.starts, within_blocks=within)
     functions = [] if host.converts_halves else list(functions_of("halves.ll").values())
     if layout.races:
         functions += functions_of("races.ll").values()
@@ -74,7 +75,7 @@ def functions_of_program(
     for number, part in enumerate(blocks.parts):
         code = _function("thread" if len(blocks.parts) == 1 else f"thread_{number}", host)
         emitter = Emitter(
-            program, layout, frame, model, code, host, helpers, live=live, matrices=matrices, temporaries=within
+            program, layout, frame, model, code, host, helpers, live=live, matrices=matrices, freedom=freedom
         )
         control = Control(emitter, divergent, blocks, part)
         control.enter()

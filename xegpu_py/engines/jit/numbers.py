@@ -25,10 +25,12 @@ def widen(code: Code, pattern: Value, fmt: Format) -> Value:
     return code.cast("bitcast", pattern, "f32" if fmt.name == "f" else "f64")
 
 
-def narrow(code: Code, values: Value, fmt: Format, saturate: bool = False) -> Value:
+def narrow(code: Code, values: Value, fmt: Format, saturate: bool = False, any_nan: bool = False) -> Value:
     """Numbers, f32 or f64, rounded to a float type, as bit patterns with canonical NaNs.
 
-    With `saturate` they are clamped to 0 to 1, and NaN gives 0.
+    Args:
+        saturate: whether they are clamped to 0 to 1, where NaN gives 0.
+        any_nan: whether f and df may be any NaN. Rounded to bf, some NaNs would be no NaNs.
     """
     if saturate:
         zero, one = code.const(0, values.type), code.const(ONE[values.element], values.type)
@@ -47,7 +49,7 @@ def narrow(code: Code, values: Value, fmt: Format, saturate: bool = False) -> Va
         wanted = "f32" if fmt.name == "f" else "f64"
         way = "fptrunc" if bits_of(wanted) < bits_of(values.type) else "fpext"
         pattern = code.cast("bitcast", code.cast(way, values, wanted), f"i{fmt.bits}")
-    if saturate:
+    if saturate or (any_nan and fmt.name in ("f", "df")):
         return pattern
     return code.select(nan, code.const(fmt.nan, pattern.type), pattern)
 
@@ -164,8 +166,10 @@ def clamped(code: Code, values: Value, width: Width, target: Format) -> Value:
     return code.resize(values, target.bits, width.signed)
 
 
-def converted(code: Code, pattern: Value, fmt: Format, modifier: str, target: Format, saturate: bool) -> Value:
-    """A source's elements converted as mov does; patterns in, patterns out."""
+def converted(
+    code: Code, pattern: Value, fmt: Format, modifier: str, target: Format, saturate: bool, any_nan: bool
+) -> Value:
+    """A source's elements converted as mov does; patterns in, patterns out; see `narrow` for `any_nan`."""
     if not fmt.is_float and not target.is_float:
         if not saturate:
             signed = fmt.kind == "s"
@@ -183,4 +187,4 @@ def converted(code: Code, pattern: Value, fmt: Format, modifier: str, target: Fo
         return float_to_integer(code, widen(code, pattern, fmt), target)
     if fmt.name == target.name and not saturate:
         return pattern
-    return narrow(code, widen(code, pattern, fmt), target, saturate)
+    return narrow(code, widen(code, pattern, fmt), target, saturate, any_nan)

@@ -90,7 +90,7 @@ def min_(op: Alu, a: Value, b: Value) -> Value:
     """The smaller; -0 is smaller than +0, and a number is chosen over a NaN."""
     if not op.format:
         return op.code.intrinsic("smin" if op.width.signed else "umin", a, b)
-    return _choice(op, a, b, "olt", False)
+    return _choice(op, a, b, "olt", "or")
 
 
 @ARITHMETIC.of("max")
@@ -98,15 +98,17 @@ def max_(op: Alu, a: Value, b: Value) -> Value:
     """The greater; +0 is greater than -0, and a number is chosen over a NaN."""
     if not op.format:
         return op.code.intrinsic("smax" if op.width.signed else "umax", a, b)
-    return _choice(op, a, b, "ogt", True)
+    return _choice(op, a, b, "ogt", "and")
 
 
-def _choice(op: Alu, a: Value, b: Value, better: str, positive: bool) -> Value:
+def _choice(op: Alu, a: Value, b: Value, better: str, join: str) -> Value:
+    """The better one. Equal numbers are the same but for the signs of zeros, which are joined."""
     code = op.code
-    sign = code.icmp("sge" if positive else "slt", code.cast("bitcast", a, f"i{a.element[1:]}"), 0)
-    tie = code.and_(code.fcmp("oeq", a, b), sign)
-    first = code.or_(code.or_(code.fcmp(better, a, b), code.fcmp("uno", b, b)), tie)
-    return code.select(first, a, b)
+    number = code.select(code.fcmp(better, a, b), a, b)
+    number = code.select(code.fcmp("uno", b, b), a, number)
+    bits = [code.cast("bitcast", v, f"i{v.element[1:]}") for v in (a, b)]
+    same = code.cast("bitcast", code.bin(join, *bits), a.element)
+    return code.select(code.fcmp("oeq", a, b), same, number)
 
 
 @ARITHMETIC.of("lzd")

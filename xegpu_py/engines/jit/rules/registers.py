@@ -125,7 +125,8 @@ def mov(emitter: Emitter, inst: Instruction, at: int) -> None:
         emitter.write(dst, code.splat(code.resize(bits, target.bits, False), 1), emitter.mask(inst))
         return
     pattern = emitter.read(source, inst.exec_size)
-    found = converted(code, pattern, source.format, source.modifier, target, inst.saturate)
+    any_nan = emitter.any_nan(dst)
+    found = converted(code, pattern, source.format, source.modifier, target, inst.saturate, any_nan)
     emitter.write(dst, found, emitter.mask(inst))
 
 
@@ -133,11 +134,14 @@ def mov(emitter: Emitter, inst: Instruction, at: int) -> None:
 def sel(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Choose by the predicate, which does not keep lanes from being written."""
     code, target = emitter.code, inst["dst"].var.format
+    any_nan = emitter.any_nan(inst["dst"])
     first, second = (
-        converted(code, emitter.read(o, inst.exec_size), o.format, o.modifier, target, inst.saturate)
+        converted(code, emitter.read(o, inst.exec_size), o.format, o.modifier, target, inst.saturate, any_nan)
         for o in (inst["src0"], inst["src1"])
     )
-    chosen = code.bits_to_mask(emitter.chosen(inst), inst.exec_size)
+    chosen = emitter.chosen_lanes(inst)
+    if chosen is None:
+        chosen = code.bits_to_mask(emitter.chosen(inst), inst.exec_size)
     emitter.write(inst["dst"], code.select(chosen, first, second), emitter.mask(inst))
 
 
