@@ -67,17 +67,28 @@ def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
 def cases(rows: int) -> list[Case]:
     rng = np.random.default_rng(0)
 
-    def some(*shape: int) -> np.ndarray:
-        return rng.standard_normal(shape, np.float32)
+    def aligned(values: np.ndarray) -> np.ndarray:
+        """The same in an array that begins at a line of the cache, as GPU drivers allocate memory."""
+        found = xegpu_py.zeros_aligned(values.shape, values.dtype)
+        found[...] = values
+        return found
 
-    narrow = [some(rows // 4, 64).astype(ml_dtypes.bfloat16) for _ in range(3)]
-    wide = [x.astype(np.float32) for x in narrow]
+    def some(*shape: int) -> np.ndarray:
+        return aligned(rng.standard_normal(shape, np.float32))
+
+    narrow = [aligned(some(rows // 4, 64).astype(ml_dtypes.bfloat16)) for _ in range(3)]
+    wide = [aligned(x.astype(np.float32)) for x in narrow]
     x, y = some(4 * rows, 128), some(4 * rows, 256)
     gamma, beta = some(1, 256), some(1, 256)
     return [
-        Case("xetile_attention.mlir", [*narrow, np.zeros_like(wide[0])], 64, lambda: attention(*wide)),
-        Case("xetile_softmax.mlir", [x, np.zeros_like(x)], 32, lambda: softmax(x)),
-        Case("xetile_layer_norm.mlir", [y, gamma, beta, np.zeros_like(y)], 32, lambda: layer_norm(y, gamma, beta)),
+        Case("xetile_attention.mlir", [*narrow, aligned(np.zeros_like(wide[0]))], 64, lambda: attention(*wide)),
+        Case("xetile_softmax.mlir", [x, aligned(np.zeros_like(x))], 32, lambda: softmax(x)),
+        Case(
+            "xetile_layer_norm.mlir",
+            [y, gamma, beta, aligned(np.zeros_like(y))],
+            32,
+            lambda: layer_norm(y, gamma, beta),
+        ),
     ]
 
 

@@ -188,3 +188,36 @@ def test_gemm_of_both_engines() -> None:
         c = np.zeros((96, 96), np.int32 if kind == "i8" else np.float32)
         xegpu_py.compile(gemm.text(), engine="both")(a, b, c, grid=(3, 3))
         assert (c == a.astype(np.float64) @ b.astype(np.float64)).all()
+
+
+def test_strides_of_blocks_are_kept_from_workgroup_to_workgroup() -> None:
+    """Each of two threads moves a block of 8 rows; their next ones, 16 rows further down, are what is prefetched."""
+    surface = "flat[{},0x7f,0x3ff,0x7f,0x0,Y(0,0)]"
+    text = f"""\
+.version 3.8
+.kernel "rows"
+.decl In v_type=G type=uq num_elts=1 align=qword
+.decl Out v_type=G type=uq num_elts=1 align=qword
+.decl Y v_type=G type=d num_elts=1 align=dword
+.decl A v_type=G type=ud num_elts=128 align=GRF
+.input In offset=64 size=8
+.input Out offset=72 size=8
+.kernel_attr Target="cm"
+.kernel_attr SimdSize=16
+    mul (M1_NM, 1) Y(0,0)<1> %group_id_x(0,0)<0;1,0> 0x10:ud
+    mad (M1_NM, 1) Y(0,0)<1> %r0(0,2)<0;1,0> 0x8:ud Y(0,0)<0;1,0>
+    lsc_load_block2d.ugm (M1_NM, 1) A.0:d32.16x8nn {surface.format("In(0,0)")}
+    lsc_store_block2d.ugm (M1_NM, 1) {surface.format("Out(0,0)")} A.0:d32.16x8nn
+    ret (M1, 1)
+"""
+    rows = Kernel.from_assembly(text, file="rows.visaasm", threads=1)
+    given, out = (xegpu_py.zeros_aligned((1024, 32), np.uint32) for _ in range(2))
+    given[...] = np.arange(given.size).reshape(given.shape)
+    rows(given, out, grid=5, block=2)
+    assert np.array_equal(out[:80, :16], given[:80, :16]) and not out[80:].any() and not out[:, 16:].any()
+    jit = rows.launcher.jit
+    (worker,) = jit._spare
+    blocks = worker.own.blocks.reshape(2, -1)[:, jit.frame.strides :].view(np.int64).reshape(2, -1, 2)
+    for thread, entries in enumerate(blocks):
+        found = {tuple(entry) for entry in entries.tolist() if any(entry)}
+        assert found == {(array.ctypes.data + 128 * (64 + 8 * thread), 128 * 16) for array in (given, out)}

@@ -4,7 +4,7 @@
 ; `driver.py` fills in the words behind dollar signs: byte offsets of the fields of `Context` and of a thread's block,
 ; the numbers of `Status`, and two limits that stand there.
 
-; Makes the threads of a workgroup ready: its memory is cleared, and each thread's block becomes a copy of the template
+; Makes the threads of a workgroup ready: its memory is cleared, and each thread's block begins as a copy of the template
 ; with the thread's number, the workgroup's place in the grid, and the ids of the thread's first work item.
 define hidden void @begin(ptr %ctx, i64 %group) noinline nounwind {
 entry:
@@ -53,6 +53,8 @@ located:
   %blocks = load ptr, ptr %blocks.at
   %block_bytes.at = getelementptr i8, ptr %ctx, i64 $block_bytes
   %block_bytes = load i64, ptr %block_bytes.at
+  %initial_bytes.at = getelementptr i8, ptr %ctx, i64 $initial_bytes
+  %initial_bytes = load i64, ptr %initial_bytes.at
   %template.at = getelementptr i8, ptr %ctx, i64 $template
   %template = load ptr, ptr %template.at
   %items.at = getelementptr i8, ptr %ctx, i64 $items
@@ -75,7 +77,7 @@ next:
 copy:
   %offset = mul i64 %thread, %block_bytes
   %block = getelementptr i8, ptr %blocks, i64 %offset
-  call void @llvm.memcpy.p0.p0.i64(ptr %block, ptr %template, i64 %block_bytes, i1 false)
+  call void @llvm.memcpy.p0.p0.i64(ptr %block, ptr %template, i64 %initial_bytes, i1 false)
   %number.at = getelementptr i8, ptr %block, i64 8
   %number = trunc i64 %thread to i32
   store i32 %number, ptr %number.at

@@ -117,7 +117,7 @@ class _Board:
     def __init__(self, frame: Frame) -> None:
         shared = aligned(2 * _LINE).view(np.int64)
         self.next, self.stop = shared[:1], shared[_LINE // 8 :]
-        self.template = aligned(frame.bytes)
+        self.template = aligned(frame.initial_bytes)
         self.shared_at, self.template_at = shared.ctypes.data, self.template.ctypes.data
 
 
@@ -344,6 +344,7 @@ class _Worker:
             barrier_bytes=16 * frame.barriers,
             thread=jit.thread.addresses[0],
             block_bytes=frame.bytes,
+            initial_bytes=frame.initial_bytes,
             status_offset=frame.status,
             local_ids=jit.local_ids.ctypes.data,
             local_id_count=len(jit.local_ids),

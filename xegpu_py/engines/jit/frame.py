@@ -29,6 +29,9 @@ class Status(IntEnum):
     """In the middle of a workgroup, so that Python can look at signals."""
 
 
+STRIDES = 64
+"""Block messages whose strides are kept, a power of two."""
+
 ENDED_PC = 1 << 30
 """The program counter of a lane that has ended."""
 
@@ -51,6 +54,8 @@ class Frame:
         lane_pc: i32[32], the instruction at which each lane goes on.
         passed: i64[barriers], phases of each barrier that the thread has waited for.
         written: u8[registers], whether each byte of the registers was ever written; only where that is watched.
+        initial_bytes: of the block, those that a thread starts with; others stay as another thread left them.
+        strides: i64[`STRIDES`, 2], where block messages were and how far from there they were the time before.
         bytes: of the whole block.
     """
 
@@ -66,7 +71,8 @@ class Frame:
         self.status, self.signalled, self.active, self.lane_pc = (self.pc + 4 * n for n in range(1, 5))
         self.passed = -(-(self.lane_pc + 4 * LANES) // 8) * 8
         self.written = -(-(self.passed + 8 * self.barriers) // 64) * 64
-        self.bytes = self.written + self.registers * self.watch
+        self.strides = self.initial_bytes = self.written + self.registers * self.watch
+        self.bytes = self.strides + 16 * STRIDES
 
 
 GOLDEN_CALL = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32)
@@ -93,6 +99,7 @@ class Context(ctypes.Structure):
         ("threads", ctypes.c_int64),  # of a workgroup
         ("blocks", ctypes.c_void_p),  # the workgroup's threads, one block after the other
         ("block_bytes", ctypes.c_int64),
+        ("initial_bytes", ctypes.c_int64),  # of `Frame.initial_bytes`
         ("status_offset", ctypes.c_int64),  # of `Frame.status`
         ("template", ctypes.c_void_p),  # the block with which each thread starts
         ("local_ids", ctypes.c_void_p),  # i64[local_id_count]: where in its block its local ids belong

@@ -9,7 +9,7 @@ from functools import partial
 
 from xegpu_py.engines.jit.code import PTR, Value, bits_of, vector
 from xegpu_py.engines.jit.emitter import Emitter
-from xegpu_py.engines.jit.frame import context_offset, traffic_offset
+from xegpu_py.engines.jit.frame import STRIDES, context_offset, traffic_offset
 from xegpu_py.engines.jit.matrices import Matrix
 from xegpu_py.engines.jit.panels import (
     MOST_STEPS,
@@ -37,7 +37,7 @@ RULES = Table()
 _UNROLLED = 4
 """Lines of a block that are made in each step of a loop."""
 
-_CONTEXT, _DATA = PTR, f"{PTR} noalias"
+_CONTEXT, _DATA, _STRIDE = PTR, f"{PTR} noalias", PTR
 _SURFACE = ["i64", "i64", "i64", "i64", "i32", "i32"]
 
 
@@ -51,8 +51,10 @@ def _surface(emitter: Emitter, inst: Instruction) -> list[Value]:
 
 
 def _call(emitter: Emitter, inst: Instruction, at: int, function: str, data: Value) -> None:
+    code, place = emitter.code, emitter.frame.strides + at % STRIDES * 16
     with _acting(emitter, inst):
-        fine = emitter.code.call(function, emitter.ctx, data, *_surface(emitter, inst), result="i1")
+        stride = code.at(emitter.thread, place)
+        fine = code.call(function, emitter.ctx, data, *_surface(emitter, inst), stride, result="i1")
         emitter.require(fine, at)
 
 
@@ -69,7 +71,7 @@ def lsc_load_block2d(emitter: Emitter, inst: Instruction, at: int) -> None:
         name = f"prefetch2d_{inst['block']}".replace(".", "_")
         emitter.helper(name, lambda: _Block(emitter, name, inst["block"]).prefetch())
         with _acting(emitter, inst):
-            emitter.code.call(name, emitter.ctx, emitter.thread, *_surface(emitter, inst), result="i1")
+            emitter.code.call(name, emitter.ctx, emitter.thread, *_surface(emitter, inst), emitter.thread, result="i1")
         return
     name = f"load2d_{inst['block']}".replace(".", "_")
     found = emitter.matrix(inst["dst"])
@@ -154,7 +156,7 @@ class _Block:
             self.code = code = emitter.host.function(name, [_CONTEXT, *_SURFACE, *more], "i64")
             self.ctx, *arguments = code.arguments
         else:
-            self.code = code = emitter.host.function(name, [_CONTEXT, _DATA, *_SURFACE], "i1")
+            self.code = code = emitter.host.function(name, [_CONTEXT, _DATA, *_SURFACE, _STRIDE], "i1")
             self.ctx, self.registers, *arguments = code.arguments
         self.base, self.width, self.height, self.pitch, self.x, self.y = arguments[: len(_SURFACE)]
         self.more = arguments[len(_SURFACE) :]
@@ -282,11 +284,12 @@ class _Block:
     def load(self) -> str:
         """The function that loads to registers, or to a matrix that no other thread looks for."""
         code, arrange = self.code, self.code.label()
-        self._within(
-            "load",
-            lambda pointer, _: code.br(arrange, pointer, self.pitch),
-            lambda pointer, _, inside: code.br(arrange, *self._copy(pointer, inside)),
-        )
+
+        def whole(pointer: Value, elements: Value) -> None:
+            self._prefetch_next(pointer, "load")
+            code.br(arrange, pointer, self.pitch)
+
+        self._within("load", whole, lambda pointer, _, inside: code.br(arrange, *self._copy(pointer, inside)))
         pointer, pitch = code.begin_with(arrange, PTR, "i64")
         self._arrange(pointer, pitch)
         code.ret(code.const(1, "i1"))
@@ -371,16 +374,34 @@ class _Block:
 
     def prefetch(self) -> str:
         """The function that prefetches: nothing of it can fail."""
-        code, shape = self.code, self.shape
+        code = self.code
         known, host = self._locate(code.const(1, "i64"))
         with code.when(known):
             pointer, _, _ = self._place(code.load(host, "i64", 8))
-            for number in range(shape.height):
-                row = code.at(pointer, code.mul(self.pitch, code.const(number, "i64")))
-                # To be read, into all levels of the cache, of data.
-                code.call("llvm.prefetch.p0", row, *(code.const(n, "i32") for n in (0, 3, 1)))
+            self._prefetch_rows(pointer, "load")
         code.ret(code.const(1, "i1"))
         return code.text()
+
+    def _prefetch_rows(self, pointer: Value, category: str) -> None:
+        """Prefetch the first element of each row of a block, to be read or to be written."""
+        code = self.code
+        for number in range(self.shape.height):
+            row = code.at(pointer, code.mul(self.pitch, code.const(number, "i64")))
+            # Into all levels of the cache, of data.
+            code.call("llvm.prefetch.p0", row, *(code.const(n, "i32") for n in (int(category == "store"), 3, 1)))
+
+    def _prefetch_next(self, pointer: Value, category: str) -> None:
+        """Prefetch the block that the thread's instruction accesses the next time it runs, in a loop or in another
+        workgroup, if the last two of its strides were the same."""
+        code, stride = self.code, self.more[0]
+        address = code.cast("ptrtoint", pointer, "i64")
+        known = [code.at(stride, at) for at in (0, 8)]
+        before, expected = (code.load(at, "i64", 8) for at in known)
+        found = code.sub(address, before)
+        code.store(address, known[0], 8)
+        code.store(found, known[1], 8)
+        with code.when(code.icmp("eq", found, expected)):
+            self._prefetch_rows(code.at(pointer, found), category)
 
     def _arrange(self, pointer: Value, pitch: Value) -> None:
         """Put rows into registers as the message does: padded, transposed or packed."""
@@ -469,6 +490,7 @@ class _Block:
         kind = vector(shape.width, self.element)
 
         def whole(pointer: Value, _: Value) -> None:
+            self._prefetch_next(pointer, "store")
             for number in range(shape.height):
                 value = code.fetch(self.registers, number * columns * self.size, kind)
                 code.store(value, code.at(pointer, code.mul(self.pitch, code.const(number, "i64"))))
